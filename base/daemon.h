@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every daemon of ours does the same way: command line, signals, readiness, order of stopping.
+ */
+#pragma once
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/metrics.h"
+
+#include <uv.h>
+
+struct ab_daemon;
+
+/* What a program gives to ab_daemon_main. All upcalls on the loop thread. */
+typedef struct {
+    const char *name; /* "argobus-agent" */
+    const ab_options *tables;
+    size_t table_count;
+    /* Build everything from the configuration and start. On error the daemon exits with code 1. */
+    ab_err (*start)(struct ab_daemon *d, ab_error *err);
+    /* SIGTERM or SIGINT: begin to drain; call ab_daemon_stopped when done. */
+    void (*stop)(struct ab_daemon *d);
+    /* SIGHUP, the configuration was re-read and is valid; `before` is still in force for what is not reloadable. */
+    void (*reload)(struct ab_daemon *d, const ab_config *before);
+    /* After the loop ended: release everything. */
+    void (*free)(struct ab_daemon *d);
+    /* Answers for /healthz and /readyz, one line of reason when false. */
+    bool (*healthy)(struct ab_daemon *d, ab_buf *why);
+    bool (*ready)(struct ab_daemon *d, ab_buf *why);
+} ab_daemon_program;
+
+typedef struct ab_daemon {
+    const ab_daemon_program *program;
+    uv_loop_t *loop;
+    ab_config *config;
+    ab_log *log;
+    ab_metrics *metrics;
+    const ab_clock *clock;
+    void *state; /* the program's own */
+} ab_daemon;
+
+/**
+ * Options every daemon has: log.level, log.format, http.address ("host:port"; "" = off), stop.timeout.
+ * Give it beside the program's own tables.
+ */
+extern const ab_options ab_daemon_options;
+
+/**
+ * Run a daemon: -c FILE, --set key=value (repeatable), --check-config, --print-config, --print-options,
+ * --version, --help. Exit codes: 0 ended in order, 1 failed, 2 usage or configuration (message on stderr).
+ * SIGTERM/SIGINT call `stop`, a second one or stop.timeout ends at once with code 1. SIGHUP reloads. Tells
+ * systemd READY=1 once `ready` first answers true, RELOADING and STOPPING (sd_notify(3) protocol).
+ */
+int ab_daemon_main(const ab_daemon_program *program, int argc, char **argv);
+/** The program has drained; the loop ends. */
+void ab_daemon_stopped(ab_daemon *d);
+/** Something fatal happened while running: log it, stop, exit with code 1. */
+void ab_daemon_fatal(ab_daemon *d, const ab_error *why);

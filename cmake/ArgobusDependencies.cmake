@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every library argobus links, as imported targets. One library per job: docs/decisions/ says why.
+find_package(PkgConfig REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(uv REQUIRED IMPORTED_TARGET libuv>=1.44)
+pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka>=2.0.2)
+pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c>=1.4)
+pkg_check_modules(lws REQUIRED IMPORTED_TARGET libwebsockets>=4.1)
+pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3>=3.40)
+find_program(PROTOC_C protoc-c REQUIRED)
+if(AB_TESTS)
+    pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka>=1.1)
+endif()

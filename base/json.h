@@ -35,13 +35,15 @@ typedef struct {
 
 #define AB_JSON_DEPTH_MAX 100
 #define AB_JSON_SIZE_MAX  (64u * 1024 * 1024)
+/* Values in one document; each costs 16 bytes beside its text. */
+#define AB_JSON_NODES_MAX (4u * 1024 * 1024)
 
 /**
  * Parse one document; white space around it is allowed, anything else is not.
  *
  * @param text  copied, so the document stands alone
  * @param out   owned by the caller; free with ab_json_free
- * @return PARSE with line and column in `err`, TOOBIG (size, depth), NOMEM
+ * @return PARSE with line and column in `err`, TOOBIG (size, depth, values), NOMEM
  */
 AB_MUST_USE ab_err ab_json_parse(ab_str text, ab_json **out, ab_error *err);
 /** NULL is allowed. */
@@ -98,6 +100,7 @@ bool ab_json_same(ab_jsonv a, ab_jsonv b);
 typedef struct {
     ab_buf *buf;
     bool comma;
+    uint32_t depth;
 } ab_jsonw;
 
 ab_jsonw ab_jsonw_to(ab_buf *buf);
@@ -112,11 +115,11 @@ void ab_jsonw_str(ab_jsonw *w, ab_str value);
 void ab_jsonw_int(ab_jsonw *w, int64_t value);
 void ab_jsonw_bool(ab_jsonw *w, bool value);
 void ab_jsonw_null(ab_jsonw *w);
-/** A value as text that is JSON already. */
+/** A value as text that is JSON already; absent text writes null. */
 void ab_jsonw_raw(ab_jsonw *w, ab_str json);
-/** Copy a value's original text. */
+/** Copy a value's original text; an absent value writes null. */
 void ab_jsonw_value(ab_jsonw *w, ab_jsonv v);
-/** Copy a member, name and value, as it stands in its document. */
+/** Copy a member, name and value, as it stands in its document; an absent one writes nothing. */
 void ab_jsonw_member(ab_jsonw *w, ab_jsonv v);
 /** Short forms for a member with a string value, or JSON text. Absent values write nothing. */
 void ab_jsonw_key_str(ab_jsonw *w, const char *name, ab_str value);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/outbox.h"
+
+#include "base/map.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define PAUSE_FIRST_MS 100
+#define PAUSE_MAX_MS   15000
+
+struct ab_outgoing {
+    ab_outgoing *next;
+    struct lane *lane;
+    ab_event *event;
+    void *token;
+    bool command;
+};
+
+struct lane {
+    ab_outgoing *head; /* in flight when `busy` */
+    ab_outgoing *tail;
+    struct lane *next_ready;
+    bool busy;
+    bool ready; /* in the ready queue */
+    char *object;
+};
+
+struct ab_outbox {
+    ab_map *lanes; /* object -> struct lane; a lane exists while it holds events */
+    struct lane *ready_head;
+    struct lane *ready_tail;
+    size_t count;
+    size_t bytes;
+    ab_backoff backoff;
+    int64_t paused_until; /* mono_ms */
+    ab_outbox_safe safe;
+    void *arg;
+};
+
+ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg)
+{
+    ab_outbox *o = calloc(1, sizeof(*o));
+    if (o == NULL)
+        return NULL;
+    o->lanes = ab_map_new();
+    if (o->lanes == NULL) {
+        free(o);
+        return NULL;
+    }
+    o->safe = safe;
+    o->arg = arg;
+    ab_backoff_init(&o->backoff, PAUSE_FIRST_MS, PAUSE_MAX_MS);
+    return o;
+}
+
+static void outgoing_free(ab_outgoing *g)
+{
+    ab_event_unref(g->event);
+    free(g);
+}
+
+static void lane_free(void *value)
+{
+    struct lane *l = value;
+    while (l->head != NULL) {
+        ab_outgoing *g = l->head;
+        l->head = g->next;
+        outgoing_free(g);
+    }
+    free(l->object);
+    free(l);
+}
+
+void ab_outbox_free(ab_outbox *o)
+{
+    if (o == NULL)
+        return;
+    ab_map_free(o->lanes, lane_free);
+    free(o);
+}
+
+static void make_ready(ab_outbox *o, struct lane *l)
+{
+    if (l->ready || l->busy || l->head == NULL)
+        return;
+    l->ready = true;
+    l->next_ready = NULL;
+    if (o->ready_tail == NULL)
+        o->ready_head = l;
+    else
+        o->ready_tail->next_ready = l;
+    o->ready_tail = l;
+}
+
+static void ended(ab_outbox *o, ab_outgoing *g)
+{
+    o->count--;
+    o->bytes -= ab_event_size(g->event);
+    if (g->token != NULL && o->safe != NULL)
+        o->safe(o->arg, g->token);
+    outgoing_free(g);
+}
+
+/* The last waiting event of the lane, when it is a state that a newer one may replace. */
+static ab_outgoing *replaceable(const struct lane *l)
+{
+    bool in_flight = l->busy && l->tail == l->head;
+    return l->tail == NULL || in_flight || l->tail->command ? NULL : l->tail;
+}
+
+static void replace(ab_outbox *o, ab_outgoing *g, ab_event *event, void *token)
+{
+    void *old = g->token;
+    o->bytes = o->bytes - ab_event_size(g->event) + ab_event_size(event);
+    ab_event_unref(g->event);
+    g->event = ab_event_ref(event);
+    g->token = token;
+    if (old != NULL && o->safe != NULL)
+        o->safe(o->arg, old);
+}
+
+static struct lane *lane_of(ab_outbox *o, ab_str object)
+{
+    struct lane *l = ab_map_find(o->lanes, object);
+    if (l != NULL)
+        return l;
+    l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return NULL;
+    l->object = ab_str_dup(object);
+    if (l->object == NULL || ab_map_put(o->lanes, object, l, NULL) != AB_ERR_OK) {
+        lane_free(l);
+        return NULL;
+    }
+    return l;
+}
+
+static void drop_if_empty(ab_outbox *o, struct lane *l)
+{
+    if (l->head != NULL || l->ready)
+        return;
+    (void)ab_map_take(o->lanes, ab_str_of(l->object));
+    lane_free(l);
+}
+
+ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command, void *token)
+{
+    struct lane *l = lane_of(o, object);
+    if (l == NULL)
+        return AB_ERR_NOMEM;
+    ab_outgoing *old = command ? NULL : replaceable(l);
+    if (old != NULL) {
+        replace(o, old, event, token);
+        return AB_ERR_OK;
+    }
+    ab_outgoing *g = calloc(1, sizeof(*g));
+    if (g == NULL) {
+        drop_if_empty(o, l);
+        return AB_ERR_NOMEM;
+    }
+    *g = (ab_outgoing){
+        .lane = l, .event = ab_event_ref(event), .token = token, .command = command};
+    if (l->tail == NULL)
+        l->head = g;
+    else
+        l->tail->next = g;
+    l->tail = g;
+    o->count++;
+    o->bytes += ab_event_size(event);
+    make_ready(o, l);
+    return AB_ERR_OK;
+}
+
+ab_outgoing *ab_outbox_next(ab_outbox *o, int64_t now_ms)
+{
+    if (now_ms < o->paused_until || o->ready_head == NULL)
+        return NULL;
+    struct lane *l = o->ready_head;
+    o->ready_head = l->next_ready;
+    if (o->ready_head == NULL)
+        o->ready_tail = NULL;
+    l->ready = false;
+    l->busy = true;
+    return l->head;
+}
+
+ab_event *ab_outgoing_event(const ab_outgoing *g)
+{
+    return g->event;
+}
+
+static void pop_head(struct lane *l)
+{
+    l->head = l->head->next;
+    if (l->head == NULL)
+        l->tail = NULL;
+}
+
+void ab_outbox_return(ab_outbox *o, ab_outgoing *g)
+{
+    struct lane *l = g->lane;
+    assert(l->busy && l->head == g);
+    l->busy = false;
+    /* To the front: the order in which objects became ready is kept. */
+    l->ready = true;
+    l->next_ready = o->ready_head;
+    o->ready_head = l;
+    if (o->ready_tail == NULL)
+        o->ready_tail = l;
+}
+
+static void hold_off(ab_outbox *o, int64_t now_ms)
+{
+    /* Many sends fail together when a broker goes: that is one failure. */
+    if (now_ms >= o->paused_until)
+        o->paused_until = now_ms + ab_backoff_next(&o->backoff);
+}
+
+void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms)
+{
+    struct lane *l = g->lane;
+    assert(l->busy && l->head == g);
+    l->busy = false;
+    bool again = code != AB_ERR_OK && ab_err_class_of(code) != AB_CLASS_PERMANENT;
+    if (again)
+        hold_off(o, now_ms);
+    else
+        ab_backoff_reset(&o->backoff);
+    bool newer = g->next != NULL && !g->command && !g->next->command;
+    if (!again || newer) {
+        pop_head(l);
+        ended(o, g);
+    }
+    make_ready(o, l);
+    drop_if_empty(o, l);
+}
+
+size_t ab_outbox_count(const ab_outbox *o)
+{
+    return o->count;
+}
+
+size_t ab_outbox_bytes(const ab_outbox *o)
+{
+    return o->bytes;
+}
+
+int64_t ab_outbox_paused_until(const ab_outbox *o)
+{
+    return o->paused_until;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/writer.h"
+
+#include "base/map.h"
+#include "schema/attributes.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What the log says, or will when the outbox is empty, for one key. */
+struct entry {
+    ab_digest digest;
+    bool stated; /* confirmed or changed by us since ready */
+};
+
+struct ab_writer {
+    ab_writer_env env;
+    ab_map *log; /* key -> struct entry */
+    ab_outbox *outbox;
+    bool ready;
+    uint64_t epoch;
+    uint64_t version;
+};
+
+ab_writer *ab_writer_new(const ab_writer_env *env)
+{
+    ab_writer *w = calloc(1, sizeof(*w));
+    if (w == NULL)
+        return NULL;
+    w->env = *env;
+    w->log = ab_map_new();
+    w->outbox = ab_outbox_new(env->safe, env->arg);
+    if (w->log == NULL || w->outbox == NULL) {
+        ab_writer_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void ab_writer_free(ab_writer *w)
+{
+    if (w == NULL)
+        return;
+    ab_map_free(w->log, free);
+    ab_outbox_free(w->outbox);
+    free(w);
+}
+
+static struct entry *entry_for(ab_writer *w, ab_str key)
+{
+    struct entry *e = ab_map_find(w->log, key);
+    if (e != NULL)
+        return e;
+    e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    if (ab_map_put(w->log, key, e, NULL) != AB_ERR_OK) {
+        free(e);
+        return NULL;
+    }
+    return e;
+}
+
+ab_err ab_writer_learn(ab_writer *w, const ab_event *head)
+{
+    struct entry *e = entry_for(w, ab_event_attr(head, AB_CE_PARTITIONKEY));
+    if (e == NULL)
+        return AB_ERR_NOMEM;
+    *e = (struct entry){0};
+    /* Without a readable digest the content counts as different and is sent again. */
+    if (ab_digest_parse(ab_event_attr(head, AB_CE_CONTENTHASH), &e->digest) != AB_ERR_OK)
+        e->digest = (ab_digest){0};
+    return AB_ERR_OK;
+}
+
+void ab_writer_forget(ab_writer *w)
+{
+    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i))
+        free(ab_map_take(w->log, i.key));
+    w->ready = false;
+}
+
+void ab_writer_ready(ab_writer *w, uint64_t epoch)
+{
+    w->epoch = epoch;
+    w->ready = true;
+}
+
+bool ab_writer_is_ready(const ab_writer *w)
+{
+    return w->ready;
+}
+
+bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest)
+{
+    const struct entry *e = ab_map_find(w->log, key);
+    return e != NULL && ab_digest_eq(&e->digest, digest);
+}
+
+bool ab_writer_has_key(const ab_writer *w, ab_str key)
+{
+    return ab_map_find(w->log, key) != NULL;
+}
+
+static void release(ab_writer *w, void *token)
+{
+    if (token != NULL && w->env.safe != NULL)
+        w->env.safe(w->env.arg, token);
+}
+
+static uint64_t next_version(ab_writer *w)
+{
+    uint64_t now = (uint64_t)ab_clock_wall_us(w->env.clock);
+    w->version = now > w->version ? now : w->version + 1;
+    return w->version;
+}
+
+static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_draft *draft,
+                    const ab_digest *digest, bool command, void *token)
+{
+    assert(w->ready);
+    char uuid[37], hash[AB_DIGEST_HEX], time[AB_TIME_TEXT];
+    if (id.ptr == NULL) {
+        ab_err e = ab_uuid(uuid);
+        if (e != AB_ERR_OK)
+            return e;
+        id = ab_str_of(uuid);
+    }
+    ab_time_format(ab_clock_wall_us(w->env.clock), time);
+    ab_event_set(draft, AB_CE_ID, id);
+    ab_event_set_text(draft, AB_CE_SOURCE, w->env.source);
+    ab_event_set_text(draft, AB_CE_TIME, time);
+    ab_event_set(draft, AB_CE_PARTITIONKEY, key);
+    ab_event_set_u64(draft, AB_CE_WRITEREPOCH, w->epoch);
+    ab_event_set_u64(draft, AB_CE_OBJVERSION, next_version(w));
+    if (digest != NULL) {
+        ab_digest_format(digest, hash);
+        ab_event_set_text(draft, AB_CE_CONTENTHASH, hash);
+    }
+    if (draft->data.ptr != NULL)
+        ab_event_set_text(draft, AB_CE_DATACONTENTTYPE, "application/json");
+    ab_event *event;
+    ab_err e = ab_event_new(draft, &event, NULL);
+    if (e != AB_ERR_OK)
+        return e;
+    e = ab_outbox_put(w->outbox, lane, event, command, token);
+    ab_event_unref(event);
+    return e;
+}
+
+ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *draft, const ab_digest *digest,
+                       void *token)
+{
+    struct entry *entry = entry_for(w, key);
+    if (entry == NULL)
+        return AB_ERR_NOMEM;
+    entry->stated = true;
+    if (ab_digest_eq(&entry->digest, digest)) {
+        release(w, token);
+        return AB_ERR_OK;
+    }
+    ab_err e = queue(w, key, key, AB_STR_NONE, draft, digest, false, token);
+    if (e == AB_ERR_OK)
+        entry->digest = *digest;
+    return e;
+}
+
+ab_err ab_writer_end(ab_writer *w, ab_str key, ab_event_draft *draft, void *token)
+{
+    struct entry *entry = ab_map_find(w->log, key);
+    if (entry == NULL) {
+        release(w, token);
+        return AB_ERR_OK;
+    }
+    draft->data = AB_STR_NONE;
+    ab_err e = queue(w, key, key, AB_STR_NONE, draft, NULL, false, token);
+    if (e == AB_ERR_OK)
+        free(ab_map_take(w->log, key));
+    return e;
+}
+
+ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft *draft)
+{
+    char key[AB_EVENT_ATTR_NAME_MAX * 2];
+    int n = snprintf(key, sizeof(key), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
+    if (n < 0 || (size_t)n >= sizeof(key))
+        return AB_ERR_TOOBIG;
+    if (ab_writer_has_key(w, ab_str_of(key)))
+        return AB_ERR_OK;
+    ab_err e = queue(w, ab_str_of(key), object, id, draft, NULL, true, NULL);
+    if (e != AB_ERR_OK)
+        return e;
+    return entry_for(w, ab_str_of(key)) == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+size_t ab_writer_count_unstated(const ab_writer *w, const char *prefix, size_t *total)
+{
+    size_t count = 0;
+    *total = 0;
+    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i)) {
+        const struct entry *e = i.value;
+        if (!ab_str_starts(i.key, prefix))
+            continue;
+        *total += 1;
+        count += !e->stated;
+    }
+    return count;
+}
+
+ab_err ab_writer_each_unstated(ab_writer *w, const char *prefix,
+                               ab_err (*end)(void *arg, ab_str key), void *arg)
+{
+    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i)) {
+        const struct entry *entry = i.value;
+        if (entry->stated || !ab_str_starts(i.key, prefix))
+            continue;
+        ab_err e = end(arg, i.key);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    return AB_ERR_OK;
+}
+
+ab_outbox *ab_writer_outbox(ab_writer *w)
+{
+    return w->outbox;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names of CloudEvents context attributes and extensions, of record keys and of marker annotations: the one
- * place where they are spelled.
+ * Names of CloudEvents context attributes and extensions, of record keys and of marker annotations:
+ * the one place where they are spelled.
  */
 #pragma once
 
@@ -16,23 +16,24 @@
 #define AB_CE_DATACONTENTTYPE "datacontenttype"
 
 /* argocd-agent's extensions. */
-#define AB_CE_RESOURCEID   "resourceid"   /* <name>_<uid> */
-#define AB_CE_EVENTID      "eventid"      /* <name>_<uid>_<resourceVersion> */
+#define AB_CE_RESOURCEID   "resourceid" /* <name>_<uid> */
+#define AB_CE_EVENTID      "eventid"    /* <name>_<uid>_<resourceVersion> */
 #define AB_CE_SENTAT       "sentat"
 #define AB_CE_PRINCIPALUID "principaluid"
 
 /* Ours. */
-#define AB_CE_PARTITIONKEY  "partitionkey"  /* the record key; registered CloudEvents extension */
-#define AB_CE_WRITEREPOCH   "writerepoch"   /* decimal uint64: rises at each start of a writer */
-#define AB_CE_OBJVERSION    "objversion"    /* decimal uint64: rises with each event of a writer */
-#define AB_CE_CONTENTHASH   "contenthash"   /* 32 hex digits over what the writer compares */
-#define AB_CE_EXPIRYTIME    "expirytime"    /* RFC 3339: live events after it are dropped; registered extension */
+#define AB_CE_PARTITIONKEY "partitionkey" /* the record key; registered CloudEvents extension */
+#define AB_CE_WRITEREPOCH  "writerepoch"  /* decimal uint64: rises at each start of a writer */
+#define AB_CE_OBJVERSION   "objversion"   /* decimal uint64: rises with each event of a writer */
+#define AB_CE_CONTENTHASH  "contenthash"  /* 32 hex digits over what the writer compares */
+#define AB_CE_EXPIRYTIME                                                                           \
+    "expirytime" /* RFC 3339: live events after it are dropped; registered extension */
 #define AB_CE_CORRELATIONID "correlationid" /* live request and reply */
 
 /* Record keys: objects are "<kind>/<namespace>/<name>", names as at the sender. */
-#define AB_KEY_COMMAND "cmd/"       /* + event id */
-#define AB_KEY_ACK     "ack/"       /* + event id of the command it answers */
-#define AB_KEY_ERROR   "error/"     /* + object key that could not be written */
+#define AB_KEY_COMMAND "cmd/"   /* + event id */
+#define AB_KEY_ACK     "ack/"   /* + event id of the command it answers */
+#define AB_KEY_ERROR   "error/" /* + object key that could not be written */
 #define AB_KEY_HELLO   "ctl/hello"
 
 /* Annotations of argocd-agent that users see. */
@@ -46,10 +47,12 @@
 #define AB_LABEL_IGNORE_SYNC   "argocd-agent.argoproj-labs.io/ignore-sync"
 
 /* Annotations of argobus. */
-#define AB_ANN_PREFIX         "argobus.io/"
-#define AB_ANN_OPERATION_ID   "argobus.io/operation-id"   /* hub: which request .operation is */
-#define AB_ANN_REFRESH_ID     "argobus.io/refresh-id"     /* hub: which request the refresh annotation is */
+#define AB_ANN_PREFIX       "argobus.io/"
+#define AB_ANN_OPERATION_ID "argobus.io/operation-id" /* hub: which request .operation is */
+#define AB_ANN_REFRESH_ID   "argobus.io/refresh-id" /* hub: which request the refresh annotation is \
+                                                     */
 #define AB_ANN_LAST_OPERATION "argobus.io/last-operation" /* agent: last set-operation executed */
 #define AB_ANN_LAST_TERMINATE "argobus.io/last-terminate" /* agent: last terminate executed */
 #define AB_ANN_LAST_REFRESH   "argobus.io/last-refresh"   /* agent: last refresh executed */
-#define AB_ANN_STATUS_VERSION "argobus.io/status-version" /* hub: epoch.version of the status it shows */
+#define AB_ANN_STATUS_VERSION                                                                      \
+    "argobus.io/status-version" /* hub: epoch.version of the status it shows */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The events that argobus knows: target, type, direction, modes, and how each travels. One row each; names as
- * argocd-agent has them on the wire; ours are marked.
+ * The events that argobus knows: target, type, direction, modes, and how each travels. One row
+ * each; names as argocd-agent has them on the wire; ours are marked.
  */
 #pragma once
 
@@ -54,7 +54,7 @@ typedef enum {
     AB_TYPE_COUNT
 } ab_type;
 
-typedef enum { AB_DOWN = 1, AB_UP = 2 } ab_direction;        /* principal to agent; agent to principal */
+typedef enum { AB_DOWN = 1, AB_UP = 2 } ab_direction; /* principal to agent; agent to principal */
 typedef enum { AB_MANAGED = 1, AB_AUTONOMOUS = 2 } ab_mode_set;
 
 /* How an event travels (design §2): the newest per key, each one in order, or at once or never. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CloudEvents Kafka protocol binding 1.0: binary mode out (§3.2), binary and structured JSON in (§3.2, §3.3).
- * Knows nothing of librdkafka.
+ * CloudEvents Kafka protocol binding 1.0: binary mode out (§3.2), binary and structured JSON in
+ * (§3.2, §3.3). Knows nothing of librdkafka.
  */
 #pragma once
 
@@ -23,18 +23,21 @@ typedef struct {
 } ab_record;
 
 /**
- * Binary mode: every attribute but datacontenttype as header ce_<name>, datacontenttype as content-type, data
- * as value, attribute partitionkey as key.
+ * Binary mode: every attribute but datacontenttype as header ce_<name>, datacontenttype as
+ * content-type, data as value, attribute partitionkey as key.
  *
- * @param out  filled with slices of `e` (and of its own `names`): valid while `e` lives and `out` is not reused
+ * @param out  filled with slices of `e` (and of its own `names`): valid while `e` lives and `out`
+ * is not reused
  */
 void ab_kafka_encode(const ab_event *e, ab_record *out);
 
 /**
- * The record's key becomes attribute partitionkey (in structured mode too, over what the event says). Headers
- * that are not ce_… or content-type are ignored; null and empty header values are too.
+ * The record's key becomes attribute partitionkey (in structured mode too, over what the event
+ * says). Headers that are not ce_… or content-type are ignored; null and empty header values are
+ * too.
  *
- * @return PARSE (structured value is no JSON event), INVALID (required attribute missing, says which; several
- *         values of one attribute), UNSUPPORTED (content type application/cloudevents… that is not JSON), TOOBIG, NOMEM
+ * @return PARSE (structured value is no JSON event), INVALID (required attribute missing, says
+ * which; several values of one attribute), UNSUPPORTED (content type application/cloudevents… that
+ * is not JSON), TOOBIG, NOMEM
  */
 AB_MUST_USE ab_err ab_kafka_decode(const ab_record *r, ab_event **out, ab_error *err);

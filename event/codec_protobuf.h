@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CloudEvents protobuf event format 1.0 (message io.cloudevents.v1.CloudEvent), as argocd-agent's peers encode
- * it: dataschema as ce_uri, every extension as ce_string, data as binary_data; text_data and proto_data are
- * read too.
+ * CloudEvents protobuf event format 1.0 (message io.cloudevents.v1.CloudEvent), as argocd-agent's
+ * peers encode it: dataschema as ce_uri, every extension as ce_string, data as binary_data;
+ * text_data and proto_data are read too.
  */
 #pragma once
 
@@ -11,8 +11,9 @@
 /** Append the message's bytes. @return what `out` reports, NOMEM */
 AB_MUST_USE ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out);
 /**
- * @param lenient  accept what Go peers leave out: empty id and source become "-" (they never set id, and the
- *                 principal's source is empty)
+ * @param lenient  accept what Go peers leave out: empty id and source become "-" (they never set
+ * id, and the principal's source is empty)
  * @return PARSE, INVALID, TOOBIG, NOMEM
  */
-AB_MUST_USE ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out, ab_error *err);
+AB_MUST_USE ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out,
+                                          ab_error *err);

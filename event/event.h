@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A CloudEvent 1.0: context attributes and data. Immutable and shared by reference count (loop thread only;
- * one allocation per event). Unknown attributes are kept. Attribute values are text in the canonical form of
- * CloudEvents §3 type system whatever their type; the type is kept for the formats that carry it.
+ * A CloudEvent 1.0: context attributes and data. Immutable and shared by reference count (loop
+ * thread only; one allocation per event). Unknown attributes are kept. Attribute values are text in
+ * the canonical form of CloudEvents §3 type system whatever their type; the type is kept for the
+ * formats that carry it.
  */
 #pragma once
 
@@ -13,6 +14,8 @@
 #define AB_EVENT_ATTR_VALUE_MAX (16u * 1024)
 /* Data is bounded by what a transport takes; this is the bound of every decoder. */
 #define AB_EVENT_DATA_MAX (64u * 1024 * 1024)
+/* How many values one draft takes from ab_event_set_u64. */
+#define AB_EVENT_NUMBERS_MAX 8
 
 typedef enum {
     AB_ATTR_STRING,
@@ -32,16 +35,19 @@ typedef struct {
 
 typedef struct ab_event ab_event;
 
-/* Collects attributes and data (all borrowed until ab_event_new returns). Initialise with {0}. */
+/* Collects attributes and data (all borrowed until ab_event_new returns). Initialise with {0}; do
+ * not copy it, because attributes may point to its own numbers. */
 typedef struct {
     ab_attr attrs[AB_EVENT_ATTRS_MAX];
     size_t count;
-    ab_str data;      /* ptr NULL = the event has no data, which is not the same as empty data */
-    ab_err status;    /* first failure of ab_event_set, reported by ab_event_new */
+    ab_str data;   /* ptr NULL = the event has no data, which is not the same as empty data */
+    ab_err status; /* first failure of ab_event_set, reported by ab_event_new */
+    char numbers[AB_EVENT_NUMBERS_MAX][21]; /* texts of ab_event_set_u64 */
+    size_t number_count;
 } ab_event_draft;
 
-/** Add or replace an attribute; the type follows from the name for core attributes, else STRING. An absent
- *  value is ignored. */
+/** Add or replace an attribute; the type follows from the name for core attributes, else STRING. An
+ * absent value is ignored. */
 void ab_event_set(ab_event_draft *d, const char *name, ab_str value);
 /** As ab_event_set for a NUL-terminated value; NULL is ignored. */
 void ab_event_set_text(ab_event_draft *d, const char *name, const char *value);
@@ -50,9 +56,9 @@ void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value);
 void ab_event_set_typed(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type type);
 
 /**
- * Check the draft and make the event: id, source, specversion (must be "1.0") and type present and not empty
- * (CloudEvents 1.0 §2.4; specversion is set when absent), names of lower-case letters and digits, values
- * UTF-8 without control characters, bounds kept.
+ * Check the draft and make the event: id, source, specversion (must be "1.0") and type present and
+ * not empty (CloudEvents 1.0 §2.4; specversion is set when absent), names of lower-case letters and
+ * digits, values UTF-8 without control characters, bounds kept.
  *
  * @param out  one reference, owned by the caller; nothing is borrowed from the draft any more
  * @return INVALID naming the attribute, TOOBIG, NOMEM

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/codec_json.h"
+
+#include "base/json.h"
+#include "event/codec_json_priv.h"
+#include "event/draft_priv.h"
+#include "event/value_priv.h"
+#include "schema/attributes.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define DATA        "data"
+#define DATA_BASE64 "data_base64"
+
+/* ----- out ----- */
+
+/** "application/json", "text/json" and every "…+json"; no media type at all means JSON (§3.1.1). */
+static bool is_json_type(ab_str media_type)
+{
+    static const char *const endings[] = {"/json", "+json"};
+    if (media_type.ptr == NULL)
+        return true;
+    const char *semicolon = memchr(media_type.ptr, ';', media_type.len);
+    size_t len = semicolon == NULL ? media_type.len : (size_t)(semicolon - media_type.ptr);
+    while (len > 0 && media_type.ptr[len - 1] == ' ')
+        len--;
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = strlen(endings[i]);
+        if (len > n && strncasecmp(media_type.ptr + len - n, endings[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/**
+ * Can `data` stand in the event as it is and be read back the same? Not when it is no JSON, nor
+ * with white space around it, nor when it nests as deep as the parser goes. It is tried in
+ * brackets, to be as deep as it will be in the event.
+ */
+static bool is_embeddable(ab_str data)
+{
+    ab_buf b;
+    ab_json *doc = NULL;
+    ab_buf_init(&b, AB_JSON_SIZE_MAX);
+    ab_buf_putc(&b, '[');
+    ab_buf_put(&b, data);
+    ab_buf_putc(&b, ']');
+    bool yes = ab_buf_status(&b) == AB_ERR_OK &&
+               ab_json_parse(ab_buf_str(&b), &doc, NULL) == AB_ERR_OK &&
+               ab_str_eq(ab_json_raw(ab_json_first(ab_json_root(doc))), data);
+    ab_json_free(doc);
+    ab_buf_fini(&b);
+    return yes;
+}
+
+static void write_attribute(ab_jsonw *w, ab_attr a)
+{
+    ab_jsonw_key(w, a.name);
+    if (a.type == AB_ATTR_BOOLEAN || a.type == AB_ATTR_INTEGER)
+        ab_jsonw_raw(w, a.value);
+    else
+        ab_jsonw_str(w, a.value);
+}
+
+static void write_data(ab_jsonw *w, const ab_event *e)
+{
+    ab_str data = ab_event_data(e);
+    if (data.ptr == NULL)
+        return;
+    if (is_json_type(ab_event_attr(e, AB_CE_DATACONTENTTYPE)) && is_embeddable(data)) {
+        ab_jsonw_key_raw(w, DATA, data);
+        return;
+    }
+    /* Base64 needs no escapes, so it goes straight to the buffer. */
+    ab_jsonw_key_raw(w, DATA_BASE64, AB_STR("\""));
+    ab_value_base64_encode(data, w->buf);
+    ab_buf_putc(w->buf, '"');
+}
+
+ab_err ab_event_to_json(const ab_event *e, ab_buf *out)
+{
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    for (size_t i = 0; i < ab_event_attr_count(e); i++)
+        write_attribute(&w, ab_event_attr_at(e, i));
+    write_data(&w, e);
+    ab_jsonw_object_end(&w);
+    return ab_buf_status(out);
+}
+
+/* ----- in ----- */
+
+typedef struct {
+    ab_event_draft draft;
+    ab_buf texts[AB_EVENT_ATTRS_MAX]; /* of the attributes that were written with escapes */
+    size_t text_count;
+    ab_jsonv data; /* the members of these names */
+    ab_jsonv data_base64;
+    ab_buf bytes; /* the data, where it is not a piece of the document */
+    ab_error *err;
+} decoder;
+
+static void decoder_init(decoder *d, ab_error *err)
+{
+    *d = (decoder){.err = err};
+    ab_buf_init(&d->bytes, AB_EVENT_DATA_MAX);
+}
+
+static void decoder_fini(decoder *d)
+{
+    for (size_t i = 0; i < d->text_count; i++)
+        ab_buf_fini(&d->texts[i]);
+    ab_buf_fini(&d->bytes);
+}
+
+/** The content of a string, in a buffer of its own when it has escapes. */
+static ab_err string_value(decoder *d, ab_jsonv v, ab_str *out)
+{
+    *out = ab_json_plain(v);
+    if (out->ptr != NULL)
+        return AB_ERR_OK;
+    if (d->text_count == AB_EVENT_ATTRS_MAX)
+        return ab_fail(d->err, AB_ERR_TOOBIG, "more than %d attributes", AB_EVENT_ATTRS_MAX);
+    ab_buf *text = &d->texts[d->text_count++];
+    ab_buf_init(text, AB_EVENT_ATTR_VALUE_MAX);
+    ab_err e = ab_json_copy(v, text);
+    *out = ab_buf_str(text);
+    return e == AB_ERR_OK ? e : ab_fail(d->err, e, "attribute value: %s", ab_err_text(e));
+}
+
+static ab_err add_attribute(decoder *d, ab_str name, ab_jsonv v)
+{
+    ab_str value = ab_json_raw(v);
+    ab_attr_type type = AB_ATTR_STRING;
+    ab_err e = AB_ERR_OK;
+    switch (ab_json_typeof(v)) {
+    case AB_JSON_NULL: /* §2.2: as if it were not there */
+        return AB_ERR_OK;
+    case AB_JSON_STRING:
+        e = string_value(d, v, &value);
+        break;
+    case AB_JSON_NUMBER:
+        type = AB_ATTR_INTEGER;
+        break;
+    case AB_JSON_TRUE:
+    case AB_JSON_FALSE:
+        type = AB_ATTR_BOOLEAN;
+        break;
+    case AB_JSON_NONE:
+    case AB_JSON_ARRAY:
+    case AB_JSON_OBJECT:
+        return ab_fail(d->err, AB_ERR_INVALID, "attribute %.*s is an object or an array",
+                       AB_STR_ARG(name));
+    }
+    return e == AB_ERR_OK ? ab_draft_add(&d->draft, name, value, type, d->err) : e;
+}
+
+static ab_err add_member(decoder *d, ab_jsonv v)
+{
+    ab_str name = ab_json_plain_key(v);
+    if (name.ptr == NULL)
+        return ab_fail(d->err, AB_ERR_INVALID, "a member name has escapes");
+    if (ab_str_is(name, DATA))
+        d->data = v;
+    else if (ab_str_is(name, DATA_BASE64))
+        d->data_base64 = v;
+    else
+        return add_attribute(d, name, v);
+    return AB_ERR_OK;
+}
+
+static ab_err take_base64(decoder *d)
+{
+    ab_str text = ab_json_plain(d->data_base64);
+    if (text.ptr == NULL || !ab_value_base64_decode(text, &d->bytes))
+        return ab_fail(d->err, AB_ERR_INVALID, "member data_base64 is no base64 text");
+    d->draft.data = ab_buf_str(&d->bytes);
+    return ab_buf_status(&d->bytes);
+}
+
+/** Data of a type that is not JSON is the content of the string that it is written as (§3.1). */
+static ab_err take_data(decoder *d)
+{
+    bool json = is_json_type(ab_draft_get(&d->draft, AB_CE_DATACONTENTTYPE));
+    if (json || ab_json_typeof(d->data) != AB_JSON_STRING) {
+        d->draft.data = ab_json_raw(d->data);
+        return AB_ERR_OK;
+    }
+    ab_err e = ab_json_copy(d->data, &d->bytes);
+    d->draft.data = ab_buf_str(&d->bytes);
+    return e;
+}
+
+static ab_err decode(decoder *d, ab_jsonv root, ab_str partitionkey)
+{
+    if (ab_json_typeof(root) != AB_JSON_OBJECT)
+        return ab_fail(d->err, AB_ERR_PARSE, "an event is a JSON object");
+    for (ab_jsonv v = ab_json_first(root); ab_json_present(v); v = ab_json_next(v)) {
+        ab_err e = add_member(d, v);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    ab_event_set(&d->draft, AB_CE_PARTITIONKEY, partitionkey);
+    if (ab_json_present(d->data) && ab_json_present(d->data_base64))
+        return ab_fail(d->err, AB_ERR_INVALID, "members data and data_base64 exclude each other");
+    if (ab_json_present(d->data))
+        return take_data(d);
+    return ab_json_present(d->data_base64) ? take_base64(d) : AB_ERR_OK;
+}
+
+ab_err ab_event_from_json_keyed(ab_str text, ab_str partitionkey, ab_event **out, ab_error *err)
+{
+    decoder d;
+    ab_json *doc;
+    ab_err e = ab_json_parse(text, &doc, err);
+    if (e != AB_ERR_OK)
+        return e;
+    decoder_init(&d, err);
+    e = decode(&d, ab_json_root(doc), partitionkey);
+    if (e == AB_ERR_OK)
+        e = ab_event_new(&d.draft, out, err);
+    decoder_fini(&d);
+    ab_json_free(doc);
+    return e;
+}
+
+ab_err ab_event_from_json(ab_str text, ab_event **out, ab_error *err)
+{
+    return ab_event_from_json_keyed(text, AB_STR_NONE, out, err);
+}

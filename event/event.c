@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An event is one block: header, one slot per attribute, then all names and values end to end, then
+ * the data. Slots hold offsets instead of pointers, which halves them: an agent keeps thousands of
+ * events in its outbox.
+ */
+#include "event/event.h"
+
+#include "event/draft_priv.h"
+#include "event/value_priv.h"
+#include "schema/attributes.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint32_t at; /* of the name in the text; the value follows it */
+    uint16_t value_len;
+    uint8_t name_len;
+    uint8_t type;
+} slot;
+
+struct ab_event {
+    uint32_t refs;
+    uint32_t count;
+    uint32_t text_len;
+    uint32_t data_len;
+    bool has_data;
+    slot slots[];
+};
+
+_Static_assert(AB_EVENT_ATTR_VALUE_MAX <= UINT16_MAX, "value_len holds every legal length");
+_Static_assert(AB_EVENT_ATTR_NAME_MAX <= UINT8_MAX, "name_len holds every legal length");
+
+static const struct {
+    const char *name;
+    ab_attr_type type;
+} core_types[] = {
+    {AB_CE_ID, AB_ATTR_STRING},          {AB_CE_SOURCE, AB_ATTR_URI_REF},
+    {AB_CE_SPECVERSION, AB_ATTR_STRING}, {AB_CE_TYPE, AB_ATTR_STRING},
+    {AB_CE_SUBJECT, AB_ATTR_STRING},     {AB_CE_TIME, AB_ATTR_TIMESTAMP},
+    {AB_CE_DATASCHEMA, AB_ATTR_URI},     {AB_CE_DATACONTENTTYPE, AB_ATTR_STRING},
+};
+
+/** Formats differ in what they call the core attributes' types; the specification settles it. */
+static ab_attr_type type_of(ab_str name, ab_attr_type otherwise)
+{
+    for (size_t i = 0; i < sizeof(core_types) / sizeof(core_types[0]); i++) {
+        if (ab_str_is(name, core_types[i].name))
+            return core_types[i].type;
+    }
+    return otherwise;
+}
+
+static ab_attr *find_in_draft(ab_event_draft *d, ab_str name)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        if (ab_str_eq(d->attrs[i].name, name))
+            return &d->attrs[i];
+    }
+    return NULL;
+}
+
+void ab_event_set_typed(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type type)
+{
+    if (value.ptr == NULL || d->status != AB_ERR_OK)
+        return;
+    ab_attr *attr = find_in_draft(d, name);
+    if (attr == NULL && d->count == AB_EVENT_ATTRS_MAX) {
+        d->status = AB_ERR_TOOBIG;
+        return;
+    }
+    if (attr == NULL)
+        attr = &d->attrs[d->count++];
+    *attr = (ab_attr){name, value, type_of(name, type)};
+}
+
+void ab_event_set(ab_event_draft *d, const char *name, ab_str value)
+{
+    ab_event_set_typed(d, ab_str_of(name), value, AB_ATTR_STRING);
+}
+
+void ab_event_set_text(ab_event_draft *d, const char *name, const char *value)
+{
+    ab_event_set(d, name, ab_str_of(value));
+}
+
+void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value)
+{
+    if (d->number_count == AB_EVENT_NUMBERS_MAX) {
+        d->status = AB_ERR_TOOBIG;
+        return;
+    }
+    char *text = d->numbers[d->number_count++];
+    snprintf(text, sizeof(d->numbers[0]), "%" PRIu64, value);
+    ab_event_set_text(d, name, text);
+}
+
+ab_err ab_draft_add(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type type, ab_error *err)
+{
+    if (find_in_draft(d, name) != NULL)
+        return ab_fail(err, AB_ERR_INVALID, "attribute %.*s is there twice", AB_STR_ARG(name));
+    ab_event_set_typed(d, name, value, type);
+    if (d->status != AB_ERR_OK)
+        return ab_fail(err, d->status, "more than %d attributes", AB_EVENT_ATTRS_MAX);
+    return AB_ERR_OK;
+}
+
+ab_str ab_draft_get(const ab_event_draft *d, const char *name)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        if (ab_str_is(d->attrs[i].name, name))
+            return d->attrs[i].value;
+    }
+    return AB_STR_NONE;
+}
+
+static bool is_name(ab_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')))
+            return false;
+    }
+    /* JSON has the data beside the attributes, so no attribute may be called like it. */
+    return name.len > 0 && name.len <= AB_EVENT_ATTR_NAME_MAX && !ab_str_is(name, "data");
+}
+
+static ab_err check_attributes(const ab_event_draft *d, ab_error *err)
+{
+    for (size_t i = 0; i < d->count; i++) {
+        const ab_attr *a = &d->attrs[i];
+        if (!is_name(a->name))
+            return ab_fail(err, AB_ERR_INVALID,
+                           "attribute %zu: a name has 1 to %d lower-case letters and digits and "
+                           "is not \"data\"",
+                           i, AB_EVENT_ATTR_NAME_MAX);
+        if (a->value.len > AB_EVENT_ATTR_VALUE_MAX)
+            return ab_fail(err, AB_ERR_TOOBIG, "attribute %.*s has %zu bytes, more than %u",
+                           AB_STR_ARG(a->name), a->value.len, AB_EVENT_ATTR_VALUE_MAX);
+        if (!ab_value_is_valid(a->type, a->value))
+            return ab_fail(err, AB_ERR_INVALID, "attribute %.*s has no valid value of its type",
+                           AB_STR_ARG(a->name));
+    }
+    return AB_ERR_OK;
+}
+
+static ab_err check_required(const ab_event_draft *d, ab_error *err)
+{
+    static const char *const required[] = {AB_CE_ID, AB_CE_SOURCE, AB_CE_TYPE};
+    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+        if (ab_draft_get(d, required[i]).len == 0)
+            return ab_fail(err, AB_ERR_INVALID, "required attribute %s is missing or empty",
+                           required[i]);
+    }
+    if (!ab_str_is(ab_draft_get(d, AB_CE_SPECVERSION), "1.0"))
+        return ab_fail(err, AB_ERR_INVALID, "attribute specversion must be 1.0");
+    return AB_ERR_OK;
+}
+
+static ab_err check(const ab_event_draft *d, ab_error *err)
+{
+    if (d->status != AB_ERR_OK)
+        return ab_fail(err, d->status, "more than %d attributes or %d numbers", AB_EVENT_ATTRS_MAX,
+                       AB_EVENT_NUMBERS_MAX);
+    if (d->data.len > AB_EVENT_DATA_MAX)
+        return ab_fail(err, AB_ERR_TOOBIG, "data has %zu bytes, more than %u", d->data.len,
+                       AB_EVENT_DATA_MAX);
+    ab_err e = check_attributes(d, err);
+    return e != AB_ERR_OK ? e : check_required(d, err);
+}
+
+static char *text_of(ab_event *e)
+{
+    return (char *)&e->slots[e->count];
+}
+
+static const char *text_in(const ab_event *e)
+{
+    return (const char *)&e->slots[e->count];
+}
+
+static void copy_draft(ab_event *e, const ab_event_draft *d)
+{
+    char *text = text_of(e);
+    uint32_t at = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        const ab_attr *a = &d->attrs[i];
+        e->slots[i] = (slot){at, (uint16_t)a->value.len, (uint8_t)a->name.len, (uint8_t)a->type};
+        memcpy(text + at, a->name.ptr, a->name.len);
+        memcpy(text + at + a->name.len, a->value.ptr, a->value.len);
+        at += (uint32_t)(a->name.len + a->value.len);
+    }
+    if (e->data_len > 0)
+        memcpy(text + at, d->data.ptr, e->data_len);
+}
+
+static ab_err make(const ab_event_draft *d, ab_event **out, ab_error *err)
+{
+    size_t text_len = 0;
+    for (size_t i = 0; i < d->count; i++)
+        text_len += d->attrs[i].name.len + d->attrs[i].value.len;
+    ab_event *e = malloc(sizeof(*e) + d->count * sizeof(slot) + text_len + d->data.len);
+    if (e == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for an event");
+    *e = (ab_event){
+        .refs = 1,
+        .count = (uint32_t)d->count,
+        .text_len = (uint32_t)text_len,
+        .data_len = (uint32_t)d->data.len,
+        .has_data = d->data.ptr != NULL,
+    };
+    copy_draft(e, d);
+    *out = e;
+    return AB_ERR_OK;
+}
+
+ab_err ab_event_new(const ab_event_draft *d, ab_event **out, ab_error *err)
+{
+    ab_event_draft full = *d;
+    if (ab_draft_get(&full, AB_CE_SPECVERSION).ptr == NULL)
+        ab_event_set_text(&full, AB_CE_SPECVERSION, "1.0");
+    ab_err e = check(&full, err);
+    return e != AB_ERR_OK ? e : make(&full, out, err);
+}
+
+ab_event *ab_event_ref(ab_event *e)
+{
+    e->refs++;
+    return e;
+}
+
+void ab_event_unref(ab_event *e)
+{
+    if (e == NULL)
+        return;
+    assert(e->refs > 0);
+    if (--e->refs == 0)
+        free(e);
+}
+
+ab_str ab_event_attr(const ab_event *e, const char *name)
+{
+    const char *text = text_in(e);
+    size_t len = strlen(name);
+    for (uint32_t i = 0; i < e->count; i++) {
+        const slot *s = &e->slots[i];
+        if (s->name_len == len && memcmp(text + s->at, name, len) == 0)
+            return (ab_str){text + s->at + len, s->value_len};
+    }
+    return AB_STR_NONE;
+}
+
+ab_err ab_event_attr_u64(const ab_event *e, const char *name, uint64_t *out)
+{
+    ab_str value = ab_event_attr(e, name);
+    return value.ptr == NULL ? AB_ERR_NOTFOUND : ab_str_to_u64(value, out);
+}
+
+size_t ab_event_attr_count(const ab_event *e)
+{
+    return e->count;
+}
+
+ab_attr ab_event_attr_at(const ab_event *e, size_t i)
+{
+    assert(i < e->count);
+    const slot *s = &e->slots[i];
+    const char *name = text_in(e) + s->at;
+    return (ab_attr){
+        {name, s->name_len}, {name + s->name_len, s->value_len}, (ab_attr_type)s->type};
+}
+
+ab_str ab_event_data(const ab_event *e)
+{
+    return e->has_data ? (ab_str){text_in(e) + e->text_len, e->data_len} : AB_STR_NONE;
+}
+
+size_t ab_event_size(const ab_event *e)
+{
+    return sizeof(*e) + e->count * sizeof(slot) + e->text_len + e->data_len;
+}

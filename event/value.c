@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/value_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ----- text ----- */
+
+/** CloudEvents §3.1: no control characters, neither ASCII's nor those of U+0080 to U+009F. */
+static bool has_controls(ab_str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+        if (c < 0x20 || c == 0x7f)
+            return true;
+        if (c == 0xc2 && i + 1 < s.len && (unsigned char)s.ptr[i + 1] < 0xa0)
+            return true;
+    }
+    return false;
+}
+
+/** Canonical: no plus sign, no leading zero, in the range of int32. */
+static bool is_integer(ab_str s)
+{
+    ab_str digits = s;
+    bool negative = s.len > 0 && s.ptr[0] == '-';
+    if (negative)
+        digits = (ab_str){s.ptr + 1, s.len - 1};
+    uint64_t value;
+    if (ab_str_to_u64(digits, &value) != AB_ERR_OK)
+        return false;
+    if (digits.ptr[0] == '0' && s.len > 1)
+        return false;
+    return value <= (uint64_t)INT32_MAX + (negative ? 1 : 0);
+}
+
+/* ----- base64 ----- */
+
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void ab_value_base64_encode(ab_str bytes, ab_buf *out)
+{
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t n = bytes.len - i < 3 ? bytes.len - i : 3;
+        uint32_t group = 0;
+        for (size_t k = 0; k < 3; k++)
+            group = group << 8 | (k < n ? (unsigned char)bytes.ptr[i + k] : 0);
+        char text[4];
+        for (size_t k = 0; k < 4; k++)
+            text[k] = k <= n ? base64_digits[group >> (18 - 6 * k) & 63] : '=';
+        ab_buf_put(out, (ab_str){text, sizeof(text)});
+    }
+}
+
+/** Value of a digit, 64 when it is none. */
+static uint32_t base64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (uint32_t)(c - 'A');
+    if (c >= 'a' && c <= 'z')
+        return (uint32_t)(c - 'a') + 26;
+    if (c >= '0' && c <= '9')
+        return (uint32_t)(c - '0') + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : 64;
+}
+
+/** Decode four characters into `out`. @return how many bytes they are, 0 when they are no base64 */
+static size_t base64_group(const char text[4], bool last, char out[3])
+{
+    size_t padding = 0;
+    if (last && text[3] == '=')
+        padding = text[2] == '=' ? 2 : 1;
+    uint32_t group = 0;
+    for (size_t k = 0; k < 4; k++) {
+        uint32_t value = k < 4 - padding ? base64_value(text[k]) : 0;
+        if (value == 64)
+            return 0;
+        group = group << 6 | value;
+    }
+    /* Bits that no byte holds must be zero, or two texts would mean the same bytes. */
+    if ((group & ((1u << (8 * padding)) - 1)) != 0)
+        return 0;
+    for (size_t k = 0; k < 3; k++)
+        out[k] = (char)(group >> (16 - 8 * k) & 0xff);
+    return 3 - padding;
+}
+
+bool ab_value_base64_decode(ab_str text, ab_buf *out)
+{
+    if (text.len % 4 != 0)
+        return false;
+    for (size_t i = 0; i < text.len; i += 4) {
+        char bytes[3];
+        size_t n = base64_group(text.ptr + i, i + 4 == text.len, bytes);
+        if (n == 0)
+            return false;
+        ab_buf_put(out, (ab_str){bytes, n});
+    }
+    return true;
+}
+
+static bool is_base64(ab_str s)
+{
+    char bytes[3];
+    for (size_t i = 0; i + 4 <= s.len; i += 4) {
+        if (base64_group(s.ptr + i, i + 4 == s.len, bytes) == 0)
+            return false;
+    }
+    return s.len % 4 == 0;
+}
+
+/* ----- time ----- */
+
+/* 0001-01-01T00:00:00Z and the first second of year 10000. */
+#define TIME_FIRST (-62135596800)
+#define TIME_END   253402300800
+
+/** Take `count` digits from the front of `s`. */
+static bool take_digits(ab_str *s, size_t count, int *out)
+{
+    *out = 0;
+    if (s->len < count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (s->ptr[i] < '0' || s->ptr[i] > '9')
+            return false;
+        *out = *out * 10 + (s->ptr[i] - '0');
+    }
+    *s = (ab_str){s->ptr + count, s->len - count};
+    return true;
+}
+
+/** Take one of the characters of `any` from the front of `s`. @return it, or '\0' */
+static char take_char(ab_str *s, const char *any)
+{
+    if (s->len == 0 || s->ptr[0] == '\0' || strchr(any, s->ptr[0]) == NULL)
+        return '\0';
+    char c = s->ptr[0];
+    *s = (ab_str){s->ptr + 1, s->len - 1};
+    return c;
+}
+
+static bool take_date_time(ab_str *s, struct tm *tm)
+{
+    if (!take_digits(s, 4, &tm->tm_year) || !take_char(s, "-") || !take_digits(s, 2, &tm->tm_mon) ||
+        !take_char(s, "-") || !take_digits(s, 2, &tm->tm_mday) || !take_char(s, "Tt") ||
+        !take_digits(s, 2, &tm->tm_hour) || !take_char(s, ":") || !take_digits(s, 2, &tm->tm_min) ||
+        !take_char(s, ":") || !take_digits(s, 2, &tm->tm_sec))
+        return false;
+    tm->tm_year -= 1900;
+    tm->tm_mon -= 1;
+    return tm->tm_hour <= 23 && tm->tm_min <= 59 && tm->tm_sec <= 60;
+}
+
+/** Digits past the ninth are dropped: no format has room for them. */
+static bool take_fraction(ab_str *s, int32_t *nanos)
+{
+    *nanos = 0;
+    if (!take_char(s, "."))
+        return true;
+    int32_t unit = 100000000;
+    int digit;
+    size_t before = s->len;
+    while (take_digits(s, 1, &digit)) {
+        *nanos += digit * unit;
+        unit /= 10;
+    }
+    return s->len < before;
+}
+
+static bool take_offset(ab_str *s, int *seconds)
+{
+    int hours, minutes;
+    *seconds = 0;
+    if (take_char(s, "Zz"))
+        return true;
+    char sign = take_char(s, "+-");
+    if (sign == '\0' || !take_digits(s, 2, &hours) || !take_char(s, ":") ||
+        !take_digits(s, 2, &minutes) || hours > 23 || minutes > 59)
+        return false;
+    *seconds = (hours * 60 + minutes) * 60 * (sign == '-' ? -1 : 1);
+    return true;
+}
+
+bool ab_value_time_parse(ab_str text, int64_t *seconds, int32_t *nanos)
+{
+    struct tm tm = {0};
+    int offset;
+    if (!take_date_time(&text, &tm) || !take_fraction(&text, nanos) ||
+        !take_offset(&text, &offset) || text.len != 0)
+        return false;
+    struct tm date = {.tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday};
+    int64_t midnight = (int64_t)timegm(&date);
+    /* timegm turns 31 February into a day of March. */
+    if (date.tm_mday != tm.tm_mday || date.tm_mon != tm.tm_mon)
+        return false;
+    *seconds = midnight + (tm.tm_hour * 60 + tm.tm_min) * 60 + tm.tm_sec - offset;
+    return *seconds >= TIME_FIRST && *seconds < TIME_END;
+}
+
+/** ".5" is written ".500": as few groups of three digits as hold it, then "Z". */
+static void format_fraction(int32_t nanos, char out[12])
+{
+    if (nanos == 0)
+        snprintf(out, 12, "Z");
+    else if (nanos % 1000000 == 0)
+        snprintf(out, 12, ".%03dZ", nanos / 1000000);
+    else if (nanos % 1000 == 0)
+        snprintf(out, 12, ".%06dZ", nanos / 1000);
+    else
+        snprintf(out, 12, ".%09dZ", nanos);
+}
+
+bool ab_value_time_format(int64_t seconds, int32_t nanos, char out[AB_VALUE_TIME_MAX])
+{
+    if (seconds < TIME_FIRST || seconds >= TIME_END || nanos < 0 || nanos > 999999999)
+        return false;
+    struct tm tm;
+    time_t when = (time_t)seconds;
+    if (gmtime_r(&when, &tm) == NULL)
+        return false;
+    int len = snprintf(out, AB_VALUE_TIME_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900,
+                       tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    if (len != (int)strlen("0001-01-01T00:00:00"))
+        return false;
+    format_fraction(nanos, out + len);
+    return true;
+}
+
+bool ab_value_is_valid(ab_attr_type type, ab_str value)
+{
+    int64_t seconds;
+    int32_t nanos;
+    switch (type) {
+    case AB_ATTR_STRING:
+    case AB_ATTR_URI:
+    case AB_ATTR_URI_REF:
+        return !has_controls(value) && ab_str_is_utf8(value);
+    case AB_ATTR_BOOLEAN:
+        return ab_str_is(value, "true") || ab_str_is(value, "false");
+    case AB_ATTR_INTEGER:
+        return is_integer(value);
+    case AB_ATTR_BYTES:
+        return is_base64(value);
+    case AB_ATTR_TIMESTAMP:
+        return ab_value_time_parse(value, &seconds, &nanos);
+    }
+    return false;
+}

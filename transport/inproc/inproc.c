@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/inproc/inproc.h"
+
+#include "transport/inproc/inproc_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ab_inproc {
+    ab_transport_ops ops; /* first: an end finds its switch by the ops it was made with */
+    ab_map *lines;
+};
+
+static ab_inproc *switch_of(const ab_inproc_end *end)
+{
+    union {
+        const ab_transport_ops *ops;
+        ab_inproc *sw;
+    } first = {.ops = end->base.ops};
+    return first.sw;
+}
+
+static void free_line(void *arg)
+{
+    ab_inproc_line *line = arg;
+    ab_inproc_log_fini(&line->down);
+    ab_inproc_log_fini(&line->up);
+    free(line);
+}
+
+static ab_err make_line(ab_inproc *sw, const char *agent, ab_inproc_line **out)
+{
+    ab_inproc_line *line = calloc(1, sizeof(*line));
+    if (line == NULL)
+        return AB_ERR_NOMEM;
+    size_t len = strlen(agent);
+    assert(len < sizeof(line->agent));
+    memcpy(line->agent, agent, len + 1);
+    if (ab_inproc_log_init(&line->down) != AB_ERR_OK ||
+        ab_inproc_log_init(&line->up) != AB_ERR_OK ||
+        ab_map_put(sw->lines, ab_str_of(agent), line, NULL) != AB_ERR_OK) {
+        free_line(line);
+        return AB_ERR_NOMEM;
+    }
+    *out = line;
+    return AB_ERR_OK;
+}
+
+/* The agent's line, made at first use, and a port of `end` on it. */
+static ab_err attach(ab_inproc_end *end, const char *agent, ab_error *err)
+{
+    if (!ab_str_is_dns_label(ab_str_of(agent)))
+        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is no DNS label", agent);
+    ab_inproc *sw = switch_of(end);
+    ab_inproc_line *line = ab_map_find(sw->lines, ab_str_of(agent));
+    if (line == NULL && make_line(sw, agent, &line) != AB_ERR_OK)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", agent);
+    ab_inproc_port *port = NULL;
+    return ab_inproc_port_new(end, line, &port, err);
+}
+
+/* `agent` NULL = an agent's own port. NULL when there is none. */
+static ab_inproc_port *find_port(ab_inproc_end *end, const char *agent)
+{
+    const char *name = end->base.env.role == AB_ROLE_AGENT ? end->base.env.agent : agent;
+    ab_inproc_line *line = ab_map_find(switch_of(end)->lines, ab_str_of(name));
+    ab_inproc_port *port = line == NULL ? NULL : line->sides[end->base.env.role];
+    return port == NULL || port->end != end ? NULL : port;
+}
+
+void ab_inproc_end_wake(ab_inproc_end *end)
+{
+    if (end->running)
+        uv_async_send(&end->wake);
+}
+
+void ab_inproc_line_wake(ab_inproc_line *line)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (line->sides[i] != NULL)
+            ab_inproc_end_wake(line->sides[i]->end);
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    ab_inproc_end *end = handle->data;
+    end->stopped(end->stopped_arg);
+}
+
+static void finish_stop(ab_inproc_end *end)
+{
+    ab_inproc_port *port = NULL;
+    TAILQ_FOREACH(port, &end->ports, at)
+    {
+        ab_inproc_port_flush(port, AB_ERR_UNAVAILABLE);
+        ab_inproc_port_detach(port);
+    }
+    end->running = false;
+    uv_close((uv_handle_t *)&end->wake, on_closed);
+}
+
+static void reap_removed(ab_inproc_end *end)
+{
+    ab_inproc_port *port = TAILQ_FIRST(&end->ports);
+    while (port != NULL) {
+        ab_inproc_port *after = TAILQ_NEXT(port, at);
+        if (port->removed && port->open[AB_LANE_STATE] + port->open[AB_LANE_LIVE] == 0)
+            ab_inproc_port_free(port);
+        port = after;
+    }
+}
+
+static void pump(uv_async_t *wake)
+{
+    ab_inproc_end *end = wake->data;
+    ab_inproc_port *port = NULL;
+    TAILQ_FOREACH(port, &end->ports, at)
+    {
+        if (port->removed)
+            ab_inproc_port_flush(port, AB_ERR_CLOSED);
+        else
+            ab_inproc_port_run(port);
+    }
+    reap_removed(end);
+    if (end->stopped != NULL && end->running)
+        finish_stop(end);
+}
+
+static ab_err inproc_init(ab_transport *self, const ab_transport_env *env, ab_error *err)
+{
+    (void)err;
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    TAILQ_INIT(&end->ports);
+    end->inflight = (size_t)ab_config_int(env->config, "transport.inflight");
+    return AB_ERR_OK;
+}
+
+static ab_err inproc_start(ab_transport *self, ab_error *err)
+{
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    if (self->env.role == AB_ROLE_AGENT) {
+        ab_err e = attach(end, self->env.agent, err);
+        if (e != AB_ERR_OK)
+            return e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
+    }
+    int code = uv_async_init(self->env.loop, &end->wake, pump);
+    if (code != 0)
+        return ab_fail(err, AB_ERR_FATAL, "no wake-up handle: %s", uv_strerror(code));
+    end->wake.data = end;
+    end->running = true;
+    ab_inproc_end_wake(end);
+    return AB_ERR_OK;
+}
+
+static ab_err inproc_add_agent(ab_transport *self, const char *agent, ab_error *err)
+{
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    ab_err e = attach(end, agent, err);
+    if (e == AB_ERR_OK)
+        ab_inproc_end_wake(end);
+    return e;
+}
+
+static void inproc_remove_agent(ab_transport *self, const char *agent)
+{
+    ab_inproc_port *port = find_port((ab_inproc_end *)self, agent);
+    if (port == NULL)
+        return;
+    port->removed = true;
+    ab_inproc_port_detach(port);
+    ab_inproc_end_wake(port->end);
+}
+
+static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
+                          int64_t deadline_ms, ab_sent done, void *arg)
+{
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    if (end->closed)
+        return AB_ERR_CLOSED;
+    ab_inproc_port *port = find_port(end, agent);
+    if (port == NULL)
+        return self->env.role == AB_ROLE_AGENT ? AB_ERR_UNAVAILABLE : AB_ERR_NOTFOUND;
+    if (port->epoch == 0)
+        return AB_ERR_UNAVAILABLE;
+    if (port->send_count >= AB_INPROC_QUEUE_MAX) {
+        port->starved = true;
+        return AB_ERR_FULL;
+    }
+    ab_inproc_outgoing *send = calloc(1, sizeof(*send));
+    if (send == NULL)
+        return AB_ERR_NOMEM;
+    *send = (ab_inproc_outgoing){.event = ab_event_ref(event),
+                                 .lane = lane,
+                                 .deadline_ms = deadline_ms,
+                                 .done = done,
+                                 .arg = arg};
+    STAILQ_INSERT_TAIL(&port->sends, send, at);
+    port->send_count++;
+    ab_inproc_end_wake(end);
+    return AB_ERR_OK;
+}
+
+static void inproc_ack(ab_transport *self, ab_delivery *delivery, ab_verdict verdict)
+{
+    (void)self;
+    ab_inproc_delivery *own = (ab_inproc_delivery *)delivery;
+    ab_inproc_port_ack(own->port, own, verdict);
+}
+
+static bool inproc_ready(ab_transport *self, ab_buf *why)
+{
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    bool ready = end->running && !end->closed;
+    if (ready && self->env.role == AB_ROLE_AGENT) {
+        const ab_inproc_port *port = find_port(end, NULL);
+        ready = port->epoch != 0 && !port->line->cut;
+    }
+    if (!ready)
+        ab_buf_puts(why, "not attached to the switch");
+    return ready;
+}
+
+static void inproc_close(ab_transport *self)
+{
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    end->closed = true;
+    ab_inproc_port *port = NULL;
+    TAILQ_FOREACH(port, &end->ports, at)
+    ab_inproc_line_wake(port->line);
+}
+
+static void inproc_stop(ab_transport *self, int64_t deadline_ms, void (*stopped)(void *arg),
+                        void *arg)
+{
+    (void)deadline_ms; /* nothing here takes time */
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    assert(end->closed && end->running);
+    end->stopped = stopped;
+    end->stopped_arg = arg;
+    ab_inproc_end_wake(end);
+}
+
+static void inproc_fini(ab_transport *self)
+{
+    ab_inproc_end *end = (ab_inproc_end *)self;
+    while (!TAILQ_EMPTY(&end->ports))
+        ab_inproc_port_free(TAILQ_FIRST(&end->ports));
+}
+
+static const ab_options no_options = {NULL, 0};
+
+ab_inproc *ab_inproc_new(void)
+{
+    ab_inproc *sw = calloc(1, sizeof(*sw));
+    if (sw == NULL)
+        return NULL;
+    sw->lines = ab_map_new();
+    if (sw->lines == NULL) {
+        free(sw);
+        return NULL;
+    }
+    sw->ops = (ab_transport_ops){
+        .name = "inproc",
+        .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
+        .options = &no_options,
+        .size = sizeof(ab_inproc_end),
+        .init = inproc_init,
+        .start = inproc_start,
+        .add_agent = inproc_add_agent,
+        .remove_agent = inproc_remove_agent,
+        .send = inproc_send,
+        .ack = inproc_ack,
+        .ready = inproc_ready,
+        .close = inproc_close,
+        .stop = inproc_stop,
+        .fini = inproc_fini,
+    };
+    return sw;
+}
+
+void ab_inproc_free(ab_inproc *sw)
+{
+    if (sw == NULL)
+        return;
+    ab_map_free(sw->lines, free_line);
+    free(sw);
+}
+
+const ab_transport_ops *ab_inproc_transport(ab_inproc *sw)
+{
+    return &sw->ops;
+}
+
+void ab_inproc_cut(ab_inproc *sw, const char *agent, bool cut)
+{
+    ab_inproc_line *line = ab_map_find(sw->lines, ab_str_of(agent));
+    assert(line != NULL);
+    line->cut = cut;
+    ab_inproc_line_wake(line);
+}
+
+void ab_inproc_recreate(ab_inproc *sw, const char *agent)
+{
+    ab_inproc_line *line = ab_map_find(sw->lines, ab_str_of(agent));
+    assert(line != NULL);
+    ab_inproc_log_reset(&line->down);
+    ab_inproc_log_reset(&line->up);
+    ab_inproc_line_wake(line);
+}

@@ -60,11 +60,13 @@ ab_field ab_field_bool(const char *name, bool v);
         bool: ab_field_bool,                                                                       \
         default: ab_field_int)(name, v)
 
-#define AB_LOG(log, area, level, message, ...)                                                     \
+/* The closing field keeps the list from being empty, which C11 would not allow. */
+#define AB_LOG(log, area, level, ...) AB_LOG_LINE(log, area, level, __VA_ARGS__, (ab_field){0})
+#define AB_LOG_LINE(log, area, level, message, ...)                                                \
     do {                                                                                           \
         if (ab_log_on(log, AB_AREA_##area, level)) {                                               \
-            const ab_field ab_fields_[] = {(ab_field){0}, ##__VA_ARGS__};                          \
-            ab_log_write(log, AB_AREA_##area, level, message, ab_fields_ + 1,                      \
+            const ab_field ab_fields_[] = {__VA_ARGS__};                                           \
+            ab_log_write(log, AB_AREA_##area, level, message, ab_fields_,                          \
                          sizeof(ab_fields_) / sizeof(ab_fields_[0]) - 1);                          \
         }                                                                                          \
     } while (0)

@@ -21,19 +21,19 @@ static bool has_controls(ab_str s)
     return false;
 }
 
-/** Canonical: no plus sign, no leading zero, in the range of int32. */
-static bool is_integer(ab_str s)
+bool ab_value_integer_parse(ab_str text, int32_t *out)
 {
-    ab_str digits = s;
-    bool negative = s.len > 0 && s.ptr[0] == '-';
-    if (negative)
-        digits = (ab_str){s.ptr + 1, s.len - 1};
-    uint64_t value;
-    if (ab_str_to_u64(digits, &value) != AB_ERR_OK)
+    bool negative = text.len > 0 && text.ptr[0] == '-';
+    ab_str digits = negative ? (ab_str){text.ptr + 1, text.len - 1} : text;
+    uint64_t magnitude;
+    if (ab_str_to_u64(digits, &magnitude) != AB_ERR_OK)
         return false;
-    if (digits.ptr[0] == '0' && s.len > 1)
+    if (digits.ptr[0] == '0' && text.len > 1)
         return false;
-    return value <= (uint64_t)INT32_MAX + (negative ? 1 : 0);
+    if (magnitude > (uint64_t)INT32_MAX + (negative ? 1 : 0))
+        return false;
+    *out = (int32_t)(negative ? -(int64_t)magnitude : (int64_t)magnitude);
+    return true;
 }
 
 /* ----- base64 ----- */
@@ -232,6 +232,7 @@ bool ab_value_time_format(int64_t seconds, int32_t nanos, char out[AB_VALUE_TIME
 
 bool ab_value_is_valid(ab_attr_type type, ab_str value)
 {
+    int32_t integer;
     int64_t seconds;
     int32_t nanos;
     switch (type) {
@@ -242,7 +243,7 @@ bool ab_value_is_valid(ab_attr_type type, ab_str value)
     case AB_ATTR_BOOLEAN:
         return ab_str_is(value, "true") || ab_str_is(value, "false");
     case AB_ATTR_INTEGER:
-        return is_integer(value);
+        return ab_value_integer_parse(value, &integer);
     case AB_ATTR_BYTES:
         return is_base64(value);
     case AB_ATTR_TIMESTAMP:

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "event/value_priv.h"
+
+#include "samples.h"
+
+static void a_time_is_read_with_any_offset_and_fraction(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t seconds;
+        int32_t nanos;
+    } good[] = {
+        {"1970-01-01T00:00:00Z", 0, 0},
+        {"1970-01-01t00:00:00z", 0, 0},
+        {"1970-01-01T01:00:00+01:00", 0, 0},
+        {"1969-12-31T19:30:00-04:30", 0, 0},
+        {"1969-12-31T23:59:59.999999999Z", -1, 999999999},
+        {"2026-11-21T08:00:00.5Z", 1795248000, 500000000},
+        {"2026-11-21T08:00:00.1234567891Z", 1795248000, 123456789},
+        {"2024-02-29T00:00:00Z", 1709164800, 0},
+        {"2016-12-31T23:59:60Z", 1483228800, 0},
+        {"0001-01-01T00:00:00Z", -62135596800, 0},
+        {"9999-12-31T23:59:59Z", 253402300799, 0},
+    };
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        int64_t seconds = 1;
+        int32_t nanos = -1;
+        assert_true(ab_value_time_parse(ab_str_of(good[i].text), &seconds, &nanos));
+        assert_int_equal(seconds, good[i].seconds);
+        assert_int_equal(nanos, good[i].nanos);
+    }
+}
+
+static void what_is_no_time_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "2026-11-21",
+        "2026-11-21T08:00:00",
+        "2026-11-21 08:00:00Z",
+        "2026-11-21T08:00Z",
+        "2026-11-21T08:00:00.Z",
+        "2026-11-21T08:00:00Z ",
+        " 2026-11-21T08:00:00Z",
+        "2026-11-21T08:00:00+0100",
+        "2026-11-21T08:00:00+24:00",
+        "2026-11-21T08:00:00+00:60",
+        "2026-13-01T00:00:00Z",
+        "2026-00-01T00:00:00Z",
+        "2026-01-00T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "2026-04-31T00:00:00Z",
+        "2026-11-21T24:00:00Z",
+        "2026-11-21T08:60:00Z",
+        "2026-11-21T08:00:61Z",
+        "0001-01-01T00:00:00+00:01",
+        "9999-12-31T23:59:59-00:01",
+        "+026-11-21T08:00:00Z",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        int64_t seconds;
+        int32_t nanos;
+        if (ab_value_time_parse(ab_str_of(bad[i]), &seconds, &nanos))
+            fail_msg("\"%s\" was taken for a time", bad[i]);
+    }
+}
+
+static void a_time_is_written_with_as_few_groups_of_digits_as_hold_it(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t seconds;
+        int32_t nanos;
+        const char *text;
+    } good[] = {
+        {0, 0, "1970-01-01T00:00:00Z"},
+        {0, 500000000, "1970-01-01T00:00:00.500Z"},
+        {0, 1000, "1970-01-01T00:00:00.000001Z"},
+        {-1, 999999999, "1969-12-31T23:59:59.999999999Z"},
+        {-62135596800, 0, "0001-01-01T00:00:00Z"},
+        {253402300799, 999999999, "9999-12-31T23:59:59.999999999Z"},
+    };
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        char text[AB_VALUE_TIME_MAX];
+        assert_true(ab_value_time_format(good[i].seconds, good[i].nanos, text));
+        assert_string_equal(text, good[i].text);
+    }
+}
+
+static void a_time_out_of_range_is_not_written(void **state)
+{
+    (void)state;
+    char text[AB_VALUE_TIME_MAX];
+    assert_false(ab_value_time_format(-62135596801, 0, text));
+    assert_false(ab_value_time_format(253402300800, 0, text));
+    assert_false(ab_value_time_format(INT64_MAX, 0, text));
+    assert_false(ab_value_time_format(INT64_MIN, 0, text));
+    assert_false(ab_value_time_format(0, -1, text));
+    assert_false(ab_value_time_format(0, 1000000000, text));
+}
+
+static void base64_goes_both_ways(void **state)
+{
+    (void)state;
+    /* RFC 4648 §10, and what needs the last two digits. */
+    static const char *const vectors[][2] = {
+        {"", ""},
+        {"f", "Zg=="},
+        {"fo", "Zm8="},
+        {"foo", "Zm9v"},
+        {"foob", "Zm9vYg=="},
+        {"fooba", "Zm9vYmE="},
+        {"foobar", "Zm9vYmFy"},
+        {"\xff\xef\xbe", "/+++"},
+    };
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        ab_buf b;
+        ab_buf_init(&b, 64);
+        ab_value_base64_encode(ab_str_of(vectors[i][0]), &b);
+        assert_str(ab_buf_str(&b), ab_str_of(vectors[i][1]));
+        ab_buf_clear(&b);
+        assert_true(ab_value_base64_decode(ab_str_of(vectors[i][1]), &b));
+        assert_str(ab_buf_str(&b), ab_str_of(vectors[i][0]));
+        assert_true(ab_value_is_valid(AB_ATTR_BYTES, ab_str_of(vectors[i][1])));
+        ab_buf_fini(&b);
+    }
+}
+
+static void what_is_no_base64_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"Z",    "Zg",   "Zg=",  "Zg==Zg==", "====",
+                                      "=Zg=", "Zh==", "Zm9=", "Zm9v\n",   "Zm9v Zm9",
+                                      "Zm-_", "Z===", "Zg=A"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ab_buf b;
+        ab_buf_init(&b, 64);
+        if (ab_value_base64_decode(ab_str_of(bad[i]), &b))
+            fail_msg("\"%s\" was taken for base64", bad[i]);
+        assert_false(ab_value_is_valid(AB_ATTR_BYTES, ab_str_of(bad[i])));
+        ab_buf_fini(&b);
+    }
+}
+
+static void an_integer_is_a_canonical_int32(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",   "-",    "+1",          "01",         "-0", "00",
+                                      "1 ", "0x10", "-2147483649", "2147483648", "1e3"};
+    int32_t n = 7;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (ab_value_integer_parse(ab_str_of(bad[i]), &n))
+            fail_msg("\"%s\" was taken for an integer", bad[i]);
+    }
+    assert_true(ab_value_integer_parse(AB_STR("0"), &n) && n == 0);
+    assert_true(ab_value_integer_parse(AB_STR("-10"), &n) && n == -10);
+    assert_true(ab_value_integer_parse(AB_STR("2147483647"), &n) && n == INT32_MAX);
+    assert_true(ab_value_integer_parse(AB_STR("-2147483648"), &n) && n == INT32_MIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_time_is_read_with_any_offset_and_fraction),
+        cmocka_unit_test(what_is_no_time_is_refused),
+        cmocka_unit_test(a_time_is_written_with_as_few_groups_of_digits_as_hold_it),
+        cmocka_unit_test(a_time_out_of_range_is_not_written),
+        cmocka_unit_test(base64_goes_both_ways),
+        cmocka_unit_test(what_is_no_base64_is_refused),
+        cmocka_unit_test(an_integer_is_a_canonical_int32),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

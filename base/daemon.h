@@ -23,7 +23,7 @@ typedef struct {
     void (*stop)(struct ab_daemon *d);
     /* SIGHUP, the configuration was re-read and is valid; `before` is still in force for what is not reloadable. */
     void (*reload)(struct ab_daemon *d, const ab_config *before);
-    /* After the loop ended: release everything. */
+    /* After the loop ended, or `start` failed half-way: release everything. Handles may still be closed here. */
     void (*free)(struct ab_daemon *d);
     /* Answers for /healthz and /readyz, one line of reason when false. */
     bool (*healthy)(struct ab_daemon *d, ab_buf *why);

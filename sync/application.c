@@ -42,8 +42,10 @@ static void wish_annotations(ab_jsonw *w, ab_jsonv annotations)
 ab_err ab_app_wish(const ab_object *hub, ab_buf *out)
 {
     static const char *const top[] = {"metadata", "status", "operation", NULL};
-    static const char *const meta[] = {"annotations", "resourceVersion", "generation", "managedFields",
-                                       "selfLink", "deletionGracePeriodSeconds", NULL};
+    static const char *const meta[] = {"annotations", "resourceVersion",
+                                       "generation",  "managedFields",
+                                       "selfLink",    "deletionGracePeriodSeconds",
+                                       NULL};
     ab_jsonv root = ab_object_json(hub);
     ab_jsonv metadata = ab_json_get(root, "metadata");
     ab_jsonw w = ab_jsonw_to(out);
@@ -150,11 +152,11 @@ ab_err ab_app_place(const ab_object *wish, const ab_object *local, const ab_app_
     return ab_buf_status(out);
 }
 
-
 /* The governed part as one JSON text. An empty map or list counts as an absent one. */
 static ab_err governed_text(const ab_object *o, ab_buf *out)
 {
-    static const char *const top[] = {"apiVersion", "kind", "metadata", "status", "operation", NULL};
+    static const char *const top[] = {"apiVersion", "kind",      "metadata",
+                                      "status",     "operation", NULL};
     ab_jsonw w = ab_jsonw_to(out);
     ab_jsonw_object(&w);
     copy_except(&w, ab_object_json(o), top);
@@ -189,8 +191,8 @@ ab_err ab_app_digest(const ab_object *o, ab_digest *out)
 
 static void report_annotations(ab_jsonw *w, const ab_object *o)
 {
-    static const char *const names[] = {AB_ANN_SOURCE_UID, AB_ANN_PRINCIPAL_UID, AB_ANN_REFRESH,
-                                        AB_ANN_LAST_OPERATION, AB_ANN_LAST_REFRESH, NULL};
+    static const char *const names[] = {AB_ANN_SOURCE_UID,     AB_ANN_PRINCIPAL_UID, AB_ANN_REFRESH,
+                                        AB_ANN_LAST_OPERATION, AB_ANN_LAST_REFRESH,  NULL};
     ab_jsonv annotations = ab_object_meta(o, "annotations");
     ab_jsonw_key(w, AB_STR("annotations"));
     ab_jsonw_object(w);

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What argobus makes of an Application on its way: pure functions from JSON to JSON. Everything that is not
- * named here passes through with its text unchanged.
+ * What argobus makes of an Application on its way: pure functions from JSON to JSON. Everything
+ * that is not named here passes through with its text unchanged.
  */
 #pragma once
 
 #include "base/object.h"
 
-/** Payload of create and spec-update: the hub's object without .status, .operation, server-set metadata and
- *  the annotations that are not the user's wish (refresh, last-applied, ours). Equal wishes give equal text.
+/** Payload of create and spec-update: the hub's object without .status, .operation, server-set
+ * metadata and the annotations that are not the user's wish (refresh, last-applied, ours). Equal
+ * wishes give equal text.
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_app_wish(const ab_object *hub, ab_buf *out);
 
 /** Who sent it and how it is to stand at the agent. */
 typedef struct {
-    const char *namespace;  /* where Applications live here */
-    ab_str source_uid;      /* becomes annotation source-uid */
-    ab_str principal_uid;   /* becomes annotation principal-uid; absent: not touched */
-    ab_jsonv owned;         /* what the source said before (ab_merge_owned); may be absent */
-    ab_str operation;       /* becomes .operation; absent: the local one is kept */
+    const char *namespace; /* where Applications live here */
+    ab_str source_uid;     /* becomes annotation source-uid */
+    ab_str principal_uid;  /* becomes annotation principal-uid; absent: not touched */
+    ab_jsonv owned;        /* what the source said before (ab_merge_owned); may be absent */
+    ab_str operation;      /* becomes .operation; absent: the local one is kept */
 } ab_app_placing;
 
 /**
- * The object as the agent is to write it: the wish placed in the agent's namespace with destination in-cluster,
- * without ownerReferences, merged into what stands there.
+ * The object as the agent is to write it: the wish placed in the agent's namespace with destination
+ * in-cluster, without ownerReferences, merged into what stands there.
  *
  * @param wish   received payload
  * @param local  the object as it stands; NULL to create
@@ -31,11 +32,13 @@ typedef struct {
 AB_MUST_USE ab_err ab_app_place(const ab_object *wish, const ab_object *local,
                                 const ab_app_placing *placing, ab_buf *out);
 
-/** Digest over all that the source governs: spec, labels, annotations, finalizers and unknown fields; neither
- *  .status nor .operation nor annotations that pass between Argo CD and us (refresh, argobus.io/...). */
+/** Digest over all that the source governs: spec, labels, annotations, finalizers and unknown
+ * fields; neither .status nor .operation nor annotations that pass between Argo CD and us (refresh,
+ * argobus.io/...). */
 AB_MUST_USE ab_err ab_app_digest(const ab_object *o, ab_digest *out);
 
-/** Payload of status-update: identity, .operation, .status and the annotations that answer requests. */
+/** Payload of status-update: identity, .operation, .status and the annotations that answer
+ * requests. */
 AB_MUST_USE ab_err ab_app_report(const ab_object *local, ab_buf *out);
 
 /* Changes to one object; zero-initialised = none. */
@@ -45,19 +48,21 @@ typedef struct {
         ab_str value; /* absent: removed */
     } annotations[3];
     size_t annotation_count;
-    ab_str operation;     /* JSON text; absent: see drop_operation */
+    ab_str operation; /* JSON text; absent: see drop_operation */
     bool drop_operation;
     bool drop_finalizers;
 } ab_app_edit;
 /** The object with these changes, all else as it stands. */
 AB_MUST_USE ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out);
 
-/** .status with operationState.phase = Terminating. @return NOTFOUND when there is no operationState */
+/** .status with operationState.phase = Terminating. @return NOTFOUND when there is no
+ * operationState */
 AB_MUST_USE ab_err ab_app_status_terminating(const ab_object *o, ab_buf *out);
 
-/** .status with condition AgentError carrying `message` and health Degraded; an absent `message` removes the
- *  condition. `status` may be absent. `time` is RFC 3339. */
-AB_MUST_USE ab_err ab_app_status_with_error(ab_jsonv status, ab_str message, ab_str time, ab_buf *out);
+/** .status with condition AgentError carrying `message` and health Degraded; an absent `message`
+ * removes the condition. `status` may be absent. `time` is RFC 3339. */
+AB_MUST_USE ab_err ab_app_status_with_error(ab_jsonv status, ab_str message, ab_str time,
+                                            ab_buf *out);
 
 /** UID of the source: annotation source-uid, else metadata.uid. */
 ab_str ab_app_source_uid(const ab_object *o);

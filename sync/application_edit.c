@@ -29,7 +29,8 @@ static void edit_metadata(ab_jsonw *w, ab_jsonv metadata, const ab_app_edit *edi
     ab_jsonw_object(w);
     for (ab_jsonv v = ab_json_first(metadata); ab_json_present(v); v = ab_json_next(v)) {
         ab_str name = ab_json_plain_key(v);
-        if (ab_str_is(name, "annotations") || (edit->drop_finalizers && ab_str_is(name, "finalizers")))
+        if (ab_str_is(name, "annotations") ||
+            (edit->drop_finalizers && ab_str_is(name, "finalizers")))
             continue;
         ab_jsonw_member(w, v);
     }

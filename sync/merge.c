@@ -82,27 +82,29 @@ void ab_merge_list(ab_jsonw *w, ab_jsonv here, ab_jsonv source, ab_jsonv owned)
     ab_jsonw_array_end(w);
 }
 
-static void owned_names(ab_jsonw *w, const char *what, ab_jsonv map)
+static void owned_names(ab_jsonw *w, const char *what, ab_jsonv map, ab_jsonv before)
 {
+    ab_jsonv earlier = ab_json_get(before, what);
     ab_jsonw_key(w, ab_str_of(what));
     ab_jsonw_array(w);
-    for (ab_jsonv v = ab_json_first(map); ab_json_present(v); v = ab_json_next(v))
-        if (ab_json_plain_key(v).ptr != NULL)
-            ab_jsonw_str(w, ab_json_plain_key(v));
+    for (ab_jsonv v = ab_json_first(map); ab_json_present(v); v = ab_json_next(v)) {
+        ab_str name = ab_json_plain_key(v);
+        if (name.ptr != NULL && !list_has(earlier, name))
+            ab_jsonw_str(w, name);
+    }
+    for (ab_jsonv v = ab_json_first(earlier); ab_json_present(v); v = ab_json_next(v))
+        ab_jsonw_value(w, v);
     ab_jsonw_array_end(w);
 }
 
-void ab_merge_owned(const ab_object *source, ab_buf *out)
+void ab_merge_owned(const ab_object *source, ab_jsonv before, ab_buf *out)
 {
     ab_jsonw w = ab_jsonw_to(out);
     ab_jsonw_object(&w);
-    owned_names(&w, "labels", ab_object_meta(source, "labels"));
-    owned_names(&w, "annotations", ab_object_meta(source, "annotations"));
+    owned_names(&w, "labels", ab_object_meta(source, "labels"), before);
+    owned_names(&w, "annotations", ab_object_meta(source, "annotations"), before);
     ab_jsonw_key(&w, AB_STR("finalizers"));
-    ab_jsonv finalizers = ab_object_meta(source, "finalizers");
-    if (ab_json_typeof(finalizers) == AB_JSON_ARRAY)
-        ab_jsonw_value(&w, finalizers);
-    else
-        ab_jsonw_raw(&w, AB_STR("[]"));
+    ab_merge_list(&w, ab_json_get(before, "finalizers"), ab_object_meta(source, "finalizers"),
+                  (ab_jsonv){0});
     ab_jsonw_object_end(&w);
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Three-way merges of metadata: what the source says, what stands here, and what the source said before. What
- * others added here is kept; what the source said before and no longer says is removed.
+ * Three-way merges of metadata: what the source says, what stands here, and what the source said
+ * before. What others added here is kept; what the source said before and no longer says is
+ * removed.
  *
- * "Owned" is JSON text that remembers what the source said: {"labels":[..],"annotations":[..],"finalizers":[..]}.
+ * "Owned" is JSON text that remembers what the source said:
+ * {"labels":[..],"annotations":[..],"finalizers":[..]}.
  */
 #pragma once
 
 #include "base/object.h"
 
-/* A name that the source never governs here, and the value to write for it; an absent value keeps whatever
- * stands here. */
+/* A name that the source never governs here, and the value to write for it; an absent value keeps
+ * whatever stands here. */
 typedef struct {
     const char *name;
     ab_str value;
@@ -29,5 +31,6 @@ void ab_merge_map(ab_jsonw *w, ab_jsonv here, ab_jsonv source, ab_jsonv owned,
                   const ab_merge_rule *rules, size_t rule_count, const char *prefix);
 /** Write the merge of two arrays of strings (finalizers) as an array. */
 void ab_merge_list(ab_jsonw *w, ab_jsonv here, ab_jsonv source, ab_jsonv owned);
-/** Append the "owned" text for what `source` says now. Names with escapes are left out. */
-void ab_merge_owned(const ab_object *source, ab_buf *out);
+/** Append the "owned" text: the names that `source` has, and those of `before`, an earlier such
+ * text (may be absent). Names with escapes are left out. */
+void ab_merge_owned(const ab_object *source, ab_jsonv before, ab_buf *out);

@@ -159,8 +159,7 @@ ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command,
         drop_if_empty(o, l);
         return AB_ERR_NOMEM;
     }
-    *g = (ab_outgoing){
-        .lane = l, .event = ab_event_ref(event), .token = token, .command = command};
+    *g = (ab_outgoing){.lane = l, .event = ab_event_ref(event), .token = token, .command = command};
     if (l->tail == NULL)
         l->head = g;
     else

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What waits to be sent to one peer. Events about one object form a lane: they go in order, one in flight at a
- * time, and a newer state replaces a state that still waits directly behind it in the lane. A command is never
- * replaced and never overtaken. Lanes are independent. A failed send stays at the head of its lane and is tried
- * again, so memory is bounded by one state per object plus the commands asked for.
+ * What waits to be sent to one peer. Events about one object form a lane: they go in order, one in
+ * flight at a time, and a newer state replaces a state that still waits directly behind it in the
+ * lane. A command is never replaced and never overtaken. Lanes are independent. A failed send stays
+ * at the head of its lane and is tried again, so memory is bounded by one state per object plus the
+ * commands asked for.
  *
  * Pure: no I/O, no clock; loop thread.
  */
@@ -15,14 +16,16 @@
 typedef struct ab_outbox ab_outbox;
 typedef struct ab_outgoing ab_outgoing; /* one event that is in flight */
 
-/* An event that was given with a token is safe (sent, refused for good, or replaced by a newer state of its
- * object): what waited for it need not wait any more. Called from inside put and done; must not call the outbox. */
+/* An event that was given with a token is safe (sent, refused for good, or replaced by a newer
+ * state of its object): what waited for it need not wait any more. Called from inside put and done;
+ * must not call the outbox. */
 typedef void (*ab_outbox_safe)(void *arg, void *token);
 
 /** @param safe  see above; NULL when no tokens are used
  *  @return NULL when out of memory */
 ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg);
-/** Forget everything, without `safe`; NULL is allowed. What is in flight must not be given to done any more. */
+/** Forget everything, without `safe`; NULL is allowed. What is in flight must not be given to done
+ * any more. */
 void ab_outbox_free(ab_outbox *o);
 
 /**
@@ -40,12 +43,13 @@ AB_MUST_USE ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, b
 ab_outgoing *ab_outbox_next(ab_outbox *o, int64_t now_ms);
 ab_event *ab_outgoing_event(const ab_outgoing *g);
 
-/** The transport did not take it (FULL, UNAVAILABLE): it waits at the head of its lane as before. */
+/** The transport did not take it (FULL, UNAVAILABLE): it waits at the head of its lane as before.
+ */
 void ab_outbox_return(ab_outbox *o, ab_outgoing *g);
 
 /**
- * The send ended. OK or a permanent failure ends the event; anything else puts it back, or drops it when a newer
- * state waits behind it, and pauses the outbox for a growing delay.
+ * The send ended. OK or a permanent failure ends the event; anything else puts it back, or drops it
+ * when a newer state waits behind it, and pauses the outbox for a growing delay.
  */
 void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms);
 

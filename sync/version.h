@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The version gate's pair. A writer's epoch rises at each of its starts, its version with each event; an older
- * pair never overwrites a newer one.
+ * The version gate's pair. A writer's epoch rises at each of its starts, its version with each
+ * event; an older pair never overwrites a newer one.
  */
 #pragma once
 

@@ -11,7 +11,6 @@
 /* What the log says, or will when the outbox is empty, for one key. */
 struct entry {
     ab_digest digest;
-    bool stated; /* confirmed or changed by us since ready */
 };
 
 struct ab_writer {
@@ -155,7 +154,6 @@ ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *draft, const ab
     struct entry *entry = entry_for(w, key);
     if (entry == NULL)
         return AB_ERR_NOMEM;
-    entry->stated = true;
     if (ab_digest_eq(&entry->digest, digest)) {
         release(w, token);
         return AB_ERR_OK;
@@ -194,32 +192,12 @@ ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft 
     return entry_for(w, ab_str_of(key)) == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-size_t ab_writer_count_unstated(const ab_writer *w, const char *prefix, size_t *total)
+void ab_writer_each(ab_writer *w, const char *prefix, void (*visit)(void *arg, ab_str key),
+                    void *arg)
 {
-    size_t count = 0;
-    *total = 0;
-    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i)) {
-        const struct entry *e = i.value;
-        if (!ab_str_starts(i.key, prefix))
-            continue;
-        *total += 1;
-        count += !e->stated;
-    }
-    return count;
-}
-
-ab_err ab_writer_each_unstated(ab_writer *w, const char *prefix,
-                               ab_err (*end)(void *arg, ab_str key), void *arg)
-{
-    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i)) {
-        const struct entry *entry = i.value;
-        if (entry->stated || !ab_str_starts(i.key, prefix))
-            continue;
-        ab_err e = end(arg, i.key);
-        if (e != AB_ERR_OK)
-            return e;
-    }
-    return AB_ERR_OK;
+    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i))
+        if (ab_str_starts(i.key, prefix))
+            visit(arg, i.key);
 }
 
 ab_outbox *ab_writer_outbox(ab_writer *w)

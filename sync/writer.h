@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writing half of one peer's state lane. It knows what the log says per key (learnt by read-back, then kept
- * by what it queues itself), so that only differences are sent: an object whose content the log has costs no
- * event, also after a restart. It stamps every event with the writer's epoch and a rising version.
+ * The writing half of one peer's state lane. It knows what the log says per key (learnt by
+ * read-back, then kept by what it queues itself), so that only differences are sent: an object
+ * whose content the log has costs no event, also after a restart. It stamps every event with the
+ * writer's epoch and a rising version.
  *
  * Pure: no I/O; loop thread.
  */
@@ -28,7 +29,8 @@ void ab_writer_free(ab_writer *w);
 
 /** What the log says for one key: the transport's on_written. Nothing is assumed about order. */
 AB_MUST_USE ab_err ab_writer_learn(ab_writer *w, const ab_event *head);
-/** The log was replaced: forget what it said and that we are ready. What waits stays, to be sent again. */
+/** The log was replaced: forget what it said and that we are ready. What waits stays, to be sent
+ * again. */
 void ab_writer_forget(ab_writer *w);
 /** Events are taken from now on, under this epoch. */
 void ab_writer_ready(ab_writer *w, uint64_t epoch);
@@ -43,8 +45,8 @@ bool ab_writer_has_key(const ab_writer *w, ab_str key);
  * "This is the object now." Queued unless the log has the same digest already. Must be ready.
  *
  * @param key     the record's key and the object's lane
- * @param draft   type, dataschema, subject, data and what else the event carries; id, source, time, key, version
- *                and digest are set here
+ * @param draft   type, dataschema, subject, data and what else the event carries; id, source, time,
+ * key, version and digest are set here
  * @param token   comes back by `safe`; at once when nothing needs to be sent
  */
 AB_MUST_USE ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *draft,
@@ -52,17 +54,15 @@ AB_MUST_USE ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *dra
 /** "It is gone": a tombstone, unless the log does not have the key. Must be ready. */
 AB_MUST_USE ab_err ab_writer_end(ab_writer *w, ab_str key, ab_event_draft *draft, void *token);
 /**
- * Something is asked for: sent under cmd/<id>, in order behind what is queued for `object`, never replaced.
- * Not queued again while the log has it. Must be ready.
+ * Something is asked for: sent under cmd/<id>, in order behind what is queued for `object`, never
+ * replaced. Not queued again while the log has it. Must be ready.
  */
 AB_MUST_USE ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft *draft);
 
-/** Keys that begin with `prefix`, in the log but neither stated nor ended since ready: candidates for deletion
- *  once the list of objects is known to be complete. @return how many; `total` = keys with this prefix */
-size_t ab_writer_count_unstated(const ab_writer *w, const char *prefix, size_t *total);
-/** Call `end` for each of them (it is to call ab_writer_end). Stops at the first error and returns it. */
-AB_MUST_USE ab_err ab_writer_each_unstated(ab_writer *w, const char *prefix,
-                                           ab_err (*end)(void *arg, ab_str key), void *arg);
+/** Call `visit` for each key of the log that begins with `prefix`; it may end that key
+ * (ab_writer_end). */
+void ab_writer_each(ab_writer *w, const char *prefix, void (*visit)(void *arg, ab_str key),
+                    void *arg);
 
 /** The queue, to be emptied into the transport by its owner. */
 ab_outbox *ab_writer_outbox(ab_writer *w);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a managed agent decides. For each Application it holds what the principal last wished (kept
+ * durably by its owner), and what stands in the local store, and brings the second to the first:
+ * create, update, revert, delete. Status goes up whenever it differs from what the log has.
+ * Commands run in order with the state they follow, at most once each.
+ *
+ * A machine without I/O: facts come in by calls, effects go out by ab_agent_effects, each answered
+ * later by ab_agent_done. One effect at a time per object; objects are independent. Loop thread;
+ * effects may be answered from inside their call only by failing.
+ */
+#pragma once
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "sync/application.h"
+#include "sync/writer.h"
+
+typedef struct ab_agent ab_agent;
+typedef struct ab_agent_app ab_agent_app; /* one Application: what an effect is about */
+
+/* What is kept of an Application's source, durably. Everything borrowed. */
+typedef struct {
+    ab_version version;
+    bool ended;     /* deleted at the source; only version and uid count then */
+    bool deleting;  /* has a deletionTimestamp at the source */
+    bool adoptable; /* its last event was a create, which may adopt */
+    ab_str uid;     /* of the source */
+    ab_str principal_uid;
+    ab_str owned; /* ab_merge_owned */
+    ab_str wish;  /* payload of the event */
+} ab_kept;
+
+typedef struct {
+    /* Store. Answered with the object as it is afterwards (NULL when gone), see ab_agent_done. */
+    void (*get)(void *arg, ab_str key, ab_agent_app *app);
+    /** `version` absent: the object must not exist; else its resourceVersion must be this. */
+    void (*apply)(void *arg, ab_object *object, ab_str version, ab_agent_app *app);
+    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_app *app);
+    void (*remove)(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_app *app);
+    /** Keep durably; answered when it is safe. `kept` and what it points to is valid during the
+     * call. */
+    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_agent_app *app);
+    /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
+    ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
+    /** The delivery is dealt with. */
+    void (*ack)(void *arg, void *delivery);
+    /** The writer has something to send. */
+    void (*wake)(void *arg);
+    void *arg;
+} ab_agent_effects;
+
+typedef enum { AB_RECREATE_IGNORE, AB_RECREATE_RESYNC } ab_recreate_policy;
+
+typedef struct {
+    const char *namespace; /* where Applications live here; borrowed */
+    bool adopt;            /* adoption policy is "always" */
+    bool upsert;           /* source-uid mismatch policy is "upsert", else "recreate" */
+    ab_recreate_policy recreate;
+    int64_t set_aside_ms; /* after so long of failing, an object no longer holds its delivery */
+} ab_agent_policy;
+
+typedef struct {
+    ab_agent_policy policy;
+    ab_agent_effects effects;
+    const ab_clock *clock;
+    ab_log *log;
+    ab_metrics *metrics;
+    const char *source; /* attribute source of our events; borrowed */
+} ab_agent_env;
+
+/** @param out  owned by the caller */
+AB_MUST_USE ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out);
+/** NULL is allowed. No effect may be answered afterwards. */
+void ab_agent_free(ab_agent *a);
+
+/** One kept row, at start, before anything else. */
+AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept);
+
+/* The local store's changes. */
+void ab_agent_seen(ab_agent *a, ab_object *object);
+void ab_agent_gone(ab_agent *a, ab_object *object);
+/** Every object that existed at start was seen. */
+void ab_agent_synced(ab_agent *a);
+
+/* The transport. */
+/** One event from the principal; `delivery` comes back by effects.ack, exactly once. */
+void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery);
+/** What our own log says (on_written), and that it is complete (on_ready). */
+void ab_agent_written(ab_agent *a, const ab_event *head);
+void ab_agent_ready(ab_agent *a, uint64_t epoch);
+/** Our log was replaced (AB_GAP_RECREATED). */
+void ab_agent_log_lost(ab_agent *a);
+
+/** The answer to an effect. `object` borrowed, may be NULL. */
+void ab_agent_done(ab_agent_app *app, ab_err code, ab_object *object, const ab_error *err);
+/** Time has passed: retries. Call about once a second. */
+void ab_agent_tick(ab_agent *a);
+
+/** The queue of what goes up. */
+ab_outbox *ab_agent_outbox(ab_agent *a);
+/** Applications that are not yet as wished, or have unfinished deliveries. */
+size_t ab_agent_unsettled(const ab_agent *a);

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands: executed at most once. What was executed is recorded on the object in the same write as
+ * the effect; a terminate needs no record, since it names the run that it ends.
+ */
+#include "sync/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+
+static const ab_agent_effects *effects(const ab_agent_app *app)
+{
+    return &app->agent->env.effects;
+}
+
+void agent_command(ab_agent_app *app)
+{
+    if (app->source != SOURCE_LIVE || !app->here || app->leaving) {
+        agent_command_answer(app, "the Application is not at the agent");
+        return;
+    }
+    app->step = STEP_COMMAND_GET;
+    effects(app)->get(effects(app)->arg, ab_str_of(app->key), app);
+}
+
+/* Recorded as "<epoch>.<version>/<id>". */
+static bool was_executed(const ab_task *t, const ab_object *local, const char *annotation)
+{
+    ab_str record = ab_object_annotation(local, annotation);
+    for (size_t i = 0; i < record.len; i++) {
+        if (record.ptr[i] != '/')
+            continue;
+        ab_version last;
+        ab_str id = {record.ptr + i + 1, record.len - i - 1};
+        bool newer = ab_version_parse((ab_str){record.ptr, i}, &last) == AB_ERR_OK &&
+                     ab_version_cmp(t->version, last) > 0;
+        return !newer || ab_str_eq(id, ab_event_attr(t->event, AB_CE_ID));
+    }
+    return false;
+}
+
+static void format_record(const ab_task *t, char *out, size_t size)
+{
+    char version[AB_VERSION_TEXT];
+    ab_version_format(t->version, version);
+    snprintf(out, size, "%s/%.*s", version, AB_STR_ARG(ab_event_attr(t->event, AB_CE_ID)));
+}
+
+static void write_edit(ab_agent_app *app, const ab_object *local, const ab_app_edit *edit)
+{
+    ab_buf text;
+    ab_error err = {0};
+    ab_object *object;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_edited(local, edit, &text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(&text), &object, &err);
+    ab_buf_fini(&text);
+    if (e != AB_ERR_OK) {
+        agent_command_answer(app, err.text[0] != '\0' ? err.text : ab_err_text(e));
+        return;
+    }
+    app->step = STEP_COMMAND_WRITE;
+    ab_metric_add(app->agent->metrics.writes, 1);
+    effects(app)->apply(effects(app)->arg, object, ab_object_version(local), app);
+    ab_object_unref(object);
+}
+
+static bool is_terminating(const ab_object *local)
+{
+    return ab_json_is(
+        ab_json_path(ab_object_field(local, "status"), "operationState", "phase", NULL),
+        "Terminating");
+}
+
+static void set_operation(ab_agent_app *app, const ab_object *asked, const ab_object *local)
+{
+    char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
+    ab_jsonv operation = ab_object_field(asked, "operation");
+    if (was_executed(app->inbox.head, local, AB_ANN_LAST_OPERATION)) {
+        agent_command_answer(app, NULL);
+    } else if (!ab_json_present(operation)) {
+        agent_command_answer(app, "the command carries no .operation");
+    } else if (is_terminating(local)) {
+        agent_command_answer(app, "an operation is being terminated: ask again when it has ended");
+    } else {
+        format_record(app->inbox.head, record, sizeof(record));
+        write_edit(app, local,
+                   &(ab_app_edit){.annotations = {{AB_ANN_LAST_OPERATION, ab_str_of(record)}},
+                                  .annotation_count = 1,
+                                  .operation = ab_json_raw(operation)});
+    }
+}
+
+static void refresh(ab_agent_app *app, const ab_object *asked, const ab_object *local)
+{
+    char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
+    ab_str how = ab_object_annotation(asked, AB_ANN_REFRESH);
+    if (was_executed(app->inbox.head, local, AB_ANN_LAST_REFRESH)) {
+        agent_command_answer(app, NULL);
+        return;
+    }
+    format_record(app->inbox.head, record, sizeof(record));
+    write_edit(
+        app, local,
+        &(ab_app_edit){.annotations = {{AB_ANN_LAST_REFRESH, ab_str_of(record)},
+                                       {AB_ANN_REFRESH, how.len > 0 ? how : AB_STR("normal")}},
+                       .annotation_count = 2});
+}
+
+static ab_jsonv run_of(const ab_object *o)
+{
+    return ab_json_path(ab_object_field(o, "status"), "operationState", "startedAt", NULL);
+}
+
+static void terminate(ab_agent_app *app, const ab_object *asked, const ab_object *local)
+{
+    if (!ab_json_same(run_of(asked), run_of(local))) {
+        agent_command_answer(app, "the operation to terminate is no longer the one that runs");
+        return;
+    }
+    if (is_terminating(local)) {
+        agent_command_answer(app, NULL);
+        return;
+    }
+    ab_buf status;
+    ab_buf_init(&status, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_status_terminating(local, &status);
+    if (e == AB_ERR_OK) {
+        app->step = STEP_COMMAND_WRITE;
+        ab_metric_add(app->agent->metrics.writes, 1);
+        effects(app)->patch_status(effects(app)->arg, ab_str_of(app->key), ab_buf_str(&status),
+                                   ab_object_version(local), app);
+    } else {
+        agent_command_answer(app, "no operation is running");
+    }
+    ab_buf_fini(&status);
+}
+
+static void execute(ab_agent_app *app, const ab_object *asked, const ab_object *local)
+{
+    ab_str uid = ab_app_source_uid(asked);
+    if (uid.len > 0 && !ab_str_eq(uid, ab_object_annotation(local, AB_ANN_SOURCE_UID))) {
+        agent_command_answer(app, "the Application at the agent has another source-uid");
+        return;
+    }
+    switch (app->inbox.head->type) {
+    case AB_TYPE_SET_OPERATION:
+        set_operation(app, asked, local);
+        return;
+    case AB_TYPE_REFRESH:
+        refresh(app, asked, local);
+        return;
+    default: /* agent_is_command lets no other type in */
+        terminate(app, asked, local);
+        return;
+    }
+}
+
+void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err)
+{
+    if (code == AB_ERR_NOTFOUND) {
+        agent_command_answer(app, "the Application is not at the agent");
+        return;
+    }
+    if (code != AB_ERR_OK) {
+        agent_fail(app, code, err);
+        return;
+    }
+    ab_error why = {0};
+    ab_object *asked;
+    if (ab_object_parse(ab_event_data(app->inbox.head->event), &asked, &why) != AB_ERR_OK) {
+        agent_command_answer(app, why.text);
+        return;
+    }
+    execute(app, asked, local);
+    ab_object_unref(asked);
+}
+
+void agent_command_written(ab_agent_app *app, ab_err code, const ab_error *err)
+{
+    if (code == AB_ERR_OK) {
+        ab_metric_add(app->agent->metrics.commands, 1);
+        agent_command_answer(app, NULL);
+    } else if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
+        agent_command_answer(app, err == NULL ? ab_err_text(code) : err->text);
+    } else {
+        agent_fail(app, code, err);
+    }
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events from the principal: checked, put in order per object, coalesced.
+ */
+#include "sync/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void agent_finish_head(ab_agent_app *app)
+{
+    app->agent->env.effects.ack(app->agent->env.effects.arg, ab_inbox_pop(&app->inbox));
+}
+
+static void refuse(ab_agent *a, ab_event *event, const char *reason, const char *why)
+{
+    ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(a->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
+    AB_WARN(a->env.log, SYNC, "event refused", AB_KV("reason", reason),
+            AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+            AB_KV("id", ab_event_attr(event, AB_CE_ID)), AB_KV("why", why));
+}
+
+void agent_refuse_head(ab_agent_app *app, const char *reason, const ab_error *err)
+{
+    refuse(app->agent, app->inbox.head->event, reason, err->text);
+    agent_report_error(app, err);
+    agent_finish_head(app);
+}
+
+/* The key of the local object an event is about: same kind and name, our namespace. Commands name
+ * it in their subject, state in its key. */
+static ab_err local_key(const ab_agent *a, const ab_event *event, bool command,
+                        char out[AB_OBJECT_KEY_MAX])
+{
+    char from[AB_OBJECT_KEY_MAX];
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    ab_str kind, ns, name;
+    if (command) {
+        ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
+        snprintf(from, sizeof(from), "Application/%.*s", AB_STR_ARG(subject));
+        key = ab_str_of(from);
+    }
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK || !ab_str_is(kind, "Application"))
+        return AB_ERR_INVALID;
+    snprintf(out, AB_OBJECT_KEY_MAX, "Application/%s/%.*s", a->env.policy.namespace,
+             AB_STR_ARG(name));
+    return AB_ERR_OK;
+}
+
+/* What the event is, or why it is refused. */
+static const char *classify(const ab_event *event, ab_type *type)
+{
+    ab_target target;
+    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
+    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
+    if (!ab_target_parse(target_name.ptr, target_name.len, &target) ||
+        !ab_type_parse(type_name.ptr, type_name.len, type))
+        return "type";
+    const ab_catalogue_row *row = ab_catalogue_find(target, *type);
+    if (row == NULL || !ab_catalogue_allows(row, AB_DOWN, AB_MANAGED))
+        return "not_allowed";
+    return target == AB_TARGET_APPLICATION ? NULL : "unsupported";
+}
+
+/* The principal has read our answer and ended its command: our answer is no longer needed either.
+ */
+static ab_err end_answer(ab_agent *a, ab_str key, void *delivery)
+{
+    char answer[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
+    size_t skip = sizeof(AB_KEY_COMMAND) - 1;
+    snprintf(answer, sizeof(answer), AB_KEY_ACK "%.*s", (int)(key.len - skip), key.ptr + skip);
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_err e = ab_writer_end(a->writer, ab_str_of(answer), &draft, delivery);
+    a->env.effects.wake(a->env.effects.arg);
+    return e;
+}
+
+static ab_err deliver_command_end(ab_agent *a, ab_event *event, void *delivery)
+{
+    void *superseded;
+    if (ab_writer_is_ready(a->writer))
+        return end_answer(a, ab_event_attr(event, AB_CE_PARTITIONKEY), delivery);
+    ab_task task = {.event = event, .delivery = delivery, .begun = true};
+    return ab_inbox_push(&a->early, &task, &superseded);
+}
+
+void agent_deliver_early(ab_agent *a)
+{
+    while (a->early.head != NULL) {
+        ab_event *event = ab_event_ref(a->early.head->event);
+        void *delivery = ab_inbox_pop(&a->early);
+        if (end_answer(a, ab_event_attr(event, AB_CE_PARTITIONKEY), delivery) != AB_ERR_OK)
+            a->env.effects.ack(a->env.effects.arg, delivery);
+        ab_event_unref(event);
+    }
+}
+
+/* Put an accepted event in its object's queue. @return why it is refused, NULL when it is not */
+static const char *enqueue(ab_agent *a, ab_event *event, void *delivery, ab_type type,
+                           ab_agent_app **app, ab_error *err)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    ab_version version;
+    if (ab_version_of(event, &version, err) != AB_ERR_OK)
+        return "version";
+    if (local_key(a, event, ab_task_is_command(type), key) != AB_ERR_OK) {
+        (void)ab_fail(err, AB_ERR_INVALID, "key or subject names no Application");
+        return "key";
+    }
+    *app = agent_app_for(a, ab_str_of(key));
+    void *superseded;
+    ab_task task = {.event = event, .delivery = delivery, .type = type, .version = version};
+    if (*app == NULL || ab_inbox_push(&(*app)->inbox, &task, &superseded) != AB_ERR_OK)
+        return "memory";
+    if (superseded != NULL)
+        a->env.effects.ack(a->env.effects.arg, superseded);
+    return NULL;
+}
+
+void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
+{
+    ab_type type;
+    ab_error err = {0};
+    ab_agent_app *app = NULL;
+    const char *reason;
+    bool ends_command = ab_event_data(event).ptr == NULL &&
+                        ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND);
+    if (ends_command) {
+        reason = deliver_command_end(a, event, delivery) == AB_ERR_OK ? NULL : "memory";
+    } else {
+        reason = classify(event, &type);
+        if (reason == NULL)
+            reason = enqueue(a, event, delivery, type, &app, &err);
+    }
+    if (reason != NULL) {
+        refuse(a, event, reason, err.text);
+        /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
+        if (strcmp(reason, "memory") != 0)
+            a->env.effects.ack(a->env.effects.arg, delivery);
+    } else if (app != NULL) {
+        agent_advance(app);
+    }
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a managed agent says upwards: state, errors, answers to commands.
+ */
+#include "sync/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+
+static void name_event(const ab_agent_app *app, ab_event_draft *draft, ab_target target,
+                       ab_type type, char subject[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    *draft = (ab_event_draft){0};
+    ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(target));
+    if (ab_object_key_split(ab_str_of(app->key), &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    ab_event_set_text(draft, AB_CE_SUBJECT, subject);
+}
+
+static void sent(ab_agent_app *app, ab_err e)
+{
+    if (e == AB_ERR_OK)
+        app->agent->env.effects.wake(app->agent->env.effects.arg);
+    else
+        AB_ERROR(app->agent->env.log, SYNC, "cannot queue an event",
+                 AB_KV("object", (const char *)app->key), AB_KV("why", ab_err_text(e)));
+}
+
+/* Queue a small JSON document as state under `key`; unchanged content is not sent again. */
+static void state_up(ab_agent_app *app, ab_str key, ab_target target, ab_type type, ab_buf *data,
+                     void *token)
+{
+    ab_event_draft draft;
+    ab_digest digest;
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_err e = ab_buf_status(data);
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(data), &digest);
+    if (e == AB_ERR_OK) {
+        name_event(app, &draft, target, type, subject);
+        draft.data = ab_buf_str(data);
+        e = ab_writer_state(app->agent->writer, key, &draft, &digest, token);
+    }
+    ab_buf_fini(data);
+    sent(app, e);
+}
+
+void agent_end_up(ab_agent_app *app, ab_str key, ab_target target)
+{
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    if (!ab_writer_is_ready(app->agent->writer) || !ab_writer_has_key(app->agent->writer, key))
+        return;
+    name_event(app, &draft, target, AB_TYPE_DELETE, subject);
+    sent(app, ab_writer_end(app->agent->writer, key, &draft, NULL));
+}
+
+void agent_report_error(ab_agent_app *app, const ab_error *err)
+{
+    char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
+    ab_str kind, ns, name;
+    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", app->key);
+    if (err == NULL) {
+        agent_end_up(app, ab_str_of(key), AB_TARGET_APPLICATION);
+        return;
+    }
+    if (!ab_writer_is_ready(app->agent->writer) ||
+        ab_object_key_split(ab_str_of(app->key), &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    ab_buf data;
+    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    ab_jsonw w = ab_jsonw_to(&data);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "resourceName", name);
+    ab_jsonw_key_str(&w, "resourceNamespace", ns);
+    ab_jsonw_key_str(&w, "message", ab_str_of(err->text));
+    ab_jsonw_object_end(&w);
+    state_up(app, ab_str_of(key), AB_TARGET_APPLICATION, AB_TYPE_ERROR, &data, NULL);
+}
+
+void agent_report_state(ab_agent_app *app, const ab_object *local)
+{
+    ab_buf data;
+    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    app->report_due = false;
+    if (ab_app_report(local, &data) != AB_ERR_OK ||
+        ab_digest_of(ab_buf_str(&data), &app->report) != AB_ERR_OK ||
+        !ab_writer_is_ready(app->agent->writer)) {
+        ab_buf_fini(&data);
+        return;
+    }
+    state_up(app, ab_str_of(app->key), AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, &data, NULL);
+}
+
+void agent_command_answer(ab_agent_app *app, const char *why)
+{
+    ab_str id = ab_event_attr(app->inbox.head->event, AB_CE_ID);
+    char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
+    snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
+    if (why != NULL)
+        AB_WARN(app->agent->env.log, SYNC, "command refused",
+                AB_KV("object", (const char *)app->key), AB_KV("why", why));
+    ab_buf data;
+    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    ab_jsonw w = ab_jsonw_to(&data);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "id", id);
+    ab_jsonw_key_str(&w, "error", ab_str_of(why));
+    ab_jsonw_object_end(&w);
+    ab_inbox_succeeded(&app->inbox);
+    void *delivery = ab_inbox_pop(&app->inbox);
+    state_up(app, ab_str_of(key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED, &data, delivery);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RETRY_REFUSED_MS 300000
+
+static void safe(void *arg, void *token)
+{
+    ab_principal *p = arg;
+    p->env.effects.ack(p->env.effects.arg, token);
+}
+
+static ab_metric *counter(ab_principal *p, const char *name, const char *help)
+{
+    return ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, name, help, NULL, 0);
+}
+
+ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
+{
+    ab_principal *p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return AB_ERR_NOMEM;
+    p->env = *env;
+    p->peers = ab_map_new();
+    p->apps = ab_map_new();
+    if (p->peers == NULL || p->apps == NULL) {
+        ab_principal_free(p);
+        return AB_ERR_NOMEM;
+    }
+    p->metrics.writes =
+        counter(p, "argobus_store_writes_total", "Writes asked of the local store.");
+    p->metrics.stale =
+        counter(p, "argobus_events_stale_total", "Events that were older than what is in effect.");
+    p->metrics.set_aside =
+        counter(p, "argobus_set_aside_total",
+                "Events whose object cannot be written now; retried without them.");
+    *out = p;
+    return AB_ERR_OK;
+}
+
+static void peer_free(void *value)
+{
+    struct peer *peer = value;
+    ab_writer_free(peer->writer);
+    free(peer->name);
+    free(peer);
+}
+
+static void app_free(void *value)
+{
+    ab_principal_app *app = value;
+    ab_inbox_fini(&app->inbox);
+    free(app->error);
+    free(app->uid);
+    free(app->key);
+    free(app);
+}
+
+void ab_principal_free(ab_principal *p)
+{
+    if (p == NULL)
+        return;
+    ab_map_free(p->apps, app_free);
+    ab_map_free(p->peers, peer_free);
+    free(p);
+}
+
+ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
+{
+    if (principal_peer(p, ab_str_of(agent)) != NULL)
+        return AB_ERR_EXISTS;
+    struct peer *peer = calloc(1, sizeof(*peer));
+    if (peer == NULL)
+        return AB_ERR_NOMEM;
+    peer->principal = p;
+    peer->name = ab_str_dup(ab_str_of(agent));
+    peer->writer = ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, safe, p});
+    if (peer->name == NULL || peer->writer == NULL ||
+        ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
+        peer_free(peer);
+        return AB_ERR_NOMEM;
+    }
+    return AB_ERR_OK;
+}
+
+struct peer *principal_peer(const ab_principal *p, ab_str agent)
+{
+    return ab_map_find(p->peers, agent);
+}
+
+ab_principal_app *principal_app(struct peer *peer, ab_str name)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    ab_principal *p = peer->principal;
+    snprintf(key, sizeof(key), "Application/%s/%.*s", peer->name, AB_STR_ARG(name));
+    ab_principal_app *app = ab_map_find(p->apps, ab_str_of(key));
+    if (app != NULL)
+        return app;
+    app = calloc(1, sizeof(*app));
+    if (app == NULL)
+        return NULL;
+    app->principal = p;
+    app->peer = peer;
+    app->key = ab_str_dup(ab_str_of(key));
+    ab_inbox_init(&app->inbox);
+    if (app->key == NULL || ab_map_put(p->apps, ab_str_of(key), app, NULL) != AB_ERR_OK) {
+        app_free(app);
+        return NULL;
+    }
+    return app;
+}
+
+/* --- steps --- */
+
+static int64_t now_ms(const ab_principal_app *app)
+{
+    return ab_clock_mono_ms(app->principal->env.clock);
+}
+
+void principal_get(ab_principal_app *app)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    app->step = PSTEP_GET;
+    fx->get(fx->arg, ab_str_of(app->key), app);
+}
+
+void principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
+                     enum principal_step step)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    ab_buf text;
+    ab_error err = {0};
+    ab_object *object = NULL;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_edited(hub, edit, &text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(&text), &object, &err);
+    ab_buf_fini(&text);
+    if (e != AB_ERR_OK) {
+        principal_fail(app, e, &err);
+        return;
+    }
+    app->step = step;
+    ab_metric_add(app->principal->metrics.writes, 1);
+    fx->apply(fx->arg, object, ab_object_version(hub), app);
+    ab_object_unref(object);
+}
+
+void principal_finish_head(ab_principal_app *app)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    void *delivery = ab_inbox_pop(&app->inbox);
+    app->cleared = false;
+    if (delivery != NULL)
+        fx->ack(fx->arg, delivery);
+}
+
+/* The head goes on being tried, but no longer holds the offset. */
+static void set_aside(ab_principal_app *app, const char *why)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    ab_task *head = app->inbox.head;
+    AB_WARN(app->principal->env.log, SYNC, "set aside", AB_KV("object", (const char *)app->key),
+            AB_KV("why", why));
+    if (head == NULL || head->delivery == NULL)
+        return;
+    ab_metric_add(app->principal->metrics.set_aside, 1);
+    fx->ack(fx->arg, head->delivery);
+    head->delivery = NULL;
+}
+
+void principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
+{
+    const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
+    app->cleared = false;
+    if (app->inbox.head == NULL)
+        app->look_due = app->here;
+    switch (ab_err_class_of(code)) {
+    case AB_CLASS_STALE:
+        ab_inbox_back_off(&app->inbox, now_ms(app));
+        return;
+    case AB_CLASS_PERMANENT:
+        set_aside(app, why);
+        ab_inbox_wait(&app->inbox, now_ms(app), RETRY_REFUSED_MS);
+        return;
+    case AB_CLASS_NONE:
+    case AB_CLASS_TRANSIENT:
+    case AB_CLASS_FATAL:
+        break;
+    }
+    ab_inbox_back_off(&app->inbox, now_ms(app));
+    if (ab_inbox_failing_ms(&app->inbox, now_ms(app)) >= app->principal->env.set_aside_ms)
+        set_aside(app, why);
+}
+
+static bool may_advance(const ab_principal_app *app)
+{
+    return app->step == PSTEP_IDLE && app->inbox.retry_at <= now_ms(app) && app->principal->synced;
+}
+
+static bool advance_once(ab_principal_app *app)
+{
+    if (!may_advance(app))
+        return false;
+    if (ab_inbox_head_superseded(&app->inbox)) {
+        principal_finish_head(app);
+        return true;
+    }
+    if (app->inbox.head != NULL) {
+        principal_begin(app);
+        return may_advance(app);
+    }
+    bool due = app->error_due || (app->look_due && ab_writer_is_ready(app->peer->writer));
+    if (due && app->here)
+        principal_get(app);
+    return false;
+}
+
+void principal_advance(ab_principal_app *app)
+{
+    while (advance_once(app))
+        ;
+}
+
+/* --- facts --- */
+
+static bool is_wanted(const ab_object *o)
+{
+    bool ignored =
+        ab_json_is(ab_json_get(ab_object_meta(o, "labels"), AB_LABEL_IGNORE_SYNC), "true");
+    bool mirror = ab_object_annotation(o, AB_ANN_SOURCE_UID).len > 0;
+    return !ignored && !mirror;
+}
+
+static ab_err note_seen(ab_principal_app *app, const ab_object *object)
+{
+    char *uid = ab_str_dup(ab_object_uid(object));
+    if (uid == NULL)
+        return AB_ERR_NOMEM;
+    free(app->uid);
+    app->uid = uid;
+    app->here = true;
+    app->deleting = ab_object_deleting(object);
+    ab_str version = ab_object_annotation(object, AB_ANN_STATUS_VERSION);
+    if (ab_version_parse(version, &app->status_version) != AB_ERR_OK)
+        app->status_version = (ab_version){0};
+    principal_note_requests(app, object);
+    return AB_ERR_OK;
+}
+
+static void seen_idle(ab_principal_app *app, const ab_object *object)
+{
+    if (ab_writer_is_ready(app->peer->writer)) {
+        app->look_due = false;
+        principal_requests(app, object);
+    }
+}
+
+void ab_principal_seen(ab_principal *p, ab_object *object)
+{
+    struct peer *peer = principal_peer(p, ab_object_namespace(object));
+    if (peer == NULL || !ab_str_is(ab_object_kind(object), "Application"))
+        return;
+    if (!is_wanted(object)) {
+        ab_principal_gone(p, object);
+        return;
+    }
+    ab_principal_app *app = principal_app(peer, ab_object_name(object));
+    if (app == NULL || note_seen(app, object) != AB_ERR_OK) {
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+        return;
+    }
+    principal_state(app, object);
+    if (app->step == PSTEP_IDLE && app->inbox.head == NULL)
+        seen_idle(app, object);
+    else
+        app->look_due = true;
+    principal_advance(app);
+}
+
+void ab_principal_gone(ab_principal *p, ab_object *object)
+{
+    ab_principal_app *app = ab_map_find(p->apps, ab_str_of(ab_object_key(object)));
+    if (app == NULL || !app->here)
+        return;
+    app->here = app->deleting = app->look_due = false;
+    app->status_version = (ab_version){0};
+    app->operation = app->refresh = app->terminate = (struct request){0};
+    if (ab_writer_is_ready(app->peer->writer))
+        principal_end(app->peer, ab_str_of(app->key));
+    principal_advance(app);
+}
+
+void ab_principal_synced(ab_principal *p)
+{
+    p->synced = true;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+        principal_sweep(i.value);
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
+        principal_advance(i.value);
+}
+
+void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)
+{
+    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    if (peer != NULL && ab_writer_learn(peer->writer, head) != AB_ERR_OK)
+        AB_ERROR(p->env.log, SYNC, "out of memory");
+}
+
+void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
+{
+    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    ab_writer_ready(peer->writer, epoch);
+    peer->swept = false;
+    principal_sweep(peer);
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->peer != peer || !app->here)
+            continue;
+        bool asks = app->operation.asked || app->refresh.asked || app->terminate.asked;
+        app->look_due = asks || !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
+        principal_advance(app);
+    }
+}
+
+void ab_principal_log_lost(ab_principal *p, const char *agent)
+{
+    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    if (peer != NULL)
+        ab_writer_forget(peer->writer);
+}
+
+void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
+                             const ab_error *err)
+{
+    ab_principal_app *app = ab_map_find(p->apps, ab_event_attr(event, AB_CE_PARTITIONKEY));
+    AB_ERROR(p->env.log, SYNC, "cannot be sent", AB_KV("agent", agent),
+             AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+             AB_KV("why", (const char *)err->text));
+    if (app == NULL)
+        return;
+    free(app->error);
+    app->error = ab_str_dup(ab_str_of(err->text));
+    app->error_ours = app->error_due = true;
+    principal_advance(app);
+}
+
+/* --- answers --- */
+
+static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_error *err)
+{
+    if (code == AB_ERR_NOTFOUND) {
+        app->look_due = app->error_due = false;
+        if (app->inbox.head != NULL)
+            principal_finish_head(app);
+    } else if (code != AB_ERR_OK) {
+        principal_fail(app, code, err);
+    } else {
+        principal_with(app, hub);
+    }
+}
+
+static void status_written(ab_principal_app *app)
+{
+    app->error_due = false;
+    if (app->inbox.head == NULL)
+        return;
+    if (app->inbox.head->type == AB_TYPE_STATUS_UPDATE)
+        app->status_version = app->inbox.head->version;
+    principal_finish_head(app);
+}
+
+void ab_principal_done(ab_principal_app *app, ab_err code, ab_object *object, const ab_error *err)
+{
+    enum principal_step step = app->step;
+    app->step = PSTEP_IDLE;
+    if (step == PSTEP_GET) {
+        got(app, code, object, err);
+    } else if (code == AB_ERR_NOTFOUND && app->inbox.head != NULL) {
+        principal_finish_head(app); /* the object went: nothing to say about it any more */
+    } else if (code != AB_ERR_OK) {
+        principal_fail(app, code, err);
+    } else {
+        ab_inbox_succeeded(&app->inbox);
+        app->cleared = step == PSTEP_CLEAR;
+        if (step == PSTEP_STATUS)
+            status_written(app);
+    }
+    principal_advance(app);
+}
+
+void ab_principal_tick(ab_principal *p)
+{
+    int64_t now = ab_clock_mono_ms(p->env.clock);
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->inbox.retry_at != 0 && app->inbox.retry_at <= now) {
+            app->inbox.retry_at = 0;
+            principal_advance(app);
+        }
+    }
+}
+
+ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent)
+{
+    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    return peer == NULL ? NULL : ab_writer_outbox(peer->writer);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void wake(const struct peer *peer)
+{
+    const ab_principal_effects *fx = &peer->principal->env.effects;
+    fx->wake(fx->arg, peer->name);
+}
+
+static void queued(const struct peer *peer, ab_str key, ab_err e)
+{
+    if (e == AB_ERR_OK)
+        wake(peer);
+    else
+        AB_ERROR(peer->principal->env.log, SYNC, "cannot queue an event",
+                 AB_KV("agent", peer->name), AB_KV("key", key), AB_KV("why", ab_err_text(e)));
+}
+
+static ab_err queue_state(ab_principal_app *app, const ab_object *hub, ab_str wish)
+{
+    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
+    ab_str ns = ab_object_namespace(hub), name = ab_object_name(hub), uid = ab_object_uid(hub);
+    /* A create may adopt what stands at the agent; until a status came back nobody has done so. */
+    bool create = ab_version_is_none(app->status_version);
+    snprintf(subject, sizeof(subject), "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(name), AB_STR_ARG(uid));
+    snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(hub)));
+    ab_event_draft draft = {.data = wish};
+    ab_event_set_text(&draft, AB_CE_TYPE,
+                      ab_type_name(create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
+    ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
+    ab_event_set_text(&draft, AB_CE_EVENTID, event);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, app->principal->env.uid);
+    return ab_writer_state(app->peer->writer, ab_str_of(app->key), &draft, &app->wish, NULL);
+}
+
+/* What kept the former content from being sent need not keep this one. */
+static void forget_own_error(ab_principal_app *app)
+{
+    if (!app->error_ours)
+        return;
+    free(app->error);
+    app->error = NULL;
+    app->error_ours = false;
+    app->error_due = true;
+}
+
+void principal_state(ab_principal_app *app, const ab_object *hub)
+{
+    ab_buf wish;
+    ab_digest before = app->wish;
+    ab_buf_init(&wish, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_wish(hub, &wish);
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(&wish), &app->wish);
+    if (e == AB_ERR_OK && !ab_digest_eq(&before, &app->wish))
+        forget_own_error(app);
+    if (e == AB_ERR_OK && ab_writer_is_ready(app->peer->writer) &&
+        !ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))
+        queued(app->peer, ab_str_of(app->key), queue_state(app, hub, ab_buf_str(&wish)));
+    ab_buf_fini(&wish);
+}
+
+void principal_end(struct peer *peer, ab_str key)
+{
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_str kind, ns, name;
+    if (!ab_writer_has_key(peer->writer, key) ||
+        ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    snprintf(subject, sizeof(subject), "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_DELETE));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
+    queued(peer, key, ab_writer_end(peer->writer, key, &draft, NULL));
+}
+
+struct sweep {
+    struct peer *peer;
+    size_t total;
+    size_t missing;
+    bool end;
+};
+
+static void sweep_key(void *arg, ab_str key)
+{
+    struct sweep *s = arg;
+    const ab_principal_app *app = ab_map_find(s->peer->principal->apps, key);
+    s->total++;
+    if (app != NULL && app->here)
+        return;
+    s->missing++;
+    if (s->end)
+        principal_end(s->peer, key);
+}
+
+void principal_sweep(struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    if (!p->synced || !ab_writer_is_ready(peer->writer) || peer->swept)
+        return;
+    struct sweep s = {.peer = peer};
+    ab_writer_each(peer->writer, "Application/", sweep_key, &s);
+    bool held = s.missing > p->env.deletions_max && s.missing * 2 > s.total;
+    ab_label label = {"agent", ab_str_of(peer->name)};
+    ab_metric_set(ab_metric_get(p->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
+                                "Deletions that the mass-deletion guard holds back.", &label, 1),
+                  held ? (double)s.missing : 0);
+    if (held) {
+        AB_ERROR(
+            p->env.log, SYNC,
+            "mass deletion held back: the store has lost most Applications that the agent has; "
+            "if that is meant, start once with a higher sync.max-deletions",
+            AB_KV("agent", peer->name), AB_KV("missing", (int64_t)s.missing),
+            AB_KV("known", (int64_t)s.total));
+        return;
+    }
+    s = (struct sweep){.peer = peer, .end = true};
+    ab_writer_each(peer->writer, "Application/", sweep_key, &s);
+    peer->swept = true;
+}

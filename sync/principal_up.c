@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What comes from an agent: status, confirmed deletions, errors, answers to commands.
+ */
+#include "sync/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the head task --- */
+
+static bool has_data(const ab_task *t)
+{
+    return ab_event_data(t->event).ptr != NULL;
+}
+
+static ab_json *parse(const ab_task *t)
+{
+    ab_json *doc = NULL;
+    return ab_json_parse(ab_event_data(t->event), &doc, NULL) == AB_ERR_OK ? doc : NULL;
+}
+
+static ab_jsonv annotation(ab_jsonv report, const char *name)
+{
+    return ab_json_get(ab_json_path(report, "metadata", "annotations", NULL), name);
+}
+
+/* "<epoch>.<version>/<id>" ends with this id. */
+static bool records(ab_jsonv record, const char *id)
+{
+    ab_str text = ab_json_plain(record);
+    size_t len = strlen(id);
+    return len > 0 && text.len > len && text.ptr[text.len - len - 1] == '/' &&
+           memcmp(text.ptr + text.len - len, id, len) == 0;
+}
+
+/* The agent has executed the request, and what it left there has been taken up by Argo CD. */
+static bool operation_finished(const ab_principal_app *app, ab_jsonv report)
+{
+    return app->operation.asked &&
+           records(annotation(report, AB_ANN_LAST_OPERATION), app->operation.id) &&
+           !ab_json_present(ab_json_get(report, "operation"));
+}
+
+static bool refresh_finished(const ab_principal_app *app, ab_jsonv report)
+{
+    return app->refresh.asked &&
+           records(annotation(report, AB_ANN_LAST_REFRESH), app->refresh.id) &&
+           !ab_json_present(annotation(report, AB_ANN_REFRESH));
+}
+
+static void clear_requests(ab_principal_app *app, const ab_object *hub, bool operation,
+                           bool refresh)
+{
+    ab_app_edit edit = {.drop_operation = operation};
+    if (operation)
+        edit.annotations[edit.annotation_count++].name = AB_ANN_OPERATION_ID;
+    if (refresh) {
+        edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH_ID;
+        edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH;
+    }
+    principal_apply(app, hub, &edit, PSTEP_CLEAR);
+}
+
+static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    app->step = PSTEP_STATUS;
+    ab_metric_add(app->principal->metrics.writes, 1);
+    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, app);
+}
+
+/* `status` with the error that stands, if one does. */
+static void write_status_and_error(ab_principal_app *app, ab_jsonv status, ab_str message,
+                                   ab_str stamp)
+{
+    char time[AB_TIME_TEXT];
+    ab_buf text;
+    ab_time_format_seconds(ab_clock_wall_us(app->principal->env.clock), time);
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_status_with_error(status, message, ab_str_of(time), &text);
+    if (e == AB_ERR_OK)
+        write_status(app, ab_buf_str(&text), stamp);
+    else
+        principal_fail(app, e, NULL);
+    ab_buf_fini(&text);
+}
+
+static void take_report(ab_principal_app *app, ab_jsonv report)
+{
+    char stamp[AB_VERSION_TEXT];
+    ab_jsonv status = ab_json_get(report, "status");
+    bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
+    bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);
+    if (!app->cleared && !former &&
+        (operation_finished(app, report) || refresh_finished(app, report))) {
+        principal_get(app);
+        return;
+    }
+    if (former || nothing) { /* of an object that was here before, or no status yet */
+        principal_finish_head(app);
+        return;
+    }
+    ab_version_format(app->inbox.head->version, stamp);
+    if (app->error != NULL)
+        write_status_and_error(app, status, ab_str_of(app->error), ab_str_of(stamp));
+    else
+        write_status(app, ab_json_present(status) ? ab_json_raw(status) : AB_STR("{}"),
+                     ab_str_of(stamp));
+}
+
+static void begin_report(ab_principal_app *app, ab_task *t)
+{
+    if (ab_version_cmp(t->version, app->status_version) <= 0) {
+        ab_metric_add(app->principal->metrics.stale, 1);
+        principal_finish_head(app);
+        return;
+    }
+    ab_json *report = parse(t);
+    if (report == NULL) {
+        AB_WARN(app->principal->env.log, SYNC, "unreadable status dropped",
+                AB_KV("object", (const char *)app->key));
+        principal_finish_head(app);
+        return;
+    }
+    take_report(app, ab_json_root(report));
+    ab_json_free(report);
+}
+
+static void note_error(ab_principal_app *app, const ab_task *t)
+{
+    ab_json *doc = has_data(t) ? parse(t) : NULL;
+    ab_buf message;
+    ab_buf_init(&message, 4096);
+    if (ab_json_copy(ab_json_get(ab_json_root(doc), "message"), &message) != AB_ERR_OK)
+        ab_buf_puts(&message, "error at the agent");
+    free(app->error);
+    app->error = doc == NULL ? NULL : ab_buf_take(&message);
+    app->error_ours = false;
+    ab_buf_fini(&message);
+    ab_json_free(doc);
+}
+
+/* The agent answers a command; its delivery is acknowledged once the command is ended in our log.
+ */
+static void finish_answer(ab_principal_app *app)
+{
+    ab_task *t = app->inbox.head;
+    ab_str key = ab_event_attr(t->event, AB_CE_PARTITIONKEY);
+    ab_str id = {key.ptr + sizeof(AB_KEY_ACK) - 1, key.len - (sizeof(AB_KEY_ACK) - 1)};
+    struct request *requests[] = {&app->operation, &app->refresh, &app->terminate};
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+        if (ab_str_is(id, requests[i]->id))
+            snprintf(requests[i]->answered, sizeof(requests[i]->answered), "%s", requests[i]->id);
+    if (principal_end_command(app->peer, id, t->delivery) == AB_ERR_OK)
+        t->delivery = NULL;
+    principal_finish_head(app);
+}
+
+static void begin_answer(ab_principal_app *app, const ab_task *t)
+{
+    if (!ab_writer_is_ready(app->peer->writer)) {
+        ab_inbox_wait(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), 200);
+        return;
+    }
+    ab_json *answer = parse(t);
+    bool refused = ab_json_present(ab_json_get(ab_json_root(answer), "error"));
+    ab_json_free(answer);
+    if (refused && app->here)
+        principal_get(app);
+    else
+        finish_answer(app);
+}
+
+void principal_begin(ab_principal_app *app)
+{
+    ab_task *t = app->inbox.head;
+    t->begun = true;
+    if (t->type == AB_TYPE_PROCESSED) {
+        begin_answer(app, t);
+    } else if (!app->here) {
+        principal_finish_head(app);
+    } else if (t->type == AB_TYPE_STATUS_UPDATE) {
+        begin_report(app, t);
+    } else if (t->type == AB_TYPE_DELETE && !app->deleting) {
+        principal_finish_head(app); /* the agent lost it by itself and brings it back by itself */
+    } else {
+        if (t->type == AB_TYPE_ERROR)
+            note_error(app, t);
+        principal_get(app);
+    }
+}
+
+/* --- the head task, with the object in hand --- */
+
+static void with_report(ab_principal_app *app, const ab_object *hub)
+{
+    ab_json *report = parse(app->inbox.head);
+    ab_jsonv root = ab_json_root(report);
+    clear_requests(app, hub, operation_finished(app, root), refresh_finished(app, root));
+    ab_json_free(report);
+}
+
+/* A refused command: the request is taken off the object, and the object says why. */
+static void with_refusal(ab_principal_app *app, const ab_object *hub)
+{
+    ab_str key = ab_event_attr(app->inbox.head->event, AB_CE_PARTITIONKEY);
+    const char *id = key.ptr + sizeof(AB_KEY_ACK) - 1;
+    size_t len = key.len - (sizeof(AB_KEY_ACK) - 1);
+    bool operation = ab_str_is((ab_str){id, len}, app->operation.id);
+    bool refresh = ab_str_is((ab_str){id, len}, app->refresh.id);
+    if (!app->cleared && (operation || refresh)) {
+        clear_requests(app, hub, operation, refresh);
+        return;
+    }
+    ab_json *answer = parse(app->inbox.head);
+    ab_buf why;
+    ab_buf_init(&why, 4096);
+    ab_buf_puts(&why, "request refused at the agent: ");
+    ab_err e = ab_json_copy(ab_json_get(ab_json_root(answer), "error"), &why);
+    ab_json_free(answer);
+    free(app->error);
+    app->error = e == AB_ERR_OK ? ab_buf_take(&why) : NULL;
+    app->error_ours = true; /* gone with the next change of the object */
+    app->error_due = app->error != NULL;
+    ab_buf_fini(&why);
+    finish_answer(app);
+}
+
+static void look(ab_principal_app *app, const ab_object *hub)
+{
+    if (app->error_due) {
+        write_status_and_error(app, ab_object_field(hub, "status"), ab_str_of(app->error),
+                               AB_STR_NONE);
+        return;
+    }
+    app->look_due = false;
+    principal_note_requests(app, hub);
+    principal_state(app, hub);
+    principal_requests(app, hub);
+}
+
+void principal_with(ab_principal_app *app, ab_object *hub)
+{
+    ab_task *t = app->inbox.head;
+    if (t == NULL) {
+        look(app, hub);
+        return;
+    }
+    switch (t->type) {
+    case AB_TYPE_STATUS_UPDATE:
+        with_report(app, hub);
+        return;
+    case AB_TYPE_PROCESSED:
+        with_refusal(app, hub);
+        return;
+    case AB_TYPE_DELETE:
+        if (app->cleared)
+            principal_finish_head(app);
+        else
+            principal_apply(app, hub, &(ab_app_edit){.drop_finalizers = true}, PSTEP_CLEAR);
+        return;
+    default: /* error: deliver lets no other type in */
+        write_status_and_error(app, ab_object_field(hub, "status"), ab_str_of(app->error),
+                               AB_STR_NONE);
+        return;
+    }
+}
+
+/* --- deliveries --- */
+
+static void refuse(const struct peer *peer, const ab_event *event, const char *reason)
+{
+    ab_principal *p = peer->principal;
+    ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
+    AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", (const char *)peer->name),
+            AB_KV("reason", reason), AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+            AB_KV("id", ab_event_attr(event, AB_CE_ID)));
+}
+
+static const char *classify(const ab_event *event, ab_type *type)
+{
+    ab_target target;
+    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
+    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
+    if (!ab_target_parse(target_name.ptr, target_name.len, &target) ||
+        !ab_type_parse(type_name.ptr, type_name.len, type))
+        return "type";
+    const ab_catalogue_row *row = ab_catalogue_find(target, *type);
+    if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_MANAGED))
+        return "not_allowed";
+    bool supported = target == AB_TARGET_APPLICATION || target == AB_TARGET_EVENT_PROCESSED;
+    return supported ? NULL : "unsupported";
+}
+
+/* The name of the Application that the event is about, from its subject "<namespace>/<name>". */
+static ab_str subject_name(const ab_event *event)
+{
+    ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
+    const char *slash = subject.ptr == NULL ? NULL : memchr(subject.ptr, '/', subject.len);
+    if (slash == NULL)
+        return AB_STR_NONE;
+    ab_str name = {slash + 1, subject.len - (size_t)(slash + 1 - subject.ptr)};
+    return ab_str_is_dns_subdomain(name) ? name : AB_STR_NONE;
+}
+
+/* What a tombstone means depends on the key that it ends. @return false when it means nothing to us
+ */
+static bool tombstone_type(const ab_event *event, ab_type *type)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (ab_str_starts(key, AB_KEY_ERROR))
+        *type = AB_TYPE_ERROR;
+    else if (ab_str_starts(key, "Application/"))
+        *type = AB_TYPE_DELETE;
+    else
+        return false;
+    return true;
+}
+
+static const char *enqueue(struct peer *peer, ab_event *event, void *delivery, ab_type type,
+                           ab_principal_app **app)
+{
+    ab_str name = subject_name(event);
+    void *superseded;
+    ab_task task = {.event = event, .delivery = delivery, .type = type};
+    if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)
+        return "version";
+    if (name.ptr == NULL)
+        return "subject";
+    if (type == AB_TYPE_PROCESSED &&
+        !ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_ACK))
+        return "key";
+    *app = principal_app(peer, name);
+    if (*app == NULL || ab_inbox_push(&(*app)->inbox, &task, &superseded) != AB_ERR_OK)
+        return "memory";
+    if (superseded != NULL)
+        peer->principal->env.effects.ack(peer->principal->env.effects.arg, superseded);
+    return NULL;
+}
+
+void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, void *delivery)
+{
+    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    ab_principal_app *app = NULL;
+    ab_type type;
+    const char *reason = NULL;
+    bool tombstone = ab_event_data(event).ptr == NULL;
+    if (peer == NULL || (tombstone && !tombstone_type(event, &type))) {
+        p->env.effects.ack(p->env.effects.arg, delivery);
+        return;
+    }
+    if (!tombstone)
+        reason = classify(event, &type);
+    if (reason == NULL)
+        reason = enqueue(peer, event, delivery, type, &app);
+    if (app != NULL && reason == NULL) {
+        principal_advance(app);
+        return;
+    }
+    refuse(peer, event, reason);
+    /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
+    if (strcmp(reason, "memory") != 0)
+        p->env.effects.ack(p->env.effects.arg, delivery);
+}

@@ -24,7 +24,8 @@ typedef struct {
 
 /**
  * Binary mode: every attribute but datacontenttype as header ce_<name>, datacontenttype as
- * content-type, data as value, attribute partitionkey as key.
+ * content-type, data as value, attribute partitionkey as key. Data that is itself a CloudEvent, by
+ * its datacontenttype, cannot travel in binary mode: a reader takes the record for that event.
  *
  * @param out  filled with slices of `e` (and of its own `names`): valid while `e` lives and `out`
  * is not reused

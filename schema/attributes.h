@@ -47,12 +47,10 @@
 #define AB_LABEL_IGNORE_SYNC   "argocd-agent.argoproj-labs.io/ignore-sync"
 
 /* Annotations of argobus. */
-#define AB_ANN_PREFIX       "argobus.io/"
-#define AB_ANN_OPERATION_ID "argobus.io/operation-id" /* hub: which request .operation is */
-#define AB_ANN_REFRESH_ID   "argobus.io/refresh-id" /* hub: which request the refresh annotation is \
-                                                     */
+#define AB_ANN_PREFIX         "argobus.io/"
+#define AB_ANN_OPERATION_ID   "argobus.io/operation-id"   /* hub: which request .operation is */
+#define AB_ANN_REFRESH_ID     "argobus.io/refresh-id"     /* hub: which request the refresh is */
 #define AB_ANN_LAST_OPERATION "argobus.io/last-operation" /* agent: last set-operation executed */
 #define AB_ANN_LAST_TERMINATE "argobus.io/last-terminate" /* agent: last terminate executed */
 #define AB_ANN_LAST_REFRESH   "argobus.io/last-refresh"   /* agent: last refresh executed */
-#define AB_ANN_STATUS_VERSION                                                                      \
-    "argobus.io/status-version" /* hub: epoch.version of the status it shows */
+#define AB_ANN_STATUS_VERSION "argobus.io/status-version" /* hub: epoch.version of its status */

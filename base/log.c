@@ -285,6 +285,11 @@ ab_field ab_field_int(const char *name, int64_t v)
     return (ab_field){.name = name, .kind = AB_FIELD_INT, .num = v};
 }
 
+ab_field ab_field_uint(const char *name, uint64_t v)
+{
+    return ab_field_int(name, v > INT64_MAX ? INT64_MAX : (int64_t)v);
+}
+
 ab_field ab_field_bool(const char *name, bool v)
 {
     return (ab_field){.name = name, .kind = AB_FIELD_BOOL, .num = v};

@@ -50,14 +50,18 @@ void ab_log_write(ab_log *log, ab_log_area area, ab_log_level level, const char 
 ab_field ab_field_cstr(const char *name, const char *v);
 ab_field ab_field_str(const char *name, ab_str v);
 ab_field ab_field_int(const char *name, int64_t v);
+/** Above INT64_MAX it is logged as INT64_MAX. */
+ab_field ab_field_uint(const char *name, uint64_t v);
 ab_field ab_field_bool(const char *name, bool v);
-/* AB_KV("agent", name): char pointer, ab_str, bool or any integer up to int64_t. */
+/* AB_KV("agent", name): char pointer, ab_str, bool or any integer. */
 #define AB_KV(name, v)                                                                             \
     _Generic((v),                                                                                  \
         char *: ab_field_cstr,                                                                     \
         const char *: ab_field_cstr,                                                               \
         ab_str: ab_field_str,                                                                      \
         bool: ab_field_bool,                                                                       \
+        unsigned long: ab_field_uint,                                                              \
+        unsigned long long: ab_field_uint,                                                         \
         default: ab_field_int)(name, v)
 
 /* The closing field keeps the list from being empty, which C11 would not allow. */

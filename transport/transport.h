@@ -90,6 +90,8 @@ typedef struct {
     ab_role role;
     const char *agent; /* AGENT: own name; PRINCIPAL: NULL */
     const char *mode;  /* AGENT: own mode; PRINCIPAL: "" */
+    bool replay;       /* what was received before is lost here: on_gap FIRST, and receive from the beginning of
+                          every log, whatever position was committed */
     ab_transport_events events;
 } ab_transport_env;
 

@@ -1,0 +1,102 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# What ./quickstart prepares, starts and stops again.
+# shellcheck disable=SC2154 # the variables of ./quickstart
+
+broken() { printf 'quickstart: %s\n' "$*" >&2; return 1; }
+listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# running NAME: the process id of our principal or agent, if it lives.
+running() {
+    local pid
+    pid=$(cat "$work/$1.pid" 2>/dev/null) && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF "$work/$1.yaml" &&
+        echo "$pid"
+}
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+stop_program() {
+    local pid
+    pid=$(running "$1") || return 0
+    kill "$pid"
+    until_true 20 gone "$pid" || { kill -KILL "$pid"; broken "$1 did not end in 20 s and was killed"; }
+}
+
+stop_agent() { stop_program agent; }
+
+stop_everything() {
+    trap '' INT TERM
+    stop_program agent
+    stop_program principal
+    [ ! -d "$work/kafka" ] || "$kafka" stop >/dev/null
+}
+
+prepare() {
+    local p free
+    mkdir -p "$work" || return 1
+    exec 8>"$work/lock"
+    flock -n 8 || broken "another ./quickstart runs in this checkout; end it with Ctrl-C" || return 1
+    free=$(df -Pm "$work" | awk 'NR == 2 { print $4 }')
+    [ "$free" -ge 1024 ] || broken "no space: $work has $free MiB left and 1024 MiB are needed" || return 1
+    trap stop_everything EXIT
+    trap 'exit 130' INT TERM
+    stop_everything # what an earlier run left behind when it was killed
+    trap 'exit 130' INT TERM
+    for ((p = port; p < port + 6; p++)); do
+        ! listening "$p" ||
+            broken "port $p of 127.0.0.1 is in use; set ARGOBUS_QUICKSTART_PORT to the first of six free ones" || return 1
+    done
+    rm -rf "$work"/{hub,w1,agent,kafka} "$work"/*.log "$work"/*.yaml
+    mkdir -p "$hub" "$spoke"
+    write_config
+}
+
+write_config() {
+    cat >"$work/principal.yaml" <<END
+transport: kafka
+principal: {name: hub}
+agents:
+  - {name: w1, mode: managed}
+store: {kind: directory, namespace: argocd, directory: {path: hub}}
+kafka: {brokers: ["127.0.0.1:$port"], prefix: argobus, topics: create}
+http: {address: "$hub_http"}
+log: {level: info, format: text}
+END
+    cat >"$work/agent.yaml" <<END
+transport: kafka
+agent: {name: w1, mode: managed, data: agent}
+store: {kind: directory, namespace: argocd, directory: {path: w1}}
+kafka: {brokers: ["127.0.0.1:$port"], prefix: argobus}
+http: {address: "$spoke_http"}
+log: {level: info, format: text}
+END
+    mkdir -p "$work/agent"
+}
+
+build_programs() {
+    say "the first time this takes about a minute"
+    { cmake --preset release --log-level=WARNING &&
+        cmake --build --preset release --target argobus-principal argobus-agent; } >"$work/build.log" 2>&1 ||
+        { tail -n 20 "$work/build.log" && broken "the build failed; all of it is in $work/build.log"; }
+}
+
+start_kafka() {
+    say "the first time its jars (44 MiB) come from Maven Central; a start takes about 10 s"
+    "$kafka" start >"$work/kafka.log" 2>&1 8>&- || { cat "$work/kafka.log" >&2; return 1; }
+    say "$(cat "$work/kafka.log")"
+}
+
+# start_program NAME HTTP-ADDRESS: returns when it says that it is ready.
+start_program() {
+    local pid
+    "$bin/argobus-$1" -c "$work/$1.yaml" </dev/null >>"$work/$1.log" 2>&1 8>&- &
+    pid=$!
+    echo "$pid" >"$work/$1.pid"
+    until_true 60 ready_or_dead "$pid" "$2" && ! gone "$pid" && return 0
+    tail -n 15 "$work/$1.log" >&2
+    broken "argobus-$1 is not ready; above is how $work/$1.log ends"
+}
+
+ready_or_dead() { gone "$1" || curl -fs -o /dev/null "http://$2/readyz"; }
+start_principal() { start_program principal "$hub_http"; }
+start_agent() { start_program agent "$spoke_http"; }

@@ -140,11 +140,20 @@ static ab_err compact(ab_str json, size_t depth_max, ab_buf *out)
     return ab_buf_status(out);
 }
 
+/* As YAML counts them: a member's name is a node as well. */
+static size_t count_nodes(const ab_json *doc)
+{
+    size_t count = doc->count;
+    for (uint32_t i = 0; i < doc->count; i++)
+        count += doc->nodes[i].key != 0;
+    return count;
+}
+
 static ab_err give_json(const stream *s, const ab_json *doc, size_t line)
 {
     ab_buf out;
     ab_buf_init(&out, s->limits->bytes_max);
-    ab_err e = doc->count > s->limits->nodes_max
+    ab_err e = count_nodes(doc) > s->limits->nodes_max
                    ? AB_ERR_TOOBIG
                    : compact(ab_json_raw(ab_json_root(doc)), s->limits->depth_max, &out);
     if (e != AB_ERR_OK)

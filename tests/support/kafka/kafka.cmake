@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# One real broker for all tests that need one: started before the first of them, killed after the last. Its
+# data are in the build folder. Tests keep apart by the prefix of their topics.
+include_guard(GLOBAL)
+
+set(AB_KAFKA_DEV ${CMAKE_CURRENT_LIST_DIR}/kafka-dev)
+set(AB_KAFKA_ENV
+    KAFKA_DEV=${AB_KAFKA_DEV}
+    KAFKA_DEV_HOME=${PROJECT_BINARY_DIR}/kafka
+    "KAFKA_DEV_USERS=w1:w1-secret principal:principal-secret")
+
+add_test(NAME kafka_broker_start COMMAND ${AB_KAFKA_DEV} fresh)
+add_test(NAME kafka_broker_stop COMMAND ${AB_KAFKA_DEV} kill)
+set_tests_properties(kafka_broker_start PROPERTIES
+    FIXTURES_SETUP kafka ENVIRONMENT "${AB_KAFKA_ENV}" TIMEOUT 600)
+set_tests_properties(kafka_broker_stop PROPERTIES
+    FIXTURES_CLEANUP kafka ENVIRONMENT "${AB_KAFKA_ENV}")
+
+ab_library(kafka_broker
+    SOURCES ${CMAKE_CURRENT_LIST_DIR}/broker.c
+    DEPS PkgConfig::rdkafka PkgConfig::cmocka)
+
+# ab_kafka_test(NAME LABEL ... SOURCES ... DEPS ...): as ab_test, with the broker running.
+function(ab_kafka_test name)
+    ab_test(${name} ${ARGN})
+    target_link_libraries(${name} PRIVATE argobus::kafka_broker)
+    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED kafka ENVIRONMENT "${AB_KAFKA_ENV}")
+endfunction()

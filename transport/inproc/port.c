@@ -200,10 +200,12 @@ static void read_back(ab_inproc_port *port)
 static void begin(ab_inproc_port *port)
 {
     const ab_transport_events *up = events_of(port);
-    if (port->epoch != 0)
+    if (port->epoch != 0) {
         up->on_gap(up->arg, port->line->agent, AB_GAP_RECREATED);
-    else if (!port->in->was_read)
+    } else if (port->end->base.env.replay || !port->in->was_read) {
+        port->in->committed = 0;
         up->on_gap(up->arg, port->line->agent, AB_GAP_FIRST);
+    }
     port->in->was_read = true;
     port->in_instance = port->in->instance;
     port->out_instance = port->out->instance;

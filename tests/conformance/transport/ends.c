@@ -261,6 +261,7 @@ static ab_transport_env env_of(ab_end *end)
         .role = end->role,
         .agent = principal ? NULL : end->name,
         .mode = principal ? "" : "managed",
+        .replay = end->ends->replay,
         .events = {.on_event = on_event,
                    .on_peer = on_peer,
                    .on_written = on_written,

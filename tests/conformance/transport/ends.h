@@ -96,6 +96,7 @@ struct ab_ends {
     ab_log *log;
     char *settings[AB_ENDS_SETTINGS];
     size_t setting_count;
+    bool replay; /* ends that start from now on have lost what they received */
     ab_end *all[AB_ENDS_MAX];
 };
 

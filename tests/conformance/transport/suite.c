@@ -328,6 +328,24 @@ static void first_contact_is_a_gap_and_a_restart_is_none(void **state)
     assert_int_equal(agent->receipt_count, 0);
 }
 
+static void an_end_that_lost_its_memory_gets_everything_again(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    start_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    ab_end_put(principal, "w1", "app/b", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/b") == 1);
+    ab_end_stop(agent);
+    ends->replay = true;
+    agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->caught_up == 1);
+    assert_int_equal(ab_end_peer_of(agent, "w1")->gaps[AB_GAP_FIRST], 1);
+    assert_true(has_version(agent, "app/a", 1));
+    assert_true(has_version(agent, "app/b", 1));
+}
+
 /* Reading back */
 
 static const ab_head *head_of(ab_end *end, const char *key)
@@ -385,6 +403,8 @@ static void a_restarted_principal_reads_back_what_it_wrote(void **state)
     ab_end *agent = NULL;
     start_pair(ends, &principal, &agent);
     assert_int_equal(ab_end_peer_of(principal, "w1")->head_count, 0);
+    /* Nobody reads, so the tombstone stays. */
+    ab_end_stop(agent);
     uint64_t epoch = write_some(ends, principal, "w1");
     ab_end_stop(principal);
     principal = ab_end_principal(ends, "w1");
@@ -398,6 +418,7 @@ static void a_restarted_agent_reads_back_what_it_wrote(void **state)
     ab_end *principal = NULL;
     ab_end *agent = NULL;
     start_pair(ends, &principal, &agent);
+    ab_end_stop(principal);
     uint64_t epoch = write_some(ends, agent, NULL);
     ab_end_stop(agent);
     agent = ab_end_agent(ends, "w1");
@@ -726,6 +747,7 @@ int ab_suite_run(const ab_ends_fixture *fixture, const char *only)
         CASE(what_was_returned_comes_again_after_a_restart),
         CASE(an_agent_that_was_away_finds_the_newest_of_each_key),
         CASE(first_contact_is_a_gap_and_a_restart_is_none),
+        CASE(an_end_that_lost_its_memory_gets_everything_again),
         CASE(a_restarted_principal_reads_back_what_it_wrote),
         CASE(a_restarted_agent_reads_back_what_it_wrote),
         CASE(deliveries_pause_at_the_cap_and_nothing_is_lost),

@@ -30,6 +30,10 @@
     "expirytime" /* RFC 3339: live events after it are dropped; registered extension */
 #define AB_CE_CORRELATIONID "correlationid" /* live request and reply */
 
+/* Values of attribute source. A transport refuses an event whose source is not its peer. */
+#define AB_SOURCE_PRINCIPAL "/principal"
+#define AB_SOURCE_AGENT     "/agent/" /* + the agent's name */
+
 /* Record keys: objects are "<kind>/<namespace>/<name>", names as at the sender. */
 #define AB_KEY_COMMAND "cmd/"   /* + event id */
 #define AB_KEY_ACK     "ack/"   /* + event id of the command it answers */

@@ -145,7 +145,7 @@ struct ab_transport {
 
 /** The transports a user can name, NULL-terminated. */
 extern const ab_transport_ops *const ab_transport_table[];
-/** `transport`, transport.* and the options of every transport. */
+/** `transport` and transport.*, common to all; the options of each transport are in its ops. */
 extern const ab_options ab_transport_options;
 
 /**

@@ -267,6 +267,8 @@ static void a_message_of_millions_of_empty_attributes_is_refused_cheaply(void **
         bytes[i + 1] = '\0';
     }
     refused((ab_str){bytes, len}, false, AB_ERR_TOOBIG, "fields");
+    /* Here no single allocation is too large, only all of them together. */
+    refused((ab_str){bytes, 2 * 1000}, false, AB_ERR_TOOBIG, "fields");
     refused((ab_str){bytes, 2 * 65}, false, AB_ERR_TOOBIG, "64 attributes");
     free(bytes);
 }

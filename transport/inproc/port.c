@@ -228,20 +228,23 @@ static bool must_begin(const ab_inproc_port *port)
 
 /* Receiving */
 
-/* The principal knows who sends by the line, so an event that claims another source is forged. */
+/* Who sends is known by the line, so an event that claims another source is forged. */
 static bool is_forged(const ab_inproc_port *port, const ab_event *event)
 {
-    return role_of(port) == AB_ROLE_PRINCIPAL &&
-           !ab_str_is(ab_event_attr(event, AB_CE_SOURCE), port->line->agent);
+    ab_str source = ab_event_attr(event, AB_CE_SOURCE);
+    if (role_of(port) == AB_ROLE_AGENT)
+        return !ab_str_is(source, AB_SOURCE_PRINCIPAL);
+    size_t scheme = sizeof(AB_SOURCE_AGENT) - 1;
+    return !ab_str_starts(source, AB_SOURCE_AGENT) ||
+           !ab_str_is((ab_str){source.ptr + scheme, source.len - scheme}, port->line->agent);
 }
 
 static void count_refused(const ab_inproc_port *port, const ab_event *event)
 {
     const ab_transport_env *env = &port->end->base.env;
-    const ab_label label = {"agent", ab_str_of(port->line->agent)};
-    ab_metric_add(ab_metric_get(env->metrics, AB_METRIC_COUNTER, "argobus_transport_refused_total",
-                                "Events refused because they name another peer as source.", &label,
-                                1),
+    const ab_label label = {"reason", AB_STR("source")};
+    ab_metric_add(ab_metric_get(env->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                                "Records that are no event of the peer, skipped.", &label, 1),
                   1);
     AB_WARN(env->log, TRANSPORT, "event refused: it names another source",
             AB_KV("agent", port->line->agent), AB_KV("source", ab_event_attr(event, AB_CE_SOURCE)));

@@ -371,6 +371,14 @@ size_t ab_end_count(const ab_end *end, const char *key)
     return count;
 }
 
+double ab_end_refused(ab_end *end, const char *reason)
+{
+    const ab_label label = {"reason", ab_str_of(reason)};
+    return ab_metric_value(
+        ab_metric_get(end->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                      "Records that are no event of the peer, skipped.", &label, 1));
+}
+
 /* Sending */
 
 static void on_sent(void *arg, ab_err code, const ab_error *err)
@@ -383,9 +391,13 @@ static void on_sent(void *arg, ab_err code, const ab_error *err)
     sending->code = code;
 }
 
-static const char *source_of(const ab_end *end)
+const char *ab_end_source(const ab_end *end, char out[96])
 {
-    return end->role == AB_ROLE_AGENT ? end->name : "principal";
+    if (end->role == AB_ROLE_AGENT)
+        snprintf(out, 96, "%s%s", AB_SOURCE_AGENT, end->name);
+    else
+        snprintf(out, 96, "%s", AB_SOURCE_PRINCIPAL);
+    return out;
 }
 
 /* The upcall that has the epoch is filed under the agent's name at both roles. */
@@ -406,8 +418,10 @@ ab_err ab_end_send_event(ab_end *end, const char *agent, ab_lane lane, ab_event 
 ab_err ab_end_send(ab_end *end, const char *agent, const ab_draft *draft, ab_sending *sending)
 {
     ab_event_draft d = {0};
+    char own[96];
+    ab_end_source(end, own);
     ab_event_set_text(&d, AB_CE_ID, draft->key);
-    ab_event_set_text(&d, AB_CE_SOURCE, draft->source == NULL ? source_of(end) : draft->source);
+    ab_event_set_text(&d, AB_CE_SOURCE, draft->source == NULL ? own : draft->source);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_SPEC_UPDATE));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_event_set_text(&d, AB_CE_DATACONTENTTYPE, "application/json");
@@ -432,8 +446,9 @@ ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadl
                    ab_sending *sending)
 {
     ab_event_draft d = {0};
+    char own[96];
     ab_event_set_text(&d, AB_CE_ID, id);
-    ab_event_set_text(&d, AB_CE_SOURCE, source_of(end));
+    ab_event_set_text(&d, AB_CE_SOURCE, ab_end_source(end, own));
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_HTTP_GET));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_RESOURCE));
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, id);

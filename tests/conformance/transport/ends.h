@@ -132,9 +132,15 @@ const ab_receipt *ab_end_newest(const ab_end *end, const char *agent, const char
 /** How many receipts `key` has; NULL counts all. */
 size_t ab_end_count(const ab_end *end, const char *key);
 
+/** How many records were refused for this reason, by the metric. */
+double ab_end_refused(ab_end *end, const char *reason);
+
+/** What attribute source of the end's events must be; gives `out` back. */
+const char *ab_end_source(const ab_end *end, char out[96]);
+
 /* A state event about to be sent. */
 typedef struct {
-    const char *source; /* NULL = the sender's own name */
+    const char *source; /* NULL = the sender's own */
     const char *key;
     uint64_t version;
     ab_str data; /* absent = tombstone */

@@ -150,7 +150,8 @@ static ab_event *event_with(const ab_end *end, const char *key, ab_str data)
 {
     ab_event_draft d = {0};
     ab_event_set_text(&d, AB_CE_ID, "id with spaces, \"quotes\" and 100%");
-    ab_event_set_text(&d, AB_CE_SOURCE, end->role == AB_ROLE_AGENT ? end->name : "principal");
+    char own[96];
+    ab_event_set_text(&d, AB_CE_SOURCE, ab_end_source(end, own));
     ab_event_set_text(&d, AB_CE_TYPE, "a.type.nobody.knows");
     ab_event_set_text(&d, AB_CE_SUBJECT,
                       "gr\xc3\xbc\xc3\x9f"
@@ -639,11 +640,12 @@ static void an_event_that_names_another_source_is_refused(void **state)
     ab_end *agent = NULL;
     start_pair(ends, &principal, &agent);
     const ab_draft forged = {
-        .source = "w2", .key = "app/forged", .version = 1, .data = AB_STR("1")};
+        .source = AB_SOURCE_AGENT "w2", .key = "app/forged", .version = 1, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(agent, NULL, &forged, NULL), AB_ERR_OK);
     ab_end_put(agent, NULL, "app/honest", 1);
     AB_UNTIL(ends, ab_end_count(principal, "app/honest") == 1);
     assert_int_equal(ab_end_count(principal, "app/forged"), 0);
+    assert_int_equal((int)ab_end_refused(principal, "source"), 1);
     ab_end_stop(principal);
     principal = ab_end_principal(ends, "w1");
     ab_end_put(agent, NULL, "app/next", 1);

@@ -17,6 +17,9 @@
 
 #include <uv.h>
 
+/* The annotation that patch_status writes. */
+#define AB_STORE_STATUS_VERSION "argobus.io/status-version"
+
 typedef struct ab_store ab_store;
 
 typedef enum {

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/directory/directory.h"
+#include "store/directory/directory_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A start has its own range of resourceVersions, so that none is given twice whatever was removed
+ * or lost: start 3 gives 3000000000001, 3000000000002, ... */
+#define VERSIONS_PER_START UINT64_C(1000000000000)
+
+static ab_dir *dir_of(ab_store *self)
+{
+    return (ab_dir *)self;
+}
+
+uint64_t ab_dir_next_version(ab_dir *d)
+{
+    return atomic_fetch_add(&d->versions, 1) + 1;
+}
+
+static const char *reason_of(ab_err code)
+{
+    switch (code) {
+    case AB_ERR_PARSE:
+        return "parse";
+    case AB_ERR_INVALID:
+        return "invalid";
+    case AB_ERR_TOOBIG:
+        return "too_big";
+    case AB_ERR_EXISTS:
+        return "two_files";
+    case AB_ERR_DENIED:
+        return "denied";
+    case AB_ERR_NOSPACE:
+        return "no_space";
+    default:
+        return "io";
+    }
+}
+
+void ab_dir_fault(ab_dir *d, const char *where, const ab_error *err)
+{
+    ab_label reason = {"reason", ab_str_of(reason_of(err->code))};
+    ab_metric_add(
+        ab_metric_get(d->base.env.metrics, AB_METRIC_COUNTER, "argobus_store_faults_total",
+                      "Manifests, folders and records of the store that could not be read.",
+                      &reason, 1),
+        1);
+    AB_WARN(d->base.env.log, STORE, "cannot read", AB_KV("where", where),
+            AB_KV("reason", (const char *)err->text));
+    d->base.env.events.on_fault(d->base.env.events.arg, where, err);
+}
+
+void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object)
+{
+    uint64_t version = 0;
+    if (ab_str_to_u64(ab_object_version(object), &version) != AB_ERR_OK || version == e->version)
+        return;
+    char *head = NULL;
+    if (ab_manifest_head(object, &head) == AB_ERR_OK) {
+        free(e->head);
+        e->head = head;
+    }
+    e->version = version;
+    d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_SEEN, object);
+}
+
+void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last)
+{
+    ab_object *kept = NULL;
+    ab_error err = {0};
+    if (last == NULL && e->head != NULL &&
+        ab_object_parse(ab_str_of(e->head), &kept, &err) != AB_ERR_OK)
+        ab_dir_fault(d, e->key, &err);
+    bool known = e->version != 0;
+    ab_dir_entry_remove(d, e);
+    ab_object *object = last != NULL ? last : kept;
+    if (known && object != NULL)
+        d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_DELETED, object);
+    ab_object_unref(kept);
+}
+
+static ab_err dir_init(ab_store *self, const ab_store_env *env, ab_error *err)
+{
+    ab_dir *d = dir_of(self);
+    d->root = -1;
+    d->lock = -1;
+    const char *path = ab_config_str(env->config, "store.directory.path");
+    if (path == NULL || path[0] == '\0')
+        return ab_fail(err, AB_ERR_CONFIG, "store.directory.path is not set; name a folder");
+    d->path = strdup(path);
+    d->files = ab_map_new();
+    d->entries = ab_map_new();
+    if (d->path == NULL || d->files == NULL || d->entries == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for the store");
+    d->objects = ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_store_objects",
+                               "Objects in the store.", NULL, 0);
+    uint64_t start = 0;
+    ab_err e = ab_disk_claim(path, &d->root, &d->lock, &start, err);
+    atomic_init(&d->versions, start * VERSIONS_PER_START);
+    return e;
+}
+
+static void init_timer(ab_dir *d, uv_timer_t *timer)
+{
+    int failed = uv_timer_init(d->base.env.loop, timer);
+    assert(failed == 0);
+    timer->data = d;
+    d->handles++;
+}
+
+static void after_listing(uv_timer_t *timer)
+{
+    ab_dir_load_next(timer->data);
+}
+
+static ab_err dir_start(ab_store *self, ab_error *err)
+{
+    ab_dir *d = dir_of(self);
+    ab_err e = ab_dir_watch_start(d, err);
+    if (e != AB_ERR_OK)
+        return e;
+    init_timer(d, &d->grace);
+    init_timer(d, &d->retry);
+    d->started = true;
+    /* An empty tree is synced at once, but not from inside this call. */
+    (void)uv_timer_start(&d->grace, after_listing, 0, 0);
+    return AB_ERR_OK;
+}
+
+static char *dup_of(ab_dir_op *op, ab_str text)
+{
+    char *copy = ab_str_dup(text);
+    if (text.ptr != NULL && copy == NULL)
+        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "no memory for an operation");
+    return copy;
+}
+
+static void set_condition(ab_dir_op *op, const ab_store_condition *c)
+{
+    if (c == NULL)
+        return;
+    op->want_version = dup_of(op, c->version);
+    op->want_uid = dup_of(op, c->uid);
+    op->must_exist = c->must_exist;
+    op->must_not_exist = c->must_not_exist;
+}
+
+static void dir_apply(ab_store *self, ab_object *object, const ab_store_condition *condition,
+                      ab_store_done done, void *arg)
+{
+    ab_str key = ab_str_of(ab_object_key(object));
+    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_APPLY, key, done, arg);
+    if (op == NULL)
+        return;
+    op->object = ab_object_ref(object);
+    set_condition(op, condition);
+    ab_dir_submit(dir_of(self), op);
+}
+
+static void check_status(ab_dir_op *op, ab_str status)
+{
+    ab_json *doc = NULL;
+    if (op->code != AB_ERR_OK)
+        return;
+    op->code = ab_json_parse(status, &doc, &op->err);
+    if (op->code == AB_ERR_OK && ab_json_typeof(ab_json_root(doc)) != AB_JSON_OBJECT)
+        op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is no object");
+    else if (op->code == AB_ERR_PARSE)
+        op->code = AB_ERR_INVALID;
+    ab_json_free(doc);
+}
+
+static void dir_patch_status(ab_store *self, ab_str key, ab_str status, ab_str version,
+                             const ab_store_condition *condition, ab_store_done done, void *arg)
+{
+    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_STATUS, key, done, arg);
+    if (op == NULL)
+        return;
+    op->status = dup_of(op, status);
+    op->status_version = dup_of(op, version);
+    set_condition(op, condition);
+    check_status(op, status);
+    ab_dir_submit(dir_of(self), op);
+}
+
+static void dir_remove(ab_store *self, ab_str key, const ab_store_condition *condition,
+                       ab_propagation propagation, ab_store_done done, void *arg)
+{
+    (void)propagation; /* there is no garbage collector that would remove a finalizer */
+    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_REMOVE, key, done, arg);
+    if (op == NULL)
+        return;
+    set_condition(op, condition);
+    ab_dir_submit(dir_of(self), op);
+}
+
+static void dir_get(ab_store *self, ab_str key, ab_store_done done, void *arg)
+{
+    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_GET, key, done, arg);
+    if (op != NULL)
+        ab_dir_submit(dir_of(self), op);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    ab_dir *d = handle->data;
+    d->handles--;
+    ab_dir_settle(d);
+}
+
+static void close_timer(uv_timer_t *timer)
+{
+    if (!uv_is_closing((uv_handle_t *)timer))
+        uv_close((uv_handle_t *)timer, on_timer_closed);
+}
+
+void ab_dir_settle(ab_dir *d)
+{
+    if (!d->stopping || d->stopped == NULL || d->ops > 0 || d->load != NULL || d->handles > 0)
+        return;
+    void (*stopped)(void *) = d->stopped;
+    d->stopped = NULL;
+    stopped(d->stopped_arg);
+}
+
+static void dir_stop(ab_store *self, void (*stopped)(void *arg), void *arg)
+{
+    ab_dir *d = dir_of(self);
+    assert(!d->stopping && d->started);
+    d->stopping = true;
+    d->stopped = stopped;
+    d->stopped_arg = arg;
+    ab_dir_watch_stop(d);
+    close_timer(&d->grace);
+    close_timer(&d->retry);
+    ab_dir_release(d);
+}
+
+static void dir_fini(ab_store *self)
+{
+    ab_dir *d = dir_of(self);
+    ab_dir_watch_free(d);
+    ab_dir_index_fini(d);
+    if (d->lock >= 0)
+        (void)close(d->lock);
+    if (d->root >= 0)
+        (void)close(d->root);
+    free(d->path);
+}
+
+static const ab_option rows[] = {AB_DIRECTORY_OPTION_ROWS};
+static const ab_options options = {rows, sizeof(rows) / sizeof(rows[0])};
+
+const ab_store_ops ab_directory_store = {
+    .name = "directory",
+    .options = &options,
+    .size = sizeof(ab_dir),
+    .init = dir_init,
+    .start = dir_start,
+    .apply = dir_apply,
+    .patch_status = dir_patch_status,
+    .remove = dir_remove,
+    .get = dir_get,
+    .stop = dir_stop,
+    .fini = dir_fini,
+};

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/directory/directory_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool take_part(const char **at, char end, char *out, size_t room)
+{
+    const char *stop = strchr(*at, end);
+    if (stop == NULL || stop == *at || (size_t)(stop - *at) >= room)
+        return false;
+    memcpy(out, *at, (size_t)(stop - *at));
+    out[stop - *at] = '\0';
+    *at = end == '\0' ? stop : stop + 1;
+    return true;
+}
+
+bool ab_place_of(const char *path, ab_place *out)
+{
+    const char *at = path;
+    return take_part(&at, '/', out->ns, sizeof(out->ns)) &&
+           take_part(&at, '/', out->kind, sizeof(out->kind)) &&
+           take_part(&at, '\0', out->file, sizeof(out->file));
+}
+
+ab_dir_file *ab_dir_file_at(ab_dir *d, const char *path)
+{
+    ab_dir_file *f = ab_map_find(d->files, ab_str_of(path));
+    if (f != NULL)
+        return f;
+    f = calloc(1, sizeof(*f));
+    if (f == NULL)
+        return NULL;
+    f->path = strdup(path);
+    if (f->path == NULL || ab_map_put(d->files, ab_str_of(path), f, NULL) != AB_ERR_OK) {
+        free(f->path);
+        free(f);
+        return NULL;
+    }
+    return f;
+}
+
+static void file_free(void *file)
+{
+    ab_dir_file *f = file;
+    free(f->path);
+    free(f);
+}
+
+void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f)
+{
+    if (f->entries != NULL || f->first != NULL || f->dirty || f->busy ||
+        !ab_digest_is_none(&f->digest))
+        return;
+    ab_dir_file_set_broken(d, f, false);
+    (void)ab_map_take(d->files, ab_str_of(f->path));
+    file_free(f);
+}
+
+void ab_dir_file_set_broken(ab_dir *d, ab_dir_file *f, bool broken)
+{
+    if (f->broken == broken)
+        return;
+    f->broken = broken;
+    d->broken = broken ? d->broken + 1 : d->broken - 1;
+}
+
+ab_dir_entry *ab_dir_entry_find(const ab_dir *d, const char *key)
+{
+    return ab_map_find(d->entries, ab_str_of(key));
+}
+
+ab_dir_entry *ab_dir_entry_add(ab_dir *d, ab_dir_file *f, const char *key)
+{
+    ab_dir_entry *e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    assert(strlen(key) < sizeof(e->key));
+    memcpy(e->key, key, strlen(key) + 1);
+    if (ab_map_put(d->entries, ab_str_of(key), e, NULL) != AB_ERR_OK) {
+        free(e);
+        return NULL;
+    }
+    e->file = f;
+    e->next = f->entries;
+    f->entries = e;
+    ab_metric_set(d->objects, (double)ab_map_count(d->entries));
+    return e;
+}
+
+static void unlink_from_file(ab_dir_entry *e)
+{
+    ab_dir_entry **at = &e->file->entries;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+}
+
+static void move_ops(ab_dir_file *from, ab_dir_file *to, const char *key)
+{
+    ab_dir_op **at = &from->first;
+    from->last = NULL;
+    while (*at != NULL) {
+        ab_dir_op *op = *at;
+        if (strcmp(op->key, key) != 0) {
+            from->last = op;
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        op->next = NULL;
+        if (to->last == NULL)
+            to->first = op;
+        else
+            to->last->next = op;
+        to->last = op;
+    }
+}
+
+void ab_dir_entry_move(ab_dir *d, ab_dir_entry *e, ab_dir_file *to)
+{
+    ab_dir_file *from = e->file;
+    assert(!from->busy);
+    unlink_from_file(e);
+    e->file = to;
+    e->next = to->entries;
+    to->entries = e;
+    move_ops(from, to, e->key);
+    ab_dir_file_drop_unused(d, from);
+}
+
+static void wake_rival(ab_dir *d, ab_dir_entry *e)
+{
+    char *path = e->rival;
+    e->rival = NULL;
+    ab_dir_file *f = path == NULL ? NULL : ab_map_find(d->files, ab_str_of(path));
+    free(path);
+    if (f == NULL)
+        return;
+    f->must_read = true;
+    ab_dir_touch(d, f);
+}
+
+void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing)
+{
+    if (missing)
+        wake_rival(d, e);
+    if (e->missing == missing)
+        return;
+    e->missing = missing;
+    e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
+    d->missing = missing ? d->missing + 1 : d->missing - 1;
+}
+
+void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e)
+{
+    ab_dir_entry_set_missing(d, e, false);
+    unlink_from_file(e);
+    (void)ab_map_take(d->entries, ab_str_of(e->key));
+    ab_metric_set(d->objects, (double)ab_map_count(d->entries));
+    wake_rival(d, e);
+    free(e->head);
+    free(e);
+}
+
+static void entry_free(void *entry)
+{
+    ab_dir_entry *e = entry;
+    free(e->head);
+    free(e->rival);
+    free(e);
+}
+
+void ab_dir_index_fini(ab_dir *d)
+{
+    ab_map_free(d->entries, entry_free);
+    ab_map_free(d->files, file_free);
+    d->entries = NULL;
+    d->files = NULL;
+}

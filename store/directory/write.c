@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an operation does on a worker. The order of steps makes a crash harmless: both files are
+ * written and synced under temporary names first, so a full disk changes nothing; then the manifest
+ * takes its place, then the sidecar. Between the two the manifest looks as if a person had edited
+ * it, and is taken so at the next start: same uid, next generation. When an object goes, its
+ * manifest goes first; a sidecar without a manifest is no object.
+ */
+#include "store/directory/directory_priv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the job has in hand. */
+typedef struct {
+    ab_dir_op *op;
+    ab_folder folder;
+    ab_buf text; /* of the file now */
+    ab_sidecar before;
+    bool known; /* `before` was read */
+} job;
+
+ab_err ab_dir_sidecar_read(int meta, const char *name, ab_sidecar *out, ab_error *err)
+{
+    char file[264];
+    (void)snprintf(file, sizeof(file), "%s.json", name);
+    if (meta < 0)
+        return AB_ERR_NOTFOUND;
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_disk_read(meta, file, &text, err);
+    if (e == AB_ERR_OK) {
+        e = ab_sidecar_parse(ab_buf_str(&text), out, err);
+        if (e != AB_ERR_OK && e != AB_ERR_NOMEM) {
+            ab_error_prefix(err, "%s/%s is broken, remove it to have a new uid given", AB_DISK_META,
+                            file);
+            e = AB_ERR_INVALID;
+        }
+    }
+    ab_buf_fini(&text);
+    return e;
+}
+
+static ab_err sidecar_temp(int meta, const ab_sidecar *s, ab_temp *out, ab_error *err)
+{
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_sidecar_format(s, &text);
+    if (e == AB_ERR_OK)
+        e = ab_temp_write(meta, 1, ab_buf_str(&text), out, err);
+    else
+        (void)ab_fail(err, e, "the sidecar: %s", ab_err_text(e));
+    ab_buf_fini(&text);
+    return e;
+}
+
+static ab_err sidecar_place(int meta, ab_temp *t, const char *name, ab_error *err)
+{
+    char file[264];
+    (void)snprintf(file, sizeof(file), "%s.json", name);
+    return ab_temp_place(meta, t, meta, file, err);
+}
+
+ab_err ab_dir_sidecar_write(int meta, const char *name, const ab_sidecar *s, ab_error *err)
+{
+    ab_temp temp = {0};
+    ab_err e = sidecar_temp(meta, s, &temp, err);
+    if (e == AB_ERR_OK)
+        e = sidecar_place(meta, &temp, name, err);
+    ab_temp_drop(meta, &temp);
+    return e;
+}
+
+ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_manifest *m, int64_t now_us,
+                              ab_error *err)
+{
+    if (s->uid[0] == '\0') {
+        char uid[37];
+        ab_err e = ab_uuid(uid);
+        if (e != AB_ERR_OK)
+            return ab_fail(err, e, "no randomness for a uid");
+        memcpy(s->uid, uid, sizeof(uid));
+        ab_time_format_seconds(now_us, s->created);
+        s->generation = 1;
+    } else if (!ab_digest_eq(&s->spec, &m->spec)) {
+        s->generation++;
+    }
+    s->content = m->content;
+    s->spec = m->spec;
+    s->version = ab_dir_next_version(d);
+    return AB_ERR_OK;
+}
+
+static ab_err copy_sidecar(const ab_sidecar *from, ab_sidecar *out, ab_error *err)
+{
+    ab_sidecar s = *from;
+    s.status = ab_str_dup(ab_str_of(from->status));
+    s.status_version = ab_str_dup(ab_str_of(from->status_version));
+    *out = s;
+    bool lost = (from->status != NULL && s.status == NULL) ||
+                (from->status_version != NULL && s.status_version == NULL);
+    return lost ? ab_fail(err, AB_ERR_NOMEM, "no memory for the status") : AB_ERR_OK;
+}
+
+static ab_err set_text(char **at, const char *value, ab_error *err)
+{
+    char *copy = ab_str_dup(ab_str_of(value));
+    if (value != NULL && copy == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
+    free(*at);
+    *at = copy;
+    return AB_ERR_OK;
+}
+
+static ab_err check(const job *j)
+{
+    ab_dir_op *op = j->op;
+    char version[24];
+    (void)snprintf(version, sizeof(version), "%" PRIu64, j->before.version);
+    bool must_exist = op->must_exist || op->verb != AB_DIR_APPLY;
+    if (must_exist && !op->exists)
+        return ab_fail(&op->err, AB_ERR_NOTFOUND, "%s is not there", op->key);
+    if (op->must_not_exist && op->exists)
+        return ab_fail(&op->err, AB_ERR_EXISTS, "%s is there already", op->key);
+    if (op->want_version != NULL && (!op->exists || strcmp(op->want_version, version) != 0))
+        return ab_fail(&op->err, AB_ERR_CONFLICT, "%s has resourceVersion %s, not %s", op->key,
+                       op->exists ? version : "none", op->want_version);
+    if (op->want_uid != NULL && (!op->exists || strcmp(op->want_uid, j->before.uid) != 0))
+        return ab_fail(&op->err, AB_ERR_CONFLICT, "%s has uid %s, not %s", op->key,
+                       op->exists ? j->before.uid : "none", op->want_uid);
+    return AB_ERR_OK;
+}
+
+static bool is_json_file(const job *j)
+{
+    size_t len = strlen(j->op->place.file);
+    return len > 5 && strcmp(j->op->place.file + len - 5, ".json") == 0;
+}
+
+/* The file's text with the object's document replaced, or without it when `json` is absent. */
+static ab_err next_text(const job *j, ab_str json, ab_buf *out)
+{
+    ab_dir_op *op = j->op;
+    if (!op->whole)
+        return ab_stream_change(ab_buf_str(&j->text), op->name, json, is_json_file(j), out,
+                                &op->err);
+    return json.ptr == NULL ? AB_ERR_OK : ab_stream_write(json, is_json_file(j), out, &op->err);
+}
+
+/* The manifest is in its place from here on: a failure must make the file be read again. */
+static void note_text(job *j, ab_str text, bool adds)
+{
+    ab_dir_op *op = j->op;
+    op->digest = (ab_digest){0};
+    if (text.len > 0 && ab_digest_of(text, &op->digest) != AB_ERR_OK)
+        op->digest = (ab_digest){0};
+    if (op->whole)
+        op->documents = text.len > 0 ? 1 : 0;
+    else if (adds && !op->exists)
+        op->documents++;
+    else if (!adds && op->documents > 0)
+        op->documents--;
+}
+
+static ab_err place_both(job *j, ab_temp *manifest, ab_temp *sidecar, ab_str text)
+{
+    ab_dir_op *op = j->op;
+    ab_folder *f = &j->folder;
+    ab_err e = ab_temp_place(f->meta, manifest, f->manifests, op->place.file, &op->err);
+    if (e != AB_ERR_OK)
+        return e;
+    note_text(j, text, true);
+    e = sidecar_place(f->meta, sidecar, op->name, &op->err);
+    if (e == AB_ERR_OK)
+        e = ab_disk_sync_dir(f->manifests, &op->err);
+    if (e == AB_ERR_OK)
+        e = ab_disk_sync_dir(f->meta, &op->err);
+    return e;
+}
+
+static ab_err write_both(job *j, ab_str json, const ab_sidecar *s)
+{
+    ab_dir_op *op = j->op;
+    ab_temp manifest = {0};
+    ab_temp sidecar = {0};
+    ab_buf text;
+    ab_buf_init(&text, ab_yaml_default_limits.bytes_max);
+    ab_err e = next_text(j, json, &text);
+    if (e == AB_ERR_OK)
+        e = ab_temp_write(j->folder.meta, 0, ab_buf_str(&text), &manifest, &op->err);
+    if (e == AB_ERR_OK)
+        e = sidecar_temp(j->folder.meta, s, &sidecar, &op->err);
+    if (e == AB_ERR_OK)
+        e = place_both(j, &manifest, &sidecar, ab_buf_str(&text));
+    ab_temp_drop(j->folder.meta, &manifest);
+    ab_temp_drop(j->folder.meta, &sidecar);
+    ab_buf_fini(&text);
+    return e;
+}
+
+static ab_err write_sidecar(job *j, const ab_sidecar *s)
+{
+    ab_err e = ab_dir_sidecar_write(j->folder.meta, j->op->name, s, &j->op->err);
+    return e == AB_ERR_OK ? ab_disk_sync_dir(j->folder.meta, &j->op->err) : e;
+}
+
+static ab_err replace_text(job *j, ab_str text)
+{
+    ab_dir_op *op = j->op;
+    if (text.len == 0)
+        return ab_disk_unlink(j->folder.manifests, op->place.file, &op->err);
+    ab_temp manifest = {0};
+    ab_err e = ab_temp_write(j->folder.meta, 0, text, &manifest, &op->err);
+    if (e == AB_ERR_OK)
+        e = ab_temp_place(j->folder.meta, &manifest, j->folder.manifests, op->place.file, &op->err);
+    ab_temp_drop(j->folder.meta, &manifest);
+    return e;
+}
+
+static ab_err drop_sidecar(job *j)
+{
+    char file[264];
+    (void)snprintf(file, sizeof(file), "%s.json", j->op->name);
+    if (j->folder.meta < 0)
+        return AB_ERR_OK;
+    ab_err e = ab_disk_unlink(j->folder.meta, file, &j->op->err);
+    return e == AB_ERR_OK ? ab_disk_sync_dir(j->folder.meta, &j->op->err) : e;
+}
+
+static ab_err destroy(job *j)
+{
+    ab_dir_op *op = j->op;
+    ab_buf text;
+    ab_buf_init(&text, ab_yaml_default_limits.bytes_max);
+    ab_err e = next_text(j, AB_STR_NONE, &text);
+    if (e == AB_ERR_OK)
+        e = replace_text(j, ab_buf_str(&text));
+    if (e == AB_ERR_OK) {
+        note_text(j, ab_buf_str(&text), false);
+        e = ab_disk_sync_dir(j->folder.manifests, &op->err);
+    }
+    if (e == AB_ERR_OK)
+        e = drop_sidecar(j);
+    ab_buf_fini(&text);
+    op->gone = e == AB_ERR_OK;
+    return e;
+}
+
+static ab_err store(job *j, const ab_manifest *m)
+{
+    ab_dir_op *op = j->op;
+    ab_sidecar next = {0};
+    ab_err e = copy_sidecar(&j->before, &next, &op->err);
+    if (e == AB_ERR_OK && !op->exists)
+        next.deleted[0] = '\0';
+    if (e == AB_ERR_OK)
+        e = ab_dir_sidecar_advance(op->dir, &next, m, op->now_us, &op->err);
+    if (e == AB_ERR_OK)
+        e = ab_manifest_view(m, &next, &op->result, &op->err);
+    if (e == AB_ERR_OK)
+        e = write_both(j, ab_json_raw(ab_json_root(m->json)), &next);
+    op->changed = e == AB_ERR_OK;
+    ab_sidecar_fini(&next);
+    return e;
+}
+
+static ab_err apply_manifest(job *j, const ab_manifest *m)
+{
+    ab_dir_op *op = j->op;
+    bool same = op->exists && j->known && ab_digest_eq(&m->content, &j->before.content);
+    bool last = op->exists && j->before.deleted[0] != '\0' && !m->finalizers;
+    if (!same && !last)
+        return store(j, m);
+    ab_err e = ab_manifest_view(m, &j->before, &op->result, &op->err);
+    return e == AB_ERR_OK && last ? destroy(j) : e;
+}
+
+static ab_err apply(job *j)
+{
+    ab_dir_op *op = j->op;
+    ab_manifest m = {0};
+    ab_err e = ab_manifest_take(ab_object_json(op->object), ab_str_of(op->place.kind),
+                                ab_str_of(op->place.ns), &m, &op->err);
+    if (e == AB_ERR_OK)
+        e = apply_manifest(j, &m);
+    ab_manifest_fini(&m);
+    return e;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return ab_str_eq(ab_str_of(a), ab_str_of(b));
+}
+
+static ab_err patch_status(job *j, const ab_manifest *m)
+{
+    ab_dir_op *op = j->op;
+    const char *version =
+        op->status_version != NULL ? op->status_version : j->before.status_version;
+    if (same_text(op->status, j->before.status) && same_text(version, j->before.status_version))
+        return ab_manifest_view(m, &j->before, &op->result, &op->err);
+    ab_sidecar next = {0};
+    ab_err e = copy_sidecar(&j->before, &next, &op->err);
+    if (e == AB_ERR_OK)
+        e = set_text(&next.status, op->status, &op->err);
+    if (e == AB_ERR_OK)
+        e = set_text(&next.status_version, version, &op->err);
+    next.version = ab_dir_next_version(op->dir);
+    if (e == AB_ERR_OK)
+        e = ab_manifest_view(m, &next, &op->result, &op->err);
+    if (e == AB_ERR_OK)
+        e = write_sidecar(j, &next);
+    op->changed = e == AB_ERR_OK;
+    ab_sidecar_fini(&next);
+    return e;
+}
+
+static ab_err mark_deleted(job *j, const ab_manifest *m)
+{
+    ab_dir_op *op = j->op;
+    ab_sidecar next = j->before; /* shares the texts, which stay as they are */
+    if (next.deleted[0] != '\0')
+        return ab_manifest_view(m, &next, &op->result, &op->err);
+    ab_time_format_seconds(op->now_us, next.deleted);
+    next.version = ab_dir_next_version(op->dir);
+    ab_err e = ab_manifest_view(m, &next, &op->result, &op->err);
+    if (e == AB_ERR_OK)
+        e = write_sidecar(j, &next);
+    op->changed = e == AB_ERR_OK;
+    return e;
+}
+
+static ab_err delete (job *j, const ab_manifest *m)
+{
+    if (m->finalizers)
+        return mark_deleted(j, m);
+    ab_err e = ab_manifest_view(m, &j->before, &j->op->result, &j->op->err);
+    return e == AB_ERR_OK ? destroy(j) : e;
+}
+
+static ab_err with_manifest(job *j, const ab_manifest *m)
+{
+    switch (j->op->verb) {
+    case AB_DIR_STATUS:
+        return patch_status(j, m);
+    case AB_DIR_REMOVE:
+        return delete (j, m);
+    case AB_DIR_GET:
+        return ab_manifest_view(m, &j->before, &j->op->result, &j->op->err);
+    case AB_DIR_APPLY:
+    case AB_DIR_FORGET:
+    case AB_DIR_REFUSE:
+        break;
+    }
+    return ab_fail(&j->op->err, AB_ERR_FATAL, "no operation on a manifest");
+}
+
+static ab_err on_existing(job *j)
+{
+    ab_dir_op *op = j->op;
+    ab_stream stream = {0};
+    ab_err e = ab_stream_read(ab_buf_str(&j->text), ab_str_of(op->place.kind),
+                              ab_str_of(op->place.ns), &stream, &op->err);
+    if (e != AB_ERR_OK)
+        return e;
+    const ab_manifest *m = ab_stream_find(&stream, op->name);
+    if (m != NULL)
+        e = with_manifest(j, m);
+    else
+        e = ab_fail(&op->err, AB_ERR_UNAVAILABLE, "the manifest %s/%s/%s is broken; correct it",
+                    op->place.ns, op->place.kind, op->place.file);
+    ab_stream_fini(&stream);
+    return e;
+}
+
+static ab_err act(job *j)
+{
+    ab_dir_op *op = j->op;
+    if (op->verb == AB_DIR_FORGET) {
+        op->gone = true;
+        return drop_sidecar(j);
+    }
+    ab_err e = check(j);
+    if (e != AB_ERR_OK)
+        return e;
+    return op->verb == AB_DIR_APPLY ? apply(j) : on_existing(j);
+}
+
+/* Read what is there. Sets `stale` when that is not what the loop knows. */
+static ab_err look(job *j)
+{
+    ab_dir_op *op = j->op;
+    ab_err e = ab_folder_open(op->dir->root, op->place.ns, op->place.kind, op->verb == AB_DIR_APPLY,
+                              &j->folder, &op->err);
+    if (e == AB_ERR_OK)
+        e = ab_disk_read(j->folder.manifests, op->place.file, &j->text, &op->err);
+    ab_digest now = {0};
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(&j->text), &now);
+    if (e != AB_ERR_OK && e != AB_ERR_NOTFOUND)
+        return e;
+    op->stale = !ab_digest_eq(&now, &op->digest);
+    if (op->stale)
+        return AB_ERR_OK;
+    e = ab_dir_sidecar_read(j->folder.meta, op->name, &j->before, &op->err);
+    j->known = e == AB_ERR_OK;
+    return e == AB_ERR_NOTFOUND || op->verb == AB_DIR_FORGET ? AB_ERR_OK : e;
+}
+
+void ab_dir_op_run(ab_dir_op *op)
+{
+    if (op->verb == AB_DIR_REFUSE)
+        return;
+    job j = {.op = op, .folder = {-1, -1}};
+    ab_buf_init(&j.text, ab_yaml_default_limits.bytes_max);
+    ab_err e = look(&j);
+    if (e == AB_ERR_OK && !op->stale)
+        e = act(&j);
+    op->code = e;
+    if (e == AB_ERR_OK)
+        op->err = (ab_error){0};
+    ab_sidecar_fini(&j.before);
+    ab_buf_fini(&j.text);
+    ab_folder_close(&j.folder);
+}

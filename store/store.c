@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/store.h"
+
+#include "store/directory/directory.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+const ab_store_ops *const ab_store_table[] = {&ab_directory_store, NULL};
+
+static const ab_option rows[] = {
+    {
+        .name = "store.kind",
+        .kind = AB_OPT_ENUM,
+        .deflt = "directory",
+        .choices = "directory",
+        .help = "Where objects live.",
+    },
+    AB_DIRECTORY_OPTION_ROWS,
+};
+const ab_options ab_store_options = {rows, sizeof(rows) / sizeof(rows[0])};
+
+static const ab_store_ops *find_ops(const char *name)
+{
+    for (const ab_store_ops *const *ops = ab_store_table; *ops != NULL; ops++)
+        if (strcmp((*ops)->name, name) == 0)
+            return *ops;
+    return NULL;
+}
+
+ab_err ab_store_new(const ab_store_env *env, ab_store **out, ab_error *err)
+{
+    const ab_store_ops *ops = find_ops(ab_config_str(env->config, "store.kind"));
+    assert(ops != NULL);
+    ab_store *s = calloc(1, ops->size);
+    if (s == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for the store");
+    s->ops = ops;
+    s->env = *env;
+    ab_err e = ops->init(s, env, err);
+    if (e != AB_ERR_OK) {
+        ab_store_free(s);
+        return e;
+    }
+    *out = s;
+    return AB_ERR_OK;
+}
+
+void ab_store_free(ab_store *s)
+{
+    if (s == NULL)
+        return;
+    s->ops->fini(s);
+    free(s);
+}
+
+ab_err ab_store_start(ab_store *s, ab_error *err)
+{
+    return s->ops->start(s, err);
+}
+
+void ab_store_apply(ab_store *s, ab_object *object, const ab_store_condition *condition,
+                    ab_store_done done, void *arg)
+{
+    s->ops->apply(s, object, condition, done, arg);
+}
+
+void ab_store_patch_status(ab_store *s, ab_str key, ab_str status, ab_str version,
+                           const ab_store_condition *condition, ab_store_done done, void *arg)
+{
+    s->ops->patch_status(s, key, status, version, condition, done, arg);
+}
+
+void ab_store_remove(ab_store *s, ab_str key, const ab_store_condition *condition,
+                     ab_propagation propagation, ab_store_done done, void *arg)
+{
+    s->ops->remove(s, key, condition, propagation, done, arg);
+}
+
+void ab_store_get(ab_store *s, ab_str key, ab_store_done done, void *arg)
+{
+    s->ops->get(s, key, done, arg);
+}
+
+void ab_store_stop(ab_store *s, void (*stopped)(void *arg), void *arg)
+{
+    s->ops->stop(s, stopped, arg);
+}

@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The contract of store/store.h, over every store of places.c.
+ */
+#include "tests/conformance/store/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KEY "Application/argocd/guestbook"
+
+/* An Application with these further members of metadata and this spec. */
+static const char *app(const char *metadata, const char *spec)
+{
+    static char text[4096];
+    (void)snprintf(text, sizeof(text),
+                   "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":"
+                   "{\"name\":\"guestbook\",\"namespace\":\"argocd\"%s},\"spec\":%s}",
+                   metadata, spec);
+    return text;
+}
+
+static world *begin(void **state)
+{
+    return world_new(*state);
+}
+
+static void expect(result r, ab_err code)
+{
+    if (r.code != code)
+        fail_msg("code %s: %s", ab_err_text(r.code), r.err.text);
+    result_fini(&r);
+}
+
+static ab_str uid_of(const result *r)
+{
+    return ab_object_uid(r->object);
+}
+
+static void assert_generation(const ab_object *object, int64_t expected)
+{
+    int64_t generation = 0;
+    assert_int_equal(ab_json_i64(ab_object_meta(object, "generation"), &generation), AB_ERR_OK);
+    assert_int_equal(generation, expected);
+}
+
+static void an_empty_store_is_synced_and_reports_nothing_else(void **state)
+{
+    world *w = begin(state);
+    assert_int_equal(w->count, 1);
+    world_free(w);
+}
+
+static void a_created_object_is_seen_once_with_uid_version_and_generation(void **state)
+{
+    world *w = begin(state);
+    result r = do_apply(w, app("", "{\"a\":1}"), NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_true(uid_of(&r).len > 0);
+    assert_true(ab_object_version(r.object).len > 0);
+    assert_generation(r.object, 1);
+    assert_true(ab_json_present(ab_object_meta(r.object, "creationTimestamp")));
+    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    expect(do_get(w, KEY), AB_ERR_OK);
+    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+    assert_true(ab_str_eq(ab_object_uid(last_seen(w, KEY)), uid_of(&r)));
+    result_fini(&r);
+    world_free(w);
+}
+
+static void what_the_text_says_of_server_fields_is_ignored(void **state)
+{
+    world *w = begin(state);
+    result r = do_apply(w,
+                        app(",\"uid\":\"mine\",\"resourceVersion\":\"7\",\"generation\":99,"
+                            "\"creationTimestamp\":\"2001-01-01T00:00:00Z\","
+                            "\"deletionTimestamp\":\"2001-01-01T00:00:00Z\"",
+                            "{}"),
+                        NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_false(ab_str_is(uid_of(&r), "mine"));
+    assert_generation(r.object, 1);
+    assert_false(ab_object_deleting(r.object));
+    assert_false(ab_json_is(ab_object_meta(r.object, "creationTimestamp"), "2001-01-01T00:00:00Z"));
+    result_fini(&r);
+    world_free(w);
+}
+
+static void a_changed_spec_raises_generation_and_version_and_keeps_the_uid(void **state)
+{
+    world *w = begin(state);
+    result first = do_apply(w, app("", "{\"a\":1}"), NULL);
+    result second = do_apply(w, app("", "{\"a\":2}"), NULL);
+    assert_int_equal(second.code, AB_ERR_OK);
+    assert_generation(second.object, 2);
+    assert_true(ab_str_eq(uid_of(&first), uid_of(&second)));
+    assert_false(ab_str_eq(ab_object_version(first.object), ab_object_version(second.object)));
+    assert_text(TEXT_AT(second.object, "spec", "a"), "2");
+    result_fini(&first);
+    result_fini(&second);
+    world_free(w);
+}
+
+static void changed_metadata_alone_leaves_the_generation(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app("", "{\"a\":1}"), NULL), AB_ERR_OK);
+    result r = do_apply(w, app(",\"labels\":{\"x\":\"y\"}", "{\"a\":1}"), NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_generation(r.object, 1);
+    assert_text(TEXT_AT(r.object, "metadata", "labels", "x"), "\"y\"");
+    result_fini(&r);
+    world_free(w);
+}
+
+static void a_write_that_changes_nothing_is_not_made(void **state)
+{
+    world *w = begin(state);
+    result first = do_apply(w, app("", "{\"a\":1,\"b\":[1,2]}"), NULL);
+    result again = do_apply(w, app("", "{\"b\":[1,2], \"a\":1}"), NULL);
+    assert_int_equal(again.code, AB_ERR_OK);
+    assert_true(ab_str_eq(ab_object_version(first.object), ab_object_version(again.object)));
+    result_fini(&first);
+    result_fini(&again);
+    world_free(w);
+}
+
+static void what_was_read_can_be_written_back_unchanged(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app(",\"finalizers\":[\"x/y\"]", "{\"a\":1}"), NULL), AB_ERR_OK);
+    expect(do_patch(w, KEY, "{\"sync\":\"ok\"}", "5.6", NULL), AB_ERR_OK);
+    result r = do_get(w, KEY);
+    char *text = ab_str_dup(ab_json_raw(ab_object_json(r.object)));
+    result again = do_apply(w, text, NULL);
+    assert_int_equal(again.code, AB_ERR_OK);
+    assert_true(ab_str_eq(ab_object_version(r.object), ab_object_version(again.object)));
+    free(text);
+    result_fini(&again);
+    result_fini(&r);
+    world_free(w);
+}
+
+static void must_not_exist_refuses_an_existing_object(void **state)
+{
+    world *w = begin(state);
+    ab_store_condition absent = {.must_not_exist = true};
+    expect(do_apply(w, app("", "{\"a\":1}"), &absent), AB_ERR_OK);
+    expect(do_apply(w, app("", "{\"a\":2}"), &absent), AB_ERR_EXISTS);
+    result r = do_get(w, KEY);
+    assert_text(TEXT_AT(r.object, "spec", "a"), "1");
+    result_fini(&r);
+    world_free(w);
+}
+
+static void must_exist_refuses_a_missing_object(void **state)
+{
+    world *w = begin(state);
+    ab_store_condition present = {.must_exist = true};
+    expect(do_apply(w, app("", "{\"a\":1}"), &present), AB_ERR_NOTFOUND);
+    expect(do_get(w, KEY), AB_ERR_NOTFOUND);
+    expect(do_apply(w, app("", "{\"a\":1}"), NULL), AB_ERR_OK);
+    expect(do_apply(w, app("", "{\"a\":2}"), &present), AB_ERR_OK);
+    world_free(w);
+}
+
+static void another_version_is_a_conflict(void **state)
+{
+    world *w = begin(state);
+    result first = do_apply(w, app("", "{\"a\":1}"), NULL);
+    ab_store_condition same = {.version = ab_object_version(first.object)};
+    expect(do_apply(w, app("", "{\"a\":2}"), &same), AB_ERR_OK);
+    expect(do_apply(w, app("", "{\"a\":3}"), &same), AB_ERR_CONFLICT);
+    expect(do_patch(w, KEY, "{\"x\":1}", NULL, &same), AB_ERR_CONFLICT);
+    expect(do_remove(w, KEY, &same), AB_ERR_CONFLICT);
+    result r = do_get(w, KEY);
+    assert_text(TEXT_AT(r.object, "spec", "a"), "2");
+    result_fini(&r);
+    result_fini(&first);
+    world_free(w);
+}
+
+static void another_uid_is_a_conflict(void **state)
+{
+    world *w = begin(state);
+    result first = do_apply(w, app("", "{\"a\":1}"), NULL);
+    ab_store_condition right = {.uid = uid_of(&first)};
+    ab_store_condition wrong = {.uid = AB_STR("00000000-0000-4000-8000-000000000000")};
+    expect(do_apply(w, app("", "{\"a\":2}"), &wrong), AB_ERR_CONFLICT);
+    expect(do_remove(w, KEY, &wrong), AB_ERR_CONFLICT);
+    expect(do_apply(w, app("", "{\"a\":2}"), &right), AB_ERR_OK);
+    expect(do_remove(w, KEY, &right), AB_ERR_OK);
+    result_fini(&first);
+    world_free(w);
+}
+
+static void status_is_kept_apart_from_the_rest(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app("", "{\"a\":1}"), NULL), AB_ERR_OK);
+    result patched = do_patch(w, KEY, "{\"health\":\"Healthy\"}", "3.17", NULL);
+    assert_int_equal(patched.code, AB_ERR_OK);
+    assert_generation(patched.object, 1);
+    assert_true(ab_str_is(ab_object_annotation(patched.object, AB_STORE_STATUS_VERSION), "3.17"));
+    assert_text(TEXT_AT(patched.object, "status"), "{\"health\":\"Healthy\"}");
+    assert_text(TEXT_AT(patched.object, "spec", "a"), "1");
+    result applied = do_apply(w, app("", "{\"a\":2}"), NULL);
+    assert_int_equal(applied.code, AB_ERR_OK);
+    assert_text(TEXT_AT(applied.object, "status"), "{\"health\":\"Healthy\"}");
+    assert_generation(applied.object, 2);
+    result_fini(&patched);
+    result_fini(&applied);
+    world_free(w);
+}
+
+static void a_status_without_version_leaves_the_annotation(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app(",\"annotations\":{\"k\":\"v\"}", "{}"), NULL), AB_ERR_OK);
+    expect(do_patch(w, KEY, "{\"x\":1}", "1.1", NULL), AB_ERR_OK);
+    result r = do_patch(w, KEY, "{\"x\":2}", NULL, NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_text(TEXT_AT(r.object, "status", "x"), "2");
+    assert_true(ab_str_is(ab_object_annotation(r.object, AB_STORE_STATUS_VERSION), "1.1"));
+    assert_true(ab_str_is(ab_object_annotation(r.object, "k"), "v"));
+    result_fini(&r);
+    world_free(w);
+}
+
+static void a_status_of_nothing_is_not_found_and_no_object_is_refused(void **state)
+{
+    world *w = begin(state);
+    expect(do_patch(w, KEY, "{}", NULL, NULL), AB_ERR_NOTFOUND);
+    expect(do_apply(w, app("", "{}"), NULL), AB_ERR_OK);
+    expect(do_patch(w, KEY, "[1]", NULL, NULL), AB_ERR_INVALID);
+    expect(do_patch(w, KEY, "{", NULL, NULL), AB_ERR_INVALID);
+    world_free(w);
+}
+
+static void a_removed_object_is_gone(void **state)
+{
+    world *w = begin(state);
+    result made = do_apply(w, app("", "{\"a\":1}"), NULL);
+    result r = do_remove(w, KEY, NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_null(r.object);
+    wait_changes(w, AB_STORE_DELETED, KEY, 1);
+    expect(do_get(w, KEY), AB_ERR_NOTFOUND);
+    expect(do_remove(w, KEY, NULL), AB_ERR_NOTFOUND);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 1);
+    result anew = do_apply(w, app("", "{\"a\":1}"), NULL);
+    assert_false(ab_str_eq(uid_of(&made), uid_of(&anew)));
+    assert_generation(anew.object, 1);
+    result_fini(&made);
+    result_fini(&anew);
+    world_free(w);
+}
+
+static void finalizers_hold_an_object_until_the_last_is_removed(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app(",\"finalizers\":[\"a/b\",\"c/d\"]", "{}"), NULL), AB_ERR_OK);
+    result marked = do_remove(w, KEY, NULL);
+    assert_int_equal(marked.code, AB_ERR_OK);
+    assert_true(ab_object_deleting(marked.object));
+    result again = do_remove(w, KEY, NULL);
+    assert_int_equal(again.code, AB_ERR_OK);
+    result one = do_apply(w, app(",\"finalizers\":[\"c/d\"]", "{}"), NULL);
+    assert_int_equal(one.code, AB_ERR_OK);
+    assert_true(ab_object_deleting(one.object));
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
+    result none = do_apply(w, app("", "{}"), NULL);
+    assert_int_equal(none.code, AB_ERR_OK);
+    assert_null(none.object);
+    wait_changes(w, AB_STORE_DELETED, KEY, 1);
+    expect(do_get(w, KEY), AB_ERR_NOTFOUND);
+    result_fini(&marked);
+    result_fini(&again);
+    result_fini(&one);
+    world_free(w);
+}
+
+static void everything_passes_through_unchanged(void **state)
+{
+    static const char spec[] =
+        "{\"big\":9007199254740993,\"huge\":123456789012345678901234567890,\"exp\":1e400,"
+        "\"frac\":1.10,\"nul\":\"a\\u0000b\",\"order\":[3,1,2,{\"z\":1,\"a\":2}],\"empty\":{},"
+        "\"none\":null,\"list\":[],\"text\":\"yes\",\"oct\":\"0777\",\"date\":\"2001-01-01\","
+        "\"multi\":\"a\\nb\\n\\n\",\"emoji\":\"\\ud83d\\ude00 ü\",\"truth\":[true,false]}";
+    world *w = begin(state);
+    expect(do_apply(w, app(",\"unknown\":{\"x\":[1]}", spec), NULL), AB_ERR_OK);
+    ab_json *wanted = NULL;
+    assert_int_equal(ab_json_parse(AB_STR(spec), &wanted, NULL), AB_ERR_OK);
+    for (int start = 0; start < 2; start++) {
+        result r = do_get(w, KEY);
+        assert_int_equal(r.code, AB_ERR_OK);
+        assert_true(ab_json_same(ab_object_field(r.object, "spec"), ab_json_root(wanted)));
+        assert_text(TEXT_AT(r.object, "metadata", "unknown"), "{\"x\":[1]}");
+        result_fini(&r);
+        world_stop(w);
+        world_forget(w);
+        world_start(w);
+        world_wait_synced(w);
+    }
+    assert_true(ab_json_same(ab_object_field(last_seen(w, KEY), "spec"), ab_json_root(wanted)));
+    ab_json_free(wanted);
+    world_free(w);
+}
+
+static void calls_on_one_object_take_effect_in_order(void **state)
+{
+    enum { CALLS = 50 };
+    static result results[CALLS];
+    world *w = begin(state);
+    memset(results, 0, sizeof(results));
+    for (int i = 0; i < CALLS; i++) {
+        char spec[32];
+        (void)snprintf(spec, sizeof(spec), "{\"a\":%d}", i);
+        ab_object *object = NULL;
+        assert_int_equal(ab_object_parse(ab_str_of(app("", spec)), &object, NULL), AB_ERR_OK);
+        ab_store_apply(w->store, object, NULL, result_done, &results[i]);
+        ab_object_unref(object);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        world_wait(w, result_ended, &results[i]);
+        assert_int_equal(results[i].code, AB_ERR_OK);
+        assert_generation(results[i].object, i + 1);
+        result_fini(&results[i]);
+    }
+    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    result r = do_get(w, KEY);
+    assert_text(TEXT_AT(r.object, "spec", "a"), "49");
+    int64_t before = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        int64_t generation = 0;
+        if (w->changes[i].object == NULL)
+            continue;
+        assert_int_equal(
+            ab_json_i64(ab_object_meta(w->changes[i].object, "generation"), &generation),
+            AB_ERR_OK);
+        assert_true(generation >= before);
+        before = generation;
+    }
+    result_fini(&r);
+    world_free(w);
+}
+
+static void apply_numbered(world *w, int i, result *r)
+{
+    char text[256];
+    ab_object *object = NULL;
+    (void)snprintf(text, sizeof(text),
+                   "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":"
+                   "{\"name\":\"app-%04d\",\"namespace\":\"argocd\"},\"spec\":{\"n\":%d}}",
+                   i, i);
+    assert_int_equal(ab_object_parse(ab_str_of(text), &object, NULL), AB_ERR_OK);
+    ab_store_apply(w->store, object, NULL, result_done, r);
+    ab_object_unref(object);
+}
+
+#define MANY 1000
+
+static void a_thousand_objects_are_written_listed_and_removed(void **state)
+{
+    static result results[MANY];
+    world *w = begin(state);
+    memset(results, 0, sizeof(results));
+    for (int i = 0; i < MANY; i++)
+        apply_numbered(w, i, &results[i]);
+    for (int i = 0; i < MANY; i++) {
+        world_wait(w, result_ended, &results[i]);
+        assert_int_equal(results[i].code, AB_ERR_OK);
+        result_fini(&results[i]);
+    }
+    wait_changes(w, AB_STORE_SEEN, NULL, MANY);
+    world_stop(w);
+    world_forget(w);
+    world_start(w);
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_SEEN, NULL), MANY);
+    assert_int_equal(w->changes[w->count - 1].change, AB_STORE_SYNCED);
+    for (int i = 0; i < MANY; i++) {
+        char key[64];
+        (void)snprintf(key, sizeof(key), "Application/argocd/app-%04d", i);
+        ab_store_remove(w->store, ab_str_of(key), NULL, AB_PROPAGATE_FOREGROUND, result_done,
+                        &results[i]);
+    }
+    wait_changes(w, AB_STORE_DELETED, NULL, MANY);
+    for (int i = 0; i < MANY; i++) {
+        world_wait(w, result_ended, &results[i]);
+        assert_int_equal(results[i].code, AB_ERR_OK);
+    }
+    world_free(w);
+}
+
+static void a_restart_keeps_uid_generation_version_and_status(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app("", "{\"a\":1}"), NULL), AB_ERR_OK);
+    expect(do_apply(w, app("", "{\"a\":2}"), NULL), AB_ERR_OK);
+    result before = do_patch(w, KEY, "{\"ok\":true}", "9.9", NULL);
+    world_stop(w);
+    world_forget(w);
+    world_start(w);
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+    const ab_object *after = last_seen(w, KEY);
+    assert_true(ab_json_same(ab_object_json(after), ab_object_json(before.object)));
+    result_fini(&before);
+    world_free(w);
+}
+
+static void a_deletion_asked_for_before_a_restart_is_not_forgotten(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app(",\"finalizers\":[\"a/b\"]", "{}"), NULL), AB_ERR_OK);
+    expect(do_remove(w, KEY, NULL), AB_ERR_OK);
+    world_stop(w);
+    world_forget(w);
+    world_start(w);
+    world_wait_synced(w);
+    assert_true(ab_object_deleting(last_seen(w, KEY)));
+    expect(do_apply(w, app("", "{}"), NULL), AB_ERR_OK);
+    wait_changes(w, AB_STORE_DELETED, KEY, 1);
+    world_free(w);
+}
+
+static void versions_rise_over_restarts_also_after_removals(void **state)
+{
+    world *w = begin(state);
+    result before = do_apply(w, app("", "{\"a\":1}"), NULL);
+    expect(do_remove(w, KEY, NULL), AB_ERR_OK);
+    world_stop(w);
+    world_start(w);
+    result after = do_apply(w, app("", "{\"a\":1}"), NULL);
+    uint64_t first = 0;
+    uint64_t second = 0;
+    assert_int_equal(ab_str_to_u64(ab_object_version(before.object), &first), AB_ERR_OK);
+    assert_int_equal(ab_str_to_u64(ab_object_version(after.object), &second), AB_ERR_OK);
+    assert_true(second > first);
+    result_fini(&before);
+    result_fini(&after);
+    world_free(w);
+}
+
+static void stop_finishes_what_was_begun_and_refuses_the_rest(void **state)
+{
+    static result results[20];
+    world *w = begin(state);
+    memset(results, 0, sizeof(results));
+    for (int i = 0; i < 20; i++)
+        apply_numbered(w, i, &results[i]);
+    result refused = {0};
+    bool stopped_before = w->stopped;
+    assert_false(stopped_before);
+    ab_store *store = w->store;
+    world_stop(w);
+    (void)store;
+    for (int i = 0; i < 20; i++) {
+        assert_true(results[i].ended);
+        assert_true(results[i].code == AB_ERR_OK || results[i].code == AB_ERR_CLOSED);
+        result_fini(&results[i]);
+    }
+    result_fini(&refused);
+    world_free(w);
+}
+
+typedef struct {
+    world *w;
+    result *late;
+} stop_call;
+
+static void on_stopped_flag(void *arg)
+{
+    stop_call *c = arg;
+    c->w->stopped = true;
+}
+
+static bool stop_flag(world *w, void *arg)
+{
+    (void)arg;
+    return w->stopped;
+}
+
+static void calls_after_stop_report_closed(void **state)
+{
+    world *w = begin(state);
+    result late = {0};
+    stop_call call = {w, &late};
+    ab_store_stop(w->store, on_stopped_flag, &call);
+    apply_numbered(w, 1, &late);
+    assert_false(late.ended);
+    world_wait(w, result_ended, &late);
+    assert_int_equal(late.code, AB_ERR_CLOSED);
+    world_wait(w, stop_flag, NULL);
+    ab_store_free(w->store);
+    w->store = NULL;
+    world_free(w);
+}
+
+static void a_store_stopped_at_once_is_stopped(void **state)
+{
+    world *w = world_new_place(*state);
+    world_start(w);
+    world_free(w);
+}
+
+static void objects_of_one_name_in_other_namespaces_and_kinds_are_others(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w, app("", "{}"), NULL), AB_ERR_OK);
+    expect(do_apply(w,
+                    "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
+                    "{\"name\":\"guestbook\",\"namespace\":\"argocd\"}}",
+                    NULL),
+           AB_ERR_OK);
+    expect(do_apply(w,
+                    "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\","
+                    "\"metadata\":{\"name\":\"guestbook\",\"namespace\":\"other\"}}",
+                    NULL),
+           AB_ERR_OK);
+    expect(do_remove(w, KEY, NULL), AB_ERR_OK);
+    expect(do_get(w, "AppProject/argocd/guestbook"), AB_ERR_OK);
+    expect(do_get(w, "Application/other/guestbook"), AB_ERR_OK);
+    expect(do_get(w, KEY), AB_ERR_NOTFOUND);
+    world_free(w);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_empty_store_is_synced_and_reports_nothing_else),
+    cmocka_unit_test(a_created_object_is_seen_once_with_uid_version_and_generation),
+    cmocka_unit_test(what_the_text_says_of_server_fields_is_ignored),
+    cmocka_unit_test(a_changed_spec_raises_generation_and_version_and_keeps_the_uid),
+    cmocka_unit_test(changed_metadata_alone_leaves_the_generation),
+    cmocka_unit_test(a_write_that_changes_nothing_is_not_made),
+    cmocka_unit_test(what_was_read_can_be_written_back_unchanged),
+    cmocka_unit_test(must_not_exist_refuses_an_existing_object),
+    cmocka_unit_test(must_exist_refuses_a_missing_object),
+    cmocka_unit_test(another_version_is_a_conflict),
+    cmocka_unit_test(another_uid_is_a_conflict),
+    cmocka_unit_test(status_is_kept_apart_from_the_rest),
+    cmocka_unit_test(a_status_without_version_leaves_the_annotation),
+    cmocka_unit_test(a_status_of_nothing_is_not_found_and_no_object_is_refused),
+    cmocka_unit_test(a_removed_object_is_gone),
+    cmocka_unit_test(finalizers_hold_an_object_until_the_last_is_removed),
+    cmocka_unit_test(everything_passes_through_unchanged),
+    cmocka_unit_test(calls_on_one_object_take_effect_in_order),
+    cmocka_unit_test(a_thousand_objects_are_written_listed_and_removed),
+    cmocka_unit_test(a_restart_keeps_uid_generation_version_and_status),
+    cmocka_unit_test(a_deletion_asked_for_before_a_restart_is_not_forgotten),
+    cmocka_unit_test(versions_rise_over_restarts_also_after_removals),
+    cmocka_unit_test(stop_finishes_what_was_begun_and_refuses_the_rest),
+    cmocka_unit_test(calls_after_stop_report_closed),
+    cmocka_unit_test(a_store_stopped_at_once_is_stopped),
+    cmocka_unit_test(objects_of_one_name_in_other_namespaces_and_kinds_are_others),
+};
+#define TEST_COUNT (sizeof(tests) / sizeof(tests[0]))
+
+/* Every test once for each store, the store being its initial state. */
+int main(void)
+{
+    int failed = 0;
+    for (const store_place *const *place = store_places; *place != NULL; place++) {
+        struct CMUnitTest group[TEST_COUNT];
+        memcpy(group, tests, sizeof(tests));
+        for (size_t i = 0; i < TEST_COUNT; i++)
+            group[i].initial_state = (void *)(uintptr_t)*place;
+        failed += _cmocka_run_group_tests((*place)->name, group, TEST_COUNT, NULL, NULL);
+    }
+    return failed;
+}

@@ -341,6 +341,16 @@ void ab_agent_log_lost(ab_agent *a)
     ab_writer_forget(a->writer);
 }
 
+void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err)
+{
+    ab_agent_app *app = ab_map_find(a->apps, ab_event_attr(event, AB_CE_PARTITIONKEY));
+    AB_ERROR(a->env.log, SYNC, "cannot be sent",
+             AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+             AB_KV("why", (const char *)err->text));
+    if (app != NULL)
+        agent_report_error(app, err);
+}
+
 void ab_agent_tick(ab_agent *a)
 {
     int64_t now = ab_clock_mono_ms(a->env.clock);

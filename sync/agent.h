@@ -89,6 +89,8 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery);
 /** What our own log says (on_written), and that it is complete (on_ready). */
 void ab_agent_written(ab_agent *a, const ab_event *head);
 void ab_agent_ready(ab_agent *a, uint64_t epoch);
+/** An event of ours can never be sent (too big, refused): say so in an event that is small. */
+void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err);
 /** Our log was replaced (AB_GAP_RECREATED). */
 void ab_agent_log_lost(ab_agent *a);
 

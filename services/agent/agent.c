@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Wiring and life cycle. Construction order: cache, machine, store, transport; they end in reverse,
+ * each when what it feeds has finished.
+ */
+#include "services/agent/agent.h"
+
+#include "schema/attributes.h"
+#include "services/agent/cache.h"
+#include "services/pump.h"
+#include "store/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_MS 250
+
+typedef struct {
+    ab_daemon *daemon;
+    ab_cache *cache;
+    bool fresh;
+    ab_agent *machine;
+    ab_store *store;
+    ab_transport *transport;
+    ab_pump pump;
+    uv_timer_t *tick; /* freed when closed, which is after us */
+    bool synced;
+    bool stopping;
+    bool store_running;
+    bool finishing;
+    char source[80];
+} service;
+
+/* --- the machine's effects --- */
+
+static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
+{
+    ab_agent_done(arg, code, object, err);
+}
+
+static void fx_get(void *arg, ab_str key, ab_agent_app *app)
+{
+    service *s = arg;
+    ab_store_get(s->store, key, on_done, app);
+}
+
+static void fx_apply(void *arg, ab_object *object, ab_str version, ab_agent_app *app)
+{
+    service *s = arg;
+    ab_store_condition condition = {.version = version, .must_not_exist = version.ptr == NULL};
+    ab_store_apply(s->store, object, &condition, on_done, app);
+}
+
+static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_app *app)
+{
+    service *s = arg;
+    ab_store_condition condition = {.version = version};
+    ab_store_patch_status(s->store, key, status, AB_STR_NONE, &condition, on_done, app);
+}
+
+static void fx_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_app *app)
+{
+    service *s = arg;
+    ab_store_condition condition = {.uid = uid};
+    ab_store_remove(s->store, key, &condition,
+                    foreground ? AB_PROPAGATE_FOREGROUND : AB_PROPAGATE_BACKGROUND, on_done, app);
+}
+
+static void on_kept(void *arg, ab_err code, const ab_error *err)
+{
+    ab_agent_done(arg, code, NULL, err);
+}
+
+static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_app *app)
+{
+    service *s = arg;
+    ab_err e = ab_cache_keep(s->cache, key, kept, on_kept, app);
+    if (e != AB_ERR_OK)
+        ab_agent_done(app, e, NULL, NULL);
+}
+
+static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
+{
+    service *s = arg;
+    return ab_cache_recall(s->cache, key, out);
+}
+
+static void fx_ack(void *arg, void *delivery)
+{
+    service *s = arg;
+    ab_transport_ack(s->transport, delivery, AB_VERDICT_APPLIED);
+}
+
+static void fx_wake(void *arg)
+{
+    service *s = arg;
+    ab_pump_run(&s->pump);
+}
+
+/* --- what the store says --- */
+
+static void on_change(void *arg, ab_store_change change, ab_object *object)
+{
+    service *s = arg;
+    switch (change) {
+    case AB_STORE_SEEN:
+        ab_agent_seen(s->machine, object);
+        break;
+    case AB_STORE_DELETED:
+        ab_agent_gone(s->machine, object);
+        break;
+    case AB_STORE_SYNCED:
+        s->synced = true;
+        ab_agent_synced(s->machine);
+        break;
+    }
+}
+
+static void on_fault(void *arg, const char *where, const ab_error *err)
+{
+    service *s = arg;
+    AB_WARN(s->daemon->log, STORE, "cannot be read", AB_KV("where", where),
+            AB_KV("why", (const char *)err->text));
+}
+
+/* --- what the transport says --- */
+
+static void on_event(void *arg, ab_delivery *delivery)
+{
+    service *s = arg;
+    ab_agent_deliver(s->machine, delivery->event, delivery);
+}
+
+static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
+{
+    service *s = arg;
+    (void)agent;
+    AB_INFO(s->daemon->log, MAIN, up ? "principal is there" : "principal is not heard any more",
+            AB_KV("version", peer == NULL ? "" : peer->version));
+}
+
+static void on_written(void *arg, const char *agent, ab_event *head)
+{
+    service *s = arg;
+    (void)agent;
+    ab_agent_written(s->machine, head);
+}
+
+static void on_ready(void *arg, const char *agent, uint64_t epoch)
+{
+    service *s = arg;
+    (void)agent;
+    AB_INFO(s->daemon->log, MAIN, "connected", AB_KV("epoch", (int64_t)epoch));
+    ab_agent_ready(s->machine, epoch);
+    ab_pump_run(&s->pump);
+}
+
+static void on_gap(void *arg, const char *agent, ab_gap gap)
+{
+    service *s = arg;
+    (void)agent;
+    AB_WARN(s->daemon->log, MAIN, "receiving from the beginning", AB_KV("reason", (int64_t)gap));
+    if (gap == AB_GAP_RECREATED)
+        ab_agent_log_lost(s->machine);
+}
+
+static void on_caught_up(void *arg, const char *agent)
+{
+    service *s = arg;
+    (void)agent;
+    AB_INFO(s->daemon->log, MAIN, "caught up with the principal");
+}
+
+static void on_writable(void *arg, const char *agent)
+{
+    service *s = arg;
+    (void)agent;
+    ab_pump_run(&s->pump);
+}
+
+static void on_fatal(void *arg, const ab_error *err)
+{
+    service *s = arg;
+    ab_daemon_fatal(s->daemon, err);
+}
+
+static void unsendable(void *arg, const char *agent, const ab_event *event, const ab_error *err)
+{
+    service *s = arg;
+    (void)agent;
+    ab_agent_unsendable(s->machine, event, err);
+}
+
+static void try_finish(service *s);
+
+static void on_tick(uv_timer_t *timer)
+{
+    service *s = timer->data;
+    if (s->stopping) {
+        try_finish(s);
+        return;
+    }
+    ab_agent_tick(s->machine);
+    ab_pump_run(&s->pump);
+}
+
+/* --- construction --- */
+
+static ab_err check_name(service *s, const char *name, ab_error *err)
+{
+    if (name == NULL || !ab_str_is_dns_label(ab_str_of(name)))
+        return ab_fail(
+            err, AB_ERR_CONFIG,
+            "agent.name: \"%s\" is no DNS label (a-z, 0-9 and -, at most 63): set it to the "
+            "agent's name, e.g. w1",
+            name == NULL ? "" : name);
+    snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s", name);
+    return AB_ERR_OK;
+}
+
+static ab_err restore_row(void *arg, ab_str key, const ab_kept *kept)
+{
+    return ab_agent_restore(arg, key, kept);
+}
+
+static ab_err open_cache(service *s, ab_error *err)
+{
+    char path[4096];
+    const char *folder = ab_config_str(s->daemon->config, "agent.data");
+    if (folder == NULL)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "agent.data is not set: give a folder that survives restarts, e.g. "
+                       "/var/lib/argobus-agent");
+    int n = snprintf(path, sizeof(path), "%s/kept.sqlite", folder);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return ab_fail(err, AB_ERR_CONFIG, "agent.data is too long a path");
+    ab_err e = ab_cache_open(s->daemon->loop, path, s->daemon->clock, &s->cache, &s->fresh, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "%s", path);
+    return e;
+}
+
+static ab_err make_machine(service *s, ab_error *err)
+{
+    const ab_config *c = s->daemon->config;
+    ab_agent_env env = {
+        .policy = {.namespace = ab_config_str(c, "store.namespace"),
+                   .adopt = strcmp(ab_config_str(c, "agent.adoption"), "always") == 0,
+                   .upsert = strcmp(ab_config_str(c, "agent.uid-mismatch"), "upsert") == 0,
+                   .recreate = strcmp(ab_config_str(c, "agent.on-recreate"), "resync") == 0
+                                   ? AB_RECREATE_RESYNC
+                                   : AB_RECREATE_IGNORE,
+                   .set_aside_ms = ab_config_int(c, "sync.set-aside")},
+        .effects = {fx_get, fx_apply, fx_patch_status, fx_remove, fx_keep, fx_recall, fx_ack,
+                    fx_wake, s},
+        .clock = s->daemon->clock,
+        .log = s->daemon->log,
+        .metrics = s->daemon->metrics,
+        .source = s->source,
+    };
+    ab_err e = ab_agent_new(&env, &s->machine);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e, "%s", ab_err_text(e));
+    return ab_cache_each(s->cache, restore_row, s->machine, err);
+}
+
+static ab_err make_store(service *s, ab_error *err)
+{
+    static const char *const kinds[] = {"Application", NULL};
+    ab_store_env env = {
+        .loop = s->daemon->loop,
+        .config = s->daemon->config,
+        .log = s->daemon->log,
+        .metrics = s->daemon->metrics,
+        .clock = s->daemon->clock,
+        .kinds = kinds,
+        .events = {on_change, on_fault, s},
+    };
+    return ab_store_new(&env, &s->store, err);
+}
+
+static ab_err make_transport(service *s, ab_error *err)
+{
+    ab_transport_env env = {
+        .loop = s->daemon->loop,
+        .config = s->daemon->config,
+        .log = s->daemon->log,
+        .metrics = s->daemon->metrics,
+        .clock = s->daemon->clock,
+        .role = AB_ROLE_AGENT,
+        .agent = ab_config_str(s->daemon->config, "agent.name"),
+        .mode = ab_config_str(s->daemon->config, "agent.mode"),
+        .replay = s->fresh,
+        .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up, on_writable,
+                   on_fatal, s},
+    };
+    return ab_transport_new(&env, &s->transport, err);
+}
+
+static ab_err start_tick(service *s, ab_error *err)
+{
+    s->tick = calloc(1, sizeof(*s->tick));
+    if (s->tick == NULL || uv_timer_init(s->daemon->loop, s->tick) != 0) {
+        free(s->tick);
+        s->tick = NULL;
+        return ab_fail(err, AB_ERR_NOMEM, "no timer");
+    }
+    s->tick->data = s;
+    (void)uv_timer_start(s->tick, on_tick, TICK_MS, TICK_MS); /* fails only for a closing handle */
+    return AB_ERR_OK;
+}
+
+static ab_err begin(service *s, ab_error *err)
+{
+    s->pump = (ab_pump){.transport = s->transport,
+                        .outbox = ab_agent_outbox(s->machine),
+                        .clock = s->daemon->clock,
+                        .unsendable = unsendable,
+                        .arg = s};
+    ab_err e = start_tick(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_store_start(s->store, err);
+    if (e != AB_ERR_OK)
+        return e;
+    s->store_running = true;
+    return ab_transport_start(s->transport, err);
+}
+
+ab_err ab_agent_start(ab_daemon *d, ab_error *err)
+{
+    service *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    s->daemon = d;
+    d->state = s;
+    ab_err e = check_name(s, ab_config_str(d->config, "agent.name"), err);
+    if (e == AB_ERR_OK)
+        e = open_cache(s, err);
+    if (e == AB_ERR_OK)
+        e = make_machine(s, err);
+    if (e == AB_ERR_OK)
+        e = make_store(s, err);
+    if (e == AB_ERR_OK)
+        e = make_transport(s, err);
+    return e == AB_ERR_OK ? begin(s, err) : e;
+}
+
+/* --- the end --- */
+
+static void transport_stopped(void *arg)
+{
+    service *s = arg;
+    ab_daemon_stopped(s->daemon);
+}
+
+static void try_finish(service *s)
+{
+    if (s->finishing || s->store_running || ab_cache_pending(s->cache) > 0)
+        return;
+    s->finishing = true;
+    ab_transport_stop(s->transport, ab_config_int(s->daemon->config, "stop.timeout") / 2,
+                      transport_stopped, s);
+}
+
+static void store_stopped(void *arg)
+{
+    service *s = arg;
+    s->store_running = false;
+    if (s->stopping)
+        try_finish(s);
+}
+
+void ab_agent_stop(ab_daemon *d)
+{
+    service *s = d->state;
+    s->stopping = true;
+    ab_transport_close(s->transport);
+    ab_store_stop(s->store, store_stopped, s);
+}
+
+void ab_agent_reload(ab_daemon *d, const ab_config *before)
+{
+    (void)before;
+    AB_INFO(d->log, MAIN, "configuration re-read");
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+/* After a start that failed half-way the store may still run. */
+static void end_store(service *s)
+{
+    if (s->store_running)
+        ab_store_stop(s->store, store_stopped, s);
+    while (s->store_running)
+        (void)uv_run(s->daemon->loop, UV_RUN_ONCE);
+}
+
+void ab_agent_release(ab_daemon *d)
+{
+    service *s = d->state;
+    if (s == NULL)
+        return;
+    end_store(s);
+    if (s->tick != NULL)
+        uv_close((uv_handle_t *)s->tick, free_handle);
+    ab_transport_free(s->transport);
+    ab_store_free(s->store);
+    ab_agent_free(s->machine);
+    ab_cache_close(s->cache);
+    free(s);
+    d->state = NULL;
+}
+
+bool ab_agent_healthy(ab_daemon *d, ab_buf *why)
+{
+    (void)d;
+    (void)why;
+    return true;
+}
+
+bool ab_agent_is_ready(ab_daemon *d, ab_buf *why)
+{
+    const service *s = d->state;
+    if (!s->synced) {
+        ab_buf_puts(why, "the store is not read yet");
+        return false;
+    }
+    return ab_transport_ready(s->transport, why);
+}

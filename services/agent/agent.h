@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent daemon: a store, the managed agent's decisions, a cache beside the store, a transport.
+ */
+#pragma once
+
+#include "base/daemon.h"
+
+#define AB_AGENT_OPTIONS_MAX 8
+
+/** The agent's option tables. @return how many */
+size_t ab_agent_options(ab_options out[AB_AGENT_OPTIONS_MAX]);
+
+/* The callbacks of its ab_daemon_program. */
+ab_err ab_agent_start(ab_daemon *d, ab_error *err);
+void ab_agent_stop(ab_daemon *d);
+void ab_agent_reload(ab_daemon *d, const ab_config *before);
+void ab_agent_release(ab_daemon *d);
+bool ab_agent_healthy(ab_daemon *d, ab_buf *why);
+bool ab_agent_is_ready(ab_daemon *d, ab_buf *why);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/agent/agent.h"
+
+int main(int argc, char **argv)
+{
+    ab_options tables[AB_AGENT_OPTIONS_MAX];
+    ab_daemon_program program = {
+        .name = "argobus-agent",
+        .tables = tables,
+        .table_count = ab_agent_options(tables),
+        .start = ab_agent_start,
+        .stop = ab_agent_stop,
+        .reload = ab_agent_reload,
+        .free = ab_agent_release,
+        .healthy = ab_agent_healthy,
+        .ready = ab_agent_is_ready,
+    };
+    return ab_daemon_main(&program, argc, argv);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/agent/agent.h"
+
+#include "store/store.h"
+#include "transport/transport.h"
+
+static const ab_option rows[] = {
+    {.name = "agent.name",
+     .kind = AB_OPT_STRING,
+     .help = "Name of this agent: a DNS label. Topics, group and namespace at the principal follow "
+             "from it."},
+    {.name = "agent.mode",
+     .kind = AB_OPT_ENUM,
+     .deflt = "managed",
+     .choices = "managed",
+     .help = "Who owns the Applications: managed = the principal."},
+    {.name = "agent.data",
+     .kind = AB_OPT_PATH,
+     .help = "Folder for what the agent must remember over a restart: what it last got."},
+    {.name = "agent.adoption",
+     .kind = AB_OPT_ENUM,
+     .deflt = "always",
+     .choices = "always|never",
+     .help = "Whether an Application that exists here unmanaged is taken over when the principal "
+             "creates one "
+             "of its name."},
+    {.name = "agent.uid-mismatch",
+     .kind = AB_OPT_ENUM,
+     .deflt = "recreate",
+     .choices = "recreate|upsert",
+     .help = "When the principal's Application was deleted and made anew: recreate it here too, or "
+             "update "
+             "it in place."},
+    {.name = "agent.on-recreate",
+     .kind = AB_OPT_ENUM,
+     .deflt = "ignore",
+     .choices = "ignore|resync",
+     .help = "After an Application deleted here was brought back: leave it, or ask for a sync."},
+    {.name = "store.namespace",
+     .kind = AB_OPT_STRING,
+     .deflt = "argocd",
+     .help = "Namespace of Argo CD here: where Applications live."},
+    {.name = "sync.set-aside",
+     .kind = AB_OPT_DURATION,
+     .deflt = "2m",
+     .min = 1000,
+     .max = 86400000,
+     .help = "After failing for so long an object no longer holds back the offset; it is retried."},
+};
+static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
+
+size_t ab_agent_options(ab_options out[AB_AGENT_OPTIONS_MAX])
+{
+    size_t n = 0;
+    out[n++] = own;
+    out[n++] = ab_daemon_options;
+    out[n++] = ab_store_options;
+    out[n++] = ab_transport_options;
+    for (size_t i = 0; ab_transport_table[i] != NULL; i++)
+        out[n++] = *ab_transport_table[i]->options;
+    return n;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Wiring and life cycle. Construction order: machine, store, identity, transport; the transport
+ * starts once the identity is known. They end in reverse, each when what it feeds has finished.
+ */
+#include "services/principal/principal.h"
+
+#include "base/map.h"
+#include "schema/attributes.h"
+#include "services/principal/identity.h"
+#include "services/pump.h"
+#include "store/store.h"
+#include "sync/principal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_MS 250
+
+typedef struct {
+    ab_daemon *daemon;
+    ab_principal *machine;
+    ab_store *store;
+    ab_identity *identity;
+    char uid[37];
+    ab_transport *transport;
+    bool connecting;  /* the transport is started */
+    ab_map *pumps;    /* agent -> ab_pump */
+    uv_timer_t *tick; /* freed when closed, which is after us */
+    bool synced;
+    bool stopping;
+    bool store_running;
+} service;
+
+/* --- the machine's effects --- */
+
+static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
+{
+    ab_principal_done(arg, code, object, err);
+}
+
+static void fx_get(void *arg, ab_str key, ab_principal_app *app)
+{
+    service *s = arg;
+    ab_store_get(s->store, key, on_done, app);
+}
+
+static void fx_apply(void *arg, ab_object *object, ab_str version, ab_principal_app *app)
+{
+    service *s = arg;
+    ab_store_condition condition = {.version = version, .must_exist = true};
+    ab_store_apply(s->store, object, &condition, on_done, app);
+}
+
+static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
+                            ab_principal_app *app)
+{
+    service *s = arg;
+    ab_store_condition condition = {.must_exist = true};
+    ab_store_patch_status(s->store, key, status, stamp, &condition, on_done, app);
+}
+
+static void fx_ack(void *arg, void *delivery)
+{
+    service *s = arg;
+    ab_transport_ack(s->transport, delivery, AB_VERDICT_APPLIED);
+}
+
+static void fx_wake(void *arg, const char *agent)
+{
+    service *s = arg;
+    ab_pump_run(ab_map_find(s->pumps, ab_str_of(agent)));
+}
+
+/* --- what the store says --- */
+
+static void on_change(void *arg, ab_store_change change, ab_object *object)
+{
+    service *s = arg;
+    switch (change) {
+    case AB_STORE_SEEN:
+        ab_principal_seen(s->machine, object);
+        break;
+    case AB_STORE_DELETED:
+        ab_principal_gone(s->machine, object);
+        break;
+    case AB_STORE_SYNCED:
+        s->synced = true;
+        ab_principal_synced(s->machine);
+        break;
+    }
+}
+
+static void on_fault(void *arg, const char *where, const ab_error *err)
+{
+    service *s = arg;
+    AB_WARN(s->daemon->log, STORE, "cannot be read", AB_KV("where", where),
+            AB_KV("why", (const char *)err->text));
+}
+
+/* --- what the transport says --- */
+
+static void on_event(void *arg, ab_delivery *delivery)
+{
+    service *s = arg;
+    ab_principal_deliver(s->machine, delivery->agent, delivery->event, delivery);
+}
+
+static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
+{
+    service *s = arg;
+    AB_INFO(s->daemon->log, MAIN, up ? "agent is there" : "agent is not heard any more",
+            AB_KV("agent", agent), AB_KV("mode", peer == NULL ? "" : peer->mode),
+            AB_KV("version", peer == NULL ? "" : peer->version));
+}
+
+static void on_written(void *arg, const char *agent, ab_event *head)
+{
+    service *s = arg;
+    ab_principal_written(s->machine, agent, head);
+}
+
+static void on_ready(void *arg, const char *agent, uint64_t epoch)
+{
+    service *s = arg;
+    AB_INFO(s->daemon->log, MAIN, "connected to agent's topics", AB_KV("agent", agent),
+            AB_KV("epoch", (int64_t)epoch));
+    ab_principal_ready(s->machine, agent, epoch);
+    fx_wake(s, agent);
+}
+
+static void on_gap(void *arg, const char *agent, ab_gap gap)
+{
+    service *s = arg;
+    AB_WARN(s->daemon->log, MAIN, "receiving from the beginning", AB_KV("agent", agent),
+            AB_KV("reason", (int64_t)gap));
+    if (gap == AB_GAP_RECREATED)
+        ab_principal_log_lost(s->machine, agent);
+}
+
+static void on_caught_up(void *arg, const char *agent)
+{
+    service *s = arg;
+    AB_INFO(s->daemon->log, MAIN, "caught up with agent", AB_KV("agent", agent));
+}
+
+static void on_writable(void *arg, const char *agent)
+{
+    fx_wake(arg, agent);
+}
+
+static void on_fatal(void *arg, const ab_error *err)
+{
+    service *s = arg;
+    ab_daemon_fatal(s->daemon, err);
+}
+
+static void unsendable(void *arg, const char *agent, const ab_event *event, const ab_error *err)
+{
+    service *s = arg;
+    ab_principal_unsendable(s->machine, agent, event, err);
+}
+
+/* --- construction --- */
+
+static ab_err add_agent(service *s, const char *name, const char *mode, ab_error *err)
+{
+    if (name == NULL || !ab_str_is_dns_label(ab_str_of(name)))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "agents: name \"%s\" is no DNS label (a-z, 0-9 and -, at most 63)",
+                       name == NULL ? "" : name);
+    if (mode != NULL && strcmp(mode, "managed") != 0)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "agents: mode \"%s\" of %s: only managed is supported yet", mode, name);
+    if (ab_map_find(s->pumps, ab_str_of(name)) != NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "agents: %s is listed twice", name);
+    ab_err e = ab_principal_add_agent(s->machine, name);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e, "agent %s: %s", name, ab_err_text(e));
+    ab_pump *pump = calloc(1, sizeof(*pump));
+    if (pump == NULL || ab_map_put(s->pumps, ab_str_of(name), pump, NULL) != AB_ERR_OK) {
+        free(pump);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    }
+    *pump = (ab_pump){.transport = s->transport,
+                      .agent = name,
+                      .outbox = ab_principal_outbox(s->machine, name),
+                      .clock = s->daemon->clock,
+                      .unsendable = unsendable,
+                      .arg = s};
+    return ab_transport_add_agent(s->transport, name, err);
+}
+
+static ab_err add_agents(service *s, ab_error *err)
+{
+    const ab_config *c = s->daemon->config;
+    for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
+        ab_err e = add_agent(s, ab_config_field(c, "agents", i, "name"),
+                             ab_config_field(c, "agents", i, "mode"), err);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    return AB_ERR_OK;
+}
+
+static ab_err make_machine(service *s, ab_error *err)
+{
+    const ab_config *c = s->daemon->config;
+    ab_principal_env env = {
+        .effects = {fx_get, fx_apply, fx_patch_status, fx_ack, fx_wake, s},
+        .clock = s->daemon->clock,
+        .log = s->daemon->log,
+        .metrics = s->daemon->metrics,
+        .source = AB_SOURCE_PRINCIPAL,
+        .uid = s->uid,
+        .set_aside_ms = ab_config_int(c, "sync.set-aside"),
+        .deletions_max = (size_t)ab_config_int(c, "sync.max-deletions"),
+    };
+    s->pumps = ab_map_new();
+    ab_err e = s->pumps == NULL ? AB_ERR_NOMEM : ab_principal_new(&env, &s->machine);
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
+}
+
+static ab_err make_store(service *s, ab_error *err)
+{
+    static const char *const kinds[] = {"Application", NULL};
+    ab_store_env env = {
+        .loop = s->daemon->loop,
+        .config = s->daemon->config,
+        .log = s->daemon->log,
+        .metrics = s->daemon->metrics,
+        .clock = s->daemon->clock,
+        .kinds = kinds,
+        .events = {on_change, on_fault, s},
+    };
+    return ab_store_new(&env, &s->store, err);
+}
+
+static ab_err make_transport(service *s, ab_error *err)
+{
+    ab_transport_env env = {
+        .loop = s->daemon->loop,
+        .config = s->daemon->config,
+        .log = s->daemon->log,
+        .metrics = s->daemon->metrics,
+        .clock = s->daemon->clock,
+        .role = AB_ROLE_PRINCIPAL,
+        .mode = "",
+        .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up, on_writable,
+                   on_fatal, s},
+    };
+    return ab_transport_new(&env, &s->transport, err);
+}
+
+static void on_identity(void *arg, const char *uid)
+{
+    service *s = arg;
+    ab_error err = {0};
+    memcpy(s->uid, uid, sizeof(s->uid));
+    if (s->stopping)
+        return;
+    s->connecting = true;
+    if (ab_transport_start(s->transport, &err) != AB_ERR_OK)
+        ab_daemon_fatal(s->daemon, &err);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    service *s = timer->data;
+    if (s->stopping)
+        return;
+    ab_identity_tick(s->identity);
+    ab_principal_tick(s->machine);
+    for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i))
+        ab_pump_run(i.value);
+}
+
+static ab_err start_tick(service *s, ab_error *err)
+{
+    s->tick = calloc(1, sizeof(*s->tick));
+    if (s->tick == NULL || uv_timer_init(s->daemon->loop, s->tick) != 0) {
+        free(s->tick);
+        s->tick = NULL;
+        return ab_fail(err, AB_ERR_NOMEM, "no timer");
+    }
+    s->tick->data = s;
+    (void)uv_timer_start(s->tick, on_tick, TICK_MS, TICK_MS); /* fails only for a closing handle */
+    return AB_ERR_OK;
+}
+
+static ab_err begin(service *s, ab_error *err)
+{
+    ab_err e = ab_store_start(s->store, err);
+    if (e != AB_ERR_OK)
+        return e;
+    s->store_running = true;
+    e = ab_identity_new(s->store, ab_config_str(s->daemon->config, "store.namespace"),
+                        s->daemon->log, on_identity, s, &s->identity);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e, "%s", ab_err_text(e));
+    return start_tick(s, err);
+}
+
+ab_err ab_principal_start(ab_daemon *d, ab_error *err)
+{
+    service *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    s->daemon = d;
+    d->state = s;
+    ab_err e = make_machine(s, err);
+    if (e == AB_ERR_OK)
+        e = make_store(s, err);
+    if (e == AB_ERR_OK)
+        e = make_transport(s, err);
+    if (e == AB_ERR_OK)
+        e = add_agents(s, err);
+    return e == AB_ERR_OK ? begin(s, err) : e;
+}
+
+/* --- the end --- */
+
+static void transport_stopped(void *arg)
+{
+    service *s = arg;
+    ab_daemon_stopped(s->daemon);
+}
+
+static void store_stopped(void *arg)
+{
+    service *s = arg;
+    s->store_running = false;
+    if (!s->stopping)
+        return;
+    if (s->connecting)
+        ab_transport_stop(s->transport, ab_config_int(s->daemon->config, "stop.timeout") / 2,
+                          transport_stopped, s);
+    else
+        ab_daemon_stopped(s->daemon);
+}
+
+void ab_principal_stop(ab_daemon *d)
+{
+    service *s = d->state;
+    s->stopping = true;
+    if (s->connecting)
+        ab_transport_close(s->transport);
+    ab_store_stop(s->store, store_stopped, s);
+}
+
+void ab_principal_reload(ab_daemon *d, const ab_config *before)
+{
+    (void)before;
+    AB_INFO(d->log, MAIN, "configuration re-read");
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+/* After a start that failed half-way the store may still run. */
+static void end_store(service *s)
+{
+    if (s->store_running)
+        ab_store_stop(s->store, store_stopped, s);
+    while (s->store_running)
+        (void)uv_run(s->daemon->loop, UV_RUN_ONCE);
+}
+
+void ab_principal_release(ab_daemon *d)
+{
+    service *s = d->state;
+    if (s == NULL)
+        return;
+    end_store(s);
+    if (s->tick != NULL)
+        uv_close((uv_handle_t *)s->tick, free_handle);
+    ab_transport_free(s->transport);
+    ab_identity_free(s->identity);
+    ab_store_free(s->store);
+    ab_principal_free(s->machine);
+    ab_map_free(s->pumps, free);
+    free(s);
+    d->state = NULL;
+}
+
+bool ab_principal_healthy(ab_daemon *d, ab_buf *why)
+{
+    (void)d;
+    (void)why;
+    return true;
+}
+
+bool ab_principal_is_ready(ab_daemon *d, ab_buf *why)
+{
+    const service *s = d->state;
+    if (!s->synced) {
+        ab_buf_puts(why, "the store is not read yet");
+        return false;
+    }
+    if (!s->connecting) {
+        ab_buf_puts(why, "the principal's identity is not known yet");
+        return false;
+    }
+    return ab_transport_ready(s->transport, why);
+}

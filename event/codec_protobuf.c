@@ -340,7 +340,7 @@ static ab_err decode(decoder *d, const pb_event *m, bool lenient)
 
 ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out, ab_error *err)
 {
-    pb_event *message;
+    pb_event *message = NULL;
     ab_err e = unpack(bytes, &message, err);
     if (e != AB_ERR_OK)
         return e;

@@ -194,7 +194,7 @@ static void copy_draft(ab_event *e, const ab_event_draft *d)
         memcpy(text + at + a->name.len, a->value.ptr, a->value.len);
         at += (uint32_t)(a->name.len + a->value.len);
     }
-    if (e->data_len > 0)
+    if (e->has_data)
         memcpy(text + at, d->data.ptr, e->data_len);
 }
 

@@ -5,12 +5,13 @@
 #include "transport/transport.h"
 
 #include "schema/attributes.h"
+#include "transport/kafka/kafka.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-const ab_transport_ops *const ab_transport_table[] = {NULL};
+const ab_transport_ops *const ab_transport_table[] = {&ab_kafka_transport, NULL};
 
 static const ab_option rows[] = {
     {.name = "transport",

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Receiving state. Partitions are assigned, not subscribed to (docs/decisions/0004): a restart
+ * begins at once, and agents come and go one by one. Committed is the lowest position below which
+ * everything is in effect.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#include "schema/attributes.h"
+#include "transport/kafka/errors.h"
+#include "transport/kafka/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fetch latency grows with the square of a handle's partitions (measured: 14 ms at 1,000, 1.5 s at
+ * 10,000). */
+#define PARTITIONS_MAX 1000
+/* Deliveries not acknowledged, per agent. */
+#define OPEN_BYTES_MAX ((size_t)32 * 1024 * 1024)
+/* Kafka forgets what was committed seven days ago. */
+#define RECOMMIT_MS (24LL * 3600 * 1000)
+/* Clocks of the two ends may differ by this much. */
+#define SKEW_MS 30000
+
+void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const ab_error *err)
+{
+    const ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER,
+                                "argobus_events_refused_total",
+                                "Records that are no event of the peer, skipped.", &label, 1),
+                  1);
+    char key[AB_TOPIC_NAME_MAX + 32];
+    snprintf(key, sizeof(key), "%s/%s", topic, reason);
+    int64_t held = 0;
+    if (ab_limiter_pass(&k->host.limiter, "refused", key, ab_kafka_now(k), &held))
+        AB_WARN(k->base.env.log, KAFKA, "a record was refused and skipped", AB_KV("topic", topic),
+                AB_KV("reason", reason), AB_KV("error", err->text), AB_KV("held_back", held));
+}
+
+static rd_kafka_topic_partition_list_t *state_partition(const ab_kafka_link *l)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(2);
+    rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_STATE], 0);
+    return list;
+}
+
+static void set_paused(ab_kafka_link *l, bool paused)
+{
+    if (l->in.paused == paused || l->in.group == NULL)
+        return;
+    rd_kafka_t *rk = ab_kafka_handle_rk(l->in.group->handle);
+    rd_kafka_topic_partition_list_t *list = state_partition(l);
+    if (paused)
+        rd_kafka_pause_partitions(rk, list);
+    else
+        rd_kafka_resume_partitions(rk, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    l->in.paused = paused;
+}
+
+/* Far enough below the limit that pausing, which drops what was fetched ahead, is rare. */
+static void control_flow(ab_kafka_link *l)
+{
+    size_t most = l->kafka->settings.inflight;
+    if (l->in.open >= most || l->in.open_bytes >= OPEN_BYTES_MAX)
+        set_paused(l, true);
+    else if (l->in.open <= most / 2 && l->in.open_bytes <= OPEN_BYTES_MAX / 2)
+        set_paused(l, false);
+    ab_metric_set(l->metrics.unacknowledged, (double)l->in.open);
+}
+
+static void check_caught_up(ab_kafka_link *l)
+{
+    if (l->in.caught_up_at < 0 || l->in.offsets.next < l->in.caught_up_at)
+        return;
+    l->in.caught_up_at = -1;
+    const ab_transport_events *up = &l->kafka->base.env.events;
+    up->on_caught_up(up->arg, l->name);
+}
+
+static void fatal(ab_kafka *k, const char *text)
+{
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_NOMEM, "kafka: %s", text);
+    k->base.env.events.on_fatal(k->base.env.events.arg, &err);
+}
+
+/* Takes the event over. */
+static void deliver(ab_kafka_link *l, ab_lane lane, ab_event *event, uint64_t number)
+{
+    ab_kafka_delivery *d = calloc(1, sizeof(*d));
+    if (d == NULL) {
+        ab_event_unref(event);
+        fatal(l->kafka, "no memory for a delivery");
+        return;
+    }
+    d->base = (ab_delivery){.agent = l->name, .lane = lane, .event = event};
+    d->link = ab_kafka_link_ref(l);
+    d->number = number;
+    d->generation = l->in.generation;
+    d->bytes = ab_event_size(event);
+    TAILQ_INSERT_TAIL(&l->kafka->deliveries, d, at);
+    l->in.open++;
+    l->in.open_bytes += d->bytes;
+    ab_metric_add(l->metrics.received[lane], 1);
+    const ab_transport_events *up = &l->kafka->base.env.events;
+    up->on_event(up->arg, &d->base);
+}
+
+static void release(ab_kafka *k, ab_kafka_delivery *d)
+{
+    TAILQ_REMOVE(&k->deliveries, d, at);
+    ab_event_unref(d->base.event);
+    ab_kafka_link_unref(d->link);
+    free(d);
+}
+
+void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *given, ab_verdict verdict)
+{
+    ab_kafka_delivery *d = (ab_kafka_delivery *)given;
+    ab_kafka_link *l = d->link;
+    l->in.open--;
+    l->in.open_bytes -= d->bytes;
+    bool counts = given->lane == AB_LANE_STATE && d->generation == l->in.generation;
+    if (counts && verdict == AB_VERDICT_APPLIED)
+        ab_offsets_done(&l->in.offsets, d->number);
+    control_flow(l);
+    release(k, d);
+}
+
+void ab_kafka_consumer_forget(ab_kafka *k)
+{
+    ab_kafka_delivery *d = NULL;
+    while ((d = TAILQ_FIRST(&k->deliveries)) != NULL)
+        release(k, d);
+}
+
+static int64_t age_of(const ab_kafka *k, const rd_kafka_message_t *m)
+{
+    rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
+    int64_t written_ms = rd_kafka_message_timestamp(m, &type);
+    return ab_clock_wall_us(k->base.env.clock) / 1000 - written_ms;
+}
+
+/* An event of this link's peer, or NULL: refused. */
+static ab_event *take_in(ab_kafka_link *l, const rd_kafka_message_t *m)
+{
+    ab_error err = {0};
+    const char *reason = "";
+    ab_event *event = NULL;
+    const char *topic = rd_kafka_topic_name(m->rkt);
+    if (ab_kafka_record_decode(m, true, &event, &reason, &err) != AB_ERR_OK) {
+        ab_kafka_refused(l->kafka, topic, reason, &err);
+        return NULL;
+    }
+    ab_str source = ab_event_attr(event, AB_CE_SOURCE);
+    if (ab_str_is(source, l->source))
+        return event;
+    ab_fail(&err, AB_ERR_DENIED, "source is \"%.*s\", must be \"%s\"", AB_STR_ARG(source),
+            l->source);
+    ab_kafka_refused(l->kafka, topic, "source", &err);
+    ab_event_unref(event);
+    return NULL;
+}
+
+static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
+{
+    if (m->offset < l->in.offsets.next)
+        return;
+    ab_event *event = take_in(l, m);
+    if (event == NULL) {
+        ab_offsets_pass(&l->in.offsets, m->offset + 1);
+        return;
+    }
+    if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO)) {
+        ab_offsets_pass(&l->in.offsets, m->offset + 1);
+        ab_kafka_presence_hear(l, event, age_of(l->kafka, m), m->offset >= l->in.fresh_from);
+        ab_event_unref(event);
+        return;
+    }
+    uint64_t number = 0;
+    if (ab_offsets_open(&l->in.offsets, m->offset, &number) != AB_ERR_OK) {
+        ab_event_unref(event);
+        fatal(l->kafka, "no memory for an offset");
+        return;
+    }
+    deliver(l, AB_LANE_STATE, event, number);
+}
+
+/* RFC 3339 in UTC, compared to the second as text. */
+static bool is_expired(const ab_kafka *k, const ab_event *event)
+{
+    ab_str at = ab_event_attr(event, AB_CE_EXPIRYTIME);
+    char limit[AB_TIME_TEXT];
+    ab_time_format(ab_clock_wall_us(k->base.env.clock) - SKEW_MS * 1000, limit);
+    return at.len >= 20 && at.ptr[at.len - 1] == 'Z' && memcmp(at.ptr, limit, 19) < 0;
+}
+
+void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
+{
+    ab_event *event = take_in(l, m);
+    if (event == NULL)
+        return;
+    if (is_expired(l->kafka, event)) {
+        ab_error err = {0};
+        ab_fail(&err, AB_ERR_TIMEOUT, "past its expirytime");
+        ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), "expired", &err);
+        ab_event_unref(event);
+        return;
+    }
+    deliver(l, AB_LANE_LIVE, event, 0);
+}
+
+static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
+{
+    ab_kafka_topic which = AB_KAFKA_TOPICS;
+    ab_kafka_link *l = ab_kafka_link_of_topic(k, rd_kafka_topic_name(m->rkt), &which);
+    if (l == NULL || l->in.group == NULL || k->closed)
+        return;
+    k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
+    ab_kafka_link_ref(l);
+    if (which == AB_KAFKA_IN_LIVE)
+        ab_kafka_consumer_live(l, m);
+    else if (which == AB_KAFKA_IN_STATE)
+        receive_state(l, m);
+    if (!l->removed && which == AB_KAFKA_IN_STATE) {
+        control_flow(l);
+        check_caught_up(l);
+    }
+    ab_kafka_link_unref(l);
+}
+
+static void on_end(ab_kafka *k, const rd_kafka_topic_partition_t *p)
+{
+    ab_kafka_topic which = AB_KAFKA_TOPICS;
+    ab_kafka_link *l = ab_kafka_link_of_topic(k, p->topic, &which);
+    if (l == NULL || which != AB_KAFKA_IN_STATE || l->in.group == NULL || k->closed)
+        return;
+    k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
+    ab_offsets_pass(&l->in.offsets, p->offset);
+    check_caught_up(l);
+}
+
+static void on_partition_error(ab_kafka *k, rd_kafka_resp_err_t code, const char *text,
+                               const rd_kafka_topic_partition_t *p)
+{
+    ab_kafka_topic which = AB_KAFKA_TOPICS;
+    ab_kafka_link *l = ab_kafka_link_of_topic(k, p->topic, &which);
+    if (l == NULL || l->in.group == NULL)
+        return;
+    if (code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
+        ab_kafka_link_restart(l, "the position is not in the log");
+    else if (ab_kafka_is_missing(code) || code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        ab_kafka_link_restart(l, text);
+    else
+        ab_kafka_host_error(&k->host, code, text);
+}
+
+static void on_error(ab_kafka *k, rd_kafka_event_t *event)
+{
+    rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+    rd_kafka_topic_partition_t *p = rd_kafka_event_topic_partition(event);
+    if (p == NULL || p->topic == NULL || p->topic[0] == '\0')
+        ab_kafka_host_error(&k->host, code, rd_kafka_event_error_string(event));
+    else if (code == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+        on_end(k, p);
+    else
+        on_partition_error(k, code, rd_kafka_event_error_string(event), p);
+    if (p != NULL)
+        rd_kafka_topic_partition_destroy(p);
+}
+
+/* What could not be committed is committed again with the next. */
+static void on_committed(ab_kafka_group *g, rd_kafka_event_t *event)
+{
+    g->committing = false;
+    rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_event_topic_partition_list(event);
+    for (int i = 0; list != NULL && i < list->cnt; i++) {
+        const rd_kafka_topic_partition_t *p = &list->elems[i];
+        ab_kafka_topic which = AB_KAFKA_TOPICS;
+        ab_kafka_link *l = ab_kafka_link_of_topic(g->kafka, p->topic, &which);
+        rd_kafka_resp_err_t failed = code == RD_KAFKA_RESP_ERR_NO_ERROR ? p->err : code;
+        if (failed == RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        if (l != NULL)
+            l->in.committed = -1;
+        ab_kafka_host_error(&g->kafka->host, failed, "positions cannot be committed");
+    }
+}
+
+static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
+{
+    (void)h;
+    ab_kafka_group *g = arg;
+    const rd_kafka_message_t *m = NULL;
+    switch (rd_kafka_event_type(event)) {
+    case RD_KAFKA_EVENT_FETCH:
+        while ((m = rd_kafka_event_message_next(event)) != NULL)
+            on_message(g->kafka, m);
+        break;
+    case RD_KAFKA_EVENT_OFFSET_COMMIT:
+        on_committed(g, event);
+        break;
+    case RD_KAFKA_EVENT_ERROR:
+        on_error(g->kafka, event);
+        break;
+    default:
+        break;
+    }
+}
+
+static ab_err open_group(ab_kafka *k, ab_kafka_group **out, ab_error *err)
+{
+    ab_kafka_group *g = calloc(1, sizeof(*g));
+    if (g == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "kafka: out of memory");
+    g->kafka = k;
+    ab_err e = ab_kafka_handle_open(&k->host, &k->settings, AB_KAFKA_CONSUMER, on_event, g,
+                                    &g->handle, err);
+    if (e != AB_ERR_OK) {
+        free(g);
+        return e;
+    }
+    TAILQ_INSERT_TAIL(&k->groups, g, at);
+    *out = g;
+    return AB_ERR_OK;
+}
+
+ab_err ab_kafka_consumer_start(ab_kafka *k, ab_error *err)
+{
+    ab_kafka_group *g = NULL;
+    return open_group(k, &g, err);
+}
+
+static ab_err find_room(ab_kafka *k, ab_kafka_group **out, ab_error *err)
+{
+    ab_kafka_group *g = NULL;
+    TAILQ_FOREACH(g, &k->groups, at)
+    {
+        if (g->partitions < PARTITIONS_MAX) {
+            *out = g;
+            return AB_ERR_OK;
+        }
+    }
+    return open_group(k, out, err);
+}
+
+typedef struct {
+    int64_t from;
+    bool gap; /* and then which */
+    ab_gap which;
+} plan;
+
+static plan after_gap(const ab_kafka_findings *f, ab_gap which)
+{
+    return (plan){.from = f->in_low, .gap = true, .which = which};
+}
+
+/* Where to receive from: where we were, or what was committed, when that is in the log. */
+static plan make_plan(const ab_kafka_link *l, const ab_kafka_findings *f)
+{
+    int64_t from = l->in.known ? l->in.offsets.next : f->committed;
+    if (!l->in.known && l->kafka->base.env.replay)
+        return after_gap(f, AB_GAP_FIRST);
+    if (l->in.known && (l->lost || l->sent_offset >= f->out_high))
+        return after_gap(f, AB_GAP_RECREATED);
+    if (from < 0)
+        return after_gap(f, AB_GAP_FIRST);
+    if (from > f->in_high)
+        return after_gap(f, AB_GAP_RECREATED);
+    if (from < f->in_low)
+        return after_gap(f, AB_GAP_EXPIRED);
+    return (plan){.from = from};
+}
+
+static void begin_anew(ab_kafka_link *l, const ab_kafka_findings *f, int64_t from)
+{
+    ab_offsets_fini(&l->in.offsets);
+    ab_offsets_init(&l->in.offsets, from);
+    l->in.generation++;
+    l->in.caught_up_at = f->in_high;
+    l->in.fresh_from = f->in_high;
+    l->in.committed = f->committed;
+    l->in.committed_ms = ab_kafka_now(l->kafka);
+}
+
+static ab_err assign(ab_kafka_link *l, const plan *p, const ab_kafka_findings *f, ab_error *err)
+{
+    ab_kafka_group *g = NULL;
+    ab_err e = find_room(l->kafka, &g, err);
+    if (e != AB_ERR_OK)
+        return e;
+    rd_kafka_topic_partition_list_t *list = state_partition(l);
+    list->elems[0].offset = p->from;
+    if (l->kafka->settings.role == AB_ROLE_AGENT)
+        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_LIVE], 0)->offset =
+            f->in_live_high;
+    rd_kafka_error_t *failed = rd_kafka_incremental_assign(ab_kafka_handle_rk(g->handle), list);
+    if (failed != NULL) {
+        e = ab_fail(err, AB_ERR_UNAVAILABLE, "topics cannot be assigned: %s",
+                    rd_kafka_error_string(failed));
+        rd_kafka_error_destroy(failed);
+    } else {
+        g->partitions += (size_t)list->cnt;
+        l->in.group = g;
+    }
+    rd_kafka_topic_partition_list_destroy(list);
+    return e;
+}
+
+static void tell_gap(ab_kafka_link *l, ab_gap which)
+{
+    static const char *const words[] = {
+        [AB_GAP_FIRST] = "first", [AB_GAP_EXPIRED] = "expired", [AB_GAP_RECREATED] = "recreated"};
+    ab_kafka *k = l->kafka;
+    const ab_label label = {"reason", ab_str_of(words[which])};
+    ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_replays_total",
+                                "Full replays of a log, by what led to them.", &label, 1),
+                  1);
+    AB_INFO(k->base.env.log, KAFKA, "the whole log is read", AB_KV("agent", l->name),
+            AB_KV("reason", words[which]));
+    k->base.env.events.on_gap(k->base.env.events.arg, l->name, which);
+}
+
+ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_error *err)
+{
+    plan p = make_plan(l, f);
+    ab_err e = assign(l, &p, f, err);
+    if (e != AB_ERR_OK)
+        return e;
+    if (p.gap || !l->in.known)
+        begin_anew(l, f, p.from);
+    l->in.known = true;
+    l->lost = false;
+    if (p.gap) {
+        l->sent_offset = -1;
+        tell_gap(l, p.which);
+    }
+    if (!l->removed)
+        check_caught_up(l);
+    return AB_ERR_OK;
+}
+
+void ab_kafka_consumer_remove(ab_kafka_link *l)
+{
+    ab_kafka_group *g = l->in.group;
+    if (g == NULL)
+        return;
+    set_paused(l, false);
+    rd_kafka_topic_partition_list_t *list = state_partition(l);
+    if (l->kafka->settings.role == AB_ROLE_AGENT)
+        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_LIVE], 0);
+    rd_kafka_error_t *failed = rd_kafka_incremental_unassign(ab_kafka_handle_rk(g->handle), list);
+    if (failed != NULL) {
+        ab_kafka_host_error(&l->kafka->host, rd_kafka_error_code(failed),
+                            rd_kafka_error_string(failed));
+        rd_kafka_error_destroy(failed);
+    }
+    g->partitions -= (size_t)list->cnt;
+    rd_kafka_topic_partition_list_destroy(list);
+    l->in.group = NULL;
+}
+
+static bool is_dirty(const ab_kafka_link *l, const ab_kafka_group *g, int64_t now)
+{
+    return l->in.group == g && (ab_offsets_position(&l->in.offsets) != l->in.committed ||
+                                now - l->in.committed_ms >= RECOMMIT_MS);
+}
+
+static void commit_group(ab_kafka *k, ab_kafka_group *g)
+{
+    int64_t now = ab_kafka_now(k);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (!is_dirty(l, g, now))
+            continue;
+        l->in.committed = ab_offsets_position(&l->in.offsets);
+        l->in.committed_ms = now;
+        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_STATE], 0)->offset =
+            l->in.committed;
+    }
+    if (list->cnt > 0)
+        g->committing = rd_kafka_commit_queue(ab_kafka_handle_rk(g->handle), list,
+                                              ab_kafka_handle_queue(g->handle), NULL,
+                                              NULL) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+bool ab_kafka_consumer_commit(ab_kafka *k)
+{
+    bool settled = true;
+    ab_kafka_group *g = NULL;
+    TAILQ_FOREACH(g, &k->groups, at)
+    {
+        if (!g->committing)
+            commit_group(k, g);
+        settled = settled && !g->committing;
+    }
+    return settled;
+}
+
+void ab_kafka_consumer_close(ab_kafka *k)
+{
+    ab_kafka_group *g = NULL;
+    while ((g = TAILQ_FIRST(&k->groups)) != NULL) {
+        TAILQ_REMOVE(&k->groups, g, at);
+        ab_kafka_handle_close(g->handle);
+        free(g);
+    }
+}
+
+void ab_kafka_consumer_measure(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        int64_t low = 0;
+        int64_t high = 0;
+        if (l->in.group == NULL ||
+            rd_kafka_get_watermark_offsets(ab_kafka_handle_rk(l->in.group->handle),
+                                           l->topics[AB_KAFKA_IN_STATE], 0, &low,
+                                           &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        int64_t lag = high - ab_offsets_position(&l->in.offsets);
+        ab_metric_set(l->metrics.lag, lag > 0 ? (double)lag : 0);
+    }
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/kafka/kafka.h"
+
+#include "base/digest.h"
+#include "schema/attributes.h"
+#include "transport/kafka/kafka_priv.h"
+
+#include <assert.h>
+
+#define LAG_MS 5000
+
+int64_t ab_kafka_now(const ab_kafka *k)
+{
+    return ab_clock_mono_ms(k->base.env.clock);
+}
+
+static void release(ab_kafka *k)
+{
+    ab_kafka_consumer_forget(k);
+    ab_kafka_link *l = NULL;
+    while ((l = TAILQ_FIRST(&k->links)) != NULL)
+        ab_kafka_link_unref(l);
+    ab_map_free(k->links_by_name, NULL);
+    ab_kafka_settings_fini(&k->settings);
+}
+
+static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_error *err)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    TAILQ_INIT(&k->links);
+    TAILQ_INIT(&k->groups);
+    TAILQ_INIT(&k->deliveries);
+    TAILQ_INIT(&k->failed);
+    k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
+    ab_kafka_producer_init(&k->producer, k, AB_KAFKA_PRODUCER);
+    ab_kafka_producer_init(&k->live_producer, k, AB_KAFKA_LIVE_PRODUCER);
+    k->links_by_name = ab_map_new();
+    ab_err e = AB_ERR_OK;
+    if (k->links_by_name == NULL)
+        e = ab_fail(err, AB_ERR_NOMEM, "kafka: out of memory");
+    else if (ab_uuid(k->instance) != AB_ERR_OK)
+        e = ab_fail(err, AB_ERR_NOMEM, "kafka: no randomness");
+    else
+        e = ab_kafka_settings_init(&k->settings, env, err);
+    if (e != AB_ERR_OK)
+        release(k);
+    return e;
+}
+
+static void tell_failed(uv_async_t *wake)
+{
+    ab_kafka *k = wake->data;
+    ab_kafka_send *s = NULL;
+    while ((s = TAILQ_FIRST(&k->failed)) != NULL) {
+        TAILQ_REMOVE(&k->failed, s, at);
+        ab_error err = s->failed;
+        ab_kafka_send_finish(s, err.code, &err);
+    }
+}
+
+static void on_uv_closed(uv_handle_t *handle)
+{
+    ab_kafka *k = handle->data;
+    if (--k->open_uv > 0)
+        return;
+    k->stop = AB_STOP_DONE;
+    k->stopped(k->stopped_arg);
+}
+
+static void close_handles(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        ab_kafka_readback_stop(l);
+        ab_kafka_live_close(l);
+        l->in.group = NULL;
+    }
+    ab_kafka_readback_pump(k);
+    ab_kafka_handle_close(k->live_consumer);
+    k->live_consumer = NULL;
+    ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
+    ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
+    ab_kafka_consumer_close(k);
+}
+
+static bool is_drained(ab_kafka *k)
+{
+    bool committed = ab_kafka_consumer_commit(k);
+    return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends) &&
+           TAILQ_EMPTY(&k->failed);
+}
+
+static void stop_step(ab_kafka *k)
+{
+    if (k->stop == AB_STOP_DRAIN && (is_drained(k) || ab_kafka_now(k) >= k->stop_by_ms)) {
+        k->hurry = true;
+        k->stop = AB_STOP_JOBS;
+    }
+    if (k->stop == AB_STOP_JOBS && !k->survey_running && k->live_jobs == 0) {
+        close_handles(k);
+        tell_failed(&k->wake);
+        k->stop = AB_STOP_HANDLES;
+    }
+    if (k->stop == AB_STOP_HANDLES && k->host.pending == 0) {
+        k->running = false;
+        uv_close((uv_handle_t *)&k->tick, on_uv_closed);
+        uv_close((uv_handle_t *)&k->wake, on_uv_closed);
+    }
+}
+
+static void tick_links(ab_kafka *k)
+{
+    ab_kafka_link *next = NULL;
+    for (ab_kafka_link *l = TAILQ_FIRST(&k->links); l != NULL; l = next) {
+        ab_kafka_link_ref(l);
+        if (!l->removed) {
+            ab_kafka_presence_tick(l);
+            ab_kafka_live_tick(l);
+        }
+        next = TAILQ_NEXT(l, at);
+        ab_kafka_link_unref(l);
+    }
+}
+
+static void keep_producer(ab_kafka *k)
+{
+    ab_error err = {0};
+    ab_kafka_producer_tick(&k->producer);
+    ab_kafka_producer_tick(&k->live_producer);
+    if (ab_kafka_producer_open(&k->producer, &err) != AB_ERR_OK)
+        AB_DEBUG(k->base.env.log, KAFKA, "no producer yet", AB_KV("error", err.text));
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    ab_kafka *k = timer->data;
+    int64_t now = ab_kafka_now(k);
+    if (k->stop != AB_STOP_NO) {
+        ab_kafka_producer_tick(&k->live_producer);
+        stop_step(k);
+        return;
+    }
+    if (!k->closed) {
+        keep_producer(k);
+        tick_links(k);
+        ab_kafka_readback_pump(k);
+        ab_kafka_survey_start(k);
+    }
+    if (now >= k->commit_due_ms) {
+        k->commit_due_ms = now + k->settings.commit_ms;
+        ab_kafka_consumer_commit(k);
+    }
+    if (now >= k->lag_due_ms) {
+        k->lag_due_ms = now + LAG_MS;
+        ab_kafka_consumer_measure(k);
+    }
+}
+
+static uint64_t tick_interval(const ab_kafka_settings *s)
+{
+    int64_t shortest = s->heartbeat_ms < s->commit_ms ? s->heartbeat_ms : s->commit_ms;
+    int64_t interval = shortest / 4;
+    if (interval < 20)
+        interval = 20;
+    return interval > 500 ? 500 : (uint64_t)interval;
+}
+
+static ab_err kafka_start(ab_transport *self, ab_error *err)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    if (uv_async_init(self->env.loop, &k->wake, tell_failed) != 0)
+        return ab_fail(err, AB_ERR_FATAL, "kafka: the loop takes no handle");
+    k->wake.data = k;
+    uv_timer_init(self->env.loop, &k->tick); /* cannot fail */
+    k->tick.data = k;
+    k->open_uv = 2;
+    k->running = true;
+    uint64_t interval = tick_interval(&k->settings);
+    uv_timer_start(&k->tick, on_tick, interval, interval);
+    ab_kafka_link *own = NULL;
+    ab_err e = AB_ERR_OK;
+    if (k->settings.role == AB_ROLE_AGENT)
+        e = ab_kafka_link_new(k, self->env.agent, &own, err);
+    if (e == AB_ERR_OK)
+        e = ab_kafka_consumer_start(k, err);
+    if (e == AB_ERR_OK)
+        e = ab_kafka_producer_open(&k->producer, err);
+    if (e == AB_ERR_OK)
+        ab_kafka_survey_start(k);
+    return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
+}
+
+static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *err)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    ab_kafka_link *l = NULL;
+    ab_err e = ab_kafka_link_new(k, agent, &l, err);
+    if (e == AB_ERR_OK)
+        ab_kafka_survey_start(k);
+    return e;
+}
+
+static void kafka_remove_agent(ab_transport *self, const char *agent)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    ab_kafka_link *l = ab_kafka_link_find(k, agent);
+    if (l == NULL)
+        return;
+    if (k->running)
+        ab_kafka_consumer_commit(k);
+    ab_kafka_link_remove(l);
+}
+
+static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
+                         int64_t deadline_ms, ab_sent done, void *arg)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    if (k->closed)
+        return AB_ERR_CLOSED;
+    ab_kafka_link *l = ab_kafka_link_find(k, agent == NULL ? self->env.agent : agent);
+    if (l == NULL)
+        return AB_ERR_NOTFOUND;
+    if (l->phase != AB_LINK_READY || k->producer.handle == NULL || k->producer.broken)
+        return AB_ERR_UNAVAILABLE;
+    ab_kafka_send *s = NULL;
+    if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
+        return AB_ERR_UNAVAILABLE;
+    ab_err e =
+        lane == AB_LANE_LIVE ? ab_kafka_live_send(l, s) : ab_kafka_producer_send(&k->producer, s);
+    if (e != AB_ERR_OK)
+        ab_kafka_send_drop(s);
+    return e;
+}
+
+static void kafka_ack(ab_transport *self, ab_delivery *delivery, ab_verdict verdict)
+{
+    ab_kafka_consumer_ack((ab_kafka *)self, delivery, verdict);
+}
+
+static bool kafka_ready(ab_transport *self, ab_buf *why)
+{
+    const ab_kafka *k = (const ab_kafka *)self;
+    if (!k->running || k->closed) {
+        ab_buf_puts(why, "kafka: not running");
+        return false;
+    }
+    if (k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        ab_buf_printf(why, "kafka: no broker can be reached: %s", rd_kafka_err2str(k->host.broker));
+        return false;
+    }
+    size_t waiting = 0;
+    const ab_kafka_link *first = NULL;
+    const ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (l->removed || l->phase == AB_LINK_READY)
+            continue;
+        first = first == NULL ? l : first;
+        waiting++;
+    }
+    if (first == NULL)
+        return true;
+    ab_buf_printf(why, "kafka: agent %s: %s", first->name,
+                  first->phase == AB_LINK_READ ? "our own log is being read" : first->why.text);
+    if (waiting > 1)
+        ab_buf_printf(why, " (and %zu more)", waiting - 1);
+    return false;
+}
+
+static void kafka_close(ab_transport *self)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    k->closed = true;
+}
+
+static void kafka_stop(ab_transport *self, int64_t deadline_ms, void (*stopped)(void *arg),
+                       void *arg)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    assert(k->running && k->stop == AB_STOP_NO);
+    k->closed = true;
+    k->stopped = stopped;
+    k->stopped_arg = arg;
+    k->stop_by_ms = ab_kafka_now(k) + deadline_ms;
+    k->stop = AB_STOP_DRAIN;
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (k->settings.role == AB_ROLE_AGENT && !l->removed)
+            ab_kafka_presence_speak(l, true);
+    }
+    uv_timer_start(&k->tick, on_tick, 0, 20);
+}
+
+static void kafka_fini(ab_transport *self)
+{
+    ab_kafka *k = (ab_kafka *)self;
+    assert(!k->running);
+    release(k);
+}
+
+const ab_transport_ops ab_kafka_transport = {
+    .name = "kafka",
+    .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
+    .options = &ab_kafka_options,
+    .size = sizeof(ab_kafka),
+    .init = kafka_init,
+    .start = kafka_start,
+    .add_agent = kafka_add_agent,
+    .remove_agent = kafka_remove_agent,
+    .send = kafka_send,
+    .ack = kafka_ack,
+    .ready = kafka_ready,
+    .close = kafka_close,
+    .stop = kafka_stop,
+    .fini = kafka_fini,
+};

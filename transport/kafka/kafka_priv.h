@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of the Kafka transport share. A link is one agent's four topics; its life:
+ *
+ *   ASK      survey.c asks the broker about the topics (and again, after a back-off, until all is
+ * well) READ     readback.c reads our own state topic to its end; meanwhile consumer.c delivers
+ * what the peer wrote READY    producer.c takes events; presence.c tells and hears that both sides
+ * live
+ *
+ * A link goes back to ASK when a topic seems to have gone, or a position is no longer in its log.
+ * Everything here runs on the loop thread, save for what jobs run (handle.h).
+ */
+#pragma once
+
+#include "base/map.h"
+#include "transport/kafka/handle.h"
+#include "transport/kafka/offsets.h"
+#include "transport/kafka/settings.h"
+#include "transport/transport.h"
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+typedef struct ab_kafka ab_kafka;
+typedef struct ab_kafka_link ab_kafka_link;
+typedef struct ab_kafka_group ab_kafka_group;
+
+/* Our way out and the peer's way in; the index into a link's topics. */
+typedef enum {
+    AB_KAFKA_OUT_STATE,
+    AB_KAFKA_IN_STATE,
+    AB_KAFKA_OUT_LIVE,
+    AB_KAFKA_IN_LIVE,
+    AB_KAFKA_TOPICS
+} ab_kafka_topic;
+
+typedef enum { AB_LINK_ASK, AB_LINK_READ, AB_LINK_READY } ab_link_phase;
+
+/* The part of a link that receives (consumer.c). */
+typedef struct {
+    ab_kafka_group *group; /* whose handle has the partition; NULL when not assigned */
+    ab_offsets offsets;
+    uint32_t generation;  /* rises when positions begin anew: older deliveries no longer count */
+    int64_t committed;    /* last position given to a commit; -1 = none known */
+    int64_t committed_ms; /* when */
+    int64_t fresh_from;   /* records from here on were written after we began to listen */
+    int64_t caught_up_at; /* reaching this offset is being caught up; -1 = told already */
+    size_t open;          /* deliveries not acknowledged */
+    size_t open_bytes;
+    bool known; /* offsets are meaningful: it has been assigned before */
+    bool paused;
+} ab_kafka_inbox;
+
+/* The part that reads our own log at start (readback.c). */
+typedef struct {
+    ab_map *heads; /* newest event per live key */
+    uint64_t epoch;
+    int64_t from;
+    int64_t end;
+    bool assigned;
+} ab_kafka_readback;
+
+/* What is known of the peer, and when to speak next (presence.c). */
+typedef struct {
+    bool up;
+    bool hello_in_flight;
+    char instance[40];
+    int64_t heard_ms;
+    int64_t interval_ms;
+    int64_t hello_due_ms;
+} ab_kafka_presence;
+
+typedef enum { AB_LIVE_SHUT, AB_LIVE_OPENING, AB_LIVE_OPEN } ab_live_phase;
+
+typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
+
+/* The live lane of a link (live.c). */
+typedef struct {
+    ab_live_phase phase;
+    ab_kafka_sends waiting; /* until it is open */
+    size_t waiting_count;
+    rd_kafka_topic_t *out; /* out live at its producer */
+    int64_t used_ms;
+} ab_kafka_live;
+
+typedef struct {
+    ab_metric *received[2]; /* by ab_lane */
+    ab_metric *sent[2];
+    ab_metric *lag;
+    ab_metric *unacknowledged;
+    ab_metric *peer_up;
+} ab_kafka_link_metrics;
+
+struct ab_kafka_link {
+    TAILQ_ENTRY(ab_kafka_link) at;
+    ab_kafka *kafka;
+    unsigned refs; /* the transport's, and one for each delivery, send and survey */
+    bool removed;
+    bool surveying;
+    bool verified; /* topic settings were looked at, and right */
+    bool lost;     /* a topic was seen to be gone: its successor is another log */
+    bool started;  /* it was READY before: what follows is news for the upper layers */
+    bool wants_writable;
+    ab_link_phase phase;
+    char name[64];
+    char source[96]; /* what attribute source of the peer's events must be */
+    char *topics[AB_KAFKA_TOPICS];
+    rd_kafka_topic_t *out; /* out state at the producer, kept so that its metadata is */
+    int64_t sent_offset;   /* of the last event acknowledged; -1 = none */
+    uint64_t epoch;
+    ab_backoff backoff;
+    int64_t retry_ms;
+    ab_error why; /* it is not READY */
+    ab_kafka_inbox in;
+    ab_kafka_readback read;
+    ab_kafka_presence peer;
+    ab_kafka_live live;
+    ab_kafka_link_metrics metrics;
+};
+
+/* An event on its way. */
+typedef struct ab_kafka_send {
+    TAILQ_ENTRY(ab_kafka_send) at;
+    ab_kafka_link *link;
+    ab_event *event; /* NULL once librdkafka has its copy */
+    ab_lane lane;
+    int64_t deadline_ms; /* LIVE, monotonic */
+    ab_sent done;        /* NULL once told */
+    void *arg;
+    ab_error failed; /* for those that failed before librdkafka had them */
+} ab_kafka_send;
+
+/* An event given to the upper layers. */
+typedef struct ab_kafka_delivery {
+    ab_delivery base; /* first */
+    TAILQ_ENTRY(ab_kafka_delivery) at;
+    ab_kafka_link *link;
+    uint64_t number; /* STATE: of the offset */
+    uint32_t generation;
+    size_t bytes;
+} ab_kafka_delivery;
+
+typedef TAILQ_HEAD(ab_kafka_deliveries, ab_kafka_delivery) ab_kafka_deliveries;
+
+/* One producer; rebuilt after a fatal error (producer.c). */
+typedef struct {
+    ab_kafka *kafka;
+    ab_kafka_kind kind;
+    ab_kafka_handle *handle; /* NULL: not made yet, or to be rebuilt */
+    ab_kafka_sends sends;
+    bool broken; /* by a fatal error */
+    int full_at; /* messages it held when it was last full; 0 = not full */
+    ab_backoff backoff;
+    int64_t retry_ms;
+} ab_kafka_producer;
+
+/* One consumer handle with its share of the partitions. */
+struct ab_kafka_group {
+    TAILQ_ENTRY(ab_kafka_group) at;
+    ab_kafka *kafka;
+    ab_kafka_handle *handle;
+    size_t partitions;
+    bool committing;
+};
+
+/* Where stopping is. */
+typedef enum {
+    AB_STOP_NO,
+    AB_STOP_DRAIN,   /* sends in flight, the last commit */
+    AB_STOP_JOBS,    /* what uses the handles */
+    AB_STOP_HANDLES, /* their destruction */
+    AB_STOP_DONE
+} ab_stop_phase;
+
+struct ab_kafka {
+    ab_transport base; /* first */
+    ab_kafka_settings settings;
+    ab_kafka_host host;
+    ab_map *links_by_name;
+    TAILQ_HEAD(, ab_kafka_link) links; /* removed ones too, while somebody holds them */
+    TAILQ_HEAD(, ab_kafka_group) groups;
+    ab_kafka_producer producer;
+    ab_kafka_producer live_producer;
+    ab_kafka_handle *reader;
+    size_t reading;
+    ab_kafka_handle *live_consumer; /* PRINCIPAL, on demand */
+    size_t live_open;               /* links whose live lane is open or opening */
+    size_t live_jobs;
+    ab_kafka_deliveries deliveries; /* not acknowledged */
+    ab_kafka_sends failed;          /* to be told about at the next turn of the loop */
+    uv_async_t wake;
+    uv_timer_t tick;
+    char instance[37];
+    bool running;
+    bool survey_running;
+    bool closed;
+    ab_stop_phase stop;
+    int64_t stop_by_ms;
+    int64_t commit_due_ms;
+    int64_t lag_due_ms;
+    atomic_bool hurry; /* jobs end at their next step */
+    unsigned open_uv;
+    void (*stopped)(void *arg);
+    void *stopped_arg;
+};
+
+int64_t ab_kafka_now(const ab_kafka *k);
+
+/* link.c */
+/** @return INVALID, EXISTS, NOMEM */
+AB_MUST_USE ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out,
+                                     ab_error *err);
+/** NULL when there is none, or it was removed. */
+ab_kafka_link *ab_kafka_link_find(const ab_kafka *k, const char *name);
+/** The link that a topic belongs to, and which of its topics it is; NULL when none. */
+ab_kafka_link *ab_kafka_link_of_topic(const ab_kafka *k, const char *topic, ab_kafka_topic *which);
+ab_kafka_link *ab_kafka_link_ref(ab_kafka_link *l);
+void ab_kafka_link_unref(ab_kafka_link *l);
+/** Stop serving it; it goes away with its last reference. */
+void ab_kafka_link_remove(ab_kafka_link *l);
+/** Back to ASK, for a reason that is logged. */
+void ab_kafka_link_restart(ab_kafka_link *l, const char *reason);
+/** It cannot go on for now; ask again after a back-off. */
+void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why);
+
+/* survey.c: what the broker knows about links; one survey at a time, each for many links. */
+/** Start one for the links that are due, unless one runs. */
+void ab_kafka_survey_start(ab_kafka *k);
+
+typedef struct {
+    int64_t committed; /* of the group, in state; negative = none */
+    int64_t in_low;
+    int64_t in_high;
+    int64_t in_live_high;
+    int64_t out_low;
+    int64_t out_high;
+} ab_kafka_findings;
+
+/* consumer.c */
+/** One handle at once, so that surveys have one to ask through. @return CONFIG, FATAL, NOMEM */
+AB_MUST_USE ab_err ab_kafka_consumer_start(ab_kafka *k, ab_error *err);
+/** Receive from the position that follows from the findings; tells of a gap. @return FATAL, NOMEM
+ */
+AB_MUST_USE ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f,
+                                         ab_error *err);
+void ab_kafka_consumer_remove(ab_kafka_link *l);
+void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *delivery, ab_verdict verdict);
+/** Commit what has moved. True when nothing is left to commit or under way. */
+bool ab_kafka_consumer_commit(ab_kafka *k);
+void ab_kafka_consumer_close(ab_kafka *k);
+/** Release the deliveries that were never acknowledged. */
+void ab_kafka_consumer_forget(ab_kafka *k);
+/** Bring the lag gauges up to date. */
+void ab_kafka_consumer_measure(ab_kafka *k);
+/** Deliver one live record of this link. */
+void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m);
+/** Count and log a record that is skipped. `reason`: a word for the metric. */
+void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const ab_error *err);
+
+/* readback.c */
+AB_MUST_USE ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f,
+                                           ab_error *err);
+void ab_kafka_readback_stop(ab_kafka_link *l);
+/** Take up links that waited for their turn; close the reader when it has nothing to do. */
+void ab_kafka_readback_pump(ab_kafka *k);
+
+/* producer.c */
+void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind);
+/** Make its handle unless there is one. @return UNAVAILABLE (in back-off), CONFIG, FATAL */
+AB_MUST_USE ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err);
+/** Produce; `s` belongs to the producer until told. @return FULL, and `s` is still the caller's */
+AB_MUST_USE ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s);
+/** Fail all that is on its way, drop the handle. */
+void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code);
+/** Deadlines, rebuilding. */
+void ab_kafka_producer_tick(ab_kafka_producer *p);
+AB_MUST_USE ab_err ab_kafka_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event,
+                                     int64_t deadline_ms, ab_sent done, void *arg,
+                                     ab_kafka_send **out);
+/** Tell the outcome (once) and free it. Never from inside an op: see ab_kafka_send_fail_later. */
+void ab_kafka_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err);
+/** Free it, untold. */
+void ab_kafka_send_drop(ab_kafka_send *s);
+/** Tell the failure at the next turn of the loop. */
+void ab_kafka_send_fail_later(ab_kafka_send *s, ab_err code, const char *text);
+
+/* live.c */
+/** Send, after opening the lane if need be. @return FULL, UNAVAILABLE, and `s` is still the
+ * caller's */
+AB_MUST_USE ab_err ab_kafka_live_send(ab_kafka_link *l, ab_kafka_send *s);
+void ab_kafka_live_tick(ab_kafka_link *l);
+void ab_kafka_live_close(ab_kafka_link *l);
+
+/* presence.c */
+/** A hello of the peer. `fresh`: it was written after we began to listen. */
+void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh);
+/** Say hello when it is time; notice when the peer has gone. */
+void ab_kafka_presence_tick(ab_kafka_link *l);
+/** Say hello at once; `leaving`: for the last time. */
+void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/kafka/kafka_priv.h"
+
+#include "schema/attributes.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_FIRST_MS 250
+#define RETRY_MAX_MS   30000
+
+static bool name_topics(ab_kafka_link *l)
+{
+    bool principal = l->kafka->settings.role == AB_ROLE_PRINCIPAL;
+    ab_direction out = principal ? AB_DOWN : AB_UP;
+    ab_direction in = principal ? AB_UP : AB_DOWN;
+    for (int i = 0; i < AB_KAFKA_TOPICS; i++) {
+        bool ours = i == AB_KAFKA_OUT_STATE || i == AB_KAFKA_OUT_LIVE;
+        bool live = i == AB_KAFKA_OUT_LIVE || i == AB_KAFKA_IN_LIVE;
+        char name[AB_TOPIC_NAME_MAX];
+        if (!ab_topic_format(l->kafka->settings.prefix, ours ? out : in, l->name, live, name))
+            return false;
+        l->topics[i] = strdup(name);
+        if (l->topics[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
+static void get_metrics(ab_kafka_link *l)
+{
+    ab_metrics *m = l->kafka->base.env.metrics;
+    ab_kafka_link_metrics *s = &l->metrics;
+    ab_label labels[] = {{"agent", ab_str_of(l->name)}, {"lane", AB_STR("state")}};
+    for (int lane = AB_LANE_STATE; lane <= AB_LANE_LIVE; lane++) {
+        labels[1].value = lane == AB_LANE_STATE ? AB_STR("state") : AB_STR("live");
+        s->received[lane] = ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_received_total",
+                                          "Events received from peers.", labels, 2);
+        s->sent[lane] = ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_sent_total",
+                                      "Events that the transport has safe.", labels, 2);
+    }
+    s->lag = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_offset_lag",
+                           "Records written by the peer and not yet in effect here.", labels, 1);
+    s->unacknowledged = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_unacknowledged",
+                                      "Events delivered and not yet in effect.", labels, 1);
+    s->peer_up = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_up",
+                               "1 while the peer's hello arrives in time.", labels, 1);
+}
+
+static void free_link(ab_kafka_link *l)
+{
+    for (int i = 0; i < AB_KAFKA_TOPICS; i++)
+        free(l->topics[i]);
+    if (l->out != NULL)
+        rd_kafka_topic_destroy(l->out);
+    ab_offsets_fini(&l->in.offsets);
+    free(l);
+}
+
+ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_error *err)
+{
+    if (!ab_str_is_dns_label(ab_str_of(name)))
+        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is no DNS label", name);
+    if (ab_kafka_link_find(k, name) != NULL)
+        return ab_fail(err, AB_ERR_EXISTS, "agent %s is served already", name);
+    ab_kafka_link *l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", name);
+    l->kafka = k;
+    l->refs = 1;
+    l->sent_offset = -1;
+    l->in.committed = -1;
+    l->in.caught_up_at = -1;
+    TAILQ_INIT(&l->live.waiting);
+    ab_backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "topics are being looked at");
+    snprintf(l->name, sizeof(l->name), "%s", name);
+    if (k->settings.role == AB_ROLE_AGENT)
+        snprintf(l->source, sizeof(l->source), "%s", AB_SOURCE_PRINCIPAL);
+    else
+        snprintf(l->source, sizeof(l->source), "%s%s", AB_SOURCE_AGENT, name);
+    if (!name_topics(l) || ab_map_put(k->links_by_name, ab_str_of(name), l, NULL) != AB_ERR_OK) {
+        free_link(l);
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", name);
+    }
+    get_metrics(l);
+    TAILQ_INSERT_TAIL(&k->links, l, at);
+    *out = l;
+    return AB_ERR_OK;
+}
+
+ab_kafka_link *ab_kafka_link_find(const ab_kafka *k, const char *name)
+{
+    return ab_map_find(k->links_by_name, ab_str_of(name));
+}
+
+ab_kafka_link *ab_kafka_link_of_topic(const ab_kafka *k, const char *topic, ab_kafka_topic *which)
+{
+    ab_direction direction = AB_DOWN;
+    char agent[64];
+    bool live = false;
+    if (!ab_topic_parse(k->settings.prefix, topic, &direction, agent, &live))
+        return NULL;
+    bool ours = (direction == AB_DOWN) == (k->settings.role == AB_ROLE_PRINCIPAL);
+    if (live)
+        *which = ours ? AB_KAFKA_OUT_LIVE : AB_KAFKA_IN_LIVE;
+    else
+        *which = ours ? AB_KAFKA_OUT_STATE : AB_KAFKA_IN_STATE;
+    return ab_kafka_link_find(k, agent);
+}
+
+ab_kafka_link *ab_kafka_link_ref(ab_kafka_link *l)
+{
+    l->refs++;
+    return l;
+}
+
+void ab_kafka_link_unref(ab_kafka_link *l)
+{
+    assert(l->refs > 0);
+    if (--l->refs > 0)
+        return;
+    TAILQ_REMOVE(&l->kafka->links, l, at);
+    free_link(l);
+}
+
+static void withdraw(ab_kafka_link *l)
+{
+    ab_kafka_consumer_remove(l);
+    ab_kafka_readback_stop(l);
+    ab_kafka_live_close(l);
+    l->phase = AB_LINK_ASK;
+}
+
+void ab_kafka_link_remove(ab_kafka_link *l)
+{
+    withdraw(l);
+    l->removed = true;
+    ab_map_take(l->kafka->links_by_name, ab_str_of(l->name));
+    ab_metrics_drop(l->kafka->base.env.metrics, "agent", ab_str_of(l->name));
+    l->metrics = (ab_kafka_link_metrics){0};
+    ab_kafka_link_unref(l);
+}
+
+void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
+{
+    if (l->phase == AB_LINK_ASK || l->removed)
+        return;
+    AB_WARN(l->kafka->base.env.log, KAFKA, "topics are looked at again", AB_KV("agent", l->name),
+            AB_KV("reason", reason));
+    withdraw(l);
+    l->verified = false;
+    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "%s", reason);
+    l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
+}
+
+void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why)
+{
+    withdraw(l);
+    l->why = *why;
+    l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
+    int64_t held = 0;
+    if (ab_limiter_pass(&l->kafka->host.limiter, "link", l->name, ab_kafka_now(l->kafka), &held))
+        AB_WARN(l->kafka->base.env.log, KAFKA, "an agent's topics cannot be used",
+                AB_KV("agent", l->name), AB_KV("error", why->text));
+}

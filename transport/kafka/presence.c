@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who is there. Kafka has no connection to look at, so both sides say hello on the state topic,
+ * again and again under one key. A peer is there when a hello was written after we began to listen,
+ * and gone after three intervals without one, or when it says that it leaves.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MISSED_MAX 3
+/* A hello this much older than it may be, by the clocks of two machines, is not believed. */
+#define SKEW_MS   30000
+#define HELLO_MAX 1024
+
+static void on_sent(void *arg, ab_err code, const ab_error *err)
+{
+    (void)code;
+    (void)err;
+    ab_kafka_link *l = arg;
+    l->peer.hello_in_flight = false;
+    ab_kafka_link_unref(l);
+}
+
+static void write_hello(const ab_kafka_link *l, bool leaving, int64_t wall_us, ab_buf *out)
+{
+    const ab_kafka *k = l->kafka;
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "mode", ab_str_of(k->base.env.mode));
+    ab_jsonw_key_str(&w, "version", AB_STR(AB_VERSION));
+    ab_jsonw_key_str(&w, "instance", ab_str_of(k->instance));
+    ab_jsonw_key(&w, AB_STR("epoch"));
+    ab_jsonw_int(&w, (int64_t)l->epoch);
+    ab_jsonw_key(&w, AB_STR("interval_ms"));
+    ab_jsonw_int(&w, k->settings.heartbeat_ms);
+    ab_jsonw_key(&w, AB_STR("time_ms"));
+    ab_jsonw_int(&w, wall_us / 1000);
+    ab_jsonw_key(&w, AB_STR("leaving"));
+    ab_jsonw_bool(&w, leaving);
+    ab_jsonw_object_end(&w);
+}
+
+static ab_err make_hello(const ab_kafka_link *l, bool leaving, ab_event **out)
+{
+    int64_t now = ab_clock_wall_us(l->kafka->base.env.clock);
+    char id[37];
+    char source[96];
+    char at[AB_TIME_TEXT];
+    ab_err e = ab_uuid(id);
+    if (e != AB_ERR_OK)
+        return e;
+    bool principal = l->kafka->settings.role == AB_ROLE_PRINCIPAL;
+    snprintf(source, sizeof(source), "%s%s", principal ? AB_SOURCE_PRINCIPAL : AB_SOURCE_AGENT,
+             principal ? "" : l->name);
+    ab_time_format(now, at);
+    ab_buf data;
+    ab_buf_init(&data, HELLO_MAX);
+    write_hello(l, leaving, now, &data);
+    ab_event_draft d = {.data = ab_buf_str(&data)};
+    ab_event_set_text(&d, AB_CE_ID, id);
+    ab_event_set_text(&d, AB_CE_SOURCE, source);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PING));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_HEARTBEAT));
+    ab_event_set_text(&d, AB_CE_DATACONTENTTYPE, "application/json");
+    ab_event_set_text(&d, AB_CE_TIME, at);
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, AB_KEY_HELLO);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, l->epoch);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, (uint64_t)now);
+    e = ab_buf_status(&data);
+    if (e == AB_ERR_OK)
+        e = ab_event_new(&d, out, NULL);
+    ab_buf_fini(&data);
+    return e;
+}
+
+void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
+{
+    ab_kafka *k = l->kafka;
+    ab_event *hello = NULL;
+    ab_kafka_send *s = NULL;
+    /* One at a time: while no broker is there they must not pile up. */
+    if (l->phase != AB_LINK_READY || k->producer.handle == NULL ||
+        (l->peer.hello_in_flight && !leaving))
+        return;
+    l->peer.hello_due_ms = ab_kafka_now(k) + k->settings.heartbeat_ms;
+    if (make_hello(l, leaving, &hello) != AB_ERR_OK)
+        return;
+    if (ab_kafka_send_new(l, AB_LANE_STATE, hello, 0, on_sent, l, &s) == AB_ERR_OK) {
+        ab_kafka_link_ref(l);
+        l->peer.hello_in_flight = true;
+        /* A full queue drops this one; the next is due soon. */
+        if (ab_kafka_producer_send(&k->producer, s) != AB_ERR_OK)
+            ab_kafka_send_finish(s, AB_ERR_FULL, NULL);
+    }
+    ab_event_unref(hello);
+}
+
+typedef struct {
+    char mode[32];
+    char version[32];
+    char instance[40];
+    int64_t epoch;
+    int64_t interval_ms;
+    int64_t time_ms;
+    bool leaving;
+} saying;
+
+static void copy(ab_jsonv from, const char *name, char *to, size_t room)
+{
+    ab_str s = ab_json_plain(ab_json_get(from, name));
+    snprintf(to, room, "%.*s", AB_STR_ARG(s));
+}
+
+static bool understand(const ab_event *hello, saying *out)
+{
+    ab_json *doc = NULL;
+    ab_str data = ab_event_data(hello);
+    if (data.ptr == NULL || ab_json_parse(data, &doc, NULL) != AB_ERR_OK)
+        return false;
+    ab_jsonv v = ab_json_root(doc);
+    bool ok = ab_json_i64(ab_json_get(v, "epoch"), &out->epoch) == AB_ERR_OK &&
+              ab_json_i64(ab_json_get(v, "interval_ms"), &out->interval_ms) == AB_ERR_OK &&
+              ab_json_i64(ab_json_get(v, "time_ms"), &out->time_ms) == AB_ERR_OK;
+    copy(v, "mode", out->mode, sizeof(out->mode));
+    copy(v, "version", out->version, sizeof(out->version));
+    copy(v, "instance", out->instance, sizeof(out->instance));
+    out->leaving = ab_json_typeof(ab_json_get(v, "leaving")) == AB_JSON_TRUE;
+    ab_json_free(doc);
+    return ok && out->interval_ms > 0 && out->interval_ms <= 3600 * 1000;
+}
+
+static void gone(ab_kafka_link *l)
+{
+    if (!l->peer.up)
+        return;
+    l->peer.up = false;
+    ab_metric_set(l->metrics.peer_up, 0);
+    const ab_transport_events *up = &l->kafka->base.env.events;
+    up->on_peer(up->arg, l->name, false, NULL);
+}
+
+static void there(ab_kafka_link *l, const saying *said)
+{
+    ab_kafka *k = l->kafka;
+    const ab_peer peer = {
+        .mode = said->mode,
+        .version = said->version,
+        .epoch = (uint64_t)said->epoch,
+        .clock_skew_ms = said->time_ms - ab_clock_wall_us(k->base.env.clock) / 1000,
+    };
+    bool other = strcmp(said->instance, l->peer.instance) != 0;
+    if (other)
+        gone(l);
+    l->peer.heard_ms = ab_kafka_now(k);
+    l->peer.interval_ms = said->interval_ms;
+    if (l->removed || (l->peer.up && !other))
+        return;
+    snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", said->instance);
+    l->peer.up = true;
+    ab_metric_set(l->metrics.peer_up, 1);
+    /* So that it need not wait for our next one. */
+    ab_kafka_presence_speak(l, false);
+    k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
+}
+
+void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh)
+{
+    saying said = {0};
+    if (!understand(hello, &said)) {
+        ab_error err = {0};
+        ab_fail(&err, AB_ERR_INVALID, "a hello that says nothing");
+        ab_kafka_refused(l->kafka, l->topics[AB_KAFKA_IN_STATE], "hello", &err);
+        return;
+    }
+    if (!fresh || age_ms > MISSED_MAX * said.interval_ms + SKEW_MS)
+        return;
+    if (said.leaving)
+        gone(l);
+    else
+        there(l, &said);
+}
+
+void ab_kafka_presence_tick(ab_kafka_link *l)
+{
+    int64_t now = ab_kafka_now(l->kafka);
+    if (l->peer.up && now - l->peer.heard_ms > MISSED_MAX * l->peer.interval_ms)
+        gone(l);
+    if (!l->removed && now >= l->peer.hello_due_ms)
+        ab_kafka_presence_speak(l, false);
+}

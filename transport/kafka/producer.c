@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sending. An event is safe when all in-sync replicas have it; until then it is on the producer's
+ * list, so that each one is told its outcome exactly once, whatever becomes of the handle.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#include "transport/kafka/errors.h"
+#include "transport/kafka/record.h"
+
+#include <stdlib.h>
+
+#define REBUILD_FIRST_MS 1000
+#define REBUILD_MAX_MS   60000
+
+void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind)
+{
+    *p = (ab_kafka_producer){.kafka = k, .kind = kind};
+    TAILQ_INIT(&p->sends);
+    ab_backoff_init(&p->backoff, REBUILD_FIRST_MS, REBUILD_MAX_MS);
+}
+
+ab_err ab_kafka_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event, int64_t deadline_ms,
+                         ab_sent done, void *arg, ab_kafka_send **out)
+{
+    ab_kafka_send *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return AB_ERR_NOMEM;
+    s->link = ab_kafka_link_ref(l);
+    s->event = ab_event_ref(event);
+    s->lane = lane;
+    s->deadline_ms = ab_kafka_now(l->kafka) + deadline_ms;
+    s->done = done;
+    s->arg = arg;
+    *out = s;
+    return AB_ERR_OK;
+}
+
+static void count_failure(ab_kafka *k, ab_err code)
+{
+    const ab_label label = {"reason", ab_str_of(ab_err_text(code))};
+    ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER,
+                                "argobus_send_failures_total", "Events that could not be sent.",
+                                &label, 1),
+                  1);
+}
+
+static void tell(ab_kafka_send *s, ab_err code, const ab_error *err)
+{
+    ab_sent done = s->done;
+    s->done = NULL;
+    if (done == NULL)
+        return;
+    if (code == AB_ERR_OK)
+        ab_metric_add(s->link->metrics.sent[s->lane], 1);
+    else
+        count_failure(s->link->kafka, code);
+    done(s->arg, code, code == AB_ERR_OK ? NULL : err);
+}
+
+void ab_kafka_send_drop(ab_kafka_send *s)
+{
+    ab_event_unref(s->event);
+    ab_kafka_link_unref(s->link);
+    free(s);
+}
+
+void ab_kafka_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err)
+{
+    tell(s, code, err);
+    ab_kafka_send_drop(s);
+}
+
+void ab_kafka_send_fail_later(ab_kafka_send *s, ab_err code, const char *text)
+{
+    ab_kafka *k = s->link->kafka;
+    ab_fail(&s->failed, code, "%s", text);
+    TAILQ_INSERT_TAIL(&k->failed, s, at);
+    uv_async_send(&k->wake);
+}
+
+/* An offset that does not rise was given out by another log: the topic was made anew, or lost its
+ * end. */
+static void check_offset(ab_kafka_link *l, int64_t offset)
+{
+    if (l->removed || offset < 0)
+        return;
+    if (l->sent_offset >= 0 && offset <= l->sent_offset) {
+        l->lost = true;
+        ab_kafka_link_restart(l, "our log is another one than before");
+        return;
+    }
+    l->sent_offset = offset;
+}
+
+static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
+{
+    ab_kafka_send *s = m->_private;
+    ab_kafka_link *l = ab_kafka_link_ref(s->link);
+    ab_error err = {0};
+    TAILQ_REMOVE(&p->sends, s, at);
+    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        ab_kafka_fail(&err, m->err, "not sent");
+    else
+        p->kafka->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
+        check_offset(l, m->offset);
+    ab_kafka_send_finish(s, err.code, &err);
+    if (ab_kafka_is_missing(m->err) && !l->removed)
+        ab_kafka_link_restart(l, err.text);
+    ab_kafka_link_unref(l);
+}
+
+/* Half empty: not for each single event that leaves. */
+static void check_room(ab_kafka_producer *p)
+{
+    if (p->full_at == 0 || p->handle == NULL ||
+        rd_kafka_outq_len(ab_kafka_handle_rk(p->handle)) > p->full_at / 2)
+        return;
+    p->full_at = 0;
+    ab_kafka *k = p->kafka;
+    ab_kafka_link *l = NULL;
+    ab_kafka_link *next = NULL;
+    for (l = TAILQ_FIRST(&k->links); l != NULL; l = next) {
+        ab_kafka_link_ref(l);
+        if (l->wants_writable && !l->removed && !k->closed) {
+            l->wants_writable = false;
+            k->base.env.events.on_writable(k->base.env.events.arg, l->name);
+        }
+        next = TAILQ_NEXT(l, at);
+        ab_kafka_link_unref(l);
+    }
+}
+
+static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
+{
+    (void)h;
+    ab_kafka_producer *p = arg;
+    const rd_kafka_message_t *m = NULL;
+    while ((m = rd_kafka_event_message_next(event)) != NULL)
+        on_report(p, m);
+    if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR) {
+        rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+        ab_kafka_host_error(&p->kafka->host, code, rd_kafka_event_error_string(event));
+        if (code == RD_KAFKA_RESP_ERR__FATAL || rd_kafka_event_error_is_fatal(event))
+            p->broken = true;
+    }
+    check_room(p);
+}
+
+ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
+{
+    ab_kafka *k = p->kafka;
+    if (p->handle != NULL)
+        return AB_ERR_OK;
+    if (ab_kafka_now(k) < p->retry_ms)
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "the producer failed; a new one is being made");
+    ab_err e = ab_kafka_handle_open(&k->host, &k->settings, p->kind, on_event, p, &p->handle, err);
+    if (e != AB_ERR_OK)
+        p->retry_ms = ab_kafka_now(k) + ab_backoff_next(&p->backoff);
+    return e;
+}
+
+ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
+{
+    const char *topic =
+        s->link->topics[s->lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
+    rd_kafka_t *rk = ab_kafka_handle_rk(p->handle);
+    rd_kafka_resp_err_t code = ab_kafka_record_produce(rk, topic, s->event, s);
+    if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+        p->full_at = rd_kafka_outq_len(rk);
+        s->link->wants_writable = true;
+        return AB_ERR_FULL;
+    }
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        ab_kafka_send_fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
+        return AB_ERR_OK;
+    }
+    TAILQ_INSERT_TAIL(&p->sends, s, at);
+    ab_event_unref(s->event);
+    s->event = NULL;
+    return AB_ERR_OK;
+}
+
+/* Topics belong to the handle that made them. */
+static void drop_topics(const ab_kafka_producer *p)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &p->kafka->links, at)
+    {
+        rd_kafka_topic_t **topic = p->kind == AB_KAFKA_PRODUCER ? &l->out : &l->live.out;
+        if (*topic != NULL)
+            rd_kafka_topic_destroy(*topic);
+        *topic = NULL;
+    }
+}
+
+void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code)
+{
+    if (p->handle == NULL)
+        return;
+    drop_topics(p);
+    /* Or destroying it would wait for what no broker takes. */
+    rd_kafka_purge(ab_kafka_handle_rk(p->handle), RD_KAFKA_PURGE_F_QUEUE |
+                                                      RD_KAFKA_PURGE_F_INFLIGHT |
+                                                      RD_KAFKA_PURGE_F_NON_BLOCKING);
+    ab_kafka_handle_close(p->handle);
+    p->handle = NULL;
+    p->full_at = 0;
+    p->broken = false;
+    ab_kafka_send *s = NULL;
+    while ((s = TAILQ_FIRST(&p->sends)) != NULL) {
+        TAILQ_REMOVE(&p->sends, s, at);
+        ab_error err = {0};
+        ab_fail(&err, code, "the producer was closed");
+        ab_kafka_send_finish(s, code, &err);
+    }
+}
+
+static void expire(ab_kafka_producer *p, int64_t now)
+{
+    ab_kafka_send *s = NULL;
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_TIMEOUT, "no broker took it in time");
+    TAILQ_FOREACH(s, &p->sends, at)
+    {
+        if (now >= s->deadline_ms)
+            tell(s, AB_ERR_TIMEOUT, &err);
+    }
+}
+
+void ab_kafka_producer_tick(ab_kafka_producer *p)
+{
+    ab_kafka *k = p->kafka;
+    int64_t now = ab_kafka_now(k);
+    if (p->kind == AB_KAFKA_LIVE_PRODUCER)
+        expire(p, now);
+    /* A job may be using the handle. */
+    if (!p->broken || k->survey_running || k->live_jobs > 0)
+        return;
+    AB_WARN(k->base.env.log, KAFKA, "the producer failed for good; a new one follows");
+    p->retry_ms = now + ab_backoff_next(&p->backoff);
+    ab_kafka_producer_close(p, AB_ERR_UNAVAILABLE);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Before it sends, a writer reads what its own log says, so that it sends only what differs. One
+ * handle of its own reads for all links that wait, some at a time; it is gone when the last has
+ * been read.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#include "schema/attributes.h"
+#include "transport/kafka/errors.h"
+#include "transport/kafka/record.h"
+
+/* Logs read at the same time: their heads are all in memory. */
+#define READING_MAX 32
+
+static void free_head(void *event)
+{
+    ab_event_unref(event);
+}
+
+static rd_kafka_topic_partition_list_t *partition(const ab_kafka_link *l)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_OUT_STATE], 0)->offset =
+        l->read.from;
+    return list;
+}
+
+static void unassign(ab_kafka_link *l)
+{
+    if (!l->read.assigned)
+        return;
+    rd_kafka_topic_partition_list_t *list = partition(l);
+    rd_kafka_error_t *failed =
+        rd_kafka_incremental_unassign(ab_kafka_handle_rk(l->kafka->reader), list);
+    if (failed != NULL)
+        rd_kafka_error_destroy(failed);
+    rd_kafka_topic_partition_list_destroy(list);
+    l->read.assigned = false;
+    l->kafka->reading--;
+}
+
+void ab_kafka_readback_stop(ab_kafka_link *l)
+{
+    unassign(l);
+    ab_map_free(l->read.heads, free_head);
+    l->read.heads = NULL;
+}
+
+static void tell_heads(ab_kafka_link *l, const ab_map *heads)
+{
+    const ab_transport_events *up = &l->kafka->base.env.events;
+    for (ab_map_iter i = ab_map_first(heads); i.entry != NULL; ab_map_next(&i)) {
+        if (l->removed || l->kafka->closed)
+            return;
+        up->on_written(up->arg, l->name, i.value);
+    }
+}
+
+/* Higher than every epoch in the log, and than those of writers that wrote nothing. */
+static uint64_t next_epoch(const ab_kafka_link *l)
+{
+    uint64_t now = (uint64_t)(ab_clock_wall_us(l->kafka->base.env.clock) / 1000000);
+    if (l->read.epoch == UINT64_MAX)
+        return UINT64_MAX;
+    return now > l->read.epoch ? now : l->read.epoch + 1;
+}
+
+static void finish(ab_kafka_link *l)
+{
+    ab_kafka *k = l->kafka;
+    /* The upcalls may remove the link, or make it begin again. */
+    ab_map *heads = l->read.heads;
+    l->read.heads = NULL;
+    unassign(l);
+    l->epoch = next_epoch(l);
+    l->phase = AB_LINK_READY;
+    l->why = (ab_error){0};
+    AB_INFO(k->base.env.log, KAFKA, "ready for an agent", AB_KV("agent", l->name),
+            AB_KV("keys", (int64_t)ab_map_count(heads)));
+    ab_kafka_link_ref(l);
+    tell_heads(l, heads);
+    ab_map_free(heads, free_head);
+    if (!l->removed && !k->closed) {
+        k->base.env.events.on_ready(k->base.env.events.arg, l->name, l->epoch);
+        ab_kafka_presence_speak(l, false);
+    }
+    ab_kafka_link_unref(l);
+}
+
+static ab_err keep(ab_kafka_link *l, ab_event *event)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    uint64_t epoch = 0;
+    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK && epoch > l->read.epoch)
+        l->read.epoch = epoch;
+    if (key.ptr == NULL || ab_str_is(key, AB_KEY_HELLO))
+        return AB_ERR_OK;
+    void *old = NULL;
+    ab_err e = ab_map_put(l->read.heads, key, event, &old);
+    if (e == AB_ERR_OK)
+        ab_event_ref(event);
+    ab_event_unref(old);
+    return e;
+}
+
+static void drop(ab_kafka_link *l, const ab_event *event)
+{
+    ab_event_unref(ab_map_take(l->read.heads, ab_event_attr(event, AB_CE_PARTITIONKEY)));
+}
+
+static void on_message(ab_kafka_link *l, const rd_kafka_message_t *m)
+{
+    ab_error err = {0};
+    const char *reason = "";
+    ab_event *event = NULL;
+    ab_err e = ab_kafka_record_decode(m, false, &event, &reason, &err);
+    if (e == AB_ERR_OK && m->payload == NULL)
+        drop(l, event);
+    else if (e == AB_ERR_OK)
+        e = keep(l, event);
+    else if (m->payload == NULL && m->key != NULL)
+        ab_event_unref(ab_map_take(l->read.heads, (ab_str){m->key, m->key_len}));
+    else
+        ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), reason, &err);
+    ab_event_unref(event);
+    if (e == AB_ERR_NOMEM)
+        ab_kafka_link_failed(l, &err);
+}
+
+/* The link whose log is being read, NULL when the record comes too late. */
+static ab_kafka_link *reading(ab_kafka *k, const char *topic)
+{
+    ab_kafka_topic which = AB_KAFKA_TOPICS;
+    ab_kafka_link *l = ab_kafka_link_of_topic(k, topic, &which);
+    return l != NULL && which == AB_KAFKA_OUT_STATE && l->read.assigned && !k->closed ? l : NULL;
+}
+
+static void read_message(ab_kafka *k, const rd_kafka_message_t *m)
+{
+    ab_kafka_link *l = reading(k, rd_kafka_topic_name(m->rkt));
+    if (l == NULL)
+        return;
+    if (m->offset < l->read.end)
+        on_message(l, m);
+    if (l->read.assigned && m->offset + 1 >= l->read.end)
+        finish(l);
+}
+
+static void on_error(ab_kafka *k, rd_kafka_event_t *event)
+{
+    rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+    rd_kafka_topic_partition_t *p = rd_kafka_event_topic_partition(event);
+    ab_kafka_link *l = p == NULL || p->topic == NULL ? NULL : reading(k, p->topic);
+    if (l == NULL)
+        ab_kafka_host_error(&k->host, code, rd_kafka_event_error_string(event));
+    else if (code != RD_KAFKA_RESP_ERR__PARTITION_EOF)
+        ab_kafka_link_restart(l, rd_kafka_event_error_string(event));
+    else if (p->offset >= l->read.end)
+        finish(l);
+    if (p != NULL)
+        rd_kafka_topic_partition_destroy(p);
+}
+
+static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
+{
+    (void)h;
+    ab_kafka *k = arg;
+    const rd_kafka_message_t *m = NULL;
+    if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR)
+        on_error(k, event);
+    while ((m = rd_kafka_event_message_next(event)) != NULL)
+        read_message(k, m);
+    ab_kafka_readback_pump(k);
+}
+
+static ab_err assign(ab_kafka_link *l, ab_error *err)
+{
+    ab_kafka *k = l->kafka;
+    if (k->reader == NULL) {
+        ab_err e = ab_kafka_handle_open(&k->host, &k->settings, AB_KAFKA_READER, on_event, k,
+                                        &k->reader, err);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    rd_kafka_topic_partition_list_t *list = partition(l);
+    rd_kafka_error_t *failed = rd_kafka_incremental_assign(ab_kafka_handle_rk(k->reader), list);
+    rd_kafka_topic_partition_list_destroy(list);
+    if (failed != NULL) {
+        ab_fail(err, AB_ERR_UNAVAILABLE, "our own log cannot be read: %s",
+                rd_kafka_error_string(failed));
+        rd_kafka_error_destroy(failed);
+        return AB_ERR_UNAVAILABLE;
+    }
+    l->read.assigned = true;
+    k->reading++;
+    return AB_ERR_OK;
+}
+
+static bool is_waiting(const ab_kafka_link *l)
+{
+    return l->phase == AB_LINK_READ && !l->read.assigned && l->read.heads != NULL && !l->removed;
+}
+
+void ab_kafka_readback_pump(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (k->reading == READING_MAX || k->closed)
+            break;
+        ab_error err = {0};
+        if (is_waiting(l) && assign(l, &err) != AB_ERR_OK)
+            ab_kafka_link_failed(l, &err);
+    }
+    if (k->reading == 0 && k->reader != NULL) {
+        ab_kafka_handle_close(k->reader);
+        k->reader = NULL;
+    }
+}
+
+ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f, ab_error *err)
+{
+    l->read = (ab_kafka_readback){.heads = ab_map_new(), .from = f->out_low, .end = f->out_high};
+    if (l->read.heads == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory to read our own log");
+    if (f->out_low >= f->out_high)
+        finish(l);
+    else
+        ab_kafka_readback_pump(l->kafka);
+    return AB_ERR_OK;
+}

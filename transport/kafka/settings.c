@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/kafka/settings.h"
+
+#include "transport/kafka/passthrough.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PASSWORD_MAX 4096
+/* Longest chain of broker names we give to librdkafka. */
+#define BROKERS_MAX (64u * 1024)
+
+/* A setting of librdkafka that must be accepted: `option` is what the user wrote it as. */
+static ab_err set(rd_kafka_conf_t *conf, const char *key, const char *value, const char *option,
+                  ab_error *err)
+{
+    char why[256];
+    if (rd_kafka_conf_set(conf, key, value, why, sizeof(why)) != RD_KAFKA_CONF_OK)
+        return ab_fail(err, AB_ERR_CONFIG, "%s: %s", option, why);
+    return AB_ERR_OK;
+}
+
+typedef struct {
+    const char *key;
+    const char *value; /* NULL: leave librdkafka's default */
+    const char *option;
+} setting;
+
+static ab_err set_all(rd_kafka_conf_t *conf, const setting *rows, size_t count, ab_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].value == NULL)
+            continue;
+        ab_err e = set(conf, rows[i].key, rows[i].value,
+                       rows[i].option == NULL ? rows[i].key : rows[i].option, err);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    return AB_ERR_OK;
+}
+
+#define SET_ALL(conf, rows, err) set_all((conf), (rows), sizeof(rows) / sizeof((rows)[0]), (err))
+
+static ab_err set_brokers(const ab_kafka_settings *s, ab_error *err)
+{
+    size_t count = ab_config_count(s->config, "kafka.brokers");
+    if (count == 0)
+        return ab_fail(err, AB_ERR_CONFIG, "kafka.brokers is not set: give at least one host:port");
+    ab_buf list;
+    ab_buf_init(&list, BROKERS_MAX);
+    for (size_t i = 0; i < count; i++)
+        ab_buf_printf(&list, "%s%s", i == 0 ? "" : ",",
+                      ab_config_item(s->config, "kafka.brokers", i));
+    ab_err e = ab_buf_status(&list);
+    if (e == AB_ERR_OK)
+        e = set(s->common, "bootstrap.servers", list.ptr, "kafka.brokers", err);
+    else
+        ab_fail(err, e, "kafka.brokers: %s", ab_err_text(e));
+    ab_buf_fini(&list);
+    return e;
+}
+
+static bool wants_sasl(const ab_config *c)
+{
+    return strcmp(ab_config_str(c, "kafka.sasl.mechanism"), "none") != 0;
+}
+
+static bool wants_tls(const ab_config *c)
+{
+    return ab_config_bool(c, "kafka.tls.enabled") || ab_config_str(c, "kafka.tls.ca") != NULL ||
+           ab_config_str(c, "kafka.tls.cert") != NULL;
+}
+
+/* librdkafka may have been built without a part that we need; it would say so only when connecting.
+ */
+static ab_err need_feature(const ab_kafka_settings *s, const char *feature, ab_error *err)
+{
+    char have[512] = ",";
+    size_t room = sizeof(have) - 2;
+    if (rd_kafka_conf_get(s->common, "builtin.features", have + 1, &room) != RD_KAFKA_CONF_OK)
+        return ab_fail(err, AB_ERR_CONFIG, "this librdkafka does not tell its features");
+    char word[64];
+    snprintf(word, sizeof(word), ",%s,", feature);
+    size_t len = strlen(have);
+    have[len] = ',';
+    have[len + 1] = '\0';
+    if (strstr(have, word) == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "this librdkafka (%s) was built without %s",
+                       rd_kafka_version_str(), feature);
+    return AB_ERR_OK;
+}
+
+static ab_err read_password(const char *path, char out[PASSWORD_MAX], ab_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return ab_fail_errno(err, AB_ERR_CONFIG, errno, "kafka.sasl.password-file %s", path);
+    ssize_t n = read(fd, out, PASSWORD_MAX - 1);
+    int read_errno = errno;
+    close(fd);
+    if (n < 0)
+        return ab_fail_errno(err, AB_ERR_CONFIG, read_errno, "kafka.sasl.password-file %s", path);
+    out[n] = '\0';
+    out[strcspn(out, "\r\n")] = '\0';
+    return AB_ERR_OK;
+}
+
+static ab_err set_sasl(const ab_kafka_settings *s, ab_error *err)
+{
+    const ab_config *c = s->config;
+    const char *mechanism = ab_config_str(c, "kafka.sasl.mechanism");
+    const char *password = ab_config_str(c, "kafka.sasl.password");
+    const char *file = ab_config_str(c, "kafka.sasl.password-file");
+    const char *user = ab_config_str(c, "kafka.sasl.username");
+    if (user == NULL || (password == NULL) == (file == NULL))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "kafka.sasl.mechanism %s needs kafka.sasl.username and one of "
+                       "kafka.sasl.password and kafka.sasl.password-file",
+                       mechanism);
+    ab_err e = need_feature(s, mechanism[0] == 'P' ? "sasl_plain" : "sasl_scram", err);
+    char text[PASSWORD_MAX] = "";
+    if (e == AB_ERR_OK && file != NULL)
+        e = read_password(file, text, err);
+    const setting rows[] = {
+        {"sasl.mechanism", mechanism, "kafka.sasl.mechanism"},
+        {"sasl.username", user, "kafka.sasl.username"},
+        {"sasl.password", file == NULL ? password : text, "kafka.sasl.password"},
+    };
+    if (e == AB_ERR_OK)
+        e = SET_ALL(s->common, rows, err);
+    explicit_bzero(text, sizeof(text));
+    return e;
+}
+
+static ab_err set_tls(const ab_kafka_settings *s, ab_error *err)
+{
+    const ab_config *c = s->config;
+    if ((ab_config_str(c, "kafka.tls.cert") == NULL) != (ab_config_str(c, "kafka.tls.key") == NULL))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "kafka.tls.cert and kafka.tls.key go together: one is "
+                       "not set");
+    ab_err e = need_feature(s, "ssl", err);
+    if (e != AB_ERR_OK)
+        return e;
+    const setting rows[] = {
+        {"ssl.endpoint.identification.algorithm", "https", NULL},
+        {"ssl.ca.location", ab_config_str(c, "kafka.tls.ca"), "kafka.tls.ca"},
+        {"ssl.certificate.location", ab_config_str(c, "kafka.tls.cert"), "kafka.tls.cert"},
+        {"ssl.key.location", ab_config_str(c, "kafka.tls.key"), "kafka.tls.key"},
+        {"ssl.key.password", ab_config_str(c, "kafka.tls.key-password"), "kafka.tls.key-password"},
+    };
+    return SET_ALL(s->common, rows, err);
+}
+
+static ab_err set_security(const ab_kafka_settings *s, ab_error *err)
+{
+    bool sasl = wants_sasl(s->config);
+    bool tls = wants_tls(s->config);
+    const char *protocol =
+        sasl ? (tls ? "SASL_SSL" : "SASL_PLAINTEXT") : (tls ? "SSL" : "PLAINTEXT");
+    ab_err e = set(s->common, "security.protocol", protocol, "kafka.tls", err);
+    if (e == AB_ERR_OK && tls)
+        e = set_tls(s, err);
+    if (e == AB_ERR_OK && sasl)
+        e = set_sasl(s, err);
+    return e;
+}
+
+static ab_err set_common(const ab_kafka_settings *s, const char *agent, ab_error *err)
+{
+    char client[128];
+    snprintf(client, sizeof(client), "argobus-%s%s",
+             s->role == AB_ROLE_PRINCIPAL ? "principal" : "agent-", agent == NULL ? "" : agent);
+    const setting rows[] = {
+        {"client.id", client, NULL},
+        {"client.software.name", "argobus", NULL},
+        {"client.software.version", AB_VERSION, NULL},
+        {"log.queue", "true", NULL},
+        {"socket.keepalive.enable", "true", NULL},
+        {"allow.auto.create.topics", "false", NULL},
+    };
+    ab_err e = SET_ALL(s->common, rows, err);
+    if (e == AB_ERR_OK)
+        e = set_brokers(s, err);
+    if (e == AB_ERR_OK)
+        e = set_security(s, err);
+    return e;
+}
+
+/* Making a handle loads the certificates and checks how settings fit together. Without brokers it
+ * does nothing else. */
+static ab_err try_out(const ab_kafka_settings *s, ab_kafka_kind kind, ab_error *err)
+{
+    rd_kafka_conf_t *conf = NULL;
+    ab_err e = ab_kafka_settings_conf(s, kind, &conf, err);
+    if (e != AB_ERR_OK)
+        return e;
+    char why[256];
+    rd_kafka_conf_set(conf, "bootstrap.servers", "", why, sizeof(why));
+    rd_kafka_type_t type = kind == AB_KAFKA_PRODUCER ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER;
+    rd_kafka_t *rk = rd_kafka_new(type, conf, why, sizeof(why));
+    if (rk == NULL) {
+        rd_kafka_conf_destroy(conf);
+        return ab_fail(err, AB_ERR_CONFIG, "kafka: %s", why);
+    }
+    rd_kafka_destroy(rk);
+    return AB_ERR_OK;
+}
+
+static ab_kafka_management management(const ab_config *c)
+{
+    const char *word = ab_config_str(c, "kafka.topics");
+    if (strcmp(word, "create") == 0)
+        return AB_TOPICS_CREATE;
+    return strcmp(word, "external") == 0 ? AB_TOPICS_EXTERNAL : AB_TOPICS_VERIFY;
+}
+
+static ab_err read_names(ab_kafka_settings *s, const char *agent, ab_error *err)
+{
+    s->prefix = ab_config_str(s->config, "kafka.prefix");
+    bool ok = s->role == AB_ROLE_PRINCIPAL ? ab_group_principal(s->prefix, s->group)
+                                           : ab_group_agent(s->prefix, agent, s->group);
+    if (!ok)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "kafka.prefix \"%s\" and agent name \"%s\" make no legal topic name",
+                       s->prefix, agent == NULL ? "" : agent);
+    return AB_ERR_OK;
+}
+
+ab_err ab_kafka_settings_init(ab_kafka_settings *s, const ab_transport_env *env, ab_error *err)
+{
+    s->config = env->config;
+    s->role = env->role;
+    s->topics = management(env->config);
+    s->commit_ms = ab_config_int(env->config, "kafka.commit-interval");
+    s->heartbeat_ms = ab_config_int(env->config, "transport.heartbeat");
+    s->inflight = (size_t)ab_config_int(env->config, "transport.inflight");
+    s->message_max_bytes = ab_config_int(env->config, "kafka.message-max");
+    s->common = rd_kafka_conf_new();
+    ab_err e = read_names(s, env->agent, err);
+    if (e == AB_ERR_OK)
+        e = set_common(s, env->agent, err);
+    if (e == AB_ERR_OK)
+        e = try_out(s, AB_KAFKA_PRODUCER, err);
+    if (e == AB_ERR_OK)
+        e = try_out(s, AB_KAFKA_CONSUMER, err);
+    return e;
+}
+
+void ab_kafka_settings_fini(ab_kafka_settings *s)
+{
+    if (s->common != NULL)
+        rd_kafka_conf_destroy(s->common);
+    s->common = NULL;
+}
+
+/* `option` in `unit`s, or the role's own default. */
+static void number(const ab_kafka_settings *s, const char *option, int64_t unit, int principal,
+                   int agent, char out[24])
+{
+    int64_t value = s->role == AB_ROLE_PRINCIPAL ? principal : agent;
+    if (ab_config_is_set(s->config, option))
+        value = ab_config_int(s->config, option) / unit;
+    snprintf(out, 24, "%" PRId64, value);
+}
+
+static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bool live,
+                           ab_error *err)
+{
+    char linger[24], queue[24], timeout[24], largest[24];
+    number(s, "kafka.linger", 1, 5, 0, linger);
+    number(s, "kafka.queue", 1024, 64 * 1024, 8 * 1024, queue);
+    number(s, "kafka.delivery-timeout", 1, 0, 0, timeout);
+    number(s, "kafka.message-max", 1, 0, 0, largest);
+    const setting rows[] = {
+        {"enable.idempotence", live ? "false" : "true", NULL},
+        {"acks", live ? "1" : "all", NULL},
+        {"retries", live ? "0" : NULL, NULL},
+        {"message.timeout.ms", live ? "10000" : timeout, "kafka.delivery-timeout"},
+        {"linger.ms", live ? "0" : linger, "kafka.linger"},
+        {"queue.buffering.max.kbytes", queue, "kafka.queue"},
+        {"compression.type", ab_config_str(s->config, "kafka.compression"), "kafka.compression"},
+        /* The client's limit is the topic's: a batch is never refused for one event in it. */
+        {"message.max.bytes", largest, "kafka.message-max"},
+    };
+    rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
+    return SET_ALL(conf, rows, err);
+}
+
+static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_error *err)
+{
+    bool agent = s->role == AB_ROLE_AGENT;
+    const setting rows[] = {
+        {"group.id", s->group, "kafka.prefix"},
+        {"enable.auto.commit", "false", NULL},
+        {"enable.auto.offset.store", "false", NULL},
+        {"auto.offset.reset", "error", NULL},
+        {"enable.partition.eof", "true", NULL},
+        {"queued.min.messages", "1000", NULL},
+        {"queued.max.messages.kbytes", agent ? "4096" : "32768", NULL},
+        {"fetch.error.backoff.ms", "200", NULL},
+    };
+    rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR |
+                                       RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_OFFSET_COMMIT);
+    return SET_ALL(conf, rows, err);
+}
+
+ab_err ab_kafka_settings_conf(const ab_kafka_settings *s, ab_kafka_kind kind, rd_kafka_conf_t **out,
+                              ab_error *err)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_dup(s->common);
+    bool produces = kind == AB_KAFKA_PRODUCER || kind == AB_KAFKA_LIVE_PRODUCER;
+    ab_err e = produces ? set_producer(s, conf, kind == AB_KAFKA_LIVE_PRODUCER, err)
+                        : set_consumer(s, conf, err);
+    if (e == AB_ERR_OK)
+        e = ab_kafka_passthrough(s->config, conf, err);
+    if (e != AB_ERR_OK) {
+        rd_kafka_conf_destroy(conf);
+        return e;
+    }
+    *out = conf;
+    return AB_ERR_OK;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A survey asks, in a worker thread and for many links at once, what must be known before they can
+ * be served: the topics (made or checked as kafka.topics says), where they begin and end, and what
+ * the group has committed. Five requests, however many links; one link's trouble does not touch the
+ * others.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#include "transport/kafka/errors.h"
+#include "transport/kafka/topics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINKS_MAX 100
+
+typedef struct {
+    ab_kafka_link *link;
+    ab_error error;
+    bool missing;
+    bool check;
+    ab_kafka_findings found;
+} entry;
+
+typedef struct {
+    ab_kafka_job job; /* first */
+    ab_kafka *kafka;
+    rd_kafka_t *consumer;
+    rd_kafka_t *producer;
+    bool all_topics;
+    size_t count;
+    entry entries[LINKS_MAX];
+    ab_kafka_topic_state topics[LINKS_MAX * AB_KAFKA_TOPICS];
+} survey;
+
+static void fail_all(survey *s, const ab_error *why)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].error.code == AB_ERR_OK)
+            s->entries[i].error = *why;
+    }
+}
+
+static ab_err look(survey *s, ab_error *err)
+{
+    const ab_kafka_settings *settings = &s->kafka->settings;
+    size_t count = s->count * AB_KAFKA_TOPICS;
+    for (size_t i = 0; i < count; i++) {
+        const ab_kafka_link *l = s->entries[i / AB_KAFKA_TOPICS].link;
+        size_t which = i % AB_KAFKA_TOPICS;
+        s->topics[i].name = l->topics[which];
+        s->topics[i].agent = l->name;
+        s->topics[i].live = which == AB_KAFKA_OUT_LIVE || which == AB_KAFKA_IN_LIVE;
+    }
+    ab_err e = ab_kafka_topics_look(settings, s->consumer, s->all_topics, s->topics, count, err);
+    if (e != AB_ERR_OK)
+        return e;
+    for (size_t i = 0; i < count; i++)
+        s->entries[i / AB_KAFKA_TOPICS].missing |= s->topics[i].missing;
+    if (settings->topics == AB_TOPICS_CREATE && settings->role == AB_ROLE_PRINCIPAL)
+        ab_kafka_topics_make(settings, s->consumer, s->topics, count);
+    return AB_ERR_OK;
+}
+
+static void check(survey *s)
+{
+    /* Settings are asked for once per link: they are the bulk of an answer. */
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].check && !s->kafka->hurry)
+            ab_kafka_topics_check(&s->kafka->settings, s->consumer, &s->topics[i * AB_KAFKA_TOPICS],
+                                  AB_KAFKA_TOPICS);
+    }
+}
+
+static void collect_errors(survey *s)
+{
+    for (size_t i = 0; i < s->count * AB_KAFKA_TOPICS; i++) {
+        entry *e = &s->entries[i / AB_KAFKA_TOPICS];
+        if (!s->topics[i].usable && e->error.code == AB_ERR_OK)
+            e->error = s->topics[i].error;
+    }
+}
+
+/* The topics whose ends matter, of the links that are well so far. */
+static const ab_kafka_topic asked[] = {AB_KAFKA_OUT_STATE, AB_KAFKA_IN_STATE, AB_KAFKA_IN_LIVE};
+#define ASKED (sizeof(asked) / sizeof(asked[0]))
+
+static ab_err find_ends(survey *s, ab_error *err)
+{
+    ab_kafka_ends ends[LINKS_MAX * ASKED];
+    entry *owners[LINKS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].error.code != AB_ERR_OK)
+            continue;
+        for (size_t t = 0; t < ASKED; t++)
+            ends[n * ASKED + t] = (ab_kafka_ends){.name = s->entries[i].link->topics[asked[t]]};
+        owners[n++] = &s->entries[i];
+    }
+    ab_err e = n == 0 ? AB_ERR_OK : ab_kafka_topics_ends(s->consumer, ends, n * ASKED, err);
+    for (size_t i = 0; i < n && e == AB_ERR_OK; i++) {
+        const ab_kafka_ends *out = &ends[i * ASKED];
+        owners[i]->found = (ab_kafka_findings){
+            .committed = -1,
+            .out_low = out[0].low,
+            .out_high = out[0].high,
+            .in_low = out[1].low,
+            .in_high = out[1].high,
+            .in_live_high = out[2].high,
+        };
+    }
+    return e;
+}
+
+static ab_err find_committed(survey *s, ab_error *err)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)s->count);
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].error.code == AB_ERR_OK)
+            rd_kafka_topic_partition_list_add(list, s->entries[i].link->topics[AB_KAFKA_IN_STATE],
+                                              0);
+    }
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (list->cnt > 0)
+        code = rd_kafka_committed(s->consumer, list, AB_KAFKA_REQUEST_MS);
+    for (size_t i = 0; i < s->count; i++) {
+        entry *e = &s->entries[i];
+        const rd_kafka_topic_partition_t *p =
+            rd_kafka_topic_partition_list_find(list, e->link->topics[AB_KAFKA_IN_STATE], 0);
+        if (p == NULL || code != RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        if (p->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+            ab_kafka_fail(&e->error, p->err, "no broker tells what was committed");
+        e->found.committed = p->offset;
+    }
+    rd_kafka_topic_partition_list_destroy(list);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR
+               ? AB_ERR_OK
+               : ab_kafka_fail(err, code, "no broker tells what was committed");
+}
+
+/* The first event to a topic that a producer does not know would wait for its next look at the
+ * cluster: a second. */
+static ab_err warm(survey *s, ab_error *err)
+{
+    const rd_kafka_metadata_t *metadata = NULL;
+    rd_kafka_resp_err_t code =
+        rd_kafka_metadata(s->producer, 0, NULL, &metadata, AB_KAFKA_REQUEST_MS);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return ab_kafka_fail(err, code, "no broker tells about topics");
+    rd_kafka_metadata_destroy(metadata);
+    return AB_ERR_OK;
+}
+
+static ab_err check_and_collect(survey *s, ab_error *err)
+{
+    (void)err;
+    check(s);
+    collect_errors(s);
+    return AB_ERR_OK;
+}
+
+static void run(ab_kafka_job *job)
+{
+    static ab_err (*const steps[])(survey *, ab_error *) = {look, check_and_collect, find_ends,
+                                                            find_committed, warm};
+    survey *s = (survey *)job;
+    ab_error err = {0};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        ab_err e = s->kafka->hurry ? ab_fail(&err, AB_ERR_CLOSED, "stopping") : steps[i](s, &err);
+        if (e == AB_ERR_OK)
+            continue;
+        fail_all(s, &err);
+        return;
+    }
+}
+
+static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
+{
+    ab_error err = {0};
+    l->verified = true;
+    l->phase = AB_LINK_READ;
+    ab_backoff_reset(&l->backoff);
+    ab_err e = ab_kafka_consumer_add(l, found, &err);
+    /* Telling of a gap may have led to the link's removal. */
+    if (e == AB_ERR_OK && !l->removed && l->phase == AB_LINK_READ)
+        e = ab_kafka_readback_start(l, found, &err);
+    if (e != AB_ERR_OK)
+        ab_kafka_link_failed(l, &err);
+}
+
+static void settle(ab_kafka *k, entry *e)
+{
+    ab_kafka_link *l = e->link;
+    l->surveying = false;
+    if (l->removed || k->closed)
+        return;
+    if (e->missing)
+        l->lost = true;
+    if (e->error.code == AB_ERR_OK)
+        serve(l, &e->found);
+    else
+        ab_kafka_link_failed(l, &e->error);
+}
+
+static void done(ab_kafka_job *job)
+{
+    survey *s = (survey *)job;
+    ab_kafka *k = s->kafka;
+    k->survey_running = false;
+    for (size_t i = 0; i < s->count; i++) {
+        settle(k, &s->entries[i]);
+        ab_kafka_link_unref(s->entries[i].link);
+    }
+    free(s);
+    ab_kafka_survey_start(k);
+}
+
+static void take_up(survey *s, ab_kafka_link *l)
+{
+    l->surveying = true;
+    if (l->out == NULL)
+        l->out = rd_kafka_topic_new(s->producer, l->topics[AB_KAFKA_OUT_STATE], NULL);
+    s->entries[s->count++] = (entry){
+        .link = ab_kafka_link_ref(l),
+        .check = !l->verified && s->kafka->settings.topics != AB_TOPICS_EXTERNAL,
+    };
+}
+
+static bool is_due(const ab_kafka_link *l, int64_t now)
+{
+    return l->phase == AB_LINK_ASK && !l->surveying && !l->removed && now >= l->retry_ms;
+}
+
+static void give_up(survey *s, const char *why)
+{
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_UNAVAILABLE, "%s", why);
+    for (size_t i = 0; i < s->count; i++) {
+        s->entries[i].link->surveying = false;
+        ab_kafka_link_failed(s->entries[i].link, &err);
+        ab_kafka_link_unref(s->entries[i].link);
+    }
+    free(s);
+}
+
+void ab_kafka_survey_start(ab_kafka *k)
+{
+    if (!k->running || k->closed || k->survey_running || k->producer.handle == NULL)
+        return;
+    int64_t now = ab_kafka_now(k);
+    survey *s = NULL;
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (!is_due(l, now))
+            continue;
+        if (s == NULL && (s = calloc(1, sizeof(*s))) == NULL)
+            return;
+        s->kafka = k;
+        s->producer = ab_kafka_handle_rk(k->producer.handle);
+        take_up(s, l);
+        if (s->count == LINKS_MAX)
+            break;
+    }
+    if (s == NULL)
+        return;
+    s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
+    s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
+    s->job.run = run;
+    s->job.done = done;
+    k->survey_running = true;
+    if (ab_kafka_job_start(&k->host, &s->job) != AB_ERR_OK) {
+        k->survey_running = false;
+        give_up(s, "no worker thread");
+    }
+}

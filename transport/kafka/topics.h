@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What topics must be like, and the requests that look at them, make them and find their ends. All
+ * of these wait for the broker: worker threads only.
+ */
+#pragma once
+
+#include "transport/kafka/settings.h"
+
+/* One topic in question. */
+typedef struct {
+    const char *name;  /* borrowed */
+    const char *agent; /* borrowed; for advice in error texts */
+    bool live;
+    bool usable; /* there, with a leader */
+    bool missing;
+    ab_error error; /* why it is not usable */
+} ab_kafka_topic_state;
+
+/* How long one request may take: a stop has to wait for it. Milliseconds. */
+#define AB_KAFKA_REQUEST_MS 3000
+
+/**
+ * Find out which topics are there, with one partition and a leader.
+ * @param all  ask for the whole cluster's list rather than for each: cheaper when there are many
+ * @return what went wrong with the request as a whole
+ */
+AB_MUST_USE ab_err ab_kafka_topics_look(const ab_kafka_settings *s, rd_kafka_t *rk, bool all,
+                                        ab_kafka_topic_state *topics, size_t count, ab_error *err);
+/** Make those that are missing; their `error` says that they come, or why they cannot. */
+void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
+                          size_t count);
+/** Check the settings of those that are usable; a wrong one is no longer usable, and its `error`
+ * says why. */
+void ab_kafka_topics_check(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
+                           size_t count);
+
+/* Where a log begins and ends. */
+typedef struct {
+    const char *name; /* borrowed */
+    int64_t low;
+    int64_t high; /* the next offset to be written */
+} ab_kafka_ends;
+
+/** @return UNAVAILABLE, TIMEOUT when any of them could not be had */
+AB_MUST_USE ab_err ab_kafka_topics_ends(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count,
+                                        ab_error *err);

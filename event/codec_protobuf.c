@@ -342,7 +342,7 @@ ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out, ab_err
 {
     pb_event *message = NULL;
     ab_err e = unpack(bytes, &message, err);
-    if (e != AB_ERR_OK)
+    if (message == NULL)
         return e;
     decoder d = {.err = err};
     e = decode(&d, message, lenient);

@@ -275,8 +275,9 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
     char linger[24], queue[24], timeout[24], largest[24];
     number(s, "kafka.linger", 1, 5, 0, linger);
     number(s, "kafka.queue", 1024, 64 * 1024, 8 * 1024, queue);
-    number(s, "kafka.delivery-timeout", 1, 0, 0, timeout);
-    number(s, "kafka.message-max", 1, 0, 0, largest);
+    snprintf(timeout, sizeof(timeout), "%" PRId64,
+             ab_config_int(s->config, "kafka.delivery-timeout"));
+    snprintf(largest, sizeof(largest), "%" PRId64, s->message_max_bytes);
     const setting rows[] = {
         {"enable.idempotence", live ? "false" : "true", NULL},
         {"acks", live ? "1" : "all", NULL},

@@ -14,6 +14,9 @@ struct ab_identity {
     void *arg;
     char uid[37];
     bool asked; /* an answer of the store is to come */
+    const ab_clock *clock;
+    ab_backoff backoff;
+    int64_t retry_at; /* mono_ms */
     bool found;
 };
 
@@ -29,6 +32,7 @@ static void read_it(ab_identity *id)
 
 static void complain(ab_identity *id, ab_err code, const ab_error *err)
 {
+    id->retry_at = ab_clock_mono_ms(id->clock) + ab_backoff_next(&id->backoff);
     AB_WARN(id->log, MAIN, "the principal's identity cannot be read or made yet",
             AB_KV("configmap", NAME), AB_KV("namespace", (const char *)id->namespace),
             AB_KV("why", err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text));
@@ -102,13 +106,14 @@ static void got(void *arg, ab_err code, ab_object *object, const ab_error *err)
     complain(id, AB_ERR_INVALID, &why);
 }
 
-ab_err ab_identity_new(ab_store *store, const char *namespace, ab_log *log,
+ab_err ab_identity_new(ab_store *store, const char *namespace, const ab_clock *clock, ab_log *log,
                        void (*known)(void *arg, const char *uid), void *arg, ab_identity **out)
 {
     ab_identity *id = calloc(1, sizeof(*id));
     if (id == NULL)
         return AB_ERR_NOMEM;
-    *id = (ab_identity){.store = store, .log = log, .known = known, .arg = arg};
+    *id = (ab_identity){.store = store, .clock = clock, .log = log, .known = known, .arg = arg};
+    ab_backoff_init(&id->backoff, 250, 60000);
     id->namespace = ab_str_dup(ab_str_of(namespace));
     if (id->namespace == NULL) {
         free(id);
@@ -121,7 +126,7 @@ ab_err ab_identity_new(ab_store *store, const char *namespace, ab_log *log,
 
 void ab_identity_tick(ab_identity *id)
 {
-    if (!id->found && !id->asked)
+    if (!id->found && !id->asked && ab_clock_mono_ms(id->clock) >= id->retry_at)
         read_it(id);
 }
 

@@ -74,6 +74,29 @@ static void fx_wake(void *arg, const char *agent)
 
 /* --- what the store says --- */
 
+static void on_identity(void *arg, const char *uid)
+{
+    service *s = arg;
+    ab_error err = {0};
+    memcpy(s->uid, uid, sizeof(s->uid));
+    if (s->stopping)
+        return;
+    s->connecting = true;
+    if (ab_transport_start(s->transport, &err) != AB_ERR_OK)
+        ab_daemon_fatal(s->daemon, &err);
+}
+
+static void learn_identity(service *s)
+{
+    ab_error err = {0};
+    ab_err e = ab_identity_new(s->store, ab_config_str(s->daemon->config, "store.namespace"),
+                               s->daemon->clock, s->daemon->log, on_identity, s, &s->identity);
+    if (e == AB_ERR_OK)
+        return;
+    (void)ab_fail(&err, e, "%s", ab_err_text(e));
+    ab_daemon_fatal(s->daemon, &err);
+}
+
 static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
     service *s = arg;
@@ -87,6 +110,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     case AB_STORE_SYNCED:
         s->synced = true;
         ab_principal_synced(s->machine);
+        learn_identity(s);
         break;
     }
 }
@@ -223,7 +247,7 @@ static ab_err make_machine(service *s, ab_error *err)
 
 static ab_err make_store(service *s, ab_error *err)
 {
-    static const char *const kinds[] = {"Application", NULL};
+    static const char *const kinds[] = {"Application", "ConfigMap", NULL};
     ab_store_env env = {
         .loop = s->daemon->loop,
         .config = s->daemon->config,
@@ -252,24 +276,13 @@ static ab_err make_transport(service *s, ab_error *err)
     return ab_transport_new(&env, &s->transport, err);
 }
 
-static void on_identity(void *arg, const char *uid)
-{
-    service *s = arg;
-    ab_error err = {0};
-    memcpy(s->uid, uid, sizeof(s->uid));
-    if (s->stopping)
-        return;
-    s->connecting = true;
-    if (ab_transport_start(s->transport, &err) != AB_ERR_OK)
-        ab_daemon_fatal(s->daemon, &err);
-}
-
 static void on_tick(uv_timer_t *timer)
 {
     service *s = timer->data;
     if (s->stopping)
         return;
-    ab_identity_tick(s->identity);
+    if (s->identity != NULL)
+        ab_identity_tick(s->identity);
     ab_principal_tick(s->machine);
     for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i))
         ab_pump_run(i.value);
@@ -294,10 +307,6 @@ static ab_err begin(service *s, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     s->store_running = true;
-    e = ab_identity_new(s->store, ab_config_str(s->daemon->config, "store.namespace"),
-                        s->daemon->log, on_identity, s, &s->identity);
-    if (e != AB_ERR_OK)
-        return ab_fail(err, e, "%s", ab_err_text(e));
     return start_tick(s, err);
 }
 

@@ -97,7 +97,10 @@ static ab_err key_json(writer *w, uint32_t index, ab_str *out)
     ab_buf_clear(&w->name);
     ab_json_put_string(&w->name, *out);
     *out = ab_buf_str(&w->name);
-    return ab_buf_status(&w->name);
+    ab_err e = ab_buf_status(&w->name);
+    if (e != AB_ERR_OK)
+        return ab_yaml_tree_fail(w->t, node_at(w, index), e, ab_err_text(e));
+    return AB_ERR_OK;
 }
 
 static void separate(writer *w, frame *f)
@@ -189,14 +192,13 @@ static ab_err step(writer *w)
 static ab_err write_tree(writer *w)
 {
     ab_err e = write_value(w, 0);
-    while (e == AB_ERR_OK && w->depth > 0) {
+    while (e == AB_ERR_OK && w->depth > 0)
         e = step(w);
-        if (e == AB_ERR_OK && ab_buf_status(w->out) != AB_ERR_OK)
-            e = ab_yaml_tree_fail(w->t, node_at(w, 0), ab_buf_status(w->out),
-                                  "the document grows too large");
-    }
     while (w->depth > 0)
         pop_frame(w);
+    ab_err status = ab_buf_status(w->out);
+    if (e == AB_ERR_OK && status != AB_ERR_OK)
+        e = ab_yaml_tree_fail(w->t, node_at(w, 0), status, ab_err_text(status));
     return e;
 }
 

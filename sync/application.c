@@ -124,13 +124,19 @@ static void place_metadata(ab_jsonw *w, const ab_object *wish, const ab_object *
         ab_jsonw_key_str(w, "name", ab_object_name(wish));
         ab_jsonw_key_str(w, "namespace", ab_str_of(p->namespace));
     }
-    ab_jsonw_key(w, AB_STR("labels"));
-    ab_merge_map(w, local_meta(local, "labels"), ab_object_meta(wish, "labels"),
-                 ab_json_get(p->owned, "labels"), NULL, 0, NULL);
+    ab_jsonv labels = ab_object_meta(wish, "labels");
+    if (ab_json_present(labels) || ab_json_present(local_meta(local, "labels"))) {
+        ab_jsonw_key(w, AB_STR("labels"));
+        ab_merge_map(w, local_meta(local, "labels"), labels, ab_json_get(p->owned, "labels"), NULL,
+                     0, NULL);
+    }
     place_annotations(w, wish, local, p);
-    ab_jsonw_key(w, AB_STR("finalizers"));
-    ab_merge_list(w, local_meta(local, "finalizers"), ab_object_meta(wish, "finalizers"),
-                  ab_json_get(p->owned, "finalizers"));
+    ab_jsonv finalizers = ab_object_meta(wish, "finalizers");
+    if (ab_json_present(finalizers) || ab_json_present(local_meta(local, "finalizers"))) {
+        ab_jsonw_key(w, AB_STR("finalizers"));
+        ab_merge_list(w, local_meta(local, "finalizers"), finalizers,
+                      ab_json_get(p->owned, "finalizers"));
+    }
     ab_jsonw_object_end(w);
 }
 

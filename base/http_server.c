@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MAX 16
+#define CONNECTIONS_MAX 64
 #define HEADER_BYTES    4096
 #define CHUNK_BYTES     8192
 #define BODY_MAX        (64u * 1024 * 1024)

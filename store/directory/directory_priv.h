@@ -40,6 +40,7 @@ struct ab_dir_file {
     bool broken;      /* has faults: it may hold objects that we do not know */
     bool dirty;       /* may have changed: to be read before anything else is done with it */
     bool busy;        /* a job works on it */
+    bool loading;     /* that job reads it */
     bool must_read;   /* read it although its text is the same */
     ab_dir_file *next_dirty;
     ab_dir_entry *entries;
@@ -198,6 +199,8 @@ AB_MUST_USE ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_man
 /* watch.c */
 /** Begin to watch and touch every manifest that is there. @return IO */
 AB_MUST_USE ab_err ab_dir_watch_start(ab_dir *d, ab_error *err);
+/** Remove sidecars whose objects are gone. After the first listing was read. */
+void ab_dir_watch_sweep(ab_dir *d);
 /** Close the descriptors and handles; ab_dir_settle follows. */
 void ab_dir_watch_stop(ab_dir *d);
 void ab_dir_watch_free(ab_dir *d);

@@ -121,7 +121,7 @@ static void move_ops(ab_dir_file *from, ab_dir_file *to, const char *key)
 void ab_dir_entry_move(ab_dir *d, ab_dir_entry *e, ab_dir_file *to)
 {
     ab_dir_file *from = e->file;
-    assert(!from->busy);
+    assert(!from->busy || from->loading);
     unlink_from_file(e);
     e->file = to;
     e->next = to->entries;

@@ -206,7 +206,7 @@ static ab_err claim(ab_dir *d, ab_dir_file *f, const char *key, arrival *a)
         e = ab_dir_entry_add(d, f, key);
     if (e == NULL)
         return AB_ERR_NOMEM;
-    if (e->file != f && e->missing && !e->file->busy)
+    if (e->file != f && e->missing && (!e->file->busy || e->file->loading))
         ab_dir_entry_move(d, e, f);
     a->claimed = e->file == f;
     if (a->claimed) {
@@ -266,7 +266,8 @@ void ab_dir_retry(uv_timer_t *timer)
     }
 }
 
-static void claim_item(ab_dir *d, item *it)
+/* What the text says of the file itself, and what it no longer holds. */
+static void note_text(ab_dir *d, item *it)
 {
     ab_dir_file *f = it->file;
     if (it->same)
@@ -281,17 +282,23 @@ static void claim_item(ab_dir *d, item *it)
         ab_dir_fault(d, f->path, &it->stream.faults[i]);
     if (it->stream.readable)
         f->documents = it->stream.documents;
+    if (it->stream.readable)
+        mark_missing(d, it);
+}
+
+static void claim_item(ab_dir *d, item *it)
+{
+    if (it->same || it->code != AB_ERR_OK)
+        return;
     for (size_t i = 0; i < it->stream.count; i++) {
         char key[AB_OBJECT_KEY_MAX];
         key_of(it, it->stream.items[i].name, key);
-        if (claim(d, f, key, &it->arrivals[i]) == AB_ERR_OK)
+        if (claim(d, it->file, key, &it->arrivals[i]) == AB_ERR_OK)
             continue;
         ab_error err = {0};
         (void)ab_fail(&err, AB_ERR_NOMEM, "no memory for %s", key);
         note_trouble(d, it, &err);
     }
-    if (it->stream.readable)
-        mark_missing(d, it);
 }
 
 static void remove_doomed(ab_dir *d, const char *key)
@@ -332,6 +339,7 @@ static void finish_batch(uv_work_t *work, int status)
     for (size_t i = 0; i < load->count; i++) {
         ab_dir_file *f = load->items[i].file;
         f->busy = false;
+        f->loading = false;
         ab_dir_dispatch(d, f);
         ab_dir_file_drop_unused(d, f);
         item_fini(&load->items[i]);
@@ -346,6 +354,9 @@ static void claim_batch(uv_work_t *work, int status)
     (void)status;
     struct ab_dir_load *load = work->data;
     bool claims = false;
+    /* First of all files what they lost: an object may have moved from one to another of them. */
+    for (size_t i = 0; i < load->count; i++)
+        note_text(load->dir, &load->items[i]);
     for (size_t i = 0; i < load->count; i++) {
         claim_item(load->dir, &load->items[i]);
         claims = claims || (load->items[i].code == AB_ERR_OK && has_claims(&load->items[i]));
@@ -382,6 +393,7 @@ static void take_file(struct ab_dir_load *load, ab_dir_file *f)
     f->must_read = false;
     f->dirty = false;
     f->busy = true;
+    f->loading = true;
 }
 
 /* Once it stops, only what operations wait for is still read. */
@@ -407,6 +419,7 @@ static void drained(ab_dir *d)
         return;
     if (!d->listed) {
         d->listed = true;
+        ab_dir_watch_sweep(d);
         ab_dir_release(d);
     }
     if (d->synced || d->broken > 0 || d->unlisted > 0)

@@ -170,11 +170,11 @@ static void put_back(ab_dir_op *op)
 {
     ab_dir_file *f = op->file;
     op->stale = false;
+    ab_dir_touch(op->dir, f);
     op->next = f->first;
     f->first = op;
     if (f->last == NULL)
         f->last = op;
-    ab_dir_touch(op->dir, f);
 }
 
 static void take_effect(ab_dir_op *op)
@@ -220,6 +220,7 @@ static void after_run(uv_work_t *work, int status)
     f->busy = false;
     if (op->stale) {
         put_back(op);
+        ab_dir_load_next(d);
         return;
     }
     take_effect(op);
@@ -229,6 +230,7 @@ static void after_run(uv_work_t *work, int status)
     f->busy = false;
     ab_dir_dispatch(d, f);
     ab_dir_file_drop_unused(d, f);
+    ab_dir_load_next(d);
 }
 
 static void run(uv_work_t *work)

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -446,6 +447,56 @@ ab_err ab_dir_watch_start(ab_dir *d, ab_error *err)
     d->handles++;
     (void)uv_poll_start(&w->poll, UV_READABLE, on_readable);
     return AB_ERR_OK;
+}
+
+static bool has_broken(const ab_dir *d, const char *path)
+{
+    size_t len = strlen(path);
+    for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
+        const ab_dir_file *f = i.value;
+        if (f->broken && strncmp(f->path, path, len) == 0 && f->path[len] == '/')
+            return true;
+    }
+    return false;
+}
+
+static void sweep_sidecar(ab_dir *d, const char *path, const char *file)
+{
+    ab_place place;
+    char whole[sizeof(ab_place)];
+    char key[AB_OBJECT_KEY_MAX];
+    size_t len = strlen(file);
+    if (file[0] == '.' || len <= 5 || len > 258 || strcmp(file + len - 5, ".json") != 0)
+        return;
+    (void)snprintf(whole, sizeof(whole), "%s/%s", path, file);
+    if (!ab_place_of(whole, &place))
+        return;
+    (void)snprintf(key, sizeof(key), "%s/%s/%.*s", place.kind, place.ns, (int)(len - 5), file);
+    if (ab_dir_entry_find(d, key) != NULL)
+        return;
+    (void)snprintf(whole, sizeof(whole), "%s/" AB_DISK_META "/%s", path, file);
+    (void)unlinkat(d->root, whole, 0);
+}
+
+/* A broken file may hold the object of any sidecar in its folder, so all of them stay then. */
+void ab_dir_watch_sweep(ab_dir *d)
+{
+    for (size_t i = 0; i < d->watch->count; i++) {
+        const char *path = d->watch->folders[i].path;
+        names found = {0};
+        int kind = -1;
+        int meta = -1;
+        if (level_of(path) != KIND || has_broken(d, path))
+            continue;
+        kind = openat(d->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (kind >= 0 && ab_disk_open_dir(kind, AB_DISK_META, &meta, NULL) == AB_ERR_OK &&
+            list(meta, &found, NULL) == AB_ERR_OK)
+            for (size_t j = 0; j < found.count; j++)
+                sweep_sidecar(d, path, found.items[j]);
+        if (kind >= 0)
+            (void)close(kind);
+        names_fini(&found);
+    }
 }
 
 static void on_closed(uv_handle_t *handle)

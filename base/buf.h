@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes with a length: ab_str borrows them, ab_buf owns and grows them up to a cap that its maker declares.
+ * Bytes with a length: ab_str borrows them, ab_buf owns and grows them up to a cap that its maker
+ * declares.
  */
 #pragma once
 
@@ -14,10 +15,10 @@ typedef struct {
     size_t len;
 } ab_str;
 
-#define AB_STR(literal)  ((ab_str){(literal), sizeof(literal) - 1})
-#define AB_STR_NONE      ((ab_str){NULL, 0})
+#define AB_STR(literal) ((ab_str){(literal), sizeof(literal) - 1})
+#define AB_STR_NONE     ((ab_str){NULL, 0})
 /* For printf's "%.*s". */
-#define AB_STR_ARG(s)    (int)(s).len, (s).ptr == NULL ? "" : (s).ptr
+#define AB_STR_ARG(s) (int)(s).len, (s).ptr == NULL ? "" : (s).ptr
 
 /** Borrow a NUL-terminated string; NULL gives AB_STR_NONE. */
 ab_str ab_str_of(const char *text);
@@ -34,13 +35,14 @@ char *ab_str_dup(ab_str s);
 AB_MUST_USE ab_err ab_str_to_u64(ab_str s, uint64_t *out);
 /** True for a DNS-1123 label (RFC 1123, at most 63 of a-z 0-9 -, ends alphanumeric). */
 bool ab_str_is_dns_label(ab_str s);
-/** True for a DNS-1123 subdomain (labels joined by dots, at most 253): what Kubernetes object names are. */
+/** True for a DNS-1123 subdomain (labels joined by dots, at most 253): what Kubernetes object names
+ * are. */
 bool ab_str_is_dns_subdomain(ab_str s);
 /** True when all bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool ab_str_is_utf8(ab_str s);
 
-/* Growable bytes. After the first failure every call keeps failing with the same code, so a caller may
- * write a whole document and check once with ab_buf_status. */
+/* Growable bytes. After the first failure every call keeps failing with the same code, so a caller
+ * may write a whole document and check once with ab_buf_status. */
 typedef struct {
     char *ptr; /* NUL-terminated when not NULL; the NUL is not counted in len */
     size_t len;

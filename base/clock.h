@@ -24,11 +24,12 @@ int64_t ab_clock_wall_us(const ab_clock *c);
 #define AB_TIME_TEXT 28
 /** RFC 3339 in UTC with microseconds. */
 void ab_time_format(int64_t wall_us, char out[AB_TIME_TEXT]);
-/** RFC 3339 in UTC without fraction, as Kubernetes writes time stamps ("…:05Z"); 21 bytes are enough. */
+/** RFC 3339 in UTC without fraction, as Kubernetes writes time stamps ("…:05Z"); 21 bytes are
+ * enough. */
 void ab_time_format_seconds(int64_t wall_us, char out[AB_TIME_TEXT]);
 
-/* Retry delays: doubling from `first_ms` to `max_ms`, each drawn from the upper half of its range so that
- * many peers do not come back at once. */
+/* Retry delays: doubling from `first_ms` to `max_ms`, each drawn from the upper half of its range
+ * so that many peers do not come back at once. */
 typedef struct {
     int64_t first_ms;
     int64_t max_ms;

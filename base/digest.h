@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The 128-bit digest by which argobus compares contents: the first 16 bytes of SHA-256 (FIPS 180-4).
+ * The 128-bit digest by which argobus compares contents: the first 16 bytes of SHA-256 (FIPS
+ * 180-4).
  */
 #pragma once
 

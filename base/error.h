@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors are values. An ab_err says what went wrong, its class says what a caller does about it, and an
- * ab_error adds the text a person reads. Passed by value, nothing to free, no thread-local state.
+ * Errors are values. An ab_err says what went wrong, its class says what a caller does about it,
+ * and an ab_error adds the text a person reads. Passed by value, nothing to free, no thread-local
+ * state.
  */
 #pragma once
 
@@ -64,7 +65,8 @@ ab_err_class ab_err_class_of(ab_err code);
 const char *ab_err_text(ab_err code);
 
 /**
- * Set `err` and return `code`, so that a function can `return ab_fail(err, AB_ERR_PARSE, "line %d", n)`.
+ * Set `err` and return `code`, so that a function can `return ab_fail(err, AB_ERR_PARSE, "line %d",
+ * n)`.
  *
  * @param err   where to put code and text; NULL is allowed and drops the text
  * @param fmt   what, where and what to do, in one line without a final full stop
@@ -72,11 +74,11 @@ const char *ab_err_text(ab_err code);
 ab_err ab_fail(ab_error *err, ab_err code, const char *fmt, ...) AB_PRINTF(3, 4);
 
 /** As ab_fail, with `foreign` kept and, when it is an errno (positive), its text appended. */
-ab_err ab_fail_errno(ab_error *err, ab_err code, int foreign, const char *fmt, ...)
-    AB_PRINTF(4, 5);
+ab_err ab_fail_errno(ab_error *err, ab_err code, int foreign, const char *fmt, ...) AB_PRINTF(4, 5);
 
 /** Put `fmt...: ` before the text that `err` has, to say where it happened. NULL is allowed. */
 void ab_error_prefix(ab_error *err, const char *fmt, ...) AB_PRINTF(2, 3);
 
-/** ENOSPC and EDQUOT give NOSPACE, EACCES and EPERM DENIED, ENOENT NOTFOUND, ENOMEM NOMEM, all else IO. */
+/** ENOSPC and EDQUOT give NOSPACE, EACCES and EPERM DENIED, ENOENT NOTFOUND, ENOMEM NOMEM, all else
+ * IO. */
 ab_err ab_err_from_errno(int err_no);

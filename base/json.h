@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON (RFC 8259) that keeps the original text. A document is its text plus an index of spans into it, so
- * what is passed through is passed through byte for byte: integers past 2^53, exponents, \u0000, unknown
- * members, the order of everything. Changing a document means writing a new text from old spans and new
- * pieces (ab_jsonw). cJSON keeps numbers as doubles and ends strings at NUL, so it is not used.
+ * JSON (RFC 8259) that keeps the original text. A document is its text plus an index of spans into
+ * it, so what is passed through is passed through byte for byte: integers past 2^53, exponents,
+ * \u0000, unknown members, the order of everything. Changing a document means writing a new text
+ * from old spans and new pieces (ab_jsonw). cJSON keeps numbers as doubles and ends strings at NUL,
+ * so it is not used.
  *
- * The parser does not recurse; nesting, size and node count are bounded. Duplicate member names are an error,
- * because two readers would see two different objects. Invalid UTF-8 is an error.
+ * The parser does not recurse; nesting, size and node count are bounded. Duplicate member names are
+ * an error, because two readers would see two different objects. Invalid UTF-8 is an error.
  */
 #pragma once
 
@@ -26,8 +27,8 @@ typedef enum {
     AB_JSON_OBJECT,
 } ab_json_type;
 
-/* A value inside a document; valid as long as the document. Zero-initialised means absent. Every function
- * below accepts an absent value and answers absent. */
+/* A value inside a document; valid as long as the document. Zero-initialised means absent. Every
+ * function below accepts an absent value and answers absent. */
 typedef struct {
     const ab_json *doc;
     uint32_t node;
@@ -67,17 +68,18 @@ ab_jsonv ab_json_next(ab_jsonv v);
 size_t ab_json_count(ab_jsonv container);
 /** Original text of the value, quotes and all. Borrowed from the document. */
 ab_str ab_json_raw(ab_jsonv v);
-/** Original text of the member name that `v` stands under, with its quotes; absent for array elements. */
+/** Original text of the member name that `v` stands under, with its quotes; absent for array
+ * elements. */
 ab_str ab_json_raw_key(ab_jsonv v);
 /**
- * Content of a string when its text has no escape (borrowed), else absent. Use it for names and enumerations
- * that never need escapes; ab_json_copy for the rest.
+ * Content of a string when its text has no escape (borrowed), else absent. Use it for names and
+ * enumerations that never need escapes; ab_json_copy for the rest.
  */
 ab_str ab_json_plain(ab_jsonv v);
 /** As ab_json_plain, for the member name that `v` stands under. */
 ab_str ab_json_plain_key(ab_jsonv v);
-/** Append the unescaped content of a string to `out` (may contain NUL bytes; a lone surrogate becomes
- *  U+FFFD). @return INVALID when `v` is no string; NOMEM, TOOBIG of the buffer */
+/** Append the unescaped content of a string to `out` (may contain NUL bytes; a lone surrogate
+ * becomes U+FFFD). @return INVALID when `v` is no string; NOMEM, TOOBIG of the buffer */
 AB_MUST_USE ab_err ab_json_copy(ab_jsonv v, ab_buf *out);
 /** True when `v` is a string with exactly this content. */
 bool ab_json_is(ab_jsonv v, const char *text);
@@ -85,9 +87,9 @@ bool ab_json_is(ab_jsonv v, const char *text);
 AB_MUST_USE ab_err ab_json_i64(ab_jsonv v, int64_t *out);
 
 /**
- * Append the canonical text: members sorted by name, no white space, escapes only where RFC 8259 demands them
- * and then in one way, numbers as they stand. Equal contents have equal canonical text (numbers are compared
- * by their text: 1.0 and 1 differ). Appends nothing for an absent value.
+ * Append the canonical text: members sorted by name, no white space, escapes only where RFC 8259
+ * demands them and then in one way, numbers as they stand. Equal contents have equal canonical text
+ * (numbers are compared by their text: 1.0 and 1 differ). Appends nothing for an absent value.
  */
 AB_MUST_USE ab_err ab_json_canonical(ab_jsonv v, ab_buf *out);
 /** Digest of the canonical text; of the empty text for an absent value. */
@@ -95,8 +97,8 @@ AB_MUST_USE ab_err ab_json_digest(ab_jsonv v, ab_digest *out);
 /** Same canonical text. False when memory runs out. */
 bool ab_json_same(ab_jsonv a, ab_jsonv b);
 
-/* Writer of compact JSON into a buffer; commas are its business. Failures stick in the buffer (ab_buf_status).
- * Nesting must be balanced by the caller (asserted). */
+/* Writer of compact JSON into a buffer; commas are its business. Failures stick in the buffer
+ * (ab_buf_status). Nesting must be balanced by the caller (asserted). */
 typedef struct {
     ab_buf *buf;
     bool comma;

@@ -113,11 +113,19 @@ static ab_err scan_character(parser *p, bool *escaped)
     return AB_ERR_OK;
 }
 
+/* Nearly all of a text is these. */
+static void skip_plain(parser *p)
+{
+    unsigned char c = (unsigned char)peek(p);
+    while (c >= 0x20 && c < 0x80 && c != '"' && c != '\\')
+        c = (unsigned char)p->doc->text[++p->at];
+}
+
 static ab_err scan_string(parser *p, bool *escaped)
 {
     *escaped = false;
     p->at++;
-    while (peek(p) != '"') {
+    for (skip_plain(p); peek(p) != '"'; skip_plain(p)) {
         ab_err e = scan_character(p, escaped);
         if (e != AB_ERR_OK)
             return e;

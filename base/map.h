@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A map from byte-string keys to pointers. Keys are copied, values are the caller's. Wraps uthash so that
- * only one file sees its macros. Not thread-safe.
+ * A map from byte-string keys to pointers. Keys are copied, values are the caller's. Wraps uthash
+ * so that only one file sees its macros. Not thread-safe.
  */
 #pragma once
 
@@ -15,7 +15,8 @@ ab_map *ab_map_new(void);
 void ab_map_free(ab_map *m, void (*free_value)(void *value));
 /** The value under `key`, NULL if absent. Borrowed. */
 void *ab_map_find(const ab_map *m, ab_str key);
-/** Set `key` to `value` (not NULL); an earlier value is given back in `old` (NULL allowed; NULL if none).
+/** Set `key` to `value` (not NULL); an earlier value is given back in `old` (NULL allowed; NULL if
+ * none).
  *  @return NOMEM, and the map is unchanged */
 AB_MUST_USE ab_err ab_map_put(ab_map *m, ab_str key, void *value, void **old);
 /** Remove `key` and give its value back, NULL if absent. */

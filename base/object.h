@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One Kubernetes object: its identity, taken out of the metadata once, and its JSON. Immutable and shared by
- * reference count; used on the loop thread only.
+ * One Kubernetes object: its identity, taken out of the metadata once, and its JSON. Immutable and
+ * shared by reference count; used on the loop thread only.
  */
 #pragma once
 
@@ -13,8 +13,9 @@ typedef struct ab_object ab_object;
 #define AB_OBJECT_KEY_MAX 384
 
 /**
- * Take an object from its JSON text: kind, metadata.namespace and metadata.name must be there and be names as
- * Kubernetes has them (namespace a DNS label, name a DNS subdomain, kind letters and digits).
+ * Take an object from its JSON text: kind, metadata.namespace and metadata.name must be there and
+ * be names as Kubernetes has them (namespace a DNS label, name a DNS subdomain, kind letters and
+ * digits).
  *
  * @param out  one reference, owned by the caller
  * @return PARSE, INVALID (says which field and why), TOOBIG, NOMEM

@@ -116,6 +116,7 @@ static const ab_group *group_of(const ab_config *c, const char *name, ab_opt_kin
 {
     const ab_value *v = value_of(c, name);
     assert(v->option->kind == kind);
+    (void)kind;
     return v->group_count == 0 ? NULL : &v->groups[0];
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Configuration from one table of options: YAML file < environment < --set. A row says everything about an
- * option; the table gives parsing, checking, --print-config and the reference page. Values live in a tree of
- * their dotted names, looked up by name with the type checked at load, so modules need no shared struct.
+ * Configuration from one table of options: YAML file < environment < --set. A row says everything
+ * about an option; the table gives parsing, checking, --print-config and the reference page. Values
+ * live in a tree of their dotted names, looked up by name with the type checked at load, so modules
+ * need no shared struct.
  */
 #pragma once
 
@@ -15,13 +16,13 @@ typedef enum {
     AB_OPT_ENUM,     /* one of `choices` */
     AB_OPT_BOOL,     /* true, false */
     AB_OPT_INT,      /* min..max */
-    AB_OPT_DURATION, /* "500ms", "30s", "5m", "2h"; kept in milliseconds; min..max in milliseconds */
-    AB_OPT_SIZE,     /* "4MiB", "64KiB", plain bytes; kept in bytes; min..max in bytes */
+    AB_OPT_DURATION, /* "500ms", "30s", "5m", "2h"; value and bounds in milliseconds */
+    AB_OPT_SIZE,     /* "4MiB", "64KiB", plain bytes; value and bounds in bytes */
     AB_OPT_LIST,     /* of strings; in the environment and --set separated by commas */
-    AB_OPT_FILE,     /* path; relative ones are relative to the config file; must be readable if set */
-    AB_OPT_PATH,     /* path as above, not checked */
-    AB_OPT_MAP,      /* free keys with string values: kafka.librdkafka.* */
-    AB_OPT_OBJECTS,  /* list of maps with string values, each with a `name`: agents */
+    AB_OPT_FILE,     /* as PATH; must be readable if set; "" = unset */
+    AB_OPT_PATH,     /* relative ones are relative to the configuration file's folder, if any */
+    AB_OPT_MAP,      /* free keys with string values: kafka.librdkafka; --set takes single keys */
+    AB_OPT_OBJECTS,  /* list of maps with string values, each with a `name`; only in the file */
 } ab_opt_kind;
 
 typedef struct {
@@ -43,17 +44,18 @@ typedef struct {
 
 /* Where values come from. */
 typedef struct {
-    const char *file;         /* NULL = none */
-    char *const *env;         /* NULL-terminated "NAME=value"; NULL = none */
-    const char *const *set;   /* "key=value" each */
+    const char *file;       /* NULL = none */
+    char *const *env;       /* NULL-terminated "NAME=value"; NULL = none */
+    const char *const *set; /* "key=value" each */
     size_t set_count;
 } ab_config_sources;
 
 /**
  * Load and check everything.
  *
- * @return CONFIG with file, line and what to do in `err`: unknown key (names the nearest known one), wrong
- *         type, out of bounds, missing or unreadable file; a variable ARGOBUS_… that is no option is an error too
+ * @return CONFIG with file, line and what to do in `err`: unknown key (names the nearest known
+ *         one), wrong type, out of bounds, missing or unreadable file; a variable ARGOBUS_… that is
+ *         no option is an error too, unless Kubernetes made it for a service; NOMEM
  */
 AB_MUST_USE ab_err ab_config_load(const ab_options *tables, size_t table_count,
                                   const ab_config_sources *sources, ab_config **out, ab_error *err);
@@ -70,7 +72,8 @@ size_t ab_config_count(const ab_config *c, const char *name);
 /** LIST: the i-th entry, borrowed. */
 const char *ab_config_item(const ab_config *c, const char *name, size_t i);
 /** MAP: the i-th key and value, borrowed. */
-void ab_config_pair(const ab_config *c, const char *name, size_t i, const char **key, const char **value);
+void ab_config_pair(const ab_config *c, const char *name, size_t i, const char **key,
+                    const char **value);
 /** OBJECTS: field of the i-th map, NULL when unset. */
 const char *ab_config_field(const ab_config *c, const char *name, size_t i, const char *field);
 /** True when a source other than the default gave it. */

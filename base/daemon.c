@@ -156,7 +156,9 @@ static ab_err start_http(run *r, ab_error *err)
     ab_http_probes probes = {answer_healthy, answer_ready, &r->daemon};
     e = ab_http_server_start(&r->loop, host, port, &probes, r->daemon.metrics, r->daemon.log,
                              &r->http, err);
-    if (e == AB_ERR_OK)
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "http.address");
+    else
         AB_INFO(r->daemon.log, MAIN, "serving health and metrics",
                 AB_KV("address", (const char *)host), AB_KV("port", ab_http_server_port(r->http)));
     return e;

@@ -21,9 +21,12 @@ typedef struct {
     ab_err (*start)(struct ab_daemon *d, ab_error *err);
     /* SIGTERM or SIGINT: begin to drain; call ab_daemon_stopped when done. */
     void (*stop)(struct ab_daemon *d);
-    /* SIGHUP, the configuration was re-read and is valid; `before` is still in force for what is not reloadable. */
+    /* SIGHUP, the configuration was re-read and is valid: d->config is the new one. `before` is
+     * still in force for what is not reloadable. Texts that were borrowed in `start` stay valid,
+     * those borrowed in a reload until the next one has returned. */
     void (*reload)(struct ab_daemon *d, const ab_config *before);
-    /* After the loop ended, or `start` failed half-way: release everything. Handles may still be closed here. */
+    /* After the loop ended, or `start` failed half-way: release everything. Handles may still be
+     * closed here. */
     void (*free)(struct ab_daemon *d);
     /* Answers for /healthz and /readyz, one line of reason when false. */
     bool (*healthy)(struct ab_daemon *d, ab_buf *why);
@@ -41,16 +44,17 @@ typedef struct ab_daemon {
 } ab_daemon;
 
 /**
- * Options every daemon has: log.level, log.format, http.address ("host:port"; "" = off), stop.timeout.
- * Give it beside the program's own tables.
+ * Options every daemon has: log.level, log.format, http.address ("host:port"; "" = off),
+ * stop.timeout. ab_daemon_main adds it to the program's own tables unless it is among them.
  */
 extern const ab_options ab_daemon_options;
 
 /**
- * Run a daemon: -c FILE, --set key=value (repeatable), --check-config, --print-config, --print-options,
- * --version, --help. Exit codes: 0 ended in order, 1 failed, 2 usage or configuration (message on stderr).
- * SIGTERM/SIGINT call `stop`, a second one or stop.timeout ends at once with code 1. SIGHUP reloads. Tells
- * systemd READY=1 once `ready` first answers true, RELOADING and STOPPING (sd_notify(3) protocol).
+ * Run a daemon: -c FILE, --set key=value (repeatable), --check-config, --print-config,
+ * --print-options, --version, --help. Exit codes: 0 ended in order, 1 failed, 2 usage or
+ * configuration (message on stderr). SIGTERM and SIGINT call `stop`, a second one or stop.timeout
+ * ends at once with code 1. SIGHUP reloads. Tells systemd READY=1 once `ready` first answers true,
+ * RELOADING and STOPPING (sd_notify(3) protocol).
  */
 int ab_daemon_main(const ab_daemon_program *program, int argc, char **argv);
 /** The program has drained; the loop ends. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The small HTTP/1.1 server of /healthz, /readyz and /metrics, by libwebsockets on the process's loop.
+ * The small HTTP/1.1 server of /healthz, /readyz and /metrics, by libwebsockets on the process's
+ * loop.
  */
 #pragma once
 
@@ -11,7 +12,8 @@
 
 typedef struct ab_http_server ab_http_server;
 
-/* Answers of the probes. Write one line of reason to `why` when the answer is false. Loop thread. */
+/* Answers of the probes. Write one line of reason to `why` when the answer is false. Loop thread.
+ */
 typedef struct {
     bool (*healthy)(void *arg, ab_buf *why);
     bool (*ready)(void *arg, ab_buf *why);
@@ -19,8 +21,8 @@ typedef struct {
 } ab_http_probes;
 
 /**
- * Listen and serve GET /healthz and /readyz (200 "ok", or 503 and the reason) and GET /metrics; 404 for other
- * paths, 405 for other methods.
+ * Listen and serve GET /healthz and /readyz (200 "ok", or 503 and the reason) and GET /metrics; 404
+ * for other paths, 405 for other methods.
  *
  * @param host     address to bind, e.g. "127.0.0.1"; "" = all
  * @param port     0 = pick one (see ab_http_server_port)
@@ -32,5 +34,6 @@ AB_MUST_USE ab_err ab_http_server_start(uv_loop_t *loop, const char *host, int p
                                         ab_log *log, ab_http_server **out, ab_error *err);
 /** The port that is listened on. */
 int ab_http_server_port(const ab_http_server *s);
-/** Stop listening, drop connections, free. The loop must be run afterwards for handles to close. NULL allowed. */
+/** Stop listening, drop connections, free. The loop must be run afterwards for handles to close.
+ * NULL allowed. */
 void ab_http_server_free(ab_http_server *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Structured logging: a constant message and typed fields, level per area, as text (logfmt) or JSON lines.
- * Fields are not evaluated when the level is off. Never give it a spec, a token or a key.
+ * Structured logging: a constant message and typed fields, level per area, as text (logfmt) or JSON
+ * lines. Fields are not evaluated when the level is off. Never give it a spec, a token or a key.
  */
 #pragma once
 
@@ -12,13 +12,21 @@ typedef enum { AB_LOG_ERROR, AB_LOG_WARN, AB_LOG_INFO, AB_LOG_DEBUG } ab_log_lev
 typedef enum { AB_LOG_TEXT, AB_LOG_JSON } ab_log_format;
 
 /* Areas whose level can be set apart. A new area is a row here. */
-#define AB_LOG_AREAS(X) X(MAIN, "main") X(CONFIG, "config") X(STORE, "store") X(SYNC, "sync")      \
-    X(TRANSPORT, "transport") X(KAFKA, "kafka") X(HTTP, "http")
+/* clang-format off: one row per area */
+#define AB_LOG_AREAS(X)                                                                            \
+    X(MAIN, "main")                                                                                \
+    X(CONFIG, "config")                                                                            \
+    X(STORE, "store")                                                                              \
+    X(SYNC, "sync")                                                                                \
+    X(TRANSPORT, "transport")                                                                      \
+    X(KAFKA, "kafka")                                                                              \
+    X(HTTP, "http")
+/* clang-format on */
 typedef enum {
 #define AB_LOG_AREA_ENUM(id, name) AB_AREA_##id,
     AB_LOG_AREAS(AB_LOG_AREA_ENUM)
 #undef AB_LOG_AREA_ENUM
-    AB_AREA_COUNT
+        AB_AREA_COUNT
 } ab_log_area;
 
 typedef struct {

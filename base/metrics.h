@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counters, gauges and histograms, and their Prometheus text (exposition format 0.0.4). A family is declared
- * once with its help text; a series is one combination of label values. Loop thread only.
+ * Counters, gauges and histograms, and their Prometheus text (exposition format 0.0.4). A family is
+ * declared once with its help text; a series is one combination of label values. Loop thread only.
  */
 #pragma once
 
@@ -24,9 +24,9 @@ typedef struct {
 #define AB_LABELS_MAX 4
 
 /**
- * The series of family `name` with these labels, made at first use (counters start at 0 and show at once).
- * Keep the pointer: it stays valid until the series is dropped. Histograms have fixed buckets for seconds,
- * 0.001 to 60. Same name with another kind is a bug (asserted).
+ * The series of family `name` with these labels, made at first use (counters start at 0 and show at
+ * once). Keep the pointer: it stays valid until the series is dropped. Histograms have fixed
+ * buckets for seconds, 0.001 to 60. Same name with another kind is a bug (asserted).
  *
  * @param name, help  string literals
  * @return NULL when out of memory or past 100,000 series; all functions below accept NULL

@@ -21,7 +21,7 @@ lags() {
 
 live() {
     local shown='' current waiting='(asking Kafka)'
-    trap 'exit 0' INT TERM
+    trap 'echo; echo "Stopping everything."; exit 0' INT TERM
     while true; do
         current="$(applications)
 
@@ -32,7 +32,7 @@ Try, in another terminal:
   \$EDITOR build/quickstart/hub/w1/Application/guestbook.yaml      a change travels to w1
   \$EDITOR build/quickstart/w1/argocd/Application/guestbook.yaml   a change of its spec is undone
   rm build/quickstart/hub/w1/Application/monitoring.yaml          it goes away at w1 too
-  curl -s http://$hub_http/metrics | grep ^argobus                 what the principal counts
+  curl -s http://$hub_http/metrics | grep ^argobus          what the principal counts
 Logs are in build/quickstart/*.log. Ctrl-C stops everything."
         if [ "$current" != "$shown" ]; then
             printf '\n---- %s ----\n%s\n' "$(date +%T)" "$current"

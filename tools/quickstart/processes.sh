@@ -54,11 +54,10 @@ prepare() {
 write_config() {
     cat >"$work/principal.yaml" <<END
 transport: kafka
-principal: {name: hub}
 agents:
   - {name: w1, mode: managed}
 store: {kind: directory, namespace: argocd, directory: {path: hub}}
-kafka: {brokers: ["127.0.0.1:$port"], prefix: argobus, topics: create}
+kafka: {brokers: ["127.0.0.1:$port"], prefix: argobus, topics: create, replication-factor: 1, min-insync-replicas: 1}
 http: {address: "$hub_http"}
 log: {level: info, format: text}
 END

@@ -264,6 +264,7 @@ void ab_dir_retry(uv_timer_t *timer)
         if (f->broken && f->must_read)
             ab_dir_touch(d, f);
     }
+    ab_dir_load_next(d);
 }
 
 /* What the text says of the file itself, and what it no longer holds. */
@@ -422,6 +423,8 @@ static void drained(ab_dir *d)
         ab_dir_watch_sweep(d);
         ab_dir_release(d);
     }
+    if (d->broken == 0)
+        d->retry_ms = 0;
     if (d->synced || d->broken > 0 || d->unlisted > 0)
         return;
     d->synced = true;

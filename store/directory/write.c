@@ -114,6 +114,11 @@ static ab_err set_text(char **at, const char *value, ab_error *err)
     return AB_ERR_OK;
 }
 
+static ab_err not_found(ab_dir_op *op)
+{
+    return ab_fail(&op->err, AB_ERR_NOTFOUND, "%s is not there", op->key);
+}
+
 static ab_err check(const job *j)
 {
     ab_dir_op *op = j->op;
@@ -121,7 +126,7 @@ static ab_err check(const job *j)
     (void)snprintf(version, sizeof(version), "%" PRIu64, j->before.version);
     bool must_exist = op->must_exist || op->verb != AB_DIR_APPLY;
     if (must_exist && !op->exists)
-        return ab_fail(&op->err, AB_ERR_NOTFOUND, "%s is not there", op->key);
+        return not_found(op);
     if (op->must_not_exist && op->exists)
         return ab_fail(&op->err, AB_ERR_EXISTS, "%s is there already", op->key);
     if (op->want_version != NULL && (!op->exists || strcmp(op->want_version, version) != 0))
@@ -400,7 +405,7 @@ static ab_err look(job *j)
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(&j->text), &now);
     if (e != AB_ERR_OK && e != AB_ERR_NOTFOUND)
-        return e;
+        return op->exists || op->verb == AB_DIR_APPLY ? e : not_found(op);
     op->stale = !ab_digest_eq(&now, &op->digest);
     if (op->stale)
         return AB_ERR_OK;

@@ -324,6 +324,7 @@ static void input_is_bounded(void **state)
     limits = ab_yaml_default_limits;
     limits.nodes_max = 4;
     assert_limited(AB_STR("[1, 2, 3, 4]"), limits, "too many nodes");
+    assert_limited(AB_STR("[1, 2, 3, 4 }"), limits, "too many nodes"); /* before more is read */
     assert_limited(AB_STR("{\"a\":[1,2,3]}"), limits, "JSON document");
     limits = ab_yaml_default_limits;
     limits.depth_max = 3;

@@ -271,12 +271,15 @@ static void an_unknown_key_is_named_with_its_line_and_the_nearest(void **state)
                                           "the nearest is \"ARGOBUS_KAFKA_BROKERS\"");
 }
 
-static void lines_are_right_also_behind_equal_keys(void **state)
+static void lines_are_right_also_behind_equal_keys_and_comments(void **state)
 {
     (void)state;
-    refused_file("kafka:\n  librdkafka:\n    prefix: \"1\"\n    wait: \"2\"\n  prefix: x\nsync:\n"
-                 "  workers: 2\n  wait: soon\n",
-                 "agent.yaml:8: sync.wait: wants a duration like \"30s\" (ms, s, m, h), got soon");
+    refused_file("kafka:\n  librdkafka:\n    prefix: \"1\"\n  prefix: 5\n",
+                 "agent.yaml:4: kafka.prefix: wants text, got the number 5: put it in quotes");
+    refused_file("kafka:\n  # prefix: 5\n  prefix: 5 # prefix: 5\n",
+                 "agent.yaml:3: kafka.prefix: wants text, got the number 5: put it in quotes");
+    refused_file("kafka:\n  brokers: [prefix]\n  \"prefix\" : 5\n",
+                 "agent.yaml:3: kafka.prefix: wants text, got the number 5: put it in quotes");
 }
 
 static void a_wrong_type_says_what_is_wanted_and_what_was_given(void **state)
@@ -548,7 +551,7 @@ int main(void)
         cmocka_unit_test(the_environment_is_above_the_file_and_set_above_both),
         cmocka_unit_test(an_empty_variable_takes_a_path_or_list_back),
         cmocka_unit_test(an_unknown_key_is_named_with_its_line_and_the_nearest),
-        cmocka_unit_test(lines_are_right_also_behind_equal_keys),
+        cmocka_unit_test(lines_are_right_also_behind_equal_keys_and_comments),
         cmocka_unit_test(a_wrong_type_says_what_is_wanted_and_what_was_given),
         cmocka_unit_test(numbers_units_and_bounds_are_checked),
         cmocka_unit_test(list_entries_that_name_things_have_names_of_their_own),

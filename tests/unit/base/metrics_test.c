@@ -121,14 +121,17 @@ static void dropping_an_agent_takes_its_series_and_no_others(void **state)
     (void)state;
     ab_metrics *m = ab_metrics_new();
     ab_label both[] = {{"kind", AB_STR("x")}, {"agent", AB_STR("w1")}};
+    ab_label other = {"last_agent", AB_STR("w1")};
     (void)counter(m, "w1");
     (void)counter(m, "w11");
     (void)counter(m, "x\",agent=\"w1");
     (void)ab_metric_get(m, AB_METRIC_GAUGE, "depth", "Depth.", both, 2);
+    (void)ab_metric_get(m, AB_METRIC_GAUGE, "seen", "Seen.", &other, 1);
     ab_metrics_drop(m, "agent", AB_STR("w1"));
     assert_rendered(m, "# HELP sent_total Events sent.\n# TYPE sent_total counter\n"
                        "sent_total{agent=\"w11\"} 0\n"
-                       "sent_total{agent=\"x\\\",agent=\\\"w1\"} 0\n");
+                       "sent_total{agent=\"x\\\",agent=\\\"w1\"} 0\n"
+                       "# HELP seen Seen.\n# TYPE seen gauge\nseen{last_agent=\"w1\"} 0\n");
     ab_metric_add(counter(m, "w1"), 5); /* it may come back */
     assert_true(ab_metric_value(counter(m, "w1")) < 5.5);
     ab_metrics_free(m);

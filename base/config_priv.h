@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the configuration share: a value per option, and how values are read and written.
+ * What the files of the configuration share: a value per option, and how values are read and
+ * written.
  */
 #pragma once
 
@@ -48,12 +49,14 @@ ab_value *ab_config_find(const ab_config *c, ab_str name);
 void ab_config_suggest(const ab_config *c, ab_str name, ab_buf *out);
 /** The variable of an option, "ARGOBUS_KAFKA_TLS_CA" for "kafka.tls.ca". */
 void ab_option_env_name(const char *name, ab_buf *out);
-/** Small number of edits between two short texts; larger than both lengths when they are too long. */
+/** Small number of edits between two short texts; larger than both lengths when they are too long.
+ */
 size_t ab_edit_distance(ab_str a, ab_str b);
 
 /* Every reader below leaves the value as it was on error, and names the option in the text. */
 
-/** Read the text of an option as it stands in the environment, on the command line or in the table. */
+/** Read the text of an option as it stands in the environment, on the command line or in the table.
+ */
 AB_MUST_USE ab_err ab_value_from_text(const ab_config *c, ab_value *v, ab_str text, ab_error *err);
 /** Read what the file says. */
 AB_MUST_USE ab_err ab_value_from_json(const ab_config *c, ab_value *v, ab_jsonv json,
@@ -62,8 +65,8 @@ AB_MUST_USE ab_err ab_value_from_json(const ab_config *c, ab_value *v, ab_jsonv 
 AB_MUST_USE ab_err ab_value_put_pair(ab_value *v, ab_str key, ab_str value, ab_error *err);
 void ab_value_clear(ab_value *v);
 bool ab_value_eq(const ab_value *a, const ab_value *b);
-/** Add a pair to `g`; key NULL for a list entry. Takes key and value over, also on failure. A value of NULL is
- *  how a failed copy arrives here. @return NOMEM */
+/** Add a pair to `g`; key NULL for a list entry. Takes key and value over, also on failure. A value
+ * of NULL is how a failed copy arrives here. @return NOMEM */
 AB_MUST_USE ab_err ab_group_add(ab_group *g, char *key, char *value);
 void ab_group_fini(ab_group *g);
 
@@ -74,7 +77,8 @@ void ab_value_set_groups(ab_value *v, ab_group *groups, size_t count);
 /** Replace them by one; takes over what `g` holds, also on failure. */
 AB_MUST_USE ab_err ab_value_set_group(ab_value *v, ab_group *g, ab_error *err);
 
-/** `name: wants a duration like "30s", got <what><given>` as a CONFIG error; secrets are not shown. */
+/** `name: wants a duration like "30s", got <what><given>` as a CONFIG error; secrets are not shown.
+ */
 ab_err ab_option_wrong(const ab_option *o, const char *what, ab_str given, ab_error *err);
 /** True when `text` is one of "a|b|c". */
 bool ab_choice_has(const char *choices, ab_str text);

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-/** Send `state` ("READY=1", lines) to $NOTIFY_SOCKET. Does nothing without one; failures are not reported,
- *  because there is nobody to tell. */
+/** Send `state` ("READY=1", lines) to $NOTIFY_SOCKET. Does nothing without one; failures are not
+ * reported, because there is nobody to tell. */
 void ab_notify(const char *state);
 /** RELOADING=1 with the time that systemd wants beside it. */
 void ab_notify_reloading(void);

@@ -44,7 +44,7 @@ prepare() {
     trap 'exit 130' INT TERM
     for ((p = port; p < port + 6; p++)); do
         ! listening "$p" ||
-            broken "port $p of 127.0.0.1 is in use; set ARGOBUS_QUICKSTART_PORT to the first of six free ones" || return 1
+            broken "port $p of 127.0.0.1 is in use; set QUICKSTART_PORT to the first of six free ones" || return 1
     done
     rm -rf "$work"/{hub,w1,agent,kafka} "$work"/*.log "$work"/*.yaml
     mkdir -p "$hub" "$spoke"
@@ -88,7 +88,7 @@ start_kafka() {
 # start_program NAME HTTP-ADDRESS: returns when it says that it is ready.
 start_program() {
     local pid
-    "$bin/argobus-$1" -c "$work/$1.yaml" </dev/null >>"$work/$1.log" 2>&1 8>&- &
+    env -u ARGOBUS_CACHE "$bin/argobus-$1" -c "$work/$1.yaml" </dev/null >>"$work/$1.log" 2>&1 8>&- &
     pid=$!
     echo "$pid" >"$work/$1.pid"
     until_true 60 ready_or_dead "$pid" "$2" && ! gone "$pid" && return 0

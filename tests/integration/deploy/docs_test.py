@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the documentation: each ```sh block of docs/operate/kafka.md, in order, while a principal and the agent w1 run.
+
+A block must succeed. Where an ```output block follows, each of its lines must be in what was printed; numbers and
+the width of blanks do not count.
+"""
+import os
+import re
+import unittest
+
+import broker
+from hub import Hub
+
+PAGE = os.path.join(broker.ROOT, "docs/operate/kafka.md")
+BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+
+def normal(text):
+    return [" ".join(re.sub(r"\d+", "N", line).split()) for line in text.splitlines() if line.strip()]
+
+
+class Docs(unittest.TestCase):
+    def setUp(self):
+        hub = Hub()
+        self.addCleanup(hub.stop)
+        hub.start()
+        hub.propagate("guestbook")
+
+    def test_every_command_works_and_shows_what_the_page_says(self):
+        with open(PAGE, encoding="utf-8") as f:
+            blocks = BLOCK.findall(f.read())
+        self.assertGreater(len(blocks), 3)
+        env = broker.environment()
+        for command, expected in blocks:
+            done = broker.run("bash", "-euo", "pipefail", "-c", command, env=env)
+            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+            shown = normal(done.stdout + done.stderr)
+            for line in normal(expected):
+                self.assertIn(line, shown, command)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/kafka: what `provision` makes on a real broker, and that the Strimzi resources say the same."""
+import os
+import re
+import unittest
+
+import yaml
+
+import broker
+
+PREFIX = "deploytest"
+
+
+def provision(*arguments, **environment):
+    env = broker.environment(PREFIX=PREFIX, **environment)
+    return broker.run(os.path.join(broker.ROOT, "deploy/kafka/provision"), *arguments, env=env)
+
+
+def strimzi(name):
+    path = os.path.join(broker.ROOT, "deploy/kafka/strimzi", name)
+    with open(path, encoding="utf-8") as f:
+        return [r for r in yaml.safe_load_all(f.read().replace("argobus.", f"{PREFIX}.")) if r]
+
+
+def topics():
+    """Configs of our topics on the broker."""
+    out = broker.run("kafka-topics.sh", "--describe", env=broker.environment()).stdout
+    found = re.findall(r"^Topic: (\S+)\s.*PartitionCount: (\d+).*Configs: (\S+)", out, re.MULTILINE)
+    return {name: {"partitions": partitions, **dict(c.split("=", 1) for c in configs.split(","))}
+            for name, partitions, configs in found if name.startswith(PREFIX + ".")}
+
+
+def acls(user):
+    """(resource, name, pattern, operation) of every ACL of `user` under our prefix."""
+    out = broker.run("kafka-acls.sh", "--list", "--principal", f"User:{user}", env=broker.environment()).stdout
+    found = set()
+    for block in out.split("Current ACLs for resource ")[1:]:
+        kind, name, pattern = re.search(r"resourceType=(\w+), name=([^,]+), patternType=(\w+)", block).groups()
+        if not name.startswith(PREFIX + "."):
+            continue
+        for operation in re.findall(r"operation=(\w+), permissionType=ALLOW", block):
+            found.add((kind.lower(), name, pattern.lower(), operation.lower().replace("_", "")))
+    return found
+
+
+def strimzi_acls(user_resource):
+    return {(a["resource"]["type"], a["resource"]["name"], a["resource"]["patternType"] + (
+        "ed" if a["resource"]["patternType"] == "prefix" else ""), o.lower())
+            for a in user_resource["spec"]["authorization"]["acls"] for o in a["operations"]}
+
+
+class Provision(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        for arguments in (("agent", "w1"), ("agent", "w10"), ("principal",)):
+            done = provision(*arguments)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        provision("remove", "w10")
+
+    def test_makes_the_topics_that_strimzi_would(self):
+        resources = [r for r in strimzi("agent.yaml") if r["kind"] == "KafkaTopic"]
+        self.assertEqual(len(resources), 4)
+        there = topics()
+        for resource in resources:
+            made = there[resource["metadata"]["name"]]
+            self.assertEqual(made["partitions"], str(resource["spec"]["partitions"]))
+            for key, value in resource["spec"]["config"].items():
+                wanted = "1" if key == "min.insync.replicas" else str(value)  # one broker only
+                self.assertEqual(made[key], wanted, f"{resource['metadata']['name']} {key}")
+
+    def test_gives_the_rights_that_strimzi_would(self):
+        agent = [r for r in strimzi("agent.yaml") if r["kind"] == "KafkaUser"][0]
+        self.assertEqual(acls("w1"), strimzi_acls(agent))
+        self.assertEqual(acls("principal"), strimzi_acls(strimzi("principal.yaml")[0]))
+
+    def test_agent_writes_up_and_reads_down(self):
+        done = broker.kcat("w1", "-P", "-K:", "-t", f"{PREFIX}.up.w1.state", text="key:status")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = broker.kcat("principal", "-P", "-K:", "-t", f"{PREFIX}.down.w1.state", text="key:spec")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = broker.kcat("w1", "-C", "-e", "-t", f"{PREFIX}.down.w1.state")
+        self.assertEqual(done.stdout, "spec\n")
+
+    def test_agent_cannot_write_its_own_orders(self):
+        done = broker.kcat("w1", "-P", "-K:", "-t", f"{PREFIX}.down.w1.state", text="key:spec")
+        self.assertIn("authorization failed", done.stderr)
+
+    def test_agent_cannot_see_one_whose_name_begins_like_its_own(self):
+        for topic in (f"{PREFIX}.down.w10.state", f"{PREFIX}.up.w10.state"):
+            done = broker.kcat("w1", "-C", "-e", "-t", topic)
+            self.assertIn("authorization failed", done.stderr)
+            self.assertEqual(done.stdout, "")
+
+    def test_may_be_run_again(self):
+        done = provision("agent", "w1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_names_that_are_none_are_refused(self):
+        for name in ("w.1", "W1", "w_1", "-w", ""):
+            done = provision("agent", name)
+            self.assertEqual(done.returncode, 1, name)
+            self.assertIn("no name for an agent", done.stderr)
+
+    def test_says_what_is_missing(self):
+        self.assertIn("set BOOTSTRAP", provision("agent", "w1", BOOTSTRAP="").stderr)
+        self.assertIn("set KAFKA_BIN", provision("agent", "w1", KAFKA_BIN="/nowhere").stderr)
+
+    def test_z_remove_takes_everything_of_one_agent_away(self):
+        done = provision("remove", "w1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        left = topics()
+        self.assertNotIn(f"{PREFIX}.up.w1.state", left)
+        self.assertIn(f"{PREFIX}.up.w10.state", left)
+        self.assertEqual(acls("w1"), set())
+
+
+if __name__ == "__main__":
+    unittest.main()

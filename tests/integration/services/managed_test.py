@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A managed agent, end to end: what a user does at the hub and what happens at the agent, and back."""
+import unittest
+
+from daemons import Fleet, application, revision, wait_for
+
+SOURCE_UID = "argocd.argoproj.io/source-uid"
+PRINCIPAL_UID = "argocd.argoproj.io/principal-uid"
+REFRESH = "argocd.argoproj.io/refresh"
+ADOPTION = "argocd.argoproj.io/adoption-policy"
+SYNCED = {"sync": {"status": "Synced"}, "health": {"status": "Healthy"}}
+
+
+class Managed(Fleet):
+    def setUp(self):
+        super().setUp()
+        self.hub.write("w1", "guestbook", application("guestbook", labels={"team": "a"}))
+        self.start()
+        self.arrives("guestbook", "1")
+
+    def local(self):
+        return self.spoke.read("argocd", "guestbook")
+
+    def test_an_application_arrives_placed_and_stamped(self):
+        app = self.local()
+        self.assertEqual(app["spec"]["destination"], {"namespace": "default", "name": "in-cluster", "server": ""})
+        self.assertEqual(app["metadata"]["annotations"][SOURCE_UID], self.hub.sidecar("w1", "guestbook")["uid"])
+        self.assertEqual(len(app["metadata"]["annotations"][PRINCIPAL_UID]), 36)
+        self.assertEqual(app["metadata"]["labels"], {"team": "a"})
+
+    def test_a_change_and_a_deletion_follow(self):
+        self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        self.arrives("guestbook", "2")
+        self.hub.remove("w1", "guestbook")
+        wait_for("it is gone at the agent", lambda: self.local() is None)
+
+    def test_status_comes_back_and_costs_no_event_down(self):
+        self.spoke.set_status("argocd", "guestbook", SYNCED)
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == SYNCED)
+        received = self.agent.metric("argobus_events_received_total")
+        self.hub.write("w1", "other", application("other"))
+        self.arrives("other", "1")
+        self.assertEqual(self.agent.metric("argobus_events_received_total"), received + 1)
+
+    def test_local_edits_and_deletions_are_reverted(self):
+        self.spoke.edit("argocd", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
+        self.arrives("guestbook", "1")
+        self.spoke.remove("argocd", "guestbook")
+        self.arrives("guestbook", "1")
+        self.assertEqual(self.agent.metric("argobus_reverts_total"), 2)
+
+    def test_local_edits_are_reverted_without_principal_and_after_a_stop(self):
+        self.principal.stop()
+        self.spoke.edit("argocd", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
+        self.arrives("guestbook", "1")
+        self.agent.stop()
+        self.spoke.edit("argocd", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="hacked again"))
+        self.agent.start()
+        self.arrives("guestbook", "1")
+        self.agent.stop()
+        self.spoke.remove("argocd", "guestbook")
+        self.agent.start()
+        self.arrives("guestbook", "1")
+
+    def test_annotations_and_labels_of_others_stay(self):
+        self.spoke.edit("argocd", "guestbook", lambda a: (
+            a["metadata"]["annotations"].update({"notified.notifications.argoproj.io": "x"}),
+            a["metadata"]["labels"].update({"local": "yes"})))
+        self.hub.edit("w1", "guestbook", lambda a: (
+            a["metadata"]["labels"].clear(), a["spec"]["source"].update(targetRevision="2")))
+        self.arrives("guestbook", "2")
+        metadata = self.local()["metadata"]
+        self.assertEqual(metadata["annotations"]["notified.notifications.argoproj.io"], "x")
+        self.assertEqual(metadata["labels"], {"local": "yes"})
+
+    def test_changes_made_while_either_side_is_down_arrive(self):
+        self.agent.stop()
+        self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        self.hub.write("w1", "new", application("new"))
+        self.agent.start()
+        self.arrives("guestbook", "2")
+        self.arrives("new", "1")
+        self.principal.stop()
+        self.hub.remove("w1", "new")
+        self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="3"))
+        self.principal.start()
+        self.arrives("guestbook", "3")
+        wait_for("the deletion arrives", lambda: self.spoke.read("argocd", "new") is None)
+
+    def test_a_restart_with_nothing_changed_writes_nothing_and_sends_nothing(self):
+        self.principal.stop()
+        self.agent.stop()
+        self.agent.start()
+        self.principal.start()
+        self.hub.write("w1", "probe", application("probe"))
+        self.arrives("probe", "1")
+        self.assertEqual(self.agent.metric("argobus_store_writes_total"), 1)
+        self.assertEqual(self.principal.metric("argobus_store_writes_total"), 0)
+
+    def test_a_sync_that_is_asked_for_runs_once_and_is_taken_off_the_hub(self):
+        self.hub.edit("w1", "guestbook", lambda a: a.update(operation={"sync": {"revision": "abc"}}))
+        asked = wait_for("the operation arrives", lambda: (self.local() or {}).get("operation"))
+        self.assertEqual(asked, {"sync": {"revision": "abc"}})
+        self.assertIn("operation", self.hub.read("w1", "guestbook"))
+        # Argo CD's controller takes it up and reports.
+        self.spoke.edit("argocd", "guestbook", lambda a: (a.pop("operation"), a.update(status=SYNCED)))
+        wait_for("it is taken off the hub", lambda: "operation" not in self.hub.read("w1", "guestbook"))
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == SYNCED)
+        self.assertNotIn("operation", self.local())
+        self.assertEqual(self.agent.metric("argobus_commands_total"), 1)
+
+    def test_an_early_status_does_not_erase_a_request(self):
+        self.agent.stop()
+        self.hub.edit("w1", "guestbook", lambda a: a.update(operation={"sync": {}}))
+        self.spoke.set_status("argocd", "guestbook", SYNCED)
+        self.agent.start()
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == SYNCED)
+        wait_for("the operation arrives", lambda: (self.local() or {}).get("operation"))
+        self.assertIn("operation", self.hub.read("w1", "guestbook"))
+
+    def test_a_refresh_is_carried_out_and_cleared(self):
+        self.hub.edit("w1", "guestbook", lambda a: a["metadata"].setdefault("annotations", {}).update({REFRESH: "hard"}))
+        wait_for("the refresh arrives", lambda: self.local()["metadata"]["annotations"].get(REFRESH) == "hard")
+        self.spoke.edit("argocd", "guestbook", lambda a: (a["metadata"]["annotations"].pop(REFRESH),
+                                                          a.update(status=SYNCED)))
+        wait_for("it is cleared at the hub",
+                 lambda: REFRESH not in (self.hub.read("w1", "guestbook")["metadata"].get("annotations") or {}))
+
+    def test_a_terminate_ends_the_run_it_names(self):
+        running = {"operationState": {"phase": "Running", "startedAt": "2026-01-02T03:04:05Z"}}
+        self.spoke.set_status("argocd", "guestbook", running)
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == running)
+        self.hub.set_status("w1", "guestbook", {"operationState": dict(running["operationState"], phase="Terminating")})
+        wait_for("the agent's operation is terminating", lambda: (
+            self.spoke.status("argocd", "guestbook") or {}).get("operationState", {}).get("phase") == "Terminating")
+
+    def test_an_application_recreated_at_the_hub_replaces_the_old_one(self):
+        before = self.spoke.sidecar("argocd", "guestbook")["uid"]
+        self.agent.stop()
+        self.hub.remove("w1", "guestbook")
+        wait_for("the principal saw it go", lambda: not self.hub.sidecar("w1", "guestbook"))
+        self.hub.write("w1", "guestbook", application("guestbook", "2"))
+        wait_for("the principal saw it come", lambda: self.hub.sidecar("w1", "guestbook"))
+        self.agent.start()
+        self.arrives("guestbook", "2")
+        wait_for("it was made anew", lambda: self.spoke.sidecar("argocd", "guestbook").get("uid", before) != before)
+        self.assertEqual(self.local()["metadata"]["annotations"][SOURCE_UID],
+                         self.hub.sidecar("w1", "guestbook")["uid"])
+
+    def test_an_existing_application_is_adopted(self):
+        self.spoke.write("argocd", "found", application("found", "local", namespace="argocd"))
+        self.hub.write("w1", "found", application("found", "2"))
+        self.arrives("found", "2")
+        self.assertIn(SOURCE_UID, self.spoke.read("argocd", "found")["metadata"]["annotations"])
+
+    def test_an_application_that_may_not_be_adopted_is_left_and_reported(self):
+        mine = application("mine", "local", namespace="argocd", annotations={ADOPTION: "never"})
+        self.spoke.write("argocd", "mine", mine)
+        self.hub.write("w1", "mine", application("mine", "2"))
+        status = wait_for("the hub says so", lambda: self.hub.status("w1", "mine"))
+        self.assertEqual(status["health"]["status"], "Degraded")
+        self.assertEqual(status["conditions"][0]["type"], "AgentError")
+        self.assertEqual(self.spoke.read("argocd", "mine"), mine)
+        self.spoke.remove("argocd", "mine")
+        self.arrives("mine", "2")
+
+    def test_nothing_is_deleted_when_the_hub_lost_its_store(self):
+        for i in range(30):
+            self.hub.write("w1", f"app-{i}", application(f"app-{i}"))
+        wait_for("all are there", lambda: len(self.spoke.names("argocd")) == 31)
+        self.principal.stop()
+        for name in self.hub.names("w1"):
+            self.hub.remove("w1", name)
+        self.principal.start()
+        wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == 31)
+        self.assertEqual(len(self.spoke.names("argocd")), 31)
+
+    def test_a_wiped_cache_is_learnt_anew(self):
+        self.agent.stop()
+        for path in (self.folder / "agent" / "data").iterdir():
+            path.unlink()
+        self.spoke.edit("argocd", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
+        self.agent.start()
+        self.arrives("guestbook", "1")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -27,16 +27,23 @@ static bool is_bookkeeping(ab_str annotation)
     return is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
 }
 
+/* Without any there is no "annotations" either: bookkeeping that comes first must not look like a
+ * change of the wish. */
 static void wish_annotations(ab_jsonw *w, ab_jsonv annotations)
 {
-    if (ab_json_typeof(annotations) != AB_JSON_OBJECT)
-        return;
-    ab_jsonw_key(w, AB_STR("annotations"));
-    ab_jsonw_object(w);
-    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v))
-        if (!is_bookkeeping(ab_json_plain_key(v)))
-            ab_jsonw_member(w, v);
-    ab_jsonw_object_end(w);
+    bool open = false;
+    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v)) {
+        if (is_bookkeeping(ab_json_plain_key(v)))
+            continue;
+        if (!open) {
+            ab_jsonw_key(w, AB_STR("annotations"));
+            ab_jsonw_object(w);
+        }
+        open = true;
+        ab_jsonw_member(w, v);
+    }
+    if (open)
+        ab_jsonw_object_end(w);
 }
 
 ab_err ab_app_wish(const ab_object *hub, ab_buf *out)

@@ -3,10 +3,24 @@
 
 static bool list_has(ab_jsonv list, ab_str text)
 {
+    if (text.ptr == NULL)
+        return false;
     for (ab_jsonv v = ab_json_first(list); ab_json_present(v); v = ab_json_next(v))
         if (ab_str_eq(ab_json_plain(v), text))
             return true;
     return false;
+}
+
+/* The member of `map` that has the name of `member`. */
+static ab_jsonv namesake(ab_jsonv map, ab_jsonv member)
+{
+    ab_str name = ab_json_plain_key(member);
+    if (name.ptr != NULL)
+        return ab_json_get_str(map, name);
+    for (ab_jsonv v = ab_json_first(map); ab_json_present(v); v = ab_json_next(v))
+        if (ab_str_eq(ab_json_raw_key(v), ab_json_raw_key(member)))
+            return v;
+    return (ab_jsonv){0};
 }
 
 static const ab_merge_rule *rule_for(ab_str name, const ab_merge_rule *rules, size_t count)
@@ -43,7 +57,7 @@ static void merge_here(const struct map_merge *m, ab_jsonv here)
         ab_jsonw_member(m->w, here);
         return;
     }
-    ab_jsonv said = ab_json_get_str(m->source, name);
+    ab_jsonv said = namesake(m->source, here);
     if (ab_json_present(said))
         ab_jsonw_member(m->w, said);
     else if (!list_has(m->owned, name))
@@ -58,8 +72,7 @@ void ab_merge_map(ab_jsonw *w, ab_jsonv here, ab_jsonv source, ab_jsonv owned,
     for (ab_jsonv v = ab_json_first(here); ab_json_present(v); v = ab_json_next(v))
         merge_here(&m, v);
     for (ab_jsonv v = ab_json_first(source); ab_json_present(v); v = ab_json_next(v)) {
-        ab_str name = ab_json_plain_key(v);
-        if (!is_exempt(&m, name) && !ab_json_present(ab_json_get_str(here, name)))
+        if (!is_exempt(&m, ab_json_plain_key(v)) && !ab_json_present(namesake(here, v)))
             ab_jsonw_member(w, v);
     }
     for (size_t i = 0; i < rule_count; i++)

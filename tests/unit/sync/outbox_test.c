@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/outbox.h"
+
+#include "samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+struct box {
+    ab_outbox *o;
+    int safe[8]; /* how often each token came back */
+};
+
+static void on_safe(void *arg, void *token)
+{
+    (void)arg;
+    ++*(int *)token;
+}
+
+static int setup(void **state)
+{
+    static struct box box;
+    box = (struct box){.o = ab_outbox_new(on_safe, NULL)};
+    *state = &box;
+    return box.o == NULL;
+}
+
+static int teardown(void **state)
+{
+    struct box *b = *state;
+    ab_outbox_free(b->o);
+    return 0;
+}
+
+static void put_state(struct box *b, const char *object, uint64_t version, int *token)
+{
+    ab_event *event = sample_event(object, "{}", version);
+    assert_int_equal(ab_outbox_put(b->o, ab_str_of(object), event, false, token), AB_ERR_OK);
+    ab_event_unref(event);
+}
+
+static void put_command(struct box *b, const char *object, uint64_t version)
+{
+    ab_event *event = sample_command("c", version);
+    assert_int_equal(ab_outbox_put(b->o, ab_str_of(object), event, true, NULL), AB_ERR_OK);
+    ab_event_unref(event);
+}
+
+static uint64_t version_of(const ab_outgoing *g)
+{
+    uint64_t version = 0;
+    assert_non_null(g);
+    assert_int_equal(ab_event_attr_u64(ab_outgoing_event(g), "objversion", &version), AB_ERR_OK);
+    return version;
+}
+
+/* Send one event, which must be this one. */
+static void send(struct box *b, uint64_t version)
+{
+    ab_outgoing *g = ab_outbox_next(b->o, 0);
+    assert_int_equal(version_of(g), version);
+    ab_outbox_done(b->o, g, AB_ERR_OK, 0);
+}
+
+static void an_empty_outbox_gives_nothing(void **state)
+{
+    struct box *b = *state;
+    assert_null(ab_outbox_next(b->o, 0));
+    assert_int_equal(ab_outbox_count(b->o), 0);
+    assert_int_equal(ab_outbox_bytes(b->o), 0);
+}
+
+static void a_newer_state_replaces_one_that_waits(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, &b->safe[1]);
+    put_state(b, "a", 2, &b->safe[2]);
+    assert_int_equal(ab_outbox_count(b->o), 1);
+    assert_int_equal(b->safe[1], 1);
+    assert_int_equal(b->safe[2], 0);
+    send(b, 2);
+    assert_int_equal(b->safe[2], 1);
+    assert_null(ab_outbox_next(b->o, 0));
+    assert_int_equal(ab_outbox_bytes(b->o), 0);
+}
+
+static void a_state_in_flight_is_not_replaced(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, &b->safe[1]);
+    ab_outgoing *g = ab_outbox_next(b->o, 0);
+    put_state(b, "a", 2, NULL);
+    assert_int_equal(b->safe[1], 0);
+    assert_int_equal(version_of(g), 1);
+    ab_outbox_done(b->o, g, AB_ERR_OK, 0);
+    send(b, 2);
+}
+
+static void one_event_of_an_object_is_in_flight_at_a_time(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, NULL);
+    put_command(b, "a", 2);
+    put_state(b, "b", 3, NULL);
+    ab_outgoing *first = ab_outbox_next(b->o, 0);
+    ab_outgoing *other = ab_outbox_next(b->o, 0);
+    assert_int_equal(version_of(first), 1);
+    assert_int_equal(version_of(other), 3);
+    assert_null(ab_outbox_next(b->o, 0));
+    ab_outbox_done(b->o, first, AB_ERR_OK, 0);
+    send(b, 2);
+    ab_outbox_done(b->o, other, AB_ERR_OK, 0);
+}
+
+static void commands_are_neither_replaced_nor_overtaken(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, NULL);
+    put_command(b, "a", 2);
+    put_command(b, "a", 3);
+    put_state(b, "a", 4, NULL);
+    put_state(b, "a", 5, NULL);
+    assert_int_equal(ab_outbox_count(b->o), 4);
+    for (uint64_t v = 1; v <= 5; v++)
+        if (v != 4)
+            send(b, v);
+    assert_int_equal(ab_outbox_count(b->o), 0);
+}
+
+static void a_failed_send_stays_at_the_head_of_its_lane(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, &b->safe[1]);
+    put_command(b, "a", 2);
+    ab_outgoing *g = ab_outbox_next(b->o, 0);
+    ab_outbox_done(b->o, g, AB_ERR_TIMEOUT, 0);
+    assert_int_equal(b->safe[1], 0);
+    g = ab_outbox_next(b->o, 100000);
+    assert_int_equal(version_of(g), 1);
+    ab_outbox_done(b->o, g, AB_ERR_OK, 100000);
+    assert_int_equal(b->safe[1], 1);
+}
+
+static void a_failed_state_is_dropped_when_a_newer_one_waits(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, &b->safe[1]);
+    ab_outgoing *g = ab_outbox_next(b->o, 0);
+    put_state(b, "a", 2, NULL);
+    ab_outbox_done(b->o, g, AB_ERR_UNAVAILABLE, 0);
+    assert_int_equal(b->safe[1], 1);
+    assert_int_equal(ab_outbox_count(b->o), 1);
+    g = ab_outbox_next(b->o, 100000);
+    assert_int_equal(version_of(g), 2);
+    ab_outbox_done(b->o, g, AB_ERR_OK, 100000);
+}
+
+static void a_failed_command_is_kept_when_a_state_waits_behind_it(void **state)
+{
+    struct box *b = *state;
+    put_command(b, "a", 1);
+    ab_outgoing *g = ab_outbox_next(b->o, 0);
+    put_state(b, "a", 2, NULL);
+    ab_outbox_done(b->o, g, AB_ERR_UNAVAILABLE, 0);
+    g = ab_outbox_next(b->o, 100000);
+    assert_int_equal(version_of(g), 1);
+    ab_outbox_done(b->o, g, AB_ERR_OK, 100000);
+}
+
+static void a_failure_pauses_everything_for_a_while_that_grows(void **state)
+{
+    struct box *b = *state;
+    int64_t now = 0, last = 0;
+    put_state(b, "a", 1, NULL);
+    put_state(b, "b", 2, NULL);
+    for (int i = 0; i < 4; i++) {
+        ab_outgoing *g = ab_outbox_next(b->o, now);
+        assert_non_null(g);
+        ab_outbox_done(b->o, g, AB_ERR_UNAVAILABLE, now);
+        int64_t pause = ab_outbox_paused_until(b->o) - now;
+        assert_true(pause > 0);
+        assert_null(ab_outbox_next(b->o, now + pause - 1));
+        if (i == 3)
+            assert_true(pause > last);
+        if (i == 0)
+            last = pause;
+        now += pause;
+    }
+}
+
+static void failures_that_come_together_are_one_failure(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, NULL);
+    put_state(b, "b", 2, NULL);
+    ab_outgoing *first = ab_outbox_next(b->o, 0);
+    ab_outgoing *second = ab_outbox_next(b->o, 0);
+    ab_outbox_done(b->o, first, AB_ERR_UNAVAILABLE, 0);
+    int64_t until = ab_outbox_paused_until(b->o);
+    ab_outbox_done(b->o, second, AB_ERR_UNAVAILABLE, 0);
+    assert_int_equal(ab_outbox_paused_until(b->o), until);
+}
+
+static void what_can_never_be_sent_ends_and_is_safe(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, &b->safe[1]);
+    put_state(b, "b", 2, NULL);
+    ab_outgoing *g = ab_outbox_next(b->o, 0);
+    ab_outbox_done(b->o, g, AB_ERR_TOOBIG, 0);
+    assert_int_equal(b->safe[1], 1);
+    assert_int_equal(ab_outbox_paused_until(b->o), 0);
+    send(b, 2);
+    assert_int_equal(ab_outbox_count(b->o), 0);
+}
+
+static void what_the_transport_did_not_take_comes_first_again(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, NULL);
+    put_state(b, "b", 2, NULL);
+    ab_outbox_return(b->o, ab_outbox_next(b->o, 0));
+    assert_int_equal(ab_outbox_count(b->o), 2);
+    send(b, 1);
+    send(b, 2);
+}
+
+static void what_was_returned_may_be_replaced(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, NULL);
+    ab_outbox_return(b->o, ab_outbox_next(b->o, 0));
+    put_state(b, "a", 2, NULL);
+    assert_int_equal(ab_outbox_count(b->o), 1);
+    send(b, 2);
+}
+
+static void objects_take_turns(void **state)
+{
+    struct box *b = *state;
+    put_command(b, "a", 1);
+    put_command(b, "a", 2);
+    put_command(b, "b", 3);
+    send(b, 1);
+    send(b, 3);
+    send(b, 2);
+}
+
+static void bytes_are_counted_over_replacements(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, NULL);
+    size_t one = ab_outbox_bytes(b->o);
+    put_state(b, "a", 2, NULL);
+    assert_int_equal(ab_outbox_bytes(b->o), one);
+    put_state(b, "b", 3, NULL);
+    assert_int_equal(ab_outbox_bytes(b->o), 2 * one);
+}
+
+static void it_may_be_freed_with_events_in_flight(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, &b->safe[1]);
+    put_command(b, "a", 2);
+    assert_non_null(ab_outbox_next(b->o, 0));
+    ab_outbox_free(b->o);
+    assert_int_equal(b->safe[1], 0);
+    b->o = NULL;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_empty_outbox_gives_nothing),
+        TEST(a_newer_state_replaces_one_that_waits),
+        TEST(a_state_in_flight_is_not_replaced),
+        TEST(one_event_of_an_object_is_in_flight_at_a_time),
+        TEST(commands_are_neither_replaced_nor_overtaken),
+        TEST(a_failed_send_stays_at_the_head_of_its_lane),
+        TEST(a_failed_state_is_dropped_when_a_newer_one_waits),
+        TEST(a_failed_command_is_kept_when_a_state_waits_behind_it),
+        TEST(a_failure_pauses_everything_for_a_while_that_grows),
+        TEST(failures_that_come_together_are_one_failure),
+        TEST(what_can_never_be_sent_ends_and_is_safe),
+        TEST(what_the_transport_did_not_take_comes_first_again),
+        TEST(what_was_returned_may_be_replaced),
+        TEST(objects_take_turns),
+        TEST(bytes_are_counted_over_replacements),
+        TEST(it_may_be_freed_with_events_in_flight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

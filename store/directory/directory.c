@@ -83,6 +83,13 @@ void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last)
     ab_object_unref(kept);
 }
 
+void ab_dir_work(ab_dir *d, uv_work_t *work, uv_work_cb run, uv_after_work_cb after)
+{
+    int failed = uv_queue_work(d->base.env.loop, work, run, after);
+    assert(failed == 0);
+    (void)failed;
+}
+
 static ab_err dir_init(ab_store *self, const ab_store_env *env, ab_error *err)
 {
     ab_dir *d = dir_of(self);
@@ -108,6 +115,7 @@ static void init_timer(ab_dir *d, uv_timer_t *timer)
 {
     int failed = uv_timer_init(d->base.env.loop, timer);
     assert(failed == 0);
+    (void)failed;
     timer->data = d;
     d->handles++;
 }

@@ -157,6 +157,8 @@ void ab_dir_index_fini(ab_dir *d);
 /* directory.c */
 /** A resourceVersion larger than all before, also before the last start. Any thread. */
 uint64_t ab_dir_next_version(ab_dir *d);
+/** Run a job on a worker and `after` on the loop. */
+void ab_dir_work(ab_dir *d, uv_work_t *work, uv_work_cb run, uv_after_work_cb after);
 /** Report a fault and count it. */
 void ab_dir_fault(ab_dir *d, const char *where, const ab_error *err);
 /** Report an object if its version was not reported yet, and remember what its deletion will

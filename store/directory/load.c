@@ -366,8 +366,7 @@ static void claim_batch(uv_work_t *work, int status)
         finish_batch(work, 0);
         return;
     }
-    int started = uv_queue_work(load->dir->base.env.loop, work, record_batch, finish_batch);
-    assert(started == 0);
+    ab_dir_work(load->dir, work, record_batch, finish_batch);
 }
 
 void ab_dir_touch(ab_dir *d, ab_dir_file *f)
@@ -391,6 +390,7 @@ static void take_file(struct ab_dir_load *load, ab_dir_file *f)
     it->must_read = f->must_read;
     bool placed = ab_place_of(f->path, &it->place);
     assert(placed);
+    (void)placed;
     f->must_read = false;
     f->dirty = false;
     f->busy = true;
@@ -455,8 +455,7 @@ void ab_dir_load_next(ab_dir *d)
     }
     d->load = load;
     load->work.data = load;
-    int started = uv_queue_work(d->base.env.loop, &load->work, read_batch, claim_batch);
-    assert(started == 0);
+    ab_dir_work(d, &load->work, read_batch, claim_batch);
 }
 
 static void forget(ab_dir *d, ab_dir_entry *e)

@@ -91,8 +91,7 @@ static void refuse(ab_dir_op *op, ab_err code, const char *why)
     op->verb = AB_DIR_REFUSE;
     op->code = ab_fail(&op->err, code, "%s", why);
     op->work.data = op;
-    int started = uv_queue_work(op->dir->base.env.loop, &op->work, run_refused, after_refused);
-    assert(started == 0);
+    ab_dir_work(op->dir, &op->work, run_refused, after_refused);
 }
 
 static bool is_watched(const ab_dir *d, ab_str kind)
@@ -243,6 +242,7 @@ static void begin(ab_dir *d, ab_dir_file *f, ab_dir_op *op)
     ab_dir_entry *e = ab_dir_entry_find(d, op->key);
     bool placed = ab_place_of(f->path, &op->place);
     assert(placed);
+    (void)placed;
     op->file = f;
     op->digest = f->digest;
     op->documents = f->documents;
@@ -253,8 +253,7 @@ static void begin(ab_dir *d, ab_dir_file *f, ab_dir_op *op)
         op->verb = AB_DIR_REFUSE;
     f->busy = true;
     op->work.data = op;
-    int started = uv_queue_work(d->base.env.loop, &op->work, run, after_run);
-    assert(started == 0);
+    ab_dir_work(d, &op->work, run, after_run);
 }
 
 void ab_dir_dispatch(ab_dir *d, ab_dir_file *f)

@@ -211,7 +211,7 @@ static void remove_leftovers(int parent)
 
 static void child_of(const char *path, const char *name, char out[130])
 {
-    (void)snprintf(out, 130, "%s%s%.63s", path, path[0] != '\0' ? "/" : "", name);
+    (void)snprintf(out, 130, "%.63s%s%.63s", path, path[0] != '\0' ? "/" : "", name);
 }
 
 /* Watch and list one folder. Its folders are given to `children`, its files are touched. */

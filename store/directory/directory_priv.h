@@ -42,6 +42,7 @@ struct ab_dir_file {
     bool busy;        /* a job works on it */
     bool loading;     /* that job reads it */
     bool must_read;   /* read it although its text is the same */
+    bool second;      /* another file has precedence for an object of it, and was read */
     ab_dir_file *next_dirty;
     ab_dir_entry *entries;
     ab_dir_op *first; /* operations that wait for it */
@@ -173,8 +174,8 @@ void ab_dir_settle(ab_dir *d);
 /** The file may have changed. Reading begins when nothing else is being read. */
 void ab_dir_touch(ab_dir *d, ab_dir_file *f);
 void ab_dir_load_next(ab_dir *d);
-void ab_dir_grace_expired(uv_timer_t *timer);
-void ab_dir_retry(uv_timer_t *timer);
+/** Entries are missing: look after the grace time. */
+void ab_dir_grace_start(ab_dir *d);
 
 /* queue.c */
 /** Accept an operation, which is moved. */
@@ -194,9 +195,10 @@ AB_MUST_USE ab_err ab_dir_sidecar_read(int meta, const char *name, ab_sidecar *o
 /** Write a sidecar; the folder is not synced yet. Worker. */
 AB_MUST_USE ab_err ab_dir_sidecar_write(int meta, const char *name, const ab_sidecar *s,
                                         ab_error *err);
-/** Make `s` (zeroed or read) the sidecar of what `m` says now: uid, generation, version. Worker. */
+/** Make `s` (zeroed or read) the sidecar of what `m` in `file` says now: uid, generation, version.
+ * Worker. */
 AB_MUST_USE ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_manifest *m,
-                                          int64_t now_us, ab_error *err);
+                                          const char *file, int64_t now_us, ab_error *err);
 
 /* watch.c */
 /** Begin to watch and touch every manifest that is there. @return IO */

@@ -15,9 +15,11 @@
 #include "store/directory/directory_priv.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BATCH        64
 #define GRACE_MS     250
@@ -37,6 +39,8 @@ typedef struct {
     ab_dir_file *file;
     ab_place place;
     bool must_read;
+    bool second;
+    bool wait;        /* another file is to be read before it */
     ab_digest digest; /* known before; after reading: of what is there */
     bool same;
     ab_stream stream;
@@ -49,6 +53,7 @@ struct ab_dir_load {
     uv_work_t work;
     ab_dir *dir;
     int64_t now_us;
+    bool first_listing;
     size_t count;
     item items[BATCH];
 };
@@ -72,7 +77,23 @@ static void read_text(item *it, ab_str text)
         it->code = ab_fail(&it->err, AB_ERR_NOMEM, "no memory for the objects of a file");
 }
 
-static void read_item(ab_dir *d, item *it)
+/* Does another file have precedence, because an object was in it before the last stop? */
+static bool yields(const ab_folder *folder, const item *it)
+{
+    for (size_t i = 0; i < it->stream.count; i++) {
+        ab_sidecar s = {0};
+        if (ab_dir_sidecar_read(folder->meta, it->stream.items[i].name, &s, NULL) != AB_ERR_OK)
+            continue;
+        bool elsewhere = strcmp(s.file, it->place.file) != 0 &&
+                         faccessat(folder->manifests, s.file, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        ab_sidecar_fini(&s);
+        if (elsewhere)
+            return true;
+    }
+    return false;
+}
+
+static void read_item(ab_dir *d, item *it, bool first_listing)
 {
     ab_folder folder = {-1, -1};
     ab_buf text;
@@ -82,6 +103,7 @@ static void read_item(ab_dir *d, item *it)
         it->code = ab_disk_read(folder.manifests, it->place.file, &text, &it->err);
     if (it->code == AB_ERR_OK) {
         read_text(it, ab_buf_str(&text));
+        it->wait = first_listing && !it->second && it->code == AB_ERR_OK && yields(&folder, it);
     } else {
         it->digest = (ab_digest){0};
         it->stream.readable = it->code == AB_ERR_NOTFOUND;
@@ -96,33 +118,38 @@ static void read_batch(uv_work_t *work)
 {
     struct ab_dir_load *load = work->data;
     for (size_t i = 0; i < load->count; i++)
-        read_item(load->dir, &load->items[i]);
+        read_item(load->dir, &load->items[i], load->first_listing);
 }
 
-static ab_err bring_up(struct ab_dir_load *load, const ab_folder *folder, const ab_manifest *m,
-                       ab_sidecar *s, ab_error *err)
+static ab_err bring_up(struct ab_dir_load *load, const ab_folder *folder, const char *file,
+                       const ab_manifest *m, ab_sidecar *s, ab_error *err)
 {
     ab_err e = ab_dir_sidecar_read(folder->meta, m->name, s, err);
     if (e != AB_ERR_OK && e != AB_ERR_NOTFOUND)
         return e;
     bool edited = e == AB_ERR_NOTFOUND || !ab_digest_eq(&s->content, &m->content);
     bool adopt = s->status == NULL && m->status != NULL;
-    if (!edited && !adopt)
+    bool moved = strcmp(s->file, file) != 0;
+    if (!edited && !adopt && !moved)
         return AB_ERR_OK;
+    if (!edited && !adopt) {
+        (void)snprintf(s->file, sizeof(s->file), "%s", file);
+        return ab_dir_sidecar_write(folder->meta, m->name, s, err);
+    }
     if (adopt) {
         s->status = strdup(m->status);
         if (s->status == NULL)
             return ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
     }
-    e = ab_dir_sidecar_advance(load->dir, s, m, load->now_us, err);
+    e = ab_dir_sidecar_advance(load->dir, s, m, file, load->now_us, err);
     return e == AB_ERR_OK ? ab_dir_sidecar_write(folder->meta, m->name, s, err) : e;
 }
 
-static ab_err record_manifest(struct ab_dir_load *load, const ab_folder *folder,
+static ab_err record_manifest(struct ab_dir_load *load, const ab_folder *folder, const char *file,
                               const ab_manifest *m, arrival *a)
 {
     ab_sidecar s = {0};
-    ab_err e = bring_up(load, folder, m, &s, &a->err);
+    ab_err e = bring_up(load, folder, file, m, &s, &a->err);
     if (e == AB_ERR_OK)
         e = ab_manifest_view(m, &s, &a->object, &a->err);
     a->doomed = s.deleted[0] != '\0' && !m->finalizers;
@@ -140,7 +167,9 @@ static void record_item(struct ab_dir_load *load, item *it)
         if (!a->claimed)
             continue;
         a->err = err;
-        a->code = e == AB_ERR_OK ? record_manifest(load, &folder, &it->stream.items[i], a) : e;
+        a->code = e;
+        if (e == AB_ERR_OK)
+            a->code = record_manifest(load, &folder, it->place.file, &it->stream.items[i], a);
     }
     ab_folder_close(&folder);
 }
@@ -235,8 +264,18 @@ static void mark_missing(ab_dir *d, const item *it)
         if (ab_stream_find(&it->stream, strrchr(e->key, '/') + 1) == NULL)
             ab_dir_entry_set_missing(d, e, true);
     }
-    if (d->missing > 0 && !d->stopping && !uv_is_active((uv_handle_t *)&d->grace))
-        (void)uv_timer_start(&d->grace, ab_dir_grace_expired, GRACE_MS, 0);
+    ab_dir_grace_start(d);
+}
+
+static void retry(uv_timer_t *timer)
+{
+    ab_dir *d = timer->data;
+    for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
+        ab_dir_file *f = i.value;
+        if (f->broken && f->must_read)
+            ab_dir_touch(d, f);
+    }
+    ab_dir_load_next(d);
 }
 
 /* A fault that goes away by itself, as when a disk was full, is tried again; others wait for an
@@ -253,18 +292,7 @@ static void note_trouble(ab_dir *d, item *it, const ab_error *err)
     d->retry_ms = d->retry_ms == 0 ? RETRY_MIN_MS : d->retry_ms * 2;
     if (d->retry_ms > RETRY_MAX_MS)
         d->retry_ms = RETRY_MAX_MS;
-    (void)uv_timer_start(&d->retry, ab_dir_retry, (uint64_t)d->retry_ms, 0);
-}
-
-void ab_dir_retry(uv_timer_t *timer)
-{
-    ab_dir *d = timer->data;
-    for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
-        ab_dir_file *f = i.value;
-        if (f->broken && f->must_read)
-            ab_dir_touch(d, f);
-    }
-    ab_dir_load_next(d);
+    (void)uv_timer_start(&d->retry, retry, (uint64_t)d->retry_ms, 0);
 }
 
 /* What the text says of the file itself, and what it no longer holds. */
@@ -273,6 +301,12 @@ static void note_text(ab_dir *d, item *it)
     ab_dir_file *f = it->file;
     if (it->same)
         return;
+    if (it->wait) {
+        f->second = true;
+        f->must_read = true;
+        ab_dir_touch(d, f);
+        return;
+    }
     f->digest = it->digest;
     ab_dir_file_set_broken(d, f, it->stream.fault_count > 0);
     if (it->code != AB_ERR_OK) {
@@ -289,7 +323,7 @@ static void note_text(ab_dir *d, item *it)
 
 static void claim_item(ab_dir *d, item *it)
 {
-    if (it->same || it->code != AB_ERR_OK)
+    if (it->same || it->wait || it->code != AB_ERR_OK)
         return;
     for (size_t i = 0; i < it->stream.count; i++) {
         char key[AB_OBJECT_KEY_MAX];
@@ -388,6 +422,7 @@ static void take_file(struct ab_dir_load *load, ab_dir_file *f)
     it->file = f;
     it->digest = f->digest;
     it->must_read = f->must_read;
+    it->second = f->second;
     bool placed = ab_place_of(f->path, &it->place);
     assert(placed);
     (void)placed;
@@ -447,6 +482,7 @@ void ab_dir_load_next(ab_dir *d)
         return;
     }
     load->dir = d;
+    load->first_listing = !d->listed;
     load->now_us = ab_clock_wall_us(d->base.env.clock);
     take_batch(d, load);
     if (load->count == 0) {
@@ -467,7 +503,7 @@ static void forget(ab_dir *d, ab_dir_entry *e)
     ab_dir_submit(d, op);
 }
 
-void ab_dir_grace_expired(uv_timer_t *timer)
+static void grace_expired(uv_timer_t *timer)
 {
     ab_dir *d = timer->data;
     bool unread = d->load != NULL || d->dirty_first != NULL;
@@ -483,5 +519,11 @@ void ab_dir_grace_expired(uv_timer_t *timer)
             forget(d, e);
     }
     if (more)
-        (void)uv_timer_start(timer, ab_dir_grace_expired, GRACE_MS, 0);
+        (void)uv_timer_start(timer, grace_expired, GRACE_MS, 0);
+}
+
+void ab_dir_grace_start(ab_dir *d)
+{
+    if (d->missing > 0 && !d->stopping && !uv_is_active((uv_handle_t *)&d->grace))
+        (void)uv_timer_start(&d->grace, grace_expired, GRACE_MS, 0);
 }

@@ -68,7 +68,7 @@ static void report(ab_dir_op *op)
     if (op->done != NULL)
         op->done(op->arg, op->code, op->code == AB_ERR_OK && !op->gone ? op->result : NULL,
                  op->code == AB_ERR_OK ? NULL : &op->err);
-    else if (op->code != AB_ERR_OK)
+    else if (op->code != AB_ERR_OK && op->code != AB_ERR_NOTFOUND)
         ab_dir_fault(d, op->key, &op->err);
     op_free(op);
     d->ops--;
@@ -189,9 +189,13 @@ static void take_effect(ab_dir_op *op)
         f->must_read = true;
         ab_dir_touch(d, f);
     }
+    ab_dir_entry *e = ab_dir_entry_find(d, op->key);
+    if (op->code != AB_ERR_OK && op->verb == AB_DIR_FORGET && e != NULL) {
+        e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
+        ab_dir_grace_start(d);
+    }
     if (op->code != AB_ERR_OK)
         return;
-    ab_dir_entry *e = ab_dir_entry_find(d, op->key);
     if (op->gone) {
         if (e != NULL)
             ab_dir_report_gone(d, e, op->result);

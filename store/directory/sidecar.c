@@ -27,6 +27,7 @@ ab_err ab_sidecar_format(const ab_sidecar *s, ab_buf *out)
     ab_jsonw_object(&w);
     ab_jsonw_key_str(&w, "uid", ab_str_of(s->uid));
     ab_jsonw_key_str(&w, "creationTimestamp", ab_str_of(s->created));
+    ab_jsonw_key_str(&w, "file", ab_str_of(s->file));
     if (s->deleted[0] != '\0')
         ab_jsonw_key_str(&w, "deletionTimestamp", ab_str_of(s->deleted));
     put_counter(&w, "generation", s->generation);
@@ -96,6 +97,8 @@ static ab_err take_all(ab_jsonv root, ab_sidecar *s, ab_error *err)
     ab_err e = take_text(root, "uid", s->uid, sizeof(s->uid), err);
     if (e == AB_ERR_OK)
         e = take_text(root, "creationTimestamp", s->created, sizeof(s->created), err);
+    if (e == AB_ERR_OK)
+        e = take_text(root, "file", s->file, sizeof(s->file), err);
     if (e == AB_ERR_OK && ab_json_present(ab_json_get(root, "deletionTimestamp")))
         e = take_text(root, "deletionTimestamp", s->deleted, sizeof(s->deleted), err);
     if (e == AB_ERR_OK)

@@ -13,6 +13,7 @@
 typedef struct {
     char uid[40];
     char created[AB_TIME_TEXT]; /* RFC 3339 */
+    char file[256];             /* name of the manifest that holds the object */
     char deleted[AB_TIME_TEXT]; /* when removal was asked for; empty: it was not */
     uint64_t generation;
     uint64_t version;     /* resourceVersion */

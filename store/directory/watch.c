@@ -332,13 +332,19 @@ static void unwatch(struct ab_dir_watch *w, const char *path)
 static void on_folder_event(ab_dir *d, const char *path, const struct inotify_event *event)
 {
     char child[130];
-    if (!is_ours(d, path, event->name))
-        return;
     child_of(path, event->name, child);
     if (event->mask & (IN_MOVED_FROM | IN_DELETE)) {
         unwatch(d->watch, child);
         touch_known(d, child);
-    } else if (level_of(path) == ROOT) {
+    }
+    /* It may be what was wrong with a folder that has been put right. */
+    if (d->unlisted > 0)
+        list_again(d);
+    if (d->unlisted > 0 || (event->mask & (IN_MOVED_FROM | IN_DELETE | IN_ATTRIB)))
+        return;
+    if (!is_ours(d, path, event->name))
+        return;
+    if (level_of(path) == ROOT) {
         visit_kinds(d, child);
     } else {
         visit_or_fault(d, child, NULL);

@@ -73,8 +73,8 @@ ab_err ab_dir_sidecar_write(int meta, const char *name, const ab_sidecar *s, ab_
     return e;
 }
 
-ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_manifest *m, int64_t now_us,
-                              ab_error *err)
+ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_manifest *m, const char *file,
+                              int64_t now_us, ab_error *err)
 {
     if (s->uid[0] == '\0') {
         char uid[37];
@@ -87,6 +87,7 @@ ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_manifest *m, in
     } else if (!ab_digest_eq(&s->spec, &m->spec)) {
         s->generation++;
     }
+    (void)snprintf(s->file, sizeof(s->file), "%s", file);
     s->content = m->content;
     s->spec = m->spec;
     s->version = ab_dir_next_version(d);
@@ -261,7 +262,7 @@ static ab_err store(job *j, const ab_manifest *m)
     if (e == AB_ERR_OK && !op->exists)
         next.deleted[0] = '\0';
     if (e == AB_ERR_OK)
-        e = ab_dir_sidecar_advance(op->dir, &next, m, op->now_us, &op->err);
+        e = ab_dir_sidecar_advance(op->dir, &next, m, op->place.file, op->now_us, &op->err);
     if (e == AB_ERR_OK)
         e = ab_manifest_view(m, &next, &op->result, &op->err);
     if (e == AB_ERR_OK)

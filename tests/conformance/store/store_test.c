@@ -434,6 +434,10 @@ static void a_deletion_asked_for_before_a_restart_is_not_forgotten(void **state)
 static void versions_rise_over_restarts_also_after_removals(void **state)
 {
     world *w = begin(state);
+    for (int i = 0; i < 10; i++) {
+        expect(do_apply(w, app("", "{\"a\":1}"), NULL), AB_ERR_OK);
+        expect(do_remove(w, KEY, NULL), AB_ERR_OK);
+    }
     result before = do_apply(w, app("", "{\"a\":1}"), NULL);
     expect(do_remove(w, KEY, NULL), AB_ERR_OK);
     world_stop(w);
@@ -456,51 +460,25 @@ static void stop_finishes_what_was_begun_and_refuses_the_rest(void **state)
     memset(results, 0, sizeof(results));
     for (int i = 0; i < 20; i++)
         apply_numbered(w, i, &results[i]);
-    result refused = {0};
-    bool stopped_before = w->stopped;
-    assert_false(stopped_before);
-    ab_store *store = w->store;
     world_stop(w);
-    (void)store;
     for (int i = 0; i < 20; i++) {
         assert_true(results[i].ended);
         assert_true(results[i].code == AB_ERR_OK || results[i].code == AB_ERR_CLOSED);
         result_fini(&results[i]);
     }
-    result_fini(&refused);
     world_free(w);
-}
-
-typedef struct {
-    world *w;
-    result *late;
-} stop_call;
-
-static void on_stopped_flag(void *arg)
-{
-    stop_call *c = arg;
-    c->w->stopped = true;
-}
-
-static bool stop_flag(world *w, void *arg)
-{
-    (void)arg;
-    return w->stopped;
 }
 
 static void calls_after_stop_report_closed(void **state)
 {
     world *w = begin(state);
     result late = {0};
-    stop_call call = {w, &late};
-    ab_store_stop(w->store, on_stopped_flag, &call);
+    world_stop_begin(w);
     apply_numbered(w, 1, &late);
     assert_false(late.ended);
-    world_wait(w, result_ended, &late);
+    world_stop_end(w);
+    assert_true(late.ended);
     assert_int_equal(late.code, AB_ERR_CLOSED);
-    world_wait(w, stop_flag, NULL);
-    ab_store_free(w->store);
-    w->store = NULL;
     world_free(w);
 }
 

@@ -101,12 +101,22 @@ static bool is_stopped(world *w, void *arg)
     return w->stopped;
 }
 
-void world_stop(world *w)
+void world_stop_begin(world *w)
 {
     ab_store_stop(w->store, on_stopped, w);
+}
+
+void world_stop_end(world *w)
+{
     world_wait(w, is_stopped, NULL);
     ab_store_free(w->store);
     w->store = NULL;
+}
+
+void world_stop(world *w)
+{
+    world_stop_begin(w);
+    world_stop_end(w);
 }
 
 void world_forget(world *w)

@@ -51,14 +51,16 @@ world *world_new_place(const store_place *kind);
 void world_start(world *w);
 /** Stop the store; what it reported is kept. The place stays. */
 void world_stop(world *w);
+/** world_stop in two steps. */
+void world_stop_begin(world *w);
+void world_stop_end(world *w);
 /** Stop if running, and destroy everything. */
 void world_free(world *w);
 
 /** Run the loop until `until` answers true. */
 void world_wait(world *w, bool (*until)(world *w, void *arg), void *arg);
 void world_wait_synced(world *w);
-/** Wait until everything that was begun has had its effect on the event stream: one operation to
- * and fro. */
+/** Wait for a fault whose place and text contain these. */
 void world_wait_fault(world *w, const char *where_part, const char *text_part);
 
 result do_apply(world *w, const char *json, const ab_store_condition *condition);

@@ -201,6 +201,52 @@ static void two_files_for_one_object_is_a_fault_that_names_both(void **state)
     world_free(w);
 }
 
+static void the_file_that_had_the_object_before_a_restart_keeps_it(void **state)
+{
+    (void)state;
+    world *w = begin();
+    person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
+    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    world_stop(w);
+    for (int start = 0; start < 2; start++) {
+        world_forget(w);
+        person_writes(w, "argocd/Application/a-first.yaml", manifest("guestbook", "{a: 2}"));
+        world_start(w);
+        world_wait_synced(w);
+        assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+        assert_text(TEXT_AT(last_seen(w, KEY), "spec", "a"), "1");
+        assert_text(TEXT_AT(last_seen(w, KEY), "metadata", "generation"), "1");
+        world_wait_fault(w, "a-first.yaml", FILE_NAME);
+        world_stop(w);
+    }
+    world_forget(w);
+    person_removes(w, FILE_NAME);
+    world_start(w);
+    world_wait_synced(w);
+    assert_text(TEXT_AT(last_seen(w, KEY), "spec", "a"), "2");
+    assert_text(TEXT_AT(last_seen(w, KEY), "metadata", "generation"), "2");
+    world_free(w);
+}
+
+static void a_broken_sidecar_in_a_file_of_two_harms_one(void **state)
+{
+    (void)state;
+    world *w = begin();
+    char text[2048];
+    (void)snprintf(text, sizeof(text), "%s---\n%s", manifest("guestbook", "{a: 1}"),
+                   manifest("bystander", "{a: 2}"));
+    person_writes(w, FILE_NAME, text);
+    wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
+    world_stop(w);
+    world_forget(w);
+    person_writes(w, "argocd/Application/.argobus/guestbook.json", "{}");
+    world_start(w);
+    wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
+    world_wait_fault(w, FILE_NAME, ".argobus/guestbook.json");
+    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 0);
+    world_free(w);
+}
+
 static void one_object_twice_in_a_file_is_a_fault(void **state)
 {
     (void)state;
@@ -268,6 +314,15 @@ static void a_folder_that_is_no_namespace_is_a_fault(void **state)
     person_writes(w, "Bad_Name/Application/guestbook.yaml", manifest("guestbook", "{}"));
     world_wait_fault(w, "Bad_Name", "namespace");
     assert_bystander_is_read(w);
+    world_stop(w);
+    world_forget(w);
+    world_start(w);
+    wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
+    world_settle(w);
+    assert_int_equal(count_changes(w, AB_STORE_SYNCED, NULL), 0);
+    person_renames(w, "Bad_Name", "good-name");
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_SEEN, "Application/good-name/guestbook"), 1);
     world_free(w);
 }
 
@@ -430,6 +485,8 @@ int main(void)
         cmocka_unit_test(a_manifest_past_the_limit_is_a_fault),
         cmocka_unit_test(a_good_document_before_a_broken_one_is_taken),
         cmocka_unit_test(two_files_for_one_object_is_a_fault_that_names_both),
+        cmocka_unit_test(the_file_that_had_the_object_before_a_restart_keeps_it),
+        cmocka_unit_test(a_broken_sidecar_in_a_file_of_two_harms_one),
         cmocka_unit_test(one_object_twice_in_a_file_is_a_fault),
         cmocka_unit_test(links_are_not_followed),
         cmocka_unit_test(a_link_is_not_written_through),

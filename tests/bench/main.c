@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * argobus-bench: every figure beside its limit, measured in the same run.
+ */
+#include "tests/bench/flow.h"
+#include "tests/bench/sync.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROUNDS     3
+#define ROUNDS_MAX 99
+
+typedef struct {
+    const char *name;
+    bool (*run)(const ab_bench_options *o);
+    bool by_default;
+} bench_case;
+
+static const bench_case cases[] = {
+    {"raw", ab_bench_flow_raw, false}, /* transport measures it too */
+    {"transport", ab_bench_flow_transport, true},
+    {"sync", ab_bench_sync, true},
+    {"idle", ab_bench_idle, true},
+};
+
+static int usage(FILE *out, int code)
+{
+    fprintf(out,
+            "usage: argobus-bench --broker HOST:PORT [--json] [--rounds N] [CASE...]\n"
+            "\n"
+            "  raw        librdkafka alone\n"
+            "  transport  our transport without stores, against raw\n"
+            "  sync       store to store with the real programs, against writing the same files\n"
+            "  idle       memory of one principal and ten agents with 1,000 Applications\n"
+            "\n"
+            "Without a CASE: transport, sync and idle. docs/benchmark.md explains the figures.\n"
+            "The broker may also be given as ARGOBUS_BENCH_BROKER. Topics named bench-* stay\n"
+            "behind on it. --rounds is how often each of raw and transport runs (%d).\n",
+            ROUNDS);
+    return code;
+}
+
+static const bench_case *find_case(const char *name)
+{
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (strcmp(cases[i].name, name) == 0)
+            return &cases[i];
+    return NULL;
+}
+
+static bool run_defaults(const ab_bench_options *o)
+{
+    bool ok = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (cases[i].by_default)
+            ok = cases[i].run(o) && ok;
+    return ok;
+}
+
+static bool run_named(const ab_bench_options *o, char *const *names)
+{
+    bool ok = true;
+    for (; *names != NULL; names++)
+        ok = find_case(*names)->run(o) && ok;
+    return ok;
+}
+
+/* The daemons are beside us. */
+static bool find_programs(char out[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    if (n <= 0)
+        return false;
+    out[n] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+static bool take_rounds(const char *text, unsigned *out)
+{
+    char *rest = NULL;
+    unsigned long n = strtoul(text, &rest, 10);
+    if (*text == '\0' || *rest != '\0' || n < 1 || n > ROUNDS_MAX)
+        return false;
+    *out = (unsigned)n;
+    return true;
+}
+
+/* @return -1 to go on, else the exit code */
+static int take_options(int argc, char **argv, ab_bench_options *o)
+{
+    static const struct option options[] = {
+        {"broker", required_argument, NULL, 'b'},
+        {"json", no_argument, NULL, 'j'},
+        {"rounds", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int c = 0;
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (c == 'b')
+            o->broker = optarg;
+        else if (c == 'j')
+            o->format = AB_BENCH_JSON;
+        else if (c == 'h')
+            return usage(stdout, 0);
+        else if (c != 'r' || !take_rounds(optarg, &o->rounds))
+            return usage(stderr, 2);
+    }
+    for (int i = optind; i < argc; i++)
+        if (find_case(argv[i]) == NULL)
+            return usage(stderr, 2);
+    return o->broker == NULL || o->broker[0] == '\0' ? usage(stderr, 2) : -1;
+}
+
+int main(int argc, char **argv)
+{
+    char programs[PATH_MAX];
+    ab_bench_options o = {
+        .broker = getenv("ARGOBUS_BENCH_BROKER"), .rounds = ROUNDS, .programs = programs};
+    int code = take_options(argc, argv, &o);
+    if (code >= 0)
+        return code;
+    if (!find_programs(programs)) {
+        fprintf(stderr, "argobus-bench: cannot tell where it is\n");
+        return 1;
+    }
+    ab_bench_report_begin(o.format);
+    bool ok = optind < argc ? run_named(&o, argv + optind) : run_defaults(&o);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RUN_MAX_S  300
+#define END_MAX_NS (60 * 1000000000LL)
+#define LOOK_MS    20
+
+int64_t ab_bench_now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void ab_bench_pause(int ms)
+{
+    (void)poll(NULL, 0, ms);
+}
+
+pid_t ab_bench_fork(int (*fn)(const void *arg), const void *arg)
+{
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)alarm(RUN_MAX_S);
+    int code = fn(arg);
+    (void)fflush(NULL);
+    _exit(code);
+}
+
+pid_t ab_bench_spawn(char *const argv[], const char *log)
+{
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+        _exit(126);
+    (void)execv(argv[0], argv);
+    fprintf(stderr, "cannot run %s\n", argv[0]);
+    _exit(127);
+}
+
+static void take_cost(const struct rusage *usage, ab_bench_cost *cost)
+{
+    const struct timeval *user = &usage->ru_utime;
+    const struct timeval *kernel = &usage->ru_stime;
+    cost->cpu_s =
+        (double)(user->tv_sec + kernel->tv_sec) + (double)(user->tv_usec + kernel->tv_usec) / 1e6;
+    cost->rss_kib = (double)usage->ru_maxrss;
+}
+
+bool ab_bench_wait_both(const pid_t pid[2], ab_bench_cost cost[2])
+{
+    pid_t left[2] = {pid[0], pid[1]};
+    bool ok = pid[0] > 0 && pid[1] > 0;
+    while (left[0] > 0 || left[1] > 0) {
+        int status = 0;
+        struct rusage usage;
+        for (int i = 0; i < 2 && !ok; i++)
+            if (left[i] > 0)
+                (void)kill(left[i], SIGKILL);
+        pid_t ended = wait4(-1, &status, 0, &usage);
+        if (ended < 0)
+            return false;
+        int which = ended == pid[1];
+        left[which] = 0;
+        take_cost(&usage, &cost[which]);
+        ok = ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    return ok;
+}
+
+bool ab_bench_end(pid_t pid, ab_bench_cost *cost)
+{
+    int status = 0;
+    struct rusage usage;
+    (void)kill(pid, SIGTERM);
+    int64_t end = ab_bench_now_ns() + END_MAX_NS;
+    pid_t ended = 0;
+    while ((ended = wait4(pid, &status, WNOHANG, &usage)) == 0 && ab_bench_now_ns() < end)
+        ab_bench_pause(LOOK_MS);
+    if (ended == 0) {
+        (void)kill(pid, SIGKILL);
+        ended = wait4(pid, &status, 0, &usage);
+    }
+    if (ended != pid)
+        return false;
+    take_cost(&usage, cost);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool read_proc(pid_t pid, const char *file, char *out, size_t room)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    size_t n = fread(out, 1, room - 1, f);
+    out[n] = '\0';
+    (void)fclose(f);
+    return n > 0;
+}
+
+double ab_bench_memory(pid_t pid, const char *name)
+{
+    char text[4096];
+    if (!read_proc(pid, "status", text, sizeof(text)))
+        return 0;
+    const char *at = strstr(text, name);
+    return at == NULL ? 0 : strtod(at + strlen(name) + 1, NULL);
+}
+
+double ab_bench_cpu(pid_t pid)
+{
+    char text[1024];
+    unsigned long user = 0;
+    unsigned long kernel = 0;
+    if (!read_proc(pid, "stat", text, sizeof(text)))
+        return 0;
+    /* The second field is the program's name, which may hold anything. */
+    const char *at = strrchr(text, ')');
+    if (at == NULL ||
+        sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) != 2)
+        return 0;
+    return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+}

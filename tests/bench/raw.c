@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * librdkafka alone: the limit that our transport is measured against. Its defaults, save for what
+ * the transport has too: all in-sync replicas, idempotence, compression, linger, queue.
+ * Records have the same keys and values, and no headers.
+ */
+#include "tests/bench/run.h"
+
+#include "tests/bench/process.h"
+
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS 30000
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "raw: %s: %s\n", what, why);
+    return 1;
+}
+
+static int fail_code(const char *what, rd_kafka_resp_err_t code)
+{
+    return fail(what, rd_kafka_err2str(code));
+}
+
+typedef struct {
+    const char *key;
+    const char *value;
+} setting;
+
+static rd_kafka_t *open_handle(const ab_bench_run *run, rd_kafka_type_t type, const setting *rows,
+                               size_t count)
+{
+    char why[256] = "";
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    bool ok = rd_kafka_conf_set(conf, "bootstrap.servers", run->broker, why, sizeof(why)) ==
+              RD_KAFKA_CONF_OK;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = rd_kafka_conf_set(conf, rows[i].key, rows[i].value, why, sizeof(why)) ==
+             RD_KAFKA_CONF_OK;
+    rd_kafka_t *rk = ok ? rd_kafka_new(type, conf, why, sizeof(why)) : NULL;
+    if (rk == NULL) {
+        rd_kafka_conf_destroy(conf);
+        (void)fail("no client", why);
+    }
+    return rk;
+}
+
+/* --- the sending process --- */
+
+/* librdkafka wants pointers that are not const, and copies. */
+static void *unconst(const char *ptr)
+{
+    union {
+        const char *in;
+        void *out;
+    } u = {.in = ptr};
+    return u.out;
+}
+
+static rd_kafka_resp_err_t send_one(rd_kafka_t *rk, const ab_bench_run *run, size_t i)
+{
+    char key[32];
+    ab_str data = ab_bench_pool_at(run->pool, i);
+    ab_bench_key(i, key);
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__QUEUE_FULL;
+    while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
+        code = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(run->name), RD_KAFKA_V_PARTITION(0),
+                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+                                 RD_KAFKA_V_KEY(key, strlen(key)),
+                                 RD_KAFKA_V_VALUE(unconst(data.ptr), data.len), RD_KAFKA_V_END);
+        rd_kafka_poll(rk, code == RD_KAFKA_RESP_ERR__QUEUE_FULL ? 10 : 0);
+    }
+    return code;
+}
+
+static bool wait_go(const ab_bench_run *run)
+{
+    uint64_t count = 0;
+    return read(run->go_fd, &count, sizeof(count)) == sizeof(count);
+}
+
+static rd_kafka_resp_err_t send_all(rd_kafka_t *rk, const ab_bench_run *run)
+{
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    for (size_t i = 0; i < run->count && code == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+        ab_bench_sending(run, i);
+        code = send_one(rk, run, i);
+        if (run->one_by_one && !wait_go(run))
+            return RD_KAFKA_RESP_ERR__FAIL;
+    }
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? rd_kafka_flush(rk, WAIT_MS) : code;
+}
+
+/* A topic that the client does not know yet would cost the first record a second. */
+static bool learn_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic)
+{
+    const struct rd_kafka_metadata *metadata = NULL;
+    bool found = false;
+    int64_t end = ab_bench_now_ns() + WAIT_MS * 1000000LL;
+    while (!found && ab_bench_now_ns() < end) {
+        if (rd_kafka_metadata(rk, 0, topic, &metadata, WAIT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+            return false;
+        const struct rd_kafka_metadata_topic *t = &metadata->topics[0];
+        found = t->partition_cnt == 1 && t->partitions[0].leader >= 0;
+        rd_kafka_metadata_destroy(metadata);
+        if (!found)
+            ab_bench_pause(20);
+    }
+    return found;
+}
+
+static int run_sender(const void *arg)
+{
+    const ab_bench_run *run = arg;
+    const setting rows[] = {
+        {"enable.idempotence", "true"},
+        {"acks", "all"},
+        {"compression.type", "lz4"},
+        {"queue.buffering.max.kbytes", "65536"},
+        {"linger.ms", run->one_by_one ? "0" : "5"},
+    };
+    rd_kafka_t *rk = open_handle(run, RD_KAFKA_PRODUCER, rows, sizeof(rows) / sizeof(rows[0]));
+    if (rk == NULL)
+        return 1;
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, run->name, NULL);
+    if (!wait_go(run) || !learn_topic(rk, topic))
+        return fail("no topic", run->name);
+    rd_kafka_resp_err_t code = send_all(rk, run);
+    rd_kafka_topic_destroy(topic);
+    rd_kafka_destroy(rk);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : fail_code("not sent", code);
+}
+
+/* --- the receiving process --- */
+
+static rd_kafka_resp_err_t make_topic(rd_kafka_t *rk, const char *name)
+{
+    char why[256];
+    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, 1, 1, why, sizeof(why));
+    if (topic == NULL)
+        return RD_KAFKA_RESP_ERR__INVALID_ARG;
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    rd_kafka_resp_err_t code = rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "compact");
+    rd_kafka_CreateTopics(rk, &topic, 1, NULL, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, WAIT_MS);
+    if (event == NULL)
+        code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    else if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = rd_kafka_event_error(event);
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_NewTopic_destroy(topic);
+    return code;
+}
+
+static rd_kafka_resp_err_t assign(rd_kafka_t *rk, const char *name)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, name, 0)->offset = 0;
+    rd_kafka_resp_err_t code = rd_kafka_assign(rk, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    return code;
+}
+
+/* Reaching the end of the empty topic is being ready; offsets are committed in the background. */
+static rd_kafka_resp_err_t receive_all(rd_kafka_t *rk, const ab_bench_run *run)
+{
+    bool ready = false;
+    bool last = false;
+    for (size_t i = 0; !last;) {
+        rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, WAIT_MS);
+        if (m == NULL)
+            return RD_KAFKA_RESP_ERR__TIMED_OUT;
+        rd_kafka_resp_err_t code = m->err;
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+            ab_bench_arrived(run, i);
+        rd_kafka_message_destroy(m);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            last = ab_bench_acknowledged(run, i++);
+        } else if (code != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+            return code;
+        } else if (!ready) {
+            ready = true;
+            ab_bench_go(run);
+        }
+    }
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static int run_receiver(const void *arg)
+{
+    const ab_bench_run *run = arg;
+    const setting rows[] = {{"group.id", run->name}, {"enable.partition.eof", "true"}};
+    rd_kafka_t *rk = open_handle(run, RD_KAFKA_CONSUMER, rows, sizeof(rows) / sizeof(rows[0]));
+    if (rk == NULL)
+        return 1;
+    rd_kafka_poll_set_consumer(rk);
+    rd_kafka_resp_err_t code = make_topic(rk, run->name);
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, run->name, NULL);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR && !learn_topic(rk, topic))
+        code = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+    rd_kafka_topic_destroy(topic);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = assign(rk, run->name);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        code = receive_all(rk, run);
+    rd_kafka_consumer_close(rk);
+    rd_kafka_destroy(rk);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : fail_code("not received", code);
+}
+
+const ab_bench_carrier ab_bench_raw = {"raw", run_sender, run_receiver};

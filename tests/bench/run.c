@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/run.h"
+
+#include "tests/bench/process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void ab_bench_go(const ab_bench_run *run)
+{
+    const uint64_t one = 1;
+    /* It can only fail when the counter is full, and then the sender is awake anyway. */
+    ssize_t n = write(run->go_fd, &one, sizeof(one));
+    (void)n;
+}
+
+void ab_bench_sending(const ab_bench_run *run, size_t i)
+{
+    int64_t now = ab_bench_now_ns();
+    if (i == 0)
+        run->track->begun_ns = now;
+    if (run->one_by_one)
+        run->track->sent_ns[i] = now;
+}
+
+void ab_bench_arrived(const ab_bench_run *run, size_t i)
+{
+    if (run->one_by_one)
+        run->track->arrived_ns[i] = ab_bench_now_ns();
+}
+
+bool ab_bench_acknowledged(const ab_bench_run *run, size_t i)
+{
+    if (run->one_by_one)
+        ab_bench_go(run);
+    if (i + 1 < run->count)
+        return false;
+    run->track->ended_ns = ab_bench_now_ns();
+    return true;
+}
+
+void ab_bench_key(size_t i, char out[32])
+{
+    (void)snprintf(out, 32, "Application/bench/app-%zu", i);
+}

@@ -119,6 +119,8 @@ static ab_err load_config(run *r, ab_config **out, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     e = check_own_options(c, err);
+    if (e == AB_ERR_OK && r->daemon.program->check != NULL)
+        e = r->daemon.program->check(c, err);
     if (e != AB_ERR_OK) {
         ab_config_free(c);
         return e;

@@ -17,6 +17,10 @@ typedef struct {
     const char *name; /* "argobus-agent" */
     const ab_options *tables;
     size_t table_count;
+    /* What the table of options cannot say about a configuration that is otherwise valid: also for
+     * --check-config and before a reload. @return CONFIG, with what, where and what to do. NULL:
+     * nothing */
+    ab_err (*check)(const ab_config *config, ab_error *err);
     /* Build everything from the configuration and start. On error the daemon exits with code 1. */
     ab_err (*start)(struct ab_daemon *d, ab_error *err);
     /* SIGTERM or SIGINT: begin to drain; call ab_daemon_stopped when done. */

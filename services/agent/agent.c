@@ -207,15 +207,19 @@ static void on_tick(uv_timer_t *timer)
 
 /* --- construction --- */
 
-static ab_err check_name(service *s, const char *name, ab_error *err)
+ab_err ab_agent_check(const ab_config *config, ab_error *err)
 {
+    const char *name = ab_config_str(config, "agent.name");
     if (name == NULL || !ab_str_is_dns_label(ab_str_of(name)))
         return ab_fail(
             err, AB_ERR_CONFIG,
             "agent.name: \"%s\" is no DNS label (a-z, 0-9 and -, at most 63): set it to the "
             "agent's name, e.g. w1",
             name == NULL ? "" : name);
-    snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s", name);
+    if (ab_config_str(config, "agent.data") == NULL)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "agent.data is not set: give a folder that survives restarts, e.g. "
+                       "/var/lib/argobus-agent");
     return AB_ERR_OK;
 }
 
@@ -228,10 +232,6 @@ static ab_err open_cache(service *s, ab_error *err)
 {
     char path[4096];
     const char *folder = ab_config_str(s->daemon->config, "agent.data");
-    if (folder == NULL)
-        return ab_fail(err, AB_ERR_CONFIG,
-                       "agent.data is not set: give a folder that survives restarts, e.g. "
-                       "/var/lib/argobus-agent");
     int n = snprintf(path, sizeof(path), "%s/kept.sqlite", folder);
     if (n < 0 || (size_t)n >= sizeof(path))
         return ab_fail(err, AB_ERR_CONFIG, "agent.data is too long a path");
@@ -334,9 +334,9 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     s->daemon = d;
     d->state = s;
-    ab_err e = check_name(s, ab_config_str(d->config, "agent.name"), err);
-    if (e == AB_ERR_OK)
-        e = open_cache(s, err);
+    snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s",
+             ab_config_str(d->config, "agent.name"));
+    ab_err e = open_cache(s, err);
     if (e == AB_ERR_OK)
         e = make_machine(s, err);
     if (e == AB_ERR_OK)
@@ -377,12 +377,6 @@ void ab_agent_stop(ab_daemon *d)
     s->stopping = true;
     ab_transport_close(s->transport);
     ab_store_stop(s->store, store_stopped, s);
-}
-
-void ab_agent_reload(ab_daemon *d, const ab_config *before)
-{
-    (void)before;
-    AB_INFO(d->log, MAIN, "configuration re-read");
 }
 
 static void free_handle(uv_handle_t *handle)

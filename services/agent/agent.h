@@ -12,9 +12,9 @@
 size_t ab_agent_options(ab_options out[AB_AGENT_OPTIONS_MAX]);
 
 /* The callbacks of its ab_daemon_program. */
+ab_err ab_agent_check(const ab_config *config, ab_error *err);
 ab_err ab_agent_start(ab_daemon *d, ab_error *err);
 void ab_agent_stop(ab_daemon *d);
-void ab_agent_reload(ab_daemon *d, const ab_config *before);
 void ab_agent_release(ab_daemon *d);
 bool ab_agent_healthy(ab_daemon *d, ab_buf *why);
 bool ab_agent_is_ready(ab_daemon *d, ab_buf *why);

@@ -187,17 +187,35 @@ static void unsendable(void *arg, const char *agent, const ab_event *event, cons
 
 /* --- construction --- */
 
-static ab_err add_agent(service *s, const char *name, const char *mode, ab_error *err)
+static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
 {
+    const char *name = ab_config_field(c, "agents", i, "name");
+    const char *mode = ab_config_field(c, "agents", i, "mode");
     if (name == NULL || !ab_str_is_dns_label(ab_str_of(name)))
         return ab_fail(err, AB_ERR_CONFIG,
                        "agents: name \"%s\" is no DNS label (a-z, 0-9 and -, at most 63)",
                        name == NULL ? "" : name);
     if (mode != NULL && strcmp(mode, "managed") != 0)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "agents: mode \"%s\" of %s: only managed is supported yet", mode, name);
-    if (ab_map_find(s->pumps, ab_str_of(name)) != NULL)
-        return ab_fail(err, AB_ERR_CONFIG, "agents: %s is listed twice", name);
+                       "agents: mode \"%s\" of %s: only \"managed\" is supported", mode, name);
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(ab_config_field(c, "agents", j, "name"), name) == 0)
+            return ab_fail(err, AB_ERR_CONFIG, "agents: %s is listed twice", name);
+    return AB_ERR_OK;
+}
+
+ab_err ab_principal_check(const ab_config *config, ab_error *err)
+{
+    for (size_t i = 0; i < ab_config_count(config, "agents"); i++) {
+        ab_err e = check_agent(config, i, err);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    return AB_ERR_OK;
+}
+
+static ab_err add_agent(service *s, const char *name, ab_error *err)
+{
     ab_err e = ab_principal_add_agent(s->machine, name);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "agent %s: %s", name, ab_err_text(e));
@@ -219,8 +237,7 @@ static ab_err add_agents(service *s, ab_error *err)
 {
     const ab_config *c = s->daemon->config;
     for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
-        ab_err e = add_agent(s, ab_config_field(c, "agents", i, "name"),
-                             ab_config_field(c, "agents", i, "mode"), err);
+        ab_err e = add_agent(s, ab_config_field(c, "agents", i, "name"), err);
         if (e != AB_ERR_OK)
             return e;
     }
@@ -355,12 +372,6 @@ void ab_principal_stop(ab_daemon *d)
     if (s->connecting)
         ab_transport_close(s->transport);
     ab_store_stop(s->store, store_stopped, s);
-}
-
-void ab_principal_reload(ab_daemon *d, const ab_config *before)
-{
-    (void)before;
-    AB_INFO(d->log, MAIN, "configuration re-read");
 }
 
 static void free_handle(uv_handle_t *handle)

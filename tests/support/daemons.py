@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemons as a user runs them: real processes on directory stores and a real broker.
+
+The environment says where things are: AB_BIN (folder of the programs), KAFKA_DEV and KAFKA_DEV_HOME (the broker).
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.request
+import uuid
+
+import yaml
+
+
+def wait_for(what, condition, seconds=30):
+    """The first true answer of `condition`; fails with `what` when there is none in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+def broker_ports():
+    lines = pathlib.Path(os.environ["KAFKA_DEV_HOME"], "ports").read_text().split()
+    return dict(line.split("=") for line in lines)
+
+
+def kafka_dev(*args):
+    subprocess.run([os.environ["KAFKA_DEV"], *args], check=True, stdout=subprocess.DEVNULL)
+
+
+class Daemon:
+    """One argobus-principal or argobus-agent."""
+
+    def __init__(self, program, folder, config, address=None):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.program = pathlib.Path(os.environ["AB_BIN"], program)
+        self.config = self.folder / "config.yaml"
+        self.log = self.folder / "log"
+        self.process = None
+        self.port = None
+        config = dict(config, http={"address": address or "127.0.0.1:0"})
+        self.config.write_text(yaml.safe_dump(config))
+
+    def start(self, *args, ready=True):
+        log = open(self.log, "ab")
+        begin = log.tell()
+        self.process = subprocess.Popen([self.program, "-c", self.config, *args], stdin=subprocess.DEVNULL,
+                                        stdout=log, stderr=log)
+        log.close()
+        self.port = wait_for(f"{self.program.name} serves HTTP; see {self.log}", lambda: self._port(begin))
+        if ready:
+            wait_for(f"{self.program.name} is ready; see {self.log}", self.is_ready, 60)
+        return self
+
+    def _port(self, begin):
+        assert self.process.poll() is None, f"ended at start: {self.log.read_text()[begin:]}"
+        match = re.search(r"serving health and metrics.* port=(\d+)", self.log.read_text()[begin:])
+        return match and int(match.group(1))
+
+    def get(self, path):
+        with contextlib.suppress(OSError):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                return answer.read().decode()
+        return None
+
+    def is_ready(self):
+        return self.get("/readyz") is not None
+
+    def metric(self, name):
+        """Sum over the series of a family, 0 when there is none."""
+        text = self.get("/metrics") or ""
+        found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M)
+        return sum(float(value) for value in found)
+
+    def stop(self):
+        """In order; the exit code must be 0."""
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(60)
+        self.process = None
+        assert code == 0, f"{self.program.name} ended with {code}; see {self.log}:\n{self.tail()}"
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def tail(self):
+        return self.log.read_text()[-3000:]
+
+
+class Tree:
+    """A directory store as a person sees it."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, namespace, name):
+        return self.folder / namespace / "Application" / f"{name}.yaml"
+
+    def write(self, namespace, name, application):
+        path = self.path(namespace, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f".{name}.{uuid.uuid4().hex}.tmp")
+        new.write_text(yaml.safe_dump(application))
+        new.rename(path)
+
+    def read(self, namespace, name):
+        """The manifest, None when there is none."""
+        with contextlib.suppress(FileNotFoundError):
+            return yaml.safe_load(self.path(namespace, name).read_text())
+        return None
+
+    def edit(self, namespace, name, change):
+        application = self.read(namespace, name)
+        change(application)
+        self.write(namespace, name, application)
+
+    def remove(self, namespace, name):
+        self.path(namespace, name).unlink()
+
+    def sidecar(self, namespace, name):
+        path = self.folder / namespace / "Application" / ".argobus" / f"{name}.json"
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+            return json.loads(path.read_text())
+        return {}
+
+    def status(self, namespace, name):
+        return self.sidecar(namespace, name).get("status")
+
+    def set_status(self, namespace, name, status):
+        """What Argo CD's controller would do."""
+        self.edit(namespace, name, lambda a: a.update(status=status))
+
+    def names(self, namespace):
+        folder = self.folder / namespace / "Application"
+        return {p.stem for p in folder.glob("*.yaml")} if folder.is_dir() else set()
+
+
+def application(name, value="1", namespace="w1", **metadata):
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "spec": {
+            "project": "default",
+            "source": {"repoURL": "https://git.example.com/apps.git", "path": name, "targetRevision": value},
+            "destination": {"name": "w1", "namespace": "default"},
+        },
+    }
+
+
+def revision(app):
+    return app and app["spec"]["source"]["targetRevision"]
+
+
+class Fleet(unittest.TestCase):
+    """A principal and agent w1, each in a folder, on the shared broker under a prefix of their own."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-test-"))
+        self.addCleanup(self.clean_up)
+        self.prefix = f"t{uuid.uuid4().hex[:10]}"
+        self.hub, self.spoke = Tree(self.folder / "hub"), Tree(self.folder / "w1")
+        self.principal = Daemon("argobus-principal", self.folder / "principal", self.principal_config())
+        (self.folder / "agent" / "data").mkdir(parents=True)
+        self.agent = Daemon("argobus-agent", self.folder / "agent", self.agent_config())
+
+    def kafka(self, **more):
+        return {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": self.prefix, **more}
+
+    def principal_config(self):
+        return {
+            "agents": [{"name": "w1", "mode": "managed"}],
+            "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(self.folder / "hub")}},
+            "kafka": self.kafka(**{"topics": "create", "replication-factor": 1, "min-insync-replicas": 1}),
+            "transport": "kafka",
+        }
+
+    def agent_config(self):
+        return {
+            "agent": {"name": "w1", "mode": "managed", "data": str(self.folder / "agent" / "data")},
+            "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(self.folder / "w1")}},
+            "kafka": self.kafka(),
+            "transport": "kafka",
+        }
+
+    def start(self):
+        self.principal.start()
+        self.agent.start()
+
+    def clean_up(self):
+        failed = any(error for _, error in self._outcome.errors) if hasattr(self._outcome, "errors") else False
+        for daemon in (self.agent, self.principal):
+            if daemon.process is not None and daemon.process.poll() is not None:
+                failed = True
+            daemon.kill()
+        if not failed:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def arrives(self, name, value, seconds=30):
+        wait_for(f"{name} is {value} at the agent", lambda: revision(self.spoke.read("argocd", name)) == value,
+                 seconds)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/agent/cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+typedef struct {
+    uv_loop_t loop;
+    char folder[64];
+    char path[128];
+    ab_cache *cache;
+    bool fresh;
+    size_t done;
+    ab_err last;
+} fixture;
+
+static int64_t day;
+
+static int64_t stepped_wall_us(void *arg)
+{
+    (void)arg;
+    return day * 86400 * 1000000;
+}
+
+static int64_t no_mono_ms(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+static const ab_clock stepped = {no_mono_ms, stepped_wall_us, NULL};
+
+static void reopen(fixture *f)
+{
+    ab_error err = {0};
+    ab_cache_close(f->cache);
+    f->cache = NULL;
+    assert_int_equal(ab_cache_open(&f->loop, f->path, &stepped, &f->cache, &f->fresh, &err),
+                     AB_ERR_OK);
+}
+
+static int set_up(void **state)
+{
+    fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    snprintf(f->folder, sizeof(f->folder), "/tmp/argobus-cache-XXXXXX");
+    assert_non_null(mkdtemp(f->folder));
+    snprintf(f->path, sizeof(f->path), "%s/kept.sqlite", f->folder);
+    assert_int_equal(uv_loop_init(&f->loop), 0);
+    day = 20000;
+    reopen(f);
+    *state = f;
+    return 0;
+}
+
+static void remove_file(const char *folder, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    (void)unlink(path);
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    ab_cache_close(f->cache);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    remove_file(f->folder, "kept.sqlite");
+    remove_file(f->folder, "kept.sqlite-wal");
+    remove_file(f->folder, "kept.sqlite-shm");
+    assert_int_equal(rmdir(f->folder), 0);
+    free(f);
+    return 0;
+}
+
+static void on_done(void *arg, ab_err code, const ab_error *err)
+{
+    fixture *f = arg;
+    (void)err;
+    f->done++;
+    f->last = code;
+}
+
+static void keep(fixture *f, const char *key, const ab_kept *kept)
+{
+    assert_int_equal(ab_cache_keep(f->cache, ab_str_of(key), kept, on_done, f), AB_ERR_OK);
+}
+
+static void wait_until_kept(fixture *f, size_t count)
+{
+    while (f->done < count)
+        assert_true(uv_run(&f->loop, UV_RUN_ONCE) != 0 || f->done >= count);
+    assert_int_equal(f->last, AB_ERR_OK);
+    assert_int_equal(ab_cache_pending(f->cache), 0);
+}
+
+static void a_new_file_is_fresh_and_an_old_one_is_not(void **state)
+{
+    fixture *f = *state;
+    assert_true(f->fresh);
+    reopen(f);
+    assert_false(f->fresh);
+}
+
+static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
+{
+    fixture *f = *state;
+    ab_kept out;
+    const char wish[] = "{\"n\":123456789012345678901234567890,\"s\":\"a\\u0000b\"}";
+    ab_kept in = {.version = {7, UINT64_MAX},
+                  .deleting = true,
+                  .adoptable = true,
+                  .uid = AB_STR("uid-1"),
+                  .principal_uid = AB_STR("p-1"),
+                  .owned = AB_STR("{}"),
+                  .wish = AB_STR(wish)};
+    keep(f, "Application/argocd/a", &in);
+    wait_until_kept(f, 1);
+    reopen(f);
+    assert_int_equal(ab_cache_recall(f->cache, AB_STR("Application/argocd/a"), &out), AB_ERR_OK);
+    assert_int_equal(ab_version_cmp(out.version, in.version), 0);
+    assert_true(out.deleting && out.adoptable && !out.ended);
+    assert_true(ab_str_eq(out.uid, in.uid) && ab_str_eq(out.principal_uid, in.principal_uid));
+    assert_true(ab_str_eq(out.owned, in.owned) && ab_str_is(out.wish, wish));
+}
+
+static void the_newest_of_one_key_stays(void **state)
+{
+    fixture *f = *state;
+    ab_kept out;
+    keep(f, "k", &(ab_kept){.version = {1, 1}, .wish = AB_STR("old")});
+    keep(f, "k", &(ab_kept){.version = {1, 2}, .wish = AB_STR("new")});
+    wait_until_kept(f, 2);
+    assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), &out), AB_ERR_OK);
+    assert_true(ab_str_is(out.wish, "new"));
+}
+
+static void an_unknown_key_is_not_found(void **state)
+{
+    fixture *f = *state;
+    ab_kept out;
+    assert_int_equal(ab_cache_recall(f->cache, AB_STR("nobody"), &out), AB_ERR_NOTFOUND);
+}
+
+static ab_err count_row(void *arg, ab_str key, const ab_kept *kept)
+{
+    size_t *count = arg;
+    (void)key;
+    (void)kept;
+    ++*count;
+    return AB_ERR_OK;
+}
+
+static size_t rows(fixture *f)
+{
+    size_t count = 0;
+    assert_int_equal(ab_cache_each(f->cache, count_row, &count, NULL), AB_ERR_OK);
+    return count;
+}
+
+static void thousands_of_rows_are_all_kept(void **state)
+{
+    fixture *f = *state;
+    char key[64];
+    for (int i = 0; i < 5000; i++) {
+        snprintf(key, sizeof(key), "Application/argocd/app-%d", i);
+        keep(f, key, &(ab_kept){.version = {1, (uint64_t)i + 1}, .wish = AB_STR("{}")});
+    }
+    wait_until_kept(f, 5000);
+    assert_int_equal(rows(f), 5000);
+}
+
+static void the_mark_of_a_deleted_object_goes_after_thirty_days(void **state)
+{
+    fixture *f = *state;
+    keep(f, "gone", &(ab_kept){.version = {1, 1}, .ended = true});
+    keep(f, "here", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+    wait_until_kept(f, 2);
+    day += 29;
+    reopen(f);
+    assert_int_equal(rows(f), 2);
+    day += 2;
+    reopen(f);
+    assert_int_equal(rows(f), 1);
+}
+
+static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
+{
+    fixture *f = *state;
+    ab_error err = {0};
+    ab_cache *c = NULL;
+    bool fresh;
+    ab_cache_close(f->cache);
+    f->cache = NULL;
+    FILE *file = fopen(f->path, "wb");
+    assert_non_null(file);
+    fputs("this is no database, and it is long enough to be looked at as one", file);
+    fclose(file);
+    assert_int_equal(ab_cache_open(&f->loop, f->path, &stepped, &c, &fresh, &err), AB_ERR_PARSE);
+    assert_non_null(strstr(err.text, "remove it"));
+}
+
+static void a_missing_folder_is_an_error_that_names_it(void **state)
+{
+    fixture *f = *state;
+    ab_error err = {0};
+    ab_cache *c = NULL;
+    bool fresh;
+    assert_int_equal(
+        ab_cache_open(&f->loop, "/nowhere/at/all/kept.sqlite", &stepped, &c, &fresh, &err),
+        AB_ERR_DENIED);
+    assert_non_null(strstr(err.text, "/nowhere/at/all"));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_new_file_is_fresh_and_an_old_one_is_not),
+        CASE(a_row_comes_back_as_it_was_also_after_reopening),
+        CASE(the_newest_of_one_key_stays),
+        CASE(an_unknown_key_is_not_found),
+        CASE(thousands_of_rows_are_all_kept),
+        CASE(the_mark_of_a_deleted_object_goes_after_thirty_days),
+        CASE(a_damaged_file_is_an_error_that_says_what_to_do),
+        CASE(a_missing_folder_is_an_error_that_names_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

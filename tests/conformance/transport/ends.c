@@ -235,6 +235,18 @@ void ab_ends_close(ab_ends *ends)
     free(ends);
 }
 
+int ab_ends_setup(void **state)
+{
+    *state = ab_ends_open(*state);
+    return 0;
+}
+
+int ab_ends_teardown(void **state)
+{
+    ab_ends_close(*state);
+    return 0;
+}
+
 /* One end */
 
 static ab_config *load_config(ab_ends *ends)
@@ -339,6 +351,26 @@ ab_end *ab_end_principal(ab_ends *ends, const char *agents)
 ab_end *ab_end_agent(ab_ends *ends, const char *name)
 {
     return begin(ends, make(ends, name));
+}
+
+void ab_ends_pair(ab_ends *ends, ab_end **principal, ab_end **agent)
+{
+    *principal = ab_end_principal(ends, "w1");
+    *agent = ab_end_agent(ends, "w1");
+    const ab_end_peer *up = ab_end_peer_of(*principal, "w1");
+    const ab_end_peer *down = ab_end_peer_of(*agent, "w1");
+    AB_UNTIL(ends, up->up && down->up);
+    AB_UNTIL(ends, up->ready > 0 && down->ready > 0);
+}
+
+bool ab_end_says(const ab_end *end, const char *text)
+{
+    ab_buf why;
+    ab_buf_init(&why, 4096);
+    bool said = !ab_transport_ready(end->transport, &why) && why.ptr != NULL &&
+                strstr(why.ptr, text) != NULL;
+    ab_buf_fini(&why);
+    return said;
 }
 
 void ab_end_ack(ab_end *end, size_t receipt, ab_verdict verdict)

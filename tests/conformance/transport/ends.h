@@ -111,6 +111,9 @@ typedef struct {
 ab_ends *ab_ends_open(const ab_ends_fixture *fixture);
 /** Stop every end that is left, then free everything. */
 void ab_ends_close(ab_ends *ends);
+/** cmocka's set-up and tear-down of one test: the fixture in `*state` becomes its open ends. */
+int ab_ends_setup(void **state);
+int ab_ends_teardown(void **state);
 /** Setting "key=value" for ends that start from now on; the last one of a key wins. */
 void ab_ends_set(ab_ends *ends, const char *fmt, ...) AB_PRINTF(2, 3);
 
@@ -120,6 +123,10 @@ ab_end *ab_end_principal(ab_ends *ends, const char *agents);
 ab_end *ab_end_agent(ab_ends *ends, const char *name);
 /** A transport that is made but not started; the init error otherwise. `name` "" = principal. */
 ab_err ab_end_try(ab_ends *ends, const char *name, ab_end **out, ab_error *err);
+/** A principal that serves w1, and w1, each ready and seeing the other. */
+void ab_ends_pair(ab_ends *ends, ab_end **principal, ab_end **agent);
+/** The end is not ready for all its peers, and the reason it gives holds `text`. */
+bool ab_end_says(const ab_end *end, const char *text);
 /** Close, stop and free; the end and its receipts are gone. */
 void ab_end_stop(ab_end *end);
 

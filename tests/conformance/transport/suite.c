@@ -12,30 +12,9 @@
 
 #include <cmocka.h>
 
-static int open_ends(void **state)
-{
-    *state = ab_ends_open(*state);
-    return 0;
-}
-
-static int close_ends(void **state)
-{
-    ab_ends_close(*state);
-    return 0;
-}
-
 static bool is_ready(ab_end *end, const char *agent)
 {
     return ab_end_peer_of(end, agent)->ready > 0;
-}
-
-/* A principal and the agent w1, each ready and seeing the other. */
-static void start_pair(ab_ends *ends, ab_end **principal, ab_end **agent)
-{
-    *principal = ab_end_principal(ends, "w1");
-    *agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, ab_end_peer_of(*principal, "w1")->up && ab_end_peer_of(*agent, "w1")->up);
-    AB_UNTIL(ends, is_ready(*principal, "w1") && is_ready(*agent, "w1"));
 }
 
 static bool has_version(const ab_end *end, const char *key, uint64_t version)
@@ -71,7 +50,7 @@ static void versions_of_a_key_arrive_in_order_and_the_newest_last(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     for (uint64_t version = 1; version <= 10; version++) {
         for (unsigned n = 0; n < 5; n++)
             put_numbered(principal, "w1", "app", n, version);
@@ -97,7 +76,7 @@ static void commands_each_arrive_after_the_state_sent_before_them(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     for (unsigned n = 1; n <= 20; n++) {
         ab_end_put(principal, "w1", "app/a", n);
         put_numbered(principal, "w1", "cmd", n, n);
@@ -120,7 +99,7 @@ static void an_agent_sends_up_as_the_principal_sends_down(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_put(agent, NULL, "app/a", 1);
     ab_end_put(agent, NULL, "app/b", 2);
     AB_UNTIL(ends, ab_end_count(principal, "app/b") == 1);
@@ -173,7 +152,7 @@ static void attributes_and_payload_survive_to_the_byte(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     size_t size = 100000;
     char *bytes = malloc(size);
     assert_non_null(bytes);
@@ -200,7 +179,7 @@ static void an_event_over_the_limit_is_refused_and_holds_nothing_up(void **state
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     size_t size = ends->fixture->event_max + 1;
     char *bytes = malloc(size);
     assert_non_null(bytes);
@@ -227,7 +206,7 @@ static void what_was_not_acknowledged_comes_again_after_a_restart(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
     for (unsigned n = 1; n <= 4; n++)
         put_numbered(principal, "w1", "cmd", n, n);
@@ -249,7 +228,7 @@ static void what_was_acknowledged_does_not_come_again(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
     for (unsigned n = 1; n <= 4; n++)
         put_numbered(agent, NULL, "status", n, n);
@@ -270,7 +249,7 @@ static void what_was_returned_comes_again_after_a_restart(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
     for (unsigned n = 1; n <= 3; n++)
         put_numbered(principal, "w1", "cmd", n, n);
@@ -290,7 +269,7 @@ static void an_agent_that_was_away_finds_the_newest_of_each_key(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_put(principal, "w1", "app/gone", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/gone") == 1);
     ab_end_stop(agent);
@@ -314,7 +293,7 @@ static void first_contact_is_a_gap_and_a_restart_is_none(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_put(principal, "w1", "app/a", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1 &&
                        ab_end_peer_of(agent, "w1")->caught_up == 1 &&
@@ -334,7 +313,7 @@ static void an_end_that_lost_its_memory_gets_everything_again(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_put(principal, "w1", "app/a", 1);
     ab_end_put(principal, "w1", "app/b", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/b") == 1);
@@ -402,7 +381,7 @@ static void a_restarted_principal_reads_back_what_it_wrote(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     assert_int_equal(ab_end_peer_of(principal, "w1")->head_count, 0);
     /* Nobody reads, so the tombstone stays. */
     ab_end_stop(agent);
@@ -418,7 +397,7 @@ static void a_restarted_agent_reads_back_what_it_wrote(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_stop(principal);
     uint64_t epoch = write_some(ends, agent, NULL);
     ab_end_stop(agent);
@@ -435,7 +414,7 @@ static void deliveries_pause_at_the_cap_and_nothing_is_lost(void **state)
     ab_ends_set(ends, "transport.inflight=4");
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
     for (unsigned n = 0; n < 20; n++)
         put_numbered(principal, "w1", "cmd", n, n + 1);
@@ -474,7 +453,7 @@ static void a_full_queue_says_so_and_says_when_there_is_room(void **state)
         ab_ends_set(ends, "%s", ends->fixture->small_queue);
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     unsigned accepted = fill(principal, 0);
     assert_int_equal(ab_end_peer_of(principal, "w1")->writable, 0);
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->writable > 0);
@@ -491,7 +470,7 @@ static void a_peer_that_goes_and_returns_is_seen(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_peer *seen = ab_end_peer_of(principal, "w1");
     assert_string_equal(seen->mode, "managed");
     assert_string_equal(seen->version, AB_VERSION);
@@ -511,7 +490,7 @@ static void an_agent_sees_its_principal_go_and_return(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_peer *seen = ab_end_peer_of(agent, "w1");
     assert_string_equal(seen->mode, "");
     ab_end_stop(principal);
@@ -560,7 +539,7 @@ static void agents_come_and_leave_while_running(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end *second = ab_end_agent(ends, "w2");
     assert_int_equal(ab_transport_add_agent(principal->transport, "w2", NULL), AB_ERR_OK);
     AB_UNTIL(ends, is_ready(principal, "w2") && is_ready(second, "w2"));
@@ -586,7 +565,7 @@ static void every_send_finishes_once_when_closed_in_flight(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     enum { COUNT = 30 };
     ab_sending sendings[COUNT] = {0};
     char key[64];
@@ -618,7 +597,7 @@ static void deliveries_may_be_acknowledged_after_close(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
     put_numbered(principal, "w1", "cmd", 1, 1);
     put_numbered(principal, "w1", "cmd", 2, 2);
@@ -638,7 +617,7 @@ static void an_event_that_names_another_source_is_refused(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     const ab_draft forged = {
         .source = AB_SOURCE_AGENT "w2", .key = "app/forged", .version = 1, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(agent, NULL, &forged, NULL), AB_ERR_OK);
@@ -682,7 +661,7 @@ static void live_events_pass_both_ways(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_sending request = {0};
     ab_sending reply = {0};
     assert_int_equal(ab_end_live(principal, "w1", "request", 10000, &request), AB_ERR_OK);
@@ -700,7 +679,7 @@ static void a_live_event_to_nobody_finishes_and_never_arrives(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_stop(agent);
     ab_sending sending = {0};
     assert_int_equal(ab_end_live(principal, "w1", "lost", 200, &sending), AB_ERR_OK);
@@ -720,7 +699,7 @@ static void a_live_event_is_not_replayed_after_a_restart(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
     assert_int_equal(ab_end_live(principal, "w1", "once", 10000, NULL), AB_ERR_OK);
     AB_UNTIL(ends, ab_end_count(agent, "once") == 1);
@@ -734,7 +713,7 @@ static void a_live_event_is_not_replayed_after_a_restart(void **state)
     assert_int_equal(ab_end_count(agent, "once"), 0);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, open_ends, close_ends)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, ab_ends_setup, ab_ends_teardown)
 
 int ab_suite_run(const ab_ends_fixture *fixture, const char *only)
 {

@@ -16,18 +16,6 @@
 
 #include <cmocka.h>
 
-static int open_ends(void **state)
-{
-    *state = ab_ends_open(*state);
-    return 0;
-}
-
-static int close_ends(void **state)
-{
-    ab_ends_close(*state);
-    return 0;
-}
-
 #define GOOD_HEADERS                                                                               \
     "ce_specversion=1.0", "ce_id=1", "ce_source=" AB_SOURCE_AGENT "w1",                            \
         "ce_type=io.argoproj.argocd-agent.event.spec-update", "ce_dataschema=application",         \
@@ -279,7 +267,7 @@ static void an_expired_live_record_is_skipped(void **state)
     assert_int_equal((int)ab_end_refused(agent, "expired"), 1);
 }
 
-#define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, open_ends, close_ends, &kafka)
+#define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
 {

@@ -7,7 +7,8 @@ set(AB_KAFKA_DEV ${CMAKE_CURRENT_LIST_DIR}/kafka-dev)
 set(AB_KAFKA_ENV
     KAFKA_DEV=${AB_KAFKA_DEV}
     KAFKA_DEV_HOME=${PROJECT_BINARY_DIR}/kafka
-    "KAFKA_DEV_USERS=w1:w1-secret principal:principal-secret")
+    "KAFKA_DEV_USERS=w1:w1-secret principal:principal-secret"
+    CACHE INTERNAL "Environment of tests that need the broker")
 
 add_test(NAME kafka_broker_start COMMAND ${AB_KAFKA_DEV} fresh)
 add_test(NAME kafka_broker_stop COMMAND ${AB_KAFKA_DEV} kill)
@@ -20,7 +21,7 @@ ab_library(kafka_broker
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/broker.c
     DEPS PkgConfig::rdkafka PkgConfig::cmocka)
 
-# ab_kafka_test(NAME LABEL ... SOURCES ... DEPS ...): as ab_test, with the broker running.
+# ab_kafka_test(NAME LABEL ... SOURCES ... DEPS ...): as ab_test, with the broker running and its helpers.
 function(ab_kafka_test name)
     ab_test(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE argobus::kafka_broker)

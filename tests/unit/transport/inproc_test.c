@@ -30,41 +30,12 @@ static const ab_transport_ops *ops(ab_ends *ends)
     return ab_inproc_transport(ends->state);
 }
 
-static const ab_ends_fixture inproc = {
-    .name = "inproc",
-    .event_max = AB_INPROC_EVENT_MAX,
-    .tables = &ab_transport_options,
-    .table_count = 1,
-    .open = open_switch,
-    .close = close_switch,
-    .ops = ops,
-};
-
-static int open_ends(void **state)
-{
-    *state = ab_ends_open(&inproc);
-    return 0;
-}
-
-static int close_ends(void **state)
-{
-    ab_ends_close(*state);
-    return 0;
-}
-
-static void start_pair(ab_ends *ends, ab_end **principal, ab_end **agent)
-{
-    *principal = ab_end_principal(ends, "w1");
-    *agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, ab_end_peer_of(*principal, "w1")->up && ab_end_peer_of(*agent, "w1")->up);
-}
-
 static void cutting_a_line_is_seen_on_both_sides_and_loses_no_state(void **state)
 {
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_inproc_cut(ends->state, "w1", true);
     AB_UNTIL(ends, !ab_end_peer_of(principal, "w1")->up && !ab_end_peer_of(agent, "w1")->up);
     ab_sending down = {0};
@@ -86,7 +57,7 @@ static void a_live_event_over_a_cut_line_fails(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_inproc_cut(ends->state, "w1", true);
     ab_sending down = {0};
     ab_sending up = {0};
@@ -102,7 +73,7 @@ static void sends_over_a_cut_line_wait_until_the_queue_is_full(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_inproc_cut(ends->state, "w1", true);
     char key[32];
     for (unsigned n = 0; n < AB_INPROC_QUEUE_MAX; n++) {
@@ -121,7 +92,7 @@ static void stopping_over_a_cut_line_fails_what_waits(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_inproc_cut(ends->state, "w1", true);
     ab_sending up = {0};
     const ab_draft draft = {.key = "app/a", .version = 1, .data = AB_STR("1")};
@@ -136,7 +107,7 @@ static void logs_that_begin_anew_are_a_gap_on_both_sides(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     ab_end_put(principal, "w1", "app/a", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
     uint64_t epoch = ab_end_peer_of(principal, "w1")->epoch;
@@ -157,7 +128,7 @@ static void an_expired_live_event_is_not_delivered(void **state)
     ab_ends_set(ends, "transport.inflight=1");
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
     assert_int_equal(ab_end_live(principal, "w1", "first", 60000, NULL), AB_ERR_OK);
     AB_UNTIL(ends, ab_end_count(agent, "first") == 1);
@@ -172,10 +143,20 @@ static void an_expired_live_event_is_not_delivered(void **state)
     assert_int_equal(ab_end_count(agent, "late"), 0);
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, open_ends, close_ends)
+#define CASE(f)                                                                                    \
+    cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &inproc)
 
 int main(void)
 {
+    ab_ends_fixture inproc = {
+        .name = "inproc",
+        .event_max = AB_INPROC_EVENT_MAX,
+        .tables = &ab_transport_options,
+        .table_count = 1,
+        .open = open_switch,
+        .close = close_switch,
+        .ops = ops,
+    };
     const struct CMUnitTest tests[] = {
         CASE(cutting_a_line_is_seen_on_both_sides_and_loses_no_state),
         CASE(a_live_event_over_a_cut_line_fails),

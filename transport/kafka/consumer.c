@@ -170,6 +170,13 @@ static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
     if (m->offset < l->in.offsets.next)
         return;
     ab_event *event = take_in(l, m);
+    if (event != NULL && m->key == NULL) {
+        ab_error err = {0};
+        ab_fail(&err, AB_ERR_INVALID, "no key");
+        ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), "no_key", &err);
+        ab_event_unref(event);
+        event = NULL;
+    }
     if (event == NULL) {
         ab_offsets_pass(&l->in.offsets, m->offset + 1);
         return;

@@ -1,9 +1,16 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Destroying an instance waits for its threads, and with librdkafka 2.0.2 for ever when a topic
+ * that it consumed was deleted meanwhile. So it happens in a thread of its own, which can be left
+ * behind.
+ */
 #include "transport/kafka/handle.h"
 
 #include "transport/kafka/errors.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,7 +20,6 @@
 #define BATCH 500
 
 struct ab_kafka_handle {
-    ab_kafka_job destroy; /* first */
     uv_poll_t poll;
     int fd;
     bool closed;
@@ -37,7 +43,7 @@ static void after_job(uv_work_t *work, int status)
     ab_kafka_job *job = work->data;
     ab_kafka_host *host = job->host;
     job->done(job);
-    host->pending--;
+    host->jobs--;
 }
 
 ab_err ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job)
@@ -46,7 +52,7 @@ ab_err ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job)
     job->host = host;
     if (uv_queue_work(host->loop, &job->work, run_job, after_job) != 0)
         return AB_ERR_FATAL;
-    host->pending++;
+    host->jobs++;
     return AB_ERR_OK;
 }
 
@@ -97,30 +103,78 @@ static void give_out(ab_kafka_handle *h, rd_kafka_event_t *event)
     rd_kafka_event_destroy(event);
 }
 
-static void destroy_run(ab_kafka_job *job)
+struct ab_kafka_grave {
+    TAILQ_ENTRY(ab_kafka_grave) at;
+    rd_kafka_t *rk;
+    atomic_bool empty;
+    atomic_int refs; /* the host's and the thread's */
+};
+
+static void leave_grave(ab_kafka_grave *g)
 {
-    ab_kafka_handle *h = (ab_kafka_handle *)job;
-    rd_kafka_queue_destroy(h->queue);
-    /* Leaving a group that it never joined is nothing to wait for. */
-    rd_kafka_destroy_flags(h->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    if (atomic_fetch_sub(&g->refs, 1) == 1)
+        free(g);
 }
 
-static void destroy_done(ab_kafka_job *job)
+static void *destroy(void *arg)
 {
-    ab_kafka_handle *h = (ab_kafka_handle *)job;
-    close(h->fd);
-    free(h);
+    ab_kafka_grave *g = arg;
+    /* There is no group to leave: it never joined one. */
+    rd_kafka_destroy_flags(g->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    g->empty = true;
+    leave_grave(g);
+    return NULL;
+}
+
+static ab_err bury(ab_kafka_host *host, rd_kafka_t *rk)
+{
+    ab_kafka_grave *g = calloc(1, sizeof(*g));
+    if (g == NULL)
+        return AB_ERR_NOMEM;
+    g->rk = rk;
+    g->refs = 2;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, destroy, g) != 0) {
+        free(g);
+        return AB_ERR_FATAL;
+    }
+    pthread_detach(thread);
+    TAILQ_INSERT_TAIL(&host->graves, g, at);
+    return AB_ERR_OK;
+}
+
+static void forget(ab_kafka_host *host, bool all)
+{
+    ab_kafka_grave *next = NULL;
+    for (ab_kafka_grave *g = TAILQ_FIRST(&host->graves); g != NULL; g = next) {
+        next = TAILQ_NEXT(g, at);
+        if (!all && !g->empty)
+            continue;
+        TAILQ_REMOVE(&host->graves, g, at);
+        leave_grave(g);
+    }
+}
+
+bool ab_kafka_host_reap(ab_kafka_host *host)
+{
+    forget(host, false);
+    return host->closing == 0 && TAILQ_EMPTY(&host->graves);
+}
+
+void ab_kafka_host_abandon(ab_kafka_host *host)
+{
+    forget(host, true);
 }
 
 static void on_poll_closed(uv_handle_t *poll)
 {
     ab_kafka_handle *h = poll->data;
-    ab_kafka_host *host = h->host;
-    h->destroy.run = destroy_run;
-    h->destroy.done = destroy_done;
-    if (ab_kafka_job_start(host, &h->destroy) != AB_ERR_OK)
-        AB_ERROR(host->log, KAFKA, "no worker thread: a Kafka handle stays behind");
-    host->pending--;
+    close(h->fd);
+    rd_kafka_queue_destroy(h->queue);
+    if (bury(h->host, h->rk) != AB_ERR_OK)
+        AB_ERROR(h->host->log, KAFKA, "no thread: a Kafka handle stays behind");
+    h->host->closing--;
+    free(h);
 }
 
 static void close_now(ab_kafka_handle *h)
@@ -240,7 +294,7 @@ void ab_kafka_handle_close(ab_kafka_handle *h)
     if (h == NULL || h->closed)
         return;
     h->closed = true;
-    h->host->pending++;
+    h->host->closing++;
     if (!h->serving)
         close_now(h);
 }

@@ -9,15 +9,22 @@
 #include "transport/kafka/limiter.h"
 #include "transport/kafka/settings.h"
 
+#include <sys/queue.h>
+
 typedef struct ab_kafka_handle ab_kafka_handle;
 
-/* What handles and jobs share, one per transport: where they live, and how many still run. */
+/* A librdkafka instance that is being destroyed (handle.c). */
+typedef struct ab_kafka_grave ab_kafka_grave;
+
+/* What handles and jobs share, one per transport: where they live, and what is not over yet. */
 typedef struct {
     uv_loop_t *loop;
     ab_log *log;
     const ab_clock *clock;
     ab_limiter limiter;
-    unsigned pending;           /* closing handles and running jobs */
+    unsigned jobs;    /* running */
+    unsigned closing; /* handles whose watcher is not closed yet */
+    TAILQ_HEAD(, ab_kafka_grave) graves;
     rd_kafka_resp_err_t broker; /* NO_ERROR, or why no broker can be reached */
 } ab_kafka_host;
 
@@ -36,9 +43,12 @@ AB_MUST_USE ab_err ab_kafka_handle_open(ab_kafka_host *host, const ab_kafka_sett
 rd_kafka_t *ab_kafka_handle_rk(const ab_kafka_handle *h);
 /** Its queue, for results; borrowed, valid until close. */
 rd_kafka_queue_t *ab_kafka_handle_queue(const ab_kafka_handle *h);
-/** No more events; destroyed in the background (host's pending says until when). NULL is allowed.
- */
+/** No more events; destroyed in the background (see ab_kafka_host_reap). NULL is allowed. */
 void ab_kafka_handle_close(ab_kafka_handle *h);
+/** See which closed handles have been destroyed. True when none is left. */
+bool ab_kafka_host_reap(ab_kafka_host *host);
+/** Stop waiting for those that are left; each goes when librdkafka is done with it, if ever. */
+void ab_kafka_host_abandon(ab_kafka_host *host);
 
 /* Something that blocks, run in a worker thread. Embed it first. */
 typedef struct ab_kafka_job {

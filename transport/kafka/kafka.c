@@ -8,6 +8,8 @@
 #include <assert.h>
 
 #define LAG_MS 5000
+/* How long a stop waits for librdkafka's threads to end. */
+#define DESTROY_MS 2000
 
 int64_t ab_kafka_now(const ab_kafka *k)
 {
@@ -32,6 +34,7 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     TAILQ_INIT(&k->deliveries);
     TAILQ_INIT(&k->failed);
     k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
+    TAILQ_INIT(&k->host.graves);
     ab_kafka_producer_init(&k->producer, k, AB_KAFKA_PRODUCER);
     ab_kafka_producer_init(&k->live_producer, k, AB_KAFKA_LIVE_PRODUCER);
     k->links_by_name = ab_map_new();
@@ -97,12 +100,16 @@ static void stop_step(ab_kafka *k)
         k->hurry = true;
         k->stop = AB_STOP_JOBS;
     }
-    if (k->stop == AB_STOP_JOBS && !k->survey_running && k->live_jobs == 0) {
+    if (k->stop == AB_STOP_JOBS && k->host.jobs == 0) {
         close_handles(k);
         tell_failed(&k->wake);
+        k->stop_by_ms = ab_kafka_now(k) + DESTROY_MS;
         k->stop = AB_STOP_HANDLES;
     }
-    if (k->stop == AB_STOP_HANDLES && k->host.pending == 0) {
+    if (k->stop == AB_STOP_HANDLES &&
+        (ab_kafka_host_reap(&k->host) ||
+         (k->host.closing == 0 && ab_kafka_now(k) >= k->stop_by_ms))) {
+        ab_kafka_host_abandon(&k->host);
         k->running = false;
         uv_close((uv_handle_t *)&k->tick, on_uv_closed);
         uv_close((uv_handle_t *)&k->wake, on_uv_closed);
@@ -141,6 +148,7 @@ static void on_tick(uv_timer_t *timer)
         stop_step(k);
         return;
     }
+    ab_kafka_host_reap(&k->host);
     if (!k->closed) {
         keep_producer(k);
         tick_links(k);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define RETRY_FIRST_MS 250
-#define RETRY_MAX_MS   30000
+#define RETRY_MAX_MS   10000
 
 static bool name_topics(ab_kafka_link *l)
 {

@@ -14,6 +14,9 @@
 #define PASSWORD_MAX 4096
 /* Longest chain of broker names we give to librdkafka. */
 #define BROKERS_MAX (64u * 1024)
+#define MIB         (1024LL * 1024)
+/* Room for a number as text. */
+#define NUMBER 24
 
 /* A setting of librdkafka that must be accepted: `option` is what the user wrote it as. */
 static ab_err set(rd_kafka_conf_t *conf, const char *key, const char *value, const char *option,
@@ -259,25 +262,28 @@ void ab_kafka_settings_fini(ab_kafka_settings *s)
     s->common = NULL;
 }
 
-/* `option` in `unit`s, or the role's own default. */
-static void number(const ab_kafka_settings *s, const char *option, int64_t unit, int principal,
-                   int agent, char out[24])
+static void print(int64_t value, char out[NUMBER])
 {
-    int64_t value = s->role == AB_ROLE_PRINCIPAL ? principal : agent;
+    snprintf(out, NUMBER, "%" PRId64, value);
+}
+
+/* The value of an option without a default of its own: the role has one. */
+static int64_t by_role(const ab_kafka_settings *s, const char *option, int64_t principal,
+                       int64_t agent)
+{
     if (ab_config_is_set(s->config, option))
-        value = ab_config_int(s->config, option) / unit;
-    snprintf(out, 24, "%" PRId64, value);
+        return ab_config_int(s->config, option);
+    return s->role == AB_ROLE_PRINCIPAL ? principal : agent;
 }
 
 static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bool live,
                            ab_error *err)
 {
-    char linger[24], queue[24], timeout[24], largest[24];
-    number(s, "kafka.linger", 1, 5, 0, linger);
-    number(s, "kafka.queue", 1024, 64 * 1024, 8 * 1024, queue);
-    snprintf(timeout, sizeof(timeout), "%" PRId64,
-             ab_config_int(s->config, "kafka.delivery-timeout"));
-    snprintf(largest, sizeof(largest), "%" PRId64, s->message_max_bytes);
+    char linger[NUMBER], queue[NUMBER], timeout[NUMBER], largest[NUMBER];
+    print(by_role(s, "kafka.linger", 5, 0), linger);
+    print(by_role(s, "kafka.queue", 64 * MIB, 8 * MIB) / 1024, queue);
+    print(ab_config_int(s->config, "kafka.delivery-timeout"), timeout);
+    print(s->message_max_bytes, largest);
     const setting rows[] = {
         {"enable.idempotence", live ? "false" : "true", NULL},
         {"acks", live ? "1" : "all", NULL},

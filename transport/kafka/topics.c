@@ -215,7 +215,7 @@ static void check_entry(const ab_kafka_settings *s, ab_kafka_topic_state *t, con
         snprintf(wanted, sizeof(wanted), "%s", policy);
     if (strcmp(key, "max.message.bytes") == 0 && largest < s->message_max_bytes)
         snprintf(wanted, sizeof(wanted), "%" PRId64, s->message_max_bytes);
-    if (wanted[0] == '\0')
+    if (wanted[0] == '\0' || !t->usable)
         return;
     t->usable = false;
     ab_fail(&t->error, AB_ERR_UNAVAILABLE,

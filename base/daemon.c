@@ -9,6 +9,7 @@
 #include "base/daemon_args_priv.h"
 #include "base/http_server.h"
 #include "base/notify_priv.h"
+#include "base/process.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -369,6 +370,7 @@ static int run_daemon(run *r)
         return complain(r, &err, EXIT_FAILED);
     }
     d->loop = &r->loop;
+    ab_process_metrics(d->metrics, ab_clock_wall_us(d->clock));
     ab_label version = {"version", AB_STR(AB_VERSION)};
     ab_metric_set(ab_metric_get(d->metrics, AB_METRIC_GAUGE, "argobus_build_info",
                                 "Always 1; the version is the label.", &version, 1),

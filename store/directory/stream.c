@@ -104,8 +104,13 @@ const ab_manifest *ab_stream_find(const ab_stream *s, const char *name)
 
 ab_err ab_stream_write(ab_str json, bool as_json, ab_buf *out, ab_error *err)
 {
-    if (!as_json)
-        return ab_yaml_from_json(json, out, err);
+    if (!as_json) {
+        ab_err e = ab_yaml_from_json(json, out, err);
+        if (e != AB_ERR_UNSUPPORTED)
+            return e;
+        /* A reader of YAML reads JSON too, and JSON has an escape for everything. */
+        ab_buf_clear(out);
+    }
     ab_buf_put(out, json);
     ab_buf_putc(out, '\n');
     ab_err e = ab_buf_status(out);
@@ -114,12 +119,20 @@ ab_err ab_stream_write(ab_str json, bool as_json, ab_buf *out, ab_error *err)
 
 /* What a text holds, to find a document in it and to compare before and after. */
 typedef struct {
-    const char *name; /* sought */
+    const ab_stream_edit *edit; /* says which one is sought */
     ab_digest *digests;
     size_t *lines;
     size_t count;
     size_t found; /* index of the sought one, == count when it is not there */
 } outline;
+
+static bool is_sought(ab_jsonv root, const ab_stream_edit *edit)
+{
+    ab_jsonv ns = ab_json_path(root, "metadata", "namespace", NULL);
+    return ab_str_eq(ab_json_plain(ab_json_get(root, "kind")), edit->kind) &&
+           ab_json_is(ab_json_path(root, "metadata", "name", NULL), edit->name) &&
+           (!ab_json_present(ns) || ab_str_eq(ab_json_plain(ns), edit->ns));
+}
 
 static ab_err outline_digest(outline *o, ab_str json)
 {
@@ -129,8 +142,7 @@ static ab_err outline_digest(outline *o, ab_str json)
         return e;
     ab_jsonv root = ab_json_root(doc);
     e = ab_json_digest(root, &o->digests[o->count]);
-    ab_jsonv name = ab_json_path(root, "metadata", "name", NULL);
-    if (o->found == SIZE_MAX && ab_json_is(name, o->name))
+    if (o->found == SIZE_MAX && is_sought(root, o->edit))
         o->found = o->count;
     ab_json_free(doc);
     return e;
@@ -159,9 +171,9 @@ static void outline_fini(outline *o)
     free(o->lines);
 }
 
-static ab_err outline_of(ab_str text, const char *name, outline *out, ab_error *err)
+static ab_err outline_of(ab_str text, const ab_stream_edit *edit, outline *out, ab_error *err)
 {
-    outline o = {.name = name, .found = SIZE_MAX};
+    outline o = {.edit = edit, .found = SIZE_MAX};
     ab_err e = ab_yaml_to_json(text, &ab_yaml_default_limits, outline_document, &o, err);
     if (e != AB_ERR_OK) {
         outline_fini(&o);
@@ -245,13 +257,14 @@ static bool as_intended(const outline *before, const outline *after, const ab_di
     return true;
 }
 
-static ab_err verify(ab_str text, const outline *before, ab_str json, ab_error *err)
+static ab_err verify(ab_str text, const outline *before, ab_error *err)
 {
     outline after = {0};
-    outline wanted = {.name = before->name, .found = SIZE_MAX};
+    outline wanted = {.edit = before->edit, .found = SIZE_MAX};
+    ab_str json = before->edit->json;
     ab_err e = json.ptr == NULL ? AB_ERR_OK : outline_document(&wanted, json, 1);
     if (e == AB_ERR_OK)
-        e = outline_of(text, before->name, &after, err);
+        e = outline_of(text, before->edit, &after, err);
     if (e == AB_ERR_OK && !as_intended(before, &after, wanted.digests))
         e = ab_fail(err, AB_ERR_INVALID,
                     "one document of this file cannot be changed without the "
@@ -261,21 +274,20 @@ static ab_err verify(ab_str text, const outline *before, ab_str json, ab_error *
     return e;
 }
 
-ab_err ab_stream_change(ab_str text, const char *name, ab_str json, bool as_json, ab_buf *out,
-                        ab_error *err)
+ab_err ab_stream_change(ab_str text, const ab_stream_edit *edit, ab_buf *out, ab_error *err)
 {
     ab_buf part;
     ab_buf_init(&part, out->cap);
     outline before = {0};
-    ab_err e = outline_of(text, name, &before, err);
-    if (e == AB_ERR_OK && json.ptr != NULL)
-        e = ab_stream_write(json, as_json, &part, err);
+    ab_err e = outline_of(text, edit, &before, err);
+    if (e == AB_ERR_OK && edit->json.ptr != NULL)
+        e = ab_stream_write(edit->json, edit->as_json, &part, err);
     if (e == AB_ERR_OK) {
-        splice(text, &before, json.ptr == NULL ? AB_STR_NONE : ab_buf_str(&part), out);
+        splice(text, &before, edit->json.ptr == NULL ? AB_STR_NONE : ab_buf_str(&part), out);
         e = ab_buf_status(out);
     }
     if (e == AB_ERR_OK)
-        e = verify(ab_buf_str(out), &before, json, err);
+        e = verify(ab_buf_str(out), &before, err);
     outline_fini(&before);
     ab_buf_fini(&part);
     return e;

@@ -27,13 +27,21 @@ void ab_stream_fini(ab_stream *s);
 /** The document with this metadata.name, NULL if there is none. Borrowed. */
 const ab_manifest *ab_stream_find(const ab_stream *s, const char *name);
 
-/** The text of a file with this one document. @return UNSUPPORTED, TOOBIG, NOMEM */
+/** The text of a file with this one document. @return TOOBIG, NOMEM, PARSE */
 AB_MUST_USE ab_err ab_stream_write(ab_str json, bool as_json, ab_buf *out, ab_error *err);
+/* A change of one document. */
+typedef struct {
+    ab_str kind;
+    ab_str ns;
+    const char *name;
+    ab_str json; /* its new content; absent: leave it out */
+    bool as_json;
+} ab_stream_edit;
 /**
- * The text of a file with one document replaced, added or (json absent) left out; the text of the
- * others stays as it is, byte for byte.
+ * The text of a file with one document replaced, added or left out; the text of the others stays as
+ * it is, byte for byte.
  * @return INVALID when the text cannot be read or cannot be changed exactly (split the file); else
  * as write
  */
-AB_MUST_USE ab_err ab_stream_change(ab_str text, const char *name, ab_str json, bool as_json,
-                                    ab_buf *out, ab_error *err);
+AB_MUST_USE ab_err ab_stream_change(ab_str text, const ab_stream_edit *edit, ab_buf *out,
+                                    ab_error *err);

@@ -149,10 +149,11 @@ static bool is_json_file(const job *j)
 static ab_err next_text(const job *j, ab_str json, ab_buf *out)
 {
     ab_dir_op *op = j->op;
+    const ab_stream_edit edit = {ab_str_of(op->place.kind), ab_str_of(op->place.ns), op->name, json,
+                                 is_json_file(j)};
     if (!op->whole)
-        return ab_stream_change(ab_buf_str(&j->text), op->name, json, is_json_file(j), out,
-                                &op->err);
-    return json.ptr == NULL ? AB_ERR_OK : ab_stream_write(json, is_json_file(j), out, &op->err);
+        return ab_stream_change(ab_buf_str(&j->text), &edit, out, &op->err);
+    return json.ptr == NULL ? AB_ERR_OK : ab_stream_write(json, edit.as_json, out, &op->err);
 }
 
 /* The manifest is in its place from here on: a failure must make the file be read again. */

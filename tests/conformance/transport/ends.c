@@ -211,6 +211,9 @@ static void on_stopped(void *arg)
 void ab_end_stop(ab_end *end)
 {
     ab_ends *ends = end->ends;
+    if (end->stopping)
+        fail_msg("%s", "this end was told to stop before, and did not");
+    end->stopping = true;
     ab_transport_close(end->transport);
     ab_transport_stop(end->transport, 5000, on_stopped, end);
     AB_UNTIL(ends, end->stopped);

@@ -70,6 +70,7 @@ typedef struct {
     size_t peer_count;
     int fatal;
     ab_error fatal_error;
+    bool stopping;
     bool stopped;
     int late; /* upcalls after `stopped` */
 } ab_end;

@@ -15,40 +15,17 @@
 
 #include <cmocka.h>
 
-static int open_ends(void **state)
-{
-    *state = ab_ends_open(*state);
-    return 0;
-}
-
-static int close_ends(void **state)
-{
-    ab_ends_close(*state);
-    return 0;
-}
-
-/* The end is not ready, and its reason holds this text. */
-static bool says(const ab_end *end, const char *text)
-{
-    ab_buf why;
-    ab_buf_init(&why, 4096);
-    bool said = !ab_transport_ready(end->transport, &why) && why.ptr != NULL &&
-                strstr(why.ptr, text) != NULL;
-    ab_buf_fini(&why);
-    return said;
-}
-
 static void missing_topics_are_named_and_waited_for(void **state)
 {
     ab_ends *ends = *state;
     ab_ends_set(ends, "kafka.topics=verify");
     ab_end *principal = ab_end_principal(ends, "w1");
-    AB_UNTIL(ends, says(principal, "does not exist"));
-    assert_true(says(principal, "argobusctl agent create w1"));
+    AB_UNTIL(ends, ab_end_says(principal, "does not exist"));
+    assert_true(ab_end_says(principal, "argobusctl agent create w1"));
     assert_int_equal(ab_end_peer_of(principal, "w1")->ready, 0);
     ab_kafka_make_topics(ends, "w1");
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1);
-    assert_false(says(principal, ""));
+    assert_false(ab_end_says(principal, ""));
 }
 
 static void missing_topics_of_one_agent_do_not_hold_up_another(void **state)
@@ -58,7 +35,7 @@ static void missing_topics_of_one_agent_do_not_hold_up_another(void **state)
     ab_kafka_make_topics(ends, "w2");
     ab_end *principal = ab_end_principal(ends, "w1,w2");
     AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready == 1);
-    AB_UNTIL(ends, says(principal, "w1"));
+    AB_UNTIL(ends, ab_end_says(principal, "w1"));
     ab_end_put(principal, "w2", "app/a", 1);
     ab_end *agent = ab_end_agent(ends, "w2");
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
@@ -74,8 +51,8 @@ static void a_topic_of_several_partitions_is_refused(void **state)
     ab_broker_topic_delete(ab_kafka_admin(ends), topic);
     ab_broker_topic_create(ab_kafka_admin(ends), topic, 3, "compact");
     ab_end *principal = ab_end_principal(ends, "w1");
-    AB_UNTIL(ends, says(principal, "has 3 partitions, must have 1"));
-    assert_true(says(principal, topic));
+    AB_UNTIL(ends, ab_end_says(principal, "has 3 partitions, must have 1"));
+    assert_true(ab_end_says(principal, topic));
 }
 
 static void a_state_topic_that_is_not_compacted_is_refused(void **state)
@@ -88,8 +65,8 @@ static void a_state_topic_that_is_not_compacted_is_refused(void **state)
     ab_broker_topic_delete(ab_kafka_admin(ends), topic);
     ab_broker_topic_create(ab_kafka_admin(ends), topic, 1, "delete");
     ab_end *principal = ab_end_principal(ends, "w1");
-    AB_UNTIL(ends, says(principal, "cleanup.policy=delete, must be compact"));
-    assert_true(says(principal, topic));
+    AB_UNTIL(ends, ab_end_says(principal, "cleanup.policy=delete, must be compact"));
+    assert_true(ab_end_says(principal, topic));
 }
 
 static void external_topics_are_taken_as_they_are(void **state)
@@ -105,13 +82,6 @@ static void external_topics_are_taken_as_they_are(void **state)
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1);
 }
 
-static void start_pair(ab_ends *ends, ab_end **principal, ab_end **agent)
-{
-    *principal = ab_end_principal(ends, "w1");
-    *agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, ab_end_peer_of(*principal, "w1")->up && ab_end_peer_of(*agent, "w1")->up);
-}
-
 static void recreate(ab_ends *ends, const char *rest)
 {
     char topic[AB_KAFKA_TOPIC_MAX];
@@ -125,7 +95,7 @@ static void a_topic_made_anew_while_running_is_a_gap_for_its_writer(void **state
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     for (uint64_t version = 1; version <= 5; version++)
         ab_end_put(principal, "w1", "app/a", version);
     AB_UNTIL(ends, ab_end_newest(agent, "w1", "app/a") != NULL &&
@@ -145,7 +115,7 @@ static void a_topic_made_anew_while_running_is_a_gap_for_its_reader(void **state
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     for (uint64_t version = 1; version <= 5; version++)
         ab_end_put(principal, "w1", "app/a", version);
     AB_UNTIL(ends, ab_end_newest(agent, "w1", "app/a") != NULL &&
@@ -162,7 +132,7 @@ static void a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginni
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     for (unsigned n = 1; n <= 5; n++) {
         char key[32];
         snprintf(key, sizeof(key), "app/%u", n);
@@ -190,11 +160,11 @@ static void a_deleted_topic_is_waited_for(void **state)
     ab_end *agent = NULL;
     ab_ends_set(ends, "kafka.topics=verify");
     ab_kafka_make_topics(ends, "w1");
-    start_pair(ends, &principal, &agent);
+    ab_ends_pair(ends, &principal, &agent);
     char topic[AB_KAFKA_TOPIC_MAX];
     ab_kafka_topic_name(ends, "up.w1.state", topic);
     ab_broker_topic_delete(ab_kafka_admin(ends), topic);
-    AB_UNTIL(ends, says(agent, topic) && says(principal, topic));
+    AB_UNTIL(ends, ab_end_says(agent, topic) && ab_end_says(principal, topic));
     ab_broker_topic_create(ab_kafka_admin(ends), topic, 1, "compact");
     AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->ready >= 2 &&
                        ab_end_peer_of(principal, "w1")->ready >= 2);
@@ -207,13 +177,13 @@ static void no_broker_is_no_error_but_not_ready(void **state)
     ab_ends *ends = *state;
     ab_ends_set(ends, "kafka.brokers=127.0.0.1:1");
     ab_end *agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, says(agent, "no broker can be reached"));
+    AB_UNTIL(ends, ab_end_says(agent, "no broker can be reached"));
     const ab_draft draft = {.key = "app/a", .version = 1, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(agent, NULL, &draft, NULL), AB_ERR_UNAVAILABLE);
     assert_int_equal(agent->fatal, 0);
 }
 
-#define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, open_ends, close_ends, &kafka)
+#define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
 {

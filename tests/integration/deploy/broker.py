@@ -2,29 +2,26 @@
 """The broker of the test run, reached as an administrator of a stock Kafka would: through kafka-*.sh."""
 import os
 import subprocess
-import tempfile
+
+from daemons import broker_ports
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-KAFKA_DEV = os.path.join(ROOT, "tests/support/kafka/kafka-dev")
+KAFKA_DEV = os.environ["KAFKA_DEV"]
 HOME = os.environ["KAFKA_DEV_HOME"]
 TOOLS = ("topics", "acls", "configs", "consumer-groups", "get-offsets")
 
 
-def port(listener):
-    with open(os.path.join(HOME, "ports"), encoding="utf-8") as f:
-        return dict(line.strip().split("=") for line in f)[listener]
-
-
 def environment(**more):
     """A shell's environment with kafka-*.sh on the PATH, for this broker."""
-    bin_folder = tempfile.mkdtemp(prefix="argobus-kafka-bin-")
+    bin_folder = os.path.join(HOME, "bin")
+    os.makedirs(bin_folder, exist_ok=True)
     for tool in TOOLS:
         path = os.path.join(bin_folder, f"kafka-{tool}.sh")
         with open(path, "w", encoding="utf-8") as f:
             f.write(f'#!/bin/sh\nexec "{KAFKA_DEV}" tool {tool} "$@"\n')
         os.chmod(path, 0o755)
-    return {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "BOOTSTRAP": f"127.0.0.1:{port('plain')}",
-            "REPLICAS": "1", "MIN_ISR": "1", **more}
+    return {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}",
+            "BOOTSTRAP": f"127.0.0.1:{broker_ports()['plain']}", "REPLICAS": "1", "MIN_ISR": "1", **more}
 
 
 def run(*command, env, text=None):
@@ -39,4 +36,4 @@ def kcat(user, *arguments, text=None):
     settings = [f"ssl.ca.location={tls}/ca.crt", f"ssl.certificate.location={tls}/{user}.crt",
                 f"ssl.key.location={tls}/{user}.key", "security.protocol=ssl", "message.timeout.ms=10000"]
     options = [part for setting in settings for part in ("-X", setting)]
-    return run("kcat", "-b", f"127.0.0.1:{port('tls')}", *options, *arguments, env=os.environ, text=text)
+    return run("kcat", "-b", f"127.0.0.1:{broker_ports()['tls']}", *options, *arguments, env=os.environ, text=text)

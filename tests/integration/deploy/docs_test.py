@@ -7,10 +7,11 @@ the width of blanks do not count.
 """
 import os
 import re
+import shutil
 import unittest
 
 import broker
-from hub import Hub
+from daemons import Fleet, wait_for
 
 PAGE = os.path.join(broker.ROOT, "docs/operate/kafka.md")
 BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
@@ -20,12 +21,16 @@ def normal(text):
     return [" ".join(re.sub(r"\d+", "N", line).split()) for line in text.splitlines() if line.strip()]
 
 
-class Docs(unittest.TestCase):
+class Docs(Fleet):
+    def kafka(self, **more):
+        return super().kafka(**more, prefix="argobus")  # as the page has it
+
     def setUp(self):
-        hub = Hub()
-        self.addCleanup(hub.stop)
-        hub.start()
-        hub.propagate("guestbook")
+        super().setUp()
+        os.makedirs(self.folder / "hub/w1/Application")
+        self.start()
+        shutil.copy(os.path.join(broker.ROOT, "examples/applications/guestbook.yaml"), self.folder / "hub/w1/Application")
+        wait_for("guestbook is at w1", lambda: self.spoke.read("argocd", "guestbook"))
 
     def test_every_command_works_and_shows_what_the_page_says(self):
         with open(PAGE, encoding="utf-8") as f:

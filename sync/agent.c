@@ -61,6 +61,7 @@ static void app_free(void *value)
     ab_agent_app *app = value;
     ab_inbox_fini(&app->inbox);
     free(app->next_uid);
+    free(app->error);
     free(app->uid);
     free(app->key);
     free(app);
@@ -141,6 +142,8 @@ static void set_aside(ab_agent_app *app, const ab_error *err)
     if (has_begun_head(app)) {
         ab_metric_add(app->agent->metrics.set_aside, 1);
         agent_finish_head(app);
+    } else if (app->inbox.head != NULL && ab_task_is_command(app->inbox.head->type)) {
+        agent_command_answer(app, err->text);
     }
 }
 
@@ -152,7 +155,7 @@ static bool failing_too_long(ab_agent_app *app)
 void agent_wait(ab_agent_app *app)
 {
     ab_inbox_wait(&app->inbox, now_ms(app), RETRY_WAIT_MS);
-    if (failing_too_long(app) && has_begun_head(app)) {
+    if (failing_too_long(app) && app->inbox.head != NULL) {
         ab_error err = {0};
         (void)ab_fail(&err, AB_ERR_TIMEOUT,
                       "the object that is being deleted here does not go: look "
@@ -201,12 +204,6 @@ static bool may_advance(const ab_agent_app *app)
     return app->step == STEP_IDLE && app->inbox.retry_at <= now_ms(app);
 }
 
-static void get_to_report(ab_agent_app *app)
-{
-    app->step = STEP_GET;
-    app->agent->env.effects.get(app->agent->env.effects.arg, ab_str_of(app->key), app);
-}
-
 /* One round; true when another may follow at once. */
 static bool advance_once(ab_agent_app *app)
 {
@@ -224,7 +221,7 @@ static bool advance_once(ab_agent_app *app)
     }
     if (!agent_converged(app)) {
         agent_converge(app);
-        return false;
+        return app->step == STEP_IDLE && agent_converged(app);
     }
     if (t != NULL && t->begun) {
         finish_converged_head(app);
@@ -235,7 +232,7 @@ static bool advance_once(ab_agent_app *app)
         return app->step == STEP_IDLE;
     }
     if (t == NULL && app->report_due && app->here && writer_ready)
-        get_to_report(app);
+        agent_get(app);
     return false;
 }
 
@@ -248,17 +245,12 @@ void agent_advance(ab_agent_app *app)
 
 /* --- facts --- */
 
-static bool is_managed(const ab_object *o)
-{
-    return ab_object_annotation(o, AB_ANN_SOURCE_UID).len > 0;
-}
-
 static void note_seen(ab_agent_app *app, const ab_object *object)
 {
     app->here = true;
     app->leaving = ab_object_deleting(object);
     app->lost = false;
-    app->seen_since_write = true;
+    app->seen_meanwhile = true;
     /* Without a digest it counts as changed, and is looked at again. */
     if (ab_app_digest(object, &app->digest) != AB_ERR_OK)
         app->digest = (ab_digest){0};
@@ -280,10 +272,10 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
         return;
     }
     note_seen(app, object);
-    if (is_managed(object) && has_source(app))
+    if (has_source(app))
         agent_report_state(app, object);
     bool idle = app->step == STEP_IDLE && app->inbox.head == NULL;
-    if (idle && !agent_converged(app) && !app->leaving && app->source != SOURCE_DELETING)
+    if (idle && !agent_converged(app))
         agent_decide(app, object);
     agent_advance(app);
 }
@@ -296,18 +288,34 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     bool asked = app->removing || app->step == STEP_REMOVE;
     app->lost = app->source == SOURCE_LIVE && !asked;
     app->here = app->leaving = app->removing = false;
-    app->seen_since_write = true;
+    app->seen_meanwhile = true;
     app->digest = app->settled = (ab_digest){0};
     if (app->source == SOURCE_ENDED || app->source == SOURCE_NONE)
-        agent_end_up(app, ab_str_of(app->key), AB_TARGET_APPLICATION);
+        agent_end_up(app, ab_str_of(app->key));
     app->inbox.retry_at = 0;
     agent_advance(app);
 }
 
+/* Queue what our log should say and does not. */
+static void catch_up(ab_agent_app *app)
+{
+    const ab_writer *w = app->agent->writer;
+    if (!ab_writer_is_ready(w))
+        return;
+    app->report_due =
+        app->here && has_source(app) && !ab_writer_has(w, ab_str_of(app->key), &app->report);
+    if (app->source == SOURCE_ENDED && !app->here && app->agent->synced)
+        agent_end_up(app, ab_str_of(app->key));
+    if (app->error != NULL || (app->source != SOURCE_NONE && agent_converged(app)))
+        agent_say_error(app);
+}
+
 static void advance_all(ab_agent *a)
 {
-    for (ab_map_iter i = ab_map_first(a->apps); i.entry != NULL; ab_map_next(&i))
+    for (ab_map_iter i = ab_map_first(a->apps); i.entry != NULL; ab_map_next(&i)) {
+        catch_up(i.value);
         agent_advance(i.value);
+    }
 }
 
 void ab_agent_synced(ab_agent *a)
@@ -326,14 +334,7 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
 {
     ab_writer_ready(a->writer, epoch);
     agent_deliver_early(a);
-    for (ab_map_iter i = ab_map_first(a->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_agent_app *app = i.value;
-        app->report_due = app->here && has_source(app) &&
-                          !ab_writer_has(a->writer, ab_str_of(app->key), &app->report);
-        if (app->source == SOURCE_ENDED && !app->here && a->synced)
-            agent_end_up(app, ab_str_of(app->key), AB_TARGET_APPLICATION);
-        agent_advance(app);
-    }
+    advance_all(a);
 }
 
 void ab_agent_log_lost(ab_agent *a)

@@ -14,10 +14,16 @@ static const ab_agent_effects *effects(const ab_agent_app *app)
     return &app->agent->env.effects;
 }
 
+static void answer(ab_agent_app *app, const char *why)
+{
+    ab_inbox_succeeded(&app->inbox);
+    agent_command_answer(app, why);
+}
+
 void agent_command(ab_agent_app *app)
 {
     if (app->source != SOURCE_LIVE || !app->here || app->leaving) {
-        agent_command_answer(app, "the Application is not at the agent");
+        answer(app, "the Application is not at the agent");
         return;
     }
     app->step = STEP_COMMAND_GET;
@@ -58,7 +64,7 @@ static void write_edit(ab_agent_app *app, const ab_object *local, const ab_app_e
         e = ab_object_parse(ab_buf_str(&text), &object, &err);
     ab_buf_fini(&text);
     if (e != AB_ERR_OK) {
-        agent_command_answer(app, err.text[0] != '\0' ? err.text : ab_err_text(e));
+        answer(app, err.text[0] != '\0' ? err.text : ab_err_text(e));
         return;
     }
     app->step = STEP_COMMAND_WRITE;
@@ -67,11 +73,10 @@ static void write_edit(ab_agent_app *app, const ab_object *local, const ab_app_e
     ab_object_unref(object);
 }
 
-static bool is_terminating(const ab_object *local)
+static bool is_in_phase(const ab_object *local, const char *phase)
 {
     return ab_json_is(
-        ab_json_path(ab_object_field(local, "status"), "operationState", "phase", NULL),
-        "Terminating");
+        ab_json_path(ab_object_field(local, "status"), "operationState", "phase", NULL), phase);
 }
 
 static void set_operation(ab_agent_app *app, const ab_object *asked, const ab_object *local)
@@ -79,11 +84,11 @@ static void set_operation(ab_agent_app *app, const ab_object *asked, const ab_ob
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_jsonv operation = ab_object_field(asked, "operation");
     if (was_executed(app->inbox.head, local, AB_ANN_LAST_OPERATION)) {
-        agent_command_answer(app, NULL);
+        answer(app, NULL);
     } else if (!ab_json_present(operation)) {
-        agent_command_answer(app, "the command carries no .operation");
-    } else if (is_terminating(local)) {
-        agent_command_answer(app, "an operation is being terminated: ask again when it has ended");
+        answer(app, "the command carries no .operation");
+    } else if (is_in_phase(local, "Terminating")) {
+        answer(app, "an operation is being terminated: ask again when it has ended");
     } else {
         format_record(app->inbox.head, record, sizeof(record));
         write_edit(app, local,
@@ -98,7 +103,7 @@ static void refresh(ab_agent_app *app, const ab_object *asked, const ab_object *
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_str how = ab_object_annotation(asked, AB_ANN_REFRESH);
     if (was_executed(app->inbox.head, local, AB_ANN_LAST_REFRESH)) {
-        agent_command_answer(app, NULL);
+        answer(app, NULL);
         return;
     }
     format_record(app->inbox.head, record, sizeof(record));
@@ -117,11 +122,11 @@ static ab_jsonv run_of(const ab_object *o)
 static void terminate(ab_agent_app *app, const ab_object *asked, const ab_object *local)
 {
     if (!ab_json_same(run_of(asked), run_of(local))) {
-        agent_command_answer(app, "the operation to terminate is no longer the one that runs");
+        answer(app, "the operation to terminate is no longer the one that runs");
         return;
     }
-    if (is_terminating(local)) {
-        agent_command_answer(app, NULL);
+    if (!is_in_phase(local, "Running")) { /* it is ending, or has ended by itself */
+        answer(app, NULL);
         return;
     }
     ab_buf status;
@@ -133,7 +138,7 @@ static void terminate(ab_agent_app *app, const ab_object *asked, const ab_object
         effects(app)->patch_status(effects(app)->arg, ab_str_of(app->key), ab_buf_str(&status),
                                    ab_object_version(local), app);
     } else {
-        agent_command_answer(app, "no operation is running");
+        answer(app, "no operation is running");
     }
     ab_buf_fini(&status);
 }
@@ -142,7 +147,7 @@ static void execute(ab_agent_app *app, const ab_object *asked, const ab_object *
 {
     ab_str uid = ab_app_source_uid(asked);
     if (uid.len > 0 && !ab_str_eq(uid, ab_object_annotation(local, AB_ANN_SOURCE_UID))) {
-        agent_command_answer(app, "the Application at the agent has another source-uid");
+        answer(app, "the Application at the agent has another source-uid");
         return;
     }
     switch (app->inbox.head->type) {
@@ -161,7 +166,7 @@ static void execute(ab_agent_app *app, const ab_object *asked, const ab_object *
 void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err)
 {
     if (code == AB_ERR_NOTFOUND) {
-        agent_command_answer(app, "the Application is not at the agent");
+        answer(app, "the Application is not at the agent");
         return;
     }
     if (code != AB_ERR_OK) {
@@ -171,7 +176,7 @@ void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const a
     ab_error why = {0};
     ab_object *asked;
     if (ab_object_parse(ab_event_data(app->inbox.head->event), &asked, &why) != AB_ERR_OK) {
-        agent_command_answer(app, why.text);
+        answer(app, why.text);
         return;
     }
     execute(app, asked, local);
@@ -182,9 +187,9 @@ void agent_command_written(ab_agent_app *app, ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK) {
         ab_metric_add(app->agent->metrics.commands, 1);
-        agent_command_answer(app, NULL);
+        answer(app, NULL);
     } else if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
-        agent_command_answer(app, err == NULL ? ab_err_text(code) : err->text);
+        answer(app, err == NULL ? ab_err_text(code) : err->text);
     } else {
         agent_fail(app, code, err);
     }

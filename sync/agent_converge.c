@@ -52,12 +52,10 @@ static ab_err set_next(ab_agent_app *app, enum source source, ab_str uid)
     return app->next_uid == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-static void keep(ab_agent_app *app, const ab_kept *kept, enum step step)
+static void keep(ab_agent_app *app, const ab_kept *kept)
 {
-    app->step = step;
-    if (step == STEP_KEEP)
-        app->inbox.head->begun =
-            true; /* from now on a newer state comes behind it, not in its place */
+    app->step = STEP_KEEP;
+    app->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
     effects(app)->keep(effects(app)->arg, ab_str_of(app->key), kept, app);
 }
 
@@ -68,7 +66,7 @@ static void keep_end(ab_agent_app *app, ab_task *t)
         agent_fail(app, AB_ERR_NOMEM, NULL);
         return;
     }
-    keep(app, &(ab_kept){.version = t->version, .ended = true, .uid = uid}, STEP_KEEP);
+    keep(app, &(ab_kept){.version = t->version, .ended = true, .uid = uid});
 }
 
 /* The names that the source's earlier wishes had, as far as they may still stand in the local
@@ -107,7 +105,7 @@ static void keep_wish(ab_agent_app *app, ab_task *t, const ab_object *wish)
                     .principal_uid = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
                     .owned = ab_buf_str(&owned),
                     .wish = ab_event_data(t->event)};
-    keep(app, &kept, STEP_KEEP);
+    keep(app, &kept);
     ab_buf_fini(&owned);
 }
 
@@ -165,21 +163,23 @@ static void kept(ab_agent_app *app)
     app->uid = app->next_uid;
     app->next_uid = NULL;
     app->settled = (ab_digest){0};
+    app->report_due = app->source != SOURCE_ENDED;
     app->inbox.failing_since = 0;
 }
 
 /* --- deciding --- */
 
-static void get(ab_agent_app *app)
+void agent_get(ab_agent_app *app)
 {
     app->step = STEP_GET;
+    app->seen_meanwhile = false;
     effects(app)->get(effects(app)->arg, ab_str_of(app->key), app);
 }
 
 static void write_object(ab_agent_app *app, ab_object *object, ab_str version)
 {
     app->step = STEP_APPLY;
-    app->seen_since_write = false;
+    app->seen_meanwhile = false;
     ab_metric_add(app->agent->metrics.writes, 1);
     effects(app)->apply(effects(app)->arg, object, version, app);
 }
@@ -187,7 +187,7 @@ static void write_object(ab_agent_app *app, ab_object *object, ab_str version)
 static void remove_object(ab_agent_app *app, ab_str uid, bool foreground)
 {
     app->step = STEP_REMOVE;
-    app->seen_since_write = false;
+    app->seen_meanwhile = false;
     ab_metric_add(app->agent->metrics.writes, 1);
     effects(app)->remove(effects(app)->arg, ab_str_of(app->key), uid, foreground, app);
 }
@@ -254,6 +254,7 @@ static void update(ab_agent_app *app, const ab_kept *row, const ab_object *wish,
     e = ab_app_digest(object, &digest);
     if (e == AB_ERR_OK && ab_digest_eq(&digest, &app->digest)) {
         app->settled = app->digest;
+        agent_report_error(app, NULL);
     } else {
         note_revert(app, "edited");
         write_object(app, object, ab_object_version(local));
@@ -323,6 +324,26 @@ static void decide_ended(ab_agent_app *app, const ab_object *local)
         app->settled = app->digest;
 }
 
+/* The cascade is complete: from now on the object counts as deleted at the source. What is kept
+ * does not say so, so that after a crash the principal is told again. */
+static void end_cascade(ab_agent_app *app)
+{
+    if (ab_writer_is_ready(app->agent->writer) && agent_confirm_gone(app) == AB_ERR_OK)
+        app->source = SOURCE_ENDED;
+}
+
+static void decide_deleting(ab_agent_app *app, const ab_object *local)
+{
+    if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0) {
+        remove_object(app, ab_object_uid(local), true);
+        return;
+    }
+    app->settled = app->digest; /* not ours: ours is gone */
+    end_cascade(app);
+    if (app->source == SOURCE_DELETING)
+        ab_inbox_back_off(&app->inbox, ab_clock_mono_ms(app->agent->env.clock));
+}
+
 /* What is kept, parsed; calls `act` with it. */
 static void with_wish(ab_agent_app *app, ab_object *local)
 {
@@ -346,17 +367,14 @@ static void with_wish(ab_agent_app *app, ab_object *local)
 
 void agent_decide(ab_agent_app *app, ab_object *local)
 {
-    if (app->source == SOURCE_LIVE && !app->leaving)
+    if (app->leaving)
+        return;
+    if (app->source == SOURCE_LIVE)
         with_wish(app, local);
-    else if (app->source == SOURCE_ENDED && !app->leaving)
+    else if (app->source == SOURCE_DELETING)
+        decide_deleting(app, local);
+    else if (app->source == SOURCE_ENDED)
         decide_ended(app, local);
-}
-
-/* The cascade is complete: from now on the object counts as deleted at the source. */
-static void end_cascade(ab_agent_app *app)
-{
-    ab_kept row = {.version = app->version, .ended = true, .uid = ab_str_of(app->uid)};
-    keep(app, &row, STEP_KEEP_END);
 }
 
 void agent_converge(ab_agent_app *app)
@@ -370,18 +388,18 @@ void agent_converge(ab_agent_app *app)
         if (app->leaving)
             agent_wait(app);
         else if (app->here)
-            get(app);
+            agent_get(app);
         else
             with_wish(app, NULL);
         return;
     case SOURCE_DELETING:
         if (app->here)
-            remove_object(app, AB_STR_NONE, true);
+            agent_get(app);
         else
             end_cascade(app);
         return;
     case SOURCE_ENDED:
-        get(app);
+        agent_get(app);
         return;
     }
 }
@@ -390,6 +408,8 @@ void agent_converge(ab_agent_app *app)
 
 static void got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err)
 {
+    if (app->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+        return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
         app->here = false;
         app->report_due = false;
@@ -424,7 +444,7 @@ static void applied(ab_agent_app *app, ab_err code, ab_object *object, const ab_
         app->settled = (ab_digest){0};
         return;
     }
-    if (app->seen_since_write)
+    if (app->seen_meanwhile)
         return; /* what was seen may be newer than what we wrote */
     app->here = true;
     app->leaving = ab_object_deleting(object);
@@ -440,27 +460,18 @@ static void removed(ab_agent_app *app, ab_err code, const ab_error *err)
     ab_inbox_succeeded(&app->inbox);
     /* Gone or marked: the store's change says which. Until then there is nothing to do. */
     app->removing = app->here;
-    if (!app->seen_since_write)
+    if (!app->seen_meanwhile)
         app->leaving = app->here;
 }
 
-static void kept_end(ab_agent_app *app)
+static void answered_keep(ab_agent_app *app, ab_err code, const ab_error *err)
 {
-    app->source = SOURCE_ENDED;
-    agent_end_up(app, ab_str_of(app->key), AB_TARGET_APPLICATION);
-}
-
-static void answered_keep(ab_agent_app *app, enum step step, ab_err code, const ab_error *err)
-{
-    if (code != AB_ERR_OK) {
-        if (step == STEP_KEEP)
-            app->inbox.head->begun = false;
-        agent_fail(app, code, err);
-    } else if (step == STEP_KEEP) {
+    if (code == AB_ERR_OK) {
         kept(app);
-    } else {
-        kept_end(app);
+        return;
     }
+    app->inbox.head->begun = false;
+    agent_fail(app, code, err);
 }
 
 void ab_agent_done(ab_agent_app *app, ab_err code, ab_object *object, const ab_error *err)
@@ -471,8 +482,7 @@ void ab_agent_done(ab_agent_app *app, ab_err code, ab_object *object, const ab_e
     case STEP_IDLE:
         break;
     case STEP_KEEP:
-    case STEP_KEEP_END:
-        answered_keep(app, step, code, err);
+        answered_keep(app, code, err);
         break;
     case STEP_GET:
         got(app, code, object, err);

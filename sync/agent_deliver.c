@@ -145,6 +145,7 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
         if (strcmp(reason, "memory") != 0)
             a->env.effects.ack(a->env.effects.arg, delivery);
     } else if (app != NULL) {
+        app->inbox.retry_at = 0; /* it may be what puts things right */
         agent_advance(app);
     }
 }

@@ -16,7 +16,6 @@ enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
 enum step {
     STEP_IDLE,
     STEP_KEEP,
-    STEP_KEEP_END, /* a cascade is complete: the source counts as ended from now on */
     STEP_GET,
     STEP_APPLY,
     STEP_REMOVE,
@@ -32,15 +31,16 @@ struct ab_agent_app {
     ab_version version;
     char *uid; /* of the source; NULL when unknown */
 
-    bool here;     /* exists in the local store */
-    bool leaving;  /* has a deletionTimestamp */
-    bool lost;     /* was here and went without being asked to */
-    bool removing; /* its removal was asked for by us */
-    bool seen_since_write;
-    ab_digest digest;  /* of what is here, see ab_app_digest */
-    ab_digest settled; /* of what was found to need nothing more for this source */
-    ab_digest report;  /* of what it last had to say upwards */
+    bool here;           /* exists in the local store */
+    bool leaving;        /* has a deletionTimestamp */
+    bool lost;           /* was here and went without being asked to */
+    bool removing;       /* its removal was asked for by us */
+    bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
+    ab_digest digest;    /* of what is here, see ab_app_digest */
+    ab_digest settled;   /* of what was found to need nothing more for this source */
+    ab_digest report;    /* of what it last had to say upwards */
     bool report_due;
+    char *error; /* what keeps it from being as wished, as reported; NULL = nothing */
 
     ab_inbox inbox;
     enum step step;
@@ -67,8 +67,6 @@ ab_agent_app *agent_app_for(ab_agent *a, ab_str key);
 void agent_advance(ab_agent_app *app);
 /** A step failed: retry, set aside or give up, by the class of `code`. */
 void agent_fail(ab_agent_app *app, ab_err code, const ab_error *err);
-/** A step came to its end: no longer failing. */
-void agent_succeeded(ab_agent_app *app);
 /** Wait for something that only a change elsewhere can bring; past the limit, set the delivery
  * aside. */
 void agent_wait(ab_agent_app *app);
@@ -86,14 +84,20 @@ void agent_refuse_head(ab_agent_app *app, const char *reason, const ab_error *er
 void agent_report_state(ab_agent_app *app, const ab_object *local);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void agent_report_error(ab_agent_app *app, const ab_error *err);
+/** Say again what was reported, if the log has something else. */
+void agent_say_error(ab_agent_app *app);
 /** Answer the head command upwards; its delivery is acknowledged once the answer is safe. `why`
  * NULL = done. */
 void agent_command_answer(ab_agent_app *app, const char *why);
 /** End a key of ours, if the log has it. */
-void agent_end_up(ab_agent_app *app, ab_str key, ab_target target);
+void agent_end_up(ab_agent_app *app, ab_str key);
+/** Say that the object is gone, whatever the log has: the principal waits for it. */
+AB_MUST_USE ab_err agent_confirm_gone(ab_agent_app *app);
 
 /* agent_converge.c */
 bool agent_converged(const ab_agent_app *app);
+/** Read the object, to decide and to report. */
+void agent_get(ab_agent_app *app);
 /** Begin a state task: gate, parse, keep. */
 void agent_begin_state(ab_agent_app *app, ab_task *task);
 /** One step towards the source. */

@@ -7,6 +7,7 @@
 #include "schema/attributes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static void name_event(const ab_agent_app *app, ab_event_draft *draft, ab_target target,
                        ab_type type, char subject[AB_OBJECT_KEY_MAX])
@@ -49,23 +50,40 @@ static void state_up(ab_agent_app *app, ab_str key, ab_target target, ab_type ty
     sent(app, e);
 }
 
-void agent_end_up(ab_agent_app *app, ab_str key, ab_target target)
+void agent_end_up(ab_agent_app *app, ab_str key)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
     if (!ab_writer_is_ready(app->agent->writer) || !ab_writer_has_key(app->agent->writer, key))
         return;
-    name_event(app, &draft, target, AB_TYPE_DELETE, subject);
+    name_event(app, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
     sent(app, ab_writer_end(app->agent->writer, key, &draft, NULL));
+}
+
+ab_err agent_confirm_gone(ab_agent_app *app)
+{
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    name_event(app, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
+    ab_err e = ab_writer_end_anyway(app->agent->writer, ab_str_of(app->key), &draft, NULL);
+    sent(app, e);
+    return e;
 }
 
 void agent_report_error(ab_agent_app *app, const ab_error *err)
 {
+    free(app->error);
+    app->error = err == NULL ? NULL : ab_str_dup(ab_str_of(err->text));
+    agent_say_error(app);
+}
+
+void agent_say_error(ab_agent_app *app)
+{
     char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
     ab_str kind, ns, name;
     snprintf(key, sizeof(key), AB_KEY_ERROR "%s", app->key);
-    if (err == NULL) {
-        agent_end_up(app, ab_str_of(key), AB_TARGET_APPLICATION);
+    if (app->error == NULL) {
+        agent_end_up(app, ab_str_of(key));
         return;
     }
     if (!ab_writer_is_ready(app->agent->writer) ||
@@ -77,7 +95,7 @@ void agent_report_error(ab_agent_app *app, const ab_error *err)
     ab_jsonw_object(&w);
     ab_jsonw_key_str(&w, "resourceName", name);
     ab_jsonw_key_str(&w, "resourceNamespace", ns);
-    ab_jsonw_key_str(&w, "message", ab_str_of(err->text));
+    ab_jsonw_key_str(&w, "message", ab_str_of(app->error));
     ab_jsonw_object_end(&w);
     state_up(app, ab_str_of(key), AB_TARGET_APPLICATION, AB_TYPE_ERROR, &data, NULL);
 }
@@ -85,8 +103,10 @@ void agent_report_error(ab_agent_app *app, const ab_error *err)
 void agent_report_state(ab_agent_app *app, const ab_object *local)
 {
     ab_buf data;
-    ab_buf_init(&data, AB_JSON_SIZE_MAX);
     app->report_due = false;
+    if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
+        return; /* not ours to tell about */
+    ab_buf_init(&data, AB_JSON_SIZE_MAX);
     if (ab_app_report(local, &data) != AB_ERR_OK ||
         ab_digest_of(ab_buf_str(&data), &app->report) != AB_ERR_OK ||
         !ab_writer_is_ready(app->agent->writer)) {
@@ -111,7 +131,6 @@ void agent_command_answer(ab_agent_app *app, const char *why)
     ab_jsonw_key_str(&w, "id", id);
     ab_jsonw_key_str(&w, "error", ab_str_of(why));
     ab_jsonw_object_end(&w);
-    ab_inbox_succeeded(&app->inbox);
     void *delivery = ab_inbox_pop(&app->inbox);
     state_up(app, ab_str_of(key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED, &data, delivery);
 }

@@ -166,11 +166,15 @@ ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *draft, const ab
 
 ab_err ab_writer_end(ab_writer *w, ab_str key, ab_event_draft *draft, void *token)
 {
-    struct entry *entry = ab_map_find(w->log, key);
-    if (entry == NULL) {
+    if (!ab_writer_has_key(w, key)) {
         release(w, token);
         return AB_ERR_OK;
     }
+    return ab_writer_end_anyway(w, key, draft, token);
+}
+
+ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_event_draft *draft, void *token)
+{
     draft->data = AB_STR_NONE;
     ab_err e = queue(w, key, key, AB_STR_NONE, draft, NULL, false, token);
     if (e == AB_ERR_OK)

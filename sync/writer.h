@@ -53,6 +53,9 @@ AB_MUST_USE ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *dra
                                    const ab_digest *digest, void *token);
 /** "It is gone": a tombstone, unless the log does not have the key. Must be ready. */
 AB_MUST_USE ab_err ab_writer_end(ab_writer *w, ab_str key, ab_event_draft *draft, void *token);
+/** As ab_writer_end, whatever the log has: somebody waits to hear it. Must be ready. */
+AB_MUST_USE ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_event_draft *draft,
+                                        void *token);
 /**
  * Something is asked for: sent under cmd/<id>, in order behind what is queued for `object`, never
  * replaced. Not queued again while the log has it. Must be ready.

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's machine, driven by a principal's machine and by hands at its store.
+ */
+#include "edit.h"
+#include "schema/attributes.h"
+#include "world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HUB       "Application/w1/a"
+#define LOCAL     "Application/argocd/a"
+#define FINALIZER ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
+
+static world w;
+
+static int setup(void **state)
+{
+    (void)state;
+    world_init(&w);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    world_fini(&w);
+    return 0;
+}
+
+static ab_object *hub(void)
+{
+    return fake_store_find(w.hub, HUB);
+}
+
+static ab_object *local(void)
+{
+    return fake_store_find(w.local, LOCAL);
+}
+
+static void hub_app(int n, const char *meta)
+{
+    put_app(w.hub, "w1", "a", n, meta, "");
+}
+
+/* Both run, and the Application stands at both ends. */
+static void placed(const char *meta)
+{
+    hub_app(1, meta);
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 1);
+}
+
+static void restart_agent(void)
+{
+    world_crash_agent(&w);
+    world_start_agent(&w);
+    world_settle(&w);
+}
+
+static void assert_at_rest(void)
+{
+    uint64_t writes = fake_store_changes(w.hub) + fake_store_changes(w.local);
+    size_t events = fake_log_appended(w.down) + fake_log_appended(w.up);
+    world_run(&w, 20);
+    assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
+    assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events);
+    assert_int_equal(fake_log_open(w.down), 0);
+    assert_int_equal(fake_log_open(w.up), 0);
+    assert_int_equal(ab_agent_unsettled(w.agent), 0);
+}
+
+/* --- create, update, delete --- */
+
+static void an_application_of_the_hub_is_created(void **state)
+{
+    (void)state;
+    placed(",\"labels\":{\"team\":\"x\"}");
+    assert_true(has_in(local(), "labels", "team", "x"));
+    char uid[40];
+    snprintf(uid, sizeof(uid), "%.*s", AB_STR_ARG(ab_object_uid(hub())));
+    assert_true(has_in(local(), "annotations", AB_ANN_SOURCE_UID, uid));
+    assert_true(has_in(local(), "annotations", AB_ANN_PRINCIPAL_UID, "principal-1"));
+    assert_at_rest();
+}
+
+static void a_change_at_the_hub_is_written(void **state)
+{
+    (void)state;
+    placed("");
+    set_spec(w.hub, HUB, 2);
+    set_in(w.hub, HUB, "labels", "team", "y");
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_true(has_in(local(), "labels", "team", "y"));
+    set_in(w.hub, HUB, "labels", "team", NULL);
+    world_settle(&w);
+    assert_true(has_in(local(), "labels", "team", NULL));
+    assert_at_rest();
+}
+
+static void a_label_dropped_at_the_hub_while_the_agent_was_down_is_removed(void **state)
+{
+    (void)state;
+    placed(",\"labels\":{\"team\":\"x\",\"tier\":\"1\"}");
+    world_crash_agent(&w);
+    set_in(w.hub, HUB, "labels", "team", NULL);
+    world_settle(&w);
+    set_in(w.hub, HUB, "labels", "tier", NULL);
+    world_settle(&w);
+    set_in(w.local, LOCAL, "labels", "theirs", "1");
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_true(has_in(local(), "labels", "team", NULL));
+    assert_true(has_in(local(), "labels", "tier", NULL));
+    assert_true(has_in(local(), "labels", "theirs", "1"));
+    assert_at_rest();
+}
+
+static void a_delete_at_the_hub_removes_it(void **state)
+{
+    (void)state;
+    placed("");
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
+static void a_delete_while_the_agent_was_down_removes_it(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_non_null(local());
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
+static void a_cascade_waits_for_the_workload_to_go(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 5);
+    assert_non_null(hub());
+    assert_true(ab_object_deleting(local()));
+    drop_finalizers(w.local, LOCAL);
+    world_settle(&w);
+    assert_null(local());
+    assert_null(hub());
+    assert_at_rest();
+}
+
+static void a_cascade_ends_also_when_the_agent_was_down_meanwhile(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    world_crash_agent(&w);
+    drop_finalizers(w.local, LOCAL);
+    assert_null(local());
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_null(hub());
+    assert_at_rest();
+}
+
+static void a_cascade_of_what_never_came_to_the_agent_ends(void **state)
+{
+    (void)state;
+    world_start(&w);
+    world_connect(&w.agent_link, false);
+    hub_app(1, FINALIZER);
+    world_settle(&w);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    fake_log_compact(w.down);
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_null(local());
+    assert_null(hub());
+    assert_at_rest();
+}
+
+static void a_cascade_does_not_delete_what_is_not_managed(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    hub_app(1, FINALIZER);
+    world_start(&w);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 7);
+    assert_false(ab_object_deleting(local()));
+    assert_null(hub());
+    assert_at_rest();
+}
+
+static void a_delete_does_not_touch_what_is_not_managed(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    hub_app(1, "");
+    world_start(&w);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 7);
+    assert_at_rest();
+}
+
+static void an_application_that_is_created_anew_after_a_delete_is_placed(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    hub_app(2, "");
+    world_settle(&w);
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_true(ab_str_eq(ab_object_annotation(local(), AB_ANN_SOURCE_UID), ab_object_uid(hub())));
+    assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 0);
+    assert_at_rest();
+}
+
+/* --- reverts --- */
+
+static void local_edits_are_reverted(void **state)
+{
+    (void)state;
+    placed(",\"labels\":{\"team\":\"x\"}");
+    set_spec(w.local, LOCAL, 9);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+    set_in(w.local, LOCAL, "labels", "team", NULL);
+    world_settle(&w);
+    assert_true(has_in(local(), "labels", "team", "x"));
+    assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 2);
+    assert_at_rest();
+}
+
+static void local_additions_of_others_are_kept(void **state)
+{
+    (void)state;
+    placed(",\"labels\":{\"team\":\"x\"}");
+    set_in(w.local, LOCAL, "labels", "theirs", "1");
+    set_in(w.local, LOCAL, "annotations", "theirs", "1");
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_true(has_in(local(), "labels", "theirs", "1"));
+    assert_true(has_in(local(), "annotations", "theirs", "1"));
+    assert_at_rest();
+}
+
+static void local_edits_are_reverted_while_disconnected(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.agent_link, false);
+    set_spec(w.local, LOCAL, 9);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+}
+
+static void edits_made_while_the_agent_was_down_are_reverted(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    world_crash_principal(&w);
+    set_spec(w.local, LOCAL, 9);
+    world_connect(&w.agent_link, false);
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+}
+
+static void a_local_deletion_is_reverted_and_counted(void **state)
+{
+    (void)state;
+    placed("");
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+    assert_true(has_in(local(), "annotations", AB_ANN_SOURCE_UID, "uid-1"));
+    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 1);
+    assert_at_rest();
+}
+
+static void a_deletion_while_the_agent_was_down_is_reverted(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    fake_store_erase(w.local, LOCAL);
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+    assert_at_rest();
+}
+
+static void what_is_recreated_after_a_local_deletion_may_be_synced(void **state)
+{
+    (void)state;
+    w.policy.recreate = AB_RECREATE_RESYNC;
+    placed("");
+    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    assert_true(ab_json_present(ab_json_get(ab_object_field(local(), "operation"), "sync")));
+}
+
+static void an_edit_that_is_seen_while_the_object_is_read_is_reverted(void **state)
+{
+    (void)state;
+    placed("");
+    /* A redelivery makes the agent look again; the edit is seen before the answer, which is older.
+     */
+    fake_log_replay(w.down);
+    while (fake_log_has_next(w.down))
+        world_step(&w, 0);
+    assert_int_equal(fake_store_choices(w.local), 1);
+    fake_store_step(w.local, 0, false); /* the read takes place */
+    set_spec(w.local, LOCAL, 9);
+    assert_int_equal(fake_store_choices(w.local), 2);
+    fake_store_step(w.local, 1, false); /* the edit is seen */
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+    assert_at_rest();
+}
+
+/* --- whose is it --- */
+
+static void what_is_not_managed_is_not_touched(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", ",\"status\":{\"n\":3}");
+    hub_app(1, "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 7);
+    assert_int_equal(status_of(hub()), -1);
+    ab_jsonv conditions = ab_json_get(ab_object_field(hub(), "status"), "conditions");
+    assert_true(ab_json_is(ab_json_get(ab_json_first(conditions), "type"), "AgentError"));
+    assert_at_rest();
+}
+
+static void a_create_adopts_when_that_is_the_policy(void **state)
+{
+    (void)state;
+    w.policy.adopt = true;
+    put_app(w.local, "argocd", "a", 7, ",\"labels\":{\"theirs\":\"1\"}", ",\"status\":{\"n\":3}");
+    hub_app(1, "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 1);
+    assert_true(has_in(local(), "labels", "theirs", "1"));
+    assert_int_equal(status_of(hub()), 3);
+    assert_at_rest();
+}
+
+static void an_object_may_say_that_it_can_be_adopted(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7,
+            ",\"annotations\":{\"" AB_ANN_ADOPTION_POLICY "\":\"always\"}", "");
+    hub_app(1, "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 1);
+}
+
+static void an_object_may_say_that_it_must_not_be_adopted(void **state)
+{
+    (void)state;
+    w.policy.adopt = true;
+    put_app(w.local, "argocd", "a", 7,
+            ",\"annotations\":{\"" AB_ANN_ADOPTION_POLICY "\":\"never\"}", "");
+    hub_app(1, "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 7);
+}
+
+static void a_spec_update_does_not_adopt(void **state)
+{
+    (void)state;
+    w.policy.adopt = true;
+    hub_app(1, ",\"annotations\":{\"" AB_ANN_STATUS_VERSION "\":\"1.1\"}");
+    put_app(w.local, "argocd", "a", 7, "", "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 7);
+}
+
+static void what_stood_in_the_way_gone_it_is_created(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    hub_app(1, "");
+    world_start(&w);
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+    ab_jsonv conditions = ab_json_get(ab_object_field(hub(), "status"), "conditions");
+    assert_int_equal(ab_json_count(conditions), 0);
+    assert_at_rest();
+}
+
+static void another_source_uid_means_delete_and_create(void **state)
+{
+    (void)state;
+    placed("");
+    ab_str uid = ab_object_uid(local());
+    char before[40];
+    snprintf(before, sizeof(before), "%.*s", AB_STR_ARG(uid));
+    world_connect(&w.agent_link, false);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    hub_app(2, "");
+    world_settle(&w);
+    fake_log_compact(w.down);
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_false(ab_str_is(ab_object_uid(local()), before));
+    assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 0);
+    assert_at_rest();
+}
+
+static void another_source_uid_may_be_updated_in_place(void **state)
+{
+    (void)state;
+    w.policy.upsert = true;
+    placed("");
+    char before[40];
+    snprintf(before, sizeof(before), "%.*s", AB_STR_ARG(ab_object_uid(local())));
+    world_connect(&w.agent_link, false);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    hub_app(2, "");
+    world_settle(&w);
+    fake_log_compact(w.down);
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_true(ab_str_is(ab_object_uid(local()), before));
+    assert_at_rest();
+}
+
+static void another_principal_takes_over_in_place(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7,
+            ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"old\",\"" AB_ANN_PRINCIPAL_UID
+            "\":\"principal-0\"}",
+            "");
+    hub_app(1, "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 1);
+    assert_true(ab_str_is(ab_object_uid(local()), "uid-1"));
+    assert_true(has_in(local(), "annotations", AB_ANN_PRINCIPAL_UID, "principal-1"));
+    assert_at_rest();
+}
+
+/* --- what arrives again --- */
+
+static void a_replay_changes_nothing(void **state)
+{
+    (void)state;
+    placed("");
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    uint64_t writes = fake_store_changes(w.local);
+    fake_log_replay(w.down);
+    world_settle(&w);
+    assert_int_equal(fake_store_changes(w.local), writes);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
+static void a_restart_costs_no_event(void **state)
+{
+    (void)state;
+    placed("");
+    size_t events = fake_log_appended(w.up);
+    restart_agent();
+    assert_int_equal(fake_log_appended(w.up), events);
+    assert_at_rest();
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_application_of_the_hub_is_created),
+        TEST(a_change_at_the_hub_is_written),
+        TEST(a_label_dropped_at_the_hub_while_the_agent_was_down_is_removed),
+        TEST(a_delete_at_the_hub_removes_it),
+        TEST(a_delete_while_the_agent_was_down_removes_it),
+        TEST(a_cascade_waits_for_the_workload_to_go),
+        TEST(a_cascade_ends_also_when_the_agent_was_down_meanwhile),
+        TEST(a_cascade_of_what_never_came_to_the_agent_ends),
+        TEST(a_cascade_does_not_delete_what_is_not_managed),
+        TEST(a_delete_does_not_touch_what_is_not_managed),
+        TEST(an_application_that_is_created_anew_after_a_delete_is_placed),
+        TEST(local_edits_are_reverted),
+        TEST(local_additions_of_others_are_kept),
+        TEST(local_edits_are_reverted_while_disconnected),
+        TEST(edits_made_while_the_agent_was_down_are_reverted),
+        TEST(a_local_deletion_is_reverted_and_counted),
+        TEST(a_deletion_while_the_agent_was_down_is_reverted),
+        TEST(what_is_recreated_after_a_local_deletion_may_be_synced),
+        TEST(an_edit_that_is_seen_while_the_object_is_read_is_reverted),
+        TEST(what_is_not_managed_is_not_touched),
+        TEST(a_create_adopts_when_that_is_the_policy),
+        TEST(an_object_may_say_that_it_can_be_adopted),
+        TEST(an_object_may_say_that_it_must_not_be_adopted),
+        TEST(a_spec_update_does_not_adopt),
+        TEST(what_stood_in_the_way_gone_it_is_created),
+        TEST(another_source_uid_means_delete_and_create),
+        TEST(another_source_uid_may_be_updated_in_place),
+        TEST(another_principal_takes_over_in_place),
+        TEST(a_replay_changes_nothing),
+        TEST(a_restart_costs_no_event),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "edit.h"
+
+#include "samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define TEXT_MAX (1 << 16)
+
+void put_app(fake_store *s, const char *ns, const char *name, int n, const char *meta,
+             const char *rest)
+{
+    char json[4096];
+    int len = snprintf(json, sizeof(json),
+                       "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\","
+                       "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"%s},"
+                       "\"spec\":{\"n\":%d,\"destination\":{\"server\":\"x\"}}%s}",
+                       name, ns, meta, n, rest);
+    assert_true(len > 0 && (size_t)len < sizeof(json));
+    ab_object *o = sample_object(json);
+    fake_store_put(s, o);
+    ab_object_unref(o);
+}
+
+static void put_text(fake_store *s, ab_buf *text)
+{
+    assert_int_equal(ab_buf_status(text), AB_ERR_OK);
+    ab_object *o = sample_object(text->ptr);
+    fake_store_put(s, o);
+    ab_object_unref(o);
+    ab_buf_fini(text);
+}
+
+static ab_jsonw begin(ab_buf *text)
+{
+    ab_buf_init(text, TEXT_MAX);
+    ab_jsonw w = ab_jsonw_to(text);
+    ab_jsonw_object(&w);
+    return w;
+}
+
+static void copy_but(ab_jsonw *w, ab_jsonv object, const char *left_out)
+{
+    for (ab_jsonv v = ab_json_first(object); ab_json_present(v); v = ab_json_next(v))
+        if (!ab_str_is(ab_json_plain_key(v), left_out))
+            ab_jsonw_member(w, v);
+}
+
+static ab_object *there(fake_store *s, const char *key)
+{
+    ab_object *o = fake_store_find(s, key);
+    assert_non_null(o);
+    return o;
+}
+
+void set_field(fake_store *s, const char *key, const char *member, const char *json)
+{
+    ab_buf text;
+    ab_jsonw w = begin(&text);
+    copy_but(&w, ab_object_json(there(s, key)), member);
+    ab_jsonw_key_raw(&w, member, ab_str_of(json));
+    ab_jsonw_object_end(&w);
+    put_text(s, &text);
+}
+
+void set_spec(fake_store *s, const char *key, int n)
+{
+    char spec[80];
+    snprintf(spec, sizeof(spec), "{\"n\":%d,\"destination\":{\"server\":\"x\"}}", n);
+    set_field(s, key, "spec", spec);
+}
+
+void set_in(fake_store *s, const char *key, const char *map, const char *name, const char *value)
+{
+    ab_buf text;
+    ab_object *o = there(s, key);
+    ab_jsonw w = begin(&text);
+    copy_but(&w, ab_object_json(o), "metadata");
+    ab_jsonw_key(&w, AB_STR("metadata"));
+    ab_jsonw_object(&w);
+    copy_but(&w, ab_json_get(ab_object_json(o), "metadata"), map);
+    ab_jsonw_key(&w, ab_str_of(map));
+    ab_jsonw_object(&w);
+    copy_but(&w, ab_object_meta(o, map), name);
+    ab_jsonw_key_str(&w, name, ab_str_of(value));
+    ab_jsonw_object_end(&w);
+    ab_jsonw_object_end(&w);
+    ab_jsonw_object_end(&w);
+    put_text(s, &text);
+}
+
+void drop_finalizers(fake_store *s, const char *key)
+{
+    ab_buf text;
+    ab_object *o = there(s, key);
+    ab_jsonw w = begin(&text);
+    copy_but(&w, ab_object_json(o), "metadata");
+    ab_jsonw_key(&w, AB_STR("metadata"));
+    ab_jsonw_object(&w);
+    copy_but(&w, ab_json_get(ab_object_json(o), "metadata"), "finalizers");
+    ab_jsonw_object_end(&w);
+    ab_jsonw_object_end(&w);
+    put_text(s, &text);
+}
+
+static int number(ab_jsonv v)
+{
+    int64_t n;
+    return ab_json_i64(v, &n) == AB_ERR_OK ? (int)n : -1;
+}
+
+int spec_of(const ab_object *o)
+{
+    return o == NULL ? -1 : number(ab_json_get(ab_object_field(o, "spec"), "n"));
+}
+
+int status_of(const ab_object *o)
+{
+    return o == NULL ? -1 : number(ab_json_get(ab_object_field(o, "status"), "n"));
+}
+
+bool has_in(const ab_object *o, const char *map, const char *name, const char *value)
+{
+    ab_jsonv v = ab_json_get(ab_object_meta(o, map), name);
+    return value == NULL ? !ab_json_present(v) : ab_json_is(v, value);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What users and controllers do to an object in a fake store. The object must be there.
+ */
+#pragma once
+
+#include "fake_store.h"
+
+/** Put an Application. @param meta  more members of metadata, `rest` more of the object: JSON text
+ *  that begins with a comma, or "" */
+void put_app(fake_store *s, const char *ns, const char *name, int n, const char *meta,
+             const char *rest);
+/** Set a member of the object to this JSON text; NULL removes it. */
+void set_field(fake_store *s, const char *key, const char *member, const char *json);
+/** spec.n, by which tests tell one spec from another. */
+void set_spec(fake_store *s, const char *key, int n);
+/** Set a label or annotation; NULL removes it. `map`: "labels" or "annotations". */
+void set_in(fake_store *s, const char *key, const char *map, const char *name, const char *value);
+/** Remove all finalizers, as a controller that has done its work. */
+void drop_finalizers(fake_store *s, const char *key);
+
+/** spec.n; -1 when there is none. */
+int spec_of(const ab_object *o);
+/** status.n; -1 when there is none. */
+int status_of(const ab_object *o);
+/** Does it have this label or annotation with this value? NULL: is it absent? */
+bool has_in(const ab_object *o, const char *map, const char *name, const char *value);

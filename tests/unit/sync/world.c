@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include "samples.h"
+#include "schema/attributes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define SETTLE_STEPS_MAX 200000
+
+struct world_sending {
+    struct world_sending *next;
+    ab_outgoing *outgoing;
+    ab_event *event;
+};
+
+struct row {
+    ab_kept kept;
+    char *texts[4];
+};
+
+struct world_keeping {
+    struct world_keeping *next;
+    char *key;
+    struct row *row;
+    ab_agent_app *app;
+};
+
+/* --- chance --- */
+
+static uint64_t chance(const world *w, uint64_t below)
+{
+    return w->random == NULL ? 0 : w->random(w->arg) % below;
+}
+
+static bool fault(const world *w)
+{
+    return w->random != NULL && chance(w, 1000) < w->faults_permille;
+}
+
+static fake_fate fate(void *arg, ab_err *code)
+{
+    static const ab_err errors[] = {AB_ERR_TIMEOUT, AB_ERR_UNAVAILABLE, AB_ERR_CONFLICT,
+                                    AB_ERR_DENIED};
+    const world *w = arg;
+    if (!fault(w))
+        return FAKE_WORKS;
+    uint64_t which = chance(w, 10);
+    *code = errors[which < 7 ? which % 3 : which == 9 ? 3 : 0];
+    return *code == AB_ERR_TIMEOUT && chance(w, 2) == 0 ? FAKE_WORKS_BUT_FAILS : FAKE_FAILS;
+}
+
+/* --- rows of the cache --- */
+
+static ab_str keep_text(struct row *row, size_t i, ab_str text)
+{
+    if (text.ptr == NULL)
+        return AB_STR_NONE;
+    row->texts[i] = ab_str_dup(text);
+    assert_non_null(row->texts[i]);
+    return (ab_str){row->texts[i], text.len};
+}
+
+static struct row *row_new(const ab_kept *kept)
+{
+    struct row *row = calloc(1, sizeof(*row));
+    assert_non_null(row);
+    row->kept = *kept;
+    row->kept.uid = keep_text(row, 0, kept->uid);
+    row->kept.principal_uid = keep_text(row, 1, kept->principal_uid);
+    row->kept.owned = keep_text(row, 2, kept->owned);
+    row->kept.wish = keep_text(row, 3, kept->wish);
+    return row;
+}
+
+static void row_free(void *value)
+{
+    struct row *row = value;
+    if (row == NULL)
+        return;
+    for (size_t i = 0; i < 4; i++)
+        free(row->texts[i]);
+    free(row);
+}
+
+static struct world_keeping *take_keeping(world *w)
+{
+    struct world_keeping *k = w->keeping;
+    w->keeping = k->next;
+    return k;
+}
+
+static void write_row(world *w, struct world_keeping *k)
+{
+    void *old = NULL;
+    assert_int_equal(ab_map_put(w->cache, ab_str_of(k->key), k->row, &old), AB_ERR_OK);
+    k->row = NULL;
+    row_free(old);
+}
+
+static void keeping_free(struct world_keeping *k)
+{
+    row_free(k->row);
+    free(k->key);
+    free(k);
+}
+
+static void step_keeping(world *w)
+{
+    struct world_keeping *k = take_keeping(w);
+    ab_agent_app *app = k->app;
+    ab_err code = fault(w) ? AB_ERR_IO : AB_ERR_OK;
+    if (code == AB_ERR_OK)
+        write_row(w, k);
+    keeping_free(k);
+    ab_agent_done(app, code, NULL, NULL);
+}
+
+/* --- the agent's effects --- */
+
+static void agent_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
+{
+    ab_agent_done(arg, code, object, err);
+}
+
+static void agent_get(void *arg, ab_str key, ab_agent_app *app)
+{
+    world *w = arg;
+    fake_store_get(w->local, key, agent_done, app);
+}
+
+static void agent_apply(void *arg, ab_object *object, ab_str version, ab_agent_app *app)
+{
+    world *w = arg;
+    fake_store_apply(w->local, object, version, agent_done, app);
+}
+
+static void agent_patch(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_app *app)
+{
+    world *w = arg;
+    fake_store_patch_status(w->local, key, status, AB_STR_NONE, version, agent_done, app);
+}
+
+static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_app *app)
+{
+    world *w = arg;
+    (void)foreground;
+    fake_store_remove(w->local, key, uid, agent_done, app);
+}
+
+static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_app *app)
+{
+    world *w = arg;
+    struct world_keeping *k = calloc(1, sizeof(*k));
+    assert_non_null(k);
+    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row_new(kept), .app = app};
+    struct world_keeping **end = &w->keeping;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = k;
+}
+
+static ab_err agent_recall(void *arg, ab_str key, ab_kept *out)
+{
+    world *w = arg;
+    const struct row *row = ab_map_find(w->cache, key);
+    if (row == NULL)
+        return AB_ERR_NOTFOUND;
+    *out = row->kept;
+    return AB_ERR_OK;
+}
+
+static void agent_ack(void *arg, void *delivery)
+{
+    world *w = arg;
+    fake_log_ack(w->down, delivery);
+}
+
+static void agent_wake(void *arg)
+{
+    (void)arg;
+}
+
+static void agent_change(void *arg, fake_change change, ab_object *object)
+{
+    world *w = arg;
+    if (change == FAKE_SYNCED)
+        ab_agent_synced(w->agent);
+    else if (change == FAKE_SEEN)
+        ab_agent_seen(w->agent, object);
+    else
+        ab_agent_gone(w->agent, object);
+}
+
+static void local_write(void *arg, const ab_object *before, const ab_object *after)
+{
+    world *w = arg;
+    if (w->on_local_write != NULL)
+        w->on_local_write(w->arg, before, after);
+}
+
+/* --- the principal's effects --- */
+
+static void principal_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
+{
+    ab_principal_done(arg, code, object, err);
+}
+
+static void principal_get(void *arg, ab_str key, ab_principal_app *app)
+{
+    world *w = arg;
+    fake_store_get(w->hub, key, principal_done, app);
+}
+
+static void principal_apply(void *arg, ab_object *object, ab_str version, ab_principal_app *app)
+{
+    world *w = arg;
+    fake_store_apply(w->hub, object, version, principal_done, app);
+}
+
+static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp,
+                            ab_principal_app *app)
+{
+    world *w = arg;
+    fake_store_patch_status(w->hub, key, status, stamp, AB_STR_NONE, principal_done, app);
+}
+
+static void principal_ack(void *arg, void *delivery)
+{
+    world *w = arg;
+    fake_log_ack(w->up, delivery);
+}
+
+static void principal_wake(void *arg, const char *agent)
+{
+    (void)arg;
+    assert_string_equal(agent, WORLD_HUB_NAMESPACE);
+}
+
+static void principal_change(void *arg, fake_change change, ab_object *object)
+{
+    world *w = arg;
+    if (change == FAKE_SYNCED)
+        ab_principal_synced(w->principal);
+    else if (change == FAKE_SEEN)
+        ab_principal_seen(w->principal, object);
+    else
+        ab_principal_gone(w->principal, object);
+}
+
+static void hub_write(void *arg, const ab_object *before, const ab_object *after)
+{
+    world *w = arg;
+    if (w->on_hub_write != NULL)
+        w->on_hub_write(w->arg, before, after);
+}
+
+/* --- start and crash --- */
+
+void world_init(world *w)
+{
+    *w = (world){
+        .ms = 1000,
+        .hub = fake_store_new(),
+        .local = fake_store_new(),
+        .down = fake_log_new(),
+        .up = fake_log_new(),
+        .cache = ab_map_new(),
+        .policy = {.namespace = WORLD_AGENT_NAMESPACE, .set_aside_ms = WORLD_SET_ASIDE_MS},
+        .deletions_max = 1000,
+    };
+    w->clock = sample_clock(&w->ms);
+    w->principal_link = (struct world_link){.out = w->down, .in = w->up, .up = true};
+    w->agent_link = (struct world_link){.out = w->up, .in = w->down, .up = true};
+    assert_non_null(w->cache);
+}
+
+static void restore_rows(world *w)
+{
+    for (ab_map_iter i = ab_map_first(w->cache); i.entry != NULL; ab_map_next(&i)) {
+        const struct row *row = i.value;
+        assert_int_equal(ab_agent_restore(w->agent, i.key, &row->kept), AB_ERR_OK);
+    }
+}
+
+void world_start_agent(world *w)
+{
+    w->agent_metrics = ab_metrics_new();
+    const ab_agent_env env = {
+        .policy = w->policy,
+        .effects = {agent_get, agent_apply, agent_patch, agent_remove, agent_keep, agent_recall,
+                    agent_ack, agent_wake, w},
+        .clock = &w->clock,
+        .log = w->log,
+        .metrics = w->agent_metrics,
+        .source = AB_SOURCE_AGENT WORLD_HUB_NAMESPACE,
+    };
+    assert_int_equal(ab_agent_new(&env, &w->agent), AB_ERR_OK);
+    restore_rows(w);
+    fake_store_open(w->local, &(fake_events){agent_change, local_write, fate, w});
+}
+
+void world_start_principal(world *w)
+{
+    w->principal_metrics = ab_metrics_new();
+    const ab_principal_env env = {
+        .effects = {principal_get, principal_apply, principal_patch, principal_ack, principal_wake,
+                    w},
+        .clock = &w->clock,
+        .log = w->log,
+        .metrics = w->principal_metrics,
+        .source = AB_SOURCE_PRINCIPAL,
+        .uid = "principal-1",
+        .set_aside_ms = WORLD_SET_ASIDE_MS,
+        .deletions_max = w->deletions_max,
+    };
+    assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);
+    assert_int_equal(ab_principal_add_agent(w->principal, WORLD_HUB_NAMESPACE), AB_ERR_OK);
+    fake_store_open(w->hub, &(fake_events){principal_change, hub_write, fate, w});
+}
+
+static void append(world *w, const struct world_link *link, ab_event *event)
+{
+    fake_log_append(link->out, event);
+    if (w->on_sent != NULL)
+        w->on_sent(w->arg, link->out == w->down, event);
+}
+
+/* What was in flight may or may not have arrived. */
+static void crash_link(world *w, struct world_link *link)
+{
+    while (link->sending != NULL) {
+        struct world_sending *s = link->sending;
+        link->sending = s->next;
+        if (chance(w, 2) == 1)
+            append(w, link, s->event);
+        ab_event_unref(s->event);
+        free(s);
+    }
+    link->ready = false;
+    fake_log_reader_restarts(link->in);
+}
+
+void world_crash_agent(world *w)
+{
+    if (w->agent == NULL)
+        return;
+    fake_store_close(w->local);
+    while (w->keeping != NULL) {
+        struct world_keeping *k = take_keeping(w);
+        if (chance(w, 2) == 0)
+            write_row(w, k);
+        keeping_free(k);
+    }
+    crash_link(w, &w->agent_link);
+    ab_agent_free(w->agent);
+    ab_metrics_free(w->agent_metrics);
+    w->agent = NULL;
+}
+
+void world_crash_principal(world *w)
+{
+    if (w->principal == NULL)
+        return;
+    fake_store_close(w->hub);
+    crash_link(w, &w->principal_link);
+    ab_principal_free(w->principal);
+    ab_metrics_free(w->principal_metrics);
+    w->principal = NULL;
+}
+
+void world_start(world *w)
+{
+    world_start_principal(w);
+    world_start_agent(w);
+    world_settle(w);
+}
+
+void world_fini(world *w)
+{
+    world_crash_agent(w);
+    world_crash_principal(w);
+    fake_store_free(w->hub);
+    fake_store_free(w->local);
+    fake_log_free(w->down);
+    fake_log_free(w->up);
+    ab_map_free(w->cache, row_free);
+    ab_log_free(w->log);
+}
+
+void world_connect(struct world_link *link, bool up)
+{
+    link->up = up;
+}
+
+/* --- what a link can do --- */
+
+enum link_step { LINK_READY, LINK_DELIVER, LINK_SEND, LINK_SENT, LINK_STEPS };
+
+static ab_outbox *outbox_of(const world *w, const struct world_link *link)
+{
+    if (link == &w->agent_link)
+        return w->agent == NULL ? NULL : ab_agent_outbox(w->agent);
+    return w->principal == NULL ? NULL : ab_principal_outbox(w->principal, WORLD_HUB_NAMESPACE);
+}
+
+/* Anything that an outbox would give out? Taken and returned: it is the only way to know. */
+static bool can_send(const world *w, const struct world_link *link)
+{
+    ab_outbox *o = outbox_of(w, link);
+    ab_outgoing *g = ab_outbox_next(o, w->ms);
+    if (g != NULL)
+        ab_outbox_return(o, g);
+    return g != NULL;
+}
+
+static bool link_can(const world *w, const struct world_link *link, enum link_step step)
+{
+    if (outbox_of(w, link) == NULL)
+        return false;
+    switch (step) {
+    case LINK_READY:
+        return link->up && !link->ready;
+    case LINK_DELIVER:
+        return link->up && fake_log_has_next(link->in);
+    case LINK_SEND:
+        return link->up && link->ready && can_send(w, link);
+    case LINK_SENT:
+        return link->sending != NULL;
+    case LINK_STEPS:
+        break;
+    }
+    return false;
+}
+
+static void learn_down(void *arg, const ab_event *head)
+{
+    world *w = arg;
+    ab_principal_written(w->principal, WORLD_HUB_NAMESPACE, head);
+}
+
+static void learn_up(void *arg, const ab_event *head)
+{
+    world *w = arg;
+    ab_agent_written(w->agent, head);
+}
+
+static void become_ready(world *w, struct world_link *link)
+{
+    link->ready = true;
+    fake_log_heads(link->out, link == &w->agent_link ? learn_up : learn_down, w);
+    uint64_t epoch = fake_log_next_epoch(link->out);
+    if (link == &w->agent_link)
+        ab_agent_ready(w->agent, epoch);
+    else
+        ab_principal_ready(w->principal, WORLD_HUB_NAMESPACE, epoch);
+}
+
+static void deliver(world *w, struct world_link *link)
+{
+    fake_delivery *d = fake_log_next(link->in);
+    if (link == &w->agent_link)
+        ab_agent_deliver(w->agent, fake_delivery_event(d), d);
+    else
+        ab_principal_deliver(w->principal, WORLD_HUB_NAMESPACE, fake_delivery_event(d), d);
+}
+
+static void begin_send(world *w, struct world_link *link)
+{
+    struct world_sending *s = calloc(1, sizeof(*s));
+    assert_non_null(s);
+    s->outgoing = ab_outbox_next(outbox_of(w, link), w->ms);
+    s->event = ab_event_ref(ab_outgoing_event(s->outgoing));
+    struct world_sending **end = &link->sending;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = s;
+}
+
+static void end_send(world *w, struct world_link *link)
+{
+    struct world_sending *s = link->sending;
+    bool works = link->up && !fault(w);
+    link->sending = s->next;
+    if (works || chance(w, 2) == 1)
+        append(w, link, s->event);
+    ab_outbox_done(outbox_of(w, link), s->outgoing, works ? AB_ERR_OK : AB_ERR_TIMEOUT, w->ms);
+    ab_event_unref(s->event);
+    free(s);
+}
+
+static void link_step(world *w, struct world_link *link, enum link_step step)
+{
+    switch (step) {
+    case LINK_READY:
+        become_ready(w, link);
+        return;
+    case LINK_DELIVER:
+        deliver(w, link);
+        return;
+    case LINK_SEND:
+        begin_send(w, link);
+        return;
+    case LINK_SENT:
+        end_send(w, link);
+        return;
+    case LINK_STEPS:
+        return;
+    }
+}
+
+/* --- steps --- */
+
+static size_t link_choices(const world *w, const struct world_link *link)
+{
+    size_t count = 0;
+    for (int i = 0; i < LINK_STEPS; i++)
+        count += link_can(w, link, (enum link_step)i);
+    return count;
+}
+
+size_t world_choices(const world *w)
+{
+    return fake_store_choices(w->hub) + fake_store_choices(w->local) + (w->keeping != NULL) +
+           link_choices(w, &w->principal_link) + link_choices(w, &w->agent_link);
+}
+
+static bool take_link_step(world *w, struct world_link *link, size_t *i)
+{
+    for (int step = 0; step < LINK_STEPS; step++) {
+        if (!link_can(w, link, (enum link_step)step))
+            continue;
+        if (*i == 0) {
+            link_step(w, link, (enum link_step)step);
+            return true;
+        }
+        --*i;
+    }
+    return false;
+}
+
+void world_step(world *w, size_t i)
+{
+    bool skip = chance(w, 4) == 1;
+    fake_store *stores[] = {w->hub, w->local};
+    w->steps++;
+    for (size_t k = 0; k < 2; k++) {
+        size_t choices = fake_store_choices(stores[k]);
+        if (i < choices) {
+            fake_store_step(stores[k], i, skip);
+            return;
+        }
+        i -= choices;
+    }
+    if (w->keeping != NULL && i-- == 0) {
+        step_keeping(w);
+        return;
+    }
+    if (!take_link_step(w, &w->principal_link, &i) && !take_link_step(w, &w->agent_link, &i))
+        fail_msg("no such step");
+}
+
+void world_tick(world *w, int64_t ms)
+{
+    w->ms += ms;
+    if (w->principal != NULL)
+        ab_principal_tick(w->principal);
+    if (w->agent != NULL)
+        ab_agent_tick(w->agent);
+}
+
+void world_settle(world *w)
+{
+    for (int i = 0; world_choices(w) > 0; i++) {
+        if (i == SETTLE_STEPS_MAX)
+            fail_msg("it does not come to rest");
+        world_step(w, 0);
+    }
+}
+
+void world_run(world *w, int64_t seconds)
+{
+    world_settle(w);
+    for (int64_t i = 0; i < seconds; i++) {
+        world_tick(w, 1000);
+        world_settle(w);
+    }
+}
+
+double world_count(ab_metrics *m, const char *name)
+{
+    return ab_metric_value(ab_metric_get(m, AB_METRIC_COUNTER, name, "", NULL, 0));
+}

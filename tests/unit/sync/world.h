@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A principal and one managed agent, "w1", with all that is around them: two stores, two logs, the
+ * agent's cache, a clock. Nothing happens by itself: the test picks each step, or lets everything
+ * happen (world_settle). Either machine can crash at any point; stores, logs and cache outlive it.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "fake_log.h"
+#include "fake_store.h"
+#include "sync/agent.h"
+#include "sync/principal.h"
+
+#define WORLD_AGENT_NAMESPACE "argocd"
+#define WORLD_HUB_NAMESPACE   "w1"
+#define WORLD_SET_ASIDE_MS    60000
+
+typedef struct world world;
+struct world_sending;
+struct world_keeping;
+
+/* One machine's end of the connection. */
+struct world_link {
+    fake_log *out;
+    fake_log *in;
+    bool up;
+    bool ready;
+    struct world_sending *sending;
+};
+
+struct world {
+    int64_t ms;
+    ab_clock clock;
+    ab_log *log; /* NULL unless wanted */
+    fake_store *hub;
+    fake_store *local;
+    fake_log *down;
+    fake_log *up;
+    ab_map *cache; /* key -> row */
+    struct world_keeping *keeping;
+    ab_agent_policy policy; /* for the next start of the agent */
+    size_t deletions_max;   /* for the next start of the principal */
+    ab_metrics *agent_metrics;
+    ab_metrics *principal_metrics;
+    ab_agent *agent;         /* NULL while it is down */
+    ab_principal *principal; /* NULL while it is down */
+    struct world_link agent_link;
+    struct world_link principal_link;
+    uint64_t steps;
+
+    /* Set by the test; all may be NULL. */
+    uint64_t (*random)(void *arg); /* else everything works, and what can be kept is kept */
+    unsigned faults_permille;
+    void (*on_hub_write)(void *arg, const ab_object *before, const ab_object *after);
+    void (*on_local_write)(void *arg, const ab_object *before, const ab_object *after);
+    void (*on_sent)(void *arg, bool down, const ab_event *event);
+    void *arg;
+};
+
+/** Empty stores and logs; both machines are down. */
+void world_init(world *w);
+void world_fini(world *w);
+
+void world_start_agent(world *w);
+void world_crash_agent(world *w);
+void world_start_principal(world *w);
+void world_crash_principal(world *w);
+/** Both, and let everything happen. */
+void world_start(world *w);
+/** Cut or mend both directions of one machine's link. */
+void world_connect(struct world_link *link, bool up);
+
+/** How many things can happen now; the i-th of them happens. */
+size_t world_choices(const world *w);
+void world_step(world *w, size_t i);
+/** Time passes; both machines are told. */
+void world_tick(world *w, int64_t ms);
+/** Let all happen that can, without time passing. Fails the test when there is no end. */
+void world_settle(world *w);
+/** The same with `seconds` of time passing, second by second. */
+void world_run(world *w, int64_t seconds);
+
+/** Value of a series of one machine. */
+double world_count(ab_metrics *m, const char *name);

@@ -442,10 +442,12 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
         begin_anew(l, f, p.from);
     l->in.known = true;
     l->lost = false;
-    if (p.gap) {
+    if (p.gap && p.which == AB_GAP_RECREATED) {
         l->sent_offset = -1;
-        tell_gap(l, p.which);
+        l->has_epoch = false;
     }
+    if (p.gap)
+        tell_gap(l, p.which);
     if (!l->removed)
         check_caught_up(l);
     return AB_ERR_OK;

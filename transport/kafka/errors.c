@@ -9,8 +9,8 @@ bool ab_kafka_is_missing(rd_kafka_resp_err_t code)
 
 bool ab_kafka_is_down(rd_kafka_resp_err_t code)
 {
-    return code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__TRANSPORT ||
-           code == RD_KAFKA_RESP_ERR__RESOLVE || code == RD_KAFKA_RESP_ERR__SSL ||
+    /* __TRANSPORT is about one broker, and no news: connections that are idle are closed. */
+    return code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__SSL ||
            code == RD_KAFKA_RESP_ERR__AUTHENTICATION;
 }
 

@@ -238,6 +238,7 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
         lane == AB_LANE_LIVE ? ab_kafka_live_send(l, s) : ab_kafka_producer_send(&k->producer, s);
     if (e != AB_ERR_OK)
         ab_kafka_send_drop(s);
+    l->wants_writable = l->wants_writable || e == AB_ERR_FULL;
     return e;
 }
 

@@ -97,9 +97,9 @@ struct ab_kafka_link {
     unsigned refs; /* the transport's, and one for each delivery, send and survey */
     bool removed;
     bool surveying;
-    bool verified; /* topic settings were looked at, and right */
-    bool lost;     /* a topic was seen to be gone: its successor is another log */
-    bool started;  /* it was READY before: what follows is news for the upper layers */
+    bool verified;  /* topic settings were looked at, and right */
+    bool lost;      /* a topic was seen to be gone: its successor is another log */
+    bool has_epoch; /* our log was read, and is still the same one */
     bool wants_writable;
     ab_link_phase phase;
     char name[64];
@@ -198,6 +198,7 @@ struct ab_kafka {
     int64_t stop_by_ms;
     int64_t commit_due_ms;
     int64_t lag_due_ms;
+    int64_t probe_due_ms;
     atomic_bool hurry; /* jobs end at their next step */
     unsigned open_uv;
     void (*stopped)(void *arg);
@@ -220,6 +221,8 @@ void ab_kafka_link_unref(ab_kafka_link *l);
 void ab_kafka_link_remove(ab_kafka_link *l);
 /** Back to ASK, for a reason that is logged. */
 void ab_kafka_link_restart(ab_kafka_link *l, const char *reason);
+/** Events are taken from now on. */
+void ab_kafka_link_ready(ab_kafka_link *l);
 /** It cannot go on for now; ask again after a back-off. */
 void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why);
 

@@ -156,6 +156,12 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
     l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
 }
 
+void ab_kafka_link_ready(ab_kafka_link *l)
+{
+    l->phase = AB_LINK_READY;
+    l->why = (ab_error){0};
+}
+
 void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why)
 {
     withdraw(l);

@@ -169,7 +169,6 @@ ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
     rd_kafka_resp_err_t code = ab_kafka_record_produce(rk, topic, s->event, s);
     if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
         p->full_at = rd_kafka_outq_len(rk);
-        s->link->wants_writable = true;
         return AB_ERR_FULL;
     }
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {

@@ -74,8 +74,8 @@ static void finish(ab_kafka_link *l)
     l->read.heads = NULL;
     unassign(l);
     l->epoch = next_epoch(l);
-    l->phase = AB_LINK_READY;
-    l->why = (ab_error){0};
+    l->has_epoch = true;
+    ab_kafka_link_ready(l);
     AB_INFO(k->base.env.log, KAFKA, "ready for an agent", AB_KV("agent", l->name),
             AB_KV("keys", (int64_t)ab_map_count(heads)));
     ab_kafka_link_ref(l);

@@ -104,12 +104,20 @@ rd_kafka_resp_err_t ab_kafka_record_produce(rd_kafka_t *rk, const char *topic,
     rd_kafka_headers_t *headers = make_headers(&r);
     if (headers == NULL)
         return RD_KAFKA_RESP_ERR__INVALID_ARG;
-    rd_kafka_resp_err_t code = rd_kafka_producev(
-        rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
-        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(unconst(r.key.ptr), r.key.len),
-        RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_VALUE(unconst(r.value.ptr), r.value.len),
-        RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        rd_kafka_headers_destroy(headers);
+    const rd_kafka_vu_t parts[] = {
+        {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = 0},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {unconst(r.key.ptr), r.key.len}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {unconst(r.value.ptr), r.value.len}},
+        {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+        {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = opaque},
+    };
+    rd_kafka_error_t *failed = rd_kafka_produceva(rk, parts, sizeof(parts) / sizeof(parts[0]));
+    if (failed == NULL)
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_resp_err_t code = rd_kafka_error_code(failed);
+    rd_kafka_error_destroy(failed);
+    rd_kafka_headers_destroy(headers);
     return code;
 }

@@ -302,13 +302,17 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
 static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_error *err)
 {
     bool agent = s->role == AB_ROLE_AGENT;
+    char ahead[NUMBER];
+    print((int64_t)(s->inflight + 1) / 2, ahead);
     const setting rows[] = {
         {"group.id", s->group, "kafka.prefix"},
         {"enable.auto.commit", "false", NULL},
         {"enable.auto.offset.store", "false", NULL},
         {"auto.offset.reset", "error", NULL},
         {"enable.partition.eof", "true", NULL},
-        {"queued.min.messages", "1000", NULL},
+        /* What is fetched ahead is dropped when an agent's partition is paused. */
+        {"queued.min.messages", ahead, "transport.inflight"},
+        {"fetch.message.max.bytes", "262144", NULL},
         {"queued.max.messages.kbytes", agent ? "4096" : "32768", NULL},
         {"fetch.error.backoff.ms", "200", NULL},
     };

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define LINKS_MAX 100
+#define PROBE_MS  2000
 
 typedef struct {
     ab_kafka_link *link;
@@ -29,6 +30,7 @@ typedef struct {
     rd_kafka_t *consumer;
     rd_kafka_t *producer;
     bool all_topics;
+    bool answered; /* by a broker, to all that was asked */
     size_t count;
     entry entries[LINKS_MAX];
     ab_kafka_topic_state topics[LINKS_MAX * AB_KAFKA_TOPICS];
@@ -63,14 +65,15 @@ static ab_err look(survey *s, ab_error *err)
     return AB_ERR_OK;
 }
 
+/* Only when a link is new: settings are asked for once, and after its topics seemed to be gone. */
 static void check(survey *s)
 {
-    /* Settings are asked for once per link: they are the bulk of an answer. */
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->entries[i].check && !s->kafka->hurry)
-            ab_kafka_topics_check(&s->kafka->settings, s->consumer, &s->topics[i * AB_KAFKA_TOPICS],
-                                  AB_KAFKA_TOPICS);
-    }
+    bool wanted = false;
+    for (size_t i = 0; i < s->count; i++)
+        wanted = wanted || s->entries[i].check;
+    if (wanted)
+        ab_kafka_topics_check(&s->kafka->settings, s->consumer, s->topics,
+                              s->count * AB_KAFKA_TOPICS);
 }
 
 static void collect_errors(survey *s)
@@ -167,11 +170,13 @@ static void run(ab_kafka_job *job)
                                                             find_committed, warm};
     survey *s = (survey *)job;
     ab_error err = {0};
+    s->answered = true;
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         ab_err e = s->kafka->hurry ? ab_fail(&err, AB_ERR_CLOSED, "stopping") : steps[i](s, &err);
         if (e == AB_ERR_OK)
             continue;
         fail_all(s, &err);
+        s->answered = false;
         return;
     }
 }
@@ -184,7 +189,11 @@ static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
     ab_backoff_reset(&l->backoff);
     ab_err e = ab_kafka_consumer_add(l, found, &err);
     /* Telling of a gap may have led to the link's removal. */
-    if (e == AB_ERR_OK && !l->removed && l->phase == AB_LINK_READ)
+    if (l->removed || l->phase != AB_LINK_READ)
+        return;
+    if (e == AB_ERR_OK && l->has_epoch)
+        ab_kafka_link_ready(l);
+    else if (e == AB_ERR_OK)
         e = ab_kafka_readback_start(l, found, &err);
     if (e != AB_ERR_OK)
         ab_kafka_link_failed(l, &err);
@@ -209,6 +218,8 @@ static void done(ab_kafka_job *job)
     survey *s = (survey *)job;
     ab_kafka *k = s->kafka;
     k->survey_running = false;
+    if (s->answered)
+        k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < s->count; i++) {
         settle(k, &s->entries[i]);
         ab_kafka_link_unref(s->entries[i].link);
@@ -245,31 +256,49 @@ static void give_up(survey *s, const char *why)
     free(s);
 }
 
-void ab_kafka_survey_start(ab_kafka *k)
+static survey *new_survey(ab_kafka *k)
 {
-    if (!k->running || k->closed || k->survey_running || k->producer.handle == NULL)
-        return;
-    int64_t now = ab_kafka_now(k);
-    survey *s = NULL;
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        if (!is_due(l, now))
-            continue;
-        if (s == NULL && (s = calloc(1, sizeof(*s))) == NULL)
-            return;
-        s->kafka = k;
-        s->producer = ab_kafka_handle_rk(k->producer.handle);
-        take_up(s, l);
-        if (s->count == LINKS_MAX)
-            break;
-    }
+    survey *s = calloc(1, sizeof(*s));
     if (s == NULL)
-        return;
+        return NULL;
+    s->kafka = k;
+    s->producer = ab_kafka_handle_rk(k->producer.handle);
     s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
     s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
     s->job.run = run;
     s->job.done = done;
+    return s;
+}
+
+/* Without links that are due, and with a broker that does not answer, just to see whether it does
+ * again. */
+static bool is_wanted(const ab_kafka *k, int64_t now)
+{
+    const ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (is_due(l, now))
+            return true;
+    }
+    return k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR && now >= k->probe_due_ms;
+}
+
+void ab_kafka_survey_start(ab_kafka *k)
+{
+    int64_t now = ab_kafka_now(k);
+    if (!k->running || k->closed || k->survey_running || k->producer.handle == NULL ||
+        !is_wanted(k, now))
+        return;
+    survey *s = new_survey(k);
+    if (s == NULL)
+        return;
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (s->count < LINKS_MAX && is_due(l, now))
+            take_up(s, l);
+    }
+    k->probe_due_ms = now + PROBE_MS;
     k->survey_running = true;
     if (ab_kafka_job_start(&k->host, &s->job) != AB_ERR_OK) {
         k->survey_running = false;

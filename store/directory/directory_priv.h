@@ -2,8 +2,10 @@
  *
  * The parts of the directory store and what they share.
  *
- *   watch.c      inotify and listings say which files may have changed -> ab_dir_touch
- *   load.c       reads those files, a few at a time, and says what changed
+ *   watch.c      inotify says what may have changed
+ *   listing.c    folders and their names, at start and when inotify says so -> ab_dir_touch
+ *   load.c       has touched files read, a batch at a time (batch.c), and reports what changed
+ *   missing.c    objects that their files no longer have
  *   queue.c      operations wait here, one line per file, and end here
  *   write.c      what an operation does on a worker
  *   index.c      the files and objects known
@@ -151,7 +153,6 @@ ab_dir_entry *ab_dir_entry_add(ab_dir *d, ab_dir_file *f, const char *key);
 void ab_dir_entry_move(ab_dir *d, ab_dir_entry *e, ab_dir_file *to);
 /** Free the entry; its rival is read again. */
 void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e);
-void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing);
 void ab_dir_file_set_broken(ab_dir *d, ab_dir_file *f, bool broken);
 void ab_dir_index_fini(ab_dir *d);
 
@@ -174,6 +175,12 @@ void ab_dir_settle(ab_dir *d);
 /** The file may have changed. Reading begins when nothing else is being read. */
 void ab_dir_touch(ab_dir *d, ab_dir_file *f);
 void ab_dir_load_next(ab_dir *d);
+
+/* missing.c */
+/** Its file has it no longer, or some file has it again. */
+void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing);
+/** Have another file that has the object too read again: it may take it over. */
+void ab_dir_entry_wake_rival(ab_dir *d, ab_dir_entry *e);
 /** Entries are missing: look after the grace time. */
 void ab_dir_grace_start(ab_dir *d);
 
@@ -200,11 +207,13 @@ AB_MUST_USE ab_err ab_dir_sidecar_write(int meta, const char *name, const ab_sid
 AB_MUST_USE ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_manifest *m,
                                           const char *file, int64_t now_us, ab_error *err);
 
+/* listing.c */
+/** Remove sidecars whose objects are gone. After the first listing was read. */
+void ab_dir_sweep(ab_dir *d);
+
 /* watch.c */
 /** Begin to watch and touch every manifest that is there. @return IO */
 AB_MUST_USE ab_err ab_dir_watch_start(ab_dir *d, ab_error *err);
-/** Remove sidecars whose objects are gone. After the first listing was read. */
-void ab_dir_watch_sweep(ab_dir *d);
 /** Close the descriptors and handles; ab_dir_settle follows. */
 void ab_dir_watch_stop(ab_dir *d);
 void ab_dir_watch_free(ab_dir *d);

@@ -195,33 +195,39 @@ ab_err ab_disk_sync_dir(int dir, ab_error *err)
     return fsync(dir) == 0 ? AB_ERR_OK : fail(err, errno, "sync", "folder");
 }
 
-static ab_err count_start(int meta, uint64_t *out_start, ab_error *err)
+static ab_err read_starts(int meta, uint64_t *out, ab_error *err)
 {
-    uint64_t before = 0;
     ab_buf text;
     ab_buf_init(&text, 64);
     ab_err e = ab_disk_read(meta, "starts", &text, err);
-    if (e == AB_ERR_OK) {
-        ab_str digits = ab_buf_str(&text);
-        if (digits.len > 0 && digits.ptr[digits.len - 1] == '\n')
-            digits.len--;
-        if (ab_str_to_u64(digits, &before) != AB_ERR_OK)
-            e = ab_fail(err, AB_ERR_CONFIG, "%s/starts holds no number", AB_DISK_META);
-    } else if (e == AB_ERR_NOTFOUND) {
+    ab_str digits = ab_buf_str(&text);
+    if (digits.len > 0 && digits.ptr[digits.len - 1] == '\n')
+        digits.len--;
+    if (e == AB_ERR_NOTFOUND) {
+        *out = 0;
         e = AB_ERR_OK;
-    }
-    if (e == AB_ERR_OK) {
-        ab_buf_clear(&text);
-        ab_buf_printf(&text, "%" PRIu64 "\n", before + 1);
-        ab_temp temp = {0};
-        e = ab_temp_write(meta, 0, ab_buf_str(&text), &temp, err);
-        if (e == AB_ERR_OK)
-            e = ab_temp_place(meta, &temp, meta, "starts", err);
-        if (e == AB_ERR_OK)
-            e = ab_disk_sync_dir(meta, err);
-        ab_temp_drop(meta, &temp);
+    } else if (e == AB_ERR_OK && ab_str_to_u64(digits, out) != AB_ERR_OK) {
+        e = ab_fail(err, AB_ERR_CONFIG, "%s/starts holds no number", AB_DISK_META);
     }
     ab_buf_fini(&text);
+    return e;
+}
+
+static ab_err count_start(int meta, uint64_t *out_start, ab_error *err)
+{
+    uint64_t before = 0;
+    ab_err e = read_starts(meta, &before, err);
+    if (e != AB_ERR_OK)
+        return e;
+    char text[24];
+    (void)snprintf(text, sizeof(text), "%" PRIu64 "\n", before + 1);
+    ab_temp temp = {0};
+    e = ab_temp_write(meta, 0, ab_str_of(text), &temp, err);
+    if (e == AB_ERR_OK)
+        e = ab_temp_place(meta, &temp, meta, "starts", err);
+    if (e == AB_ERR_OK)
+        e = ab_disk_sync_dir(meta, err);
+    ab_temp_drop(meta, &temp);
     *out_start = before + 1;
     return e;
 }

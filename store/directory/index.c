@@ -130,36 +130,13 @@ void ab_dir_entry_move(ab_dir *d, ab_dir_entry *e, ab_dir_file *to)
     ab_dir_file_drop_unused(d, from);
 }
 
-static void wake_rival(ab_dir *d, ab_dir_entry *e)
-{
-    char *path = e->rival;
-    e->rival = NULL;
-    ab_dir_file *f = path == NULL ? NULL : ab_map_find(d->files, ab_str_of(path));
-    free(path);
-    if (f == NULL)
-        return;
-    f->must_read = true;
-    ab_dir_touch(d, f);
-}
-
-void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing)
-{
-    if (missing)
-        wake_rival(d, e);
-    if (e->missing == missing)
-        return;
-    e->missing = missing;
-    e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
-    d->missing = missing ? d->missing + 1 : d->missing - 1;
-}
-
 void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e)
 {
     ab_dir_entry_set_missing(d, e, false);
     unlink_from_file(e);
     (void)ab_map_take(d->entries, ab_str_of(e->key));
     ab_metric_set(d->objects, (double)ab_map_count(d->entries));
-    wake_rival(d, e);
+    ab_dir_entry_wake_rival(d, e);
     free(e->head);
     free(e);
 }

@@ -176,35 +176,25 @@ static void put_back(ab_dir_op *op)
         f->last = op;
 }
 
-static void take_effect(ab_dir_op *op)
+/* What the job left of the file. After a failure half way it must be read again. */
+static void note_file(ab_dir *d, const ab_dir_op *op)
 {
-    ab_dir *d = op->dir;
     ab_dir_file *f = op->file;
     bool written = !ab_digest_eq(&f->digest, &op->digest);
     f->digest = op->digest;
     f->documents = op->documents;
     if (written && op->whole)
         ab_dir_file_set_broken(d, f, false);
-    if (op->code != AB_ERR_OK && written) {
-        f->must_read = true;
-        ab_dir_touch(d, f);
-    }
-    ab_dir_entry *e = ab_dir_entry_find(d, op->key);
-    if (op->code != AB_ERR_OK && op->verb == AB_DIR_FORGET && e != NULL) {
-        e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
-        ab_dir_grace_start(d);
-    }
-    if (op->code != AB_ERR_OK)
+    if (op->code == AB_ERR_OK || !written)
         return;
-    if (op->gone) {
-        if (e != NULL)
-            ab_dir_report_gone(d, e, op->result);
-        return;
-    }
-    if (!op->changed)
-        return;
+    f->must_read = true;
+    ab_dir_touch(d, f);
+}
+
+static void note_change(ab_dir *d, ab_dir_op *op, ab_dir_entry *e)
+{
     if (e == NULL)
-        e = ab_dir_entry_add(d, f, op->key);
+        e = ab_dir_entry_add(d, op->file, op->key);
     if (e == NULL) {
         op->code = ab_fail(&op->err, AB_ERR_NOMEM, "no memory for an object");
         return;
@@ -212,6 +202,23 @@ static void take_effect(ab_dir_op *op)
     if (op->verb == AB_DIR_APPLY)
         ab_dir_entry_set_missing(d, e, false);
     ab_dir_report(d, e, op->result);
+}
+
+static void take_effect(ab_dir_op *op)
+{
+    ab_dir *d = op->dir;
+    ab_dir_entry *e = ab_dir_entry_find(d, op->key);
+    note_file(d, op);
+    if (op->code != AB_ERR_OK && op->verb == AB_DIR_FORGET && e != NULL) {
+        e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
+        ab_dir_grace_start(d);
+    }
+    if (op->code != AB_ERR_OK)
+        return;
+    if (op->gone && e != NULL)
+        ab_dir_report_gone(d, e, op->result);
+    else if (op->changed)
+        note_change(d, op, e);
 }
 
 static void after_run(uv_work_t *work, int status)

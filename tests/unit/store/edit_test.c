@@ -350,6 +350,45 @@ static void a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_th
     world_free(w);
 }
 
+/* More events than the kernel keeps, before the loop runs again. */
+static void changes_whose_events_the_kernel_dropped_are_seen(void **state)
+{
+    (void)state;
+    world *w = begin();
+    apply_ok(w, APP("guestbook", "{\"a\":1}"));
+    FILE *limit = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
+    int events = 0;
+    assert_non_null(limit);
+    assert_int_equal(fscanf(limit, "%d", &events), 1);
+    assert_int_equal(fclose(limit), 0);
+    for (int i = 0; i <= events / 2; i++) {
+        person_writes(w, "argocd/Application/one.yaml", "");
+        person_writes(w, "argocd/Application/two.yaml", "");
+    }
+    person_writes(w, "other/Application/late.yaml", manifest("late", "{}"));
+    person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
+    person_writes(w, "argocd/Application/new.yaml", manifest("new", "{}"));
+    wait_changes(w, AB_STORE_SEEN, "Application/other/late", 1);
+    wait_changes(w, AB_STORE_SEEN, "Application/argocd/new", 1);
+    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
+    world_free(w);
+}
+
+static void a_root_that_is_gone_deletes_nothing(void **state)
+{
+    (void)state;
+    world *w = begin();
+    char aside[512];
+    apply_ok(w, APP("guestbook", "{}"));
+    (void)snprintf(aside, sizeof(aside), "%s.aside", directory_place_path(w->place));
+    assert_int_equal(rename(directory_place_path(w->place), aside), 0);
+    world_wait_fault(w, directory_place_path(w->place), "moved");
+    assert_int_equal(rename(aside, directory_place_path(w->place)), 0);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
+    world_free(w);
+}
+
 static void files_of_a_crash_are_removed_at_start(void **state)
 {
     (void)state;
@@ -401,6 +440,8 @@ int main(void)
         cmocka_unit_test(an_apply_on_an_older_version_than_the_file_is_a_conflict),
         cmocka_unit_test(a_finalizer_taken_out_by_a_person_lets_the_object_go),
         cmocka_unit_test(a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_them),
+        cmocka_unit_test(changes_whose_events_the_kernel_dropped_are_seen),
+        cmocka_unit_test(a_root_that_is_gone_deletes_nothing),
         cmocka_unit_test(files_of_a_crash_are_removed_at_start),
         cmocka_unit_test(a_second_process_on_the_same_folder_is_refused),
     };

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/directory/listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+ab_level ab_level_of(const char *path)
+{
+    if (path[0] == '\0')
+        return AB_LEVEL_ROOT;
+    return strchr(path, '/') == NULL ? AB_LEVEL_NAMESPACE : AB_LEVEL_KIND;
+}
+
+void ab_folder_child(const char *path, const char *name, char out[AB_FOLDER_PATH])
+{
+    (void)snprintf(out, AB_FOLDER_PATH, "%.63s%s%.63s", path, path[0] != '\0' ? "/" : "", name);
+}
+
+static void fault_at(ab_dir *d, const char *path, const char *name, const ab_error *err)
+{
+    char where[PATH_MAX];
+    (void)snprintf(where, sizeof(where), "%s%s%s", path, path[0] != '\0' ? "/" : "", name);
+    ab_dir_fault(d, where, err);
+}
+
+void ab_dir_unlisted(ab_dir *d, const char *path, const char *name, const ab_error *err)
+{
+    d->unlisted++;
+    fault_at(d, path, name, err);
+}
+
+void ab_dir_touch_path(ab_dir *d, const char *path, const char *name)
+{
+    char file[sizeof(ab_place)];
+    int n = snprintf(file, sizeof(file), "%s/%s", path, name);
+    if (n < 0 || (size_t)n >= sizeof(file))
+        return;
+    ab_dir_file *f = ab_dir_file_at(d, file);
+    if (f == NULL) {
+        ab_error err = {0};
+        (void)ab_fail(&err, AB_ERR_NOMEM, "no memory for a file");
+        ab_dir_fault(d, file, &err);
+        return;
+    }
+    ab_dir_touch(d, f);
+}
+
+static bool is_kind(const ab_dir *d, const char *name)
+{
+    for (const char *const *k = d->base.env.kinds; *k != NULL; k++)
+        if (strcmp(*k, name) == 0)
+            return true;
+    return false;
+}
+
+/* Is an entry of a folder one of ours? Says so when a person may think that it is and it is not. */
+bool ab_dir_is_ours(ab_dir *d, const char *path, const char *name)
+{
+    ab_error err = {0};
+    if (name[0] == '.')
+        return false;
+    switch (ab_level_of(path)) {
+    case AB_LEVEL_ROOT:
+        if (strcmp(name, "lost+found") == 0)
+            return false;
+        if (ab_str_is_dns_label(ab_str_of(name)))
+            return true;
+        (void)ab_fail(&err, AB_ERR_INVALID,
+                      "the folder's name is no namespace (lower-case letters, "
+                      "digits and '-'; at most 63); rename it");
+        ab_dir_unlisted(d, path, name, &err);
+        return false;
+    case AB_LEVEL_NAMESPACE:
+        return is_kind(d, name);
+    case AB_LEVEL_KIND:
+        return ab_disk_is_manifest(name);
+    }
+    return false;
+}
+
+typedef struct {
+    char **items;
+    size_t count;
+} names;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void names_fini(names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        free(n->items[i]);
+    free(n->items);
+}
+
+static ab_err add_name(names *n, const char *name)
+{
+    char **items = realloc(n->items, (n->count + 1) * sizeof(*items));
+    if (items == NULL)
+        return AB_ERR_NOMEM;
+    n->items = items;
+    items[n->count] = strdup(name);
+    return items[n->count] == NULL ? AB_ERR_NOMEM : (n->count++, AB_ERR_OK);
+}
+
+/* The entries of a folder in order of name, so that two starts see them in the same order. Closes
+ * `fd`. */
+static ab_err list(int fd, names *out, ab_error *err)
+{
+    DIR *dir = fdopendir(fd);
+    if (dir == NULL) {
+        int number = errno;
+        (void)close(fd);
+        return ab_fail_errno(err, AB_ERR_IO, number, "cannot list the folder");
+    }
+    ab_err e = AB_ERR_OK;
+    errno = 0;
+    for (struct dirent *entry = readdir(dir); entry != NULL && e == AB_ERR_OK; entry = readdir(dir))
+        e = add_name(out, entry->d_name);
+    if (e == AB_ERR_OK && errno != 0)
+        e = ab_fail_errno(err, AB_ERR_IO, errno, "cannot list the folder");
+    else if (e != AB_ERR_OK)
+        (void)ab_fail(err, e, "no memory to list the folder");
+    (void)closedir(dir);
+    if (out->count > 1)
+        qsort(out->items, out->count, sizeof(*out->items), by_name);
+    return e;
+}
+
+static void remove_leftovers(int parent)
+{
+    int fd = -1;
+    names n = {0};
+    if (ab_disk_open_dir(parent, AB_DISK_META, &fd, NULL) != AB_ERR_OK)
+        return;
+    int meta = dup(fd);
+    if (list(fd, &n, NULL) == AB_ERR_OK && meta >= 0)
+        for (size_t i = 0; i < n.count; i++)
+            if (strncmp(n.items[i], ".tmp-", 5) == 0)
+                (void)unlinkat(meta, n.items[i], 0);
+    if (meta >= 0)
+        (void)close(meta);
+    names_fini(&n);
+}
+
+/* Watch and list one folder. Its folders are given to `children`, its files are touched. */
+static ab_err visit(ab_dir *d, const char *path, int fd, names *children, ab_error *err)
+{
+    names found = {0};
+    ab_err e = ab_dir_watch_add(d, path, fd, err);
+    if (e != AB_ERR_OK) {
+        (void)close(fd);
+        return e;
+    }
+    if (!d->listed)
+        remove_leftovers(fd);
+    e = list(fd, &found, err);
+    for (size_t i = 0; i < found.count && e == AB_ERR_OK; i++) {
+        if (!ab_dir_is_ours(d, path, found.items[i]))
+            continue;
+        if (ab_level_of(path) == AB_LEVEL_KIND)
+            ab_dir_touch_path(d, path, found.items[i]);
+        else
+            e = add_name(children, found.items[i]);
+    }
+    names_fini(&found);
+    return e;
+}
+
+static ab_err visit_named(ab_dir *d, const char *path, names *children, ab_error *err)
+{
+    char parent[AB_FOLDER_PATH];
+    (void)snprintf(parent, sizeof(parent), "%s", path);
+    char *slash = strchr(parent, '/');
+    int fd = -1;
+    ab_err e;
+    if (path[0] == '\0') {
+        e = ab_disk_open_dir(d->root, ".", &fd, err);
+    } else if (slash == NULL) {
+        e = ab_disk_open_dir(d->root, path, &fd, err);
+    } else {
+        int ns = -1;
+        *slash = '\0';
+        e = ab_disk_open_dir(d->root, parent, &ns, err);
+        if (e == AB_ERR_OK)
+            e = ab_disk_open_dir(ns, slash + 1, &fd, err);
+        if (ns >= 0)
+            (void)close(ns);
+    }
+    return e == AB_ERR_OK ? visit(d, path, fd, children, err) : e;
+}
+
+/* A folder that vanished meanwhile is reported by its parent's events. */
+static void visit_or_fault(ab_dir *d, const char *path, names *children)
+{
+    ab_error err = {0};
+    ab_err e = visit_named(d, path, children, &err);
+    if (e != AB_ERR_OK && e != AB_ERR_NOTFOUND)
+        ab_dir_unlisted(d, path, "", &err);
+}
+
+static void visit_kinds(ab_dir *d, const char *ns)
+{
+    names kinds = {0};
+    visit_or_fault(d, ns, &kinds);
+    for (size_t i = 0; i < kinds.count; i++) {
+        char path[AB_FOLDER_PATH];
+        ab_folder_child(ns, kinds.items[i], path);
+        visit_or_fault(d, path, NULL);
+    }
+    names_fini(&kinds);
+}
+
+void ab_dir_list_folder(ab_dir *d, const char *path)
+{
+    if (ab_level_of(path) == AB_LEVEL_NAMESPACE)
+        visit_kinds(d, path);
+    else
+        visit_or_fault(d, path, NULL);
+}
+
+ab_err ab_dir_list_all(ab_dir *d, ab_error *err)
+{
+    names namespaces = {0};
+    d->unlisted = 0;
+    ab_err e = visit_named(d, "", &namespaces, err);
+    for (size_t i = 0; i < namespaces.count && e == AB_ERR_OK; i++)
+        visit_kinds(d, namespaces.items[i]);
+    names_fini(&namespaces);
+    return e;
+}
+
+static bool has_broken(const ab_dir *d, const char *path)
+{
+    size_t len = strlen(path);
+    for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
+        const ab_dir_file *f = i.value;
+        if (f->broken && strncmp(f->path, path, len) == 0 && f->path[len] == '/')
+            return true;
+    }
+    return false;
+}
+
+static void sweep_sidecar(ab_dir *d, const char *path, const char *file)
+{
+    ab_place place;
+    char whole[sizeof(ab_place)];
+    char key[AB_OBJECT_KEY_MAX];
+    size_t len = strlen(file);
+    if (file[0] == '.' || len <= 5 || len > 258 || strcmp(file + len - 5, ".json") != 0)
+        return;
+    (void)snprintf(whole, sizeof(whole), "%s/%s", path, file);
+    if (!ab_place_of(whole, &place))
+        return;
+    (void)snprintf(key, sizeof(key), "%s/%s/%.*s", place.kind, place.ns, (int)(len - 5), file);
+    if (ab_dir_entry_find(d, key) != NULL)
+        return;
+    (void)snprintf(whole, sizeof(whole), "%s/" AB_DISK_META "/%s", path, file);
+    (void)unlinkat(d->root, whole, 0);
+}
+
+/* A broken file may hold the object of any sidecar in its folder, so all of them stay then. */
+void ab_dir_sweep(ab_dir *d)
+{
+    size_t i = 0;
+    for (const char *path = ab_dir_watch_path(d, i); path != NULL;
+         path = ab_dir_watch_path(d, ++i)) {
+        names found = {0};
+        int kind = -1;
+        int meta = -1;
+        if (ab_level_of(path) != AB_LEVEL_KIND || has_broken(d, path))
+            continue;
+        kind = openat(d->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (kind >= 0 && ab_disk_open_dir(kind, AB_DISK_META, &meta, NULL) == AB_ERR_OK &&
+            list(meta, &found, NULL) == AB_ERR_OK)
+            for (size_t j = 0; j < found.count; j++)
+                sweep_sidecar(d, path, found.items[j]);
+        if (kind >= 0)
+            (void)close(kind);
+        names_fini(&found);
+    }
+}

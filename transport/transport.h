@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way between principal and agents: the interface that every transport implements. The same ops serve both
- * roles. tests/conformance/transport runs one suite over every implementation.
+ * The way between principal and agents: the interface that every transport implements. The same ops
+ * serve both roles. tests/conformance/transport runs one suite over every implementation.
  *
- * A transport carries two lanes. The STATE lane keeps, per key (attribute partitionkey), the order of what was
- * sent, and may skip an event when a newer one of the same key exists; it redelivers whatever was not
- * acknowledged. Keys that differ by every event (cmd/<id>) are therefore never skipped. An event without data
- * ends its key (a tombstone). The LIVE lane carries an event at once or never, and never again.
+ * A transport carries two lanes. The STATE lane keeps, per key (attribute partitionkey), the order
+ * of what was sent, and may skip an event when a newer one of the same key exists; it redelivers
+ * whatever was not acknowledged. Keys that differ by every event (cmd/<id>) are therefore never
+ * skipped. An event without data ends its key (a tombstone). The LIVE lane carries an event at once
+ * or never, and never again.
  *
- * Identity comes from the transport (topic name, certificate), never from the payload: `agent` in a delivery is
- * the authenticated peer. Events whose attribute source names another peer are refused inside the transport,
- * counted and logged.
+ * Identity comes from the transport (topic name, certificate), never from the payload: `agent` in a
+ * delivery is the authenticated peer. Events whose attribute source names another peer are refused
+ * inside the transport, counted and logged.
  *
  * Everything happens on the loop thread; no call blocks; no upcall is made from inside a call.
  */
@@ -34,9 +35,10 @@ typedef enum { AB_LANE_STATE, AB_LANE_LIVE } ab_lane;
 
 /* One received event. Borrowed until acknowledged; every delivery is acknowledged exactly once. */
 typedef struct ab_delivery {
-    const char *agent; /* the peer's name at the principal; our own name at an agent. NUL-terminated */
+    const char
+        *agent; /* the peer's name at the principal; our own name at an agent. NUL-terminated */
     ab_lane lane;
-    ab_event *event;   /* take a reference to keep it past the acknowledgement */
+    ab_event *event; /* take a reference to keep it past the acknowledgement */
 } ab_delivery;
 
 typedef enum {
@@ -47,10 +49,12 @@ typedef enum {
 typedef enum {
     AB_GAP_FIRST,    /* first contact: nothing was ever received here; a full replay follows */
     AB_GAP_EXPIRED,  /* the position is no longer in the log; a full replay follows */
-    AB_GAP_RECREATED /* the log was replaced; a full replay follows, and what we wrote to it is gone too */
+    AB_GAP_RECREATED /* the log was replaced; a full replay follows, and what we wrote to it is gone
+                        too */
 } ab_gap;
 
-/* What a peer says of itself in its hello. Borrowed for the upcall; NUL-terminated; "" when unknown. */
+/* What a peer says of itself in its hello. Borrowed for the upcall; NUL-terminated; "" when
+ * unknown. */
 typedef struct {
     const char *mode;    /* "managed", "autonomous"; "" for a principal */
     const char *version; /* of argobus */
@@ -59,19 +63,24 @@ typedef struct {
 } ab_peer;
 
 typedef struct {
-    /** An event has arrived, in order per key. At most `transport.inflight` unacknowledged ones per agent. */
+    /** An event has arrived, in order per key. At most `transport.inflight` unacknowledged ones per
+     * agent. */
     void (*on_event)(void *arg, ab_delivery *delivery);
-    /** A peer came or went, by evidence (hello heard in time, stream open). `peer` NULL when it went. */
+    /** A peer came or went, by evidence (hello heard in time, stream open). `peer` NULL when it
+     * went. */
     void (*on_peer)(void *arg, const char *agent, bool up, const ab_peer *peer);
-    /** What our own log to `agent` says for one live key: attributes, no data. Between (re)start and on_ready;
-     *  forget what was said before when it begins anew (on_gap RECREATED comes first). */
+    /** What our own log to `agent` says for one live key: attributes, no data. Between (re)start
+     * and on_ready; forget what was said before when it begins anew (on_gap RECREATED comes first).
+     */
     void (*on_written)(void *arg, const char *agent, ab_event *head);
-    /** Events for `agent` are taken from now on, under this epoch, which is higher than every epoch in the log.
-     *  May come again after RECREATED. */
+    /** Events for `agent` are taken from now on, under this epoch, which is higher than every epoch
+     * in the log. May come again after RECREATED. */
     void (*on_ready)(void *arg, const char *agent, uint64_t epoch);
-    /** Continuity of receiving from `agent` was lost. Never infer deletions from the replay that follows. */
+    /** Continuity of receiving from `agent` was lost. Never infer deletions from the replay that
+     * follows. */
     void (*on_gap)(void *arg, const char *agent, ab_gap gap);
-    /** The replay after a gap, or the first reading after start, has delivered all that was there then. */
+    /** The replay after a gap, or the first reading after start, has delivered all that was there
+     * then. */
     void (*on_caught_up)(void *arg, const char *agent);
     /** After FULL: room again. */
     void (*on_writable)(void *arg, const char *agent);
@@ -90,49 +99,55 @@ typedef struct {
     ab_role role;
     const char *agent; /* AGENT: own name; PRINCIPAL: NULL */
     const char *mode;  /* AGENT: own mode; PRINCIPAL: "" */
-    bool replay;       /* what was received before is lost here: on_gap FIRST, and receive from the beginning of
-                          every log, whatever position was committed */
+    bool replay;       /* what was received before is lost here: on_gap FIRST, and receive from the
+                          beginning of       every log, whatever position was committed */
     ab_transport_events events;
 } ab_transport_env;
 
-/* Outcome of a send: OK when the transport has it safe (Kafka: acknowledged by all in-sync replicas; live: handed
- * over). TIMEOUT, UNAVAILABLE: unknown or not sent, send the newest again. TOOBIG, DENIED, INVALID: this event will
- * never go. CLOSED: stopping. */
+/* Outcome of a send: OK when the transport has it safe (Kafka: acknowledged by all in-sync
+ * replicas; live: handed over). TIMEOUT, UNAVAILABLE: unknown or not sent, send the newest again.
+ * TOOBIG, DENIED, INVALID: this event will never go. CLOSED: stopping. */
 typedef void (*ab_sent)(void *arg, ab_err code, const ab_error *err);
 
 typedef struct ab_transport_ops {
-    const char *name;          /* value of `transport` */
+    const char *name; /* value of `transport` */
     unsigned caps;
     const ab_options *options;
     size_t size; /* of the implementation's struct, whose first member is ab_transport */
 
     /** Take the configuration; `self` is zeroed. No network, no upcall. @return CONFIG, NOMEM */
     ab_err (*init)(ab_transport *self, const ab_transport_env *env, ab_error *err);
-    /** Begin. Network trouble is not an error here: it is retried for ever, logged, and shown by `ready`.
+    /** Begin. Network trouble is not an error here: it is retried for ever, logged, and shown by
+     * `ready`.
      *  @return NOMEM, FATAL */
     ab_err (*start)(ab_transport *self, ab_error *err);
     /** Serve one more agent (principal; before or after start). An agent's own link needs no call.
      *  @return INVALID (no DNS label), EXISTS, NOMEM */
     ab_err (*add_agent)(ab_transport *self, const char *agent, ab_error *err);
-    /** Stop serving an agent; open deliveries of it may still be acknowledged. Unknown: nothing happens. */
+    /** Stop serving an agent; open deliveries of it may still be acknowledged. Unknown: nothing
+     * happens. */
     void (*remove_agent)(ab_transport *self, const char *agent);
     /**
-     * Send one event to `agent` (at an agent: NULL, it goes up). STATE needs attributes partitionkey,
-     * writerepoch and objversion. The transport takes its own reference.
+     * Send one event to `agent` (at an agent: NULL, it goes up). STATE needs attributes
+     * partitionkey, writerepoch and objversion. The transport takes its own reference.
      * @param deadline_ms  LIVE: give up after this long; STATE: 0
-     * @return OK: `done` runs once, later; FULL: on_writable follows; UNAVAILABLE: no on_ready yet for this agent;
-     *         NOTFOUND: no such agent; CLOSED. Unless OK, `done` never runs
+     * @return OK: `done` runs once, later; FULL: on_writable follows; UNAVAILABLE: no on_ready yet
+     * for this agent; NOTFOUND: no such agent; CLOSED. Unless OK, `done` never runs
      */
     ab_err (*send)(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
                    int64_t deadline_ms, ab_sent done, void *arg);
-    /** Give a delivery back, in any order. The lowest contiguous run of APPLIED ones is what a restart skips. */
+    /** Give a delivery back, in any order. The lowest contiguous run of APPLIED ones is what a
+     * restart skips. */
     void (*ack)(ab_transport *self, ab_delivery *delivery, ab_verdict verdict);
-    /** True when its peers are reachable as far as it can know; else one line of reason. For /readyz. */
+    /** True when its peers are reachable as far as it can know; else one line of reason. For
+     * /readyz. */
     bool (*ready)(ab_transport *self, ab_buf *why);
-    /** Refuse new sends, deliver nothing more. Open deliveries may still be acknowledged. Never blocks. */
+    /** Refuse new sends, deliver nothing more. Open deliveries may still be acknowledged. Never
+     * blocks. */
     void (*close)(ab_transport *self);
-    /** After close: wait for sends in flight and commit what was acknowledged, at most `deadline_ms`, then call
-     *  `stopped` once. No upcall follows. Deliveries still open are forgotten (they will come again). */
+    /** After close: wait for sends in flight and commit what was acknowledged, at most
+     * `deadline_ms`, then call `stopped` once. No upcall follows. Deliveries still open are
+     * forgotten (they will come again). */
     void (*stop)(ab_transport *self, int64_t deadline_ms, void (*stopped)(void *arg), void *arg);
     /** Release everything; after stopped, or when never started. */
     void (*fini)(ab_transport *self);
@@ -164,8 +179,8 @@ void ab_transport_free(ab_transport *t);
 AB_MUST_USE ab_err ab_transport_start(ab_transport *t, ab_error *err);
 AB_MUST_USE ab_err ab_transport_add_agent(ab_transport *t, const char *agent, ab_error *err);
 void ab_transport_remove_agent(ab_transport *t, const char *agent);
-AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane lane, ab_event *event,
-                                     int64_t deadline_ms, ab_sent done, void *arg);
+AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane lane,
+                                     ab_event *event, int64_t deadline_ms, ab_sent done, void *arg);
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);
 bool ab_transport_ready(ab_transport *t, ab_buf *why);
 void ab_transport_close(ab_transport *t);

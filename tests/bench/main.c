@@ -124,8 +124,11 @@ static int take_options(int argc, char **argv, ab_bench_options *o)
 int main(int argc, char **argv)
 {
     char programs[PATH_MAX];
-    ab_bench_options o = {
-        .broker = getenv("ARGOBUS_BENCH_BROKER"), .rounds = ROUNDS, .programs = programs};
+    const char *given = getenv("ARGOBUS_BENCH_BROKER");
+    char *broker = given == NULL ? NULL : strdup(given);
+    ab_bench_options o = {.broker = broker, .rounds = ROUNDS, .programs = programs};
+    /* The daemons would take it for an option of theirs that they do not know. */
+    (void)unsetenv("ARGOBUS_BENCH_BROKER");
     int code = take_options(argc, argv, &o);
     if (code >= 0)
         return code;
@@ -135,5 +138,6 @@ int main(int argc, char **argv)
     }
     ab_bench_report_begin(o.format);
     bool ok = optind < argc ? run_named(&o, argv + optind) : run_defaults(&o);
+    free(broker);
     return ok ? 0 : 1;
 }

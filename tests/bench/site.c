@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/site.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PRINCIPAL    (-1)
+#define SETTLE_NS    (120 * 1000000000LL)
+#define LOOK_MS      300
+#define ANSWER_MAX   (256 * 1024)
+#define OPEN_AT_MOST 16
+
+static bool fail(const char *what, const char *which)
+{
+    fprintf(stderr, "argobus-bench: %s %s: %s\n", what, which, strerror(errno));
+    return false;
+}
+
+static ab_bench_daemon *daemon_at(ab_bench_site *s, int i)
+{
+    return i == PRINCIPAL ? &s->principal : &s->agent[i];
+}
+
+/* --- folders and configurations --- */
+
+static bool join(char out[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool join(char out[PATH_MAX], const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(out, PATH_MAX, fmt, args);
+    va_end(args);
+    errno = ENAMETOOLONG;
+    return n > 0 && n < PATH_MAX;
+}
+
+static bool make_folders(const char *path)
+{
+    char part[PATH_MAX];
+    for (const char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        size_t len = slash == NULL ? strlen(path) : (size_t)(slash - path);
+        memcpy(part, path, len);
+        part[len] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return fail("cannot make", part);
+        if (slash == NULL)
+            return true;
+    }
+}
+
+/* Somebody else may take it before the daemon does; then its start fails. */
+static uint16_t free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&at, len) == 0 &&
+              getsockname(fd, (struct sockaddr *)&at, &len) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return ok ? ntohs(at.sin_port) : 0;
+}
+
+static void write_own(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
+{
+    if (d != &s->principal) {
+        fprintf(f, "agent: {name: %s, mode: managed, data: data}\n", d->name);
+        return;
+    }
+    fprintf(f, "agents:\n");
+    for (unsigned i = 0; i < s->agents; i++)
+        fprintf(f, "  - {name: w%u, mode: managed}\n", i);
+}
+
+static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
+{
+    char path[PATH_MAX];
+    const char *slash = strrchr(s->root, '/');
+    FILE *f = join(path, "%s/config.yaml", d->folder) ? fopen(path, "we") : NULL;
+    if (f == NULL)
+        return fail("cannot write", path);
+    write_own(f, s, d);
+    fprintf(f,
+            "store: {kind: directory, namespace: argocd, directory: {path: store}}\n"
+            "kafka:\n"
+            "  brokers: [\"%s\"]\n"
+            "  prefix: %s\n"
+            "  topics: %s\n"
+            "  replication-factor: 1\n"
+            "  min-insync-replicas: 1\n"
+            "http: {address: \"127.0.0.1:%u\"}\n",
+            s->o->broker, slash + 1, d == &s->principal ? "create" : "verify", (unsigned)d->port);
+    bool ok = ferror(f) == 0;
+    return fclose(f) == 0 && ok ? true : fail("cannot write", path);
+}
+
+void ab_bench_site_hub(const ab_bench_site *s, unsigned i, char out[PATH_MAX])
+{
+    (void)join(out, "%s/w%u/Application", s->principal.manifests, i);
+}
+
+static bool open_principal(ab_bench_site *s)
+{
+    ab_bench_daemon *d = &s->principal;
+    char hub[PATH_MAX];
+    (void)snprintf(d->name, sizeof(d->name), "principal");
+    d->port = free_port();
+    bool ok = join(d->folder, "%s/principal", s->root) && join(d->manifests, "%s/store", d->folder);
+    for (unsigned i = 0; i < s->agents && ok; i++) {
+        ab_bench_site_hub(s, i, hub);
+        ok = make_folders(hub);
+    }
+    return ok && write_config(s, d);
+}
+
+static bool open_agent(ab_bench_site *s, unsigned i)
+{
+    ab_bench_daemon *d = &s->agent[i];
+    char data[PATH_MAX];
+    (void)snprintf(d->name, sizeof(d->name), "w%u", i);
+    d->port = free_port();
+    return join(d->folder, "%s/%s", s->root, d->name) &&
+           join(d->manifests, "%s/store/argocd/Application", d->folder) &&
+           join(data, "%s/data", d->folder) && make_folders(d->manifests) && make_folders(data) &&
+           write_config(s, d);
+}
+
+bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents)
+{
+    *s = (ab_bench_site){.o = o, .agents = agents};
+    const char *tmp = getenv("TMPDIR");
+    if (!join(s->root, "%s/argobus-bench-XXXXXX", tmp == NULL || *tmp == '\0' ? "/tmp" : tmp) ||
+        mkdtemp(s->root) == NULL)
+        return fail("cannot make a folder in", tmp == NULL ? "/tmp" : tmp);
+    bool ok = open_principal(s);
+    for (unsigned i = 0; i < agents && ok; i++)
+        ok = open_agent(s, i);
+    return ok;
+}
+
+/* --- processes --- */
+
+bool ab_bench_site_start(ab_bench_site *s, int i)
+{
+    ab_bench_daemon *d = daemon_at(s, i);
+    char program[PATH_MAX], config[PATH_MAX], log[PATH_MAX], flag[] = "-c";
+    if (!join(program, "%s/argobus-%s", s->o->programs, i == PRINCIPAL ? "principal" : "agent") ||
+        !join(config, "%s/config.yaml", d->folder) || !join(log, "%s/log", d->folder))
+        return fail("cannot start", d->name);
+    char *const argv[] = {program, flag, config, NULL};
+    d->pid = ab_bench_spawn(argv, log);
+    return d->pid > 0 ? true : fail("cannot start", d->name);
+}
+
+bool ab_bench_site_stop(ab_bench_site *s, int i, ab_bench_cost *cost)
+{
+    ab_bench_daemon *d = daemon_at(s, i);
+    ab_bench_cost unused;
+    if (d->pid <= 0)
+        return true;
+    bool ok = ab_bench_end(d->pid, cost == NULL ? &unused : cost);
+    d->pid = 0;
+    if (!ok)
+        fprintf(stderr, "argobus-bench: %s did not end in order\n", d->name);
+    return ok;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+void ab_bench_site_close(ab_bench_site *s, bool keep)
+{
+    for (int i = (int)s->agents - 1; i >= PRINCIPAL; i--)
+        (void)ab_bench_site_stop(s, i, NULL);
+    if (keep)
+        fprintf(stderr, "argobus-bench: the logs are in %s/*/log\n", s->root);
+    else if (nftw(s->root, remove_one, OPEN_AT_MOST, FTW_DEPTH | FTW_PHYS) != 0)
+        (void)fail("cannot remove", s->root);
+}
+
+/* --- metrics --- */
+
+static size_t http_get(uint16_t port, char *out, size_t room)
+{
+    static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+                                  "Connection: close\r\n\r\n";
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t len = 0;
+    ssize_t n = 0;
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+        send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) == sizeof(request) - 1)
+        while (len < room - 1 && (n = recv(fd, out + len, room - 1 - len, 0)) > 0)
+            len += (size_t)n;
+    if (fd >= 0)
+        (void)close(fd);
+    out[len] = '\0';
+    return len;
+}
+
+double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name)
+{
+    static char text[ANSWER_MAX];
+    size_t len = strlen(name);
+    double sum = 0;
+    bool found = false;
+    if (http_get(d->port, text, sizeof(text)) == 0)
+        return -1;
+    for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n' ? 1 : 0;
+        if (strncmp(line, name, len) != 0 || (line[len] != ' ' && line[len] != '{'))
+            continue;
+        const char *end = line + strcspn(line, "\n");
+        const char *value = memrchr(line, ' ', (size_t)(end - line));
+        sum += strtod(value, NULL);
+        found = true;
+    }
+    return found ? sum : -1;
+}
+
+bool ab_bench_daemon_settle(const ab_bench_daemon *d, const char *name, double wanted)
+{
+    int64_t end = ab_bench_now_ns() + SETTLE_NS;
+    double before = -1;
+    double now = ab_bench_daemon_metric(d, name);
+    while (now < wanted || now > before) {
+        if (ab_bench_now_ns() > end) {
+            fprintf(stderr, "argobus-bench: %s of %s is %.0f, not yet %.0f\n", name, d->name, now,
+                    wanted);
+            return false;
+        }
+        ab_bench_pause(LOOK_MS);
+        before = now;
+        now = ab_bench_daemon_metric(d, name);
+    }
+    return true;
+}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where objects live: the interface that every store implements. A store has Kubernetes semantics (uid,
- * resourceVersion, generation, finalizers, deletionTimestamp), whatever is behind it. tests/conformance/store
- * runs one suite over every implementation.
+ * Where objects live: the interface that every store implements. A store has Kubernetes semantics
+ * (uid, resourceVersion, generation, finalizers, deletionTimestamp), whatever is behind it.
+ * tests/conformance/store runs one suite over every implementation.
  *
- * Everything happens on the loop thread. No call blocks; calls on one object take effect in the order they were
- * made, calls on different objects run concurrently. A `done` runs exactly once, later, never from inside the
- * call; after `stop` has finished no upcall follows.
+ * Everything happens on the loop thread. No call blocks; calls on one object take effect in the
+ * order they were made, calls on different objects run concurrently. A `done` runs exactly once,
+ * later, never from inside the call; after `stop` has finished no upcall follows.
  */
 #pragma once
 
@@ -23,21 +23,23 @@
 typedef struct ab_store ab_store;
 
 typedef enum {
-    AB_STORE_SEEN,    /* exists: initial listing, or created, or changed. Also after our own writes. */
+    AB_STORE_SEEN, /* exists: initial listing, or created, or changed. Also after our own writes. */
     AB_STORE_DELETED, /* is gone; `object` is its last known state */
-    AB_STORE_SYNCED,  /* every object that existed at start has been SEEN; `object` is NULL. Once per start,
-                         never when the listing failed in part */
+    AB_STORE_SYNCED, /* every object that existed at start has been SEEN; `object` is NULL. Once per
+                        start, never when the listing failed in part */
 } ab_store_change;
 
-/* Result of an operation. `object` is the state after it (NULL after removal or failure), borrowed. */
+/* Result of an operation. `object` is the state after it (NULL after removal or failure), borrowed.
+ */
 typedef void (*ab_store_done)(void *arg, ab_err code, ab_object *object, const ab_error *err);
 
 typedef struct {
-    /** One change, borrowed object. Changes of one object come in order; intermediate states may be skipped.
-     *  Pass-through of a changed resourceVersion alone is allowed. */
+    /** One change, borrowed object. Changes of one object come in order; intermediate states may be
+     * skipped. Pass-through of a changed resourceVersion alone is allowed. */
     void (*on_change)(void *arg, ab_store_change change, ab_object *object);
-    /** Something cannot be read: a broken manifest, a refused list. `where` is a file, URL or key; the message
-     *  says what to do. An object that cannot be read now keeps its last known state: it is not DELETED. */
+    /** Something cannot be read: a broken manifest, a refused list. `where` is a file, URL or key;
+     * the message says what to do. An object that cannot be read now keeps its last known state: it
+     * is not DELETED. */
     void (*on_fault)(void *arg, const char *where, const ab_error *err);
     void *arg;
 } ab_store_events;
@@ -55,8 +57,8 @@ typedef struct {
 
 /* Conditions of a write; zero-initialised = none. Absent strings are not checked. */
 typedef struct {
-    ab_str version; /* resourceVersion must be this, else CONFLICT */
-    ab_str uid;     /* uid must be this, else CONFLICT */
+    ab_str version;      /* resourceVersion must be this, else CONFLICT */
+    ab_str uid;          /* uid must be this, else CONFLICT */
     bool must_not_exist; /* else EXISTS */
     bool must_exist;     /* else NOTFOUND */
 } ab_store_condition;
@@ -64,36 +66,37 @@ typedef struct {
 typedef enum { AB_PROPAGATE_BACKGROUND, AB_PROPAGATE_FOREGROUND } ab_propagation;
 
 typedef struct ab_store_ops {
-    const char *name;           /* value of store.kind */
-    const ab_options *options;  /* rows of the option table */
-    size_t size;                /* of the implementation's struct, whose first member is ab_store */
+    const char *name;          /* value of store.kind */
+    const ab_options *options; /* rows of the option table */
+    size_t size;               /* of the implementation's struct, whose first member is ab_store */
 
-    /** Take the configuration; `self` is zeroed. May read, must not upcall. @return CONFIG, NOMEM, IO */
+    /** Take the configuration; `self` is zeroed. May read, must not upcall. @return CONFIG, NOMEM,
+     * IO */
     ab_err (*init)(ab_store *self, const ab_store_env *env, ab_error *err);
     /** Begin to list and watch. @return IO; later trouble comes by on_fault */
     ab_err (*start)(ab_store *self, ab_error *err);
     /**
-     * Create the object, or replace everything of it but .status. The store sets uid, resourceVersion,
-     * generation (rises when .spec changes) and creationTimestamp; what the text says of these is ignored. An
-     * object with deletionTimestamp whose last finalizer is removed by this write is gone after it. A write
-     * that changes nothing is not made and succeeds.
-     * done: OK; CONFLICT, EXISTS, NOTFOUND (conditions); INVALID, TOOBIG, DENIED (this object, now and again);
-     * NOSPACE, IO, UNAVAILABLE, TIMEOUT (try again).
+     * Create the object, or replace everything of it but .status. The store sets uid,
+     * resourceVersion, generation (rises when .spec changes) and creationTimestamp; what the text
+     * says of these is ignored. An object with deletionTimestamp whose last finalizer is removed by
+     * this write is gone after it. A write that changes nothing is not made and succeeds. done: OK;
+     * CONFLICT, EXISTS, NOTFOUND (conditions); INVALID, TOOBIG, DENIED (this object, now and
+     * again); NOSPACE, IO, UNAVAILABLE, TIMEOUT (try again).
      */
     void (*apply)(ab_store *self, ab_object *object, const ab_store_condition *condition,
                   ab_store_done done, void *arg);
     /**
-     * Replace .status, and set annotation argobus.io/status-version to `version` in the same write (not when
-     * absent). Nothing else changes; generation stays.
+     * Replace .status, and set annotation argobus.io/status-version to `version` in the same write
+     * (not when absent). Nothing else changes; generation stays.
      * @param status  JSON text of an object; copied
      * done: as apply; NOTFOUND when the object is not there.
      */
     void (*patch_status)(ab_store *self, ab_str key, ab_str status, ab_str version,
                          const ab_store_condition *condition, ab_store_done done, void *arg);
     /**
-     * Delete. With finalizers (FOREGROUND adds "foregroundDeletion" where a garbage collector removes it; a
-     * store without one does not) the object gets a deletionTimestamp and stays until they are gone.
-     * done: OK when it is gone or marked; NOTFOUND; CONFLICT; else as apply.
+     * Delete. With finalizers (FOREGROUND adds "foregroundDeletion" where a garbage collector
+     * removes it; a store without one does not) the object gets a deletionTimestamp and stays until
+     * they are gone. done: OK when it is gone or marked; NOTFOUND; CONFLICT; else as apply.
      */
     void (*remove)(ab_store *self, ab_str key, const ab_store_condition *condition,
                    ab_propagation propagation, ab_store_done done, void *arg);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a fuzz target over the files of a corpus folder, so that every compiler replays what fuzzing found.
+ * Runs a fuzz target over the files of a corpus folder, so that every compiler replays what fuzzing
+ * found.
  */
 #include <dirent.h>
 #include <stdint.h>

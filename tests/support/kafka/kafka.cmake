@@ -7,6 +7,7 @@ set(AB_KAFKA_DEV ${CMAKE_CURRENT_LIST_DIR}/kafka-dev)
 set(AB_KAFKA_ENV
     KAFKA_DEV=${AB_KAFKA_DEV}
     KAFKA_DEV_HOME=${PROJECT_BINARY_DIR}/kafka
+    KAFKA_DEV_JAVA=-XX:TieredStopAtLevel=1 # half the work at a start
     "KAFKA_DEV_USERS=w1:w1-secret principal:principal-secret"
     CACHE INTERNAL "Environment of tests that need the broker")
 

@@ -97,12 +97,27 @@ static void error_condition(ab_jsonw *w, ab_str message, ab_str time)
     ab_jsonw_object_end(w);
 }
 
+static bool is_ours(ab_jsonv condition)
+{
+    return ab_json_is(ab_json_get(condition, "type"), "AgentError");
+}
+
+static bool has_other_conditions(ab_jsonv conditions)
+{
+    for (ab_jsonv v = ab_json_first(conditions); ab_json_present(v); v = ab_json_next(v))
+        if (!is_ours(v))
+            return true;
+    return false;
+}
+
 static void conditions_with_error(ab_jsonw *w, ab_jsonv conditions, ab_str message, ab_str time)
 {
+    if (message.ptr == NULL && !has_other_conditions(conditions))
+        return;
     ab_jsonw_key(w, AB_STR("conditions"));
     ab_jsonw_array(w);
     for (ab_jsonv v = ab_json_first(conditions); ab_json_present(v); v = ab_json_next(v))
-        if (!ab_json_is(ab_json_get(v, "type"), "AgentError"))
+        if (!is_ours(v))
             ab_jsonw_value(w, v);
     if (message.ptr != NULL)
         error_condition(w, message, time);
@@ -115,14 +130,11 @@ ab_err ab_app_status_with_error(ab_jsonv status, ab_str message, ab_str time, ab
     ab_jsonw_object(&w);
     for (ab_jsonv v = ab_json_first(status); ab_json_present(v); v = ab_json_next(v)) {
         ab_str name = ab_json_plain_key(v);
-        bool degraded = message.ptr != NULL && ab_str_is(name, "health");
-        if (!ab_str_is(name, "conditions") && !degraded)
+        if (!ab_str_is(name, "conditions"))
             ab_jsonw_member(&w, v);
     }
-    if (message.ptr != NULL) {
-        ab_jsonw_key(&w, AB_STR("health"));
-        copy_replacing(&w, ab_json_get(status, "health"), "status", "Degraded");
-    }
+    if (message.ptr != NULL && !ab_json_present(ab_json_get(status, "health")))
+        ab_jsonw_key_raw(&w, "health", AB_STR("{\"status\":\"Degraded\"}"));
     conditions_with_error(&w, ab_json_get(status, "conditions"), message, time);
     ab_jsonw_object_end(&w);
     return ab_buf_status(out);

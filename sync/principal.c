@@ -150,6 +150,12 @@ void principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_e
     ab_object_unref(object);
 }
 
+ab_task *principal_head(const ab_principal_app *app)
+{
+    ab_task *head = app->inbox.head;
+    return head != NULL && head->begun ? head : NULL;
+}
+
 void principal_finish_head(ab_principal_app *app)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
@@ -163,7 +169,7 @@ void principal_finish_head(ab_principal_app *app)
 static void set_aside(ab_principal_app *app, const char *why)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
-    ab_task *head = app->inbox.head;
+    ab_task *head = principal_head(app);
     AB_WARN(app->principal->env.log, SYNC, "set aside", AB_KV("object", (const char *)app->key),
             AB_KV("why", why));
     if (head == NULL || head->delivery == NULL)
@@ -177,7 +183,7 @@ void principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
 {
     const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
     app->cleared = false;
-    if (app->inbox.head == NULL)
+    if (principal_head(app) == NULL)
         app->look_due = app->here;
     switch (ab_err_class_of(code)) {
     case AB_CLASS_STALE:
@@ -236,28 +242,31 @@ static bool is_wanted(const ab_object *o)
     return !ignored && !mirror;
 }
 
+/* What is seen may be older than what we wrote last. */
+static void note_status_version(ab_principal_app *app, const ab_object *object)
+{
+    ab_version version;
+    bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
+    if (!same)
+        app->status_version = (ab_version){0};
+    if (ab_version_parse(ab_object_annotation(object, AB_ANN_STATUS_VERSION), &version) ==
+            AB_ERR_OK &&
+        ab_version_cmp(version, app->status_version) > 0)
+        app->status_version = version;
+}
+
 static ab_err note_seen(ab_principal_app *app, const ab_object *object)
 {
     char *uid = ab_str_dup(ab_object_uid(object));
     if (uid == NULL)
         return AB_ERR_NOMEM;
+    note_status_version(app, object);
     free(app->uid);
     app->uid = uid;
     app->here = true;
     app->deleting = ab_object_deleting(object);
-    ab_str version = ab_object_annotation(object, AB_ANN_STATUS_VERSION);
-    if (ab_version_parse(version, &app->status_version) != AB_ERR_OK)
-        app->status_version = (ab_version){0};
     principal_note_requests(app, object);
     return AB_ERR_OK;
-}
-
-static void seen_idle(ab_principal_app *app, const ab_object *object)
-{
-    if (ab_writer_is_ready(app->peer->writer)) {
-        app->look_due = false;
-        principal_requests(app, object);
-    }
 }
 
 void ab_principal_seen(ab_principal *p, ab_object *object)
@@ -275,10 +284,11 @@ void ab_principal_seen(ab_principal *p, ab_object *object)
         return;
     }
     principal_state(app, object);
-    if (app->step == PSTEP_IDLE && app->inbox.head == NULL)
-        seen_idle(app, object);
-    else
-        app->look_due = true;
+    if (ab_writer_is_ready(peer->writer))
+        principal_send_requests(app, object);
+    app->look_due = app->step != PSTEP_IDLE || app->inbox.head != NULL;
+    if (!app->look_due)
+        principal_mark_requests(app, object);
     principal_advance(app);
 }
 
@@ -357,8 +367,8 @@ static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_err
 {
     if (code == AB_ERR_NOTFOUND) {
         app->look_due = app->error_due = false;
-        if (app->inbox.head != NULL)
-            principal_finish_head(app);
+        if (principal_head(app) != NULL)
+            principal_without(app);
     } else if (code != AB_ERR_OK) {
         principal_fail(app, code, err);
     } else {
@@ -368,11 +378,12 @@ static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_err
 
 static void status_written(ab_principal_app *app)
 {
+    const ab_task *head = principal_head(app);
     app->error_due = false;
-    if (app->inbox.head == NULL)
+    if (head == NULL)
         return;
-    if (app->inbox.head->type == AB_TYPE_STATUS_UPDATE)
-        app->status_version = app->inbox.head->version;
+    if (head->type == AB_TYPE_STATUS_UPDATE)
+        app->status_version = head->version;
     principal_finish_head(app);
 }
 
@@ -382,8 +393,8 @@ void ab_principal_done(ab_principal_app *app, ab_err code, ab_object *object, co
     app->step = PSTEP_IDLE;
     if (step == PSTEP_GET) {
         got(app, code, object, err);
-    } else if (code == AB_ERR_NOTFOUND && app->inbox.head != NULL) {
-        principal_finish_head(app); /* the object went: nothing to say about it any more */
+    } else if (code == AB_ERR_NOTFOUND && principal_head(app) != NULL) {
+        principal_without(app);
     } else if (code != AB_ERR_OK) {
         principal_fail(app, code, err);
     } else {

@@ -76,6 +76,8 @@ void principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_e
                      enum principal_step step);
 /** A step failed: retry or set aside, by the class of `code`. */
 void principal_fail(ab_principal_app *app, ab_err code, const ab_error *err);
+/** The head task, when it has been taken up; what is awaited is for it then. */
+ab_task *principal_head(const ab_principal_app *app);
 /** The head task is dealt with: acknowledge and drop it. */
 void principal_finish_head(ab_principal_app *app);
 
@@ -90,12 +92,21 @@ void principal_sweep(struct peer *peer);
 /* principal_request.c: commands that go to the agent, and their answers */
 /** Learn what the object asks for. */
 void principal_note_requests(ab_principal_app *app, const ab_object *hub);
-/** Give new requests their id (a write is under way then), send those that have one. */
-void principal_requests(ab_principal_app *app, const ab_object *hub);
-/** The agent has answered command `id`: end it; `delivery` is acknowledged when that is safe. */
-ab_err principal_end_command(struct peer *peer, ab_str id, void *delivery);
+/** Send those requests that have an id. The writer must be ready. */
+void principal_send_requests(ab_principal_app *app, const ab_object *hub);
+/** Give new requests their id: a write is under way then. */
+void principal_mark_requests(ab_principal_app *app, const ab_object *hub);
+/**
+ * The agent has answered command `id`: end it.
+ * @param delivery  acknowledged when that is safe, unless an error is returned
+ * @return UNAVAILABLE when the writer is not ready; NOMEM
+ */
+AB_MUST_USE ab_err principal_end_command(struct peer *peer, ab_str id, void *delivery);
 
 /* principal_up.c: what comes from the agent */
 /** Take up the head task; it may need the object (PSTEP_GET). */
 void principal_begin(ab_principal_app *app);
+/** The object is in hand, for the head task or to look at it. */
 void principal_with(ab_principal_app *app, ab_object *hub);
+/** The object that the head task is about is gone. */
+void principal_without(ab_principal_app *app);

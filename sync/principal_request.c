@@ -72,17 +72,24 @@ static ab_err make_mark(ab_jsonv what, struct mark *out)
     return AB_ERR_OK;
 }
 
-static void mark_requests(ab_principal_app *app, const ab_object *hub)
+static bool is_unmarked(const struct request *r)
+{
+    return r->asked && r->id[0] == '\0';
+}
+
+void principal_mark_requests(ab_principal_app *app, const ab_object *hub)
 {
     struct mark operation, refresh;
     ab_app_edit edit = {0};
     ab_err e = AB_ERR_OK;
-    if (app->operation.asked && app->operation.id[0] == '\0') {
+    if (app->deleting || !(is_unmarked(&app->operation) || is_unmarked(&app->refresh)))
+        return;
+    if (is_unmarked(&app->operation)) {
         e = make_mark(ab_object_field(hub, "operation"), &operation);
         edit.annotations[edit.annotation_count].name = AB_ANN_OPERATION_ID;
         edit.annotations[edit.annotation_count++].value = ab_str_of(operation.text);
     }
-    if (e == AB_ERR_OK && app->refresh.asked && app->refresh.id[0] == '\0') {
+    if (e == AB_ERR_OK && is_unmarked(&app->refresh)) {
         e = make_mark(ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH), &refresh);
         edit.annotations[edit.annotation_count].name = AB_ANN_REFRESH_ID;
         edit.annotations[edit.annotation_count++].value = ab_str_of(refresh.text);
@@ -113,16 +120,10 @@ static void send_request(ab_principal_app *app, const ab_object *hub, const stru
     app->principal->env.effects.wake(app->principal->env.effects.arg, app->peer->name);
 }
 
-void principal_requests(ab_principal_app *app, const ab_object *hub)
+void principal_send_requests(ab_principal_app *app, const ab_object *hub)
 {
-    bool unmarked = (app->operation.asked && app->operation.id[0] == '\0') ||
-                    (app->refresh.asked && app->refresh.id[0] == '\0');
     if (app->deleting)
         return;
-    if (unmarked) {
-        mark_requests(app, hub);
-        return;
-    }
     send_request(app, hub, &app->operation, AB_TYPE_SET_OPERATION);
     send_request(app, hub, &app->terminate, AB_TYPE_TERMINATE_OPERATION);
     send_request(app, hub, &app->refresh, AB_TYPE_REFRESH);
@@ -135,7 +136,11 @@ ab_err principal_end_command(struct peer *peer, ab_str id, void *delivery)
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    ab_err e = ab_writer_end(peer->writer, ab_str_of(key), &draft, delivery);
+    if (!ab_writer_is_ready(peer->writer))
+        return AB_ERR_UNAVAILABLE;
+    /* Also when our log does not have it: an answer that came again stays in the agent's log until
+     * it hears of the end. */
+    ab_err e = ab_writer_end_anyway(peer->writer, ab_str_of(key), &draft, delivery);
     peer->principal->env.effects.wake(peer->principal->env.effects.arg, peer->name);
     return e;
 }

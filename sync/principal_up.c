@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WAIT_MS 200
+
 /* --- the head task --- */
 
 static bool has_data(const ab_task *t)
@@ -112,8 +114,18 @@ static void take_report(ab_principal_app *app, ab_jsonv report)
                      ab_str_of(stamp));
 }
 
+/* What the head needs is not there yet. */
+static void wait(ab_principal_app *app)
+{
+    ab_inbox_wait(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), WAIT_MS);
+}
+
 static void begin_report(ab_principal_app *app, ab_task *t)
 {
+    if (app->terminate.asked && !ab_writer_is_ready(app->peer->writer)) {
+        wait(app); /* the status would take the request away before it is sent */
+        return;
+    }
     if (ab_version_cmp(t->version, app->status_version) <= 0) {
         ab_metric_add(app->principal->metrics.stale, 1);
         principal_finish_head(app);
@@ -163,7 +175,7 @@ static void finish_answer(ab_principal_app *app)
 static void begin_answer(ab_principal_app *app, const ab_task *t)
 {
     if (!ab_writer_is_ready(app->peer->writer)) {
-        ab_inbox_wait(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), 200);
+        wait(app);
         return;
     }
     ab_json *answer = parse(t);
@@ -199,9 +211,14 @@ void principal_begin(ab_principal_app *app)
 static void with_report(ab_principal_app *app, const ab_object *hub)
 {
     ab_json *report = parse(app->inbox.head);
-    ab_jsonv root = ab_json_root(report);
-    clear_requests(app, hub, operation_finished(app, root), refresh_finished(app, root));
+    principal_note_requests(app, hub); /* they may be other ones by now */
+    bool operation = operation_finished(app, ab_json_root(report));
+    bool refresh = refresh_finished(app, ab_json_root(report));
     ab_json_free(report);
+    if (operation || refresh)
+        clear_requests(app, hub, operation, refresh);
+    else
+        app->cleared = true;
 }
 
 /* A refused command: the request is taken off the object, and the object says why. */
@@ -210,6 +227,7 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
     ab_str key = ab_event_attr(app->inbox.head->event, AB_CE_PARTITIONKEY);
     const char *id = key.ptr + sizeof(AB_KEY_ACK) - 1;
     size_t len = key.len - (sizeof(AB_KEY_ACK) - 1);
+    principal_note_requests(app, hub);
     bool operation = ab_str_is((ab_str){id, len}, app->operation.id);
     bool refresh = ab_str_is((ab_str){id, len}, app->refresh.id);
     if (!app->cleared && (operation || refresh)) {
@@ -240,12 +258,22 @@ static void look(ab_principal_app *app, const ab_object *hub)
     app->look_due = false;
     principal_note_requests(app, hub);
     principal_state(app, hub);
-    principal_requests(app, hub);
+    if (ab_writer_is_ready(app->peer->writer))
+        principal_send_requests(app, hub);
+    principal_mark_requests(app, hub);
+}
+
+void principal_without(ab_principal_app *app)
+{
+    if (principal_head(app)->type == AB_TYPE_PROCESSED)
+        finish_answer(app);
+    else
+        principal_finish_head(app);
 }
 
 void principal_with(ab_principal_app *app, ab_object *hub)
 {
-    ab_task *t = app->inbox.head;
+    ab_task *t = principal_head(app);
     if (t == NULL) {
         look(app, hub);
         return;
@@ -361,6 +389,7 @@ void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, v
     if (reason == NULL)
         reason = enqueue(peer, event, delivery, type, &app);
     if (app != NULL && reason == NULL) {
+        app->inbox.retry_at = 0; /* a newer state may go where the former did not */
         principal_advance(app);
         return;
     }

@@ -302,6 +302,8 @@ static void an_error_is_a_condition_beside_those_of_others(void **state)
                         "why",
                         "{\"n\":1,\"health\":{\"status\":\"Degraded\"},"
                         "\"conditions\":[{\"type\":\"Other\"}," CONDITION "]}");
+    assert_error_status("{\"health\":{\"status\":\"Healthy\"}}", "why",
+                        "{\"health\":{\"status\":\"Healthy\"},\"conditions\":[" CONDITION "]}");
     assert_error_status(NULL, "why",
                         "{\"health\":{\"status\":\"Degraded\"},\"conditions\":[" CONDITION "]}");
 }
@@ -311,6 +313,7 @@ static void an_error_that_is_over_leaves_no_condition(void **state)
     (void)state;
     assert_error_status("{\"conditions\":[{\"type\":\"Other\"}," CONDITION "],\"n\":1}", NULL,
                         "{\"n\":1,\"conditions\":[{\"type\":\"Other\"}]}");
+    assert_error_status("{\"conditions\":[" CONDITION "],\"n\":1}", NULL, "{\"n\":1}");
 }
 
 static void the_source_uid_is_the_annotation_or_else_the_uid(void **state)

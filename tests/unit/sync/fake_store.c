@@ -413,7 +413,7 @@ static void execute(fake_store *s, struct job *j)
     ab_err fault = AB_ERR_OK;
     fake_fate fate = FAKE_WORKS;
     if (s->events.fate != NULL)
-        fate = s->events.fate(s->events.arg, &fault);
+        fate = s->events.fate(s->events.arg, j->verb != GET, &fault);
     j->executed = true;
     j->code = fault;
     if (fate == FAKE_FAILS)

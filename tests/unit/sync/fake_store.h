@@ -25,7 +25,7 @@ typedef struct {
     /* A job wrote; either is NULL where the object did or does not exist. May be NULL. */
     void (*on_write)(void *arg, const ab_object *before, const ab_object *after);
     /* What is to become of the next job, and with which error if it fails. NULL: it works. */
-    fake_fate (*fate)(void *arg, ab_err *code);
+    fake_fate (*fate)(void *arg, bool writes, ab_err *code);
     void *arg;
 } fake_events;
 

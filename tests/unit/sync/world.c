@@ -43,16 +43,30 @@ static bool fault(const world *w)
     return w->random != NULL && chance(w, 1000) < w->faults_permille;
 }
 
-static fake_fate fate(void *arg, ab_err *code)
+static fake_fate fate(const world *w, ab_err refusal, bool writes, ab_err *code)
 {
     static const ab_err errors[] = {AB_ERR_TIMEOUT, AB_ERR_UNAVAILABLE, AB_ERR_CONFLICT,
                                     AB_ERR_DENIED};
-    const world *w = arg;
+    *code = refusal;
+    if (writes && refusal != AB_ERR_OK)
+        return FAKE_FAILS;
     if (!fault(w))
         return FAKE_WORKS;
     uint64_t which = chance(w, 10);
     *code = errors[which < 7 ? which % 3 : which == 9 ? 3 : 0];
     return *code == AB_ERR_TIMEOUT && chance(w, 2) == 0 ? FAKE_WORKS_BUT_FAILS : FAKE_FAILS;
+}
+
+static fake_fate hub_fate(void *arg, bool writes, ab_err *code)
+{
+    const world *w = arg;
+    return fate(w, w->hub_refuses, writes, code);
+}
+
+static fake_fate local_fate(void *arg, bool writes, ab_err *code)
+{
+    const world *w = arg;
+    return fate(w, w->local_refuses, writes, code);
 }
 
 /* --- rows of the cache --- */
@@ -302,7 +316,7 @@ void world_start_agent(world *w)
     };
     assert_int_equal(ab_agent_new(&env, &w->agent), AB_ERR_OK);
     restore_rows(w);
-    fake_store_open(w->local, &(fake_events){agent_change, local_write, fate, w});
+    fake_store_open(w->local, &(fake_events){agent_change, local_write, local_fate, w});
 }
 
 void world_start_principal(world *w)
@@ -321,7 +335,7 @@ void world_start_principal(world *w)
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);
     assert_int_equal(ab_principal_add_agent(w->principal, WORLD_HUB_NAMESPACE), AB_ERR_OK);
-    fake_store_open(w->hub, &(fake_events){principal_change, hub_write, fate, w});
+    fake_store_open(w->hub, &(fake_events){principal_change, hub_write, hub_fate, w});
 }
 
 static void append(world *w, const struct world_link *link, ab_event *event)

@@ -52,6 +52,8 @@ struct world {
     /* Set by the test; all may be NULL. */
     uint64_t (*random)(void *arg); /* else everything works, and what can be kept is kept */
     unsigned faults_permille;
+    ab_err hub_refuses; /* every write there fails so; OK = none does */
+    ab_err local_refuses;
     void (*on_hub_write)(void *arg, const ab_object *before, const ab_object *after);
     void (*on_local_write)(void *arg, const ab_object *before, const ab_object *after);
     void (*on_sent)(void *arg, bool down, const ab_event *event);

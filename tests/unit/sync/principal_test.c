@@ -1,0 +1,741 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The principal's machine: status that comes up, requests that go down, what ends.
+ */
+#include "edit.h"
+#include "samples.h"
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+#include "world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define HUB       "Application/w1/a"
+#define LOCAL     "Application/argocd/a"
+#define FINALIZER ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
+
+static world w;
+
+static int setup(void **state)
+{
+    (void)state;
+    world_init(&w);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    world_fini(&w);
+    return 0;
+}
+
+static ab_object *hub(void)
+{
+    return fake_store_find(w.hub, HUB);
+}
+
+static ab_object *local(void)
+{
+    return fake_store_find(w.local, LOCAL);
+}
+
+static void placed(const char *meta)
+{
+    put_app(w.hub, "w1", "a", 1, meta, "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 1);
+}
+
+static void restart_principal(void)
+{
+    world_crash_principal(&w);
+    world_start_principal(&w);
+    world_settle(&w);
+}
+
+static int operation_of(const ab_object *o)
+{
+    int64_t n;
+    return ab_json_i64(ab_json_get(ab_object_field(o, "operation"), "n"), &n) == AB_ERR_OK ? (int)n
+                                                                                           : -1;
+}
+
+static bool has_phase(const ab_object *o, const char *phase)
+{
+    return ab_json_is(ab_json_path(ab_object_field(o, "status"), "operationState", "phase", NULL),
+                      phase);
+}
+
+static bool has_error(const ab_object *o)
+{
+    ab_jsonv conditions = ab_json_get(ab_object_field(o, "status"), "conditions");
+    for (ab_jsonv v = ab_json_first(conditions); ab_json_present(v); v = ab_json_next(v))
+        if (ab_json_is(ab_json_get(v, "type"), "AgentError"))
+            return true;
+    return false;
+}
+
+/* Argo CD at the agent takes up the operation and ends it. */
+static void consume_operation(void)
+{
+    set_field(w.local, LOCAL, "operation", NULL);
+    world_settle(&w);
+}
+
+static void count_command(void *arg, const ab_event *head)
+{
+    ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
+    if (ab_str_starts(key, AB_KEY_COMMAND) || ab_str_starts(key, AB_KEY_ACK))
+        ++*(int *)arg;
+}
+
+static void assert_no_commands_left(void)
+{
+    int count = 0;
+    fake_log_heads(w.down, count_command, &count);
+    fake_log_heads(w.up, count_command, &count);
+    assert_int_equal(count, 0);
+}
+
+static void assert_at_rest(void)
+{
+    uint64_t writes = fake_store_changes(w.hub) + fake_store_changes(w.local);
+    size_t events = fake_log_appended(w.down) + fake_log_appended(w.up);
+    world_run(&w, 20);
+    assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
+    assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events);
+    assert_int_equal(fake_log_open(w.down), 0);
+    assert_int_equal(fake_log_open(w.up), 0);
+    assert_no_commands_left();
+}
+
+/* An event as the agent would send it. `data` NULL: a tombstone. */
+static void say_up(const char *key, ab_type type, const char *data, uint64_t version)
+{
+    ab_event *event = NULL;
+    ab_event_draft d = {.data = ab_str_of(data)};
+    ab_event_set_text(&d, AB_CE_ID, "x");
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT "w1");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set_text(&d, AB_CE_SUBJECT, "argocd/a");
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 100);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, version);
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    fake_log_append(w.up, event);
+    ab_event_unref(event);
+}
+
+static void say_status(int n, uint64_t version)
+{
+    char data[300];
+    snprintf(data, sizeof(data),
+             "{\"metadata\":{\"name\":\"a\",\"namespace\":\"argocd\",\"annotations\":"
+             "{\"" AB_ANN_SOURCE_UID "\":\"%.*s\"}},\"status\":{\"n\":%d}}",
+             AB_STR_ARG(ab_object_uid(hub())), n);
+    say_up(LOCAL, AB_TYPE_STATUS_UPDATE, data, version);
+}
+
+/* --- status --- */
+
+static void the_status_of_the_agent_shows_at_the_hub(void **state)
+{
+    (void)state;
+    placed(",\"annotations\":{\"theirs\":\"1\"},\"labels\":{\"l\":\"1\"}");
+    set_field(w.local, LOCAL, "status", "{\"n\":5,\"odd\":9007199254740993,\"nul\":\"\\u0000\"}");
+    world_settle(&w);
+    ab_jsonv status = ab_object_field(hub(), "status");
+    assert_true(
+        ab_str_is(ab_json_raw(status), "{\"n\":5,\"odd\":9007199254740993,\"nul\":\"\\u0000\"}"));
+    assert_true(has_in(hub(), "annotations", "theirs", "1"));
+    assert_true(has_in(hub(), "labels", "l", "1"));
+    assert_int_equal(spec_of(hub()), 1);
+    assert_at_rest();
+}
+
+static void a_status_that_comes_again_is_not_written_again(void **state)
+{
+    (void)state;
+    placed("");
+    for (int n = 1; n < 4; n++) {
+        char status[20];
+        snprintf(status, sizeof(status), "{\"n\":%d}", n);
+        set_field(w.local, LOCAL, "status", status);
+        world_settle(&w);
+    }
+    uint64_t writes = fake_store_changes(w.hub);
+    fake_log_replay(w.up);
+    world_settle(&w);
+    assert_int_equal(fake_store_changes(w.hub), writes);
+    restart_principal();
+    fake_log_replay(w.up);
+    world_settle(&w);
+    assert_int_equal(fake_store_changes(w.hub), writes);
+    assert_int_equal(status_of(hub()), 3);
+}
+
+static void the_status_of_a_former_object_is_not_shown(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.principal_link, false);
+    set_field(w.local, LOCAL, "status", "{\"n\":5}");
+    world_settle(&w);
+    fake_store_erase(w.hub, HUB);
+    put_app(w.hub, "w1", "a", 2, "", "");
+    world_settle(&w);
+    world_connect(&w.principal_link, true);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), -1);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
+static void an_unreadable_status_is_dropped(void **state)
+{
+    (void)state;
+    placed("");
+    say_up(LOCAL, AB_TYPE_STATUS_UPDATE, "{", 1);
+    say_status(4, 2);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 4);
+    assert_int_equal(fake_log_open(w.up), 0);
+}
+
+static void what_an_agent_may_not_say_is_refused(void **state)
+{
+    (void)state;
+    placed("");
+    say_up(LOCAL, AB_TYPE_SET_OPERATION, "{}", 1);
+    say_up("Application/argocd/a b", AB_TYPE_PING, "{}", 2);
+    world_settle(&w);
+    assert_int_equal(fake_log_open(w.up), 0);
+    assert_at_rest();
+}
+
+/* --- what comes while the object is read or written for something else --- */
+
+/* The principal reads the hub's object, in order to send it. */
+static void look_in_flight(const char *meta)
+{
+    put_app(w.hub, "w1", "a", 1, meta, "");
+    world_start_principal(&w);
+    fake_store_settle(w.hub);
+    world_step(&w, 0);
+    assert_int_equal(fake_store_choices(w.hub), 1);
+}
+
+static void deliver_up(void)
+{
+    /* Behind the one job of the hub's store; sends come later. */
+    world_step(&w, 1);
+}
+
+static void finalizers_are_not_dropped_by_an_end_that_comes_meanwhile(void **state)
+{
+    (void)state;
+    look_in_flight(FINALIZER);
+    say_up(LOCAL, AB_TYPE_DELETE, NULL, 1);
+    deliver_up();
+    world_settle(&w);
+    assert_int_equal(ab_json_count(ab_object_meta(hub(), "finalizers")), 1);
+    assert_int_equal(fake_log_open(w.up), 0);
+}
+
+static void an_error_that_comes_meanwhile_is_shown(void **state)
+{
+    (void)state;
+    look_in_flight("");
+    say_up(AB_KEY_ERROR LOCAL, AB_TYPE_ERROR, "{\"message\":\"why\"}", 1);
+    deliver_up();
+    world_settle(&w);
+    assert_true(has_error(hub()));
+}
+
+static void a_status_that_comes_while_an_error_is_written_is_written_too(void **state)
+{
+    (void)state;
+    placed("");
+    ab_event *event = sample_event(HUB, "{}", 1);
+    ab_error err = {0};
+    (void)ab_fail(&err, AB_ERR_TOOBIG, "too big");
+    ab_principal_unsendable(w.principal, "w1", event, &err);
+    ab_event_unref(event);
+    world_step(&w, 0); /* read */
+    world_step(&w, 0); /* answered; the write is under way */
+    assert_int_equal(fake_store_choices(w.hub), 1);
+    say_status(6, 1);
+    deliver_up();
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 6);
+    assert_true(has_error(hub()));
+    assert_int_equal(fake_log_open(w.up), 0);
+}
+
+/* --- requests --- */
+
+static void an_operation_is_carried_out_and_then_gone(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    assert_int_equal(operation_of(hub()), 1);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_true(has_in(hub(), "annotations", AB_ANN_OPERATION_ID, NULL));
+    assert_int_equal(operation_of(local()), -1);
+    assert_at_rest();
+}
+
+static void a_refresh_is_carried_out_and_then_gone(void **state)
+{
+    (void)state;
+    placed("");
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "hard");
+    world_settle(&w);
+    assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, "hard"));
+    set_in(w.local, LOCAL, "annotations", AB_ANN_REFRESH, NULL);
+    world_settle(&w);
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH, NULL));
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH_ID, NULL));
+    assert_at_rest();
+}
+
+static void an_early_status_does_not_erase_a_request(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.agent_link, false);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "normal");
+    world_settle(&w);
+    say_status(2, 1);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 2);
+    assert_int_equal(operation_of(hub()), 1);
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH, "normal"));
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+}
+
+static void a_request_made_while_the_former_is_cleared_is_not_lost(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    world_connect(&w.principal_link, false);
+    consume_operation();
+    world_connect(&w.principal_link, true);
+    while (fake_store_choices(w.hub) == 0)
+        world_step(&w, 0); /* until the principal reads the object, to clear the request */
+    set_field(w.hub, HUB, "operation", "{\"n\":2}");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 2);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+static void a_command_that_comes_again_is_not_executed_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    set_field(w.local, LOCAL, "operation", NULL);
+    fake_log_replay(w.down);
+    world_crash_agent(&w);
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), -1);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+static void a_request_is_not_sent_again_by_a_restarted_principal(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    set_field(w.local, LOCAL, "operation", "{\"n\":77}"); /* would be overwritten */
+    restart_principal();
+    assert_int_equal(operation_of(local()), 77);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+static void a_request_is_sent_behind_the_state_it_follows(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.agent_link, false);
+    set_spec(w.hub, HUB, 2);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), -1);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_int_equal(operation_of(local()), 1);
+}
+
+static void a_request_for_what_is_not_managed_is_refused(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    put_app(w.hub, "w1", "a", 1, "", ",\"operation\":{\"n\":1}");
+    world_start(&w);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_int_equal(operation_of(local()), -1);
+    assert_true(has_error(hub()));
+    assert_at_rest();
+}
+
+static void a_refused_request_of_a_deleted_object_leaves_nothing(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    put_app(w.hub, "w1", "a", 1, "", ",\"operation\":{\"n\":1}");
+    world_start_principal(&w);
+    world_settle(&w);
+    world_connect(&w.principal_link, false);
+    world_start_agent(&w);
+    world_settle(&w);
+    world_connect(&w.principal_link, true);
+    while (fake_store_choices(w.hub) == 0)
+        world_step(&w, 0);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_at_rest();
+}
+
+#define RUNNING "{\"n\":1,\"operationState\":{\"phase\":\"Running\",\"startedAt\":\"t1\"}}"
+#define ENDING  "{\"n\":1,\"operationState\":{\"phase\":\"Terminating\",\"startedAt\":\"t1\"}}"
+#define ENDED   "{\"n\":1,\"operationState\":{\"phase\":\"Failed\",\"startedAt\":\"t1\"}}"
+
+static void a_running_operation_is_terminated(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    assert_true(has_phase(local(), "Terminating"));
+    set_field(w.local, LOCAL, "status", ENDED);
+    world_settle(&w);
+    assert_true(has_phase(hub(), "Failed"));
+    assert_at_rest();
+}
+
+static void a_finished_operation_is_not_terminated_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    set_field(w.local, LOCAL, "status", ENDED);
+    fake_log_replay(w.down);
+    world_settle(&w);
+    assert_true(has_phase(local(), "Failed"));
+    assert_at_rest();
+}
+
+static void a_status_that_comes_meanwhile_does_not_erase_a_terminate(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    world_connect(&w.principal_link, false);
+    set_field(w.local, LOCAL, "status",
+              "{\"n\":2,\"operationState\":{\"phase\":\"Running\",\"startedAt\":\"t1\"}}");
+    world_settle(&w);
+    world_connect(&w.principal_link, true);
+    while (fake_store_choices(w.hub) == 0)
+        world_step(&w, 0); /* the report is about to be written */
+    set_field(w.hub, HUB, "status", ENDING);
+    fake_store_step(w.hub, 1, false); /* the user's change is seen */
+    world_settle(&w);
+    assert_true(has_phase(local(), "Terminating"));
+    assert_true(has_phase(hub(), "Terminating"));
+    assert_at_rest();
+}
+
+/* --- ends --- */
+
+static void what_was_deleted_while_the_principal_was_down_is_removed(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB);
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
+static void what_was_changed_while_the_principal_was_down_is_sent(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_principal(&w);
+    set_spec(w.hub, HUB, 2);
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
+static void a_restart_costs_no_event(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":5}");
+    world_settle(&w);
+    size_t events = fake_log_appended(w.down);
+    uint64_t writes = fake_store_changes(w.hub);
+    restart_principal();
+    assert_int_equal(fake_log_appended(w.down), events);
+    assert_int_equal(fake_store_changes(w.hub), writes);
+}
+
+static void put_many(size_t count)
+{
+    char name[16];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "m%zu", i);
+        put_app(w.hub, "w1", name, 1, "", "");
+    }
+}
+
+static void erase_many(size_t first, size_t count)
+{
+    char key[40];
+    for (size_t i = first; i < count; i++) {
+        snprintf(key, sizeof(key), "Application/w1/m%zu", i);
+        fake_store_erase(w.hub, key);
+    }
+}
+
+static void most_of_the_fleet_is_not_deleted_at_a_start(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_many(5);
+    world_start(&w);
+    world_crash_principal(&w);
+    erase_many(0, 3);
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/m0"));
+    world_crash_principal(&w);
+    w.deletions_max = 3;
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_null(fake_store_find(w.local, "Application/argocd/m0"));
+    assert_non_null(fake_store_find(w.local, "Application/argocd/m4"));
+}
+
+static void a_few_deletions_are_made_at_a_start(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_many(5);
+    world_start(&w);
+    world_crash_principal(&w);
+    erase_many(0, 2);
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_null(fake_store_find(w.local, "Application/argocd/m0"));
+    assert_null(fake_store_find(w.local, "Application/argocd/m1"));
+    assert_non_null(fake_store_find(w.local, "Application/argocd/m2"));
+}
+
+static void what_is_to_be_ignored_is_removed_at_the_agent(void **state)
+{
+    (void)state;
+    placed("");
+    set_in(w.hub, HUB, "labels", AB_LABEL_IGNORE_SYNC, "true");
+    world_settle(&w);
+    assert_null(local());
+    assert_non_null(hub());
+    set_in(w.hub, HUB, "labels", AB_LABEL_IGNORE_SYNC, "false");
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+    assert_at_rest();
+}
+
+static void a_loss_of_the_log_is_made_good(void **state)
+{
+    (void)state;
+    placed("");
+    size_t events = fake_log_appended(w.down);
+    ab_principal_log_lost(w.principal, "w1");
+    w.principal_link.ready = false;
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_int_equal(fake_log_appended(w.down), events + 1);
+}
+
+/* --- failures --- */
+
+static void what_is_refused_is_set_aside_and_shown(void **state)
+{
+    (void)state;
+    placed("");
+    w.local_refuses = AB_ERR_DENIED;
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    assert_int_equal(fake_log_open(w.down), 0);
+    assert_true(has_error(hub()));
+    assert_true(world_count(w.agent_metrics, "argobus_set_aside_total") == 1);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 310);
+    assert_int_equal(spec_of(local()), 2);
+    assert_false(has_error(hub()));
+    assert_at_rest();
+}
+
+static void what_is_put_right_after_a_refusal_is_written_at_once(void **state)
+{
+    (void)state;
+    placed("");
+    w.local_refuses = AB_ERR_DENIED;
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    w.local_refuses = AB_ERR_OK;
+    set_spec(w.hub, HUB, 3);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 3);
+}
+
+static void what_fails_for_long_is_set_aside_and_tried_on(void **state)
+{
+    (void)state;
+    placed("");
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    set_spec(w.hub, HUB, 2);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_run(&w, 30);
+    assert_int_equal(fake_log_open(w.down), 2);
+    world_run(&w, 300);
+    assert_int_equal(fake_log_open(w.down), 0);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_true(has_error(hub()));
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 70);
+    assert_int_equal(spec_of(local()), 2);
+    assert_int_equal(operation_of(local()), -1);
+}
+
+static void a_status_that_the_hub_refuses_is_set_aside_and_a_newer_one_written(void **state)
+{
+    (void)state;
+    placed("");
+    w.hub_refuses = AB_ERR_INVALID;
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(fake_log_open(w.up), 0);
+    w.hub_refuses = AB_ERR_OK;
+    set_field(w.local, LOCAL, "status", "{\"n\":2}");
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 2);
+}
+
+static void an_error_that_is_over_leaves_the_status_as_reported(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1,\"health\":{\"status\":\"Healthy\"}}");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_DENIED;
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    assert_true(has_error(hub()));
+    w.local_refuses = AB_ERR_OK;
+    set_spec(w.hub, HUB, 1);
+    world_settle(&w);
+    assert_false(has_error(hub()));
+    assert_true(ab_json_same(ab_object_field(hub(), "status"), ab_object_field(local(), "status")));
+    assert_at_rest();
+}
+
+static void it_may_be_freed_with_everything_in_flight(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    for (size_t steps = 0; steps < 40; steps++) {
+        set_spec(w.hub, HUB, (int)steps + 2);
+        set_field(w.hub, HUB, "operation", "{\"n\":1}");
+        set_spec(w.local, LOCAL, -9);
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, i % world_choices(&w));
+        world_crash_agent(&w);
+        world_crash_principal(&w);
+        world_start(&w);
+        assert_int_equal(spec_of(local()), (int)steps + 2);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_status_of_the_agent_shows_at_the_hub),
+        TEST(a_status_that_comes_again_is_not_written_again),
+        TEST(the_status_of_a_former_object_is_not_shown),
+        TEST(an_unreadable_status_is_dropped),
+        TEST(what_an_agent_may_not_say_is_refused),
+        TEST(finalizers_are_not_dropped_by_an_end_that_comes_meanwhile),
+        TEST(an_error_that_comes_meanwhile_is_shown),
+        TEST(a_status_that_comes_while_an_error_is_written_is_written_too),
+        TEST(an_operation_is_carried_out_and_then_gone),
+        TEST(a_refresh_is_carried_out_and_then_gone),
+        TEST(an_early_status_does_not_erase_a_request),
+        TEST(a_request_made_while_the_former_is_cleared_is_not_lost),
+        TEST(a_command_that_comes_again_is_not_executed_again),
+        TEST(a_request_is_not_sent_again_by_a_restarted_principal),
+        TEST(a_request_is_sent_behind_the_state_it_follows),
+        TEST(a_request_for_what_is_not_managed_is_refused),
+        TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
+        TEST(a_running_operation_is_terminated),
+        TEST(a_finished_operation_is_not_terminated_again),
+        TEST(a_status_that_comes_meanwhile_does_not_erase_a_terminate),
+        TEST(what_was_deleted_while_the_principal_was_down_is_removed),
+        TEST(what_was_changed_while_the_principal_was_down_is_sent),
+        TEST(a_restart_costs_no_event),
+        TEST(most_of_the_fleet_is_not_deleted_at_a_start),
+        TEST(a_few_deletions_are_made_at_a_start),
+        TEST(what_is_to_be_ignored_is_removed_at_the_agent),
+        TEST(a_loss_of_the_log_is_made_good),
+        TEST(what_is_refused_is_set_aside_and_shown),
+        TEST(what_is_put_right_after_a_refusal_is_written_at_once),
+        TEST(what_fails_for_long_is_set_aside_and_tried_on),
+        TEST(a_status_that_the_hub_refuses_is_set_aside_and_a_newer_one_written),
+        TEST(an_error_that_is_over_leaves_the_status_as_reported),
+        TEST(it_may_be_freed_with_everything_in_flight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

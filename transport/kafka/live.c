@@ -60,7 +60,7 @@ static void run(ab_kafka_job *job)
     }
     rd_kafka_metadata_destroy(metadata);
     if (o->consumer != NULL)
-        o->error.code = ab_kafka_topics_ends(o->consumer, &o->ends, 1, &o->error);
+        o->error.code = ab_kafka_topics_ends(o->producer, &o->ends, 1, &o->error);
 }
 
 static void shut(ab_kafka_link *l, const char *why)

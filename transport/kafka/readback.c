@@ -11,38 +11,23 @@
 #include "transport/kafka/record.h"
 
 /* Logs read at the same time: their heads are all in memory. */
-#define READING_MAX 32
+#define READING_MAX 200
 
 static void free_head(void *event)
 {
     ab_event_unref(event);
 }
 
-static rd_kafka_topic_partition_list_t *partition(const ab_kafka_link *l)
+static void leave_batch(ab_kafka_link *l)
 {
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_OUT_STATE], 0)->offset =
-        l->read.from;
-    return list;
-}
-
-static void unassign(ab_kafka_link *l)
-{
-    if (!l->read.assigned)
-        return;
-    rd_kafka_topic_partition_list_t *list = partition(l);
-    rd_kafka_error_t *failed =
-        rd_kafka_incremental_unassign(ab_kafka_handle_rk(l->kafka->reader), list);
-    if (failed != NULL)
-        rd_kafka_error_destroy(failed);
-    rd_kafka_topic_partition_list_destroy(list);
+    if (l->read.assigned)
+        l->kafka->reading--;
     l->read.assigned = false;
-    l->kafka->reading--;
 }
 
 void ab_kafka_readback_stop(ab_kafka_link *l)
 {
-    unassign(l);
+    leave_batch(l);
     ab_map_free(l->read.heads, free_head);
     l->read.heads = NULL;
 }
@@ -72,7 +57,7 @@ static void finish(ab_kafka_link *l)
     /* The upcalls may remove the link, or make it begin again. */
     ab_map *heads = l->read.heads;
     l->read.heads = NULL;
-    unassign(l);
+    leave_batch(l);
     l->epoch = next_epoch(l);
     l->has_epoch = true;
     ab_kafka_link_ready(l);
@@ -152,12 +137,13 @@ static void on_error(ab_kafka *k, rd_kafka_event_t *event)
     rd_kafka_resp_err_t code = rd_kafka_event_error(event);
     rd_kafka_topic_partition_t *p = rd_kafka_event_topic_partition(event);
     ab_kafka_link *l = p == NULL || p->topic == NULL ? NULL : reading(k, p->topic);
-    if (l == NULL)
-        ab_kafka_host_error(&k->host, code, rd_kafka_event_error_string(event));
-    else if (code != RD_KAFKA_RESP_ERR__PARTITION_EOF)
-        ab_kafka_link_restart(l, rd_kafka_event_error_string(event));
-    else if (p->offset >= l->read.end)
+    bool end = code == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+    if (l != NULL && end && p->offset >= l->read.end)
         finish(l);
+    else if (l != NULL && !end)
+        ab_kafka_link_restart(l, rd_kafka_event_error_string(event));
+    else if (!end)
+        ab_kafka_host_error(&k->host, code, rd_kafka_event_error_string(event));
     if (p != NULL)
         rd_kafka_topic_partition_destroy(p);
 }
@@ -174,49 +160,64 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
     ab_kafka_readback_pump(k);
 }
 
-static ab_err assign(ab_kafka_link *l, ab_error *err)
+static bool is_waiting(const ab_kafka_link *l)
 {
-    ab_kafka *k = l->kafka;
+    return l->phase == AB_LINK_READ && l->read.heads != NULL && !l->removed;
+}
+
+static void take_batch(ab_kafka *k, rd_kafka_topic_partition_list_t *list)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (k->reading == READING_MAX || !is_waiting(l))
+            continue;
+        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_OUT_STATE], 0)->offset =
+            l->read.from;
+        l->read.assigned = true;
+        k->reading++;
+    }
+}
+
+static ab_err assign(ab_kafka *k, const rd_kafka_topic_partition_list_t *list, ab_error *err)
+{
     if (k->reader == NULL) {
         ab_err e = ab_kafka_handle_open(&k->host, &k->settings, AB_KAFKA_READER, on_event, k,
                                         &k->reader, err);
         if (e != AB_ERR_OK)
             return e;
     }
-    rd_kafka_topic_partition_list_t *list = partition(l);
-    rd_kafka_error_t *failed = rd_kafka_incremental_assign(ab_kafka_handle_rk(k->reader), list);
-    rd_kafka_topic_partition_list_destroy(list);
-    if (failed != NULL) {
-        ab_fail(err, AB_ERR_UNAVAILABLE, "our own log cannot be read: %s",
-                rd_kafka_error_string(failed));
-        rd_kafka_error_destroy(failed);
-        return AB_ERR_UNAVAILABLE;
-    }
-    l->read.assigned = true;
-    k->reading++;
-    return AB_ERR_OK;
+    rd_kafka_resp_err_t code = rd_kafka_assign(ab_kafka_handle_rk(k->reader), list);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR
+               ? AB_ERR_OK
+               : ab_kafka_fail(err, code, "our own log cannot be read");
 }
 
-static bool is_waiting(const ab_kafka_link *l)
-{
-    return l->phase == AB_LINK_READ && !l->read.assigned && l->read.heads != NULL && !l->removed;
-}
-
-void ab_kafka_readback_pump(ab_kafka *k)
+static void fail_batch(ab_kafka *k, const ab_error *err)
 {
     ab_kafka_link *l = NULL;
     TAILQ_FOREACH(l, &k->links, at)
     {
-        if (k->reading == READING_MAX || k->closed)
-            break;
-        ab_error err = {0};
-        if (is_waiting(l) && assign(l, &err) != AB_ERR_OK)
-            ab_kafka_link_failed(l, &err);
+        if (l->read.assigned)
+            ab_kafka_link_failed(l, err);
     }
-    if (k->reading == 0 && k->reader != NULL) {
-        ab_kafka_handle_close(k->reader);
-        k->reader = NULL;
-    }
+}
+
+void ab_kafka_readback_pump(ab_kafka *k)
+{
+    if (k->reading > 0)
+        return;
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(READING_MAX);
+    if (!k->closed)
+        take_batch(k, list);
+    ab_error err = {0};
+    if (list->cnt > 0 && assign(k, list, &err) != AB_ERR_OK)
+        fail_batch(k, &err);
+    rd_kafka_topic_partition_list_destroy(list);
+    if (k->reading > 0)
+        return;
+    ab_kafka_handle_close(k->reader);
+    k->reader = NULL;
 }
 
 ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f, ab_error *err)

@@ -299,7 +299,8 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
     return SET_ALL(conf, rows, err);
 }
 
-static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_error *err)
+static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_kafka_kind kind,
+                           ab_error *err)
 {
     bool agent = s->role == AB_ROLE_AGENT;
     char ahead[NUMBER];
@@ -313,6 +314,8 @@ static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab
         /* What is fetched ahead is dropped when an agent's partition is paused. */
         {"queued.min.messages", ahead, "transport.inflight"},
         {"fetch.message.max.bytes", "262144", NULL},
+        /* A log that joins waits until the request under way is answered. */
+        {"fetch.wait.max.ms", kind == AB_KAFKA_READER ? "20" : NULL, NULL},
         {"queued.max.messages.kbytes", agent ? "4096" : "32768", NULL},
         {"fetch.error.backoff.ms", "200", NULL},
     };
@@ -327,7 +330,7 @@ ab_err ab_kafka_settings_conf(const ab_kafka_settings *s, ab_kafka_kind kind, rd
     rd_kafka_conf_t *conf = rd_kafka_conf_dup(s->common);
     bool produces = kind == AB_KAFKA_PRODUCER || kind == AB_KAFKA_LIVE_PRODUCER;
     ab_err e = produces ? set_producer(s, conf, kind == AB_KAFKA_LIVE_PRODUCER, err)
-                        : set_consumer(s, conf, err);
+                        : set_consumer(s, conf, kind, err);
     if (e == AB_ERR_OK)
         e = ab_kafka_passthrough(s->config, conf, err);
     if (e != AB_ERR_OK) {

@@ -27,8 +27,10 @@ typedef struct {
 typedef struct {
     ab_kafka_job job; /* first */
     ab_kafka *kafka;
-    rd_kafka_t *consumer;
+    /* A consumer's requests wait behind its fetch, half a second when nothing comes; only the
+     * group's coordinator has a connection of its own. */
     rd_kafka_t *producer;
+    rd_kafka_t *consumer;
     bool all_topics;
     bool answered; /* by a broker, to all that was asked */
     size_t count;
@@ -55,13 +57,13 @@ static ab_err look(survey *s, ab_error *err)
         s->topics[i].agent = l->name;
         s->topics[i].live = which == AB_KAFKA_OUT_LIVE || which == AB_KAFKA_IN_LIVE;
     }
-    ab_err e = ab_kafka_topics_look(settings, s->consumer, s->all_topics, s->topics, count, err);
+    ab_err e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
     if (e != AB_ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++)
         s->entries[i / AB_KAFKA_TOPICS].missing |= s->topics[i].missing;
     if (settings->topics == AB_TOPICS_CREATE && settings->role == AB_ROLE_PRINCIPAL)
-        ab_kafka_topics_make(settings, s->consumer, s->topics, count);
+        ab_kafka_topics_make(settings, s->producer, s->topics, count);
     return AB_ERR_OK;
 }
 
@@ -72,7 +74,7 @@ static void check(survey *s)
     for (size_t i = 0; i < s->count; i++)
         wanted = wanted || s->entries[i].check;
     if (wanted)
-        ab_kafka_topics_check(&s->kafka->settings, s->consumer, s->topics,
+        ab_kafka_topics_check(&s->kafka->settings, s->producer, s->topics,
                               s->count * AB_KAFKA_TOPICS);
 }
 
@@ -101,7 +103,7 @@ static ab_err find_ends(survey *s, ab_error *err)
             ends[n * ASKED + t] = (ab_kafka_ends){.name = s->entries[i].link->topics[asked[t]]};
         owners[n++] = &s->entries[i];
     }
-    ab_err e = n == 0 ? AB_ERR_OK : ab_kafka_topics_ends(s->consumer, ends, n * ASKED, err);
+    ab_err e = n == 0 ? AB_ERR_OK : ab_kafka_topics_ends(s->producer, ends, n * ASKED, err);
     for (size_t i = 0; i < n && e == AB_ERR_OK; i++) {
         const ab_kafka_ends *out = &ends[i * ASKED];
         owners[i]->found = (ab_kafka_findings){

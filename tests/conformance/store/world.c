@@ -49,6 +49,7 @@ world *world_new_place(const store_place *kind)
     world *w = calloc(1, sizeof(*w));
     assert_non_null(w);
     w->kind = kind;
+    w->clock = &ab_clock_real;
     w->place = kind->make();
     assert_non_null(w->place);
     assert_int_equal(uv_loop_init(&w->loop), 0);
@@ -70,7 +71,7 @@ void world_start(world *w)
     ab_store_env env = {.loop = &w->loop,
                         .config = w->config,
                         .metrics = w->metrics,
-                        .clock = &ab_clock_real,
+                        .clock = w->clock,
                         .kinds = kinds,
                         .events = {on_change, on_fault, w}};
     ab_error err = {0};

@@ -24,6 +24,7 @@ typedef struct {
     const store_place *kind;
     void *place;
     uv_loop_t loop;
+    const ab_clock *clock; /* the real one unless a test sets it before world_start */
     ab_config *config;
     ab_metrics *metrics;
     ab_store *store;

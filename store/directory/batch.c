@@ -73,27 +73,46 @@ void ab_dir_batch_read(uv_work_t *work)
         read_item(load->dir, &load->items[i], load->first_listing);
 }
 
+/* A .status in a manifest counts once: when a person has just written it. What stands there since
+ * then is old. @return whether there is a new one */
+static bool is_new_status(const ab_manifest *m, const ab_sidecar *s, ab_digest *digest)
+{
+    *digest = (ab_digest){0};
+    if (m->status == NULL || ab_digest_of(ab_str_of(m->status), digest) != AB_ERR_OK)
+        return false;
+    return !ab_digest_eq(digest, &s->taken);
+}
+
+static ab_err take_status(const ab_manifest *m, const ab_digest *digest, ab_sidecar *s,
+                          ab_error *err)
+{
+    char *status = strdup(m->status);
+    if (status == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
+    free(s->status);
+    s->status = status;
+    s->taken = *digest;
+    return AB_ERR_OK;
+}
+
 static ab_err bring_up(ab_dir_load *load, const ab_folder *folder, const char *file,
                        const ab_manifest *m, ab_sidecar *s, ab_error *err)
 {
+    ab_digest status;
     ab_err e = ab_dir_sidecar_read(folder->meta, m->name, s, err);
     if (e != AB_ERR_OK && e != AB_ERR_NOTFOUND)
         return e;
     bool edited = e == AB_ERR_NOTFOUND || !ab_digest_eq(&s->content, &m->content);
-    bool adopt = s->status == NULL && m->status != NULL;
-    bool moved = strcmp(s->file, file) != 0;
-    if (!edited && !adopt && !moved)
-        return AB_ERR_OK;
-    if (!edited && !adopt) {
+    bool reported = is_new_status(m, s, &status);
+    if (!edited && !reported) {
+        if (strcmp(s->file, file) == 0)
+            return AB_ERR_OK;
         (void)snprintf(s->file, sizeof(s->file), "%s", file);
         return ab_dir_sidecar_write(folder->meta, m->name, s, err);
     }
-    if (adopt) {
-        s->status = strdup(m->status);
-        if (s->status == NULL)
-            return ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
-    }
-    e = ab_dir_sidecar_advance(load->dir, s, m, file, load->now_us, err);
+    e = reported ? take_status(m, &status, s, err) : AB_ERR_OK;
+    if (e == AB_ERR_OK)
+        e = ab_dir_sidecar_advance(load->dir, s, m, file, load->now_us, err);
     return e == AB_ERR_OK ? ab_dir_sidecar_write(folder->meta, m->name, s, err) : e;
 }
 

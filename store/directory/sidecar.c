@@ -34,6 +34,8 @@ ab_err ab_sidecar_format(const ab_sidecar *s, ab_buf *out)
     put_counter(&w, "resourceVersion", s->version);
     put_digest(&w, "contentDigest", &s->content);
     put_digest(&w, "specDigest", &s->spec);
+    if (!ab_digest_is_none(&s->taken))
+        put_digest(&w, "takenStatusDigest", &s->taken);
     ab_jsonw_key_str(&w, "statusVersion", ab_str_of(s->status_version));
     ab_jsonw_key_raw(&w, "status", ab_str_of(s->status));
     ab_jsonw_object_end(&w);
@@ -109,6 +111,8 @@ static ab_err take_all(ab_jsonv root, ab_sidecar *s, ab_error *err)
         e = take_digest(root, "contentDigest", &s->content, err);
     if (e == AB_ERR_OK)
         e = take_digest(root, "specDigest", &s->spec, err);
+    if (e == AB_ERR_OK && ab_json_present(ab_json_get(root, "takenStatusDigest")))
+        e = take_digest(root, "takenStatusDigest", &s->taken, err);
     return e == AB_ERR_OK ? take_status(root, s, err) : e;
 }
 

@@ -19,6 +19,7 @@ typedef struct {
     uint64_t version;     /* resourceVersion */
     ab_digest content;    /* of the normalised manifest that the fields above belong to */
     ab_digest spec;       /* of its .spec */
+    ab_digest taken;      /* of the manifest's own .status when it was last taken over; or none */
     char *status;         /* JSON text, NULL when there is none */
     char *status_version; /* annotation argobus.io/status-version, NULL when there is none */
 } ab_sidecar;

@@ -182,7 +182,8 @@ static ab_err place_both(job *j, ab_temp *manifest, ab_temp *sidecar, ab_str tex
     e = sidecar_place(f->meta, sidecar, op->name, &op->err);
     if (e == AB_ERR_OK)
         e = ab_disk_sync_dir(f->manifests, &op->err);
-    if (e == AB_ERR_OK)
+    /* After a power cut the former sidecar would do as well: same uid, and the generation rises. */
+    if (e == AB_ERR_OK && !j->known)
         e = ab_disk_sync_dir(f->meta, &op->err);
     return e;
 }
@@ -262,6 +263,7 @@ static ab_err store(job *j, const ab_manifest *m)
     ab_err e = copy_sidecar(&j->before, &next, &op->err);
     if (e == AB_ERR_OK && !op->exists)
         next.deleted[0] = '\0';
+    next.taken = (ab_digest){0}; /* the manifest is written without .status */
     if (e == AB_ERR_OK)
         e = ab_dir_sidecar_advance(op->dir, &next, m, op->place.file, op->now_us, &op->err);
     if (e == AB_ERR_OK)

@@ -106,7 +106,8 @@ static const ab_option rows[] = {
      .kind = AB_OPT_ENUM,
      .deflt = "none",
      .choices = "none|PLAIN|SCRAM-SHA-256|SCRAM-SHA-512",
-     .help = "How to log in to the brokers, beside or instead of a client certificate."},
+     .help = "How to log in to the brokers, beside or instead of a client certificate. SCRAM needs "
+             "librdkafka 2.6.1 or newer when the brokers are of Kafka 4.0 or newer."},
     {.name = "kafka.sasl.username", .kind = AB_OPT_STRING, .help = "User name for SASL."},
     {.name = "kafka.sasl.password",
      .kind = AB_OPT_STRING,

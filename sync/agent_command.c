@@ -20,6 +20,14 @@ static void answer(ab_agent_app *app, const char *why)
     agent_command_answer(app, why);
 }
 
+/* The hub asks for what has been done or is over: it does not know how things stand here. */
+static void answer_done(ab_agent_app *app)
+{
+    ab_writer_repeat(app->agent->writer, ab_str_of(app->key));
+    app->report_due = true;
+    answer(app, NULL);
+}
+
 void agent_command(ab_agent_app *app)
 {
     if (app->source != SOURCE_LIVE || !app->here || app->leaving) {
@@ -84,7 +92,7 @@ static void set_operation(ab_agent_app *app, const ab_object *asked, const ab_ob
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_jsonv operation = ab_object_field(asked, "operation");
     if (was_executed(app->inbox.head, local, AB_ANN_LAST_OPERATION)) {
-        answer(app, NULL);
+        answer_done(app);
     } else if (!ab_json_present(operation)) {
         answer(app, "the command carries no .operation");
     } else if (is_in_phase(local, "Terminating")) {
@@ -103,7 +111,7 @@ static void refresh(ab_agent_app *app, const ab_object *asked, const ab_object *
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_str how = ab_object_annotation(asked, AB_ANN_REFRESH);
     if (was_executed(app->inbox.head, local, AB_ANN_LAST_REFRESH)) {
-        answer(app, NULL);
+        answer_done(app);
         return;
     }
     format_record(app->inbox.head, record, sizeof(record));
@@ -126,7 +134,7 @@ static void terminate(ab_agent_app *app, const ab_object *asked, const ab_object
         return;
     }
     if (!is_in_phase(local, "Running")) { /* it is ending, or has ended by itself */
-        answer(app, NULL);
+        answer_done(app);
         return;
     }
     ab_buf status;

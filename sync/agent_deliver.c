@@ -69,15 +69,19 @@ static const char *classify(const ab_event *event, ab_type *type)
 
 /* The principal has read our answer and ended its command: our answer is no longer needed either.
  */
-static ab_err end_answer(ab_agent *a, ab_str key, void *delivery)
+static ab_err end_answer(ab_agent *a, const ab_event *end, void *delivery)
 {
+    ab_str key = ab_event_attr(end, AB_CE_PARTITIONKEY);
+    char object[AB_OBJECT_KEY_MAX];
     char answer[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     size_t skip = sizeof(AB_KEY_COMMAND) - 1;
     snprintf(answer, sizeof(answer), AB_KEY_ACK "%.*s", (int)(key.len - skip), key.ptr + skip);
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
-    ab_err e = ab_writer_end(a->writer, ab_str_of(answer), &draft, delivery);
+    /* Behind the answer, should that still be on its way. */
+    ab_str lane = ab_str_of(local_key(a, end, true, object) == AB_ERR_OK ? object : answer);
+    ab_err e = ab_writer_end(a->writer, ab_str_of(answer), lane, &draft, delivery);
     a->env.effects.wake(a->env.effects.arg);
     return e;
 }
@@ -86,7 +90,7 @@ static ab_err deliver_command_end(ab_agent *a, ab_event *event, void *delivery)
 {
     void *superseded;
     if (ab_writer_is_ready(a->writer))
-        return end_answer(a, ab_event_attr(event, AB_CE_PARTITIONKEY), delivery);
+        return end_answer(a, event, delivery);
     ab_task task = {.event = event, .delivery = delivery, .begun = true};
     return ab_inbox_push(&a->early, &task, &superseded);
 }
@@ -96,7 +100,7 @@ void agent_deliver_early(ab_agent *a)
     while (a->early.head != NULL) {
         ab_event *event = ab_event_ref(a->early.head->event);
         void *delivery = ab_inbox_pop(&a->early);
-        if (end_answer(a, ab_event_attr(event, AB_CE_PARTITIONKEY), delivery) != AB_ERR_OK)
+        if (end_answer(a, event, delivery) != AB_ERR_OK)
             a->env.effects.ack(a->env.effects.arg, delivery);
         ab_event_unref(event);
     }

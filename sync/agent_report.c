@@ -32,8 +32,8 @@ static void sent(ab_agent_app *app, ab_err e)
 }
 
 /* Queue a small JSON document as state under `key`; unchanged content is not sent again. */
-static void state_up(ab_agent_app *app, ab_str key, ab_target target, ab_type type, ab_buf *data,
-                     void *token)
+static void state_up(ab_agent_app *app, ab_str key, ab_str lane, ab_target target, ab_type type,
+                     ab_buf *data, void *token)
 {
     ab_event_draft draft;
     ab_digest digest;
@@ -44,7 +44,7 @@ static void state_up(ab_agent_app *app, ab_str key, ab_target target, ab_type ty
     if (e == AB_ERR_OK) {
         name_event(app, &draft, target, type, subject);
         draft.data = ab_buf_str(data);
-        e = ab_writer_state(app->agent->writer, key, &draft, &digest, token);
+        e = ab_writer_state(app->agent->writer, key, lane, &draft, &digest, token);
     }
     ab_buf_fini(data);
     sent(app, e);
@@ -57,7 +57,7 @@ void agent_end_up(ab_agent_app *app, ab_str key)
     if (!ab_writer_is_ready(app->agent->writer) || !ab_writer_has_key(app->agent->writer, key))
         return;
     name_event(app, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
-    sent(app, ab_writer_end(app->agent->writer, key, &draft, NULL));
+    sent(app, ab_writer_end(app->agent->writer, key, key, &draft, NULL));
 }
 
 ab_err agent_confirm_gone(ab_agent_app *app)
@@ -65,7 +65,8 @@ ab_err agent_confirm_gone(ab_agent_app *app)
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
     name_event(app, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
-    ab_err e = ab_writer_end_anyway(app->agent->writer, ab_str_of(app->key), &draft, NULL);
+    ab_err e = ab_writer_end_anyway(app->agent->writer, ab_str_of(app->key), ab_str_of(app->key),
+                                    &draft, NULL);
     sent(app, e);
     return e;
 }
@@ -97,7 +98,8 @@ void agent_say_error(ab_agent_app *app)
     ab_jsonw_key_str(&w, "resourceNamespace", ns);
     ab_jsonw_key_str(&w, "message", ab_str_of(app->error));
     ab_jsonw_object_end(&w);
-    state_up(app, ab_str_of(key), AB_TARGET_APPLICATION, AB_TYPE_ERROR, &data, NULL);
+    state_up(app, ab_str_of(key), ab_str_of(key), AB_TARGET_APPLICATION, AB_TYPE_ERROR, &data,
+             NULL);
 }
 
 void agent_report_state(ab_agent_app *app, const ab_object *local)
@@ -113,7 +115,8 @@ void agent_report_state(ab_agent_app *app, const ab_object *local)
         ab_buf_fini(&data);
         return;
     }
-    state_up(app, ab_str_of(app->key), AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, &data, NULL);
+    state_up(app, ab_str_of(app->key), ab_str_of(app->key), AB_TARGET_APPLICATION,
+             AB_TYPE_STATUS_UPDATE, &data, NULL);
 }
 
 void agent_command_answer(ab_agent_app *app, const char *why)
@@ -132,5 +135,7 @@ void agent_command_answer(ab_agent_app *app, const char *why)
     ab_jsonw_key_str(&w, "error", ab_str_of(why));
     ab_jsonw_object_end(&w);
     void *delivery = ab_inbox_pop(&app->inbox);
-    state_up(app, ab_str_of(key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED, &data, delivery);
+    /* In the object's lane: a report behind it is of after the command. */
+    state_up(app, ab_str_of(key), ab_str_of(app->key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED,
+             &data, delivery);
 }

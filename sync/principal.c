@@ -125,6 +125,7 @@ void principal_get(ab_principal_app *app)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_GET;
+    app->seen_meanwhile = false;
     fx->get(fx->arg, ab_str_of(app->key), app);
 }
 
@@ -205,7 +206,7 @@ void principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
 
 static bool may_advance(const ab_principal_app *app)
 {
-    return app->step == PSTEP_IDLE && app->inbox.retry_at <= now_ms(app) && app->principal->synced;
+    return app->step == PSTEP_IDLE && app->inbox.retry_at <= now_ms(app) && app->principal->listed;
 }
 
 static bool advance_once(ab_principal_app *app)
@@ -263,7 +264,7 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     note_status_version(app, object);
     free(app->uid);
     app->uid = uid;
-    app->here = true;
+    app->here = app->seen_meanwhile = true;
     app->deleting = ab_object_deleting(object);
     principal_note_requests(app, object);
     return AB_ERR_OK;
@@ -298,6 +299,7 @@ void ab_principal_gone(ab_principal *p, ab_object *object)
     if (app == NULL || !app->here)
         return;
     app->here = app->deleting = app->look_due = false;
+    app->seen_meanwhile = true;
     app->status_version = (ab_version){0};
     app->operation = app->refresh = app->terminate = (struct request){0};
     if (ab_writer_is_ready(app->peer->writer))
@@ -305,13 +307,20 @@ void ab_principal_gone(ab_principal *p, ab_object *object)
     principal_advance(app);
 }
 
+void ab_principal_listed(ab_principal *p)
+{
+    p->listed = true;
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
+        principal_advance(i.value);
+}
+
 void ab_principal_synced(ab_principal *p)
 {
     p->synced = true;
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
         principal_sweep(i.value);
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
-        principal_advance(i.value);
+    if (!p->listed)
+        ab_principal_listed(p);
 }
 
 void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)
@@ -365,6 +374,8 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
 
 static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_error *err)
 {
+    if (app->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+        return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
         app->look_due = app->error_due = false;
         if (principal_head(app) != NULL)

@@ -55,6 +55,9 @@ AB_MUST_USE ab_err ab_principal_add_agent(ab_principal *p, const char *agent);
 /* The hub's store. */
 void ab_principal_seen(ab_principal *p, ab_object *object);
 void ab_principal_gone(ab_principal *p, ab_object *object);
+/** Every object that can be read was seen: events from agents can be dealt with. */
+void ab_principal_listed(ab_principal *p);
+/** No object is unreadable either (implies listed): what is not there was deleted. */
 void ab_principal_synced(ab_principal *p);
 
 /* The transport; all with the agent it is about. Unknown agents are ignored, their deliveries

@@ -38,7 +38,8 @@ static ab_err queue_state(ab_principal_app *app, const ab_object *hub, ab_str wi
     ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
     ab_event_set_text(&draft, AB_CE_EVENTID, event);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, app->principal->env.uid);
-    return ab_writer_state(app->peer->writer, ab_str_of(app->key), &draft, &app->wish, NULL);
+    return ab_writer_state(app->peer->writer, ab_str_of(app->key), ab_str_of(app->key), &draft,
+                           &app->wish, NULL);
 }
 
 /* What kept the former content from being sent need not keep this one. */
@@ -81,7 +82,7 @@ void principal_end(struct peer *peer, ab_str key)
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
-    queued(peer, key, ab_writer_end(peer->writer, key, &draft, NULL));
+    queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
 }
 
 struct sweep {

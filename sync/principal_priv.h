@@ -20,8 +20,9 @@ struct peer {
  * gave it. */
 struct request {
     bool asked;
-    char id[40];       /* "" until the object carries one for this very content */
-    char answered[40]; /* the last one that the agent answered */
+    char id[40];            /* "" until the object carries one for this very content */
+    char answered[40];      /* the last one that the agent answered */
+    ab_version answered_at; /* version of that answer */
 };
 
 enum principal_step {
@@ -48,6 +49,7 @@ struct ab_principal_app {
     bool error_ours; /* found here, not reported by the agent */
     bool error_due;  /* the status does not say so yet, or still does */
 
+    bool seen_meanwhile; /* a change was seen since the object was asked for */
     ab_inbox inbox;
     bool cleared; /* head: what its report finishes is written */
     enum principal_step step;
@@ -57,6 +59,7 @@ struct ab_principal {
     ab_principal_env env;
     ab_map *peers;
     ab_map *apps;
+    bool listed;
     bool synced;
     struct {
         ab_metric *writes, *stale, *set_aside;
@@ -101,7 +104,7 @@ void principal_mark_requests(ab_principal_app *app, const ab_object *hub);
  * @param delivery  acknowledged when that is safe, unless an error is returned
  * @return UNAVAILABLE when the writer is not ready; NOMEM
  */
-AB_MUST_USE ab_err principal_end_command(struct peer *peer, ab_str id, void *delivery);
+AB_MUST_USE ab_err principal_end_command(const ab_principal_app *app, ab_str id, void *delivery);
 
 /* principal_up.c: what comes from the agent */
 /** Take up the head task; it may need the object (PSTEP_GET). */

@@ -129,8 +129,11 @@ void principal_send_requests(ab_principal_app *app, const ab_object *hub)
     send_request(app, hub, &app->refresh, AB_TYPE_REFRESH);
 }
 
-ab_err principal_end_command(struct peer *peer, ab_str id, void *delivery)
+ab_err principal_end_command(const ab_principal_app *app, ab_str id, void *delivery)
 {
+    const struct peer *peer = app->peer;
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_str kind, ns, name;
     char key[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(key, sizeof(key), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
     ab_event_draft draft = {0};
@@ -138,9 +141,14 @@ ab_err principal_end_command(struct peer *peer, ab_str id, void *delivery)
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     if (!ab_writer_is_ready(peer->writer))
         return AB_ERR_UNAVAILABLE;
+    if (ab_object_key_split(ab_str_of(app->key), &kind, &ns, &name) == AB_ERR_OK) {
+        snprintf(subject, sizeof(subject), "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+        ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
+    }
     /* Also when our log does not have it: an answer that came again stays in the agent's log until
      * it hears of the end. */
-    ab_err e = ab_writer_end_anyway(peer->writer, ab_str_of(key), &draft, delivery);
+    ab_err e =
+        ab_writer_end_anyway(peer->writer, ab_str_of(key), ab_str_of(app->key), &draft, delivery);
     peer->principal->env.effects.wake(peer->principal->env.effects.arg, peer->name);
     return e;
 }

@@ -39,18 +39,25 @@ static bool records(ab_jsonv record, const char *id)
            memcmp(text.ptr + text.len - len, id, len) == 0;
 }
 
+/* The head report is of after the request: the object says so, or, when it was made anew since, the
+ * answer came before it. */
+static bool is_behind(const ab_principal_app *app, const struct request *r, ab_jsonv record)
+{
+    bool answered = r->id[0] != '\0' && strcmp(r->id, r->answered) == 0;
+    return r->asked && (records(record, r->id) ||
+                        (answered && ab_version_cmp(app->inbox.head->version, r->answered_at) > 0));
+}
+
 /* The agent has executed the request, and what it left there has been taken up by Argo CD. */
 static bool operation_finished(const ab_principal_app *app, ab_jsonv report)
 {
-    return app->operation.asked &&
-           records(annotation(report, AB_ANN_LAST_OPERATION), app->operation.id) &&
+    return is_behind(app, &app->operation, annotation(report, AB_ANN_LAST_OPERATION)) &&
            !ab_json_present(ab_json_get(report, "operation"));
 }
 
 static bool refresh_finished(const ab_principal_app *app, ab_jsonv report)
 {
-    return app->refresh.asked &&
-           records(annotation(report, AB_ANN_LAST_REFRESH), app->refresh.id) &&
+    return is_behind(app, &app->refresh, annotation(report, AB_ANN_LAST_REFRESH)) &&
            !ab_json_present(annotation(report, AB_ANN_REFRESH));
 }
 
@@ -164,10 +171,13 @@ static void finish_answer(ab_principal_app *app)
     ab_str key = ab_event_attr(t->event, AB_CE_PARTITIONKEY);
     ab_str id = {key.ptr + sizeof(AB_KEY_ACK) - 1, key.len - (sizeof(AB_KEY_ACK) - 1)};
     struct request *requests[] = {&app->operation, &app->refresh, &app->terminate};
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-        if (ab_str_is(id, requests[i]->id))
-            snprintf(requests[i]->answered, sizeof(requests[i]->answered), "%s", requests[i]->id);
-    if (principal_end_command(app->peer, id, t->delivery) == AB_ERR_OK)
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        if (!ab_str_is(id, requests[i]->id))
+            continue;
+        snprintf(requests[i]->answered, sizeof(requests[i]->answered), "%s", requests[i]->id);
+        requests[i]->answered_at = t->version;
+    }
+    if (principal_end_command(app, id, t->delivery) == AB_ERR_OK)
         t->delivery = NULL;
     principal_finish_head(app);
 }

@@ -97,6 +97,13 @@ bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest)
     return e != NULL && ab_digest_eq(&e->digest, digest);
 }
 
+void ab_writer_repeat(ab_writer *w, ab_str key)
+{
+    struct entry *e = ab_map_find(w->log, key);
+    if (e != NULL)
+        *e = (struct entry){0};
+}
+
 bool ab_writer_has_key(const ab_writer *w, ab_str key)
 {
     return ab_map_find(w->log, key) != NULL;
@@ -116,7 +123,7 @@ static uint64_t next_version(ab_writer *w)
 }
 
 static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_draft *draft,
-                    const ab_digest *digest, bool command, void *token)
+                    const ab_digest *digest, void *token)
 {
     assert(w->ready);
     char uuid[37], hash[AB_DIGEST_HEX], time[AB_TIME_TEXT];
@@ -143,13 +150,13 @@ static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_d
     ab_err e = ab_event_new(draft, &event, NULL);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_outbox_put(w->outbox, lane, event, command, token);
+    e = ab_outbox_put(w->outbox, lane, event, !ab_str_eq(key, lane), token);
     ab_event_unref(event);
     return e;
 }
 
-ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *draft, const ab_digest *digest,
-                       void *token)
+ab_err ab_writer_state(ab_writer *w, ab_str key, ab_str object, ab_event_draft *draft,
+                       const ab_digest *digest, void *token)
 {
     struct entry *entry = entry_for(w, key);
     if (entry == NULL)
@@ -158,25 +165,26 @@ ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *draft, const ab
         release(w, token);
         return AB_ERR_OK;
     }
-    ab_err e = queue(w, key, key, AB_STR_NONE, draft, digest, false, token);
+    ab_err e = queue(w, key, object, AB_STR_NONE, draft, digest, token);
     if (e == AB_ERR_OK)
         entry->digest = *digest;
     return e;
 }
 
-ab_err ab_writer_end(ab_writer *w, ab_str key, ab_event_draft *draft, void *token)
+ab_err ab_writer_end(ab_writer *w, ab_str key, ab_str object, ab_event_draft *draft, void *token)
 {
     if (!ab_writer_has_key(w, key)) {
         release(w, token);
         return AB_ERR_OK;
     }
-    return ab_writer_end_anyway(w, key, draft, token);
+    return ab_writer_end_anyway(w, key, object, draft, token);
 }
 
-ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_event_draft *draft, void *token)
+ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_str object, ab_event_draft *draft,
+                            void *token)
 {
     draft->data = AB_STR_NONE;
-    ab_err e = queue(w, key, key, AB_STR_NONE, draft, NULL, false, token);
+    ab_err e = queue(w, key, object, AB_STR_NONE, draft, NULL, token);
     if (e == AB_ERR_OK)
         free(ab_map_take(w->log, key));
     return e;
@@ -190,7 +198,7 @@ ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft 
         return AB_ERR_TOOBIG;
     if (ab_writer_has_key(w, ab_str_of(key)))
         return AB_ERR_OK;
-    ab_err e = queue(w, ab_str_of(key), object, id, draft, NULL, true, NULL);
+    ab_err e = queue(w, ab_str_of(key), object, id, draft, NULL, NULL);
     if (e != AB_ERR_OK)
         return e;
     return entry_for(w, ab_str_of(key)) == NULL ? AB_ERR_NOMEM : AB_ERR_OK;

@@ -38,24 +38,29 @@ bool ab_writer_is_ready(const ab_writer *w);
 
 /** Does the log have this key, or will it, with this content? */
 bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest);
+/** What the log has under this key is not relied on: the next state is sent, whatever it says. */
+void ab_writer_repeat(ab_writer *w, ab_str key);
 /** Does the log have this key, or will it? */
 bool ab_writer_has_key(const ab_writer *w, ab_str key);
 
 /**
  * "This is the object now." Queued unless the log has the same digest already. Must be ready.
  *
- * @param key     the record's key and the object's lane
+ * @param key     the record's key
+ * @param object  the object's lane: its own key. What goes there under another key keeps its place
+ * in the order and is never replaced
  * @param draft   type, dataschema, subject, data and what else the event carries; id, source, time,
  * key, version and digest are set here
  * @param token   comes back by `safe`; at once when nothing needs to be sent
  */
-AB_MUST_USE ab_err ab_writer_state(ab_writer *w, ab_str key, ab_event_draft *draft,
+AB_MUST_USE ab_err ab_writer_state(ab_writer *w, ab_str key, ab_str object, ab_event_draft *draft,
                                    const ab_digest *digest, void *token);
 /** "It is gone": a tombstone, unless the log does not have the key. Must be ready. */
-AB_MUST_USE ab_err ab_writer_end(ab_writer *w, ab_str key, ab_event_draft *draft, void *token);
+AB_MUST_USE ab_err ab_writer_end(ab_writer *w, ab_str key, ab_str object, ab_event_draft *draft,
+                                 void *token);
 /** As ab_writer_end, whatever the log has: somebody waits to hear it. Must be ready. */
-AB_MUST_USE ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_event_draft *draft,
-                                        void *token);
+AB_MUST_USE ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_str object,
+                                        ab_event_draft *draft, void *token);
 /**
  * Something is asked for: sent under cmd/<id>, in order behind what is queued for `object`, never
  * replaced. Not queued again while the log has it. Must be ready.

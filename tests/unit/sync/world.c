@@ -45,15 +45,13 @@ static bool fault(const world *w)
 
 static fake_fate fate(const world *w, ab_err refusal, bool writes, ab_err *code)
 {
-    static const ab_err errors[] = {AB_ERR_TIMEOUT, AB_ERR_UNAVAILABLE, AB_ERR_CONFLICT,
-                                    AB_ERR_DENIED};
+    static const ab_err errors[] = {AB_ERR_TIMEOUT, AB_ERR_UNAVAILABLE, AB_ERR_CONFLICT};
     *code = refusal;
     if (writes && refusal != AB_ERR_OK)
         return FAKE_FAILS;
     if (!fault(w))
         return FAKE_WORKS;
-    uint64_t which = chance(w, 10);
-    *code = errors[which < 7 ? which % 3 : which == 9 ? 3 : 0];
+    *code = errors[chance(w, 3)];
     return *code == AB_ERR_TIMEOUT && chance(w, 2) == 0 ? FAKE_WORKS_BUT_FAILS : FAKE_FAILS;
 }
 

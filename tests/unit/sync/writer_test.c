@@ -68,13 +68,13 @@ static void say(struct desk *d, const char *data)
 {
     ab_event_draft draft = draft_of(data);
     ab_digest digest = digest_of(data);
-    assert_int_equal(ab_writer_state(d->w, KEY, &draft, &digest, &d->safe), AB_ERR_OK);
+    assert_int_equal(ab_writer_state(d->w, KEY, KEY, &draft, &digest, &d->safe), AB_ERR_OK);
 }
 
 static void end(struct desk *d)
 {
     ab_event_draft draft = draft_of("ignored");
-    assert_int_equal(ab_writer_end(d->w, KEY, &draft, &d->safe), AB_ERR_OK);
+    assert_int_equal(ab_writer_end(d->w, KEY, KEY, &draft, &d->safe), AB_ERR_OK);
 }
 
 static void command(struct desk *d, const char *id)
@@ -298,7 +298,7 @@ static void end_it(void *arg, ab_str key)
     struct desk *d = arg;
     ab_event_draft draft = draft_of(NULL);
     visited++;
-    assert_int_equal(ab_writer_end(d->w, key, &draft, NULL), AB_ERR_OK);
+    assert_int_equal(ab_writer_end(d->w, key, key, &draft, NULL), AB_ERR_OK);
 }
 
 static void keys_of_a_prefix_may_be_ended_while_they_are_visited(void **state)

@@ -183,6 +183,10 @@ static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
     }
     if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO)) {
         ab_offsets_pass(&l->in.offsets, m->offset + 1);
+        if (ab_kafka_presence_is_elsewhere(l, event)) {
+            l->lost_in = true;
+            ab_kafka_link_restart(l, "the peer's log is another one than before");
+        }
         ab_kafka_presence_hear(l, event, age_of(l->kafka, m), m->offset >= l->in.fresh_from);
         ab_event_unref(event);
         return;
@@ -232,7 +236,7 @@ static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
         ab_kafka_consumer_live(l, m);
     else if (which == AB_KAFKA_IN_STATE)
         receive_state(l, m);
-    if (!l->removed && which == AB_KAFKA_IN_STATE) {
+    if (l->in.group != NULL && which == AB_KAFKA_IN_STATE) {
         control_flow(l);
         check_caught_up(l);
     }
@@ -372,7 +376,7 @@ static plan make_plan(const ab_kafka_link *l, const ab_kafka_findings *f)
     int64_t from = l->in.known ? l->in.offsets.next : f->committed;
     if (!l->in.known && l->kafka->base.env.replay)
         return after_gap(f, AB_GAP_FIRST);
-    if (l->in.known && (l->lost || l->sent_offset >= f->out_high))
+    if (l->in.known && (l->lost_in || l->lost_out))
         return after_gap(f, AB_GAP_RECREATED);
     if (from < 0)
         return after_gap(f, AB_GAP_FIRST);
@@ -434,6 +438,7 @@ static void tell_gap(ab_kafka_link *l, ab_gap which)
 
 ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_error *err)
 {
+    l->lost_out = l->lost_out || l->sent_offset >= f->out_high;
     plan p = make_plan(l, f);
     ab_err e = assign(l, &p, f, err);
     if (e != AB_ERR_OK)
@@ -441,11 +446,13 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
     if (p.gap || !l->in.known)
         begin_anew(l, f, p.from);
     l->in.known = true;
-    l->lost = false;
     if (p.gap && p.which == AB_GAP_RECREATED) {
         l->sent_offset = -1;
         l->has_epoch = false;
+        l->new_log = l->lost_out;
     }
+    l->lost_in = false;
+    l->lost_out = false;
     if (p.gap)
         tell_gap(l, p.which);
     if (!l->removed)

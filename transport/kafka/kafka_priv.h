@@ -55,9 +55,11 @@ typedef struct {
 typedef struct {
     ab_map *heads; /* newest event per live key */
     uint64_t epoch;
+    uint64_t log_id;
     int64_t from;
     int64_t end;
-    bool assigned;
+    bool assigned; /* in the batch that is being read */
+    bool complete; /* read; the hello that makes us ready is on its way */
 } ab_kafka_readback;
 
 /* What is known of the peer, and when to speak next (presence.c). */
@@ -65,6 +67,7 @@ typedef struct {
     bool up;
     bool hello_in_flight;
     char instance[40];
+    uint64_t log_id; /* of the log it writes to; 0 = not known */
     int64_t heard_ms;
     int64_t interval_ms;
     int64_t hello_due_ms;
@@ -98,7 +101,9 @@ struct ab_kafka_link {
     bool removed;
     bool surveying;
     bool verified;  /* topic settings were looked at, and right */
-    bool lost;      /* a topic was seen to be gone: its successor is another log */
+    bool lost_in;   /* the peer's topic was seen to be gone: its successor is another log */
+    bool lost_out;  /* the same of ours */
+    bool new_log;   /* ours is to be given an identity of its own */
     bool has_epoch; /* our log was read, and is still the same one */
     bool wants_writable;
     ab_link_phase phase;
@@ -108,6 +113,7 @@ struct ab_kafka_link {
     rd_kafka_topic_t *out; /* out state at the producer, kept so that its metadata is */
     int64_t sent_offset;   /* of the last event acknowledged; -1 = none */
     uint64_t epoch;
+    uint64_t log_id; /* the epoch that began our log */
     ab_backoff backoff;
     int64_t retry_ms;
     ab_error why; /* it is not READY */
@@ -263,6 +269,8 @@ void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const 
 /* readback.c */
 AB_MUST_USE ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f,
                                            ab_error *err);
+/** Our hello is in the log: tell what the log said, and that events are taken. */
+void ab_kafka_readback_announced(ab_kafka_link *l);
 void ab_kafka_readback_stop(ab_kafka_link *l);
 /** Take up links that waited for their turn; close the reader when it has nothing to do. */
 void ab_kafka_readback_pump(ab_kafka *k);
@@ -295,9 +303,14 @@ void ab_kafka_live_tick(ab_kafka_link *l);
 void ab_kafka_live_close(ab_kafka_link *l);
 
 /* presence.c */
+/** Whether this hello was written to another log than those before it. */
+bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello);
 /** A hello of the peer. `fresh`: it was written after we began to listen. */
 void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh);
 /** Say hello when it is time; notice when the peer has gone. */
 void ab_kafka_presence_tick(ab_kafka_link *l);
+/** Say the first hello on a log that was read; leads to ab_kafka_readback_announced, or a failed
+ * link. */
+void ab_kafka_presence_announce(ab_kafka_link *l);
 /** Say hello at once; `leaving`: for the last time. */
 void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving);

@@ -19,15 +19,6 @@
 #define SKEW_MS   30000
 #define HELLO_MAX 1024
 
-static void on_sent(void *arg, ab_err code, const ab_error *err)
-{
-    (void)code;
-    (void)err;
-    ab_kafka_link *l = arg;
-    l->peer.hello_in_flight = false;
-    ab_kafka_link_unref(l);
-}
-
 static void write_hello(const ab_kafka_link *l, bool leaving, int64_t wall_us, ab_buf *out)
 {
     const ab_kafka *k = l->kafka;
@@ -73,6 +64,7 @@ static ab_err make_hello(const ab_kafka_link *l, bool leaving, ab_event **out)
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, AB_KEY_HELLO);
     ab_event_set_u64(&d, AB_CE_WRITEREPOCH, l->epoch);
     ab_event_set_u64(&d, AB_CE_OBJVERSION, (uint64_t)now);
+    ab_event_set_u64(&d, AB_CE_LOGID, l->log_id);
     e = ab_buf_status(&data);
     if (e == AB_ERR_OK)
         e = ab_event_new(&d, out, NULL);
@@ -80,26 +72,61 @@ static ab_err make_hello(const ab_kafka_link *l, bool leaving, ab_event **out)
     return e;
 }
 
-void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
+static void send_hello(ab_kafka_link *l, bool leaving, ab_sent done)
 {
     ab_kafka *k = l->kafka;
     ab_event *hello = NULL;
     ab_kafka_send *s = NULL;
-    /* One at a time: while no broker is there they must not pile up. */
-    if (l->phase != AB_LINK_READY || k->producer.handle == NULL ||
-        (l->peer.hello_in_flight && !leaving))
-        return;
     l->peer.hello_due_ms = ab_kafka_now(k) + k->settings.heartbeat_ms;
-    if (make_hello(l, leaving, &hello) != AB_ERR_OK)
-        return;
-    if (ab_kafka_send_new(l, AB_LANE_STATE, hello, 0, on_sent, l, &s) == AB_ERR_OK) {
-        ab_kafka_link_ref(l);
-        l->peer.hello_in_flight = true;
-        /* A full queue drops this one; the next is due soon. */
-        if (ab_kafka_producer_send(&k->producer, s) != AB_ERR_OK)
-            ab_kafka_send_finish(s, AB_ERR_FULL, NULL);
-    }
+    ab_kafka_link_ref(l);
+    ab_err e = make_hello(l, leaving, &hello);
+    if (e == AB_ERR_OK)
+        e = ab_kafka_send_new(l, AB_LANE_STATE, hello, 0, done, l, &s);
     ab_event_unref(hello);
+    if (e == AB_ERR_OK)
+        e = k->producer.handle == NULL ? AB_ERR_UNAVAILABLE
+                                       : ab_kafka_producer_send(&k->producer, s);
+    if (e == AB_ERR_OK)
+        return;
+    ab_error err = {0};
+    ab_fail(&err, e, "a hello cannot be sent: %s", ab_err_text(e));
+    if (s != NULL)
+        ab_kafka_send_drop(s);
+    done(l, e, &err);
+}
+
+static void on_spoken(void *arg, ab_err code, const ab_error *err)
+{
+    (void)code; /* the next one is due soon */
+    (void)err;
+    ab_kafka_link *l = arg;
+    l->peer.hello_in_flight = false;
+    ab_kafka_link_unref(l);
+}
+
+static void on_announced(void *arg, ab_err code, const ab_error *err)
+{
+    ab_kafka_link *l = arg;
+    bool awaited = l->phase == AB_LINK_READ && l->read.complete && !l->removed;
+    if (awaited && code == AB_ERR_OK)
+        ab_kafka_readback_announced(l);
+    else if (awaited)
+        ab_kafka_link_failed(l, err);
+    ab_kafka_link_unref(l);
+}
+
+void ab_kafka_presence_announce(ab_kafka_link *l)
+{
+    send_hello(l, false, on_announced);
+}
+
+void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
+{
+    /* One at a time: while no broker is there they must not pile up. */
+    if (l->phase != AB_LINK_READY || (l->peer.hello_in_flight && !leaving))
+        return;
+    l->peer.hello_in_flight = true;
+    send_hello(l, leaving, on_spoken);
 }
 
 typedef struct {
@@ -168,6 +195,19 @@ static void there(ab_kafka_link *l, const saying *said)
     /* So that it need not wait for our next one. */
     ab_kafka_presence_speak(l, false);
     k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
+}
+
+/* A topic that was deleted and made again may have grown past our position before we look: then
+ * nothing else tells. Identities only rise, so that two writers that began one log together cannot
+ * make us read it for ever. */
+bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello)
+{
+    uint64_t log_id = 0;
+    if (ab_event_attr_u64(hello, AB_CE_LOGID, &log_id) != AB_ERR_OK || log_id <= l->peer.log_id)
+        return false;
+    bool other = l->peer.log_id != 0;
+    l->peer.log_id = log_id;
+    return other;
 }
 
 void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh)

@@ -86,7 +86,7 @@ static void check_offset(ab_kafka_link *l, int64_t offset)
     if (l->removed || offset < 0)
         return;
     if (l->sent_offset >= 0 && offset <= l->sent_offset) {
-        l->lost = true;
+        l->lost_out = true;
         ab_kafka_link_restart(l, "our log is another one than before");
         return;
     }

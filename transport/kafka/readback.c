@@ -30,6 +30,7 @@ void ab_kafka_readback_stop(ab_kafka_link *l)
     leave_batch(l);
     ab_map_free(l->read.heads, free_head);
     l->read.heads = NULL;
+    l->read.complete = false;
 }
 
 static void tell_heads(ab_kafka_link *l, const ab_map *heads)
@@ -46,19 +47,31 @@ static void tell_heads(ab_kafka_link *l, const ab_map *heads)
 static uint64_t next_epoch(const ab_kafka_link *l)
 {
     uint64_t now = (uint64_t)(ab_clock_wall_us(l->kafka->base.env.clock) / 1000000);
-    if (l->read.epoch == UINT64_MAX)
+    uint64_t last = l->read.epoch > l->epoch ? l->read.epoch : l->epoch;
+    if (last == UINT64_MAX)
         return UINT64_MAX;
-    return now > l->read.epoch ? now : l->read.epoch + 1;
+    return now > last ? now : last + 1;
 }
 
+/* Ready is who could write to the log: the first hello tells, and tells the reader of a new log
+ * that it is one. */
 static void finish(ab_kafka_link *l)
+{
+    leave_batch(l);
+    l->read.complete = true;
+    l->epoch = next_epoch(l);
+    /* A new log may hold hellos from before we noticed that it is one. */
+    l->log_id = l->new_log || l->read.log_id == 0 ? l->epoch : l->read.log_id;
+    ab_kafka_presence_announce(l);
+}
+
+void ab_kafka_readback_announced(ab_kafka_link *l)
 {
     ab_kafka *k = l->kafka;
     /* The upcalls may remove the link, or make it begin again. */
     ab_map *heads = l->read.heads;
     l->read.heads = NULL;
-    leave_batch(l);
-    l->epoch = next_epoch(l);
+    l->new_log = false;
     l->has_epoch = true;
     ab_kafka_link_ready(l);
     AB_INFO(k->base.env.log, KAFKA, "ready for an agent", AB_KV("agent", l->name),
@@ -66,10 +79,8 @@ static void finish(ab_kafka_link *l)
     ab_kafka_link_ref(l);
     tell_heads(l, heads);
     ab_map_free(heads, free_head);
-    if (!l->removed && !k->closed) {
+    if (!l->removed && !k->closed)
         k->base.env.events.on_ready(k->base.env.events.arg, l->name, l->epoch);
-        ab_kafka_presence_speak(l, false);
-    }
     ab_kafka_link_unref(l);
 }
 
@@ -79,8 +90,13 @@ static ab_err keep(ab_kafka_link *l, ab_event *event)
     uint64_t epoch = 0;
     if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK && epoch > l->read.epoch)
         l->read.epoch = epoch;
-    if (key.ptr == NULL || ab_str_is(key, AB_KEY_HELLO))
+    if (key.ptr == NULL)
         return AB_ERR_OK;
+    if (ab_str_is(key, AB_KEY_HELLO)) {
+        if (ab_event_attr_u64(event, AB_CE_LOGID, &l->read.log_id) != AB_ERR_OK)
+            l->read.log_id = 0;
+        return AB_ERR_OK;
+    }
     void *old = NULL;
     ab_err e = ab_map_put(l->read.heads, key, event, &old);
     if (e == AB_ERR_OK)
@@ -162,7 +178,7 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
 
 static bool is_waiting(const ab_kafka_link *l)
 {
-    return l->phase == AB_LINK_READ && l->read.heads != NULL && !l->removed;
+    return l->phase == AB_LINK_READ && l->read.heads != NULL && !l->read.complete && !l->removed;
 }
 
 static void take_batch(ab_kafka *k, rd_kafka_topic_partition_list_t *list)

@@ -19,7 +19,7 @@
 typedef struct {
     ab_kafka_link *link;
     ab_error error;
-    bool missing;
+    bool missing[AB_KAFKA_TOPICS];
     bool check;
     ab_kafka_findings found;
 } entry;
@@ -61,7 +61,7 @@ static ab_err look(survey *s, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++)
-        s->entries[i / AB_KAFKA_TOPICS].missing |= s->topics[i].missing;
+        s->entries[i / AB_KAFKA_TOPICS].missing[i % AB_KAFKA_TOPICS] = s->topics[i].missing;
     if (settings->topics == AB_TOPICS_CREATE && settings->role == AB_ROLE_PRINCIPAL)
         ab_kafka_topics_make(settings, s->producer, s->topics, count);
     return AB_ERR_OK;
@@ -207,8 +207,8 @@ static void settle(ab_kafka *k, entry *e)
     l->surveying = false;
     if (l->removed || k->closed)
         return;
-    if (e->missing)
-        l->lost = true;
+    l->lost_in = l->lost_in || e->missing[AB_KAFKA_IN_STATE];
+    l->lost_out = l->lost_out || e->missing[AB_KAFKA_OUT_STATE];
     if (e->error.code == AB_ERR_OK)
         serve(l, &e->found);
     else

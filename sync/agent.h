@@ -22,7 +22,7 @@ typedef struct ab_agent_app ab_agent_app; /* one Application: what an effect is 
 /* What is kept of an Application's source, durably. Everything borrowed. */
 typedef struct {
     ab_version version;
-    bool ended;     /* deleted at the source; only version and uid count then */
+    bool ended;     /* deleted at the source; only version, uid and owned count then */
     bool deleting;  /* has a deletionTimestamp at the source */
     bool adoptable; /* its last event was a create, which may adopt */
     ab_str uid;     /* of the source */

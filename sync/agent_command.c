@@ -181,6 +181,10 @@ void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const a
         agent_fail(app, code, err);
         return;
     }
+    if (ab_object_deleting(local)) { /* it is made anew first, or is to go */
+        app->leaving = true;
+        return;
+    }
     ab_error why = {0};
     ab_object *asked;
     if (ab_object_parse(ab_event_data(app->inbox.head->event), &asked, &why) != AB_ERR_OK) {

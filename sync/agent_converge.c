@@ -59,16 +59,6 @@ static void keep(ab_agent_app *app, const ab_kept *kept)
     effects(app)->keep(effects(app)->arg, ab_str_of(app->key), kept, app);
 }
 
-static void keep_end(ab_agent_app *app, ab_task *t)
-{
-    ab_str uid = uid_of_resourceid(t->event);
-    if (set_next(app, SOURCE_ENDED, uid) != AB_ERR_OK) {
-        agent_fail(app, AB_ERR_NOMEM, NULL);
-        return;
-    }
-    keep(app, &(ab_kept){.version = t->version, .ended = true, .uid = uid});
-}
-
 /* The names that the source's earlier wishes had, as far as they may still stand in the local
  * object. */
 static void owned_before(ab_agent_app *app, ab_buf *out)
@@ -77,14 +67,33 @@ static void owned_before(ab_agent_app *app, ab_buf *out)
     ab_object *wish = NULL;
     ab_json *before = NULL;
     if (effects(app)->recall(effects(app)->arg, ab_str_of(app->key), &old) != AB_ERR_OK ||
-        old.ended || ab_object_parse(old.wish, &wish, NULL) != AB_ERR_OK)
+        (!old.ended && ab_object_parse(old.wish, &wish, NULL) != AB_ERR_OK))
         return;
+    if (old.ended) { /* the next of its name may be written over what it left */
+        ab_buf_put(out, old.owned);
+        return;
+    }
     if (!agent_converged(app) && old.owned.len > 0 &&
         ab_json_parse(old.owned, &before, NULL) != AB_ERR_OK)
         before = NULL;
     ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
     ab_json_free(before);
     ab_object_unref(wish);
+}
+
+static void keep_end(ab_agent_app *app, ab_task *t)
+{
+    ab_str uid = uid_of_resourceid(t->event);
+    if (set_next(app, SOURCE_ENDED, uid) != AB_ERR_OK) {
+        agent_fail(app, AB_ERR_NOMEM, NULL);
+        return;
+    }
+    ab_buf owned;
+    ab_buf_init(&owned, AB_JSON_SIZE_MAX);
+    owned_before(app, &owned);
+    keep(app,
+         &(ab_kept){.version = t->version, .ended = true, .uid = uid, .owned = ab_buf_str(&owned)});
+    ab_buf_fini(&owned);
 }
 
 static void keep_wish(ab_agent_app *app, ab_task *t, const ab_object *wish)

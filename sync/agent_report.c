@@ -135,7 +135,9 @@ void agent_command_answer(ab_agent_app *app, const char *why)
     ab_jsonw_key_str(&w, "error", ab_str_of(why));
     ab_jsonw_object_end(&w);
     void *delivery = ab_inbox_pop(&app->inbox);
-    /* In the object's lane: a report behind it is of after the command. */
+    /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the
+     * command. */
+    ab_writer_repeat(app->agent->writer, ab_str_of(key));
     state_up(app, ab_str_of(key), ab_str_of(app->key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED,
              &data, delivery);
 }

@@ -127,6 +127,31 @@ static void a_topic_made_anew_while_running_is_a_gap_for_its_reader(void **state
                        2);
 }
 
+static void
+a_topic_made_anew_that_has_grown_past_the_reader_is_read_from_its_beginning(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    for (uint64_t version = 1; version <= 5; version++)
+        ab_end_put(principal, "w1", "app/a", version);
+    AB_UNTIL(ends, ab_end_newest(agent, "w1", "app/a") != NULL &&
+                       ab_end_newest(agent, "w1", "app/a")->version == 5);
+    recreate(ends, "down.w1.state");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 2);
+    for (unsigned n = 1; n <= 100; n++) {
+        char key[32];
+        snprintf(key, sizeof(key), "new/%u", n);
+        ab_end_put(principal, "w1", key, n);
+    }
+    for (unsigned n = 1; n <= 100; n++) {
+        char key[32];
+        snprintf(key, sizeof(key), "new/%u", n);
+        AB_UNTIL(ends, ab_end_count(agent, key) >= 1);
+    }
+}
+
 static void a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginning(void **state)
 {
     ab_ends *ends = *state;
@@ -197,6 +222,7 @@ int main(int argc, char **argv)
         CASE(external_topics_are_taken_as_they_are),
         CASE(a_topic_made_anew_while_running_is_a_gap_for_its_writer),
         CASE(a_topic_made_anew_while_running_is_a_gap_for_its_reader),
+        CASE(a_topic_made_anew_that_has_grown_past_the_reader_is_read_from_its_beginning),
         CASE(a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginning),
         CASE(a_deleted_topic_is_waited_for),
         CASE(no_broker_is_no_error_but_not_ready),

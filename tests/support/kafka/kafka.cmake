@@ -26,5 +26,7 @@ ab_library(kafka_broker
 function(ab_kafka_test name)
     ab_test(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE argobus::kafka_broker)
-    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED kafka ENVIRONMENT "${AB_KAFKA_ENV}")
+    # Under a minute when alone; sanitizers and other work on the machine make it several.
+    set_tests_properties(${name} PROPERTIES
+        FIXTURES_REQUIRED kafka ENVIRONMENT "${AB_KAFKA_ENV}" TIMEOUT 300)
 endfunction()

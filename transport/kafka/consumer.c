@@ -144,50 +144,58 @@ static int64_t age_of(const ab_kafka *k, const rd_kafka_message_t *m)
     return ab_clock_wall_us(k->base.env.clock) / 1000 - written_ms;
 }
 
+/* Why the event cannot be the peer's, as a word for the metric; NULL when it can. */
+static const char *fault_of(const ab_kafka_link *l, ab_lane lane, const rd_kafka_message_t *m,
+                            const ab_event *event, ab_error *err)
+{
+    ab_str source = ab_event_attr(event, AB_CE_SOURCE);
+    if (!ab_str_is(source, l->source)) {
+        ab_fail(err, AB_ERR_DENIED, "source is \"%.*s\", must be \"%s\"", AB_STR_ARG(source),
+                l->source);
+        return "source";
+    }
+    if (lane == AB_LANE_STATE && m->key == NULL) {
+        ab_fail(err, AB_ERR_INVALID, "no key");
+        return "no_key";
+    }
+    return NULL;
+}
+
 /* An event of this link's peer, or NULL: refused. */
-static ab_event *take_in(ab_kafka_link *l, const rd_kafka_message_t *m)
+static ab_event *take_in(ab_kafka_link *l, ab_lane lane, const rd_kafka_message_t *m)
 {
     ab_error err = {0};
-    const char *reason = "";
+    const char *reason = NULL;
     ab_event *event = NULL;
-    const char *topic = rd_kafka_topic_name(m->rkt);
-    if (ab_kafka_record_decode(m, true, &event, &reason, &err) != AB_ERR_OK) {
-        ab_kafka_refused(l->kafka, topic, reason, &err);
-        return NULL;
-    }
-    ab_str source = ab_event_attr(event, AB_CE_SOURCE);
-    if (ab_str_is(source, l->source))
+    if (ab_kafka_record_decode(m, true, &event, &reason, &err) == AB_ERR_OK)
+        reason = fault_of(l, lane, m, event, &err);
+    if (reason == NULL)
         return event;
-    ab_fail(&err, AB_ERR_DENIED, "source is \"%.*s\", must be \"%s\"", AB_STR_ARG(source),
-            l->source);
-    ab_kafka_refused(l->kafka, topic, "source", &err);
+    ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), reason, &err);
     ab_event_unref(event);
     return NULL;
+}
+
+static void hear(ab_kafka_link *l, const rd_kafka_message_t *m, const ab_event *hello)
+{
+    bool fresh = m->offset >= l->in.fresh_from;
+    if (ab_kafka_presence_is_elsewhere(l, hello) && fresh) {
+        l->lost_in = true;
+        ab_kafka_link_restart(l, "the peer's log is another one than before");
+    }
+    ab_kafka_presence_hear(l, hello, age_of(l->kafka, m), fresh);
 }
 
 static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
 {
     if (m->offset < l->in.offsets.next)
         return;
-    ab_event *event = take_in(l, m);
-    if (event != NULL && m->key == NULL) {
-        ab_error err = {0};
-        ab_fail(&err, AB_ERR_INVALID, "no key");
-        ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), "no_key", &err);
-        ab_event_unref(event);
-        event = NULL;
-    }
-    if (event == NULL) {
+    ab_event *event = take_in(l, AB_LANE_STATE, m);
+    bool hello = event != NULL && ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO);
+    if (event == NULL || hello) {
         ab_offsets_pass(&l->in.offsets, m->offset + 1);
-        return;
-    }
-    if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO)) {
-        ab_offsets_pass(&l->in.offsets, m->offset + 1);
-        if (ab_kafka_presence_is_elsewhere(l, event)) {
-            l->lost_in = true;
-            ab_kafka_link_restart(l, "the peer's log is another one than before");
-        }
-        ab_kafka_presence_hear(l, event, age_of(l->kafka, m), m->offset >= l->in.fresh_from);
+        if (hello)
+            hear(l, m, event);
         ab_event_unref(event);
         return;
     }
@@ -211,7 +219,7 @@ static bool is_expired(const ab_kafka *k, const ab_event *event)
 
 void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
 {
-    ab_event *event = take_in(l, m);
+    ab_event *event = take_in(l, AB_LANE_LIVE, m);
     if (event == NULL)
         return;
     if (is_expired(l->kafka, event)) {

@@ -303,20 +303,20 @@ static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab
                            ab_error *err)
 {
     bool agent = s->role == AB_ROLE_AGENT;
-    char ahead[NUMBER];
-    print((int64_t)(s->inflight + 1) / 2, ahead);
     const setting rows[] = {
         {"group.id", s->group, "kafka.prefix"},
         {"enable.auto.commit", "false", NULL},
         {"enable.auto.offset.store", "false", NULL},
         {"auto.offset.reset", "error", NULL},
         {"enable.partition.eof", "true", NULL},
-        /* What is fetched ahead is dropped when an agent's partition is paused. */
-        {"queued.min.messages", ahead, "transport.inflight"},
+        /* librdkafka 2.0 looks only once a second whether a full queue has room again (measured:
+         * 300 events a second). So the number of events is no limit, and one answer is far smaller
+         * than the queue. */
+        {"queued.min.messages", "100000", NULL},
         {"fetch.message.max.bytes", "262144", NULL},
         /* A log that joins waits until the request under way is answered. */
         {"fetch.wait.max.ms", kind == AB_KAFKA_READER ? "20" : NULL, NULL},
-        {"queued.max.messages.kbytes", agent ? "4096" : "32768", NULL},
+        {"queued.max.messages.kbytes", agent ? "8192" : "32768", NULL},
         {"fetch.error.backoff.ms", "200", NULL},
     };
     rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR |

@@ -25,8 +25,12 @@ typedef struct ab_store ab_store;
 typedef enum {
     AB_STORE_SEEN, /* exists: initial listing, or created, or changed. Also after our own writes. */
     AB_STORE_DELETED, /* is gone; `object` is its last known state */
-    AB_STORE_SYNCED, /* every object that existed at start has been SEEN; `object` is NULL. Once per
-                        start, never when the listing failed in part */
+    AB_STORE_LISTED,  /* every object that could be read at start has been SEEN; `object` is NULL.
+                         Once per  start. What is not known may still exist: create it, but delete
+                         nothing for it */
+    AB_STORE_SYNCED,  /* every object that existed has been SEEN, none is unreadable; `object` is
+                         NULL. Once  per start, after LISTED; late or never while something cannot be
+                         read */
 } ab_store_change;
 
 /* Result of an operation. `object` is the state after it (NULL after removal or failure), borrowed.

@@ -25,7 +25,7 @@ typedef struct {
     ab_transport *transport;
     ab_pump pump;
     uv_timer_t *tick; /* freed when closed, which is after us */
-    bool synced;
+    bool listed;
     bool stopping;
     bool store_running;
     bool finishing;
@@ -110,18 +110,21 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     case AB_STORE_DELETED:
         ab_agent_gone(s->machine, object);
         break;
-    case AB_STORE_SYNCED:
-        s->synced = true;
+    case AB_STORE_LISTED:
+        s->listed = true;
         ab_agent_synced(s->machine);
+        break;
+    case AB_STORE_SYNCED: /* an agent deletes what it was told to, never what it does not find */
         break;
     }
 }
 
+/* The store has logged and counted it. */
 static void on_fault(void *arg, const char *where, const ab_error *err)
 {
-    service *s = arg;
-    AB_WARN(s->daemon->log, STORE, "cannot be read", AB_KV("where", where),
-            AB_KV("why", (const char *)err->text));
+    (void)arg;
+    (void)where;
+    (void)err;
 }
 
 /* --- what the transport says --- */
@@ -419,7 +422,7 @@ bool ab_agent_healthy(ab_daemon *d, ab_buf *why)
 bool ab_agent_is_ready(ab_daemon *d, ab_buf *why)
 {
     const service *s = d->state;
-    if (!s->synced) {
+    if (!s->listed) {
         ab_buf_puts(why, "the store is not read yet");
         return false;
     }

@@ -27,7 +27,7 @@ typedef struct {
     bool connecting;  /* the transport is started */
     ab_map *pumps;    /* agent -> ab_pump */
     uv_timer_t *tick; /* freed when closed, which is after us */
-    bool synced;
+    bool listed;
     bool stopping;
     bool store_running;
 } service;
@@ -107,19 +107,23 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     case AB_STORE_DELETED:
         ab_principal_gone(s->machine, object);
         break;
-    case AB_STORE_SYNCED:
-        s->synced = true;
-        ab_principal_synced(s->machine);
+    case AB_STORE_LISTED:
+        s->listed = true;
+        ab_principal_listed(s->machine);
         learn_identity(s);
+        break;
+    case AB_STORE_SYNCED:
+        ab_principal_synced(s->machine);
         break;
     }
 }
 
+/* The store has logged and counted it. */
 static void on_fault(void *arg, const char *where, const ab_error *err)
 {
-    service *s = arg;
-    AB_WARN(s->daemon->log, STORE, "cannot be read", AB_KV("where", where),
-            AB_KV("why", (const char *)err->text));
+    (void)arg;
+    (void)where;
+    (void)err;
 }
 
 /* --- what the transport says --- */
@@ -415,7 +419,7 @@ bool ab_principal_healthy(ab_daemon *d, ab_buf *why)
 bool ab_principal_is_ready(ab_daemon *d, ab_buf *why)
 {
     const service *s = d->state;
-    if (!s->synced) {
+    if (!s->listed) {
         ab_buf_puts(why, "the store is not read yet");
         return false;
     }

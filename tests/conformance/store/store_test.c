@@ -50,10 +50,12 @@ static void assert_generation(const ab_object *object, int64_t expected)
     assert_int_equal(generation, expected);
 }
 
-static void an_empty_store_is_synced_and_reports_nothing_else(void **state)
+static void an_empty_store_is_listed_then_synced_and_reports_nothing_else(void **state)
 {
     world *w = begin(state);
-    assert_int_equal(w->count, 1);
+    assert_int_equal(w->count, 2);
+    assert_int_equal(w->changes[0].change, AB_STORE_LISTED);
+    assert_int_equal(w->changes[1].change, AB_STORE_SYNCED);
     world_free(w);
 }
 
@@ -511,7 +513,7 @@ static void objects_of_one_name_in_other_namespaces_and_kinds_are_others(void **
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(an_empty_store_is_synced_and_reports_nothing_else),
+    cmocka_unit_test(an_empty_store_is_listed_then_synced_and_reports_nothing_else),
     cmocka_unit_test(a_created_object_is_seen_once_with_uid_version_and_generation),
     cmocka_unit_test(what_the_text_says_of_server_fields_is_ignored),
     cmocka_unit_test(a_changed_spec_raises_generation_and_version_and_keeps_the_uid),

@@ -319,6 +319,7 @@ static void a_folder_that_is_no_namespace_is_a_fault(void **state)
     world_start(w);
     wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
     world_settle(w);
+    assert_int_equal(count_changes(w, AB_STORE_LISTED, NULL), 1);
     assert_int_equal(count_changes(w, AB_STORE_SYNCED, NULL), 0);
     person_renames(w, "Bad_Name", "good-name");
     world_wait_synced(w);

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What people get wrong: each is named, and nothing else waits for it or is lost by it."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from daemons import Fleet, application, wait_for
+
+
+def run(program, *args, env=None):
+    done = subprocess.run([pathlib.Path(os.environ["AB_BIN"], program), *args], capture_output=True, text=True,
+                          timeout=30, env=dict(os.environ, **(env or {})))
+    return done.returncode, done.stderr
+
+
+class BadManifests(Fleet):
+    def test_a_broken_manifest_at_the_hub_harms_no_other_and_is_no_deletion(self):
+        for name in ("good", "broken"):
+            self.hub.write("w1", name, application(name))
+        self.start()
+        self.arrives("broken", "1")
+        self.principal.stop()
+        self.hub.path("w1", "broken").write_text("spec: {a: [1\n")
+        self.hub.edit("w1", "good", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        self.principal.start()
+        self.arrives("good", "2")
+        self.assertGreaterEqual(self.principal.metric("argobus_store_faults_total"), 1)
+        self.assertIn("w1/Application/broken.yaml", self.principal.log.read_text())
+        self.assertIsNotNone(self.spoke.read("argocd", "broken"))
+        self.hub.write("w1", "broken", application("broken", "2"))
+        self.arrives("broken", "2")
+
+    def test_a_manifest_broken_at_the_agent_is_reported_at_the_hub(self):
+        self.hub.write("w1", "app", application("app"))
+        self.start()
+        self.arrives("app", "1")
+        self.agent.stop()
+        self.spoke.path("argocd", "app").write_text("spec: {a: [1\n")
+        self.agent.start()
+        status = wait_for("the hub says so", lambda: self.hub.status("w1", "app"))
+        self.assertIn("YAML line 2", status["conditions"][0]["message"])
+        self.spoke.remove("argocd", "app")
+        self.arrives("app", "1")
+
+    def test_an_application_too_large_to_send_is_told_so_and_nothing_waits(self):
+        self.principal.start("--set", "kafka.message-max=128KiB")
+        self.agent.start("--set", "kafka.message-max=128KiB")
+        big = application("big")
+        big["spec"]["source"]["helm"] = {"values": os.urandom(100_000).hex()}
+        self.hub.write("w1", "big", big)
+        self.hub.write("w1", "small", application("small"))
+        self.arrives("small", "1")
+        status = wait_for("the hub says so", lambda: self.hub.status("w1", "big"))
+        self.assertEqual(status["conditions"][0]["type"], "AgentError")
+        del big["spec"]["source"]["helm"]
+        self.hub.write("w1", "big", big)
+        self.arrives("big", "1")
+        wait_for("the condition is gone", lambda: not self.hub.status("w1", "big").get("conditions"))
+
+
+class BadConfiguration(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="argobus-test-")
+        self.addCleanup(folder.cleanup)
+        self.file = pathlib.Path(folder.name, "agent.yaml")
+        self.file.write_text("agent: {name: w1, data: .}\nstore: {kind: directory, directory: {path: .}}\n"
+                             "kafka: {brokers: ['127.0.0.1:1']}\n")
+
+    def refused(self, *words, args=(), env=None, text=None):
+        if text is not None:
+            self.file.write_text(text)
+        code, error = run("argobus-agent", "-c", str(self.file), "--check-config", *args, env=env)
+        self.assertEqual(code, 2, error)
+        for word in words:
+            self.assertIn(word, error)
+
+    def test_a_good_file_is_good(self):
+        self.assertEqual(run("argobus-agent", "-c", str(self.file), "--check-config"), (0, ""))
+
+    def test_an_unknown_key_names_the_nearest_and_the_line(self):
+        self.refused("agent.yaml:2", '"kafka.broker"', '"kafka.brokers"', text="agent: {name: w1}\nkafka: {broker: x}\n")
+
+    def test_an_unknown_setting_or_variable_names_the_nearest(self):
+        self.refused("agent.nam", "agent.name", args=["--set", "agent.nam=w1"])
+        self.refused("ARGOBUS_AGENT_NAM", "ARGOBUS_AGENT_NAME", env={"ARGOBUS_AGENT_NAM": "w1"})
+
+    def test_a_wrong_type_says_what_is_wanted(self):
+        self.refused("transport.heartbeat", args=["--set", "transport.heartbeat=soon"])
+        self.refused("kafka.brokers", text="kafka: {brokers: {a: b}}\n")
+
+    def test_a_missing_file_is_named(self):
+        self.file = self.file.with_name("nowhere.yaml")
+        self.refused("nowhere.yaml", "No such file")
+
+    def test_a_missing_certificate_is_named(self):
+        self.refused("kafka.tls.ca", "nowhere.crt", args=["--set", "kafka.tls.ca=nowhere.crt"])
+
+    def test_an_agent_name_that_is_no_label_is_refused(self):
+        self.refused("agent.name", "DNS label", args=["--set", "agent.name=W1.example"])
+
+    def test_broken_yaml_says_where(self):
+        self.refused("agent.yaml", "line 3", text="agent:\n  name: [w1\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -115,6 +115,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         ab_agent_synced(s->machine);
         break;
     case AB_STORE_SYNCED: /* an agent deletes what it was told to, never what it does not find */
+        ab_agent_synced(s->machine);
         break;
     }
 }

@@ -310,14 +310,22 @@ static void catch_up(ab_agent_app *app)
         agent_say_error(app);
 }
 
+static void advance_all(ab_agent *a)
+{
+    for (ab_map_iter i = ab_map_first(a->apps); i.entry != NULL; ab_map_next(&i)) {
+        catch_up(i.value);
+        agent_advance(i.value);
+    }
+}
+
 void ab_agent_synced(ab_agent *a)
 {
     a->synced = true;
     for (ab_map_iter i = ab_map_first(a->apps); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_app *app = i.value;
         app->inbox.retry_at = 0;
-        agent_advance(app);
     }
+    advance_all(a);
 }
 
 void ab_agent_written(ab_agent *a, const ab_event *head)

@@ -253,7 +253,7 @@ AB_MUST_USE ab_err ab_kafka_consumer_start(ab_kafka *k, ab_error *err);
 AB_MUST_USE ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f,
                                          ab_error *err);
 void ab_kafka_consumer_remove(ab_kafka_link *l);
-void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *delivery, ab_verdict verdict);
+void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *given, ab_verdict verdict);
 /** Commit what has moved. True when nothing is left to commit or under way. */
 bool ab_kafka_consumer_commit(ab_kafka *k);
 void ab_kafka_consumer_close(ab_kafka *k);

@@ -35,6 +35,7 @@ void agent_command(ab_agent_app *app)
         return;
     }
     app->step = STEP_COMMAND_GET;
+    app->seen_meanwhile = false;
     effects(app)->get(effects(app)->arg, ab_str_of(app->key), app);
 }
 
@@ -182,7 +183,7 @@ void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const a
         return;
     }
     if (ab_object_deleting(local)) { /* it is made anew first, or is to go */
-        app->leaving = true;
+        app->leaving = app->leaving || !app->seen_meanwhile;
         return;
     }
     ab_error why = {0};

@@ -2,9 +2,8 @@
  *
  * The agent's machine, driven by a principal's machine and by hands at its store.
  */
-#include "edit.h"
+#include "pair.h"
 #include "schema/attributes.h"
-#include "world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,66 +13,9 @@
 
 #include <cmocka.h>
 
-#define HUB       "Application/w1/a"
-#define LOCAL     "Application/argocd/a"
-#define FINALIZER ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
-
-static world w;
-
-static int setup(void **state)
-{
-    (void)state;
-    world_init(&w);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    world_fini(&w);
-    return 0;
-}
-
-static ab_object *hub(void)
-{
-    return fake_store_find(w.hub, HUB);
-}
-
-static ab_object *local(void)
-{
-    return fake_store_find(w.local, LOCAL);
-}
-
 static void hub_app(int n, const char *meta)
 {
     put_app(w.hub, "w1", "a", n, meta, "");
-}
-
-/* Both run, and the Application stands at both ends. */
-static void placed(const char *meta)
-{
-    hub_app(1, meta);
-    world_start(&w);
-    assert_int_equal(spec_of(local()), 1);
-}
-
-static void restart_agent(void)
-{
-    world_crash_agent(&w);
-    world_start_agent(&w);
-    world_settle(&w);
-}
-
-static void assert_at_rest(void)
-{
-    uint64_t writes = fake_store_changes(w.hub) + fake_store_changes(w.local);
-    size_t events = fake_log_appended(w.down) + fake_log_appended(w.up);
-    world_run(&w, 20);
-    assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
-    assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events);
-    assert_int_equal(fake_log_open(w.down), 0);
-    assert_int_equal(fake_log_open(w.up), 0);
-    assert_int_equal(ab_agent_unsettled(w.agent), 0);
 }
 
 /* --- create, update, delete --- */
@@ -459,6 +401,23 @@ static void another_source_uid_may_be_updated_in_place(void **state)
     assert_at_rest();
 }
 
+static void what_a_former_object_left_is_removed_by_an_update_in_place(void **state)
+{
+    (void)state;
+    w.policy.upsert = true;
+    placed(",\"labels\":{\"team\":\"x\"}");
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    hub_app(2, "");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_true(has_in(local(), "labels", "team", NULL));
+    assert_at_rest();
+}
+
 static void another_principal_takes_over_in_place(void **state)
 {
     (void)state;
@@ -500,8 +459,6 @@ static void a_restart_costs_no_event(void **state)
     assert_at_rest();
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -532,6 +489,7 @@ int main(void)
         TEST(what_stood_in_the_way_gone_it_is_created),
         TEST(another_source_uid_means_delete_and_create),
         TEST(another_source_uid_may_be_updated_in_place),
+        TEST(what_a_former_object_left_is_removed_by_an_update_in_place),
         TEST(another_principal_takes_over_in_place),
         TEST(a_replay_changes_nothing),
         TEST(a_restart_costs_no_event),

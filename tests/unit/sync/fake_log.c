@@ -3,8 +3,12 @@
 
 #include "schema/attributes.h"
 
-#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #define IN_FLIGHT_MAX 16
 
@@ -35,7 +39,7 @@ struct fake_log {
 fake_log *fake_log_new(void)
 {
     fake_log *l = calloc(1, sizeof(*l));
-    assert(l != NULL);
+    assert_true(l != NULL);
     return l;
 }
 
@@ -63,7 +67,7 @@ void fake_log_append(fake_log *l, ab_event *event)
     if (l->count == l->room) {
         l->room = l->room == 0 ? 64 : 2 * l->room;
         struct record *grown = realloc(l->records, l->room * sizeof(*grown));
-        assert(grown != NULL);
+        assert_true(grown != NULL);
         l->records = grown;
     }
     l->records[l->count++] = (struct record){l->appended++, ab_event_ref(event)};
@@ -124,7 +128,7 @@ fake_delivery *fake_log_next(fake_log *l)
 {
     const struct record *r = at_position(l);
     fake_delivery *d = calloc(1, sizeof(*d));
-    assert(r != NULL && d != NULL);
+    assert_true(r != NULL && d != NULL);
     *d = (fake_delivery){.offset = r->offset, .event = ab_event_ref(r->event)};
     fake_delivery **end = &l->deliveries;
     while (*end != NULL)
@@ -154,7 +158,7 @@ static void commit(fake_log *l)
 
 void fake_log_ack(fake_log *l, fake_delivery *d)
 {
-    assert(!d->acked);
+    assert_true(!d->acked);
     d->acked = true;
     commit(l);
 }

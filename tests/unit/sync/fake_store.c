@@ -5,10 +5,14 @@
 #include "schema/attributes.h"
 #include "sync/application.h"
 
-#include <assert.h>
 #include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 #define DELETED_AT "2026-01-01T00:00:00Z"
 
@@ -53,7 +57,7 @@ static char *dup_or_null(ab_str s)
     if (s.ptr == NULL)
         return NULL;
     char *copy = ab_str_dup(s);
-    assert(copy != NULL);
+    assert_true(copy != NULL);
     return copy;
 }
 
@@ -78,9 +82,9 @@ static void free_change(struct change *c)
 fake_store *fake_store_new(void)
 {
     fake_store *s = calloc(1, sizeof(*s));
-    assert(s != NULL);
+    assert_true(s != NULL);
     s->objects = ab_map_new();
-    assert(s->objects != NULL);
+    assert_true(s->objects != NULL);
     return s;
 }
 
@@ -118,7 +122,7 @@ static void announce(fake_store *s, fake_change what, ab_object *object, bool in
     if (!s->open)
         return;
     struct change *c = calloc(1, sizeof(*c));
-    assert(c != NULL);
+    assert_true(c != NULL);
     *c = (struct change){.what = what, .initial = initial};
     if (object != NULL)
         c->object = ab_object_ref(object);
@@ -191,7 +195,7 @@ static ab_object *compose(const ab_object *content, ab_jsonv status, const struc
         ab_jsonw_member(&w, status);
     ab_jsonw_object_end(&w);
     ab_err e = ab_object_parse(ab_buf_str(&text), &out, NULL);
-    assert(e == AB_ERR_OK);
+    assert_true(e == AB_ERR_OK);
     ab_buf_fini(&text);
     return out;
 }
@@ -200,7 +204,7 @@ static int64_t generation_of(const ab_object *o)
 {
     int64_t generation = 0;
     ab_err e = ab_json_i64(ab_object_meta(o, "generation"), &generation);
-    assert(e == AB_ERR_OK);
+    assert_true(e == AB_ERR_OK);
     return generation;
 }
 
@@ -213,7 +217,7 @@ static void store(fake_store *s, const char *key, ab_object *after)
         announce(s, FAKE_GONE, old, false);
     } else {
         ab_err e = ab_map_put(s->objects, ab_str_of(key), after, &old);
-        assert(e == AB_ERR_OK);
+        assert_true(e == AB_ERR_OK);
         announce(s, FAKE_SEEN, after, false);
     }
     ab_object_unref(old);
@@ -235,7 +239,7 @@ static void write_object(fake_store *s, const ab_object *content, ab_jsonv statu
         if (!ab_json_same(ab_object_field(before, "spec"), ab_object_field(content, "spec")))
             m.generation++;
         ab_err e = ab_str_to_u64(ab_object_version(before), &m.version);
-        assert(e == AB_ERR_OK);
+        assert_true(e == AB_ERR_OK);
         ab_object *same = compose(content, status, &m);
         bool unchanged = ab_json_same(ab_object_json(before), ab_object_json(same));
         ab_object_unref(same);
@@ -270,7 +274,7 @@ void fake_store_put(fake_store *s, const ab_object *object)
 void fake_store_erase(fake_store *s, const char *key)
 {
     ab_object *o = fake_store_find(s, key);
-    assert(o != NULL);
+    assert_true(o != NULL);
     (void)ab_object_ref(o);
     erase(s, o);
     ab_object_unref(o);
@@ -299,7 +303,7 @@ uint64_t fake_store_changes(const fake_store *s)
 static struct job *add_job(fake_store *s, enum verb verb, ab_str key, fake_done done, void *arg)
 {
     struct job *j = calloc(1, sizeof(*j));
-    assert(j != NULL && s->open);
+    assert_true(j != NULL && s->open);
     *j = (struct job){.verb = verb, .key = dup_or_null(key), .done = done, .arg = arg};
     struct job **end = &s->jobs;
     while (*end != NULL)
@@ -318,7 +322,7 @@ void fake_store_apply(fake_store *s, const ab_object *object, ab_str version, fa
 {
     struct job *j = add_job(s, APPLY, ab_str_of(ab_object_key(object)), done, arg);
     ab_err e = ab_object_parse(ab_json_raw(ab_object_json(object)), &j->object, NULL);
-    assert(e == AB_ERR_OK);
+    assert_true(e == AB_ERR_OK);
     j->version = dup_or_null(version);
 }
 
@@ -368,13 +372,13 @@ static ab_err do_patch_status(fake_store *s, const struct job *j, const ab_objec
     };
     ab_buf_init(&text, 1 << 20);
     ab_err e = ab_app_edited(before, &edit, &text);
-    assert(e == AB_ERR_OK);
+    assert_true(e == AB_ERR_OK);
     e = ab_object_parse(ab_buf_str(&text), &content, NULL);
-    assert(e == AB_ERR_OK);
+    assert_true(e == AB_ERR_OK);
     ab_buf_clear(&text);
     ab_buf_printf(&text, "{\"status\":%s}", j->status);
     e = ab_json_parse(ab_buf_str(&text), &status, NULL);
-    assert(e == AB_ERR_OK);
+    assert_true(e == AB_ERR_OK);
     write_object(s, content, ab_json_get(ab_json_root(status), "status"),
                  ab_object_deleting(before));
     ab_json_free(status);
@@ -517,7 +521,7 @@ void fake_store_step(fake_store *s, size_t i, bool skip)
         deliver(s, c, skip);
         return;
     }
-    abort(); /* no such choice */
+    fail_msg("no such choice");
 }
 
 void fake_store_settle(fake_store *s)

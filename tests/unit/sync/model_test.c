@@ -41,7 +41,9 @@ struct model {
     int counter; /* of specs, states and requests; rises */
     bool quiet;  /* nobody changes anything any more */
     struct request requests[REQUESTS_MAX];
-    int newest_spec[NAMES];
+    size_t sent_count;
+    int sent[REQUESTS_MAX]; /* the specs that were sent, in order */
+    size_t written[NAMES];  /* which of them stands at the agent, at the earliest */
     char hub_uid[NAMES][24];
     uint64_t newest_status[NAMES][2];
     int unmanaged[NAMES]; /* spec of the object that a local user made, -1 = none */
@@ -149,6 +151,13 @@ static int refresh_of(const ab_object *o)
     return (int)n;
 }
 
+static struct request *request_at(int n)
+{
+    if (n < 0 || n >= REQUESTS_MAX)
+        broken("a request that nobody made");
+    return &m.requests[n < 0 ? 0 : n];
+}
+
 static void withdraw(int n)
 {
     if (n >= 0 && m.requests[n].standing)
@@ -167,7 +176,7 @@ static int new_request(int app)
 
 static void note_execution(int n, const ab_object *after)
 {
-    struct request *r = &m.requests[n];
+    struct request *r = request_at(n);
     ab_str uid = ab_object_uid(after);
     if (r->executed > 0 && ab_str_is(uid, r->executed_on))
         broken("a command was executed twice");
@@ -177,7 +186,7 @@ static void note_execution(int n, const ab_object *after)
 
 static void note_cleared(int n)
 {
-    struct request *r = &m.requests[n];
+    struct request *r = request_at(n);
     if (!r->withdrawn && r->executed == 0 && !r->refused)
         broken("a request was cleared that was neither executed nor refused");
     r->standing = false;
@@ -206,9 +215,10 @@ static void on_local_write(void *arg, const ab_object *before, const ab_object *
         return;
     int app = app_of(after);
     if (before == NULL || spec_of(before) != spec_of(after)) {
-        if (spec_of(after) < m.newest_spec[app])
+        while (m.written[app] < m.sent_count && m.sent[m.written[app]] != spec_of(after))
+            m.written[app]++;
+        if (m.written[app] == m.sent_count)
             broken("an older spec was written over a newer one");
-        m.newest_spec[app] = spec_of(after);
     }
     if (operation_of(after) >= 0 && operation_of(after) != operation_of(before))
         note_execution(operation_of(after), after);
@@ -292,6 +302,17 @@ static void note_answer(const ab_event *event, ab_str id)
             m.requests[commands[i].request].refused = true;
 }
 
+static void note_sent(const ab_event *event)
+{
+    ab_object *o = NULL;
+    if (ab_object_parse(ab_event_data(event), &o, NULL) != AB_ERR_OK)
+        broken("a wish is no object");
+    if (m.sent_count == REQUESTS_MAX)
+        broken("more is sent than the test has room for");
+    m.sent[m.sent_count++] = spec_of(o);
+    ab_object_unref(o);
+}
+
 static void on_sent(void *arg, bool down, const ab_event *event)
 {
     (void)arg;
@@ -300,6 +321,8 @@ static void on_sent(void *arg, bool down, const ab_event *event)
     trace("  ", ab_event_data(event));
     if (ab_event_data(event).ptr == NULL)
         return;
+    if (down && ab_str_starts(key, "Application/"))
+        note_sent(event);
     if (down && ab_str_starts(key, AB_KEY_COMMAND) && command_count < REQUESTS_MAX) {
         ab_str id = ab_event_attr(event, AB_CE_ID);
         snprintf(commands[command_count].id, sizeof(commands[0].id), "%.*s", AB_STR_ARG(id));
@@ -323,11 +346,12 @@ static void user_edits(int app)
     static const char *const labels[] = {"h1", "h2"};
     if (hub(app) == NULL)
         return;
+    const char *map = below(2) ? "labels" : "annotations";
+    const char *label = labels[below(2)];
     if (below(3) > 0)
         set_spec(m.w.hub, hub_key(app), ++m.counter);
     else
-        set_in(m.w.hub, hub_key(app), below(2) ? "labels" : "annotations", labels[below(2)],
-               below(2) ? "1" : NULL);
+        set_in(m.w.hub, hub_key(app), map, label, below(2) ? "1" : NULL);
 }
 
 static void user_annotates(int app)
@@ -484,7 +508,8 @@ static void one_step(void)
         world_step(&m.w, below(choices));
         return;
     }
-    actions[below(sizeof(actions) / sizeof(actions[0]))]((int)below(NAMES));
+    size_t action = below(sizeof(actions) / sizeof(actions[0]));
+    actions[action]((int)below(NAMES));
 }
 
 /* --- rest --- */
@@ -575,12 +600,12 @@ static void check_app(int app)
         broken("an object is being deleted for ever at the agent");
     if (h != NULL && is_deleting(h))
         broken("an object is being deleted for ever at the hub");
-    if (operation_of(h) >= 0 || refresh_of(h) >= 0)
-        broken("a request stands for ever");
-    if (l != NULL && !is_managed(l)) {
+    if (l != NULL && !is_managed(l)) { /* a local user put it where ours was */
         check_unmanaged(app, l);
         return;
     }
+    if (operation_of(h) >= 0 || refresh_of(h) >= 0)
+        broken("a request stands for ever");
     if ((h == NULL) != (l == NULL))
         broken(h == NULL ? "it is still at the agent" : "it is missing at the agent");
     if (h != NULL)

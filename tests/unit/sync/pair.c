@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pair.h"
+
+#include "schema/attributes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+world w;
+
+ab_object *hub(void)
+{
+    return fake_store_find(w.hub, HUB);
+}
+
+ab_object *local(void)
+{
+    return fake_store_find(w.local, LOCAL);
+}
+
+int setup(void **state)
+{
+    (void)state;
+    world_init(&w);
+    return 0;
+}
+
+int teardown(void **state)
+{
+    (void)state;
+    world_fini(&w);
+    return 0;
+}
+
+void placed(const char *meta)
+{
+    put_app(w.hub, "w1", "a", 1, meta, "");
+    world_start(&w);
+    assert_int_equal(spec_of(local()), 1);
+}
+
+void restart_agent(void)
+{
+    world_crash_agent(&w);
+    world_start_agent(&w);
+    world_settle(&w);
+}
+
+void restart_principal(void)
+{
+    world_crash_principal(&w);
+    world_start_principal(&w);
+    world_settle(&w);
+}
+
+void consume_operation(void)
+{
+    set_field(w.local, LOCAL, "operation", NULL);
+    world_settle(&w);
+}
+
+int operation_of(const ab_object *o)
+{
+    int64_t n;
+    return ab_json_i64(ab_json_get(ab_object_field(o, "operation"), "n"), &n) == AB_ERR_OK ? (int)n
+                                                                                           : -1;
+}
+
+bool has_phase(const ab_object *o, const char *phase)
+{
+    return ab_json_is(ab_json_path(ab_object_field(o, "status"), "operationState", "phase", NULL),
+                      phase);
+}
+
+bool has_error(const ab_object *o)
+{
+    ab_jsonv conditions = ab_json_get(ab_object_field(o, "status"), "conditions");
+    for (ab_jsonv v = ab_json_first(conditions); ab_json_present(v); v = ab_json_next(v))
+        if (ab_json_is(ab_json_get(v, "type"), "AgentError"))
+            return true;
+    return false;
+}
+
+static void count_command(void *arg, const ab_event *head)
+{
+    ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
+    if (ab_str_starts(key, AB_KEY_COMMAND) || ab_str_starts(key, AB_KEY_ACK))
+        ++*(int *)arg;
+}
+
+static void assert_no_commands_left(void)
+{
+    int count = 0;
+    fake_log_heads(w.down, count_command, &count);
+    fake_log_heads(w.up, count_command, &count);
+    assert_int_equal(count, 0);
+}
+
+void assert_at_rest(void)
+{
+    uint64_t writes = fake_store_changes(w.hub) + fake_store_changes(w.local);
+    size_t events = fake_log_appended(w.down) + fake_log_appended(w.up);
+    world_run(&w, 20);
+    assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
+    assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events);
+    assert_int_equal(fake_log_open(w.down), 0);
+    assert_int_equal(fake_log_open(w.up), 0);
+    assert_int_equal(ab_agent_unsettled(w.agent), 0);
+    assert_no_commands_left();
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One world with one Application in it, "a", at the hub and at the agent: what the tests of the
+ * machines begin with and end with.
+ */
+#pragma once
+
+#include "edit.h"
+#include "world.h"
+
+#define HUB       "Application/w1/a"
+#define LOCAL     "Application/argocd/a"
+#define FINALIZER ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
+
+extern world w;
+
+/** For cmocka. */
+int setup(void **state);
+int teardown(void **state);
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+/** Both machines run, and the Application stands at both ends with spec 1. */
+void placed(const char *meta);
+void restart_agent(void);
+void restart_principal(void);
+/** Argo CD at the agent takes up the operation and ends it. */
+void consume_operation(void);
+
+/** The Application; NULL when it is not there. */
+ab_object *hub(void);
+ab_object *local(void);
+/** .operation.n, -1 when there is none. */
+int operation_of(const ab_object *o);
+bool has_phase(const ab_object *o, const char *phase);
+/** Has it condition AgentError? */
+bool has_error(const ab_object *o);
+
+/** Nothing more is written or sent, every delivery is acknowledged, no command is left in a log. */
+void assert_at_rest(void);

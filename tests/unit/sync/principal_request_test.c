@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests that users leave at the hub: sync, refresh, terminate; from the hub's object to the
+ * agent and back.
+ */
+#include "pair.h"
+#include "schema/attributes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void an_operation_is_carried_out_and_then_gone(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    assert_int_equal(operation_of(hub()), 1);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_true(has_in(hub(), "annotations", AB_ANN_OPERATION_ID, NULL));
+    assert_int_equal(operation_of(local()), -1);
+    assert_at_rest();
+}
+
+static void a_refresh_is_carried_out_and_then_gone(void **state)
+{
+    (void)state;
+    placed("");
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "hard");
+    world_settle(&w);
+    assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, "hard"));
+    set_in(w.local, LOCAL, "annotations", AB_ANN_REFRESH, NULL);
+    world_settle(&w);
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH, NULL));
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH_ID, NULL));
+    assert_at_rest();
+}
+
+static void an_early_status_does_not_erase_a_request(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.principal_link, false);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "normal");
+    set_field(w.local, LOCAL, "status", "{\"n\":2}");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_UNAVAILABLE; /* the report is there, the commands cannot be executed */
+    world_connect(&w.principal_link, true);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 2);
+    assert_int_equal(operation_of(hub()), 1);
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH, "normal"));
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_int_equal(operation_of(local()), 1);
+    assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, "normal"));
+}
+
+static void a_request_made_while_the_former_is_cleared_is_not_lost(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    world_connect(&w.principal_link, false);
+    consume_operation();
+    world_connect(&w.principal_link, true);
+    while (fake_store_choices(w.hub) == 0)
+        world_step(&w, 0); /* until the principal reads the object, to clear the request */
+    set_field(w.hub, HUB, "operation", "{\"n\":2}");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 2);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+static void a_command_that_comes_again_is_not_executed_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    set_field(w.local, LOCAL, "operation", NULL);
+    fake_log_replay(w.down);
+    world_crash_agent(&w);
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), -1);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+static void a_request_is_not_sent_again_by_a_restarted_principal(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    set_field(w.local, LOCAL, "operation", "{\"n\":77}"); /* would be overwritten */
+    restart_principal();
+    assert_int_equal(operation_of(local()), 77);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+static void a_request_is_sent_behind_the_state_it_follows(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.agent_link, false);
+    set_spec(w.hub, HUB, 2);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), -1);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_int_equal(operation_of(local()), 1);
+}
+
+static void a_request_for_what_is_not_managed_is_refused(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    put_app(w.hub, "w1", "a", 1, "", ",\"operation\":{\"n\":1}");
+    world_start(&w);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_int_equal(operation_of(local()), -1);
+    assert_true(has_error(hub()));
+    assert_at_rest();
+}
+
+static void a_refused_request_of_a_deleted_object_leaves_nothing(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    put_app(w.hub, "w1", "a", 1, "", ",\"operation\":{\"n\":1}");
+    world_start_principal(&w);
+    world_settle(&w);
+    world_connect(&w.principal_link, false);
+    world_start_agent(&w);
+    world_settle(&w);
+    world_connect(&w.principal_link, true);
+    while (fake_store_choices(w.hub) == 0)
+        world_step(&w, 0);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_at_rest();
+}
+
+static void a_request_ends_though_its_object_is_deleted_and_made_anew(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+static void a_request_waits_for_an_object_that_is_being_deleted_here(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    world_connect(&w.agent_link, false);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    world_connect(&w.agent_link, true);
+    while (fake_store_choices(w.local) == 0)
+        world_step(&w, 0);
+    fake_store_erase(w.local, LOCAL);
+    fake_store_step(w.local, 0, false); /* the read takes place */
+    fake_store_step(w.local, 0, false); /* and is answered before the deletion is seen */
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), -1);
+    drop_finalizers(w.local, LOCAL);
+    world_run(&w, 2);
+    assert_int_equal(operation_of(local()), 1);
+}
+
+static void an_answer_that_was_forgotten_is_given_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    while (fake_log_appended(w.up) == 1)
+        world_step(&w, 0); /* until the agent has answered */
+    world_connect(&w.agent_link, false);
+    world_settle(&w); /* the principal has ended the command */
+    restart_principal();
+    fake_log_compact(w.down); /* and sent it again: the end is never heard */
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
+#define RUNNING "{\"n\":1,\"operationState\":{\"phase\":\"Running\",\"startedAt\":\"t1\"}}"
+#define ENDING  "{\"n\":1,\"operationState\":{\"phase\":\"Terminating\",\"startedAt\":\"t1\"}}"
+#define ENDED   "{\"n\":1,\"operationState\":{\"phase\":\"Failed\",\"startedAt\":\"t1\"}}"
+
+static void a_running_operation_is_terminated(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    assert_true(has_phase(local(), "Terminating"));
+    set_field(w.local, LOCAL, "status", ENDED);
+    world_settle(&w);
+    assert_true(has_phase(hub(), "Failed"));
+    assert_at_rest();
+}
+
+static void a_finished_operation_is_not_terminated_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    set_field(w.local, LOCAL, "status", ENDED);
+    fake_log_replay(w.down);
+    world_settle(&w);
+    assert_true(has_phase(local(), "Failed"));
+    assert_at_rest();
+}
+
+static void a_status_that_comes_meanwhile_does_not_erase_a_terminate(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    world_connect(&w.principal_link, false);
+    set_field(w.local, LOCAL, "status",
+              "{\"n\":2,\"operationState\":{\"phase\":\"Running\",\"startedAt\":\"t1\"}}");
+    world_settle(&w);
+    world_connect(&w.principal_link, true);
+    while (fake_store_choices(w.hub) == 0)
+        world_step(&w, 0); /* the report is about to be written */
+    set_field(w.hub, HUB, "status", ENDING);
+    fake_store_step(w.hub, 1, false); /* the user's change is seen */
+    world_settle(&w);
+    assert_true(has_phase(local(), "Terminating"));
+    assert_true(has_phase(hub(), "Terminating"));
+    assert_at_rest();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_operation_is_carried_out_and_then_gone),
+        TEST(a_refresh_is_carried_out_and_then_gone),
+        TEST(an_early_status_does_not_erase_a_request),
+        TEST(a_request_made_while_the_former_is_cleared_is_not_lost),
+        TEST(a_command_that_comes_again_is_not_executed_again),
+        TEST(a_request_is_not_sent_again_by_a_restarted_principal),
+        TEST(a_request_is_sent_behind_the_state_it_follows),
+        TEST(a_request_for_what_is_not_managed_is_refused),
+        TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
+        TEST(a_request_ends_though_its_object_is_deleted_and_made_anew),
+        TEST(a_request_waits_for_an_object_that_is_being_deleted_here),
+        TEST(an_answer_that_was_forgotten_is_given_again),
+        TEST(a_running_operation_is_terminated),
+        TEST(a_finished_operation_is_not_terminated_again),
+        TEST(a_status_that_comes_meanwhile_does_not_erase_a_terminate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -77,7 +77,7 @@ void ab_agent_free(ab_agent *a)
     free(a);
 }
 
-ab_agent_app *agent_app_for(ab_agent *a, ab_str key)
+ab_agent_app *ab_agent_app_for(ab_agent *a, ab_str key)
 {
     ab_agent_app *app = ab_map_find(a->apps, key);
     if (app != NULL)
@@ -97,7 +97,7 @@ ab_agent_app *agent_app_for(ab_agent *a, ab_str key)
 
 ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept)
 {
-    ab_agent_app *app = agent_app_for(a, key);
+    ab_agent_app *app = ab_agent_app_for(a, key);
     if (app == NULL)
         return AB_ERR_NOMEM;
     if (kept->uid.len > 0) {
@@ -119,7 +119,7 @@ static int64_t now_ms(const ab_agent_app *app)
 
 static void settle_count(ab_agent_app *app)
 {
-    bool unsettled = app->inbox.head != NULL || !agent_converged(app);
+    bool unsettled = app->inbox.head != NULL || !ab_agent_converged(app);
     if (unsettled != app->unsettled) {
         app->unsettled = unsettled;
         app->agent->unsettled += unsettled ? 1 : (size_t)-1;
@@ -138,12 +138,12 @@ static void set_aside(ab_agent_app *app, const ab_error *err)
 {
     AB_WARN(app->agent->env.log, SYNC, "set aside", AB_KV("object", (const char *)app->key),
             AB_KV("why", (const char *)err->text));
-    agent_report_error(app, err);
+    ab_agent_report_error(app, err);
     if (has_begun_head(app)) {
         ab_metric_add(app->agent->metrics.set_aside, 1);
-        agent_finish_head(app);
+        ab_agent_finish_head(app);
     } else if (app->inbox.head != NULL && ab_task_is_command(app->inbox.head->type)) {
-        agent_command_answer(app, err->text);
+        ab_agent_command_answer(app, err->text);
     }
 }
 
@@ -152,7 +152,7 @@ static bool failing_too_long(ab_agent_app *app)
     return ab_inbox_failing_ms(&app->inbox, now_ms(app)) >= app->agent->env.policy.set_aside_ms;
 }
 
-void agent_wait(ab_agent_app *app)
+void ab_agent_wait(ab_agent_app *app)
 {
     ab_inbox_wait(&app->inbox, now_ms(app), RETRY_WAIT_MS);
     if (failing_too_long(app) && app->inbox.head != NULL) {
@@ -164,7 +164,7 @@ void agent_wait(ab_agent_app *app)
     }
 }
 
-void agent_fail(ab_agent_app *app, ab_err code, const ab_error *err)
+void ab_agent_fail(ab_agent_app *app, ab_err code, const ab_error *err)
 {
     ab_error text = {.code = code};
     if (err != NULL)
@@ -195,8 +195,8 @@ void agent_fail(ab_agent_app *app, ab_err code, const ab_error *err)
 static void finish_converged_head(ab_agent_app *app)
 {
     ab_inbox_succeeded(&app->inbox);
-    agent_report_error(app, NULL);
-    agent_finish_head(app);
+    ab_agent_report_error(app, NULL);
+    ab_agent_finish_head(app);
 }
 
 static bool may_advance(const ab_agent_app *app)
@@ -212,31 +212,31 @@ static bool advance_once(ab_agent_app *app)
     if (!may_advance(app))
         return false;
     if (ab_inbox_head_superseded(&app->inbox)) {
-        agent_finish_head(app);
+        ab_agent_finish_head(app);
         return true;
     }
     if (t != NULL && !t->begun && !ab_task_is_command(t->type)) {
-        agent_begin_state(app, t);
+        ab_agent_begin_state(app, t);
         return may_advance(app);
     }
-    if (!agent_converged(app)) {
-        agent_converge(app);
-        return app->step == STEP_IDLE && agent_converged(app);
+    if (!ab_agent_converged(app)) {
+        ab_agent_converge(app);
+        return app->step == STEP_IDLE && ab_agent_converged(app);
     }
     if (t != NULL && t->begun) {
         finish_converged_head(app);
         return true;
     }
     if (t != NULL && writer_ready) {
-        agent_command(app);
+        ab_agent_command(app);
         return app->step == STEP_IDLE;
     }
     if (t == NULL && app->report_due && app->here && writer_ready)
-        agent_get(app);
+        ab_agent_get(app);
     return false;
 }
 
-void agent_advance(ab_agent_app *app)
+void ab_agent_advance(ab_agent_app *app)
 {
     while (advance_once(app))
         ;
@@ -266,18 +266,18 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
     if (!ab_str_is(ab_object_kind(object), "Application") ||
         !ab_str_is(ab_object_namespace(object), a->env.policy.namespace))
         return;
-    ab_agent_app *app = agent_app_for(a, ab_str_of(ab_object_key(object)));
+    ab_agent_app *app = ab_agent_app_for(a, ab_str_of(ab_object_key(object)));
     if (app == NULL) {
         AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
     note_seen(app, object);
     if (has_source(app))
-        agent_report_state(app, object);
+        ab_agent_report_state(app, object);
     bool idle = app->step == STEP_IDLE && app->inbox.head == NULL;
-    if (idle && !agent_converged(app))
-        agent_decide(app, object);
-    agent_advance(app);
+    if (idle && !ab_agent_converged(app))
+        ab_agent_decide(app, object);
+    ab_agent_advance(app);
 }
 
 void ab_agent_gone(ab_agent *a, ab_object *object)
@@ -291,9 +291,9 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     app->seen_meanwhile = true;
     app->digest = app->settled = (ab_digest){0};
     if (app->source == SOURCE_ENDED || app->source == SOURCE_NONE)
-        agent_end_up(app, ab_str_of(app->key));
+        ab_agent_end_up(app, ab_str_of(app->key));
     app->inbox.retry_at = 0;
-    agent_advance(app);
+    ab_agent_advance(app);
 }
 
 /* Queue what our log should say and does not. */
@@ -305,16 +305,16 @@ static void catch_up(ab_agent_app *app)
     app->report_due =
         app->here && has_source(app) && !ab_writer_has(w, ab_str_of(app->key), &app->report);
     if (app->source == SOURCE_ENDED && !app->here && app->agent->synced)
-        agent_end_up(app, ab_str_of(app->key));
-    if (app->error != NULL || (app->source != SOURCE_NONE && agent_converged(app)))
-        agent_say_error(app);
+        ab_agent_end_up(app, ab_str_of(app->key));
+    if (app->error != NULL || (app->source != SOURCE_NONE && ab_agent_converged(app)))
+        ab_agent_say_error(app);
 }
 
 static void advance_all(ab_agent *a)
 {
     for (ab_map_iter i = ab_map_first(a->apps); i.entry != NULL; ab_map_next(&i)) {
         catch_up(i.value);
-        agent_advance(i.value);
+        ab_agent_advance(i.value);
     }
 }
 
@@ -337,7 +337,7 @@ void ab_agent_written(ab_agent *a, const ab_event *head)
 void ab_agent_ready(ab_agent *a, uint64_t epoch)
 {
     ab_writer_ready(a->writer, epoch);
-    agent_deliver_early(a);
+    ab_agent_deliver_early(a);
     advance_all(a);
 }
 
@@ -353,7 +353,7 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
              AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
              AB_KV("why", (const char *)err->text));
     if (app != NULL)
-        agent_report_error(app, err);
+        ab_agent_report_error(app, err);
 }
 
 void ab_agent_tick(ab_agent *a)
@@ -363,7 +363,7 @@ void ab_agent_tick(ab_agent *a)
         ab_agent_app *app = i.value;
         if (app->inbox.retry_at != 0 && app->inbox.retry_at <= now) {
             app->inbox.retry_at = 0;
-            agent_advance(app);
+            ab_agent_advance(app);
         }
     }
 }

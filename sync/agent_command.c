@@ -17,7 +17,7 @@ static const ab_agent_effects *effects(const ab_agent_app *app)
 static void answer(ab_agent_app *app, const char *why)
 {
     ab_inbox_succeeded(&app->inbox);
-    agent_command_answer(app, why);
+    ab_agent_command_answer(app, why);
 }
 
 /* The hub asks for what has been done or is over: it does not know how things stand here. */
@@ -28,7 +28,7 @@ static void answer_done(ab_agent_app *app)
     answer(app, NULL);
 }
 
-void agent_command(ab_agent_app *app)
+void ab_agent_command(ab_agent_app *app)
 {
     if (app->source != SOURCE_LIVE || !app->here || app->leaving) {
         answer(app, "the Application is not at the agent");
@@ -172,14 +172,14 @@ static void execute(ab_agent_app *app, const ab_object *asked, const ab_object *
     }
 }
 
-void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err)
+void ab_agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err)
 {
     if (code == AB_ERR_NOTFOUND) {
         answer(app, "the Application is not at the agent");
         return;
     }
     if (code != AB_ERR_OK) {
-        agent_fail(app, code, err);
+        ab_agent_fail(app, code, err);
         return;
     }
     if (ab_object_deleting(local)) { /* it is made anew first, or is to go */
@@ -196,7 +196,7 @@ void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const a
     ab_object_unref(asked);
 }
 
-void agent_command_written(ab_agent_app *app, ab_err code, const ab_error *err)
+void ab_agent_command_written(ab_agent_app *app, ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK) {
         ab_metric_add(app->agent->metrics.commands, 1);
@@ -204,6 +204,6 @@ void agent_command_written(ab_agent_app *app, ab_err code, const ab_error *err)
     } else if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
         answer(app, err == NULL ? ab_err_text(code) : err->text);
     } else {
-        agent_fail(app, code, err);
+        ab_agent_fail(app, code, err);
     }
 }

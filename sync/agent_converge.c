@@ -14,7 +14,7 @@ static const ab_agent_effects *effects(const ab_agent_app *app)
     return &app->agent->env.effects;
 }
 
-bool agent_converged(const ab_agent_app *app)
+bool ab_agent_converged(const ab_agent_app *app)
 {
     bool settled = !ab_digest_is_none(&app->settled) && ab_digest_eq(&app->settled, &app->digest);
     switch (app->source) {
@@ -73,7 +73,7 @@ static void owned_before(ab_agent_app *app, ab_buf *out)
         ab_buf_put(out, old.owned);
         return;
     }
-    if (!agent_converged(app) && old.owned.len > 0 &&
+    if (!ab_agent_converged(app) && old.owned.len > 0 &&
         ab_json_parse(old.owned, &before, NULL) != AB_ERR_OK)
         before = NULL;
     ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
@@ -85,7 +85,7 @@ static void keep_end(ab_agent_app *app, ab_task *t)
 {
     ab_str uid = uid_of_resourceid(t->event);
     if (set_next(app, SOURCE_ENDED, uid) != AB_ERR_OK) {
-        agent_fail(app, AB_ERR_NOMEM, NULL);
+        ab_agent_fail(app, AB_ERR_NOMEM, NULL);
         return;
     }
     ab_buf owned;
@@ -101,7 +101,7 @@ static void keep_wish(ab_agent_app *app, ab_task *t, const ab_object *wish)
     ab_str uid = ab_app_source_uid(wish);
     bool deleting = ab_object_deleting(wish);
     if (set_next(app, deleting ? SOURCE_DELETING : SOURCE_LIVE, uid) != AB_ERR_OK) {
-        agent_fail(app, AB_ERR_NOMEM, NULL);
+        ab_agent_fail(app, AB_ERR_NOMEM, NULL);
         return;
     }
     ab_buf owned;
@@ -137,12 +137,12 @@ static ab_err parse_wish(const ab_agent_app *app, const ab_event *event, ab_obje
     return e;
 }
 
-void agent_begin_state(ab_agent_app *app, ab_task *t)
+void ab_agent_begin_state(ab_agent_app *app, ab_task *t)
 {
     int newer = ab_version_cmp(t->version, app->version);
     if (newer < 0) {
         ab_metric_add(app->agent->metrics.stale, 1);
-        agent_finish_head(app);
+        ab_agent_finish_head(app);
         return;
     }
     if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
@@ -157,7 +157,7 @@ void agent_begin_state(ab_agent_app *app, ab_task *t)
     ab_error err = {0};
     ab_object *wish;
     if (parse_wish(app, t->event, &wish, &err) != AB_ERR_OK) {
-        agent_refuse_head(app, "payload", &err);
+        ab_agent_refuse_head(app, "payload", &err);
         return;
     }
     keep_wish(app, t, wish);
@@ -178,7 +178,7 @@ static void kept(ab_agent_app *app)
 
 /* --- deciding --- */
 
-void agent_get(ab_agent_app *app)
+void ab_agent_get(ab_agent_app *app)
 {
     app->step = STEP_GET;
     app->seen_meanwhile = false;
@@ -241,7 +241,7 @@ static void create(ab_agent_app *app, const ab_kept *row, const ab_object *wish)
     ab_object *object;
     ab_err e = place(app, row, wish, NULL, &object, &err);
     if (e != AB_ERR_OK) {
-        agent_fail(app, e, &err);
+        ab_agent_fail(app, e, &err);
         return;
     }
     if (app->lost)
@@ -257,13 +257,13 @@ static void update(ab_agent_app *app, const ab_kept *row, const ab_object *wish,
     ab_digest digest;
     ab_err e = place(app, row, wish, local, &object, &err);
     if (e != AB_ERR_OK) {
-        agent_fail(app, e, &err);
+        ab_agent_fail(app, e, &err);
         return;
     }
     e = ab_app_digest(object, &digest);
     if (e == AB_ERR_OK && ab_digest_eq(&digest, &app->digest)) {
         app->settled = app->digest;
-        agent_report_error(app, NULL);
+        ab_agent_report_error(app, NULL);
     } else {
         note_revert(app, "edited");
         write_object(app, object, ab_object_version(local));
@@ -299,10 +299,10 @@ static void not_ours(ab_agent_app *app)
     (void)ab_fail(&err, AB_ERR_DENIED,
                   "an Application of this name exists at the agent and is not managed: delete it "
                   "there, or let it be adopted (annotation " AB_ANN_ADOPTION_POLICY "=always)");
-    agent_report_error(app, &err);
+    ab_agent_report_error(app, &err);
     app->settled = app->digest;
     if (app->inbox.head != NULL && app->inbox.head->begun)
-        agent_finish_head(app);
+        ab_agent_finish_head(app);
 }
 
 static void decide_live(ab_agent_app *app, const ab_kept *row, const ab_object *wish,
@@ -337,7 +337,7 @@ static void decide_ended(ab_agent_app *app, const ab_object *local)
  * does not say so, so that after a crash the principal is told again. */
 static void end_cascade(ab_agent_app *app)
 {
-    if (ab_writer_is_ready(app->agent->writer) && agent_confirm_gone(app) == AB_ERR_OK)
+    if (ab_writer_is_ready(app->agent->writer) && ab_agent_confirm_gone(app) == AB_ERR_OK)
         app->source = SOURCE_ENDED;
 }
 
@@ -364,7 +364,7 @@ static void with_wish(ab_agent_app *app, ab_object *local)
         e = ab_object_parse(row.wish, &wish, &err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(&err, "what was kept of it");
-        agent_fail(app, e, &err);
+        ab_agent_fail(app, e, &err);
         return;
     }
     if (local == NULL)
@@ -374,7 +374,7 @@ static void with_wish(ab_agent_app *app, ab_object *local)
     ab_object_unref(wish);
 }
 
-void agent_decide(ab_agent_app *app, ab_object *local)
+void ab_agent_decide(ab_agent_app *app, ab_object *local)
 {
     if (app->leaving)
         return;
@@ -386,7 +386,7 @@ void agent_decide(ab_agent_app *app, ab_object *local)
         decide_ended(app, local);
 }
 
-void agent_converge(ab_agent_app *app)
+void ab_agent_converge(ab_agent_app *app)
 {
     if (!app->here && !app->agent->synced)
         return; /* it may only not be listed yet */
@@ -395,20 +395,20 @@ void agent_converge(ab_agent_app *app)
         return;
     case SOURCE_LIVE:
         if (app->leaving)
-            agent_wait(app);
+            ab_agent_wait(app);
         else if (app->here)
-            agent_get(app);
+            ab_agent_get(app);
         else
             with_wish(app, NULL);
         return;
     case SOURCE_DELETING:
         if (app->here)
-            agent_get(app);
+            ab_agent_get(app);
         else
             end_cascade(app);
         return;
     case SOURCE_ENDED:
-        agent_get(app);
+        ab_agent_get(app);
         return;
     }
 }
@@ -425,7 +425,7 @@ static void got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error
         return;
     }
     if (code != AB_ERR_OK) {
-        agent_fail(app, code, err);
+        ab_agent_fail(app, code, err);
         return;
     }
     app->here = true;
@@ -433,9 +433,9 @@ static void got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error
     if (ab_app_digest(local, &app->digest) != AB_ERR_OK)
         app->digest = (ab_digest){0};
     if (app->report_due)
-        agent_report_state(app, local);
-    if (!agent_converged(app))
-        agent_decide(app, local);
+        ab_agent_report_state(app, local);
+    if (!ab_agent_converged(app))
+        ab_agent_decide(app, local);
 }
 
 static void applied(ab_agent_app *app, ab_err code, ab_object *object, const ab_error *err)
@@ -443,12 +443,12 @@ static void applied(ab_agent_app *app, ab_err code, ab_object *object, const ab_
     if (code == AB_ERR_EXISTS)
         app->here = true; /* the store knows it before we have seen it */
     if (code != AB_ERR_OK) {
-        agent_fail(app, code, err);
+        ab_agent_fail(app, code, err);
         return;
     }
     app->lost = false;
     ab_inbox_succeeded(&app->inbox);
-    agent_report_error(app, NULL);
+    ab_agent_report_error(app, NULL);
     if (object == NULL || ab_app_digest(object, &app->settled) != AB_ERR_OK) {
         app->settled = (ab_digest){0};
         return;
@@ -463,7 +463,7 @@ static void applied(ab_agent_app *app, ab_err code, ab_object *object, const ab_
 static void removed(ab_agent_app *app, ab_err code, const ab_error *err)
 {
     if (code != AB_ERR_OK && code != AB_ERR_NOTFOUND) {
-        agent_fail(app, code, err);
+        ab_agent_fail(app, code, err);
         return;
     }
     ab_inbox_succeeded(&app->inbox);
@@ -480,7 +480,7 @@ static void answered_keep(ab_agent_app *app, ab_err code, const ab_error *err)
         return;
     }
     app->inbox.head->begun = false;
-    agent_fail(app, code, err);
+    ab_agent_fail(app, code, err);
 }
 
 void ab_agent_done(ab_agent_app *app, ab_err code, ab_object *object, const ab_error *err)
@@ -503,11 +503,11 @@ void ab_agent_done(ab_agent_app *app, ab_err code, ab_object *object, const ab_e
         removed(app, code, err);
         break;
     case STEP_COMMAND_GET:
-        agent_command_got(app, code, object, err);
+        ab_agent_command_got(app, code, object, err);
         break;
     case STEP_COMMAND_WRITE:
-        agent_command_written(app, code, err);
+        ab_agent_command_written(app, code, err);
         break;
     }
-    agent_advance(app);
+    ab_agent_advance(app);
 }

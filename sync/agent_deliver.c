@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void agent_finish_head(ab_agent_app *app)
+void ab_agent_finish_head(ab_agent_app *app)
 {
     app->agent->env.effects.ack(app->agent->env.effects.arg, ab_inbox_pop(&app->inbox));
 }
@@ -25,11 +25,11 @@ static void refuse(ab_agent *a, ab_event *event, const char *reason, const char 
             AB_KV("id", ab_event_attr(event, AB_CE_ID)), AB_KV("why", why));
 }
 
-void agent_refuse_head(ab_agent_app *app, const char *reason, const ab_error *err)
+void ab_agent_refuse_head(ab_agent_app *app, const char *reason, const ab_error *err)
 {
     refuse(app->agent, app->inbox.head->event, reason, err->text);
-    agent_report_error(app, err);
-    agent_finish_head(app);
+    ab_agent_report_error(app, err);
+    ab_agent_finish_head(app);
 }
 
 /* The key of the local object an event is about: same kind and name, our namespace. Commands name
@@ -95,7 +95,7 @@ static ab_err deliver_command_end(ab_agent *a, ab_event *event, void *delivery)
     return ab_inbox_push(&a->early, &task, &superseded);
 }
 
-void agent_deliver_early(ab_agent *a)
+void ab_agent_deliver_early(ab_agent *a)
 {
     while (a->early.head != NULL) {
         ab_event *event = ab_event_ref(a->early.head->event);
@@ -118,7 +118,7 @@ static const char *enqueue(ab_agent *a, ab_event *event, void *delivery, ab_type
         (void)ab_fail(err, AB_ERR_INVALID, "key or subject names no Application");
         return "key";
     }
-    *app = agent_app_for(a, ab_str_of(key));
+    *app = ab_agent_app_for(a, ab_str_of(key));
     void *superseded;
     ab_task task = {.event = event, .delivery = delivery, .type = type, .version = version};
     if (*app == NULL || ab_inbox_push(&(*app)->inbox, &task, &superseded) != AB_ERR_OK)
@@ -150,6 +150,6 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
             a->env.effects.ack(a->env.effects.arg, delivery);
     } else if (app != NULL) {
         app->inbox.retry_at = 0; /* it may be what puts things right */
-        agent_advance(app);
+        ab_agent_advance(app);
     }
 }

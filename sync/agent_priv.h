@@ -62,51 +62,51 @@ struct ab_agent {
 };
 
 /* agent.c */
-ab_agent_app *agent_app_for(ab_agent *a, ab_str key);
+ab_agent_app *ab_agent_app_for(ab_agent *a, ab_str key);
 /** Do the next thing for this object, if it is idle and there is one. */
-void agent_advance(ab_agent_app *app);
+void ab_agent_advance(ab_agent_app *app);
 /** A step failed: retry, set aside or give up, by the class of `code`. */
-void agent_fail(ab_agent_app *app, ab_err code, const ab_error *err);
+void ab_agent_fail(ab_agent_app *app, ab_err code, const ab_error *err);
 /** Wait for something that only a change elsewhere can bring; past the limit, set the delivery
  * aside. */
-void agent_wait(ab_agent_app *app);
+void ab_agent_wait(ab_agent_app *app);
 
 /* agent_deliver.c */
 /** The head task is dealt with: acknowledge and drop it. */
-void agent_finish_head(ab_agent_app *app);
+void ab_agent_finish_head(ab_agent_app *app);
 /** What had to wait until our own log was read. */
-void agent_deliver_early(ab_agent *a);
+void ab_agent_deliver_early(ab_agent *a);
 /** The head event can never be applied: count it, log it, report it on the object, drop it. */
-void agent_refuse_head(ab_agent_app *app, const char *reason, const ab_error *err);
+void ab_agent_refuse_head(ab_agent_app *app, const char *reason, const ab_error *err);
 
 /* agent_report.c */
 /** Status upwards, if the log has another one. */
-void agent_report_state(ab_agent_app *app, const ab_object *local);
+void ab_agent_report_state(ab_agent_app *app, const ab_object *local);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
-void agent_report_error(ab_agent_app *app, const ab_error *err);
+void ab_agent_report_error(ab_agent_app *app, const ab_error *err);
 /** Say again what was reported, if the log has something else. */
-void agent_say_error(ab_agent_app *app);
+void ab_agent_say_error(ab_agent_app *app);
 /** Answer the head command upwards; its delivery is acknowledged once the answer is safe. `why`
  * NULL = done. */
-void agent_command_answer(ab_agent_app *app, const char *why);
+void ab_agent_command_answer(ab_agent_app *app, const char *why);
 /** End a key of ours, if the log has it. */
-void agent_end_up(ab_agent_app *app, ab_str key);
+void ab_agent_end_up(ab_agent_app *app, ab_str key);
 /** Say that the object is gone, whatever the log has: the principal waits for it. */
-AB_MUST_USE ab_err agent_confirm_gone(ab_agent_app *app);
+AB_MUST_USE ab_err ab_agent_confirm_gone(ab_agent_app *app);
 
-/* agent_converge.c */
-bool agent_converged(const ab_agent_app *app);
+/* ab_agent_converge.c */
+bool ab_agent_converged(const ab_agent_app *app);
 /** Read the object, to decide and to report. */
-void agent_get(ab_agent_app *app);
+void ab_agent_get(ab_agent_app *app);
 /** Begin a state task: gate, parse, keep. */
-void agent_begin_state(ab_agent_app *app, ab_task *task);
+void ab_agent_begin_state(ab_agent_app *app, ab_task *task);
 /** One step towards the source. */
-void agent_converge(ab_agent_app *app);
+void ab_agent_converge(ab_agent_app *app);
 /** Decide with the local object in hand. */
-void agent_decide(ab_agent_app *app, ab_object *local);
+void ab_agent_decide(ab_agent_app *app, ab_object *local);
 
-/* agent_command.c */
+/* ab_agent_command.c */
 /** Execute the head command: read the object first. */
-void agent_command(ab_agent_app *app);
-void agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err);
-void agent_command_written(ab_agent_app *app, ab_err code, const ab_error *err);
+void ab_agent_command(ab_agent_app *app);
+void ab_agent_command_got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err);
+void ab_agent_command_written(ab_agent_app *app, ab_err code, const ab_error *err);

@@ -50,7 +50,7 @@ static void state_up(ab_agent_app *app, ab_str key, ab_str lane, ab_target targe
     sent(app, e);
 }
 
-void agent_end_up(ab_agent_app *app, ab_str key)
+void ab_agent_end_up(ab_agent_app *app, ab_str key)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
@@ -60,7 +60,7 @@ void agent_end_up(ab_agent_app *app, ab_str key)
     sent(app, ab_writer_end(app->agent->writer, key, key, &draft, NULL));
 }
 
-ab_err agent_confirm_gone(ab_agent_app *app)
+ab_err ab_agent_confirm_gone(ab_agent_app *app)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
@@ -71,20 +71,20 @@ ab_err agent_confirm_gone(ab_agent_app *app)
     return e;
 }
 
-void agent_report_error(ab_agent_app *app, const ab_error *err)
+void ab_agent_report_error(ab_agent_app *app, const ab_error *err)
 {
     free(app->error);
     app->error = err == NULL ? NULL : ab_str_dup(ab_str_of(err->text));
-    agent_say_error(app);
+    ab_agent_say_error(app);
 }
 
-void agent_say_error(ab_agent_app *app)
+void ab_agent_say_error(ab_agent_app *app)
 {
     char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
     ab_str kind, ns, name;
     snprintf(key, sizeof(key), AB_KEY_ERROR "%s", app->key);
     if (app->error == NULL) {
-        agent_end_up(app, ab_str_of(key));
+        ab_agent_end_up(app, ab_str_of(key));
         return;
     }
     if (!ab_writer_is_ready(app->agent->writer) ||
@@ -102,7 +102,7 @@ void agent_say_error(ab_agent_app *app)
              NULL);
 }
 
-void agent_report_state(ab_agent_app *app, const ab_object *local)
+void ab_agent_report_state(ab_agent_app *app, const ab_object *local)
 {
     ab_buf data;
     app->report_due = false;
@@ -119,7 +119,7 @@ void agent_report_state(ab_agent_app *app, const ab_object *local)
              AB_TYPE_STATUS_UPDATE, &data, NULL);
 }
 
-void agent_command_answer(ab_agent_app *app, const char *why)
+void ab_agent_command_answer(ab_agent_app *app, const char *why)
 {
     ab_str id = ab_event_attr(app->inbox.head->event, AB_CE_ID);
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];

@@ -71,7 +71,7 @@ void ab_principal_free(ab_principal *p)
 
 ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
 {
-    if (principal_peer(p, ab_str_of(agent)) != NULL)
+    if (ab_principal_peer(p, ab_str_of(agent)) != NULL)
         return AB_ERR_EXISTS;
     struct peer *peer = calloc(1, sizeof(*peer));
     if (peer == NULL)
@@ -87,12 +87,12 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     return AB_ERR_OK;
 }
 
-struct peer *principal_peer(const ab_principal *p, ab_str agent)
+struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
 {
     return ab_map_find(p->peers, agent);
 }
 
-ab_principal_app *principal_app(struct peer *peer, ab_str name)
+ab_principal_app *ab_principal_app_for(struct peer *peer, ab_str name)
 {
     char key[AB_OBJECT_KEY_MAX];
     ab_principal *p = peer->principal;
@@ -121,7 +121,7 @@ static int64_t now_ms(const ab_principal_app *app)
     return ab_clock_mono_ms(app->principal->env.clock);
 }
 
-void principal_get(ab_principal_app *app)
+void ab_principal_get(ab_principal_app *app)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_GET;
@@ -129,8 +129,8 @@ void principal_get(ab_principal_app *app)
     fx->get(fx->arg, ab_str_of(app->key), app);
 }
 
-void principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
-                     enum principal_step step)
+void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
+                        enum principal_step step)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
     ab_buf text;
@@ -142,7 +142,7 @@ void principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_e
         e = ab_object_parse(ab_buf_str(&text), &object, &err);
     ab_buf_fini(&text);
     if (e != AB_ERR_OK) {
-        principal_fail(app, e, &err);
+        ab_principal_fail(app, e, &err);
         return;
     }
     app->step = step;
@@ -151,13 +151,13 @@ void principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_e
     ab_object_unref(object);
 }
 
-ab_task *principal_head(const ab_principal_app *app)
+ab_task *ab_principal_head(const ab_principal_app *app)
 {
     ab_task *head = app->inbox.head;
     return head != NULL && head->begun ? head : NULL;
 }
 
-void principal_finish_head(ab_principal_app *app)
+void ab_principal_finish_head(ab_principal_app *app)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
     void *delivery = ab_inbox_pop(&app->inbox);
@@ -170,7 +170,7 @@ void principal_finish_head(ab_principal_app *app)
 static void set_aside(ab_principal_app *app, const char *why)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
-    ab_task *head = principal_head(app);
+    ab_task *head = ab_principal_head(app);
     AB_WARN(app->principal->env.log, SYNC, "set aside", AB_KV("object", (const char *)app->key),
             AB_KV("why", why));
     if (head == NULL || head->delivery == NULL)
@@ -180,11 +180,11 @@ static void set_aside(ab_principal_app *app, const char *why)
     head->delivery = NULL;
 }
 
-void principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
+void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
 {
     const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
     app->cleared = false;
-    if (principal_head(app) == NULL)
+    if (ab_principal_head(app) == NULL)
         app->look_due = app->here;
     switch (ab_err_class_of(code)) {
     case AB_CLASS_STALE:
@@ -214,20 +214,20 @@ static bool advance_once(ab_principal_app *app)
     if (!may_advance(app))
         return false;
     if (ab_inbox_head_superseded(&app->inbox)) {
-        principal_finish_head(app);
+        ab_principal_finish_head(app);
         return true;
     }
     if (app->inbox.head != NULL) {
-        principal_begin(app);
+        ab_principal_begin(app);
         return may_advance(app);
     }
     bool due = app->error_due || (app->look_due && ab_writer_is_ready(app->peer->writer));
     if (due && app->here)
-        principal_get(app);
+        ab_principal_get(app);
     return false;
 }
 
-void principal_advance(ab_principal_app *app)
+void ab_principal_advance(ab_principal_app *app)
 {
     while (advance_once(app))
         ;
@@ -266,31 +266,31 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     app->uid = uid;
     app->here = app->seen_meanwhile = true;
     app->deleting = ab_object_deleting(object);
-    principal_note_requests(app, object);
+    ab_principal_note_requests(app, object);
     return AB_ERR_OK;
 }
 
 void ab_principal_seen(ab_principal *p, ab_object *object)
 {
-    struct peer *peer = principal_peer(p, ab_object_namespace(object));
+    struct peer *peer = ab_principal_peer(p, ab_object_namespace(object));
     if (peer == NULL || !ab_str_is(ab_object_kind(object), "Application"))
         return;
     if (!is_wanted(object)) {
         ab_principal_gone(p, object);
         return;
     }
-    ab_principal_app *app = principal_app(peer, ab_object_name(object));
+    ab_principal_app *app = ab_principal_app_for(peer, ab_object_name(object));
     if (app == NULL || note_seen(app, object) != AB_ERR_OK) {
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
-    principal_state(app, object);
+    ab_principal_state(app, object);
     if (ab_writer_is_ready(peer->writer))
-        principal_send_requests(app, object);
+        ab_principal_send_requests(app, object);
     app->look_due = app->step != PSTEP_IDLE || app->inbox.head != NULL;
     if (!app->look_due)
-        principal_mark_requests(app, object);
-    principal_advance(app);
+        ab_principal_mark_requests(app, object);
+    ab_principal_advance(app);
 }
 
 void ab_principal_gone(ab_principal *p, ab_object *object)
@@ -303,54 +303,54 @@ void ab_principal_gone(ab_principal *p, ab_object *object)
     app->status_version = (ab_version){0};
     app->operation = app->refresh = app->terminate = (struct request){0};
     if (ab_writer_is_ready(app->peer->writer))
-        principal_end(app->peer, ab_str_of(app->key));
-    principal_advance(app);
+        ab_principal_end(app->peer, ab_str_of(app->key));
+    ab_principal_advance(app);
 }
 
 void ab_principal_listed(ab_principal *p)
 {
     p->listed = true;
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
-        principal_advance(i.value);
+        ab_principal_advance(i.value);
 }
 
 void ab_principal_synced(ab_principal *p)
 {
     p->synced = true;
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
-        principal_sweep(i.value);
+        ab_principal_sweep(i.value);
     if (!p->listed)
         ab_principal_listed(p);
 }
 
 void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)
 {
-    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer != NULL && ab_writer_learn(peer->writer, head) != AB_ERR_OK)
         AB_ERROR(p->env.log, SYNC, "out of memory");
 }
 
 void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
 {
-    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
     ab_writer_ready(peer->writer, epoch);
     peer->swept = false;
-    principal_sweep(peer);
+    ab_principal_sweep(peer);
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_app *app = i.value;
         if (app->peer != peer || !app->here)
             continue;
         bool asks = app->operation.asked || app->refresh.asked || app->terminate.asked;
         app->look_due = asks || !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
-        principal_advance(app);
+        ab_principal_advance(app);
     }
 }
 
 void ab_principal_log_lost(ab_principal *p, const char *agent)
 {
-    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer != NULL)
         ab_writer_forget(peer->writer);
 }
@@ -367,7 +367,7 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
     free(app->error);
     app->error = ab_str_dup(ab_str_of(err->text));
     app->error_ours = app->error_due = true;
-    principal_advance(app);
+    ab_principal_advance(app);
 }
 
 /* --- answers --- */
@@ -378,24 +378,24 @@ static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_err
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
         app->look_due = app->error_due = false;
-        if (principal_head(app) != NULL)
-            principal_without(app);
+        if (ab_principal_head(app) != NULL)
+            ab_principal_without(app);
     } else if (code != AB_ERR_OK) {
-        principal_fail(app, code, err);
+        ab_principal_fail(app, code, err);
     } else {
-        principal_with(app, hub);
+        ab_principal_with(app, hub);
     }
 }
 
 static void status_written(ab_principal_app *app)
 {
-    const ab_task *head = principal_head(app);
+    const ab_task *head = ab_principal_head(app);
     app->error_due = false;
     if (head == NULL)
         return;
     if (head->type == AB_TYPE_STATUS_UPDATE)
         app->status_version = head->version;
-    principal_finish_head(app);
+    ab_principal_finish_head(app);
 }
 
 void ab_principal_done(ab_principal_app *app, ab_err code, ab_object *object, const ab_error *err)
@@ -404,17 +404,17 @@ void ab_principal_done(ab_principal_app *app, ab_err code, ab_object *object, co
     app->step = PSTEP_IDLE;
     if (step == PSTEP_GET) {
         got(app, code, object, err);
-    } else if (code == AB_ERR_NOTFOUND && principal_head(app) != NULL) {
-        principal_without(app);
+    } else if (code == AB_ERR_NOTFOUND && ab_principal_head(app) != NULL) {
+        ab_principal_without(app);
     } else if (code != AB_ERR_OK) {
-        principal_fail(app, code, err);
+        ab_principal_fail(app, code, err);
     } else {
         ab_inbox_succeeded(&app->inbox);
         app->cleared = step == PSTEP_CLEAR;
         if (step == PSTEP_STATUS)
             status_written(app);
     }
-    principal_advance(app);
+    ab_principal_advance(app);
 }
 
 void ab_principal_tick(ab_principal *p)
@@ -424,13 +424,13 @@ void ab_principal_tick(ab_principal *p)
         ab_principal_app *app = i.value;
         if (app->inbox.retry_at != 0 && app->inbox.retry_at <= now) {
             app->inbox.retry_at = 0;
-            principal_advance(app);
+            ab_principal_advance(app);
         }
     }
 }
 
 ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent)
 {
-    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     return peer == NULL ? NULL : ab_writer_outbox(peer->writer);
 }

@@ -53,7 +53,7 @@ static void forget_own_error(ab_principal_app *app)
     app->error_due = true;
 }
 
-void principal_state(ab_principal_app *app, const ab_object *hub)
+void ab_principal_state(ab_principal_app *app, const ab_object *hub)
 {
     ab_buf wish;
     ab_digest before = app->wish;
@@ -69,7 +69,7 @@ void principal_state(ab_principal_app *app, const ab_object *hub)
     ab_buf_fini(&wish);
 }
 
-void principal_end(struct peer *peer, ab_str key)
+void ab_principal_end(struct peer *peer, ab_str key)
 {
     char subject[AB_OBJECT_KEY_MAX];
     ab_str kind, ns, name;
@@ -101,10 +101,10 @@ static void sweep_key(void *arg, ab_str key)
         return;
     s->missing++;
     if (s->end)
-        principal_end(s->peer, key);
+        ab_principal_end(s->peer, key);
 }
 
-void principal_sweep(struct peer *peer)
+void ab_principal_sweep(struct peer *peer)
 {
     ab_principal *p = peer->principal;
     if (!p->synced || !ab_writer_is_ready(peer->writer) || peer->swept)

@@ -67,49 +67,49 @@ struct ab_principal {
 };
 
 /* principal.c */
-struct peer *principal_peer(const ab_principal *p, ab_str agent);
+struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
 /** The record of Application `name` of this agent, made if need be; NULL when out of memory. */
-ab_principal_app *principal_app(struct peer *peer, ab_str name);
+ab_principal_app *ab_principal_app_for(struct peer *peer, ab_str name);
 /** Do the next thing for this object, if it is idle and there is one. */
-void principal_advance(ab_principal_app *app);
-/** Read the object; principal_with follows. */
-void principal_get(ab_principal_app *app);
+void ab_principal_advance(ab_principal_app *app);
+/** Read the object; ab_principal_with follows. */
+void ab_principal_get(ab_principal_app *app);
 /** Write the object with these changes. */
-void principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
-                     enum principal_step step);
+void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
+                        enum principal_step step);
 /** A step failed: retry or set aside, by the class of `code`. */
-void principal_fail(ab_principal_app *app, ab_err code, const ab_error *err);
+void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err);
 /** The head task, when it has been taken up; what is awaited is for it then. */
-ab_task *principal_head(const ab_principal_app *app);
+ab_task *ab_principal_head(const ab_principal_app *app);
 /** The head task is dealt with: acknowledge and drop it. */
-void principal_finish_head(ab_principal_app *app);
+void ab_principal_finish_head(ab_principal_app *app);
 
 /* principal_down.c: state that goes to the agent */
 /** Queue the object as it is now, if the log says something else. */
-void principal_state(ab_principal_app *app, const ab_object *hub);
+void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key. */
-void principal_end(struct peer *peer, ab_str key);
+void ab_principal_end(struct peer *peer, ab_str key);
 /** End all keys of the log that the hub no longer has, under the mass-deletion guard. */
-void principal_sweep(struct peer *peer);
+void ab_principal_sweep(struct peer *peer);
 
 /* principal_request.c: commands that go to the agent, and their answers */
 /** Learn what the object asks for. */
-void principal_note_requests(ab_principal_app *app, const ab_object *hub);
+void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub);
 /** Send those requests that have an id. The writer must be ready. */
-void principal_send_requests(ab_principal_app *app, const ab_object *hub);
+void ab_principal_send_requests(ab_principal_app *app, const ab_object *hub);
 /** Give new requests their id: a write is under way then. */
-void principal_mark_requests(ab_principal_app *app, const ab_object *hub);
+void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub);
 /**
  * The agent has answered command `id`: end it.
  * @param delivery  acknowledged when that is safe, unless an error is returned
  * @return UNAVAILABLE when the writer is not ready; NOMEM
  */
-AB_MUST_USE ab_err principal_end_command(const ab_principal_app *app, ab_str id, void *delivery);
+AB_MUST_USE ab_err ab_principal_end_command(const ab_principal_app *app, ab_str id, void *delivery);
 
 /* principal_up.c: what comes from the agent */
 /** Take up the head task; it may need the object (PSTEP_GET). */
-void principal_begin(ab_principal_app *app);
+void ab_principal_begin(ab_principal_app *app);
 /** The object is in hand, for the head task or to look at it. */
-void principal_with(ab_principal_app *app, ab_object *hub);
+void ab_principal_with(ab_principal_app *app, ab_object *hub);
 /** The object that the head task is about is gone. */
-void principal_without(ab_principal_app *app);
+void ab_principal_without(ab_principal_app *app);

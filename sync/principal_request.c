@@ -45,7 +45,7 @@ static void note_terminate(struct request *r, const ab_object *hub)
     snprintf(r->id, sizeof(r->id), "%s", hex);
 }
 
-void principal_note_requests(ab_principal_app *app, const ab_object *hub)
+void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub)
 {
     note_marked(&app->operation, ab_object_field(hub, "operation"),
                 ab_object_annotation(hub, AB_ANN_OPERATION_ID));
@@ -77,7 +77,7 @@ static bool is_unmarked(const struct request *r)
     return r->asked && r->id[0] == '\0';
 }
 
-void principal_mark_requests(ab_principal_app *app, const ab_object *hub)
+void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub)
 {
     struct mark operation, refresh;
     ab_app_edit edit = {0};
@@ -95,9 +95,9 @@ void principal_mark_requests(ab_principal_app *app, const ab_object *hub)
         edit.annotations[edit.annotation_count++].value = ab_str_of(refresh.text);
     }
     if (e != AB_ERR_OK)
-        principal_fail(app, e, NULL);
+        ab_principal_fail(app, e, NULL);
     else
-        principal_apply(app, hub, &edit, PSTEP_MARK);
+        ab_principal_apply(app, hub, &edit, PSTEP_MARK);
 }
 
 static void send_request(ab_principal_app *app, const ab_object *hub, const struct request *r,
@@ -120,7 +120,7 @@ static void send_request(ab_principal_app *app, const ab_object *hub, const stru
     app->principal->env.effects.wake(app->principal->env.effects.arg, app->peer->name);
 }
 
-void principal_send_requests(ab_principal_app *app, const ab_object *hub)
+void ab_principal_send_requests(ab_principal_app *app, const ab_object *hub)
 {
     if (app->deleting)
         return;
@@ -129,7 +129,7 @@ void principal_send_requests(ab_principal_app *app, const ab_object *hub)
     send_request(app, hub, &app->refresh, AB_TYPE_REFRESH);
 }
 
-ab_err principal_end_command(const ab_principal_app *app, ab_str id, void *delivery)
+ab_err ab_principal_end_command(const ab_principal_app *app, ab_str id, void *delivery)
 {
     const struct peer *peer = app->peer;
     char subject[AB_OBJECT_KEY_MAX];

@@ -71,7 +71,7 @@ static void clear_requests(ab_principal_app *app, const ab_object *hub, bool ope
         edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH_ID;
         edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH;
     }
-    principal_apply(app, hub, &edit, PSTEP_CLEAR);
+    ab_principal_apply(app, hub, &edit, PSTEP_CLEAR);
 }
 
 static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
@@ -94,7 +94,7 @@ static void write_status_and_error(ab_principal_app *app, ab_jsonv status, ab_st
     if (e == AB_ERR_OK)
         write_status(app, ab_buf_str(&text), stamp);
     else
-        principal_fail(app, e, NULL);
+        ab_principal_fail(app, e, NULL);
     ab_buf_fini(&text);
 }
 
@@ -106,11 +106,11 @@ static void take_report(ab_principal_app *app, ab_jsonv report)
     bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);
     if (!app->cleared && !former &&
         (operation_finished(app, report) || refresh_finished(app, report))) {
-        principal_get(app);
+        ab_principal_get(app);
         return;
     }
     if (former || nothing) { /* of an object that was here before, or no status yet */
-        principal_finish_head(app);
+        ab_principal_finish_head(app);
         return;
     }
     ab_version_format(app->inbox.head->version, stamp);
@@ -135,14 +135,14 @@ static void begin_report(ab_principal_app *app, ab_task *t)
     }
     if (ab_version_cmp(t->version, app->status_version) <= 0) {
         ab_metric_add(app->principal->metrics.stale, 1);
-        principal_finish_head(app);
+        ab_principal_finish_head(app);
         return;
     }
     ab_json *report = parse(t);
     if (report == NULL) {
         AB_WARN(app->principal->env.log, SYNC, "unreadable status dropped",
                 AB_KV("object", (const char *)app->key));
-        principal_finish_head(app);
+        ab_principal_finish_head(app);
         return;
     }
     take_report(app, ab_json_root(report));
@@ -177,9 +177,9 @@ static void finish_answer(ab_principal_app *app)
         snprintf(requests[i]->answered, sizeof(requests[i]->answered), "%s", requests[i]->id);
         requests[i]->answered_at = t->version;
     }
-    if (principal_end_command(app, id, t->delivery) == AB_ERR_OK)
+    if (ab_principal_end_command(app, id, t->delivery) == AB_ERR_OK)
         t->delivery = NULL;
-    principal_finish_head(app);
+    ab_principal_finish_head(app);
 }
 
 static void begin_answer(ab_principal_app *app, const ab_task *t)
@@ -192,27 +192,28 @@ static void begin_answer(ab_principal_app *app, const ab_task *t)
     bool refused = ab_json_present(ab_json_get(ab_json_root(answer), "error"));
     ab_json_free(answer);
     if (refused && app->here)
-        principal_get(app);
+        ab_principal_get(app);
     else
         finish_answer(app);
 }
 
-void principal_begin(ab_principal_app *app)
+void ab_principal_begin(ab_principal_app *app)
 {
     ab_task *t = app->inbox.head;
     t->begun = true;
     if (t->type == AB_TYPE_PROCESSED) {
         begin_answer(app, t);
     } else if (!app->here) {
-        principal_finish_head(app);
+        ab_principal_finish_head(app);
     } else if (t->type == AB_TYPE_STATUS_UPDATE) {
         begin_report(app, t);
     } else if (t->type == AB_TYPE_DELETE && !app->deleting) {
-        principal_finish_head(app); /* the agent lost it by itself and brings it back by itself */
+        ab_principal_finish_head(
+            app); /* the agent lost it by itself and brings it back by itself */
     } else {
         if (t->type == AB_TYPE_ERROR)
             note_error(app, t);
-        principal_get(app);
+        ab_principal_get(app);
     }
 }
 
@@ -221,7 +222,7 @@ void principal_begin(ab_principal_app *app)
 static void with_report(ab_principal_app *app, const ab_object *hub)
 {
     ab_json *report = parse(app->inbox.head);
-    principal_note_requests(app, hub); /* they may be other ones by now */
+    ab_principal_note_requests(app, hub); /* they may be other ones by now */
     bool operation = operation_finished(app, ab_json_root(report));
     bool refresh = refresh_finished(app, ab_json_root(report));
     ab_json_free(report);
@@ -237,7 +238,7 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
     ab_str key = ab_event_attr(app->inbox.head->event, AB_CE_PARTITIONKEY);
     const char *id = key.ptr + sizeof(AB_KEY_ACK) - 1;
     size_t len = key.len - (sizeof(AB_KEY_ACK) - 1);
-    principal_note_requests(app, hub);
+    ab_principal_note_requests(app, hub);
     bool operation = ab_str_is((ab_str){id, len}, app->operation.id);
     bool refresh = ab_str_is((ab_str){id, len}, app->refresh.id);
     if (!app->cleared && (operation || refresh)) {
@@ -266,24 +267,24 @@ static void look(ab_principal_app *app, const ab_object *hub)
         return;
     }
     app->look_due = false;
-    principal_note_requests(app, hub);
-    principal_state(app, hub);
+    ab_principal_note_requests(app, hub);
+    ab_principal_state(app, hub);
     if (ab_writer_is_ready(app->peer->writer))
-        principal_send_requests(app, hub);
-    principal_mark_requests(app, hub);
+        ab_principal_send_requests(app, hub);
+    ab_principal_mark_requests(app, hub);
 }
 
-void principal_without(ab_principal_app *app)
+void ab_principal_without(ab_principal_app *app)
 {
-    if (principal_head(app)->type == AB_TYPE_PROCESSED)
+    if (ab_principal_head(app)->type == AB_TYPE_PROCESSED)
         finish_answer(app);
     else
-        principal_finish_head(app);
+        ab_principal_finish_head(app);
 }
 
-void principal_with(ab_principal_app *app, ab_object *hub)
+void ab_principal_with(ab_principal_app *app, ab_object *hub)
 {
-    ab_task *t = principal_head(app);
+    ab_task *t = ab_principal_head(app);
     if (t == NULL) {
         look(app, hub);
         return;
@@ -297,9 +298,9 @@ void principal_with(ab_principal_app *app, ab_object *hub)
         return;
     case AB_TYPE_DELETE:
         if (app->cleared)
-            principal_finish_head(app);
+            ab_principal_finish_head(app);
         else
-            principal_apply(app, hub, &(ab_app_edit){.drop_finalizers = true}, PSTEP_CLEAR);
+            ab_principal_apply(app, hub, &(ab_app_edit){.drop_finalizers = true}, PSTEP_CLEAR);
         return;
     default: /* error: deliver lets no other type in */
         write_status_and_error(app, ab_object_field(hub, "status"), ab_str_of(app->error),
@@ -375,7 +376,7 @@ static const char *enqueue(struct peer *peer, ab_event *event, void *delivery, a
     if (type == AB_TYPE_PROCESSED &&
         !ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_ACK))
         return "key";
-    *app = principal_app(peer, name);
+    *app = ab_principal_app_for(peer, name);
     if (*app == NULL || ab_inbox_push(&(*app)->inbox, &task, &superseded) != AB_ERR_OK)
         return "memory";
     if (superseded != NULL)
@@ -385,7 +386,7 @@ static const char *enqueue(struct peer *peer, ab_event *event, void *delivery, a
 
 void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, void *delivery)
 {
-    struct peer *peer = principal_peer(p, ab_str_of(agent));
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     ab_principal_app *app = NULL;
     ab_type type;
     const char *reason = NULL;
@@ -400,7 +401,7 @@ void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, v
         reason = enqueue(peer, event, delivery, type, &app);
     if (app != NULL && reason == NULL) {
         app->inbox.retry_at = 0; /* a newer state may go where the former did not */
-        principal_advance(app);
+        ab_principal_advance(app);
         return;
     }
     refuse(peer, event, reason);

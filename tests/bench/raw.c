@@ -61,17 +61,17 @@ static void *unconst(const char *ptr)
     return u.out;
 }
 
-static rd_kafka_resp_err_t send_one(rd_kafka_t *rk, const ab_bench_run *run, size_t i)
+static rd_kafka_resp_err_t send_one(rd_kafka_t *rk, rd_kafka_topic_t *topic,
+                                    const ab_bench_run *run, size_t i)
 {
     char key[32];
     ab_str data = ab_bench_pool_at(run->pool, i);
     ab_bench_key(i, key);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__QUEUE_FULL;
     while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-        code = rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(run->name), RD_KAFKA_V_PARTITION(0),
-                                 RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                                 RD_KAFKA_V_KEY(key, strlen(key)),
-                                 RD_KAFKA_V_VALUE(unconst(data.ptr), data.len), RD_KAFKA_V_END);
+        bool taken = rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, unconst(data.ptr), data.len,
+                                      key, strlen(key), NULL) == 0;
+        code = taken ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_last_error();
         rd_kafka_poll(rk, code == RD_KAFKA_RESP_ERR__QUEUE_FULL ? 10 : 0);
     }
     return code;
@@ -83,12 +83,13 @@ static bool wait_go(const ab_bench_run *run)
     return read(run->go_fd, &count, sizeof(count)) == sizeof(count);
 }
 
-static rd_kafka_resp_err_t send_all(rd_kafka_t *rk, const ab_bench_run *run)
+static rd_kafka_resp_err_t send_all(rd_kafka_t *rk, rd_kafka_topic_t *topic,
+                                    const ab_bench_run *run)
 {
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < run->count && code == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
         ab_bench_sending(run, i);
-        code = send_one(rk, run, i);
+        code = send_one(rk, topic, run, i);
         if (run->one_by_one && !wait_go(run))
             return RD_KAFKA_RESP_ERR__FAIL;
     }
@@ -129,7 +130,7 @@ static int run_sender(const void *arg)
     rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, run->name, NULL);
     if (!wait_go(run) || !learn_topic(rk, topic))
         return fail("no topic", run->name);
-    rd_kafka_resp_err_t code = send_all(rk, run);
+    rd_kafka_resp_err_t code = send_all(rk, topic, run);
     rd_kafka_topic_destroy(topic);
     rd_kafka_destroy(rk);
     return code == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : fail_code("not sent", code);

@@ -302,7 +302,6 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
 static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_kafka_kind kind,
                            ab_error *err)
 {
-    bool agent = s->role == AB_ROLE_AGENT;
     const setting rows[] = {
         {"group.id", s->group, "kafka.prefix"},
         {"enable.auto.commit", "false", NULL},
@@ -310,13 +309,12 @@ static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab
         {"auto.offset.reset", "error", NULL},
         {"enable.partition.eof", "true", NULL},
         /* librdkafka 2.0 looks only once a second whether a full queue has room again (measured:
-         * 300 events a second). So the number of events is no limit, and one answer is far smaller
-         * than the queue. */
+         * 300 events a second with a queue of 128). So the queue holds far more than one answer,
+         * and bytes are its only limit. */
         {"queued.min.messages", "100000", NULL},
-        {"fetch.message.max.bytes", "262144", NULL},
+        {"queued.max.messages.kbytes", "32768", NULL},
         /* A log that joins waits until the request under way is answered. */
         {"fetch.wait.max.ms", kind == AB_KAFKA_READER ? "20" : NULL, NULL},
-        {"queued.max.messages.kbytes", agent ? "8192" : "32768", NULL},
         {"fetch.error.backoff.ms", "200", NULL},
     };
     rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR |

@@ -69,9 +69,12 @@ static void a_delete_at_the_hub_removes_it(void **state)
 {
     (void)state;
     placed("");
+    assert_true(has_head(w.up, LOCAL));
     fake_store_erase(w.hub, HUB);
     world_settle(&w);
     assert_null(local());
+    assert_false(has_head(w.up, LOCAL));
+    assert_false(has_head(w.down, HUB));
     assert_at_rest();
 }
 
@@ -297,6 +300,7 @@ static void what_is_not_managed_is_not_touched(void **state)
     world_start(&w);
     assert_int_equal(spec_of(local()), 7);
     assert_int_equal(status_of(hub()), -1);
+    assert_false(has_head(w.up, LOCAL));
     ab_jsonv conditions = ab_json_get(ab_object_field(hub(), "status"), "conditions");
     assert_true(ab_json_is(ab_json_get(ab_json_first(conditions), "type"), "AgentError"));
     assert_at_rest();
@@ -363,6 +367,7 @@ static void what_stood_in_the_way_gone_it_is_created(void **state)
 static void another_source_uid_means_delete_and_create(void **state)
 {
     (void)state;
+    w.policy.recreate = AB_RECREATE_RESYNC; /* for what a local user deleted, not for this */
     placed("");
     ab_str uid = ab_object_uid(local());
     char before[40];
@@ -377,6 +382,7 @@ static void another_source_uid_means_delete_and_create(void **state)
     world_settle(&w);
     assert_int_equal(spec_of(local()), 2);
     assert_false(ab_str_is(ab_object_uid(local()), before));
+    assert_false(ab_json_present(ab_object_field(local(), "operation")));
     assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 0);
     assert_at_rest();
 }
@@ -430,6 +436,41 @@ static void another_principal_takes_over_in_place(void **state)
     assert_int_equal(spec_of(local()), 1);
     assert_true(ab_str_is(ab_object_uid(local()), "uid-1"));
     assert_true(has_in(local(), "annotations", AB_ANN_PRINCIPAL_UID, "principal-1"));
+    assert_at_rest();
+}
+
+/* --- what the agent knows and does not know --- */
+
+static void the_status_of_what_stands_as_wished_already_is_reported(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    world_crash_principal(&w);
+    ab_object *stands = ab_object_ref(local());
+    world_fini(&w);
+    world_init(&w); /* nothing is kept, nothing was said */
+    fake_store_put(w.local, stands);
+    ab_object_unref(stands);
+    set_field(w.local, LOCAL, "status", "{\"n\":4}");
+    placed("");
+    assert_int_equal(status_of(hub()), 4);
+    assert_at_rest();
+}
+
+static void a_newer_state_lets_go_of_the_one_that_could_not_be_written(void **state)
+{
+    (void)state;
+    placed("");
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    set_spec(w.hub, HUB, 3);
+    world_run(&w, 2);
+    assert_int_equal(fake_log_open(w.down), 1);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 20);
+    assert_int_equal(spec_of(local()), 3);
     assert_at_rest();
 }
 
@@ -491,6 +532,8 @@ int main(void)
         TEST(another_source_uid_may_be_updated_in_place),
         TEST(what_a_former_object_left_is_removed_by_an_update_in_place),
         TEST(another_principal_takes_over_in_place),
+        TEST(the_status_of_what_stands_as_wished_already_is_reported),
+        TEST(a_newer_state_lets_go_of_the_one_that_could_not_be_written),
         TEST(a_replay_changes_nothing),
         TEST(a_restart_costs_no_event),
     };

@@ -84,6 +84,24 @@ bool has_error(const ab_object *o)
     return false;
 }
 
+struct search {
+    const char *key;
+    bool found;
+};
+
+static void look_at(void *arg, const ab_event *head)
+{
+    struct search *s = arg;
+    s->found = s->found || ab_str_is(ab_event_attr(head, AB_CE_PARTITIONKEY), s->key);
+}
+
+bool has_head(const fake_log *log, const char *key)
+{
+    struct search s = {.key = key};
+    fake_log_heads(log, look_at, &s);
+    return s.found;
+}
+
 static void count_command(void *arg, const ab_event *head)
 {
     ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);

@@ -35,5 +35,7 @@ bool has_phase(const ab_object *o, const char *phase);
 /** Has it condition AgentError? */
 bool has_error(const ab_object *o);
 
+/** Does the log have a newest event of this key that is no tombstone? */
+bool has_head(const fake_log *log, const char *key);
 /** Nothing more is written or sent, every delivery is acknowledged, no command is left in a log. */
 void assert_at_rest(void);

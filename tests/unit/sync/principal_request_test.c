@@ -129,6 +129,19 @@ static void a_request_is_sent_behind_the_state_it_follows(void **state)
     assert_int_equal(operation_of(local()), 1);
 }
 
+static void a_request_whose_id_could_not_be_written_is_sent_later(void **state)
+{
+    (void)state;
+    placed("");
+    w.hub_refuses = AB_ERR_UNAVAILABLE;
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "hard");
+    world_settle(&w);
+    assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, NULL));
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, "hard"));
+}
+
 static void a_request_for_what_is_not_managed_is_refused(void **state)
 {
     (void)state;
@@ -244,6 +257,19 @@ static void a_finished_operation_is_not_terminated_again(void **state)
     assert_at_rest();
 }
 
+static void a_terminate_of_what_is_over_shows_how_it_ended(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", ENDED);
+    world_settle(&w);
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    assert_true(has_phase(local(), "Failed"));
+    assert_true(has_phase(hub(), "Failed"));
+    assert_at_rest();
+}
+
 static void a_status_that_comes_meanwhile_does_not_erase_a_terminate(void **state)
 {
     (void)state;
@@ -275,6 +301,7 @@ int main(void)
         TEST(a_command_that_comes_again_is_not_executed_again),
         TEST(a_request_is_not_sent_again_by_a_restarted_principal),
         TEST(a_request_is_sent_behind_the_state_it_follows),
+        TEST(a_request_whose_id_could_not_be_written_is_sent_later),
         TEST(a_request_for_what_is_not_managed_is_refused),
         TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
         TEST(a_request_ends_though_its_object_is_deleted_and_made_anew),
@@ -282,6 +309,7 @@ int main(void)
         TEST(an_answer_that_was_forgotten_is_given_again),
         TEST(a_running_operation_is_terminated),
         TEST(a_finished_operation_is_not_terminated_again),
+        TEST(a_terminate_of_what_is_over_shows_how_it_ended),
         TEST(a_status_that_comes_meanwhile_does_not_erase_a_terminate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

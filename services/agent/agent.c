@@ -8,27 +8,18 @@
 #include "schema/attributes.h"
 #include "services/agent/cache.h"
 #include "services/pump.h"
-#include "store/store.h"
+#include "services/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_MS 250
-
 typedef struct {
-    ab_daemon *daemon;
+    ab_service base;
     ab_cache *cache;
     bool fresh;
     ab_agent *machine;
-    ab_store *store;
-    ab_transport *transport;
     ab_pump pump;
-    uv_timer_t *tick; /* freed when closed, which is after us */
-    bool listed;
-    bool stopping;
-    bool store_running;
-    bool finishing;
     char source[80];
 } service;
 
@@ -42,28 +33,28 @@ static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *e
 static void fx_get(void *arg, ab_str key, ab_agent_app *app)
 {
     service *s = arg;
-    ab_store_get(s->store, key, on_done, app);
+    ab_store_get(s->base.store, key, on_done, app);
 }
 
 static void fx_apply(void *arg, ab_object *object, ab_str version, ab_agent_app *app)
 {
     service *s = arg;
     ab_store_condition condition = {.version = version, .must_not_exist = version.ptr == NULL};
-    ab_store_apply(s->store, object, &condition, on_done, app);
+    ab_store_apply(s->base.store, object, &condition, on_done, app);
 }
 
 static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_app *app)
 {
     service *s = arg;
     ab_store_condition condition = {.version = version};
-    ab_store_patch_status(s->store, key, status, AB_STR_NONE, &condition, on_done, app);
+    ab_store_patch_status(s->base.store, key, status, AB_STR_NONE, &condition, on_done, app);
 }
 
 static void fx_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_app *app)
 {
     service *s = arg;
     ab_store_condition condition = {.uid = uid};
-    ab_store_remove(s->store, key, &condition,
+    ab_store_remove(s->base.store, key, &condition,
                     foreground ? AB_PROPAGATE_FOREGROUND : AB_PROPAGATE_BACKGROUND, on_done, app);
 }
 
@@ -89,7 +80,7 @@ static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
 static void fx_ack(void *arg, void *delivery)
 {
     service *s = arg;
-    ab_transport_ack(s->transport, delivery, AB_VERDICT_APPLIED);
+    ab_transport_ack(s->base.transport, delivery, AB_VERDICT_APPLIED);
 }
 
 static void fx_wake(void *arg)
@@ -111,21 +102,13 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         ab_agent_gone(s->machine, object);
         break;
     case AB_STORE_LISTED:
-        s->listed = true;
+        s->base.listed = true;
         ab_agent_synced(s->machine);
         break;
     case AB_STORE_SYNCED: /* an agent deletes what it was told to, never what it does not find */
         ab_agent_synced(s->machine);
         break;
     }
-}
-
-/* The store has logged and counted it. */
-static void on_fault(void *arg, const char *where, const ab_error *err)
-{
-    (void)arg;
-    (void)where;
-    (void)err;
 }
 
 /* --- what the transport says --- */
@@ -140,7 +123,8 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
     service *s = arg;
     (void)agent;
-    AB_INFO(s->daemon->log, MAIN, up ? "principal is there" : "principal is not heard any more",
+    AB_INFO(s->base.daemon->log, MAIN,
+            up ? "principal is there" : "principal is not heard any more",
             AB_KV("version", peer == NULL ? "" : peer->version));
 }
 
@@ -155,7 +139,7 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     service *s = arg;
     (void)agent;
-    AB_INFO(s->daemon->log, MAIN, "connected", AB_KV("epoch", (int64_t)epoch));
+    AB_INFO(s->base.daemon->log, MAIN, "connected", AB_KV("epoch", (int64_t)epoch));
     ab_agent_ready(s->machine, epoch);
     ab_pump_run(&s->pump);
 }
@@ -164,7 +148,8 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
     (void)agent;
-    AB_WARN(s->daemon->log, MAIN, "receiving from the beginning", AB_KV("reason", (int64_t)gap));
+    AB_WARN(s->base.daemon->log, MAIN, "receiving from the beginning",
+            AB_KV("reason", (int64_t)gap));
     if (gap == AB_GAP_RECREATED)
         ab_agent_log_lost(s->machine);
 }
@@ -173,7 +158,7 @@ static void on_caught_up(void *arg, const char *agent)
 {
     service *s = arg;
     (void)agent;
-    AB_INFO(s->daemon->log, MAIN, "caught up with the principal");
+    AB_INFO(s->base.daemon->log, MAIN, "caught up with the principal");
 }
 
 static void on_writable(void *arg, const char *agent)
@@ -183,12 +168,6 @@ static void on_writable(void *arg, const char *agent)
     ab_pump_run(&s->pump);
 }
 
-static void on_fatal(void *arg, const ab_error *err)
-{
-    service *s = arg;
-    ab_daemon_fatal(s->daemon, err);
-}
-
 static void unsendable(void *arg, const char *agent, const ab_event *event, const ab_error *err)
 {
     service *s = arg;
@@ -196,17 +175,16 @@ static void unsendable(void *arg, const char *agent, const ab_event *event, cons
     ab_agent_unsendable(s->machine, event, err);
 }
 
-static void try_finish(service *s);
-
-static void on_tick(uv_timer_t *timer)
+static void on_tick(ab_service *base)
 {
-    service *s = timer->data;
-    if (s->stopping) {
-        try_finish(s);
-        return;
-    }
+    service *s = (service *)base;
     ab_agent_tick(s->machine);
     ab_pump_run(&s->pump);
+}
+
+static bool is_drained(const ab_service *base)
+{
+    return ab_cache_pending(((const service *)base)->cache) == 0;
 }
 
 /* --- construction --- */
@@ -235,11 +213,12 @@ static ab_err restore_row(void *arg, ab_str key, const ab_kept *kept)
 static ab_err open_cache(service *s, ab_error *err)
 {
     char path[4096];
-    const char *folder = ab_config_str(s->daemon->config, "agent.data");
+    const char *folder = ab_config_str(s->base.daemon->config, "agent.data");
     int n = snprintf(path, sizeof(path), "%s/kept.sqlite", folder);
     if (n < 0 || (size_t)n >= sizeof(path))
         return ab_fail(err, AB_ERR_CONFIG, "agent.data is too long a path");
-    ab_err e = ab_cache_open(s->daemon->loop, path, s->daemon->clock, &s->cache, &s->fresh, err);
+    ab_err e =
+        ab_cache_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->cache, &s->fresh, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "%s", path);
     return e;
@@ -247,7 +226,7 @@ static ab_err open_cache(service *s, ab_error *err)
 
 static ab_err make_machine(service *s, ab_error *err)
 {
-    const ab_config *c = s->daemon->config;
+    const ab_config *c = s->base.daemon->config;
     ab_agent_env env = {
         .policy = {.namespace = ab_config_str(c, "store.namespace"),
                    .adopt = strcmp(ab_config_str(c, "agent.adoption"), "always") == 0,
@@ -258,9 +237,9 @@ static ab_err make_machine(service *s, ab_error *err)
                    .set_aside_ms = ab_config_int(c, "sync.set-aside")},
         .effects = {fx_get, fx_apply, fx_patch_status, fx_remove, fx_keep, fx_recall, fx_ack,
                     fx_wake, s},
-        .clock = s->daemon->clock,
-        .log = s->daemon->log,
-        .metrics = s->daemon->metrics,
+        .clock = s->base.daemon->clock,
+        .log = s->base.daemon->log,
+        .metrics = s->base.daemon->metrics,
         .source = s->source,
     };
     ab_err e = ab_agent_new(&env, &s->machine);
@@ -269,74 +248,43 @@ static ab_err make_machine(service *s, ab_error *err)
     return ab_cache_each(s->cache, restore_row, s->machine, err);
 }
 
-static ab_err make_store(service *s, ab_error *err)
-{
-    static const char *const kinds[] = {"Application", NULL};
-    ab_store_env env = {
-        .loop = s->daemon->loop,
-        .config = s->daemon->config,
-        .log = s->daemon->log,
-        .metrics = s->daemon->metrics,
-        .clock = s->daemon->clock,
-        .kinds = kinds,
-        .events = {on_change, on_fault, s},
-    };
-    return ab_store_new(&env, &s->store, err);
-}
-
 static ab_err make_transport(service *s, ab_error *err)
 {
     ab_transport_env env = {
-        .loop = s->daemon->loop,
-        .config = s->daemon->config,
-        .log = s->daemon->log,
-        .metrics = s->daemon->metrics,
-        .clock = s->daemon->clock,
         .role = AB_ROLE_AGENT,
-        .agent = ab_config_str(s->daemon->config, "agent.name"),
-        .mode = ab_config_str(s->daemon->config, "agent.mode"),
+        .agent = ab_config_str(s->base.daemon->config, "agent.name"),
+        .mode = ab_config_str(s->base.daemon->config, "agent.mode"),
         .replay = s->fresh,
-        .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up, on_writable,
-                   on_fatal, s},
+        .events = {.on_event = on_event,
+                   .on_peer = on_peer,
+                   .on_written = on_written,
+                   .on_ready = on_ready,
+                   .on_gap = on_gap,
+                   .on_caught_up = on_caught_up,
+                   .on_writable = on_writable,
+                   .arg = s},
     };
-    return ab_transport_new(&env, &s->transport, err);
-}
-
-static ab_err start_tick(service *s, ab_error *err)
-{
-    s->tick = calloc(1, sizeof(*s->tick));
-    if (s->tick == NULL || uv_timer_init(s->daemon->loop, s->tick) != 0) {
-        free(s->tick);
-        s->tick = NULL;
-        return ab_fail(err, AB_ERR_NOMEM, "no timer");
-    }
-    s->tick->data = s;
-    (void)uv_timer_start(s->tick, on_tick, TICK_MS, TICK_MS); /* fails only for a closing handle */
-    return AB_ERR_OK;
+    return ab_service_make_transport(&s->base, env, err);
 }
 
 static ab_err begin(service *s, ab_error *err)
 {
-    s->pump = (ab_pump){.transport = s->transport,
+    s->pump = (ab_pump){.transport = s->base.transport,
                         .outbox = ab_agent_outbox(s->machine),
-                        .clock = s->daemon->clock,
+                        .clock = s->base.daemon->clock,
                         .unsendable = unsendable,
                         .arg = s};
-    ab_err e = start_tick(s, err);
-    if (e == AB_ERR_OK)
-        e = ab_store_start(s->store, err);
-    if (e != AB_ERR_OK)
-        return e;
-    s->store_running = true;
-    return ab_transport_start(s->transport, err);
+    ab_err e = ab_service_start(&s->base, err);
+    return e == AB_ERR_OK ? ab_service_connect(&s->base, err) : e;
 }
 
 ab_err ab_agent_start(ab_daemon *d, ab_error *err)
 {
+    static const char *const kinds[] = {"Application", NULL};
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    s->daemon = d;
+    s->base = (ab_service){.daemon = d, .on_tick = on_tick, .is_drained = is_drained};
     d->state = s;
     snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s",
              ab_config_str(d->config, "agent.name"));
@@ -344,57 +292,16 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     if (e == AB_ERR_OK)
         e = make_machine(s, err);
     if (e == AB_ERR_OK)
-        e = make_store(s, err);
+        e = ab_service_make_store(&s->base, kinds,
+                                  (ab_store_events){.on_change = on_change, .arg = s}, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
     return e == AB_ERR_OK ? begin(s, err) : e;
 }
 
-/* --- the end --- */
-
-static void transport_stopped(void *arg)
-{
-    service *s = arg;
-    ab_daemon_stopped(s->daemon);
-}
-
-static void try_finish(service *s)
-{
-    if (s->finishing || s->store_running || ab_cache_pending(s->cache) > 0)
-        return;
-    s->finishing = true;
-    ab_transport_stop(s->transport, ab_config_int(s->daemon->config, "stop.timeout") / 2,
-                      transport_stopped, s);
-}
-
-static void store_stopped(void *arg)
-{
-    service *s = arg;
-    s->store_running = false;
-    if (s->stopping)
-        try_finish(s);
-}
-
 void ab_agent_stop(ab_daemon *d)
 {
-    service *s = d->state;
-    s->stopping = true;
-    ab_transport_close(s->transport);
-    ab_store_stop(s->store, store_stopped, s);
-}
-
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-/* After a start that failed half-way the store may still run. */
-static void end_store(service *s)
-{
-    if (s->store_running)
-        ab_store_stop(s->store, store_stopped, s);
-    while (s->store_running)
-        (void)uv_run(s->daemon->loop, UV_RUN_ONCE);
+    ab_service_stop(d->state);
 }
 
 void ab_agent_release(ab_daemon *d)
@@ -402,30 +309,14 @@ void ab_agent_release(ab_daemon *d)
     service *s = d->state;
     if (s == NULL)
         return;
-    end_store(s);
-    if (s->tick != NULL)
-        uv_close((uv_handle_t *)s->tick, free_handle);
-    ab_transport_free(s->transport);
-    ab_store_free(s->store);
+    ab_service_release(&s->base);
     ab_agent_free(s->machine);
     ab_cache_close(s->cache);
     free(s);
     d->state = NULL;
 }
 
-bool ab_agent_healthy(ab_daemon *d, ab_buf *why)
-{
-    (void)d;
-    (void)why;
-    return true;
-}
-
 bool ab_agent_is_ready(ab_daemon *d, ab_buf *why)
 {
-    const service *s = d->state;
-    if (!s->listed) {
-        ab_buf_puts(why, "the store is not read yet");
-        return false;
-    }
-    return ab_transport_ready(s->transport, why);
+    return ab_service_is_ready(d->state, why);
 }

@@ -12,7 +12,6 @@ int main(int argc, char **argv)
         .start = ab_principal_start,
         .stop = ab_principal_stop,
         .free = ab_principal_release,
-        .healthy = ab_principal_healthy,
         .ready = ab_principal_is_ready,
     };
     return ab_daemon_main(&program, argc, argv);

@@ -9,27 +9,18 @@
 #include "schema/attributes.h"
 #include "services/principal/identity.h"
 #include "services/pump.h"
-#include "store/store.h"
+#include "services/service.h"
 #include "sync/principal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_MS 250
-
 typedef struct {
-    ab_daemon *daemon;
+    ab_service base;
     ab_principal *machine;
-    ab_store *store;
     ab_identity *identity;
     char uid[37];
-    ab_transport *transport;
-    bool connecting;  /* the transport is started */
-    ab_map *pumps;    /* agent -> ab_pump */
-    uv_timer_t *tick; /* freed when closed, which is after us */
-    bool listed;
-    bool stopping;
-    bool store_running;
+    ab_map *pumps; /* agent -> ab_pump */
 } service;
 
 /* --- the machine's effects --- */
@@ -42,14 +33,14 @@ static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *e
 static void fx_get(void *arg, ab_str key, ab_principal_app *app)
 {
     service *s = arg;
-    ab_store_get(s->store, key, on_done, app);
+    ab_store_get(s->base.store, key, on_done, app);
 }
 
 static void fx_apply(void *arg, ab_object *object, ab_str version, ab_principal_app *app)
 {
     service *s = arg;
     ab_store_condition condition = {.version = version, .must_exist = true};
-    ab_store_apply(s->store, object, &condition, on_done, app);
+    ab_store_apply(s->base.store, object, &condition, on_done, app);
 }
 
 static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
@@ -57,13 +48,13 @@ static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
 {
     service *s = arg;
     ab_store_condition condition = {.must_exist = true};
-    ab_store_patch_status(s->store, key, status, stamp, &condition, on_done, app);
+    ab_store_patch_status(s->base.store, key, status, stamp, &condition, on_done, app);
 }
 
 static void fx_ack(void *arg, void *delivery)
 {
     service *s = arg;
-    ab_transport_ack(s->transport, delivery, AB_VERDICT_APPLIED);
+    ab_transport_ack(s->base.transport, delivery, AB_VERDICT_APPLIED);
 }
 
 static void fx_wake(void *arg, const char *agent)
@@ -79,22 +70,20 @@ static void on_identity(void *arg, const char *uid)
     service *s = arg;
     ab_error err = {0};
     memcpy(s->uid, uid, sizeof(s->uid));
-    if (s->stopping)
-        return;
-    s->connecting = true;
-    if (ab_transport_start(s->transport, &err) != AB_ERR_OK)
-        ab_daemon_fatal(s->daemon, &err);
+    if (!s->base.stopping && ab_service_connect(&s->base, &err) != AB_ERR_OK)
+        ab_daemon_fatal(s->base.daemon, &err);
 }
 
 static void learn_identity(service *s)
 {
     ab_error err = {0};
-    ab_err e = ab_identity_new(s->store, ab_config_str(s->daemon->config, "store.namespace"),
-                               s->daemon->clock, s->daemon->log, on_identity, s, &s->identity);
+    ab_err e =
+        ab_identity_new(s->base.store, ab_config_str(s->base.daemon->config, "store.namespace"),
+                        s->base.daemon->clock, s->base.daemon->log, on_identity, s, &s->identity);
     if (e == AB_ERR_OK)
         return;
     (void)ab_fail(&err, e, "%s", ab_err_text(e));
-    ab_daemon_fatal(s->daemon, &err);
+    ab_daemon_fatal(s->base.daemon, &err);
 }
 
 static void on_change(void *arg, ab_store_change change, ab_object *object)
@@ -108,7 +97,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         ab_principal_gone(s->machine, object);
         break;
     case AB_STORE_LISTED:
-        s->listed = true;
+        s->base.listed = true;
         ab_principal_listed(s->machine);
         learn_identity(s);
         break;
@@ -116,14 +105,6 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         ab_principal_synced(s->machine);
         break;
     }
-}
-
-/* The store has logged and counted it. */
-static void on_fault(void *arg, const char *where, const ab_error *err)
-{
-    (void)arg;
-    (void)where;
-    (void)err;
 }
 
 /* --- what the transport says --- */
@@ -137,7 +118,7 @@ static void on_event(void *arg, ab_delivery *delivery)
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
     service *s = arg;
-    AB_INFO(s->daemon->log, MAIN, up ? "agent is there" : "agent is not heard any more",
+    AB_INFO(s->base.daemon->log, MAIN, up ? "agent is there" : "agent is not heard any more",
             AB_KV("agent", agent), AB_KV("mode", peer == NULL ? "" : peer->mode),
             AB_KV("version", peer == NULL ? "" : peer->version));
 }
@@ -151,7 +132,7 @@ static void on_written(void *arg, const char *agent, ab_event *head)
 static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     service *s = arg;
-    AB_INFO(s->daemon->log, MAIN, "connected to agent's topics", AB_KV("agent", agent),
+    AB_INFO(s->base.daemon->log, MAIN, "connected to agent's topics", AB_KV("agent", agent),
             AB_KV("epoch", (int64_t)epoch));
     ab_principal_ready(s->machine, agent, epoch);
     fx_wake(s, agent);
@@ -160,7 +141,7 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
-    AB_WARN(s->daemon->log, MAIN, "receiving from the beginning", AB_KV("agent", agent),
+    AB_WARN(s->base.daemon->log, MAIN, "receiving from the beginning", AB_KV("agent", agent),
             AB_KV("reason", (int64_t)gap));
     if (gap == AB_GAP_RECREATED)
         ab_principal_log_lost(s->machine, agent);
@@ -169,18 +150,12 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
 static void on_caught_up(void *arg, const char *agent)
 {
     service *s = arg;
-    AB_INFO(s->daemon->log, MAIN, "caught up with agent", AB_KV("agent", agent));
+    AB_INFO(s->base.daemon->log, MAIN, "caught up with agent", AB_KV("agent", agent));
 }
 
 static void on_writable(void *arg, const char *agent)
 {
     fx_wake(arg, agent);
-}
-
-static void on_fatal(void *arg, const ab_error *err)
-{
-    service *s = arg;
-    ab_daemon_fatal(s->daemon, err);
 }
 
 static void unsendable(void *arg, const char *agent, const ab_event *event, const ab_error *err)
@@ -228,18 +203,18 @@ static ab_err add_agent(service *s, const char *name, ab_error *err)
         free(pump);
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     }
-    *pump = (ab_pump){.transport = s->transport,
+    *pump = (ab_pump){.transport = s->base.transport,
                       .agent = name,
                       .outbox = ab_principal_outbox(s->machine, name),
-                      .clock = s->daemon->clock,
+                      .clock = s->base.daemon->clock,
                       .unsendable = unsendable,
                       .arg = s};
-    return ab_transport_add_agent(s->transport, name, err);
+    return ab_transport_add_agent(s->base.transport, name, err);
 }
 
 static ab_err add_agents(service *s, ab_error *err)
 {
-    const ab_config *c = s->daemon->config;
+    const ab_config *c = s->base.daemon->config;
     for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
         ab_err e = add_agent(s, ab_config_field(c, "agents", i, "name"), err);
         if (e != AB_ERR_OK)
@@ -250,12 +225,12 @@ static ab_err add_agents(service *s, ab_error *err)
 
 static ab_err make_machine(service *s, ab_error *err)
 {
-    const ab_config *c = s->daemon->config;
+    const ab_config *c = s->base.daemon->config;
     ab_principal_env env = {
         .effects = {fx_get, fx_apply, fx_patch_status, fx_ack, fx_wake, s},
-        .clock = s->daemon->clock,
-        .log = s->daemon->log,
-        .metrics = s->daemon->metrics,
+        .clock = s->base.daemon->clock,
+        .log = s->base.daemon->log,
+        .metrics = s->base.daemon->metrics,
         .source = AB_SOURCE_PRINCIPAL,
         .uid = s->uid,
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
@@ -266,42 +241,26 @@ static ab_err make_machine(service *s, ab_error *err)
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
 }
 
-static ab_err make_store(service *s, ab_error *err)
-{
-    static const char *const kinds[] = {"Application", "ConfigMap", NULL};
-    ab_store_env env = {
-        .loop = s->daemon->loop,
-        .config = s->daemon->config,
-        .log = s->daemon->log,
-        .metrics = s->daemon->metrics,
-        .clock = s->daemon->clock,
-        .kinds = kinds,
-        .events = {on_change, on_fault, s},
-    };
-    return ab_store_new(&env, &s->store, err);
-}
-
 static ab_err make_transport(service *s, ab_error *err)
 {
     ab_transport_env env = {
-        .loop = s->daemon->loop,
-        .config = s->daemon->config,
-        .log = s->daemon->log,
-        .metrics = s->daemon->metrics,
-        .clock = s->daemon->clock,
         .role = AB_ROLE_PRINCIPAL,
         .mode = "",
-        .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up, on_writable,
-                   on_fatal, s},
+        .events = {.on_event = on_event,
+                   .on_peer = on_peer,
+                   .on_written = on_written,
+                   .on_ready = on_ready,
+                   .on_gap = on_gap,
+                   .on_caught_up = on_caught_up,
+                   .on_writable = on_writable,
+                   .arg = s},
     };
-    return ab_transport_new(&env, &s->transport, err);
+    return ab_service_make_transport(&s->base, env, err);
 }
 
-static void on_tick(uv_timer_t *timer)
+static void on_tick(ab_service *base)
 {
-    service *s = timer->data;
-    if (s->stopping)
-        return;
+    service *s = (service *)base;
     if (s->identity != NULL)
         ab_identity_tick(s->identity);
     ab_principal_tick(s->machine);
@@ -309,87 +268,35 @@ static void on_tick(uv_timer_t *timer)
         ab_pump_run(i.value);
 }
 
-static ab_err start_tick(service *s, ab_error *err)
+/* What is between store and transport waits for nothing else. */
+static bool is_drained(const ab_service *base)
 {
-    s->tick = calloc(1, sizeof(*s->tick));
-    if (s->tick == NULL || uv_timer_init(s->daemon->loop, s->tick) != 0) {
-        free(s->tick);
-        s->tick = NULL;
-        return ab_fail(err, AB_ERR_NOMEM, "no timer");
-    }
-    s->tick->data = s;
-    (void)uv_timer_start(s->tick, on_tick, TICK_MS, TICK_MS); /* fails only for a closing handle */
-    return AB_ERR_OK;
-}
-
-static ab_err begin(service *s, ab_error *err)
-{
-    ab_err e = ab_store_start(s->store, err);
-    if (e != AB_ERR_OK)
-        return e;
-    s->store_running = true;
-    return start_tick(s, err);
+    (void)base;
+    return true;
 }
 
 ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 {
+    static const char *const kinds[] = {"Application", "ConfigMap", NULL};
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    s->daemon = d;
+    s->base = (ab_service){.daemon = d, .on_tick = on_tick, .is_drained = is_drained};
     d->state = s;
     ab_err e = make_machine(s, err);
     if (e == AB_ERR_OK)
-        e = make_store(s, err);
+        e = ab_service_make_store(&s->base, kinds,
+                                  (ab_store_events){.on_change = on_change, .arg = s}, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
     if (e == AB_ERR_OK)
         e = add_agents(s, err);
-    return e == AB_ERR_OK ? begin(s, err) : e;
-}
-
-/* --- the end --- */
-
-static void transport_stopped(void *arg)
-{
-    service *s = arg;
-    ab_daemon_stopped(s->daemon);
-}
-
-static void store_stopped(void *arg)
-{
-    service *s = arg;
-    s->store_running = false;
-    if (!s->stopping)
-        return;
-    if (s->connecting)
-        ab_transport_stop(s->transport, ab_config_int(s->daemon->config, "stop.timeout") / 2,
-                          transport_stopped, s);
-    else
-        ab_daemon_stopped(s->daemon);
+    return e == AB_ERR_OK ? ab_service_start(&s->base, err) : e;
 }
 
 void ab_principal_stop(ab_daemon *d)
 {
-    service *s = d->state;
-    s->stopping = true;
-    if (s->connecting)
-        ab_transport_close(s->transport);
-    ab_store_stop(s->store, store_stopped, s);
-}
-
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-/* After a start that failed half-way the store may still run. */
-static void end_store(service *s)
-{
-    if (s->store_running)
-        ab_store_stop(s->store, store_stopped, s);
-    while (s->store_running)
-        (void)uv_run(s->daemon->loop, UV_RUN_ONCE);
+    ab_service_stop(d->state);
 }
 
 void ab_principal_release(ab_daemon *d)
@@ -397,35 +304,15 @@ void ab_principal_release(ab_daemon *d)
     service *s = d->state;
     if (s == NULL)
         return;
-    end_store(s);
-    if (s->tick != NULL)
-        uv_close((uv_handle_t *)s->tick, free_handle);
-    ab_transport_free(s->transport);
+    ab_service_release(&s->base);
     ab_identity_free(s->identity);
-    ab_store_free(s->store);
     ab_principal_free(s->machine);
     ab_map_free(s->pumps, free);
     free(s);
     d->state = NULL;
 }
 
-bool ab_principal_healthy(ab_daemon *d, ab_buf *why)
-{
-    (void)d;
-    (void)why;
-    return true;
-}
-
 bool ab_principal_is_ready(ab_daemon *d, ab_buf *why)
 {
-    const service *s = d->state;
-    if (!s->listed) {
-        ab_buf_puts(why, "the store is not read yet");
-        return false;
-    }
-    if (!s->connecting) {
-        ab_buf_puts(why, "the principal's identity is not known yet");
-        return false;
-    }
-    return ab_transport_ready(s->transport, why);
+    return ab_service_is_ready(d->state, why);
 }

@@ -16,5 +16,4 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err);
 ab_err ab_principal_start(ab_daemon *d, ab_error *err);
 void ab_principal_stop(ab_daemon *d);
 void ab_principal_release(ab_daemon *d);
-bool ab_principal_healthy(ab_daemon *d, ab_buf *why);
 bool ab_principal_is_ready(ab_daemon *d, ab_buf *why);

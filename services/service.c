@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/service.h"
+
+#include <stdlib.h>
+
+#define TICK_MS 250
+
+/* The store has logged and counted it. */
+static void on_fault(void *arg, const char *where, const ab_error *err)
+{
+    (void)arg;
+    (void)where;
+    (void)err;
+}
+
+static void on_fatal(void *arg, const ab_error *err)
+{
+    const ab_service *s = arg;
+    ab_daemon_fatal(s->daemon, err);
+}
+
+ab_err ab_service_make_store(ab_service *s, const char *const *kinds, ab_store_events events,
+                             ab_error *err)
+{
+    ab_store_env env = {
+        .loop = s->daemon->loop,
+        .config = s->daemon->config,
+        .log = s->daemon->log,
+        .metrics = s->daemon->metrics,
+        .clock = s->daemon->clock,
+        .kinds = kinds,
+        .events = events,
+    };
+    env.events.on_fault = on_fault;
+    return ab_store_new(&env, &s->store, err);
+}
+
+ab_err ab_service_make_transport(ab_service *s, ab_transport_env env, ab_error *err)
+{
+    env.loop = s->daemon->loop;
+    env.config = s->daemon->config;
+    env.log = s->daemon->log;
+    env.metrics = s->daemon->metrics;
+    env.clock = s->daemon->clock;
+    env.events.on_fatal = on_fatal;
+    return ab_transport_new(&env, &s->transport, err);
+}
+
+static void transport_stopped(void *arg)
+{
+    const ab_service *s = arg;
+    ab_daemon_stopped(s->daemon);
+}
+
+static void try_finish(ab_service *s)
+{
+    if (s->finishing || s->store_running || !s->is_drained(s))
+        return;
+    s->finishing = true;
+    if (s->connecting)
+        ab_transport_stop(s->transport, ab_config_int(s->daemon->config, "stop.timeout") / 2,
+                          transport_stopped, s);
+    else
+        ab_daemon_stopped(s->daemon);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    ab_service *s = timer->data;
+    if (s->stopping)
+        try_finish(s);
+    else
+        s->on_tick(s);
+}
+
+ab_err ab_service_start(ab_service *s, ab_error *err)
+{
+    s->tick = calloc(1, sizeof(*s->tick));
+    if (s->tick == NULL || uv_timer_init(s->daemon->loop, s->tick) != 0) {
+        free(s->tick);
+        s->tick = NULL;
+        return ab_fail(err, AB_ERR_NOMEM, "no timer");
+    }
+    s->tick->data = s;
+    (void)uv_timer_start(s->tick, on_tick, TICK_MS, TICK_MS); /* fails only for a closing handle */
+    ab_err e = ab_store_start(s->store, err);
+    s->store_running = e == AB_ERR_OK;
+    return e;
+}
+
+ab_err ab_service_connect(ab_service *s, ab_error *err)
+{
+    s->connecting = true;
+    return ab_transport_start(s->transport, err);
+}
+
+static void store_stopped(void *arg)
+{
+    ab_service *s = arg;
+    s->store_running = false;
+    if (s->stopping)
+        try_finish(s);
+}
+
+void ab_service_stop(ab_service *s)
+{
+    s->stopping = true;
+    if (s->connecting)
+        ab_transport_close(s->transport);
+    ab_store_stop(s->store, store_stopped, s);
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void ab_service_release(ab_service *s)
+{
+    if (s->store_running)
+        ab_store_stop(s->store, store_stopped, s);
+    while (s->store_running)
+        (void)uv_run(s->daemon->loop, UV_RUN_ONCE);
+    if (s->tick != NULL)
+        uv_close((uv_handle_t *)s->tick, free_handle);
+    ab_transport_free(s->transport);
+    ab_store_free(s->store);
+}
+
+bool ab_service_is_ready(const ab_service *s, ab_buf *why)
+{
+    if (!s->listed) {
+        ab_buf_puts(why, "the store is not read yet");
+        return false;
+    }
+    if (!s->connecting) {
+        ab_buf_puts(why, "the principal's identity is not known yet");
+        return false;
+    }
+    return ab_transport_ready(s->transport, why);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What both daemons are made of: a store on one side, a transport on the other, a tick, and the
+ * order in which they start and end. Each daemon puts its decisions in between.
+ */
+#pragma once
+
+#include "base/daemon.h"
+#include "store/store.h"
+#include "transport/transport.h"
+
+/* First member of a daemon's own state, so that the upcalls' `arg` is both. Loop thread. */
+typedef struct ab_service {
+    ab_daemon *daemon;
+    ab_store *store;
+    ab_transport *transport;
+    uv_timer_t *tick; /* freed when closed, which is after the rest */
+    bool listed;      /* the store has been read */
+    bool store_running;
+    bool connecting; /* the transport is started */
+    bool stopping;
+    bool finishing; /* only the transport is left to stop */
+    /** About four times a second until stopping. */
+    void (*on_tick)(struct ab_service *s);
+    /** Asked once the store has stopped: nothing in between waits for a worker any more. */
+    bool (*is_drained)(const struct ab_service *s);
+} ab_service;
+
+/** The store that the configuration names, watching these kinds. `events.on_fault` is set here. */
+AB_MUST_USE ab_err ab_service_make_store(ab_service *s, const char *const *kinds,
+                                         ab_store_events events, ab_error *err);
+/** The transport that the configuration names. Of `env`, role, agent, mode, replay and events are
+ * the caller's; `events.on_fatal` and the rest are set here. */
+AB_MUST_USE ab_err ab_service_make_transport(ab_service *s, ab_transport_env env, ab_error *err);
+/** Start the tick and the store. */
+AB_MUST_USE ab_err ab_service_start(ab_service *s, ab_error *err);
+/** Start the transport. */
+AB_MUST_USE ab_err ab_service_connect(ab_service *s, ab_error *err);
+/** Drain: no new events, finish what the store has begun, commit, then ab_daemon_stopped. */
+void ab_service_stop(ab_service *s);
+/** Release store, transport and tick, also after a start that failed half-way. */
+void ab_service_release(ab_service *s);
+/** For /readyz. */
+bool ab_service_is_ready(const ab_service *s, ab_buf *why);

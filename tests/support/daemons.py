@@ -82,7 +82,7 @@ class Daemon:
 
     def metric(self, name):
         """Sum over the series of a family, 0 when there is none."""
-        text = self.get("/metrics") or ""
+        text = wait_for("/metrics answers", lambda: self.get("/metrics"))
         found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M)
         return sum(float(value) for value in found)
 

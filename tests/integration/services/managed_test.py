@@ -18,6 +18,7 @@ class Managed(Fleet):
         self.hub.write("w1", "guestbook", application("guestbook", labels={"team": "a"}))
         self.start()
         self.arrives("guestbook", "1")
+        wait_for("its event is dealt with", lambda: self.agent.metric("argobus_unsettled") == 0)
 
     def local(self):
         return self.spoke.read("argocd", "guestbook")

@@ -49,11 +49,11 @@ static void judge_all(const ab_kafka_settings *s, ab_kafka_topic_state *topics, 
     for (size_t i = 0; i < count; i++) {
         topics[i].usable = false;
         topics[i].missing = true;
-        ab_fail(
-            &topics[i].error, AB_ERR_UNAVAILABLE,
-            "topic %s does not exist (or may not be seen): argobusctl agent create %s makes it, "
-            "or kafka.topics: create at the principal",
-            topics[i].name, topics[i].agent);
+        ab_fail(&topics[i].error, AB_ERR_UNAVAILABLE,
+                "topic %s does not exist (or may not be seen): deploy/kafka/provision agent %s "
+                "makes it, "
+                "or kafka.topics: create at the principal",
+                topics[i].name, topics[i].agent);
     }
     for (int i = 0; i < metadata->topic_cnt; i++) {
         ab_kafka_topic_state *t = find(topics, count, metadata->topics[i].topic);

@@ -25,7 +25,7 @@ static int issue_certificates(void **state)
     return 0;
 }
 
-/* The ACLs of an agent, as argobusctl gives them. */
+/* The ACLs of an agent, as deploy/kafka/provision gives them. */
 static void allow_agent(const ab_ends *ends, const char *agent)
 {
     rd_kafka_t *admin = ab_kafka_admin(ends);

@@ -21,7 +21,7 @@ static void missing_topics_are_named_and_waited_for(void **state)
     ab_ends_set(ends, "kafka.topics=verify");
     ab_end *principal = ab_end_principal(ends, "w1");
     AB_UNTIL(ends, ab_end_says(principal, "does not exist"));
-    assert_true(ab_end_says(principal, "argobusctl agent create w1"));
+    assert_true(ab_end_says(principal, "deploy/kafka/provision agent w1"));
     assert_int_equal(ab_end_peer_of(principal, "w1")->ready, 0);
     ab_kafka_make_topics(ends, "w1");
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1);

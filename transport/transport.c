@@ -27,7 +27,8 @@ static const ab_option rows[] = {
      .help = "How often a peer is told that we live; it counts as gone after three of them."},
     {.name = "transport.inflight",
      .kind = AB_OPT_INT,
-     .deflt = "256",
+     /* Work for the half second that Kafka needs to read on after a pause. */
+     .deflt = "1024",
      .min = 1,
      .max = 65536,
      .help = "Received events per agent that may be in work at once; past it, reading pauses."},

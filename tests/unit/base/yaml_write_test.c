@@ -300,7 +300,7 @@ static void draw_document(uint64_t *seed, ab_buf *out)
         if (depth > 0 && in_object[depth - 1]) {
             draw_string(seed, out);
             out->len--; /* its closing quote */
-            ab_buf_printf(out, "%d\":", names++);
+            ab_buf_printf(out, "_%d\":", names++);
         }
         if (depth > 0)
             first[depth - 1] = false;

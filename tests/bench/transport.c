@@ -27,10 +27,11 @@ typedef struct {
     ab_log *log;
     ab_metrics *metrics;
     ab_transport *transport;
-    uint64_t epoch; /* sender; 0 = events are not taken yet */
-    size_t may;     /* sender: how many events may be sent by now */
-    size_t sent;    /* sender: given to the transport */
-    size_t safe;    /* sender: known to be in the log */
+    uint64_t epoch;    /* sender; 0 = events are not taken yet */
+    size_t may;        /* sender: how many events may be sent by now */
+    size_t sent;       /* sender: given to the transport */
+    size_t safe;       /* sender: known to be in the log */
+    ab_event *refused; /* sender: when the transport was full; else NULL */
     size_t received;
     bool failed;
 } end;
@@ -105,22 +106,26 @@ static ab_err make_event(const end *e, size_t i, ab_event **out, ab_error *err)
     return ab_event_new(&draft, out, err);
 }
 
-/* @return false when no more can be sent now */
+/* What was refused is kept and sent first, as the outbox of the services does.
+ * @return false when no more can be sent now */
 static bool send_one(end *e)
 {
     ab_error err = {0};
-    ab_event *event = NULL;
-    ab_bench_sending(e->run, e->sent);
-    ab_err code = make_event(e, e->sent, &event, &err);
-    if (code == AB_ERR_OK) {
-        code = ab_transport_send(e->transport, AGENT, AB_LANE_STATE, event, 0, on_sent, e);
-        ab_event_unref(event);
-        (void)ab_fail(&err, code, "%s", ab_err_text(code));
+    ab_err code = AB_ERR_OK;
+    if (e->refused == NULL) {
+        ab_bench_sending(e->run, e->sent);
+        code = make_event(e, e->sent, &e->refused, &err);
     }
     if (code == AB_ERR_OK)
+        code = ab_transport_send(e->transport, AGENT, AB_LANE_STATE, e->refused, 0, on_sent, e);
+    if (code == AB_ERR_OK) {
+        ab_event_unref(e->refused);
+        e->refused = NULL;
         e->sent++;
-    else if (code != AB_ERR_FULL)
+    } else if (code != AB_ERR_FULL) {
+        (void)ab_fail(&err, code, "%s", ab_err_text(code));
         fail(e, "cannot send", &err);
+    }
     return code == AB_ERR_OK;
 }
 

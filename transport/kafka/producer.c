@@ -163,6 +163,9 @@ ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
 
 ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
 {
+    /* Or each event that leaves would make the next one be encoded in vain. */
+    if (p->full_at > 0)
+        return AB_ERR_FULL;
     const char *topic =
         s->link->topics[s->lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
     rd_kafka_t *rk = ab_kafka_handle_rk(p->handle);

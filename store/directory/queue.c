@@ -227,15 +227,15 @@ static void after_run(uv_work_t *work, int status)
     ab_dir_op *op = work->data;
     ab_dir *d = op->dir;
     ab_dir_file *f = op->file;
-    f->busy = false;
     if (op->stale) {
+        f->busy = false;
         put_back(op);
         ab_dir_load_next(d);
         return;
     }
+    /* `f` stays while it is busy, and begins nothing, whatever the reports make their receiver do.
+     */
     take_effect(op);
-    /* `f` stays while it is busy, whatever the report makes its receiver do. */
-    f->busy = true;
     report(op);
     f->busy = false;
     ab_dir_dispatch(d, f);

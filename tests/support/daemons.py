@@ -208,10 +208,12 @@ class Fleet(unittest.TestCase):
 
     def clean_up(self):
         """AB_KEEP=1 keeps the folders and logs."""
+        died = [d.tail() for d in (self.agent, self.principal) if d.process and d.process.poll() is not None]
         for daemon in (self.agent, self.principal):
             daemon.kill()
         if "AB_KEEP" not in os.environ:
             shutil.rmtree(self.folder, ignore_errors=True)
+        assert not died, "a daemon ended by itself:\n" + "\n".join(died)
 
     def arrives(self, name, value, seconds=30):
         wait_for(f"{name} is {value} at the agent", lambda: revision(self.spoke.read("argocd", name)) == value,

@@ -19,7 +19,7 @@ static void on_fatal(void *arg, const ab_error *err)
     ab_daemon_fatal(s->daemon, err);
 }
 
-ab_err ab_service_make_store(ab_service *s, const char *const *kinds, ab_store_events events,
+ab_err ab_service_make_store(ab_service *s, const ab_store_watch *watches, ab_store_events events,
                              ab_error *err)
 {
     ab_store_env env = {
@@ -28,7 +28,7 @@ ab_err ab_service_make_store(ab_service *s, const char *const *kinds, ab_store_e
         .log = s->daemon->log,
         .metrics = s->daemon->metrics,
         .clock = s->daemon->clock,
-        .kinds = kinds,
+        .watches = watches,
         .events = events,
     };
     env.events.on_fault = on_fault;

@@ -26,8 +26,8 @@ typedef struct ab_service {
     bool (*is_drained)(const struct ab_service *s);
 } ab_service;
 
-/** The store that the configuration names, watching these kinds. `events.on_fault` is set here. */
-AB_MUST_USE ab_err ab_service_make_store(ab_service *s, const char *const *kinds,
+/** The store that the configuration names, watching these. `events.on_fault` is set here. */
+AB_MUST_USE ab_err ab_service_make_store(ab_service *s, const ab_store_watch *watches,
                                          ab_store_events events, ab_error *err);
 /** The transport that the configuration names. Of `env`, role, agent, mode, replay and events are
  * the caller's; `events.on_fatal` and the rest are set here. */

@@ -48,6 +48,14 @@ typedef struct {
     void *arg;
 } ab_store_events;
 
+/* What is watched. A store may show more than is asked for: the receiver looks again. */
+typedef struct {
+    const char *kind;      /* "Application", ...; NULL ends a list of these */
+    const char *namespace; /* only there; NULL: everywhere */
+    const char *selector;  /* Kubernetes label selector; NULL: all */
+    const char *name;      /* only the object of this name; NULL: all */
+} ab_store_watch;
+
 /* What a store is given at start; everything borrowed, must outlive the store. */
 typedef struct {
     uv_loop_t *loop;
@@ -55,7 +63,7 @@ typedef struct {
     ab_log *log;
     ab_metrics *metrics;
     const ab_clock *clock;
-    const char *const *kinds; /* kinds to watch, NULL-terminated: "Application", ... */
+    const ab_store_watch *watches; /* one per kind; listed in this order */
     ab_store_events events;
 } ab_store_env;
 

@@ -280,7 +280,7 @@ static ab_err begin(service *s, ab_error *err)
 
 ab_err ab_agent_start(ab_daemon *d, ab_error *err)
 {
-    static const char *const kinds[] = {"Application", NULL};
+    static const ab_store_watch watches[] = {{.kind = "Application"}, {0}};
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -292,7 +292,7 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     if (e == AB_ERR_OK)
         e = make_machine(s, err);
     if (e == AB_ERR_OK)
-        e = ab_service_make_store(&s->base, kinds,
+        e = ab_service_make_store(&s->base, watches,
                                   (ab_store_events){.on_change = on_change, .arg = s}, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);

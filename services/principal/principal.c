@@ -277,7 +277,7 @@ static bool is_drained(const ab_service *base)
 
 ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 {
-    static const char *const kinds[] = {"Application", "ConfigMap", NULL};
+    static const ab_store_watch watches[] = {{.kind = "ConfigMap"}, {.kind = "Application"}, {0}};
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -285,7 +285,7 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     d->state = s;
     ab_err e = make_machine(s, err);
     if (e == AB_ERR_OK)
-        e = ab_service_make_store(&s->base, kinds,
+        e = ab_service_make_store(&s->base, watches,
                                   (ab_store_events){.on_change = on_change, .arg = s}, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);

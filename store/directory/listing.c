@@ -53,8 +53,8 @@ void ab_dir_touch_path(ab_dir *d, const char *path, const char *name)
 
 static bool is_kind(const ab_dir *d, const char *name)
 {
-    for (const char *const *k = d->base.env.kinds; *k != NULL; k++)
-        if (strcmp(*k, name) == 0)
+    for (const ab_store_watch *w = d->base.env.watches; w->kind != NULL; w++)
+        if (strcmp(w->kind, name) == 0)
             return true;
     return false;
 }

@@ -96,8 +96,8 @@ static void refuse(ab_dir_op *op, ab_err code, const char *why)
 
 static bool is_watched(const ab_dir *d, ab_str kind)
 {
-    for (const char *const *k = d->base.env.kinds; *k != NULL; k++)
-        if (ab_str_is(kind, *k))
+    for (const ab_store_watch *w = d->base.env.watches; w->kind != NULL; w++)
+        if (ab_str_is(kind, w->kind))
             return true;
     return false;
 }

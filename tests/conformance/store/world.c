@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-static const char *const kinds[] = {"Application", "AppProject", "Secret", NULL};
+static const ab_store_watch watches[] = {
+    {.kind = "Application"}, {.kind = "AppProject"}, {.kind = "Secret"}, {0}};
 
 /* Timers run before the loop sleeps: without this, what one of them reports would wait for the next
  * event. */
@@ -72,7 +73,7 @@ void world_start(world *w)
                         .config = w->config,
                         .metrics = w->metrics,
                         .clock = w->clock,
-                        .kinds = kinds,
+                        .watches = watches,
                         .events = {on_change, on_fault, w}};
     ab_error err = {0};
     w->stopped = false;

@@ -428,9 +428,9 @@ static void a_second_process_on_the_same_folder_is_refused(void **state)
 {
     (void)state;
     world *w = begin();
-    static const char *const kinds[] = {NULL};
+    static const ab_store_watch watches[] = {{0}};
     ab_store_env env = w->store->env;
-    env.kinds = kinds;
+    env.watches = watches;
     ab_store *second = NULL;
     ab_error err = {0};
     assert_int_equal(ab_store_new(&env, &second, &err), AB_ERR_CONFIG);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which API server, and who we are there: in a pod (service account: rotating token file, CA file,
+ * KUBERNETES_SERVICE_HOST), or from a kubeconfig (context, CA, client certificate, token, token
+ * file, exec plugin of client.authentication.k8s.io/v1). Loop thread.
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/http_client.h"
+#include "base/log.h"
+
+typedef struct ab_kube_access ab_kube_access;
+
+/** Credentials, or why there are none. `bearer` is a token without "Bearer ", or NULL when a
+ * certificate does or none is needed; borrowed for the upcall. */
+typedef void (*ab_kube_token)(void *arg, ab_err code, const char *bearer, const ab_error *err);
+
+/** Rows store.kubernetes.kubeconfig (FILE), .context, .server-name. */
+extern const ab_options ab_kube_access_options;
+
+/**
+ * Read where the API server is. Order: store.kubernetes.kubeconfig, KUBECONFIG, the pod's service
+ * account, ~/.kube/config.
+ * @return CONFIG: says which file, context, cluster or user is wrong and what to do; NOMEM
+ */
+AB_MUST_USE ab_err ab_kube_access_new(uv_loop_t *loop, const ab_config *config, ab_log *log,
+                                      const ab_clock *clock, ab_kube_access **out, ab_error *err);
+/** Ends a plugin under way without its upcall; NULL is allowed. */
+void ab_kube_access_free(ab_kube_access *a);
+/** "https://host:port[/path]" without a slash at the end; borrowed. */
+const char *ab_kube_access_server(const ab_kube_access *a);
+/** For ab_http_new; what it points to lives as long as the access, or until on_change. */
+const ab_http_options *ab_kube_access_http(const ab_kube_access *a);
+/** The token to use now: from memory, the token file (read again when it changed, at least every
+ * minute), or the plugin. One upcall, later or at once. UNAVAILABLE, TIMEOUT: try again; DENIED:
+ * the plugin refused. */
+void ab_kube_access_token(ab_kube_access *a, ab_kube_token done, void *arg);
+/** The server answered 401: the next token is fetched anew. */
+void ab_kube_access_rejected(ab_kube_access *a);
+/** True once after certificate files or the plugin's certificate changed: connect anew. */
+bool ab_kube_access_changed(ab_kube_access *a);

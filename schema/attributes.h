@@ -30,6 +30,9 @@
 #define AB_CE_EXPIRYTIME                                                                           \
     "expirytime" /* RFC 3339: live events after it are dropped; registered extension */
 #define AB_CE_CORRELATIONID "correlationid" /* live request and reply */
+/* "true": the object lives in the principal's own namespace there and in the agent's own namespace
+ * here (destination mapping), whatever the key says. */
+#define AB_CE_REMAPPED "namespaceremapped"
 
 /* Values of attribute source. A transport refuses an event whose source is not its peer. */
 #define AB_SOURCE_PRINCIPAL "/principal"
@@ -49,6 +52,7 @@
 #define AB_ANN_ADOPTION_POLICY "argocd.argoproj.io/adoption-policy"
 #define AB_ANN_LAST_APPLIED    "kubectl.kubernetes.io/last-applied-configuration"
 #define AB_ANN_LAST_UPDATED    "argocd-agent.argoproj.io/last-updated"
+#define AB_ANN_REMAPPED        "argocd.argoproj.io/namespace-remapped"
 #define AB_LABEL_IGNORE_SYNC   "argocd-agent.argoproj-labs.io/ignore-sync"
 
 /* Annotations of argobus. */

@@ -59,7 +59,8 @@ typedef struct {
     const char *mode;    /* "managed", "autonomous"; "" for a principal */
     const char *version; /* of argobus */
     uint64_t epoch;
-    int64_t clock_skew_ms; /* peer's clock minus ours, roughly */
+    int64_t clock_skew_ms;   /* peer's clock minus ours, roughly */
+    const char *certificate; /* PEM: what may be sealed to (base/seal.h); not verified here */
 } ab_peer;
 
 typedef struct {
@@ -97,10 +98,11 @@ typedef struct {
     ab_metrics *metrics;
     const ab_clock *clock;
     ab_role role;
-    const char *agent; /* AGENT: own name; PRINCIPAL: NULL */
-    const char *mode;  /* AGENT: own mode; PRINCIPAL: "" */
-    bool replay;       /* what was received before is lost here: on_gap FIRST, and receive from the
-                          beginning of       every log, whatever position was committed */
+    const char *agent;       /* AGENT: own name; PRINCIPAL: NULL */
+    const char *mode;        /* AGENT: own mode; PRINCIPAL: "" */
+    const char *certificate; /* AGENT: PEM text that the principal is told; NULL: none */
+    bool replay; /* what was received before is lost here: on_gap FIRST, and receive from the
+                    beginning of       every log, whatever position was committed */
     ab_transport_events events;
 } ab_transport_env;
 

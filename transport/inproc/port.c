@@ -341,7 +341,11 @@ static void tell_peer(ab_inproc_port *port)
         up->on_peer(up->arg, port->line->agent, false, NULL);
         return;
     }
-    const ab_peer peer = {.mode = other->end->base.env.mode, .version = AB_VERSION, .epoch = epoch};
+    const char *certificate = other->end->base.env.certificate;
+    const ab_peer peer = {.mode = other->end->base.env.mode,
+                          .version = AB_VERSION,
+                          .epoch = epoch,
+                          .certificate = certificate == NULL ? "" : certificate};
     up->on_peer(up->arg, port->line->agent, true, &peer);
 }
 

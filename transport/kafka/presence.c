@@ -17,7 +17,7 @@
 #define MISSED_MAX 3
 /* A hello this much older than it may be, by the clocks of two machines, is not believed. */
 #define SKEW_MS   30000
-#define HELLO_MAX 1024
+#define HELLO_MAX 65536
 
 static void write_hello(const ab_kafka_link *l, bool leaving, int64_t wall_us, ab_buf *out)
 {
@@ -35,6 +35,8 @@ static void write_hello(const ab_kafka_link *l, bool leaving, int64_t wall_us, a
     ab_jsonw_int(&w, wall_us / 1000);
     ab_jsonw_key(&w, AB_STR("leaving"));
     ab_jsonw_bool(&w, leaving);
+    if (k->base.env.certificate != NULL)
+        ab_jsonw_key_str(&w, "certificate", ab_str_of(k->base.env.certificate));
     ab_jsonw_object_end(&w);
 }
 
@@ -137,6 +139,7 @@ typedef struct {
     int64_t interval_ms;
     int64_t time_ms;
     bool leaving;
+    ab_buf certificate;
 } saying;
 
 static void copy(ab_jsonv from, const char *name, char *to, size_t room)
@@ -145,6 +148,7 @@ static void copy(ab_jsonv from, const char *name, char *to, size_t room)
     snprintf(to, room, "%.*s", AB_STR_ARG(s));
 }
 
+/* Fills `out`, whose certificate is released by the caller. */
 static bool understand(const ab_event *hello, saying *out)
 {
     ab_json *doc = NULL;
@@ -159,6 +163,12 @@ static bool understand(const ab_event *hello, saying *out)
     copy(v, "version", out->version, sizeof(out->version));
     copy(v, "instance", out->instance, sizeof(out->instance));
     out->leaving = ab_json_typeof(ab_json_get(v, "leaving")) == AB_JSON_TRUE;
+    ab_jsonv certificate = ab_json_get(v, "certificate");
+    if (ab_json_present(certificate)) {
+        ok = ok && ab_json_copy(certificate, &out->certificate) == AB_ERR_OK;
+        ab_buf_putc(&out->certificate, '\0');
+        ok = ok && ab_buf_status(&out->certificate) == AB_ERR_OK;
+    }
     ab_json_free(doc);
     return ok && out->interval_ms > 0 && out->interval_ms <= 3600 * 1000;
 }
@@ -173,7 +183,7 @@ static void gone(ab_kafka_link *l)
     up->on_peer(up->arg, l->name, false, NULL);
 }
 
-static void there(ab_kafka_link *l, const saying *said)
+static void there(ab_kafka_link *l, saying *said)
 {
     ab_kafka *k = l->kafka;
     const ab_peer peer = {
@@ -181,6 +191,8 @@ static void there(ab_kafka_link *l, const saying *said)
         .version = said->version,
         .epoch = (uint64_t)said->epoch,
         .clock_skew_ms = said->time_ms - ab_clock_wall_us(k->base.env.clock) / 1000,
+        .certificate =
+            ab_buf_str(&said->certificate).len > 0 ? ab_buf_str(&said->certificate).ptr : "",
     };
     bool other = strcmp(said->instance, l->peer.instance) != 0;
     if (other)
@@ -213,18 +225,18 @@ bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello)
 void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh)
 {
     saying said = {0};
+    ab_buf_init(&said.certificate, HELLO_MAX);
     if (!understand(hello, &said)) {
         ab_error err = {0};
         ab_fail(&err, AB_ERR_INVALID, "a hello that says nothing");
         ab_kafka_refused(l->kafka, l->topics[AB_KAFKA_IN_STATE], "hello", &err);
-        return;
+    } else if (fresh && age_ms <= MISSED_MAX * said.interval_ms + SKEW_MS) {
+        if (said.leaving)
+            gone(l);
+        else
+            there(l, &said);
     }
-    if (!fresh || age_ms > MISSED_MAX * said.interval_ms + SKEW_MS)
-        return;
-    if (said.leaving)
-        gone(l);
-    else
-        there(l, &said);
+    ab_buf_fini(&said.certificate);
 }
 
 void ab_kafka_presence_tick(ab_kafka_link *l)

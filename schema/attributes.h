@@ -55,6 +55,11 @@
 #define AB_ANN_REMAPPED        "argocd.argoproj.io/namespace-remapped"
 #define AB_LABEL_IGNORE_SYNC   "argocd-agent.argoproj-labs.io/ignore-sync"
 
+/* What Argo CD calls its own objects. */
+#define AB_LABEL_SECRET_TYPE "argocd.argoproj.io/secret-type" /* repository, repo-creds, cluster   \
+                                                               */
+#define AB_NAME_GPG_KEYS "argocd-gpg-keys-cm"
+
 /* Annotations of argobus. */
 #define AB_ANN_PREFIX         "argobus.io/"
 #define AB_ANN_OPERATION_ID   "argobus.io/operation-id"   /* hub: which request .operation is */

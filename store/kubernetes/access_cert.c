@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Certificates are looked at when they are read, so that a broken one is said by its name and not
+ * by a failed handshake. Errors never show the text.
+ */
+#include "store/kubernetes/access_priv.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <time.h>
+
+/* Instead of OpenSSL's, which would ask at the terminal. */
+static int no_passphrase(char *out, int size, int for_writing, void *arg)
+{
+    (void)out;
+    (void)size;
+    (void)for_writing;
+    (void)arg;
+    return -1;
+}
+
+static BIO *open_text(ab_str pem)
+{
+    return BIO_new_mem_buf(pem.ptr == NULL ? "" : pem.ptr, (int)pem.len);
+}
+
+static ab_err read_cert(ab_str pem, X509 **out, ab_error *err)
+{
+    BIO *bio = open_text(pem);
+    if (bio == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for a certificate");
+    X509 *cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL);
+    BIO_free(bio);
+    ERR_clear_error();
+    if (cert == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "the certificate is no PEM text of one");
+    *out = cert;
+    return AB_ERR_OK;
+}
+
+static ab_err read_key(ab_str pem, EVP_PKEY **out, ab_error *err)
+{
+    BIO *bio = open_text(pem);
+    if (bio == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for a key");
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
+    BIO_free(bio);
+    ERR_clear_error();
+    if (key == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "the key is no PEM text of one, or it is encrypted");
+    *out = key;
+    return AB_ERR_OK;
+}
+
+static ab_err expiry(const X509 *cert, int64_t *out, ab_error *err)
+{
+    struct tm tm = {0};
+    if (ASN1_TIME_to_tm(X509_get0_notAfter(cert), &tm) != 1)
+        return ab_fail(err, AB_ERR_CONFIG, "the certificate does not say when it expires");
+    *out = (int64_t)timegm(&tm);
+    return AB_ERR_OK;
+}
+
+ab_err ab_kube_check_pair(ab_str cert, ab_str key, int64_t *until_s, ab_error *err)
+{
+    X509 *x = NULL;
+    EVP_PKEY *k = NULL;
+    ab_err e = read_cert(cert, &x, err);
+    if (e == AB_ERR_OK)
+        e = read_key(key, &k, err);
+    if (e == AB_ERR_OK && X509_check_private_key(x, k) != 1)
+        e = ab_fail(err, AB_ERR_CONFIG, "the key does not belong to the certificate");
+    if (e == AB_ERR_OK)
+        e = expiry(x, until_s, err);
+    ERR_clear_error();
+    EVP_PKEY_free(k);
+    X509_free(x);
+    return e;
+}
+
+ab_err ab_kube_check_ca(ab_str ca, ab_error *err)
+{
+    X509 *x = NULL;
+    ab_err e = read_cert(ca, &x, err);
+    X509_free(x);
+    return e;
+}

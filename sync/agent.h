@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a managed agent decides. For each Application it holds what the principal last wished (kept
+ * What a managed agent decides. For each object it holds what the principal last wished (kept
  * durably by its owner), and what stands in the local store, and brings the second to the first:
  * create, update, revert, delete. Status goes up whenever it differs from what the log has.
  * Commands run in order with the state they follow, at most once each.
@@ -17,9 +17,9 @@
 #include "sync/writer.h"
 
 typedef struct ab_agent ab_agent;
-typedef struct ab_agent_app ab_agent_app; /* one Application: what an effect is about */
+typedef struct ab_agent_object ab_agent_object; /* one object: what an effect is about */
 
-/* What is kept of an Application's source, durably. Everything borrowed. */
+/* What is kept of an object's source, durably. Everything borrowed. */
 typedef struct {
     ab_version version;
     bool ended;     /* deleted at the source; only version, uid and owned count then */
@@ -33,14 +33,14 @@ typedef struct {
 
 typedef struct {
     /* Store. Answered with the object as it is afterwards (NULL when gone), see ab_agent_done. */
-    void (*get)(void *arg, ab_str key, ab_agent_app *app);
+    void (*get)(void *arg, ab_str key, ab_agent_object *o);
     /** `version` absent: the object must not exist; else its resourceVersion must be this. */
-    void (*apply)(void *arg, ab_object *object, ab_str version, ab_agent_app *app);
-    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_app *app);
-    void (*remove)(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_app *app);
+    void (*apply)(void *arg, ab_object *object, ab_str version, ab_agent_object *o);
+    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o);
+    void (*remove)(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o);
     /** Keep durably; answered when it is safe. `kept` and what it points to is valid during the
      * call. */
-    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_agent_app *app);
+    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o);
     /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
     ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
     /** The delivery is dealt with. */
@@ -96,7 +96,7 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
 void ab_agent_log_lost(ab_agent *a);
 
 /** The answer to an effect. `object` borrowed, may be NULL. */
-void ab_agent_done(ab_agent_app *app, ab_err code, ab_object *object, const ab_error *err);
+void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_agent_tick(ab_agent *a);
 

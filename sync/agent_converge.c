@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bringing one Application to what the principal wishes, one step at a time.
+ * Bringing one object to what the principal wishes, one step at a time.
  */
 #include "sync/agent_priv.h"
 
@@ -9,23 +9,23 @@
 
 #include <stdlib.h>
 
-static const ab_agent_effects *effects(const ab_agent_app *app)
+static const ab_agent_effects *effects(const ab_agent_object *o)
 {
-    return &app->agent->env.effects;
+    return &o->agent->env.effects;
 }
 
-bool ab_agent_converged(const ab_agent_app *app)
+bool ab_agent_converged(const ab_agent_object *o)
 {
-    bool settled = !ab_digest_is_none(&app->settled) && ab_digest_eq(&app->settled, &app->digest);
-    switch (app->source) {
+    bool settled = !ab_digest_is_none(&o->settled) && ab_digest_eq(&o->settled, &o->digest);
+    switch (o->source) {
     case SOURCE_NONE:
         return true;
     case SOURCE_LIVE:
-        return app->here && !app->leaving && settled;
+        return o->here && !o->leaving && settled;
     case SOURCE_DELETING:
-        return app->here && app->leaving;
+        return o->here && o->leaving;
     case SOURCE_ENDED:
-        return app->here ? app->leaving || settled : app->agent->synced;
+        return o->here ? o->leaving || settled : o->agent->synced;
     }
     return true;
 }
@@ -41,39 +41,39 @@ static ab_str uid_of_resourceid(const ab_event *event)
     return AB_STR_NONE;
 }
 
-static ab_err set_next(ab_agent_app *app, enum source source, ab_str uid)
+static ab_err set_next(ab_agent_object *o, enum source source, ab_str uid)
 {
-    app->next_source = source;
-    free(app->next_uid);
-    app->next_uid = NULL;
+    o->next_source = source;
+    free(o->next_uid);
+    o->next_uid = NULL;
     if (uid.len == 0)
         return AB_ERR_OK;
-    app->next_uid = ab_str_dup(uid);
-    return app->next_uid == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    o->next_uid = ab_str_dup(uid);
+    return o->next_uid == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-static void keep(ab_agent_app *app, const ab_kept *kept)
+static void keep(ab_agent_object *o, const ab_kept *kept)
 {
-    app->step = STEP_KEEP;
-    app->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
-    effects(app)->keep(effects(app)->arg, ab_str_of(app->key), kept, app);
+    o->step = STEP_KEEP;
+    o->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
+    effects(o)->keep(effects(o)->arg, ab_str_of(o->key), kept, o);
 }
 
 /* The names that the source's earlier wishes had, as far as they may still stand in the local
  * object. */
-static void owned_before(ab_agent_app *app, ab_buf *out)
+static void owned_before(ab_agent_object *o, ab_buf *out)
 {
     ab_kept old;
     ab_object *wish = NULL;
     ab_json *before = NULL;
-    if (effects(app)->recall(effects(app)->arg, ab_str_of(app->key), &old) != AB_ERR_OK ||
+    if (effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &old) != AB_ERR_OK ||
         (!old.ended && ab_object_parse(old.wish, &wish, NULL) != AB_ERR_OK))
         return;
     if (old.ended) { /* the next of its name may be written over what it left */
         ab_buf_put(out, old.owned);
         return;
     }
-    if (!ab_agent_converged(app) && old.owned.len > 0 &&
+    if (!ab_agent_converged(o) && old.owned.len > 0 &&
         ab_json_parse(old.owned, &before, NULL) != AB_ERR_OK)
         before = NULL;
     ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
@@ -81,32 +81,32 @@ static void owned_before(ab_agent_app *app, ab_buf *out)
     ab_object_unref(wish);
 }
 
-static void keep_end(ab_agent_app *app, ab_task *t)
+static void keep_end(ab_agent_object *o, ab_task *t)
 {
     ab_str uid = uid_of_resourceid(t->event);
-    if (set_next(app, SOURCE_ENDED, uid) != AB_ERR_OK) {
-        ab_agent_fail(app, AB_ERR_NOMEM, NULL);
+    if (set_next(o, SOURCE_ENDED, uid) != AB_ERR_OK) {
+        ab_agent_fail(o, AB_ERR_NOMEM, NULL);
         return;
     }
     ab_buf owned;
     ab_buf_init(&owned, AB_JSON_SIZE_MAX);
-    owned_before(app, &owned);
-    keep(app,
+    owned_before(o, &owned);
+    keep(o,
          &(ab_kept){.version = t->version, .ended = true, .uid = uid, .owned = ab_buf_str(&owned)});
     ab_buf_fini(&owned);
 }
 
-static void keep_wish(ab_agent_app *app, ab_task *t, const ab_object *wish)
+static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
 {
     ab_str uid = ab_app_source_uid(wish);
     bool deleting = ab_object_deleting(wish);
-    if (set_next(app, deleting ? SOURCE_DELETING : SOURCE_LIVE, uid) != AB_ERR_OK) {
-        ab_agent_fail(app, AB_ERR_NOMEM, NULL);
+    if (set_next(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, uid) != AB_ERR_OK) {
+        ab_agent_fail(o, AB_ERR_NOMEM, NULL);
         return;
     }
     ab_buf owned;
     ab_buf_init(&owned, AB_JSON_SIZE_MAX);
-    owned_before(app, &owned);
+    owned_before(o, &owned);
     ab_kept kept = {.version = t->version,
                     .deleting = deleting,
                     .adoptable = t->type == AB_TYPE_CREATE,
@@ -114,11 +114,11 @@ static void keep_wish(ab_agent_app *app, ab_task *t, const ab_object *wish)
                     .principal_uid = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
                     .owned = ab_buf_str(&owned),
                     .wish = ab_event_data(t->event)};
-    keep(app, &kept);
+    keep(o, &kept);
     ab_buf_fini(&owned);
 }
 
-static ab_err parse_wish(const ab_agent_app *app, const ab_event *event, ab_object **out,
+static ab_err parse_wish(const ab_agent_object *o, const ab_event *event, ab_object **out,
                          ab_error *err)
 {
     ab_str kind, ns, name;
@@ -126,7 +126,7 @@ static ab_err parse_wish(const ab_agent_app *app, const ab_event *event, ab_obje
     ab_err e = ab_object_parse(ab_event_data(event), &wish, err);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_object_key_split(ab_str_of(app->key), &kind, &ns, &name);
+    e = ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name);
     if (e == AB_ERR_OK &&
         (!ab_str_eq(ab_object_kind(wish), kind) || !ab_str_eq(ab_object_name(wish), name)))
         e = ab_fail(err, AB_ERR_INVALID, "the object inside is %s", ab_object_key(wish));
@@ -137,88 +137,88 @@ static ab_err parse_wish(const ab_agent_app *app, const ab_event *event, ab_obje
     return e;
 }
 
-void ab_agent_begin_state(ab_agent_app *app, ab_task *t)
+void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
 {
-    int newer = ab_version_cmp(t->version, app->version);
+    int newer = ab_version_cmp(t->version, o->version);
     if (newer < 0) {
-        ab_metric_add(app->agent->metrics.stale, 1);
-        ab_agent_finish_head(app);
+        ab_metric_add(o->agent->metrics.stale, 1);
+        ab_agent_finish_head(o);
         return;
     }
     if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
         t->begun = true;
-        app->settled = (ab_digest){0};
+        o->settled = (ab_digest){0};
         return;
     }
     if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
-        keep_end(app, t);
+        keep_end(o, t);
         return;
     }
     ab_error err = {0};
     ab_object *wish;
-    if (parse_wish(app, t->event, &wish, &err) != AB_ERR_OK) {
-        ab_agent_refuse_head(app, "payload", &err);
+    if (parse_wish(o, t->event, &wish, &err) != AB_ERR_OK) {
+        ab_agent_refuse_head(o, "payload", &err);
         return;
     }
-    keep_wish(app, t, wish);
+    keep_wish(o, t, wish);
     ab_object_unref(wish);
 }
 
-static void kept(ab_agent_app *app)
+static void kept(ab_agent_object *o)
 {
-    app->version = app->inbox.head->version;
-    app->source = app->next_source;
-    free(app->uid);
-    app->uid = app->next_uid;
-    app->next_uid = NULL;
-    app->settled = (ab_digest){0};
-    app->report_due = app->source != SOURCE_ENDED;
-    app->inbox.failing_since = 0;
+    o->version = o->inbox.head->version;
+    o->source = o->next_source;
+    free(o->uid);
+    o->uid = o->next_uid;
+    o->next_uid = NULL;
+    o->settled = (ab_digest){0};
+    o->report_due = o->source != SOURCE_ENDED;
+    o->inbox.failing_since = 0;
 }
 
 /* --- deciding --- */
 
-void ab_agent_get(ab_agent_app *app)
+void ab_agent_get(ab_agent_object *o)
 {
-    app->step = STEP_GET;
-    app->seen_meanwhile = false;
-    effects(app)->get(effects(app)->arg, ab_str_of(app->key), app);
+    o->step = STEP_GET;
+    o->seen_meanwhile = false;
+    effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
 }
 
-static void write_object(ab_agent_app *app, ab_object *object, ab_str version)
+static void write_object(ab_agent_object *o, ab_object *object, ab_str version)
 {
-    app->step = STEP_APPLY;
-    app->seen_meanwhile = false;
-    ab_metric_add(app->agent->metrics.writes, 1);
-    effects(app)->apply(effects(app)->arg, object, version, app);
+    o->step = STEP_APPLY;
+    o->seen_meanwhile = false;
+    ab_metric_add(o->agent->metrics.writes, 1);
+    effects(o)->apply(effects(o)->arg, object, version, o);
 }
 
-static void remove_object(ab_agent_app *app, ab_str uid, bool foreground)
+static void remove_object(ab_agent_object *o, ab_str uid, bool foreground)
 {
-    app->step = STEP_REMOVE;
-    app->seen_meanwhile = false;
-    ab_metric_add(app->agent->metrics.writes, 1);
-    effects(app)->remove(effects(app)->arg, ab_str_of(app->key), uid, foreground, app);
+    o->step = STEP_REMOVE;
+    o->seen_meanwhile = false;
+    ab_metric_add(o->agent->metrics.writes, 1);
+    effects(o)->remove(effects(o)->arg, ab_str_of(o->key), uid, foreground, o);
 }
 
 /* Local edits and deletions that nobody asked for. */
-static void note_revert(ab_agent_app *app, const char *what)
+static void note_revert(ab_agent_object *o, const char *what)
 {
-    if (app->inbox.head != NULL)
+    if (o->inbox.head != NULL)
         return;
-    ab_metric_add(app->agent->metrics.reverts, 1);
-    AB_INFO(app->agent->env.log, SYNC, "local change reverted",
-            AB_KV("object", (const char *)app->key), AB_KV("change", what));
+    ab_metric_add(o->agent->metrics.reverts, 1);
+    AB_INFO(o->agent->env.log, SYNC, "local change reverted", AB_KV("object", (const char *)o->key),
+            AB_KV("change", what));
 }
 
-static ab_err place(ab_agent_app *app, const ab_kept *row, const ab_object *wish,
+static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
                     const ab_object *local, ab_object **out, ab_error *err)
 {
     ab_json *owned = NULL;
     if (row->owned.len > 0 && ab_json_parse(row->owned, &owned, NULL) != AB_ERR_OK)
         owned = NULL;
-    bool resync = app->lost && app->agent->env.policy.recreate == AB_RECREATE_RESYNC;
-    ab_app_placing placing = {.namespace = app->agent->env.policy.namespace,
+    bool resync = o->lost && o->agent->env.policy.recreate == AB_RECREATE_RESYNC;
+    ab_app_placing placing = {.namespace = o->agent->env.policy.namespace,
                               .source_uid = row->uid,
                               .principal_uid =
                                   row->principal_uid.len > 0 ? row->principal_uid : AB_STR_NONE,
@@ -235,38 +235,38 @@ static ab_err place(ab_agent_app *app, const ab_kept *row, const ab_object *wish
     return e;
 }
 
-static void create(ab_agent_app *app, const ab_kept *row, const ab_object *wish)
+static void create(ab_agent_object *o, const ab_kept *row, const ab_object *wish)
 {
     ab_error err = {0};
     ab_object *object;
-    ab_err e = place(app, row, wish, NULL, &object, &err);
+    ab_err e = place(o, row, wish, NULL, &object, &err);
     if (e != AB_ERR_OK) {
-        ab_agent_fail(app, e, &err);
+        ab_agent_fail(o, e, &err);
         return;
     }
-    if (app->lost)
-        note_revert(app, "deleted");
-    write_object(app, object, AB_STR_NONE);
+    if (o->lost)
+        note_revert(o, "deleted");
+    write_object(o, object, AB_STR_NONE);
     ab_object_unref(object);
 }
 
-static void update(ab_agent_app *app, const ab_kept *row, const ab_object *wish, ab_object *local)
+static void update(ab_agent_object *o, const ab_kept *row, const ab_object *wish, ab_object *local)
 {
     ab_error err = {0};
     ab_object *object;
     ab_digest digest;
-    ab_err e = place(app, row, wish, local, &object, &err);
+    ab_err e = place(o, row, wish, local, &object, &err);
     if (e != AB_ERR_OK) {
-        ab_agent_fail(app, e, &err);
+        ab_agent_fail(o, e, &err);
         return;
     }
     e = ab_app_digest(object, &digest);
-    if (e == AB_ERR_OK && ab_digest_eq(&digest, &app->digest)) {
-        app->settled = app->digest;
-        ab_agent_report_error(app, NULL);
+    if (e == AB_ERR_OK && ab_digest_eq(&digest, &o->digest)) {
+        o->settled = o->digest;
+        ab_agent_report_error(o, NULL);
     } else {
-        note_revert(app, "edited");
-        write_object(app, object, ab_object_version(local));
+        note_revert(o, "edited");
+        write_object(o, object, ab_object_version(local));
     }
     ab_object_unref(object);
 }
@@ -275,239 +275,239 @@ enum claim { CLAIM_UPDATE, CLAIM_RECREATE, CLAIM_NOT_OURS };
 
 /* Whose the local object is, and so what may be done to it (argocd-agent's table of source-uid
  * rules). */
-static enum claim claim(const ab_agent_app *app, const ab_kept *row, const ab_object *local)
+static enum claim claim(const ab_agent_object *o, const ab_kept *row, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
     ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
     if (uid.len == 0) {
         ab_str adoption = ab_object_annotation(local, AB_ANN_ADOPTION_POLICY);
         bool adopt =
-            adoption.ptr == NULL ? app->agent->env.policy.adopt : ab_str_is(adoption, "always");
+            adoption.ptr == NULL ? o->agent->env.policy.adopt : ab_str_is(adoption, "always");
         return adopt && row->adoptable ? CLAIM_UPDATE : CLAIM_NOT_OURS;
     }
     bool other_principal = row->principal_uid.len > 0 && !ab_str_eq(principal, row->principal_uid);
     if (other_principal || row->uid.len == 0 || ab_str_eq(uid, row->uid) || principal.len == 0)
         return CLAIM_UPDATE;
     ab_str own = ab_object_annotation(local, AB_ANN_MISMATCH_POLICY);
-    bool upsert = own.ptr == NULL ? app->agent->env.policy.upsert : ab_str_is(own, "upsert");
+    bool upsert = own.ptr == NULL ? o->agent->env.policy.upsert : ab_str_is(own, "upsert");
     return upsert ? CLAIM_UPDATE : CLAIM_RECREATE;
 }
 
-static void not_ours(ab_agent_app *app)
+static void not_ours(ab_agent_object *o)
 {
     ab_error err = {0};
     (void)ab_fail(&err, AB_ERR_DENIED,
                   "an Application of this name exists at the agent and is not managed: delete it "
                   "there, or let it be adopted (annotation " AB_ANN_ADOPTION_POLICY "=always)");
-    ab_agent_report_error(app, &err);
-    app->settled = app->digest;
-    if (app->inbox.head != NULL && app->inbox.head->begun)
-        ab_agent_finish_head(app);
+    ab_agent_report_error(o, &err);
+    o->settled = o->digest;
+    if (o->inbox.head != NULL && o->inbox.head->begun)
+        ab_agent_finish_head(o);
 }
 
-static void decide_live(ab_agent_app *app, const ab_kept *row, const ab_object *wish,
+static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
                         ab_object *local)
 {
-    switch (claim(app, row, local)) {
+    switch (claim(o, row, local)) {
     case CLAIM_UPDATE:
-        update(app, row, wish, local);
+        update(o, row, wish, local);
         return;
     case CLAIM_RECREATE:
-        AB_INFO(app->agent->env.log, SYNC, "created anew at the source: replacing",
-                AB_KV("object", (const char *)app->key));
-        remove_object(app, ab_object_uid(local), false);
+        AB_INFO(o->agent->env.log, SYNC, "created anew at the source: replacing",
+                AB_KV("object", (const char *)o->key));
+        remove_object(o, ab_object_uid(local), false);
         return;
     case CLAIM_NOT_OURS:
-        not_ours(app);
+        not_ours(o);
         return;
     }
 }
 
-static void decide_ended(ab_agent_app *app, const ab_object *local)
+static void decide_ended(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
-    bool ours = uid.len > 0 && (app->uid == NULL || ab_str_is(uid, app->uid));
+    bool ours = uid.len > 0 && (o->uid == NULL || ab_str_is(uid, o->uid));
     if (ours)
-        remove_object(app, ab_object_uid(local), false);
+        remove_object(o, ab_object_uid(local), false);
     else
-        app->settled = app->digest;
+        o->settled = o->digest;
 }
 
 /* The cascade is complete: from now on the object counts as deleted at the source. What is kept
  * does not say so, so that after a crash the principal is told again. */
-static void end_cascade(ab_agent_app *app)
+static void end_cascade(ab_agent_object *o)
 {
-    if (ab_writer_is_ready(app->agent->writer) && ab_agent_confirm_gone(app) == AB_ERR_OK)
-        app->source = SOURCE_ENDED;
+    if (ab_writer_is_ready(o->agent->writer) && ab_agent_confirm_gone(o) == AB_ERR_OK)
+        o->source = SOURCE_ENDED;
 }
 
-static void decide_deleting(ab_agent_app *app, const ab_object *local)
+static void decide_deleting(ab_agent_object *o, const ab_object *local)
 {
     if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0) {
-        remove_object(app, ab_object_uid(local), true);
+        remove_object(o, ab_object_uid(local), true);
         return;
     }
-    app->settled = app->digest; /* not ours: ours is gone */
-    end_cascade(app);
-    if (app->source == SOURCE_DELETING)
-        ab_inbox_back_off(&app->inbox, ab_clock_mono_ms(app->agent->env.clock));
+    o->settled = o->digest; /* not ours: ours is gone */
+    end_cascade(o);
+    if (o->source == SOURCE_DELETING)
+        ab_inbox_back_off(&o->inbox, ab_clock_mono_ms(o->agent->env.clock));
 }
 
 /* What is kept, parsed; calls `act` with it. */
-static void with_wish(ab_agent_app *app, ab_object *local)
+static void with_wish(ab_agent_object *o, ab_object *local)
 {
     ab_kept row;
     ab_error err = {0};
     ab_object *wish;
-    ab_err e = effects(app)->recall(effects(app)->arg, ab_str_of(app->key), &row);
+    ab_err e = effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &row);
     if (e == AB_ERR_OK)
         e = ab_object_parse(row.wish, &wish, &err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(&err, "what was kept of it");
-        ab_agent_fail(app, e, &err);
+        ab_agent_fail(o, e, &err);
         return;
     }
     if (local == NULL)
-        create(app, &row, wish);
+        create(o, &row, wish);
     else
-        decide_live(app, &row, wish, local);
+        decide_live(o, &row, wish, local);
     ab_object_unref(wish);
 }
 
-void ab_agent_decide(ab_agent_app *app, ab_object *local)
+void ab_agent_decide(ab_agent_object *o, ab_object *local)
 {
-    if (app->leaving)
+    if (o->leaving)
         return;
-    if (app->source == SOURCE_LIVE)
-        with_wish(app, local);
-    else if (app->source == SOURCE_DELETING)
-        decide_deleting(app, local);
-    else if (app->source == SOURCE_ENDED)
-        decide_ended(app, local);
+    if (o->source == SOURCE_LIVE)
+        with_wish(o, local);
+    else if (o->source == SOURCE_DELETING)
+        decide_deleting(o, local);
+    else if (o->source == SOURCE_ENDED)
+        decide_ended(o, local);
 }
 
-void ab_agent_converge(ab_agent_app *app)
+void ab_agent_converge(ab_agent_object *o)
 {
-    if (!app->here && !app->agent->synced)
+    if (!o->here && !o->agent->synced)
         return; /* it may only not be listed yet */
-    switch (app->source) {
+    switch (o->source) {
     case SOURCE_NONE:
         return;
     case SOURCE_LIVE:
-        if (app->leaving)
-            ab_agent_wait(app);
-        else if (app->here)
-            ab_agent_get(app);
+        if (o->leaving)
+            ab_agent_wait(o);
+        else if (o->here)
+            ab_agent_get(o);
         else
-            with_wish(app, NULL);
+            with_wish(o, NULL);
         return;
     case SOURCE_DELETING:
-        if (app->here)
-            ab_agent_get(app);
+        if (o->here)
+            ab_agent_get(o);
         else
-            end_cascade(app);
+            end_cascade(o);
         return;
     case SOURCE_ENDED:
-        ab_agent_get(app);
+        ab_agent_get(o);
         return;
     }
 }
 
 /* --- answers --- */
 
-static void got(ab_agent_app *app, ab_err code, ab_object *local, const ab_error *err)
+static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err)
 {
-    if (app->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+    if (o->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        app->here = false;
-        app->report_due = false;
+        o->here = false;
+        o->report_due = false;
         return;
     }
     if (code != AB_ERR_OK) {
-        ab_agent_fail(app, code, err);
+        ab_agent_fail(o, code, err);
         return;
     }
-    app->here = true;
-    app->leaving = ab_object_deleting(local);
-    if (ab_app_digest(local, &app->digest) != AB_ERR_OK)
-        app->digest = (ab_digest){0};
-    if (app->report_due)
-        ab_agent_report_state(app, local);
-    if (!ab_agent_converged(app))
-        ab_agent_decide(app, local);
+    o->here = true;
+    o->leaving = ab_object_deleting(local);
+    if (ab_app_digest(local, &o->digest) != AB_ERR_OK)
+        o->digest = (ab_digest){0};
+    if (o->report_due)
+        ab_agent_report_state(o, local);
+    if (!ab_agent_converged(o))
+        ab_agent_decide(o, local);
 }
 
-static void applied(ab_agent_app *app, ab_err code, ab_object *object, const ab_error *err)
+static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
 {
     if (code == AB_ERR_EXISTS)
-        app->here = true; /* the store knows it before we have seen it */
+        o->here = true; /* the store knows it before we have seen it */
     if (code != AB_ERR_OK) {
-        ab_agent_fail(app, code, err);
+        ab_agent_fail(o, code, err);
         return;
     }
-    app->lost = false;
-    ab_inbox_succeeded(&app->inbox);
-    ab_agent_report_error(app, NULL);
-    if (object == NULL || ab_app_digest(object, &app->settled) != AB_ERR_OK) {
-        app->settled = (ab_digest){0};
+    o->lost = false;
+    ab_inbox_succeeded(&o->inbox);
+    ab_agent_report_error(o, NULL);
+    if (object == NULL || ab_app_digest(object, &o->settled) != AB_ERR_OK) {
+        o->settled = (ab_digest){0};
         return;
     }
-    if (app->seen_meanwhile)
+    if (o->seen_meanwhile)
         return; /* what was seen may be newer than what we wrote */
-    app->here = true;
-    app->leaving = ab_object_deleting(object);
-    app->digest = app->settled;
+    o->here = true;
+    o->leaving = ab_object_deleting(object);
+    o->digest = o->settled;
 }
 
-static void removed(ab_agent_app *app, ab_err code, const ab_error *err)
+static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
 {
     if (code != AB_ERR_OK && code != AB_ERR_NOTFOUND) {
-        ab_agent_fail(app, code, err);
+        ab_agent_fail(o, code, err);
         return;
     }
-    ab_inbox_succeeded(&app->inbox);
+    ab_inbox_succeeded(&o->inbox);
     /* Gone or marked: the store's change says which. Until then there is nothing to do. */
-    app->removing = app->here;
-    if (!app->seen_meanwhile)
-        app->leaving = app->here;
+    o->removing = o->here;
+    if (!o->seen_meanwhile)
+        o->leaving = o->here;
 }
 
-static void answered_keep(ab_agent_app *app, ab_err code, const ab_error *err)
+static void answered_keep(ab_agent_object *o, ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK) {
-        kept(app);
+        kept(o);
         return;
     }
-    app->inbox.head->begun = false;
-    ab_agent_fail(app, code, err);
+    o->inbox.head->begun = false;
+    ab_agent_fail(o, code, err);
 }
 
-void ab_agent_done(ab_agent_app *app, ab_err code, ab_object *object, const ab_error *err)
+void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
 {
-    enum step step = app->step;
-    app->step = STEP_IDLE;
+    enum step step = o->step;
+    o->step = STEP_IDLE;
     switch (step) {
     case STEP_IDLE:
         break;
     case STEP_KEEP:
-        answered_keep(app, code, err);
+        answered_keep(o, code, err);
         break;
     case STEP_GET:
-        got(app, code, object, err);
+        got(o, code, object, err);
         break;
     case STEP_APPLY:
-        applied(app, code, object, err);
+        applied(o, code, object, err);
         break;
     case STEP_REMOVE:
-        removed(app, code, err);
+        removed(o, code, err);
         break;
     case STEP_COMMAND_GET:
-        ab_agent_command_got(app, code, object, err);
+        ab_agent_command_got(o, code, object, err);
         break;
     case STEP_COMMAND_WRITE:
-        ab_agent_command_written(app, code, err);
+        ab_agent_command_written(o, code, err);
         break;
     }
-    ab_agent_advance(app);
+    ab_agent_advance(o);
 }

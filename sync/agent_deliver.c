@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void ab_agent_finish_head(ab_agent_app *app)
+void ab_agent_finish_head(ab_agent_object *o)
 {
-    app->agent->env.effects.ack(app->agent->env.effects.arg, ab_inbox_pop(&app->inbox));
+    o->agent->env.effects.ack(o->agent->env.effects.arg, ab_inbox_pop(&o->inbox));
 }
 
 static void refuse(ab_agent *a, ab_event *event, const char *reason, const char *why)
@@ -25,11 +25,11 @@ static void refuse(ab_agent *a, ab_event *event, const char *reason, const char 
             AB_KV("id", ab_event_attr(event, AB_CE_ID)), AB_KV("why", why));
 }
 
-void ab_agent_refuse_head(ab_agent_app *app, const char *reason, const ab_error *err)
+void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err)
 {
-    refuse(app->agent, app->inbox.head->event, reason, err->text);
-    ab_agent_report_error(app, err);
-    ab_agent_finish_head(app);
+    refuse(o->agent, o->inbox.head->event, reason, err->text);
+    ab_agent_report_error(o, err);
+    ab_agent_finish_head(o);
 }
 
 /* The key of the local object an event is about: same kind and name, our namespace. Commands name
@@ -108,7 +108,7 @@ void ab_agent_deliver_early(ab_agent *a)
 
 /* Put an accepted event in its object's queue. @return why it is refused, NULL when it is not */
 static const char *enqueue(ab_agent *a, ab_event *event, void *delivery, ab_type type,
-                           ab_agent_app **app, ab_error *err)
+                           ab_agent_object **o, ab_error *err)
 {
     char key[AB_OBJECT_KEY_MAX];
     ab_version version;
@@ -118,10 +118,10 @@ static const char *enqueue(ab_agent *a, ab_event *event, void *delivery, ab_type
         (void)ab_fail(err, AB_ERR_INVALID, "key or subject names no Application");
         return "key";
     }
-    *app = ab_agent_app_for(a, ab_str_of(key));
+    *o = ab_agent_object_for(a, ab_str_of(key));
     void *superseded;
     ab_task task = {.event = event, .delivery = delivery, .type = type, .version = version};
-    if (*app == NULL || ab_inbox_push(&(*app)->inbox, &task, &superseded) != AB_ERR_OK)
+    if (*o == NULL || ab_inbox_push(&(*o)->inbox, &task, &superseded) != AB_ERR_OK)
         return "memory";
     if (superseded != NULL)
         a->env.effects.ack(a->env.effects.arg, superseded);
@@ -132,7 +132,7 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
 {
     ab_type type;
     ab_error err = {0};
-    ab_agent_app *app = NULL;
+    ab_agent_object *o = NULL;
     const char *reason;
     bool ends_command = ab_event_data(event).ptr == NULL &&
                         ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND);
@@ -141,15 +141,15 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
     } else {
         reason = classify(event, &type);
         if (reason == NULL)
-            reason = enqueue(a, event, delivery, type, &app, &err);
+            reason = enqueue(a, event, delivery, type, &o, &err);
     }
     if (reason != NULL) {
         refuse(a, event, reason, err.text);
         /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
         if (strcmp(reason, "memory") != 0)
             a->env.effects.ack(a->env.effects.arg, delivery);
-    } else if (app != NULL) {
-        app->inbox.retry_at = 0; /* it may be what puts things right */
-        ab_agent_advance(app);
+    } else if (o != NULL) {
+        o->inbox.retry_at = 0; /* it may be what puts things right */
+        ab_agent_advance(o);
     }
 }

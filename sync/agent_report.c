@@ -9,30 +9,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void name_event(const ab_agent_app *app, ab_event_draft *draft, ab_target target,
+static void name_event(const ab_agent_object *o, ab_event_draft *draft, ab_target target,
                        ab_type type, char subject[AB_OBJECT_KEY_MAX])
 {
     ab_str kind, ns, name;
     *draft = (ab_event_draft){0};
     ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(type));
     ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(target));
-    if (ab_object_key_split(ab_str_of(app->key), &kind, &ns, &name) != AB_ERR_OK)
+    if (ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
         return;
     snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
     ab_event_set_text(draft, AB_CE_SUBJECT, subject);
 }
 
-static void sent(ab_agent_app *app, ab_err e)
+static void sent(ab_agent_object *o, ab_err e)
 {
     if (e == AB_ERR_OK)
-        app->agent->env.effects.wake(app->agent->env.effects.arg);
+        o->agent->env.effects.wake(o->agent->env.effects.arg);
     else
-        AB_ERROR(app->agent->env.log, SYNC, "cannot queue an event",
-                 AB_KV("object", (const char *)app->key), AB_KV("why", ab_err_text(e)));
+        AB_ERROR(o->agent->env.log, SYNC, "cannot queue an event",
+                 AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
 }
 
 /* Queue a small JSON document as state under `key`; unchanged content is not sent again. */
-static void state_up(ab_agent_app *app, ab_str key, ab_str lane, ab_target target, ab_type type,
+static void state_up(ab_agent_object *o, ab_str key, ab_str lane, ab_target target, ab_type type,
                      ab_buf *data, void *token)
 {
     ab_event_draft draft;
@@ -42,53 +42,53 @@ static void state_up(ab_agent_app *app, ab_str key, ab_str lane, ab_target targe
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(data), &digest);
     if (e == AB_ERR_OK) {
-        name_event(app, &draft, target, type, subject);
+        name_event(o, &draft, target, type, subject);
         draft.data = ab_buf_str(data);
-        e = ab_writer_state(app->agent->writer, key, lane, &draft, &digest, token);
+        e = ab_writer_state(o->agent->writer, key, lane, &draft, &digest, token);
     }
     ab_buf_fini(data);
-    sent(app, e);
+    sent(o, e);
 }
 
-void ab_agent_end_up(ab_agent_app *app, ab_str key)
+void ab_agent_end_up(ab_agent_object *o, ab_str key)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
-    if (!ab_writer_is_ready(app->agent->writer) || !ab_writer_has_key(app->agent->writer, key))
+    if (!ab_writer_is_ready(o->agent->writer) || !ab_writer_has_key(o->agent->writer, key))
         return;
-    name_event(app, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
-    sent(app, ab_writer_end(app->agent->writer, key, key, &draft, NULL));
+    name_event(o, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
+    sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
 }
 
-ab_err ab_agent_confirm_gone(ab_agent_app *app)
+ab_err ab_agent_confirm_gone(ab_agent_object *o)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
-    name_event(app, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
-    ab_err e = ab_writer_end_anyway(app->agent->writer, ab_str_of(app->key), ab_str_of(app->key),
-                                    &draft, NULL);
-    sent(app, e);
+    name_event(o, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
+    ab_err e =
+        ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
+    sent(o, e);
     return e;
 }
 
-void ab_agent_report_error(ab_agent_app *app, const ab_error *err)
+void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
 {
-    free(app->error);
-    app->error = err == NULL ? NULL : ab_str_dup(ab_str_of(err->text));
-    ab_agent_say_error(app);
+    free(o->error);
+    o->error = err == NULL ? NULL : ab_str_dup(ab_str_of(err->text));
+    ab_agent_say_error(o);
 }
 
-void ab_agent_say_error(ab_agent_app *app)
+void ab_agent_say_error(ab_agent_object *o)
 {
     char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
     ab_str kind, ns, name;
-    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", app->key);
-    if (app->error == NULL) {
-        ab_agent_end_up(app, ab_str_of(key));
+    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", o->key);
+    if (o->error == NULL) {
+        ab_agent_end_up(o, ab_str_of(key));
         return;
     }
-    if (!ab_writer_is_ready(app->agent->writer) ||
-        ab_object_key_split(ab_str_of(app->key), &kind, &ns, &name) != AB_ERR_OK)
+    if (!ab_writer_is_ready(o->agent->writer) ||
+        ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
         return;
     ab_buf data;
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
@@ -96,37 +96,36 @@ void ab_agent_say_error(ab_agent_app *app)
     ab_jsonw_object(&w);
     ab_jsonw_key_str(&w, "resourceName", name);
     ab_jsonw_key_str(&w, "resourceNamespace", ns);
-    ab_jsonw_key_str(&w, "message", ab_str_of(app->error));
+    ab_jsonw_key_str(&w, "message", ab_str_of(o->error));
     ab_jsonw_object_end(&w);
-    state_up(app, ab_str_of(key), ab_str_of(key), AB_TARGET_APPLICATION, AB_TYPE_ERROR, &data,
-             NULL);
+    state_up(o, ab_str_of(key), ab_str_of(key), AB_TARGET_APPLICATION, AB_TYPE_ERROR, &data, NULL);
 }
 
-void ab_agent_report_state(ab_agent_app *app, const ab_object *local)
+void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
 {
     ab_buf data;
-    app->report_due = false;
+    o->report_due = false;
     if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
         return; /* not ours to tell about */
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
     if (ab_app_report(local, &data) != AB_ERR_OK ||
-        ab_digest_of(ab_buf_str(&data), &app->report) != AB_ERR_OK ||
-        !ab_writer_is_ready(app->agent->writer)) {
+        ab_digest_of(ab_buf_str(&data), &o->report) != AB_ERR_OK ||
+        !ab_writer_is_ready(o->agent->writer)) {
         ab_buf_fini(&data);
         return;
     }
-    state_up(app, ab_str_of(app->key), ab_str_of(app->key), AB_TARGET_APPLICATION,
-             AB_TYPE_STATUS_UPDATE, &data, NULL);
+    state_up(o, ab_str_of(o->key), ab_str_of(o->key), AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE,
+             &data, NULL);
 }
 
-void ab_agent_command_answer(ab_agent_app *app, const char *why)
+void ab_agent_command_answer(ab_agent_object *o, const char *why)
 {
-    ab_str id = ab_event_attr(app->inbox.head->event, AB_CE_ID);
+    ab_str id = ab_event_attr(o->inbox.head->event, AB_CE_ID);
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
     if (why != NULL)
-        AB_WARN(app->agent->env.log, SYNC, "command refused",
-                AB_KV("object", (const char *)app->key), AB_KV("why", why));
+        AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", (const char *)o->key),
+                AB_KV("why", why));
     ab_buf data;
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
     ab_jsonw w = ab_jsonw_to(&data);
@@ -134,10 +133,10 @@ void ab_agent_command_answer(ab_agent_app *app, const char *why)
     ab_jsonw_key_str(&w, "id", id);
     ab_jsonw_key_str(&w, "error", ab_str_of(why));
     ab_jsonw_object_end(&w);
-    void *delivery = ab_inbox_pop(&app->inbox);
+    void *delivery = ab_inbox_pop(&o->inbox);
     /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the
      * command. */
-    ab_writer_repeat(app->agent->writer, ab_str_of(key));
-    state_up(app, ab_str_of(key), ab_str_of(app->key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED,
+    ab_writer_repeat(o->agent->writer, ab_str_of(key));
+    state_up(o, ab_str_of(key), ab_str_of(o->key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED,
              &data, delivery);
 }

@@ -30,32 +30,33 @@ static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *e
     ab_agent_done(arg, code, object, err);
 }
 
-static void fx_get(void *arg, ab_str key, ab_agent_app *app)
+static void fx_get(void *arg, ab_str key, ab_agent_object *o)
 {
     service *s = arg;
-    ab_store_get(s->base.store, key, on_done, app);
+    ab_store_get(s->base.store, key, on_done, o);
 }
 
-static void fx_apply(void *arg, ab_object *object, ab_str version, ab_agent_app *app)
+static void fx_apply(void *arg, ab_object *object, ab_str version, ab_agent_object *o)
 {
     service *s = arg;
     ab_store_condition condition = {.version = version, .must_not_exist = version.ptr == NULL};
-    ab_store_apply(s->base.store, object, &condition, on_done, app);
+    ab_store_apply(s->base.store, object, &condition, on_done, o);
 }
 
-static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_app *app)
+static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str version,
+                            ab_agent_object *o)
 {
     service *s = arg;
     ab_store_condition condition = {.version = version};
-    ab_store_patch_status(s->base.store, key, status, AB_STR_NONE, &condition, on_done, app);
+    ab_store_patch_status(s->base.store, key, status, AB_STR_NONE, &condition, on_done, o);
 }
 
-static void fx_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_app *app)
+static void fx_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o)
 {
     service *s = arg;
     ab_store_condition condition = {.uid = uid};
     ab_store_remove(s->base.store, key, &condition,
-                    foreground ? AB_PROPAGATE_FOREGROUND : AB_PROPAGATE_BACKGROUND, on_done, app);
+                    foreground ? AB_PROPAGATE_FOREGROUND : AB_PROPAGATE_BACKGROUND, on_done, o);
 }
 
 static void on_kept(void *arg, ab_err code, const ab_error *err)
@@ -63,12 +64,12 @@ static void on_kept(void *arg, ab_err code, const ab_error *err)
     ab_agent_done(arg, code, NULL, err);
 }
 
-static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_app *app)
+static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
 {
     service *s = arg;
-    ab_err e = ab_cache_keep(s->cache, key, kept, on_kept, app);
+    ab_err e = ab_cache_keep(s->cache, key, kept, on_kept, o);
     if (e != AB_ERR_OK)
-        ab_agent_done(app, e, NULL, NULL);
+        ab_agent_done(o, e, NULL, NULL);
 }
 
 static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)

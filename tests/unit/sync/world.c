@@ -28,7 +28,7 @@ struct world_keeping {
     struct world_keeping *next;
     char *key;
     struct row *row;
-    ab_agent_app *app;
+    ab_agent_object *o;
 };
 
 /* --- chance --- */
@@ -125,12 +125,12 @@ static void keeping_free(struct world_keeping *k)
 static void step_keeping(world *w)
 {
     struct world_keeping *k = take_keeping(w);
-    ab_agent_app *app = k->app;
+    ab_agent_object *o = k->o;
     ab_err code = fault(w) ? AB_ERR_IO : AB_ERR_OK;
     if (code == AB_ERR_OK)
         write_row(w, k);
     keeping_free(k);
-    ab_agent_done(app, code, NULL, NULL);
+    ab_agent_done(o, code, NULL, NULL);
 }
 
 /* --- the agent's effects --- */
@@ -140,37 +140,37 @@ static void agent_done(void *arg, ab_err code, ab_object *object, const ab_error
     ab_agent_done(arg, code, object, err);
 }
 
-static void agent_get(void *arg, ab_str key, ab_agent_app *app)
+static void agent_get(void *arg, ab_str key, ab_agent_object *o)
 {
     world *w = arg;
-    fake_store_get(w->local, key, agent_done, app);
+    fake_store_get(w->local, key, agent_done, o);
 }
 
-static void agent_apply(void *arg, ab_object *object, ab_str version, ab_agent_app *app)
+static void agent_apply(void *arg, ab_object *object, ab_str version, ab_agent_object *o)
 {
     world *w = arg;
-    fake_store_apply(w->local, object, version, agent_done, app);
+    fake_store_apply(w->local, object, version, agent_done, o);
 }
 
-static void agent_patch(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_app *app)
+static void agent_patch(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o)
 {
     world *w = arg;
-    fake_store_patch_status(w->local, key, status, AB_STR_NONE, version, agent_done, app);
+    fake_store_patch_status(w->local, key, status, AB_STR_NONE, version, agent_done, o);
 }
 
-static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_app *app)
+static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o)
 {
     world *w = arg;
     (void)foreground;
-    fake_store_remove(w->local, key, uid, agent_done, app);
+    fake_store_remove(w->local, key, uid, agent_done, o);
 }
 
-static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_app *app)
+static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
 {
     world *w = arg;
     struct world_keeping *k = calloc(1, sizeof(*k));
     assert_non_null(k);
-    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row_new(kept), .app = app};
+    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row_new(kept), .o = o};
     struct world_keeping **end = &w->keeping;
     while (*end != NULL)
         end = &(*end)->next;

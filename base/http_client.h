@@ -30,8 +30,8 @@ typedef struct {
 /* How an answer ended. */
 typedef struct {
     ab_err code;            /* OK when it came in full, whatever its status; UNAVAILABLE, TIMEOUT,
-                               DENIED (TLS: not verified), what on_data returned, CLOSED (cancelled or
-                               client freed) */
+                               DENIED (TLS: one side does not trust the other), INVALID (the URL),
+                               NOMEM, or what on_data returned */
     int status;             /* HTTP status; 0 when none came */
     int64_t retry_after_ms; /* header Retry-After (RFC 9110 10.2.3), -1 when there was none */
     const ab_error *err;    /* text for people when code is not OK; borrowed for the upcall */
@@ -57,12 +57,13 @@ typedef struct {
  *  @return NOMEM; CONFIG when a certificate, key or CA is not usable (says which) */
 AB_MUST_USE ab_err ab_http_new(uv_loop_t *loop, const ab_http_options *options, ab_http **out,
                                ab_error *err);
-/** Cancel all calls without upcalls and release everything once the loop has closed the handles;
- * NULL is allowed. */
+/** Cancel all calls without upcalls and release everything once the loop has closed the handles.
+ * Allowed from inside any upcall; NULL is allowed. */
 void ab_http_free(ab_http *h);
 /** Begin a call. @return the call, borrowed until on_done; NULL when out of memory (no upcall) */
 ab_http_call *ab_http_start(ab_http *h, const ab_http_request *request);
-/** End a call without on_done. Allowed from inside its own on_data. */
+/** End a call without on_done. Allowed from inside any upcall; does nothing from inside its own
+ * on_done. */
 void ab_http_cancel(ab_http_call *call);
 /** New connections use these from now on; calls under way go on with the old ones (rotated
  * certificates). */

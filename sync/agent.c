@@ -252,7 +252,7 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
     o->lost = false;
     o->seen_meanwhile = true;
     /* Without a digest it counts as changed, and is looked at again. */
-    if (ab_app_digest(object, &o->digest) != AB_ERR_OK)
+    if (ab_place_digest(object, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
 }
 

@@ -154,7 +154,7 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
 
 static void execute(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
-    ab_str uid = ab_app_source_uid(asked);
+    ab_str uid = ab_source_uid(asked);
     if (uid.len > 0 && !ab_str_eq(uid, ab_object_annotation(local, AB_ANN_SOURCE_UID))) {
         answer(o, "the Application at the agent has another source-uid");
         return;

@@ -98,7 +98,7 @@ static void keep_end(ab_agent_object *o, ab_task *t)
 
 static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
 {
-    ab_str uid = ab_app_source_uid(wish);
+    ab_str uid = ab_source_uid(wish);
     bool deleting = ab_object_deleting(wish);
     if (set_next(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, uid) != AB_ERR_OK) {
         ab_agent_fail(o, AB_ERR_NOMEM, NULL);
@@ -218,16 +218,16 @@ static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *wis
     if (row->owned.len > 0 && ab_json_parse(row->owned, &owned, NULL) != AB_ERR_OK)
         owned = NULL;
     bool resync = o->lost && o->agent->env.policy.recreate == AB_RECREATE_RESYNC;
-    ab_app_placing placing = {.namespace = o->agent->env.policy.namespace,
-                              .source_uid = row->uid,
-                              .principal_uid =
-                                  row->principal_uid.len > 0 ? row->principal_uid : AB_STR_NONE,
-                              .operation = resync ? AB_STR("{\"sync\":{}}") : AB_STR_NONE};
+    ab_placing placing = {.namespace = ab_str_of(o->agent->env.policy.namespace),
+                          .source_uid = row->uid,
+                          .principal_uid =
+                              row->principal_uid.len > 0 ? row->principal_uid : AB_STR_NONE,
+                          .operation = resync ? AB_STR("{\"sync\":{}}") : AB_STR_NONE};
     if (owned != NULL)
         placing.owned = ab_json_root(owned);
     ab_buf text;
     ab_buf_init(&text, AB_JSON_SIZE_MAX);
-    ab_err e = ab_app_place(wish, local, &placing, &text);
+    ab_err e = ab_place(wish, local, &placing, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, err);
     ab_buf_fini(&text);
@@ -260,7 +260,7 @@ static void update(ab_agent_object *o, const ab_kept *row, const ab_object *wish
         ab_agent_fail(o, e, &err);
         return;
     }
-    e = ab_app_digest(object, &digest);
+    e = ab_place_digest(object, &digest);
     if (e == AB_ERR_OK && ab_digest_eq(&digest, &o->digest)) {
         o->settled = o->digest;
         ab_agent_report_error(o, NULL);
@@ -430,7 +430,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     }
     o->here = true;
     o->leaving = ab_object_deleting(local);
-    if (ab_app_digest(local, &o->digest) != AB_ERR_OK)
+    if (ab_place_digest(local, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
     if (o->report_due)
         ab_agent_report_state(o, local);
@@ -449,7 +449,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
     o->lost = false;
     ab_inbox_succeeded(&o->inbox);
     ab_agent_report_error(o, NULL);
-    if (object == NULL || ab_app_digest(object, &o->settled) != AB_ERR_OK) {
+    if (object == NULL || ab_place_digest(object, &o->settled) != AB_ERR_OK) {
         o->settled = (ab_digest){0};
         return;
     }

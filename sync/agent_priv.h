@@ -8,6 +8,7 @@
 #include "schema/catalogue.h"
 #include "sync/agent.h"
 #include "sync/inbox.h"
+#include "sync/place.h"
 
 /* What the principal wishes. */
 enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
@@ -36,7 +37,7 @@ struct ab_agent_object {
     bool lost;           /* was here and went without being asked to */
     bool removing;       /* its removal was asked for by us */
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
-    ab_digest digest;    /* of what is here, see ab_app_digest */
+    ab_digest digest;    /* of what is here, see ab_place_digest */
     ab_digest settled;   /* of what was found to need nothing more for this source */
     ab_digest report;    /* of what it last had to say upwards */
     bool report_due;

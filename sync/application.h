@@ -13,30 +13,6 @@
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_app_wish(const ab_object *hub, ab_buf *out);
 
-/** Who sent it and how it is to stand at the agent. */
-typedef struct {
-    const char *namespace; /* where Applications live here */
-    ab_str source_uid;     /* becomes annotation source-uid */
-    ab_str principal_uid;  /* becomes annotation principal-uid; absent: not touched */
-    ab_jsonv owned;        /* what the source said before (ab_merge_owned); may be absent */
-    ab_str operation;      /* becomes .operation; absent: the local one is kept */
-} ab_app_placing;
-
-/**
- * The object as the agent is to write it: the wish placed in the agent's namespace with destination
- * in-cluster, without ownerReferences, merged into what stands there.
- *
- * @param wish   received payload
- * @param local  the object as it stands; NULL to create
- */
-AB_MUST_USE ab_err ab_app_place(const ab_object *wish, const ab_object *local,
-                                const ab_app_placing *placing, ab_buf *out);
-
-/** Digest over all that the source governs: spec, labels, annotations, finalizers and unknown
- * fields; neither .status nor .operation nor annotations that pass between Argo CD and us (refresh,
- * argobus.io/...). */
-AB_MUST_USE ab_err ab_app_digest(const ab_object *o, ab_digest *out);
-
 /** Payload of status-update: identity, .operation, .status and the annotations that answer
  * requests. */
 AB_MUST_USE ab_err ab_app_report(const ab_object *local, ab_buf *out);
@@ -64,6 +40,3 @@ AB_MUST_USE ab_err ab_app_status_terminating(const ab_object *o, ab_buf *out);
  */
 AB_MUST_USE ab_err ab_app_status_with_error(ab_jsonv status, ab_str message, ab_str time,
                                             ab_buf *out);
-
-/** UID of the source: annotation source-uid, else metadata.uid. */
-ab_str ab_app_source_uid(const ab_object *o);

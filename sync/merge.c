@@ -51,8 +51,8 @@ static void merge_here(const struct map_merge *m, ab_jsonv here)
 {
     ab_str name = ab_json_plain_key(here);
     const ab_merge_rule *rule = rule_for(name, m->rules, m->rule_count);
-    if (rule != NULL && rule->value.ptr != NULL)
-        return; /* written at the end */
+    if (rule != NULL && (rule->dropped || rule->value.ptr != NULL))
+        return; /* a value is written at the end */
     if (is_exempt(m, name)) {
         ab_jsonw_member(m->w, here);
         return;

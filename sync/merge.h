@@ -12,10 +12,11 @@
 #include "base/object.h"
 
 /* A name that the source never governs here, and the value to write for it; an absent value keeps
- * whatever stands here. */
+ * whatever stands here, or drops it. */
 typedef struct {
     const char *name;
     ab_str value;
+    bool dropped;
 } ab_merge_rule;
 
 /**

@@ -57,6 +57,9 @@ static const struct {
     {"eventProcessed", EVENT "processed", ANY, ANY, AB_CARRY_COMMAND},
     /* Ours. */
     {"application", EVENT "refresh", ANY, 0, AB_CARRY_COMMAND},
+    {"appproject", EVENT "error", 0, M, AB_CARRY_STATE},
+    {"repository", EVENT "error", 0, M, AB_CARRY_STATE},
+    {"gpgkey", EVENT "error", 0, M, AB_CARRY_STATE},
 };
 
 #define MATRIX_ROWS (sizeof(matrix) / sizeof(matrix[0]))

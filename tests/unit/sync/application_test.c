@@ -79,128 +79,6 @@ static void a_wish_keeps_the_deletion_time_stamp(void **state)
         ",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}");
 }
 
-static void assert_placed(const char *wish, const char *local, const ab_app_placing *placing,
-                          const char *expected)
-{
-    ab_buf out;
-    ab_object *w = sample_object(wish);
-    ab_object *l = local == NULL ? NULL : sample_object(local);
-    ab_buf_init(&out, 65536);
-    assert_text(&out, ab_app_place(w, l, placing, &out), expected);
-    ab_object_unref(w);
-    ab_object_unref(l);
-}
-
-static void a_new_object_is_placed_in_the_agents_namespace(void **state)
-{
-    (void)state;
-    const ab_app_placing placing = {
-        .namespace = "argocd", .source_uid = AB_STR("s-1"), .principal_uid = AB_STR("p-1")};
-    assert_placed(HEAD ID
-                  ",\"uid\":\"s-1\",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"f\"],"
-                  "\"ownerReferences\":[{\"name\":\"set\"}],\"annotations\":{\"mine\":\"1\","
-                  "\"" AB_ANN_LAST_APPLIED "\":\"x\"}},\"spec\":{\"project\":\"default\","
-                  "\"destination\":{\"name\":\"w1\",\"namespace\":\"guestbook\",\"server\":\"x\"},"
-                  "\"odd\":" ODD "},\"status\":{\"x\":1}}",
-                  NULL, &placing,
-                  "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
-                  "\"name\":\"a\",\"namespace\":\"argocd\",\"labels\":{\"l\":\"1\"},"
-                  "\"annotations\":{\"mine\":\"1\",\"" AB_ANN_SOURCE_UID
-                  "\":\"s-1\",\"" AB_ANN_PRINCIPAL_UID "\":\"p-1\"},\"finalizers\":[\"f\"]},"
-                  "\"spec\":{\"project\":\"default\",\"destination\":{\"namespace\":\"guestbook\","
-                  "\"name\":\"in-cluster\",\"server\":\"\"},\"odd\":" ODD "}}");
-}
-
-static void an_update_is_merged_into_what_stands_there(void **state)
-{
-    (void)state;
-    ab_json *owned = sample_json("{\"labels\":[\"old\"],\"annotations\":[],\"finalizers\":[]}");
-    const ab_app_placing placing = {.namespace = "argocd",
-                                    .source_uid = AB_STR("s-2"),
-                                    .principal_uid = AB_STR("p-1"),
-                                    .owned = ab_json_root(owned)};
-    assert_placed(
-        HEAD ID ",\"labels\":{\"l\":\"2\"}},\"spec\":{\"project\":\"p\"}}",
-        HEAD "\"name\":\"a\",\"namespace\":\"argocd\",\"uid\":\"local\",\"resourceVersion\":\"9\","
-             "\"ownerReferences\":[],\"labels\":{\"old\":\"1\",\"theirs\":\"1\"},\"annotations\":{"
-             "\"" AB_ANN_SOURCE_UID "\":\"s-1\",\"" AB_ANN_REFRESH
-             "\":\"hard\",\"argobus.io/last-operation\":\"1.2/x\",\"theirs\":\"1\"},\"finalizers\":"
-             "[\"theirs\"]},\"spec\":{\"project\":\"tampered\"},\"operation\":{\"sync\":{}},"
-             "\"status\":{\"x\":1}}",
-        &placing,
-        "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{\"name\":"
-        "\"a\",\"namespace\":\"argocd\",\"uid\":\"local\",\"resourceVersion\":\"9\","
-        "\"ownerReferences\":[],\"labels\":{\"theirs\":\"1\",\"l\":\"2\"},\"annotations\":{"
-        "\"" AB_ANN_REFRESH "\":\"hard\",\"argobus.io/last-operation\":\"1.2/x\",\"theirs\":\"1\","
-        "\"" AB_ANN_SOURCE_UID "\":\"s-2\",\"" AB_ANN_PRINCIPAL_UID
-        "\":\"p-1\"},\"finalizers\":[\"theirs\"]},\"spec\":{\"project\":\"p\"},"
-        "\"operation\":{\"sync\":{}}}");
-    ab_json_free(owned);
-}
-
-static void an_operation_can_be_placed_with_a_new_object(void **state)
-{
-    (void)state;
-    const ab_app_placing placing = {
-        .namespace = "argocd", .source_uid = AB_STR("s"), .operation = AB_STR("{\"sync\":{}}")};
-    assert_placed(HEAD ID "}}", NULL, &placing,
-                  "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
-                  "\"name\":\"a\",\"namespace\":\"argocd\",\"annotations\":{\"" AB_ANN_SOURCE_UID
-                  "\":\"s\"}},\"operation\":{\"sync\":{}}}");
-}
-
-static bool same_digest(const char *a, const char *b)
-{
-    ab_digest da, db;
-    ab_object *oa = sample_object(a), *ob = sample_object(b);
-    assert_int_equal(ab_app_digest(oa, &da), AB_ERR_OK);
-    assert_int_equal(ab_app_digest(ob, &db), AB_ERR_OK);
-    ab_object_unref(oa);
-    ab_object_unref(ob);
-    return ab_digest_eq(&da, &db);
-}
-
-#define PLAIN HEAD ID ",\"labels\":{\"l\":\"1\"}},\"spec\":{\"a\":1,\"b\":[1,2]}}"
-
-static void the_digest_does_not_see_what_the_source_does_not_govern(void **state)
-{
-    (void)state;
-    static const char *const same[] = {
-        HEAD ID ",\"labels\":{\"l\":\"1\"}},\"spec\":{\"a\":1,\"b\":[1,2]},\"status\":{\"x\":1}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"}},\"spec\":{\"a\":1,\"b\":[1,2]},\"operation\":{}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"}},\"spec\":{\"b\":[1,2],\"a\":1}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"},\"finalizers\":[],\"annotations\":{}},"
-                "\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"},\"resourceVersion\":\"8\",\"generation\":4,"
-                "\"uid\":\"other\"},\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"},\"annotations\":{\"" AB_ANN_REFRESH
-                "\":\"hard\",\"argobus.io/last-refresh\":\"1.1/x\"}},"
-                "\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        NULL};
-    for (const char *const *s = same; *s != NULL; s++)
-        assert_true(same_digest(PLAIN, *s));
-}
-
-static void the_digest_sees_all_that_the_source_governs(void **state)
-{
-    (void)state;
-    static const char *const other[] = {
-        HEAD ID ",\"labels\":{\"l\":\"1\"}},\"spec\":{\"a\":2,\"b\":[1,2]}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"}},\"spec\":{\"a\":1,\"b\":[2,1]}}",
-        HEAD ID ",\"labels\":{\"l\":\"2\"}},\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        HEAD ID "},\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"},\"annotations\":{\"n\":\"\"}},"
-                "\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"f\"]},"
-                "\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"},\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"x\"}},"
-                "\"spec\":{\"a\":1,\"b\":[1,2]}}",
-        HEAD ID ",\"labels\":{\"l\":\"1\"}},\"spec\":{\"a\":1,\"b\":[1,2]},\"unknown\":1}",
-        NULL};
-    for (const char *const *s = other; *s != NULL; s++)
-        assert_false(same_digest(PLAIN, *s));
-}
-
 static void a_report_carries_identity_state_and_answers(void **state)
 {
     (void)state;
@@ -316,17 +194,6 @@ static void an_error_that_is_over_leaves_no_condition(void **state)
     assert_error_status("{\"conditions\":[" CONDITION "],\"n\":1}", NULL, "{\"n\":1}");
 }
 
-static void the_source_uid_is_the_annotation_or_else_the_uid(void **state)
-{
-    (void)state;
-    ab_object *o = sample_object(HEAD ID ",\"uid\":\"u\"}}");
-    assert_true(ab_str_is(ab_app_source_uid(o), "u"));
-    ab_object_unref(o);
-    o = sample_object(HEAD ID ",\"uid\":\"u\",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"s\"}}}");
-    assert_true(ab_str_is(ab_app_source_uid(o), "s"));
-    ab_object_unref(o);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,11 +201,6 @@ int main(void)
         cmocka_unit_test(bookkeeping_annotations_do_not_change_a_wish),
         cmocka_unit_test(the_users_annotations_are_part_of_the_wish),
         cmocka_unit_test(a_wish_keeps_the_deletion_time_stamp),
-        cmocka_unit_test(a_new_object_is_placed_in_the_agents_namespace),
-        cmocka_unit_test(an_update_is_merged_into_what_stands_there),
-        cmocka_unit_test(an_operation_can_be_placed_with_a_new_object),
-        cmocka_unit_test(the_digest_does_not_see_what_the_source_does_not_govern),
-        cmocka_unit_test(the_digest_sees_all_that_the_source_governs),
         cmocka_unit_test(a_report_carries_identity_state_and_answers),
         cmocka_unit_test(an_edit_changes_what_it_names_and_nothing_else),
         cmocka_unit_test(no_edit_changes_nothing),
@@ -347,7 +209,6 @@ int main(void)
         cmocka_unit_test(without_an_operation_there_is_nothing_to_terminate),
         cmocka_unit_test(an_error_is_a_condition_beside_those_of_others),
         cmocka_unit_test(an_error_that_is_over_leaves_no_condition),
-        cmocka_unit_test(the_source_uid_is_the_annotation_or_else_the_uid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void nothing_here_takes_the_source_as_it_is(void **state)
 static void exempt_names_keep_what_stands_here(void **state)
 {
     (void)state;
-    const ab_merge_rule rules[] = {{"mine", AB_STR_NONE}};
+    const ab_merge_rule rules[] = {{.name = "mine"}};
     assert_map("{\"mine\":\"here\",\"p/x\":\"here\"}",
                "{\"mine\":\"source\",\"p/x\":\"s\",\"p/y\":\"s\"}", "[\"mine\",\"p/x\"]", rules, 1,
                "p/", "{\"mine\":\"here\",\"p/x\":\"here\"}");
@@ -89,9 +89,17 @@ static void exempt_names_keep_what_stands_here(void **state)
 static void a_rule_with_a_value_is_written_once(void **state)
 {
     (void)state;
-    const ab_merge_rule rules[] = {{"uid", AB_STR("new")}};
+    const ab_merge_rule rules[] = {{.name = "uid", .value = AB_STR("new")}};
     assert_map("{\"uid\":\"old\"}", "{\"uid\":\"source\"}", NULL, rules, 1, NULL,
                "{\"uid\":\"new\"}");
+}
+
+static void a_rule_can_drop_what_stands_here(void **state)
+{
+    (void)state;
+    const ab_merge_rule rules[] = {{.name = "mark", .dropped = true}};
+    assert_map("{\"mark\":\"here\",\"a\":\"1\"}", "{\"mark\":\"source\"}", NULL, rules, 1, NULL,
+               "{\"a\":\"1\"}");
 }
 
 static void values_keep_their_text(void **state)
@@ -150,6 +158,7 @@ int main(void)
         cmocka_unit_test(nothing_here_takes_the_source_as_it_is),
         cmocka_unit_test(exempt_names_keep_what_stands_here),
         cmocka_unit_test(a_rule_with_a_value_is_written_once),
+        cmocka_unit_test(a_rule_can_drop_what_stands_here),
         cmocka_unit_test(values_keep_their_text),
         cmocka_unit_test(a_name_with_an_escape_is_not_written_twice),
         cmocka_unit_test(finalizers_of_others_are_kept_and_dropped_ones_removed),

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copying parts of objects, their text unchanged.
+ */
+#pragma once
+
+#include "base/json.h"
+
+/** The members of `object` but these; `left_out` ends with NULL. An absent object has none. */
+void ab_copy_except(ab_jsonw *w, ab_jsonv object, const char *const *left_out);
+/** Member "annotations" with those that are the user's wish: not requests (refresh), not
+ * bookkeeping (last-applied, ours). Nothing when there are none: bookkeeping that comes first must
+ * not look like a change of the wish. */
+void ab_copy_wish_annotations(ab_jsonw *w, ab_jsonv annotations);

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whoever writes a pattern must not be able to make matching slow or memory run out: the length,
+ * the combinations of braces and the repetitions of an expression are bounded when it is added.
+ */
+#include "base/pattern.h"
+
+#include "base/utf8_priv.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH_MAX  1024
+#define CHOICES_MAX 1000 /* of all braces, multiplied */
+#define REPEATS_MAX 1000 /* of all {n,m}, multiplied: the machine grows with them */
+
+typedef struct {
+    char *glob; /* NULL: it is an expression */
+    regex_t regex;
+} pattern;
+
+struct ab_patterns {
+    pattern *items;
+    size_t count;
+};
+
+ab_patterns *ab_patterns_new(void)
+{
+    return calloc(1, sizeof(ab_patterns));
+}
+
+void ab_patterns_free(ab_patterns *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->items[i].glob == NULL)
+            regfree(&p->items[i].regex);
+        free(p->items[i].glob);
+    }
+    free(p->items);
+    free(p);
+}
+
+size_t ab_patterns_count(const ab_patterns *p)
+{
+    return p->count;
+}
+
+static ab_str skip(ab_str s, size_t len)
+{
+    return (ab_str){s.ptr + len, s.len - len};
+}
+
+/* Bytes of the character at the start of `s`, which is not empty; a broken one is taken as a byte.
+ */
+static size_t char_length(ab_str s)
+{
+    size_t len = ab_utf8_length(s);
+    return len == 0 ? 1 : len;
+}
+
+static uint32_t char_at(ab_str s)
+{
+    /* Past all code points, so that a broken byte equals only itself. */
+    return ab_utf8_length(s) == 0 ? 0x200000u + (unsigned char)s.ptr[0] : ab_utf8_decode(s);
+}
+
+/* Bytes of the class at the start of `glob`, with its brackets; 0 when it does not end. A ] right
+ * after the opening stands for itself. */
+static size_t class_length(ab_str glob)
+{
+    size_t at = 1;
+    if (at < glob.len && (glob.ptr[at] == '!' || glob.ptr[at] == '^'))
+        at++;
+    const char *end = at + 1 < glob.len ? memchr(glob.ptr + at + 1, ']', glob.len - at - 1) : NULL;
+    return end == NULL ? 0 : (size_t)(end - glob.ptr) + 1;
+}
+
+/* Bytes of one step of a glob: a class, an escaped character, or a character. 0: not well-formed.
+ */
+static size_t step_length(ab_str glob)
+{
+    if (glob.ptr[0] == '[')
+        return class_length(glob);
+    if (glob.ptr[0] != '\\')
+        return char_length(glob);
+    return glob.len == 1 ? 0 : 1 + char_length(skip(glob, 1));
+}
+
+static bool class_has(ab_str class, uint32_t c)
+{
+    ab_str in = {class.ptr + 1, class.len - 2};
+    bool negated = in.ptr[0] == '!' || in.ptr[0] == '^';
+    bool found = false;
+    if (negated)
+        in = skip(in, 1);
+    while (in.len > 0) {
+        uint32_t first = char_at(in);
+        uint32_t last = first;
+        in = skip(in, char_length(in));
+        if (in.len > 1 && in.ptr[0] == '-') {
+            in = skip(in, 1);
+            last = char_at(in);
+            in = skip(in, char_length(in));
+        }
+        found = found || (first <= c && c <= last);
+    }
+    return found != negated;
+}
+
+/* Whether the step takes the character at the start of `text`, which is not empty. */
+static bool step_takes(ab_str step, ab_str text)
+{
+    if (step.ptr[0] == '?')
+        return true;
+    if (step.ptr[0] == '[')
+        return class_has(step, char_at(text));
+    if (step.ptr[0] == '\\')
+        step = skip(step, 1);
+    return char_at(step) == char_at(text);
+}
+
+/* A well-formed glob without braces. */
+static bool match_plain(ab_str glob, ab_str text)
+{
+    ab_str after_star = AB_STR_NONE;
+    ab_str star_text = AB_STR_NONE; /* not yet taken by the last star */
+    for (;;) {
+        if (glob.len > 0 && glob.ptr[0] == '*') {
+            glob = skip(glob, 1);
+            after_star = glob;
+            star_text = text;
+            continue;
+        }
+        if (glob.len == 0 && text.len == 0)
+            return true;
+        size_t step = glob.len == 0 ? 0 : step_length(glob);
+        if (step > 0 && text.len > 0 && step_takes((ab_str){glob.ptr, step}, text)) {
+            glob = skip(glob, step);
+            text = skip(text, char_length(text));
+            continue;
+        }
+        if (after_star.ptr == NULL || star_text.len == 0)
+            return false;
+        star_text = skip(star_text, char_length(star_text));
+        glob = after_star;
+        text = star_text;
+    }
+}
+
+/* Bytes up to the end of the alternative at the start of `s`, or of the glob. */
+static size_t alternative_length(ab_str s)
+{
+    size_t at = 0;
+    while (at < s.len && s.ptr[at] != ',' && s.ptr[at] != '}') {
+        size_t step = step_length(skip(s, at));
+        if (step == 0)
+            return s.len;
+        at += step;
+    }
+    return at;
+}
+
+/* The braces at the start of `glob`: how many alternatives, and the length with the braces, 0 when
+ * they do not end or hold others. */
+static size_t brace_length(ab_str glob, size_t *alternatives)
+{
+    size_t at = 1;
+    *alternatives = 0;
+    for (;;) {
+        size_t len = alternative_length(skip(glob, at));
+        if (at + len >= glob.len)
+            return 0;
+        ab_str inside = {glob.ptr + at, len};
+        for (size_t i = 0; i < inside.len; i += step_length(skip(inside, i)))
+            if (inside.ptr[i] == '{')
+                return 0;
+        ++*alternatives;
+        at += len + 1;
+        if (glob.ptr[at - 1] == '}')
+            return at;
+    }
+}
+
+/* Combinations of all alternatives; 0 when the glob is not well-formed. */
+static size_t glob_choices(ab_str glob, const char **why)
+{
+    size_t choices = 1;
+    while (glob.len > 0) {
+        size_t alternatives = 1;
+        bool brace = glob.ptr[0] == '{';
+        size_t len = brace ? brace_length(glob, &alternatives) : step_length(glob);
+        *why = brace                ? "braces that do not end, or braces in braces"
+               : glob.ptr[0] == '[' ? "a [ without its ]"
+                                    : "a backslash at the end";
+        if (len == 0)
+            return 0;
+        choices *= alternatives;
+        *why = "too many combinations of braces";
+        if (choices > CHOICES_MAX)
+            return 0;
+        glob = skip(glob, len);
+    }
+    return choices;
+}
+
+static ab_str alternative(ab_str brace, size_t number)
+{
+    ab_str at = skip(brace, 1);
+    for (; number > 0; number--)
+        at = skip(at, alternative_length(at) + 1);
+    return (ab_str){at.ptr, alternative_length(at)};
+}
+
+/* Write the glob with the `choice`th combination in place of its braces. Never longer than it. */
+static ab_str expand(ab_str glob, size_t choice, char out[LENGTH_MAX])
+{
+    size_t used = 0;
+    while (glob.len > 0) {
+        size_t alternatives = 1;
+        bool brace = glob.ptr[0] == '{';
+        size_t len = brace ? brace_length(glob, &alternatives) : step_length(glob);
+        ab_str part = {glob.ptr, len};
+        if (brace)
+            part = alternative(part, choice % alternatives);
+        choice /= alternatives;
+        memcpy(out + used, part.ptr, part.len);
+        used += part.len;
+        glob = skip(glob, len);
+    }
+    return (ab_str){out, used};
+}
+
+bool ab_glob_match(ab_str glob, ab_str text)
+{
+    char plain[LENGTH_MAX];
+    const char *why = NULL;
+    if (glob.len > LENGTH_MAX)
+        return false;
+    size_t choices = glob_choices(glob, &why);
+    for (size_t i = 0; i < choices; i++)
+        if (match_plain(expand(glob, i, plain), text))
+            return true;
+    return false;
+}
+
+/* The highest number of the repetition at `s`, which begins with {; 0 when it is no such thing. */
+static uint64_t repeats_at(ab_str s)
+{
+    uint64_t most = 0;
+    for (size_t at = 1; at < s.len && s.ptr[at] != '}';) {
+        size_t end = at;
+        uint64_t n = 0;
+        while (end < s.len && isdigit((unsigned char)s.ptr[end]))
+            end++;
+        if (end > at && ab_str_to_u64((ab_str){s.ptr + at, end - at}, &n) != AB_ERR_OK)
+            return UINT64_MAX;
+        most = n > most ? n : most;
+        at = end + 1;
+        if (end < s.len && s.ptr[end] == '}')
+            break;
+    }
+    return most;
+}
+
+/* What makes an expression one of another dialect, or too large; NULL: nothing. */
+static const char *regex_fault(ab_str re)
+{
+    uint64_t repeats = 1;
+    if (re.len == 0)
+        return "an empty expression";
+    for (size_t i = 0; i < re.len; i++) {
+        char next = i + 1 < re.len ? re.ptr[i + 1] : '\0';
+        if (re.ptr[i] == '\0')
+            return "a NUL byte";
+        if (re.ptr[i] == '\\' && (isalnum((unsigned char)next) || next == '<' || next == '>' ||
+                                  next == '`' || next == '\''))
+            return "a backslash class of another dialect: write [0-9] for \\d, [[:alnum:]_] for "
+                   "\\w, [[:space:]] for \\s";
+        if (re.ptr[i] == '(' && next == '?')
+            return "(? of another dialect";
+        uint64_t n = re.ptr[i] == '{' ? repeats_at(skip(re, i)) : 0;
+        if (n > REPEATS_MAX || (n > 0 && (repeats *= n) > REPEATS_MAX))
+            return "too many repetitions";
+        if (re.ptr[i] == '\\')
+            i++;
+    }
+    return NULL;
+}
+
+static ab_err compile(ab_str re, regex_t *out, ab_error *err)
+{
+    char why[128] = "";
+    const char *fault = regex_fault(re);
+    if (fault != NULL)
+        return ab_fail(err, AB_ERR_INVALID, "/%.*s/: %s", AB_STR_ARG(re), fault);
+    char *text = ab_str_dup(re);
+    if (text == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for a pattern");
+    int rc = regcomp(out, text, REG_EXTENDED | REG_NOSUB);
+    free(text);
+    if (rc == 0)
+        return AB_ERR_OK;
+    regerror(rc, out, why, sizeof(why));
+    return ab_fail(err, rc == REG_ESPACE ? AB_ERR_NOMEM : AB_ERR_INVALID, "/%.*s/: %s",
+                   AB_STR_ARG(re), why);
+}
+
+static ab_err parse(ab_str text, pattern *out, ab_error *err)
+{
+    const char *why = NULL;
+    if (text.len == 0 || text.len > LENGTH_MAX)
+        return ab_fail(err, AB_ERR_INVALID, "a pattern has 1 to %d bytes, not %zu", LENGTH_MAX,
+                       text.len);
+    if (text.len > 1 && text.ptr[0] == '/' && text.ptr[text.len - 1] == '/')
+        return compile((ab_str){text.ptr + 1, text.len - 2}, &out->regex, err);
+    if (memchr(text.ptr, '\0', text.len) != NULL)
+        return ab_fail(err, AB_ERR_INVALID, "a pattern with a NUL byte");
+    if (glob_choices(text, &why) == 0)
+        return ab_fail(err, AB_ERR_INVALID, "%.*s: %s", AB_STR_ARG(text), why);
+    out->glob = ab_str_dup(text);
+    return out->glob == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory for a pattern")
+                             : AB_ERR_OK;
+}
+
+ab_err ab_patterns_add(ab_patterns *p, ab_str text, ab_error *err)
+{
+    pattern *items = realloc(p->items, (p->count + 1) * sizeof(*items));
+    if (items == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for a pattern");
+    p->items = items;
+    items[p->count] = (pattern){0};
+    ab_err e = parse(text, &items[p->count], err);
+    if (e == AB_ERR_OK)
+        p->count++;
+    return e;
+}
+
+static bool regex_matches(const regex_t *re, ab_str text)
+{
+    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)text.len};
+    return regexec(re, text.ptr, 1, &whole, REG_STARTEND) == 0;
+}
+
+bool ab_patterns_match(const ab_patterns *p, ab_str text)
+{
+    if (text.ptr == NULL)
+        return false;
+    for (size_t i = 0; i < p->count; i++) {
+        const pattern *one = &p->items[i];
+        if (one->glob == NULL ? regex_matches(&one->regex, text)
+                              : ab_glob_match(ab_str_of(one->glob), text))
+            return true;
+    }
+    return false;
+}

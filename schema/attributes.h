@@ -41,8 +41,10 @@
 /* Record keys: objects are "<kind>/<namespace>/<name>", names as at the sender. */
 #define AB_KEY_COMMAND "cmd/"   /* + event id */
 #define AB_KEY_ACK     "ack/"   /* + event id of the command it answers */
-#define AB_KEY_ERROR   "error/" /* + object key that could not be written */
-#define AB_KEY_HELLO   "ctl/hello"
+#define AB_KEY_ERROR   "error/" /* + object key that could not be written, as at the sender */
+#define AB_KEY_ERROR_REMAPPED                                                                      \
+    "error/remapped/" /* the same of a remapped object, whose key another may have too */
+#define AB_KEY_HELLO "ctl/hello"
 
 /* Annotations of argocd-agent that users see. */
 #define AB_ANN_SOURCE_UID      "argocd.argoproj.io/source-uid"
@@ -56,8 +58,9 @@
 #define AB_LABEL_IGNORE_SYNC   "argocd-agent.argoproj-labs.io/ignore-sync"
 
 /* What Argo CD calls its own objects. */
-#define AB_LABEL_SECRET_TYPE "argocd.argoproj.io/secret-type" /* repository, repo-creds, cluster   \
-                                                               */
+#define AB_LABEL_SECRET_TYPE                                                                       \
+    "argocd.argoproj.io/secret-type" /* repository, repo-creds, cluster                            \
+                                      */
 #define AB_NAME_GPG_KEYS "argocd-gpg-keys-cm"
 
 /* Annotations of argobus. */

@@ -3,6 +3,7 @@
 
 #include "schema/attributes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ static void make_metrics(ab_agent *a)
         counter(a, "argobus_commands_total", "Commands executed: sync, terminate, refresh.");
     a->metrics.unsettled =
         ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_unsettled",
-                      "Applications that are not yet as the principal wishes.", NULL, 0);
+                      "Objects that are not yet as the principal wishes.", NULL, 0);
 }
 
 ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
@@ -77,6 +78,18 @@ void ab_agent_free(ab_agent *a)
     free(a);
 }
 
+static bool take_key(ab_agent_object *o, ab_str key)
+{
+    ab_str kind, ns, name;
+    o->key = ab_str_dup(key);
+    if (o->key == NULL || ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return false;
+    o->kind = ab_kind_of(kind);
+    assert(o->kind != NULL);
+    o->allowed = ab_agent_may_stand(o->agent, o->kind, ns);
+    return true;
+}
+
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
 {
     ab_agent_object *o = ab_map_find(a->objects, key);
@@ -86,9 +99,8 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     if (o == NULL)
         return NULL;
     o->agent = a;
-    o->key = ab_str_dup(key);
     ab_inbox_init(&o->inbox);
-    if (o->key == NULL || ab_map_put(a->objects, key, o, NULL) != AB_ERR_OK) {
+    if (!take_key(o, key) || ab_map_put(a->objects, key, o, NULL) != AB_ERR_OK) {
         object_free(o);
         return NULL;
     }
@@ -106,6 +118,7 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept)
             return AB_ERR_NOMEM;
     }
     o->version = kept->version;
+    o->remapped = kept->remapped;
     o->source = kept->ended ? SOURCE_ENDED : kept->deleting ? SOURCE_DELETING : SOURCE_LIVE;
     return AB_ERR_OK;
 }
@@ -195,7 +208,8 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
 static void finish_converged_head(ab_agent_object *o)
 {
     ab_inbox_succeeded(&o->inbox);
-    ab_agent_report_error(o, NULL);
+    if (!ab_agent_is_refused(o))
+        ab_agent_report_error(o, NULL);
     ab_agent_finish_head(o);
 }
 
@@ -256,15 +270,31 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
         o->digest = (ab_digest){0};
 }
 
-static bool has_source(const ab_agent_object *o)
+bool ab_agent_reports(const ab_agent_object *o)
+{
+    return o->kind->target == AB_TARGET_APPLICATION;
+}
+
+bool ab_agent_has_source(const ab_agent_object *o)
 {
     return o->source == SOURCE_LIVE || o->source == SOURCE_DELETING;
 }
 
+/* A store may show more than is asked for. What is known concerns us also when it has lost its
+ * label. */
+static bool concerns_us(const ab_agent *a, const ab_object *object)
+{
+    const ab_kind *kind = ab_kind_of(ab_object_kind(object));
+    if (kind == NULL)
+        return false;
+    return ab_map_find(a->objects, ab_str_of(ab_object_key(object))) != NULL ||
+           (ab_agent_may_stand(a, kind, ab_object_namespace(object)) &&
+            ab_kind_is_synchronised(object));
+}
+
 void ab_agent_seen(ab_agent *a, ab_object *object)
 {
-    if (!ab_str_is(ab_object_kind(object), "Application") ||
-        !ab_str_is(ab_object_namespace(object), a->env.policy.namespace))
+    if (!concerns_us(a, object))
         return;
     ab_agent_object *o = ab_agent_object_for(a, ab_str_of(ab_object_key(object)));
     if (o == NULL) {
@@ -272,7 +302,7 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
         return;
     }
     note_seen(o, object);
-    if (has_source(o))
+    if (ab_agent_has_source(o))
         ab_agent_report_state(o, object);
     bool idle = o->step == STEP_IDLE && o->inbox.head == NULL;
     if (idle && !ab_agent_converged(o))
@@ -291,7 +321,7 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     o->seen_meanwhile = true;
     o->digest = o->settled = (ab_digest){0};
     if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
-        ab_agent_end_up(o, ab_str_of(o->key));
+        ab_agent_end_up(o);
     o->inbox.retry_at = 0;
     ab_agent_advance(o);
 }
@@ -302,9 +332,13 @@ static void catch_up(ab_agent_object *o)
     const ab_writer *w = o->agent->writer;
     if (!ab_writer_is_ready(w))
         return;
-    o->report_due = o->here && has_source(o) && !ab_writer_has(w, ab_str_of(o->key), &o->report);
+    o->report_due = ab_agent_reports(o) && o->here && ab_agent_has_source(o) &&
+                    !ab_writer_has(w, ab_str_of(o->key), &o->report);
     if (o->source == SOURCE_ENDED && !o->here && o->agent->synced)
-        ab_agent_end_up(o, ab_str_of(o->key));
+        ab_agent_end_up(o);
+    if (ab_agent_is_refused(o) && o->error == NULL)
+        ab_agent_refuse_namespace(o, NULL);
+    ab_agent_say_rival(o);
     if (o->error != NULL || (o->source != SOURCE_NONE && ab_agent_converged(o)))
         ab_agent_say_error(o);
 }

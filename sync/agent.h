@@ -13,6 +13,8 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/pattern.h"
+#include "base/seal.h"
 #include "sync/application.h"
 #include "sync/writer.h"
 
@@ -25,10 +27,11 @@ typedef struct {
     bool ended;     /* deleted at the source; only version, uid and owned count then */
     bool deleting;  /* has a deletionTimestamp at the source */
     bool adoptable; /* its last event was a create, which may adopt */
+    bool remapped;  /* the source is in the principal's own namespace (AB_CE_REMAPPED) */
     ab_str uid;     /* of the source */
     ab_str principal_uid;
     ab_str owned; /* ab_merge_owned */
-    ab_str wish;  /* payload of the event */
+    ab_str wish;  /* payload of the event, sealed as it came */
 } ab_kept;
 
 typedef struct {
@@ -53,11 +56,20 @@ typedef struct {
 typedef enum { AB_RECREATE_IGNORE, AB_RECREATE_RESYNC } ab_recreate_policy;
 
 typedef struct {
-    const char *namespace; /* where Applications live here; borrowed */
-    bool adopt;            /* adoption policy is "always" */
-    bool upsert;           /* source-uid mismatch policy is "upsert", else "recreate" */
+    const char *namespace; /* Argo CD's own here; borrowed */
+    bool by_destination;   /* destination mapping: Applications keep the namespace they have at the
+                              hub; else they all are in `namespace` */
+    const ab_patterns *namespaces; /* where else Applications may be; NULL: nowhere; borrowed */
+    bool adopt;                    /* adoption policy is "always" */
+    bool upsert;                   /* source-uid mismatch policy is "upsert", else "recreate" */
     ab_recreate_policy recreate;
     int64_t set_aside_ms; /* after so long of failing, an object no longer holds its delivery */
+    const char *name;     /* of this agent, which seals are bound to; borrowed */
+    bool sealed_only;     /* what is of a sealed kind and comes unsealed is refused */
+    /** Open a sealed payload, see ab_seal_open; NULL: there is no key. */
+    ab_err (*open)(void *arg, const ab_seal_binding *binding, ab_str sealed, ab_buf *out,
+                   ab_error *err);
+    void *open_arg;
 } ab_agent_policy;
 
 typedef struct {

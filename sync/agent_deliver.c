@@ -14,7 +14,8 @@ void ab_agent_finish_head(ab_agent_object *o)
     o->agent->env.effects.ack(o->agent->env.effects.arg, ab_inbox_pop(&o->inbox));
 }
 
-static void refuse(ab_agent *a, ab_event *event, const char *reason, const char *why)
+void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
+                           const char *why)
 {
     ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(a->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
@@ -27,44 +28,48 @@ static void refuse(ab_agent *a, ab_event *event, const char *reason, const char 
 
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err)
 {
-    refuse(o->agent, o->inbox.head->event, reason, err->text);
+    ab_agent_note_refused(o->agent, o->inbox.head->event, reason, err->text);
     ab_agent_report_error(o, err);
     ab_agent_finish_head(o);
 }
 
-/* The key of the local object an event is about: same kind and name, our namespace. Commands name
- * it in their subject, state in its key. */
-static ab_err local_key(const ab_agent *a, const ab_event *event, bool command,
+void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event)
+{
+    ab_error err = {0};
+    (void)ab_fail(&err, AB_ERR_DENIED,
+                  "the agent may not put Applications into this namespace: add it to option "
+                  "namespaces there");
+    if (event != NULL)
+        ab_agent_note_refused(o->agent, event, "namespace", err.text);
+    ab_agent_report_error(o, &err);
+}
+
+/* The key of the local object an event is about. Commands name it in their subject, state in its
+ * key. */
+static ab_err local_key(const ab_agent *a, const ab_event *event, ab_target target, bool command,
                         char out[AB_OBJECT_KEY_MAX])
 {
     char from[AB_OBJECT_KEY_MAX];
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
-    ab_str kind, ns, name;
     if (command) {
         ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
         snprintf(from, sizeof(from), "Application/%.*s", AB_STR_ARG(subject));
         key = ab_str_of(from);
     }
-    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK || !ab_str_is(kind, "Application"))
-        return AB_ERR_INVALID;
-    snprintf(out, AB_OBJECT_KEY_MAX, "Application/%s/%.*s", a->env.policy.namespace,
-             AB_STR_ARG(name));
-    return AB_ERR_OK;
+    return ab_agent_local_key(a, key, target, ab_agent_is_remapped(a, event), out);
 }
 
 /* What the event is, or why it is refused. */
-static const char *classify(const ab_event *event, ab_type *type)
+static const char *classify(const ab_event *event, ab_target *target, ab_type *type)
 {
-    ab_target target;
     ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
     ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
-    if (!ab_target_parse(target_name.ptr, target_name.len, &target) ||
+    if (!ab_target_parse(target_name.ptr, target_name.len, target) ||
         !ab_type_parse(type_name.ptr, type_name.len, type))
         return "type";
-    const ab_catalogue_row *row = ab_catalogue_find(target, *type);
-    if (row == NULL || !ab_catalogue_allows(row, AB_DOWN, AB_MANAGED))
-        return "not_allowed";
-    return target == AB_TARGET_APPLICATION ? NULL : "unsupported";
+    const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
+    bool allowed = row != NULL && ab_catalogue_allows(row, AB_DOWN, AB_MANAGED);
+    return allowed ? NULL : "not_allowed";
 }
 
 /* The principal has read our answer and ended its command: our answer is no longer needed either.
@@ -79,8 +84,11 @@ static ab_err end_answer(ab_agent *a, const ab_event *end, void *delivery)
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    if (ab_agent_is_remapped(a, end))
+        ab_event_set_text(&draft, AB_CE_REMAPPED, "true");
     /* Behind the answer, should that still be on its way. */
-    ab_str lane = ab_str_of(local_key(a, end, true, object) == AB_ERR_OK ? object : answer);
+    ab_str lane = ab_str_of(
+        local_key(a, end, AB_TARGET_APPLICATION, true, object) == AB_ERR_OK ? object : answer);
     ab_err e = ab_writer_end(a->writer, ab_str_of(answer), lane, &draft, delivery);
     a->env.effects.wake(a->env.effects.arg);
     return e;
@@ -106,45 +114,66 @@ void ab_agent_deliver_early(ab_agent *a)
     }
 }
 
+/* A state of another source than the one that stands here: it is not followed. @return why */
+static const char *refuse_rival(ab_agent_object *o, const ab_event *event, ab_error *err)
+{
+    bool wish = ab_event_data(event).ptr != NULL;
+    o->rival.state = wish ? RIVAL_REFUSED : RIVAL_GONE;
+    o->rival.remapped = ab_agent_is_remapped(o->agent, event);
+    if (!wish && o->rival.remapped == o->remapped)
+        o->rival.state = RIVAL_NONE; /* the hub's own namespace has changed */
+    ab_agent_say_rival(o);
+    (void)ab_fail(err, AB_ERR_DENIED, "another Application of the hub stands here already");
+    return "taken";
+}
+
 /* Put an accepted event in its object's queue. @return why it is refused, NULL when it is not */
-static const char *enqueue(ab_agent *a, ab_event *event, void *delivery, ab_type type,
-                           ab_agent_object **o, ab_error *err)
+static const char *enqueue(ab_agent *a, ab_target target, ab_task *task, ab_agent_object **out,
+                           ab_error *err)
 {
     char key[AB_OBJECT_KEY_MAX];
-    ab_version version;
-    if (ab_version_of(event, &version, err) != AB_ERR_OK)
+    bool command = ab_task_is_command(task->type);
+    if (ab_version_of(task->event, &task->version, err) != AB_ERR_OK)
         return "version";
-    if (local_key(a, event, ab_task_is_command(type), key) != AB_ERR_OK) {
-        (void)ab_fail(err, AB_ERR_INVALID, "key or subject names no Application");
+    if (local_key(a, task->event, target, command, key) != AB_ERR_OK) {
+        (void)ab_fail(err, AB_ERR_INVALID, "key or subject names no object of this target");
         return "key";
     }
-    *o = ab_agent_object_for(a, ab_str_of(key));
+    ab_agent_object *o = ab_agent_object_for(a, ab_str_of(key));
+    if (o == NULL)
+        return "memory";
+    bool newer_state = !command && ab_version_cmp(task->version, o->version) > 0;
+    if (newer_state && ab_agent_is_anothers(o, task->event))
+        return refuse_rival(o, task->event, err);
     void *superseded;
-    ab_task task = {.event = event, .delivery = delivery, .type = type, .version = version};
-    if (*o == NULL || ab_inbox_push(&(*o)->inbox, &task, &superseded) != AB_ERR_OK)
+    if (ab_inbox_push(&o->inbox, task, &superseded) != AB_ERR_OK)
         return "memory";
     if (superseded != NULL)
         a->env.effects.ack(a->env.effects.arg, superseded);
+    if (newer_state && !ab_agent_has_source(o))
+        o->remapped = ab_agent_is_remapped(a, task->event);
+    *out = o;
     return NULL;
 }
 
 void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
 {
-    ab_type type;
+    ab_target target;
     ab_error err = {0};
     ab_agent_object *o = NULL;
+    ab_task task = {.event = event, .delivery = delivery};
     const char *reason;
     bool ends_command = ab_event_data(event).ptr == NULL &&
                         ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND);
     if (ends_command) {
         reason = deliver_command_end(a, event, delivery) == AB_ERR_OK ? NULL : "memory";
     } else {
-        reason = classify(event, &type);
+        reason = classify(event, &target, &task.type);
         if (reason == NULL)
-            reason = enqueue(a, event, delivery, type, &o, &err);
+            reason = enqueue(a, target, &task, &o, &err);
     }
     if (reason != NULL) {
-        refuse(a, event, reason, err.text);
+        ab_agent_note_refused(a, event, reason, err.text);
         /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
         if (strcmp(reason, "memory") != 0)
             a->env.effects.ack(a->env.effects.arg, delivery);

@@ -8,6 +8,7 @@
 #include "schema/catalogue.h"
 #include "sync/agent.h"
 #include "sync/inbox.h"
+#include "sync/kind.h"
 #include "sync/place.h"
 
 /* What the principal wishes. */
@@ -26,11 +27,18 @@ enum step {
 
 struct ab_agent_object {
     ab_agent *agent;
-    char *key;
+    char *key; /* of the object here */
+    const ab_kind *kind;
+    bool allowed; /* may stand in its namespace */
 
     enum source source;
     ab_version version;
-    char *uid; /* of the source; NULL when unknown */
+    char *uid;     /* of the source; NULL when unknown */
+    bool remapped; /* the source is in the principal's own namespace */
+    struct {
+        enum { RIVAL_NONE, RIVAL_REFUSED, RIVAL_GONE } state;
+        bool remapped;
+    } rival; /* another source that would stand here too; to be said upwards */
 
     bool here;           /* exists in the local store */
     bool leaving;        /* has a deletionTimestamp */
@@ -47,6 +55,7 @@ struct ab_agent_object {
     enum step step;
     enum source next_source; /* what the source will be when it is kept */
     char *next_uid;
+    bool next_remapped;
     bool unsettled; /* counted in agent->unsettled */
 };
 
@@ -63,6 +72,7 @@ struct ab_agent {
 };
 
 /* agent.c */
+/** Made when it is not known. @return NULL when out of memory */
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
 /** Do the next thing for this object, if it is idle and there is one. */
 void ab_agent_advance(ab_agent_object *o);
@@ -72,11 +82,34 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err);
  * aside. */
 void ab_agent_wait(ab_agent_object *o);
 
+/** Does it report its state upwards? Of other kinds only errors go up. */
+bool ab_agent_reports(const ab_agent_object *o);
+/** A source that is not deleted for good. */
+bool ab_agent_has_source(const ab_agent_object *o);
+
+/* agent_source.c */
+/** Is the object here to stand in the agent's namespace, whatever its key says? */
+bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
+/** Key of the object here for the one that the principal calls `key`. @return INVALID when that is
+ * none of this target */
+AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target,
+                                      bool remapped, char out[AB_OBJECT_KEY_MAX]);
+/** May objects of this kind stand in namespace `ns`? */
+bool ab_agent_may_stand(const ab_agent *a, const ab_kind *kind, ab_str ns);
+/** Is the object here another source's, so that this state (a wish, or the end of `key`) is not
+ * about it? */
+bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
+
 /* agent_deliver.c */
 /** The head task is dealt with: acknowledge and drop it. */
 void ab_agent_finish_head(ab_agent_object *o);
 /** What had to wait until our own log was read. */
 void ab_agent_deliver_early(ab_agent *a);
+/** Count and log an event that is not accepted, or not followed. */
+void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
+                           const char *why);
+/** The source wishes it where it may not stand: say so upwards. `event` NULL: it was counted. */
+void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
 /** The head event can never be applied: count it, log it, report it on the object, drop it. */
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err);
 
@@ -85,28 +118,42 @@ void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
+/** Say upwards, about the rival, what is to be said, once our log has been read. */
+void ab_agent_say_rival(ab_agent_object *o);
 /** Say again what was reported, if the log has something else. */
 void ab_agent_say_error(ab_agent_object *o);
 /** Answer the head command upwards; its delivery is acknowledged once the answer is safe. `why`
  * NULL = done. */
 void ab_agent_command_answer(ab_agent_object *o, const char *why);
-/** End a key of ours, if the log has it. */
-void ab_agent_end_up(ab_agent_object *o, ab_str key);
+/** End what was reported of the object's state, if the log has it. */
+void ab_agent_end_up(ab_agent_object *o);
 /** Say that the object is gone, whatever the log has: the principal waits for it. */
 AB_MUST_USE ab_err ab_agent_confirm_gone(ab_agent_object *o);
 
-/* ab_agent_converge.c */
-bool ab_agent_converged(const ab_agent_object *o);
-/** Read the object, to decide and to report. */
-void ab_agent_get(ab_agent_object *o);
+/* agent_keep.c */
 /** Begin a state task: gate, parse, keep. */
 void ab_agent_begin_state(ab_agent_object *o, ab_task *task);
+/** The answer. */
+void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err);
+
+/* agent_write.c */
+/** Make the object as the source wishes it: create it, or bring the local one to the wish as far as
+ * it is ours. */
+void ab_agent_fulfil(ab_agent_object *o, ab_object *local);
+void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
+
+/* agent_converge.c */
+bool ab_agent_converged(const ab_agent_object *o);
+/** The source wishes it where it may not stand: nothing is done about it. */
+bool ab_agent_is_refused(const ab_agent_object *o);
+/** Read the object, to decide and to report. */
+void ab_agent_get(ab_agent_object *o);
 /** One step towards the source. */
 void ab_agent_converge(ab_agent_object *o);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
 
-/* ab_agent_command.c */
+/* agent_command.c */
 /** Execute the head command: read the object first. */
 void ab_agent_command(ab_agent_object *o);
 void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err);

@@ -9,13 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void name_event(const ab_agent_object *o, ab_event_draft *draft, ab_target target,
-                       ab_type type, char subject[AB_OBJECT_KEY_MAX])
+static void name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
+                       ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])
 {
     ab_str kind, ns, name;
     *draft = (ab_event_draft){0};
     ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(type));
     ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(target));
+    if (remapped)
+        ab_event_set_text(draft, AB_CE_REMAPPED, "true");
     if (ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
         return;
     snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
@@ -31,9 +33,18 @@ static void sent(ab_agent_object *o, ab_err e)
                  AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
 }
 
-/* Queue a small JSON document as state under `key`; unchanged content is not sent again. */
-static void state_up(ab_agent_object *o, ab_str key, ab_str lane, ab_target target, ab_type type,
-                     ab_buf *data, void *token)
+/* What goes up under one key. */
+struct saying {
+    ab_str key;
+    ab_str lane;
+    ab_target target;
+    ab_type type;
+    bool remapped;
+    void *token;
+};
+
+/* Queue a small JSON document as state; unchanged content is not sent again. */
+static void state_up(ab_agent_object *o, const struct saying *s, ab_buf *data)
 {
     ab_event_draft draft;
     ab_digest digest;
@@ -42,29 +53,34 @@ static void state_up(ab_agent_object *o, ab_str key, ab_str lane, ab_target targ
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(data), &digest);
     if (e == AB_ERR_OK) {
-        name_event(o, &draft, target, type, subject);
+        name_event(o, s->remapped, &draft, s->target, s->type, subject);
         draft.data = ab_buf_str(data);
-        e = ab_writer_state(o->agent->writer, key, lane, &draft, &digest, token);
+        e = ab_writer_state(o->agent->writer, s->key, s->lane, &draft, &digest, s->token);
     }
     ab_buf_fini(data);
     sent(o, e);
 }
 
-void ab_agent_end_up(ab_agent_object *o, ab_str key)
+static void end_up(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
     if (!ab_writer_is_ready(o->agent->writer) || !ab_writer_has_key(o->agent->writer, key))
         return;
-    name_event(o, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
+    name_event(o, remapped, &draft, o->kind->target, type, subject);
     sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
+}
+
+void ab_agent_end_up(ab_agent_object *o)
+{
+    end_up(o, ab_str_of(o->key), AB_TYPE_DELETE, o->remapped);
 }
 
 ab_err ab_agent_confirm_gone(ab_agent_object *o)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
-    name_event(o, &draft, AB_TARGET_APPLICATION, AB_TYPE_DELETE, subject);
+    name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_DELETE, subject);
     ab_err e =
         ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
     sent(o, e);
@@ -78,13 +94,14 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
     ab_agent_say_error(o);
 }
 
-void ab_agent_say_error(ab_agent_object *o)
+/* What keeps a source of this object from being as wished; NULL: nothing does. */
+static void say_error(ab_agent_object *o, bool remapped, const char *message)
 {
-    char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
+    char key[sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX];
     ab_str kind, ns, name;
-    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", o->key);
-    if (o->error == NULL) {
-        ab_agent_end_up(o, ab_str_of(key));
+    snprintf(key, sizeof(key), "%s%s", remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR, o->key);
+    if (message == NULL) {
+        end_up(o, ab_str_of(key), AB_TYPE_ERROR, remapped);
         return;
     }
     if (!ab_writer_is_ready(o->agent->writer) ||
@@ -96,16 +113,38 @@ void ab_agent_say_error(ab_agent_object *o)
     ab_jsonw_object(&w);
     ab_jsonw_key_str(&w, "resourceName", name);
     ab_jsonw_key_str(&w, "resourceNamespace", ns);
-    ab_jsonw_key_str(&w, "message", ab_str_of(o->error));
+    ab_jsonw_key_str(&w, "message", ab_str_of(message));
     ab_jsonw_object_end(&w);
-    state_up(o, ab_str_of(key), ab_str_of(key), AB_TARGET_APPLICATION, AB_TYPE_ERROR, &data, NULL);
+    const struct saying s = {.key = ab_str_of(key),
+                             .lane = ab_str_of(key),
+                             .target = o->kind->target,
+                             .type = AB_TYPE_ERROR,
+                             .remapped = remapped};
+    state_up(o, &s, &data);
+}
+
+void ab_agent_say_error(ab_agent_object *o)
+{
+    say_error(o, o->remapped, o->error);
+}
+
+void ab_agent_say_rival(ab_agent_object *o)
+{
+    if (o->rival.state == RIVAL_NONE || !ab_writer_is_ready(o->agent->writer))
+        return;
+    say_error(o, o->rival.remapped,
+              o->rival.state == RIVAL_GONE
+                  ? NULL
+                  : "the agent has another Application of the hub under this name, from another "
+                    "namespace: rename one, or delete the other and then change this one");
+    o->rival.state = RIVAL_NONE;
 }
 
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
 {
     ab_buf data;
     o->report_due = false;
-    if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
+    if (!ab_agent_reports(o) || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
         return; /* not ours to tell about */
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
     if (ab_app_report(local, &data) != AB_ERR_OK ||
@@ -114,8 +153,12 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
         ab_buf_fini(&data);
         return;
     }
-    state_up(o, ab_str_of(o->key), ab_str_of(o->key), AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE,
-             &data, NULL);
+    const struct saying s = {.key = ab_str_of(o->key),
+                             .lane = ab_str_of(o->key),
+                             .target = o->kind->target,
+                             .type = AB_TYPE_STATUS_UPDATE,
+                             .remapped = o->remapped};
+    state_up(o, &s, &data);
 }
 
 void ab_agent_command_answer(ab_agent_object *o, const char *why)
@@ -133,10 +176,15 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
     ab_jsonw_key_str(&w, "id", id);
     ab_jsonw_key_str(&w, "error", ab_str_of(why));
     ab_jsonw_object_end(&w);
-    void *delivery = ab_inbox_pop(&o->inbox);
+    bool remapped = ab_agent_is_remapped(o->agent, o->inbox.head->event);
     /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the
      * command. */
     ab_writer_repeat(o->agent->writer, ab_str_of(key));
-    state_up(o, ab_str_of(key), ab_str_of(o->key), AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED,
-             &data, delivery);
+    const struct saying s = {.key = ab_str_of(key),
+                             .lane = ab_str_of(o->key),
+                             .target = AB_TARGET_EVENT_PROCESSED,
+                             .type = AB_TYPE_PROCESSED,
+                             .remapped = remapped,
+                             .token = ab_inbox_pop(&o->inbox)};
+    state_up(o, &s, &data);
 }

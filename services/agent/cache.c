@@ -12,6 +12,7 @@
 #define FLAG_ENDED     1
 #define FLAG_DELETING  2
 #define FLAG_ADOPTABLE 4
+#define FLAG_REMAPPED  8
 
 /* A row on its way to disk: one allocation, the texts behind the struct. */
 struct row {
@@ -196,6 +197,7 @@ static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
         .ended = (flags & FLAG_ENDED) != 0,
         .deleting = (flags & FLAG_DELETING) != 0,
         .adoptable = (flags & FLAG_ADOPTABLE) != 0,
+        .remapped = (flags & FLAG_REMAPPED) != 0,
         .uid = column(s, 4),
         .principal_uid = column(s, 5),
         .owned = column(s, 6),
@@ -255,7 +257,7 @@ static int keep_row(ab_cache *c, const struct row *r)
 {
     const ab_kept *k = &r->kept;
     int flags = (k->ended ? FLAG_ENDED : 0) | (k->deleting ? FLAG_DELETING : 0) |
-                (k->adoptable ? FLAG_ADOPTABLE : 0);
+                (k->adoptable ? FLAG_ADOPTABLE : 0) | (k->remapped ? FLAG_REMAPPED : 0);
     sqlite3_stmt *s = c->keep;
     (void)sqlite3_reset(s);
     const int codes[] = {

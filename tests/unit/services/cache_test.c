@@ -117,6 +117,7 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
     ab_kept in = {.version = {7, UINT64_MAX},
                   .deleting = true,
                   .adoptable = true,
+                  .remapped = true,
                   .uid = AB_STR("uid-1"),
                   .principal_uid = AB_STR("p-1"),
                   .owned = AB_STR("{}"),
@@ -126,7 +127,7 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
     reopen(f);
     assert_int_equal(ab_cache_recall(f->cache, AB_STR("Application/argocd/a"), &out), AB_ERR_OK);
     assert_int_equal(ab_version_cmp(out.version, in.version), 0);
-    assert_true(out.deleting && out.adoptable && !out.ended);
+    assert_true(out.deleting && out.adoptable && out.remapped && !out.ended);
     assert_true(ab_str_eq(out.uid, in.uid) && ab_str_eq(out.principal_uid, in.principal_uid));
     assert_true(ab_str_eq(out.owned, in.owned) && ab_str_is(out.wish, wish));
 }

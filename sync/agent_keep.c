@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A new state from the principal: remembered before it is acted on.
+ */
+#include "sync/agent_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/merge.h"
+
+#include <stdlib.h>
+
+static const ab_agent_effects *effects(const ab_agent_object *o)
+{
+    return &o->agent->env.effects;
+}
+
+static ab_str uid_of_resourceid(const ab_event *event)
+{
+    ab_str id = ab_event_attr(event, AB_CE_RESOURCEID);
+    for (size_t i = id.len; i > 0; i--)
+        if (id.ptr[i - 1] == '_')
+            return (ab_str){id.ptr + i, id.len - i};
+    return AB_STR_NONE;
+}
+
+static ab_err set_next(ab_agent_object *o, enum source source, ab_str uid, bool remapped)
+{
+    o->next_source = source;
+    o->next_remapped = remapped;
+    free(o->next_uid);
+    o->next_uid = NULL;
+    if (uid.len == 0)
+        return AB_ERR_OK;
+    o->next_uid = ab_str_dup(uid);
+    return o->next_uid == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+static void keep(ab_agent_object *o, const ab_kept *kept)
+{
+    o->step = STEP_KEEP;
+    o->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
+    effects(o)->keep(effects(o)->arg, ab_str_of(o->key), kept, o);
+}
+
+/* The names that the source's earlier wishes had, as far as they may still stand in the local
+ * object. */
+static void owned_before(ab_agent_object *o, ab_buf *out)
+{
+    ab_kept old;
+    ab_object *wish = NULL;
+    ab_json *before = NULL;
+    if (effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &old) != AB_ERR_OK ||
+        (!old.ended && ab_object_parse(old.wish, &wish, NULL) != AB_ERR_OK))
+        return;
+    if (old.ended) { /* the next of its name may be written over what it left */
+        ab_buf_put(out, old.owned);
+        return;
+    }
+    if (!ab_agent_converged(o) && old.owned.len > 0 &&
+        ab_json_parse(old.owned, &before, NULL) != AB_ERR_OK)
+        before = NULL;
+    ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
+    ab_json_free(before);
+    ab_object_unref(wish);
+}
+
+static void keep_end(ab_agent_object *o, ab_task *t)
+{
+    ab_str uid = uid_of_resourceid(t->event);
+    bool remapped = ab_agent_is_remapped(o->agent, t->event);
+    if (set_next(o, SOURCE_ENDED, uid, remapped) != AB_ERR_OK) {
+        ab_agent_fail(o, AB_ERR_NOMEM, NULL);
+        return;
+    }
+    ab_buf owned;
+    ab_buf_init(&owned, AB_JSON_SIZE_MAX);
+    owned_before(o, &owned);
+    ab_kept kept = {.version = t->version,
+                    .ended = true,
+                    .remapped = remapped,
+                    .uid = uid,
+                    .owned = ab_buf_str(&owned)};
+    keep(o, &kept);
+    ab_buf_fini(&owned);
+}
+
+static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
+{
+    ab_str uid = ab_source_uid(wish);
+    bool remapped = ab_agent_is_remapped(o->agent, t->event);
+    /* Only an Application is deleted in two steps, its workload first. */
+    bool deleting = o->kind->target == AB_TARGET_APPLICATION && ab_object_deleting(wish);
+    if (set_next(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, uid, remapped) != AB_ERR_OK) {
+        ab_agent_fail(o, AB_ERR_NOMEM, NULL);
+        return;
+    }
+    ab_buf owned;
+    ab_buf_init(&owned, AB_JSON_SIZE_MAX);
+    owned_before(o, &owned);
+    ab_kept kept = {.version = t->version,
+                    .deleting = deleting,
+                    .adoptable = t->type == AB_TYPE_CREATE,
+                    .remapped = remapped,
+                    .uid = uid,
+                    .principal_uid = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
+                    .owned = ab_buf_str(&owned),
+                    .wish = ab_event_data(t->event)};
+    keep(o, &kept);
+    ab_buf_fini(&owned);
+}
+
+/* Takes the payload, if it is the object that the key names. */
+static ab_err parse_wish(const ab_event *event, ab_object **out, ab_error *err)
+{
+    ab_object *wish;
+    ab_err e = ab_object_parse(ab_event_data(event), &wish, err);
+    if (e != AB_ERR_OK)
+        return e;
+    if (!ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), ab_object_key(wish)))
+        e = ab_fail(err, AB_ERR_INVALID, "the object inside is %s", ab_object_key(wish));
+    else if (!ab_kind_is_synchronised(wish))
+        e = ab_fail(err, AB_ERR_INVALID, "it is none of those that are synchronised");
+    if (e == AB_ERR_OK)
+        *out = wish;
+    else
+        ab_object_unref(wish);
+    return e;
+}
+
+/* Has it what may only come sealed in the clear? */
+static bool is_unsealed(const ab_object *wish)
+{
+    return ab_json_typeof(ab_object_field(wish, "sealed")) != AB_JSON_STRING ||
+           ab_json_present(ab_object_field(wish, "data")) ||
+           ab_json_present(ab_object_field(wish, "stringData"));
+}
+
+static void begin_wish(ab_agent_object *o, ab_task *t)
+{
+    ab_error err = {0};
+    ab_object *wish;
+    if (parse_wish(t->event, &wish, &err) != AB_ERR_OK) {
+        ab_agent_refuse_head(o, "payload", &err);
+        return;
+    }
+    if (o->kind->sealed && o->agent->env.policy.sealed_only && is_unsealed(wish)) {
+        (void)ab_fail(&err, AB_ERR_DENIED,
+                      "it came unsealed, and this agent takes sealed ones only: see "
+                      "secrets.protection at both ends");
+        ab_agent_refuse_head(o, "unsealed", &err);
+    } else {
+        if (!o->allowed) /* kept all the same, for the day when it is */
+            ab_agent_refuse_namespace(o, t->event);
+        keep_wish(o, t, wish);
+    }
+    ab_object_unref(wish);
+}
+
+void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
+{
+    int newer = ab_version_cmp(t->version, o->version);
+    if (newer < 0) {
+        ab_metric_add(o->agent->metrics.stale, 1);
+        ab_agent_finish_head(o);
+    } else if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
+        t->begun = true;
+        o->settled = (ab_digest){0};
+    } else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
+        keep_end(o, t);
+    } else {
+        begin_wish(o, t);
+    }
+}
+
+static void take_effect(ab_agent_object *o)
+{
+    o->version = o->inbox.head->version;
+    o->source = o->next_source;
+    o->remapped = o->next_remapped;
+    free(o->uid);
+    o->uid = o->next_uid;
+    o->next_uid = NULL;
+    o->settled = (ab_digest){0};
+    o->report_due = ab_agent_reports(o) && o->source != SOURCE_ENDED;
+    o->inbox.failing_since = 0;
+}
+
+void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err)
+{
+    if (code == AB_ERR_OK) {
+        take_effect(o);
+        return;
+    }
+    o->inbox.head->begun = false;
+    ab_agent_fail(o, code, err);
+}

@@ -65,8 +65,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
     watched *w = poll->data;
     int what = (events & UV_READABLE ? CURL_CSELECT_IN : 0) |
-               (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0) | (status < 0 ? CURL_CSELECT_ERR : 0);
-    work(w->loop, w->fd, what);
+               (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
+    /* Reading tells curl more than that there is an error: the peer may have said why. */
+    work(w->loop, w->fd, status < 0 ? CURL_CSELECT_IN | CURL_CSELECT_OUT : what);
 }
 
 static int set_timer(CURLM *multi, long timeout_ms, void *arg)

@@ -5,79 +5,59 @@
  */
 #include "base/http_client_priv.h"
 
+#include "base/pem.h"
+
 #include <limits.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
-#include <stdlib.h>
+#include <strings.h>
 
 #define CONNECT_MS   10000L
 #define KEEP_IDLE_S  30L
 #define KEEP_EVERY_S 15L
 
-/* Without this OpenSSL would ask the terminal. */
-static int no_password(char *out, int size, int writing, void *arg)
-{
-    (void)out;
-    (void)size;
-    (void)writing;
-    (void)arg;
-    return -1;
-}
-
-static BIO *open_pem(ab_str pem)
-{
-    return pem.len > INT_MAX ? NULL : BIO_new_mem_buf(pem.ptr, (int)pem.len);
-}
-
-static X509 *read_cert(ab_str pem)
-{
-    BIO *in = open_pem(pem);
-    X509 *cert = in == NULL ? NULL : PEM_read_bio_X509(in, NULL, no_password, NULL);
-    BIO_free(in);
-    return cert;
-}
-
-static EVP_PKEY *read_key(ab_str pem)
-{
-    BIO *in = open_pem(pem);
-    EVP_PKEY *key = in == NULL ? NULL : PEM_read_bio_PrivateKey(in, NULL, no_password, NULL);
-    BIO_free(in);
-    return key;
-}
-
 static ab_err check_ca(ab_str ca, ab_error *err)
 {
+    STACK_OF(X509) *certs = NULL;
     if (ca.ptr == NULL)
         return AB_ERR_OK;
-    X509 *cert = read_cert(ca);
-    ERR_clear_error();
-    if (cert == NULL)
-        return ab_fail(err, AB_ERR_CONFIG, "the CA is no PEM text with a certificate in it");
-    X509_free(cert);
+    ab_err e = ab_pem_certs(ca, &certs);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
+                       "the CA is no PEM text of certificates");
+    sk_X509_pop_free(certs, X509_free);
     return AB_ERR_OK;
 }
 
-static ab_err check_pair(ab_str cert_pem, ab_str key_pem, ab_error *err)
+static ab_err check_key(STACK_OF(X509) * certs, ab_str pem, ab_error *err)
 {
-    if (cert_pem.ptr == NULL && key_pem.ptr == NULL)
-        return AB_ERR_OK;
-    if (cert_pem.ptr == NULL || key_pem.ptr == NULL)
-        return ab_fail(err, AB_ERR_CONFIG, "the client %s is missing: there is only its %s",
-                       cert_pem.ptr == NULL ? "certificate" : "key",
-                       cert_pem.ptr == NULL ? "key" : "certificate");
-    X509 *cert = read_cert(cert_pem);
-    EVP_PKEY *key = read_key(key_pem);
-    ab_err e = AB_ERR_OK;
-    if (cert == NULL)
-        e = ab_fail(err, AB_ERR_CONFIG, "the client certificate is no PEM text of a certificate");
-    else if (key == NULL)
-        e = ab_fail(err, AB_ERR_CONFIG,
-                    "the client key is no PEM text of a private key without a password");
-    else if (X509_check_private_key(cert, key) != 1)
-        e = ab_fail(err, AB_ERR_CONFIG, "the client key is not that of the client certificate");
-    X509_free(cert);
-    EVP_PKEY_free(key);
+    EVP_PKEY *key = NULL;
+    ab_err e = ab_pem_key(pem, &key);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
+                       "the client key is no PEM text of a key without a passphrase");
+    bool fits = X509_check_private_key(sk_X509_value(certs, 0), key) == 1;
     ERR_clear_error();
+    EVP_PKEY_free(key);
+    return fits ? AB_ERR_OK
+                : ab_fail(err, AB_ERR_CONFIG,
+                          "the client key is not that of the client certificate");
+}
+
+static ab_err check_pair(ab_str cert, ab_str key, ab_error *err)
+{
+    STACK_OF(X509) *certs = NULL;
+    if (cert.ptr == NULL && key.ptr == NULL)
+        return AB_ERR_OK;
+    if (key.ptr == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "the client certificate's key is missing");
+    if (cert.ptr == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "the client key's certificate is missing");
+    ab_err e = ab_pem_certs(cert, &certs);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
+                       "the client certificate is no PEM text of certificates");
+    e = check_key(certs, key, err);
+    sk_X509_pop_free(certs, X509_free);
     return e;
 }
 
@@ -121,7 +101,6 @@ static bool set_all(CURL *easy, const ab_http_options *o)
     long connect_ms =
         o->connect_ms > 0 && o->connect_ms < LONG_MAX ? (long)o->connect_ms : CONNECT_MS;
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -197,8 +176,12 @@ static bool set_detour(CURL *easy, CURLU *u, const char *sni, struct curl_slist 
 bool ab_http_easy_set_url(CURL *easy, const char *url, const char *sni,
                           struct curl_slist **connect_to, struct curl_slist **headers)
 {
-    CURLU *u = sni == NULL ? NULL : curl_url();
-    if (sni != NULL && u == NULL)
+    bool is_tls = strncasecmp(url, "https:", 6) == 0;
+    /* Others than the first call wait until it is known whether its connection takes more; without
+     * TLS it never does. */
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, is_tls ? 1L : 0L);
+    CURLU *u = sni == NULL || !is_tls ? NULL : curl_url();
+    if (sni != NULL && is_tls && u == NULL)
         return false;
     /* What is no URL goes to curl as it is, which says so when the call ends. */
     bool ok = u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK

@@ -80,6 +80,19 @@ void ab_outbox_free(ab_outbox *o)
     free(o);
 }
 
+void ab_outbox_drop(ab_outbox *o)
+{
+    o->ready_head = o->ready_tail = NULL;
+    for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i)) {
+        struct lane *l = ab_map_take(o->lanes, i.key);
+        for (const ab_outgoing *g = l->head; g != NULL; g = g->next)
+            if (g->token != NULL && o->safe != NULL)
+                o->safe(o->arg, g->token);
+        lane_free(l);
+    }
+    o->count = o->bytes = 0;
+}
+
 static void make_ready(ab_outbox *o, struct lane *l)
 {
     if (l->ready || l->busy || l->head == NULL)

@@ -28,6 +28,10 @@ ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg);
  * any more. */
 void ab_outbox_free(ab_outbox *o);
 
+/** Drop every event, giving its token back; what is in flight must not be given to done any more.
+ */
+void ab_outbox_drop(ab_outbox *o);
+
 /**
  * Add an event at the end of its object's lane.
  *

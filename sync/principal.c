@@ -3,15 +3,14 @@
 
 #include "schema/attributes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RETRY_REFUSED_MS 300000
 
-static void safe(void *arg, void *token)
+void ab_principal_ack(const ab_principal *p, void *delivery)
 {
-    ab_principal *p = arg;
-    p->env.effects.ack(p->env.effects.arg, token);
+    p->env.effects.ack(p->env.effects.arg, delivery);
 }
 
 static ab_metric *counter(ab_principal *p, const char *name, const char *help)
@@ -42,20 +41,13 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     return AB_ERR_OK;
 }
 
-static void peer_free(void *value)
-{
-    struct peer *peer = value;
-    ab_writer_free(peer->writer);
-    free(peer->name);
-    free(peer);
-}
-
 static void app_free(void *value)
 {
     ab_principal_app *app = value;
     ab_inbox_fini(&app->inbox);
     free(app->error);
     free(app->uid);
+    free(app->agent);
     free(app->key);
     free(app);
 }
@@ -65,49 +57,31 @@ void ab_principal_free(ab_principal *p)
     if (p == NULL)
         return;
     ab_map_free(p->apps, app_free);
-    ab_map_free(p->peers, peer_free);
+    ab_map_free(p->peers, ab_principal_peer_free);
     free(p);
 }
 
-ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
+static void app_done(ab_principal_record *record, ab_err code, ab_object *object,
+                     const ab_error *err);
+
+ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key)
 {
-    if (ab_principal_peer(p, ab_str_of(agent)) != NULL)
-        return AB_ERR_EXISTS;
-    struct peer *peer = calloc(1, sizeof(*peer));
-    if (peer == NULL)
-        return AB_ERR_NOMEM;
-    peer->principal = p;
-    peer->name = ab_str_dup(ab_str_of(agent));
-    peer->writer = ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, safe, p});
-    if (peer->name == NULL || peer->writer == NULL ||
-        ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
-        peer_free(peer);
-        return AB_ERR_NOMEM;
-    }
-    return AB_ERR_OK;
+    return ab_map_find(p->apps, key);
 }
 
-struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
+ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key)
 {
-    return ab_map_find(p->peers, agent);
-}
-
-ab_principal_app *ab_principal_app_for(struct peer *peer, ab_str name)
-{
-    char key[AB_OBJECT_KEY_MAX];
-    ab_principal *p = peer->principal;
-    snprintf(key, sizeof(key), "Application/%s/%.*s", peer->name, AB_STR_ARG(name));
-    ab_principal_app *app = ab_map_find(p->apps, ab_str_of(key));
+    ab_principal_app *app = ab_principal_find(p, key);
     if (app != NULL)
         return app;
     app = calloc(1, sizeof(*app));
     if (app == NULL)
         return NULL;
+    app->record.done = app_done;
     app->principal = p;
-    app->peer = peer;
-    app->key = ab_str_dup(ab_str_of(key));
+    app->key = ab_str_dup(key);
     ab_inbox_init(&app->inbox);
-    if (app->key == NULL || ab_map_put(p->apps, ab_str_of(key), app, NULL) != AB_ERR_OK) {
+    if (app->key == NULL || ab_map_put(p->apps, key, app, NULL) != AB_ERR_OK) {
         app_free(app);
         return NULL;
     }
@@ -126,7 +100,7 @@ void ab_principal_get(ab_principal_app *app)
     const ab_principal_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_GET;
     app->seen_meanwhile = false;
-    fx->get(fx->arg, ab_str_of(app->key), app);
+    fx->get(fx->arg, ab_str_of(app->key), &app->record);
 }
 
 void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
@@ -147,7 +121,7 @@ void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_ap
     }
     app->step = step;
     ab_metric_add(app->principal->metrics.writes, 1);
-    fx->apply(fx->arg, object, ab_object_version(hub), app);
+    fx->apply(fx->arg, object, ab_object_version(hub), &app->record);
     ab_object_unref(object);
 }
 
@@ -159,24 +133,22 @@ ab_task *ab_principal_head(const ab_principal_app *app)
 
 void ab_principal_finish_head(ab_principal_app *app)
 {
-    const ab_principal_effects *fx = &app->principal->env.effects;
     void *delivery = ab_inbox_pop(&app->inbox);
     app->cleared = false;
     if (delivery != NULL)
-        fx->ack(fx->arg, delivery);
+        ab_principal_ack(app->principal, delivery);
 }
 
 /* The head goes on being tried, but no longer holds the offset. */
 static void set_aside(ab_principal_app *app, const char *why)
 {
-    const ab_principal_effects *fx = &app->principal->env.effects;
     ab_task *head = ab_principal_head(app);
     AB_WARN(app->principal->env.log, SYNC, "set aside", AB_KV("object", (const char *)app->key),
             AB_KV("why", why));
     if (head == NULL || head->delivery == NULL)
         return;
     ab_metric_add(app->principal->metrics.set_aside, 1);
-    fx->ack(fx->arg, head->delivery);
+    ab_principal_ack(app->principal, head->delivery);
     head->delivery = NULL;
 }
 
@@ -221,7 +193,7 @@ static bool advance_once(ab_principal_app *app)
         ab_principal_begin(app);
         return may_advance(app);
     }
-    bool due = app->error_due || (app->look_due && ab_writer_is_ready(app->peer->writer));
+    bool due = app->error_due || (app->look_due && ab_principal_is_open(app));
     if (due && app->here)
         ab_principal_get(app);
     return false;
@@ -235,14 +207,6 @@ void ab_principal_advance(ab_principal_app *app)
 
 /* --- facts --- */
 
-static bool is_wanted(const ab_object *o)
-{
-    bool ignored =
-        ab_json_is(ab_json_get(ab_object_meta(o, "labels"), AB_LABEL_IGNORE_SYNC), "true");
-    bool mirror = ab_object_annotation(o, AB_ANN_SOURCE_UID).len > 0;
-    return !ignored && !mirror;
-}
-
 /* What is seen may be older than what we wrote last. */
 static void note_status_version(ab_principal_app *app, const ab_object *object)
 {
@@ -250,8 +214,8 @@ static void note_status_version(ab_principal_app *app, const ab_object *object)
     bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
     if (!same)
         app->status_version = (ab_version){0};
-    if (ab_version_parse(ab_object_annotation(object, AB_ANN_STATUS_VERSION), &version) ==
-            AB_ERR_OK &&
+    if (ab_principal_stamp_parse(app, ab_object_annotation(object, AB_ANN_STATUS_VERSION),
+                                 &version) &&
         ab_version_cmp(version, app->status_version) > 0)
         app->status_version = version;
 }
@@ -270,46 +234,61 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     return AB_ERR_OK;
 }
 
-void ab_principal_seen(ab_principal *p, ab_object *object)
+static void app_seen(ab_principal *p, ab_object *object)
 {
-    struct peer *peer = ab_principal_peer(p, ab_object_namespace(object));
-    if (peer == NULL || !ab_str_is(ab_object_kind(object), "Application"))
-        return;
-    if (!is_wanted(object)) {
+    ab_str agent = ab_principal_route(p, object);
+    if (agent.len == 0) {
         ab_principal_gone(p, object);
         return;
     }
-    ab_principal_app *app = ab_principal_app_for(peer, ab_object_name(object));
-    if (app == NULL || note_seen(app, object) != AB_ERR_OK) {
+    ab_principal_app *app = ab_principal_app_for(p, ab_str_of(ab_object_key(object)));
+    if (app == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
+        note_seen(app, object) != AB_ERR_OK) {
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
     ab_principal_state(app, object);
-    if (ab_writer_is_ready(peer->writer))
-        ab_principal_send_requests(app, object);
-    app->look_due = app->step != PSTEP_IDLE || app->inbox.head != NULL;
+    ab_principal_send_requests(app, object);
+    app->look_due = app->step != PSTEP_IDLE || app->inbox.head != NULL || app->peer == NULL;
     if (!app->look_due)
         ab_principal_mark_requests(app, object);
     ab_principal_advance(app);
 }
 
-void ab_principal_gone(ab_principal *p, ab_object *object)
+static void app_gone(ab_principal *p, const ab_object *object)
 {
-    ab_principal_app *app = ab_map_find(p->apps, ab_str_of(ab_object_key(object)));
+    ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
     if (app == NULL || !app->here)
         return;
     app->here = app->deleting = app->look_due = false;
     app->seen_meanwhile = true;
     app->status_version = (ab_version){0};
-    app->operation = app->refresh = app->terminate = (struct request){0};
-    if (ab_writer_is_ready(app->peer->writer))
+    if (ab_principal_is_open(app))
         ab_principal_end(app->peer, ab_str_of(app->key));
+    ab_principal_settle_move(app);
+    app->operation = app->refresh = app->terminate = (struct request){0};
     ab_principal_advance(app);
+}
+
+void ab_principal_seen(ab_principal *p, ab_object *object)
+{
+    if (ab_str_is(ab_object_kind(object), "Application"))
+        app_seen(p, object);
+}
+
+void ab_principal_gone(ab_principal *p, ab_object *object)
+{
+    if (ab_str_is(ab_object_kind(object), "Application"))
+        app_gone(p, object);
 }
 
 void ab_principal_listed(ab_principal *p)
 {
     p->listed = true;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_sweep(i.value);
+        ab_principal_take_held(i.value);
+    }
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
         ab_principal_advance(i.value);
 }
@@ -317,52 +296,20 @@ void ab_principal_listed(ab_principal *p)
 void ab_principal_synced(ab_principal *p)
 {
     p->synced = true;
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
-        ab_principal_sweep(i.value);
     if (!p->listed)
         ab_principal_listed(p);
-}
-
-void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)
-{
-    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer != NULL && ab_writer_learn(peer->writer, head) != AB_ERR_OK)
-        AB_ERROR(p->env.log, SYNC, "out of memory");
-}
-
-void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
-{
-    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer == NULL)
-        return;
-    ab_writer_ready(peer->writer, epoch);
-    peer->swept = false;
-    ab_principal_sweep(peer);
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (app->peer != peer || !app->here)
-            continue;
-        bool asks = app->operation.asked || app->refresh.asked || app->terminate.asked;
-        app->look_due = asks || !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
-        ab_principal_advance(app);
-    }
-}
-
-void ab_principal_log_lost(ab_principal *p, const char *agent)
-{
-    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer != NULL)
-        ab_writer_forget(peer->writer);
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+        ab_principal_sweep(i.value);
 }
 
 void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
                              const ab_error *err)
 {
-    ab_principal_app *app = ab_map_find(p->apps, ab_event_attr(event, AB_CE_PARTITIONKEY));
+    ab_principal_app *app = ab_principal_find(p, ab_event_attr(event, AB_CE_PARTITIONKEY));
     AB_ERROR(p->env.log, SYNC, "cannot be sent", AB_KV("agent", agent),
              AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
              AB_KV("why", (const char *)err->text));
-    if (app == NULL)
+    if (app == NULL || app->peer == NULL || strcmp(app->peer->name, agent) != 0)
         return;
     free(app->error);
     app->error = ab_str_dup(ab_str_of(err->text));
@@ -398,11 +345,16 @@ static void status_written(ab_principal_app *app)
     ab_principal_finish_head(app);
 }
 
-void ab_principal_done(ab_principal_app *app, ab_err code, ab_object *object, const ab_error *err)
+static void app_done(ab_principal_record *record, ab_err code, ab_object *object,
+                     const ab_error *err)
 {
+    ab_principal_app *app = (ab_principal_app *)record;
     enum principal_step step = app->step;
     app->step = PSTEP_IDLE;
-    if (step == PSTEP_GET) {
+    if (app->abandoned) {
+        app->abandoned = false;
+        app->look_due = app->here;
+    } else if (step == PSTEP_GET) {
         got(app, code, object, err);
     } else if (code == AB_ERR_NOTFOUND && ab_principal_head(app) != NULL) {
         ab_principal_without(app);
@@ -417,6 +369,18 @@ void ab_principal_done(ab_principal_app *app, ab_err code, ab_object *object, co
     ab_principal_advance(app);
 }
 
+void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
+                       const ab_error *err)
+{
+    record->done(record, code, object, err);
+}
+
+/* Nothing is known of an object that is gone, and nothing is under way for it. */
+static bool is_over(const ab_principal_app *app)
+{
+    return !app->here && app->step == PSTEP_IDLE && app->inbox.head == NULL;
+}
+
 void ab_principal_tick(ab_principal *p)
 {
     int64_t now = ab_clock_mono_ms(p->env.clock);
@@ -426,11 +390,7 @@ void ab_principal_tick(ab_principal *p)
             app->inbox.retry_at = 0;
             ab_principal_advance(app);
         }
+        if (is_over(app))
+            app_free(ab_map_take(p->apps, i.key));
     }
-}
-
-ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent)
-{
-    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    return peer == NULL ? NULL : ab_writer_outbox(peer->writer);
 }

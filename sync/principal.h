@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a principal decides for managed agents. What users put into the hub's store goes down to the
- * agent whose name is the object's namespace, whenever it differs from what that agent's log says;
- * what agents report comes into the hub's store, newest only; what users ask for (sync, refresh,
- * terminate) becomes a command that is sent until it is answered.
+ * agent it belongs to, whenever it differs from what that agent's log says; what agents report
+ * comes into the hub's store, newest only; what users ask for (sync, refresh, terminate) becomes a
+ * command that is sent until it is answered.
+ *
+ * An Application belongs to the agent that its namespace names (namespace mapping) or that its
+ * spec.destination.name names (destination mapping). AppProjects, repository Secrets and the GPG
+ * keys of the principal's namespace go to every agent they concern.
  *
  * A machine without I/O, of the same shape as sync/agent.h. Loop thread.
  */
@@ -11,19 +15,24 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/pattern.h"
+#include "base/seal.h"
+#include "schema/catalogue.h"
 #include "sync/application.h"
 #include "sync/writer.h"
 
 typedef struct ab_principal ab_principal;
-typedef struct ab_principal_app ab_principal_app;
+/* What is known of one object of the hub: what an effect is asked for. */
+typedef struct ab_principal_record ab_principal_record;
 
 typedef struct {
     /* Store; answered with the object as it is afterwards, see ab_principal_done. */
-    void (*get)(void *arg, ab_str key, ab_principal_app *app);
+    void (*get)(void *arg, ab_str key, ab_principal_record *record);
     /** The object's resourceVersion must be `version`. */
-    void (*apply)(void *arg, ab_object *object, ab_str version, ab_principal_app *app);
+    void (*apply)(void *arg, ab_object *object, ab_str version, ab_principal_record *record);
     /** `stamp`: becomes annotation argobus.io/status-version; absent: left. */
-    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str stamp, ab_principal_app *app);
+    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str stamp,
+                         ab_principal_record *record);
     /** The delivery is dealt with. */
     void (*ack)(void *arg, void *delivery);
     /** Something can be sent to this agent. */
@@ -31,13 +40,30 @@ typedef struct {
     void *arg;
 } ab_principal_effects;
 
+/* How the data of Secrets is kept from those who carry it; answered at once. */
+typedef struct {
+    bool off; /* Secrets are sent in clear */
+    /** Id of the certificate that `agent` can open; NULL while it has none: its Secrets wait. */
+    const char *(*recipient)(void *arg, const char *agent);
+    /** As ab_seal, for the recipient of `agent`. */
+    ab_err (*seal)(void *arg, const char *agent, const ab_seal_binding *binding, ab_str payload,
+                   ab_buf *out, ab_error *err);
+    void *arg;
+} ab_principal_sealing;
+
 typedef struct {
     ab_principal_effects effects;
+    ab_principal_sealing sealing;
     const ab_clock *clock;
     ab_log *log;
     ab_metrics *metrics;
-    const char *source; /* attribute source of our events; borrowed */
-    const char *uid;    /* of this principal's installation (attribute principaluid); borrowed */
+    const char *source;    /* attribute source of our events; borrowed */
+    const char *uid;       /* of this principal's installation (attribute principaluid); borrowed */
+    const char *namespace; /* the principal's own; borrowed */
+    bool destination_mapping;
+    /* Destination mapping: the namespaces beside its own whose Applications are served; NULL: none.
+     * Borrowed. */
+    const ab_patterns *namespaces;
     int64_t set_aside_ms;
     /* Mass-deletion guard: at start, more deletions than this for one agent, and more than half of
      * what it has, are held back. */
@@ -49,10 +75,16 @@ AB_MUST_USE ab_err ab_principal_new(const ab_principal_env *env, ab_principal **
 /** NULL is allowed. No effect may be answered afterwards. */
 void ab_principal_free(ab_principal *p);
 
-/** Serve an agent. @return EXISTS, NOMEM */
+/** Serve an agent. What belongs to it is sent once its mode is known. @return EXISTS, NOMEM */
 AB_MUST_USE ab_err ab_principal_add_agent(ab_principal *p, const char *agent);
+/** How it works; the first word on it counts. Only managed agents are served. Unknown agents are
+ * ignored. */
+void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode);
+/** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for
+ * it to come back. Nothing is deleted at the agent. Unknown agents are ignored. */
+void ab_principal_remove_agent(ab_principal *p, const char *agent);
 
-/* The hub's store. */
+/* The hub's store. Objects that do not concern the principal are ignored. */
 void ab_principal_seen(ab_principal *p, ab_object *object);
 void ab_principal_gone(ab_principal *p, ab_object *object);
 /** Every object that can be read was seen: events from agents can be dealt with. */
@@ -70,10 +102,14 @@ void ab_principal_log_lost(ab_principal *p, const char *agent);
 void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
                              const ab_error *err);
 
+/** What `sealing` says of this agent has changed: look at the Secrets again. */
+void ab_principal_recipient_changed(ab_principal *p, const char *agent);
+
 /** The answer to an effect. `object` borrowed, may be NULL. */
-void ab_principal_done(ab_principal_app *app, ab_err code, ab_object *object, const ab_error *err);
+void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
+                       const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_principal_tick(ab_principal *p);
 
-/** The queue of what goes down to `agent`; NULL for an unknown one. */
+/** The queue of what goes down to `agent`, until it is removed; NULL for an unknown one. */
 ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent);

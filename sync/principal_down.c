@@ -21,20 +21,31 @@ static void queued(const struct peer *peer, ab_str key, ab_err e)
                  AB_KV("agent", peer->name), AB_KV("key", key), AB_KV("why", ab_err_text(e)));
 }
 
+void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
+                          char subject[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    ab_event_set_text(draft, AB_CE_SUBJECT, subject);
+    if (p->env.destination_mapping && ab_str_is(ns, p->env.namespace))
+        ab_event_set_text(draft, AB_CE_REMAPPED, "true");
+}
+
 static ab_err queue_state(ab_principal_app *app, const ab_object *hub, ab_str wish)
 {
     char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
-    ab_str ns = ab_object_namespace(hub), name = ab_object_name(hub), uid = ab_object_uid(hub);
+    ab_str name = ab_object_name(hub), uid = ab_object_uid(hub);
     /* A create may adopt what stands at the agent; until a status came back nobody has done so. */
     bool create = ab_version_is_none(app->status_version);
-    snprintf(subject, sizeof(subject), "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
     snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(name), AB_STR_ARG(uid));
     snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(hub)));
     ab_event_draft draft = {.data = wish};
     ab_event_set_text(&draft, AB_CE_TYPE,
                       ab_type_name(create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
+    ab_principal_address(app->principal, ab_str_of(app->key), &draft, subject);
     ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
     ab_event_set_text(&draft, AB_CE_EVENTID, event);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, app->principal->env.uid);
@@ -63,24 +74,22 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub)
         e = ab_digest_of(ab_buf_str(&wish), &app->wish);
     if (e == AB_ERR_OK && !ab_digest_eq(&before, &app->wish))
         forget_own_error(app);
-    if (e == AB_ERR_OK && ab_writer_is_ready(app->peer->writer) &&
+    if (e == AB_ERR_OK && ab_principal_is_open(app) &&
         !ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))
         queued(app->peer, ab_str_of(app->key), queue_state(app, hub, ab_buf_str(&wish)));
     ab_buf_fini(&wish);
+    ab_principal_settle_move(app);
 }
 
 void ab_principal_end(struct peer *peer, ab_str key)
 {
     char subject[AB_OBJECT_KEY_MAX];
-    ab_str kind, ns, name;
-    if (!ab_writer_has_key(peer->writer, key) ||
-        ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+    if (!ab_writer_has_key(peer->writer, key))
         return;
-    snprintf(subject, sizeof(subject), "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_DELETE));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
+    ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
 }
@@ -95,7 +104,7 @@ struct sweep {
 static void sweep_key(void *arg, ab_str key)
 {
     struct sweep *s = arg;
-    const ab_principal_app *app = ab_map_find(s->peer->principal->apps, key);
+    ab_principal_app *app = ab_principal_find(s->peer->principal, key);
     s->total++;
     if (app != NULL && app->here)
         return;
@@ -104,28 +113,50 @@ static void sweep_key(void *arg, ab_str key)
         ab_principal_end(s->peer, key);
 }
 
-void ab_principal_sweep(struct peer *peer)
+static void show_held(const struct peer *peer, const struct sweep *s, bool held)
 {
-    ab_principal *p = peer->principal;
-    if (!p->synced || !ab_writer_is_ready(peer->writer) || peer->swept)
-        return;
+    const ab_principal_env *env = &peer->principal->env;
+    ab_label label = {"agent", ab_str_of(peer->name)};
+    ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
+                                "Deletions that the mass-deletion guard holds back.", &label, 1),
+                  held ? (double)s->missing : 0);
+    if (held)
+        AB_ERROR(env->log, SYNC,
+                 "mass deletion held back: the store has lost most objects that the agent has; "
+                 "if that is meant, start once with a higher sync.max-deletions",
+                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)s->missing),
+                 AB_KV("known", (int64_t)s->total));
+}
+
+static void end_missing(struct peer *peer)
+{
     struct sweep s = {.peer = peer};
     ab_writer_each(peer->writer, "Application/", sweep_key, &s);
-    bool held = s.missing > p->env.deletions_max && s.missing * 2 > s.total;
-    ab_label label = {"agent", ab_str_of(peer->name)};
-    ab_metric_set(ab_metric_get(p->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
-                                "Deletions that the mass-deletion guard holds back.", &label, 1),
-                  held ? (double)s.missing : 0);
-    if (held) {
-        AB_ERROR(
-            p->env.log, SYNC,
-            "mass deletion held back: the store has lost most Applications that the agent has; "
-            "if that is meant, start once with a higher sync.max-deletions",
-            AB_KV("agent", peer->name), AB_KV("missing", (int64_t)s.missing),
-            AB_KV("known", (int64_t)s.total));
+    bool held = s.missing > peer->principal->env.deletions_max && s.missing * 2 > s.total;
+    show_held(peer, &s, held);
+    if (held)
         return;
-    }
     s = (struct sweep){.peer = peer, .end = true};
     ab_writer_each(peer->writer, "Application/", sweep_key, &s);
     peer->swept = true;
+}
+
+static void note_moved(void *arg, ab_str key)
+{
+    const struct peer *peer = arg;
+    ab_principal_app *app = ab_principal_find(peer->principal, key);
+    if (app != NULL && app->here && app->peer != peer)
+        app->moved = true;
+}
+
+void ab_principal_sweep(struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    if (!p->listed || !ab_writer_is_ready(peer->writer) || peer->swept)
+        return;
+    ab_writer_each(peer->writer, "Application/", note_moved, peer);
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
+        ab_principal_settle_move(i.value);
+    if (p->synced)
+        end_missing(peer);
 }

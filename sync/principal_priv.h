@@ -8,12 +8,24 @@
 #include "sync/inbox.h"
 #include "sync/principal.h"
 
+typedef struct ab_principal_app ab_principal_app;
+
+/* An event that cannot be dealt with yet. */
+struct held {
+    struct held *next;
+    ab_event *event;
+    void *delivery;
+};
+
 /* One agent. */
 struct peer {
     ab_principal *principal;
     char *name;
-    ab_writer *writer;
-    bool swept; /* since ready: what the hub no longer has was ended */
+    unsigned mode;     /* an ab_mode_set; 0 while it is not known */
+    uint64_t epoch;    /* of the transport's readiness; 0 = it is not ready */
+    ab_writer *writer; /* ready when both are known */
+    bool swept;        /* since ready: what the hub no longer has was ended */
+    struct held *held, *held_last;
 };
 
 /* A request that stands in the hub's object: .operation or the refresh annotation, and the id we
@@ -33,16 +45,24 @@ enum principal_step {
     PSTEP_STATUS, /* writing the status */
 };
 
+/* First member of each kind of record. */
+struct ab_principal_record {
+    void (*done)(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err);
+};
+
 struct ab_principal_app {
+    ab_principal_record record;
     ab_principal *principal;
-    struct peer *peer;
     char *key;
+    char *agent;       /* whose it is */
+    struct peer *peer; /* of that name; NULL while there is none */
 
     bool here;
     bool deleting;
     char *uid;
     ab_digest wish;            /* of the payload that goes down */
     bool look_due;             /* the object has something to say that the log does not */
+    bool moved;                /* other agents may have it still */
     ab_version status_version; /* of the status that the hub shows; none before the first */
     struct request operation, refresh, terminate;
     char *error;     /* what keeps it from being in effect at the agent, NULL = nothing */
@@ -53,6 +73,7 @@ struct ab_principal_app {
     ab_inbox inbox;
     bool cleared; /* head: what its report finishes is written */
     enum principal_step step;
+    bool abandoned; /* the step was for another agent */
 };
 
 struct ab_principal {
@@ -67,9 +88,10 @@ struct ab_principal {
 };
 
 /* principal.c */
-struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
-/** The record of Application `name` of this agent, made if need be; NULL when out of memory. */
-ab_principal_app *ab_principal_app_for(struct peer *peer, ab_str name);
+/** Is this what the record is about? NULL otherwise. */
+ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key);
+/** The record of an Application, made if need be; NULL when out of memory. */
+ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key);
 /** Do the next thing for this object, if it is idle and there is one. */
 void ab_principal_advance(ab_principal_app *app);
 /** Read the object; ab_principal_with follows. */
@@ -83,28 +105,60 @@ void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err);
 ab_task *ab_principal_head(const ab_principal_app *app);
 /** The head task is dealt with: acknowledge and drop it. */
 void ab_principal_finish_head(ab_principal_app *app);
+void ab_principal_ack(const ab_principal *p, void *delivery);
+
+/* principal_peer.c: agents come and go */
+struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
+/** Its agent is served and takes events. */
+bool ab_principal_is_open(const ab_principal_app *app);
+/** Keep an event until the store is listed or the peer is ready. @return NOMEM */
+AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery);
+/** Take up again what is kept. */
+void ab_principal_take_held(struct peer *peer);
+void ab_principal_peer_free(void *peer);
+
+/* principal_route.c: whose an Application is */
+/** The agent that it belongs to by what it says now; absent: nobody's. */
+ab_str ab_principal_route(const ab_principal *p, const ab_object *hub);
+/** It belongs to this agent now. @return NOMEM */
+AB_MUST_USE ab_err ab_principal_assign(ab_principal_app *app, ab_str agent);
+/** Its agent is served no more. */
+void ab_principal_park(ab_principal_app *app);
+/** End what other agents still have of an Application, once the one whose it is has it queued. */
+void ab_principal_settle_move(ab_principal_app *app);
+/** Take the version that the object's stamp names, when it is of the same agent. @return false when
+ * there is none */
+bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str stamp, ab_version *out);
+#define AB_PRINCIPAL_STAMP (AB_VERSION_TEXT + 64)
+void ab_principal_stamp_format(const ab_principal_app *app, ab_version version,
+                               char out[AB_PRINCIPAL_STAMP]);
 
 /* principal_down.c: state that goes to the agent */
+/** Say which object of the hub an event is about. `subject` must live as long as the draft. */
+void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
+                          char subject[AB_OBJECT_KEY_MAX]);
 /** Queue the object as it is now, if the log says something else. */
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key. */
 void ab_principal_end(struct peer *peer, ab_str key);
-/** End all keys of the log that the hub no longer has, under the mass-deletion guard. */
+/** Learn from the peer's log: end what is another agent's now and, once the store is synced, what
+ * the hub no longer has, under the mass-deletion guard. */
 void ab_principal_sweep(struct peer *peer);
 
 /* principal_request.c: commands that go to the agent, and their answers */
 /** Learn what the object asks for. */
 void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub);
-/** Send those requests that have an id. The writer must be ready. */
+/** Send those requests that have an id, when the agent takes events. */
 void ab_principal_send_requests(ab_principal_app *app, const ab_object *hub);
 /** Give new requests their id: a write is under way then. */
 void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub);
 /**
- * The agent has answered command `id`: end it.
- * @param delivery  acknowledged when that is safe, unless an error is returned
- * @return UNAVAILABLE when the writer is not ready; NOMEM
+ * The agent has answered command `id`: end it. The writer must be ready.
+ * @param key       of the object that it is about
+ * @param delivery  acknowledged when that is safe, unless an error is returned; may be NULL
  */
-AB_MUST_USE ab_err ab_principal_end_command(const ab_principal_app *app, ab_str id, void *delivery);
+AB_MUST_USE ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id,
+                                            void *delivery);
 
 /* principal_up.c: what comes from the agent */
 /** Take up the head task; it may need the object (PSTEP_GET). */
@@ -113,3 +167,9 @@ void ab_principal_begin(ab_principal_app *app);
 void ab_principal_with(ab_principal_app *app, ab_object *hub);
 /** The object that the head task is about is gone. */
 void ab_principal_without(ab_principal_app *app);
+
+/* principal_deliver.c: events that arrive, each given to the record it is about */
+/** Deal with an event; the store is listed. */
+void ab_principal_take(struct peer *peer, ab_event *event, void *delivery);
+/** An answer names the command by its key "ack/<id>". */
+ab_str ab_principal_answered_id(const ab_event *event);

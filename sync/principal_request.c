@@ -106,12 +106,10 @@ static void send_request(ab_principal_app *app, const ab_object *hub, const stru
     char subject[AB_OBJECT_KEY_MAX];
     if (!r->asked || r->id[0] == '\0' || strcmp(r->id, r->answered) == 0)
         return;
-    snprintf(subject, sizeof(subject), "%.*s/%.*s", AB_STR_ARG(ab_object_namespace(hub)),
-             AB_STR_ARG(ab_object_name(hub)));
     ab_event_draft draft = {.data = ab_json_raw(ab_object_json(hub))};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
+    ab_principal_address(app->principal, ab_str_of(app->key), &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, app->principal->env.uid);
     ab_err e = ab_writer_command(app->peer->writer, ab_str_of(r->id), ab_str_of(app->key), &draft);
     if (e != AB_ERR_OK)
@@ -122,33 +120,26 @@ static void send_request(ab_principal_app *app, const ab_object *hub, const stru
 
 void ab_principal_send_requests(ab_principal_app *app, const ab_object *hub)
 {
-    if (app->deleting)
+    if (app->deleting || !ab_principal_is_open(app))
         return;
     send_request(app, hub, &app->operation, AB_TYPE_SET_OPERATION);
     send_request(app, hub, &app->terminate, AB_TYPE_TERMINATE_OPERATION);
     send_request(app, hub, &app->refresh, AB_TYPE_REFRESH);
 }
 
-ab_err ab_principal_end_command(const ab_principal_app *app, ab_str id, void *delivery)
+ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id, void *delivery)
 {
-    const struct peer *peer = app->peer;
+    const ab_principal_effects *fx = &peer->principal->env.effects;
     char subject[AB_OBJECT_KEY_MAX];
-    ab_str kind, ns, name;
-    char key[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
-    snprintf(key, sizeof(key), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
+    char command[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
+    snprintf(command, sizeof(command), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    if (!ab_writer_is_ready(peer->writer))
-        return AB_ERR_UNAVAILABLE;
-    if (ab_object_key_split(ab_str_of(app->key), &kind, &ns, &name) == AB_ERR_OK) {
-        snprintf(subject, sizeof(subject), "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
-        ab_event_set_text(&draft, AB_CE_SUBJECT, subject);
-    }
+    ab_principal_address(peer->principal, key, &draft, subject);
     /* Also when our log does not have it: an answer that came again stays in the agent's log until
      * it hears of the end. */
-    ab_err e =
-        ab_writer_end_anyway(peer->writer, ab_str_of(key), ab_str_of(app->key), &draft, delivery);
-    peer->principal->env.effects.wake(peer->principal->env.effects.arg, peer->name);
+    ab_err e = ab_writer_end_anyway(peer->writer, ab_str_of(command), key, &draft, delivery);
+    fx->wake(fx->arg, peer->name);
     return e;
 }

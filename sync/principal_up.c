@@ -79,7 +79,7 @@ static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
     const ab_principal_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_STATUS;
     ab_metric_add(app->principal->metrics.writes, 1);
-    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, app);
+    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, &app->record);
 }
 
 /* `status` with the error that stands, if one does. */
@@ -100,7 +100,7 @@ static void write_status_and_error(ab_principal_app *app, ab_jsonv status, ab_st
 
 static void take_report(ab_principal_app *app, ab_jsonv report)
 {
-    char stamp[AB_VERSION_TEXT];
+    char stamp[AB_PRINCIPAL_STAMP];
     ab_jsonv status = ab_json_get(report, "status");
     bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
     bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);
@@ -113,7 +113,7 @@ static void take_report(ab_principal_app *app, ab_jsonv report)
         ab_principal_finish_head(app);
         return;
     }
-    ab_version_format(app->inbox.head->version, stamp);
+    ab_principal_stamp_format(app, app->inbox.head->version, stamp);
     if (app->error != NULL)
         write_status_and_error(app, status, ab_str_of(app->error), ab_str_of(stamp));
     else
@@ -129,7 +129,7 @@ static void wait(ab_principal_app *app)
 
 static void begin_report(ab_principal_app *app, ab_task *t)
 {
-    if (app->terminate.asked && !ab_writer_is_ready(app->peer->writer)) {
+    if (app->terminate.asked && !ab_principal_is_open(app)) {
         wait(app); /* the status would take the request away before it is sent */
         return;
     }
@@ -168,8 +168,7 @@ static void note_error(ab_principal_app *app, const ab_task *t)
 static void finish_answer(ab_principal_app *app)
 {
     ab_task *t = app->inbox.head;
-    ab_str key = ab_event_attr(t->event, AB_CE_PARTITIONKEY);
-    ab_str id = {key.ptr + sizeof(AB_KEY_ACK) - 1, key.len - (sizeof(AB_KEY_ACK) - 1)};
+    ab_str id = ab_principal_answered_id(t->event);
     struct request *requests[] = {&app->operation, &app->refresh, &app->terminate};
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         if (!ab_str_is(id, requests[i]->id))
@@ -177,14 +176,14 @@ static void finish_answer(ab_principal_app *app)
         snprintf(requests[i]->answered, sizeof(requests[i]->answered), "%s", requests[i]->id);
         requests[i]->answered_at = t->version;
     }
-    if (ab_principal_end_command(app, id, t->delivery) == AB_ERR_OK)
+    if (ab_principal_end_command(app->peer, ab_str_of(app->key), id, t->delivery) == AB_ERR_OK)
         t->delivery = NULL;
     ab_principal_finish_head(app);
 }
 
 static void begin_answer(ab_principal_app *app, const ab_task *t)
 {
-    if (!ab_writer_is_ready(app->peer->writer)) {
+    if (!ab_principal_is_open(app)) {
         wait(app);
         return;
     }
@@ -235,12 +234,10 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
 /* A refused command: the request is taken off the object, and the object says why. */
 static void with_refusal(ab_principal_app *app, const ab_object *hub)
 {
-    ab_str key = ab_event_attr(app->inbox.head->event, AB_CE_PARTITIONKEY);
-    const char *id = key.ptr + sizeof(AB_KEY_ACK) - 1;
-    size_t len = key.len - (sizeof(AB_KEY_ACK) - 1);
+    ab_str id = ab_principal_answered_id(app->inbox.head->event);
     ab_principal_note_requests(app, hub);
-    bool operation = ab_str_is((ab_str){id, len}, app->operation.id);
-    bool refresh = ab_str_is((ab_str){id, len}, app->refresh.id);
+    bool operation = ab_str_is(id, app->operation.id);
+    bool refresh = ab_str_is(id, app->refresh.id);
     if (!app->cleared && (operation || refresh)) {
         clear_requests(app, hub, operation, refresh);
         return;
@@ -269,8 +266,7 @@ static void look(ab_principal_app *app, const ab_object *hub)
     app->look_due = false;
     ab_principal_note_requests(app, hub);
     ab_principal_state(app, hub);
-    if (ab_writer_is_ready(app->peer->writer))
-        ab_principal_send_requests(app, hub);
+    ab_principal_send_requests(app, hub);
     ab_principal_mark_requests(app, hub);
 }
 
@@ -307,105 +303,4 @@ void ab_principal_with(ab_principal_app *app, ab_object *hub)
                                AB_STR_NONE);
         return;
     }
-}
-
-/* --- deliveries --- */
-
-static void refuse(const struct peer *peer, const ab_event *event, const char *reason)
-{
-    ab_principal *p = peer->principal;
-    ab_label label = {"reason", ab_str_of(reason)};
-    ab_metric_add(ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                                "Received events that were not accepted.", &label, 1),
-                  1);
-    AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", (const char *)peer->name),
-            AB_KV("reason", reason), AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
-            AB_KV("id", ab_event_attr(event, AB_CE_ID)));
-}
-
-static const char *classify(const ab_event *event, ab_type *type)
-{
-    ab_target target;
-    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
-    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
-    if (!ab_target_parse(target_name.ptr, target_name.len, &target) ||
-        !ab_type_parse(type_name.ptr, type_name.len, type))
-        return "type";
-    const ab_catalogue_row *row = ab_catalogue_find(target, *type);
-    if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_MANAGED))
-        return "not_allowed";
-    bool supported = target == AB_TARGET_APPLICATION || target == AB_TARGET_EVENT_PROCESSED;
-    return supported ? NULL : "unsupported";
-}
-
-/* The name of the Application that the event is about, from its subject "<namespace>/<name>". */
-static ab_str subject_name(const ab_event *event)
-{
-    ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
-    const char *slash = subject.ptr == NULL ? NULL : memchr(subject.ptr, '/', subject.len);
-    if (slash == NULL)
-        return AB_STR_NONE;
-    ab_str name = {slash + 1, subject.len - (size_t)(slash + 1 - subject.ptr)};
-    return ab_str_is_dns_subdomain(name) ? name : AB_STR_NONE;
-}
-
-/* What a tombstone means depends on the key that it ends. @return false when it means nothing to us
- */
-static bool tombstone_type(const ab_event *event, ab_type *type)
-{
-    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
-    if (ab_str_starts(key, AB_KEY_ERROR))
-        *type = AB_TYPE_ERROR;
-    else if (ab_str_starts(key, "Application/"))
-        *type = AB_TYPE_DELETE;
-    else
-        return false;
-    return true;
-}
-
-static const char *enqueue(struct peer *peer, ab_event *event, void *delivery, ab_type type,
-                           ab_principal_app **app)
-{
-    ab_str name = subject_name(event);
-    void *superseded;
-    ab_task task = {.event = event, .delivery = delivery, .type = type};
-    if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)
-        return "version";
-    if (name.ptr == NULL)
-        return "subject";
-    if (type == AB_TYPE_PROCESSED &&
-        !ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_ACK))
-        return "key";
-    *app = ab_principal_app_for(peer, name);
-    if (*app == NULL || ab_inbox_push(&(*app)->inbox, &task, &superseded) != AB_ERR_OK)
-        return "memory";
-    if (superseded != NULL)
-        peer->principal->env.effects.ack(peer->principal->env.effects.arg, superseded);
-    return NULL;
-}
-
-void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, void *delivery)
-{
-    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    ab_principal_app *app = NULL;
-    ab_type type;
-    const char *reason = NULL;
-    bool tombstone = ab_event_data(event).ptr == NULL;
-    if (peer == NULL || (tombstone && !tombstone_type(event, &type))) {
-        p->env.effects.ack(p->env.effects.arg, delivery);
-        return;
-    }
-    if (!tombstone)
-        reason = classify(event, &type);
-    if (reason == NULL)
-        reason = enqueue(peer, event, delivery, type, &app);
-    if (app != NULL && reason == NULL) {
-        app->inbox.retry_at = 0; /* a newer state may go where the former did not */
-        ab_principal_advance(app);
-        return;
-    }
-    refuse(peer, event, reason);
-    /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
-    if (strcmp(reason, "memory") != 0)
-        p->env.effects.ack(p->env.effects.arg, delivery);
 }

@@ -19,7 +19,8 @@ struct ab_writer {
     ab_outbox *outbox;
     bool ready;
     uint64_t epoch;
-    uint64_t version;
+    uint64_t version; /* the last one given, or reserved */
+    bool reserved;    /* no event has it yet */
 };
 
 ab_writer *ab_writer_new(const ab_writer_env *env)
@@ -115,18 +116,21 @@ static void release(ab_writer *w, void *token)
         w->env.safe(w->env.arg, token);
 }
 
-static uint64_t next_version(ab_writer *w)
+ab_version ab_writer_reserve(ab_writer *w)
 {
+    assert(w->ready);
     uint64_t now = (uint64_t)ab_clock_wall_us(w->env.clock);
-    w->version = now > w->version ? now : w->version + 1;
-    return w->version;
+    if (!w->reserved)
+        w->version = now > w->version ? now : w->version + 1;
+    w->reserved = true;
+    return (ab_version){w->epoch, w->version};
 }
 
 static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_draft *draft,
                     const ab_digest *digest, void *token)
 {
-    assert(w->ready);
     char uuid[37], hash[AB_DIGEST_HEX], time[AB_TIME_TEXT];
+    ab_version version = ab_writer_reserve(w);
     if (id.ptr == NULL) {
         ab_err e = ab_uuid(uuid);
         if (e != AB_ERR_OK)
@@ -138,8 +142,8 @@ static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_d
     ab_event_set_text(draft, AB_CE_SOURCE, w->env.source);
     ab_event_set_text(draft, AB_CE_TIME, time);
     ab_event_set(draft, AB_CE_PARTITIONKEY, key);
-    ab_event_set_u64(draft, AB_CE_WRITEREPOCH, w->epoch);
-    ab_event_set_u64(draft, AB_CE_OBJVERSION, next_version(w));
+    ab_event_set_u64(draft, AB_CE_WRITEREPOCH, version.epoch);
+    ab_event_set_u64(draft, AB_CE_OBJVERSION, version.version);
     if (digest != NULL) {
         ab_digest_format(digest, hash);
         ab_event_set_text(draft, AB_CE_CONTENTHASH, hash);
@@ -152,6 +156,7 @@ static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_d
         return e;
     e = ab_outbox_put(w->outbox, lane, event, !ab_str_eq(key, lane), token);
     ab_event_unref(event);
+    w->reserved = w->reserved && e != AB_ERR_OK;
     return e;
 }
 

@@ -35,6 +35,9 @@ void ab_writer_forget(ab_writer *w);
 /** Events are taken from now on, under this epoch. */
 void ab_writer_ready(ab_writer *w, uint64_t epoch);
 bool ab_writer_is_ready(const ab_writer *w);
+/** The version that the next event will have, for content that is bound to it: it stays until an
+ * event is queued. Must be ready. */
+ab_version ab_writer_reserve(ab_writer *w);
 
 /** Does the log have this key, or will it, with this content? */
 bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest);

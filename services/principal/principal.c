@@ -30,25 +30,25 @@ static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *e
     ab_principal_done(arg, code, object, err);
 }
 
-static void fx_get(void *arg, ab_str key, ab_principal_app *app)
+static void fx_get(void *arg, ab_str key, ab_principal_record *record)
 {
     service *s = arg;
-    ab_store_get(s->base.store, key, on_done, app);
+    ab_store_get(s->base.store, key, on_done, record);
 }
 
-static void fx_apply(void *arg, ab_object *object, ab_str version, ab_principal_app *app)
+static void fx_apply(void *arg, ab_object *object, ab_str version, ab_principal_record *record)
 {
     service *s = arg;
     ab_store_condition condition = {.version = version, .must_exist = true};
-    ab_store_apply(s->base.store, object, &condition, on_done, app);
+    ab_store_apply(s->base.store, object, &condition, on_done, record);
 }
 
 static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
-                            ab_principal_app *app)
+                            ab_principal_record *record)
 {
     service *s = arg;
     ab_store_condition condition = {.must_exist = true};
-    ab_store_patch_status(s->base.store, key, status, stamp, &condition, on_done, app);
+    ab_store_patch_status(s->base.store, key, status, stamp, &condition, on_done, record);
 }
 
 static void fx_ack(void *arg, void *delivery)
@@ -198,6 +198,7 @@ static ab_err add_agent(service *s, const char *name, ab_error *err)
     ab_err e = ab_principal_add_agent(s->machine, name);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "agent %s: %s", name, ab_err_text(e));
+    ab_principal_set_mode(s->machine, name, AB_MANAGED);
     ab_pump *pump = calloc(1, sizeof(*pump));
     if (pump == NULL || ab_map_put(s->pumps, ab_str_of(name), pump, NULL) != AB_ERR_OK) {
         free(pump);
@@ -233,6 +234,8 @@ static ab_err make_machine(service *s, ab_error *err)
         .metrics = s->base.daemon->metrics,
         .source = AB_SOURCE_PRINCIPAL,
         .uid = s->uid,
+        .namespace = ab_config_str(c, "store.namespace"),
+        .sealing = {.off = true},
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
         .deletions_max = (size_t)ab_config_int(c, "sync.max-deletions"),
     };

@@ -223,20 +223,20 @@ static void principal_done(void *arg, ab_err code, ab_object *object, const ab_e
     ab_principal_done(arg, code, object, err);
 }
 
-static void principal_get(void *arg, ab_str key, ab_principal_app *app)
+static void principal_get(void *arg, ab_str key, ab_principal_record *app)
 {
     world *w = arg;
     fake_store_get(w->hub, key, principal_done, app);
 }
 
-static void principal_apply(void *arg, ab_object *object, ab_str version, ab_principal_app *app)
+static void principal_apply(void *arg, ab_object *object, ab_str version, ab_principal_record *app)
 {
     world *w = arg;
     fake_store_apply(w->hub, object, version, principal_done, app);
 }
 
 static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp,
-                            ab_principal_app *app)
+                            ab_principal_record *app)
 {
     world *w = arg;
     fake_store_patch_status(w->hub, key, status, stamp, AB_STR_NONE, principal_done, app);
@@ -328,11 +328,13 @@ void world_start_principal(world *w)
         .metrics = w->principal_metrics,
         .source = AB_SOURCE_PRINCIPAL,
         .uid = "principal-1",
+        .namespace = WORLD_AGENT_NAMESPACE,
         .set_aside_ms = WORLD_SET_ASIDE_MS,
         .deletions_max = w->deletions_max,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);
     assert_int_equal(ab_principal_add_agent(w->principal, WORLD_HUB_NAMESPACE), AB_ERR_OK);
+    ab_principal_set_mode(w->principal, WORLD_HUB_NAMESPACE, AB_MANAGED);
     fake_store_open(w->hub, &(fake_events){principal_change, hub_write, hub_fate, w});
 }
 

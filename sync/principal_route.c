@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/kind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_served(const ab_principal *p, const ab_object *o)
+{
+    ab_str ns = ab_object_namespace(o);
+    return !p->env.destination_mapping || ab_str_is(ns, p->env.namespace) ||
+           (p->env.namespaces != NULL && ab_patterns_match(p->env.namespaces, ns));
+}
+
+ab_str ab_principal_route(const ab_principal *p, const ab_object *hub)
+{
+    bool mirror = ab_object_annotation(hub, AB_ANN_SOURCE_UID).len > 0;
+    if (mirror || !ab_kind_is_synchronised(hub) || !is_served(p, hub))
+        return AB_STR_NONE;
+    if (!p->env.destination_mapping)
+        return ab_object_namespace(hub);
+    ab_str name =
+        ab_json_plain(ab_json_path(ab_object_field(hub, "spec"), "destination", "name", NULL));
+    return name.len == 0 || ab_str_is(name, "in-cluster") ? AB_STR_NONE : name;
+}
+
+/* What the former agent said and is asked for means nothing any more. */
+static void forget_agent(ab_principal_app *app)
+{
+    while (app->inbox.head != NULL)
+        ab_principal_finish_head(app);
+    ab_inbox_succeeded(&app->inbox);
+    app->peer = NULL;
+    app->abandoned = app->step != PSTEP_IDLE;
+    app->status_version = (ab_version){0};
+    app->operation = app->refresh = app->terminate = (struct request){0};
+    app->error_due = app->error != NULL;
+    free(app->error);
+    app->error = NULL;
+    app->error_ours = false;
+}
+
+ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
+{
+    if (app->agent != NULL && ab_str_is(agent, app->agent))
+        return AB_ERR_OK;
+    char *name = ab_str_dup(agent);
+    if (name == NULL)
+        return AB_ERR_NOMEM;
+    if (app->agent != NULL) {
+        forget_agent(app);
+        app->moved = true;
+    }
+    free(app->agent);
+    app->agent = name;
+    app->peer = ab_principal_peer(app->principal, agent);
+    return AB_ERR_OK;
+}
+
+void ab_principal_park(ab_principal_app *app)
+{
+    forget_agent(app);
+    app->look_due = app->here;
+}
+
+/* --- moves --- */
+
+static void end_command_of(struct peer *peer, const ab_principal_app *app, const struct request *r)
+{
+    char key[sizeof(AB_KEY_COMMAND) + sizeof(r->id)];
+    snprintf(key, sizeof(key), AB_KEY_COMMAND "%s", r->id);
+    if (r->id[0] == '\0' || !ab_writer_has_key(peer->writer, ab_str_of(key)))
+        return;
+    if (ab_principal_end_command(peer, ab_str_of(app->key), ab_str_of(r->id), NULL) != AB_ERR_OK)
+        AB_ERROR(app->principal->env.log, SYNC, "out of memory");
+}
+
+void ab_principal_settle_move(ab_principal_app *app)
+{
+    bool has_place = app->here && app->peer != NULL;
+    if (!app->moved || (has_place && !(ab_principal_is_open(app) &&
+                                       ab_writer_has_key(app->peer->writer, ab_str_of(app->key)))))
+        return;
+    /* One whose writer is not ready now is swept when it is. */
+    app->moved = false;
+    for (ab_map_iter i = ab_map_first(app->principal->peers); i.entry != NULL; ab_map_next(&i)) {
+        struct peer *peer = i.value;
+        if (!ab_writer_is_ready(peer->writer) || (has_place && peer == app->peer))
+            continue;
+        ab_principal_end(peer, ab_str_of(app->key));
+        end_command_of(peer, app, &app->operation);
+        end_command_of(peer, app, &app->refresh);
+        end_command_of(peer, app, &app->terminate);
+    }
+}
+
+/* --- stamps --- */
+
+/* "<epoch>.<version>/<agent>"; a stamp of before there were moves names no agent. */
+bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str stamp, ab_version *out)
+{
+    const char *slash = stamp.len == 0 ? NULL : memchr(stamp.ptr, '/', stamp.len);
+    ab_str version = stamp;
+    bool ours = !app->principal->env.destination_mapping;
+    if (slash != NULL) {
+        version.len = (size_t)(slash - stamp.ptr);
+        ours = ab_str_is((ab_str){slash + 1, stamp.len - version.len - 1}, app->agent);
+    }
+    return ours && version.len > 0 && ab_version_parse(version, out) == AB_ERR_OK;
+}
+
+void ab_principal_stamp_format(const ab_principal_app *app, ab_version version,
+                               char out[AB_PRINCIPAL_STAMP])
+{
+    char text[AB_VERSION_TEXT];
+    ab_version_format(version, text);
+    snprintf(out, AB_PRINCIPAL_STAMP, "%s/%s", text, app->agent);
+}

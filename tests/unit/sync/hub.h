@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A principal between the hub's store and the logs of several agents, which are nothing but their
+ * logs here: the test reads what goes down and says what comes up.
+ */
+#pragma once
+
+#include "fake_log.h"
+#include "fake_store.h"
+#include "sync/principal.h"
+
+#define HUB_NAMESPACE  "argocd"
+#define HUB_AGENTS_MAX 4
+
+struct hub_agent {
+    const char *name; /* NULL: a free place */
+    fake_log *down;
+    fake_log *up;
+    bool served;    /* the running principal knows it */
+    bool connected; /* its topics can be written */
+};
+
+struct hub_delivery;
+
+typedef struct {
+    int64_t ms;
+    ab_clock clock;
+    fake_store *store;
+    ab_metrics *metrics;
+    ab_principal *principal; /* NULL while it is down */
+    struct hub_delivery *deliveries;
+    struct hub_agent agents[HUB_AGENTS_MAX];
+
+    /* For the next start. */
+    bool destination_mapping;
+    ab_patterns *namespaces;
+    size_t deletions_max;
+    ab_principal_sealing sealing;
+    bool unreadable; /* something in the store is: listed, but not synced */
+} hub;
+
+/** An empty store, no agents; the principal is down. */
+void hub_init(hub *h);
+void hub_fini(hub *h);
+/** Start the principal with the agents that there are, and let everything happen. */
+void hub_start(hub *h);
+void hub_crash(hub *h);
+void hub_restart(hub *h);
+
+/** A managed agent, connected. */
+void hub_add(hub *h, const char *agent);
+/** An agent of which only the name is known, not connected; served. */
+void hub_add_unknown(hub *h, const char *agent);
+/** It is served no more; its logs stay. */
+void hub_remove(hub *h, const char *agent);
+/** Its topics can be written from now on, or no more. */
+void hub_connect(hub *h, const char *agent, bool connected);
+
+/** Let everything happen that can. */
+void hub_settle(hub *h);
+void hub_tick(hub *h, int64_t ms);
+
+/** The newest event under this key in the log to an agent; NULL when there is none or it is ended.
+ * Borrowed until the log changes. */
+const ab_event *hub_sent(const hub *h, const char *agent, const char *key);
+/** How many events ever went down to it. */
+size_t hub_sent_count(const hub *h, const char *agent);
+/** Its logs hold keys that begin so. */
+size_t hub_keys(const hub *h, const char *agent, const char *prefix);
+
+/* What an agent says. */
+typedef struct {
+    const char *agent;
+    const char *key;     /* as the agent has it */
+    const char *subject; /* "<namespace>/<name>" at the agent */
+    bool remapped;
+    ab_target target;
+    ab_type type;
+    const char *data; /* NULL: a tombstone */
+    uint64_t version;
+} hub_word;
+/** Delivered with the next hub_settle. */
+void hub_say(hub *h, const hub_word *word);
+/** Nothing that agents said is left unacknowledged. */
+bool hub_all_acknowledged(const hub *h);
+
+/** Value of a gauge or counter of one agent. */
+double hub_gauge(const hub *h, const char *name, const char *agent);
+double hub_counter(const hub *h, const char *name);

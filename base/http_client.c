@@ -18,6 +18,7 @@ struct ab_http_call {
     struct curl_slist *connect_to;
     ab_http_request request; /* its borrowed parts are not used after the start */
     bool added;              /* curl has it */
+    bool warned;             /* idle for too long, unless something is there to be read */
     bool cancelled;
     bool ended;       /* its on_done is running */
     uint64_t heard;   /* when something came last, uv_now() */
@@ -65,8 +66,10 @@ static void free_call(ab_http_call *c)
 static void detach(ab_http_call *c)
 {
     unlink_call(c);
-    if (c->added)
-        curl_multi_remove_handle(ab_http_loop_multi(c->http->curl), c->easy);
+    if (!c->added)
+        return;
+    curl_multi_remove_handle(ab_http_loop_multi(c->http->curl), c->easy);
+    ab_http_loop_nudge(c->http->curl);
 }
 
 static void drop(ab_http_call *c)
@@ -174,12 +177,18 @@ static void on_turned(void *arg, bool ok)
         catch_up(h);
 }
 
+static void hear(ab_http_call *c)
+{
+    c->heard = uv_now(c->http->loop);
+    c->warned = false;
+}
+
 static size_t on_piece(char *bytes, size_t size, size_t count, void *arg)
 {
     ab_http_call *c = arg;
     long status = 0;
     size_t len = size * count;
-    c->heard = uv_now(c->http->loop);
+    hear(c);
     if (c->cancelled || c->http->freed)
         return 0;
     if (c->request.on_data == NULL || len == 0)
@@ -193,7 +202,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
     ab_http_call *c = arg;
     (void)bytes;
-    c->heard = uv_now(c->http->loop);
+    hear(c);
     return size * count;
 }
 
@@ -215,7 +224,7 @@ static void watch_idle(ab_http *h, int64_t ms)
 static ab_http_call *find_idle(ab_http *h)
 {
     for (ab_http_call *c = h->calls; c != NULL; c = c->next)
-        if (c->request.idle_ms > 0 && idle_left(c) <= 0)
+        if (c->warned && idle_left(c) <= 0)
             return c;
     return NULL;
 }
@@ -231,9 +240,14 @@ static void on_idle(uv_timer_t *timer)
     }
     if (h->freed)
         return;
-    for (c = h->calls; c != NULL; c = c->next)
-        if (c->request.idle_ms > 0)
-            watch_idle(h, idle_left(c));
+    /* After the loop was held up, timers come before what has arrived meanwhile: it is read first.
+     */
+    for (c = h->calls; c != NULL; c = c->next) {
+        if (c->request.idle_ms <= 0)
+            continue;
+        c->warned = idle_left(c) <= 0;
+        watch_idle(h, idle_left(c));
+    }
 }
 
 static void on_idle_closed(uv_handle_t *handle)

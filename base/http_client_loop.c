@@ -10,22 +10,30 @@
 /* Calls to one connection at once; a server may allow fewer. */
 #define STREAMS_MAX 250L
 
+typedef struct watched watched;
+
 struct ab_http_loop {
     uv_loop_t *loop;
     CURLM *multi;
     uv_timer_t timer;
+    uv_timer_t nudge;
+    watched *sockets;
     bool inside;
+    bool closing;
     size_t handles; /* of libuv that are not yet closed */
     void (*turned)(void *arg, bool ok);
     void *arg;
 };
 
 /* A socket that curl waits for. */
-typedef struct {
+struct watched {
     uv_poll_t poll;
     ab_http_loop *loop;
+    watched *prev;
+    watched *next;
     curl_socket_t fd;
-} watched;
+    bool nudge;
+};
 
 static void let_go(ab_http_loop *l)
 {
@@ -70,6 +78,29 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     work(w->loop, w->fd, status < 0 ? CURL_CSELECT_IN | CURL_CSELECT_OUT : what);
 }
 
+static void on_nudge(uv_timer_t *timer)
+{
+    ab_http_loop *l = timer->data;
+    watched *w = NULL;
+    for (w = l->sockets; w != NULL; w = w->next)
+        w->nudge = true;
+    /* curl takes sockets off the list meanwhile, and a call's end may free all of this. */
+    for (w = l->sockets; w != NULL && !l->closing;) {
+        if (!w->nudge) {
+            w = w->next;
+            continue;
+        }
+        w->nudge = false;
+        work(l, w->fd, CURL_CSELECT_IN);
+        w = l->sockets;
+    }
+}
+
+void ab_http_loop_nudge(ab_http_loop *l)
+{
+    uv_timer_start(&l->nudge, on_nudge, 0, 0);
+}
+
 static int set_timer(CURLM *multi, long timeout_ms, void *arg)
 {
     ab_http_loop *l = arg;
@@ -93,8 +124,23 @@ static watched *watch(ab_http_loop *l, curl_socket_t fd)
     w->poll.data = w;
     w->loop = l;
     w->fd = fd;
+    w->next = l->sockets;
+    if (w->next != NULL)
+        w->next->prev = w;
+    l->sockets = w;
     l->handles++;
     return w;
+}
+
+static void unwatch(watched *w)
+{
+    if (w->prev != NULL)
+        w->prev->next = w->next;
+    else
+        w->loop->sockets = w->next;
+    if (w->next != NULL)
+        w->next->prev = w->prev;
+    uv_close((uv_handle_t *)&w->poll, on_poll_closed);
 }
 
 static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
@@ -104,7 +150,7 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *s
     (void)easy;
     if (what == CURL_POLL_REMOVE) {
         if (w != NULL)
-            uv_close((uv_handle_t *)&w->poll, on_poll_closed);
+            unwatch(w);
         return 0;
     }
     if (w == NULL) {
@@ -129,7 +175,7 @@ ab_http_loop *ab_http_loop_new(uv_loop_t *loop, void (*turned)(void *arg, bool o
         curl_global_cleanup();
         return NULL;
     }
-    *l = (ab_http_loop){.loop = loop, .multi = multi, .turned = turned, .arg = arg, .handles = 1};
+    *l = (ab_http_loop){.loop = loop, .multi = multi, .turned = turned, .arg = arg, .handles = 2};
     curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
     curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, STREAMS_MAX);
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, set_socket);
@@ -137,7 +183,9 @@ ab_http_loop *ab_http_loop_new(uv_loop_t *loop, void (*turned)(void *arg, bool o
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, set_timer);
     curl_multi_setopt(multi, CURLMOPT_TIMERDATA, l);
     uv_timer_init(loop, &l->timer);
+    uv_timer_init(loop, &l->nudge);
     l->timer.data = l;
+    l->nudge.data = l;
     return l;
 }
 
@@ -146,8 +194,10 @@ void ab_http_loop_free(ab_http_loop *l)
     if (l == NULL)
         return;
     assert(!l->inside);
+    l->closing = true;
     curl_multi_cleanup(l->multi);
     uv_close((uv_handle_t *)&l->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&l->nudge, on_timer_closed);
 }
 
 CURLM *ab_http_loop_multi(const ab_http_loop *l)

@@ -19,6 +19,9 @@ ab_http_loop *ab_http_loop_new(uv_loop_t *loop, void (*turned)(void *arg, bool o
 /** No transfer may be left in it. The memory lives until the loop has closed the handles. */
 void ab_http_loop_free(ab_http_loop *l);
 CURLM *ab_http_loop_multi(const ab_http_loop *l);
+/** A transfer was taken out. What curl 7.88 has already read from the connection for the others
+ * would lie there until the server sends more: have it look, soon. */
+void ab_http_loop_nudge(ab_http_loop *l);
 /** True inside of curl's callbacks: curl takes no calls about its transfers then. */
 bool ab_http_loop_inside(const ab_http_loop *l);
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The servers of peer.py, started for a test program and ended with it.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+/** Start them and wait until they answer. For cmocka's group setup and teardown. */
+int ab_peer_start(void **state);
+int ab_peer_stop(void **state);
+/** Port of a server of peer.py, 0 when it does not run here. */
+int ab_peer_port(const char *server);
+/** A PEM file that peer.py made; borrowed until ab_peer_stop. */
+ab_str ab_peer_pem(const char *name);

@@ -177,14 +177,18 @@ static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_obje
     *end = k;
 }
 
-static ab_err agent_recall(void *arg, ab_str key, ab_kept *out)
+ab_err world_recall(const world *w, ab_str key, ab_kept *out)
 {
-    world *w = arg;
     const struct row *row = ab_map_find(w->cache, key);
     if (row == NULL)
         return AB_ERR_NOTFOUND;
     *out = row->kept;
     return AB_ERR_OK;
+}
+
+static ab_err agent_recall(void *arg, ab_str key, ab_kept *out)
+{
+    return world_recall(arg, key, out);
 }
 
 static void agent_ack(void *arg, void *delivery)

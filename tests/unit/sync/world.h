@@ -83,5 +83,7 @@ void world_settle(world *w);
 /** The same with `seconds` of time passing, second by second. */
 void world_run(world *w, int64_t seconds);
 
+/** What the agent's cache has under this key. @return NOTFOUND */
+AB_MUST_USE ab_err world_recall(const world *w, ab_str key, ab_kept *out);
 /** Value of a series of one machine. */
 double world_count(ab_metrics *m, const char *name);

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's machine with destination mapping: where Applications stand, and which.
+ */
+#include "records.h"
+#include "schema/attributes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TEAM           "Application/team-a/a"
+#define OWN            "Application/hub/a" /* in the principal's own namespace */
+#define HERE           "Application/argocd/a"
+#define ERROR_HERE     AB_KEY_ERROR HERE
+#define ERROR_REMAPPED AB_KEY_ERROR_REMAPPED HERE
+#define UID(u)         ",\"uid\":\"" u "\""
+#define SPEC(n)        ",\"spec\":{\"n\":" #n "}"
+
+static ab_patterns *teams;
+
+static int set_up(void **state)
+{
+    (void)setup(state);
+    teams = ab_patterns_new();
+    assert_int_equal(ab_patterns_add(teams, AB_STR("team-*"), NULL), AB_ERR_OK);
+    w.policy.by_destination = true;
+    w.policy.namespaces = teams;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)teardown(state);
+    ab_patterns_free(teams);
+    return 0;
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+/* --- where it stands --- */
+
+static void an_application_keeps_its_namespace(void **state)
+{
+    (void)state;
+    begin();
+    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    assert_int_equal(spec_of(at(TEAM)), 1);
+    assert_true(has_in(at(TEAM), "annotations", AB_ANN_REMAPPED, NULL));
+    assert_true(said_of_target(TEAM, AB_TARGET_APPLICATION, false));
+    assert_at_rest();
+}
+
+static void one_of_the_hubs_own_namespace_stands_in_the_agents_own(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, "true"));
+    assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, true));
+    set_in(w.local, HERE, "annotations", AB_ANN_REMAPPED, NULL);
+    world_settle(&w);
+    assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, "true"));
+    remapped_end(OWN);
+    assert_null(at(HERE));
+    assert_null(said(HERE));
+    assert_at_rest();
+}
+
+static void that_it_is_remapped_is_known_after_a_restart(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    world_crash_agent(&w);
+    set_field(w.local, HERE, "status", "{\"n\":5}");
+    set_spec(w.local, HERE, 9);
+    begin();
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, true));
+    assert_non_null(strstr(ab_event_data(said(HERE)).ptr, "{\"n\":5}"));
+    assert_at_rest();
+}
+
+static void with_namespace_mapping_all_stand_in_the_agents_own(void **state)
+{
+    (void)state;
+    w.policy.by_destination = false;
+    begin();
+    wish("Application/w1/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
+    assert_at_rest();
+}
+
+static void what_goes_up_about_a_remapped_object_says_so(void **state)
+{
+    (void)state;
+    begin();
+    w.local_refuses = AB_ERR_DENIED;
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    assert_true(said_of_target(ERROR_REMAPPED, AB_TARGET_APPLICATION, true));
+    assert_null(said(ERROR_HERE));
+    w.local_refuses = AB_ERR_OK;
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(2));
+    assert_null(said(ERROR_REMAPPED));
+    assert_at_rest();
+}
+
+static void commands_reach_what_is_remapped(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    ask_operation("c-1", OWN, true, 7);
+    assert_int_equal(operation_of(at(HERE)), 7);
+    assert_true(said_of_target(AB_KEY_ACK "c-1", AB_TARGET_EVENT_PROCESSED, true));
+    end_command("c-1", OWN, true);
+    assert_null(said(AB_KEY_ACK "c-1"));
+    ask_operation("c-2", "Application/hub/nobody", true, 7);
+    assert_true(said_of_target(AB_KEY_ACK "c-2", AB_TARGET_EVENT_PROCESSED, true));
+    end_command("c-2", "Application/hub/nobody", true);
+    assert_at_rest();
+}
+
+/* --- where it may stand --- */
+
+static void a_namespace_that_is_not_allowed_is_refused_and_said(void **state)
+{
+    (void)state;
+    begin();
+    wish("Application/kube-system/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    assert_null(at("Application/kube-system/a"));
+    assert_int_equal(refused("namespace"), 1);
+    assert_true(
+        said_of_target(AB_KEY_ERROR "Application/kube-system/a", AB_TARGET_APPLICATION, false));
+    assert_at_rest();
+    restart_agent();
+    assert_non_null(said(AB_KEY_ERROR "Application/kube-system/a"));
+    end("Application/kube-system/a");
+    assert_null(said(AB_KEY_ERROR "Application/kube-system/a"));
+    assert_at_rest();
+}
+
+static void it_is_placed_once_its_namespace_is_allowed(void **state)
+{
+    (void)state;
+    w.policy.namespaces = NULL;
+    begin();
+    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    assert_null(at(TEAM));
+    world_crash_agent(&w);
+    w.policy.namespaces = teams;
+    begin();
+    assert_int_equal(spec_of(at(TEAM)), 1);
+    assert_null(said(AB_KEY_ERROR TEAM));
+    assert_at_rest();
+}
+
+static void the_agents_own_namespace_is_always_allowed(void **state)
+{
+    (void)state;
+    w.policy.namespaces = NULL;
+    begin();
+    wish(HERE, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_int_equal(refused("namespace"), 0);
+    assert_at_rest();
+}
+
+static void what_is_no_longer_allowed_is_left_alone_until_it_ends(void **state)
+{
+    (void)state;
+    begin();
+    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    world_crash_agent(&w);
+    w.policy.namespaces = NULL;
+    begin();
+    assert_non_null(said(AB_KEY_ERROR TEAM));
+    set_spec(w.local, TEAM, 9);
+    world_settle(&w);
+    assert_int_equal(spec_of(at(TEAM)), 9);
+    end(TEAM);
+    assert_null(at(TEAM));
+    assert_null(said(AB_KEY_ERROR TEAM));
+    assert_at_rest();
+}
+
+static void a_refused_application_that_is_deleted_at_the_hub_is_confirmed_gone(void **state)
+{
+    (void)state;
+    w.policy.namespaces = NULL;
+    begin();
+    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    size_t before = fake_log_appended(w.up);
+    wish(TEAM, AB_TYPE_SPEC_UPDATE, UID("u-1") ",\"deletionTimestamp\":\"x\"", SPEC(1));
+    assert_true(fake_log_appended(w.up) > before);
+    end(TEAM);
+    assert_null(said(AB_KEY_ERROR TEAM));
+    assert_at_rest();
+}
+
+static void unmanaged_applications_are_not_touched_anywhere(void **state)
+{
+    (void)state;
+    put(TEAM, "", SPEC(7));
+    put("Application/other/a", "", SPEC(7));
+    uint64_t writes = fake_store_changes(w.local);
+    begin();
+    set_spec(w.local, TEAM, 8);
+    world_settle(&w);
+    assert_int_equal(fake_store_changes(w.local), writes + 1);
+    assert_at_rest();
+}
+
+/* --- two that would stand in one place --- */
+
+static void the_second_of_two_sources_is_refused(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_int_equal(refused("taken"), 1);
+    assert_true(said_of_target(ERROR_HERE, AB_TARGET_APPLICATION, false));
+    assert_null(said(ERROR_REMAPPED));
+    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
+    assert_int_equal(spec_of(at(HERE)), 3);
+    assert_non_null(said(ERROR_HERE));
+    assert_at_rest();
+    restart_agent();
+    assert_int_equal(spec_of(at(HERE)), 3);
+    assert_non_null(said(ERROR_HERE));
+    end(HERE);
+    assert_int_equal(spec_of(at(HERE)), 3);
+    assert_null(said(ERROR_HERE));
+    assert_at_rest();
+}
+
+static void the_second_is_refused_also_when_it_is_the_remapped_one(void **state)
+{
+    (void)state;
+    begin();
+    wish(HERE, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_true(said_of_target(ERROR_REMAPPED, AB_TARGET_APPLICATION, true));
+    remapped_end(OWN);
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_null(said(ERROR_REMAPPED));
+    assert_at_rest();
+}
+
+static void the_second_does_not_replace_the_first_while_that_waits(void **state)
+{
+    (void)state;
+    begin();
+    hold();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
+    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    end(HERE);
+    while (fake_log_has_next(w.down)) {
+        fake_delivery *d = fake_log_next(w.down);
+        ab_agent_deliver(w.agent, fake_delivery_event(d), d);
+    }
+    settle();
+    assert_int_equal(spec_of(at(HERE)), 3);
+    assert_int_equal(refused("taken"), 2);
+    assert_at_rest();
+}
+
+static void when_the_first_is_gone_a_change_of_the_second_is_placed(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_end(OWN);
+    assert_null(at(HERE));
+    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(3));
+    assert_int_equal(spec_of(at(HERE)), 3);
+    assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, NULL));
+    assert_null(said(ERROR_HERE));
+    assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
+    assert_at_rest();
+}
+
+static void the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish("Application/hub-old/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(2));
+    remapped_end("Application/hub-old/a");
+    assert_int_equal(spec_of(at(HERE)), 2);
+    remapped_end(OWN);
+    assert_null(at(HERE));
+    assert_at_rest();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(an_application_keeps_its_namespace),
+        CASE(one_of_the_hubs_own_namespace_stands_in_the_agents_own),
+        CASE(that_it_is_remapped_is_known_after_a_restart),
+        CASE(with_namespace_mapping_all_stand_in_the_agents_own),
+        CASE(what_goes_up_about_a_remapped_object_says_so),
+        CASE(commands_reach_what_is_remapped),
+        CASE(a_namespace_that_is_not_allowed_is_refused_and_said),
+        CASE(it_is_placed_once_its_namespace_is_allowed),
+        CASE(the_agents_own_namespace_is_always_allowed),
+        CASE(what_is_no_longer_allowed_is_left_alone_until_it_ends),
+        CASE(a_refused_application_that_is_deleted_at_the_hub_is_confirmed_gone),
+        CASE(unmanaged_applications_are_not_touched_anywhere),
+        CASE(the_second_of_two_sources_is_refused),
+        CASE(the_second_is_refused_also_when_it_is_the_remapped_one),
+        CASE(the_second_does_not_replace_the_first_while_that_waits),
+        CASE(when_the_first_is_gone_a_change_of_the_second_is_placed),
+        CASE(the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

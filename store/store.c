@@ -2,22 +2,24 @@
 #include "store/store.h"
 
 #include "store/directory/directory.h"
+#include "store/kubernetes/kubernetes.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-const ab_store_ops *const ab_store_table[] = {&ab_directory_store, NULL};
+const ab_store_ops *const ab_store_table[] = {&ab_directory_store, &ab_kubernetes_store, NULL};
 
 static const ab_option rows[] = {
     {
         .name = "store.kind",
         .kind = AB_OPT_ENUM,
         .deflt = "directory",
-        .choices = "directory",
+        .choices = "directory|kubernetes",
         .help = "Where objects live.",
     },
     AB_DIRECTORY_OPTION_ROWS,
+    AB_KUBERNETES_OPTION_ROWS,
 };
 const ab_options ab_store_options = {rows, sizeof(rows) / sizeof(rows[0])};
 

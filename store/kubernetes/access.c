@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MINUTE_MS 60000
+#define EXEC_MS   30000
 /* A plugin that failed is not run again sooner, however many ask. */
 #define EXEC_RETRY_MS  2000
 #define DAY_MS         (24LL * 60 * MINUTE_MS)
@@ -16,19 +17,7 @@
 #define TOKEN_MAX      (64u * 1024)
 #define SERVICE_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
 
-static const ab_option rows[] = {
-    {.name = "store.kubernetes.kubeconfig",
-     .kind = AB_OPT_FILE,
-     .help = "Kubeconfig file; unset: the variable KUBECONFIG, the pod's service account or "
-             "~/.kube/config, whichever is there first."},
-    {.name = "store.kubernetes.context",
-     .kind = AB_OPT_STRING,
-     .help = "Context of the kubeconfig; unset: its current-context."},
-    {.name = "store.kubernetes.server-name",
-     .kind = AB_OPT_STRING,
-     .help = "Name that the API server's certificate must have; unset: the kubeconfig's "
-             "tls-server-name, or the host of its URL."},
-};
+static const ab_option rows[] = {AB_KUBE_ACCESS_OPTION_ROWS};
 const ab_options ab_kube_access_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
 /* Somebody who waits for the plugin. */
@@ -283,8 +272,9 @@ static ab_err wait_for_plugin(ab_kube_access *a, ab_kube_token done, void *arg, 
     waiter *w = calloc(1, sizeof(*w));
     if (w == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "no memory to wait for a token");
-    ab_err e = a->run != NULL ? AB_ERR_OK
-                              : ab_kube_exec_start(a->loop, &a->config, on_plugin, a, &a->run, err);
+    ab_err e = a->run != NULL
+                   ? AB_ERR_OK
+                   : ab_kube_exec_start(a->loop, &a->config, EXEC_MS, on_plugin, a, &a->run, err);
     if (e != AB_ERR_OK) {
         free(w);
         return e;

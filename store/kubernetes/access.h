@@ -17,7 +17,20 @@ typedef struct ab_kube_access ab_kube_access;
  * certificate does or none is needed; borrowed for the upcall. */
 typedef void (*ab_kube_token)(void *arg, ab_err code, const char *bearer, const ab_error *err);
 
-/** Rows store.kubernetes.kubeconfig (FILE), .context, .server-name. */
+/* The rows of the option table. */
+#define AB_KUBE_ACCESS_OPTION_ROWS                                                                 \
+    {.name = "store.kubernetes.kubeconfig",                                                        \
+     .kind = AB_OPT_FILE,                                                                          \
+     .help = "Kubeconfig file; unset: the variable KUBECONFIG, the pod's service account or "      \
+             "~/.kube/config, whichever is there first."},                                         \
+        {.name = "store.kubernetes.context",                                                       \
+         .kind = AB_OPT_STRING,                                                                    \
+         .help = "Context of the kubeconfig; unset: its current-context."},                        \
+    {                                                                                              \
+        .name = "store.kubernetes.server-name", .kind = AB_OPT_STRING,                             \
+        .help = "Name that the API server's certificate must have; unset: the kubeconfig's "       \
+                "tls-server-name, or the host of its URL.",                                        \
+    }
 extern const ab_options ab_kube_access_options;
 
 /**

@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by store/kubernetes/ *.c only.
+ * The parts of the Kubernetes store and what they share.
+ *
+ *   kubernetes.c  the store's slots: start, stop, what each call asks for
+ *   watch.c       one kind: list, watch, list again (known.c: what it remembers)
+ *   queue.c       operations wait here, one line per object, and end here
+ *   write.c       the requests that an operation makes
+ *   namespace.c   creates namespaces where that is allowed
+ *   patch.c       the texts that are sent
+ *   request.c     one request (status.c: what a refusal means, stream.c: long answers)
+ *   access.c      which server, and who we are there
+ *
+ * All of this lives on the loop thread.
  */
 #pragma once
 
 #include "base/map.h"
 #include "base/pattern.h"
+#include "store/kubernetes/known.h"
 #include "store/kubernetes/request.h"
+#include "store/kubernetes/resource.h"
 #include "store/store.h"
+
+/* Bytes of one object or event. An API server takes 3 MiB of a client and 1.5 MiB for etcd. */
+#define AB_KUBE_OBJECT_MAX (8u * 1024 * 1024)
 
 typedef struct ab_kube ab_kube;
 typedef struct ab_kube_watcher ab_kube_watcher;
-typedef struct ab_kube_writes ab_kube_writes;
-
-/* What the API calls a kind. */
-typedef struct {
-    const char *kind;
-    const char *api;    /* "/api/v1", "/apis/argoproj.io/v1alpha1" */
-    const char *plural; /* "applications" */
-    bool namespaced;
-} ab_kube_resource;
-
-/* resource.c */
-/** NULL for a kind that we do not know. */
-const ab_kube_resource *ab_kube_resource_of(ab_str kind);
-/** Append the path of a collection (`name` absent) or an object; `ns` absent: every namespace. */
-void ab_kube_path(const ab_kube_resource *r, ab_str ns, ab_str name, ab_buf *out);
+typedef struct ab_kube_queue ab_kube_queue;
+typedef struct ab_kube_lane ab_kube_lane;
+typedef struct ab_kube_op ab_kube_op;
 
 struct ab_kube {
     ab_store base;
@@ -33,32 +37,111 @@ struct ab_kube {
     ab_kube_client *client;
     ab_kube_watcher **watchers; /* one per env.watches, in order */
     size_t watcher_count;
-    ab_kube_writes *writes;
+    size_t listed; /* watchers that have their first list */
+    bool synced;
+    ab_kube_queue *queue;
+    ab_patterns *create_namespaces;
+    int64_t timeout_ms;
+    ab_metric *objects;
     bool stopping;
+    void (*stopped)(void *arg);
+    void *stopped_arg;
 };
 
-/* watch.c: one kind: list in pages, watch from there, list again after 410 or when the server's
- * resourceVersion went back. Keeps per object its key, uid and resourceVersion only. */
+/* --- kubernetes.c --- */
+
+/** A watcher has its first list, or a whole one after it: the next one begins; after the last
+ * LISTED, and SYNCED when all are whole. */
+void ab_kube_listed(ab_kube *k);
+/** Report a fault, count and log it. */
+void ab_kube_fault(ab_kube *k, const char *where, const ab_error *err);
+
+/* --- watch.c --- */
+
+/** @return NULL when out of memory */
 ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watch);
 void ab_kube_watcher_free(ab_kube_watcher *w);
-/** Begin with the list. `listed` (kubernetes.c) is called once, when it is complete. */
+/** Begin with the list. */
 void ab_kube_watcher_start(ab_kube_watcher *w);
+/** End what is under way; no upcall follows. */
 void ab_kube_watcher_stop(ab_kube_watcher *w);
+/** Its last list was read to the end and nothing in it was unreadable. */
+bool ab_kube_watcher_is_whole(const ab_kube_watcher *w);
 
-/* write.c: apply, patch_status, remove, get. Per object one request at a time, in order; objects
- * concurrently up to store.kubernetes.concurrency. */
-ab_kube_writes *ab_kube_writes_new(ab_kube *k, ab_error *err);
-void ab_kube_writes_free(ab_kube_writes *w);
-void ab_kube_apply(ab_store *self, ab_object *object, const ab_store_condition *condition,
-                   ab_store_done done, void *arg);
-void ab_kube_patch_status(ab_store *self, ab_str key, ab_str status, ab_str version,
-                          const ab_store_condition *condition, ab_store_done done, void *arg);
-void ab_kube_remove(ab_store *self, ab_str key, const ab_store_condition *condition,
-                    ab_propagation propagation, ab_store_done done, void *arg);
-void ab_kube_get(ab_store *self, ab_str key, ab_store_done done, void *arg);
-/** Nothing is under way or waits. `idle` is called once, when that is so. */
-void ab_kube_writes_drain(ab_kube_writes *w, void (*idle)(ab_kube *k));
+/* --- queue.c --- */
 
-/* kubernetes.c */
-/** A watcher has its first list: the next one begins; after the last LISTED and SYNCED. */
-void ab_kube_listed(ab_kube *k, ab_kube_watcher *w);
+typedef enum {
+    AB_KUBE_APPLY,
+    AB_KUBE_STATUS,
+    AB_KUBE_REMOVE,
+    AB_KUBE_GET,
+} ab_kube_verb;
+
+/* The request that an operation makes now. */
+typedef enum {
+    AB_KUBE_STEP_READ,
+    AB_KUBE_STEP_CREATE,
+    AB_KUBE_STEP_PATCH,
+    AB_KUBE_STEP_PATCH_FIRST, /* status of an object without annotations */
+    AB_KUBE_STEP_DELETE,
+    AB_KUBE_STEP_NAMESPACE,
+} ab_kube_step;
+
+struct ab_kube_op {
+    ab_kube *kube;
+    ab_kube_lane *lane; /* NULL once it has ended */
+    ab_kube_op *next;
+    /* What was asked. */
+    ab_kube_verb verb;
+    char key[AB_OBJECT_KEY_MAX];
+    ab_object *object;
+    char *status;
+    char *status_version;
+    char *want_version;
+    char *want_uid;
+    bool must_exist;
+    bool must_not_exist;
+    bool foreground;
+    ab_store_done done;
+    void *arg;
+    /* How far it is. */
+    const ab_kube_resource *resource;
+    ab_kube_step step;
+    bool begun;
+    bool namespace_made;
+    unsigned requests;
+    uint64_t begun_ms;
+    /* A refusal that is reported later. */
+    ab_err code;
+    ab_error err;
+};
+
+/** @return NULL when out of memory */
+ab_kube_queue *ab_kube_queue_new(ab_kube *k);
+/** Free it and what waits in it, without upcalls; NULL is allowed. */
+void ab_kube_queue_free(ab_kube_queue *q);
+/** A new operation; reports NOMEM to `done` at once and gives NULL when there is no memory. */
+ab_kube_op *ab_kube_op_new(ab_kube *k, ab_kube_verb verb, ab_str key, ab_store_done done,
+                           void *arg);
+/** Accept an operation, which is moved. One with `code` set ends with that. */
+void ab_kube_submit(ab_kube_op *op);
+/** Report what came of it and free it. */
+void ab_kube_op_end(ab_kube_op *op, ab_err code, ab_object *object, const ab_error *err);
+/** As end, for one that made no request: reports `op->code` later. */
+void ab_kube_op_refuse(ab_kube_op *op);
+/** The server is busy: begin the operation's request again after `ms`, and send less at once. */
+void ab_kube_op_hold(ab_kube_op *op, int64_t ms);
+/** The server has answered in time: send more at once again, up to what is configured. */
+void ab_kube_queue_relax(ab_kube_queue *q);
+/** Refuse what has not begun; `idle` is called once, later, when nothing is under way. */
+void ab_kube_queue_drain(ab_kube_queue *q, void (*idle)(ab_kube *k));
+
+/* --- write.c --- */
+
+/** Make the operation's first request, or the one that was held. */
+void ab_kube_op_run(ab_kube_op *op);
+
+/* --- namespace.c --- */
+
+/** Append the text of a namespace to be created. @return DENIED when that is not allowed, NOMEM */
+AB_MUST_USE ab_err ab_kube_namespace_text(const ab_kube *k, ab_str ns, ab_buf *out, ab_error *err);

@@ -7,6 +7,7 @@
 
 #include "base/metrics.h"
 #include "store/kubernetes/access.h"
+#include "store/kubernetes/status.h"
 #include "store/kubernetes/stream.h"
 
 typedef struct ab_kube_client ab_kube_client;
@@ -15,12 +16,14 @@ typedef struct ab_kube_call ab_kube_call;
 /* What came of it. */
 typedef struct {
     /* OK (2xx); from the answer's Status: CONFLICT (409, 412; 422 of a failed JSON patch "test"),
-     * EXISTS (409 AlreadyExists), NOTFOUND (404; foreign 410 for Expired and Gone), DENIED (401,
-     * 403), INVALID (400, 415, 422, a webhook's refusal), TOOBIG (413), NOSPACE (403 by quota),
-     * UNAVAILABLE (429, 5xx, terminating namespace), TIMEOUT (504 and our own); PARSE when it is no
-     * JSON; else what the connection said */
+     * EXISTS (409 AlreadyExists), NOTFOUND (404; 410 for Expired and Gone), DENIED (401, 403),
+     * INVALID (400, 415, 422, a webhook's refusal), TOOBIG (413), NOSPACE (403 by quota),
+     * UNAVAILABLE (429, 5xx, terminating namespace), TIMEOUT (504 and our own); with a stream PARSE
+     * when the answer is broken or cut off, TOOBIG, or what on_value returned; else what the
+     * connection said */
     ab_err code;
-    int status;
+    ab_kube_why why;        /* of a refusal */
+    int status;             /* HTTP; 0 when none came */
     ab_str body;            /* 2xx without a stream; borrowed */
     int64_t retry_after_ms; /* -1: the server does not say */
     const ab_error *err;    /* "PATCH Application/argocd/guestbook: 403 ...", borrowed */
@@ -28,9 +31,9 @@ typedef struct {
 
 typedef struct {
     const char *what;       /* for texts: key or kind; copied */
-    const char *method;     /* "GET", ... */
+    const char *method;     /* "GET", ...; a literal */
     const char *path;       /* "/apis/...?limit=500"; copied */
-    const char *type;       /* Content-Type of `body`; NULL without one */
+    const char *type;       /* Content-Type of `body`, a literal; NULL without one */
     ab_str body;            /* copied */
     int64_t timeout_ms;     /* 0: none */
     int64_t idle_ms;        /* 0: never */
@@ -41,7 +44,7 @@ typedef struct {
 
 typedef struct {
     uv_loop_t *loop;
-    ab_kube_access *access; /* borrowed */
+    ab_kube_access *access; /* borrowed; freed before the client */
     ab_log *log;
     ab_metrics *metrics; /* argobus_kubernetes_requests_total{method,code}, ..._request_seconds */
     size_t body_max;     /* bytes that are collected of one answer */
@@ -50,10 +53,11 @@ typedef struct {
 /** @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_kube_client_new(const ab_kube_client_env *env, ab_kube_client **out,
                                       ab_error *err);
-/** Cancels what is under way, without upcalls; NULL is allowed. */
+/** Cancels what is under way, without upcalls, after the access has been freed; NULL is allowed. */
 void ab_kube_client_free(ab_kube_client *c);
 /** Begin a request; `done` runs once, later. @return borrowed until done; NULL when out of memory
  * (no upcall) */
 ab_kube_call *ab_kube_send(ab_kube_client *c, const ab_kube_request *request);
-/** End it without its upcall. */
+/** End it without its upcall; from inside an upcall of its stream too, which must live on until
+ * that has returned. NULL is allowed. */
 void ab_kube_cancel(ab_kube_call *call);

@@ -4,16 +4,26 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* An empty store to be used by one test. */
 typedef struct {
     const char *name;
-    /* Make one; NULL when this machine cannot, and the tests are skipped. */
+    /* Why this machine has none, NULL when it has: the tests are skipped. */
+    const char *(*missing)(void);
+    /* Make one; NULL when that fails. */
     void *(*make)(void);
     /* The i-th "key=value" of its configuration, NULL after the last. Borrowed. */
     const char *(*setting)(void *place, size_t i);
+    /* The namespace that a test may write to, and watches; NULL: any. Borrowed. */
+    const char *(*namespace)(void *place);
     void (*destroy)(void *place);
+    /* Writing the status of an Application raises its generation: it is no subresource there. */
+    bool status_counts;
+    /* Objects have a schema: unknown members are dropped, numbers are 64-bit integers or doubles.
+     */
+    bool has_schema;
 } store_place;
 
 extern const store_place *const store_places[];

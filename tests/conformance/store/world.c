@@ -10,14 +10,14 @@
 
 #include <cmocka.h>
 
-static const ab_store_watch watches[] = {
-    {.kind = "Application"}, {.kind = "AppProject"}, {.kind = "Secret"}, {0}};
-
-/* Timers run before the loop sleeps: without this, what one of them reports would wait for the next
- * event. */
-static void wake(world *w)
+static void set_namespace(world *w)
 {
-    uv_stop(&w->loop);
+    static const char *const kinds[] = {"Application", "AppProject", "Secret"};
+    const char *only = w->kind->namespace == NULL ? NULL : w->kind->namespace(w->place);
+    w->namespace = only == NULL ? "argocd" : only;
+    (void)snprintf(w->key, sizeof(w->key), "Application/%s/guestbook", w->namespace);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        w->watches[i] = (ab_store_watch){.kind = kinds[i], .namespace = only};
 }
 
 static void on_change(void *arg, ab_store_change change, ab_object *object)
@@ -30,14 +30,12 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         assert_non_null(w->changes);
     }
     w->changes[w->count++] = (world_change){change, object == NULL ? NULL : ab_object_ref(object)};
-    wake(w);
 }
 
 static void on_fault(void *arg, const char *where, const ab_error *err)
 {
     world *w = arg;
     assert_false(w->stopped);
-    wake(w);
     if (w->fault_count == sizeof(w->faults) / sizeof(w->faults[0]))
         return;
     world_fault *f = &w->faults[w->fault_count++];
@@ -53,6 +51,7 @@ world *world_new_place(const store_place *kind)
     w->clock = &ab_clock_real;
     w->place = kind->make();
     assert_non_null(w->place);
+    set_namespace(w);
     assert_int_equal(uv_loop_init(&w->loop), 0);
     w->metrics = ab_metrics_new();
     assert_non_null(w->metrics);
@@ -73,7 +72,7 @@ void world_start(world *w)
                         .config = w->config,
                         .metrics = w->metrics,
                         .clock = w->clock,
-                        .watches = watches,
+                        .watches = w->watches,
                         .events = {on_change, on_fault, w}};
     ab_error err = {0};
     w->stopped = false;
@@ -143,29 +142,40 @@ void world_free(world *w)
     free(w);
 }
 
-static void on_late(uv_timer_t *timer)
+/* What a timer reports does not wake the loop, so that it is looked at now and then. */
+#define LOOK_MS 20
+
+typedef struct {
+    uint64_t until_ms;
+    bool late;
+    bool closed;
+} patience;
+
+static void on_look(uv_timer_t *timer)
 {
-    *(bool *)timer->data = true;
+    patience *p = timer->data;
+    p->late = uv_now(timer->loop) >= p->until_ms;
 }
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    handle->data = NULL;
+    patience *p = handle->data;
+    p->closed = true;
 }
 
 void world_wait(world *w, bool (*until)(world *w, void *arg), void *arg)
 {
-    bool late = false;
     uv_timer_t timer;
     assert_int_equal(uv_timer_init(&w->loop, &timer), 0);
-    timer.data = &late;
-    assert_int_equal(uv_timer_start(&timer, on_late, WORLD_WAIT_MS, 0), 0);
-    while (!until(w, arg) && !late)
+    patience p = {.until_ms = uv_now(&w->loop) + WORLD_WAIT_MS};
+    timer.data = &p;
+    assert_int_equal(uv_timer_start(&timer, on_look, LOOK_MS, LOOK_MS), 0);
+    while (!until(w, arg) && !p.late)
         (void)uv_run(&w->loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&timer, on_timer_closed);
-    while (timer.data != NULL)
+    while (!p.closed)
         (void)uv_run(&w->loop, UV_RUN_NOWAIT);
-    if (late)
+    if (p.late)
         fail_msg("waited %d ms; %zu changes, %zu faults, last: %s", WORLD_WAIT_MS, w->count,
                  w->fault_count, w->fault_count > 0 ? w->faults[w->fault_count - 1].err.text : "");
 }

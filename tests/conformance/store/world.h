@@ -23,6 +23,9 @@ typedef struct {
 typedef struct {
     const store_place *kind;
     void *place;
+    const char *namespace;
+    char key[AB_OBJECT_KEY_MAX]; /* of the Application that most tests are about */
+    ab_store_watch watches[4];
     uv_loop_t loop;
     const ab_clock *clock; /* the real one unless a test sets it before world_start */
     ab_config *config;

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The status alone does not tell enough: 403 is a missing right, a full quota, a namespace on its
+ * way out or a webhook; 422 an object that is not valid or a patch that does not fit. The reasons
+ * and causes of a Status do; where there are none only the message is left to look at.
+ */
+#include "store/kubernetes/status.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+/* Of what a server says that is no Status. */
+#define EXCERPT_MAX 160
+
+typedef struct {
+    int code;
+    const char *message; /* NUL-terminated */
+    ab_jsonv status;     /* absent when the body is no Status */
+} refusal;
+
+static bool says(const refusal *r, const char *text)
+{
+    return strstr(r->message, text) != NULL;
+}
+
+static bool has_cause(const refusal *r, const char *reason)
+{
+    ab_jsonv causes = ab_json_path(r->status, "details", "causes", NULL);
+    for (ab_jsonv c = ab_json_first(causes); ab_json_present(c); c = ab_json_next(c))
+        if (ab_json_is(ab_json_get(c, "reason"), reason))
+            return true;
+    return false;
+}
+
+static bool has_reason(const refusal *r, const char *reason)
+{
+    return ab_json_is(ab_json_get(r->status, "reason"), reason);
+}
+
+static ab_err of_forbidden(const refusal *r)
+{
+    if (has_cause(r, "NamespaceTerminating"))
+        return AB_ERR_UNAVAILABLE;
+    if (says(r, "exceeded quota"))
+        return AB_ERR_NOSPACE;
+    return AB_ERR_DENIED;
+}
+
+/* A JSON patch that does not fit is answered with a Status that names no object and no cause. */
+static ab_err of_unprocessable(const refusal *r, ab_kube_why *why)
+{
+    ab_jsonv details = ab_json_get(r->status, "details");
+    if (!ab_json_present(r->status) || ab_json_count(details) > 0)
+        return AB_ERR_INVALID;
+    *why = AB_KUBE_WHY_PATCH;
+    return AB_ERR_CONFLICT;
+}
+
+static ab_err of_server(const refusal *r)
+{
+    if (says(r, "request is too large"))
+        return AB_ERR_TOOBIG;
+    if (says(r, "database space exceeded"))
+        return AB_ERR_NOSPACE;
+    return r->code == 504 ? AB_ERR_TIMEOUT : AB_ERR_UNAVAILABLE;
+}
+
+static ab_err of_missing(const refusal *r, ab_kube_why *why)
+{
+    if (ab_json_is(ab_json_path(r->status, "details", "kind", NULL), "namespaces"))
+        *why = AB_KUBE_WHY_NAMESPACE;
+    return AB_ERR_NOTFOUND;
+}
+
+static ab_err classify(const refusal *r, ab_kube_why *why)
+{
+    if (r->code < 500 && says(r, "admission webhook") && says(r, "denied the request"))
+        return AB_ERR_INVALID;
+    switch (r->code) {
+    case 401:
+        return AB_ERR_DENIED;
+    case 403:
+        return of_forbidden(r);
+    case 404:
+        return of_missing(r, why);
+    case 405:
+        return AB_ERR_UNSUPPORTED;
+    case 408:
+        return AB_ERR_TIMEOUT;
+    case 409:
+        return has_reason(r, "AlreadyExists") ? AB_ERR_EXISTS : AB_ERR_CONFLICT;
+    case 410:
+        *why = AB_KUBE_WHY_EXPIRED;
+        return AB_ERR_NOTFOUND;
+    case 412:
+        return AB_ERR_CONFLICT;
+    case 413:
+        return AB_ERR_TOOBIG;
+    case 422:
+        return of_unprocessable(r, why);
+    case 429:
+        return AB_ERR_UNAVAILABLE;
+    default:
+        return r->code >= 400 && r->code < 500 ? AB_ERR_INVALID : of_server(r);
+    }
+}
+
+/* The beginning of a text that is no Status, on one line. */
+static void put_excerpt(ab_str body, ab_buf *out)
+{
+    size_t len = body.len < EXCERPT_MAX ? body.len : EXCERPT_MAX;
+    for (size_t i = 0; i < len; i++)
+        ab_buf_putc(out, body.ptr[i] >= ' ' && body.ptr[i] <= '~' ? body.ptr[i] : ' ');
+}
+
+static void put_message(ab_jsonv status, ab_str body, ab_buf *out)
+{
+    ab_jsonv message = ab_json_get(status, "message");
+    if (!ab_json_present(message) || ab_json_copy(message, out) != AB_ERR_OK)
+        put_excerpt(body, out);
+}
+
+ab_err ab_kube_status_explain(int http, ab_str body, const char *request, ab_kube_why *why,
+                              ab_error *err)
+{
+    ab_json *doc = NULL;
+    ab_buf message;
+    int64_t code = http;
+    refusal r = {0};
+    ab_buf_init(&message, 64 * 1024);
+    if (ab_json_parse(body, &doc, NULL) == AB_ERR_OK &&
+        ab_json_is(ab_json_get(ab_json_root(doc), "kind"), "Status"))
+        r.status = ab_json_root(doc);
+    if (http == 0 && ab_json_i64(ab_json_get(r.status, "code"), &code) != AB_ERR_OK)
+        code = 500;
+    put_message(r.status, body, &message);
+    r.code = code > 0 && code < 1000 ? (int)code : 500;
+    r.message = message.ptr == NULL ? "" : message.ptr;
+    *why = AB_KUBE_WHY_OTHER;
+    ab_err e = classify(&r, why);
+    (void)ab_fail(err, e, "%s: %d %s", request, r.code, r.message);
+    if (err != NULL)
+        err->foreign = r.code;
+    ab_buf_fini(&message);
+    ab_json_free(doc);
+    return e;
+}

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One kind: list it in pages, watch from the list's resourceVersion, and go on from the last one
+ * seen whenever the watch ends. It is listed again when the server no longer knows what came after
+ * that version (410), or when its own version is smaller than ours: then what stands behind the API
+ * was restored from a backup, and a watch from the future would be silent for ever. What was known
+ * and is not in a new list was deleted meanwhile; a list that breaks off deletes nothing.
+ */
+#include "store/kubernetes/kubernetes_priv.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define IGNORED "argocd-agent.argoproj-labs.io/ignore-sync!=true"
+/* The server ends a watch after so long; drawn anew each time, so that watches do not all come back
+ * at once. */
+#define WATCH_MIN_S 240u
+#define WATCH_MAX_S 360u
+/* A dead connection is noticed when the watch is overdue by this, if not before. */
+#define OVERDUE_MS 30000
+/* A watch that ends sooner is not begun again at once. */
+#define SHORT_WATCH_MS 1000
+#define RETRY_FIRST_MS 250
+#define RETRY_MAX_MS   60000
+
+enum attempt { DO_LIST, DO_PROBE, DO_WATCH };
+
+struct ab_kube_watcher {
+    ab_kube *kube;
+    const ab_kube_resource *resource;
+    char *path;       /* of the collection */
+    char *selector;   /* query "&labelSelector=..." and "&fieldSelector=...", may be empty */
+    uv_timer_t timer; /* until the next attempt; the memory goes with it */
+    ab_backoff backoff;
+    ab_kube_call *call;
+    ab_kube_stream *stream;
+    ab_kube_known *known;
+    enum attempt next; /* what the timer begins */
+    uint64_t version;  /* to watch from */
+    uint64_t list_version;
+    char *page; /* continue token of the next page, NULL: the first */
+    uint64_t watch_since_ms;
+    bool unreadable; /* something of this list could not be read */
+    bool whole;      /* the last list was read to its end */
+    bool failed;     /* the last attempt */
+    bool expired;    /* the watch was told so */
+    bool stopped;
+};
+
+static void on_timer(uv_timer_t *timer);
+static void list_page(ab_kube_watcher *w);
+static void watch(ab_kube_watcher *w);
+
+static uint64_t now_ms(const ab_kube_watcher *w)
+{
+    return uv_now(w->kube->base.env.loop);
+}
+
+/* --- trouble --- */
+
+static void explain(const ab_kube_watcher *w, ab_error *err)
+{
+    const ab_kube_resource *r = w->resource;
+    if (err->code == AB_ERR_NOTFOUND && err->foreign == 404)
+        (void)ab_fail(err, AB_ERR_NOTFOUND,
+                      "the API server does not serve %s of %s: install the CRDs of Argo CD",
+                      r->plural, r->api);
+    else if (err->code == AB_ERR_DENIED && err->foreign == 403) {
+        char said[AB_ERROR_TEXT_MAX];
+        (void)snprintf(said, sizeof(said), "%s", err->text);
+        (void)ab_fail(err, AB_ERR_DENIED, "grant the verbs list and watch on %s (RBAC): %s",
+                      r->plural, said);
+    }
+}
+
+static void again(ab_kube_watcher *w, enum attempt next, int64_t ms)
+{
+    w->next = next;
+    (void)uv_timer_start(&w->timer, on_timer, (uint64_t)ms, 0);
+}
+
+/* Report it and try again after a while. */
+static void trouble(ab_kube_watcher *w, enum attempt next, const ab_error *err,
+                    int64_t retry_after_ms)
+{
+    ab_error told = *err;
+    int64_t pause = ab_backoff_next(&w->backoff);
+    w->failed = true;
+    explain(w, &told);
+    again(w, next, retry_after_ms > pause ? retry_after_ms : pause);
+    ab_kube_fault(w->kube, w->path, &told);
+}
+
+static void recovered(ab_kube_watcher *w)
+{
+    ab_backoff_reset(&w->backoff);
+    if (w->failed)
+        AB_INFO(w->kube->base.env.log, STORE, "can be read again",
+                AB_KV("where", (const char *)w->path));
+    w->failed = false;
+}
+
+/* --- objects --- */
+
+static void report(ab_kube_watcher *w, ab_store_change change, ab_object *object)
+{
+    const ab_store_events *events = &w->kube->base.env.events;
+    events->on_change(events->arg, change, object);
+}
+
+static ab_err see(ab_kube_watcher *w, ab_object *object)
+{
+    ab_object *last = NULL;
+    size_t before = ab_kube_known_count(w->known);
+    ab_kube_news news = ab_kube_known_compare(w->known, object);
+    ab_err e = AB_ERR_OK;
+    if (news == AB_KUBE_REPLACED)
+        e = ab_kube_known_last(w->known, ab_str_of(ab_object_key(object)), w->resource->api, &last);
+    if (e == AB_ERR_OK)
+        e = ab_kube_known_note(w->known, object);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_metric_add(w->kube->objects, (double)(ab_kube_known_count(w->known) - before));
+    if (last != NULL)
+        report(w, AB_STORE_DELETED, last);
+    ab_object_unref(last);
+    if (news != AB_KUBE_SAME && !w->stopped)
+        report(w, AB_STORE_SEEN, object);
+    return AB_ERR_OK;
+}
+
+static void lose(ab_kube_watcher *w, ab_object *last)
+{
+    if (!ab_kube_known_forget(w->known, ab_str_of(ab_object_key(last))))
+        return;
+    ab_metric_add(w->kube->objects, -1);
+    if (!w->stopped)
+        report(w, AB_STORE_DELETED, last);
+}
+
+static void lose_old(void *arg, ab_str key)
+{
+    ab_kube_watcher *w = arg;
+    ab_object *last = NULL;
+    ab_error err = {0};
+    if (w->stopped)
+        return;
+    ab_err e = ab_kube_known_last(w->known, key, w->resource->api, &last);
+    if (e != AB_ERR_OK) {
+        (void)ab_fail(&err, e, "%.*s was deleted: %s", AB_STR_ARG(key), ab_err_text(e));
+        ab_kube_fault(w->kube, w->path, &err);
+        return;
+    }
+    lose(w, last);
+    ab_object_unref(last);
+}
+
+/* Lists of the built-in kinds do not say in each item what it is. */
+static ab_err parse_item(const ab_kube_watcher *w, ab_str json, ab_object **out, ab_error *err)
+{
+    ab_json *doc = NULL;
+    ab_err e = ab_json_parse(json, &doc, err);
+    if (e != AB_ERR_OK)
+        return e;
+    if (ab_json_present(ab_json_get(ab_json_root(doc), "kind"))) {
+        e = ab_object_from(doc, out, err);
+        if (e != AB_ERR_OK)
+            ab_json_free(doc);
+        return e;
+    }
+    ab_buf text;
+    ab_buf_init(&text, AB_KUBE_OBJECT_MAX + 256);
+    ab_jsonw jw = ab_jsonw_to(&text);
+    ab_jsonw_object(&jw);
+    ab_jsonw_key_str(&jw, "apiVersion", ab_str_of(w->resource->api));
+    ab_jsonw_key_str(&jw, "kind", ab_str_of(w->resource->kind));
+    for (ab_jsonv m = ab_json_first(ab_json_root(doc)); ab_json_present(m); m = ab_json_next(m))
+        ab_jsonw_member(&jw, m);
+    ab_jsonw_object_end(&jw);
+    e = ab_buf_status(&text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(&text), out, err);
+    ab_json_free(doc);
+    ab_buf_wipe(&text);
+    return e;
+}
+
+/* One object that cannot be read does not keep the others from being seen. */
+static ab_err see_text(ab_kube_watcher *w, ab_str json)
+{
+    ab_object *object = NULL;
+    ab_error err = {0};
+    ab_err e = parse_item(w, json, &object, &err);
+    if (e == AB_ERR_NOMEM)
+        return e;
+    if (e != AB_ERR_OK) {
+        w->unreadable = true;
+        ab_kube_fault(w->kube, w->path, &err);
+        return AB_ERR_OK;
+    }
+    e = see(w, object);
+    ab_object_unref(object);
+    return w->stopped ? AB_ERR_CLOSED : e;
+}
+
+/* --- requests --- */
+
+static void request(ab_kube_watcher *w, const char *query, bool watching, ab_kube_stream_env stream,
+                    void (*done)(void *arg, const ab_kube_answer *answer))
+{
+    ab_buf path;
+    ab_error err = {0};
+    ab_buf_init(&path, 64 * 1024);
+    ab_buf_printf(&path, "%s%s%s", w->path, query, w->selector);
+    ab_kube_stream_free(w->stream);
+    stream.object_max = AB_KUBE_OBJECT_MAX;
+    stream.arg = w;
+    w->stream = stream.on_value == NULL ? NULL : ab_kube_stream_new(&stream);
+    const ab_kube_request what = {
+        .what = w->resource->plural,
+        .method = "GET",
+        .path = path.ptr,
+        .timeout_ms = watching ? WATCH_MAX_S * 1000 + OVERDUE_MS : 0,
+        .idle_ms = watching ? 0 : w->kube->timeout_ms,
+        .stream = w->stream,
+        .done = done,
+        .arg = w,
+    };
+    bool ok = ab_buf_status(&path) == AB_ERR_OK && (w->stream != NULL || stream.on_value == NULL);
+    w->call = ok ? ab_kube_send(w->kube->client, &what) : NULL;
+    ab_buf_fini(&path);
+    if (w->call != NULL)
+        return;
+    (void)ab_fail(&err, AB_ERR_NOMEM, "no memory for a request");
+    trouble(w, w->next, &err, -1);
+}
+
+/* --- list --- */
+
+static ab_err on_item(void *arg, ab_str json)
+{
+    return see_text(arg, json);
+}
+
+static ab_err on_rest(void *arg, ab_str json)
+{
+    ab_kube_watcher *w = arg;
+    ab_json *doc = NULL;
+    ab_err e = ab_json_parse(json, &doc, NULL);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_jsonv meta = ab_json_get(ab_json_root(doc), "metadata");
+    ab_str token = ab_json_plain(ab_json_get(meta, "continue")); /* base64 has no escapes */
+    w->list_version = ab_kube_version(ab_json_plain(ab_json_get(meta, "resourceVersion")));
+    free(w->page);
+    w->page = token.len == 0 ? NULL : ab_str_dup(token);
+    if (token.len > 0 && w->page == NULL)
+        e = AB_ERR_NOMEM;
+    ab_json_free(doc);
+    return e;
+}
+
+static void list_begin(ab_kube_watcher *w)
+{
+    free(w->page);
+    w->page = NULL;
+    w->unreadable = false;
+    w->whole = false;
+    ab_kube_known_begin(w->known);
+    list_page(w);
+}
+
+static void list_end(ab_kube_watcher *w)
+{
+    w->version = w->list_version;
+    recovered(w);
+    if (!w->unreadable)
+        ab_kube_known_each_old(w->known, lose_old, w);
+    w->whole = !w->unreadable;
+    if (!w->stopped)
+        watch(w);
+    if (!w->stopped)
+        ab_kube_listed(w->kube);
+}
+
+static void on_listed(void *arg, const ab_kube_answer *answer)
+{
+    ab_kube_watcher *w = arg;
+    w->call = NULL;
+    if (answer->code != AB_ERR_OK)
+        trouble(w, DO_LIST, answer->err, answer->retry_after_ms);
+    else if (w->page != NULL)
+        list_page(w);
+    else
+        list_end(w);
+}
+
+static void list_page(ab_kube_watcher *w)
+{
+    ab_buf query;
+    ab_buf_init(&query, 16 * 1024);
+    ab_buf_printf(&query, "?limit=%" PRId64,
+                  ab_config_int(w->kube->base.env.config, "store.kubernetes.page"));
+    if (w->page != NULL)
+        ab_kube_query(&query, '&', "continue", ab_str_of(w->page));
+    const ab_kube_stream_env stream = {
+        .shape = AB_KUBE_LIST, .on_value = on_item, .on_rest = on_rest};
+    w->next = DO_LIST;
+    request(w, query.ptr == NULL ? "" : query.ptr, false, stream, on_listed);
+    ab_buf_fini(&query);
+}
+
+/* --- watch --- */
+
+static ab_err on_error_event(ab_kube_watcher *w, ab_str status)
+{
+    ab_error err = {0};
+    ab_kube_why why = AB_KUBE_WHY_OTHER;
+    char request[128];
+    (void)snprintf(request, sizeof(request), "watch of %s", w->resource->plural);
+    ab_err e = ab_kube_status_explain(0, status, request, &why, &err);
+    w->expired = why == AB_KUBE_WHY_EXPIRED;
+    return e;
+}
+
+static ab_err on_bookmark(ab_kube_watcher *w, ab_jsonv object)
+{
+    ab_jsonv version = ab_json_path(object, "metadata", "resourceVersion", NULL);
+    uint64_t v = ab_kube_version(ab_json_plain(version));
+    if (v > w->version)
+        w->version = v;
+    return AB_ERR_OK;
+}
+
+static ab_err on_deleted(ab_kube_watcher *w, ab_str json)
+{
+    ab_object *object = NULL;
+    ab_error err = {0};
+    ab_err e = parse_item(w, json, &object, &err);
+    if (e != AB_ERR_OK) {
+        ab_kube_fault(w->kube, w->path, &err);
+        return e;
+    }
+    lose(w, object);
+    ab_object_unref(object);
+    return w->stopped ? AB_ERR_CLOSED : AB_ERR_OK;
+}
+
+static ab_err on_event(void *arg, ab_str json)
+{
+    ab_kube_watcher *w = arg;
+    ab_json *doc = NULL;
+    ab_err e = ab_json_parse(json, &doc, NULL);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_jsonv type = ab_json_get(ab_json_root(doc), "type");
+    ab_jsonv object = ab_json_get(ab_json_root(doc), "object");
+    if (ab_json_is(type, "ADDED") || ab_json_is(type, "MODIFIED"))
+        e = see_text(w, ab_json_raw(object));
+    else if (ab_json_is(type, "DELETED"))
+        e = on_deleted(w, ab_json_raw(object));
+    else if (ab_json_is(type, "ERROR"))
+        e = on_error_event(w, ab_json_raw(object));
+    if (e == AB_ERR_OK)
+        e = on_bookmark(w, object);
+    ab_json_free(doc);
+    return e;
+}
+
+static void on_watch_end(void *arg, const ab_kube_answer *answer)
+{
+    ab_kube_watcher *w = arg;
+    w->call = NULL;
+    if (w->expired || answer->why == AB_KUBE_WHY_EXPIRED) {
+        AB_INFO(w->kube->base.env.log, STORE, "listing anew, the watch is too far behind",
+                AB_KV("where", (const char *)w->path));
+        again(w, DO_LIST, ab_backoff_next(&w->backoff));
+    } else if (answer->code != AB_ERR_OK) {
+        trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
+    } else if (now_ms(w) - w->watch_since_ms < SHORT_WATCH_MS) {
+        again(w, DO_PROBE, ab_backoff_next(&w->backoff));
+    } else {
+        recovered(w);
+        watch(w);
+    }
+}
+
+static void watch(ab_kube_watcher *w)
+{
+    char query[160];
+    unsigned random = 0;
+    (void)uv_random(NULL, NULL, &random, sizeof(random), 0, NULL); /* any number does */
+    (void)snprintf(query, sizeof(query),
+                   "?watch=1&allowWatchBookmarks=true&resourceVersion=%" PRIu64
+                   "&timeoutSeconds=%u",
+                   w->version, WATCH_MIN_S + random % (WATCH_MAX_S - WATCH_MIN_S));
+    const ab_kube_stream_env stream = {.shape = AB_KUBE_WATCH, .on_value = on_event};
+    w->expired = false;
+    w->next = DO_WATCH;
+    w->watch_since_ms = now_ms(w);
+    request(w, query, true, stream, on_watch_end);
+}
+
+/* --- is it still the same store? --- */
+
+static void on_probed(void *arg, const ab_kube_answer *answer)
+{
+    ab_kube_watcher *w = arg;
+    ab_json *doc = NULL;
+    ab_error err = {0};
+    w->call = NULL;
+    if (answer->code != AB_ERR_OK) {
+        trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
+        return;
+    }
+    if (ab_json_parse(answer->body, &doc, &err) != AB_ERR_OK) {
+        trouble(w, DO_PROBE, &err, -1);
+        return;
+    }
+    ab_jsonv text = ab_json_path(ab_json_root(doc), "metadata", "resourceVersion", NULL);
+    uint64_t version = ab_kube_version(ab_json_plain(text));
+    ab_json_free(doc);
+    if (version >= w->version) {
+        watch(w);
+        return;
+    }
+    AB_WARN(w->kube->base.env.log, STORE,
+            "listing anew, the API server's data is older than what was seen of it",
+            AB_KV("where", (const char *)w->path));
+    list_begin(w);
+}
+
+static void probe(ab_kube_watcher *w)
+{
+    w->next = DO_PROBE;
+    request(w, "?limit=1", false, (ab_kube_stream_env){0}, on_probed);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    ab_kube_watcher *w = timer->data;
+    switch (w->next) {
+    case DO_LIST:
+        list_begin(w);
+        break;
+    case DO_PROBE:
+        probe(w);
+        break;
+    case DO_WATCH:
+        watch(w);
+        break;
+    }
+}
+
+/* --- life --- */
+
+static void put_selector(const ab_kube *k, const ab_kube_resource *r, const ab_store_watch *watched,
+                         ab_buf *out)
+{
+    const char *ours = ab_config_str(k->base.env.config, "store.kubernetes.selector");
+    ab_buf labels;
+    ab_buf_init(&labels, 16 * 1024);
+    if (r->ignorable)
+        ab_buf_puts(&labels, IGNORED);
+    if (watched->selector != NULL)
+        ab_buf_printf(&labels, "%s%s", labels.len > 0 ? "," : "", watched->selector);
+    if (ours != NULL && ours[0] != '\0' && ab_str_is(AB_STR("Application"), r->kind))
+        ab_buf_printf(&labels, "%s%s", labels.len > 0 ? "," : "", ours);
+    if (labels.len > 0)
+        ab_kube_query(out, '&', "labelSelector", ab_buf_str(&labels));
+    if (watched->name != NULL) {
+        ab_buf_puts(out, "&fieldSelector=metadata.name");
+        ab_buf_puts(out, "%3D");
+        ab_buf_puts(out, watched->name);
+    }
+    ab_buf_fini(&labels);
+}
+
+static void init_texts(ab_kube_watcher *w, const ab_store_watch *watched)
+{
+    ab_buf path, selector;
+    ab_buf_init(&path, 1024);
+    ab_buf_init(&selector, 64 * 1024);
+    ab_kube_path(w->resource, ab_str_of(watched->namespace), AB_STR_NONE, &path);
+    put_selector(w->kube, w->resource, watched, &selector);
+    w->path = ab_buf_take(&path);
+    w->selector = selector.len == 0 ? ab_str_dup(AB_STR("")) : ab_buf_take(&selector);
+    ab_buf_fini(&path);
+    ab_buf_fini(&selector);
+}
+
+ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched)
+{
+    ab_kube_watcher *w = calloc(1, sizeof(*w));
+    if (w == NULL)
+        return NULL;
+    int failed = uv_timer_init(k->base.env.loop, &w->timer);
+    assert(failed == 0);
+    (void)failed;
+    w->timer.data = w;
+    w->kube = k;
+    w->resource = ab_kube_resource_of(ab_str_of(watched->kind));
+    assert(w->resource != NULL);
+    ab_backoff_init(&w->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    init_texts(w, watched);
+    w->known = ab_kube_known_new();
+    if (w->path == NULL || w->selector == NULL || w->known == NULL) {
+        ab_kube_watcher_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void ab_kube_watcher_free(ab_kube_watcher *w)
+{
+    if (w == NULL)
+        return;
+    ab_kube_stream_free(w->stream);
+    ab_kube_known_free(w->known);
+    free(w->page);
+    free(w->path);
+    free(w->selector);
+    uv_close((uv_handle_t *)&w->timer, on_closed);
+}
+
+void ab_kube_watcher_start(ab_kube_watcher *w)
+{
+    list_begin(w);
+}
+
+void ab_kube_watcher_stop(ab_kube_watcher *w)
+{
+    w->stopped = true;
+    ab_kube_cancel(w->call);
+    w->call = NULL;
+    (void)uv_timer_stop(&w->timer);
+}
+
+bool ab_kube_watcher_is_whole(const ab_kube_watcher *w)
+{
+    return w->whole;
+}

@@ -47,8 +47,8 @@ const char *ab_kube_access_server(const ab_kube_access *a);
 /** For ab_http_new; what it points to lives as long as the access, or until on_change. */
 const ab_http_options *ab_kube_access_http(const ab_kube_access *a);
 /** The token to use now: from memory, the token file (read again when it changed, at least every
- * minute), or the plugin. One upcall, later or at once. UNAVAILABLE, TIMEOUT: try again; DENIED:
- * the plugin refused. */
+ * minute), or the plugin. One upcall, later or at once. UNAVAILABLE (also a plugin that failed),
+ * TIMEOUT: try again; DENIED: the plugin answered that it has no credentials. */
 void ab_kube_access_token(ab_kube_access *a, ab_kube_token done, void *arg);
 /** The server answered 401: the next token is fetched anew. */
 void ab_kube_access_rejected(ab_kube_access *a);

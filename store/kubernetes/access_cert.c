@@ -3,54 +3,30 @@
  * Certificates are looked at when they are read, so that a broken one is said by its name and not
  * by a failed handshake. Errors never show the text.
  */
+#include "base/pem.h"
 #include "store/kubernetes/access_priv.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 #include <time.h>
-
-/* Instead of OpenSSL's, which would ask at the terminal. */
-static int no_passphrase(char *out, int size, int for_writing, void *arg)
-{
-    (void)out;
-    (void)size;
-    (void)for_writing;
-    (void)arg;
-    return -1;
-}
-
-static BIO *open_text(ab_str pem)
-{
-    return BIO_new_mem_buf(pem.ptr == NULL ? "" : pem.ptr, (int)pem.len);
-}
 
 static ab_err read_cert(ab_str pem, X509 **out, ab_error *err)
 {
-    BIO *bio = open_text(pem);
-    if (bio == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for a certificate");
-    X509 *cert = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL);
-    BIO_free(bio);
-    ERR_clear_error();
-    if (cert == NULL)
-        return ab_fail(err, AB_ERR_CONFIG, "the certificate is no PEM text of one");
-    *out = cert;
+    STACK_OF(X509) *certs = NULL;
+    ab_err e = ab_pem_certs(pem, &certs);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
+                       "the certificate is no PEM text of one");
+    *out = sk_X509_shift(certs);
+    sk_X509_pop_free(certs, X509_free);
     return AB_ERR_OK;
 }
 
 static ab_err read_key(ab_str pem, EVP_PKEY **out, ab_error *err)
 {
-    BIO *bio = open_text(pem);
-    if (bio == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for a key");
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
-    BIO_free(bio);
-    ERR_clear_error();
-    if (key == NULL)
-        return ab_fail(err, AB_ERR_CONFIG, "the key is no PEM text of one, or it is encrypted");
-    *out = key;
+    ab_err e = ab_pem_key(pem, out);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
+                       "the key is no PEM text of one, or it is encrypted");
     return AB_ERR_OK;
 }
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIME_MAX_MS 30000
 /* Of the last line of stderr, for people. */
 #define LINE_MAX_BYTES 160
 #define INFO           "KUBERNETES_EXEC_INFO="
@@ -30,6 +29,7 @@ struct ab_kube_exec {
     bool line_ended;
     int64_t status; /* exit status */
     int signal;     /* that ended it */
+    uint64_t limit_ms;
     bool running;
     int pipes;   /* not at their end */
     int handles; /* not closed */
@@ -202,7 +202,7 @@ static void on_time(uv_timer_t *timer)
 {
     ab_kube_exec *r = timer->data;
     ab_error err = {0};
-    ab_err e = ab_fail(&err, AB_ERR_TIMEOUT, "no answer within %d s%s%s", TIME_MAX_MS / 1000,
+    ab_err e = ab_fail(&err, AB_ERR_TIMEOUT, "no answer within %u ms%s%s", (unsigned)r->limit_ms,
                        r->line_len == 0 ? "" : "; it said: ", r->line);
     report(r, e, NULL, &err);
 }
@@ -282,7 +282,7 @@ static int spawn(ab_kube_exec *r, uv_loop_t *loop, const ab_kubeconfig *config, 
     if (failed == 0)
         failed = uv_read_start((uv_stream_t *)&r->err, on_alloc, on_read);
     if (failed == 0)
-        failed = uv_timer_start(&r->timer, on_time, TIME_MAX_MS, 0);
+        failed = uv_timer_start(&r->timer, on_time, r->limit_ms, 0);
     return failed;
 }
 
@@ -311,8 +311,8 @@ static ab_kube_exec *run_new(const ab_kube_plugin *plugin)
     return NULL;
 }
 
-ab_err ab_kube_exec_start(uv_loop_t *loop, const ab_kubeconfig *config, ab_kube_exec_done done,
-                          void *arg, ab_kube_exec **out, ab_error *err)
+ab_err ab_kube_exec_start(uv_loop_t *loop, const ab_kubeconfig *config, uint64_t limit_ms,
+                          ab_kube_exec_done done, void *arg, ab_kube_exec **out, ab_error *err)
 {
     char *info = exec_info(config);
     char **env = info == NULL ? NULL : make_env(config->plugin.env, info);
@@ -322,6 +322,7 @@ ab_err ab_kube_exec_start(uv_loop_t *loop, const ab_kubeconfig *config, ab_kube_
         e = ab_fail(err, AB_ERR_NOMEM, "no memory for the credential plugin");
     } else {
         init_handles(r, loop);
+        r->limit_ms = limit_ms;
         const char *hint = config->plugin.hint;
         int failed = spawn(r, loop, config, env);
         if (failed != 0) {

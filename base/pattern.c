@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define LENGTH_MAX  1024
+#define TEXT_MAX    4096
 #define CHOICES_MAX 1000 /* of all braces, multiplied */
 #define REPEATS_MAX 1000 /* of all {n,m}, multiplied: the machine grows with them */
 
@@ -341,8 +342,14 @@ ab_err ab_patterns_add(ab_patterns *p, ab_str text, ab_error *err)
 
 static bool regex_matches(const regex_t *re, ab_str text)
 {
+    /* regexec of a sanitizer looks for the end mark even where the length is given. */
+    char copy[TEXT_MAX + 1];
     regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)text.len};
-    return regexec(re, text.ptr, 1, &whole, REG_STARTEND) == 0;
+    if (text.len > TEXT_MAX)
+        return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    return regexec(re, copy, 1, &whole, REG_STARTEND) == 0;
 }
 
 bool ab_patterns_match(const ab_patterns *p, ab_str text)

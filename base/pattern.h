@@ -17,6 +17,7 @@ ab_patterns *ab_patterns_new(void);
 void ab_patterns_free(ab_patterns *p);
 /** Add one. @return INVALID with what is wrong in `err`; NOMEM */
 AB_MUST_USE ab_err ab_patterns_add(ab_patterns *p, ab_str pattern, ab_error *err);
+/** Whether one of them matches; an expression matches no text of more than 4096 bytes. */
 bool ab_patterns_match(const ab_patterns *p, ab_str text);
 size_t ab_patterns_count(const ab_patterns *p);
 /** One glob, without keeping it. Linear in time: no back-tracking beyond the last `*`. Braces are

@@ -15,7 +15,7 @@
 #define LENGTH_MAX  1024
 #define TEXT_MAX    4096
 #define CHOICES_MAX 1000 /* of all braces, multiplied */
-#define REPEATS_MAX 1000 /* of all {n,m}, multiplied: the machine grows with them */
+#define REPEATS_MAX 4096 /* of all {n,m} and +, multiplied: the machine grows with them */
 
 typedef struct {
     char *glob; /* NULL: it is an expression */
@@ -284,6 +284,8 @@ static const char *regex_fault(ab_str re)
         if (re.ptr[i] == '(' && next == '?')
             return "(? of another dialect";
         uint64_t n = re.ptr[i] == '{' ? repeats_at(skip(re, i)) : 0;
+        if (re.ptr[i] == '+')
+            n = 2; /* x+ is made into xx* */
         if (n > REPEATS_MAX || (n > 0 && (repeats *= n) > REPEATS_MAX))
             return "too many repetitions";
         if (re.ptr[i] == '\\')

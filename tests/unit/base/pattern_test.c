@@ -230,6 +230,8 @@ static void what_would_take_much_time_or_memory_is_refused(void **state)
     (void)state;
     char text[1100];
     check_refused("/((a{100}){100}){100}/", "too many repetitions");
+    check_refused("/((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)/", "too many repetitions");
+    check_refused("/a++++++++++++++/", "too many repetitions");
     check_refused("/a{1,30000}/", "too many repetitions");
     check_refused("/a{99999999999999999999999}/", "too many repetitions");
     check_refused("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}", "too many combinations");

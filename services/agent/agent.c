@@ -6,89 +6,11 @@
 #include "services/agent/agent.h"
 
 #include "schema/attributes.h"
-#include "services/agent/cache.h"
-#include "services/pump.h"
-#include "services/service.h"
+#include "services/agent/agent_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    ab_service base;
-    ab_cache *cache;
-    bool fresh;
-    ab_agent *machine;
-    ab_pump pump;
-    char source[80];
-} service;
-
-/* --- the machine's effects --- */
-
-static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    ab_agent_done(arg, code, object, err);
-}
-
-static void fx_get(void *arg, ab_str key, ab_agent_object *o)
-{
-    service *s = arg;
-    ab_store_get(s->base.store, key, on_done, o);
-}
-
-static void fx_apply(void *arg, ab_object *object, ab_str version, ab_agent_object *o)
-{
-    service *s = arg;
-    ab_store_condition condition = {.version = version, .must_not_exist = version.ptr == NULL};
-    ab_store_apply(s->base.store, object, &condition, on_done, o);
-}
-
-static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str version,
-                            ab_agent_object *o)
-{
-    service *s = arg;
-    ab_store_condition condition = {.version = version};
-    ab_store_patch_status(s->base.store, key, status, AB_STR_NONE, &condition, on_done, o);
-}
-
-static void fx_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o)
-{
-    service *s = arg;
-    ab_store_condition condition = {.uid = uid};
-    ab_store_remove(s->base.store, key, &condition,
-                    foreground ? AB_PROPAGATE_FOREGROUND : AB_PROPAGATE_BACKGROUND, on_done, o);
-}
-
-static void on_kept(void *arg, ab_err code, const ab_error *err)
-{
-    ab_agent_done(arg, code, NULL, err);
-}
-
-static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
-{
-    service *s = arg;
-    ab_err e = ab_cache_keep(s->cache, key, kept, on_kept, o);
-    if (e != AB_ERR_OK)
-        ab_agent_done(o, e, NULL, NULL);
-}
-
-static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
-{
-    service *s = arg;
-    return ab_cache_recall(s->cache, key, out);
-}
-
-static void fx_ack(void *arg, void *delivery)
-{
-    service *s = arg;
-    ab_transport_ack(s->base.transport, delivery, AB_VERDICT_APPLIED);
-}
-
-static void fx_wake(void *arg)
-{
-    service *s = arg;
-    ab_pump_run(&s->pump);
-}
 
 /* --- what the store says --- */
 
@@ -225,19 +147,53 @@ static ab_err open_cache(service *s, ab_error *err)
     return e;
 }
 
-static ab_err make_machine(service *s, ab_error *err)
+static ab_recreate_policy recreate_policy(const ab_config *c)
+{
+    /* What is brought back has no status: clear-status is what "ignore" does anyway. */
+    bool resync = strcmp(ab_config_str(c, "agent.on-recreate"), "resync") == 0;
+    return resync ? AB_RECREATE_RESYNC : AB_RECREATE_IGNORE;
+}
+
+static ab_err take_namespaces(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
+    s->namespaces = ab_patterns_new();
+    if (s->namespaces == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    for (size_t i = 0; i < ab_config_count(c, "namespaces"); i++) {
+        ab_str pattern = ab_str_of(ab_config_item(c, "namespaces", i));
+        ab_err e = ab_patterns_add(s->namespaces, pattern, err);
+        if (e != AB_ERR_OK) {
+            ab_error_prefix(err, "namespaces");
+            return AB_ERR_CONFIG;
+        }
+    }
+    return AB_ERR_OK;
+}
+
+static ab_agent_policy make_policy(service *s)
+{
+    const ab_config *c = s->base.daemon->config;
+    return (ab_agent_policy){
+        .namespace = ab_config_str(c, "store.namespace"),
+        .by_destination = strcmp(ab_config_str(c, "mapping"), "destination") == 0,
+        .namespaces = s->namespaces,
+        .adopt = strcmp(ab_config_str(c, "agent.adoption"), "always") == 0,
+        .upsert = strcmp(ab_config_str(c, "agent.uid-mismatch"), "upsert") == 0,
+        .recreate = recreate_policy(c),
+        .set_aside_ms = ab_config_int(c, "sync.set-aside"),
+        .name = ab_config_str(c, "agent.name"),
+        .sealed_only = strcmp(ab_config_str(c, "secrets.protection"), "sealed") == 0,
+        .open = s->secrets.opener == NULL ? NULL : ab_agent_secrets_open,
+        .open_arg = s->secrets.opener,
+    };
+}
+
+static ab_err make_machine(service *s, ab_error *err)
+{
     ab_agent_env env = {
-        .policy = {.namespace = ab_config_str(c, "store.namespace"),
-                   .adopt = strcmp(ab_config_str(c, "agent.adoption"), "always") == 0,
-                   .upsert = strcmp(ab_config_str(c, "agent.uid-mismatch"), "upsert") == 0,
-                   .recreate = strcmp(ab_config_str(c, "agent.on-recreate"), "resync") == 0
-                                   ? AB_RECREATE_RESYNC
-                                   : AB_RECREATE_IGNORE,
-                   .set_aside_ms = ab_config_int(c, "sync.set-aside")},
-        .effects = {fx_get, fx_apply, fx_patch_status, fx_remove, fx_keep, fx_recall, fx_ack,
-                    fx_wake, s},
+        .policy = make_policy(s),
+        .effects = ab_agent_service_effects(s),
         .clock = s->base.daemon->clock,
         .log = s->base.daemon->log,
         .metrics = s->base.daemon->metrics,
@@ -249,12 +205,33 @@ static ab_err make_machine(service *s, ab_error *err)
     return ab_cache_each(s->cache, restore_row, s->machine, err);
 }
 
+/* What Applications need comes before them. */
+static ab_err make_store(service *s, ab_error *err)
+{
+    const ab_config *c = s->base.daemon->config;
+    const char *own = ab_config_str(c, "store.namespace");
+    bool everywhere = strcmp(ab_config_str(c, "mapping"), "destination") == 0;
+    size_t n = 0;
+    s->watches[n++] = (ab_store_watch){.kind = "AppProject", .namespace = own};
+    s->watches[n++] =
+        (ab_store_watch){.kind = "Secret",
+                         .namespace = own,
+                         .selector = AB_LABEL_SECRET_TYPE " in (repository,repo-creds)"};
+    s->watches[n++] =
+        (ab_store_watch){.kind = "ConfigMap", .namespace = own, .name = AB_NAME_GPG_KEYS};
+    s->watches[n++] = (ab_store_watch){.kind = "Application", .namespace = everywhere ? NULL : own};
+    s->watches[n] = (ab_store_watch){0};
+    ab_store_events events = {.on_change = on_change, .arg = s};
+    return ab_service_make_store(&s->base, s->watches, events, err);
+}
+
 static ab_err make_transport(service *s, ab_error *err)
 {
     ab_transport_env env = {
         .role = AB_ROLE_AGENT,
         .agent = ab_config_str(s->base.daemon->config, "agent.name"),
         .mode = ab_config_str(s->base.daemon->config, "agent.mode"),
+        .certificate = s->secrets.certificate,
         .replay = s->fresh,
         .events = {.on_event = on_event,
                    .on_peer = on_peer,
@@ -281,7 +258,6 @@ static ab_err begin(service *s, ab_error *err)
 
 ab_err ab_agent_start(ab_daemon *d, ab_error *err)
 {
-    static const ab_store_watch watches[] = {{.kind = "Application"}, {0}};
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -289,12 +265,15 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     d->state = s;
     snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s",
              ab_config_str(d->config, "agent.name"));
-    ab_err e = open_cache(s, err);
+    ab_err e = take_namespaces(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_agent_secrets_load(d->config, d->log, &s->secrets, err);
+    if (e == AB_ERR_OK)
+        e = open_cache(s, err);
     if (e == AB_ERR_OK)
         e = make_machine(s, err);
     if (e == AB_ERR_OK)
-        e = ab_service_make_store(&s->base, watches,
-                                  (ab_store_events){.on_change = on_change, .arg = s}, err);
+        e = make_store(s, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
     return e == AB_ERR_OK ? begin(s, err) : e;
@@ -313,6 +292,8 @@ void ab_agent_release(ab_daemon *d)
     ab_service_release(&s->base);
     ab_agent_free(s->machine);
     ab_cache_close(s->cache);
+    ab_agent_secrets_free(&s->secrets);
+    ab_patterns_free(s->namespaces);
     free(s);
     d->state = NULL;
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by agent.c and effects.c only.
+ */
+#pragma once
+
+#include "services/agent/cache.h"
+#include "services/agent/secrets.h"
+#include "services/pump.h"
+#include "services/service.h"
+
+/* The daemon's state. */
+typedef struct {
+    ab_service base;
+    ab_cache *cache;
+    bool fresh;
+    ab_patterns *namespaces;
+    ab_agent_secrets secrets;
+    ab_store_watch watches[5];
+    ab_agent *machine;
+    ab_pump pump;
+    char source[80];
+} service;
+
+/** The machine's hands: store, cache, transport of this daemon. */
+ab_agent_effects ab_agent_service_effects(service *s);

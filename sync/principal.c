@@ -26,7 +26,8 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->env = *env;
     p->peers = ab_map_new();
     p->apps = ab_map_new();
-    if (p->peers == NULL || p->apps == NULL) {
+    p->shared = ab_map_new();
+    if (p->peers == NULL || p->apps == NULL || p->shared == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -57,6 +58,7 @@ void ab_principal_free(ab_principal *p)
     if (p == NULL)
         return;
     ab_map_free(p->apps, app_free);
+    ab_map_free(p->shared, ab_principal_shared_free);
     ab_map_free(p->peers, ab_principal_peer_free);
     free(p);
 }
@@ -274,12 +276,16 @@ void ab_principal_seen(ab_principal *p, ab_object *object)
 {
     if (ab_str_is(ab_object_kind(object), "Application"))
         app_seen(p, object);
+    else
+        ab_principal_shared_seen(p, object);
 }
 
 void ab_principal_gone(ab_principal *p, ab_object *object)
 {
     if (ab_str_is(ab_object_kind(object), "Application"))
         app_gone(p, object);
+    else
+        ab_principal_shared_gone(p, object);
 }
 
 void ab_principal_listed(ab_principal *p)
@@ -291,6 +297,7 @@ void ab_principal_listed(ab_principal *p)
     }
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
         ab_principal_advance(i.value);
+    ab_principal_shared_look(p);
 }
 
 void ab_principal_synced(ab_principal *p)
@@ -300,6 +307,7 @@ void ab_principal_synced(ab_principal *p)
         ab_principal_listed(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
         ab_principal_sweep(i.value);
+    ab_principal_shared_look(p);
 }
 
 void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
@@ -393,4 +401,5 @@ void ab_principal_tick(ab_principal *p)
         if (is_over(app))
             app_free(ab_map_take(p->apps, i.key));
     }
+    ab_principal_shared_tick(p);
 }

@@ -137,6 +137,11 @@ void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
 {
     ab_type type;
     const char *reason = NULL;
+    if (ab_principal_is_shared_error(event)) {
+        ab_principal_note_error(peer, event);
+        ab_principal_ack(peer->principal, delivery);
+        return;
+    }
     if (ab_event_data(event).ptr == NULL) {
         if (!tombstone_type(event, &type)) {
             ab_principal_ack(peer->principal, delivery);

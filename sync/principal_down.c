@@ -2,6 +2,7 @@
 #include "sync/principal_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/kind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,30 +28,31 @@ void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *dra
     ab_str kind, ns, name;
     if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
         return;
+    const ab_kind *row = ab_kind_of(kind);
+    if (row == NULL)
+        return;
     snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(row->target));
     ab_event_set_text(draft, AB_CE_SUBJECT, subject);
-    if (p->env.destination_mapping && ab_str_is(ns, p->env.namespace))
+    if (!row->shared && p->env.destination_mapping && ab_str_is(ns, p->env.namespace))
         ab_event_set_text(draft, AB_CE_REMAPPED, "true");
 }
 
-static ab_err queue_state(ab_principal_app *app, const ab_object *hub, ab_str wish)
+void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
+                        const ab_digest *digest)
 {
     char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
-    ab_str name = ab_object_name(hub), uid = ab_object_uid(hub);
-    /* A create may adopt what stands at the agent; until a status came back nobody has done so. */
-    bool create = ab_version_is_none(app->status_version);
-    snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(name), AB_STR_ARG(uid));
+    ab_str key = ab_str_of(ab_object_key(hub));
+    snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(ab_object_name(hub)),
+             AB_STR_ARG(ab_object_uid(hub)));
     snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(hub)));
-    ab_event_draft draft = {.data = wish};
-    ab_event_set_text(&draft, AB_CE_TYPE,
-                      ab_type_name(create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE));
-    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    ab_principal_address(app->principal, ab_str_of(app->key), &draft, subject);
+    ab_event_draft draft = {.data = payload};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
+    ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
     ab_event_set_text(&draft, AB_CE_EVENTID, event);
-    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, app->principal->env.uid);
-    return ab_writer_state(app->peer->writer, ab_str_of(app->key), ab_str_of(app->key), &draft,
-                           &app->wish, NULL);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
+    queued(peer, key, ab_writer_state(peer->writer, key, key, &draft, digest, NULL));
 }
 
 /* What kept the former content from being sent need not keep this one. */
@@ -68,6 +70,8 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub)
 {
     ab_buf wish;
     ab_digest before = app->wish;
+    /* A create may adopt what stands at the agent; until a status came back nobody has done so. */
+    bool create = ab_version_is_none(app->status_version);
     ab_buf_init(&wish, AB_JSON_SIZE_MAX);
     ab_err e = ab_app_wish(hub, &wish);
     if (e == AB_ERR_OK)
@@ -76,7 +80,8 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub)
         forget_own_error(app);
     if (e == AB_ERR_OK && ab_principal_is_open(app) &&
         !ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))
-        queued(app->peer, ab_str_of(app->key), queue_state(app, hub, ab_buf_str(&wish)));
+        ab_principal_queue(app->peer, hub, create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE,
+                           ab_buf_str(&wish), &app->wish);
     ab_buf_fini(&wish);
     ab_principal_settle_move(app);
 }
@@ -88,7 +93,6 @@ void ab_principal_end(struct peer *peer, ab_str key)
         return;
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_DELETE));
-    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
@@ -101,12 +105,22 @@ struct sweep {
     bool end;
 };
 
+/* The log holds commands too. */
+static bool is_object(ab_str key)
+{
+    ab_str kind, ns, name;
+    return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
+}
+
 static void sweep_key(void *arg, ab_str key)
 {
     struct sweep *s = arg;
-    ab_principal_app *app = ab_principal_find(s->peer->principal, key);
+    const ab_principal *p = s->peer->principal;
+    const ab_principal_app *app = ab_principal_find(p, key);
+    if (!is_object(key))
+        return;
     s->total++;
-    if (app != NULL && app->here)
+    if ((app != NULL && app->here) || ab_principal_shared_is_here(p, key))
         return;
     s->missing++;
     if (s->end)
@@ -131,13 +145,13 @@ static void show_held(const struct peer *peer, const struct sweep *s, bool held)
 static void end_missing(struct peer *peer)
 {
     struct sweep s = {.peer = peer};
-    ab_writer_each(peer->writer, "Application/", sweep_key, &s);
+    ab_writer_each(peer->writer, "", sweep_key, &s);
     bool held = s.missing > peer->principal->env.deletions_max && s.missing * 2 > s.total;
     show_held(peer, &s, held);
     if (held)
         return;
     s = (struct sweep){.peer = peer, .end = true};
-    ab_writer_each(peer->writer, "Application/", sweep_key, &s);
+    ab_writer_each(peer->writer, "", sweep_key, &s);
     peer->swept = true;
 }
 

@@ -40,6 +40,7 @@ void ab_principal_peer_free(void *value)
     while (peer->held != NULL)
         held_free(take_held(peer));
     ab_writer_free(peer->writer);
+    ab_map_free(peer->errors, free);
     free(peer->name);
     free(peer);
 }
@@ -63,7 +64,8 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     peer->principal = p;
     peer->name = ab_str_dup(ab_str_of(agent));
     peer->writer = ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, safe, p});
-    if (peer->name == NULL || peer->writer == NULL ||
+    peer->errors = ab_map_new();
+    if (peer->name == NULL || peer->writer == NULL || peer->errors == NULL ||
         ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
         ab_principal_peer_free(peer);
         return AB_ERR_NOMEM;
@@ -149,6 +151,7 @@ static void open_peer(struct peer *peer)
     peer->swept = false;
     ab_principal_sweep(peer);
     look_at_apps(peer);
+    ab_principal_shared_look(peer->principal);
     if (peer->principal->listed)
         ab_principal_take_held(peer);
 }

@@ -26,6 +26,9 @@ struct peer {
     ab_writer *writer; /* ready when both are known */
     bool swept;        /* since ready: what the hub no longer has was ended */
     struct held *held, *held_last;
+    ab_map *errors;    /* key of a shared object -> what the agent says is wrong with it */
+    bool waiting_due;  /* which Secrets wait for its certificate is to be counted */
+    bool waiting_said; /* it was logged that some do */
 };
 
 /* A request that stands in the hub's object: .operation or the refresh annotation, and the id we
@@ -80,6 +83,7 @@ struct ab_principal {
     ab_principal_env env;
     ab_map *peers;
     ab_map *apps;
+    ab_map *shared;
     bool listed;
     bool synced;
     struct {
@@ -134,9 +138,13 @@ void ab_principal_stamp_format(const ab_principal_app *app, ab_version version,
                                char out[AB_PRINCIPAL_STAMP]);
 
 /* principal_down.c: state that goes to the agent */
-/** Say which object of the hub an event is about. `subject` must live as long as the draft. */
+/** Say which object of the hub an event is about: target, subject and whether it is remapped.
+ * `subject` must live as long as the draft. */
 void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
                           char subject[AB_OBJECT_KEY_MAX]);
+/** Queue an object's payload for an agent that takes events. */
+void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
+                        const ab_digest *digest);
 /** Queue the object as it is now, if the log says something else. */
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key. */
@@ -167,6 +175,21 @@ void ab_principal_begin(ab_principal_app *app);
 void ab_principal_with(ab_principal_app *app, ab_object *hub);
 /** The object that the head task is about is gone. */
 void ab_principal_without(ab_principal_app *app);
+
+/* principal_shared.c: what goes to every agent that it concerns */
+void ab_principal_shared_seen(ab_principal *p, ab_object *object);
+void ab_principal_shared_gone(ab_principal *p, const ab_object *object);
+/** Look at all again, when there is an agent to tell. */
+void ab_principal_shared_look(ab_principal *p);
+/** Does the hub have this object? */
+bool ab_principal_shared_is_here(const ab_principal *p, ab_str key);
+void ab_principal_shared_tick(ab_principal *p);
+void ab_principal_shared_free(void *shared);
+
+/* principal_errors.c: what agents cannot do with shared objects; there is no status to show it */
+/** Is this event about such an error? */
+bool ab_principal_is_shared_error(const ab_event *event);
+void ab_principal_note_error(struct peer *peer, const ab_event *event);
 
 /* principal_deliver.c: events that arrive, each given to the record it is about */
 /** Deal with an event; the store is listed. */

@@ -108,7 +108,6 @@ static void send_request(ab_principal_app *app, const ab_object *hub, const stru
         return;
     ab_event_draft draft = {.data = ab_json_raw(ab_object_json(hub))};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
-    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_principal_address(app->principal, ab_str_of(app->key), &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, app->principal->env.uid);
     ab_err e = ab_writer_command(app->peer->writer, ab_str_of(r->id), ab_str_of(app->key), &draft);
@@ -135,7 +134,6 @@ ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id, void *
     snprintf(command, sizeof(command), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
-    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_principal_address(peer->principal, key, &draft, subject);
     /* Also when our log does not have it: an answer that came again stays in the agent's log until
      * it hears of the end. */

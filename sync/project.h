@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * AppProjects: which agents may use one, and what of it they get.
+ */
+#pragma once
+
+#include "base/object.h"
+
+typedef struct ab_project ab_project; /* what routing needs of an AppProject */
+
+/** @param out  owned by the caller. @return NOMEM */
+AB_MUST_USE ab_err ab_project_new(const ab_object *hub, ab_project **out);
+/** NULL is allowed. */
+void ab_project_free(ab_project *project);
+
+/**
+ * Is it for this agent: does a destination's name, a glob, match its name (or, without a name, its
+ * server: "*", or a URL with a glob as agentName in its query), and is none of them a denial
+ * ("!glob") that matches? In namespace mapping one of the source namespaces, a glob or a /regular
+ * expression/, must match too: that is where the agent's Applications live.
+ */
+bool ab_project_is_for(const ab_project *project, const char *agent, bool destination_mapping);
+
+/** Payload for an agent that it is for: the destinations that match, as the agent's own cluster;
+ * no roles, and source namespaces only in destination mapping. Equal wishes give equal text.
+ *  @return what `out` reports */
+AB_MUST_USE ab_err ab_project_render(const ab_object *hub, const char *agent,
+                                     bool destination_mapping, ab_buf *out);

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Projects, repository Secrets and GPG keys: which agents get them, in which form, and when they
+ * lose them.
+ */
+#include "edit.h"
+#include "hub.h"
+#include "samples.h"
+#include "schema/attributes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PROJECT "AppProject/" HUB_NAMESPACE "/team"
+#define SECRET  "Secret/" HUB_NAMESPACE "/repo"
+#define KEYS    "ConfigMap/" HUB_NAMESPACE "/" AB_NAME_GPG_KEYS
+#define SCOPED  "\"project\":\"dGVhbQ==\",\"password\":\"aHVudGVyMg==\""
+
+static hub h;
+static const char *certificate; /* that both agents have */
+
+static const char *recipient(void *arg, const char *agent)
+{
+    (void)arg;
+    (void)agent;
+    return certificate;
+}
+
+/* Not sealed at all, but it shows to whom and what it would be bound to. */
+static ab_err seal(void *arg, const char *agent, const ab_seal_binding *binding, ab_str payload,
+                   ab_buf *out, ab_error *err)
+{
+    (void)arg;
+    (void)err;
+    assert_true(ab_str_is(binding->agent, agent));
+    assert_true(ab_str_is(payload, "{\"data\":{" SCOPED "}}"));
+    ab_buf_printf(out, "%s %s %.*s %.*s", certificate, agent, AB_STR_ARG(binding->key),
+                  AB_STR_ARG(binding->version));
+    return ab_buf_status(out);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    hub_init(&h);
+    h.sealing = (ab_principal_sealing){.recipient = recipient, .seal = seal};
+    certificate = "c1";
+    hub_add(&h, "a1");
+    hub_add(&h, "a2");
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    hub_fini(&h);
+    return 0;
+}
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static void put(const char *json)
+{
+    ab_object *o = sample_object(json);
+    fake_store_put(h.store, o);
+    ab_object_unref(o);
+}
+
+/* Project "team" for the agents that `glob` matches. */
+static void put_project(const char *glob)
+{
+    char json[600];
+    snprintf(json, sizeof(json),
+             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
+             "{\"name\":\"team\",\"namespace\":\"" HUB_NAMESPACE "\"},\"spec\":{\"destinations\":"
+             "[{\"name\":\"%s\"}],\"sourceNamespaces\":[\"*\"]}}",
+             glob);
+    put(json);
+}
+
+static void put_secret(const char *data)
+{
+    char json[600];
+    snprintf(json, sizeof(json),
+             "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":"
+             "{\"name\":\"repo\",\"namespace\":\"" HUB_NAMESPACE
+             "\",\"labels\":{\"" AB_LABEL_SECRET_TYPE "\":\"repository\"}},\"data\":{%s}}",
+             data);
+    put(json);
+}
+
+static void put_keys(void)
+{
+    put("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" AB_NAME_GPG_KEYS
+        "\",\"namespace\":\"" HUB_NAMESPACE "\"},\"data\":{\"k\":\"v\"}}");
+}
+
+static bool has(const char *agent, const char *key)
+{
+    return hub_sent(&h, agent, key) != NULL;
+}
+
+static bool says(const char *agent, const char *key, const char *part)
+{
+    ab_str data = ab_event_data(hub_sent(&h, agent, key));
+    return memmem(data.ptr, data.len, part, strlen(part)) != NULL;
+}
+
+/* --- projects --- */
+
+static void a_project_goes_to_the_agents_it_is_for(void **state)
+{
+    (void)state;
+    put_project("a1");
+    hub_start(&h);
+    assert_true(has("a1", PROJECT));
+    assert_false(has("a2", PROJECT));
+    assert_true(says("a1", PROJECT, "in-cluster"));
+    const ab_event *event = hub_sent(&h, "a1", PROJECT);
+    assert_true(ab_str_is(ab_event_attr(event, AB_CE_DATASCHEMA), "appproject"));
+    assert_true(ab_str_is(ab_event_attr(event, AB_CE_SUBJECT), HUB_NAMESPACE "/team"));
+}
+
+static void a_project_that_changes_comes_and_goes(void **state)
+{
+    (void)state;
+    put_project("a1");
+    hub_start(&h);
+    put_project("a2");
+    hub_settle(&h);
+    assert_false(has("a1", PROJECT));
+    assert_true(has("a2", PROJECT));
+    fake_store_erase(h.store, PROJECT);
+    hub_settle(&h);
+    assert_false(has("a2", PROJECT));
+}
+
+static void a_project_of_another_namespace_is_not_sent(void **state)
+{
+    (void)state;
+    put("{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
+        "{\"name\":\"team\",\"namespace\":\"other\"},\"spec\":{\"destinations\":"
+        "[{\"name\":\"*\"}],\"sourceNamespaces\":[\"*\"]}}");
+    hub_start(&h);
+    assert_int_equal(hub_keys(&h, "a1", ""), 0);
+}
+
+static void an_ignored_project_is_taken_away(void **state)
+{
+    (void)state;
+    put_project("*");
+    hub_start(&h);
+    set_in(h.store, PROJECT, "labels", AB_LABEL_IGNORE_SYNC, "true");
+    hub_settle(&h);
+    assert_false(has("a1", PROJECT));
+}
+
+static void a_mirrored_project_is_not_sent(void **state)
+{
+    (void)state;
+    put_project("*");
+    set_in(h.store, PROJECT, "annotations", AB_ANN_SOURCE_UID, "x");
+    hub_start(&h);
+    assert_false(has("a1", PROJECT));
+}
+
+static void a_project_that_is_being_deleted_is_let_go(void **state)
+{
+    (void)state;
+    put_project("*");
+    hub_start(&h);
+    ab_object *o = fake_store_find(h.store, PROJECT);
+    assert_non_null(o);
+    put("{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
+        "{\"name\":\"team\",\"namespace\":\"" HUB_NAMESPACE
+        "\",\"finalizers\":[\"x/y\"]},\"spec\":{\"destinations\":[{\"name\":\"*\"}],"
+        "\"sourceNamespaces\":[\"*\"]}}");
+    hub_settle(&h);
+    fake_store_erase(h.store, PROJECT);
+    assert_non_null(fake_store_find(h.store, PROJECT));
+    hub_settle(&h);
+    assert_null(fake_store_find(h.store, PROJECT));
+    assert_false(has("a1", PROJECT));
+}
+
+static void what_has_not_changed_is_not_sent_again(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    put_keys();
+    hub_start(&h);
+    size_t sent = hub_sent_count(&h, "a1");
+    assert_int_equal(sent, 3);
+    hub_restart(&h);
+    assert_int_equal(hub_sent_count(&h, "a1"), sent);
+}
+
+/* --- Secrets --- */
+
+static void a_secret_goes_where_its_project_goes(void **state)
+{
+    (void)state;
+    put_project("a1");
+    put_secret(SCOPED);
+    hub_start(&h);
+    assert_true(has("a1", SECRET));
+    assert_false(has("a2", SECRET));
+    put_project("a2");
+    hub_settle(&h);
+    assert_false(has("a1", SECRET));
+    assert_true(has("a2", SECRET));
+    fake_store_erase(h.store, PROJECT);
+    hub_settle(&h);
+    assert_false(has("a2", SECRET));
+}
+
+static void a_secret_without_a_project_stays(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret("\"password\":\"aHVudGVyMg==\"");
+    hub_start(&h);
+    assert_false(has("a1", SECRET));
+    put_secret(SCOPED);
+    hub_settle(&h);
+    assert_true(has("a1", SECRET));
+    put_secret("\"project\":\"b3RoZXI=\"");
+    hub_settle(&h);
+    assert_false(has("a1", SECRET));
+}
+
+static void a_project_that_comes_late_finds_its_secrets(void **state)
+{
+    (void)state;
+    put_secret(SCOPED);
+    hub_start(&h);
+    assert_false(has("a1", SECRET));
+    put_project("a1");
+    hub_settle(&h);
+    assert_true(has("a1", SECRET));
+}
+
+static void a_secret_is_sealed_to_its_receiver_and_place(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    char expected[200];
+    const ab_event *event = hub_sent(&h, "a2", SECRET);
+    ab_version version;
+    assert_int_equal(ab_version_of(event, &version, NULL), AB_ERR_OK);
+    snprintf(expected, sizeof(expected), "\"sealed\":\"c1 a2 " SECRET " %llu.%llu\"",
+             (unsigned long long)version.epoch, (unsigned long long)version.version);
+    assert_true(says("a2", SECRET, expected));
+    assert_false(says("a2", SECRET, "aHVudGVyMg=="));
+}
+
+static void after_a_loss_of_the_log_it_is_sealed_anew(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    hub_connect(&h, "a2", false);
+    h.agents[1].connected = true;
+    fake_log *lost = h.agents[1].down;
+    h.agents[1].down = fake_log_new();
+    (void)fake_log_next_epoch(h.agents[1].down);
+    (void)fake_log_next_epoch(h.agents[1].down);
+    fake_log_free(lost);
+    hub_connect(&h, "a2", true);
+    hub_settle(&h);
+    ab_version version;
+    char text[AB_VERSION_TEXT];
+    assert_int_equal(ab_version_of(hub_sent(&h, "a2", SECRET), &version, NULL), AB_ERR_OK);
+    assert_int_equal(version.epoch, 3);
+    ab_version_format(version, text);
+    assert_true(says("a2", SECRET, text));
+}
+
+static void secrets_wait_for_a_certificate(void **state)
+{
+    (void)state;
+    certificate = NULL;
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    hub_tick(&h, 1000);
+    assert_false(has("a1", SECRET));
+    assert_true(hub_gauge(&h, "argobus_secrets_waiting", "a1") == 1);
+    certificate = "c1";
+    ab_principal_recipient_changed(h.principal, "a1");
+    hub_settle(&h);
+    assert_true(has("a1", SECRET));
+    hub_tick(&h, 1000);
+    assert_true(hub_gauge(&h, "argobus_secrets_waiting", "a1") == 0);
+}
+
+static void a_new_certificate_seals_it_anew(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    certificate = "c2";
+    ab_principal_recipient_changed(h.principal, "a1");
+    hub_settle(&h);
+    assert_true(says("a1", SECRET, "\"sealed\":\"c2 a1 "));
+}
+
+static void protection_can_be_switched_off(void **state)
+{
+    (void)state;
+    h.sealing = (ab_principal_sealing){.off = true};
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    assert_true(says("a1", SECRET, "aHVudGVyMg=="));
+    hub_crash(&h);
+    h.sealing = (ab_principal_sealing){.recipient = recipient, .seal = seal};
+    hub_start(&h);
+    assert_false(says("a1", SECRET, "aHVudGVyMg=="));
+}
+
+static void secrets_of_other_types_stay(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    set_in(h.store, SECRET, "labels", AB_LABEL_SECRET_TYPE, "cluster");
+    hub_start(&h);
+    assert_false(has("a1", SECRET));
+}
+
+/* --- keys, agents, sweeps --- */
+
+static void gpg_keys_go_to_everybody(void **state)
+{
+    (void)state;
+    put_keys();
+    put("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"other\","
+        "\"namespace\":\"" HUB_NAMESPACE "\"},\"data\":{}}");
+    hub_start(&h);
+    assert_true(has("a1", KEYS));
+    assert_true(has("a2", KEYS));
+    assert_int_equal(hub_keys(&h, "a1", ""), 1);
+    fake_store_erase(h.store, KEYS);
+    hub_settle(&h);
+    assert_false(has("a1", KEYS));
+}
+
+static void an_agent_that_comes_late_gets_them(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    put_keys();
+    hub_start(&h);
+    hub_add(&h, "a3");
+    hub_settle(&h);
+    assert_int_equal(hub_keys(&h, "a3", ""), 3);
+    hub_remove(&h, "a3");
+    put_project("a1");
+    hub_settle(&h);
+    assert_int_equal(hub_keys(&h, "a3", ""), 3);
+    hub_add(&h, "a3");
+    hub_settle(&h);
+    assert_int_equal(hub_keys(&h, "a3", ""), 1);
+}
+
+static void what_was_deleted_while_it_was_down_is_ended(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    put_keys();
+    hub_start(&h);
+    hub_crash(&h);
+    fake_store_erase(h.store, PROJECT);
+    hub_start(&h);
+    assert_int_equal(hub_keys(&h, "a1", ""), 1);
+    assert_true(has("a1", KEYS));
+}
+
+static void while_a_project_cannot_be_read_its_secrets_stay(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    hub_crash(&h);
+    h.unreadable = true;
+    fake_store_erase(h.store, PROJECT);
+    hub_start(&h);
+    assert_true(has("a1", PROJECT));
+    assert_true(has("a1", SECRET));
+    ab_principal_synced(h.principal);
+    hub_settle(&h);
+    assert_int_equal(hub_keys(&h, "a1", ""), 0);
+}
+
+static void what_an_agent_cannot_do_is_counted(void **state)
+{
+    (void)state;
+    put_project("*");
+    hub_start(&h);
+    hub_word word = {.agent = "a1",
+                     .key = AB_KEY_ERROR "AppProject/at-agent/team",
+                     .subject = "at-agent/team",
+                     .target = AB_TARGET_APPPROJECT,
+                     .type = AB_TYPE_ERROR,
+                     .data = "{\"message\":\"why\"}",
+                     .version = 1};
+    const ab_label labels[] = {{"agent", AB_STR("a1")}, {"kind", AB_STR("AppProject")}};
+    hub_say(&h, &word);
+    hub_settle(&h);
+    ab_metric *errors =
+        ab_metric_get(h.metrics, AB_METRIC_GAUGE, "argobus_agent_errors", "", labels, 2);
+    assert_true(ab_metric_value(errors) == 1);
+    word.data = NULL;
+    word.version = 2;
+    hub_say(&h, &word);
+    hub_settle(&h);
+    assert_true(ab_metric_value(errors) == 0);
+    assert_true(hub_all_acknowledged(&h));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_project_goes_to_the_agents_it_is_for),
+        TEST(a_project_that_changes_comes_and_goes),
+        TEST(a_project_of_another_namespace_is_not_sent),
+        TEST(an_ignored_project_is_taken_away),
+        TEST(a_mirrored_project_is_not_sent),
+        TEST(a_project_that_is_being_deleted_is_let_go),
+        TEST(what_has_not_changed_is_not_sent_again),
+        TEST(a_secret_goes_where_its_project_goes),
+        TEST(a_secret_without_a_project_stays),
+        TEST(a_project_that_comes_late_finds_its_secrets),
+        TEST(a_secret_is_sealed_to_its_receiver_and_place),
+        TEST(after_a_loss_of_the_log_it_is_sealed_anew),
+        TEST(secrets_wait_for_a_certificate),
+        TEST(a_new_certificate_seals_it_anew),
+        TEST(protection_can_be_switched_off),
+        TEST(secrets_of_other_types_stay),
+        TEST(gpg_keys_go_to_everybody),
+        TEST(an_agent_that_comes_late_gets_them),
+        TEST(what_was_deleted_while_it_was_down_is_ended),
+        TEST(while_a_project_cannot_be_read_its_secrets_stay),
+        TEST(what_an_agent_cannot_do_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

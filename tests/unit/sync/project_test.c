@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/project.h"
+
+#include "samples.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static ab_object *project_with(const char *spec)
+{
+    char json[2048];
+    snprintf(json, sizeof(json),
+             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
+             "{\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"u\",\"resourceVersion\":\"5\","
+             "\"generation\":2,\"finalizers\":[\"f\"],\"ownerReferences\":[{}],"
+             "\"labels\":{\"l\":\"1\"},\"annotations\":{\"a\":\"1\",\"argobus.io/x\":\"1\"}},"
+             "\"spec\":%s,\"status\":{\"s\":1}}",
+             spec);
+    return sample_object(json);
+}
+
+static bool is_for(const char *spec, const char *agent, bool destination_mapping)
+{
+    ab_project *project = NULL;
+    ab_object *o = project_with(spec);
+    assert_int_equal(ab_project_new(o, &project), AB_ERR_OK);
+    bool result = ab_project_is_for(project, agent, destination_mapping);
+    ab_project_free(project);
+    ab_object_unref(o);
+    return result;
+}
+
+static void destinations_decide(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *destinations;
+        const char *agent;
+        bool expected;
+    } rows[] = {
+        {"[{\"name\":\"a1\"}]", "a1", true},
+        {"[{\"name\":\"a1\"}]", "a2", false},
+        {"[{\"name\":\"a*\"}]", "a1", true},
+        {"[{\"name\":\"a?\"}]", "a12", false},
+        {"[{\"name\":\"*\"}]", "anything", true},
+        {"[{\"name\":\"a1\"},{\"name\":\"a2\"}]", "a2", true},
+        {"[{\"name\":\"*\"},{\"name\":\"!a1\"}]", "a1", false},
+        {"[{\"name\":\"!a1\"},{\"name\":\"*\"}]", "a1", false},
+        {"[{\"name\":\"!a1\"},{\"name\":\"*\"}]", "a2", true},
+        {"[{\"name\":\"!a*\"},{\"name\":\"*\"}]", "a2", false},
+        {"[{\"name\":\"!a1\"}]", "a2", false},
+        {"[{\"server\":\"*\"}]", "a1", true},
+        {"[{\"name\":\"\",\"server\":\"*\"}]", "a1", true},
+        {"[{\"name\":\"a2\",\"server\":\"*\"}]", "a1", false},
+        {"[{\"server\":\"https://proxy:9090?agentName=a1\"}]", "a1", true},
+        {"[{\"server\":\"https://proxy:9090?agentName=a1\"}]", "a2", false},
+        {"[{\"server\":\"https://proxy:9090?x=1&agentName=a*#y\"}]", "a2", true},
+        {"[{\"server\":\"https://proxy:9090?agentName=%61%2a\"}]", "a2", true},
+        {"[{\"server\":\"https://proxy:9090?xagentName=a1\"}]", "a1", false},
+        {"[{\"server\":\"https://proxy:9090?agentName=\"}]", "a1", false},
+        {"[{\"server\":\"https://proxy:9090\"}]", "a1", false},
+        {"[{\"server\":\"https://kubernetes.default.svc\"}]", "a1", false},
+        {"[{}]", "a1", false},
+        {"[7,null,{\"name\":7}]", "a1", false},
+        {"[]", "a1", false},
+        {"{\"name\":\"a1\"}", "a1", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char spec[400];
+        snprintf(spec, sizeof(spec), "{\"destinations\":%s,\"sourceNamespaces\":[\"*\"]}",
+                 rows[i].destinations);
+        if (is_for(spec, rows[i].agent, false) != rows[i].expected)
+            fail_msg("%s for %s", rows[i].destinations, rows[i].agent);
+    }
+}
+
+static void source_namespaces_decide_in_namespace_mapping(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *namespaces;
+        bool expected;
+    } rows[] = {
+        {"[\"a1\"]", true},
+        {"[\"a*\"]", true},
+        {"[\"b\",\"a1\"]", true},
+        {"[\"/^a[0-9]$/\"]", true},
+        {"[\"/^b/\"]", false},
+        {"[\"b\"]", false},
+        {"[]", false},
+        {"null", false},
+        {"[\"/(/\"]", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char spec[400];
+        snprintf(spec, sizeof(spec),
+                 "{\"destinations\":[{\"name\":\"*\"}],\"sourceNamespaces\":%s}",
+                 rows[i].namespaces);
+        if (is_for(spec, "a1", false) != rows[i].expected)
+            fail_msg("%s", rows[i].namespaces);
+        assert_true(is_for(spec, "a1", true));
+    }
+}
+
+static void assert_rendered(const char *spec, bool destination_mapping, const char *expected)
+{
+    ab_buf out;
+    ab_object *o = project_with(spec);
+    ab_buf_init(&out, 4096);
+    assert_int_equal(ab_project_render(o, "a1", destination_mapping, &out), AB_ERR_OK);
+    ab_json *doc = sample_json(out.ptr);
+    ab_json *wanted = sample_json(expected);
+    if (!ab_json_same(ab_json_get(ab_json_root(doc), "spec"), ab_json_root(wanted)))
+        fail_msg("%s", out.ptr);
+    ab_json_free(doc);
+    ab_json_free(wanted);
+    ab_object_unref(o);
+    ab_buf_fini(&out);
+}
+
+#define SPEC                                                                                       \
+    "{\"destinations\":[{\"name\":\"a1\",\"namespace\":\"n1\"},{\"name\":\"a2\",\"namespace\":"    \
+    "\"n2\"},{\"name\":\"!b\"},{\"server\":\"*\",\"namespace\":\"*\"}],"                           \
+    "\"roles\":[{\"name\":\"r\"}],\"sourceNamespaces\":[\"a1\"],\"sourceRepos\":[\"*\"]}"
+#define HERE(ns)                                                                                   \
+    "{\"name\":\"in-cluster\",\"server\":\"https://kubernetes.default.svc\",\"namespace\":\"" ns   \
+    "\"}"
+
+static void an_agent_gets_its_destinations_as_its_own_cluster(void **state)
+{
+    (void)state;
+    assert_rendered(SPEC, false,
+                    "{\"destinations\":[" HERE("n1") "," HERE("*") "],\"sourceRepos\":[\"*\"]}");
+}
+
+static void source_namespaces_stay_in_destination_mapping(void **state)
+{
+    (void)state;
+    assert_rendered(
+        SPEC, true,
+        "{\"destinations\":[" HERE("n1") "," HERE("*") "],\"sourceRepos\":[\"*\"],"
+                                                       "\"sourceNamespaces\":[\"a1\"]}");
+}
+
+static void only_what_the_user_wishes_is_sent(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_object *o = project_with("{}");
+    ab_buf_init(&out, 4096);
+    assert_int_equal(ab_project_render(o, "a1", false, &out), AB_ERR_OK);
+    assert_string_equal(out.ptr,
+                        "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\","
+                        "\"metadata\":{\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"u\","
+                        "\"labels\":{\"l\":\"1\"},\"annotations\":{\"a\":\"1\"}},"
+                        "\"spec\":{\"destinations\":[]}}");
+    ab_object_unref(o);
+    ab_buf_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(destinations_decide),
+        cmocka_unit_test(source_namespaces_decide_in_namespace_mapping),
+        cmocka_unit_test(an_agent_gets_its_destinations_as_its_own_cluster),
+        cmocka_unit_test(source_namespaces_stay_in_destination_mapping),
+        cmocka_unit_test(only_what_the_user_wishes_is_sent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

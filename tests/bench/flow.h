@@ -12,6 +12,8 @@ typedef struct {
     ab_bench_format format;
     unsigned rounds;
     const char *programs; /* folder of the daemons */
+    const char *hub;      /* kubeconfig of an API server; NULL: none */
+    const char *spoke;    /* of another */
 } ab_bench_options;
 
 /** librdkafka alone. @return false when it failed; said on stderr */

@@ -3,6 +3,7 @@
  * argobus-bench: every figure beside its limit, measured in the same run.
  */
 #include "tests/bench/flow.h"
+#include "tests/bench/kube.h"
 #include "tests/bench/sync.h"
 
 #include <getopt.h>
@@ -26,21 +27,36 @@ static const bench_case cases[] = {
     {"transport", ab_bench_flow_transport, true},
     {"sync", ab_bench_sync, true},
     {"idle", ab_bench_idle, true},
+    {"kube", ab_bench_kube, false}, /* needs API servers */
+    {"kube.create", ab_bench_kube_create, false},
+    {"kube.status", ab_bench_kube_status, false},
+    {"kube.change", ab_bench_kube_change, false},
+    {"kube.catch-up", ab_bench_kube_catch_up, false},
+    {"kube.slow", ab_bench_kube_slow, false},
+    {"kube.memory", ab_bench_kube_memory, false},
+    {"kube.restart", ab_bench_kube_restart, false},
 };
 
 static int usage(FILE *out, int code)
 {
     fprintf(out,
-            "usage: argobus-bench --broker HOST:PORT [--json] [--rounds N] [CASE...]\n"
+            "usage: argobus-bench --broker HOST:PORT [--hub KUBECONFIG --spoke KUBECONFIG]\n"
+            "                     [--json] [--rounds N] [CASE...]\n"
             "\n"
             "  raw        librdkafka alone\n"
             "  transport  our transport without stores, against raw\n"
             "  sync       store to store with the real programs, against writing the same files\n"
             "  idle       memory of one principal and ten agents with 1,000 Applications\n"
+            "  kube       everything between two API servers, or one case of it: kube.create,\n"
+            "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
+            "             kube.restart\n"
             "\n"
-            "Without a CASE: transport, sync and idle. docs/benchmark.md explains the figures.\n"
+            "Without a CASE: transport, sync and idle, and kube where API servers are given. "
+            "docs/benchmark.md explains the figures.\n"
             "The broker may also be given as ARGOBUS_BENCH_BROKER. Topics named bench-* stay\n"
-            "behind on it. --rounds is how often each of raw and transport runs (%d).\n",
+            "behind on it. Applications in the namespaces argocd, bare and w0 to w19 of the two\n"
+            "API servers are deleted. --rounds is how often raw, transport, kube.create and\n"
+            "kube.status run (%d).\n",
             ROUNDS);
     return code;
 }
@@ -59,7 +75,7 @@ static bool run_defaults(const ab_bench_options *o)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         if (cases[i].by_default)
             ok = cases[i].run(o) && ok;
-    return ok;
+    return o->hub == NULL ? ok : ab_bench_kube(o) && ok;
 }
 
 static bool run_named(const ab_bench_options *o, char *const *names)
@@ -99,6 +115,8 @@ static int take_options(int argc, char **argv, ab_bench_options *o)
 {
     static const struct option options[] = {
         {"broker", required_argument, NULL, 'b'},
+        {"hub", required_argument, NULL, 'u'},
+        {"spoke", required_argument, NULL, 's'},
         {"json", no_argument, NULL, 'j'},
         {"rounds", required_argument, NULL, 'r'},
         {"help", no_argument, NULL, 'h'},
@@ -108,6 +126,10 @@ static int take_options(int argc, char **argv, ab_bench_options *o)
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (c == 'b')
             o->broker = optarg;
+        else if (c == 'u')
+            o->hub = optarg;
+        else if (c == 's')
+            o->spoke = optarg;
         else if (c == 'j')
             o->format = AB_BENCH_JSON;
         else if (c == 'h')

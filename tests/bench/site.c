@@ -82,6 +82,16 @@ static void write_own(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
         fprintf(f, "  - {name: w%u, mode: managed}\n", i);
 }
 
+static void write_store(FILE *f, const char *kubeconfig)
+{
+    if (kubeconfig == NULL)
+        fprintf(f, "store: {kind: directory, namespace: argocd, directory: {path: store}}\n");
+    else
+        fprintf(f,
+                "store: {kind: kubernetes, namespace: argocd, kubernetes: {kubeconfig: \"%s\"}}\n",
+                kubeconfig);
+}
+
 static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
 {
     char path[PATH_MAX];
@@ -90,8 +100,8 @@ static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
     if (f == NULL)
         return fail("cannot write", path);
     write_own(f, s, d);
+    write_store(f, d == &s->principal ? s->clusters.hub : s->clusters.spoke);
     fprintf(f,
-            "store: {kind: directory, namespace: argocd, directory: {path: store}}\n"
             "kafka:\n"
             "  brokers: [\"%s\"]\n"
             "  prefix: %s\n"
@@ -135,9 +145,12 @@ static bool open_agent(ab_bench_site *s, unsigned i)
            write_config(s, d);
 }
 
-bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents)
+bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
+                        const ab_bench_clusters *clusters)
 {
     *s = (ab_bench_site){.o = o, .agents = agents};
+    if (clusters != NULL)
+        s->clusters = *clusters;
     const char *tmp = getenv("TMPDIR");
     if (!join(s->root, "%s/argobus-bench-XXXXXX", tmp == NULL || *tmp == '\0' ? "/tmp" : tmp) ||
         mkdtemp(s->root) == NULL)

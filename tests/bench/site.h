@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One principal and its agents as real processes on directory stores, in a folder of their own:
+ * One principal and its agents as real processes, in a folder of their own:
  *
- *   principal/store/<agent>/Application/   what the hub wants
- *   <agent>/store/argocd/Application/      what is in effect
+ *   principal/store/<agent>/Application/   what the hub wants, where it has a directory store
+ *   <agent>/store/argocd/Application/      what is in effect, likewise
  *   <name>/config.yaml, <name>/log
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 #include <limits.h>
 
-#define AB_BENCH_AGENTS_MAX 10
+#define AB_BENCH_AGENTS_MAX 20
 
 typedef struct {
     char name[16]; /* "principal", "w0", ... */
@@ -23,16 +23,30 @@ typedef struct {
     pid_t pid;                /* 0 = does not run */
 } ab_bench_daemon;
 
+/* Kubeconfigs of the API servers where Applications live: namespace <agent> at the hub, argocd at
+ * the spoke. NULL: in a directory. */
+typedef struct {
+    const char *hub;
+    const char *spoke;
+} ab_bench_clusters;
+
 typedef struct {
     const ab_bench_options *o;
+    ab_bench_clusters clusters; /* borrowed */
     char root[PATH_MAX];
     unsigned agents;
     ab_bench_daemon principal;
     ab_bench_daemon agent[AB_BENCH_AGENTS_MAX];
 } ab_bench_site;
 
-/** Make the folders and configurations. @return false when it failed; said on stderr */
-bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents);
+/**
+ * Make the folders and configurations.
+ *
+ * @param clusters  NULL: directory stores everywhere
+ * @return false when it failed; said on stderr
+ */
+bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
+                        const ab_bench_clusters *clusters);
 /** The hub's folder of the i-th agent's Applications. */
 void ab_bench_site_hub(const ab_bench_site *s, unsigned i, char out[PATH_MAX]);
 /** Start the principal (i = -1) or an agent; does not wait. @return false; said on stderr */

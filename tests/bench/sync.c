@@ -164,7 +164,7 @@ bool ab_bench_sync(const ab_bench_options *o)
     static ab_bench_site s;
     char hub[PATH_MAX];
     ab_bench_cost cost;
-    bool ok = ab_bench_site_open(&s, o, 1);
+    bool ok = ab_bench_site_open(&s, o, 1, NULL);
     ab_bench_site_hub(&s, 0, hub);
     ok = ok && bring_all(&s, hub) && change_all(&s, hub) && catch_up(&s) &&
          change_one_by_one(&s, hub) && ab_bench_site_stop(&s, PRINCIPAL, &cost);
@@ -217,7 +217,7 @@ static const ab_bench_daemon *largest(const ab_bench_site *s)
 bool ab_bench_idle(const ab_bench_options *o)
 {
     static ab_bench_site s;
-    bool ok = ab_bench_site_open(&s, o, IDLE_AGENTS) && start_all(&s);
+    bool ok = ab_bench_site_open(&s, o, IDLE_AGENTS, NULL) && start_all(&s);
     if (ok) {
         const ab_bench_daemon *agent = largest(&s);
         double agent_s = ab_bench_cpu(agent->pid);

@@ -4,6 +4,7 @@
 #include "store/store.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* AB_STORE_STATUS_VERSION as a JSON pointer has it. */
 #define STATUS_VERSION_PATH "/metadata/annotations/argobus.io~1status-version"

@@ -11,12 +11,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Of the last line of stderr, for people. */
 #define LINE_MAX_BYTES 160
 #define INFO           "KUBERNETES_EXEC_INFO="
-
-extern char **environ;
 
 struct ab_kube_exec {
     uv_process_t process;

@@ -88,7 +88,8 @@ static void child_destroy(void *place)
     (void)place;
 }
 
-static const store_place child_place = {"child", child_make, child_config, child_destroy};
+static const store_place child_place = {
+    .name = "child", .make = child_make, .setting = child_config, .destroy = child_destroy};
 
 /* Member `n` of .spec or .status, 0 when there is none. */
 static int64_t number_of(const ab_object *o, const char *field)

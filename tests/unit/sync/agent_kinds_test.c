@@ -314,6 +314,23 @@ static void what_is_not_synchronised_is_refused(void **state)
     assert_int_equal(fake_log_open(w.down), 0);
 }
 
+static void a_payload_of_another_object_is_refused(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "{\"kind\":\"AppProject\",\"metadata\":{\"namespace\":\"hub\",\"name\":\"q\"}}",
+        "{\"kind\":\"AppProject\",\"metadata\":{\"namespace\":\"other\",\"name\":\"p\"}}",
+        "{\"kind\":\"Application\",\"metadata\":{\"namespace\":\"hub\",\"name\":\"p\"}}",
+    };
+    begin();
+    for (int i = 0; i < 3; i++) {
+        payload(PROJECT, false, others[i]);
+        assert_int_equal(refused("payload"), i + 1);
+        assert_null(fake_store_at(w.local, 0));
+    }
+    assert_at_rest();
+}
+
 /* --- sealed --- */
 
 static struct {
@@ -504,6 +521,7 @@ int main(void)
         TEST(what_has_no_source_is_not_touched),
         TEST(nothing_goes_up_but_errors),
         TEST(what_is_not_synchronised_is_refused),
+        TEST(a_payload_of_another_object_is_refused),
         SEALED_TEST(a_sealed_secret_is_opened_when_it_is_placed),
         SEALED_TEST(it_is_kept_sealed_and_reverted_after_a_restart),
         SEALED_TEST(one_that_does_not_open_is_reported_and_changes_nothing),

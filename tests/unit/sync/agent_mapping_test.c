@@ -111,6 +111,16 @@ static void what_goes_up_about_a_remapped_object_says_so(void **state)
     assert_at_rest();
 }
 
+static void a_bad_payload_of_a_remapped_object_says_so(void **state)
+{
+    (void)state;
+    begin();
+    payload(OWN, true, "{");
+    assert_true(said_of_target(ERROR_REMAPPED, AB_TARGET_APPLICATION, true));
+    assert_int_equal(refused("payload"), 1);
+    assert_at_rest();
+}
+
 static void commands_reach_what_is_remapped(void **state)
 {
     (void)state;
@@ -234,6 +244,9 @@ static void the_second_of_two_sources_is_refused(void **state)
     assert_non_null(said(ERROR_HERE));
     assert_at_rest();
     restart_agent();
+    fake_log_replay(w.down); /* the refused one is older now than what stands */
+    world_settle(&w);
+    assert_int_equal(refused("taken"), 0);
     assert_int_equal(spec_of(at(HERE)), 3);
     assert_non_null(said(ERROR_HERE));
     end(HERE);
@@ -265,10 +278,6 @@ static void the_second_does_not_replace_the_first_while_that_waits(void **state)
     remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
     wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
     end(HERE);
-    while (fake_log_has_next(w.down)) {
-        fake_delivery *d = fake_log_next(w.down);
-        ab_agent_deliver(w.agent, fake_delivery_event(d), d);
-    }
     settle();
     assert_int_equal(spec_of(at(HERE)), 3);
     assert_int_equal(refused("taken"), 2);
@@ -291,14 +300,33 @@ static void when_the_first_is_gone_a_change_of_the_second_is_placed(void **state
     assert_at_rest();
 }
 
+static void the_second_takes_the_place_of_the_first_when_that_ends_just_before(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    hold();
+    remapped_end(OWN);
+    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    settle();
+    assert_int_equal(spec_of(at(HERE)), 2);
+    assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, NULL));
+    assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
+    assert_at_rest();
+}
+
 static void the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing(void **state)
 {
     (void)state;
     begin();
     remapped_wish("Application/hub-old/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(2));
+    w.local_refuses = AB_ERR_DENIED;
+    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(3));
     remapped_end("Application/hub-old/a");
     assert_int_equal(spec_of(at(HERE)), 2);
+    assert_non_null(said(ERROR_REMAPPED));
+    w.local_refuses = AB_ERR_OK;
     remapped_end(OWN);
     assert_null(at(HERE));
     assert_at_rest();
@@ -312,6 +340,7 @@ int main(void)
         CASE(that_it_is_remapped_is_known_after_a_restart),
         CASE(with_namespace_mapping_all_stand_in_the_agents_own),
         CASE(what_goes_up_about_a_remapped_object_says_so),
+        CASE(a_bad_payload_of_a_remapped_object_says_so),
         CASE(commands_reach_what_is_remapped),
         CASE(a_namespace_that_is_not_allowed_is_refused_and_said),
         CASE(it_is_placed_once_its_namespace_is_allowed),
@@ -323,6 +352,7 @@ int main(void)
         CASE(the_second_is_refused_also_when_it_is_the_remapped_one),
         CASE(the_second_does_not_replace_the_first_while_that_waits),
         CASE(when_the_first_is_gone_a_change_of_the_second_is_placed),
+        CASE(the_second_takes_the_place_of_the_first_when_that_ends_just_before),
         CASE(the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

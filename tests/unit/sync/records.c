@@ -33,6 +33,10 @@ void hold(void)
 void settle(void)
 {
     held = false;
+    while (fake_log_has_next(w.down)) {
+        fake_delivery *d = fake_log_next(w.down);
+        ab_agent_deliver(w.agent, fake_delivery_event(d), d);
+    }
     world_settle(&w);
 }
 
@@ -102,6 +106,11 @@ void remapped_wish(const char *key, ab_type type, const char *meta, const char *
     char text[TEXT_MAX];
     object_text(key, meta, rest, text);
     send_state(key, type, true, text);
+}
+
+void payload(const char *key, bool remapped, const char *text)
+{
+    send_state(key, AB_TYPE_CREATE, remapped, text);
 }
 
 void end(const char *key)

@@ -19,6 +19,8 @@ void begin(void);
 void wish(const char *key, ab_type type, const char *meta, const char *rest);
 /** As wish, for what is in the principal's own namespace. */
 void remapped_wish(const char *key, ab_type type, const char *meta, const char *rest);
+/** A wish whose payload is this text. */
+void payload(const char *key, bool remapped, const char *text);
 /** The tombstone of this key. */
 void end(const char *key);
 void remapped_end(const char *key);
@@ -28,7 +30,7 @@ void ask_operation(const char *id, const char *key, bool remapped, int n);
 void end_command(const char *id, const char *key, bool remapped);
 /** "<writerepoch>.<objversion>" of the last record; until the next. */
 const char *last_version(void);
-/** Let nothing happen until settle is called. */
+/** Let nothing happen until all that was sent since has been delivered, by settle. */
 void hold(void);
 void settle(void);
 

@@ -40,7 +40,7 @@ extern const ab_options ab_kube_access_options;
  */
 AB_MUST_USE ab_err ab_kube_access_new(uv_loop_t *loop, const ab_config *config, ab_log *log,
                                       const ab_clock *clock, ab_kube_access **out, ab_error *err);
-/** Ends a plugin under way without its upcall; NULL is allowed. */
+/** Ends a plugin under way without its upcall; NULL is allowed. Not from inside an upcall. */
 void ab_kube_access_free(ab_kube_access *a);
 /** "https://host:port[/path]" without a slash at the end; borrowed. */
 const char *ab_kube_access_server(const ab_kube_access *a);

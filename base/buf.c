@@ -12,29 +12,6 @@
 #define DNS_LABEL_MAX     63
 #define DNS_SUBDOMAIN_MAX 253
 
-ab_str ab_str_of(const char *text)
-{
-    return text == NULL ? AB_STR_NONE : (ab_str){text, strlen(text)};
-}
-
-bool ab_str_eq(ab_str a, ab_str b)
-{
-    if (a.ptr == NULL || b.ptr == NULL)
-        return a.ptr == b.ptr;
-    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
-}
-
-bool ab_str_is(ab_str s, const char *text)
-{
-    return ab_str_eq(s, ab_str_of(text));
-}
-
-bool ab_str_starts(ab_str s, const char *prefix)
-{
-    size_t len = strlen(prefix);
-    return s.ptr != NULL && s.len >= len && memcmp(s.ptr, prefix, len) == 0;
-}
-
 int ab_str_cmp(ab_str a, ab_str b)
 {
     size_t shorter = a.len < b.len ? a.len : b.len;
@@ -105,10 +82,44 @@ bool ab_str_is_dns_subdomain(ab_str s)
     return true;
 }
 
+/* Of each byte of a word, the highest bit: set where it is none of ASCII's. */
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+
+static uint64_t word_at(const char *ptr)
+{
+    uint64_t word;
+    memcpy(&word, ptr, sizeof(word));
+    return word;
+}
+
+/* A byte below the space borrows, and DEL carries, into its highest bit. What they do to the bytes
+ * beside them does not matter: the answer is no already. */
+static bool is_printable_word(uint64_t word)
+{
+    return ((word | (word - 0x20 * EACH_BYTE) | (word + EACH_BYTE)) & HIGH_BITS) == 0;
+}
+
+bool ab_str_is_printable(ab_str s)
+{
+    size_t i = 0;
+    for (; s.len - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
+        if (!is_printable_word(word_at(s.ptr + i)))
+            return false;
+    }
+    for (; i < s.len; i++) {
+        if (s.ptr[i] < ' ' || s.ptr[i] > '~')
+            return false;
+    }
+    return true;
+}
+
 bool ab_str_is_utf8(ab_str s)
 {
     while (s.len > 0) {
-        size_t length = ab_utf8_length(s);
+        size_t length = sizeof(uint64_t);
+        if (s.len < length || (word_at(s.ptr) & HIGH_BITS) != 0)
+            length = ab_utf8_length(s);
         if (length == 0)
             return false;
         s.ptr += length;

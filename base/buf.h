@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Borrowed bytes, not NUL-terminated. ptr NULL means absent, which differs from empty. */
 typedef struct {
@@ -20,13 +21,35 @@ typedef struct {
 /* For printf's "%.*s". */
 #define AB_STR_ARG(s) (int)(s).len, (s).ptr == NULL ? "" : (s).ptr
 
+/* These are inline because most texts that they are given are literals, whose length the compiler
+ * knows. */
+
 /** Borrow a NUL-terminated string; NULL gives AB_STR_NONE. */
-ab_str ab_str_of(const char *text);
+static inline ab_str ab_str_of(const char *text)
+{
+    return text == NULL ? AB_STR_NONE : (ab_str){text, strlen(text)};
+}
+
 /** Same bytes; two absent ones are equal, absent and empty are not. */
-bool ab_str_eq(ab_str a, ab_str b);
+static inline bool ab_str_eq(ab_str a, ab_str b)
+{
+    if (a.ptr == NULL || b.ptr == NULL)
+        return a.ptr == b.ptr;
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
 /** Same bytes as the NUL-terminated `text`. */
-bool ab_str_is(ab_str s, const char *text);
-bool ab_str_starts(ab_str s, const char *prefix);
+static inline bool ab_str_is(ab_str s, const char *text)
+{
+    return ab_str_eq(s, ab_str_of(text));
+}
+
+static inline bool ab_str_starts(ab_str s, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return s.ptr != NULL && s.len >= len && memcmp(s.ptr, prefix, len) == 0;
+}
+
 /** Order by bytes, shorter first where one begins the other; for qsort and sorted output. */
 int ab_str_cmp(ab_str a, ab_str b);
 /** NUL-terminated copy, owned by the caller (free()); NULL when out of memory or `s` is absent. */
@@ -40,6 +63,9 @@ bool ab_str_is_dns_label(ab_str s);
 bool ab_str_is_dns_subdomain(ab_str s);
 /** True when all bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 bool ab_str_is_utf8(ab_str s);
+/** True when all bytes are ASCII from space to tilde: UTF-8 without control characters, seen soon.
+ */
+bool ab_str_is_printable(ab_str s);
 
 /* Growable bytes. After the first failure every call keeps failing with the same code, so a caller
  * may write a whole document and check once with ab_buf_status. */

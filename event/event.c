@@ -35,47 +35,57 @@ struct ab_event {
 _Static_assert(AB_EVENT_ATTR_VALUE_MAX <= UINT16_MAX, "value_len holds every legal length");
 _Static_assert(AB_EVENT_ATTR_NAME_MAX <= UINT8_MAX, "name_len holds every legal length");
 
+#define NAME(literal)                                                                              \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
 static const struct {
-    const char *name;
+    ab_str name;
     ab_attr_type type;
 } core_types[] = {
-    {AB_CE_ID, AB_ATTR_STRING},          {AB_CE_SOURCE, AB_ATTR_URI_REF},
-    {AB_CE_SPECVERSION, AB_ATTR_STRING}, {AB_CE_TYPE, AB_ATTR_STRING},
-    {AB_CE_SUBJECT, AB_ATTR_STRING},     {AB_CE_TIME, AB_ATTR_TIMESTAMP},
-    {AB_CE_DATASCHEMA, AB_ATTR_URI},     {AB_CE_DATACONTENTTYPE, AB_ATTR_STRING},
+    {NAME(AB_CE_ID), AB_ATTR_STRING},          {NAME(AB_CE_SOURCE), AB_ATTR_URI_REF},
+    {NAME(AB_CE_SPECVERSION), AB_ATTR_STRING}, {NAME(AB_CE_TYPE), AB_ATTR_STRING},
+    {NAME(AB_CE_SUBJECT), AB_ATTR_STRING},     {NAME(AB_CE_TIME), AB_ATTR_TIMESTAMP},
+    {NAME(AB_CE_DATASCHEMA), AB_ATTR_URI},     {NAME(AB_CE_DATACONTENTTYPE), AB_ATTR_STRING},
 };
+#undef NAME
 
 /** Formats differ in what they call the core attributes' types; the specification settles it. */
 static ab_attr_type type_of(ab_str name, ab_attr_type otherwise)
 {
     for (size_t i = 0; i < sizeof(core_types) / sizeof(core_types[0]); i++) {
-        if (ab_str_is(name, core_types[i].name))
+        if (ab_str_eq(name, core_types[i].name))
             return core_types[i].type;
     }
     return otherwise;
 }
 
-static ab_attr *find_in_draft(ab_event_draft *d, ab_str name)
+/** Where the attribute is, or `count`. */
+static size_t find_in_draft(const ab_event_draft *d, ab_str name)
 {
-    for (size_t i = 0; i < d->count; i++) {
-        if (ab_str_eq(d->attrs[i].name, name))
-            return &d->attrs[i];
+    size_t i = 0;
+    while (i < d->count && !ab_str_eq(d->attrs[i].name, name))
+        i++;
+    return i;
+}
+
+static void set_at(ab_event_draft *d, size_t i, const ab_attr *attr)
+{
+    if (attr->value.ptr == NULL || d->status != AB_ERR_OK)
+        return;
+    if (i == AB_EVENT_ATTRS_MAX) {
+        d->status = AB_ERR_TOOBIG;
+        return;
     }
-    return NULL;
+    d->attrs[i] = (ab_attr){attr->name, attr->value, type_of(attr->name, attr->type)};
+    if (i == d->count)
+        d->count++;
 }
 
 void ab_event_set_typed(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type type)
 {
-    if (value.ptr == NULL || d->status != AB_ERR_OK)
-        return;
-    ab_attr *attr = find_in_draft(d, name);
-    if (attr == NULL && d->count == AB_EVENT_ATTRS_MAX) {
-        d->status = AB_ERR_TOOBIG;
-        return;
-    }
-    if (attr == NULL)
-        attr = &d->attrs[d->count++];
-    *attr = (ab_attr){name, value, type_of(name, type)};
+    const ab_attr attr = {name, value, type};
+    set_at(d, find_in_draft(d, name), &attr);
 }
 
 void ab_event_set(ab_event_draft *d, const char *name, ab_str value)
@@ -101,9 +111,10 @@ void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value)
 
 ab_err ab_draft_add(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type type, ab_error *err)
 {
-    if (find_in_draft(d, name) != NULL)
+    const ab_attr attr = {name, value, type};
+    if (find_in_draft(d, name) < d->count)
         return ab_fail(err, AB_ERR_INVALID, "attribute %.*s is there twice", AB_STR_ARG(name));
-    ab_event_set_typed(d, name, value, type);
+    set_at(d, d->count, &attr);
     if (d->status != AB_ERR_OK)
         return ab_fail(err, d->status, "more than %d attributes", AB_EVENT_ATTRS_MAX);
     return AB_ERR_OK;
@@ -111,11 +122,8 @@ ab_err ab_draft_add(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type t
 
 ab_str ab_draft_get(const ab_event_draft *d, const char *name)
 {
-    for (size_t i = 0; i < d->count; i++) {
-        if (ab_str_is(d->attrs[i].name, name))
-            return d->attrs[i].value;
-    }
-    return AB_STR_NONE;
+    size_t i = find_in_draft(d, ab_str_of(name));
+    return i < d->count ? d->attrs[i].value : AB_STR_NONE;
 }
 
 static bool is_name(ab_str name)
@@ -218,9 +226,19 @@ static ab_err make(const ab_event_draft *d, ab_event **out, ab_error *err)
     return AB_ERR_OK;
 }
 
+/** A draft has room for far more than most events need: copying all of it would show. */
+static void copy_used(ab_event_draft *to, const ab_event_draft *from)
+{
+    memcpy(to->attrs, from->attrs, from->count * sizeof(from->attrs[0]));
+    to->count = from->count;
+    to->data = from->data;
+    to->status = from->status;
+}
+
 ab_err ab_event_new(const ab_event_draft *d, ab_event **out, ab_error *err)
 {
-    ab_event_draft full = *d;
+    ab_event_draft full;
+    copy_used(&full, d);
     if (ab_draft_get(&full, AB_CE_SPECVERSION).ptr == NULL)
         ab_event_set_text(&full, AB_CE_SPECVERSION, "1.0");
     ab_err e = check(&full, err);

@@ -117,6 +117,8 @@ static bool is_base64(ab_str s)
 /* 0001-01-01T00:00:00Z and the first second of year 10000. */
 #define TIME_FIRST (-62135596800)
 #define TIME_END   253402300800
+/* From the first day of the year -399, so that the year 0 has whole years before it too. */
+#define DAYS_TO_1970 865259
 
 /** Take `count` digits from the front of `s`. */
 static bool take_digits(ab_str *s, size_t count, int *out)
@@ -143,16 +145,18 @@ static char take_char(ab_str *s, const char *any)
     return c;
 }
 
-static bool take_date_time(ab_str *s, struct tm *tm)
+typedef struct {
+    int year, month, day, hour, minute, second;
+} date_time;
+
+static bool take_date_time(ab_str *s, date_time *t)
 {
-    if (!take_digits(s, 4, &tm->tm_year) || !take_char(s, "-") || !take_digits(s, 2, &tm->tm_mon) ||
-        !take_char(s, "-") || !take_digits(s, 2, &tm->tm_mday) || !take_char(s, "Tt") ||
-        !take_digits(s, 2, &tm->tm_hour) || !take_char(s, ":") || !take_digits(s, 2, &tm->tm_min) ||
-        !take_char(s, ":") || !take_digits(s, 2, &tm->tm_sec))
+    if (!take_digits(s, 4, &t->year) || !take_char(s, "-") || !take_digits(s, 2, &t->month) ||
+        !take_char(s, "-") || !take_digits(s, 2, &t->day) || !take_char(s, "Tt") ||
+        !take_digits(s, 2, &t->hour) || !take_char(s, ":") || !take_digits(s, 2, &t->minute) ||
+        !take_char(s, ":") || !take_digits(s, 2, &t->second))
         return false;
-    tm->tm_year -= 1900;
-    tm->tm_mon -= 1;
-    return tm->tm_hour <= 23 && tm->tm_min <= 59 && tm->tm_sec <= 60;
+    return t->hour <= 23 && t->minute <= 59 && t->second <= 60;
 }
 
 /** Digits past the ninth are dropped: no format has room for them. */
@@ -185,19 +189,39 @@ static bool take_offset(ab_str *s, int *seconds)
     return true;
 }
 
+static bool is_leap(int year)
+{
+    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+/** The day counted from 1970. timegm would lock and ask for the time zone. @return false when there
+ * is no such day */
+static bool day_of(const date_time *t, int64_t *day)
+{
+    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
+    if (t->month < 1 || t->month > 12)
+        return false;
+    bool leap = is_leap(t->year);
+    int days = before[t->month] - before[t->month - 1] + (leap && t->month == 2);
+    if (t->day < 1 || t->day > days)
+        return false;
+    int64_t y = t->year + 399; /* whole years before it */
+    *day = y * 365 + y / 4 - y / 100 + y / 400 + before[t->month - 1] + (leap && t->month > 2) +
+           t->day - 1 - DAYS_TO_1970;
+    return true;
+}
+
 bool ab_value_time_parse(ab_str text, int64_t *seconds, int32_t *nanos)
 {
-    struct tm tm = {0};
+    date_time t;
     int offset;
-    if (!take_date_time(&text, &tm) || !take_fraction(&text, nanos) ||
+    if (!take_date_time(&text, &t) || !take_fraction(&text, nanos) ||
         !take_offset(&text, &offset) || text.len != 0)
         return false;
-    struct tm date = {.tm_year = tm.tm_year, .tm_mon = tm.tm_mon, .tm_mday = tm.tm_mday};
-    int64_t midnight = (int64_t)timegm(&date);
-    /* timegm turns 31 February into a day of March. */
-    if (date.tm_mday != tm.tm_mday || date.tm_mon != tm.tm_mon)
+    int64_t day;
+    if (!day_of(&t, &day))
         return false;
-    *seconds = midnight + (tm.tm_hour * 60 + tm.tm_min) * 60 + tm.tm_sec - offset;
+    *seconds = ((day * 24 + t.hour) * 60 + t.minute) * 60 + t.second - offset;
     return *seconds >= TIME_FIRST && *seconds < TIME_END;
 }
 
@@ -239,7 +263,7 @@ bool ab_value_is_valid(ab_attr_type type, ab_str value)
     case AB_ATTR_STRING:
     case AB_ATTR_URI:
     case AB_ATTR_URI_REF:
-        return !has_controls(value) && ab_str_is_utf8(value);
+        return ab_str_is_printable(value) || (!has_controls(value) && ab_str_is_utf8(value));
     case AB_ATTR_BOOLEAN:
         return ab_str_is(value, "true") || ab_str_is(value, "false");
     case AB_ATTR_INTEGER:

@@ -160,6 +160,25 @@ static void well_formed_utf8_is_told(void **state)
     assert_true(ab_str_is_utf8(AB_STR("a\0b")));
 }
 
+/* Longer than what is looked at as one word, and no multiple of it. */
+static void a_byte_that_is_not_printable_is_seen_wherever_it_is(void **state)
+{
+    (void)state;
+    static const char odd[] = {'\0', '\x1f', '\x7f', '\x80', '\xff'};
+    char text[19];
+    ab_str s = {text, sizeof(text)};
+    for (size_t at = 0; at < sizeof(text); at++) {
+        memset(text, at % 2 == 0 ? ' ' : '~', sizeof(text));
+        assert_true(ab_str_is_printable(s));
+        for (size_t i = 0; i < sizeof(odd); i++) {
+            text[at] = odd[i];
+            assert_false(ab_str_is_printable(s));
+            assert_int_equal(ab_str_is_utf8(s), odd[i] >= 0);
+        }
+    }
+    assert_true(ab_str_is_printable(AB_STR("")));
+}
+
 static void a_buffer_grows_and_stays_terminated(void **state)
 {
     (void)state;
@@ -250,6 +269,7 @@ int main(void)
         cmocka_unit_test(dns_labels_are_told),
         cmocka_unit_test(dns_subdomains_are_told),
         cmocka_unit_test(well_formed_utf8_is_told),
+        cmocka_unit_test(a_byte_that_is_not_printable_is_seen_wherever_it_is),
         cmocka_unit_test(a_buffer_grows_and_stays_terminated),
         cmocka_unit_test(a_buffer_fills_to_its_cap_and_not_past_it),
         cmocka_unit_test(a_failure_sticks_until_the_buffer_is_cleared),

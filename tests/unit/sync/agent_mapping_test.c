@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -82,7 +81,7 @@ static void that_it_is_remapped_is_known_after_a_restart(void **state)
     begin();
     assert_int_equal(spec_of(at(HERE)), 1);
     assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, true));
-    assert_non_null(strstr(ab_event_data(said(HERE)).ptr, "{\"n\":5}"));
+    assert_true(said_with(HERE, "{\"n\":5}"));
     assert_at_rest();
 }
 

@@ -158,6 +158,14 @@ const ab_event *said(const char *key)
     return s.found;
 }
 
+bool said_with(const char *key, const char *text)
+{
+    const ab_event *event = said(key);
+    assert_non_null(event);
+    ab_str data = ab_event_data(event);
+    return memmem(data.ptr, data.len, text, strlen(text)) != NULL;
+}
+
 bool said_of_target(const char *key, ab_target target, bool remapped)
 {
     const ab_event *event = said(key);

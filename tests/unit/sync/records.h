@@ -36,6 +36,8 @@ void settle(void);
 
 /** The newest event of this key that goes up; NULL when there is none. Borrowed. */
 const ab_event *said(const char *key);
+/** Does its payload have this text in it? */
+bool said_with(const char *key, const char *text);
 bool said_of_target(const char *key, ab_target target, bool remapped);
 /** Events of the agent that were refused for this reason. */
 int refused(const char *reason);

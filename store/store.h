@@ -89,17 +89,19 @@ typedef struct ab_store_ops {
     ab_err (*start)(ab_store *self, ab_error *err);
     /**
      * Create the object, or replace everything of it but .status. The store sets uid,
-     * resourceVersion, generation (rises when .spec changes) and creationTimestamp; what the text
-     * says of these is ignored. An object with deletionTimestamp whose last finalizer is removed by
-     * this write is gone after it. A write that changes nothing is not made and succeeds. done: OK;
-     * CONFLICT, EXISTS, NOTFOUND (conditions); INVALID, TOOBIG, DENIED (this object, now and
-     * again); NOSPACE, IO, UNAVAILABLE, TIMEOUT (try again).
+     * resourceVersion, generation (rises when .spec changes; in Kubernetes also with the .status of
+     * a kind that has no status subresource) and creationTimestamp; what the text says of these is
+     * ignored, as is, in Kubernetes, what the kind's schema does not have. An object with
+     * deletionTimestamp whose last finalizer is removed by this write is gone after it. A write
+     * that changes nothing is not made and succeeds. done: OK; CONFLICT, EXISTS, NOTFOUND
+     * (conditions); INVALID, TOOBIG, DENIED, UNSUPPORTED (this object, now and again); NOSPACE, IO,
+     * UNAVAILABLE, TIMEOUT (try again).
      */
     void (*apply)(ab_store *self, ab_object *object, const ab_store_condition *condition,
                   ab_store_done done, void *arg);
     /**
      * Replace .status, and set annotation argobus.io/status-version to `version` in the same write
-     * (not when absent). Nothing else changes; generation stays.
+     * (not when absent). Nothing else changes.
      * @param status  JSON text of an object; copied
      * done: as apply; NOTFOUND when the object is not there.
      */

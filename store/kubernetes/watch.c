@@ -158,32 +158,45 @@ static void lose_old(void *arg, ab_str key)
 }
 
 /* Lists of the built-in kinds do not say in each item what it is. */
-static ab_err parse_item(const ab_kube_watcher *w, ab_str json, ab_object **out, ab_error *err)
+static ab_err add_kind(const ab_kube_watcher *w, ab_json **doc)
 {
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, err);
-    if (e != AB_ERR_OK)
-        return e;
-    if (ab_json_present(ab_json_get(ab_json_root(doc), "kind"))) {
-        e = ab_object_from(doc, out, err);
-        if (e != AB_ERR_OK)
-            ab_json_free(doc);
-        return e;
-    }
     ab_buf text;
+    ab_jsonv root = ab_json_root(*doc);
+    if (ab_json_present(ab_json_get(root, "kind")))
+        return AB_ERR_OK;
     ab_buf_init(&text, AB_KUBE_OBJECT_MAX + 256);
     ab_jsonw jw = ab_jsonw_to(&text);
     ab_jsonw_object(&jw);
     ab_jsonw_key_str(&jw, "apiVersion", ab_str_of(w->resource->api));
     ab_jsonw_key_str(&jw, "kind", ab_str_of(w->resource->kind));
-    for (ab_jsonv m = ab_json_first(ab_json_root(doc)); ab_json_present(m); m = ab_json_next(m))
+    for (ab_jsonv m = ab_json_first(root); ab_json_present(m); m = ab_json_next(m))
         ab_jsonw_member(&jw, m);
     ab_jsonw_object_end(&jw);
-    e = ab_buf_status(&text);
+    ab_json *full = NULL;
+    ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
-        e = ab_object_parse(ab_buf_str(&text), out, err);
-    ab_json_free(doc);
+        e = ab_json_parse(ab_buf_str(&text), &full, NULL);
     ab_buf_wipe(&text);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_json_free(*doc);
+    *doc = full;
+    return AB_ERR_OK;
+}
+
+static ab_err parse_item(const ab_kube_watcher *w, ab_str json, ab_object **out, ab_error *err)
+{
+    ab_json *doc = NULL;
+    ab_err e = ab_json_parse(json, &doc, err);
+    if (e == AB_ERR_OK)
+        e = add_kind(w, &doc);
+    if (e == AB_ERR_OK)
+        e = ab_object_from(doc, out, err);
+    if (e == AB_ERR_OK)
+        return e;
+    ab_str name = ab_json_raw(ab_json_path(ab_json_root(doc), "metadata", "name", NULL));
+    ab_error_prefix(err, "%s %.*s", w->resource->plural, AB_STR_ARG(name));
+    ab_json_free(doc);
     return e;
 }
 
@@ -416,6 +429,7 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
         return;
     }
     if (ab_json_parse(answer->body, &doc, &err) != AB_ERR_OK) {
+        ab_error_prefix(&err, "GET %s", w->resource->plural);
         trouble(w, DO_PROBE, &err, -1);
         return;
     }

@@ -581,21 +581,26 @@ static const struct CMUnitTest tests[] = {
 };
 #define TEST_COUNT (sizeof(tests) / sizeof(tests[0]))
 
-/* Every test once for each store, the store being its initial state. */
-int main(void)
+static int run(const store_place *place)
+{
+    const char *missing = place->missing();
+    struct CMUnitTest group[TEST_COUNT];
+    if (missing != NULL) {
+        (void)printf("%s: skipped, %s\n", place->name, missing);
+        return 0;
+    }
+    memcpy(group, tests, sizeof(tests));
+    for (size_t i = 0; i < TEST_COUNT; i++)
+        group[i].initial_state = (void *)(uintptr_t)place;
+    return _cmocka_run_group_tests(place->name, group, TEST_COUNT, NULL, NULL);
+}
+
+/* Every test once for each store, or for the one that is named; the store is its initial state. */
+int main(int argc, char **argv)
 {
     int failed = 0;
-    for (const store_place *const *place = store_places; *place != NULL; place++) {
-        const char *missing = (*place)->missing();
-        struct CMUnitTest group[TEST_COUNT];
-        if (missing != NULL) {
-            (void)printf("%s: skipped, %s\n", (*place)->name, missing);
-            continue;
-        }
-        memcpy(group, tests, sizeof(tests));
-        for (size_t i = 0; i < TEST_COUNT; i++)
-            group[i].initial_state = (void *)(uintptr_t)*place;
-        failed += _cmocka_run_group_tests((*place)->name, group, TEST_COUNT, NULL, NULL);
-    }
+    for (const store_place *const *place = store_places; *place != NULL; place++)
+        if (argc < 2 || strcmp(argv[1], (*place)->name) == 0)
+            failed += run(*place);
     return failed;
 }

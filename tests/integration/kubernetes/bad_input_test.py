@@ -1,0 +1,423 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What an API server may do to the Kubernetes store: the text says what it was, nothing is lost or invented, and other
+objects do not wait. AB_BIN is the folder of store_driver."""
+import json
+import os
+import pathlib
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from fake_api import FakeApi, make_certificate
+
+LIST = "/applications"
+
+
+def application(name, number=1, **metadata):
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": name, "namespace": "argocd", **metadata}, "spec": {"n": number}}
+
+
+class Store:
+    """A store_driver and what it reported."""
+
+    def __init__(self, kubeconfig, *settings):
+        program = pathlib.Path(os.environ["AB_BIN"], "store_driver")
+        settings = ["store.kind=kubernetes", f"store.kubernetes.kubeconfig={kubeconfig}", *settings]
+        self.process = subprocess.Popen([program, *settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.lines = []
+        self.incoming = queue.Queue()
+        self.calls = 0
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.incoming.put(json.loads(line))
+        self.incoming.put(None)
+
+    def wait(self, what, condition, seconds=20):
+        """The first line, old or new, for which `condition` is true."""
+        deadline = time.monotonic() + seconds
+        for line in self.lines:
+            if condition(line):
+                return line
+        while True:
+            try:
+                line = self.incoming.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"not within {seconds} s: {what}; last: {self.lines[-3:]}") from None
+            if line is None:
+                raise AssertionError(f"the store ended; waited for {what}")
+            self.lines.append(line)
+            if condition(line):
+                return line
+
+    def change(self, change, name=None, number=None):
+        def fits(line):
+            return line.get("change") == change and (name is None or line["key"].endswith(f"/{name}")) and \
+                (number is None or line["object"]["spec"]["n"] == number)
+        return self.wait(f"{change} {name}", fits)
+
+    def fault(self, *words):
+        return self.wait(f"fault {words}", lambda line: all(word in line.get("fault", "") for word in words))
+
+    def begin(self, *words):
+        text = " ".join(w if isinstance(w, str) else json.dumps(w) for w in words)
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+        self.calls += 1
+        return self.calls - 1
+
+    def end(self, number):
+        return self.wait(f"end of call {number}", lambda line: line.get("done") == number)
+
+    def call(self, *words):
+        return self.end(self.begin(*words))
+
+    def count(self, change, name):
+        return sum(1 for line in self.lines if line.get("change") == change and line["key"].endswith(f"/{name}"))
+
+    def stop(self, seconds=15):
+        self.process.stdin.close()
+        code = self.process.wait(seconds)
+        self.process.stdout.close()
+        return code
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="argobus-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.api = FakeApi(folder.name)
+        self.api.start()
+        self.addCleanup(self.api.stop)
+        self.token = self.folder / "token"
+        self.token.write_text("good")
+        self.kubeconfig = self.folder / "kubeconfig"
+        self.configure(self.api.ca)
+
+    def configure(self, ca):
+        self.kubeconfig.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{self.api.port}",
+                                                   "certificate-authority": str(ca)}}],
+            "users": [{"name": "u", "user": {"tokenFile": str(self.token)}}]}))
+
+    def start(self, *settings):
+        self.store = Store(self.kubeconfig, *settings)
+        self.addCleanup(self.end)
+        return self.store
+
+    def end(self):
+        if self.store.process.poll() is None:
+            self.assertEqual(self.store.stop(), 0)
+
+    def synced(self, *settings):
+        store = self.start(*settings)
+        store.change("synced")
+        return store
+
+
+class Reading(Case):
+    def test_a_server_that_is_not_there_is_named_and_waited_for(self):
+        self.api.put("Application", "a", spec={"n": 1})
+        self.api.stop()
+        store = self.start()
+        store.fault("applications", "127.0.0.1")
+        self.api.start()
+        store.change("synced")
+        self.assertEqual(store.count("seen", "a"), 1)
+
+    def test_a_list_that_does_not_come_is_given_up_and_asked_for_again(self):
+        self.api.put("Application", "a", spec={"n": 1})
+        self.api.fault(lambda r: r.path.endswith(LIST), self.api.say_nothing, times=1)
+        store = self.start("store.kubernetes.timeout=1s")
+        self.assertEqual(store.fault("applications")["code"], "deadline passed")
+        store.change("synced")
+
+    def test_errors_of_the_server_delete_nothing(self):
+        self.api.put("Application", "a", spec={"n": 1})
+        store = self.synced()
+        for times, act in ((1, lambda r: r.answer(500, b"<html>oops</html>")), (1, lambda r: r.answer(200, b"garbage")),
+                           (1, lambda r: r.answer(200, b'{"kind":"List","items":[{"metadata"')),
+                           (1, lambda r: r.refuse(503, "ServiceUnavailable", "etcd is away"))):
+            self.api.fault(lambda r: r.path.endswith(LIST), act, times)
+        self.api.cut()
+        store.fault("500", "oops")
+        store.fault("GET applications", "JSON")
+        store.fault("503", "etcd is away")
+        self.api.put("Application", "b", spec={"n": 1})
+        store.change("seen", "b")
+        self.assertEqual(store.count("deleted", "a"), 0)
+
+    def test_a_list_that_breaks_off_deletes_nothing(self):
+        for i in range(5):
+            self.api.put("Application", f"a{i}", spec={"n": 1})
+        store = self.synced("store.kubernetes.page=2")
+        page = lambda r: r.path.endswith(LIST) and "continue" in r.query
+        self.api.fault(page, lambda r: r.answer(200, b'{"kind":"List","items":[{"metadata"'), times=1)
+        self.expire(store)
+        store.fault("applications")
+        self.api.put("Application", "b", spec={"n": 1})
+        store.change("seen", "b")
+        self.assertEqual(sum(1 for line in store.lines if line.get("change") == "deleted"), 0)
+
+    def expire(self, store):
+        """The watch is told that it is too far behind."""
+        def act(request):
+            request.begin_stream()
+            request.chunk({"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired",
+                                                       "message": "too old resource version"}})
+            request.end_stream()
+        self.api.fault(lambda r: r.is_watch and r.path.endswith(LIST), act, times=1)
+        self.api.cut()
+
+    def test_after_410_what_was_deleted_and_made_meanwhile_is_found(self):
+        for name in ("gone", "stays", "changed", "replaced"):
+            self.api.put("Application", name, spec={"n": 1})
+        store = self.synced()
+        self.api.drop("Application", "gone", event=False)
+        self.api.drop("Application", "replaced", event=False)
+        self.api.put("Application", "replaced", spec={"n": 2}, event=False)
+        self.api.put("Application", "changed", spec={"n": 2}, event=False)
+        self.api.put("Application", "new", spec={"n": 1}, event=False)
+        self.expire(store)
+        gone = store.change("deleted", "gone")
+        self.assertTrue(gone["object"]["metadata"]["uid"])
+        for name in ("changed", "new", "replaced"):
+            store.change("seen", name)
+        store.change("deleted", "replaced")
+        self.assertEqual([store.count("seen", n) for n in ("gone", "stays", "changed", "replaced")], [1, 1, 2, 2])
+
+    def test_a_watch_that_ends_is_taken_up_without_a_list(self):
+        store = self.start()
+        store.change("synced")
+        lists = len(self.api.asked("GET", LIST))
+        time_before = len(self.api.asked("GET", LIST, watch=True))
+        self.api.cut()
+        self.api.put("Application", "a", spec={"n": 1})
+        store.change("seen", "a")
+        self.assertGreater(len(self.api.asked("GET", LIST, watch=True)), time_before)
+        probes = self.api.asked("GET", LIST)[lists:]
+        self.assertEqual([r.query.get("limit") for r in probes], ["1"])
+
+    def test_a_watch_cut_in_the_middle_of_an_object_loses_nothing(self):
+        def half(request):
+            request.begin_stream()
+            request.chunk(b'{"type":"ADDED","object":{"kind":"Application","metadata":{"na')
+            return request.hang_up()
+
+        def half_but_whole(request):
+            request.begin_stream()
+            request.chunk(b'{"type":"ADDED","object":{"kind":"Application","metadata":{"na')
+            request.end_stream()
+        store = self.synced()
+        for act in (half, half_but_whole):
+            self.api.fault(lambda r: r.is_watch and r.path.endswith(LIST), act, times=1)
+        self.api.cut()
+        self.api.put("Application", "a", spec={"n": 1})
+        store.change("seen", "a")
+        self.assertEqual(store.count("seen", "a"), 1)
+
+    def test_a_store_restored_from_a_backup_is_listed_anew(self):
+        self.api.put("Application", "kept", spec={"n": 1})
+        self.api.put("Application", "lost", spec={"n": 1})
+        for i in range(9):
+            self.api.put("Application", "kept", spec={"n": i})
+        store = self.synced()
+        self.api.drop("Application", "lost", event=False)
+        self.api.version = 50
+        self.api.put("Application", "kept", spec={"n": 77}, event=False)
+        self.api.cut()
+        store.change("deleted", "lost")
+        store.change("seen", "kept", 77)
+
+    def test_missing_crds_are_named_and_waited_for(self):
+        stop = self.api.fault(lambda r: r.path.endswith(LIST), lambda r: r.answer(404, b"404 page not found\n"))
+        store = self.start()
+        store.fault("does not serve applications", "install the CRDs")
+        self.assertFalse([line for line in store.lines if line.get("change") == "listed"])
+        stop()
+        store.change("listed")
+
+    def test_a_missing_right_is_named_and_waited_for(self):
+        def forbid(request):
+            return request.refuse(403, "Forbidden", 'secrets is forbidden: User "agent" cannot list', {"kind": "secrets"})
+        stop = self.api.fault(lambda r: r.path.endswith("/secrets"), forbid)
+        self.api.put("Application", "a", spec={"n": 1})
+        store = self.start()
+        store.change("seen", "a")
+        store.fault("grant the verbs list and watch on secrets", 'User "agent"')
+        stop()
+        store.change("synced")
+
+    def test_an_expired_token_is_replaced_by_the_one_in_the_file(self):
+        expired = lambda r: r.headers.get("authorization") != f"Bearer {self.valid}"
+        self.valid = "good"
+        self.api.fault(expired, lambda r: r.refuse(401, "Unauthorized", "Unauthorized"))
+        store = self.synced()
+        self.valid = "better"
+        refused = store.call("get", "Application/argocd/a")
+        self.assertEqual((refused["code"], "401" in refused["text"]), ("not allowed", True))
+        self.token.write_text("better")
+        self.assertEqual(store.call("apply", application("a"))["code"], "success")
+        store.change("seen", "a")
+
+    def test_a_certificate_of_another_ca_is_not_trusted(self):
+        other, _ = make_certificate(self.folder, "other")
+        self.configure(other)
+        store = self.start()
+        self.assertIn("certificate", store.fault("applications")["fault"])
+        self.assertFalse(self.api.requests)
+
+    def test_an_expired_certificate_is_not_trusted(self):
+        ca, pair = make_certificate(self.folder, "old", days=-1)
+        self.api.stop()
+        self.api.start(pair=pair)
+        self.configure(ca)
+        self.assertIn("expired", self.start().fault("applications")["fault"])
+
+    def test_one_object_that_cannot_be_read_hides_no_other(self):
+        broken = self.api.put("Application", "a", spec={"n": 1})
+        broken["metadata"]["namespace"] = "not a namespace"
+        self.api.put("Application", "b", spec={"n": 1})
+        store = self.start()
+        store.fault('"a"', "metadata.namespace must be")
+        store.change("seen", "b")
+        store.change("listed")
+
+
+class Writing(Case):
+    def test_requests_per_operation(self):
+        store = self.synced()
+        key = "Application/argocd/a"
+        before = len(self.api.requests)
+
+        def asked():
+            nonlocal before
+            methods = [r.method for r in self.api.requests[before:] if not r.is_watch]
+            before = len(self.api.requests)
+            return methods
+        for call, methods in ((("create", application("a")), ["POST"]), (("apply", application("b")), ["POST"]),
+                              (("apply", application("b", 2)), ["POST", "PATCH"]),
+                              (("update", application("a", 2)), ["PATCH"]),
+                              (("status", key, "1.1", {"x": 1}), ["PATCH", "PATCH"]),
+                              (("status", key, "1.2", {"x": 2}), ["PATCH"]), (("status", key, "-", {"x": 3}), ["PATCH"]),
+                              (("remove", key), ["DELETE"])):
+            self.assertEqual(store.call(*call)["code"], "success")
+            self.assertEqual(asked(), methods, call)
+
+    def test_a_busy_server_is_asked_again_and_others_are_not_held(self):
+        store = self.synced()
+        self.api.fault(lambda r: r.method == "POST" and r.body["metadata"]["name"] == "slow",
+                       lambda r: r.refuse(429, "TooManyRequests", "later", headers=["Retry-After: 1"]), times=2)
+        slow = store.begin("create", application("slow"))
+        for i in range(20):
+            self.assertEqual(store.call("create", application(f"quick{i}"))["code"], "success")
+        self.assertFalse([line for line in store.lines if line.get("done") == slow])
+        self.assertEqual(store.end(slow)["code"], "success")
+        times = [r.time for r in self.api.asked("POST") if r.body["metadata"]["name"] == "slow"]
+        self.assertEqual(len(times), 3)
+        self.assertGreaterEqual(times[2] - times[0], 1.9)
+
+    def test_what_the_server_refuses_is_told_apart(self):
+        webhook = 'admission webhook "policy.example.com" denied the request: no such team'
+        cases = [
+            (lambda r: r.refuse(500, "InternalError", "boom"), "peer or service not reachable", "boom"),
+            (lambda r: r.refuse(504, "Timeout", "too long"), "deadline passed", "too long"),
+            (lambda r: r.refuse(400, "BadRequest", webhook), "not valid", "no such team"),
+            (lambda r: r.refuse(403, "Forbidden", webhook), "not valid", "no such team"),
+            (lambda r: r.refuse(500, "InternalError", "failed calling webhook"), "peer or service not reachable", "webhook"),
+            (lambda r: r.refuse(403, "Forbidden", "exceeded quota: objects"), "no space left", "quota"),
+            (lambda r: r.refuse(403, "Forbidden", "being terminated", {"causes": [{"reason": "NamespaceTerminating"}]}),
+             "peer or service not reachable", "terminated"),
+            (lambda r: r.refuse(403, "Forbidden", "cannot create"), "not allowed", "cannot create"),
+            (lambda r: r.refuse(422, "Invalid", "spec.x", {"causes": [{"field": "spec.x"}]}), "not valid", "spec.x"),
+            (lambda r: r.refuse(413, "RequestEntityTooLarge", "limit is 3145728"), "larger than the limit", "3145728"),
+            (lambda r: r.answer(200, b"what?"), "not well-formed", "answered"),
+            (lambda r: r.answer(502, b"<html>\nbad gateway"), "peer or service not reachable", "bad gateway"),
+            (lambda r: r.hang_up(), "peer or service not reachable", "Application/argocd/bad"),
+        ]
+        store = self.synced()
+        for act, code, word in cases:
+            stop = self.api.fault(lambda r: r.method == "POST" and r.body["metadata"]["name"] == "bad", act)
+            bad = store.begin("create", application("bad"))
+            good = store.call("apply", application("good"))
+            self.assertEqual(good["code"], "success", good)
+            end = store.end(bad)
+            self.assertEqual(end["code"], code, end)
+            self.assertIn(word, end["text"])
+            self.assertIn("Application/argocd/bad", end["text"])
+            stop()
+
+    def test_a_write_that_is_not_answered_ends_in_time(self):
+        store = self.synced("store.kubernetes.timeout=1s")
+        self.api.fault(lambda r: r.method == "POST" and r.body["metadata"]["name"] == "bad", self.api.say_nothing, 1)
+        bad = store.begin("create", application("bad"))
+        self.assertEqual(store.call("create", application("good"))["code"], "success")
+        self.assertEqual(store.end(bad)["code"], "deadline passed")
+
+    def test_an_object_deleted_while_it_is_written(self):
+        store = self.synced()
+        self.api.put("Application", "a", spec={"n": 1})
+
+        def vanish(request):
+            self.api.drop("Application", "a")
+            return False
+        self.api.fault(lambda r: r.method == "PATCH", vanish, times=1)
+        self.assertEqual(store.call("apply", application("a", 2))["code"], "success")
+        self.api.put("Application", "a", spec={"n": 1})
+        self.api.fault(lambda r: r.method == "PATCH", vanish, times=1)
+        self.assertEqual(store.call("update", application("a", 3))["code"], "not found")
+
+    def test_a_finalizer_that_stays_keeps_the_object_and_nothing_else(self):
+        store = self.synced()
+        made = store.call("create", application("a", finalizers=["x/y"]))
+        for _ in range(2):
+            end = store.call("remove", "Application/argocd/a", made["object"]["metadata"]["uid"])
+            self.assertEqual(end["code"], "success")
+            self.assertIn("deletionTimestamp", end["object"]["metadata"])
+        self.assertEqual(store.call("create", application("b"))["code"], "success")
+        end = store.call("update", application("a"))
+        self.assertEqual((end["code"], end.get("object")), ("success", None))
+        store.change("deleted", "a")
+
+    def test_another_uid_is_a_conflict(self):
+        store = self.synced()
+        store.call("create", application("a"))
+        self.assertEqual(store.call("remove", "Application/argocd/a", "another")["code"], "changed underneath")
+
+    def test_a_missing_namespace_is_named(self):
+        store = self.synced()
+        end = store.call("apply", {**application("a"), "metadata": {"name": "a", "namespace": "team"}})
+        self.assertEqual(end["code"], "not allowed")
+        self.assertIn("namespace team does not exist: create it, or allow it in store.kubernetes.create-namespaces",
+                      end["text"])
+
+    def test_a_missing_namespace_is_created_where_allowed(self):
+        store = self.synced("store.kubernetes.create-namespaces=team-*,/^x$/", "store.kubernetes.namespace-labels.a=b")
+        calls = [store.begin("apply", {**application(f"a{i}"), "metadata": {"name": f"a{i}", "namespace": "team-1"}})
+                 for i in range(4)]
+        for call in calls:
+            self.assertEqual(store.end(call)["code"], "success")
+        self.assertEqual(self.api.namespaces["team-1"], {"a": "b"})
+
+    def test_stop_does_not_wait_for_a_server_that_says_nothing(self):
+        store = self.synced("store.kubernetes.timeout=1s")
+        self.api.fault(lambda r: r.method == "POST", self.api.say_nothing)
+        calls = [store.begin("create", application(f"a{i}")) for i in range(30)]
+        time_before = time.monotonic()
+        self.assertEqual(store.stop(), 0)
+        self.assertLess(time.monotonic() - time_before, 10)
+        for call in calls:
+            self.assertIn(store.end(call)["code"], ("deadline passed", "closed"))
+
+
+if __name__ == "__main__":
+    unittest.main()

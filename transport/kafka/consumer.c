@@ -46,6 +46,33 @@ static rd_kafka_topic_partition_list_t *state_partition(const ab_kafka_link *l)
     return list;
 }
 
+/* When librdkafka 2.0 has stopped fetching, because its queue was full or the partition paused, it
+ * looks only once a second whether it may go on. To seek to where we are makes it look at once. */
+static void fetch_on(ab_kafka_link *l)
+{
+    rd_kafka_topic_partition_list_t *list = state_partition(l);
+    list->elems[0].offset = l->in.offsets.next;
+    /* Without a time-out it does not wait, and has nothing to report. */
+    rd_kafka_error_destroy(
+        rd_kafka_seek_partitions(ab_kafka_handle_rk(l->in.group->handle), list, 0));
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* Once the queue may have been full, and all of it has been taken, it is time to go on. At any
+ * other time that would throw away what was fetched. */
+static void watch_queue(ab_kafka_link *l, const rd_kafka_message_t *m)
+{
+    ab_kafka_group *g = l->in.group;
+    /* Enough for both limits: each message counts for its share of the other one too. */
+    g->taken += m->len + m->key_len + AB_KAFKA_AHEAD_BYTES / AB_KAFKA_AHEAD_MESSAGES;
+    if (g->taken < AB_KAFKA_AHEAD_BYTES ||
+        rd_kafka_queue_length(ab_kafka_handle_queue(g->handle)) > 0)
+        return;
+    g->taken = 0;
+    if (!l->in.paused)
+        fetch_on(l);
+}
+
 static void set_paused(ab_kafka_link *l, bool paused)
 {
     if (l->in.paused == paused || l->in.group == NULL)
@@ -58,6 +85,8 @@ static void set_paused(ab_kafka_link *l, bool paused)
         rd_kafka_resume_partitions(rk, list);
     rd_kafka_topic_partition_list_destroy(list);
     l->in.paused = paused;
+    if (!paused)
+        fetch_on(l);
 }
 
 /* Far enough below the limit that pausing, which drops what was fetched ahead, is rare. */
@@ -245,6 +274,7 @@ static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
     else if (which == AB_KAFKA_IN_STATE)
         receive_state(l, m);
     if (l->in.group != NULL && which == AB_KAFKA_IN_STATE) {
+        watch_queue(l, m);
         control_flow(l);
         check_caught_up(l);
     }

@@ -50,15 +50,23 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     return e;
 }
 
-static void tell_failed(uv_async_t *wake)
+static void tell_failed(ab_kafka *k)
 {
-    ab_kafka *k = wake->data;
     ab_kafka_send *s = NULL;
     while ((s = TAILQ_FIRST(&k->failed)) != NULL) {
         TAILQ_REMOVE(&k->failed, s, at);
         ab_error err = s->failed;
         ab_kafka_send_finish(s, err.code, &err);
     }
+}
+
+/* What must not happen from inside a call or while an event of librdkafka is given out. */
+static void on_wake(uv_async_t *wake)
+{
+    ab_kafka *k = wake->data;
+    tell_failed(k);
+    ab_kafka_producer_check_room(&k->producer);
+    ab_kafka_producer_check_room(&k->live_producer);
 }
 
 static void on_uv_closed(uv_handle_t *handle)
@@ -102,7 +110,7 @@ static void stop_step(ab_kafka *k)
     }
     if (k->stop == AB_STOP_JOBS && k->host.jobs == 0) {
         close_handles(k);
-        tell_failed(&k->wake);
+        tell_failed(k);
         k->stop_by_ms = ab_kafka_now(k) + DESTROY_MS;
         k->stop = AB_STOP_HANDLES;
     }
@@ -177,7 +185,7 @@ static uint64_t tick_interval(const ab_kafka_settings *s)
 static ab_err kafka_start(ab_transport *self, ab_error *err)
 {
     ab_kafka *k = (ab_kafka *)self;
-    if (uv_async_init(self->env.loop, &k->wake, tell_failed) != 0)
+    if (uv_async_init(self->env.loop, &k->wake, on_wake) != 0)
         return ab_fail(err, AB_ERR_FATAL, "kafka: the loop takes no handle");
     k->wake.data = k;
     uv_timer_init(self->env.loop, &k->tick); /* cannot fail */

@@ -82,7 +82,6 @@ typedef struct {
     ab_live_phase phase;
     ab_kafka_sends waiting; /* until it is open */
     size_t waiting_count;
-    rd_kafka_topic_t *out; /* out live at its producer */
     int64_t used_ms;
 } ab_kafka_live;
 
@@ -110,8 +109,8 @@ struct ab_kafka_link {
     char name[64];
     char source[96]; /* what attribute source of the peer's events must be */
     char *topics[AB_KAFKA_TOPICS];
-    rd_kafka_topic_t *out; /* out state at the producer, kept so that its metadata is */
-    int64_t sent_offset;   /* of the last event acknowledged; -1 = none */
+    rd_kafka_topic_t *out[2]; /* by ab_lane, at its producer: see ab_kafka_producer_topic */
+    int64_t sent_offset;      /* of the last event acknowledged; -1 = none */
     uint64_t epoch;
     uint64_t log_id; /* the epoch that began our log */
     ab_backoff backoff;
@@ -166,6 +165,7 @@ struct ab_kafka_group {
     ab_kafka *kafka;
     ab_kafka_handle *handle;
     size_t partitions;
+    size_t taken; /* bytes from its queue, since it may last have been full */
     bool committing;
 };
 
@@ -194,7 +194,7 @@ struct ab_kafka {
     size_t live_jobs;
     ab_kafka_deliveries deliveries; /* not acknowledged */
     ab_kafka_sends failed;          /* to be told about at the next turn of the loop */
-    uv_async_t wake;
+    uv_async_t wake;                /* see on_wake */
     uv_timer_t tick;
     char instance[37];
     bool running;
@@ -279,8 +279,13 @@ void ab_kafka_readback_pump(ab_kafka *k);
 void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind);
 /** Make its handle unless there is one. @return UNAVAILABLE (in back-off), CONFIG, FATAL */
 AB_MUST_USE ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err);
+/** The topic that it writes for a link, made at first use and kept, so that its metadata is. NULL:
+ * no memory. There must be a handle. */
+rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_link *l);
 /** Produce; `s` belongs to the producer until told. @return FULL, and `s` is still the caller's */
 AB_MUST_USE ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s);
+/** Tell those who wait that there is room, when there is. Not while an event is given out. */
+void ab_kafka_producer_check_room(ab_kafka_producer *p);
 /** Fail all that is on its way, drop the handle. */
 void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code);
 /** Deadlines, rebuilding. */

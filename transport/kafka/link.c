@@ -53,8 +53,10 @@ static void free_link(ab_kafka_link *l)
 {
     for (int i = 0; i < AB_KAFKA_TOPICS; i++)
         free(l->topics[i]);
-    if (l->out != NULL)
-        rd_kafka_topic_destroy(l->out);
+    for (int lane = AB_LANE_STATE; lane <= AB_LANE_LIVE; lane++) {
+        if (l->out[lane] != NULL)
+            rd_kafka_topic_destroy(l->out[lane]);
+    }
     ab_offsets_fini(&l->in.offsets);
     free(l);
 }

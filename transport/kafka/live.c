@@ -20,6 +20,7 @@ typedef struct {
     ab_kafka_link *link;
     rd_kafka_t *producer;
     rd_kafka_t *consumer; /* PRINCIPAL; else NULL */
+    rd_kafka_topic_t *in; /* at the consumer, until it is assigned */
     ab_kafka_ends ends;
     ab_error error;
 } opening;
@@ -51,16 +52,14 @@ static rd_kafka_topic_partition_list_t *replies(const ab_kafka_link *l, int64_t 
 static void run(ab_kafka_job *job)
 {
     opening *o = (opening *)job;
-    const rd_kafka_metadata_t *metadata = NULL;
-    rd_kafka_resp_err_t code =
-        rd_kafka_metadata(o->producer, 0, NULL, &metadata, AB_KAFKA_REQUEST_MS);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        ab_kafka_fail(&o->error, code, "the live lane cannot be opened");
+    ab_err e = ab_kafka_topics_learn(o->producer, &o->error);
+    if (e != AB_ERR_OK || o->consumer == NULL)
         return;
-    }
-    rd_kafka_metadata_destroy(metadata);
-    if (o->consumer != NULL)
-        o->error.code = ab_kafka_topics_ends(o->producer, &o->ends, 1, &o->error);
+    o->in = rd_kafka_topic_new(o->consumer, o->ends.name, NULL);
+    e = ab_kafka_topics_learn(o->consumer, &o->error);
+    if (e == AB_ERR_OK)
+        e = ab_kafka_topics_ends(o->producer, &o->ends, 1, &o->error);
+    o->error.code = e;
 }
 
 static void shut(ab_kafka_link *l, const char *why)
@@ -116,6 +115,8 @@ static void done(ab_kafka_job *job)
             shut(l, o->error.text);
         }
     }
+    if (o->in != NULL)
+        rd_kafka_topic_destroy(o->in);
     ab_kafka_link_unref(l);
     free(o);
 }
@@ -143,9 +144,8 @@ static ab_err begin(ab_kafka_link *l)
     o->consumer = k->live_consumer == NULL ? NULL : ab_kafka_handle_rk(k->live_consumer);
     o->job.run = run;
     o->job.done = done;
-    if (l->live.out == NULL)
-        l->live.out = rd_kafka_topic_new(o->producer, l->topics[AB_KAFKA_OUT_LIVE], NULL);
-    if (ab_kafka_job_start(&k->host, &o->job) != AB_ERR_OK) {
+    if (ab_kafka_producer_topic(&k->live_producer, l) == NULL ||
+        ab_kafka_job_start(&k->host, &o->job) != AB_ERR_OK) {
         free(o);
         return AB_ERR_UNAVAILABLE;
     }

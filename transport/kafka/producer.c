@@ -112,7 +112,7 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
 }
 
 /* Half empty: not for each single event that leaves. */
-static void check_room(ab_kafka_producer *p)
+void ab_kafka_producer_check_room(ab_kafka_producer *p)
 {
     if (p->full_at == 0 || p->handle == NULL ||
         rd_kafka_outq_len(ab_kafka_handle_rk(p->handle)) > p->full_at / 2)
@@ -145,7 +145,9 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
         if (code == RD_KAFKA_RESP_ERR__FATAL || rd_kafka_event_error_is_fatal(event))
             p->broken = true;
     }
-    check_room(p);
+    /* librdkafka counts what it has reported until its event is destroyed, after this. */
+    if (p->full_at > 0)
+        uv_async_send(&p->kafka->wake);
 }
 
 ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
@@ -161,15 +163,30 @@ ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
     return e;
 }
 
+static ab_lane lane_of(const ab_kafka_producer *p)
+{
+    return p->kind == AB_KAFKA_PRODUCER ? AB_LANE_STATE : AB_LANE_LIVE;
+}
+
+rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_link *l)
+{
+    ab_lane lane = lane_of(p);
+    const char *name = l->topics[lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
+    if (l->out[lane] == NULL)
+        l->out[lane] = rd_kafka_topic_new(ab_kafka_handle_rk(p->handle), name, NULL);
+    return l->out[lane];
+}
+
 ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
 {
     /* Or each event that leaves would make the next one be encoded in vain. */
     if (p->full_at > 0)
         return AB_ERR_FULL;
-    const char *topic =
-        s->link->topics[s->lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
     rd_kafka_t *rk = ab_kafka_handle_rk(p->handle);
-    rd_kafka_resp_err_t code = ab_kafka_record_produce(rk, topic, s->event, s);
+    rd_kafka_topic_t *topic = ab_kafka_producer_topic(p, s->link);
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__FAIL;
+    if (topic != NULL)
+        code = ab_kafka_record_produce(rk, topic, s->event, s);
     if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
         p->full_at = rd_kafka_outq_len(rk);
         return AB_ERR_FULL;
@@ -190,7 +207,7 @@ static void drop_topics(const ab_kafka_producer *p)
     ab_kafka_link *l = NULL;
     TAILQ_FOREACH(l, &p->kafka->links, at)
     {
-        rd_kafka_topic_t **topic = p->kind == AB_KAFKA_PRODUCER ? &l->out : &l->live.out;
+        rd_kafka_topic_t **topic = &l->out[lane_of(p)];
         if (*topic != NULL)
             rd_kafka_topic_destroy(*topic);
         *topic = NULL;

@@ -13,14 +13,17 @@ static ab_str bytes(const void *ptr, size_t len)
 /* Binary-mode attributes are all in headers; a structured event is all in the value. */
 static bool is_structured(const ab_header *h)
 {
+    static const char name[] = "content-type";
     static const char prefix[] = "application/cloudevents";
-    return strcasecmp(h->name.ptr, "content-type") == 0 && h->value.len >= sizeof(prefix) - 1 &&
+    return h->name.len == sizeof(name) - 1 && strcasecmp(h->name.ptr, name) == 0 &&
+           h->value.len >= sizeof(prefix) - 1 &&
            strncasecmp(h->value.ptr, prefix, sizeof(prefix) - 1) == 0;
 }
 
 static ab_err take_headers(const rd_kafka_message_t *m, ab_record *r, bool *structured)
 {
     rd_kafka_headers_t *headers = NULL;
+    r->header_count = 0;
     if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return AB_ERR_OK;
     const char *name = NULL;
@@ -54,7 +57,7 @@ static const char *word_for(ab_err e)
 ab_err ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data, ab_event **out,
                               const char **reason, ab_error *err)
 {
-    ab_record r = {.key = bytes(m->key, m->key_len)};
+    ab_record r; /* large: only what is used of it is set */
     bool structured = false;
     if (take_headers(m, &r, &structured) != AB_ERR_OK) {
         *reason = "too_big";
@@ -64,8 +67,8 @@ ab_err ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data, ab_ev
         *reason = "no_headers";
         return ab_fail(err, AB_ERR_INVALID, "no headers: not written by argobus");
     }
-    if (with_data || structured)
-        r.value = bytes(m->payload, m->len);
+    r.key = bytes(m->key, m->key_len);
+    r.value = with_data || structured ? bytes(m->payload, m->len) : AB_STR_NONE;
     ab_err e = ab_kafka_decode(&r, out, err);
     if (e != AB_ERR_OK)
         *reason = word_for(e);
@@ -96,16 +99,16 @@ static void *unconst(const void *ptr)
     return u.out;
 }
 
-rd_kafka_resp_err_t ab_kafka_record_produce(rd_kafka_t *rk, const char *topic,
+rd_kafka_resp_err_t ab_kafka_record_produce(rd_kafka_t *rk, rd_kafka_topic_t *topic,
                                             const ab_event *event, void *opaque)
 {
-    ab_record r = {0};
+    ab_record r; /* set by ab_kafka_encode */
     ab_kafka_encode(event, &r);
     rd_kafka_headers_t *headers = make_headers(&r);
     if (headers == NULL)
         return RD_KAFKA_RESP_ERR__INVALID_ARG;
     const rd_kafka_vu_t parts[] = {
-        {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
+        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
         {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = 0},
         {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
         {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {unconst(r.key.ptr), r.key.len}},

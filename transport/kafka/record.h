@@ -22,5 +22,5 @@ AB_MUST_USE ab_err ab_kafka_record_decode(const rd_kafka_message_t *m, bool with
  * @param opaque  comes back in the delivery report
  * @return what librdkafka says at once
  */
-rd_kafka_resp_err_t ab_kafka_record_produce(rd_kafka_t *rk, const char *topic,
+rd_kafka_resp_err_t ab_kafka_record_produce(rd_kafka_t *rk, rd_kafka_topic_t *topic,
                                             const ab_event *event, void *opaque);

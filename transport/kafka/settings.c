@@ -302,17 +302,23 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
 static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_kafka_kind kind,
                            ab_error *err)
 {
+    char messages[NUMBER], kbytes[NUMBER];
+    char why[256];
+    print(AB_KAFKA_AHEAD_MESSAGES, messages);
+    print((int64_t)(AB_KAFKA_AHEAD_BYTES / 1024), kbytes);
+    /* Since librdkafka 2.2. With those before it, consumer.c sees to it that fetching goes on. */
+    (void)rd_kafka_conf_set(conf, "fetch.queue.backoff.ms", "20", why, sizeof(why));
     const setting rows[] = {
         {"group.id", s->group, "kafka.prefix"},
         {"enable.auto.commit", "false", NULL},
         {"enable.auto.offset.store", "false", NULL},
         {"auto.offset.reset", "error", NULL},
         {"enable.partition.eof", "true", NULL},
-        /* librdkafka 2.0 looks only once a second whether a full queue has room again (measured:
-         * 300 events a second with a queue of 128). So the queue holds far more than one answer,
-         * and bytes are its only limit. */
-        {"queued.min.messages", "100000", NULL},
-        {"queued.max.messages.kbytes", "32768", NULL},
+        /* librdkafka 2.0 looks only once a second whether a full queue has room again. So the
+         * queue holds far more than one answer, and of events that are not tiny bytes are the
+         * limit. */
+        {"queued.min.messages", messages, NULL},
+        {"queued.max.messages.kbytes", kbytes, NULL},
         /* A log that joins waits until the request under way is answered. */
         {"fetch.wait.max.ms", kind == AB_KAFKA_READER ? "20" : NULL, NULL},
         {"fetch.error.backoff.ms", "200", NULL},

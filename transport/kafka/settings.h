@@ -10,6 +10,11 @@
 
 #include <librdkafka/rdkafka.h>
 
+/* How far a consumer's handle fetches ahead, for all its partitions together: until it has one of
+ * these, so by one answer of a broker more at most. */
+#define AB_KAFKA_AHEAD_BYTES    ((size_t)32 * 1024 * 1024)
+#define AB_KAFKA_AHEAD_MESSAGES 100000
+
 typedef enum {
     AB_KAFKA_PRODUCER,      /* state: idempotent, acknowledged by all in-sync replicas */
     AB_KAFKA_LIVE_PRODUCER, /* live: at once or never */

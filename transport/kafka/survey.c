@@ -22,13 +22,15 @@ typedef struct {
     bool missing[AB_KAFKA_TOPICS];
     bool check;
     ab_kafka_findings found;
+    rd_kafka_topic_t *in[2]; /* at the consumer, until they are assigned */
 } entry;
 
 typedef struct {
     ab_kafka_job job; /* first */
     ab_kafka *kafka;
     /* A consumer's requests wait behind its fetch, half a second when nothing comes; only the
-     * group's coordinator has a connection of its own. */
+     * group's coordinator has a connection of its own. So all that the producer can ask, it asks.
+     */
     rd_kafka_t *producer;
     rd_kafka_t *consumer;
     bool all_topics;
@@ -145,17 +147,31 @@ static ab_err find_committed(survey *s, ab_error *err)
                : ab_kafka_fail(err, code, "no broker tells what was committed");
 }
 
-/* The first event to a topic that a producer does not know would wait for its next look at the
- * cluster: a second. */
+static void hold_incoming(survey *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        entry *e = &s->entries[i];
+        if (e->error.code != AB_ERR_OK)
+            continue;
+        e->in[0] = rd_kafka_topic_new(s->consumer, e->link->topics[AB_KAFKA_IN_STATE], NULL);
+        if (s->kafka->settings.role == AB_ROLE_AGENT)
+            e->in[1] = rd_kafka_topic_new(s->consumer, e->link->topics[AB_KAFKA_IN_LIVE], NULL);
+    }
+}
+
+static void release_incoming(entry *e)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (e->in[i] != NULL)
+            rd_kafka_topic_destroy(e->in[i]);
+    }
+}
+
 static ab_err warm(survey *s, ab_error *err)
 {
-    const rd_kafka_metadata_t *metadata = NULL;
-    rd_kafka_resp_err_t code =
-        rd_kafka_metadata(s->producer, 0, NULL, &metadata, AB_KAFKA_REQUEST_MS);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return ab_kafka_fail(err, code, "no broker tells about topics");
-    rd_kafka_metadata_destroy(metadata);
-    return AB_ERR_OK;
+    hold_incoming(s);
+    ab_err e = ab_kafka_topics_learn(s->producer, err);
+    return e != AB_ERR_OK ? e : ab_kafka_topics_learn(s->consumer, err);
 }
 
 static ab_err check_and_collect(survey *s, ab_error *err)
@@ -224,6 +240,7 @@ static void done(ab_kafka_job *job)
         k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < s->count; i++) {
         settle(k, &s->entries[i]);
+        release_incoming(&s->entries[i]);
         ab_kafka_link_unref(s->entries[i].link);
     }
     free(s);
@@ -233,8 +250,7 @@ static void done(ab_kafka_job *job)
 static void take_up(survey *s, ab_kafka_link *l)
 {
     l->surveying = true;
-    if (l->out == NULL)
-        l->out = rd_kafka_topic_new(s->producer, l->topics[AB_KAFKA_OUT_STATE], NULL);
+    (void)ab_kafka_producer_topic(&s->kafka->producer, l); /* without it, events wait later */
     s->entries[s->count++] = (entry){
         .link = ab_kafka_link_ref(l),
         .check = !l->verified && s->kafka->settings.topics != AB_TOPICS_EXTERNAL,

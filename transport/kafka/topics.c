@@ -97,6 +97,16 @@ ab_err ab_kafka_topics_look(const ab_kafka_settings *s, rd_kafka_t *rk, bool all
     return AB_ERR_OK;
 }
 
+ab_err ab_kafka_topics_learn(rd_kafka_t *rk, ab_error *err)
+{
+    const rd_kafka_metadata_t *metadata = NULL;
+    rd_kafka_resp_err_t code = rd_kafka_metadata(rk, 0, NULL, &metadata, AB_KAFKA_REQUEST_MS);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return ab_kafka_fail(err, code, "no broker tells about topics");
+    rd_kafka_metadata_destroy(metadata);
+    return AB_ERR_OK;
+}
+
 static bool put(rd_kafka_NewTopic_t *topic, const char *key, int64_t value)
 {
     char text[24];

@@ -8,6 +8,12 @@ struct sending {
     ab_outgoing *outgoing;
 };
 
+static void free_if_over(ab_pump *p)
+{
+    if (p->in_flight == 0)
+        free(p);
+}
+
 static void sent(void *arg, ab_err code, const ab_error *err)
 {
     struct sending *s = arg;
@@ -15,6 +21,10 @@ static void sent(void *arg, ab_err code, const ab_error *err)
     ab_outgoing *g = s->outgoing;
     free(s);
     p->in_flight--;
+    if (p->outbox == NULL) {
+        free_if_over(p);
+        return;
+    }
     if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
         ab_error why = {0};
         if (err != NULL)
@@ -49,6 +59,12 @@ static bool send_one(ab_pump *p, ab_outgoing *g)
     free(s);
     ab_outbox_return(p->outbox, g);
     return false;
+}
+
+void ab_pump_abandon(ab_pump *p)
+{
+    p->outbox = NULL;
+    free_if_over(p);
 }
 
 void ab_pump_run(ab_pump *p)

@@ -19,5 +19,8 @@ typedef struct {
     size_t in_flight; /* sends whose outcome is to come */
 } ab_pump;
 
+/** Its outbox goes away: what is in flight ends without anybody hearing of it. `p` is freed (it is
+ * of malloc) when nothing is in flight any more. */
+void ab_pump_abandon(ab_pump *p);
 /** Send what can be sent now. Call whenever there may be something. Loop thread. */
 void ab_pump_run(ab_pump *p);

@@ -11,6 +11,7 @@ int main(int argc, char **argv)
         .check = ab_principal_check,
         .start = ab_principal_start,
         .stop = ab_principal_stop,
+        .reload = ab_principal_reload,
         .free = ab_principal_release,
         .ready = ab_principal_is_ready,
     };

@@ -7,14 +7,45 @@
 static const ab_option rows[] = {
     {.name = "agents",
      .kind = AB_OPT_OBJECTS,
-     .choices = "name|mode",
-     .help = "The agents to serve: name (a DNS label) and mode (managed)."},
+     .choices = "name|mode|certificate",
+     .reloadable = true,
+     .help =
+         "Agents to serve beside those of agent-secrets: name (a DNS label), mode (managed, which "
+         "is the default) and certificate (a PEM file to seal Secrets to, instead of the "
+         "certificate that the agent tells)."},
+    {.name = "agent-secrets",
+     .kind = AB_OPT_BOOL,
+     .deflt = "true",
+     .help = "Whether Argo CD's cluster Secrets in store.namespace with label "
+             "argocd-agent.argoproj-labs.io/agent-name name agents to serve."},
+    {.name = "mapping",
+     .kind = AB_OPT_ENUM,
+     .deflt = "namespace",
+     .choices = "namespace|destination",
+     .help = "What says whose an Application is: the namespace it lives in, or the name of its "
+             "spec.destination. Agents must be set alike."},
+    {.name = "namespaces",
+     .kind = AB_OPT_LIST,
+     .help =
+         "With mapping: destination, the namespaces beside store.namespace whose Applications are "
+         "served: globs, or regular expressions between slashes."},
+    {.name = "secrets.protection",
+     .kind = AB_OPT_ENUM,
+     .deflt = "sealed",
+     .choices = "sealed|none",
+     .help =
+         "Whether credentials of repositories travel sealed to the receiving agent's certificate, "
+         "or in clear, for everybody to read who can read the topics."},
+    {.name = "secrets.ca",
+     .kind = AB_OPT_FILE,
+     .help = "Authorities that the certificates which agents tell must come from (PEM); unset: "
+             "kafka.tls.ca."},
     {.name = "store.namespace",
      .kind = AB_OPT_STRING,
      .deflt = "argocd",
-     .help =
-         "Namespace of Argo CD here: where the principal keeps its identity. The Applications of "
-         "agent A live in namespace A."},
+     .help = "Namespace of Argo CD here: of its AppProjects, repository Secrets, cluster Secrets "
+             "and GPG "
+             "keys, and of the principal's identity."},
     {.name = "sync.set-aside",
      .kind = AB_OPT_DURATION,
      .deflt = "2m",

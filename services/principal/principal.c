@@ -5,23 +5,11 @@
  */
 #include "services/principal/principal.h"
 
-#include "base/map.h"
 #include "schema/attributes.h"
-#include "services/principal/identity.h"
-#include "services/pump.h"
-#include "services/service.h"
-#include "sync/principal.h"
+#include "services/principal/principal_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    ab_service base;
-    ab_principal *machine;
-    ab_identity *identity;
-    char uid[37];
-    ab_map *pumps; /* agent -> ab_pump */
-} service;
 
 /* --- the machine's effects --- */
 
@@ -60,7 +48,23 @@ static void fx_ack(void *arg, void *delivery)
 static void fx_wake(void *arg, const char *agent)
 {
     service *s = arg;
-    ab_pump_run(ab_map_find(s->pumps, ab_str_of(agent)));
+    ab_pump *pump = ab_map_find(s->pumps, ab_str_of(agent));
+    if (pump != NULL) /* none for one that is about to go */
+        ab_pump_run(pump);
+}
+
+/* The certificates are known later than the machine. */
+static const char *recipient(void *arg, const char *agent)
+{
+    const service *s = arg;
+    return s->recipients == NULL ? NULL : ab_recipients_id(s->recipients, agent);
+}
+
+static ab_err seal(void *arg, const char *agent, const ab_seal_binding *binding, ab_str payload,
+                   ab_buf *out, ab_error *err)
+{
+    const service *s = arg;
+    return ab_recipients_seal(s->recipients, agent, binding, payload, out, err);
 }
 
 /* --- what the store says --- */
@@ -86,14 +90,25 @@ static void learn_identity(service *s)
     ab_daemon_fatal(s->base.daemon, &err);
 }
 
+static bool names_agents(const service *s, const ab_object *object)
+{
+    return s->agent_secrets && ab_str_is(ab_object_kind(object), "Secret") &&
+           ab_str_is(ab_object_namespace(object),
+                     ab_config_str(s->base.daemon->config, "store.namespace"));
+}
+
 static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
     service *s = arg;
     switch (change) {
     case AB_STORE_SEEN:
+        if (names_agents(s, object))
+            ab_roster_seen(s->roster, object);
         ab_principal_seen(s->machine, object);
         break;
     case AB_STORE_DELETED:
+        if (names_agents(s, object))
+            ab_roster_gone(s->roster, object);
         ab_principal_gone(s->machine, object);
         break;
     case AB_STORE_LISTED:
@@ -121,6 +136,8 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
     AB_INFO(s->base.daemon->log, MAIN, up ? "agent is there" : "agent is not heard any more",
             AB_KV("agent", agent), AB_KV("mode", peer == NULL ? "" : peer->mode),
             AB_KV("version", peer == NULL ? "" : peer->version));
+    if (up)
+        ab_principal_agents_hear(s, agent, peer);
 }
 
 static void on_written(void *arg, const char *agent, ab_event *head)
@@ -158,12 +175,6 @@ static void on_writable(void *arg, const char *agent)
     fx_wake(arg, agent);
 }
 
-static void unsendable(void *arg, const char *agent, const ab_event *event, const ab_error *err)
-{
-    service *s = arg;
-    ab_principal_unsendable(s->machine, agent, event, err);
-}
-
 /* --- construction --- */
 
 static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
@@ -183,6 +194,37 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
     return AB_ERR_OK;
 }
 
+static ab_err read_namespaces(const ab_config *c, ab_patterns *out, ab_error *err)
+{
+    for (size_t i = 0; i < ab_config_count(c, "namespaces"); i++) {
+        const char *pattern = ab_config_item(c, "namespaces", i);
+        ab_err e = ab_patterns_add(out, ab_str_of(pattern), err);
+        if (e != AB_ERR_OK) {
+            ab_error_prefix(err, "namespaces: %s", pattern);
+            return e == AB_ERR_NOMEM ? e : ab_fail(err, AB_ERR_CONFIG, "%s", err->text);
+        }
+    }
+    return AB_ERR_OK;
+}
+
+static bool is_by_destination(const ab_config *c)
+{
+    return strcmp(ab_config_str(c, "mapping"), "destination") == 0;
+}
+
+static ab_err check_namespaces(const ab_config *c, ab_error *err)
+{
+    if (!is_by_destination(c) && ab_config_count(c, "namespaces") > 0)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "namespaces: has no meaning without mapping: destination");
+    ab_patterns *patterns = ab_patterns_new();
+    if (patterns == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    ab_err e = read_namespaces(c, patterns, err);
+    ab_patterns_free(patterns);
+    return e;
+}
+
 ab_err ab_principal_check(const ab_config *config, ab_error *err)
 {
     for (size_t i = 0; i < ab_config_count(config, "agents"); i++) {
@@ -190,43 +232,20 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
         if (e != AB_ERR_OK)
             return e;
     }
-    return AB_ERR_OK;
-}
-
-static ab_err add_agent(service *s, const char *name, ab_error *err)
-{
-    ab_err e = ab_principal_add_agent(s->machine, name);
-    if (e != AB_ERR_OK)
-        return ab_fail(err, e, "agent %s: %s", name, ab_err_text(e));
-    ab_principal_set_mode(s->machine, name, AB_MANAGED);
-    ab_pump *pump = calloc(1, sizeof(*pump));
-    if (pump == NULL || ab_map_put(s->pumps, ab_str_of(name), pump, NULL) != AB_ERR_OK) {
-        free(pump);
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    }
-    *pump = (ab_pump){.transport = s->base.transport,
-                      .agent = name,
-                      .outbox = ab_principal_outbox(s->machine, name),
-                      .clock = s->base.daemon->clock,
-                      .unsendable = unsendable,
-                      .arg = s};
-    return ab_transport_add_agent(s->base.transport, name, err);
-}
-
-static ab_err add_agents(service *s, ab_error *err)
-{
-    const ab_config *c = s->base.daemon->config;
-    for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
-        ab_err e = add_agent(s, ab_config_field(c, "agents", i, "name"), err);
-        if (e != AB_ERR_OK)
-            return e;
-    }
-    return AB_ERR_OK;
+    return check_namespaces(config, err);
 }
 
 static ab_err make_machine(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
+    s->agent_secrets = ab_config_bool(c, "agent-secrets");
+    s->sealed = strcmp(ab_config_str(c, "secrets.protection"), "sealed") == 0;
+    s->namespaces = ab_patterns_new();
+    if (s->namespaces == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    ab_err e = read_namespaces(c, s->namespaces, err);
+    if (e != AB_ERR_OK)
+        return e;
     ab_principal_env env = {
         .effects = {fx_get, fx_apply, fx_patch_status, fx_ack, fx_wake, s},
         .clock = s->base.daemon->clock,
@@ -235,12 +254,13 @@ static ab_err make_machine(service *s, ab_error *err)
         .source = AB_SOURCE_PRINCIPAL,
         .uid = s->uid,
         .namespace = ab_config_str(c, "store.namespace"),
-        .sealing = {.off = true},
+        .sealing = {.off = !s->sealed, .recipient = recipient, .seal = seal, .arg = s},
+        .destination_mapping = is_by_destination(c),
+        .namespaces = s->namespaces,
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
         .deletions_max = (size_t)ab_config_int(c, "sync.max-deletions"),
     };
-    s->pumps = ab_map_new();
-    ab_err e = s->pumps == NULL ? AB_ERR_NOMEM : ab_principal_new(&env, &s->machine);
+    e = ab_principal_new(&env, &s->machine);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
 }
 
@@ -278,9 +298,26 @@ static bool is_drained(const ab_service *base)
     return true;
 }
 
+/* In this order: agents are known before what they are to get. */
+static ab_err make_store(service *s, ab_error *err)
+{
+    const char *namespace = ab_config_str(s->base.daemon->config, "store.namespace");
+    const ab_store_watch watches[] = {
+        {.kind = "Secret",
+         .namespace = namespace,
+         .selector = AB_LABEL_SECRET_TYPE " in (repository,repo-creds,cluster)"},
+        {.kind = "ConfigMap", .namespace = namespace, .name = AB_NAME_GPG_KEYS},
+        {.kind = "AppProject", .namespace = namespace},
+        {.kind = "Application"},
+        {0},
+    };
+    memcpy(s->watches, watches, sizeof(watches));
+    return ab_service_make_store(&s->base, s->watches,
+                                 (ab_store_events){.on_change = on_change, .arg = s}, err);
+}
+
 ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 {
-    static const ab_store_watch watches[] = {{.kind = "ConfigMap"}, {.kind = "Application"}, {0}};
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -288,18 +325,23 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     d->state = s;
     ab_err e = make_machine(s, err);
     if (e == AB_ERR_OK)
-        e = ab_service_make_store(&s->base, watches,
-                                  (ab_store_events){.on_change = on_change, .arg = s}, err);
+        e = make_store(s, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
     if (e == AB_ERR_OK)
-        e = add_agents(s, err);
+        e = ab_principal_agents_new(s, err);
     return e == AB_ERR_OK ? ab_service_start(&s->base, err) : e;
 }
 
 void ab_principal_stop(ab_daemon *d)
 {
     ab_service_stop(d->state);
+}
+
+void ab_principal_reload(ab_daemon *d, const ab_config *before)
+{
+    (void)before;
+    ab_principal_agents_reload(d->state);
 }
 
 void ab_principal_release(ab_daemon *d)
@@ -310,7 +352,8 @@ void ab_principal_release(ab_daemon *d)
     ab_service_release(&s->base);
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
-    ab_map_free(s->pumps, free);
+    ab_principal_agents_free(s);
+    ab_patterns_free(s->namespaces);
     free(s);
     d->state = NULL;
 }

@@ -15,5 +15,6 @@ size_t ab_principal_options(ab_options out[AB_PRINCIPAL_OPTIONS_MAX]);
 ab_err ab_principal_check(const ab_config *config, ab_error *err);
 ab_err ab_principal_start(ab_daemon *d, ab_error *err);
 void ab_principal_stop(ab_daemon *d);
+void ab_principal_reload(ab_daemon *d, const ab_config *before);
 void ab_principal_release(ab_daemon *d);
 bool ab_principal_is_ready(ab_daemon *d, ab_buf *why);

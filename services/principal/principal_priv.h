@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by principal.c and agents.c only.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "services/principal/identity.h"
+#include "services/principal/recipients.h"
+#include "services/principal/roster.h"
+#include "services/pump.h"
+#include "services/service.h"
+#include "sync/principal.h"
+
+typedef struct {
+    ab_service base;
+    ab_principal *machine;
+    ab_identity *identity;
+    char uid[37];
+    ab_map *pumps; /* agent -> ab_pump */
+    ab_roster *roster;
+    ab_recipients *recipients;
+    ab_patterns *namespaces;
+    bool sealed;        /* secrets.protection */
+    bool agent_secrets; /* cluster Secrets name agents */
+    ab_store_watch watches[5];
+} service;
+
+/* agents.c: who is served */
+/** Serve the agents that the configuration lists; more may come from the store. */
+AB_MUST_USE ab_err ab_principal_agents_new(service *s, ab_error *err);
+void ab_principal_agents_free(service *s);
+/** The configuration was read again. */
+void ab_principal_agents_reload(service *s);
+/** An agent says what it is. */
+void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);

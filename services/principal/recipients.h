@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The certificates that Secrets are sealed to, one per agent: given in the configuration, where
+ * they are trusted as they are, or told by the agent in its hello, where they must come from the
+ * authorities of secrets.ca and carry the agent's name.
+ */
+#pragma once
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/seal.h"
+
+typedef struct ab_recipients ab_recipients;
+
+/** @return CONFIG (secrets.ca cannot be read), NOMEM */
+AB_MUST_USE ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **out,
+                                     ab_error *err);
+/** NULL is allowed. */
+void ab_recipients_free(ab_recipients *r);
+
+/** The certificate of this file is the agent's; NULL: none is given, what it told counts.
+ *  @return CONFIG (unreadable, expired, cannot receive), NOMEM; then nothing has changed */
+AB_MUST_USE ab_err ab_recipients_give(ab_recipients *r, const char *agent, const char *file,
+                                      ab_error *err);
+/** The agent says that this is its certificate (PEM; "": it has none). One that is not trusted is
+ * logged and changes nothing. @return true when Secrets are sealed to another one from now on */
+bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certificate);
+/** Forget an agent. */
+void ab_recipients_forget(ab_recipients *r, const char *agent);
+
+/* What ab_principal_sealing asks; `arg` is the ab_recipients. */
+const char *ab_recipients_id(void *arg, const char *agent);
+ab_err ab_recipients_seal(void *arg, const char *agent, const ab_seal_binding *binding,
+                          ab_str payload, ab_buf *out, ab_error *err);

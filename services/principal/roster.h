@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which agents are served, and why: those that the configuration lists, and those that Argo CD's
+ * cluster Secrets name by label. An agent is served as long as one of them names it.
+ */
+#pragma once
+
+#include "base/config.h"
+#include "base/log.h"
+#include "base/object.h"
+
+typedef struct ab_roster ab_roster;
+
+typedef struct {
+    /** Called from inside the calls below. `agent` is borrowed until `removed` has returned. */
+    void (*added)(void *arg, const char *agent);
+    void (*removed)(void *arg, const char *agent);
+    void *arg;
+} ab_roster_events;
+
+/** @return NULL when out of memory */
+ab_roster *ab_roster_new(ab_roster_events events, ab_log *log);
+/** Without `removed`; NULL is allowed. */
+void ab_roster_free(ab_roster *r);
+
+/** These, of option `agents`, are the ones that the configuration lists. @return NOMEM */
+AB_MUST_USE ab_err ab_roster_list(ab_roster *r, const ab_config *config);
+/** A Secret of the store, whatever it is for. */
+void ab_roster_seen(ab_roster *r, const ab_object *secret);
+void ab_roster_gone(ab_roster *r, const ab_object *secret);

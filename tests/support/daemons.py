@@ -52,6 +52,10 @@ class Daemon:
         self.log = self.folder / "log"
         self.process = None
         self.port = None
+        self.configure(config, address)
+
+    def configure(self, config, address=None):
+        """It is read at the next start."""
         config = dict(config, http={"address": address or "127.0.0.1:0"})
         self.config.write_text(yaml.safe_dump(config))
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With a real Argo CD at the agent: what is asked for at the hub is really deployed."""
+import os
+import subprocess
+
+import pytest
+import yaml
+from daemons import wait_for
+from objects import REFRESH, annotations, project
+
+
+pytestmark = pytest.mark.parametrize("shared_fleet", ["namespace"], indirect=True)
+
+JOB = {
+    "apiVersion": "batch/v1", "kind": "Job",
+    "metadata": {"name": "never-ends", "annotations": {"argocd.argoproj.io/hook": "PreSync"}},
+    "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "none"}]}}},
+}
+
+
+def argocd_dev(*args):
+    return subprocess.run([os.environ["ARGOCD_DEV"], *args], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def config_map(value):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "deployed"}, "data": {"value": value}}
+
+
+@pytest.fixture(scope="module")
+def argocd(clusters):
+    argocd_dev("start", "w1")
+    yield
+    argocd_dev("stop", "w1")
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """repository(manifest...): commit these as folder "app"; gives the URL."""
+    (tmp_path / "app").mkdir()
+
+    def commit(*manifests):
+        (tmp_path / "app/all.yaml").write_text(yaml.safe_dump_all(manifests))
+        return argocd_dev("repo", str(tmp_path)).strip()
+    return commit
+
+
+@pytest.fixture
+def deploy(fleet, argocd):
+    fleet.hub.create(project("default", "w1", clusterResourceWhitelist=[{"group": "*", "kind": "*"}]))
+    fleet.spoke_has("AppProject", "default", lambda p: p["spec"].get("description") == "first")
+    yield lambda url: fleet.application("deployed", source={"repoURL": url, "path": "app",
+                                                                     "targetRevision": "main"})
+    fleet.spokes["w1"].delete("ConfigMap", "default", "deployed")
+    fleet.spokes["w1"].delete("Job", "default", "never-ends")
+
+
+def test_a_sync_asked_for_at_the_hub_deploys_and_its_outcome_is_seen_there(fleet, deploy, repository):
+    app = deploy(repository(config_map("one")))
+    app.reports(lambda s: s.get("sync", {}).get("status") == "OutOfSync", "it is compared")
+    app.edit({"operation": {"sync": {}}})
+    status = app.reports(lambda s: s.get("sync", {}).get("status") == "Synced" and
+                         s.get("health", {}).get("status") == "Healthy" and
+                         s.get("operationState", {}).get("phase") == "Succeeded", "it is deployed")
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed")["data"] == {"value": "one"}
+    assert [r["name"] for r in status["resources"]] == ["deployed"]
+    wait_for("the request is off the hub", lambda: "operation" not in app.hub())
+
+
+def test_a_new_commit_is_deployed_after_a_refresh_at_the_hub(fleet, deploy, repository):
+    app = deploy(repository(config_map("one")))
+    app.edit({"spec": {"syncPolicy": {"automated": {}}}})
+    first = app.reports(lambda s: s.get("sync", {}).get("status") == "Synced", "it is deployed")["sync"]["revision"]
+    repository(config_map("two"))
+    app.edit({"metadata": {"annotations": {REFRESH: "normal"}}})
+    app.reports(lambda s: s["sync"]["status"] == "Synced" and s["sync"]["revision"] != first, "the new one is")
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed")["data"] == {"value": "two"}
+    wait_for("the refresh is off the hub", lambda: REFRESH not in annotations(app.hub()))
+
+
+def test_a_terminate_at_the_hub_ends_a_sync_that_hangs(deploy, repository):
+    app = deploy(repository(config_map("one"), JOB))
+    app.edit({"operation": {"sync": {}}})
+    app.reports(lambda s: s.get("operationState", {}).get("phase") == "Running", "the sync runs")
+    app.edit({"status": {"operationState": {"phase": "Terminating"}}})
+    status = app.reports(lambda s: s["operationState"]["phase"] in ("Failed", "Error"), "the sync has ended")
+    assert "terminated" in status["operationState"]["message"]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One hub and two spokes for the whole run, a fleet for each mapping; each scenario finds and leaves them empty.
+
+AB_E2E_KEEP=1 uses clusters that run already, and leaves them and the logs; the environment is as tests/e2e/CMakeLists.txt
+sets it.
+"""
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+from cluster import Cluster
+from fleet import Fleet
+
+KEEP = "AB_E2E_KEEP" in os.environ
+NAMES = ("hub", "w1", "w2")
+
+
+@pytest.fixture(scope="session")
+def folder():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="argobus-e2e-"))
+    yield path
+    if not KEEP:
+        shutil.rmtree(path)
+
+
+def bring_up(name):
+    cluster = Cluster(name)
+    try:
+        if KEEP:
+            with contextlib.suppress(Exception):
+                cluster.connect()
+                cluster.list("AppProject")
+                return cluster
+        cluster.start()
+    except Exception as error:
+        cluster.stop()
+        raise AssertionError(f"cluster {name} did not start") from error
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def clusters():
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        found = dict(zip(NAMES, pool.map(bring_up, NAMES), strict=True))
+    found["hub"].grant("principal")
+    for name in ("w1", "w2"):
+        found["hub"].namespace(name)
+        found[name].grant("agent")
+    yield found
+    if not KEEP:
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            list(pool.map(Cluster.stop, found.values()))
+
+
+active = []  # the fleets that were begun; only the last of them runs, as all share the clusters
+
+
+@contextlib.contextmanager
+def running(mapping, clusters, folder, **principal):
+    spokes = {name: clusters[name] for name in ("w1", "w2")}
+    for spoke in spokes.values():
+        if mapping == "destination":
+            spoke.grant("agent-destination")
+        else:
+            spoke.kubectl("delete", "clusterrolebinding", "argobus-agent-destination", "--ignore-not-found")
+    for other in active:
+        other.stop()
+    fleet = Fleet(mapping, clusters["hub"], spokes, folder, **principal)
+    fleet.wipe()
+    active.append(fleet)
+    try:
+        fleet.start()
+        yield fleet
+        fleet.stop()
+    finally:
+        active.remove(fleet)
+        fleet.kill()
+
+
+@pytest.fixture(scope="session", params=["namespace", "destination"])
+def shared_fleet(request, clusters, folder):
+    with running(request.param, clusters, folder / request.param) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def fleet(shared_fleet, request):
+    """All run, nothing is there."""
+    request.node.fleet = shared_fleet
+    shared_fleet.start()
+    yield shared_fleet
+    shared_fleet.clean_up()
+
+
+@pytest.fixture
+def own_fleet(clusters, request):
+    """own_fleet(mapping, **principal_options): one that the scenario may configure, under a prefix of its own."""
+    with contextlib.ExitStack() as stack:
+        def make(mapping, **principal):
+            folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-e2e-"))
+            if not KEEP:
+                stack.callback(shutil.rmtree, folder)
+            request.node.fleet = stack.enter_context(running(mapping, clusters, folder, **principal))
+            return request.node.fleet
+        yield make
+        if hasattr(request.node, "fleet"):
+            request.node.fleet.wipe()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed and hasattr(item, "fleet"):
+        for name, tail in item.fleet.tails().items():
+            report.sections.append((f"log of {name}", tail))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a watcher remembers of the objects that exist, so that a new list shows what was deleted
- * meanwhile: key, uid and resourceVersion, no content. An object costs about 180 bytes and twice
- * the length of nothing else; see known_test.c for the measure.
+ * meanwhile: key, uid and resourceVersion, no content. An object costs 182 bytes with a key of 33
+ * bytes and a uid of 36 (tests/unit/store/kube_known_test.c measures it).
  */
 #pragma once
 

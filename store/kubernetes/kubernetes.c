@@ -145,8 +145,6 @@ static ab_err kube_start(ab_store *self, ab_error *err)
     ab_kube *k = kube_of(self);
     (void)err;
     assert(k->watcher_count > 0);
-    AB_INFO(k->base.env.log, STORE, "using the API server",
-            AB_KV("server", ab_kube_access_server(k->access)));
     ab_kube_watcher_start(k->watchers[0]);
     return AB_ERR_OK;
 }

@@ -109,7 +109,7 @@ struct ab_kube_op {
     ab_kube_step step;
     bool begun;
     bool namespace_made;
-    unsigned requests;
+    unsigned turns; /* answers after which another request could follow */
     uint64_t begun_ms;
     /* A refusal that is reported later. */
     ab_err code;

@@ -93,9 +93,11 @@ static void trouble(ab_kube_watcher *w, enum attempt next, const ab_error *err,
     ab_kube_fault(w->kube, w->path, &told);
 }
 
+/* Lists that no watch can follow on must not come ever faster. */
 static void recovered(ab_kube_watcher *w)
 {
-    ab_backoff_reset(&w->backoff);
+    if (!w->expired)
+        ab_backoff_reset(&w->backoff);
     if (w->failed)
         AB_INFO(w->kube->base.env.log, STORE, "can be read again",
                 AB_KV("where", (const char *)w->path));
@@ -338,13 +340,13 @@ static ab_err on_error_event(ab_kube_watcher *w, ab_str status)
     return e;
 }
 
-static ab_err on_bookmark(ab_kube_watcher *w, ab_jsonv object)
+/* Of a bookmark too, which is nothing else. */
+static void note_version(ab_kube_watcher *w, ab_jsonv object)
 {
     ab_jsonv version = ab_json_path(object, "metadata", "resourceVersion", NULL);
     uint64_t v = ab_kube_version(ab_json_plain(version));
     if (v > w->version)
         w->version = v;
-    return AB_ERR_OK;
 }
 
 static ab_err on_deleted(ab_kube_watcher *w, ab_str json)
@@ -376,8 +378,10 @@ static ab_err on_event(void *arg, ab_str json)
         e = on_deleted(w, ab_json_raw(object));
     else if (ab_json_is(type, "ERROR"))
         e = on_error_event(w, ab_json_raw(object));
-    if (e == AB_ERR_OK)
-        e = on_bookmark(w, object);
+    if (e == AB_ERR_OK) {
+        note_version(w, object);
+        recovered(w);
+    }
     ab_json_free(doc);
     return e;
 }

@@ -18,7 +18,7 @@
 #define FIELD_MANAGER "?fieldManager=argobus"
 #define NAMESPACES    "/api/v1/namespaces" FIELD_MANAGER
 #define PATIENCE_MS   1000 /* when the server does not say how long */
-#define REQUESTS_MAX  6    /* of one operation, when others create and delete its object */
+#define TURNS_MAX     6    /* of one operation, when others create and delete its object */
 
 static void on_answer(void *arg, const ab_kube_answer *answer);
 
@@ -130,7 +130,6 @@ static ab_err send_step(ab_kube_op *op, ab_error *err)
             .done = on_answer,
             .arg = op,
         };
-        op->requests++;
         if (ab_kube_send(op->kube->client, &request) == NULL)
             e = ab_fail(err, AB_ERR_NOMEM, "%s: no memory for the request", op->key);
     }
@@ -214,7 +213,7 @@ static bool follow_patch(ab_kube_op *op, const ab_kube_answer *answer)
 
 static bool follow(ab_kube_op *op, const ab_kube_answer *answer)
 {
-    if (op->requests >= REQUESTS_MAX)
+    if (op->turns++ >= TURNS_MAX)
         return false;
     switch (op->step) {
     case AB_KUBE_STEP_CREATE:

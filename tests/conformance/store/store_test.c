@@ -159,6 +159,72 @@ static void what_was_read_can_be_written_back_unchanged(void **state)
     world_free(w);
 }
 
+static void what_a_write_does_not_have_is_removed(void **state)
+{
+    world *w = begin(state);
+    expect(do_apply(w,
+                    app(w,
+                        ",\"labels\":{\"x\":\"y\"},\"annotations\":{\"x\":\"y\"},"
+                        "\"finalizers\":[\"x/y\"]",
+                        "{\"a\":1,\"b\":2}"),
+                    NULL),
+           AB_ERR_OK);
+    result r = do_apply(w, app(w, "", "{\"b\":3}"), NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_text(TEXT_AT(r.object, SPEC), "{\"b\":3}");
+    assert_false(ab_json_present(ab_object_meta(r.object, "labels")));
+    assert_false(ab_json_present(ab_object_meta(r.object, "annotations")));
+    assert_false(ab_json_present(ab_object_meta(r.object, "finalizers")));
+    result_fini(&r);
+    world_free(w);
+}
+
+static void an_operation_is_there_until_a_write_without_it(void **state)
+{
+    world *w = begin(state);
+    char text[4096];
+    const char *without = app(w, "", "{}");
+    (void)snprintf(text, sizeof(text), "%.*s,\"operation\":{\"sync\":{\"revision\":\"x\"}}}",
+                   (int)strlen(without) - 1, without);
+    expect(do_apply(w, without, NULL), AB_ERR_OK);
+    result r = do_apply(w, text, NULL);
+    assert_text(TEXT_AT(r.object, "operation", "sync", "revision"), "\"x\"");
+    result_fini(&r);
+    r = do_apply(w, app(w, "", "{}"), NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_false(ab_json_present(ab_object_field(r.object, "operation")));
+    result_fini(&r);
+    world_free(w);
+}
+
+static void a_secret_is_written_changed_and_listed_at_the_next_start(void **state)
+{
+    world *w = begin(state);
+    char text[512];
+    char key[AB_OBJECT_KEY_MAX];
+    (void)snprintf(key, sizeof(key), "Secret/%s/repo", w->namespace);
+    for (const char *data = "eA=="; data != NULL;
+         data = strcmp(data, "eQ==") == 0 ? NULL : "eQ==") {
+        (void)snprintf(text, sizeof(text),
+                       "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"repo\","
+                       "\"namespace\":\"%s\"},\"data\":{\"password\":\"%s\"},\"type\":\"Opaque\"}",
+                       w->namespace, data);
+        expect(do_apply(w, text, NULL), AB_ERR_OK);
+    }
+    world_stop(w);
+    world_forget(w);
+    world_start(w);
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_SEEN, key), 1);
+    const ab_object *seen = last_seen(w, key);
+    assert_text(TEXT_AT(seen, "kind"), "\"Secret\"");
+    assert_text(TEXT_AT(seen, "apiVersion"), "\"v1\"");
+    assert_text(TEXT_AT(seen, "data", "password"), "\"eQ==\"");
+    expect(do_remove(w, key, NULL), AB_ERR_OK);
+    wait_changes(w, AB_STORE_DELETED, key, 1);
+    world_free(w);
+}
+
 static void must_not_exist_refuses_an_existing_object(void **state)
 {
     world *w = begin(state);
@@ -558,6 +624,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(changed_metadata_alone_leaves_the_generation),
     cmocka_unit_test(a_write_that_changes_nothing_is_not_made),
     cmocka_unit_test(what_was_read_can_be_written_back_unchanged),
+    cmocka_unit_test(what_a_write_does_not_have_is_removed),
+    cmocka_unit_test(an_operation_is_there_until_a_write_without_it),
+    cmocka_unit_test(a_secret_is_written_changed_and_listed_at_the_next_start),
     cmocka_unit_test(must_not_exist_refuses_an_existing_object),
     cmocka_unit_test(must_exist_refuses_a_missing_object),
     cmocka_unit_test(another_version_is_a_conflict),

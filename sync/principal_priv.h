@@ -26,9 +26,10 @@ struct peer {
     ab_writer *writer; /* ready when both are known */
     bool swept;        /* since ready: what the hub no longer has was ended */
     struct held *held, *held_last;
-    ab_map *errors;    /* key of a shared object -> what the agent says is wrong with it */
-    bool waiting_due;  /* which Secrets wait for its certificate is to be counted */
-    bool waiting_said; /* it was logged that some do */
+    ab_map *errors;        /* key of a shared object -> what the agent says is wrong with it */
+    bool waiting_due;      /* which Secrets wait for its certificate is to be counted */
+    int64_t waiting_since; /* mono_ms; 0 = none does */
+    bool waiting_said;     /* it was logged that some do */
 };
 
 /* A request that stands in the hub's object: .operation or the refresh annotation, and the id we

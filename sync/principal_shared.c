@@ -21,6 +21,8 @@
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS   60000
 
+#define WAITING_SAID_MS 30000
+
 struct shared {
     ab_principal_record record;
     ab_principal *principal;
@@ -375,7 +377,6 @@ void ab_principal_recipient_changed(ab_principal *p, const char *agent)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
-    peer->waiting_due = true;
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (s->kind->sealed)
@@ -386,35 +387,50 @@ void ab_principal_recipient_changed(ab_principal *p, const char *agent)
 /* --- time --- */
 
 /* How many Secrets wait for the agent's certificate. */
-static void count_waiting(struct peer *peer)
+static size_t count_waiting(const struct peer *peer)
 {
     const ab_principal *p = peer->principal;
     const ab_principal_sealing *sealing = &p->env.sealing;
-    bool can = sealing->off ||
-               (sealing->recipient != NULL && sealing->recipient(sealing->arg, peer->name) != NULL);
     size_t count = 0;
-    ab_label label = {"agent", ab_str_of(peer->name)};
-    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL && !can; ab_map_next(&i)) {
+    if (sealing->off || !ab_writer_is_ready(peer->writer) ||
+        (sealing->recipient != NULL && sealing->recipient(sealing->arg, peer->name) != NULL))
+        return 0;
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         const struct shared *s = i.value;
         count += s->kind->sealed && judge(s, peer) == FOR_IT;
     }
+    return count;
+}
+
+static void show_waiting(struct peer *peer)
+{
+    const ab_principal *p = peer->principal;
+    int64_t now = ab_clock_mono_ms(p->env.clock);
+    size_t count = count_waiting(peer);
+    ab_label label = {"agent", ab_str_of(peer->name)};
     ab_metric_set(ab_metric_get(p->env.metrics, AB_METRIC_GAUGE, "argobus_secrets_waiting",
                                 "Secrets that wait for a certificate to seal them to.", &label, 1),
                   (double)count);
-    if (count > 0 && !peer->waiting_said)
+    peer->waiting_due = count > 0; /* they are counted until none waits */
+    if (count == 0)
+        peer->waiting_since = 0;
+    else if (peer->waiting_since == 0)
+        peer->waiting_since = now;
+    /* The agent's hello brings the certificate: not to hear it at once is nothing to tell. */
+    bool long_enough = count > 0 && now - peer->waiting_since >= WAITING_SAID_MS;
+    if (long_enough && !peer->waiting_said)
         AB_WARN(p->env.log, SYNC,
                 "Secrets wait: the agent has no certificate that they can be sealed to",
                 AB_KV("agent", peer->name), AB_KV("secrets", (int64_t)count));
-    peer->waiting_said = count > 0;
-    peer->waiting_due = false;
+    peer->waiting_said = long_enough;
 }
 
 void ab_principal_shared_tick(ab_principal *p)
 {
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         struct peer *peer = i.value;
-        if (peer->waiting_due || peer->waiting_said)
-            count_waiting(peer);
+        if (peer->waiting_due)
+            show_waiting(peer);
     }
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""All kinds, both mappings, and agents that come and go, as processes on directory stores."""
+import base64
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+import uuid
+
+import yaml
+
+from daemons import Daemon, Fleet, Tree, application, wait_for
+
+AGENT_NAME = "argocd-agent.argoproj-labs.io/agent-name"
+SECRET_TYPE = "argocd.argoproj.io/secret-type"
+LOCAL = {"name": "in-cluster", "server": "https://kubernetes.default.svc"}
+CREDENTIAL = f"hunter2-{uuid.uuid4().hex}"
+
+
+class Objects:
+    """Objects of other kinds than Application in a directory store."""
+
+    def __init__(self, tree):
+        self.tree = tree
+
+    def path(self, kind, name):
+        return self.tree.folder / "argocd" / kind / f"{name}.yaml"
+
+    def write(self, document):
+        path = self.path(document["kind"], document["metadata"]["name"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f".{uuid.uuid4().hex}.tmp")
+        new.write_text(yaml.safe_dump(document))
+        new.rename(path)
+
+    def read(self, kind, name):
+        path = self.path(kind, name)
+        return yaml.safe_load(path.read_text()) if path.exists() else None
+
+    def remove(self, kind, name):
+        self.path(kind, name).unlink()
+
+
+def project(*destinations, namespaces=("*",)):
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+            "metadata": {"name": "team", "namespace": "argocd"},
+            "spec": {"destinations": [{"name": d, "namespace": "*"} for d in destinations],
+                     "sourceNamespaces": list(namespaces), "sourceRepos": ["*"],
+                     "roles": [{"name": "reader"}]}}
+
+
+def secret(name, kind, data, **labels):
+    return {"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+            "metadata": {"name": name, "namespace": "argocd", "labels": {SECRET_TYPE: kind, **labels}},
+            "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}}
+
+
+def repository():
+    return secret("repo", "repository", {"project": "team", "url": "https://git.example.com/a", "password": CREDENTIAL})
+
+
+def cluster(agent):
+    return secret(f"cluster-{agent}", "cluster", {"name": agent}, **{AGENT_NAME: agent})
+
+
+def keys():
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-gpg-keys-cm", "namespace": "argocd"},
+            "data": {"4AEE18F83AFDEB23": "key"}}
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True)
+
+
+def broker_holds(text):
+    """Is it in a log file of the broker, as it is or as base64?"""
+    forms = [text.encode(), base64.b64encode(text.encode())]
+    files = [p for p in pathlib.Path(os.environ["KAFKA_DEV_HOME"], "data").rglob("*") if p.is_file()]
+    assert files
+    return any(form in p.read_bytes() for p in files for form in forms)
+
+
+class Kinds(Fleet):
+    def setUp(self):
+        super().setUp()
+        self.here, self.there = Objects(self.hub), Objects(self.spoke)
+
+    def certificate(self, folder):
+        """A CA, and a certificate of it for agent w1."""
+        ca, ca_key, key, request, cert = (folder / n for n in ("ca.pem", "ca.key", "w1.key", "w1.csr", "w1.pem"))
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", ca_key, "-out", ca, "-subj", "/CN=ca",
+                "-days", "2")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", request, "-subj", "/CN=w1")
+        openssl("x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-out", cert,
+                "-days", "2")
+        return ca, key, cert
+
+    def configure(self, principal=(), agent=()):
+        self.principal = Daemon("argobus-principal", self.folder / "principal",
+                                {**self.principal_config(), **dict(principal)})
+        self.agent = Daemon("argobus-agent", self.folder / "agent", {**self.agent_config(), **dict(agent)})
+
+    def uncompressed(self):
+        return {**self.principal_config()["kafka"], "compression": "none"}
+
+    def gone(self, kind, name):
+        wait_for(f"{kind} {name} is gone at the agent", lambda: self.there.read(kind, name) is None)
+
+    def test_a_project_arrives_as_it_is_for_the_agent_and_goes(self):
+        self.here.write(project("w1", "other"))
+        self.start()
+        spec = wait_for("the project arrives", lambda: self.there.read("AppProject", "team"))["spec"]
+        self.assertEqual(spec, {"destinations": [{"namespace": "*", **LOCAL}], "sourceRepos": ["*"]})
+        self.here.write(project("other"))
+        self.gone("AppProject", "team")
+        self.here.write(project("w*"))
+        wait_for("it is back", lambda: self.there.read("AppProject", "team"))
+        self.here.write(project("w*", "!w1"))
+        self.gone("AppProject", "team")
+
+    def test_gpg_keys_arrive_and_follow(self):
+        self.here.write(keys())
+        self.start()
+        wait_for("the keys arrive", lambda: (self.there.read("ConfigMap", "argocd-gpg-keys-cm") or {}).get("data"))
+        self.here.remove("ConfigMap", "argocd-gpg-keys-cm")
+        self.gone("ConfigMap", "argocd-gpg-keys-cm")
+
+    def arrives_opened(self):
+        found = wait_for("the Secret arrives", lambda: self.there.read("Secret", "repo"))
+        self.assertEqual(found["data"], repository()["data"])
+
+    def test_a_secret_arrives_and_no_broker_holds_it(self):
+        ca, key, cert = self.certificate(self.folder)
+        self.configure({"secrets": {"ca": str(ca)}, "kafka": self.uncompressed()},
+                       {"secrets": {"certificate": str(cert), "key": str(key)}})
+        self.here.write(project("w1"))
+        self.here.write(repository())
+        self.start()
+        self.arrives_opened()
+        self.assertFalse(broker_holds(CREDENTIAL))
+        self.here.remove("AppProject", "team")
+        self.gone("Secret", "repo")
+
+    def test_a_secret_waits_for_a_certificate_that_is_trusted(self):
+        (self.folder / "other").mkdir()
+        _, key, cert = self.certificate(self.folder)
+        other_ca, _, _ = self.certificate(self.folder / "other")
+        self.configure({"secrets": {"ca": str(other_ca)}}, {"secrets": {"certificate": str(cert), "key": str(key)}})
+        self.here.write(project("w1"))
+        self.here.write(repository())
+        self.start()
+        wait_for("it waits", lambda: self.principal.metric("argobus_secrets_waiting") == 1)
+        wait_for("its certificate is refused", lambda: "is not trusted" in self.principal.log.read_text())
+        self.assertIsNone(self.there.read("Secret", "repo"))
+        # The operator says that it is this one.
+        config = yaml.safe_load(self.principal.config.read_text())
+        config["agents"][0]["certificate"] = str(cert)
+        self.principal.config.write_text(yaml.safe_dump(config))
+        self.principal.process.send_signal(signal.SIGHUP)
+        self.arrives_opened()
+        wait_for("none waits", lambda: self.principal.metric("argobus_secrets_waiting") == 0)
+
+    def test_protection_must_be_switched_off_to_find_it_at_the_broker(self):
+        self.configure({"secrets": {"protection": "none"}, "kafka": self.uncompressed()},
+                       {"secrets": {"protection": "none"}})
+        self.here.write(project("w1"))
+        seen = f"clear-{uuid.uuid4().hex}"
+        self.here.write(secret("repo", "repository", {"project": "team", "password": seen}))
+        self.start()
+        wait_for("the Secret arrives", lambda: self.there.read("Secret", "repo"))
+        self.assertTrue(broker_holds(seen))
+
+
+class Mapping(Fleet):
+    """Destination mapping, agents w1 and w2."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = Tree(self.folder / "w2")
+        (self.folder / "agent2" / "data").mkdir(parents=True)
+        config = self.agent_config()
+        config["agent"] = {**config["agent"], "name": "w2", "data": str(self.folder / "agent2" / "data")}
+        config["store"] = {**config["store"], "directory": {"path": str(self.folder / "w2")}}
+        self.second = Daemon("argobus-agent", self.folder / "agent2", config)
+        self.addCleanup(self.second.kill)
+        self.start()
+        self.second.start()
+
+    def principal_config(self):
+        return {**super().principal_config(), "agents": [{"name": "w1"}, {"name": "w2"}], "mapping": "destination",
+                "namespaces": ["team-*"]}
+
+    def agent_config(self):
+        return {**super().agent_config(), "mapping": "destination", "namespaces": ["team-*"]}
+
+    def send(self, namespace, agent):
+        app = application("guestbook", namespace=namespace)
+        app["spec"]["destination"]["name"] = agent
+        self.hub.write(namespace, "guestbook", app)
+
+    def test_an_application_keeps_its_namespace_and_moves_with_its_destination(self):
+        self.send("team-a", "w1")
+        wait_for("it is at w1", lambda: self.spoke.read("team-a", "guestbook"))
+        self.spoke.set_status("team-a", "guestbook", {"sync": {"status": "Synced"}})
+        wait_for("status at the hub", lambda: self.hub.status("team-a", "guestbook"))
+        self.send("team-a", "w2")
+        wait_for("it is at w2", lambda: self.other.read("team-a", "guestbook"))
+        wait_for("it has left w1", lambda: self.spoke.read("team-a", "guestbook") is None)
+        self.other.set_status("team-a", "guestbook", {"sync": {"status": "OutOfSync"}})
+        wait_for("status of w2 at the hub", lambda: self.hub.status("team-a", "guestbook") == {
+            "sync": {"status": "OutOfSync"}})
+
+    def test_an_application_of_the_principals_namespace_stands_in_the_agents(self):
+        self.send("argocd", "w1")
+        app = wait_for("it is at w1", lambda: self.spoke.read("argocd", "guestbook"))
+        self.assertEqual(app["metadata"]["annotations"]["argocd.argoproj.io/namespace-remapped"], "true")
+        self.spoke.set_status("argocd", "guestbook", {"sync": {"status": "Synced"}})
+        wait_for("status at the hub", lambda: self.hub.status("argocd", "guestbook"))
+
+    def test_a_namespace_that_is_not_served_stays(self):
+        self.send("other", "w1")
+        self.send("team-b", "w1")
+        wait_for("the served one is at w1", lambda: self.spoke.read("team-b", "guestbook"))
+        self.assertIsNone(self.spoke.read("other", "guestbook"))
+
+
+class ClusterSecrets(Fleet):
+    """Agent w1 is known from a cluster Secret alone."""
+
+    def principal_config(self):
+        return {**super().principal_config(), "agents": []}
+
+    def agent_series(self):
+        return [line for line in (self.principal.get("/metrics") or "").splitlines() if 'agent="w1"' in line]
+
+    def test_an_agent_comes_and_goes_with_its_secret(self):
+        here = Objects(self.hub)
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start_unserved()
+        self.assertEqual(self.agent_series(), [])
+        here.write(cluster("w1"))
+        self.arrives("guestbook", "1")
+        wait_for("its series show", self.agent_series)
+        here.remove("Secret", "cluster-w1")
+        wait_for("its series are gone", lambda: not self.agent_series())
+        self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        self.hub.write("w1", "new", application("new"))
+        here.write(cluster("w1"))
+        self.arrives("guestbook", "2")
+        self.arrives("new", "1")
+
+    def start_unserved(self):
+        """The agent's topics are made when the principal serves it, so it is not ready before."""
+        self.principal.start()
+        self.agent.start(ready=False)
+
+    def test_a_secret_with_an_impossible_name_is_named_and_passed_over(self):
+        here = Objects(self.hub)
+        bad = cluster("w1")
+        bad["metadata"]["name"] = "bad"
+        bad["metadata"]["labels"][AGENT_NAME] = "W_1"
+        here.write(bad)
+        here.write(cluster("w1"))
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start_unserved()
+        self.arrives("guestbook", "1")
+        self.assertIn("Secret/argocd/bad", self.principal.log.read_text())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

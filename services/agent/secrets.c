@@ -1,47 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/secrets.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "services/pem.h"
+
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define PEM_MAX ((size_t)1024 * 1024)
-
-static ab_err read_all(int fd, const char *path, ab_buf *out, ab_error *err)
-{
-    char piece[4096];
-    ssize_t n;
-    while ((n = read(fd, piece, sizeof(piece))) > 0)
-        ab_buf_put(out, (ab_str){piece, (size_t)n});
-    int error = errno;
-    explicit_bzero(piece, sizeof(piece));
-    if (n < 0)
-        return ab_fail_errno(err, AB_ERR_CONFIG, error, "%s", path);
-    if (ab_buf_status(out) != AB_ERR_OK)
-        return ab_fail(err, AB_ERR_CONFIG, "%s is too long for a certificate or key", path);
-    return AB_ERR_OK;
-}
-
-static ab_err read_pem(const char *path, ab_buf *out, ab_error *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return ab_fail_errno(err, AB_ERR_CONFIG, errno, "%s", path);
-    ab_err e = read_all(fd, path, out, err);
-    close(fd);
-    return e;
-}
 
 static ab_err load(const char *certificate, const char *key, ab_agent_secrets *out, ab_error *err)
 {
     ab_buf cert_pem, key_pem;
-    ab_buf_init(&cert_pem, PEM_MAX);
-    ab_buf_init(&key_pem, PEM_MAX);
-    ab_err e = read_pem(certificate, &cert_pem, err);
+    ab_buf_init(&cert_pem, AB_PEM_MAX);
+    ab_buf_init(&key_pem, AB_PEM_MAX);
+    ab_err e = ab_pem_read(certificate, &cert_pem, err);
     if (e == AB_ERR_OK)
-        e = read_pem(key, &key_pem, err);
+        e = ab_pem_read(key, &key_pem, err);
     if (e == AB_ERR_OK)
         e = ab_seal_opener_new(ab_buf_str(&cert_pem), ab_buf_str(&key_pem), &out->opener, err);
     ab_buf_wipe(&key_pem);

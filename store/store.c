@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-const ab_store_ops *const ab_store_table[] = {&ab_directory_store, &ab_kubernetes_store, NULL};
+const ab_store_ops *const ab_store_table[] = {&ab_kubernetes_store, &ab_directory_store, NULL};
 
 static const ab_option rows[] = {
     {
         .name = "store.kind",
         .kind = AB_OPT_ENUM,
-        .deflt = "directory",
-        .choices = "directory|kubernetes",
-        .help = "Where objects live.",
+        .deflt = "kubernetes",
+        .choices = "kubernetes|directory",
+        .help = "Where objects live: behind a Kubernetes API server, or in a folder of manifests.",
     },
-    AB_DIRECTORY_OPTION_ROWS,
     AB_KUBERNETES_OPTION_ROWS,
+    AB_DIRECTORY_OPTION_ROWS,
 };
 const ab_options ab_store_options = {rows, sizeof(rows) / sizeof(rows[0])};
 

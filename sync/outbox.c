@@ -248,6 +248,15 @@ void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms)
     drop_if_empty(o, l);
 }
 
+void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg)
+{
+    for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i)) {
+        const struct lane *l = i.value;
+        for (const ab_outgoing *g = l->head; g != NULL; g = g->next)
+            visit(arg, g->event);
+    }
+}
+
 size_t ab_outbox_count(const ab_outbox *o)
 {
     return o->count;

@@ -57,6 +57,9 @@ void ab_outbox_return(ab_outbox *o, ab_outgoing *g);
  */
 void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms);
 
+/** Call `visit` for each event that waits or is in flight, those of one object in order. */
+void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg);
+
 /** Events waiting or in flight. */
 size_t ab_outbox_count(const ab_outbox *o);
 /** Bytes of these events. */

@@ -64,6 +64,7 @@ void ab_principal_park(ab_principal_app *app)
 {
     forget_agent(app);
     app->look_due = app->here;
+    ab_principal_settle_move(app);
 }
 
 /* --- moves --- */
@@ -81,8 +82,9 @@ static void end_command_of(struct peer *peer, const ab_principal_app *app, const
 void ab_principal_settle_move(ab_principal_app *app)
 {
     bool has_place = app->here && app->peer != NULL;
-    if (!app->moved || (has_place && !(ab_principal_is_open(app) &&
-                                       ab_writer_has_key(app->peer->writer, ab_str_of(app->key)))))
+    if (!app->moved ||
+        (has_place && !(ab_principal_is_open(app) &&
+                        ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))))
         return;
     /* One whose writer is not ready now is swept when it is. */
     app->moved = false;

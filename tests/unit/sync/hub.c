@@ -225,46 +225,78 @@ void hub_connect(hub *h, const char *agent, bool connected)
 
 /* --- what happens --- */
 
-static bool send_all(hub *h, struct hub_agent *a)
+static bool can_send(const hub *h, const struct hub_agent *a)
 {
-    bool any = false;
-    ab_outbox *o = ab_principal_outbox(h->principal, a->name);
-    for (ab_outgoing *g = ab_outbox_next(o, h->ms); g != NULL; g = ab_outbox_next(o, h->ms)) {
-        fake_log_append(a->down, ab_outgoing_event(g));
-        ab_outbox_done(o, g, AB_ERR_OK, h->ms);
-        any = true;
-    }
-    return any;
+    return a->name != NULL && a->served && a->connected &&
+           ab_outbox_count(ab_principal_outbox(h->principal, a->name)) > 0;
 }
 
-static bool deliver_all(hub *h, struct hub_agent *a)
+static void send_one(hub *h, struct hub_agent *a)
 {
-    bool any = false;
-    while (fake_log_has_next(a->up)) {
-        struct hub_delivery *d = malloc(sizeof(*d));
-        assert_non_null(d);
-        *d = (struct hub_delivery){h->deliveries, a, fake_log_next(a->up)};
-        h->deliveries = d;
-        ab_principal_deliver(h->principal, a->name, fake_delivery_event(d->delivery), d);
-        any = true;
+    ab_outbox *o = ab_principal_outbox(h->principal, a->name);
+    ab_outgoing *g = ab_outbox_next(o, h->ms);
+    assert_non_null(g);
+    fake_log_append(a->down, ab_outgoing_event(g));
+    ab_outbox_done(o, g, AB_ERR_OK, h->ms);
+}
+
+static bool can_deliver(const struct hub_agent *a)
+{
+    return a->name != NULL && a->served && fake_log_has_next(a->up);
+}
+
+static void deliver_one(hub *h, struct hub_agent *a)
+{
+    struct hub_delivery *d = malloc(sizeof(*d));
+    assert_non_null(d);
+    *d = (struct hub_delivery){h->deliveries, a, fake_log_next(a->up)};
+    h->deliveries = d;
+    ab_principal_deliver(h->principal, a->name, fake_delivery_event(d->delivery), d);
+}
+
+bool hub_is_sending(const hub *h)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < HUB_AGENTS_MAX; i++)
+        if (h->agents[i].name != NULL && h->agents[i].served)
+            count += ab_outbox_count(ab_principal_outbox(h->principal, h->agents[i].name));
+    return count > 0;
+}
+
+size_t hub_choices(const hub *h)
+{
+    size_t count = fake_store_choices(h->store);
+    for (size_t i = 0; i < HUB_AGENTS_MAX; i++)
+        count += (size_t)can_send(h, &h->agents[i]) + (size_t)can_deliver(&h->agents[i]);
+    return count;
+}
+
+void hub_step(hub *h, size_t i)
+{
+    if (i < fake_store_choices(h->store)) {
+        fake_store_step(h->store, i, false);
+        return;
     }
-    return any;
+    i -= fake_store_choices(h->store);
+    for (size_t k = 0; k < HUB_AGENTS_MAX; k++) {
+        struct hub_agent *a = &h->agents[k];
+        if (can_send(h, a) && i-- == 0) {
+            send_one(h, a);
+            return;
+        }
+        if (can_deliver(a) && i-- == 0) {
+            deliver_one(h, a);
+            return;
+        }
+    }
+    fail_msg("no such step");
 }
 
 void hub_settle(hub *h)
 {
-    bool more = true;
-    for (int i = 0; more; i++) {
-        assert_true(i < 1000);
-        more = fake_store_choices(h->store) > 0;
-        fake_store_settle(h->store);
-        for (size_t k = 0; k < HUB_AGENTS_MAX; k++) {
-            struct hub_agent *a = &h->agents[k];
-            if (a->name == NULL || !a->served)
-                continue;
-            more |= deliver_all(h, a);
-            more |= a->connected && send_all(h, a);
-        }
+    for (int i = 0; hub_choices(h) > 0; i++) {
+        assert_true(i < 100000);
+        hub_step(h, 0);
     }
 }
 

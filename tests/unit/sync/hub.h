@@ -56,6 +56,11 @@ void hub_remove(hub *h, const char *agent);
 /** Its topics can be written from now on, or no more. */
 void hub_connect(hub *h, const char *agent, bool connected);
 
+/** How many things can happen now; the i-th of them happens. */
+size_t hub_choices(const hub *h);
+void hub_step(hub *h, size_t i);
+/** Does an event wait to be sent to any agent? */
+bool hub_is_sending(const hub *h);
 /** Let everything happen that can. */
 void hub_settle(hub *h);
 void hub_tick(hub *h, int64_t ms);

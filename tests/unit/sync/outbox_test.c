@@ -271,6 +271,44 @@ static void it_may_be_freed_with_events_in_flight(void **state)
     b->o = NULL;
 }
 
+static void what_is_dropped_is_given_back(void **state)
+{
+    struct box *b = *state;
+    put_state(b, "a", 1, &b->safe[0]);
+    put_state(b, "b", 2, &b->safe[1]);
+    assert_non_null(ab_outbox_next(b->o, 0));
+    put_state(b, "a", 3, &b->safe[2]);
+    ab_outbox_drop(b->o);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(b->safe[i], 1);
+    assert_int_equal(ab_outbox_count(b->o), 0);
+    assert_int_equal(ab_outbox_bytes(b->o), 0);
+    assert_null(ab_outbox_next(b->o, 0));
+    put_state(b, "a", 4, NULL);
+    assert_int_equal(version_of(ab_outbox_next(b->o, 0)), 4);
+}
+
+static void count_up(void *arg, const ab_event *event)
+{
+    uint64_t version = 0;
+    uint64_t *last = arg;
+    assert_int_equal(ab_event_attr_u64(event, "objversion", &version), AB_ERR_OK);
+    assert_int_equal(version, *last + 1);
+    *last = version;
+}
+
+static void all_that_waits_or_is_in_flight_can_be_looked_at(void **state)
+{
+    struct box *b = *state;
+    uint64_t last = 0;
+    put_state(b, "a", 1, NULL);
+    assert_non_null(ab_outbox_next(b->o, 0));
+    put_state(b, "a", 2, NULL);
+    put_command(b, "a", 3);
+    ab_outbox_each(b->o, count_up, &last);
+    assert_int_equal(last, 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -291,6 +329,8 @@ int main(void)
         TEST(what_was_returned_may_be_replaced),
         TEST(objects_take_turns),
         TEST(bytes_are_counted_over_replacements),
+        TEST(what_is_dropped_is_given_back),
+        TEST(all_that_waits_or_is_in_flight_can_be_looked_at),
         TEST(it_may_be_freed_with_events_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

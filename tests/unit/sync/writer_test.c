@@ -316,6 +316,52 @@ static void keys_of_a_prefix_may_be_ended_while_they_are_visited(void **state)
     assert_int_equal(ab_outbox_count(ab_writer_outbox(d->w)), 2);
 }
 
+static ab_version version_of_next(struct desk *d)
+{
+    ab_version version;
+    ab_outgoing *g = ab_outbox_next(ab_writer_outbox(d->w), d->ms);
+    assert_non_null(g);
+    assert_int_equal(ab_version_of(ab_outgoing_event(g), &version, NULL), AB_ERR_OK);
+    ab_outbox_done(ab_writer_outbox(d->w), g, AB_ERR_OK, d->ms);
+    return version;
+}
+
+static void the_next_event_has_the_version_that_was_reserved(void **state)
+{
+    struct desk *d = *state;
+    ab_version reserved = ab_writer_reserve(d->w);
+    d->ms += 100;
+    assert_int_equal(ab_version_cmp(ab_writer_reserve(d->w), reserved), 0);
+    say(d, "{\"n\":1}");
+    assert_int_equal(ab_version_cmp(version_of_next(d), reserved), 0);
+    assert_true(ab_version_cmp(ab_writer_reserve(d->w), reserved) > 0);
+}
+
+static void what_waits_counts_as_in_the_log_after_it_was_lost(void **state)
+{
+    struct desk *d = *state;
+    say(d, "{\"n\":1}");
+    ab_writer_forget(d->w);
+    ab_writer_ready(d->w, 4);
+    assert_true(ab_writer_has_key(d->w, KEY));
+    end(d); /* or the waiting state would come and stay */
+    assert_null(
+        ab_event_data(ab_outgoing_event(ab_outbox_next(ab_writer_outbox(d->w), d->ms))).ptr);
+}
+
+static void what_ends_while_it_waits_is_not_in_the_log(void **state)
+{
+    struct desk *d = *state;
+    say(d, "{\"n\":1}");
+    end(d);
+    ab_writer_forget(d->w);
+    ab_event *head = sample_event("Application/w1/a", NULL, 1);
+    assert_int_equal(ab_writer_learn(d->w, head), AB_ERR_OK);
+    ab_event_unref(head);
+    ab_writer_ready(d->w, 4);
+    assert_false(ab_writer_has_key(d->w, KEY));
+}
+
 #define NEW(f)   cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define READY(f) cmocka_unit_test_setup_teardown(f, ready, teardown)
 
@@ -334,6 +380,9 @@ int main(void)
         READY(a_command_with_an_id_that_fits_no_key_is_refused),
         READY(after_a_loss_of_the_log_everything_is_sent_again),
         NEW(a_head_without_a_readable_digest_counts_as_different),
+        READY(the_next_event_has_the_version_that_was_reserved),
+        READY(what_waits_counts_as_in_the_log_after_it_was_lost),
+        READY(what_ends_while_it_waits_is_not_in_the_log),
         NEW(keys_of_a_prefix_may_be_ended_while_they_are_visited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

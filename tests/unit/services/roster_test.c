@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/principal/roster.h"
+
+#include "schema/attributes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct {
+    ab_roster *roster;
+    char told[256]; /* "+a -a ..." */
+} t;
+
+static void tell(const char *sign, const char *agent)
+{
+    size_t len = strlen(t.told);
+    snprintf(t.told + len, sizeof(t.told) - len, "%s%s%s", len == 0 ? "" : " ", sign, agent);
+}
+
+static void added(void *arg, const char *agent)
+{
+    (void)arg;
+    tell("+", agent);
+}
+
+static void removed(void *arg, const char *agent)
+{
+    (void)arg;
+    tell("-", agent);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&t, 0, sizeof(t));
+    t.roster = ab_roster_new((ab_roster_events){added, removed, NULL}, NULL);
+    return t.roster == NULL;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    ab_roster_free(t.roster);
+    return 0;
+}
+
+static ab_object *secret(const char *name, const char *type, const char *agent)
+{
+    char json[500];
+    ab_object *o = NULL;
+    snprintf(
+        json, sizeof(json),
+        "{\"kind\":\"Secret\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"argocd\",\"labels\":"
+        "{\"" AB_LABEL_SECRET_TYPE
+        "\":\"%s\",\"argocd-agent.argoproj-labs.io/agent-name\":\"%s\"}}}",
+        name, type, agent);
+    assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
+    return o;
+}
+
+static void see(const char *name, const char *type, const char *agent)
+{
+    ab_object *o = secret(name, type, agent);
+    ab_roster_seen(t.roster, o);
+    ab_object_unref(o);
+}
+
+static void lose(const char *name)
+{
+    ab_object *o = secret(name, "cluster", "x");
+    ab_roster_gone(t.roster, o);
+    ab_object_unref(o);
+}
+
+static void list(const char *file)
+{
+    static const ab_option rows[] = {
+        {.name = "agents", .kind = AB_OPT_OBJECTS, .choices = "name", .help = "."}};
+    const ab_options table = {rows, 1};
+    const ab_config_sources sources = {.file = file};
+    ab_config *config = NULL;
+    assert_int_equal(ab_config_load(&table, 1, &sources, &config, NULL), AB_ERR_OK);
+    assert_int_equal(ab_roster_list(t.roster, config), AB_ERR_OK);
+    ab_config_free(config);
+}
+
+static void list_text(const char *yaml)
+{
+    char path[] = "/tmp/argobus-roster-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, yaml, strlen(yaml)), strlen(yaml));
+    close(fd);
+    list(path);
+    unlink(path);
+}
+
+static void an_agent_is_served_as_long_as_a_secret_names_it(void **state)
+{
+    (void)state;
+    see("one", "cluster", "a");
+    see("one", "cluster", "a");
+    see("two", "cluster", "a");
+    lose("one");
+    assert_string_equal(t.told, "+a");
+    lose("two");
+    lose("two");
+    assert_string_equal(t.told, "+a -a");
+}
+
+static void a_secret_that_names_another_gives_the_former_up(void **state)
+{
+    (void)state;
+    see("one", "cluster", "a");
+    see("one", "cluster", "b");
+    assert_string_equal(t.told, "+a -a +b");
+    see("one", "cluster", "");
+    assert_string_equal(t.told, "+a -a +b -b");
+}
+
+static void only_cluster_secrets_with_a_possible_name_count(void **state)
+{
+    (void)state;
+    see("one", "repository", "a");
+    see("two", "cluster", "A_1");
+    assert_string_equal(t.told, "");
+    see("three", "cluster", "a");
+    see("three", "cluster", "A_1");
+    assert_string_equal(t.told, "+a -a");
+}
+
+static void listed_agents_come_and_go_with_the_list(void **state)
+{
+    (void)state;
+    list_text("agents:\n- name: a\n- name: b\n");
+    list_text("agents:\n- name: b\n- name: c\n");
+    assert_string_equal(t.told, "+a +b +c -a");
+}
+
+static void an_agent_that_is_listed_and_named_stays_until_neither_holds(void **state)
+{
+    (void)state;
+    list_text("agents:\n- name: a\n");
+    see("one", "cluster", "a");
+    list_text("agents: []\n");
+    assert_string_equal(t.told, "+a");
+    lose("one");
+    assert_string_equal(t.told, "+a -a");
+    see("one", "cluster", "a");
+    list_text("agents:\n- name: a\n");
+    lose("one");
+    assert_string_equal(t.told, "+a -a +a");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_agent_is_served_as_long_as_a_secret_names_it),
+        TEST(a_secret_that_names_another_gives_the_former_up),
+        TEST(only_cluster_secrets_with_a_possible_name_count),
+        TEST(listed_agents_come_and_go_with_the_list),
+        TEST(an_agent_that_is_listed_and_named_stays_until_neither_holds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

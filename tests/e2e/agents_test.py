@@ -1,26 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents that are known from cluster Secrets, and agents that leave."""
-import subprocess
+"""Agents that come and go while the principal runs."""
+import signal
 
+import objects
 from cluster import ARGOCD
-from daemons import broker_ports, wait_for
-from objects import cluster_secret
+from daemons import wait_for
 
 
-def topics(prefix):
-    done = subprocess.run(["kcat", "-L", "-b", f"127.0.0.1:{broker_ports()['plain']}"], check=True,
-                          capture_output=True, text=True)
-    return {word.strip('"') for word in done.stdout.split() if word.startswith(f'"{prefix}.')}
+def is_served(fleet, agent):
+    return f'agent="{agent}"' in fleet.principal.get("/metrics")
 
 
 def test_an_agent_comes_and_goes_with_its_cluster_secret(own_fleet):
     fleet = own_fleet("namespace", agents=[], **{"agent-secrets": True})
-    fleet.hub.create(cluster_secret("w1"))
+    fleet.hub.create(objects.cluster_secret("w1"))
+    fleet.start("principal", "w1")
     app = fleet.application("guestbook")
     app.arrives()
-    assert 'agent="w1"' in fleet.principal.get("/metrics")
+    assert is_served(fleet, "w1")
     fleet.hub.delete("Secret", ARGOCD, "cluster-w1")
-    wait_for("its series are gone", lambda: 'agent="w1"' not in fleet.principal.get("/metrics"))
-    wait_for("its topics are gone", lambda: not any(".w1." in topic for topic in topics(fleet.prefix)))
-    assert app.hub() is not None
-    assert app.spoke() is not None
+    wait_for("its series are gone", lambda: not is_served(fleet, "w1"))
+    app.revise("2")
+    fleet.hub.create(objects.cluster_secret("w2"))
+    fleet.start("w2")
+    fleet.probe("w2")
+    assert objects.revision(app.spoke()) == "1", "what it had stays"
+    fleet.hub.create(objects.cluster_secret("w1"))
+    app.arrives("2")
+
+
+def test_an_agent_comes_and_goes_with_the_configuration(own_fleet):
+    fleet = own_fleet("namespace", agents=[{"name": "w1"}])
+    fleet.start("principal", "w1")
+    fleet.application("first").arrives()
+    fleet.configure_principal(agents=[{"name": "w2"}])
+    fleet.principal.process.send_signal(signal.SIGHUP)
+    second = fleet.application("second", "w2")
+    fleet.start("w2")
+    second.arrives()
+    wait_for("w1 is served no more", lambda: not is_served(fleet, "w1"))

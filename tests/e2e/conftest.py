@@ -73,7 +73,6 @@ def running(mapping, clusters, folder, **principal):
     fleet.wipe()
     active.append(fleet)
     try:
-        fleet.start()
         yield fleet
         fleet.stop()
     finally:
@@ -84,6 +83,7 @@ def running(mapping, clusters, folder, **principal):
 @pytest.fixture(scope="session", params=["namespace", "destination"])
 def shared_fleet(request, clusters, folder):
     with running(request.param, clusters, folder / request.param) as fleet:
+        fleet.start()
         yield fleet
 
 
@@ -98,7 +98,7 @@ def fleet(shared_fleet, request):
 
 @pytest.fixture
 def own_fleet(clusters, request):
-    """own_fleet(mapping, **principal_options): one that the scenario may configure, under a prefix of its own."""
+    """own_fleet(mapping, **principal_options): one that the scenario configures and starts."""
     with contextlib.ExitStack() as stack:
         def make(mapping, **principal):
             folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-e2e-"))

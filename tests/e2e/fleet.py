@@ -11,6 +11,7 @@ from daemons import Daemon, broker_ports, wait_for
 
 # Of these kinds scenarios make objects; the label leaves alone the Secrets that clusters come with.
 KINDS = (("Application", None), ("AppProject", None), ("Secret", "argocd.argoproj.io/secret-type"))
+FORBIDDEN = r'argobus_kubernetes_requests_total\{[^}]*code="403"[^}]*\}'
 
 
 def certificate(name):
@@ -83,15 +84,17 @@ class Fleet:
     def reconfigure_agent(self, name, **more):
         self.agents[name].stop()
         self.configure_agent(name, **more)
-        self.agents[name].start()
+        self.start(name)
 
     # Running
 
-    def start(self):
-        for daemon in self.daemons.values():
+    def start(self, *names):
+        """These, or all; nothing to do for one that runs."""
+        daemons = {name: self.daemons[name] for name in names or self.daemons}
+        for daemon in daemons.values():
             if daemon.process is None:
                 daemon.start(ready=False)
-        for name, daemon in self.daemons.items():
+        for name, daemon in daemons.items():
             wait_for(f"{name} is ready", daemon.is_ready, 60)
 
     def stop(self):
@@ -128,6 +131,8 @@ class Fleet:
         for name, spoke in self.spokes.items():
             wait_for(f"{name} is empty", lambda spoke=spoke: self.emptied(spoke))
         wait_for("the hub is empty", lambda: self.emptied(self.hub))
+        for name, daemon in self.daemons.items():
+            assert daemon.metric(FORBIDDEN) == 0, f"the roles lack what {name} wants"
 
     def emptied(self, cluster):
         """Is nothing there any more? What only waits for Argo CD goes now."""

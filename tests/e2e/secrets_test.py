@@ -20,7 +20,8 @@ def on_the_broker(text):
 @pytest.mark.parametrize(("protection", "found"), [("sealed", False), ("none", True)])
 def test_the_broker_has_a_credential_in_clear_only_when_that_was_asked_for(own_fleet, protection, found):
     fleet = own_fleet("namespace", kafka={"compression": "none"}, secrets={"protection": protection})
-    fleet.reconfigure_agent("w1", secrets={"protection": protection})
+    fleet.configure_agent("w1", secrets={"protection": protection})
+    fleet.start()
     password = f"correct-horse-{uuid.uuid4().hex}"
     fleet.hub.create(project("team", "w1"))
     fleet.hub.create(repository("apps", "team", password=password))

@@ -107,8 +107,16 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     return o;
 }
 
+static bool is_of_known_kind(ab_str key)
+{
+    ab_str kind, ns, name;
+    return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
+}
+
 ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept)
 {
+    if (!is_of_known_kind(key))
+        return AB_ERR_OK; /* kept by another version */
     ab_agent_object *o = ab_agent_object_for(a, key);
     if (o == NULL)
         return AB_ERR_NOMEM;

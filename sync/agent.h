@@ -86,7 +86,8 @@ AB_MUST_USE ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out);
 /** NULL is allowed. No effect may be answered afterwards. */
 void ab_agent_free(ab_agent *a);
 
-/** One kept row, at start, before anything else. */
+/** One kept row, at start, before anything else. A kind that is not synchronised is passed over.
+ * @return NOMEM */
 AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept);
 
 /* The local store's changes. */

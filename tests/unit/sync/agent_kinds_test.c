@@ -39,7 +39,7 @@ static const struct kind {
     {KEYS, KEYS_HERE, "", "data", AB_TARGET_GPGKEY},
 };
 
-#define EACH_KIND(k) for (const struct kind *k = shared; k < shared + 3; k++)
+#define KINDS (sizeof(shared) / sizeof(shared[0]))
 
 /* A wish whose content is {"k":"<content>"}. */
 static void wish_kind(const struct kind *k, ab_type type, const char *uid, const char *content)
@@ -75,8 +75,7 @@ static void shared_objects_are_placed_in_argo_cds_namespace(void **state)
 {
     (void)state;
     begin();
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
         assert_true(has_content(k, "1"));
         assert_true(has_in(at(k->here), "annotations", AB_ANN_SOURCE_UID, "u-1"));
@@ -90,8 +89,7 @@ static void destination_mapping_changes_nothing_for_them(void **state)
     (void)state;
     w.policy.by_destination = true;
     begin();
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
         assert_true(has_content(k, "1"));
     }
@@ -102,8 +100,7 @@ static void changes_and_ends_follow(void **state)
 {
     (void)state;
     begin();
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
         wish_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "2");
         assert_true(has_content(k, "2"));
@@ -129,8 +126,7 @@ static void local_edits_and_deletions_are_reverted(void **state)
 {
     (void)state;
     begin();
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
         tamper(k);
         world_settle(&w);
@@ -147,8 +143,7 @@ static void those_made_while_the_agent_was_down_are_reverted(void **state)
 {
     (void)state;
     begin();
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
         world_crash_agent(&w);
         tamper(k);
@@ -177,8 +172,7 @@ static void one_that_was_created_anew_at_the_source_is_replaced(void **state)
 {
     (void)state;
     begin();
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         char before[40];
         wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
         snprintf(before, sizeof(before), "%.*s", AB_STR_ARG(ab_object_uid(at(k->here))));
@@ -281,21 +275,18 @@ static void nothing_goes_up_but_errors(void **state)
 {
     (void)state;
     begin();
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
         assert_int_equal(fake_log_appended(w.up), 0);
     }
     w.local_refuses = AB_ERR_DENIED;
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "2");
         assert_true(said_of_target(error_key(k), k->target, false));
     }
     assert_int_equal(fake_log_appended(w.up), 3);
     w.local_refuses = AB_ERR_OK;
-    EACH_KIND(k)
-    {
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
         wish_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "3");
         assert_null(said(error_key(k)));
     }
@@ -328,6 +319,16 @@ static void a_payload_of_another_object_is_refused(void **state)
         assert_int_equal(refused("payload"), i + 1);
         assert_null(fake_store_at(w.local, 0));
     }
+    assert_at_rest();
+}
+
+static void what_another_version_kept_is_passed_over(void **state)
+{
+    (void)state;
+    const ab_kept kept = {.version = {1, 1}, .wish = AB_STR("{}")};
+    begin();
+    assert_int_equal(ab_agent_restore(w.agent, AB_STR("Job/argocd/j"), &kept), AB_ERR_OK);
+    assert_int_equal(ab_agent_restore(w.agent, AB_STR("what"), &kept), AB_ERR_OK);
     assert_at_rest();
 }
 
@@ -522,6 +523,7 @@ int main(void)
         TEST(nothing_goes_up_but_errors),
         TEST(what_is_not_synchronised_is_refused),
         TEST(a_payload_of_another_object_is_refused),
+        TEST(what_another_version_kept_is_passed_over),
         SEALED_TEST(a_sealed_secret_is_opened_when_it_is_placed),
         SEALED_TEST(it_is_kept_sealed_and_reverted_after_a_restart),
         SEALED_TEST(one_that_does_not_open_is_reported_and_changes_nothing),

@@ -239,11 +239,14 @@ static void a_local_deletion_is_reverted_and_counted(void **state)
 {
     (void)state;
     placed("");
+    set_field(w.local, LOCAL, "status", "{\"operationState\":{}}");
+    world_settle(&w);
     fake_store_erase(w.local, LOCAL);
     world_settle(&w);
     assert_int_equal(spec_of(local()), 1);
     assert_true(has_in(local(), "annotations", AB_ANN_SOURCE_UID, "uid-1"));
     assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_false(ab_json_present(ab_object_field(local(), "status"))); /* auto-sync tries again */
     assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 1);
     assert_at_rest();
 }

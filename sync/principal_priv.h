@@ -93,7 +93,7 @@ struct ab_principal {
 };
 
 /* principal.c */
-/** Is this what the record is about? NULL otherwise. */
+/** The record of an Application; NULL when there is none. */
 ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key);
 /** The record of an Application, made if need be; NULL when out of memory. */
 ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key);

@@ -101,21 +101,21 @@ bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certifi
     ab_error err = {0};
     ab_seal_recipient *recipient = NULL;
     struct entry *entry = entry_for(r, agent);
-    if (entry == NULL || certificate[0] == '\0' || entry->given != NULL)
+    if (entry == NULL || certificate[0] == '\0')
         return false;
     ab_err e = r->ca.len == 0
                    ? ab_fail(&err, AB_ERR_DENIED, "neither secrets.ca nor kafka.tls.ca is set")
                    : ab_seal_recipient_new(ab_str_of(certificate), ab_buf_str(&r->ca), agent,
                                            &recipient, &err);
     if (e != AB_ERR_OK) {
-        AB_WARN(r->log, MAIN, "an agent's certificate is not trusted: no Secrets are sealed to it",
+        AB_WARN(r->log, MAIN, "an agent's certificate is not trusted: nothing is sealed to it",
                 AB_KV("agent", agent), AB_KV("why", (const char *)err.text));
         return false;
     }
     bool changed = !is_same(entry->told, recipient);
     ab_seal_recipient_free(entry->told);
     entry->told = recipient;
-    return changed;
+    return changed && entry->given == NULL;
 }
 
 void ab_recipients_forget(ab_recipients *r, const char *agent)

@@ -53,7 +53,8 @@ world *begin(void)
 {
     world *w = calloc(1, sizeof(*w));
     assert_non_null(w);
-    (void)snprintf(w->folder, sizeof(w->folder), "/tmp/argobus-access-XXXXXX");
+    w->folder = strdup("/tmp/argobus-access-XXXXXX");
+    assert_non_null(w->folder);
     assert_non_null(mkdtemp(w->folder));
     assert_int_equal(uv_loop_init(&w->loop), 0);
     w->mono_ms = 1000000;
@@ -116,6 +117,7 @@ void end(world *w)
     assert_int_equal(uv_loop_close(&w->loop), 0);
     ab_log_free(w->log);
     remove_folder(w->folder);
+    free(w->folder);
     free(w);
 }
 

@@ -17,7 +17,7 @@
     "v}}]\n"
 
 typedef struct {
-    char folder[32];
+    char *folder;
     char paths[8][96]; /* given out in turn */
     size_t path_count;
     uv_loop_t loop;

@@ -15,14 +15,3 @@ add_test(NAME kube_stop COMMAND ${AB_KUBE_DEV} kill test)
 # A machine that has not yet got the programs builds them first.
 set_tests_properties(kube_start PROPERTIES FIXTURES_SETUP kube ENVIRONMENT "${AB_KUBE_ENV}" TIMEOUT 3600)
 set_tests_properties(kube_stop PROPERTIES FIXTURES_CLEANUP kube ENVIRONMENT "${AB_KUBE_ENV}")
-
-ab_library(kube_server
-    SOURCES ${CMAKE_CURRENT_LIST_DIR}/kube.c
-    DEPS PkgConfig::cmocka)
-
-# ab_kube_test(NAME LABEL ... SOURCES ... DEPS ...): as ab_test, with the API server running and its helpers.
-function(ab_kube_test name)
-    ab_test(${name} ${ARGN})
-    target_link_libraries(${name} PRIVATE argobus::kube_server)
-    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED kube ENVIRONMENT "${AB_KUBE_ENV}" TIMEOUT 300)
-endfunction()

@@ -160,8 +160,10 @@ class Reading(Case):
         for i in range(5):
             self.api.put("Application", f"a{i}", spec={"n": 1})
         store = self.synced("store.kubernetes.page=2")
-        page = lambda r: r.path.endswith(LIST) and "continue" in r.query
-        self.api.fault(page, lambda r: r.answer(200, b'{"kind":"List","items":[{"metadata"'), times=1)
+        for first in (True, False):
+            self.api.fault(lambda r, first=first: r.path.endswith(LIST) and r.query.get("limit") == "2" and
+                           ("continue" not in r.query) == first,
+                           lambda r: r.answer(200, b'{"kind":"List","items":[{"metadata"'), times=1)
         self.expire(store)
         store.fault("applications")
         self.api.put("Application", "b", spec={"n": 1})
@@ -269,6 +271,12 @@ class Reading(Case):
         self.assertEqual(store.call("apply", application("a"))["code"], "success")
         store.change("seen", "a")
 
+    def test_a_token_that_is_refused_once_is_fetched_anew_and_tried_again(self):
+        store = self.synced()
+        self.api.fault(lambda r: not r.is_watch, lambda r: r.refuse(401, "Unauthorized", "Unauthorized"), times=1)
+        self.assertEqual(store.call("create", application("a"))["code"], "success")
+        self.assertEqual(len(self.api.asked("POST")), 2)
+
     def test_a_certificate_of_another_ca_is_not_trusted(self):
         other, _ = make_certificate(self.folder, "other")
         self.configure(other)
@@ -291,6 +299,13 @@ class Reading(Case):
         store.fault('"a"', "metadata.namespace must be")
         store.change("seen", "b")
         store.change("listed")
+        self.api.put("Application", "c", spec={"n": 1})
+        store.change("seen", "c")
+        self.assertFalse([line for line in store.lines if line.get("change") == "synced"])
+        broken["metadata"]["namespace"] = "argocd"
+        self.expire(store)
+        store.change("seen", "a")
+        store.change("synced")
 
 
 class Writing(Case):
@@ -325,6 +340,46 @@ class Writing(Case):
         times = [r.time for r in self.api.asked("POST") if r.body["metadata"]["name"] == "slow"]
         self.assertEqual(len(times), 3)
         self.assertGreaterEqual(times[2] - times[0], 1.9)
+
+    def gather(self, count):
+        """Answer no POST before `count` are there, or no more come; the largest number that were there at once."""
+        here = threading.Condition()
+        now, most = 0, 0
+
+        def act(request):
+            nonlocal now, most
+            with here:
+                now += 1
+                most = max(most, now)
+                here.notify_all()
+                here.wait_for(lambda: most >= count, 0.5)
+                now -= 1
+            return False
+        self.api.fault(lambda r: r.method == "POST", act)
+        return lambda: most
+
+    def test_objects_are_written_at_once_up_to_the_limit(self):
+        store = self.synced("store.kubernetes.concurrency=4")
+        most = self.gather(5)
+        calls = [store.begin("create", application(f"a{i}")) for i in range(12)]
+        self.assertEqual({store.end(call)["code"] for call in calls}, {"success"})
+        self.assertEqual(most(), 4)
+
+    def test_a_busy_server_is_asked_for_less_at_once(self):
+        store = self.synced("store.kubernetes.concurrency=8")
+        self.api.fault(lambda r: r.method == "POST",
+                       lambda r: r.refuse(429, "TooManyRequests", "later", headers=["Retry-After: 1"]), times=8)
+        most = self.gather(8)
+        calls = [store.begin("create", application(f"a{i}")) for i in range(8)]
+        self.assertEqual({store.end(call)["code"] for call in calls}, {"success"})
+        self.assertLess(most(), 8)
+
+    def test_writes_of_one_object_go_one_by_one_in_order(self):
+        store = self.synced()
+        calls = [store.begin("apply", application("a", i)) for i in range(20)]
+        self.assertEqual([store.end(call)["object"]["spec"]["n"] for call in calls], list(range(20)))
+        asked = [r for r in self.api.requests if r.method in ("POST", "PATCH")]
+        self.assertEqual([r.method for r in asked], ["POST"] + ["POST", "PATCH"] * 19)
 
     def test_what_the_server_refuses_is_told_apart(self):
         webhook = 'admission webhook "policy.example.com" denied the request: no such team'

@@ -106,10 +106,10 @@ ab_err ab_transport_add_agent(ab_transport *t, const char *agent, ab_error *err)
     return t->ops->add_agent(t, agent, err);
 }
 
-void ab_transport_remove_agent(ab_transport *t, const char *agent)
+void ab_transport_remove_agent(ab_transport *t, const char *agent, bool forget)
 {
     assert(t->env.role == AB_ROLE_PRINCIPAL);
-    t->ops->remove_agent(t, agent);
+    t->ops->remove_agent(t, agent, forget);
 }
 
 /* Without these a state event could be neither ordered nor replaced. */

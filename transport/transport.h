@@ -126,9 +126,15 @@ typedef struct ab_transport_ops {
     /** Serve one more agent (principal; before or after start). An agent's own link needs no call.
      *  @return INVALID (no DNS label), EXISTS, NOMEM */
     ab_err (*add_agent)(ab_transport *self, const char *agent, ab_error *err);
-    /** Stop serving an agent; open deliveries of it may still be acknowledged. Unknown: nothing
-     * happens. */
-    void (*remove_agent)(ab_transport *self, const char *agent);
+    /**
+     * Stop serving an agent; open deliveries of it may still be acknowledged. Unknown: nothing
+     * happens.
+     * @param forget  it is gone for good: what is kept for it (its logs, and the positions in them)
+     * is removed too, in the background, where this transport is the one that makes it. Failing to
+     * is logged, with what stays behind. Added again, the agent begins with new logs, never with
+     * some of the old: an agent that runs sees RECREATED. False: all stays as it is
+     */
+    void (*remove_agent)(ab_transport *self, const char *agent, bool forget);
     /**
      * Send one event to `agent` (at an agent: NULL, it goes up). STATE needs attributes
      * partitionkey, writerepoch and objversion. The transport takes its own reference.
@@ -180,7 +186,7 @@ void ab_transport_free(ab_transport *t);
 /* The ops by function call; contracts above each slot. */
 AB_MUST_USE ab_err ab_transport_start(ab_transport *t, ab_error *err);
 AB_MUST_USE ab_err ab_transport_add_agent(ab_transport *t, const char *agent, ab_error *err);
-void ab_transport_remove_agent(ab_transport *t, const char *agent);
+void ab_transport_remove_agent(ab_transport *t, const char *agent, bool forget);
 AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane lane,
                                      ab_event *event, int64_t deadline_ms, ab_sent done, void *arg);
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);

@@ -45,7 +45,7 @@ static void on_removed(void *arg, const char *agent)
     if (pump != NULL)
         ab_pump_abandon(pump);
     ab_principal_remove_agent(s->machine, agent);
-    ab_transport_remove_agent(s->base.transport, agent);
+    ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
     ab_metrics_drop(s->base.daemon->metrics, "agent", ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is served no more", AB_KV("agent", agent));

@@ -19,6 +19,7 @@ int64_t ab_kafka_now(const ab_kafka *k)
 static void release(ab_kafka *k)
 {
     ab_kafka_consumer_forget(k);
+    ab_kafka_removal_leave(k);
     ab_kafka_link *l = NULL;
     while ((l = TAILQ_FIRST(&k->links)) != NULL)
         ab_kafka_link_unref(l);
@@ -31,6 +32,7 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     ab_kafka *k = (ab_kafka *)self;
     TAILQ_INIT(&k->links);
     TAILQ_INIT(&k->groups);
+    TAILQ_INIT(&k->removals);
     TAILQ_INIT(&k->deliveries);
     TAILQ_INIT(&k->failed);
     k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
@@ -161,6 +163,7 @@ static void on_tick(uv_timer_t *timer)
         keep_producer(k);
         tick_links(k);
         ab_kafka_readback_pump(k);
+        ab_kafka_removal_start(k);
         ab_kafka_survey_start(k);
     }
     if (now >= k->commit_due_ms) {
@@ -212,19 +215,24 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
     ab_kafka *k = (ab_kafka *)self;
     ab_kafka_link *l = NULL;
     ab_err e = ab_kafka_link_new(k, agent, &l, err);
-    if (e == AB_ERR_OK)
-        ab_kafka_survey_start(k);
-    return e;
+    if (e != AB_ERR_OK)
+        return e;
+    ab_kafka_removal_call_off(k, agent);
+    ab_kafka_survey_start(k);
+    return AB_ERR_OK;
 }
 
-static void kafka_remove_agent(ab_transport *self, const char *agent)
+static void kafka_remove_agent(ab_transport *self, const char *agent, bool forget)
 {
     ab_kafka *k = (ab_kafka *)self;
     ab_kafka_link *l = ab_kafka_link_find(k, agent);
     if (l == NULL)
         return;
-    if (k->running)
+    bool ours = forget && k->settings.topics == AB_TOPICS_CREATE;
+    if (k->running && !ours)
         ab_kafka_consumer_commit(k);
+    if (ours)
+        ab_kafka_removal_want(l);
     ab_kafka_link_remove(l);
 }
 

@@ -24,6 +24,7 @@
 typedef struct ab_kafka ab_kafka;
 typedef struct ab_kafka_link ab_kafka_link;
 typedef struct ab_kafka_group ab_kafka_group;
+typedef struct ab_kafka_removal ab_kafka_removal;
 
 /* Our way out and the peer's way in; the index into a link's topics. */
 typedef enum {
@@ -184,7 +185,10 @@ struct ab_kafka {
     ab_kafka_host host;
     ab_map *links_by_name;
     TAILQ_HEAD(, ab_kafka_link) links; /* removed ones too, while somebody holds them */
+    uint64_t epoch;                    /* highest of a link that was removed */
     TAILQ_HEAD(, ab_kafka_group) groups;
+    TAILQ_HEAD(, ab_kafka_removal) removals;
+    ab_kafka_removal *removing; /* the one whose request runs */
     ab_kafka_producer producer;
     ab_kafka_producer live_producer;
     ab_kafka_handle *reader;
@@ -231,6 +235,19 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason);
 void ab_kafka_link_ready(ab_kafka_link *l);
 /** It cannot go on for now; ask again after a back-off. */
 void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why);
+
+/* removal.c: the topics of agents that are gone for good; one agent at a time. */
+/** Delete the topics of this link, from the next tick on; a few times, if need be. It need not be
+ * served any more. */
+void ab_kafka_removal_want(ab_kafka_link *l);
+/** The agent is served again. What is not deleted yet stays, save for what is under way. */
+void ab_kafka_removal_call_off(ab_kafka *k, const char *agent);
+/** True while a deletion of this agent's topics is under way. */
+bool ab_kafka_removal_holds(const ab_kafka *k, const char *agent);
+/** Begin with the one that is due, unless one, or a survey, runs. */
+void ab_kafka_removal_start(ab_kafka *k);
+/** Log what stays behind, and forget about it. */
+void ab_kafka_removal_leave(ab_kafka *k);
 
 /* survey.c: what the broker knows about links; one survey at a time, each for many links. */
 /** Start one for the links that are due, unless one runs. */

@@ -73,6 +73,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->kafka = k;
     l->refs = 1;
     l->sent_offset = -1;
+    l->epoch = k->epoch;
     l->in.committed = -1;
     l->in.caught_up_at = -1;
     TAILQ_INIT(&l->live.waiting);
@@ -140,6 +141,9 @@ void ab_kafka_link_remove(ab_kafka_link *l)
 {
     withdraw(l);
     l->removed = true;
+    /* Added again, with a log that does not tell, it must not get the same one. */
+    if (l->epoch > l->kafka->epoch)
+        l->kafka->epoch = l->epoch;
     ab_map_take(l->kafka->links_by_name, ab_str_of(l->name));
     ab_metrics_drop(l->kafka->base.env.metrics, "agent", ab_str_of(l->name));
     l->metrics = (ab_kafka_link_metrics){0};

@@ -21,7 +21,9 @@ static const ab_option rows[] = {
      .deflt = "verify",
      .choices = "verify|create|external",
      .help = "Whether the topics of an agent are checked, made by the principal where missing and "
-             "checked, or trusted."},
+             "checked, or trusted. Those that it makes (create) it also deletes when it serves the "
+             "agent no more because its cluster Secret or its entry in agents was taken away; "
+             "nothing that the agent has is deleted by that. When the principal stops, they stay."},
     {.name = "kafka.replication-factor",
      .kind = AB_OPT_INT,
      .deflt = "3",

@@ -255,7 +255,7 @@ void ab_kafka_producer_tick(ab_kafka_producer *p)
     if (p->kind == AB_KAFKA_LIVE_PRODUCER)
         expire(p, now);
     /* A job may be using the handle. */
-    if (!p->broken || k->survey_running || k->live_jobs > 0)
+    if (!p->broken || k->survey_running || k->live_jobs > 0 || k->removing != NULL)
         return;
     AB_WARN(k->base.env.log, KAFKA, "the producer failed for good; a new one follows");
     p->retry_ms = now + ab_backoff_next(&p->backoff);

@@ -244,6 +244,7 @@ static void done(ab_kafka_job *job)
         ab_kafka_link_unref(s->entries[i].link);
     }
     free(s);
+    ab_kafka_removal_start(k);
     ab_kafka_survey_start(k);
 }
 
@@ -259,7 +260,8 @@ static void take_up(survey *s, ab_kafka_link *l)
 
 static bool is_due(const ab_kafka_link *l, int64_t now)
 {
-    return l->phase == AB_LINK_ASK && !l->surveying && !l->removed && now >= l->retry_ms;
+    return l->phase == AB_LINK_ASK && !l->surveying && !l->removed && now >= l->retry_ms &&
+           !ab_kafka_removal_holds(l->kafka, l->name);
 }
 
 static void give_up(survey *s, const char *why)

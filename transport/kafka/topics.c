@@ -215,6 +215,46 @@ void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_t
     free(wanted);
 }
 
+static ab_err read_deleted(rd_kafka_event_t *event, ab_error *err)
+{
+    if (event == NULL)
+        return ab_fail(err, AB_ERR_TIMEOUT, "no broker answers");
+    size_t n = 0;
+    const rd_kafka_DeleteTopics_result_t *result = rd_kafka_event_DeleteTopics_result(event);
+    const rd_kafka_topic_result_t **deleted =
+        result == NULL ? NULL : rd_kafka_DeleteTopics_result_topics(result, &n);
+    ab_err e = AB_ERR_OK;
+    if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        e = ab_kafka_fail(err, rd_kafka_event_error(event), "no broker deletes topics");
+    for (size_t i = 0; i < n && e == AB_ERR_OK; i++) {
+        rd_kafka_resp_err_t code = rd_kafka_topic_result_error(deleted[i]);
+        if (code != RD_KAFKA_RESP_ERR_NO_ERROR && !ab_kafka_is_missing(code))
+            e = ab_kafka_fail(err, code, rd_kafka_topic_result_name(deleted[i]));
+    }
+    return e;
+}
+
+ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_state *topics, size_t count,
+                              ab_error *err)
+{
+    rd_kafka_DeleteTopic_t **unwanted = calloc(count, sizeof(rd_kafka_DeleteTopic_t *));
+    if (unwanted == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory to delete topics");
+    for (size_t i = 0; i < count; i++)
+        unwanted[i] = rd_kafka_DeleteTopic_new(topics[i].name);
+    rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_DELETETOPICS);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+    rd_kafka_DeleteTopics(rk, unwanted, count, options, queue);
+    rd_kafka_event_t *event = await(queue);
+    ab_err e = read_deleted(event, err);
+    if (event != NULL)
+        rd_kafka_event_destroy(event);
+    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_DeleteTopic_destroy_array(unwanted, count);
+    free(unwanted);
+    return e;
+}
+
 static void check_entry(const ab_kafka_settings *s, ab_kafka_topic_state *t, const char *key,
                         const char *value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What topics must be like, and the requests that look at them, make them and find their ends. All
- * of these wait for the broker: worker threads only.
+ * What topics must be like, and the requests that look at them, make them, delete them and find
+ * their ends. All of these wait for the broker: worker threads only.
  */
 #pragma once
 
@@ -36,6 +36,9 @@ AB_MUST_USE ab_err ab_kafka_topics_learn(rd_kafka_t *rk, ab_error *err);
 /** Make those that are missing; their `error` says that they come, or why they cannot. */
 void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
                           size_t count);
+/** Delete these; one that is not there counts as deleted. @return why one of them, or all, stay */
+AB_MUST_USE ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_state *topics,
+                                          size_t count, ab_error *err);
 /** Check the settings of those that are usable; a wrong one is no longer usable, and its `error`
  * says why. */
 void ab_kafka_topics_check(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,

@@ -531,7 +531,8 @@ static void only_known_agents_with_proper_names_are_served(void **state)
     assert_int_equal(ab_transport_add_agent(t, "", NULL), AB_ERR_INVALID);
     const ab_draft draft = {.key = "app/a", .version = 1, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(principal, "w2", &draft, NULL), AB_ERR_NOTFOUND);
-    ab_transport_remove_agent(t, "w2");
+    ab_transport_remove_agent(t, "w2", false);
+    ab_transport_remove_agent(t, "w2", true);
 }
 
 static void agents_come_and_leave_while_running(void **state)
@@ -548,7 +549,7 @@ static void agents_come_and_leave_while_running(void **state)
     ab_end_put(second, NULL, "app/b", 1);
     AB_UNTIL(ends, ab_end_newest(second, "w2", "app/a") != NULL &&
                        ab_end_newest(principal, "w2", "app/b") != NULL);
-    ab_transport_remove_agent(principal->transport, "w2");
+    ab_transport_remove_agent(principal->transport, "w2", false);
     const ab_draft draft = {.key = "app/a", .version = 2, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(principal, "w2", &draft, NULL), AB_ERR_NOTFOUND);
     ab_end_ack(principal, 0, AB_VERDICT_APPLIED);
@@ -558,6 +559,36 @@ static void agents_come_and_leave_while_running(void **state)
     assert_null(ab_end_newest(principal, "w2", "app/c"));
     assert_int_equal(ab_transport_add_agent(principal->transport, "w2", NULL), AB_ERR_OK);
     AB_UNTIL(ends, ab_end_newest(principal, "w2", "app/c") != NULL);
+}
+
+static void an_agent_that_was_gone_for_good_begins_with_new_logs(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    ab_end_put(agent, NULL, "app/b", 1);
+    AB_UNTIL(ends, has_version(agent, "app/a", 1) && has_version(principal, "app/b", 1));
+    uint64_t epoch = ab_end_peer_of(principal, "w1")->epoch;
+    principal->keep = true;
+    ab_end_put(agent, NULL, "app/open", 1);
+    AB_UNTIL(ends, has_version(principal, "app/open", 1));
+    size_t open = principal->receipt_count - 1;
+    ab_transport_remove_agent(principal->transport, "w1", true);
+    ab_end_ack(principal, open, AB_VERDICT_APPLIED);
+    principal->keep = false;
+    /* It notices, if not at once. */
+    AB_UNTIL(ends, ab_end_says(agent, "") || ab_end_peer_of(agent, "w1")->gaps[AB_GAP_RECREATED]);
+    assert_int_equal(ab_transport_add_agent(principal->transport, "w1", NULL), AB_ERR_OK);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 2 &&
+                       ab_end_peer_of(agent, "w1")->ready >= 2);
+    assert_true(ab_end_peer_of(agent, "w1")->gaps[AB_GAP_RECREATED] > 0);
+    assert_int_equal(ab_end_peer_of(principal, "w1")->head_count, 0);
+    assert_true(ab_end_peer_of(principal, "w1")->epoch > epoch);
+    ab_end_put(principal, "w1", "app/a", 2);
+    ab_end_put(agent, NULL, "app/b", 2);
+    AB_UNTIL(ends, has_version(agent, "app/a", 2) && has_version(principal, "app/b", 2));
 }
 
 static void every_send_finishes_once_when_closed_in_flight(void **state)
@@ -738,6 +769,7 @@ int ab_suite_run(const ab_ends_fixture *fixture, const char *only)
         CASE(nothing_is_taken_before_ready),
         CASE(only_known_agents_with_proper_names_are_served),
         CASE(agents_come_and_leave_while_running),
+        CASE(an_agent_that_was_gone_for_good_begins_with_new_logs),
         CASE(every_send_finishes_once_when_closed_in_flight),
         CASE(deliveries_may_be_acknowledged_after_close),
         CASE(an_event_that_names_another_source_is_refused),

@@ -120,7 +120,7 @@ bool ab_principal_is_open(const ab_principal_app *app);
 AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery);
 /** Take up again what is kept. */
 void ab_principal_take_held(struct peer *peer);
-void ab_principal_peer_free(void *peer);
+void ab_principal_peer_free(void *value);
 
 /* principal_route.c: whose an Application is */
 /** The agent that it belongs to by what it says now; absent: nobody's. */
@@ -185,7 +185,7 @@ void ab_principal_shared_look(ab_principal *p);
 /** Does the hub have this object? */
 bool ab_principal_shared_is_here(const ab_principal *p, ab_str key);
 void ab_principal_shared_tick(ab_principal *p);
-void ab_principal_shared_free(void *shared);
+void ab_principal_shared_free(void *value);
 
 /* principal_errors.c: what agents cannot do with shared objects; there is no status to show it */
 /** Is this event about such an error? */

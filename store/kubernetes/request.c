@@ -48,6 +48,8 @@ static void free_call(ab_kube_call *c)
         c->next->prev = c->prev;
     free((void *)(uintptr_t)c->request.what);
     free((void *)(uintptr_t)c->request.path);
+    if (c->request.body.ptr != NULL) /* it may hold a Secret */
+        explicit_bzero((void *)(uintptr_t)c->request.body.ptr, c->request.body.len);
     free((void *)(uintptr_t)c->request.body.ptr);
     ab_buf_wipe(&c->answer);
     free(c);

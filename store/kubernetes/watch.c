@@ -34,6 +34,7 @@ struct ab_kube_watcher {
     char *selector;   /* query "&labelSelector=..." and "&fieldSelector=...", may be empty */
     uv_timer_t timer; /* until the next attempt; the memory goes with it */
     ab_backoff backoff;
+    ab_backoff relist; /* of lists after 410, until a watch has followed on one */
     ab_kube_call *call;
     ab_kube_stream *stream;
     ab_kube_known *known;
@@ -93,11 +94,9 @@ static void trouble(ab_kube_watcher *w, enum attempt next, const ab_error *err,
     ab_kube_fault(w->kube, w->path, &told);
 }
 
-/* Lists that no watch can follow on must not come ever faster. */
 static void recovered(ab_kube_watcher *w)
 {
-    if (!w->expired)
-        ab_backoff_reset(&w->backoff);
+    ab_backoff_reset(&w->backoff);
     if (w->failed)
         AB_INFO(w->kube->base.env.log, STORE, "can be read again",
                 AB_KV("where", (const char *)w->path));
@@ -381,6 +380,7 @@ static ab_err on_event(void *arg, ab_str json)
     if (e == AB_ERR_OK) {
         note_version(w, object);
         recovered(w);
+        ab_backoff_reset(&w->relist);
     }
     ab_json_free(doc);
     return e;
@@ -393,13 +393,14 @@ static void on_watch_end(void *arg, const ab_kube_answer *answer)
     if (w->expired || answer->why == AB_KUBE_WHY_EXPIRED) {
         AB_INFO(w->kube->base.env.log, STORE, "listing anew, the watch is too far behind",
                 AB_KV("where", (const char *)w->path));
-        again(w, DO_LIST, ab_backoff_next(&w->backoff));
+        again(w, DO_LIST, ab_backoff_next(&w->relist));
     } else if (answer->code != AB_ERR_OK) {
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
     } else if (now_ms(w) - w->watch_since_ms < SHORT_WATCH_MS) {
         again(w, DO_PROBE, ab_backoff_next(&w->backoff));
     } else {
         recovered(w);
+        ab_backoff_reset(&w->relist);
         watch(w);
     }
 }
@@ -522,6 +523,7 @@ ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched)
     w->resource = ab_kube_resource_of(ab_str_of(watched->kind));
     assert(w->resource != NULL);
     ab_backoff_init(&w->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    ab_backoff_init(&w->relist, RETRY_FIRST_MS, RETRY_MAX_MS);
     init_texts(w, watched);
     w->known = ab_kube_known_new();
     if (w->path == NULL || w->selector == NULL || w->known == NULL) {

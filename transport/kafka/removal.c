@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With the back-off, some four minutes. */
+/* With the back-off, some two minutes. */
 #define ATTEMPTS_MAX   8
 #define RETRY_FIRST_MS 1000
 #define RETRY_MAX_MS   60000

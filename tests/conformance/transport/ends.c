@@ -10,11 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #define WAIT_MAX_MS 30000
 #define TICK_MS     20
+#define LOG_MAX     65536
 
 static void copy_text(char *out, size_t room, ab_str text)
 {
@@ -188,6 +191,25 @@ void ab_ends_set(ab_ends *ends, const char *fmt, ...)
     ends->setting_count++;
 }
 
+void ab_ends_capture_log(ab_ends *ends)
+{
+    ends->log_fd = memfd_create("log", MFD_CLOEXEC);
+    assert_true(ends->log_fd > 0);
+    ab_log_free(ends->log);
+    ends->log = NULL;
+    ab_err e = ab_log_new(ends->log_fd, "warn", AB_LOG_TEXT, &ab_clock_real, &ends->log, NULL);
+    assert_int_equal(e, AB_ERR_OK);
+}
+
+bool ab_ends_logged(const ab_ends *ends, const char *text)
+{
+    char all[LOG_MAX];
+    ssize_t len = pread(ends->log_fd, all, sizeof(all) - 1, 0);
+    assert_true(len >= 0);
+    all[len] = '\0';
+    return strstr(all, text) != NULL;
+}
+
 static void free_end(ab_end *end)
 {
     for (size_t i = 0; i < end->receipt_count; i++)
@@ -235,6 +257,8 @@ void ab_ends_close(ab_ends *ends)
     for (size_t i = 0; i < ends->setting_count; i++)
         free(ends->settings[i]);
     ab_log_free(ends->log);
+    if (ends->log_fd > 0)
+        close(ends->log_fd);
     free(ends);
 }
 

@@ -95,6 +95,7 @@ struct ab_ends {
     uv_loop_t loop;
     uv_timer_t tick; /* bounds every wait */
     ab_log *log;
+    int log_fd; /* of ab_ends_capture_log; else 0 */
     char *settings[AB_ENDS_SETTINGS];
     size_t setting_count;
     bool replay; /* ends that start from now on have lost what they received */
@@ -117,6 +118,11 @@ int ab_ends_setup(void **state);
 int ab_ends_teardown(void **state);
 /** Setting "key=value" for ends that start from now on; the last one of a key wins. */
 void ab_ends_set(ab_ends *ends, const char *fmt, ...) AB_PRINTF(2, 3);
+
+/** Keep what ends that start from now on log, from warnings up, for ab_ends_logged. */
+void ab_ends_capture_log(ab_ends *ends);
+/** True when a captured line holds `text`. */
+bool ab_ends_logged(const ab_ends *ends, const char *text);
 
 /** A started principal that serves `agents` ("w1,w2"; may be ""). */
 ab_end *ab_end_principal(ab_ends *ends, const char *agents);

@@ -5,14 +5,11 @@
  */
 #include "tests/conformance/transport/kafka_fixture.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -182,38 +179,18 @@ static void topics_stay_when_the_agent_is_only_not_served(void **state)
     assert_int_equal(topics_of(ends, "w1") + topics_of(ends, "w2"), 8);
 }
 
-/* What ends that start from now on log, from warnings up. */
-static int capture_log(ab_ends *ends)
-{
-    int fd = memfd_create("log", MFD_CLOEXEC);
-    assert_true(fd >= 0);
-    ab_log_free(ends->log);
-    assert_int_equal(ab_log_new(fd, "warn", AB_LOG_TEXT, &ab_clock_real, &ends->log, NULL), 0);
-    return fd;
-}
-
-static bool log_says(int fd, const char *text)
-{
-    static char all[65536];
-    ssize_t len = pread(fd, all, sizeof(all) - 1, 0);
-    assert_true(len >= 0);
-    all[len] = '\0';
-    return strstr(all, text) != NULL;
-}
-
 static void without_a_broker_what_stays_behind_is_told(void **state)
 {
     ab_ends *ends = *state;
-    int log = capture_log(ends);
+    ab_ends_capture_log(ends);
     ab_ends_set(ends, "kafka.brokers=127.0.0.1:1");
     ab_end *principal = ab_end_principal(ends, "w1");
     ab_transport_remove_agent(principal->transport, "w1", true);
-    AB_UNTIL(ends, log_says(log, "cannot be deleted yet; it is tried again"));
-    assert_false(log_says(log, "stay behind"));
+    AB_UNTIL(ends, ab_ends_logged(ends, "cannot be deleted yet; it is tried again"));
+    assert_false(ab_ends_logged(ends, "stay behind"));
     ab_end_stop(principal);
-    assert_true(log_says(log, "stay behind"));
-    assert_true(log_says(log, "deploy/kafka/provision remove w1"));
-    close(log);
+    assert_true(ab_ends_logged(ends, "stay behind"));
+    assert_true(ab_ends_logged(ends, "deploy/kafka/provision remove w1"));
 }
 
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)

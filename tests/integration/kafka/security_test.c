@@ -170,6 +170,45 @@ static void an_agent_is_not_served_under_anothers_certificate(void **state)
     assert_int_equal(ab_end_peer_of(agent, "w10")->ready, 0);
 }
 
+static bool is_there(const ab_ends *ends, const char *topic)
+{
+    char name[AB_KAFKA_TOPIC_MAX];
+    ab_kafka_topic_name(ends, topic, name);
+    const struct rd_kafka_metadata *metadata = NULL;
+    assert_int_equal(rd_kafka_metadata(ab_kafka_admin(ends), 1, NULL, &metadata, 10000), 0);
+    bool found = false;
+    for (int i = 0; i < metadata->topic_cnt; i++)
+        found = found || strcmp(metadata->topics[i].topic, name) == 0;
+    rd_kafka_metadata_destroy(metadata);
+    return found;
+}
+
+static void topics_that_may_not_be_deleted_are_told_and_tried_again(void **state)
+{
+    ab_ends *ends = *state;
+    char prefix[AB_KAFKA_TOPIC_MAX];
+    ab_kafka_make_topics(ends, "w1");
+    ab_kafka_make_topics(ends, "w2");
+    allow_principal(ends);
+    use_listener(ends, "tls");
+    use_certificate(ends, "principal");
+    ab_ends_set(ends, "kafka.topics=create");
+    ab_ends_capture_log(ends);
+    ab_end *principal = ab_end_principal(ends, "w1,w2");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1);
+    ab_transport_remove_agent(principal->transport, "w1", true);
+    AB_UNTIL(ends, ab_ends_logged(ends, "cannot be deleted yet; it is tried again"));
+    assert_true(ab_ends_logged(ends, "Topic authorization failed"));
+    assert_true(ab_ends_logged(ends, "deploy/kafka/provision remove w1"));
+    assert_true(is_there(ends, "down.w1.state"));
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready == 1);
+    ab_kafka_topic_name(ends, "", prefix);
+    ab_broker_allow(ab_kafka_admin(ends), "principal", RD_KAFKA_ACL_OPERATION_DELETE,
+                    RD_KAFKA_RESOURCE_TOPIC, prefix);
+    AB_UNTIL(ends, !is_there(ends, "down.w1.state") && !is_there(ends, "up.w1.live"));
+    assert_true(is_there(ends, "down.w2.state"));
+}
+
 static void on_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
     (void)client;
@@ -368,6 +407,7 @@ int main(int argc, char **argv)
         CASE(scram_logs_in),
         CASE(a_wrong_password_is_told_and_is_not_fatal),
         CASE(an_agent_is_not_served_under_anothers_certificate),
+        CASE(topics_that_may_not_be_deleted_are_told_and_tried_again),
         CASE(a_stolen_certificate_opens_only_its_own_agents_topics),
         CASE(without_a_certificate_the_reason_is_told),
         CASE(a_broker_of_another_authority_is_not_trusted),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All kinds, both mappings, and agents that come and go, as processes on directory stores."""
 import base64
+import json
 import os
 import pathlib
 import signal
@@ -11,7 +12,7 @@ import uuid
 
 import yaml
 
-from daemons import Daemon, Fleet, Tree, application, wait_for
+from daemons import Daemon, Fleet, Tree, application, revision, wait_for
 
 AGENT_NAME = "argocd-agent.argoproj-labs.io/agent-name"
 SECRET_TYPE = "argocd.argoproj.io/secret-type"
@@ -235,21 +236,61 @@ class ClusterSecrets(Fleet):
     def agent_series(self):
         return [line for line in (self.principal.get("/metrics") or "").splitlines() if 'agent="w1"' in line]
 
+    def topics(self):
+        """Those of the agent at the broker."""
+        done = subprocess.run(["kcat", "-L", "-J", "-b", self.kafka()["brokers"][0]], check=True, capture_output=True)
+        mine = (f"{self.prefix}.down.w1.", f"{self.prefix}.up.w1.")
+        return [t["topic"] for t in json.loads(done.stdout)["topics"] if t["topic"].startswith(mine)]
+
     def test_an_agent_comes_and_goes_with_its_secret(self):
         here = Objects(self.hub)
         self.hub.write("w1", "guestbook", application("guestbook"))
+        self.hub.write("w1", "old", application("old"))
         self.start_unserved()
         self.assertEqual(self.agent_series(), [])
         here.write(cluster("w1"))
         self.arrives("guestbook", "1")
+        self.arrives("old", "1")
         wait_for("its series show", self.agent_series)
+        self.assertEqual(len(self.topics()), 4)
         here.remove("Secret", "cluster-w1")
         wait_for("its series are gone", lambda: not self.agent_series())
+        wait_for("its topics are gone", lambda: not self.topics())
         self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
         self.hub.write("w1", "new", application("new"))
+        self.hub.remove("w1", "old")
+        wait_for("the agent sees it", lambda: self.agent.get("/readyz") is None)
+        self.assertEqual(revision(self.spoke.read("argocd", "guestbook")), "1")
         here.write(cluster("w1"))
         self.arrives("guestbook", "2")
         self.arrives("new", "1")
+        self.assertEqual(len(self.topics()), 4)
+        # What is only missing in a log that begins anew is never deleted.
+        self.assertIsNotNone(self.spoke.read("argocd", "old"))
+
+    def test_topics_stay_when_the_principal_stops(self):
+        here = Objects(self.hub)
+        here.write(cluster("w1"))
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start_unserved()
+        self.arrives("guestbook", "1")
+        self.principal.stop()
+        self.assertEqual(len(self.topics()), 4)
+
+    def test_topics_that_an_administrator_makes_stay(self):
+        self.principal.start()
+        here = Objects(self.hub)
+        here.write(cluster("w1"))
+        wait_for("its topics are made", lambda: len(self.topics()) == 4)
+        self.principal.stop()
+        config = self.principal_config()
+        self.principal.configure({**config, "kafka": {**config["kafka"], "topics": "verify"}})
+        self.principal.start()
+        wait_for("its series show", self.agent_series)
+        here.remove("Secret", "cluster-w1")
+        wait_for("its series are gone", lambda: not self.agent_series())
+        self.principal.stop()
+        self.assertEqual(len(self.topics()), 4)
 
     def start_unserved(self):
         """The agent's topics are made when the principal serves it, so it is not ready before."""

@@ -106,6 +106,8 @@ bool ab_bench_kube_catch_up(const ab_bench_options *o)
     if (ok) {
         ab_bench_report(o->format, &row);
         ab_bench_lab_report(&lab, "kube.catch-up.writes", "writes", grown.spoke.writes, ALL);
+        ab_bench_lab_report(&lab, "kube.catch-up.reads", "requests",
+                            grown.spoke.reads + grown.spoke.lists, NAN);
         ab_bench_lab_report_cost(&lab, "kube.catch-up", &grown);
     }
     ab_bench_lab_close(&lab, ok);

@@ -151,6 +151,8 @@ static void report(bulk_case *c)
                 up ? APPLICATIONS : NAN);
     report_line(c, "spoke-writes", "writes", grown->spoke.writes - (up ? APPLICATIONS : 0),
                 up ? NAN : APPLICATIONS);
+    report_line(c, "hub-reads", "requests", grown->hub.reads + grown->hub.lists, NAN);
+    report_line(c, "spoke-reads", "requests", grown->spoke.reads + grown->spoke.lists, NAN);
     (void)snprintf(bare, sizeof(bare), "%s.bare", c->name);
     ab_bench_lab_report_cost(&c->lab, c->name, grown);
     ab_bench_lab_report_servers(&c->lab, bare, &c->bare.grown);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * kube.slow: each answer of the hub comes 100 ms late, as from far away. A client that waits for
- * one answer before it sends the next makes ten writes a second there.
+ * one answer before it sends the next makes ten writes a second there. The statuses were sent
+ * before the principal starts, so that the spoke's API server costs nothing meanwhile.
  */
 #include "tests/bench/delay_proxy.h"
 #include "tests/bench/kube.h"
@@ -19,6 +20,8 @@
 #define DELAY_MS     100
 #define BARE_AT_ONCE 64
 #define TEXT_MAX     (1024u * 1024)
+
+#define SENT "argobus_events_sent_total"
 
 static const char server[] = "server: https://127.0.0.1:";
 
@@ -93,30 +96,46 @@ static ab_bench_load load_at(ab_bench_api *api, const char *space, unsigned at_o
                            .at_once = at_once};
 }
 
-/* Statuses a second that a bare client gets through the proxy: it must be able to do more. */
+/* Statuses a second that a bare client writes through the proxy: it must be able to do more. */
 static double bare_rate(slow_case *c)
 {
-    ab_bench_load loads[2] = {
-        load_at(&c->lab.spoke, AB_BENCH_BARE_SPACE, AB_BENCH_AT_ONCE),
-        load_at(&c->far, AB_BENCH_BARE_SPACE, BARE_AT_ONCE),
-    };
+    ab_bench_load load = load_at(&c->far, AB_BENCH_BARE_SPACE, BARE_AT_ONCE);
     if (!ab_bench_lab_bring_bare(&c->lab, AB_BENCH_BYTES))
         return NAN;
     int64_t begun = ab_bench_now_ns();
-    bool ok = ab_bench_load_run(loads, 2);
+    bool ok = ab_bench_load_run(&load, 1);
     return ok ? APPLICATIONS / ((double)(ab_bench_now_ns() - begun) / 1e9) : NAN;
 }
 
-static bool measure(slow_case *c, ab_bench_view *hub, ab_bench_mark *grown, double *seconds)
+/* The agent has them all safe at the broker while there is no principal. */
+static bool send_statuses(slow_case *c)
+{
+    ab_bench_site *site = &c->lab.site;
+    ab_bench_load load = load_at(&c->lab.spoke, AB_BENCH_SPOKE_SPACE, AB_BENCH_AT_ONCE);
+    return ab_bench_site_stop(site, AB_BENCH_PRINCIPAL, NULL) && ab_bench_load_run(&load, 1) &&
+           ab_bench_daemon_settle(&site->agent[0], SENT, APPLICATIONS);
+}
+
+static int64_t first_ns(const ab_bench_view *view)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < APPLICATIONS; i++)
+        first = view->apps[i].at_ns < first ? view->apps[i].at_ns : first;
+    return first;
+}
+
+static bool measure(slow_case *c, ab_bench_view *hub, ab_bench_mark *grown, double *rate)
 {
     ab_bench_mark before;
-    ab_bench_load load = load_at(&c->lab.spoke, AB_BENCH_SPOKE_SPACE, AB_BENCH_AT_ONCE);
     const ab_bench_want want = {.count = APPLICATIONS, .status = 1};
     bool ok = ab_bench_view_open(hub, &c->lab.hub, AB_BENCH_HUB_SPACE, APPLICATIONS + 1) &&
-              ab_bench_lab_mark(&c->lab, &before) && ab_bench_load_run(&load, 1) &&
+              ab_bench_lab_mark(&c->lab, &before) &&
+              ab_bench_site_start(&c->lab.site, AB_BENCH_PRINCIPAL) &&
               ab_bench_view_wait(hub, &want, AB_BENCH_WAIT_MS) &&
+              ab_bench_daemon_settle(&c->lab.site.principal, "argobus_store_writes_total", 0) &&
               ab_bench_lab_since(&c->lab, &before, grown);
-    *seconds = ok ? ab_bench_view_times(hub, APPLICATIONS, before.at_ns).seconds : NAN;
+    if (ok)
+        *rate = APPLICATIONS / ab_bench_view_times(hub, APPLICATIONS, first_ns(hub)).seconds;
     return ok;
 }
 
@@ -127,12 +146,13 @@ static bool run(slow_case *c, const ab_bench_options *o)
     if (!start_proxy(c, o->hub) || !ab_bench_lab_open(&c->lab, o, APPLICATIONS, c->kubeconfig) ||
         !ab_bench_api_open(&c->far, &c->lab.loop, "hub (late)", c->kubeconfig))
         return false;
-    double seconds = NAN;
+    double rate = NAN;
     double limit = bare_rate(c);
     bool ok = !isnan(limit) && ab_bench_lab_start(&c->lab) &&
-              ab_bench_lab_bring(&c->lab, AB_BENCH_BYTES) && measure(c, &hub, &grown, &seconds);
+              ab_bench_lab_bring(&c->lab, AB_BENCH_BYTES) && send_statuses(c) &&
+              measure(c, &hub, &grown, &rate);
     if (ok) {
-        ab_bench_lab_report(&c->lab, "kube.slow", "statuses/s", APPLICATIONS / seconds, limit);
+        ab_bench_lab_report(&c->lab, "kube.slow", "statuses/s", rate, limit);
         ab_bench_lab_report(&c->lab, "kube.slow.hub-writes", "writes", grown.hub.writes,
                             APPLICATIONS);
         ab_bench_lab_report_cost(&c->lab, "kube.slow", &grown);

@@ -2,6 +2,7 @@
 """Projects go to the agents that their destinations name, rendered for each."""
 import pytest
 from cluster import ARGOCD
+from daemons import wait_for
 from objects import project
 
 
@@ -75,3 +76,4 @@ def test_a_project_with_finalizers_goes(fleet):
     fleet.spoke_has("AppProject", "team")
     fleet.hub.delete("AppProject", ARGOCD, "team")
     fleet.spoke_lacks("AppProject", "team")
+    wait_for("it is gone at the hub", lambda: fleet.hub.get("AppProject", ARGOCD, "team") is None)

@@ -14,6 +14,7 @@ def allowed(cluster, account, verb, resource, namespace, group):
 @pytest.mark.parametrize(("verb", "resource", "namespace", "may"), [
     ("patch", "applications", "w1", True),
     ("create", "applications", "w1", False),
+    ("delete", "applications", "w1", False),
     ("delete", "appprojects", "argocd", False),
     ("get", "secrets", "argocd", True),
     ("patch", "secrets", "argocd", False),

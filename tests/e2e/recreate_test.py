@@ -19,7 +19,7 @@ def replaced(app, uid):
         lambda local: local if local and local["metadata"]["uid"] != uid else None)(app.spoke()))
 
 
-@pytest.mark.parametrize(("policy", "operation"), [("ignore", False), ("resync", True)])
+@pytest.mark.parametrize(("policy", "operation"), [("ignore", False), ("clear-status", False), ("resync", True)])
 def test_after_a_local_deletion_is_reverted_a_sync_is_asked_for_as_configured(fleet, policy, operation):
     with agent_options(fleet, **{"on-recreate": policy}):
         app = fleet.application("guestbook")
@@ -28,7 +28,9 @@ def test_after_a_local_deletion_is_reverted_a_sync_is_asked_for_as_configured(fl
         app.reports(lambda s: s == SYNCED)
         fleet.quiet()
         app.delete_locally()
-        assert ("sync" in replaced(app, uid).get("operation", {})) == operation
+        local = replaced(app, uid)
+        assert ("sync" in local.get("operation", {})) == operation
+        assert "status" not in local
 
 
 @pytest.mark.parametrize(("policy", "anew"), [("recreate", True), ("upsert", False)])

@@ -52,6 +52,15 @@ def test_it_moves_with_its_projects_destinations(fleet, secret):
     fleet.spoke_lacks("Secret", "apps")
 
 
+def test_it_goes_with_its_project(fleet, secret):
+    fleet.hub.create(project("team", "w1"))
+    fleet.hub.create(secret("team"))
+    fleet.spoke_has("Secret", "apps")
+    fleet.hub.delete("AppProject", ARGOCD, "team")
+    fleet.spoke_lacks("Secret", "apps")
+    assert fleet.hub.get("Secret", ARGOCD, "apps") is not None
+
+
 def test_it_moves_when_it_names_another_project(fleet, secret):
     fleet.hub.create(project("one", "w1"))
     fleet.hub.create(project("two", "w2"))

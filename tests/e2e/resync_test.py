@@ -70,6 +70,18 @@ def test_projects_and_repositories_created_changed_and_deleted_meanwhile(fleet, 
     fleet.spoke_lacks("Secret", "deleted-apps")
 
 
+def test_a_project_that_moved_with_its_repository_meanwhile(fleet):
+    fleet.hub.create(project("team", "w1"))
+    fleet.hub.create(repository("apps", "team"))
+    fleet.spoke_has("Secret", "apps")
+    fleet.quiet()
+    with away(fleet, "principal"):
+        fleet.hub.patch("AppProject", ARGOCD, "team", {"spec": project("team", "w2")["spec"]})
+    for kind, name in (("AppProject", "team"), ("Secret", "apps")):
+        fleet.spoke_has(kind, name, agent="w2")
+        fleet.spoke_lacks(kind, name)
+
+
 def test_projects_and_repositories_deleted_at_the_agent_meanwhile(fleet):
     fleet.hub.create(project("team", "w1"))
     fleet.hub.create(repository("apps", "team"))

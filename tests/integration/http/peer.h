@@ -10,6 +10,6 @@
 int ab_peer_start(void **state);
 int ab_peer_stop(void **state);
 /** Port of a server of peer.py, 0 when it does not run here. */
-int ab_peer_port(const char *server);
+int ab_peer_port(const char *name);
 /** A PEM file that peer.py made; borrowed until ab_peer_stop. */
 ab_str ab_peer_pem(const char *name);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
+#include <openssl/x509.h>
 #include <uv.h>
 
 typedef struct ab_rpc_server ab_rpc_server;
@@ -106,17 +107,11 @@ typedef struct {
 
 /* Whom a connection leads to. Lives as long as any call on it. */
 typedef struct {
-    const char *address; /* "192.0.2.7:4711", "[2001:db8::7]:4711" */
+    const char *address; /* "192.0.2.7", "2001:db8::7" */
+    int port;
     bool loopback;
-    bool secure;         /* TLS */
-    bool certificate;    /* it sent one, and that is good; else the following are empty */
-    const char *subject; /* as in RFC 2253: "CN=a,O=b" */
-    const char *common_name;
-    const char *const *uris; /* URI SANs */
-    size_t uri_count;
-    char fingerprint[65]; /* SHA-256 of the DER, lower-case hex */
-    int64_t not_after_s;  /* end of validity, seconds since 1970 */
-    ab_str der;
+    bool secure;       /* TLS */
+    X509 *certificate; /* that it has sent and that was found good; NULL: none */
 } ab_rpc_peer;
 
 /* What a call begins with. Borrowed for on_call; `peer` lives on. */

@@ -61,6 +61,7 @@ static void object_free(void *value)
 {
     ab_agent_object *o = value;
     ab_inbox_fini(&o->inbox);
+    ab_agent_drop_outline(o);
     free(o->next_uid);
     free(o->error);
     free(o->uid);
@@ -193,6 +194,7 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
     if (text.text[0] == '\0')
         (void)ab_fail(&text, code, "%s", ab_err_text(code));
     o->settled = (ab_digest){0};
+    ab_agent_drop_outline(o);
     switch (ab_err_class_of(code)) {
     case AB_CLASS_STALE:
         ab_inbox_back_off(&o->inbox, now_ms(o));
@@ -276,6 +278,7 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
     /* Without a digest it counts as changed, and is looked at again. */
     if (ab_place_digest(object, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
+    ab_agent_keep_outline(o, object);
 }
 
 bool ab_agent_reports(const ab_agent_object *o)
@@ -327,6 +330,7 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     o->lost = o->source == SOURCE_LIVE && !asked;
     o->here = o->leaving = o->removing = false;
     o->seen_meanwhile = true;
+    ab_agent_drop_outline(o);
     o->digest = o->settled = (ab_digest){0};
     if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
         ab_agent_end_up(o);

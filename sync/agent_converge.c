@@ -81,6 +81,17 @@ void ab_agent_decide(ab_agent_object *o, ab_object *local)
         decide_ended(o, local);
 }
 
+/* A write on an outline that is no longer true is refused, and the object is read then. */
+static void converge_here(ab_agent_object *o)
+{
+    ab_object *outline = ab_agent_outline(o);
+    if (outline == NULL)
+        ab_agent_get(o);
+    else
+        ab_agent_fulfil(o, outline);
+    ab_object_unref(outline);
+}
+
 void ab_agent_converge(ab_agent_object *o)
 {
     if (!o->here && !o->agent->synced)
@@ -92,7 +103,7 @@ void ab_agent_converge(ab_agent_object *o)
         if (o->leaving)
             ab_agent_wait(o);
         else if (o->here)
-            ab_agent_get(o);
+            converge_here(o);
         else
             ab_agent_fulfil(o, NULL);
         return;
@@ -153,6 +164,9 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
     o->here = true;
     o->leaving = ab_object_deleting(object);
     o->digest = o->settled;
+    ab_agent_keep_outline(o, object);
+    if (o->report_due)
+        ab_agent_report_state(o, object);
 }
 
 static void removed(ab_agent_object *o, ab_err code, const ab_error *err)

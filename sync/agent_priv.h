@@ -46,6 +46,7 @@ struct ab_agent_object {
     bool removing;       /* its removal was asked for by us */
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     ab_digest digest;    /* of what is here, see ab_place_digest */
+    char *outline;       /* of what is here, see ab_place_outline; NULL: not known, or not kept */
     ab_digest settled;   /* of what was found to need nothing more for this source */
     ab_digest report;    /* of what it last had to say upwards */
     bool report_due;
@@ -86,6 +87,14 @@ void ab_agent_wait(ab_agent_object *o);
 bool ab_agent_reports(const ab_agent_object *o);
 /** A source that is not deleted for good. */
 bool ab_agent_has_source(const ab_agent_object *o);
+
+/* agent_outline.c */
+/** Keep what an update needs of the object as it stands, so that it need not be read for it. */
+void ab_agent_keep_outline(ab_agent_object *o, const ab_object *local);
+/** It may no longer be so. */
+void ab_agent_drop_outline(ab_agent_object *o);
+/** @return NULL when none is kept; to be unreferenced */
+ab_object *ab_agent_outline(const ab_agent_object *o);
 
 /* agent_source.c */
 /** Is the object here to stand in the agent's namespace, whatever its key says? */

@@ -145,6 +145,24 @@ ab_err ab_place(const ab_object *wish, const ab_object *local, const ab_placing 
     return ab_buf_status(out);
 }
 
+ab_err ab_place_outline(const ab_object *local, ab_buf *out)
+{
+    static const char *const server_side[] = {"managedFields", NULL};
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "apiVersion", ab_json_plain(ab_object_field(local, "apiVersion")));
+    ab_jsonw_key_str(&w, "kind", ab_object_kind(local));
+    ab_jsonw_key(&w, AB_STR("metadata"));
+    ab_jsonw_object(&w);
+    ab_copy_except(&w, ab_json_get(ab_object_json(local), "metadata"), server_side);
+    ab_jsonw_object_end(&w);
+    ab_jsonv operation = ab_object_field(local, "operation");
+    if (ab_json_present(operation))
+        ab_jsonw_member(&w, operation);
+    ab_jsonw_object_end(&w);
+    return ab_buf_status(out);
+}
+
 /* The governed part as one JSON text. An empty map or list counts as an absent one. */
 static ab_err governed_text(const ab_object *o, ab_buf *out)
 {

@@ -33,6 +33,12 @@ typedef struct {
 AB_MUST_USE ab_err ab_place(const ab_object *wish, const ab_object *local,
                             const ab_placing *placing, ab_buf *out);
 
+/**
+ * What ab_place reads of `local`: it serves in its stead, and is a fraction of its size.
+ * @return what `out` reports
+ */
+AB_MUST_USE ab_err ab_place_outline(const ab_object *local, ab_buf *out);
+
 /** Digest over all that the source governs: neither .status nor .operation nor annotations that
  * pass between Argo CD and us (refresh, argobus.io/...). */
 AB_MUST_USE ab_err ab_place_digest(const ab_object *o, ab_digest *out);

@@ -251,8 +251,9 @@ static void app_seen(ab_principal *p, ab_object *object)
     }
     ab_principal_state(app, object);
     ab_principal_send_requests(app, object);
-    app->look_due = app->step != PSTEP_IDLE || app->inbox.head != NULL || app->peer == NULL;
-    if (!app->look_due)
+    bool busy = app->step != PSTEP_IDLE || app->inbox.head != NULL;
+    app->look_due = app->peer == NULL || (busy && ab_principal_has_unmarked(app));
+    if (!busy && app->peer != NULL)
         ab_principal_mark_requests(app, object);
     ab_principal_advance(app);
 }

@@ -159,6 +159,8 @@ void ab_principal_sweep(struct peer *peer);
 void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub);
 /** Send those requests that have an id, when the agent takes events. */
 void ab_principal_send_requests(ab_principal_app *app, const ab_object *hub);
+/** Are there requests without an id that are to get one? */
+bool ab_principal_has_unmarked(const ab_principal_app *app);
 /** Give new requests their id: a write is under way then. */
 void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub);
 /**

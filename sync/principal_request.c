@@ -77,12 +77,17 @@ static bool is_unmarked(const struct request *r)
     return r->asked && r->id[0] == '\0';
 }
 
+bool ab_principal_has_unmarked(const ab_principal_app *app)
+{
+    return !app->deleting && (is_unmarked(&app->operation) || is_unmarked(&app->refresh));
+}
+
 void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub)
 {
     struct mark operation, refresh;
     ab_app_edit edit = {0};
     ab_err e = AB_ERR_OK;
-    if (app->deleting || !(is_unmarked(&app->operation) || is_unmarked(&app->refresh)))
+    if (!ab_principal_has_unmarked(app))
         return;
     if (is_unmarked(&app->operation)) {
         e = make_mark(ab_object_field(hub, "operation"), &operation);

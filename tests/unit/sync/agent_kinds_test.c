@@ -371,6 +371,28 @@ static int set_up(void **state)
     return 0;
 }
 
+/* Of a Secret no outline is kept: it is read. */
+static void an_edit_that_is_seen_while_the_object_is_read_is_reverted(void **state)
+{
+    const struct kind *k = &shared[1];
+    (void)state;
+    begin();
+    wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
+    /* A redelivery makes the agent look again; the edit is seen before the answer, which is older.
+     */
+    fake_log_replay(w.down);
+    while (fake_log_has_next(w.down))
+        world_step(&w, 0);
+    assert_int_equal(fake_store_choices(w.local), 1);
+    fake_store_step(w.local, 0, false); /* the read takes place */
+    tamper(k);
+    assert_int_equal(fake_store_choices(w.local), 2);
+    fake_store_step(w.local, 1, false); /* the edit is seen */
+    world_settle(&w);
+    assert_true(has_content(k, "1"));
+    assert_at_rest();
+}
+
 #define SEALED_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, teardown)
 
 static void wish_sealed(void)
@@ -510,6 +532,7 @@ int main(void)
         TEST(changes_and_ends_follow),
         TEST(labels_of_others_stay_and_dropped_ones_go),
         TEST(local_edits_and_deletions_are_reverted),
+        TEST(an_edit_that_is_seen_while_the_object_is_read_is_reverted),
         TEST(those_made_while_the_agent_was_down_are_reverted),
         TEST(a_label_that_makes_it_a_repository_is_restored),
         TEST(one_that_was_created_anew_at_the_source_is_replaced),

@@ -46,6 +46,7 @@ struct fake_store {
     uint64_t last_version;
     uint64_t last_uid;
     uint64_t changes_made;
+    uint64_t reads;
     bool open;
     fake_events events;
     struct job *jobs;
@@ -298,6 +299,11 @@ uint64_t fake_store_changes(const fake_store *s)
     return s->changes_made;
 }
 
+uint64_t fake_store_reads(const fake_store *s)
+{
+    return s->reads;
+}
+
 /* --- jobs --- */
 
 static struct job *add_job(fake_store *s, enum verb verb, ab_str key, fake_done done, void *arg)
@@ -314,6 +320,7 @@ static struct job *add_job(fake_store *s, enum verb verb, ab_str key, fake_done 
 
 void fake_store_get(fake_store *s, ab_str key, fake_done done, void *arg)
 {
+    s->reads++;
     (void)add_job(s, GET, key, done, arg);
 }
 

@@ -65,3 +65,5 @@ void fake_store_step(fake_store *s, size_t i, bool skip);
 void fake_store_settle(fake_store *s);
 /** Changes made so far, by anybody. */
 uint64_t fake_store_changes(const fake_store *s);
+/** How often an object was read so far. */
+uint64_t fake_store_reads(const fake_store *s);

@@ -59,6 +59,26 @@ static void the_status_of_the_agent_shows_at_the_hub(void **state)
     assert_at_rest();
 }
 
+/* The change may be seen before the answer to the write, or after it. */
+static void a_status_needs_no_reading(void **state)
+{
+    (void)state;
+    placed("");
+    uint64_t reads = fake_store_reads(w.hub);
+    for (int n = 0; n < 4; n++) {
+        char status[32];
+        snprintf(status, sizeof(status), "{\"n\":%d}", n);
+        set_field(w.local, LOCAL, "status", status);
+        while (world_choices(&w) > 0) {
+            size_t at_hub = fake_store_choices(w.hub);
+            world_step(&w, at_hub > 0 && n % 2 == 1 ? at_hub - 1 : 0);
+        }
+        assert_int_equal(status_of(hub()), n);
+    }
+    assert_int_equal(fake_store_reads(w.hub), reads);
+    assert_at_rest();
+}
+
 static void a_status_that_comes_again_is_not_written_again(void **state)
 {
     (void)state;
@@ -437,6 +457,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_status_of_the_agent_shows_at_the_hub),
+        TEST(a_status_needs_no_reading),
         TEST(a_status_that_comes_again_is_not_written_again),
         TEST(the_status_of_a_former_object_is_not_shown),
         TEST(a_change_that_is_seen_late_does_not_let_an_older_status_in),

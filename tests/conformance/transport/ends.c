@@ -501,6 +501,19 @@ void ab_end_put(ab_end *end, const char *agent, const char *key, uint64_t versio
     assert_int_equal(ab_end_send(end, agent, &draft, NULL), AB_ERR_OK);
 }
 
+bool ab_end_put_until_safe(ab_end *end, const char *agent, const char *key, uint64_t version,
+                           ab_sending *sending)
+{
+    if (sending->finished > 0 && sending->code == AB_ERR_OK)
+        return true;
+    if (sending->finished == 0 && sending->accepted == AB_ERR_OK)
+        return false;
+    *sending = (ab_sending){0};
+    const ab_draft draft = {.key = key, .version = version, .data = AB_STR("{\"a\":1}")};
+    (void)ab_end_send(end, agent, &draft, sending);
+    return false;
+}
+
 ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadline_ms,
                    ab_sending *sending)
 {

@@ -167,6 +167,13 @@ void ab_end_put(ab_end *end, const char *agent, const char *key, uint64_t versio
 /** Send any event. */
 ab_err ab_end_send_event(ab_end *end, const char *agent, ab_lane lane, ab_event *event,
                          int64_t deadline_ms, ab_sending *sending);
+/**
+ * As ab_end_put, and sent again while it is refused or lost, as a real sender does: for ends whose
+ * logs are being replaced. To be asked again until it is true.
+ * @param sending  begins with `accepted` UNAVAILABLE
+ */
+bool ab_end_put_until_safe(ab_end *end, const char *agent, const char *key, uint64_t version,
+                           ab_sending *sending);
 /** Send a live event whose id is also its key. */
 ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadline_ms,
                    ab_sending *sending);

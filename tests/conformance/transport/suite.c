@@ -561,21 +561,6 @@ static void agents_come_and_leave_while_running(void **state)
     AB_UNTIL(ends, ab_end_newest(principal, "w2", "app/c") != NULL);
 }
 
-/* One of the two logs may be found new after the other, and close the end once more: as a real
- * sender does, it sends again what was not taken. */
-static bool kept_putting(ab_end *end, const char *agent, const char *key, uint64_t version,
-                         ab_sending *sending)
-{
-    if (sending->finished > 0 && sending->code == AB_ERR_OK)
-        return true;
-    if (sending->finished == 0 && sending->accepted == AB_ERR_OK)
-        return false;
-    *sending = (ab_sending){0};
-    const ab_draft draft = {.key = key, .version = version, .data = AB_STR("{\"a\":1}")};
-    (void)ab_end_send(end, agent, &draft, sending);
-    return false;
-}
-
 static void an_agent_that_was_gone_for_good_begins_with_new_logs(void **state)
 {
     ab_ends *ends = *state;
@@ -602,9 +587,9 @@ static void an_agent_that_was_gone_for_good_begins_with_new_logs(void **state)
     assert_int_equal(ab_end_peer_of(principal, "w1")->head_count, 0);
     assert_true(ab_end_peer_of(principal, "w1")->epoch > epoch);
     ab_sending down = {.accepted = AB_ERR_UNAVAILABLE};
-    AB_UNTIL(ends, kept_putting(principal, "w1", "app/a", 2, &down));
+    AB_UNTIL(ends, ab_end_put_until_safe(principal, "w1", "app/a", 2, &down));
     ab_sending up = {.accepted = AB_ERR_UNAVAILABLE};
-    AB_UNTIL(ends, kept_putting(agent, NULL, "app/b", 2, &up));
+    AB_UNTIL(ends, ab_end_put_until_safe(agent, NULL, "app/b", 2, &up));
     AB_UNTIL(ends, has_version(agent, "app/a", 2) && has_version(principal, "app/b", 2));
 }
 

@@ -10,7 +10,7 @@
  */
 #include "base/http_server.h"
 
-#include "base/listener_priv.h"
+#include "base/listener.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/listener_priv.h"
+#include "base/listener.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 64
+#define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
 
 static int listen_on(const struct addrinfo *a)
 {

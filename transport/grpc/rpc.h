@@ -82,7 +82,7 @@ typedef struct {
 } ab_rpc_limits;
 
 /** Messages of 200 MiB, 512 MiB in all, 256 KiB queued per call, headers of 16 KiB, 100 streams,
- * 16,384 connections, windows of 256 KiB, handshake in 10 s, pings after 60 s with 20 s to answer,
+ * 16,384 connections, windows of 1 MiB, handshake in 10 s, pings after 60 s with 20 s to answer,
  * back-off 500 ms to 30 s, 200 resets, 100 settings and 100 pings in 10 s. */
 extern const ab_rpc_limits ab_rpc_default_limits;
 
@@ -225,7 +225,8 @@ AB_MUST_USE ab_err ab_rpc_server_reload(ab_rpc_server *server, ab_error *err);
  * Stop listening, tell every client to go (GOAWAY), and let calls end; those that have not by
  * `deadline_ms` are cut off with UNAVAILABLE.
  *
- * @param drained  called once, when no connection is left; never from inside this call
+ * @param drained  called once, when no connection is left; never from inside this call; it may
+ *                 free the server
  */
 void ab_rpc_server_drain(ab_rpc_server *server, int64_t deadline_ms, void (*drained)(void *arg),
                          void *arg);

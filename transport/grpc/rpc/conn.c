@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/grpc/rpc/rpc_priv.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define READS_MAX 8    /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
+#define LINGER_MS 1000 /* for a GOAWAY to go out */
+
+bool ab_rpc_count_add(ab_rpc_count *c, const ab_rpc_rate *rate, int64_t now_ms)
+{
+    if (now_ms - c->since_ms >= rate->per_ms) {
+        c->since_ms = now_ms;
+        c->count = 0;
+    }
+    return ++c->count <= rate->count;
+}
+
+static void set_ipv4(ab_rpc_conn *conn, const struct in_addr *a)
+{
+    (void)inet_ntop(AF_INET, a, conn->address, sizeof(conn->address));
+    conn->peer.loopback = ntohl(a->s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+static void set_ipv6(ab_rpc_conn *conn, const struct in6_addr *a)
+{
+    if (IN6_IS_ADDR_V4MAPPED(a)) {
+        struct in_addr v4;
+        memcpy(&v4, a->s6_addr + 12, sizeof(v4));
+        set_ipv4(conn, &v4);
+        return;
+    }
+    (void)inet_ntop(AF_INET6, a, conn->address, sizeof(conn->address));
+    conn->peer.loopback = IN6_IS_ADDR_LOOPBACK(a);
+}
+
+static void set_peer(ab_rpc_conn *conn, const struct sockaddr *peer)
+{
+    if (peer->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const void *)peer;
+        conn->peer.port = ntohs(in->sin_port);
+        set_ipv4(conn, &in->sin_addr);
+    } else if (peer->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const void *)peer;
+        conn->peer.port = ntohs(in->sin6_port);
+        set_ipv6(conn, &in->sin6_addr);
+    }
+    conn->peer.address = conn->address;
+    conn->peer.secure = conn->ssl != NULL;
+}
+
+static bool read_all(ab_rpc_conn *conn)
+{
+    ab_rpc_end *end = conn->end;
+    for (int i = 0; i < READS_MAX && !conn->doomed; i++) {
+        size_t got = 0;
+        if (ab_rpc_wire_read(conn, end->in, AB_RPC_SCRATCH, &got) != AB_RPC_WIRE_DONE)
+            return true;
+        conn->heard_ms = ab_rpc_end_now_ms(end);
+        ab_rpc_http2_receive(conn, end->in, got);
+    }
+    return false;
+}
+
+static void receive(ab_rpc_conn *conn)
+{
+    conn->read_on = !read_all(conn);
+}
+
+/* @return false while it is not through */
+static bool open_up(ab_rpc_conn *conn)
+{
+    ab_error err = {0};
+    if (ab_rpc_wire_open(conn) != AB_RPC_WIRE_DONE)
+        return false;
+    if (conn->h2 != NULL || ab_rpc_http2_open(conn) == AB_ERR_OK)
+        return true;
+    ab_fail(&err, AB_ERR_NOMEM, "no memory for HTTP/2");
+    ab_rpc_conn_doom(conn, &err);
+    return false;
+}
+
+static void settle(ab_rpc_conn *conn);
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    ab_rpc_conn *conn = poll->data;
+    ab_rpc_end *end = conn->end;
+    ab_rpc_end_forget(conn);
+    bool readable = status < 0 || (events & UV_READABLE) != 0;
+    /* With the end of the handshake, the first frames may have come. */
+    if (conn->h2 != NULL ? readable : open_up(conn))
+        receive(conn);
+    settle(conn);
+    ab_rpc_end_feed(end);
+}
+
+static int events_of(const ab_rpc_conn *conn)
+{
+    if (conn->state == AB_RPC_CONN_TCP)
+        return UV_WRITABLE;
+    if (conn->state == AB_RPC_CONN_TLS)
+        return SSL_want_write(conn->ssl) ? UV_WRITABLE : UV_READABLE;
+    return conn->out != NULL ? UV_READABLE | UV_WRITABLE : UV_READABLE;
+}
+
+static void watch(ab_rpc_conn *conn)
+{
+    int events = events_of(conn);
+    if (events == conn->watched)
+        return;
+    conn->watched = events;
+    uv_poll_start(&conn->poll, events, on_poll);
+}
+
+static void go_on_with_calls(ab_rpc_conn *conn)
+{
+    ab_rpc_call *next;
+    conn->resumed = false;
+    for (ab_rpc_call *c = TAILQ_FIRST(&conn->calls); c != NULL && !conn->doomed; c = next) {
+        next = TAILQ_NEXT(c, at);
+        ab_rpc_call_go_on(c);
+    }
+}
+
+static bool is_through(const ab_rpc_conn *conn)
+{
+    if (conn->h2 == NULL || conn->out != NULL)
+        return false;
+    if (conn->refused)
+        return nghttp2_session_want_write(conn->h2) == 0;
+    if (conn->leaving && conn->call_count == 0)
+        return nghttp2_session_want_write(conn->h2) == 0;
+    return nghttp2_session_want_read(conn->h2) == 0 && nghttp2_session_want_write(conn->h2) == 0;
+}
+
+/* The last step of every entry from the top: send, then free or go on watching. */
+static void settle(ab_rpc_conn *conn)
+{
+    if (conn->h2 != NULL && !conn->doomed)
+        ab_rpc_http2_send(conn);
+    if (conn->doomed || is_through(conn)) {
+        ab_rpc_conn_free(conn, false);
+        return;
+    }
+    watch(conn);
+    if (conn->read_on || conn->resumed || (conn->send_on && conn->out == NULL))
+        ab_rpc_end_wake(conn);
+}
+
+void ab_rpc_conn_work(ab_rpc_conn *conn)
+{
+    if (conn->resumed)
+        go_on_with_calls(conn);
+    if (conn->read_on && !conn->doomed)
+        receive(conn);
+    settle(conn);
+}
+
+ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, bool connecting,
+                       ab_rpc_conn **out)
+{
+    int on = 1;
+    ab_rpc_conn *conn = calloc(1, sizeof(*conn));
+    SSL *ssl = end->secure.insecure ? NULL : ab_rpc_secure_open(&end->secure, fd);
+    if (conn == NULL || (ssl == NULL && !end->secure.insecure) ||
+        uv_poll_init_socket(end->env.loop, &conn->poll, fd) != 0) {
+        SSL_free(ssl);
+        free(conn);
+        return AB_ERR_NOMEM;
+    }
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    conn->poll.data = conn;
+    conn->end = end;
+    conn->fd = fd;
+    conn->ssl = ssl;
+    conn->state = ssl == NULL ? AB_RPC_CONN_HTTP2 : AB_RPC_CONN_TLS;
+    if (connecting)
+        conn->state = AB_RPC_CONN_TCP;
+    TAILQ_INIT(&conn->calls);
+    set_peer(conn, peer);
+    conn->born_ms = ab_rpc_end_now_ms(end);
+    conn->heard_ms = conn->born_ms;
+    conn->moved_ms = conn->born_ms;
+    ab_rpc_end_hold(end);
+    TAILQ_INSERT_TAIL(&end->conns, conn, at);
+    end->conn_count++;
+    watch(conn);
+    *out = conn;
+    return AB_ERR_OK;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    ab_rpc_conn *conn = handle->data;
+    ab_rpc_end *end = conn->end;
+    free(conn);
+    ab_rpc_end_let_go(end);
+}
+
+void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent)
+{
+    ab_rpc_end *end = conn->end;
+    ab_rpc_call *call;
+    conn->doomed = true;
+    conn->leaving = true;
+    if (!silent)
+        end->ops->on_going(conn);
+    ab_str why = ab_str_of(conn->why.code == AB_ERR_OK ? "connection closed" : conn->why.text);
+    while ((call = TAILQ_FIRST(&conn->calls)) != NULL) {
+        call->stream = 0;
+        call->over = true;
+        ab_rpc_call_set_fate(call, AB_RPC_UNAVAILABLE, why);
+        ab_rpc_call_free(call, silent);
+    }
+    ab_rpc_end_forget(conn);
+    TAILQ_REMOVE(&end->conns, conn, at);
+    end->conn_count--;
+    ab_rpc_head_in_free(conn->head);
+    nghttp2_session_del(conn->h2);
+    uv_close((uv_handle_t *)&conn->poll, on_closed);
+    if (!silent)
+        end->ops->on_gone(conn);
+    ab_rpc_wire_close(conn);
+}
+
+void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err)
+{
+    if (conn->why.code == AB_ERR_OK)
+        conn->why = *err;
+    conn->doomed = true;
+    ab_rpc_end_wake(conn);
+}
+
+void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
+{
+    ab_error err = {0};
+    if (conn->refused || conn->doomed)
+        return;
+    ab_rpc_end_note(conn->end, conn, reason);
+    ab_fail(&err, AB_ERR_DENIED, "connection refused: %s", reason);
+    if (conn->h2 == NULL) {
+        ab_rpc_conn_doom(conn, &err);
+        return;
+    }
+    conn->refused = true;
+    if (conn->why.code == AB_ERR_OK)
+        conn->why = err;
+    conn->close_ms = ab_rpc_end_now_ms(conn->end) + LINGER_MS;
+    (void)nghttp2_session_terminate_session(conn->h2, code);
+    ab_rpc_end_wake(conn);
+}
+
+void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms)
+{
+    conn->close_ms = ab_rpc_end_now_ms(conn->end) + deadline_ms;
+    if (conn->why.code == AB_ERR_OK)
+        ab_fail(&conn->why, AB_ERR_CLOSED, "server is stopping");
+    if (conn->h2 == NULL)
+        conn->doomed = true;
+    else if (!conn->leaving)
+        (void)nghttp2_submit_goaway(conn->h2, NGHTTP2_FLAG_NONE,
+                                    nghttp2_session_get_last_proc_stream_id(conn->h2),
+                                    NGHTTP2_NO_ERROR, NULL, 0);
+    conn->leaving = true;
+    ab_rpc_end_wake(conn);
+}
+
+/* Why it has to go now; NULL: it need not. */
+static const char *fault_of(const ab_rpc_conn *conn, int64_t now_ms)
+{
+    const ab_rpc_limits *l = &conn->end->limits;
+    if (conn->state != AB_RPC_CONN_READY)
+        return now_ms - conn->born_ms >= l->handshake_ms ? "handshake" : NULL;
+    if (conn->out != NULL && now_ms - conn->moved_ms >= l->ping_timeout_ms)
+        return "slow";
+    if (conn->pinged_ms > 0 && now_ms - conn->pinged_ms >= l->ping_timeout_ms)
+        return "ping";
+    return NULL;
+}
+
+static void ping_if_silent(ab_rpc_conn *conn, int64_t now_ms)
+{
+    int64_t every_ms = conn->end->limits.ping_ms;
+    if (conn->heard_ms > conn->pinged_ms)
+        conn->pinged_ms = 0;
+    if (conn->state != AB_RPC_CONN_READY || every_ms == 0 || conn->pinged_ms > 0 ||
+        now_ms - conn->heard_ms < every_ms)
+        return;
+    /* Servers take pings without calls for abuse. */
+    if (!conn->end->server && conn->call_count == 0)
+        return;
+    if (nghttp2_submit_ping(conn->h2, NGHTTP2_FLAG_NONE, NULL) != 0)
+        return;
+    conn->pinged_ms = now_ms;
+    ab_rpc_end_wake(conn);
+}
+
+void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms)
+{
+    ab_error err = {0};
+    ping_if_silent(conn, now_ms);
+    const char *fault = fault_of(conn, now_ms);
+    if (fault != NULL) {
+        ab_rpc_end_note(conn->end, conn, fault);
+        ab_fail(&err, AB_ERR_TIMEOUT, "the peer does not answer (%s)", fault);
+        ab_rpc_conn_doom(conn, &err);
+    }
+    if (conn->close_ms > 0 && now_ms >= conn->close_ms)
+        ab_rpc_conn_doom(conn, &conn->why);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HTTP/2 by nghttp2, which checks frames, does flow control and header compression, and
+ * acknowledges settings and pings. Its callbacks find the calls, and count what may come too often.
+ */
+#include "transport/grpc/rpc/rpc_priv.h"
+
+#include "transport/grpc/rpc/fields_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define CONNECTION_WINDOW_MIN (1024 * 1024)
+#define REASON_MAX            200
+#define FRAME_MAX             (17u * 1024) /* nghttp2 sends 16 KiB and a head at most */
+#define WRITES_MAX            8 /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
+
+static ab_str str_of(nghttp2_rcbuf *buf)
+{
+    nghttp2_vec v = nghttp2_rcbuf_get_buf(buf);
+    return (ab_str){(const char *)v.base, v.len};
+}
+
+static ab_rpc_call *call_of(nghttp2_session *h2, int32_t stream)
+{
+    return nghttp2_session_get_stream_user_data(h2, stream);
+}
+
+static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
+{
+    (void)h2;
+    (void)frame;
+    ab_rpc_conn *conn = arg;
+    ab_rpc_head_in_free(conn->head);
+    conn->head = ab_rpc_head_in_new(conn->end->limits.header_bytes);
+    return conn->head == NULL ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
+}
+
+static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, nghttp2_rcbuf *name,
+                     nghttp2_rcbuf *value, uint8_t flags, void *arg)
+{
+    (void)h2;
+    (void)frame;
+    (void)flags;
+    ab_rpc_conn *conn = arg;
+    if (conn->head != NULL)
+        ab_rpc_head_in_add(conn->head, str_of(name), str_of(value));
+    return 0;
+}
+
+static bool takes_gzip(ab_str accepted)
+{
+    return accepted.ptr != NULL && memmem(accepted.ptr, accepted.len, "gzip", 4) != NULL;
+}
+
+/* @return false: an encoding that we do not know */
+static bool set_encodings(ab_rpc_call *call, const ab_rpc_head_in *head)
+{
+    ab_str encoding = ab_rpc_head_in_find(head, "grpc-encoding");
+    call->in.gzip = ab_str_is(encoding, "gzip");
+    if (call->conn->end->server)
+        call->peer_gzip = takes_gzip(ab_rpc_head_in_find(head, "grpc-accept-encoding"));
+    return encoding.ptr == NULL || call->in.gzip || ab_str_is(encoding, "identity");
+}
+
+static bool is_grpc(const ab_rpc_head_in *head)
+{
+    ab_str type = ab_rpc_head_in_find(head, "content-type");
+    if (!ab_str_starts(type, "application/grpc"))
+        return false;
+    size_t len = sizeof("application/grpc") - 1;
+    return type.len == len || type.ptr[len] == '+' || type.ptr[len] == ';';
+}
+
+/* A request that is no call at all is answered in plain HTTP. */
+static bool answer_http(ab_rpc_conn *conn, int32_t stream, const ab_rpc_head_in *head)
+{
+    const char *status = NULL;
+    if (!ab_str_is(ab_rpc_head_in_find(head, ":method"), "POST"))
+        status = "405";
+    else if (!is_grpc(head))
+        status = "415";
+    if (status == NULL)
+        return false;
+    ab_rpc_head_out out;
+    ab_rpc_head_out_init(&out);
+    ab_rpc_head_out_add(&out, ":status", ab_str_of(status));
+    if (ab_rpc_head_out_seal(&out) == AB_ERR_OK)
+        (void)nghttp2_submit_response(conn->h2, stream, out.rows, out.count, NULL);
+    ab_rpc_head_out_fini(&out);
+    return true;
+}
+
+/* What keeps a call from reaching the layer above. */
+static bool refuse_call(ab_rpc_call *call, const ab_rpc_head_in *head, int64_t *timeout_ms)
+{
+    ab_str timeout = ab_rpc_head_in_find(head, "grpc-timeout");
+    if (head->too_large) {
+        ab_rpc_end_note(call->conn->end, call->conn, "headers");
+        ab_rpc_finish(call, AB_RPC_RESOURCE_EXHAUSTED, "the headers are larger than the limit");
+    } else if (!set_encodings(call, head)) {
+        ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "grpc-encoding: only gzip and identity");
+    } else if (timeout.ptr != NULL && !ab_rpc_timeout_parse(timeout, timeout_ms)) {
+        ab_rpc_finish(call, AB_RPC_INTERNAL, "grpc-timeout is none");
+    }
+    return call->finishing;
+}
+
+static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_ms)
+{
+    ab_rpc_end *end = call->conn->end;
+    ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
+    ab_rpc_request request = {
+        .path = ab_rpc_head_in_find(head, ":path"),
+        .authority = ab_rpc_head_in_find(head, ":authority"),
+        .metadata = fields,
+        .metadata_count = ab_rpc_head_in_metadata(head, fields),
+        .timeout_ms = timeout_ms,
+        .peer = &call->conn->peer,
+    };
+    if (timeout_ms > 0)
+        ab_rpc_end_time(call, ab_rpc_end_now_ms(end) + timeout_ms);
+    end->ops->on_call(end, call, &request);
+    if (call->handler == NULL && !call->finishing && !call->over)
+        ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "there is no such method");
+}
+
+static void on_request(ab_rpc_conn *conn, int32_t stream)
+{
+    ab_rpc_head_in *head = conn->head;
+    int64_t timeout_ms = 0;
+    if (!head->too_large && answer_http(conn, stream, head))
+        return;
+    ab_rpc_call *call = ab_rpc_call_new(conn, stream);
+    if (call == NULL) {
+        (void)nghttp2_submit_rst_stream(conn->h2, 0, stream, NGHTTP2_REFUSED_STREAM);
+        return;
+    }
+    (void)nghttp2_session_set_stream_user_data(conn->h2, stream, call);
+    if (!refuse_call(call, head, &timeout_ms))
+        hand_over(call, head, timeout_ms);
+}
+
+/* The end of a call as the server tells it: trailers, or headers that are all there is. */
+static void on_trailers(ab_rpc_call *call, const ab_rpc_head_in *head)
+{
+    ab_str status = ab_rpc_head_in_find(head, "grpc-status");
+    ab_str http = ab_rpc_head_in_find(head, ":status");
+    ab_buf text;
+    ab_buf_init(&text, AB_ERROR_TEXT_MAX * 8);
+    ab_rpc_text_decode(ab_rpc_head_in_find(head, "grpc-message"), &text);
+    if (ab_rpc_reader_is_amid(&call->in) && call->held.len == 0)
+        ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is not whole"));
+    else if (status.ptr != NULL)
+        ab_rpc_call_set_fate(call, ab_rpc_status_parse(status), ab_buf_str(&text));
+    else if (http.ptr != NULL && !ab_str_is(http, "200"))
+        ab_rpc_call_set_fate(call, ab_rpc_status_of_http(http), AB_STR("answered by plain HTTP"));
+    else
+        ab_rpc_call_set_fate(call, AB_RPC_UNKNOWN, AB_STR("there is no grpc-status"));
+    ab_buf_fini(&text);
+    ab_rpc_call_peer_closed(call);
+}
+
+static void on_answer(ab_rpc_call *call, ab_rpc_head_in *head)
+{
+    ab_str http = ab_rpc_head_in_find(head, ":status");
+    ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
+    if (ab_str_starts(http, "1"))
+        return;
+    if (!ab_str_is(http, "200") || !is_grpc(head)) {
+        ab_rpc_call_cut(call, ab_str_is(http, "200") ? AB_RPC_UNKNOWN : ab_rpc_status_of_http(http),
+                        "the server does not answer in gRPC");
+        return;
+    }
+    if (!set_encodings(call, head)) {
+        ab_rpc_call_cut(call, AB_RPC_INTERNAL, "grpc-encoding: only gzip and identity");
+        return;
+    }
+    call->answered = true;
+    if (call->handler->on_headers != NULL)
+        call->handler->on_headers(call->arg, fields, ab_rpc_head_in_metadata(head, fields));
+}
+
+static void on_response(ab_rpc_call *call, ab_rpc_head_in *head, bool last)
+{
+    if (call->over)
+        return;
+    if (head->too_large) {
+        ab_rpc_end_note(call->conn->end, call->conn, "headers");
+        ab_rpc_call_cut(call, AB_RPC_RESOURCE_EXHAUSTED, "the headers are larger than the limit");
+    } else if (last) {
+        on_trailers(call, head);
+    } else if (!call->answered) {
+        on_answer(call, head);
+    }
+}
+
+static void on_headers(ab_rpc_conn *conn, const nghttp2_frame *frame)
+{
+    int32_t stream = frame->hd.stream_id;
+    bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (conn->head == NULL || conn->doomed)
+        return;
+    if (conn->end->server && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+        on_request(conn, stream);
+    ab_rpc_call *call = call_of(conn->h2, stream);
+    if (call != NULL && !conn->end->server)
+        on_response(call, conn->head, last);
+    else if (call != NULL && last)
+        ab_rpc_call_peer_closed(call);
+    ab_rpc_head_in_free(conn->head);
+    conn->head = NULL;
+}
+
+static void on_settings(ab_rpc_conn *conn, bool is_ack)
+{
+    if (!is_ack && !ab_rpc_count_add(&conn->settings, &conn->end->limits.settings, conn->heard_ms))
+        ab_rpc_conn_refuse(conn, "settings", NGHTTP2_ENHANCE_YOUR_CALM);
+    if (is_ack || conn->state == AB_RPC_CONN_READY)
+        return;
+    conn->state = AB_RPC_CONN_READY;
+    conn->end->ops->on_ready(conn);
+}
+
+static void on_ping(ab_rpc_conn *conn, bool is_ack)
+{
+    if (!is_ack && !ab_rpc_count_add(&conn->pings, &conn->end->limits.pings, conn->heard_ms))
+        ab_rpc_conn_refuse(conn, "pings", NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+/* A server that is told too often that we are there is told less often from now on. */
+static void on_goaway(ab_rpc_conn *conn, const nghttp2_goaway *goaway)
+{
+    ab_str text = {(const char *)goaway->opaque_data, goaway->opaque_data_len};
+    if (conn->leaving)
+        return;
+    conn->leaving = true;
+    text.len = text.len > REASON_MAX ? REASON_MAX : text.len;
+    if (text.len > 0 && !ab_str_is_printable(text))
+        text.len = 0;
+    ab_fail(&conn->why, AB_ERR_CLOSED, "the peer takes no more calls: %s%s%.*s",
+            nghttp2_http2_strerror(goaway->error_code), text.len > 0 ? ", " : "", AB_STR_ARG(text));
+    if (ab_str_is(text, "too_many_pings"))
+        conn->end->limits.ping_ms *= 2;
+    conn->end->ops->on_leaving(conn);
+}
+
+static void count_reset(ab_rpc_conn *conn)
+{
+    if (!ab_rpc_count_add(&conn->resets, &conn->end->limits.resets, conn->heard_ms))
+        ab_rpc_conn_refuse(conn, "resets", NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
+{
+    ab_rpc_conn *conn = arg;
+    bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
+    ab_rpc_call *call = NULL;
+    switch (frame->hd.type) {
+    case NGHTTP2_HEADERS:
+        on_headers(conn, frame);
+        break;
+    case NGHTTP2_DATA:
+        call = call_of(h2, frame->hd.stream_id);
+        if (call != NULL && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)
+            ab_rpc_call_peer_closed(call);
+        break;
+    case NGHTTP2_RST_STREAM:
+        count_reset(conn);
+        break;
+    case NGHTTP2_SETTINGS:
+        on_settings(conn, is_ack);
+        break;
+    case NGHTTP2_PING:
+        on_ping(conn, is_ack);
+        break;
+    case NGHTTP2_GOAWAY:
+        on_goaway(conn, &frame->goaway);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+static int on_data(nghttp2_session *h2, uint8_t flags, int32_t stream, const uint8_t *data,
+                   size_t len, void *arg)
+{
+    (void)flags;
+    ab_rpc_conn *conn = arg;
+    ab_rpc_call *call = call_of(h2, stream);
+    /* One call that does not read on must not hold up the others. */
+    (void)nghttp2_session_consume_connection(h2, len);
+    if (call != NULL && !conn->doomed)
+        ab_rpc_call_receive(call, (ab_str){(const char *)data, len});
+    else
+        (void)nghttp2_session_consume_stream(h2, stream, len);
+    return 0;
+}
+
+/* A server that has answered in full does not wait for the rest of the request. And what a peer
+ * hears from us excuses the pings by which it measures the line. */
+static int on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
+{
+    ab_rpc_conn *conn = arg;
+    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
+        conn->pings.count = 0;
+    if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR &&
+        !conn->refused) {
+        conn->refused = true;
+        ab_rpc_end_note(conn->end, conn, "protocol");
+    }
+    /* Resets that the peer provokes cost as much as those that it sends. */
+    if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
+        frame->rst_stream.error_code != NGHTTP2_CANCEL)
+        count_reset(conn);
+    if (conn->end->server && frame->hd.type == NGHTTP2_HEADERS &&
+        (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
+        nghttp2_session_get_stream_remote_close(h2, frame->hd.stream_id) == 0)
+        (void)nghttp2_submit_rst_stream(h2, 0, frame->hd.stream_id, NGHTTP2_NO_ERROR);
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *h2, int32_t stream, uint32_t code, void *arg)
+{
+    (void)arg;
+    ab_rpc_call *call = call_of(h2, stream);
+    if (call != NULL)
+        ab_rpc_call_stream_closed(call, code);
+    return 0;
+}
+
+static ssize_t on_pull(nghttp2_session *h2, int32_t stream, uint8_t *into, size_t room,
+                       uint32_t *flags, nghttp2_data_source *source, void *arg)
+{
+    (void)source;
+    (void)arg;
+    ab_rpc_call *call = call_of(h2, stream);
+    return call == NULL ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
+                        : ab_rpc_call_pull(call, into, room, flags);
+}
+
+const nghttp2_data_provider ab_rpc_http2_source = {.read_callback = on_pull};
+
+ab_err ab_rpc_http2_init(ab_rpc_end *end)
+{
+    if (nghttp2_session_callbacks_new(&end->callbacks) != 0 ||
+        nghttp2_option_new(&end->option) != 0)
+        return AB_ERR_NOMEM;
+    nghttp2_session_callbacks *c = end->callbacks;
+    nghttp2_session_callbacks_set_on_begin_headers_callback(c, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback2(c, on_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
+    nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(c, on_stream_close);
+    nghttp2_option_set_no_auto_window_update(end->option, 1);
+    nghttp2_option_set_no_closed_streams(end->option, 1);
+    nghttp2_option_set_max_reserved_remote_streams(end->option, 0);
+    return AB_ERR_OK;
+}
+
+static int submit_settings(ab_rpc_conn *conn)
+{
+    const ab_rpc_limits *l = &conn->end->limits;
+    nghttp2_settings_entry server[] = {
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, l->window_bytes},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)l->header_bytes},
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, l->streams},
+    };
+    nghttp2_settings_entry client[] = {
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, l->window_bytes},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)l->header_bytes},
+        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+    };
+    int rc = nghttp2_submit_settings(conn->h2, NGHTTP2_FLAG_NONE,
+                                     conn->end->server ? server : client, 3);
+    int32_t window = (int32_t)l->window_bytes * 2;
+    if (window < CONNECTION_WINDOW_MIN)
+        window = CONNECTION_WINDOW_MIN;
+    if (rc == 0)
+        rc = nghttp2_session_set_local_window_size(conn->h2, NGHTTP2_FLAG_NONE, 0, window);
+    return rc;
+}
+
+ab_err ab_rpc_http2_open(ab_rpc_conn *conn)
+{
+    ab_rpc_end *end = conn->end;
+    int rc = end->server
+                 ? nghttp2_session_server_new2(&conn->h2, end->callbacks, conn, end->option)
+                 : nghttp2_session_client_new2(&conn->h2, end->callbacks, conn, end->option);
+    if (rc != 0)
+        conn->h2 = NULL;
+    return rc == 0 && submit_settings(conn) == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
+}
+
+static const char *reason_of(ssize_t code)
+{
+    switch (code) {
+    case NGHTTP2_ERR_FLOODED:
+        return "flood";
+    case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
+        return "preface";
+    default:
+        return "protocol";
+    }
+}
+
+void ab_rpc_http2_receive(ab_rpc_conn *conn, const uint8_t *bytes, size_t len)
+{
+    ab_error err = {0};
+    ssize_t n = nghttp2_session_mem_recv(conn->h2, bytes, len);
+    if (n >= 0 || conn->doomed)
+        return;
+    if (!conn->refused)
+        ab_rpc_end_note(conn->end, conn, reason_of(n));
+    ab_fail(&err, AB_ERR_DENIED, "HTTP/2: %s", nghttp2_strerror((int)n));
+    ab_rpc_conn_doom(conn, &err);
+}
+
+/* Calls whose queue has room again. */
+static void tell_writable(ab_rpc_conn *conn)
+{
+    ab_rpc_call *next;
+    for (ab_rpc_call *c = TAILQ_FIRST(&conn->calls); c != NULL; c = next) {
+        next = TAILQ_NEXT(c, at);
+        ab_rpc_call_drained(c);
+    }
+}
+
+/* Frames are put together in one write, as far as there is room for the largest. */
+static ab_rpc_wire send_frames(ab_rpc_conn *conn)
+{
+    uint8_t *out = conn->end->out;
+    size_t filled = 0;
+    for (;;) {
+        const uint8_t *frame = NULL;
+        ssize_t len = nghttp2_session_mem_send(conn->h2, &frame);
+        if (len <= 0 || conn->doomed)
+            break;
+        assert((size_t)len <= AB_RPC_SCRATCH - filled);
+        memcpy(out + filled, frame, (size_t)len);
+        filled += (size_t)len;
+        if (AB_RPC_SCRATCH - filled < FRAME_MAX)
+            break;
+    }
+    if (filled == 0)
+        return AB_RPC_WIRE_DONE;
+    conn->send_on = AB_RPC_SCRATCH - filled < FRAME_MAX;
+    return ab_rpc_wire_write(conn, out, filled);
+}
+
+void ab_rpc_http2_send(ab_rpc_conn *conn)
+{
+    ab_rpc_wire w = ab_rpc_wire_flush(conn);
+    for (int i = 0; i < WRITES_MAX && w == AB_RPC_WIRE_DONE && !conn->doomed; i++) {
+        conn->send_on = false;
+        w = send_frames(conn);
+        if (!conn->send_on)
+            break;
+    }
+    if (w != AB_RPC_WIRE_FAILED && !conn->doomed)
+        tell_writable(conn);
+}

@@ -273,6 +273,7 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
 {
     o->here = true;
     o->leaving = ab_object_deleting(object);
+    ab_agent_note_mark(o, object);
     o->lost = false;
     o->seen_meanwhile = true;
     /* Without a digest it counts as changed, and is looked at again. */
@@ -313,7 +314,7 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
         return;
     }
     note_seen(o, object);
-    if (ab_agent_has_source(o))
+    if (ab_agent_has_source(o) || ab_agent_publishes(o))
         ab_agent_report_state(o, object);
     bool idle = o->step == STEP_IDLE && o->inbox.head == NULL;
     if (idle && !ab_agent_converged(o))
@@ -328,7 +329,7 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
         return;
     bool asked = o->removing || o->step == STEP_REMOVE;
     o->lost = o->source == SOURCE_LIVE && !asked;
-    o->here = o->leaving = o->removing = false;
+    o->here = o->leaving = o->removing = o->marked = false;
     o->seen_meanwhile = true;
     ab_agent_drop_outline(o);
     o->digest = o->settled = (ab_digest){0};
@@ -344,6 +345,10 @@ static void catch_up(ab_agent_object *o)
     const ab_writer *w = o->agent->writer;
     if (!ab_writer_is_ready(w))
         return;
+    if (ab_agent_is_autonomous(o->agent)) {
+        ab_agent_catch_up_published(o);
+        return;
+    }
     o->report_due = ab_agent_reports(o) && o->here && ab_agent_has_source(o) &&
                     !ab_writer_has(w, ab_str_of(o->key), &o->report);
     if (o->source == SOURCE_ENDED && !o->here && o->agent->synced)
@@ -373,6 +378,13 @@ void ab_agent_synced(ab_agent *a)
     advance_all(a);
 }
 
+void ab_agent_complete(ab_agent *a)
+{
+    a->complete = true;
+    ab_agent_synced(a);
+    ab_agent_sweep(a);
+}
+
 void ab_agent_written(ab_agent *a, const ab_event *head)
 {
     if (ab_writer_learn(a->writer, head) != AB_ERR_OK)
@@ -383,7 +395,9 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
 {
     ab_writer_ready(a->writer, epoch);
     ab_agent_deliver_early(a);
+    a->swept = false;
     advance_all(a);
+    ab_agent_sweep(a);
 }
 
 void ab_agent_log_lost(ab_agent *a)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a managed agent decides. For each object it holds what the principal last wished (kept
+ * What an agent decides. Managed: for each object it holds what the principal last wished (kept
  * durably by its owner), and what stands in the local store, and brings the second to the first:
  * create, update, revert, delete. Status goes up whenever it differs from what the log has.
- * Commands run in order with the state they follow, at most once each.
+ * Autonomous: its Applications and AppProjects go up, whole, whenever they differ from what the log
+ * has; of the principal it takes nothing but commands. Commands run in order with the state they
+ * follow, at most once each.
  *
  * A machine without I/O: facts come in by calls, effects go out by ab_agent_effects, each answered
  * later by ab_agent_done. One effect at a time per object; objects are independent. Loop thread;
@@ -16,23 +18,11 @@
 #include "base/pattern.h"
 #include "base/seal.h"
 #include "sync/application.h"
+#include "sync/kept.h"
 #include "sync/writer.h"
 
 typedef struct ab_agent ab_agent;
 typedef struct ab_agent_object ab_agent_object; /* one object: what an effect is about */
-
-/* What is kept of an object's source, durably. Everything borrowed. */
-typedef struct {
-    ab_version version;
-    bool ended;     /* deleted at the source; only version, uid and owned count then */
-    bool deleting;  /* has a deletionTimestamp at the source */
-    bool adoptable; /* its last event was a create, which may adopt */
-    bool remapped;  /* the source is in the principal's own namespace (AB_CE_REMAPPED) */
-    ab_str uid;     /* of the source */
-    ab_str principal_uid;
-    ab_str owned; /* ab_merge_owned */
-    ab_str wish;  /* payload of the event, sealed as it came */
-} ab_kept;
 
 typedef struct {
     /* Store. Answered with the object as it is afterwards (NULL when gone), see ab_agent_done. */
@@ -63,6 +53,11 @@ typedef struct {
     bool adopt;                    /* adoption policy is "always" */
     bool upsert;                   /* source-uid mismatch policy is "upsert", else "recreate" */
     ab_recreate_policy recreate;
+    /* The agent owns its objects: they are published, and nothing of the principal is followed. */
+    bool autonomous;
+    /* Mass-deletion guard of an autonomous agent: at start, more deletions than this, and more than
+     * half of what it has published, are held back. */
+    size_t deletions_max;
     int64_t set_aside_ms; /* after so long of failing, an object no longer holds its delivery */
     const char *name;     /* of this agent, which seals are bound to; borrowed */
     bool sealed_only;     /* what is of a sealed kind and comes unsealed is refused */
@@ -86,7 +81,8 @@ AB_MUST_USE ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out);
 /** NULL is allowed. No effect may be answered afterwards. */
 void ab_agent_free(ab_agent *a);
 
-/** One kept row, at start, before anything else. A kind that is not synchronised is passed over.
+/** One kept row, at start, before anything else; of no use to an autonomous agent. A kind that is
+ * not synchronised is passed over.
  * @return NOMEM */
 AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept);
 
@@ -96,6 +92,8 @@ void ab_agent_gone(ab_agent *a, ab_object *object);
 /** Every object that can be read was seen: what is not known here is to be made. Again when more
  * can be read: what was refused is tried again. */
 void ab_agent_synced(ab_agent *a);
+/** No object is unreadable either (implies synced): what is not there was deleted. */
+void ab_agent_complete(ab_agent *a);
 
 /* The transport. */
 /** One event from the principal; `delivery` comes back by effects.ack, exactly once. */

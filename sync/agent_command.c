@@ -30,7 +30,8 @@ static void answer_done(ab_agent_object *o)
 
 void ab_agent_command(ab_agent_object *o)
 {
-    if (o->source != SOURCE_LIVE || !o->here || o->leaving) {
+    bool ours = ab_agent_is_autonomous(o->agent) || o->source == SOURCE_LIVE;
+    if (!ours || !o->here || o->leaving) {
         answer(o, "the Application is not at the agent");
         return;
     }
@@ -155,7 +156,9 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
 static void execute(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
     ab_str uid = ab_source_uid(asked);
-    if (uid.len > 0 && !ab_str_eq(uid, ab_object_annotation(local, AB_ANN_SOURCE_UID))) {
+    ab_str own = ab_agent_is_autonomous(o->agent) ? ab_object_uid(local)
+                                                  : ab_object_annotation(local, AB_ANN_SOURCE_UID);
+    if (uid.len > 0 && !ab_str_eq(uid, own)) {
         answer(o, "the Application at the agent has another source-uid");
         return;
     }

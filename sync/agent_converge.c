@@ -21,7 +21,7 @@ bool ab_agent_converged(const ab_agent_object *o)
     bool settled = !ab_digest_is_none(&o->settled) && ab_digest_eq(&o->settled, &o->digest);
     switch (o->source) {
     case SOURCE_NONE:
-        return true;
+        return !o->marked || settled;
     case SOURCE_LIVE:
         return ab_agent_is_refused(o) || (o->here && !o->leaving && settled);
     case SOURCE_DELETING:
@@ -69,9 +69,24 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
         ab_inbox_back_off(&o->inbox, ab_clock_mono_ms(o->agent->env.clock));
 }
 
+/* It was the principal's while the agent was managed. */
+static void decide_marked(ab_agent_object *o, const ab_object *local)
+{
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_agent_own(local, &text);
+    if (e == AB_ERR_OK)
+        ab_agent_write_text(o, &text, ab_object_version(local));
+    else
+        ab_agent_fail(o, e, NULL);
+    ab_buf_wipe(&text);
+}
+
 void ab_agent_decide(ab_agent_object *o, ab_object *local)
 {
-    if (o->leaving)
+    if (o->marked)
+        decide_marked(o, local);
+    if (o->marked || o->leaving)
         return;
     if (o->source == SOURCE_LIVE)
         ab_agent_fulfil(o, local);
@@ -98,6 +113,7 @@ void ab_agent_converge(ab_agent_object *o)
         return; /* it may only not be listed yet */
     switch (o->source) {
     case SOURCE_NONE:
+        ab_agent_get(o);
         return;
     case SOURCE_LIVE:
         if (o->leaving)
@@ -136,6 +152,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     }
     o->here = true;
     o->leaving = ab_object_deleting(local);
+    ab_agent_note_mark(o, local);
     if (ab_place_digest(local, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
     if (o->report_due)
@@ -161,6 +178,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
     }
     if (o->seen_meanwhile)
         return; /* what was seen may be newer than what we wrote */
+    ab_agent_note_mark(o, object);
     o->here = true;
     o->leaving = ab_object_deleting(object);
     o->digest = o->settled;

@@ -60,15 +60,19 @@ static ab_err local_key(const ab_agent *a, const ab_event *event, ab_target targ
 }
 
 /* What the event is, or why it is refused. */
-static const char *classify(const ab_event *event, ab_target *target, ab_type *type)
+static const char *classify(const ab_agent *a, const ab_event *event, ab_target *target,
+                            ab_type *type)
 {
+    bool autonomous = ab_agent_is_autonomous(a);
     ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
     ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
     if (!ab_target_parse(target_name.ptr, target_name.len, target) ||
         !ab_type_parse(type_name.ptr, type_name.len, type))
         return "type";
     const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
-    bool allowed = row != NULL && ab_catalogue_allows(row, AB_DOWN, AB_MANAGED);
+    bool allowed = row != NULL &&
+                   ab_catalogue_allows(row, AB_DOWN, autonomous ? AB_AUTONOMOUS : AB_MANAGED) &&
+                   (!autonomous || ab_task_is_command(*type));
     return allowed ? NULL : "not_allowed";
 }
 
@@ -168,7 +172,7 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
     if (ends_command) {
         reason = deliver_command_end(a, event, delivery) == AB_ERR_OK ? NULL : "memory";
     } else {
-        reason = classify(event, &target, &task.type);
+        reason = classify(a, event, &target, &task.type);
         if (reason == NULL)
             reason = enqueue(a, target, &task, &o, &err);
     }

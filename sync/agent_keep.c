@@ -102,7 +102,7 @@ static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
                     .adoptable = t->type == AB_TYPE_CREATE,
                     .remapped = remapped,
                     .uid = uid,
-                    .principal_uid = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
+                    .owner = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
                     .owned = ab_buf_str(&owned),
                     .wish = ab_event_data(t->event)};
     keep(o, &kept);

@@ -41,6 +41,7 @@ struct ab_agent_object {
     } rival; /* another source that would stand here too; to be said upwards */
 
     bool here;           /* exists in the local store */
+    bool marked;         /* autonomous: still carries the marks of a managed one */
     bool leaving;        /* has a deletionTimestamp */
     bool lost;           /* was here and went without being asked to */
     bool removing;       /* its removal was asked for by us */
@@ -65,6 +66,8 @@ struct ab_agent {
     ab_map *objects;
     ab_writer *writer;
     bool synced;
+    bool complete;  /* every object that exists was seen */
+    bool swept;     /* autonomous: since ready, what the store no longer has was ended */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t unsettled;
     struct {
@@ -122,7 +125,28 @@ void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
 /** The head event can never be applied: count it, log it, report it on the object, drop it. */
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err);
 
+/* agent_publish.c: autonomous */
+bool ab_agent_is_autonomous(const ab_agent *a);
+/** Does its whole state go up? */
+bool ab_agent_publishes(const ab_agent_object *o);
+/** Learn whether it still carries the marks of a managed object. */
+void ab_agent_note_mark(ab_agent_object *o, const ab_object *local);
+/** The object upwards, if the log has another state of it. */
+void ab_agent_publish(ab_agent_object *o, const ab_object *local);
+/** The log was read: queue what it should say and does not. */
+void ab_agent_catch_up_published(ab_agent_object *o);
+/** End what the log has and the store no longer has, once both are known; under the mass-deletion
+ * guard. */
+void ab_agent_sweep(ab_agent *a);
+/** The object without the marks of a managed one. @return what `out` reports */
+AB_MUST_USE ab_err ab_agent_own(const ab_object *local, ab_buf *out);
+
 /* agent_report.c */
+/** Begin an event about this object. `subject` must live as long as the draft. */
+void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
+                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX]);
+/** Something was queued, or could not be. */
+void ab_agent_sent(ab_agent_object *o, ab_err e);
 /** Status upwards, if the log has another one. */
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
@@ -146,6 +170,8 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *task);
 void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err);
 
 /* agent_write.c */
+/** Write an edited text of the local object. */
+void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version);
 /** Make the object as the source wishes it: create it, or bring the local one to the wish as far as
  * it is ours. */
 void ab_agent_fulfil(ab_agent_object *o, ab_object *local);

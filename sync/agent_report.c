@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a managed agent says upwards: state, errors, answers to commands.
+ * What an agent says upwards: state, errors, answers to commands.
  */
 #include "sync/agent_priv.h"
 
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
-                       ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])
+void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
+                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])
 {
     ab_str kind, ns, name;
     *draft = (ab_event_draft){0};
@@ -24,7 +24,7 @@ static void name_event(const ab_agent_object *o, bool remapped, ab_event_draft *
     ab_event_set_text(draft, AB_CE_SUBJECT, subject);
 }
 
-static void sent(ab_agent_object *o, ab_err e)
+void ab_agent_sent(ab_agent_object *o, ab_err e)
 {
     if (e == AB_ERR_OK)
         o->agent->env.effects.wake(o->agent->env.effects.arg);
@@ -53,12 +53,12 @@ static void state_up(ab_agent_object *o, const struct saying *s, ab_buf *data)
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(data), &digest);
     if (e == AB_ERR_OK) {
-        name_event(o, s->remapped, &draft, s->target, s->type, subject);
+        ab_agent_name_event(o, s->remapped, &draft, s->target, s->type, subject);
         draft.data = ab_buf_str(data);
         e = ab_writer_state(o->agent->writer, s->key, s->lane, &draft, &digest, s->token);
     }
     ab_buf_fini(data);
-    sent(o, e);
+    ab_agent_sent(o, e);
 }
 
 static void end_up(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
@@ -67,8 +67,8 @@ static void end_up(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
     char subject[AB_OBJECT_KEY_MAX];
     if (!ab_writer_is_ready(o->agent->writer) || !ab_writer_has_key(o->agent->writer, key))
         return;
-    name_event(o, remapped, &draft, o->kind->target, type, subject);
-    sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
+    ab_agent_name_event(o, remapped, &draft, o->kind->target, type, subject);
+    ab_agent_sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
 }
 
 void ab_agent_end_up(ab_agent_object *o)
@@ -80,10 +80,10 @@ ab_err ab_agent_confirm_gone(ab_agent_object *o)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
-    name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_DELETE, subject);
+    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_DELETE, subject);
     ab_err e =
         ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
-    sent(o, e);
+    ab_agent_sent(o, e);
     return e;
 }
 
@@ -144,6 +144,10 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
 {
     ab_buf data;
     o->report_due = false;
+    if (ab_agent_publishes(o)) {
+        ab_agent_publish(o, local);
+        return;
+    }
     if (!ab_agent_reports(o) || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
         return; /* not ours to tell about */
     ab_buf_init(&data, AB_JSON_SIZE_MAX);

@@ -19,6 +19,18 @@ static void write_object(ab_agent_object *o, ab_object *object, ab_str version)
     effects(o)->apply(effects(o)->arg, object, version, o);
 }
 
+void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version)
+{
+    ab_error err = {0};
+    ab_object *object = NULL;
+    ab_err e = ab_object_parse(ab_buf_str(text), &object, &err);
+    if (e == AB_ERR_OK)
+        write_object(o, object, version);
+    else
+        ab_agent_fail(o, e, &err);
+    ab_object_unref(object);
+}
+
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground)
 {
     o->step = STEP_REMOVE;
@@ -65,8 +77,7 @@ static ab_err place_text(ab_agent_object *o, const ab_kept *row, const ab_object
     if (row->owned.len > 0 && ab_json_parse(row->owned, &owned, NULL) != AB_ERR_OK)
         owned = NULL;
     ab_placing placing = {.source_uid = row->uid,
-                          .principal_uid =
-                              row->principal_uid.len > 0 ? row->principal_uid : AB_STR_NONE,
+                          .principal_uid = row->owner.len > 0 ? row->owner : AB_STR_NONE,
                           .remapped = row->remapped,
                           .operation = resync ? AB_STR("{\"sync\":{}}") : AB_STR_NONE,
                           .opened = opened};
@@ -162,7 +173,7 @@ static enum claim claim(const ab_agent_object *o, const ab_kept *row, const ab_o
     ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
     if (uid.len == 0)
         return may_adopt(o, row, local) ? CLAIM_UPDATE : CLAIM_NOT_OURS;
-    bool other_principal = row->principal_uid.len > 0 && !ab_str_eq(principal, row->principal_uid);
+    bool other_principal = row->owner.len > 0 && !ab_str_eq(principal, row->owner);
     if (other_principal || row->uid.len == 0 || ab_str_eq(uid, row->uid) || principal.len == 0)
         return CLAIM_UPDATE;
     ab_str own = ab_object_annotation(local, AB_ANN_MISMATCH_POLICY);

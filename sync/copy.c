@@ -3,7 +3,7 @@
 
 #include "schema/attributes.h"
 
-static bool is_one_of(ab_str name, const char *const *list)
+bool ab_copy_is_one_of(ab_str name, const char *const *list)
 {
     for (; *list != NULL; list++)
         if (ab_str_is(name, *list))
@@ -14,7 +14,7 @@ static bool is_one_of(ab_str name, const char *const *list)
 void ab_copy_except(ab_jsonw *w, ab_jsonv object, const char *const *left_out)
 {
     for (ab_jsonv v = ab_json_first(object); ab_json_present(v); v = ab_json_next(v))
-        if (!is_one_of(ab_json_plain_key(v), left_out))
+        if (!ab_copy_is_one_of(ab_json_plain_key(v), left_out))
             ab_jsonw_member(w, v);
 }
 
@@ -23,7 +23,7 @@ static bool is_bookkeeping(ab_str annotation)
 {
     static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
                                         NULL};
-    return is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
+    return ab_copy_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
 }
 
 void ab_copy_wish_annotations(ab_jsonw *w, ab_jsonv annotations)

@@ -6,6 +6,8 @@
 
 #include "base/json.h"
 
+/** Is the name in this list, which ends with NULL? */
+bool ab_copy_is_one_of(ab_str name, const char *const *list);
 /** The members of `object` but these; `left_out` ends with NULL. An absent object has none. */
 void ab_copy_except(ab_jsonw *w, ab_jsonv object, const char *const *left_out);
 /** Member "annotations" with those that are the user's wish: not requests (refresh), not

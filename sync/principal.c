@@ -27,7 +27,8 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->peers = ab_map_new();
     p->apps = ab_map_new();
     p->shared = ab_map_new();
-    if (p->peers == NULL || p->apps == NULL || p->shared == NULL) {
+    p->mirrors = ab_map_new();
+    if (p->peers == NULL || p->apps == NULL || p->shared == NULL || p->mirrors == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -38,6 +39,8 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->metrics.set_aside =
         counter(p, "argobus_set_aside_total",
                 "Events whose object cannot be written now; retried without them.");
+    p->metrics.reverts =
+        counter(p, "argobus_reverts_total", "Local changes and deletions that were reverted.");
     *out = p;
     return AB_ERR_OK;
 }
@@ -59,6 +62,7 @@ void ab_principal_free(ab_principal *p)
         return;
     ab_map_free(p->apps, app_free);
     ab_map_free(p->shared, ab_principal_shared_free);
+    ab_map_free(p->mirrors, ab_mirror_free);
     ab_map_free(p->peers, ab_principal_peer_free);
     free(p);
 }
@@ -232,30 +236,8 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     app->uid = uid;
     app->here = app->seen_meanwhile = true;
     app->deleting = ab_object_deleting(object);
-    ab_principal_note_requests(app, object);
+    ab_requests_note(&app->requests, object);
     return AB_ERR_OK;
-}
-
-static void app_seen(ab_principal *p, ab_object *object)
-{
-    ab_str agent = ab_principal_route(p, object);
-    if (agent.len == 0) {
-        ab_principal_gone(p, object);
-        return;
-    }
-    ab_principal_app *app = ab_principal_app_for(p, ab_str_of(ab_object_key(object)));
-    if (app == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
-        note_seen(app, object) != AB_ERR_OK) {
-        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
-        return;
-    }
-    ab_principal_state(app, object);
-    ab_principal_send_requests(app, object);
-    bool busy = app->step != PSTEP_IDLE || app->inbox.head != NULL;
-    app->look_due = app->peer == NULL || (busy && ab_principal_has_unmarked(app));
-    if (!busy && app->peer != NULL)
-        ab_principal_mark_requests(app, object);
-    ab_principal_advance(app);
 }
 
 static void app_gone(ab_principal *p, const ab_object *object)
@@ -269,12 +251,34 @@ static void app_gone(ab_principal *p, const ab_object *object)
     if (ab_principal_is_open(app))
         ab_principal_end(app->peer, ab_str_of(app->key));
     ab_principal_settle_move(app);
-    app->operation = app->refresh = app->terminate = (struct request){0};
+    app->requests = (struct requests){0};
+    ab_principal_advance(app);
+}
+
+static void app_seen(ab_principal *p, ab_object *object)
+{
+    ab_str agent = ab_principal_route(p, object);
+    if (agent.len == 0) {
+        app_gone(p, object);
+        return;
+    }
+    ab_principal_app *app = ab_principal_app_for(p, ab_str_of(ab_object_key(object)));
+    if (app == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
+        note_seen(app, object) != AB_ERR_OK) {
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+        return;
+    }
+    ab_principal_state(app, object);
+    bool busy = app->step != PSTEP_IDLE || app->inbox.head != NULL;
+    bool unmarked = !app->deleting && ab_requests_unmarked(&app->requests);
+    app->look_due = app->peer == NULL || (busy && unmarked);
+    ab_principal_ask(app, object, !busy && app->peer != NULL);
     ab_principal_advance(app);
 }
 
 void ab_principal_seen(ab_principal *p, ab_object *object)
 {
+    ab_mirror_seen(p, object);
     if (ab_str_is(ab_object_kind(object), "Application"))
         app_seen(p, object);
     else
@@ -283,6 +287,7 @@ void ab_principal_seen(ab_principal *p, ab_object *object)
 
 void ab_principal_gone(ab_principal *p, ab_object *object)
 {
+    ab_mirror_gone(p, object);
     if (ab_str_is(ab_object_kind(object), "Application"))
         app_gone(p, object);
     else
@@ -299,6 +304,7 @@ void ab_principal_listed(ab_principal *p)
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
         ab_principal_advance(i.value);
     ab_principal_shared_look(p);
+    ab_mirror_look(p, NULL);
 }
 
 void ab_principal_synced(ab_principal *p)
@@ -403,4 +409,5 @@ void ab_principal_tick(ab_principal *p)
             app_free(ab_map_take(p->apps, i.key));
     }
     ab_principal_shared_tick(p);
+    ab_mirror_tick(p);
 }

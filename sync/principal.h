@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a principal decides for managed agents. What users put into the hub's store goes down to the
- * agent it belongs to, whenever it differs from what that agent's log says; what agents report
+ * What a principal decides. For managed agents: what users put into the hub's store goes down to
+ * the agent it belongs to, whenever it differs from what that agent's log says; what agents report
  * comes into the hub's store, newest only; what users ask for (sync, refresh, terminate) becomes a
  * command that is sent until it is answered.
  *
  * An Application belongs to the agent that its namespace names (namespace mapping) or that its
  * spec.destination.name names (destination mapping). AppProjects, repository Secrets and the GPG
  * keys of the principal's namespace go to every agent they concern.
+ *
+ * What an autonomous agent publishes stands in the hub's store as a mirror: it follows its source
+ * and nothing else, and what users change of it is undone. What they ask for becomes a command.
  *
  * A machine without I/O, of the same shape as sync/agent.h. Loop thread.
  */
@@ -19,6 +22,7 @@
 #include "base/seal.h"
 #include "schema/catalogue.h"
 #include "sync/application.h"
+#include "sync/kept.h"
 #include "sync/writer.h"
 
 typedef struct ab_principal ab_principal;
@@ -28,7 +32,7 @@ typedef struct ab_principal_record ab_principal_record;
 typedef struct {
     /* Store; answered with the object as it is afterwards, see ab_principal_done. */
     void (*get)(void *arg, ab_str key, ab_principal_record *record);
-    /** The object's resourceVersion must be `version`. */
+    /** The object's resourceVersion must be `version`; absent: it must not exist. */
     void (*apply)(void *arg, ab_object *object, ab_str version, ab_principal_record *record);
     /** `stamp`: becomes annotation argobus.io/status-version; absent: left. */
     void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str stamp,
@@ -37,6 +41,13 @@ typedef struct {
     void (*ack)(void *arg, void *delivery);
     /** Something can be sent to this agent. */
     void (*wake)(void *arg, const char *agent);
+    /* Mirrors of autonomous agents. */
+    void (*remove)(void *arg, ab_str key, ab_str uid, ab_principal_record *record);
+    /** Keep durably; answered, without object, when it is safe. `kept` and what it points to is
+     * valid during the call. */
+    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record);
+    /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
+    ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
     void *arg;
 } ab_principal_effects;
 
@@ -75,11 +86,18 @@ AB_MUST_USE ab_err ab_principal_new(const ab_principal_env *env, ab_principal **
 /** NULL is allowed. No effect may be answered afterwards. */
 void ab_principal_free(ab_principal *p);
 
+/** One kept row, at start, before anything else. A kind that is not mirrored is passed over.
+ * @return NOMEM */
+AB_MUST_USE ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept);
+
 /** Serve an agent. What belongs to it is sent once its mode is known. @return EXISTS, NOMEM */
 AB_MUST_USE ab_err ab_principal_add_agent(ab_principal *p, const char *agent);
-/** How it works; the first word on it counts. Only managed agents are served. Unknown agents are
+/** How it works. Until this is known nothing is sent to it, and what it says waits. Another mode
+ * than before is a hand-over, which deletes nothing: see docs/protocol.md. Unknown agents are
  * ignored. */
 void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode);
+/** How it works is not known any more. Unknown agents are ignored. */
+void ab_principal_unset_mode(ab_principal *p, const char *agent);
 /** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for
  * it to come back. Nothing is deleted at the agent. Unknown agents are ignored. */
 void ab_principal_remove_agent(ab_principal *p, const char *agent);

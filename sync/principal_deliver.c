@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void refuse(const struct peer *peer, const ab_event *event, const char *reason)
+void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason)
 {
     ab_principal *p = peer->principal;
     ab_label label = {"reason", ab_str_of(reason)};
@@ -137,6 +137,10 @@ void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
 {
     ab_type type;
     const char *reason = NULL;
+    if (peer->mode == AB_AUTONOMOUS) {
+        ab_mirror_take(peer, event, delivery);
+        return;
+    }
     if (ab_principal_is_shared_error(event)) {
         ab_principal_note_error(peer, event);
         ab_principal_ack(peer->principal, delivery);
@@ -154,7 +158,7 @@ void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
         reason = take(peer, event, delivery, type);
     if (reason == NULL)
         return;
-    refuse(peer, event, reason);
+    ab_principal_refuse(peer, event, reason);
     /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
     if (strcmp(reason, "memory") != 0)
         ab_principal_ack(peer->principal, delivery);
@@ -165,8 +169,8 @@ void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, v
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         ab_principal_ack(p, delivery);
-    else if (p->listed)
+    else if (p->listed && peer->mode != 0)
         ab_principal_take(peer, event, delivery);
     else if (ab_principal_hold(peer, event, delivery) != AB_ERR_OK)
-        refuse(peer, event, "memory");
+        ab_principal_refuse(peer, event, "memory");
 }

@@ -166,7 +166,7 @@ static void note_moved(void *arg, ab_str key)
 void ab_principal_sweep(struct peer *peer)
 {
     ab_principal *p = peer->principal;
-    if (!p->listed || !ab_writer_is_ready(peer->writer) || peer->swept)
+    if (!p->listed || !ab_principal_takes_state(peer) || peer->swept)
         return;
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))

@@ -8,9 +8,14 @@ struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
     return ab_map_find(p->peers, agent);
 }
 
+bool ab_principal_takes_state(const struct peer *peer)
+{
+    return peer->mode == AB_MANAGED && ab_writer_is_ready(peer->writer);
+}
+
 bool ab_principal_is_open(const ab_principal_app *app)
 {
-    return app->peer != NULL && ab_writer_is_ready(app->peer->writer);
+    return app->peer != NULL && ab_principal_takes_state(app->peer);
 }
 
 static void safe(void *arg, void *token)
@@ -108,6 +113,8 @@ ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery)
 
 void ab_principal_take_held(struct peer *peer)
 {
+    if (!peer->principal->listed || peer->mode == 0)
+        return;
     /* Some may have to wait on: once round, not until it is empty. */
     const struct held *last = peer->held_last;
     bool more = last != NULL;
@@ -135,7 +142,8 @@ static void look_at_apps(struct peer *peer)
         ab_principal_app *app = i.value;
         if (app->peer != peer || !app->here)
             continue;
-        bool asks = app->operation.asked || app->refresh.asked || app->terminate.asked;
+        bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
+                    app->requests.terminate.asked;
         app->look_due =
             asks || app->moved || !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
         ab_principal_advance(app);
@@ -143,17 +151,25 @@ static void look_at_apps(struct peer *peer)
 }
 
 /* Events go to the peer from now on. */
-static void open_peer(struct peer *peer)
+static void open_writer(struct peer *peer)
 {
-    if (peer->epoch == 0 || peer->mode != AB_MANAGED)
+    if (peer->epoch == 0)
         return;
     ab_writer_ready(peer->writer, peer->epoch);
     peer->swept = false;
     ab_principal_sweep(peer);
     look_at_apps(peer);
     ab_principal_shared_look(peer->principal);
-    if (peer->principal->listed)
-        ab_principal_take_held(peer);
+}
+
+/* What was waited for, readiness or the mode, is there. */
+static void open_peer(struct peer *peer)
+{
+    if (peer->mode == 0)
+        return;
+    open_writer(peer);
+    ab_mirror_look(peer->principal, peer->name);
+    ab_principal_take_held(peer);
 }
 
 void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
@@ -168,10 +184,17 @@ void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
 void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer == NULL || peer->mode != 0)
+    if (peer == NULL || peer->mode == (unsigned)mode)
         return;
     peer->mode = mode;
     open_peer(peer);
+}
+
+void ab_principal_unset_mode(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer != NULL)
+        peer->mode = 0;
 }
 
 void ab_principal_log_lost(ab_principal *p, const char *agent)

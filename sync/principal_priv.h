@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "sync/inbox.h"
+#include "sync/kind.h"
 #include "sync/principal.h"
 
 typedef struct ab_principal_app ab_principal_app;
@@ -39,6 +40,24 @@ struct request {
     char id[40];            /* "" until the object carries one for this very content */
     char answered[40];      /* the last one that the agent answered */
     ab_version answered_at; /* version of that answer */
+    bool refused;           /* so the answer said */
+};
+
+/* All that one object asks for. */
+struct requests {
+    struct request operation, refresh, terminate;
+};
+
+/* Annotations that give new requests their id; "" where none is new. */
+#define AB_REQUEST_MARK (36 + 1 + AB_DIGEST_HEX)
+struct request_marks {
+    char operation[AB_REQUEST_MARK];
+    char refresh[AB_REQUEST_MARK];
+};
+
+/* Which requests need stand no longer. */
+struct finished {
+    bool operation, refresh;
 };
 
 enum principal_step {
@@ -68,7 +87,7 @@ struct ab_principal_app {
     bool look_due;             /* the object has something to say that the log does not */
     bool moved;                /* other agents may have it still */
     ab_version status_version; /* of the status that the hub shows; none before the first */
-    struct request operation, refresh, terminate;
+    struct requests requests;
     char *error;     /* what keeps it from being in effect at the agent, NULL = nothing */
     bool error_ours; /* found here, not reported by the agent */
     bool error_due;  /* the status does not say so yet, or still does */
@@ -80,15 +99,60 @@ struct ab_principal_app {
     bool abandoned; /* the step was for another agent */
 };
 
+/* What is known of a mirror's source. */
+enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
+
+enum mirror_step {
+    MSTEP_IDLE,
+    MSTEP_KEEP,
+    MSTEP_GET,
+    MSTEP_PLACE,  /* writing all but the status */
+    MSTEP_STATUS, /* writing the status */
+    MSTEP_REMOVE,
+};
+
+/* An object of an autonomous agent, and what stands here for it. */
+struct mirror {
+    ab_principal_record record;
+    ab_principal *principal;
+    const ab_kind *kind;
+    char *key;
+    char *agent; /* whose it is */
+
+    enum mirror_source source;
+    ab_version version;
+    char *uid;  /* of the source */
+    char *made; /* uid of the object that stands here for it; NULL: not known */
+
+    bool here;
+    bool leaving;
+    bool taken;    /* what stands here is somebody else's */
+    bool settled;  /* nothing is to be done about what stands here */
+    ab_digest hub; /* of what stands here, and of its status */
+    ab_digest hub_status;
+    ab_digest placed; /* of what the store made of what was last written, for this source */
+    ab_digest stated;
+    struct requests requests;
+    char *error; /* what the agent says is wrong with it, or why a request was refused */
+    bool error_ours;
+
+    bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
+    ab_inbox inbox;
+    enum mirror_step step;
+    enum mirror_source next; /* what the source will be when it is kept */
+    char *next_uid;
+};
+
 struct ab_principal {
     ab_principal_env env;
     ab_map *peers;
     ab_map *apps;
     ab_map *shared;
+    ab_map *mirrors;
     bool listed;
     bool synced;
     struct {
-        ab_metric *writes, *stale, *set_aside;
+        ab_metric *writes, *stale, *set_aside, *reverts;
     } metrics;
 };
 
@@ -114,6 +178,8 @@ void ab_principal_ack(const ab_principal *p, void *delivery);
 
 /* principal_peer.c: agents come and go */
 struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
+/** It takes the hub's objects: managed, and its writer is ready. */
+bool ab_principal_takes_state(const struct peer *peer);
 /** Its agent is served and takes events. */
 bool ab_principal_is_open(const ab_principal_app *app);
 /** Keep an event until the store is listed or the peer is ready. @return NOMEM */
@@ -154,15 +220,22 @@ void ab_principal_end(struct peer *peer, ab_str key);
  * the hub no longer has, under the mass-deletion guard. */
 void ab_principal_sweep(struct peer *peer);
 
-/* principal_request.c: commands that go to the agent, and their answers */
+/* principal_request.c: commands that go to an agent, and their answers */
 /** Learn what the object asks for. */
-void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub);
-/** Send those requests that have an id, when the agent takes events. */
-void ab_principal_send_requests(ab_principal_app *app, const ab_object *hub);
-/** Are there requests without an id that are to get one? */
-bool ab_principal_has_unmarked(const ab_principal_app *app);
-/** Give new requests their id: a write is under way then. */
-void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub);
+void ab_requests_note(struct requests *r, const ab_object *hub);
+/** Does one have no id yet? */
+bool ab_requests_unmarked(const struct requests *r);
+/** Ids for those that have none. @return IO (no randomness), NOMEM */
+AB_MUST_USE ab_err ab_requests_mark(const struct requests *r, const ab_object *hub,
+                                    struct request_marks *out);
+/** Send those that have an id and are not answered. The peer's writer must be ready. */
+void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key,
+                      const ab_object *hub);
+/** Command `id` was answered in the event of this version. @return the request; NULL when it stands
+ * no longer */
+struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version at);
+/** What the agent's report of this version says is executed, and taken up by Argo CD there. */
+struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_jsonv report);
 /**
  * The agent has answered command `id`: end it. The writer must be ready.
  * @param key       of the object that it is about
@@ -171,7 +244,10 @@ void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub);
 AB_MUST_USE ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id,
                                             void *delivery);
 
-/* principal_up.c: what comes from the agent */
+/* principal_up.c: what comes from the agent, and what the object in hand asks for */
+/** Send what the object asks for, when the agent takes events. `may_write`: nothing else is under
+ * way, so that new requests can be given their id. */
+void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write);
 /** Take up the head task; it may need the object (PSTEP_GET). */
 void ab_principal_begin(ab_principal_app *app);
 /** The object is in hand, for the head task or to look at it. */
@@ -197,5 +273,39 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event);
 /* principal_deliver.c: events that arrive, each given to the record it is about */
 /** Deal with an event; the store is listed. */
 void ab_principal_take(struct peer *peer, ab_event *event, void *delivery);
+/** Count and log an event that is not accepted. */
+void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason);
 /** An answer names the command by its key "ack/<id>". */
 ab_str ab_principal_answered_id(const ab_event *event);
+
+/* principal_mirror.c: what stands here for an object of an autonomous agent */
+/** Made when it is not known. @return NULL when out of memory */
+struct mirror *ab_mirror_for(ab_principal *p, ab_str key, const char *agent);
+void ab_mirror_free(void *value);
+void ab_mirror_advance(struct mirror *m);
+/** A step failed: retry or set aside, by the class of `code`. */
+void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err);
+/** The head task is dealt with: acknowledge and drop it. */
+void ab_mirror_finish_head(struct mirror *m);
+/** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
+struct peer *ab_mirror_peer(const struct mirror *m);
+/** Learn what stands here. */
+void ab_mirror_note(struct mirror *m, const ab_object *hub);
+void ab_mirror_seen(ab_principal *p, const ab_object *object);
+void ab_mirror_gone(ab_principal *p, const ab_object *object);
+/** Look again at those that `agent` (NULL: anybody) has to do with. */
+void ab_mirror_look(ab_principal *p, const char *agent);
+void ab_mirror_tick(ab_principal *p);
+
+/* principal_mirror_place.c: bringing it to what was published */
+/** Nothing stands here: make it. */
+void ab_mirror_create(struct mirror *m);
+/** Decide with the object in hand. */
+void ab_mirror_decide(struct mirror *m, const ab_object *hub);
+
+/* principal_mirror_up.c: what an autonomous agent says */
+void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery);
+/** Take up the head task. */
+void ab_mirror_begin(struct mirror *m);
+/** The answer to MSTEP_KEEP. */
+void ab_mirror_kept(struct mirror *m, ab_err code, const ab_error *err);

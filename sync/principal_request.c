@@ -45,20 +45,16 @@ static void note_terminate(struct request *r, const ab_object *hub)
     snprintf(r->id, sizeof(r->id), "%s", hex);
 }
 
-void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub)
+void ab_requests_note(struct requests *r, const ab_object *hub)
 {
-    note_marked(&app->operation, ab_object_field(hub, "operation"),
+    note_marked(&r->operation, ab_object_field(hub, "operation"),
                 ab_object_annotation(hub, AB_ANN_OPERATION_ID));
-    note_marked(&app->refresh, ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
+    note_marked(&r->refresh, ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
                 ab_object_annotation(hub, AB_ANN_REFRESH_ID));
-    note_terminate(&app->terminate, hub);
+    note_terminate(&r->terminate, hub);
 }
 
-struct mark {
-    char text[36 + 1 + AB_DIGEST_HEX];
-};
-
-static ab_err make_mark(ab_jsonv what, struct mark *out)
+static ab_err make_mark(ab_jsonv what, char out[AB_REQUEST_MARK])
 {
     char uuid[37], hex[AB_DIGEST_HEX];
     ab_digest digest;
@@ -68,7 +64,7 @@ static ab_err make_mark(ab_jsonv what, struct mark *out)
     if (e != AB_ERR_OK)
         return e;
     ab_digest_format(&digest, hex);
-    snprintf(out->text, sizeof(out->text), "%s:%s", uuid, hex);
+    snprintf(out, AB_REQUEST_MARK, "%s:%s", uuid, hex);
     return AB_ERR_OK;
 }
 
@@ -77,58 +73,94 @@ static bool is_unmarked(const struct request *r)
     return r->asked && r->id[0] == '\0';
 }
 
-bool ab_principal_has_unmarked(const ab_principal_app *app)
+bool ab_requests_unmarked(const struct requests *r)
 {
-    return !app->deleting && (is_unmarked(&app->operation) || is_unmarked(&app->refresh));
+    return is_unmarked(&r->operation) || is_unmarked(&r->refresh);
 }
 
-void ab_principal_mark_requests(ab_principal_app *app, const ab_object *hub)
+ab_err ab_requests_mark(const struct requests *r, const ab_object *hub, struct request_marks *out)
 {
-    struct mark operation, refresh;
-    ab_app_edit edit = {0};
     ab_err e = AB_ERR_OK;
-    if (!ab_principal_has_unmarked(app))
-        return;
-    if (is_unmarked(&app->operation)) {
-        e = make_mark(ab_object_field(hub, "operation"), &operation);
-        edit.annotations[edit.annotation_count].name = AB_ANN_OPERATION_ID;
-        edit.annotations[edit.annotation_count++].value = ab_str_of(operation.text);
-    }
-    if (e == AB_ERR_OK && is_unmarked(&app->refresh)) {
-        e = make_mark(ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH), &refresh);
-        edit.annotations[edit.annotation_count].name = AB_ANN_REFRESH_ID;
-        edit.annotations[edit.annotation_count++].value = ab_str_of(refresh.text);
-    }
-    if (e != AB_ERR_OK)
-        ab_principal_fail(app, e, NULL);
-    else
-        ab_principal_apply(app, hub, &edit, PSTEP_MARK);
+    *out = (struct request_marks){0};
+    if (is_unmarked(&r->operation))
+        e = make_mark(ab_object_field(hub, "operation"), out->operation);
+    if (e == AB_ERR_OK && is_unmarked(&r->refresh))
+        e = make_mark(ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
+                      out->refresh);
+    return e;
 }
 
-static void send_request(ab_principal_app *app, const ab_object *hub, const struct request *r,
-                         ab_type type)
+static void send_request(struct peer *peer, ab_str key, const struct request *r, ab_type type,
+                         const ab_object *hub)
 {
+    const ab_principal *p = peer->principal;
     char subject[AB_OBJECT_KEY_MAX];
     if (!r->asked || r->id[0] == '\0' || strcmp(r->id, r->answered) == 0)
         return;
     ab_event_draft draft = {.data = ab_json_raw(ab_object_json(hub))};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
-    ab_principal_address(app->principal, ab_str_of(app->key), &draft, subject);
-    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, app->principal->env.uid);
-    ab_err e = ab_writer_command(app->peer->writer, ab_str_of(r->id), ab_str_of(app->key), &draft);
+    ab_principal_address(p, key, &draft, subject);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, p->env.uid);
+    ab_err e = ab_writer_command(peer->writer, ab_str_of(r->id), key, &draft);
     if (e != AB_ERR_OK)
-        AB_ERROR(app->principal->env.log, SYNC, "cannot queue a command",
-                 AB_KV("object", (const char *)app->key), AB_KV("why", ab_err_text(e)));
-    app->principal->env.effects.wake(app->principal->env.effects.arg, app->peer->name);
+        AB_ERROR(p->env.log, SYNC, "cannot queue a command", AB_KV("object", key),
+                 AB_KV("why", ab_err_text(e)));
+    p->env.effects.wake(p->env.effects.arg, peer->name);
 }
 
-void ab_principal_send_requests(ab_principal_app *app, const ab_object *hub)
+void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key, const ab_object *hub)
 {
-    if (app->deleting || !ab_principal_is_open(app))
-        return;
-    send_request(app, hub, &app->operation, AB_TYPE_SET_OPERATION);
-    send_request(app, hub, &app->terminate, AB_TYPE_TERMINATE_OPERATION);
-    send_request(app, hub, &app->refresh, AB_TYPE_REFRESH);
+    send_request(peer, key, &r->operation, AB_TYPE_SET_OPERATION, hub);
+    send_request(peer, key, &r->terminate, AB_TYPE_TERMINATE_OPERATION, hub);
+    send_request(peer, key, &r->refresh, AB_TYPE_REFRESH, hub);
+}
+
+/* --- answers and ends --- */
+
+struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version at)
+{
+    struct request *all[] = {&r->operation, &r->refresh, &r->terminate};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (!ab_str_is(id, all[i]->id))
+            continue;
+        snprintf(all[i]->answered, sizeof(all[i]->answered), "%s", all[i]->id);
+        all[i]->answered_at = at;
+        return all[i];
+    }
+    return NULL;
+}
+
+/* "<epoch>.<version>/<id>" ends with this id. */
+static bool records(ab_jsonv record, const char *id)
+{
+    ab_str text = ab_json_plain(record);
+    size_t len = strlen(id);
+    return len > 0 && text.len > len && text.ptr[text.len - len - 1] == '/' &&
+           memcmp(text.ptr + text.len - len, id, len) == 0;
+}
+
+/* The report of this version is of after the request: the object says so, or, when it was made anew
+ * since, the answer came before it. */
+static bool is_behind(const struct request *r, ab_version version, ab_jsonv record)
+{
+    bool answered = r->id[0] != '\0' && strcmp(r->id, r->answered) == 0;
+    return r->asked &&
+           (records(record, r->id) || (answered && ab_version_cmp(version, r->answered_at) > 0));
+}
+
+static ab_jsonv annotation(ab_jsonv report, const char *name)
+{
+    return ab_json_get(ab_json_path(report, "metadata", "annotations", NULL), name);
+}
+
+struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_jsonv report)
+{
+    return (struct finished){
+        .operation = is_behind(&r->operation, version, annotation(report, AB_ANN_LAST_OPERATION)) &&
+                     !ab_json_present(ab_json_get(report, "operation")),
+        .refresh = is_behind(&r->refresh, version, annotation(report, AB_ANN_LAST_REFRESH)) &&
+                   !ab_json_present(annotation(report, AB_ANN_REFRESH)),
+    };
 }
 
 ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id, void *delivery)

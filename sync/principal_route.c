@@ -36,7 +36,7 @@ static void forget_agent(ab_principal_app *app)
     app->peer = NULL;
     app->abandoned = app->step != PSTEP_IDLE;
     app->status_version = (ab_version){0};
-    app->operation = app->refresh = app->terminate = (struct request){0};
+    app->requests = (struct requests){0};
     app->error_due = app->error != NULL;
     free(app->error);
     app->error = NULL;
@@ -90,12 +90,12 @@ void ab_principal_settle_move(ab_principal_app *app)
     app->moved = false;
     for (ab_map_iter i = ab_map_first(app->principal->peers); i.entry != NULL; ab_map_next(&i)) {
         struct peer *peer = i.value;
-        if (!ab_writer_is_ready(peer->writer) || (has_place && peer == app->peer))
+        if (!ab_principal_takes_state(peer) || (has_place && peer == app->peer))
             continue;
         ab_principal_end(peer, ab_str_of(app->key));
-        end_command_of(peer, app, &app->operation);
-        end_command_of(peer, app, &app->refresh);
-        end_command_of(peer, app, &app->terminate);
+        end_command_of(peer, app, &app->requests.operation);
+        end_command_of(peer, app, &app->requests.refresh);
+        end_command_of(peer, app, &app->requests.terminate);
     }
 }
 

@@ -148,7 +148,7 @@ static void distribute(const struct shared *s, const ab_object *hub)
     ab_principal *p = s->principal;
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         struct peer *peer = i.value;
-        if (!ab_writer_is_ready(peer->writer))
+        if (!ab_principal_takes_state(peer))
             continue;
         enum verdict verdict = judge(s, peer);
         if (verdict == FOR_IT)
@@ -169,7 +169,7 @@ static bool is_anybody_open(const ab_principal *p)
 {
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         const struct peer *peer = i.value;
-        if (ab_writer_is_ready(peer->writer))
+        if (ab_principal_takes_state(peer))
             return true;
     }
     return false;
@@ -209,7 +209,7 @@ static void vanish(struct shared *s)
     s->here = s->look_due = false;
     for (ab_map_iter i = ab_map_first(s->principal->peers); i.entry != NULL; ab_map_next(&i)) {
         struct peer *peer = i.value;
-        if (ab_writer_is_ready(peer->writer))
+        if (ab_principal_takes_state(peer))
             ab_principal_end(peer, ab_str_of(s->key));
     }
     if (s->kind->target == AB_TARGET_APPPROJECT)
@@ -392,7 +392,7 @@ static size_t count_waiting(const struct peer *peer)
     const ab_principal *p = peer->principal;
     const ab_principal_sealing *sealing = &p->env.sealing;
     size_t count = 0;
-    if (sealing->off || !ab_writer_is_ready(peer->writer) ||
+    if (sealing->off || !ab_principal_takes_state(peer) ||
         (sealing->recipient != NULL && sealing->recipient(sealing->arg, peer->name) != NULL))
         return 0;
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {

@@ -30,44 +30,12 @@ static ab_jsonv annotation(ab_jsonv report, const char *name)
     return ab_json_get(ab_json_path(report, "metadata", "annotations", NULL), name);
 }
 
-/* "<epoch>.<version>/<id>" ends with this id. */
-static bool records(ab_jsonv record, const char *id)
+static void clear_requests(ab_principal_app *app, const ab_object *hub, struct finished done)
 {
-    ab_str text = ab_json_plain(record);
-    size_t len = strlen(id);
-    return len > 0 && text.len > len && text.ptr[text.len - len - 1] == '/' &&
-           memcmp(text.ptr + text.len - len, id, len) == 0;
-}
-
-/* The head report is of after the request: the object says so, or, when it was made anew since, the
- * answer came before it. */
-static bool is_behind(const ab_principal_app *app, const struct request *r, ab_jsonv record)
-{
-    bool answered = r->id[0] != '\0' && strcmp(r->id, r->answered) == 0;
-    return r->asked && (records(record, r->id) ||
-                        (answered && ab_version_cmp(app->inbox.head->version, r->answered_at) > 0));
-}
-
-/* The agent has executed the request, and what it left there has been taken up by Argo CD. */
-static bool operation_finished(const ab_principal_app *app, ab_jsonv report)
-{
-    return is_behind(app, &app->operation, annotation(report, AB_ANN_LAST_OPERATION)) &&
-           !ab_json_present(ab_json_get(report, "operation"));
-}
-
-static bool refresh_finished(const ab_principal_app *app, ab_jsonv report)
-{
-    return is_behind(app, &app->refresh, annotation(report, AB_ANN_LAST_REFRESH)) &&
-           !ab_json_present(annotation(report, AB_ANN_REFRESH));
-}
-
-static void clear_requests(ab_principal_app *app, const ab_object *hub, bool operation,
-                           bool refresh)
-{
-    ab_app_edit edit = {.drop_operation = operation};
-    if (operation)
+    ab_app_edit edit = {.drop_operation = done.operation};
+    if (done.operation)
         edit.annotations[edit.annotation_count++].name = AB_ANN_OPERATION_ID;
-    if (refresh) {
+    if (done.refresh) {
         edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH_ID;
         edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH;
     }
@@ -98,14 +66,19 @@ static void write_status_and_error(ab_principal_app *app, ab_jsonv status, ab_st
     ab_buf_fini(&text);
 }
 
+static struct finished finished_by(const ab_principal_app *app, ab_jsonv report)
+{
+    return ab_requests_finished(&app->requests, app->inbox.head->version, report);
+}
+
 static void take_report(ab_principal_app *app, ab_jsonv report)
 {
     char stamp[AB_PRINCIPAL_STAMP];
     ab_jsonv status = ab_json_get(report, "status");
     bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
     bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);
-    if (!app->cleared && !former &&
-        (operation_finished(app, report) || refresh_finished(app, report))) {
+    struct finished done = finished_by(app, report);
+    if (!app->cleared && !former && (done.operation || done.refresh)) {
         ab_principal_get(app);
         return;
     }
@@ -129,7 +102,7 @@ static void wait(ab_principal_app *app)
 
 static void begin_report(ab_principal_app *app, ab_task *t)
 {
-    if (app->terminate.asked && !ab_principal_is_open(app)) {
+    if (app->requests.terminate.asked && !ab_principal_is_open(app)) {
         wait(app); /* the status would take the request away before it is sent */
         return;
     }
@@ -169,13 +142,7 @@ static void finish_answer(ab_principal_app *app)
 {
     ab_task *t = app->inbox.head;
     ab_str id = ab_principal_answered_id(t->event);
-    struct request *requests[] = {&app->operation, &app->refresh, &app->terminate};
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-        if (!ab_str_is(id, requests[i]->id))
-            continue;
-        snprintf(requests[i]->answered, sizeof(requests[i]->answered), "%s", requests[i]->id);
-        requests[i]->answered_at = t->version;
-    }
+    (void)ab_requests_answered(&app->requests, id, t->version);
     if (ab_principal_end_command(app->peer, ab_str_of(app->key), id, t->delivery) == AB_ERR_OK)
         t->delivery = NULL;
     ab_principal_finish_head(app);
@@ -221,12 +188,11 @@ void ab_principal_begin(ab_principal_app *app)
 static void with_report(ab_principal_app *app, const ab_object *hub)
 {
     ab_json *report = parse(app->inbox.head);
-    ab_principal_note_requests(app, hub); /* they may be other ones by now */
-    bool operation = operation_finished(app, ab_json_root(report));
-    bool refresh = refresh_finished(app, ab_json_root(report));
+    ab_requests_note(&app->requests, hub); /* they may be other ones by now */
+    struct finished done = finished_by(app, ab_json_root(report));
     ab_json_free(report);
-    if (operation || refresh)
-        clear_requests(app, hub, operation, refresh);
+    if (done.operation || done.refresh)
+        clear_requests(app, hub, done);
     else
         app->cleared = true;
 }
@@ -235,11 +201,11 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
 static void with_refusal(ab_principal_app *app, const ab_object *hub)
 {
     ab_str id = ab_principal_answered_id(app->inbox.head->event);
-    ab_principal_note_requests(app, hub);
-    bool operation = ab_str_is(id, app->operation.id);
-    bool refresh = ab_str_is(id, app->refresh.id);
-    if (!app->cleared && (operation || refresh)) {
-        clear_requests(app, hub, operation, refresh);
+    ab_requests_note(&app->requests, hub);
+    struct finished refused = {.operation = ab_str_is(id, app->requests.operation.id),
+                               .refresh = ab_str_is(id, app->requests.refresh.id)};
+    if (!app->cleared && (refused.operation || refused.refresh)) {
+        clear_requests(app, hub, refused);
         return;
     }
     ab_json *answer = parse(app->inbox.head);
@@ -256,6 +222,37 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
     finish_answer(app);
 }
 
+/* Give new requests their id: a write is under way then. */
+static void mark(ab_principal_app *app, const ab_object *hub)
+{
+    struct request_marks marks;
+    ab_app_edit edit = {0};
+    if (app->deleting || !ab_requests_unmarked(&app->requests))
+        return;
+    ab_err e = ab_requests_mark(&app->requests, hub, &marks);
+    if (e != AB_ERR_OK) {
+        ab_principal_fail(app, e, NULL);
+        return;
+    }
+    if (marks.operation[0] != '\0') {
+        edit.annotations[edit.annotation_count].name = AB_ANN_OPERATION_ID;
+        edit.annotations[edit.annotation_count++].value = ab_str_of(marks.operation);
+    }
+    if (marks.refresh[0] != '\0') {
+        edit.annotations[edit.annotation_count].name = AB_ANN_REFRESH_ID;
+        edit.annotations[edit.annotation_count++].value = ab_str_of(marks.refresh);
+    }
+    ab_principal_apply(app, hub, &edit, PSTEP_MARK);
+}
+
+void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write)
+{
+    if (!app->deleting && ab_principal_is_open(app))
+        ab_requests_send(&app->requests, app->peer, ab_str_of(app->key), hub);
+    if (may_write)
+        mark(app, hub);
+}
+
 static void look(ab_principal_app *app, const ab_object *hub)
 {
     if (app->error_due) {
@@ -264,10 +261,9 @@ static void look(ab_principal_app *app, const ab_object *hub)
         return;
     }
     app->look_due = false;
-    ab_principal_note_requests(app, hub);
+    ab_requests_note(&app->requests, hub);
     ab_principal_state(app, hub);
-    ab_principal_send_requests(app, hub);
-    ab_principal_mark_requests(app, hub);
+    ab_principal_ask(app, hub, true);
 }
 
 void ab_principal_without(ab_principal_app *app)

@@ -28,8 +28,8 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         s->base.listed = true;
         ab_agent_synced(s->machine);
         break;
-    case AB_STORE_SYNCED: /* an agent deletes what it was told to, never what it does not find */
-        ab_agent_synced(s->machine);
+    case AB_STORE_SYNCED:
+        ab_agent_complete(s->machine);
         break;
     }
 }
@@ -112,6 +112,16 @@ static bool is_drained(const ab_service *base)
 
 /* --- construction --- */
 
+static bool is_autonomous(const ab_config *c)
+{
+    return strcmp(ab_config_str(c, "agent.mode"), "autonomous") == 0;
+}
+
+static bool is_by_destination(const ab_config *c)
+{
+    return strcmp(ab_config_str(c, "mapping"), "destination") == 0;
+}
+
 ab_err ab_agent_check(const ab_config *config, ab_error *err)
 {
     const char *name = ab_config_str(config, "agent.name");
@@ -125,6 +135,10 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG,
                        "agent.data is not set: give a folder that survives restarts, e.g. "
                        "/var/lib/argobus-agent");
+    if (is_autonomous(config) && is_by_destination(config))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "mapping: destination is for managed agents: an autonomous one has its "
+                       "Applications in store.namespace");
     return AB_ERR_OK;
 }
 
@@ -176,11 +190,13 @@ static ab_agent_policy make_policy(service *s)
     const ab_config *c = s->base.daemon->config;
     return (ab_agent_policy){
         .namespace = ab_config_str(c, "store.namespace"),
-        .by_destination = strcmp(ab_config_str(c, "mapping"), "destination") == 0,
+        .by_destination = is_by_destination(c),
         .namespaces = s->namespaces,
         .adopt = strcmp(ab_config_str(c, "agent.adoption"), "always") == 0,
         .upsert = strcmp(ab_config_str(c, "agent.uid-mismatch"), "upsert") == 0,
         .recreate = recreate_policy(c),
+        .autonomous = is_autonomous(c),
+        .deletions_max = (size_t)ab_config_int(c, "sync.max-deletions"),
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
         .name = ab_config_str(c, "agent.name"),
         .sealed_only = strcmp(ab_config_str(c, "secrets.protection"), "sealed") == 0,
@@ -202,6 +218,8 @@ static ab_err make_machine(service *s, ab_error *err)
     ab_err e = ab_agent_new(&env, &s->machine);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "%s", ab_err_text(e));
+    if (env.policy.autonomous)
+        return AB_ERR_OK;
     return ab_cache_each(s->cache, restore_row, s->machine, err);
 }
 
@@ -210,7 +228,7 @@ static ab_err make_store(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
     const char *own = ab_config_str(c, "store.namespace");
-    bool everywhere = strcmp(ab_config_str(c, "mapping"), "destination") == 0;
+    bool everywhere = is_by_destination(c);
     size_t n = 0;
     s->watches[n++] = (ab_store_watch){.kind = "AppProject", .namespace = own};
     s->watches[n++] =

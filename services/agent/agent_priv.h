@@ -4,10 +4,11 @@
  */
 #pragma once
 
-#include "services/agent/cache.h"
 #include "services/agent/secrets.h"
+#include "services/cache.h"
 #include "services/pump.h"
 #include "services/service.h"
+#include "sync/agent.h"
 
 /* The daemon's state. */
 typedef struct {

@@ -12,8 +12,9 @@ static const ab_option rows[] = {
     {.name = "agent.mode",
      .kind = AB_OPT_ENUM,
      .deflt = "managed",
-     .choices = "managed",
-     .help = "Who owns the Applications: managed = the principal."},
+     .choices = "managed|autonomous",
+     .help = "Who owns the Applications and AppProjects here: the principal (managed), or this "
+             "side (autonomous), which the principal mirrors."},
     {.name = "agent.data",
      .kind = AB_OPT_PATH,
      .help = "Folder for what the agent must remember over a restart: what it last got."},
@@ -70,6 +71,13 @@ static const ab_option rows[] = {
      .min = 1000,
      .max = 86400000,
      .help = "After failing for so long an object no longer holds back the offset; it is retried."},
+    {.name = "sync.max-deletions",
+     .kind = AB_OPT_INT,
+     .deflt = "20",
+     .min = 0,
+     .max = 1000000000,
+     .help = "Mass-deletion guard of an autonomous agent: at start, more deletions than this, and "
+             "more than half of what it has published, are held back."},
 };
 static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 

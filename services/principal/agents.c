@@ -47,9 +47,69 @@ static void on_removed(void *arg, const char *agent)
     ab_principal_remove_agent(s->machine, agent);
     ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
+    (void)ab_map_take(s->told, ab_str_of(agent));
     ab_metrics_drop(s->base.daemon->metrics, "agent", ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is served no more", AB_KV("agent", agent));
 }
+
+/* --- modes --- */
+
+static const ab_mode_set modes[] = {AB_MANAGED, AB_AUTONOMOUS};
+
+/* NULL when the text names none. */
+static const ab_mode_set *mode_of(const char *text)
+{
+    if (text == NULL || (strcmp(text, "managed") != 0 && strcmp(text, "autonomous") != 0))
+        return NULL;
+    return &modes[strcmp(text, "autonomous") == 0];
+}
+
+static const ab_mode_set *listed_mode(const service *s, const char *agent)
+{
+    const ab_config *c = s->base.daemon->config;
+    for (size_t i = 0; i < ab_config_count(c, "agents"); i++)
+        if (strcmp(ab_config_field(c, "agents", i, "name"), agent) == 0)
+            return mode_of(ab_config_field(c, "agents", i, "mode"));
+    return NULL;
+}
+
+static void complain(const service *s, const char *agent, const char *what)
+{
+    AB_ERROR(s->base.daemon->log, MAIN, what, AB_KV("agent", agent));
+}
+
+/* By the configuration and by what the agent says; where they differ nothing is done. */
+static void settle_mode(service *s, const char *agent)
+{
+    const ab_mode_set *listed = listed_mode(s, agent);
+    const ab_mode_set *told = ab_map_find(s->told, ab_str_of(agent));
+    const ab_mode_set *mode = listed != NULL ? listed : told;
+    bool agree = listed == NULL || told == NULL || listed == told;
+    if (!agree)
+        complain(s, agent,
+                 "the agent says that it has another mode than option agents says: nothing is sent "
+                 "to it or taken from it until they agree");
+    else if (mode != NULL && *mode == AB_AUTONOMOUS && s->cache == NULL)
+        complain(s, agent, "an autonomous agent cannot be served: set principal.data to a folder");
+    else if (mode != NULL) {
+        ab_principal_set_mode(s->machine, agent, *mode);
+        return;
+    }
+    if (mode != NULL)
+        ab_principal_unset_mode(s->machine, agent);
+}
+
+static ab_err note_told(service *s, const char *agent, const char *mode)
+{
+    const ab_mode_set *told = mode_of(mode);
+    if (told == NULL) {
+        (void)ab_map_take(s->told, ab_str_of(agent));
+        return AB_ERR_OK;
+    }
+    return ab_map_put(s->told, ab_str_of(agent), (void *)(uintptr_t)told, NULL);
+}
+
+/* --- the configuration --- */
 
 /* What the configuration says of the agents it lists. Stops at the first certificate that cannot be
  * used. */
@@ -58,7 +118,7 @@ static ab_err tell_about_listed(service *s, ab_error *err)
     const ab_config *c = s->base.daemon->config;
     for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
         const char *agent = ab_config_field(c, "agents", i, "name");
-        ab_principal_set_mode(s->machine, agent, AB_MANAGED);
+        settle_mode(s, agent);
         ab_err e = ab_recipients_give(s->recipients, agent,
                                       ab_config_field(c, "agents", i, "certificate"), err);
         if (e != AB_ERR_OK)
@@ -75,8 +135,10 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     s->pumps = ab_map_new();
+    s->told = ab_map_new();
     s->roster = ab_roster_new((ab_roster_events){on_added, on_removed, s}, d->log);
-    if (s->pumps == NULL || s->roster == NULL || ab_roster_list(s->roster, d->config) != AB_ERR_OK)
+    if (s->pumps == NULL || s->told == NULL || s->roster == NULL ||
+        ab_roster_list(s->roster, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     return tell_about_listed(s, err);
 }
@@ -85,6 +147,7 @@ void ab_principal_agents_free(service *s)
 {
     ab_roster_free(s->roster);
     ab_map_free(s->pumps, free);
+    ab_map_free(s->told, NULL);
     ab_recipients_free(s->recipients);
 }
 
@@ -101,11 +164,11 @@ void ab_principal_agents_reload(service *s)
 
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer)
 {
-    bool managed = strcmp(peer->mode, "managed") == 0;
-    if (!managed)
-        AB_WARN(s->base.daemon->log, MAIN, "only managed agents are served", AB_KV("agent", agent),
-                AB_KV("mode", peer->mode));
-    ab_principal_set_mode(s->machine, agent, managed ? AB_MANAGED : AB_AUTONOMOUS);
+    if (note_told(s, agent, peer->mode) != AB_ERR_OK) {
+        complain(s, agent, "out of memory");
+        return;
+    }
+    settle_mode(s, agent);
     if (ab_recipients_tell(s->recipients, agent, peer->certificate))
         ab_principal_recipient_changed(s->machine, agent);
 }

@@ -10,9 +10,9 @@ static const ab_option rows[] = {
      .choices = "name|mode|certificate",
      .reloadable = true,
      .help =
-         "Agents to serve beside those of agent-secrets: name (a DNS label), mode (managed, which "
-         "is the default) and certificate (a PEM file to seal Secrets to, instead of the "
-         "certificate that the agent tells)."},
+         "Agents to serve beside those of agent-secrets: name (a DNS label), mode (managed or "
+         "autonomous; unset: what the agent says of itself) and certificate (a PEM file to seal "
+         "Secrets to, instead of the certificate that the agent tells)."},
     {.name = "agent-secrets",
      .kind = AB_OPT_BOOL,
      .deflt = "true",
@@ -29,6 +29,11 @@ static const ab_option rows[] = {
      .help =
          "With mapping: destination, the namespaces beside store.namespace whose Applications are "
          "served: globs, or regular expressions between slashes."},
+    {.name = "principal.data",
+     .kind = AB_OPT_PATH,
+     .help = "Folder for what the principal remembers of autonomous agents: what they last "
+             "published. What is lost of it is read again from their logs. Without it no "
+             "autonomous agent is served."},
     {.name = "secrets.protection",
      .kind = AB_OPT_ENUM,
      .deflt = "sealed",

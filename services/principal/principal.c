@@ -1,57 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Wiring and life cycle. Construction order: machine, store, identity, transport; the transport
- * starts once the identity is known. They end in reverse, each when what it feeds has finished.
+ * Wiring and life cycle. Construction order: machine, cache, store, identity, transport; the
+ * transport starts once the identity is known. They end in reverse, each when what it feeds has
+ * finished.
  */
 #include "services/principal/principal.h"
 
 #include "schema/attributes.h"
 #include "services/principal/principal_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- the machine's effects --- */
-
-static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    ab_principal_done(arg, code, object, err);
-}
-
-static void fx_get(void *arg, ab_str key, ab_principal_record *record)
-{
-    service *s = arg;
-    ab_store_get(s->base.store, key, on_done, record);
-}
-
-static void fx_apply(void *arg, ab_object *object, ab_str version, ab_principal_record *record)
-{
-    service *s = arg;
-    ab_store_condition condition = {.version = version, .must_exist = true};
-    ab_store_apply(s->base.store, object, &condition, on_done, record);
-}
-
-static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
-                            ab_principal_record *record)
-{
-    service *s = arg;
-    ab_store_condition condition = {.must_exist = true};
-    ab_store_patch_status(s->base.store, key, status, stamp, &condition, on_done, record);
-}
-
-static void fx_ack(void *arg, void *delivery)
-{
-    service *s = arg;
-    ab_transport_ack(s->base.transport, delivery, AB_VERDICT_APPLIED);
-}
-
-static void fx_wake(void *arg, const char *agent)
-{
-    service *s = arg;
-    ab_pump *pump = ab_map_find(s->pumps, ab_str_of(agent));
-    if (pump != NULL) /* none for one that is about to go */
-        ab_pump_run(pump);
-}
 
 /* The certificates are known later than the machine. */
 static const char *recipient(void *arg, const char *agent)
@@ -152,7 +112,7 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
     AB_INFO(s->base.daemon->log, MAIN, "connected to agent's topics", AB_KV("agent", agent),
             AB_KV("epoch", (int64_t)epoch));
     ab_principal_ready(s->machine, agent, epoch);
-    fx_wake(s, agent);
+    ab_principal_service_wake(s, agent);
 }
 
 static void on_gap(void *arg, const char *agent, ab_gap gap)
@@ -172,7 +132,7 @@ static void on_caught_up(void *arg, const char *agent)
 
 static void on_writable(void *arg, const char *agent)
 {
-    fx_wake(arg, agent);
+    ab_principal_service_wake(arg, agent);
 }
 
 /* --- construction --- */
@@ -185,9 +145,16 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG,
                        "agents: name \"%s\" is no DNS label (a-z, 0-9 and -, at most 63)",
                        name == NULL ? "" : name);
-    if (mode != NULL && strcmp(mode, "managed") != 0)
+    if (mode != NULL && strcmp(mode, "managed") != 0 && strcmp(mode, "autonomous") != 0)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "agents: mode \"%s\" of %s: only \"managed\" is supported", mode, name);
+                       "agents: mode \"%s\" of %s is neither \"managed\" nor \"autonomous\"", mode,
+                       name);
+    if (mode != NULL && strcmp(mode, "autonomous") == 0 &&
+        ab_config_str(c, "principal.data") == NULL)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "principal.data is not set, and %s is autonomous: give a folder, e.g. "
+                       "/var/lib/argobus-principal",
+                       name);
     for (size_t j = 0; j < i; j++)
         if (strcmp(ab_config_field(c, "agents", j, "name"), name) == 0)
             return ab_fail(err, AB_ERR_CONFIG, "agents: %s is listed twice", name);
@@ -247,7 +214,7 @@ static ab_err make_machine(service *s, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     ab_principal_env env = {
-        .effects = {fx_get, fx_apply, fx_patch_status, fx_ack, fx_wake, s},
+        .effects = ab_principal_service_effects(s),
         .clock = s->base.daemon->clock,
         .log = s->base.daemon->log,
         .metrics = s->base.daemon->metrics,
@@ -264,11 +231,36 @@ static ab_err make_machine(service *s, ab_error *err)
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
 }
 
+static ab_err restore_row(void *arg, ab_str key, const ab_kept *kept)
+{
+    return ab_principal_restore(arg, key, kept);
+}
+
+/* What autonomous agents published. */
+static ab_err open_cache(service *s, ab_error *err)
+{
+    char path[4096];
+    const char *folder = ab_config_str(s->base.daemon->config, "principal.data");
+    if (folder == NULL)
+        return AB_ERR_OK;
+    int n = snprintf(path, sizeof(path), "%s/kept.sqlite", folder);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return ab_fail(err, AB_ERR_CONFIG, "principal.data is too long a path");
+    ab_err e =
+        ab_cache_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->cache, &s->fresh, err);
+    if (e != AB_ERR_OK) {
+        ab_error_prefix(err, "principal.data: %s", path);
+        return e;
+    }
+    return ab_cache_each(s->cache, restore_row, s->machine, err);
+}
+
 static ab_err make_transport(service *s, ab_error *err)
 {
     ab_transport_env env = {
         .role = AB_ROLE_PRINCIPAL,
         .mode = "",
+        .replay = s->fresh,
         .events = {.on_event = on_event,
                    .on_peer = on_peer,
                    .on_written = on_written,
@@ -291,11 +283,10 @@ static void on_tick(ab_service *base)
         ab_pump_run(i.value);
 }
 
-/* What is between store and transport waits for nothing else. */
 static bool is_drained(const ab_service *base)
 {
-    (void)base;
-    return true;
+    const service *s = (const service *)base;
+    return s->cache == NULL || ab_cache_pending(s->cache) == 0;
 }
 
 /* In this order: agents are known before what they are to get. */
@@ -325,6 +316,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     d->state = s;
     ab_err e = make_machine(s, err);
     if (e == AB_ERR_OK)
+        e = open_cache(s, err);
+    if (e == AB_ERR_OK)
         e = make_store(s, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
@@ -352,6 +345,7 @@ void ab_principal_release(ab_daemon *d)
     ab_service_release(&s->base);
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
+    ab_cache_close(s->cache);
     ab_principal_agents_free(s);
     ab_patterns_free(s->namespaces);
     free(s);

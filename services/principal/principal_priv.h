@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by principal.c and agents.c only.
+ * Shared by principal.c, effects.c and agents.c only.
  */
 #pragma once
 
 #include "base/map.h"
+#include "services/cache.h"
 #include "services/principal/identity.h"
 #include "services/principal/recipients.h"
 #include "services/principal/roster.h"
@@ -15,9 +16,12 @@
 typedef struct {
     ab_service base;
     ab_principal *machine;
+    ab_cache *cache; /* of mirrors; NULL: no autonomous agent is served */
+    bool fresh;      /* what was published before is not known */
     ab_identity *identity;
     char uid[37];
     ab_map *pumps; /* agent -> ab_pump */
+    ab_map *told;  /* agent -> the ab_mode_set that it says it has */
     ab_roster *roster;
     ab_recipients *recipients;
     ab_patterns *namespaces;
@@ -25,6 +29,11 @@ typedef struct {
     bool agent_secrets; /* cluster Secrets name agents */
     ab_store_watch watches[5];
 } service;
+
+/* effects.c: the machine's hands: store, cache, transport of this daemon */
+ab_principal_effects ab_principal_service_effects(service *s);
+/** Something may be sent to this agent. */
+void ab_principal_service_wake(service *s, const char *agent);
 
 /* agents.c: who is served */
 /** Serve the agents that the configuration lists; more may come from the store. */

@@ -29,7 +29,7 @@ static const struct {
     {"application", EVENT "set-operation", ANY, 0, AB_CARRY_COMMAND},
     {"application", EVENT "terminate-operation", ANY, 0, AB_CARRY_COMMAND},
     {"application", EVENT "delete", M, ANY, AB_CARRY_STATE},
-    {"application", EVENT "error", 0, M, AB_CARRY_STATE},
+    {"application", EVENT "error", 0, ANY, AB_CARRY_STATE},
     {"appproject", EVENT "create", M, A, AB_CARRY_STATE},
     {"appproject", EVENT "spec-update", M, A, AB_CARRY_STATE},
     {"appproject", EVENT "delete", M, A, AB_CARRY_STATE},
@@ -57,7 +57,7 @@ static const struct {
     {"eventProcessed", EVENT "processed", ANY, ANY, AB_CARRY_COMMAND},
     /* Ours. */
     {"application", EVENT "refresh", ANY, 0, AB_CARRY_COMMAND},
-    {"appproject", EVENT "error", 0, M, AB_CARRY_STATE},
+    {"appproject", EVENT "error", 0, ANY, AB_CARRY_STATE},
     {"repository", EVENT "error", 0, M, AB_CARRY_STATE},
     {"gpgkey", EVENT "error", 0, M, AB_CARRY_STATE},
 };

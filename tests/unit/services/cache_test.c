@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/agent/cache.h"
+#include "services/cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,7 +119,7 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
                   .adoptable = true,
                   .remapped = true,
                   .uid = AB_STR("uid-1"),
-                  .principal_uid = AB_STR("p-1"),
+                  .owner = AB_STR("p-1"),
                   .owned = AB_STR("{}"),
                   .wish = AB_STR(wish)};
     keep(f, "Application/argocd/a", &in);
@@ -128,7 +128,7 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
     assert_int_equal(ab_cache_recall(f->cache, AB_STR("Application/argocd/a"), &out), AB_ERR_OK);
     assert_int_equal(ab_version_cmp(out.version, in.version), 0);
     assert_true(out.deleting && out.adoptable && out.remapped && !out.ended);
-    assert_true(ab_str_eq(out.uid, in.uid) && ab_str_eq(out.principal_uid, in.principal_uid));
+    assert_true(ab_str_eq(out.uid, in.uid) && ab_str_eq(out.owner, in.owner));
     assert_true(ab_str_eq(out.owned, in.owned) && ab_str_is(out.wish, wish));
 }
 

@@ -120,7 +120,12 @@ void hub_start(hub *h)
 {
     h->metrics = ab_metrics_new();
     const ab_principal_env env = {
-        .effects = {get, apply, patch_status, ack, wake, h},
+        .effects = {.get = get,
+                    .apply = apply,
+                    .patch_status = patch_status,
+                    .ack = ack,
+                    .wake = wake,
+                    .arg = h},
         .sealing = h->sealing,
         .clock = &h->clock,
         .metrics = h->metrics,

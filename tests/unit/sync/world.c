@@ -84,7 +84,7 @@ static struct row *row_new(const ab_kept *kept)
     assert_non_null(row);
     row->kept = *kept;
     row->kept.uid = keep_text(row, 0, kept->uid);
-    row->kept.principal_uid = keep_text(row, 1, kept->principal_uid);
+    row->kept.owner = keep_text(row, 1, kept->owner);
     row->kept.owned = keep_text(row, 2, kept->owned);
     row->kept.wish = keep_text(row, 3, kept->wish);
     return row;
@@ -325,8 +325,12 @@ void world_start_principal(world *w)
 {
     w->principal_metrics = ab_metrics_new();
     const ab_principal_env env = {
-        .effects = {principal_get, principal_apply, principal_patch, principal_ack, principal_wake,
-                    w},
+        .effects = {.get = principal_get,
+                    .apply = principal_apply,
+                    .patch_status = principal_patch,
+                    .ack = principal_ack,
+                    .wake = principal_wake,
+                    .arg = w},
         .clock = &w->clock,
         .log = w->log,
         .metrics = w->principal_metrics,

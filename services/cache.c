@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/agent/cache.h"
+#include "services/cache.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -199,7 +199,7 @@ static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
         .adoptable = (flags & FLAG_ADOPTABLE) != 0,
         .remapped = (flags & FLAG_REMAPPED) != 0,
         .uid = column(s, 4),
-        .principal_uid = column(s, 5),
+        .owner = column(s, 5),
         .owned = column(s, 6),
         .wish = column(s, 7),
     };
@@ -266,7 +266,7 @@ static int keep_row(ab_cache *c, const struct row *r)
         sqlite3_bind_int64(s, 3, (int64_t)k->version.version),
         sqlite3_bind_int(s, 4, flags),
         bind_bytes(s, 5, k->uid),
-        bind_bytes(s, 6, k->principal_uid),
+        bind_bytes(s, 6, k->owner),
         bind_bytes(s, 7, k->owned),
         bind_bytes(s, 8, k->wish),
         sqlite3_bind_int64(s, 9, c->now_s),
@@ -352,8 +352,7 @@ static ab_str copy(char **at, ab_str text)
 
 ab_err ab_cache_keep(ab_cache *c, ab_str key, const ab_kept *kept, ab_cache_done done, void *arg)
 {
-    size_t bytes =
-        key.len + kept->uid.len + kept->principal_uid.len + kept->owned.len + kept->wish.len;
+    size_t bytes = key.len + kept->uid.len + kept->owner.len + kept->owned.len + kept->wish.len;
     struct row *r = malloc(sizeof(*r) + bytes);
     if (r == NULL)
         return AB_ERR_NOMEM;
@@ -361,7 +360,7 @@ ab_err ab_cache_keep(ab_cache *c, ab_str key, const ab_kept *kept, ab_cache_done
     *r = (struct row){.kept = *kept, .done = done, .arg = arg};
     r->key = copy(&at, key);
     r->kept.uid = copy(&at, kept->uid);
-    r->kept.principal_uid = copy(&at, kept->principal_uid);
+    r->kept.owner = copy(&at, kept->owner);
     r->kept.owned = copy(&at, kept->owned);
     r->kept.wish = copy(&at, kept->wish);
     if (c->tail == NULL)

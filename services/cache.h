@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the agent last got for each object, durably beside its store: an SQLite file in agent.data.
- * From it local changes are reverted, also while the agent is cut off and for changes made while it
- * was down.
+ * What was last received for each object, durably beside the store: an SQLite file in agent.data or
+ * principal.data. From it local changes are reverted, also while the other side is cut off and for
+ * changes made while this one was down.
  *
  * Reads are on the loop thread; writes are gathered and committed together on a worker thread, so
  * that a thousand events cost a few fsyncs.
  */
 #pragma once
 
-#include "sync/agent.h"
+#include "base/clock.h"
+#include "sync/kept.h"
 
 #include <uv.h>
 

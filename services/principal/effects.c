@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the machine asks for, done by store, cache and transport.
+ */
+#include "services/principal/principal_priv.h"
+
+static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
+{
+    ab_principal_done(arg, code, object, err);
+}
+
+static void fx_get(void *arg, ab_str key, ab_principal_record *record)
+{
+    service *s = arg;
+    ab_store_get(s->base.store, key, on_done, record);
+}
+
+static void fx_apply(void *arg, ab_object *object, ab_str version, ab_principal_record *record)
+{
+    service *s = arg;
+    bool create = version.ptr == NULL;
+    ab_store_condition condition = {
+        .version = version, .must_exist = !create, .must_not_exist = create};
+    ab_store_apply(s->base.store, object, &condition, on_done, record);
+}
+
+static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
+                            ab_principal_record *record)
+{
+    service *s = arg;
+    ab_store_condition condition = {.must_exist = true};
+    ab_store_patch_status(s->base.store, key, status, stamp, &condition, on_done, record);
+}
+
+static void fx_remove(void *arg, ab_str key, ab_str uid, ab_principal_record *record)
+{
+    service *s = arg;
+    ab_store_condition condition = {.uid = uid};
+    ab_store_remove(s->base.store, key, &condition, AB_PROPAGATE_BACKGROUND, on_done, record);
+}
+
+static void on_kept(void *arg, ab_err code, const ab_error *err)
+{
+    ab_principal_done(arg, code, NULL, err);
+}
+
+static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record)
+{
+    service *s = arg;
+    ab_err e = ab_cache_keep(s->cache, key, kept, on_kept, record);
+    if (e != AB_ERR_OK)
+        ab_principal_done(record, e, NULL, NULL);
+}
+
+static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
+{
+    service *s = arg;
+    return ab_cache_recall(s->cache, key, out);
+}
+
+static void fx_ack(void *arg, void *delivery)
+{
+    service *s = arg;
+    ab_transport_ack(s->base.transport, delivery, AB_VERDICT_APPLIED);
+}
+
+void ab_principal_service_wake(service *s, const char *agent)
+{
+    ab_pump *pump = ab_map_find(s->pumps, ab_str_of(agent));
+    if (pump != NULL) /* none for one that is about to go */
+        ab_pump_run(pump);
+}
+
+static void fx_wake(void *arg, const char *agent)
+{
+    ab_principal_service_wake(arg, agent);
+}
+
+ab_principal_effects ab_principal_service_effects(service *s)
+{
+    return (ab_principal_effects){.get = fx_get,
+                                  .apply = fx_apply,
+                                  .patch_status = fx_patch_status,
+                                  .remove = fx_remove,
+                                  .keep = fx_keep,
+                                  .recall = fx_recall,
+                                  .ack = fx_ack,
+                                  .wake = fx_wake,
+                                  .arg = s};
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an autonomous agent says upwards: its objects, whole, whenever they differ from what its log
+ * has, and their end. It follows nobody: of the principal it only takes commands.
+ */
+#include "sync/agent_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/mirror.h"
+
+#include <stdio.h>
+
+/* What was the principal's while the agent was managed, and is the agent's own now. */
+static bool is_marked(const ab_object *local)
+{
+    return ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0;
+}
+
+bool ab_agent_is_autonomous(const ab_agent *a)
+{
+    return a->env.policy.autonomous;
+}
+
+bool ab_agent_publishes(const ab_agent_object *o)
+{
+    return ab_agent_is_autonomous(o->agent) && ab_mirror_is_for(o->kind->target);
+}
+
+void ab_agent_note_mark(ab_agent_object *o, const ab_object *local)
+{
+    o->marked = ab_agent_is_autonomous(o->agent) && is_marked(local);
+}
+
+/* --- state --- */
+
+static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
+{
+    ab_writer *w = o->agent->writer;
+    ab_str key = ab_str_of(o->key);
+    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
+    ab_event_draft draft;
+    ab_type type = ab_writer_has_key(w, key) ? AB_TYPE_SPEC_UPDATE : AB_TYPE_CREATE;
+    snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(ab_object_name(local)),
+             AB_STR_ARG(ab_object_uid(local)));
+    snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(local)));
+    ab_agent_name_event(o, false, &draft, o->kind->target, type, subject);
+    ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
+    ab_event_set_text(&draft, AB_CE_EVENTID, event);
+    draft.data = payload;
+    ab_agent_sent(o, ab_writer_state(w, key, key, &draft, &o->report, NULL));
+}
+
+void ab_agent_publish(ab_agent_object *o, const ab_object *local)
+{
+    ab_buf payload;
+    if (is_marked(local))
+        return; /* published once it is the agent's */
+    if (!ab_kind_is_synchronised(local)) {
+        o->report = (ab_digest){0};
+        ab_agent_end_up(o);
+        return;
+    }
+    ab_buf_init(&payload, AB_JSON_SIZE_MAX);
+    ab_err e = ab_mirror_payload(local, &payload);
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(&payload), &o->report);
+    if (e != AB_ERR_OK)
+        ab_agent_sent(o, e);
+    else if (ab_writer_is_ready(o->agent->writer))
+        queue(o, local, ab_buf_str(&payload));
+    ab_buf_fini(&payload);
+}
+
+void ab_agent_catch_up_published(ab_agent_object *o)
+{
+    const ab_writer *w = o->agent->writer;
+    bool was_here = !ab_digest_is_none(&o->report);
+    o->report_due = o->here && !ab_writer_has(w, ab_str_of(o->key), &o->report);
+    if (!o->here && was_here)
+        ab_agent_end_up(o);
+    if (o->error != NULL)
+        ab_agent_say_error(o);
+}
+
+/* --- what the store no longer has --- */
+
+struct sweep {
+    ab_agent *agent;
+    size_t total;
+    size_t missing;
+    bool end;
+};
+
+static bool is_published_key(ab_str key)
+{
+    ab_str kind, ns, name;
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return false;
+    const ab_kind *row = ab_kind_of(kind);
+    return row != NULL && ab_mirror_is_for(row->target);
+}
+
+static void sweep_key(void *arg, ab_str key)
+{
+    struct sweep *s = arg;
+    ab_agent_object *o = ab_map_find(s->agent->objects, key);
+    if (!is_published_key(key))
+        return;
+    s->total++;
+    if (o != NULL && o->here)
+        return;
+    s->missing++;
+    if (!s->end)
+        return;
+    o = ab_agent_object_for(s->agent, key);
+    if (o == NULL)
+        AB_ERROR(s->agent->env.log, SYNC, "out of memory", AB_KV("object", key));
+    else
+        ab_agent_end_up(o);
+}
+
+static void sweep_error(void *arg, ab_str key)
+{
+    ab_agent *a = arg;
+    ab_str about = {key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
+    const ab_agent_object *o = ab_map_find(a->objects, about);
+    ab_event_draft draft = {0};
+    if (o != NULL && o->error != NULL)
+        return;
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_ERROR));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    if (ab_writer_end(a->writer, key, key, &draft, NULL) != AB_ERR_OK)
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+}
+
+static void show_held(const ab_agent *a, const struct sweep *s, bool held)
+{
+    ab_metric_set(ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
+                                "Deletions that the mass-deletion guard holds back.", NULL, 0),
+                  held ? (double)s->missing : 0);
+    if (held)
+        AB_ERROR(a->env.log, SYNC,
+                 "mass deletion held back: the store has lost most objects that were published; "
+                 "if that is meant, start once with a higher sync.max-deletions",
+                 AB_KV("missing", (int64_t)s->missing), AB_KV("known", (int64_t)s->total));
+}
+
+void ab_agent_sweep(ab_agent *a)
+{
+    if (!ab_agent_is_autonomous(a) || !a->complete || !ab_writer_is_ready(a->writer) || a->swept)
+        return;
+    struct sweep s = {.agent = a};
+    ab_writer_each(a->writer, AB_KEY_ERROR, sweep_error, a);
+    ab_writer_each(a->writer, "", sweep_key, &s);
+    bool held = s.missing > a->env.policy.deletions_max && s.missing * 2 > s.total;
+    show_held(a, &s, held);
+    if (held)
+        return;
+    s = (struct sweep){.agent = a, .end = true};
+    ab_writer_each(a->writer, "", sweep_key, &s);
+    a->swept = true;
+    a->env.effects.wake(a->env.effects.arg);
+}
+
+/* --- what the principal placed --- */
+
+ab_err ab_agent_own(const ab_object *local, ab_buf *out)
+{
+    const ab_app_edit edit = {
+        .annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE},
+                        {AB_ANN_PRINCIPAL_UID, AB_STR_NONE},
+                        {AB_ANN_FORMER_UID, ab_object_annotation(local, AB_ANN_SOURCE_UID)}},
+        .annotation_count = 3};
+    return ab_app_edited(local, &edit, out);
+}

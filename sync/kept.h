@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the receiver of an object's state keeps of it, durably: at an agent of what the principal
+ * wishes, at a principal of what an autonomous agent published.
+ */
+#pragma once
+
+#include "sync/version.h"
+
+/* Everything borrowed. */
+typedef struct {
+    ab_version version;
+    bool ended;     /* deleted at the source; only version, uid and owned count then */
+    bool deleting;  /* has a deletionTimestamp at the source */
+    bool adoptable; /* its last event was a create, which may adopt */
+    bool remapped;  /* the source is in the principal's own namespace (AB_CE_REMAPPED) */
+    ab_str uid;     /* of the source */
+    ab_str owner;   /* uid of the principal; of a mirror, name of the agent */
+    ab_str owned;   /* ab_merge_owned; of a mirror, uid of the object that was made for it */
+    ab_str wish;    /* payload of the event, sealed as it came */
+} ab_kept;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an autonomous agent publishes of an object, and how that stands at the principal: pure
+ * functions from JSON to JSON. What is not named here passes through with its text unchanged.
+ *
+ * Application a of agent w1 is mirrored as w1/a, its project p as project w1-p; AppProject p as
+ * w1-p in the principal's own namespace. The mirror's destination is the agent.
+ */
+#pragma once
+
+#include "base/object.h"
+#include "schema/catalogue.h"
+
+/** Are objects about this target published and mirrored? */
+bool ab_mirror_is_for(ab_target target);
+
+/** Payload of what is published: the object without what a server sets anew at each write, without
+ * owners and without deletionTimestamp. Equal objects give equal text.
+ *  @return what `out` reports */
+AB_MUST_USE ab_err ab_mirror_payload(const ab_object *local, ab_buf *out);
+
+/**
+ * Key of the mirror of the agent's object `name`.
+ * @param namespace  the principal's own
+ * @return INVALID: nothing of this target is mirrored; TOOBIG: the mirror's name would be too long
+ */
+AB_MUST_USE ab_err ab_mirror_key(ab_target target, const char *agent, ab_str name,
+                                 const char *namespace, char out[AB_OBJECT_KEY_MAX]);
+
+typedef struct {
+    const char *agent;
+    ab_str key;          /* of the mirror */
+    ab_str uid;          /* of the source; becomes annotation source-uid */
+    ab_str stamp;        /* becomes annotation argobus.io/status-version */
+    ab_str operation_id; /* becomes annotation argobus.io/operation-id; empty: the old one stays */
+    ab_str refresh_id;
+    bool drop_operation; /* .operation and its id go; else those of the hub stay */
+    bool drop_refresh;
+} ab_mirroring;
+
+/**
+ * The mirror as it is to be written: as the source is, but what users of the hub ask for
+ * (.operation, refresh) and what notifications recorded is the hub's own. No finalizers: nothing
+ * depends on a mirror.
+ *
+ * @param hub  as it stands; NULL to create
+ * @return INVALID when the payload is none (no key); what `out` reports
+ */
+AB_MUST_USE ab_err ab_mirror_place(const ab_object *source, const ab_object *hub,
+                                   const ab_mirroring *m, ab_buf *out);
+
+/** .status of the mirror; "{}" when the source has none. Child Applications among its resources
+ * are where their mirrors are. @return what `out` reports */
+AB_MUST_USE ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out);
+
+/** Digest of all that ab_mirror_place decides: not .status, not what the store sets, not the
+ * stamp. An empty map or list counts as an absent one. */
+AB_MUST_USE ab_err ab_mirror_digest(const ab_object *o, ab_digest *out);

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/mirror.h"
+
+#include "samples.h"
+#include "schema/attributes.h"
+#include "sync/mirror_project.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define APP(metadata, rest)                                                                        \
+    "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{\"name\":"    \
+    "\"a\",\"namespace\":\"argocd\",\"uid\":\"u-1\"" metadata "}" rest "}"
+#define PROJECT(spec)                                                                              \
+    "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{\"name\":"     \
+    "\"p\",\"namespace\":\"argocd\",\"uid\":\"u-2\"},\"spec\":" spec "}"
+
+/* --- helpers --- */
+
+static ab_object *place(const char *source, const char *hub, ab_mirroring how)
+{
+    ab_object *s = sample_object(source);
+    ab_object *h = hub == NULL ? NULL : sample_object(hub);
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    bool app = ab_str_is(ab_object_kind(s), "Application");
+    how.agent = "w1";
+    how.key = app ? AB_STR("Application/w1/a") : AB_STR("AppProject/hub/w1-p");
+    how.uid = ab_object_uid(s);
+    how.stamp = AB_STR("1.2/w1");
+    assert_int_equal(ab_mirror_place(s, h, &how, &text), AB_ERR_OK);
+    ab_buf_putc(&text, '\0');
+    ab_object *out = sample_object(text.ptr);
+    ab_buf_fini(&text);
+    ab_object_unref(s);
+    ab_object_unref(h);
+    return out;
+}
+
+static ab_jsonv spec(const ab_object *o, const char *member)
+{
+    return ab_json_get(ab_object_field(o, "spec"), member);
+}
+
+static void assert_same(ab_jsonv v, const char *json)
+{
+    ab_json *doc = sample_json(json);
+    if (!ab_json_same(v, ab_json_root(doc)))
+        fail_msg("%.*s is not %s", AB_STR_ARG(ab_json_raw(v)), json);
+    ab_json_free(doc);
+}
+
+/* --- payload --- */
+
+static void what_is_published_has_nothing_that_a_server_sets_anew(void **state)
+{
+    (void)state;
+    ab_buf text;
+    ab_object *o = sample_object(
+        APP(",\"resourceVersion\":\"7\",\"generation\":3,\"managedFields\":[],\"ownerReferences\":"
+            "[{}],\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"labels\":{\"l\":\"1\"},"
+            "\"annotations\":{\"" AB_ANN_LAST_APPLIED "\":\"x\",\"k\":\"1\"}",
+            ",\"spec\":{\"n\":1},\"status\":{\"n\":2},\"operation\":{\"n\":3}"));
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    assert_int_equal(ab_mirror_payload(o, &text), AB_ERR_OK);
+    ab_buf_putc(&text, '\0');
+    ab_json *doc = sample_json(text.ptr);
+    assert_same(ab_json_root(doc),
+                APP(",\"labels\":{\"l\":\"1\"},\"annotations\":{\"k\":\"1\"}",
+                    ",\"spec\":{\"n\":1},\"status\":{\"n\":2},\"operation\":{\"n\":3}"));
+    ab_json_free(doc);
+    ab_buf_fini(&text);
+    ab_object_unref(o);
+}
+
+/* --- keys --- */
+
+static void a_mirror_is_named_by_kind_and_agent(void **state)
+{
+    (void)state;
+    char key[AB_OBJECT_KEY_MAX];
+    assert_int_equal(ab_mirror_key(AB_TARGET_APPLICATION, "w1", AB_STR("a"), "hub", key),
+                     AB_ERR_OK);
+    assert_string_equal(key, "Application/w1/a");
+    assert_int_equal(ab_mirror_key(AB_TARGET_APPPROJECT, "w1", AB_STR("p"), "hub", key), AB_ERR_OK);
+    assert_string_equal(key, "AppProject/hub/w1-p");
+    assert_int_equal(ab_mirror_key(AB_TARGET_REPOSITORY, "w1", AB_STR("r"), "hub", key),
+                     AB_ERR_INVALID);
+}
+
+static void a_name_that_would_be_too_long_is_refused(void **state)
+{
+    (void)state;
+    char key[AB_OBJECT_KEY_MAX], name[253];
+    memset(name, 'p', sizeof(name));
+    assert_int_equal(ab_mirror_key(AB_TARGET_APPPROJECT, "w1", (ab_str){name, 250}, "hub", key),
+                     AB_ERR_OK);
+    assert_int_equal(ab_mirror_key(AB_TARGET_APPPROJECT, "w1", (ab_str){name, 251}, "hub", key),
+                     AB_ERR_TOOBIG);
+    assert_int_equal(ab_mirror_key(AB_TARGET_APPLICATION, "w1", (ab_str){name, 253}, "hub", key),
+                     AB_ERR_OK);
+}
+
+/* --- Application --- */
+
+static void an_application_gets_the_agents_project_destination_and_place(void **state)
+{
+    (void)state;
+    ab_object *o = place(
+        APP(",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"f\"]",
+            ",\"spec\":{\"project\":\"p\",\"source\":{\"path\":\"x\"},\"destination\":{\"server\":"
+            "\"https://kubernetes.default.svc\",\"namespace\":\"n\"}}"),
+        NULL, (ab_mirroring){0});
+    assert_string_equal(ab_object_key(o), "Application/w1/a");
+    assert_same(ab_object_field(o, "spec"),
+                "{\"project\":\"w1-p\",\"source\":{\"path\":\"x\"},\"destination\":{\"name\":"
+                "\"w1\",\"namespace\":\"n\"}}");
+    assert_same(ab_object_meta(o, "labels"), "{\"l\":\"1\"}");
+    assert_false(ab_json_present(ab_object_meta(o, "finalizers")));
+    assert_same(ab_object_meta(o, "annotations"),
+                "{\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_STATUS_VERSION "\":\"1.2/w1\"}");
+    ab_object_unref(o);
+}
+
+static void an_application_without_project_is_of_project_default(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {APP("", ",\"spec\":{}"),
+                                        APP("", ",\"spec\":{\"project\":\"\"}")};
+    for (size_t i = 0; i < 2; i++) {
+        ab_object *o = place(specs[i], NULL, (ab_mirroring){0});
+        assert_true(ab_json_is(spec(o, "project"), "w1-default"));
+        ab_object_unref(o);
+    }
+}
+
+#define ASKED                                                                                      \
+    APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"hard\",\"" AB_ANN_REFRESH_ID                   \
+        "\":\"r\",\"" AB_ANN_OPERATION_ID "\":\"o\",\"theirs\":\"1\","                             \
+        "\"notified.notifications.argoproj.io\":\"x\"}",                                           \
+        ",\"operation\":{\"sync\":{}}")
+
+static void what_is_asked_for_at_the_hub_stays_and_other_changes_do_not(void **state)
+{
+    (void)state;
+    ab_object *o = place(APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"normal\",\"mine\":\"1\"}",
+                             ",\"operation\":{\"its\":{}}"),
+                         ASKED, (ab_mirroring){0});
+    assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_REFRESH), "hard"));
+    assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_REFRESH_ID), "r"));
+    assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_OPERATION_ID), "o"));
+    assert_true(ab_str_is(ab_object_annotation(o, "notified.notifications.argoproj.io"), "x"));
+    assert_true(ab_str_is(ab_object_annotation(o, "mine"), "1"));
+    assert_int_equal(ab_object_annotation(o, "theirs").len, 0);
+    assert_same(ab_object_field(o, "operation"), "{\"sync\":{}}");
+    ab_object_unref(o);
+}
+
+static void what_is_done_is_taken_off(void **state)
+{
+    (void)state;
+    ab_object *o =
+        place(APP("", ""), ASKED, (ab_mirroring){.drop_operation = true, .drop_refresh = true});
+    assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH).len, 0);
+    assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH_ID).len, 0);
+    assert_int_equal(ab_object_annotation(o, AB_ANN_OPERATION_ID).len, 0);
+    assert_false(ab_json_present(ab_object_field(o, "operation")));
+    ab_object_unref(o);
+}
+
+static void child_applications_are_where_their_mirrors_are(void **state)
+{
+    (void)state;
+    ab_object *o = sample_object(
+        APP("", ",\"status\":{\"sync\":{},\"resources\":[{\"group\":\"argoproj.io\",\"kind\":"
+                "\"Application\",\"name\":\"c\",\"namespace\":\"argocd\"},{\"kind\":\"Service\","
+                "\"namespace\":\"argocd\"},{\"group\":\"other.io\",\"kind\":\"Application\","
+                "\"namespace\":\"argocd\"}]}"));
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    assert_int_equal(ab_mirror_status(o, "w1", &text), AB_ERR_OK);
+    ab_buf_putc(&text, '\0');
+    ab_json *doc = sample_json(text.ptr);
+    assert_same(ab_json_root(doc),
+                "{\"sync\":{},\"resources\":[{\"group\":\"argoproj.io\",\"kind\":\"Application\","
+                "\"name\":\"c\",\"namespace\":\"w1\"},{\"kind\":\"Service\",\"namespace\":"
+                "\"argocd\"},{\"group\":\"other.io\",\"kind\":\"Application\",\"namespace\":"
+                "\"argocd\"}]}");
+    ab_json_free(doc);
+    ab_buf_fini(&text);
+    ab_object_unref(o);
+}
+
+/* --- AppProject --- */
+
+static void a_project_is_for_the_agent_alone(void **state)
+{
+    (void)state;
+    ab_object *o = place(
+        PROJECT(
+            "{\"sourceRepos\":[\"*\"],\"sourceNamespaces\":[\"x\"],\"destinations\":[{"
+            "\"server\":\"https://kubernetes.default.svc\",\"namespace\":\"n\"},{\"name\":"
+            "\"other\",\"namespace\":\"!m\"},{\"server\":\"!https://b\",\"namespace\":\"*\"}]}"),
+        NULL, (ab_mirroring){0});
+    assert_string_equal(ab_object_key(o), "AppProject/hub/w1-p");
+    assert_same(
+        ab_object_field(o, "spec"),
+        "{\"sourceRepos\":[\"*\"],\"sourceNamespaces\":[\"w1\"],\"destinations\":[{\"name\":"
+        "\"w1\",\"server\":\"*\",\"namespace\":\"n\"},{\"name\":\"w1\",\"server\":\"*\","
+        "\"namespace\":\"!m\"}]}");
+    ab_object_unref(o);
+}
+
+static void assert_policy(const char *line, const char *expected)
+{
+    ab_buf out;
+    ab_buf_init(&out, 4096);
+    assert_int_equal(ab_mirror_policy(ab_str_of(line), AB_STR("p"), "w1", &out), AB_ERR_OK);
+    ab_buf_putc(&out, '\0');
+    assert_string_equal(out.ptr, expected);
+    ab_buf_fini(&out);
+}
+
+static void policies_of_the_project_are_about_its_mirror(void **state)
+{
+    (void)state;
+    assert_policy("p, proj:p:dev, applications, sync, p/*, allow",
+                  "p, proj:w1-p:dev, applications, sync, w1-p/w1/*, allow");
+    assert_policy("p,proj:p:dev,logs,get,p/a,deny", "p, proj:w1-p:dev, logs, get, w1-p/w1/a, deny");
+    assert_policy("p, proj:p:dev, exec, create, p/team/a, allow",
+                  "p, proj:w1-p:dev, exec, create, w1-p/w1/a, allow");
+    assert_policy("p, proj:p:dev, applicationsets, get, p/s, allow",
+                  "p, proj:w1-p:dev, applicationsets, get, w1-p/w1/s, allow");
+}
+
+static void other_policies_are_left_alone(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "p, proj:q:dev, applications, sync, p/*, allow",
+        "p, proj:p:dev, applications, sync, q/*, allow",
+        "p, proj:p:dev, extensions, invoke, p/x, allow",
+        "p, proj:pp:dev, applications, sync, pp/*, allow",
+        "p, proj:p:dev, applications, sync, p/*",
+        "p, proj:p:dev, applications, sync, p/*, allow, more",
+        "g, proj:p:dev, applications, sync, p/*, allow",
+        "p, proj:p, applications, sync, p, allow",
+        "",
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        assert_policy(lines[i], lines[i]);
+}
+
+static void roles_keep_all_but_their_policies(void **state)
+{
+    (void)state;
+    ab_object *o = place(PROJECT("{\"roles\":[{\"name\":\"dev\",\"groups\":[\"g\"],\"policies\":["
+                                 "\"p, proj:p:dev, applications, get, p/a, allow\",7]},{\"name\":"
+                                 "\"none\"}]}"),
+                         NULL, (ab_mirroring){0});
+    assert_same(spec(o, "roles"),
+                "[{\"name\":\"dev\",\"groups\":[\"g\"],\"policies\":[\"p, proj:w1-p:dev, "
+                "applications, get, w1-p/w1/a, allow\",7]},{\"name\":\"none\"}]");
+    ab_object_unref(o);
+}
+
+/* --- comparing --- */
+
+static bool alike(const char *a, const char *b)
+{
+    ab_digest x, y;
+    ab_object *oa = sample_object(a), *ob = sample_object(b);
+    assert_int_equal(ab_mirror_digest(oa, &x), AB_ERR_OK);
+    assert_int_equal(ab_mirror_digest(ob, &y), AB_ERR_OK);
+    ab_object_unref(oa);
+    ab_object_unref(ob);
+    return ab_digest_eq(&x, &y);
+}
+
+static void what_the_store_sets_makes_no_difference(void **state)
+{
+    (void)state;
+    assert_true(alike(APP(",\"annotations\":{\"k\":\"1\",\"" AB_ANN_STATUS_VERSION "\":\"1.1/w1\"}",
+                          ",\"spec\":{\"n\":1},\"status\":{\"n\":1}"),
+                      APP(",\"resourceVersion\":\"9\",\"labels\":{},\"finalizers\":[],"
+                          "\"annotations\":{\"k\":\"1\",\"" AB_ANN_STATUS_VERSION "\":\"1.2/w1\"}",
+                          ",\"spec\":{\"n\":1}")));
+}
+
+static void whatever_a_user_may_change_makes_a_difference(void **state)
+{
+    (void)state;
+    static const char *const changes[] = {
+        APP("", ",\"spec\":{\"n\":2}"),
+        APP(",\"labels\":{\"l\":\"1\"}", ",\"spec\":{\"n\":1}"),
+        APP(",\"finalizers\":[\"f\"]", ",\"spec\":{\"n\":1}"),
+        APP(",\"annotations\":{\"k\":\"1\"}", ",\"spec\":{\"n\":1}"),
+        APP("", ",\"spec\":{\"n\":1},\"operation\":{}"),
+    };
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+        assert_false(alike(APP("", ",\"spec\":{\"n\":1}"), changes[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_published_has_nothing_that_a_server_sets_anew),
+        cmocka_unit_test(a_mirror_is_named_by_kind_and_agent),
+        cmocka_unit_test(a_name_that_would_be_too_long_is_refused),
+        cmocka_unit_test(an_application_gets_the_agents_project_destination_and_place),
+        cmocka_unit_test(an_application_without_project_is_of_project_default),
+        cmocka_unit_test(what_is_asked_for_at_the_hub_stays_and_other_changes_do_not),
+        cmocka_unit_test(what_is_done_is_taken_off),
+        cmocka_unit_test(child_applications_are_where_their_mirrors_are),
+        cmocka_unit_test(a_project_is_for_the_agent_alone),
+        cmocka_unit_test(policies_of_the_project_are_about_its_mirror),
+        cmocka_unit_test(other_policies_are_left_alone),
+        cmocka_unit_test(roles_keep_all_but_their_policies),
+        cmocka_unit_test(what_the_store_sets_makes_no_difference),
+        cmocka_unit_test(whatever_a_user_may_change_makes_a_difference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -6,6 +6,10 @@
  */
 #include "tests/integration/grpc/world.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,9 +24,12 @@
 static void see_headers(void *arg, const ab_rpc_field *metadata, size_t count)
 {
     seen *s = arg;
-    for (size_t i = 0; i < count; i++)
-        ab_buf_printf(&s->headers, "%.*s=%.*s\n", AB_STR_ARG(metadata[i].name),
-                      AB_STR_ARG(metadata[i].value));
+    for (size_t i = 0; i < count; i++) {
+        ab_buf_put(&s->headers, metadata[i].name);
+        ab_buf_putc(&s->headers, '=');
+        ab_buf_put(&s->headers, metadata[i].value);
+        ab_buf_putc(&s->headers, '\n');
+    }
 }
 
 static void see_message(void *arg, ab_str bytes)
@@ -160,6 +167,91 @@ void world_use_tls(world *w)
         .ca = cert_path("ca.crt"), .cert = cert_path("client.crt"), .key = cert_path("client.key")};
 }
 
+void world_foreign_client(world *w)
+{
+    w->client_tls.cert = cert_path("foreign.crt");
+    w->client_tls.key = cert_path("foreign.key");
+}
+
+static void copy_file(const char *name, const char *suffix, const char *to)
+{
+    char from[64];
+    char text[4096] = "this is no PEM";
+    size_t len = strlen(text);
+    if (name != NULL) {
+        snprintf(from, sizeof(from), "%s.%s", name, suffix);
+        FILE *in = fopen(cert_path(from), "r");
+        assert_non_null(in);
+        len = fread(text, 1, sizeof(text), in);
+        fclose(in);
+    }
+    FILE *out = fopen(to, "w");
+    assert_non_null(out);
+    assert_int_equal(fwrite(text, 1, len, out), len);
+    fclose(out);
+}
+
+void world_copy_server_cert(world *w, const char *name)
+{
+    static const char *const suffixes[] = {"crt", "key"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(w->copied[i], sizeof(w->copied[i]), "%s/copy-%d.%s", getenv("AB_GRPC_CERTS"),
+                 (int)getpid(), suffixes[i]);
+        copy_file(name, suffixes[i], w->copied[i]);
+    }
+    w->server_tls.cert = w->copied[0];
+    w->server_tls.key = w->copied[1];
+}
+
+typedef struct {
+    SSL *ssl;
+    int rc;
+} handshake;
+
+static bool is_shaken(void *arg)
+{
+    handshake *h = arg;
+    h->rc = SSL_do_handshake(h->ssl);
+    return h->rc == 1;
+}
+
+static X509 *shown_by_server(world *w)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)w->port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    handshake h = {SSL_new(ctx), 0};
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    SSL_set_fd(h.ssl, fd);
+    SSL_set_connect_state(h.ssl);
+    SSL_set_alpn_protos(h.ssl, (const unsigned char *)"\2h2", 3);
+    while (!is_shaken(&h))
+        world_run_ms(w, 2);
+    X509 *shown = SSL_get1_peer_certificate(h.ssl);
+    SSL_free(h.ssl);
+    SSL_CTX_free(ctx);
+    close(fd);
+    return shown;
+}
+
+bool world_server_shows(world *w, const char *name)
+{
+    char file[64];
+    snprintf(file, sizeof(file), "%s.crt", name);
+    BIO *bio = BIO_new_file(cert_path(file), "r");
+    X509 *expected = PEM_read_bio_X509(bio, NULL, NULL, NULL);
+    X509 *shown = shown_by_server(w);
+    assert_non_null(expected);
+    assert_non_null(shown);
+    bool same = X509_cmp(expected, shown) == 0;
+    X509_free(expected);
+    X509_free(shown);
+    BIO_free(bio);
+    return same;
+}
+
 void world_start_server(world *w)
 {
     ab_rpc_server_events events = {on_call, w};
@@ -196,6 +288,10 @@ void world_fini(world *w)
     assert_int_equal(uv_loop_close(&w->loop), 0);
     for (size_t i = 0; i < w->call_count; i++)
         seen_fini(&w->calls[i]);
+    for (size_t i = 0; i < 2; i++) {
+        if (w->copied[i][0] != '\0')
+            (void)unlink(w->copied[i]);
+    }
     ab_metrics_free(w->metrics);
     ab_log_free(w->log);
 }

@@ -42,12 +42,19 @@ typedef struct {
     size_t call_count;
     char server_peer[256]; /* subject of the client's certificate, as the server saw it */
     bool drained;
+    char copied[2][128]; /* paths of certificate and key */
 } world;
 
 /** Plaintext, with limits that tests can reach. */
 void world_init(world *w);
 /** TLS with the certificates of $AB_GRPC_CERTS, clients must show one. */
 void world_use_tls(world *w);
+/** The client shows a certificate that nobody trusts. */
+void world_foreign_client(world *w);
+/** The server's certificate and key are files that can change: copies of NAME's; NULL: garbage. */
+void world_copy_server_cert(world *w, const char *name);
+/** Whether a new connection is shown this certificate. */
+bool world_server_shows(world *w, const char *name);
 void world_start_server(world *w);
 void world_start_client(world *w);
 /** Both, and wait until the link is up. */

@@ -128,6 +128,8 @@ static bool is_escape(ab_str text, size_t at)
 void ab_rpc_text_decode(ab_str text, ab_buf *out)
 {
     size_t begin = out->len;
+    if (text.len == 0)
+        return;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
         if (is_escape(text, i)) {

@@ -22,7 +22,7 @@ static void set_constants(SSL_CTX *ctx)
     /* Idle connections hold no buffers; what is written may lie elsewhere when it is tried again.
      */
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                              SSL_MODE_RELEASE_BUFFERS);
+                              SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_read_ahead(ctx, 1);
 }
 

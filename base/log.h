@@ -20,7 +20,8 @@ typedef enum { AB_LOG_TEXT, AB_LOG_JSON } ab_log_format;
     X(SYNC, "sync")                                                                                \
     X(TRANSPORT, "transport")                                                                      \
     X(KAFKA, "kafka")                                                                              \
-    X(HTTP, "http")
+    X(HTTP, "http")                                                                                \
+    X(AUTH, "auth")
 /* clang-format on */
 typedef enum {
 #define AB_LOG_AREA_ENUM(id, name) AB_AREA_##id,

@@ -294,7 +294,7 @@ static const char *regex_fault(ab_str re)
     return NULL;
 }
 
-static ab_err compile(ab_str re, regex_t *out, ab_error *err)
+static ab_err compile(ab_str re, int flags, regex_t *out, ab_error *err)
 {
     char why[128] = "";
     const char *fault = regex_fault(re);
@@ -303,7 +303,7 @@ static ab_err compile(ab_str re, regex_t *out, ab_error *err)
     char *text = ab_str_dup(re);
     if (text == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for a pattern");
-    int rc = regcomp(out, text, REG_EXTENDED | REG_NOSUB);
+    int rc = regcomp(out, text, REG_EXTENDED | flags);
     free(text);
     if (rc == 0)
         return AB_ERR_OK;
@@ -319,7 +319,7 @@ static ab_err parse(ab_str text, pattern *out, ab_error *err)
         return ab_fail(err, AB_ERR_INVALID, "a pattern has 1 to %d bytes, not %zu", LENGTH_MAX,
                        text.len);
     if (text.len > 1 && text.ptr[0] == '/' && text.ptr[text.len - 1] == '/')
-        return compile((ab_str){text.ptr + 1, text.len - 2}, &out->regex, err);
+        return compile((ab_str){text.ptr + 1, text.len - 2}, REG_NOSUB, &out->regex, err);
     if (memchr(text.ptr, '\0', text.len) != NULL)
         return ab_fail(err, AB_ERR_INVALID, "a pattern with a NUL byte");
     if (glob_choices(text, &why) == 0)
@@ -342,16 +342,17 @@ ab_err ab_patterns_add(ab_patterns *p, ab_str text, ab_error *err)
     return e;
 }
 
-static bool regex_matches(const regex_t *re, ab_str text)
+/* Where it matches: `groups[0]`, whose parts follow when it was compiled to tell them. */
+static bool regex_matches(const regex_t *re, ab_str text, regmatch_t *groups, size_t count)
 {
     /* regexec of a sanitizer looks for the end mark even where the length is given. */
     char copy[TEXT_MAX + 1];
-    regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)text.len};
     if (text.len > TEXT_MAX)
         return false;
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';
-    return regexec(re, copy, 1, &whole, REG_STARTEND) == 0;
+    groups[0] = (regmatch_t){.rm_so = 0, .rm_eo = (regoff_t)text.len};
+    return regexec(re, copy, count, groups, REG_STARTEND) == 0;
 }
 
 bool ab_patterns_match(const ab_patterns *p, ab_str text)
@@ -360,9 +361,62 @@ bool ab_patterns_match(const ab_patterns *p, ab_str text)
         return false;
     for (size_t i = 0; i < p->count; i++) {
         const pattern *one = &p->items[i];
-        if (one->glob == NULL ? regex_matches(&one->regex, text)
+        regmatch_t whole;
+        if (one->glob == NULL ? regex_matches(&one->regex, text, &whole, 1)
                               : ab_glob_match(ab_str_of(one->glob), text))
             return true;
     }
     return false;
+}
+
+/* ----- one expression ----- */
+
+struct ab_expression {
+    regex_t regex;
+};
+
+static ab_err check_group(ab_str text, const regex_t *re, ab_error *err)
+{
+    return re->re_nsub > 0 ? AB_ERR_OK
+                           : ab_fail(err, AB_ERR_INVALID,
+                                     "/%.*s/: wants a group, in parentheses, around what to take",
+                                     AB_STR_ARG(text));
+}
+
+ab_err ab_expression_new(ab_str text, ab_expression **out, ab_error *err)
+{
+    ab_expression *x = calloc(1, sizeof(*x));
+    if (x == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for an expression");
+    ab_err e = text.len > LENGTH_MAX ? ab_fail(err, AB_ERR_INVALID,
+                                               "an expression of %zu bytes; "
+                                               "%d are the most",
+                                               text.len, LENGTH_MAX)
+                                     : compile(text, 0, &x->regex, err);
+    if (e != AB_ERR_OK) {
+        free(x);
+        return e;
+    }
+    e = check_group(text, &x->regex, err);
+    if (e == AB_ERR_OK)
+        *out = x;
+    else
+        ab_expression_free(x);
+    return e;
+}
+
+void ab_expression_free(ab_expression *e)
+{
+    if (e == NULL)
+        return;
+    regfree(&e->regex);
+    free(e);
+}
+
+ab_str ab_expression_first_group(const ab_expression *e, ab_str text)
+{
+    regmatch_t groups[2];
+    if (text.ptr == NULL || !regex_matches(&e->regex, text, groups, 2) || groups[1].rm_so < 0)
+        return AB_STR_NONE;
+    return (ab_str){text.ptr + groups[1].rm_so, (size_t)(groups[1].rm_eo - groups[1].rm_so)};
 }

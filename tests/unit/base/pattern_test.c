@@ -251,6 +251,54 @@ static void many_stars_do_not_multiply_the_time(void **state)
     assert_false(ab_glob_match(AB_STR("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"), ab_str_of(text)));
 }
 
+/* ----- one expression ----- */
+
+static void assert_group(const char *expression, ab_str text, const char *wanted)
+{
+    ab_expression *x = NULL;
+    ab_error err = {0};
+    if (ab_expression_new(ab_str_of(expression), &x, &err) != AB_ERR_OK)
+        fail_msg("%s", err.text);
+    ab_str got = ab_expression_first_group(x, text);
+    if (!ab_str_is(got, wanted))
+        fail_msg("%s took \"%.*s\"", expression, AB_STR_ARG(got));
+    ab_expression_free(x);
+}
+
+static void an_expression_gives_its_first_group(void **state)
+{
+    (void)state;
+    assert_group("CN=([^,]+)", AB_STR("O=x,CN=w1,C=DE"), "w1");
+    assert_group("(a)(b)", AB_STR("xab"), "a");
+    assert_group("x(y*)", AB_STR("x"), "");
+    assert_group("a(.)c", AB_STR("a\0c"), NULL);
+}
+
+static void an_expression_that_does_not_match_gives_nothing(void **state)
+{
+    (void)state;
+    char giant[4098];
+    memset(giant, 'a', sizeof(giant));
+    assert_group("(a)", AB_STR("b"), NULL);
+    assert_group("(a)", AB_STR_NONE, NULL);
+    assert_group("(a)|b", AB_STR("b"), NULL);
+    assert_group("(a)", ((ab_str){giant, sizeof(giant)}), NULL);
+}
+
+static void an_expression_without_a_group_or_of_another_dialect_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",       "abc",      "(a",
+                                      "(\\d+)", "(?:a)(b)", "(a){1,30}(b){1,30}{1,30}"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ab_expression *x = NULL;
+        ab_error err = {0};
+        assert_int_equal(ab_expression_new(ab_str_of(bad[i]), &x, &err), AB_ERR_INVALID);
+        assert_true(err.text[0] != '\0');
+        assert_null(x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +316,9 @@ int main(void)
         cmocka_unit_test(classes_of_other_dialects_are_refused),
         cmocka_unit_test(what_would_take_much_time_or_memory_is_refused),
         cmocka_unit_test(many_stars_do_not_multiply_the_time),
+        cmocka_unit_test(an_expression_gives_its_first_group),
+        cmocka_unit_test(an_expression_that_does_not_match_gives_nothing),
+        cmocka_unit_test(an_expression_without_a_group_or_of_another_dialect_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/grpc/auth/file_priv.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* After something happened in the folder, so that whoever writes a file is done with it. */
+#define SETTLE_MS 100
+#define LOOK_MS   10000
+
+/* ----- reading ----- */
+
+static ab_err read_all(int fd, ab_buf *out)
+{
+    char chunk[4096];
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof(chunk))) != 0) {
+        if (n > 0)
+            ab_buf_put(out, (ab_str){chunk, (size_t)n});
+        else if (errno != EINTR)
+            return ab_err_from_errno(errno);
+        if (ab_buf_status(out) != AB_ERR_OK)
+            break;
+    }
+    explicit_bzero(chunk, sizeof(chunk));
+    return ab_buf_status(out);
+}
+
+ab_err ab_auth_file_read(const char *path, ab_buf *out, ab_error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return ab_fail_errno(err, ab_err_from_errno(errno), errno, "%s", path);
+    ab_err e = read_all(fd, out);
+    close(fd);
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "%s: %s", path, ab_err_text(e));
+}
+
+/* ----- watching ----- */
+
+static struct stat look_at(const char *path)
+{
+    struct stat s = {0};
+    if (stat(path, &s) != 0)
+        s = (struct stat){0};
+    return s;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+void ab_auth_watch_add(ab_auth_watch *w, const char *path, ab_auth_file_changed changed, void *arg)
+{
+    assert(w->count < AB_AUTH_FILES_MAX && w->open == 0);
+    w->files[w->count++] =
+        (ab_auth_file){.path = path, .changed = changed, .arg = arg, .seen = look_at(path)};
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    ab_auth_watch *w = timer->data;
+    (void)uv_timer_start(timer, on_time, LOOK_MS, 0);
+    for (size_t i = 0; i < w->count; i++) {
+        ab_auth_file *f = &w->files[i];
+        struct stat now = look_at(f->path);
+        if (is_same(&now, &f->seen))
+            continue;
+        f->seen = now;
+        f->changed(f->arg);
+    }
+}
+
+static void on_event(uv_fs_event_t *event, const char *name, int events, int status)
+{
+    ab_auth_watch *w = event->data;
+    (void)name;
+    (void)events;
+    (void)status;
+    (void)uv_timer_start(&w->timer, on_time, SETTLE_MS, 0);
+}
+
+static int watch_folder(ab_auth_file *f)
+{
+    const char *slash = strrchr(f->path, '/');
+    size_t len = slash == NULL ? 0 : (size_t)(slash - f->path);
+    char *folder = slash == NULL      ? strdup(".")
+                   : slash == f->path ? strdup("/")
+                                      : ab_str_dup((ab_str){f->path, len});
+    int rc = folder == NULL ? UV_ENOMEM : uv_fs_event_start(&f->event, on_event, folder, 0);
+    free(folder);
+    return rc;
+}
+
+void ab_auth_watch_start(ab_auth_watch *w, uv_loop_t *loop, ab_log *log)
+{
+    int rc = uv_timer_init(loop, &w->timer);
+    w->timer.data = w;
+    w->open = 1;
+    if (rc == 0)
+        (void)uv_timer_start(&w->timer, on_time, LOOK_MS, 0);
+    for (size_t i = 0; i < w->count; i++) {
+        ab_auth_file *f = &w->files[i];
+        rc = uv_fs_event_init(loop, &f->event);
+        f->event.data = w;
+        w->open++;
+        if (rc == 0)
+            rc = watch_folder(f);
+        if (rc != 0)
+            AB_WARN(log, AUTH, "cannot watch a file; looking every ten seconds instead",
+                    AB_KV("file", f->path), AB_KV("error", uv_strerror(rc)));
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    ab_auth_watch *w = handle->data;
+    if (--w->open == 0)
+        w->closed(w->arg);
+}
+
+void ab_auth_watch_close(ab_auth_watch *w, void (*closed)(void *arg), void *arg)
+{
+    w->closed = closed;
+    w->arg = arg;
+    if (w->open == 0) {
+        closed(arg);
+        return;
+    }
+    for (size_t i = 0; i < w->count; i++)
+        uv_close((uv_handle_t *)&w->files[i].event, on_closed);
+    uv_close((uv_handle_t *)&w->timer, on_closed);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The files that authentication reads: read whole, and watched while the process runs. They are
+ * often mounted ConfigMaps or Secrets, which change by a link in their folder being replaced; so it
+ * is the folder that is watched. Where nothing can be watched, a look every ten seconds finds the
+ * change.
+ */
+#pragma once
+
+#include "base/log.h"
+
+#include <sys/stat.h>
+#include <uv.h>
+
+#define AB_AUTH_FILES_MAX  2
+#define AB_AUTH_FILE_BYTES (8u * 1024 * 1024)
+
+/** Append the content of a file. @return IO or NOTFOUND or DENIED with the path; TOOBIG; NOMEM */
+AB_MUST_USE ab_err ab_auth_file_read(const char *path, ab_buf *out, ab_error *err);
+
+/** The file at `path` is another one now; it may also be gone. Loop thread. */
+typedef void (*ab_auth_file_changed)(void *arg);
+
+typedef struct {
+    const char *path;
+    ab_auth_file_changed changed;
+    void *arg;
+    struct stat seen; /* zeroed: there was none */
+    uv_fs_event_t event;
+} ab_auth_file;
+
+/* Watches up to AB_AUTH_FILES_MAX files. */
+typedef struct {
+    ab_auth_file files[AB_AUTH_FILES_MAX];
+    size_t count;
+    uv_timer_t timer;
+    size_t open; /* handles of the loop */
+    void (*closed)(void *arg);
+    void *arg;
+} ab_auth_watch;
+
+/** Note a file; before it is read for the first time, and before the start. `path` is borrowed. */
+void ab_auth_watch_add(ab_auth_watch *w, const char *path, ab_auth_file_changed changed, void *arg);
+/** Watch from now on. `w` stays where it is until closed. */
+void ab_auth_watch_start(ab_auth_watch *w, uv_loop_t *loop, ab_log *log);
+/** `closed` is called once, later, on the loop; also when it was never started (then at once). */
+void ab_auth_watch_close(ab_auth_watch *w, void (*closed)(void *arg), void *arg);

@@ -61,6 +61,34 @@ class BadManifests(Fleet):
         wait_for("the condition is gone", lambda: not self.hub.status("w1", "big").get("conditions"))
 
 
+class FullDisk(Fleet):
+    def setUp(self):
+        super().setUp()
+        self.spoke.folder.mkdir(exist_ok=True)
+        mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", self.spoke.folder]
+        if subprocess.run(mount, capture_output=True).returncode != 0:
+            self.skipTest("a small disk must be mounted, which is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.spoke.folder], check=True)
+
+    def test_a_full_disk_is_told_and_what_was_wished_is_there_once_it_has_room(self):
+        self.hub.write("w1", "former", application("former"))
+        self.principal.start()
+        self.agent.start("--set", "sync.set-aside=1s")
+        self.arrives("former", "1")
+        ballast = self.spoke.folder / "ballast"
+        with self.assertRaises(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        self.hub.write("w1", "late", application("late"))
+        status = wait_for("the hub says so", lambda: self.hub.status("w1", "late"))
+        self.assertIn("No space left on device", status["conditions"][0]["message"])
+        self.hub.remove("w1", "former")
+        wait_for("a deletion is not held up", lambda: self.spoke.read("argocd", "former") is None)
+        ballast.unlink()
+        self.arrives("late", "1")
+        wait_for("the error is gone", lambda: not (self.hub.status("w1", "late") or {}).get("conditions"))
+
+
 class BadConfiguration(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="argobus-test-")

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SECOND_MS 1000
 #define MINUTE_MS 60000
 #define EXEC_MS   30000
 /* A plugin that failed is not run again sooner, however many ask. */
@@ -38,6 +39,7 @@ struct ab_kube_access {
     int64_t until_s;   /* expiry of the client certificate */
     int64_t warned_ms; /* when its expiry was logged; 0: never */
     bool token_stale;  /* the server did not take it */
+    bool files_stale;  /* the same of certificates */
     ab_kube_exec *run; /* NULL: no plugin is under way */
     waiter *waiters;   /* last come first */
     int64_t run_us;    /* wall clock when the plugin is to run again; 0: it has not answered yet */
@@ -106,9 +108,10 @@ static void warn_expiry(ab_kube_access *a, int64_t now_ms)
 static void look_at_certificates(ab_kube_access *a)
 {
     int64_t now = ab_clock_mono_ms(a->clock);
-    if (now - a->files_ms < MINUTE_MS)
+    if (now - a->files_ms < (a->files_stale ? SECOND_MS : MINUTE_MS))
         return;
     a->files_ms = now;
+    a->files_stale = false;
     if (ab_kube_text_changed(&a->config.ca) || ab_kube_text_changed(&a->config.cert) ||
         ab_kube_text_changed(&a->config.key)) {
         ab_error err = {0};
@@ -302,6 +305,7 @@ void ab_kube_access_token(ab_kube_access *a, ab_kube_token done, void *arg)
 void ab_kube_access_rejected(ab_kube_access *a)
 {
     a->token_stale = true;
+    a->files_stale = true;
 }
 
 bool ab_kube_access_changed(ab_kube_access *a)

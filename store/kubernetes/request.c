@@ -36,6 +36,7 @@ struct ab_kube_client {
     ab_kube_call *calls;
     uv_timer_t *later; /* reports failed calls; frees itself */
     ab_metric *seconds;
+    bool refused; /* the last answer was 401 */
 };
 
 static void free_call(ab_kube_call *c)
@@ -99,6 +100,17 @@ static void put_request(const ab_kube_call *c, char *out, size_t room)
     (void)snprintf(out, room, "%s %s", c->request.method, c->request.what);
 }
 
+static void note_credentials(ab_kube_client *c, int status)
+{
+    if (status != 0 && status != 401) {
+        c->refused = false;
+    } else if (status == 401 && !c->refused) {
+        c->refused = true;
+        AB_WARN(c->env.log, STORE,
+                "the API server does not accept the credentials (401); waiting for others");
+    }
+}
+
 static void get_token(ab_kube_call *c);
 
 static void on_done(void *arg, const ab_http_result *result)
@@ -121,6 +133,7 @@ static void on_done(void *arg, const ab_http_result *result)
         get_token(c);
         return;
     }
+    note_credentials(c->client, result->status);
     put_request(c, request, sizeof(request));
     bool refused = result->status >= 300;
     if (c->err.code != AB_ERR_OK) /* what the stream or the buffer said */

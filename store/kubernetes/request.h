@@ -16,10 +16,10 @@ typedef struct ab_kube_call ab_kube_call;
 /* What came of it. */
 typedef struct {
     /* OK (2xx); from the answer's Status: CONFLICT (409, 412; 422 of a failed JSON patch "test"),
-     * EXISTS (409 AlreadyExists), NOTFOUND (404; 410 for Expired and Gone), DENIED (401, 403),
+     * EXISTS (409 AlreadyExists), NOTFOUND (404; 410 for Expired and Gone), DENIED (403),
      * INVALID (400, 415, 422, a webhook's refusal), TOOBIG (413), NOSPACE (403 by quota),
-     * UNAVAILABLE (429, 5xx, terminating namespace), TIMEOUT (504 and our own); with a stream PARSE
-     * when the answer is broken or cut off, TOOBIG, or what on_value returned; else what the
+     * UNAVAILABLE (401, 429, 5xx, terminating namespace), TIMEOUT (504 and our own); with a stream
+     * PARSE when the answer is broken or cut off, TOOBIG, or what on_value returned; else what the
      * connection said */
     ab_err code;
     ab_kube_why why;        /* of a refusal */

@@ -78,8 +78,8 @@ static ab_err classify(const refusal *r, ab_kube_why *why)
     if (r->code < 500 && says(r, "admission webhook") && says(r, "denied the request"))
         return AB_ERR_INVALID;
     switch (r->code) {
-    case 401:
-        return AB_ERR_DENIED;
+    case 401: /* says nothing about the object, and ends with the next credential */
+        return AB_ERR_UNAVAILABLE;
     case 403:
         return of_forbidden(r);
     case 404:

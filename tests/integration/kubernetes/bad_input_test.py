@@ -266,7 +266,7 @@ class Reading(Case):
         store = self.synced()
         self.valid = "better"
         refused = store.call("get", "Application/argocd/a")
-        self.assertEqual((refused["code"], "401" in refused["text"]), ("not allowed", True))
+        self.assertEqual((refused["code"], "401" in refused["text"]), ("peer or service not reachable", True))
         self.token.write_text("better")
         self.assertEqual(store.call("apply", application("a"))["code"], "success")
         store.change("seen", "a")

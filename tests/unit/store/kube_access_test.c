@@ -396,6 +396,35 @@ static void a_rotated_certificate_is_used_when_it_is_whole(void **state)
     end(w);
 }
 
+static void a_rotated_certificate_is_used_at_once_when_the_old_one_was_rejected(void **state)
+{
+    (void)state;
+    world *w = begin();
+    made_cert old = make_client(3600L * 24 * 365);
+    made_cert new = make_client(3600L * 24 * 365);
+    put_client(w, &old);
+    put_kubeconfig(w, "", "client-certificate: client.crt, client-key: client.key");
+    must_open(w);
+    put_client(w, &new);
+    w->mono_ms += 1000;
+    ask(w);
+    assert_true(uses(w, &old));
+    ab_kube_access_rejected(w->access);
+    ask(w);
+    assert_true(uses(w, &new));
+    assert_true(ab_kube_access_changed(w->access));
+    put_client(w, &old);
+    ab_kube_access_rejected(w->access);
+    ask(w);
+    assert_true(uses(w, &new)); /* looked at once a second */
+    w->mono_ms += 1000;
+    ask(w);
+    assert_true(uses(w, &old));
+    made_cert_free(&new);
+    made_cert_free(&old);
+    end(w);
+}
+
 static void a_certificate_that_expires_soon_is_a_warning_each_day(void **state)
 {
     (void)state;
@@ -434,6 +463,7 @@ int main(void)
         cmocka_unit_test(a_client_certificate_comes_from_data_or_files),
         cmocka_unit_test(an_unusable_certificate_is_refused),
         cmocka_unit_test(a_rotated_certificate_is_used_when_it_is_whole),
+        cmocka_unit_test(a_rotated_certificate_is_used_at_once_when_the_old_one_was_rejected),
         cmocka_unit_test(a_certificate_that_expires_soon_is_a_warning_each_day),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

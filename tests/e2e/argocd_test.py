@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """With a real Argo CD at the agent: what is asked for at the hub is really deployed."""
-import os
-import subprocess
-
 import pytest
 import yaml
+from argocd import argocd_dev
 from daemons import wait_for
 from objects import REFRESH, annotations, project
 
@@ -16,10 +14,6 @@ JOB = {
     "metadata": {"name": "never-ends", "annotations": {"argocd.argoproj.io/hook": "PreSync"}},
     "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "none"}]}}},
 }
-
-
-def argocd_dev(*args):
-    return subprocess.run([os.environ["ARGOCD_DEV"], *args], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def config_map(value):

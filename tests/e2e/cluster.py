@@ -11,7 +11,7 @@ import yaml
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 ARGOCD = "argocd"
-API = {"Application": "argoproj.io/v1alpha1", "AppProject": "argoproj.io/v1alpha1"}
+API = dict.fromkeys(("Application", "ApplicationSet", "AppProject"), "argoproj.io/v1alpha1")
 DEPLOY = pathlib.Path(__file__).parents[2] / "deploy/kubernetes/rbac"
 
 
@@ -79,16 +79,19 @@ class Cluster:
         for name in manifests:
             self.kubectl("apply", "-f", str(DEPLOY / f"{name}.yaml"))
 
-    def kubeconfig(self, account, path):
-        """Write the kubeconfig of a service account of Argo CD's namespace; its context is "argobus"."""
+    def token(self, account, **spec):
+        """One for a service account of Argo CD's namespace, good for a day."""
+        return kubernetes.client.CoreV1Api(self.client.client).create_namespaced_service_account_token(
+            account, ARGOCD, {"spec": {"expirationSeconds": 24 * 3600, **spec}}).status.token
+
+    def kubeconfig(self, path, **user):
+        """Write one for a user with these credentials; its context is "argobus"."""
         admin = yaml.safe_load((self.folder / "kubeconfig").read_text())
-        token = kubernetes.client.CoreV1Api(self.client.client).create_namespaced_service_account_token(
-            account, ARGOCD, {"spec": {"expirationSeconds": 24 * 3600}}).status.token
         path.write_text(yaml.safe_dump({
             "apiVersion": "v1", "kind": "Config",
             "clusters": admin["clusters"],
-            "users": [{"name": account, "user": {"token": token}}],
-            "contexts": [{"name": "argobus", "context": {"cluster": admin["clusters"][0]["name"], "user": account}}],
+            "users": [{"name": "argobus", "user": user}],
+            "contexts": [{"name": "argobus", "context": {"cluster": admin["clusters"][0]["name"], "user": "argobus"}}],
         }))
         return path
 

@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -17,6 +18,8 @@ from fleet import Fleet
 
 KEEP = "AB_E2E_KEEP" in os.environ
 NAMES = ("hub", "w1", "w2")
+
+signal.signal(signal.SIGTERM, signal.default_int_handler)  # whoever ends the run, nothing is left behind
 
 
 @pytest.fixture(scope="session")
@@ -56,28 +59,35 @@ def clusters():
             list(pool.map(Cluster.stop, found.values()))
 
 
-active = []  # the fleets that were begun; only the last of them runs, as all share the clusters
+on_stage = []  # the one fleet that runs, as all share the clusters
+
+
+def enter(fleet):
+    """This fleet runs from now on, with the rights that its mapping needs."""
+    if fleet in on_stage:
+        return
+    for other in on_stage:
+        other.stop()
+    on_stage[:] = [fleet]
+    for spoke in fleet.spokes.values():
+        if fleet.mapping == "destination":
+            spoke.grant("agent-destination")
+        else:
+            spoke.kubectl("delete", "clusterrolebinding", "argobus-agent-destination", "--ignore-not-found")
 
 
 @contextlib.contextmanager
 def running(mapping, clusters, folder, **principal):
     spokes = {name: clusters[name] for name in ("w1", "w2")}
-    for spoke in spokes.values():
-        if mapping == "destination":
-            spoke.grant("agent-destination")
-        else:
-            spoke.kubectl("delete", "clusterrolebinding", "argobus-agent-destination", "--ignore-not-found")
-    for other in active:
-        other.stop()
     fleet = Fleet(mapping, clusters["hub"], spokes, folder, **principal)
+    enter(fleet)
     fleet.wipe()
-    active.append(fleet)
     try:
         yield fleet
         fleet.stop()
     finally:
-        active.remove(fleet)
         fleet.kill()
+        fleet.wipe()
 
 
 @pytest.fixture(scope="session", params=["namespace", "destination"])
@@ -88,32 +98,29 @@ def shared_fleet(request, clusters, folder):
 
 
 @pytest.fixture
-def fleet(shared_fleet, request):
+def fleet(shared_fleet):
     """All run, nothing is there."""
-    request.node.fleet = shared_fleet
+    enter(shared_fleet)
     shared_fleet.start()
     yield shared_fleet
     shared_fleet.clean_up()
 
 
 @pytest.fixture
-def own_fleet(clusters, request):
+def own_fleet(clusters):
     """own_fleet(mapping, **principal_options): one that the scenario configures and starts."""
     with contextlib.ExitStack() as stack:
         def make(mapping, **principal):
             folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-e2e-"))
             if not KEEP:
                 stack.callback(shutil.rmtree, folder)
-            request.node.fleet = stack.enter_context(running(mapping, clusters, folder, **principal))
-            return request.node.fleet
+            return stack.enter_context(running(mapping, clusters, folder, **principal))
         yield make
-        if hasattr(request.node, "fleet"):
-            request.node.fleet.wipe()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
-    if report.failed and hasattr(item, "fleet"):
-        for name, tail in item.fleet.tails().items():
+    if report.failed:
+        for name, tail in (item for fleet in on_stage for item in fleet.tails().items()):
             report.sections.append((f"log of {name}", tail))

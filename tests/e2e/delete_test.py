@@ -2,23 +2,7 @@
 """Deletions at the hub that wait for what Argo CD deletes first."""
 import pytest
 from daemons import wait_for
-from kubernetes.dynamic.exceptions import ApiException
 from objects import CASCADE
-
-
-def finish(app):
-    """What Argo CD's controller does once it has deleted what the Application brought."""
-    def done():
-        local = app.spoke()
-        if local is None:
-            return True
-        rest = [f for f in local["metadata"].get("finalizers", []) if f != CASCADE]
-        try:
-            app.edit_locally({"metadata": {"finalizers": rest}})
-        except ApiException:
-            return False  # the garbage collector was here in between
-        return True
-    wait_for("the finalizer is off", done)
 
 
 @pytest.fixture
@@ -35,7 +19,7 @@ def test_both_go_only_when_the_agents_argocd_is_done(fleet, app):
     fleet.probe()
     assert CASCADE in app.spoke()["metadata"]["finalizers"]
     assert app.hub()["metadata"]["deletionTimestamp"]
-    finish(app)
+    app.finish_deletion()
     app.goes()
     wait_for("it is gone at the hub", lambda: app.hub() is None)
 
@@ -46,7 +30,7 @@ def test_a_cascade_ends_though_the_agent_was_away_meanwhile(fleet, app):
     fleet.agents["w1"].start()
     wait_for("the deletion is under way at the agent", lambda: app.spoke()["metadata"].get("deletionTimestamp"))
     fleet.agents["w1"].stop()
-    finish(app)
+    app.finish_deletion()
     fleet.agents["w1"].start()
     wait_for("it is gone at the hub", lambda: app.hub() is None)
 
@@ -54,6 +38,6 @@ def test_a_cascade_ends_though_the_agent_was_away_meanwhile(fleet, app):
 def test_a_deletion_at_the_agent_alone_deletes_nothing_at_the_hub(fleet, app):
     first = app.spoke()["metadata"]["uid"]
     app.delete_locally()
-    finish(app)
+    app.finish_deletion()
     wait_for("it is made anew", lambda: (app.spoke() or {"metadata": {"uid": first}})["metadata"]["uid"] != first)
     assert "deletionTimestamp" not in app.hub()["metadata"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A principal at the hub and an agent at each spoke, as processes, with no right but those of deploy/kubernetes/rbac."""
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -8,6 +9,7 @@ import uuid
 import objects
 from cluster import ARGOCD
 from daemons import Daemon, broker_ports, wait_for
+from kubernetes.dynamic.exceptions import ApiException
 
 # Of these kinds scenarios make objects; the label leaves alone the Secrets that clusters come with.
 KINDS = (("Application", None), ("AppProject", None), ("Secret", "argocd.argoproj.io/secret-type"))
@@ -50,13 +52,13 @@ class Fleet:
     # Configuration
 
     def shared(self, cluster, account, folder):
+        kubeconfig = cluster.kubeconfig(folder / "kubeconfig", token=cluster.token(account))
         config = {
             "mapping": self.mapping,
             "transport": "kafka",
             "kafka": {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": self.prefix},
             "store": {"kind": "kubernetes", "namespace": ARGOCD,
-                      "kubernetes": {"kubeconfig": str(cluster.kubeconfig(account, folder / "kubeconfig")),
-                                     "context": "argobus"}},
+                      "kubernetes": {"kubeconfig": str(kubeconfig), "context": "argobus"}},
         }
         if self.mapping == "destination":
             config["namespaces"] = ["team-*"]
@@ -200,6 +202,21 @@ class Application:
 
     def delete_locally(self):
         self.fleet.spokes[self.agent].delete("Application", self.local, self.name)
+
+    def finish_deletion(self):
+        """What Argo CD's controller does once it has deleted what the Application brought."""
+        def done():
+            local = self.spoke()
+            if local is None:
+                return True
+            if "deletionTimestamp" not in local["metadata"]:
+                return False
+            rest = [f for f in local["metadata"].get("finalizers", []) if f != objects.CASCADE]
+            with contextlib.suppress(ApiException):  # the garbage collector may have been here in between
+                self.edit_locally({"metadata": {"finalizers": rest}})
+                return True
+            return False
+        wait_for(f"{self.name} waits at {self.agent} no more", done)
 
     def revise(self, revision):
         self.edit({"spec": {"source": {"targetRevision": revision}}})

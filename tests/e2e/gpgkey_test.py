@@ -42,3 +42,5 @@ def test_keys_that_an_agent_has_already_are_taken_over(fleet):
     fleet.spokes["w1"].create(gpg_keys(L="local"))
     fleet.hub.create(gpg_keys(A="one"))
     fleet.spoke_has("ConfigMap", GPG_KEYS, holding(A="one"))
+    fleet.hub.patch("ConfigMap", ARGOCD, GPG_KEYS, {"data": {"B": "two"}})
+    fleet.spoke_has("ConfigMap", GPG_KEYS, holding(A="one", B="two"))

@@ -70,12 +70,12 @@ def test_projects_and_repositories_created_changed_and_deleted_meanwhile(fleet, 
     fleet.spoke_lacks("Secret", "deleted-apps")
 
 
-def test_a_project_that_moved_with_its_repository_meanwhile(fleet):
+def test_a_project_that_moved_with_its_repository_meanwhile(fleet, missing):
     fleet.hub.create(project("team", "w1"))
     fleet.hub.create(repository("apps", "team"))
     fleet.spoke_has("Secret", "apps")
     fleet.quiet()
-    with away(fleet, "principal"):
+    with away(fleet, missing):
         fleet.hub.patch("AppProject", ARGOCD, "team", {"spec": project("team", "w2")["spec"]})
     for kind, name in (("AppProject", "team"), ("Secret", "apps")):
         fleet.spoke_has(kind, name, agent="w2")

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With a real Argo CD at the hub: Applications made by its API and by its ApplicationSets."""
+import pytest
+from argocd import argocd_dev, call
+from cluster import ARGOCD
+from daemons import wait_for
+from fleet import Application
+from objects import AGENT_NAME, SYNCED, application, cluster_secret, project
+
+
+@pytest.fixture(scope="module")
+def argocd(clusters):
+    argocd_dev("start", "hub", "server", "applicationsets", ARGOCD_APPLICATION_NAMESPACES="w1,w2")
+    yield
+    argocd_dev("stop", "hub")
+
+
+@pytest.fixture
+def hub(fleet, argocd):
+    """The agents are the clusters that its Argo CD knows; its project "team" goes to all of them."""
+    fleet.hub.delete("AppProject", ARGOCD, "default")
+    fleet.hub.create(project("team", *fleet.agents))
+    for agent in fleet.agents:
+        fleet.hub.create(cluster_secret(agent))
+    return fleet.hub
+
+
+def test_an_application_is_made_seen_and_deleted_through_the_api(fleet, hub):
+    namespace = fleet.home()
+    body = application("guestbook", namespace)
+    body["spec"]["project"] = "team"
+    call("hub", "POST", "?validate=false", body)
+    app = Application(fleet, "guestbook", "w1", namespace)
+    app.arrives()
+    app.set_status(SYNCED)
+    one = f"/guestbook?appNamespace={namespace}"
+    wait_for("it is shown as synced", lambda: call("hub", "GET", one)["status"].get("sync", {}).get("status") == "Synced")
+    assert [a["metadata"]["name"] for a in call("hub", "GET", "")["items"]] == ["guestbook"]
+    call("hub", "DELETE", one)
+    app.finish_deletion()
+    app.goes()
+    wait_for("it is gone at the hub", lambda: app.hub() is None)
+
+
+GUESTBOOKS = {
+    "apiVersion": "argoproj.io/v1alpha1",
+    "kind": "ApplicationSet",
+    "metadata": {"name": "guestbooks", "namespace": ARGOCD},
+    "spec": {
+        "goTemplate": True,
+        "generators": [{"clusters": {"selector": {"matchExpressions": [{"key": AGENT_NAME, "operator": "Exists"}]}}}],
+        "template": {
+            "metadata": {"name": "guestbook-{{.name}}"},
+            "spec": application("any", ARGOCD, "{{.name}}")["spec"] | {"project": "team"},
+        },
+    },
+}
+
+
+@pytest.fixture
+def application_set(hub):
+    hub.create(GUESTBOOKS)
+    yield {"kind": "ApplicationSet", "namespace": ARGOCD, "name": "guestbooks"}
+    hub.delete("ApplicationSet", ARGOCD, "guestbooks")
+
+
+@pytest.mark.parametrize("shared_fleet", ["destination"], indirect=True)
+def test_generated_applications_reach_their_agents_are_updated_and_pruned(fleet, hub, application_set):
+    first, second = (Application(fleet, f"guestbook-{agent}", agent, ARGOCD) for agent in ("w1", "w2"))
+    for app in (first, second):
+        assert "ownerReferences" not in app.arrives()["metadata"]
+    second.set_status(SYNCED)
+    second.reports(lambda s: s == SYNCED)
+    template = {"spec": {"source": {"targetRevision": "2"}}}
+    hub.patch(**application_set, body={"spec": {"template": template}})
+    for app in (first, second):
+        app.arrives("2")
+    assert second.hub()["status"] == SYNCED
+    hub.patch("Secret", ARGOCD, "cluster-w2", {"metadata": {"labels": {AGENT_NAME: None}}})
+    second.finish_deletion()
+    second.goes()
+    wait_for("it is gone at the hub", lambda: second.hub() is None)
+    first.arrives("2")
+    hub.delete("ApplicationSet", ARGOCD, "guestbooks")
+    first.finish_deletion()
+    first.goes()

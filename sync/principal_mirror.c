@@ -45,6 +45,7 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, const char *agent)
     m->kind = ab_kind_of(kind);
     m->key = ab_str_dup(key);
     m->agent = ab_str_dup(ab_str_of(agent));
+    m->looked = !p->listed; /* what is here will be seen with the rest */
     ab_inbox_init(&m->inbox);
     if (m->key == NULL || m->agent == NULL || ab_map_put(p->mirrors, key, m, NULL) != AB_ERR_OK) {
         ab_mirror_free(m);
@@ -148,7 +149,7 @@ static void converge(struct mirror *m)
 {
     const ab_principal_effects *fx = &m->principal->env.effects;
     m->seen_meanwhile = false;
-    if (!m->here) {
+    if (!m->here && m->looked) {
         ab_mirror_create(m);
         return;
     }
@@ -203,7 +204,7 @@ void ab_mirror_note(struct mirror *m, const ab_object *hub)
                 ab_digest_eq(&status, &m->hub_status) && m->leaving == ab_object_deleting(hub);
     if (!same)
         m->settled = false;
-    m->here = true;
+    m->looked = m->here = true;
     m->leaving = ab_object_deleting(hub);
     m->hub = readable ? here : (ab_digest){0};
     m->hub_status = readable ? status : (ab_digest){0};
@@ -267,6 +268,7 @@ static void got(struct mirror *m, ab_err code, const ab_object *hub, const ab_er
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
         m->here = m->leaving = m->settled = false;
+        m->looked = true;
         return;
     }
     if (code != AB_ERR_OK) {

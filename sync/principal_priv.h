@@ -124,6 +124,7 @@ struct mirror {
     char *uid;  /* of the source */
     char *made; /* uid of the object that stands here for it; NULL: not known */
 
+    bool looked; /* whether it is here is known */
     bool here;
     bool leaving;
     bool taken;    /* what stands here is somebody else's */

@@ -4,6 +4,8 @@
 asked for at the hub is carried out there."""
 import unittest
 
+import yaml
+
 from daemons import Fleet, application, revision, wait_for
 
 SOURCE_UID = "argocd.argoproj.io/source-uid"
@@ -49,6 +51,158 @@ class Autonomous(Fleet):
         self.assertEqual(mirror["spec"]["destination"], {"name": "w1", "namespace": "default"})
         self.assertEqual(mirror["metadata"]["labels"], {"team": "a"})
         self.assertEqual(mirror["metadata"]["annotations"][SOURCE_UID], self.spoke.sidecar("argocd", "guestbook")["uid"])
+
+    def test_a_change_a_status_and_a_deletion_follow(self):
+        self.change("2")
+        self.is_mirrored("guestbook", "2")
+        self.spoke.set_status("argocd", "guestbook", SYNCED)
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == SYNCED)
+        self.spoke.remove("argocd", "guestbook")
+        self.is_gone("guestbook")
+
+    def test_edits_and_deletions_at_the_hub_are_undone(self):
+        self.tamper()
+        self.is_mirrored("guestbook", "1")
+        self.hub.remove("w1", "guestbook")
+        self.is_mirrored("guestbook", "1")
+        self.assertEqual(self.principal.metric("argobus_reverts_total"), 2)
+        self.assertEqual(revision(self.spoke.read("argocd", "guestbook")), "1")
+
+    def test_edits_and_deletions_made_while_the_principal_was_down_are_undone_without_the_agent(self):
+        self.spoke.write("argocd", "other", application("other", namespace="argocd"))
+        self.is_mirrored("other", "1")
+        self.agent.stop()
+        self.principal.stop()
+        self.tamper()
+        self.hub.remove("w1", "other")
+        self.principal.start()
+        self.is_mirrored("guestbook", "1")
+        self.is_mirrored("other", "1")
+
+    def test_changes_made_while_either_side_is_down_arrive(self):
+        self.spoke.write("argocd", "old", application("old", namespace="argocd"))
+        self.is_mirrored("old", "1")
+        self.agent.stop()
+        self.change("2")
+        self.spoke.remove("argocd", "old")
+        self.agent.start()
+        self.is_mirrored("guestbook", "2")
+        self.is_gone("old")
+        self.principal.stop()
+        self.change("3")
+        self.spoke.write("argocd", "new", application("new", namespace="argocd"))
+        wait_for("they are published", lambda: self.agent.metric("argobus_events_sent_total") >= 2)
+        self.principal.start()
+        self.is_mirrored("guestbook", "3")
+        self.is_mirrored("new", "1")
+
+    def test_a_killed_principal_and_a_killed_agent_lose_nothing(self):
+        for round in range(3):
+            for i in range(20):
+                self.spoke.write("argocd", f"app-{i}", application(f"app-{i}", str(round), namespace="argocd"))
+            (self.principal if round % 2 else self.agent).kill()
+            self.change(f"k{round}")
+            (self.principal if round % 2 else self.agent).start()
+            self.is_mirrored("guestbook", f"k{round}")
+            for i in range(20):
+                self.is_mirrored(f"app-{i}", str(round))
+
+    def test_a_lost_folder_of_the_principal_is_learnt_anew_and_nothing_is_written(self):
+        self.principal.stop()
+        for path in (self.folder / "principal" / "data").iterdir():
+            path.unlink()
+        self.principal.start()
+        self.spoke.write("argocd", "probe", application("probe", namespace="argocd"))
+        self.is_mirrored("probe", "1")
+        self.assertEqual(self.principal.metric("argobus_store_writes_total"), 1)
+        self.tamper()
+        self.is_mirrored("guestbook", "1")
+
+    def test_a_restart_with_nothing_changed_writes_nothing_and_sends_nothing(self):
+        self.principal.stop()
+        self.agent.stop()
+        self.agent.start()
+        self.principal.start()
+        self.spoke.write("argocd", "probe", application("probe", namespace="argocd"))
+        self.is_mirrored("probe", "1")
+        self.assertEqual(self.principal.metric("argobus_store_writes_total"), 1)
+        self.assertEqual(self.agent.metric("argobus_store_writes_total"), 0)
+
+    def test_a_sync_asked_for_at_the_hub_runs_once_at_the_agent(self):
+        self.hub.edit("w1", "guestbook", lambda a: a.update(operation={"sync": {"revision": "abc"}}))
+        asked = wait_for("the operation arrives", lambda: self.spoke.read("argocd", "guestbook").get("operation"))
+        self.assertEqual(asked, {"sync": {"revision": "abc"}})
+        self.assertIn("operation", self.mirror())
+        # Argo CD's controller takes it up and reports.
+        self.spoke.edit("argocd", "guestbook", lambda a: (a.pop("operation"), a.update(status=SYNCED)))
+        wait_for("it is taken off the hub", lambda: "operation" not in self.mirror())
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == SYNCED)
+        self.assertEqual(self.agent.metric("argobus_commands_total"), 1)
+
+    def test_a_refresh_asked_for_at_the_hub_is_carried_out(self):
+        self.hub.edit("w1", "guestbook", lambda a: a["metadata"]["annotations"].update({REFRESH: "hard"}))
+        annotations = lambda: self.spoke.read("argocd", "guestbook")["metadata"].get("annotations") or {}
+        wait_for("the refresh arrives", lambda: annotations().get(REFRESH) == "hard")
+        self.spoke.edit("argocd", "guestbook", lambda a: a["metadata"]["annotations"].pop(REFRESH))
+        wait_for("it is cleared at the hub", lambda: REFRESH not in self.mirror()["metadata"]["annotations"])
+
+    def test_a_terminate_asked_for_at_the_hub_ends_the_run(self):
+        running = {"operationState": {"phase": "Running", "startedAt": "2026-01-02T03:04:05Z"}}
+        self.spoke.set_status("argocd", "guestbook", running)
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == running)
+        self.hub.set_status("w1", "guestbook", {"operationState": dict(running["operationState"], phase="Terminating")})
+        wait_for("the run is terminating", lambda: self.spoke.status("argocd", "guestbook")["operationState"]["phase"]
+                 == "Terminating")
+
+    def test_nothing_else_is_taken_from_the_hub(self):
+        self.hub.write("w1", "intruder", application("intruder"))
+        self.hub.edit("w1", "guestbook", lambda a: a.update(operation={"sync": {}}))
+        wait_for("the operation arrives", lambda: self.spoke.read("argocd", "guestbook").get("operation"))
+        self.assertEqual(self.spoke.names("argocd"), {"guestbook"})
+        self.assertEqual(revision(self.hub.read("w1", "intruder")), "1")
+
+    def test_what_stands_at_the_hub_already_is_left_alone_and_counted(self):
+        self.hub.write("w1", "mine", application("mine", "hub"))
+        self.spoke.write("argocd", "mine", application("mine", "spoke", namespace="argocd"))
+        wait_for("it is counted", lambda: self.principal.metric("argobus_mirror_conflicts") == 1)
+        self.assertEqual(revision(self.hub.read("w1", "mine")), "hub")
+        self.hub.remove("w1", "mine")
+        self.is_mirrored("mine", "spoke")
+        self.assertEqual(self.principal.metric("argobus_mirror_conflicts"), 0)
+
+    def test_a_project_and_a_child_application_are_mirrored(self):
+        folder = self.folder / "w1" / "argocd" / "AppProject"
+        folder.mkdir(parents=True)
+        project = {"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+                   "metadata": {"name": "team", "namespace": "argocd"},
+                   "spec": {"destinations": [{"server": "https://kubernetes.default.svc", "namespace": "apps"}],
+                            "roles": [{"name": "dev", "policies": ["p, proj:team:dev, applications, sync, team/*, allow"]}]}}
+        (folder / "team.yaml").write_text(yaml.safe_dump(project))
+        mirror = self.folder / "hub" / "argocd" / "AppProject" / "w1-team.yaml"
+        spec = wait_for("it is mirrored", lambda: mirror.exists() and yaml.safe_load(mirror.read_text())["spec"])
+        self.assertEqual(spec["sourceNamespaces"], ["w1"])
+        self.assertEqual(spec["destinations"], [{"name": "w1", "server": "*", "namespace": "apps"}])
+        self.assertEqual(spec["roles"][0]["policies"],
+                         ["p, proj:w1-team:dev, applications, sync, w1-team/w1/*, allow"])
+        child = {"group": "argoproj.io", "kind": "Application", "name": "child", "namespace": "argocd"}
+        self.spoke.write("argocd", "child", application("child", namespace="argocd"))
+        self.spoke.set_status("argocd", "guestbook", {"resources": [child]})
+        self.is_mirrored("child", "1")
+        wait_for("the parent names its mirror", lambda: self.hub.status("w1", "guestbook") ==
+                 {"resources": [dict(child, namespace="w1")]})
+        (folder / "team.yaml").unlink()
+        wait_for("it is gone", lambda: not mirror.exists())
+
+    def test_nothing_is_deleted_when_the_agent_lost_its_store(self):
+        for i in range(30):
+            self.spoke.write("argocd", f"app-{i}", application(f"app-{i}", namespace="argocd"))
+        wait_for("all are mirrored", lambda: len(self.hub.names("w1")) == 31)
+        self.agent.stop()
+        for name in self.spoke.names("argocd"):
+            self.spoke.remove("argocd", name)
+        self.agent.start()
+        wait_for("the guard holds", lambda: self.agent.metric("argobus_deletions_held") == 31)
+        self.assertEqual(len(self.hub.names("w1")), 31)
 
 
 if __name__ == "__main__":

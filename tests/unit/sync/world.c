@@ -29,6 +29,7 @@ struct world_keeping {
     char *key;
     struct row *row;
     ab_agent_object *o;
+    ab_principal_record *record; /* when it is the principal's */
 };
 
 /* --- chance --- */
@@ -100,17 +101,17 @@ static void row_free(void *value)
     free(row);
 }
 
-static struct world_keeping *take_keeping(world *w)
+static struct world_keeping *take_keeping(struct world_cache *c)
 {
-    struct world_keeping *k = w->keeping;
-    w->keeping = k->next;
+    struct world_keeping *k = c->keeping;
+    c->keeping = k->next;
     return k;
 }
 
-static void write_row(world *w, struct world_keeping *k)
+static void write_row(struct world_cache *c, struct world_keeping *k)
 {
     void *old = NULL;
-    assert_int_equal(ab_map_put(w->cache, ab_str_of(k->key), k->row, &old), AB_ERR_OK);
+    assert_int_equal(ab_map_put(c->rows, ab_str_of(k->key), k->row, &old), AB_ERR_OK);
     k->row = NULL;
     row_free(old);
 }
@@ -122,15 +123,52 @@ static void keeping_free(struct world_keeping *k)
     free(k);
 }
 
-static void step_keeping(world *w)
+static void step_keeping(world *w, struct world_cache *c)
 {
-    struct world_keeping *k = take_keeping(w);
+    struct world_keeping *k = take_keeping(c);
     ab_agent_object *o = k->o;
+    ab_principal_record *record = k->record;
     ab_err code = fault(w) ? AB_ERR_IO : AB_ERR_OK;
     if (code == AB_ERR_OK)
-        write_row(w, k);
+        write_row(c, k);
     keeping_free(k);
-    ab_agent_done(o, code, NULL, NULL);
+    if (o != NULL)
+        ab_agent_done(o, code, NULL, NULL);
+    else
+        ab_principal_done(record, code, NULL, NULL);
+}
+
+static void begin_keeping(struct world_cache *c, ab_str key, const ab_kept *kept,
+                          ab_agent_object *o, ab_principal_record *record)
+{
+    struct world_keeping *k = calloc(1, sizeof(*k));
+    assert_non_null(k);
+    *k = (struct world_keeping){
+        .key = ab_str_dup(key), .row = row_new(kept), .o = o, .record = record};
+    struct world_keeping **end = &c->keeping;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = k;
+}
+
+static ab_err recall(const struct world_cache *c, ab_str key, ab_kept *out)
+{
+    const struct row *row = ab_map_find(c->rows, key);
+    if (row == NULL)
+        return AB_ERR_NOTFOUND;
+    *out = row->kept;
+    return AB_ERR_OK;
+}
+
+/* What was being kept may or may not be. */
+static void crash_cache(world *w, struct world_cache *c)
+{
+    while (c->keeping != NULL) {
+        struct world_keeping *k = take_keeping(c);
+        if (chance(w, 2) == 0)
+            write_row(c, k);
+        keeping_free(k);
+    }
 }
 
 /* --- the agent's effects --- */
@@ -168,22 +206,12 @@ static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_
 static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
 {
     world *w = arg;
-    struct world_keeping *k = calloc(1, sizeof(*k));
-    assert_non_null(k);
-    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row_new(kept), .o = o};
-    struct world_keeping **end = &w->keeping;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = k;
+    begin_keeping(&w->cache, key, kept, o, NULL);
 }
 
 ab_err world_recall(const world *w, ab_str key, ab_kept *out)
 {
-    const struct row *row = ab_map_find(w->cache, key);
-    if (row == NULL)
-        return AB_ERR_NOTFOUND;
-    *out = row->kept;
-    return AB_ERR_OK;
+    return recall(&w->cache, key, out);
 }
 
 static ab_err agent_recall(void *arg, ab_str key, ab_kept *out)
@@ -206,7 +234,7 @@ static void agent_change(void *arg, fake_change change, ab_object *object)
 {
     world *w = arg;
     if (change == FAKE_SYNCED)
-        ab_agent_synced(w->agent);
+        ab_agent_complete(w->agent);
     else if (change == FAKE_SEEN)
         ab_agent_seen(w->agent, object);
     else
@@ -244,6 +272,24 @@ static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp,
 {
     world *w = arg;
     fake_store_patch_status(w->hub, key, status, stamp, AB_STR_NONE, principal_done, app);
+}
+
+static void principal_remove(void *arg, ab_str key, ab_str uid, ab_principal_record *record)
+{
+    world *w = arg;
+    fake_store_remove(w->hub, key, uid, principal_done, record);
+}
+
+static void principal_keep(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record)
+{
+    world *w = arg;
+    begin_keeping(&w->hub_cache, key, kept, NULL, record);
+}
+
+static ab_err principal_recall(void *arg, ab_str key, ab_kept *out)
+{
+    const world *w = arg;
+    return recall(&w->hub_cache, key, out);
 }
 
 static void principal_ack(void *arg, void *delivery)
@@ -286,19 +332,32 @@ void world_init(world *w)
         .local = fake_store_new(),
         .down = fake_log_new(),
         .up = fake_log_new(),
-        .cache = ab_map_new(),
+        .cache = {.rows = ab_map_new()},
+        .hub_cache = {.rows = ab_map_new()},
+        .mode = AB_MANAGED,
         .policy = {.namespace = WORLD_AGENT_NAMESPACE, .set_aside_ms = WORLD_SET_ASIDE_MS},
         .deletions_max = 1000,
     };
     w->clock = sample_clock(&w->ms);
     w->principal_link = (struct world_link){.out = w->down, .in = w->up, .up = true};
     w->agent_link = (struct world_link){.out = w->up, .in = w->down, .up = true};
-    assert_non_null(w->cache);
+    assert_non_null(w->cache.rows);
+    assert_non_null(w->hub_cache.rows);
+}
+
+static void restore_mirrors(world *w)
+{
+    for (ab_map_iter i = ab_map_first(w->hub_cache.rows); i.entry != NULL; ab_map_next(&i)) {
+        const struct row *row = i.value;
+        assert_int_equal(ab_principal_restore(w->principal, i.key, &row->kept), AB_ERR_OK);
+    }
 }
 
 static void restore_rows(world *w)
 {
-    for (ab_map_iter i = ab_map_first(w->cache); i.entry != NULL; ab_map_next(&i)) {
+    if (w->policy.autonomous)
+        return;
+    for (ab_map_iter i = ab_map_first(w->cache.rows); i.entry != NULL; ab_map_next(&i)) {
         const struct row *row = i.value;
         assert_int_equal(ab_agent_restore(w->agent, i.key, &row->kept), AB_ERR_OK);
     }
@@ -330,6 +389,9 @@ void world_start_principal(world *w)
                     .patch_status = principal_patch,
                     .ack = principal_ack,
                     .wake = principal_wake,
+                    .remove = principal_remove,
+                    .keep = principal_keep,
+                    .recall = principal_recall,
                     .arg = w},
         .clock = &w->clock,
         .log = w->log,
@@ -342,7 +404,9 @@ void world_start_principal(world *w)
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);
     assert_int_equal(ab_principal_add_agent(w->principal, WORLD_HUB_NAMESPACE), AB_ERR_OK);
-    ab_principal_set_mode(w->principal, WORLD_HUB_NAMESPACE, AB_MANAGED);
+    restore_mirrors(w);
+    if (w->mode != 0)
+        ab_principal_set_mode(w->principal, WORLD_HUB_NAMESPACE, w->mode);
     fake_store_open(w->hub, &(fake_events){principal_change, hub_write, hub_fate, w});
 }
 
@@ -373,12 +437,7 @@ void world_crash_agent(world *w)
     if (w->agent == NULL)
         return;
     fake_store_close(w->local);
-    while (w->keeping != NULL) {
-        struct world_keeping *k = take_keeping(w);
-        if (chance(w, 2) == 0)
-            write_row(w, k);
-        keeping_free(k);
-    }
+    crash_cache(w, &w->cache);
     crash_link(w, &w->agent_link);
     ab_agent_free(w->agent);
     ab_metrics_free(w->agent_metrics);
@@ -390,10 +449,18 @@ void world_crash_principal(world *w)
     if (w->principal == NULL)
         return;
     fake_store_close(w->hub);
+    crash_cache(w, &w->hub_cache);
     crash_link(w, &w->principal_link);
     ab_principal_free(w->principal);
     ab_metrics_free(w->principal_metrics);
     w->principal = NULL;
+}
+
+void world_forget_mirrors(world *w)
+{
+    ab_map_free(w->hub_cache.rows, row_free);
+    w->hub_cache.rows = ab_map_new();
+    assert_non_null(w->hub_cache.rows);
 }
 
 void world_start(world *w)
@@ -411,7 +478,8 @@ void world_fini(world *w)
     fake_store_free(w->local);
     fake_log_free(w->down);
     fake_log_free(w->up);
-    ab_map_free(w->cache, row_free);
+    ab_map_free(w->cache.rows, row_free);
+    ab_map_free(w->hub_cache.rows, row_free);
     ab_log_free(w->log);
 }
 
@@ -548,8 +616,9 @@ static size_t link_choices(const world *w, const struct world_link *link)
 
 size_t world_choices(const world *w)
 {
-    return fake_store_choices(w->hub) + fake_store_choices(w->local) + (w->keeping != NULL) +
-           link_choices(w, &w->principal_link) + link_choices(w, &w->agent_link);
+    return fake_store_choices(w->hub) + fake_store_choices(w->local) + (w->cache.keeping != NULL) +
+           (w->hub_cache.keeping != NULL) + link_choices(w, &w->principal_link) +
+           link_choices(w, &w->agent_link);
 }
 
 static bool take_link_step(world *w, struct world_link *link, size_t *i)
@@ -579,8 +648,12 @@ void world_step(world *w, size_t i)
         }
         i -= choices;
     }
-    if (w->keeping != NULL && i-- == 0) {
-        step_keeping(w);
+    if (w->cache.keeping != NULL && i-- == 0) {
+        step_keeping(w, &w->cache);
+        return;
+    }
+    if (w->hub_cache.keeping != NULL && i-- == 0) {
+        step_keeping(w, &w->hub_cache);
         return;
     }
     if (!take_link_step(w, &w->principal_link, &i) && !take_link_step(w, &w->agent_link, &i))

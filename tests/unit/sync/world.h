@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A principal and one managed agent, "w1", with all that is around them: two stores, two logs, the
- * agent's cache, a clock. Nothing happens by itself: the test picks each step, or lets everything
+ * A principal and one agent, "w1", with all that is around them: two stores, two logs, the cache of
+ * each, a clock. Nothing happens by itself: the test picks each step, or lets everything
  * happen (world_settle). Either machine can crash at any point; stores, logs and cache outlive it.
  */
 #pragma once
@@ -37,9 +37,12 @@ struct world {
     fake_store *local;
     fake_log *down;
     fake_log *up;
-    ab_map *cache; /* key -> row */
-    struct world_keeping *keeping;
+    struct world_cache {
+        ab_map *rows;
+        struct world_keeping *keeping;
+    } cache, hub_cache;     /* the agent's, the principal's */
     ab_agent_policy policy; /* for the next start of the agent */
+    ab_mode_set mode;       /* what the principal knows of the agent at its next start */
     size_t deletions_max;   /* for the next start of the principal */
     ab_metrics *agent_metrics;
     ab_metrics *principal_metrics;
@@ -70,6 +73,8 @@ void world_start_principal(world *w);
 void world_crash_principal(world *w);
 /** Both, and let everything happen. */
 void world_start(world *w);
+/** What the principal kept of mirrors is lost; it must be down. */
+void world_forget_mirrors(world *w);
 /** Cut or mend both directions of one machine's link. */
 void world_connect(struct world_link *link, bool up);
 

@@ -103,10 +103,16 @@ static void fail_receiving(ab_rpc_call *call, ab_err e, const char *why)
     ab_rpc_call_cut(call, status, why);
 }
 
+/* A server that has finished a call has no interest in what else is said in it. */
+static bool listens(const ab_rpc_call *call)
+{
+    return !call->over && !call->finishing;
+}
+
 /* Deliver messages, until the bytes end or the call is paused. @return the bytes that are left */
 static ab_str deliver(ab_rpc_call *call, ab_str bytes)
 {
-    while (bytes.len > 0 && !call->over && !call->paused) {
+    while (bytes.len > 0 && listens(call) && !call->paused) {
         ab_str message;
         const char *why = NULL;
         ab_err e = ab_rpc_reader_feed(&call->in, &bytes, &message, &why);
@@ -140,19 +146,19 @@ static void hold(ab_rpc_call *call, ab_str bytes)
 
 void ab_rpc_call_receive(ab_rpc_call *call, ab_str bytes)
 {
-    if (call->held.len > 0) {
+    if (call->held.len > 0 && listens(call)) {
         hold(call, bytes);
         return;
     }
     ab_str left = deliver(call, bytes);
     consume(call, bytes.len - left.len);
-    if (left.len > 0 && !call->over)
+    if (left.len > 0 && listens(call))
         hold(call, left);
 }
 
 static void tell_closed(ab_rpc_call *call)
 {
-    if (!call->peer_closed || call->told_closed || call->over || call->held.len > 0)
+    if (!call->peer_closed || call->told_closed || !listens(call) || call->held.len > 0)
         return;
     call->told_closed = true;
     if (ab_rpc_reader_is_amid(&call->in)) {
@@ -190,7 +196,7 @@ void ab_rpc_call_go_on(ab_rpc_call *call)
         size_t taken = held.len - left.len;
         ab_rpc_budget_give(budget_of(call), held.len);
         consume(call, taken);
-        if (left.len > 0 && !call->over)
+        if (left.len > 0 && listens(call))
             hold(call, left);
         ab_buf_fini(&held);
     }

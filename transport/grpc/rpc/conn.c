@@ -126,12 +126,36 @@ static void go_on_with_calls(ab_rpc_conn *conn)
     }
 }
 
+/* Calls end before the connection does: what they hold is not kept while it lingers. */
+static void end_calls(ab_rpc_conn *conn, bool silent)
+{
+    ab_str why = ab_str_of(conn->why.code == AB_ERR_OK ? "connection closed" : conn->why.text);
+    ab_rpc_call *call;
+    while ((call = TAILQ_FIRST(&conn->calls)) != NULL) {
+        if (call->stream > 0)
+            (void)nghttp2_session_set_stream_user_data(conn->h2, call->stream, NULL);
+        call->stream = 0;
+        call->over = true;
+        ab_rpc_call_set_fate(call, AB_RPC_UNAVAILABLE, why);
+        ab_rpc_call_free(call, silent);
+    }
+}
+
+/* A socket that is closed with something left to read is reset, and the peer may never see the
+ * GOAWAY. So its end is waited for, and what comes is dropped. */
+static void linger(ab_rpc_conn *conn)
+{
+    end_calls(conn, false);
+    if (conn->shut || conn->out != NULL || nghttp2_session_want_write(conn->h2) != 0)
+        return;
+    conn->shut = true;
+    ab_rpc_wire_shut(conn);
+}
+
 static bool is_through(const ab_rpc_conn *conn)
 {
-    if (conn->h2 == NULL || conn->out != NULL)
+    if (conn->h2 == NULL || conn->out != NULL || conn->refused)
         return false;
-    if (conn->refused)
-        return nghttp2_session_want_write(conn->h2) == 0;
     if (conn->leaving && conn->call_count == 0)
         return nghttp2_session_want_write(conn->h2) == 0;
     return nghttp2_session_want_read(conn->h2) == 0 && nghttp2_session_want_write(conn->h2) == 0;
@@ -142,6 +166,8 @@ static void settle(ab_rpc_conn *conn)
 {
     if (conn->h2 != NULL && !conn->doomed)
         ab_rpc_http2_send(conn);
+    if (conn->refused && !conn->doomed)
+        linger(conn);
     if (conn->doomed || is_through(conn)) {
         ab_rpc_conn_free(conn, false);
         return;
@@ -204,18 +230,11 @@ static void on_closed(uv_handle_t *handle)
 void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent)
 {
     ab_rpc_end *end = conn->end;
-    ab_rpc_call *call;
     conn->doomed = true;
     conn->leaving = true;
     if (!silent)
         end->ops->on_going(conn);
-    ab_str why = ab_str_of(conn->why.code == AB_ERR_OK ? "connection closed" : conn->why.text);
-    while ((call = TAILQ_FIRST(&conn->calls)) != NULL) {
-        call->stream = 0;
-        call->over = true;
-        ab_rpc_call_set_fate(call, AB_RPC_UNAVAILABLE, why);
-        ab_rpc_call_free(call, silent);
-    }
+    end_calls(conn, silent);
     ab_rpc_end_forget(conn);
     TAILQ_REMOVE(&end->conns, conn, at);
     end->conn_count--;

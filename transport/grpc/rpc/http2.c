@@ -306,10 +306,8 @@ static int on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
     if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
         conn->pings.count = 0;
     if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR &&
-        !conn->refused) {
-        conn->refused = true;
-        ab_rpc_end_note(conn->end, conn, "protocol");
-    }
+        !conn->refused)
+        ab_rpc_conn_refuse(conn, "protocol", frame->goaway.error_code);
     /* Resets that the peer provokes cost as much as those that it sends. */
     if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
         frame->rst_stream.error_code != NGHTTP2_CANCEL)
@@ -394,28 +392,19 @@ ab_err ab_rpc_http2_open(ab_rpc_conn *conn)
     return rc == 0 && submit_settings(conn) == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
 }
 
-static const char *reason_of(ssize_t code)
-{
-    switch (code) {
-    case NGHTTP2_ERR_FLOODED:
-        return "flood";
-    case NGHTTP2_ERR_BAD_CLIENT_MAGIC:
-        return "preface";
-    default:
-        return "protocol";
-    }
-}
-
 void ab_rpc_http2_receive(ab_rpc_conn *conn, const uint8_t *bytes, size_t len)
 {
-    ab_error err = {0};
+    if (conn->refused)
+        return;
     ssize_t n = nghttp2_session_mem_recv(conn->h2, bytes, len);
     if (n >= 0 || conn->doomed)
         return;
-    if (!conn->refused)
-        ab_rpc_end_note(conn->end, conn, reason_of(n));
-    ab_fail(&err, AB_ERR_DENIED, "HTTP/2: %s", nghttp2_strerror((int)n));
-    ab_rpc_conn_doom(conn, &err);
+    if (n == NGHTTP2_ERR_FLOODED)
+        ab_rpc_conn_refuse(conn, "flood", NGHTTP2_ENHANCE_YOUR_CALM);
+    else if (n == NGHTTP2_ERR_BAD_CLIENT_MAGIC)
+        ab_rpc_conn_refuse(conn, "preface", NGHTTP2_PROTOCOL_ERROR);
+    else
+        ab_rpc_conn_refuse(conn, "protocol", NGHTTP2_PROTOCOL_ERROR);
 }
 
 /* Calls whose queue has room again. */

@@ -93,6 +93,7 @@ struct ab_rpc_conn {
     bool resumed; /* a call of it was */
     bool leaving; /* GOAWAY was sent or received: no new calls */
     bool refused; /* the peer went past a bound; GOAWAY says so */
+    bool shut;    /* ... and nothing more is sent */
     bool doomed;  /* is to be freed */
     ab_error why; /* of doomed or leaving */
 
@@ -232,6 +233,8 @@ ab_rpc_wire ab_rpc_wire_read(ab_rpc_conn *conn, uint8_t *into, size_t len, size_
 ab_rpc_wire ab_rpc_wire_write(ab_rpc_conn *conn, const uint8_t *bytes, size_t len);
 /** Send what was kept. */
 ab_rpc_wire ab_rpc_wire_flush(ab_rpc_conn *conn);
+/** Tell the peer that nothing more is sent. */
+void ab_rpc_wire_shut(ab_rpc_conn *conn);
 void ab_rpc_wire_close(ab_rpc_conn *conn);
 
 /* ---- http2.c ---- */

@@ -175,12 +175,24 @@ ab_rpc_wire ab_rpc_wire_flush(ab_rpc_conn *conn)
     return AB_RPC_WIRE_DONE;
 }
 
+static void say_goodbye(ab_rpc_conn *conn)
+{
+    if (conn->ssl == NULL || conn->state < AB_RPC_CONN_HTTP2)
+        return;
+    (void)SSL_shutdown(conn->ssl);
+    ERR_clear_error();
+}
+
+void ab_rpc_wire_shut(ab_rpc_conn *conn)
+{
+    say_goodbye(conn);
+    (void)shutdown(conn->fd, SHUT_WR);
+}
+
 void ab_rpc_wire_close(ab_rpc_conn *conn)
 {
+    say_goodbye(conn);
     if (conn->ssl != NULL) {
-        if (conn->state >= AB_RPC_CONN_HTTP2)
-            (void)SSL_shutdown(conn->ssl);
-        ERR_clear_error();
         SSL_free(conn->ssl);
         conn->ssl = NULL;
     }

@@ -5,19 +5,21 @@
 #include "transport/transport.h"
 
 #include "schema/attributes.h"
+#include "transport/grpc/grpc.h"
 #include "transport/kafka/kafka.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-const ab_transport_ops *const ab_transport_table[] = {&ab_kafka_transport, NULL};
+const ab_transport_ops *const ab_transport_table[] = {&ab_kafka_transport, &ab_grpc_transport,
+                                                      NULL};
 
 static const ab_option rows[] = {
     {.name = "transport",
      .kind = AB_OPT_ENUM,
      .deflt = "kafka",
-     .choices = "kafka",
+     .choices = "kafka|grpc",
      .help = "What connects principal and agents."},
     {.name = "transport.heartbeat",
      .kind = AB_OPT_DURATION,

@@ -107,14 +107,15 @@ typedef struct {
 } ab_transport_env;
 
 /* Outcome of a send: OK when the transport has it safe (Kafka: acknowledged by all in-sync
- * replicas; live: handed over). TIMEOUT, UNAVAILABLE: unknown or not sent, send the newest again.
+ * replicas; gRPC: taken, by a principal; acknowledged by the principal, of an agent; live: handed
+ * over). TIMEOUT, UNAVAILABLE: unknown or not sent, send the newest again.
  * TOOBIG, DENIED, INVALID: this event will never go. CLOSED: stopping. */
 typedef void (*ab_sent)(void *arg, ab_err code, const ab_error *err);
 
 typedef struct ab_transport_ops {
     const char *name; /* value of `transport` */
     unsigned caps;
-    const ab_options *options;
+    const ab_options *const *options; /* NULL-terminated */
     size_t size; /* of the implementation's struct, whose first member is ab_transport */
 
     /** Take the configuration; `self` is zeroed. No network, no upcall. @return CONFIG, NOMEM */
@@ -144,8 +145,8 @@ typedef struct ab_transport_ops {
      */
     ab_err (*send)(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
                    int64_t deadline_ms, ab_sent done, void *arg);
-    /** Give a delivery back, in any order. The lowest contiguous run of APPLIED ones is what a
-     * restart skips. */
+    /** Give a delivery back, in any order. A restart skips the lowest contiguous run of APPLIED
+     * ones at least. */
     void (*ack)(ab_transport *self, ab_delivery *delivery, ab_verdict verdict);
     /** True when its peers are reachable as far as it can know; else one line of reason. For
      * /readyz. */

@@ -6,7 +6,7 @@
 
 #include "base/daemon.h"
 
-#define AB_AGENT_OPTIONS_MAX 8
+#define AB_AGENT_OPTIONS_MAX 12
 
 /** The agent's option tables. @return how many */
 size_t ab_agent_options(ab_options out[AB_AGENT_OPTIONS_MAX]);

@@ -89,6 +89,7 @@ size_t ab_agent_options(ab_options out[AB_AGENT_OPTIONS_MAX])
     out[n++] = ab_store_options;
     out[n++] = ab_transport_options;
     for (size_t i = 0; ab_transport_table[i] != NULL; i++)
-        out[n++] = *ab_transport_table[i]->options;
+        for (size_t j = 0; ab_transport_table[i]->options[j] != NULL; j++)
+            out[n++] = *ab_transport_table[i]->options[j];
     return n;
 }

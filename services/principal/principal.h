@@ -6,7 +6,7 @@
 
 #include "base/daemon.h"
 
-#define AB_PRINCIPAL_OPTIONS_MAX 8
+#define AB_PRINCIPAL_OPTIONS_MAX 12
 
 /** The principal's option tables. @return how many */
 size_t ab_principal_options(ab_options out[AB_PRINCIPAL_OPTIONS_MAX]);

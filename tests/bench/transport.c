@@ -15,7 +15,7 @@
 
 #define AGENT   "bench"
 #define STOP_MS 10000
-#define TABLES  8
+#define TABLES  12
 
 typedef struct {
     const ab_bench_run *run;
@@ -235,8 +235,9 @@ static ab_err load_config(end *e, ab_error *err)
     ab_options tables[TABLES];
     size_t count = 0;
     tables[count++] = ab_transport_options;
-    for (size_t i = 0; ab_transport_table[i] != NULL && count < TABLES; i++)
-        tables[count++] = *ab_transport_table[i]->options;
+    for (size_t i = 0; ab_transport_table[i] != NULL; i++)
+        for (size_t j = 0; ab_transport_table[i]->options[j] != NULL && count < TABLES; j++)
+            tables[count++] = *ab_transport_table[i]->options[j];
     return ab_config_load(tables, count, &sources, &e->config, err);
 }
 

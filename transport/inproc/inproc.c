@@ -254,7 +254,7 @@ static void inproc_fini(ab_transport *self)
         ab_inproc_port_free(TAILQ_FIRST(&end->ports));
 }
 
-static const ab_options no_options = {NULL, 0};
+static const ab_options *const no_options[] = {NULL};
 
 ab_inproc *ab_inproc_new(void)
 {
@@ -269,7 +269,7 @@ ab_inproc *ab_inproc_new(void)
     sw->ops = (ab_transport_ops){
         .name = "inproc",
         .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
-        .options = &no_options,
+        .options = no_options,
         .size = sizeof(ab_inproc_end),
         .init = inproc_init,
         .start = inproc_start,

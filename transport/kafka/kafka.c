@@ -325,10 +325,12 @@ static void kafka_fini(ab_transport *self)
     release(k);
 }
 
+static const ab_options *const options[] = {&ab_kafka_options, NULL};
+
 const ab_transport_ops ab_kafka_transport = {
     .name = "kafka",
     .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
-    .options = &ab_kafka_options,
+    .options = options,
     .size = sizeof(ab_kafka),
     .init = kafka_init,
     .start = kafka_start,

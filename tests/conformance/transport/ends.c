@@ -191,6 +191,11 @@ void ab_ends_set(ab_ends *ends, const char *fmt, ...)
     ends->setting_count++;
 }
 
+bool ab_ends_can(ab_ends *ends, unsigned cap)
+{
+    return (ends->fixture->ops(ends)->caps & cap) != 0;
+}
+
 void ab_ends_capture_log(ab_ends *ends)
 {
     ends->log_fd = memfd_create("log", MFD_CLOEXEC);
@@ -331,6 +336,8 @@ ab_err ab_end_try(ab_ends *ends, const char *name, ab_end **out, ab_error *err)
     end->ends = ends;
     end->role = name[0] == '\0' ? AB_ROLE_PRINCIPAL : AB_ROLE_AGENT;
     copy_text(end->name, sizeof(end->name), ab_str_of(name));
+    if (ends->fixture->before != NULL)
+        ends->fixture->before(ends, name);
     end->config = load_config(ends);
     end->metrics = ab_metrics_new();
     assert_non_null(end->metrics);

@@ -11,7 +11,7 @@
 #define AB_ENDS_MAX        8
 #define AB_END_RECEIPT_MAX 4096
 #define AB_END_PEERS_MAX   8
-#define AB_ENDS_SETTINGS   32
+#define AB_ENDS_SETTINGS   128
 
 /* One delivery, copied. */
 typedef struct {
@@ -86,6 +86,8 @@ typedef struct {
      * ab_ends_set. */
     void (*open)(ab_ends *ends);
     void (*close)(ab_ends *ends);
+    /** Adds the settings of one end that is about to be made, "" = the principal; NULL: nothing. */
+    void (*before)(ab_ends *ends, const char *name);
     const ab_transport_ops *(*ops)(ab_ends *ends);
 } ab_ends_fixture;
 
@@ -119,6 +121,8 @@ int ab_ends_teardown(void **state);
 /** Setting "key=value" for ends that start from now on; the last one of a key wins. */
 void ab_ends_set(ab_ends *ends, const char *fmt, ...) AB_PRINTF(2, 3);
 
+/** Can the transport do this (AB_CAP_...)? */
+bool ab_ends_can(ab_ends *ends, unsigned cap);
 /** Keep what ends that start from now on log, from warnings up, for ab_ends_logged. */
 void ab_ends_capture_log(ab_ends *ends);
 /** True when a captured line holds `text`. */

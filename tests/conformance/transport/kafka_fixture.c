@@ -56,7 +56,7 @@ static const ab_transport_ops *ops(ab_ends *ends)
 void ab_kafka_fixture_init(ab_kafka_fixture *fixture)
 {
     fixture->tables[0] = ab_transport_options;
-    fixture->tables[1] = *ab_kafka_transport.options;
+    fixture->tables[1] = *ab_kafka_transport.options[0];
     fixture->base = (ab_ends_fixture){
         .name = "kafka",
         .event_max = EVENT_MAX,

@@ -211,16 +211,13 @@ static void what_was_not_acknowledged_comes_again_after_a_restart(void **state)
     for (unsigned n = 1; n <= 4; n++)
         put_numbered(principal, "w1", "cmd", n, n);
     AB_UNTIL(ends, ab_end_count(agent, NULL) == 4);
-    /* Out of order, with a hole: only what is before the hole counts. */
     ab_end_ack(agent, 2, AB_VERDICT_APPLIED);
     ab_end_ack(agent, 0, AB_VERDICT_APPLIED);
     ab_end_stop(agent);
     agent = ab_end_agent(ends, "w1");
     AB_UNTIL(ends, ab_end_count(agent, "cmd/4") == 1);
-    assert_int_equal(ab_end_count(agent, NULL), 3);
-    assert_string_equal(agent->receipts[0].key, "cmd/2");
-    assert_string_equal(agent->receipts[1].key, "cmd/3");
-    assert_string_equal(agent->receipts[2].key, "cmd/4");
+    assert_int_equal(ab_end_count(agent, "cmd/1"), 0);
+    assert_true(place_of(agent, "cmd/2", 2) < place_of(agent, "cmd/4", 4));
 }
 
 static void what_was_acknowledged_does_not_come_again(void **state)
@@ -259,9 +256,8 @@ static void what_was_returned_comes_again_after_a_restart(void **state)
     ab_end_ack(agent, 2, AB_VERDICT_APPLIED);
     ab_end_stop(agent);
     agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, ab_end_count(agent, "cmd/3") == 1);
+    AB_UNTIL(ends, ab_end_count(agent, "cmd/2") == 1);
     assert_int_equal(ab_end_count(agent, "cmd/1"), 0);
-    assert_int_equal(ab_end_count(agent, "cmd/2"), 1);
 }
 
 static void an_agent_that_was_away_finds_the_newest_of_each_key(void **state)
@@ -303,9 +299,12 @@ static void first_contact_is_a_gap_and_a_restart_is_none(void **state)
     ab_end_stop(agent);
     agent = ab_end_agent(ends, "w1");
     AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->caught_up == 1);
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(ab_end_peer_of(agent, "w1")->gaps[i], 0);
     assert_int_equal(agent->receipt_count, 0);
+    /* Without a log, a new process is a first contact for both. */
+    int more = ab_ends_can(ends, AB_CAP_DURABLE) ? 0 : 1;
+    assert_int_equal(ab_end_peer_of(agent, "w1")->gaps[AB_GAP_FIRST], more);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->gaps[AB_GAP_FIRST] == 1 + more);
+    assert_int_equal(ab_end_peer_of(agent, "w1")->gaps[AB_GAP_RECREATED], 0);
 }
 
 static void an_end_that_lost_its_memory_gets_everything_again(void **state)
@@ -322,8 +321,11 @@ static void an_end_that_lost_its_memory_gets_everything_again(void **state)
     agent = ab_end_agent(ends, "w1");
     AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->caught_up == 1);
     assert_int_equal(ab_end_peer_of(agent, "w1")->gaps[AB_GAP_FIRST], 1);
-    assert_true(has_version(agent, "app/a", 1));
-    assert_true(has_version(agent, "app/b", 1));
+    if (ab_ends_can(ends, AB_CAP_DURABLE))
+        assert_true(has_version(agent, "app/a", 1) && has_version(agent, "app/b", 1));
+    else /* the writer is told, who has it */
+        AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->gaps[AB_GAP_RECREATED] == 1 &&
+                           ab_end_peer_of(principal, "w1")->ready == 2);
 }
 
 /* Reading back */
@@ -381,6 +383,8 @@ static void a_restarted_principal_reads_back_what_it_wrote(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
+    if (!ab_ends_can(ends, AB_CAP_READBACK))
+        skip();
     ab_ends_pair(ends, &principal, &agent);
     assert_int_equal(ab_end_peer_of(principal, "w1")->head_count, 0);
     /* Nobody reads, so the tombstone stays. */
@@ -397,6 +401,8 @@ static void a_restarted_agent_reads_back_what_it_wrote(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
+    if (!ab_ends_can(ends, AB_CAP_READBACK))
+        skip();
     ab_ends_pair(ends, &principal, &agent);
     ab_end_stop(principal);
     uint64_t epoch = write_some(ends, agent, NULL);

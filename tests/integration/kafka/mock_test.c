@@ -281,7 +281,7 @@ static void a_coordinator_that_is_not_ready_is_waited_for(void **state)
 
 int main(int argc, char **argv)
 {
-    const ab_options tables[] = {ab_transport_options, *ab_kafka_transport.options};
+    const ab_options tables[] = {ab_transport_options, *ab_kafka_transport.options[0]};
     ab_ends_fixture fixture = {
         .name = "kafka-mock",
         .tables = tables,

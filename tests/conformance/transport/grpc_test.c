@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The gRPC transport put to the test on this machine's loopback: without TLS and with passwords,
+ * or, given the argument "tls", with certificates both ways.
+ */
+#include "tests/conformance/transport/suite.h"
+
+#include "transport/grpc/auth/auth.h"
+#include "transport/grpc/grpc.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EVENT_MAX (1024 * 1024)
+/* Of the password "secret". */
+#define HASH "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"
+
+typedef struct {
+    char folder[64]; /* of the password files */
+} way;
+
+static bool with_tls;
+
+/* One that nobody has; another may take it before we do, which is rare enough. */
+static int free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+              getsockname(fd, (struct sockaddr *)&at, &len) == 0;
+    assert(ok);
+    (void)ok;
+    close(fd);
+    return ntohs(at.sin_port);
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert(f != NULL);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void open_way(ab_ends *ends)
+{
+    way *w = calloc(1, sizeof(*w));
+    assert(w != NULL);
+    ends->state = w;
+    snprintf(w->folder, sizeof(w->folder), "/tmp/argobus-test-grpc-XXXXXX");
+    char *folder = mkdtemp(w->folder);
+    assert(folder != NULL);
+    write_file(folder, "principal", "w1:" HASH "\nw2:" HASH "\nw10:" HASH "\n");
+    write_file(folder, "w1", "w1:secret\n");
+    write_file(folder, "w2", "w2:secret\n");
+    write_file(folder, "w10", "w10:secret\n");
+    int port = free_port();
+    ab_ends_set(ends, "grpc.listen=127.0.0.1:%d", port);
+    ab_ends_set(ends, "grpc.address=localhost:%d", port);
+    ab_ends_set(ends, "grpc.message-max=%d", EVENT_MAX);
+    if (with_tls) {
+        ab_ends_set(ends, "grpc.tls.ca=%s/ca.crt", getenv("AB_GRPC_CERTS"));
+        return;
+    }
+    ab_ends_set(ends, "grpc.insecure=true");
+    ab_ends_set(ends, "grpc.auth.method=userpass");
+    ab_ends_set(ends, "grpc.auth.accept=userpass");
+}
+
+static void before_end(ab_ends *ends, const char *name)
+{
+    const way *w = ends->state;
+    const char *certs = getenv("AB_GRPC_CERTS");
+    if (with_tls) {
+        const char *own = name[0] == '\0' ? "server" : name;
+        ab_ends_set(ends, "grpc.tls.cert=%s/%s.crt", certs, own);
+        ab_ends_set(ends, "grpc.tls.key=%s/%s.key", certs, own);
+    } else {
+        ab_ends_set(ends, "grpc.auth.userpass.file=%s/%s", w->folder,
+                    name[0] == '\0' ? "principal" : name);
+    }
+}
+
+static void close_way(ab_ends *ends)
+{
+    way *w = ends->state;
+    const char *const names[] = {"principal", "w1", "w2", "w10"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[128];
+        snprintf(path, sizeof(path), "%s/%s", w->folder, names[i]);
+        unlink(path);
+    }
+    rmdir(w->folder);
+    free(w);
+}
+
+static const ab_transport_ops *ops(ab_ends *ends)
+{
+    (void)ends;
+    return &ab_grpc_transport;
+}
+
+int main(int argc, char **argv)
+{
+    with_tls = argc > 1 && strcmp(argv[1], "tls") == 0;
+    const ab_options tables[] = {ab_transport_options, ab_grpc_options, ab_auth_options};
+    const ab_ends_fixture grpc = {
+        .name = with_tls ? "grpc over tls" : "grpc",
+        .event_max = EVENT_MAX,
+        .small_queue = "grpc.queue=256KiB",
+        .tables = tables,
+        .table_count = 3,
+        .open = open_way,
+        .close = close_way,
+        .before = before_end,
+        .ops = ops,
+    };
+    int only = with_tls ? 2 : 1;
+    return ab_suite_run(&grpc, argc > only ? argv[only] : NULL);
+}

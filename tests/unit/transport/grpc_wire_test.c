@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The messages against bytes as argocd-agent sends them, and against the code that protoc-c makes
+ * of the same field numbers.
+ */
+#include "transport/grpc/wire.h"
+
+#include "schema/proto/argocd_agent.pb-c.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* AuthRequest: mtls, managed, 0.8.1, argocd, as deterministic Go marshalling has it. */
+static const char golden_login[] = "\x0a\x04mtls"
+                                   "\x12\x0e\n\x08"
+                                   "clientid\x12\x02w1"
+                                   "\x1a\x07managed"
+                                   "\x22\x05"
+                                   "0.8.1"
+                                   "\x2a\x06"
+                                   "argocd";
+
+static void assert_bytes(const ab_buf *got, ab_str want)
+{
+    assert_int_equal(ab_buf_status(got), AB_ERR_OK);
+    assert_int_equal(got->len, want.len);
+    assert_memory_equal(got->ptr, want.ptr, want.len);
+}
+
+static void assert_text(ab_str got, const char *want)
+{
+    if (!ab_str_is(got, want))
+        fail_msg("\"%.*s\" is not \"%s\"", AB_STR_ARG(got), want);
+}
+
+static void a_login_is_the_bytes_of_argocd_agent(void **state)
+{
+    (void)state;
+    const ab_grpc_login login = {
+        .method = AB_STR("mtls"),
+        .mode = AB_STR("managed"),
+        .version = AB_STR("0.8.1"),
+        .namespace = AB_STR("argocd"),
+        .credentials = {{AB_STR("clientid"), AB_STR("w1")}},
+        .credential_count = 1,
+    };
+    ab_buf out;
+    ab_buf_init(&out, 1024);
+    ab_grpc_write_login(&login, &out);
+    assert_bytes(&out, AB_STR(golden_login));
+    ab_buf_fini(&out);
+}
+
+static void a_login_is_read(void **state)
+{
+    (void)state;
+    ab_grpc_login login;
+    assert_int_equal(ab_grpc_read_login(AB_STR(golden_login), &login), AB_ERR_OK);
+    assert_text(login.method, "mtls");
+    assert_text(login.mode, "managed");
+    assert_text(login.version, "0.8.1");
+    assert_text(login.namespace, "argocd");
+    assert_int_equal(login.credential_count, 1);
+    assert_text(login.credentials[0].name, "clientid");
+    assert_text(login.credentials[0].value, "w1");
+}
+
+static void unknown_fields_and_types_are_passed_over(void **state)
+{
+    (void)state;
+    /* Field 9 as each wire type, field 1 as a varint, then method. */
+    ab_grpc_login login;
+    const ab_str bytes = AB_STR("\x48\x96\x01"
+                                "\x49"
+                                "12345678"
+                                "\x4a\x03xyz"
+                                "\x4d"
+                                "1234"
+                                "\x08\x05"
+                                "\x0a\x04mtls");
+    assert_int_equal(ab_grpc_read_login(bytes, &login), AB_ERR_OK);
+    assert_text(login.method, "mtls");
+    assert_text(login.mode, "");
+}
+
+static void what_is_cut_short_is_refused(void **state)
+{
+    (void)state;
+    for (size_t len = 1; len < sizeof(golden_login) - 1; len++) {
+        ab_grpc_login login;
+        /* Cuts between two fields leave a whole message. */
+        bool whole = len == 6 || len == 22 || len == 31 || len == 38;
+        assert_int_equal(ab_grpc_read_login((ab_str){golden_login, len}, &login),
+                         whole ? AB_ERR_OK : AB_ERR_PARSE);
+    }
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    const ab_str bad[] = {
+        AB_STR("\x0b"),                                             /* a group */
+        AB_STR("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),     /* longer than all memory */
+        AB_STR("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"), /* a number without end */
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ab_str text;
+        assert_int_equal(ab_grpc_read_text(bad[i], &text), AB_ERR_PARSE);
+    }
+}
+
+static void too_many_credentials_are_refused(void **state)
+{
+    (void)state;
+    char bytes[2 * (AB_GRPC_CREDENTIALS_MAX + 1)];
+    for (size_t i = 0; i < sizeof(bytes); i += 2)
+        memcpy(bytes + i, "\x12\x00", 2);
+    ab_grpc_login login;
+    assert_int_equal(ab_grpc_read_login((ab_str){bytes, sizeof(bytes)}, &login), AB_ERR_TOOBIG);
+    assert_int_equal(ab_grpc_read_login((ab_str){bytes, sizeof(bytes) - 2}, &login), AB_ERR_OK);
+}
+
+static void a_grant_agrees_with_generated_code(void **state)
+{
+    (void)state;
+    ab_grpc_grant grant = {AB_STR("access"), AB_STR("refresh"), AB_STR("1.0"), AB_STR("argocd")};
+    ab_buf out;
+    ab_buf_init(&out, 1024);
+    ab_grpc_write_grant(&grant, &out);
+    Argocdagent__AuthResponse *made =
+        argocdagent__auth_response__unpack(NULL, out.len, (const uint8_t *)out.ptr);
+    assert_non_null(made);
+    assert_memory_equal(made->access_token.data, "access", 6);
+    assert_memory_equal(made->refresh_token.data, "refresh", 7);
+    assert_memory_equal(made->version.data, "1.0", 3);
+    assert_memory_equal(made->principal_namespace.data, "argocd", 6);
+    argocdagent__auth_response__free_unpacked(made, NULL);
+    ab_grpc_grant back;
+    assert_int_equal(ab_grpc_read_grant(ab_buf_str(&out), &back), AB_ERR_OK);
+    assert_text(back.access, "access");
+    assert_text(back.refresh, "refresh");
+    assert_text(back.version, "1.0");
+    assert_text(back.namespace, "argocd");
+    ab_buf_fini(&out);
+}
+
+static void an_event_of_any_length_agrees_with_generated_code(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {1, 127, 128, 16383, 16384, 3000000};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        char *bytes = calloc(1, sizes[i]);
+        assert_non_null(bytes);
+        ab_buf out;
+        ab_buf_init(&out, sizes[i] + 16);
+        ab_grpc_write_text((ab_str){bytes, sizes[i]}, &out);
+        assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
+        Argocdagent__StreamEvent *made =
+            argocdagent__stream_event__unpack(NULL, out.len, (const uint8_t *)out.ptr);
+        assert_non_null(made);
+        assert_int_equal(made->event.len, sizes[i]);
+        argocdagent__stream_event__free_unpacked(made, NULL);
+        ab_str back;
+        assert_int_equal(ab_grpc_read_text(ab_buf_str(&out), &back), AB_ERR_OK);
+        assert_int_equal(back.len, sizes[i]);
+        ab_buf_fini(&out);
+        free(bytes);
+    }
+}
+
+static void empty_texts_are_left_out(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_buf_init(&out, 64);
+    ab_grpc_write_text(AB_STR(""), &out);
+    assert_int_equal(out.len, 0);
+    ab_buf_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_login_is_the_bytes_of_argocd_agent),
+        cmocka_unit_test(a_login_is_read),
+        cmocka_unit_test(unknown_fields_and_types_are_passed_over),
+        cmocka_unit_test(what_is_cut_short_is_refused),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(too_many_credentials_are_refused),
+        cmocka_unit_test(a_grant_agrees_with_generated_code),
+        cmocka_unit_test(an_event_of_any_length_agrees_with_generated_code),
+        cmocka_unit_test(empty_texts_are_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's end: log in, look at the principal's version, open the stream; and again from the
+ * beginning whenever any of it fails or ends.
+ */
+#include "transport/grpc/grpc_priv.h"
+
+#include <stdio.h>
+
+#define UNARY_MS 30000
+/* A stream that lasted so long shows that connecting again soon does no harm. */
+#define GOOD_MS 10000
+
+static ab_grpc_link *link_of(const ab_grpc *g)
+{
+    return ab_grpc_find(g, ab_str_of(g->base.env.agent));
+}
+
+static void note_why(ab_grpc *g, const char *what, ab_rpc_status status, ab_str text)
+{
+    ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "%s: %s: %.*s", what, ab_rpc_status_name(status),
+            AB_STR_ARG(text));
+    AB_WARN(g->base.env.log, TRANSPORT, "no stream to the principal",
+            AB_KV("why", (const char *)g->client.why.text));
+}
+
+static void start_over(ab_grpc *g)
+{
+    if (g->phase == AB_GRPC_LIVE)
+        ab_rpc_client_reconnect(g->client.rpc);
+}
+
+static void failed(ab_grpc *g, const char *what, ab_rpc_status status, ab_str text)
+{
+    note_why(g, what, status, text);
+    start_over(g);
+}
+
+/* ----- the stream ----- */
+
+static ab_err stream_send(void *stream, ab_str message)
+{
+    const ab_grpc *g = stream;
+    return g->client.stream == NULL ? AB_ERR_CLOSED
+                                    : ab_rpc_send(g->client.stream, message, g->settings.compress);
+}
+
+static void stream_pause(void *stream)
+{
+    const ab_grpc *g = stream;
+    if (g->client.stream != NULL)
+        ab_rpc_pause(g->client.stream);
+}
+
+static void stream_resume(void *stream)
+{
+    const ab_grpc *g = stream;
+    if (g->client.stream != NULL)
+        ab_rpc_resume(g->client.stream);
+}
+
+static void stream_cut(void *stream, const char *why)
+{
+    const ab_grpc *g = stream;
+    AB_WARN(g->base.env.log, TRANSPORT, "stream cut", AB_KV("why", why));
+    if (g->client.stream != NULL)
+        ab_rpc_cancel(g->client.stream);
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut};
+
+static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
+{
+    ab_grpc *g = arg;
+    if (ab_rpc_field_find(metadata, count, AB_GRPC_META_VERSION).ptr == NULL)
+        stream_cut(g, "the principal is no argobus");
+}
+
+static void on_message(void *arg, ab_str bytes)
+{
+    ab_grpc *g = arg;
+    ab_grpc_link_receive(link_of(g), g, bytes);
+    if (g->client.greeted || !ab_grpc_link_is_up(link_of(g)))
+        return;
+    g->client.greeted = true;
+    g->client.greeted_ms = ab_grpc_now(g);
+}
+
+static void on_writable(void *arg)
+{
+    ab_grpc_link_writable(link_of(arg), arg);
+}
+
+static void on_end(void *arg, ab_rpc_status status, ab_str text)
+{
+    ab_grpc *g = arg;
+    g->client.stream = NULL;
+    g->client.greeted = false;
+    ab_grpc_link_detach(link_of(g), g);
+    if (g->phase == AB_GRPC_LIVE)
+        failed(g, "the stream has ended", status, text);
+    ab_grpc_go_on(g);
+}
+
+static const ab_rpc_handler subscribe = {.on_headers = on_headers,
+                                         .on_message = on_message,
+                                         .on_writable = on_writable,
+                                         .on_end = on_end};
+
+static void open_stream(ab_grpc *g)
+{
+    const ab_rpc_field metadata[] = {
+        {AB_STR(AB_GRPC_META_TOKEN), ab_buf_str(&g->client.token)},
+        {AB_STR(AB_GRPC_META_VERSION), AB_STR(AB_VERSION)},
+    };
+    const ab_rpc_begin begin = {.path = AB_GRPC_SUBSCRIBE,
+                                .metadata = metadata,
+                                .metadata_count = 2,
+                                .compress = g->settings.compress};
+    ab_err e = ab_rpc_call_begin(g->client.rpc, &begin, &subscribe, g, &g->client.stream);
+    if (e == AB_ERR_OK) {
+        ab_grpc_link_attach(link_of(g), &stream_ops, g);
+        return;
+    }
+    g->client.stream = NULL;
+    failed(g, "the stream cannot be opened", AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
+}
+
+/* ----- what comes before it ----- */
+
+static void ask(ab_grpc *g, const char *path, ab_str request, ab_rpc_done done)
+{
+    const ab_rpc_begin begin = {.path = path, .timeout_ms = UNARY_MS};
+    ab_err e = ab_rpc_unary(g->client.rpc, &begin, request, done, g);
+    if (e != AB_ERR_OK)
+        failed(g, path, AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
+}
+
+static void on_version(void *arg, ab_rpc_status status, ab_str text, ab_str response)
+{
+    ab_grpc *g = arg;
+    ab_str version = AB_STR("");
+    if (status != AB_RPC_OK) {
+        failed(g, "Version", status, text);
+        return;
+    }
+    if (ab_grpc_read_text(response, &version) == AB_ERR_OK)
+        AB_INFO(g->base.env.log, TRANSPORT, "logged in to the principal",
+                AB_KV("version", version));
+    if (g->phase == AB_GRPC_LIVE && !g->closed)
+        open_stream(g);
+}
+
+static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str response)
+{
+    ab_grpc *g = arg;
+    ab_grpc_grant grant;
+    if (status != AB_RPC_OK) {
+        failed(g, "Authenticate", status, text);
+        return;
+    }
+    if (response.len > AB_GRPC_UNARY_MAX || ab_grpc_read_grant(response, &grant) != AB_ERR_OK) {
+        failed(g, "Authenticate", status, AB_STR("the answer cannot be read"));
+        return;
+    }
+    ab_buf_wipe(&g->client.token);
+    ab_buf_put(&g->client.token, grant.access);
+    if (ab_buf_status(&g->client.token) != AB_ERR_OK) {
+        failed(g, "Authenticate", status, AB_STR("the token cannot be kept"));
+        return;
+    }
+    ask(g, AB_GRPC_VERSION, AB_STR(""), on_version);
+}
+
+static void log_in(ab_grpc *g)
+{
+    ab_auth_login own = {0};
+    ab_error err = {0};
+    if (ab_auth_login_open(g->base.env.config, &own, &err) != AB_ERR_OK) {
+        failed(g, "login", AB_RPC_UNKNOWN, ab_str_of(err.text));
+        return;
+    }
+    ab_grpc_login login = {.method = own.method,
+                           .mode = ab_str_of(g->base.env.mode),
+                           .version = ab_str_of(g->settings.peer_version)};
+    for (size_t i = 0; i < own.credential_count; i++)
+        login.credentials[login.credential_count++] =
+            (ab_grpc_credential){own.credentials[i].name, own.credentials[i].value};
+    ab_buf request;
+    ab_buf_init(&request, AB_GRPC_UNARY_MAX);
+    ab_grpc_write_login(&login, &request);
+    if (ab_buf_status(&request) == AB_ERR_OK)
+        ask(g, AB_GRPC_AUTHENTICATE, ab_buf_str(&request), on_granted);
+    else
+        failed(g, "login", AB_RPC_UNKNOWN, AB_STR("the credentials are too large"));
+    ab_buf_wipe(&request);
+    ab_auth_login_fini(&own);
+}
+
+/* ----- life ----- */
+
+static void on_link(void *arg, ab_rpc_link link, const ab_error *err)
+{
+    ab_grpc *g = arg;
+    if (link == AB_RPC_UP && g->phase == AB_GRPC_LIVE && !g->closed)
+        log_in(g);
+    if (link == AB_RPC_DOWN && err != NULL && g->phase == AB_GRPC_LIVE)
+        note_why(g, "connection", AB_RPC_UNAVAILABLE, ab_str_of(err->text));
+}
+
+ab_err ab_grpc_client_init(ab_grpc *g, ab_error *err)
+{
+    const ab_transport_env *env = &g->base.env;
+    const ab_rpc_env rpc = {env->loop, env->log, env->metrics, env->clock};
+    const ab_rpc_client_events events = {on_link, g};
+    ab_buf_init(&g->client.token, AB_GRPC_UNARY_MAX);
+    ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "connecting to %s:%d", g->settings.host,
+            g->settings.port);
+    ab_auth_login login = {0};
+    ab_err e = ab_auth_login_open(env->config, &login, err);
+    ab_auth_login_fini(&login);
+    if (e != AB_ERR_OK)
+        return e;
+    return ab_rpc_client_new(&rpc, g->settings.host, g->settings.port, &g->settings.tls,
+                             &g->settings.limits, &events, &g->client.rpc, err);
+}
+
+void ab_grpc_client_start(ab_grpc *g)
+{
+    ab_rpc_client_start(g->client.rpc);
+}
+
+void ab_grpc_client_tick(ab_grpc *g)
+{
+    ab_grpc_client *c = &g->client;
+    if (c->greeted && !c->good && ab_grpc_now(g) - c->greeted_ms >= GOOD_MS)
+        ab_rpc_client_good(c->rpc);
+    c->good = c->greeted && ab_grpc_now(g) - c->greeted_ms >= GOOD_MS;
+}
+
+void ab_grpc_client_stop(ab_grpc *g)
+{
+    if (g->client.stream != NULL)
+        ab_rpc_half_close(g->client.stream);
+}
+
+bool ab_grpc_client_is_ended(const ab_grpc *g)
+{
+    return g->client.stream == NULL;
+}
+
+void ab_grpc_client_fini(ab_grpc *g)
+{
+    ab_rpc_client_free(g->client.rpc);
+    g->client.rpc = NULL;
+    g->client.stream = NULL;
+    ab_buf_wipe(&g->client.token);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ops. Calls only queue work and wake the loop; links, and what leads to them, do it.
+ */
+#include "transport/grpc/grpc.h"
+
+#include "transport/grpc/grpc_priv.h"
+
+#include <assert.h>
+
+#define TICK_MS      500
+#define STOP_TICK_MS 50
+
+static bool is_principal(const ab_grpc *g)
+{
+    return g->base.env.role == AB_ROLE_PRINCIPAL;
+}
+
+int64_t ab_grpc_now(const ab_grpc *g)
+{
+    return ab_clock_mono_ms(g->base.env.clock);
+}
+
+ab_grpc_link *ab_grpc_find(const ab_grpc *g, ab_str agent)
+{
+    return ab_map_find(g->links, agent);
+}
+
+/* The link that calls of the ops are about: `agent` NULL is an agent's own. */
+static ab_grpc_link *link_of(const ab_grpc *g, const char *agent)
+{
+    ab_grpc_link *l = ab_grpc_find(g, ab_str_of(agent == NULL ? g->base.env.agent : agent));
+    return l == NULL || !ab_grpc_link_is_served(l) ? NULL : l;
+}
+
+static void wake_link(void *arg, ab_grpc_link *l)
+{
+    ab_grpc *g = arg;
+    if (!l->woken)
+        STAILQ_INSERT_TAIL(&g->woken, l, woken_at);
+    l->woken = true;
+    if (g->running)
+        uv_async_send(&g->wake);
+}
+
+static ab_err add_link(ab_grpc *g, const char *agent, ab_error *err)
+{
+    ab_grpc_link *l = NULL;
+    ab_err e = ab_grpc_link_new(&g->link_env, agent, &l, err);
+    if (e != AB_ERR_OK)
+        return e;
+    if (ab_map_put(g->links, ab_str_of(agent), l, NULL) != AB_ERR_OK) {
+        ab_grpc_link_free(l);
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", agent);
+    }
+    return AB_ERR_OK;
+}
+
+/* ----- the end ----- */
+
+static bool is_drained(const ab_grpc *g)
+{
+    for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i)) {
+        if (!ab_grpc_link_is_drained(i.value))
+            return false;
+    }
+    return true;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    ab_grpc *g = handle->data;
+    if (--g->handles == 0)
+        g->stopped(g->stopped_arg);
+}
+
+static void end(ab_grpc *g)
+{
+    if (is_principal(g))
+        ab_grpc_server_fini(g);
+    else
+        ab_grpc_client_fini(g);
+    for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i))
+        ab_grpc_link_flush(i.value);
+    g->phase = AB_GRPC_ENDED;
+    g->running = false;
+    g->handles = 2;
+    uv_close((uv_handle_t *)&g->wake, on_closed);
+    uv_close((uv_handle_t *)&g->tick, on_closed);
+}
+
+/* Drain, end the streams, end the rest: each as soon as what it waits for is there, or at the
+ * deadline. */
+static void go_on_stopping(ab_grpc *g)
+{
+    bool late = ab_grpc_now(g) >= g->stop_by_ms;
+    if (g->phase == AB_GRPC_DRAIN && (late || is_drained(g))) {
+        g->phase = AB_GRPC_END;
+        int64_t left = g->stop_by_ms - ab_grpc_now(g);
+        if (is_principal(g))
+            ab_grpc_server_stop(g, left > 0 ? left : 0);
+        else
+            ab_grpc_client_stop(g);
+    }
+    if (g->phase != AB_GRPC_END)
+        return;
+    if (is_principal(g) ? ab_grpc_server_is_ended(g) : late || ab_grpc_client_is_ended(g))
+        end(g);
+}
+
+void ab_grpc_go_on(ab_grpc *g)
+{
+    if (g->running)
+        uv_async_send(&g->wake);
+}
+
+/* ----- the loop ----- */
+
+static void on_wake(uv_async_t *wake)
+{
+    ab_grpc *g = wake->data;
+    STAILQ_HEAD(, ab_grpc_link) due = STAILQ_HEAD_INITIALIZER(due);
+    STAILQ_CONCAT(&due, &g->woken);
+    while (!STAILQ_EMPTY(&due)) {
+        ab_grpc_link *l = STAILQ_FIRST(&due);
+        STAILQ_REMOVE_HEAD(&due, woken_at);
+        l->woken = false;
+        ab_grpc_link_run(l);
+    }
+    go_on_stopping(g);
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+    ab_grpc *g = tick->data;
+    for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i))
+        ab_grpc_link_tick(i.value);
+    if (is_principal(g))
+        ab_grpc_server_tick(g);
+    else
+        ab_grpc_client_tick(g);
+    go_on_stopping(g);
+}
+
+/* ----- ops ----- */
+
+static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_error *err)
+{
+    ab_grpc *g = (ab_grpc *)self;
+    ab_err e = ab_grpc_settings_read(env, &g->settings, err);
+    if (e != AB_ERR_OK)
+        return e;
+    g->link_env = (ab_grpc_link_env){&self->env, g->settings.queue_bytes, g->settings.message_max,
+                                     wake_link, g};
+    STAILQ_INIT(&g->woken);
+    g->links = ab_map_new();
+    if (g->links == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for links");
+    if (env->role == AB_ROLE_PRINCIPAL)
+        e = ab_grpc_server_init(g, err);
+    else
+        e = ab_grpc_client_init(g, err);
+    if (e == AB_ERR_OK && env->role == AB_ROLE_AGENT)
+        e = add_link(g, env->agent, err);
+    if (e != AB_ERR_OK)
+        self->ops->fini(self);
+    return e;
+}
+
+static ab_err grpc_start(ab_transport *self, ab_error *err)
+{
+    ab_grpc *g = (ab_grpc *)self;
+    int code = uv_async_init(self->env.loop, &g->wake, on_wake);
+    if (code == 0)
+        code = uv_timer_init(self->env.loop, &g->tick);
+    if (code == 0)
+        code = uv_timer_start(&g->tick, on_tick, TICK_MS, TICK_MS);
+    if (code != 0)
+        return ab_fail(err, AB_ERR_FATAL, "no handles on the loop: %s", uv_strerror(code));
+    g->wake.data = g;
+    g->tick.data = g;
+    g->running = true;
+    if (is_principal(g))
+        ab_grpc_server_start(g);
+    else
+        ab_grpc_client_start(g);
+    uv_async_send(&g->wake);
+    return AB_ERR_OK;
+}
+
+static ab_err grpc_add_agent(ab_transport *self, const char *agent, ab_error *err)
+{
+    ab_grpc *g = (ab_grpc *)self;
+    ab_grpc_link *l = ab_grpc_find(g, ab_str_of(agent));
+    if (l == NULL)
+        return add_link(g, agent, err);
+    if (ab_grpc_link_is_served(l))
+        return ab_fail(err, AB_ERR_EXISTS, "agent %s is served already", agent);
+    ab_grpc_link_serve(l);
+    return AB_ERR_OK;
+}
+
+static void grpc_remove_agent(ab_transport *self, const char *agent, bool forget)
+{
+    ab_grpc_link *l = link_of((ab_grpc *)self, agent);
+    if (l != NULL)
+        ab_grpc_link_retire(l, forget);
+}
+
+static ab_err grpc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
+                        int64_t deadline_ms, ab_sent done, void *arg)
+{
+    ab_grpc *g = (ab_grpc *)self;
+    if (g->closed)
+        return AB_ERR_CLOSED;
+    ab_grpc_link *l = link_of(g, agent);
+    return l == NULL ? AB_ERR_NOTFOUND : ab_grpc_link_send(l, lane, event, deadline_ms, done, arg);
+}
+
+static void grpc_ack(ab_transport *self, ab_delivery *delivery, ab_verdict verdict)
+{
+    (void)self;
+    ab_grpc_link_ack(delivery, verdict);
+}
+
+static bool grpc_ready(ab_transport *self, ab_buf *why)
+{
+    const ab_grpc *g = (const ab_grpc *)self;
+    if (!g->running || g->closed) {
+        ab_buf_puts(why, "the transport is not running");
+        return false;
+    }
+    if (is_principal(g)) {
+        if (!g->server.listening)
+            ab_buf_puts(why, g->server.why.text);
+        return g->server.listening;
+    }
+    bool up = ab_grpc_link_is_up(link_of(g, NULL));
+    if (!up)
+        ab_buf_printf(why, "no stream to the principal: %s", g->client.why.text);
+    return up;
+}
+
+static void grpc_close(ab_transport *self)
+{
+    ab_grpc *g = (ab_grpc *)self;
+    g->closed = true;
+    for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i))
+        ab_grpc_link_close(i.value);
+}
+
+static void grpc_stop(ab_transport *self, int64_t deadline_ms, void (*stopped)(void *arg),
+                      void *arg)
+{
+    ab_grpc *g = (ab_grpc *)self;
+    assert(g->closed && g->running);
+    g->phase = AB_GRPC_DRAIN;
+    g->stop_by_ms = ab_grpc_now(g) + deadline_ms;
+    g->stopped = stopped;
+    g->stopped_arg = arg;
+    (void)uv_timer_start(&g->tick, on_tick, STOP_TICK_MS, STOP_TICK_MS); /* of an open handle */
+    uv_async_send(&g->wake);
+}
+
+static void free_link(void *link)
+{
+    ab_grpc_link_free(link);
+}
+
+static void grpc_fini(ab_transport *self)
+{
+    ab_grpc *g = (ab_grpc *)self;
+    if (is_principal(g))
+        ab_grpc_server_fini(g);
+    else
+        ab_grpc_client_fini(g);
+    ab_map_free(g->links, free_link);
+    g->links = NULL;
+}
+
+static const ab_options *const options[] = {&ab_grpc_options, &ab_auth_options, NULL};
+
+const ab_transport_ops ab_grpc_transport = {
+    .name = "grpc",
+    .caps = 0,
+    .options = options,
+    .size = sizeof(ab_grpc),
+    .init = grpc_init,
+    .start = grpc_start,
+    .add_agent = grpc_add_agent,
+    .remove_agent = grpc_remove_agent,
+    .send = grpc_send,
+    .ack = grpc_ack,
+    .ready = grpc_ready,
+    .close = grpc_close,
+    .stop = grpc_stop,
+    .fini = grpc_fini,
+};

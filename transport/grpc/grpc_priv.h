@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The transport behind its ops: grpc.c (ops, life cycle), settings.c, server.c (the principal's
+ * calls), client.c (the agent's). A link is kept for every agent that was ever served.
+ */
+#pragma once
+
+#include "transport/grpc/auth/auth.h"
+#include "transport/grpc/grpc.h"
+#include "transport/grpc/link_priv.h"
+#include "transport/grpc/rpc.h"
+#include "transport/grpc/wire.h"
+
+typedef struct {
+    char host[256];
+    int port;
+    ab_rpc_tls tls;
+    ab_rpc_limits limits;
+    size_t message_max; /* of an event, encoded */
+    size_t queue_bytes;
+    bool compress;
+    const char *peer_version; /* what Version and AuthResponse say */
+} ab_grpc_settings;
+
+/* The agent's way to the principal. */
+typedef struct {
+    ab_rpc_client *rpc;
+    ab_rpc_call *stream; /* Subscribe; NULL: not open */
+    bool greeted;        /* the principal said hello on it */
+    int64_t greeted_ms;
+    bool good; /* and the back-off knows */
+    ab_buf token;
+    ab_error why; /* nothing is open */
+} ab_grpc_client;
+
+struct ab_grpc_call;
+TAILQ_HEAD(ab_grpc_calls, ab_grpc_call);
+
+/* The principal's listener. */
+typedef struct {
+    ab_rpc_server *rpc;
+    ab_auth *auth;
+    bool listening;
+    int64_t listen_due_ms;
+    bool drained;               /* no connection is left */
+    bool auth_closed;           /* and no login under way */
+    ab_error why;               /* it does not listen */
+    struct ab_grpc_calls calls; /* all that are open */
+} ab_grpc_server;
+
+typedef struct ab_grpc {
+    ab_transport base; /* first */
+    ab_grpc_settings settings;
+    ab_grpc_link_env link_env;
+    ab_map *links; /* by agent; an agent has its own */
+    STAILQ_HEAD(, ab_grpc_link) woken;
+    uv_async_t wake;
+    uv_timer_t tick;
+    bool running; /* both handles are in use */
+    bool closed;
+    enum { AB_GRPC_LIVE, AB_GRPC_DRAIN, AB_GRPC_END, AB_GRPC_ENDED } phase;
+    int64_t stop_by_ms;
+    void (*stopped)(void *arg);
+    void *stopped_arg;
+    int handles; /* still to be closed */
+    ab_grpc_client client;
+    ab_grpc_server server;
+} ab_grpc;
+
+/** @return CONFIG naming the option */
+AB_MUST_USE ab_err ab_grpc_settings_read(const ab_transport_env *env, ab_grpc_settings *out,
+                                         ab_error *err);
+
+/** The link of this agent, served or not; NULL when there was none. */
+ab_grpc_link *ab_grpc_find(const ab_grpc *g, ab_str agent);
+int64_t ab_grpc_now(const ab_grpc *g);
+/** What is waited for at the end has ended: look again. */
+void ab_grpc_go_on(ab_grpc *g);
+
+/* Both ends: make, start, look after it, say good-bye, end. */
+
+AB_MUST_USE ab_err ab_grpc_server_init(ab_grpc *g, ab_error *err);
+void ab_grpc_server_start(ab_grpc *g);
+void ab_grpc_server_tick(ab_grpc *g);
+/** End the streams, then all; ab_grpc_go_on follows when `is_ended` has become true. */
+void ab_grpc_server_stop(ab_grpc *g, int64_t deadline_ms);
+bool ab_grpc_server_is_ended(const ab_grpc *g);
+/** Release; not from an upcall of a call. */
+void ab_grpc_server_fini(ab_grpc *g);
+
+AB_MUST_USE ab_err ab_grpc_client_init(ab_grpc *g, ab_error *err);
+void ab_grpc_client_start(ab_grpc *g);
+void ab_grpc_client_tick(ab_grpc *g);
+void ab_grpc_client_stop(ab_grpc *g);
+bool ab_grpc_client_is_ended(const ab_grpc *g);
+void ab_grpc_client_fini(ab_grpc *g);

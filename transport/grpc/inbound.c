@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What comes in: the cap on deliveries, and the peer being told what is dealt with.
+ */
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+#include "transport/grpc/link_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static size_t inflight_max(const ab_grpc_link *l)
+{
+    return (size_t)ab_config_int(l->env->env->config, "transport.inflight");
+}
+
+void ab_grpc_inbound_refuse(const ab_grpc_link *l, const char *reason, const ab_error *err)
+{
+    const ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(l->env->env->metrics, AB_METRIC_COUNTER,
+                                "argobus_events_refused_total",
+                                "Records that are no event of the peer, skipped.", &label, 1),
+                  1);
+    AB_WARN(l->env->env->log, TRANSPORT, "event refused", AB_KV("agent", (const char *)l->agent),
+            AB_KV("reason", reason), AB_KV("why", err == NULL ? "" : (const char *)err->text));
+}
+
+void ab_grpc_inbound_count(ab_grpc_link *l)
+{
+    if (l->backlog > 0)
+        l->backlog--;
+    if (l->backlog > 0 || l->caught_up || !l->greeted)
+        return;
+    l->caught_up = true;
+    ab_grpc_link_events(l)->on_caught_up(ab_grpc_link_events(l)->arg, l->agent);
+}
+
+/* ----- deliveries ----- */
+
+static void free_delivery(struct ab_grpc_deliveries *list, ab_grpc_delivery *d)
+{
+    TAILQ_REMOVE(list, d, at);
+    ab_event_unref(d->base.event);
+    free(d);
+}
+
+static bool is_state(const ab_event *event, uint64_t *epoch, uint64_t *version)
+{
+    return ab_event_attr(event, AB_CE_PARTITIONKEY).len > 0 &&
+           ab_event_attr_u64(event, AB_CE_WRITEREPOCH, epoch) == AB_ERR_OK &&
+           ab_event_attr_u64(event, AB_CE_OBJVERSION, version) == AB_ERR_OK;
+}
+
+static bool is_in(const struct ab_grpc_deliveries *list, const ab_grpc_delivery *d)
+{
+    const ab_grpc_delivery *other = NULL;
+    TAILQ_FOREACH(other, list, at)
+    {
+        if (other->version == d->version && other->epoch == d->epoch &&
+            other->base.lane == AB_LANE_STATE &&
+            ab_str_eq(ab_event_attr(other->base.event, AB_CE_PARTITIONKEY),
+                      ab_event_attr(d->base.event, AB_CE_PARTITIONKEY)))
+            return true;
+    }
+    return false;
+}
+
+/* A new stream repeats what is still being dealt with here. */
+static bool is_known(const ab_grpc_link *l, const ab_grpc_delivery *d)
+{
+    return d->base.lane == AB_LANE_STATE &&
+           (is_in(&l->open, d) || is_in(&l->held, d) || is_in(&l->acked, d));
+}
+
+static bool is_forged(const ab_grpc_link *l, const ab_event *event)
+{
+    return !ab_str_is(ab_event_attr(event, AB_CE_SOURCE), l->peer_source);
+}
+
+static void refuse_forged(ab_grpc_link *l, ab_grpc_delivery *d)
+{
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_DENIED, "it names the source %.*s",
+            AB_STR_ARG(ab_event_attr(d->base.event, AB_CE_SOURCE)));
+    ab_grpc_inbound_refuse(l, "source", &err);
+    TAILQ_INSERT_TAIL(&l->acked, d, at);
+    l->env->wake(l->env->arg, l);
+}
+
+static void deliver(ab_grpc_link *l, ab_grpc_delivery *d)
+{
+    TAILQ_INSERT_TAIL(&l->open, d, at);
+    l->open_count[d->base.lane]++;
+    ab_metric_add(l->metrics.received[d->base.lane], 1);
+    ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
+    ab_grpc_link_events(l)->on_event(ab_grpc_link_events(l)->arg, &d->base);
+}
+
+static bool may_deliver(const ab_grpc_link *l, ab_lane lane)
+{
+    return l->served && !l->closed && l->open_count[lane] < inflight_max(l);
+}
+
+/* Only who does not keep to the window that our hello told comes here. */
+static void hold(ab_grpc_link *l, ab_grpc_delivery *d)
+{
+    TAILQ_INSERT_TAIL(&l->held, d, at);
+    if (!l->paused)
+        l->ops->pause(l->stream);
+    l->paused = true;
+}
+
+static void come_in(ab_grpc_link *l, ab_grpc_delivery *d)
+{
+    bool state = d->base.lane == AB_LANE_STATE;
+    if (is_known(l, d) || l->closed) { /* once closed, it will be sent to the next of us */
+        ab_event_unref(d->base.event);
+        free(d);
+    } else if (state && is_forged(l, d->base.event)) {
+        refuse_forged(l, d);
+    } else if (!TAILQ_EMPTY(&l->held) || !may_deliver(l, d->base.lane)) {
+        hold(l, d);
+    } else {
+        deliver(l, d);
+    }
+    if (state)
+        ab_grpc_inbound_count(l);
+}
+
+void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event)
+{
+    if (l->peer.window == 0) {
+        ab_grpc_inbound_refuse(l, "early", NULL);
+        return;
+    }
+    ab_grpc_delivery *d = calloc(1, sizeof(*d));
+    if (d == NULL) {
+        ab_grpc_link_fatal(l, AB_ERR_NOMEM, "a delivery");
+        return;
+    }
+    ab_lane lane = is_state(event, &d->epoch, &d->version) ? AB_LANE_STATE : AB_LANE_LIVE;
+    d->base = (ab_delivery){l->agent, lane, ab_event_ref(event)};
+    d->link = l;
+    come_in(l, d);
+}
+
+void ab_grpc_inbound_run(ab_grpc_link *l)
+{
+    ab_grpc_delivery *first = TAILQ_FIRST(&l->held);
+    while (first != NULL && may_deliver(l, first->base.lane)) {
+        TAILQ_REMOVE(&l->held, first, at);
+        deliver(l, first);
+        first = TAILQ_FIRST(&l->held);
+    }
+    if (l->paused && TAILQ_EMPTY(&l->held) && l->stream != NULL) {
+        l->paused = false;
+        l->ops->resume(l->stream);
+    }
+}
+
+/* ----- acknowledgement ----- */
+
+void ab_grpc_link_ack(ab_delivery *base, ab_verdict verdict)
+{
+    ab_grpc_delivery *d = (ab_grpc_delivery *)base;
+    ab_grpc_link *l = d->link;
+    assert(l->open_count[base->lane] > 0);
+    l->open_count[base->lane]--;
+    ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
+    if (base->lane == AB_LANE_STATE && verdict == AB_VERDICT_APPLIED) {
+        TAILQ_REMOVE(&l->open, d, at);
+        TAILQ_INSERT_TAIL(&l->acked, d, at);
+    } else {
+        free_delivery(&l->open, d);
+    }
+    l->env->wake(l->env->arg, l);
+}
+
+/* What a CloudEvent has of its own; all else is an extension. */
+static bool is_core(ab_str name)
+{
+    static const char *const core[] = {AB_CE_ID,         AB_CE_SOURCE,         AB_CE_SPECVERSION,
+                                       AB_CE_TYPE,       AB_CE_SUBJECT,        AB_CE_TIME,
+                                       AB_CE_DATASCHEMA, AB_CE_DATACONTENTTYPE};
+    for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++) {
+        if (ab_str_is(name, core[i]))
+            return true;
+    }
+    return false;
+}
+
+/* As argocd-agent has it: all extensions of the event that it is about. */
+static ab_err make_ack(const ab_grpc_link *l, const ab_event *event, ab_event **out)
+{
+    ab_event_draft d = {0};
+    ab_event_set(&d, AB_CE_ID, ab_event_attr(event, AB_CE_ID));
+    ab_event_set_text(&d, AB_CE_SOURCE, l->source);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    for (size_t i = 0; i < ab_event_attr_count(event); i++) {
+        ab_attr attr = ab_event_attr_at(event, i);
+        if (!is_core(attr.name))
+            ab_event_set_typed(&d, attr.name, attr.value, attr.type);
+    }
+    return ab_event_new(&d, out, NULL);
+}
+
+ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l)
+{
+    while (!TAILQ_EMPTY(&l->acked)) {
+        ab_grpc_delivery *d = TAILQ_FIRST(&l->acked);
+        ab_event *ack = NULL;
+        ab_err e = make_ack(l, d->base.event, &ack);
+        if (e == AB_ERR_OK)
+            e = ab_grpc_link_transmit(l, ack);
+        ab_event_unref(ack);
+        if (e != AB_ERR_OK)
+            return e;
+        free_delivery(&l->acked, d);
+    }
+    return AB_ERR_OK;
+}
+
+/* ----- the end of a stream, and of all ----- */
+
+void ab_grpc_inbound_reset(ab_grpc_link *l)
+{
+    while (!TAILQ_EMPTY(&l->held))
+        free_delivery(&l->held, TAILQ_FIRST(&l->held));
+    l->paused = false;
+}
+
+void ab_grpc_inbound_fini(ab_grpc_link *l)
+{
+    ab_grpc_inbound_reset(l);
+    while (!TAILQ_EMPTY(&l->open))
+        free_delivery(&l->open, TAILQ_FIRST(&l->open));
+    while (!TAILQ_EMPTY(&l->acked))
+        free_delivery(&l->acked, TAILQ_FIRST(&l->acked));
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One peer: what it is sent and what comes from it, over one stream after another. The principal
+ * has a link for each agent, an agent has one. A link knows neither sockets nor calls: whoever has
+ * a stream to the peer attaches it.
+ *
+ * On a stream each side says hello first. The same instance at the other end goes on where the last
+ * stream broke off: what it has not acknowledged is sent again. Another instance is a gap.
+ *
+ * Loop thread. Upcalls are made from ab_grpc_link_run and from what a stream brings, never from
+ * send, ack, retire and close.
+ */
+#pragma once
+
+#include "transport/transport.h"
+
+typedef struct ab_grpc_link ab_grpc_link;
+
+/* How a link uses a stream; what the peer is told by `cut` is for people. */
+typedef struct {
+    /** As ab_rpc_send. */
+    ab_err (*send)(void *stream, ab_str message);
+    void (*pause)(void *stream);
+    void (*resume)(void *stream);
+    /** End it; the link has let it go already. */
+    void (*cut)(void *stream, const char *why);
+} ab_grpc_stream_ops;
+
+typedef struct {
+    const ab_transport_env *env;
+    size_t queue_bytes; /* of unacknowledged state events, before FULL */
+    size_t message_max; /* of one event, encoded */
+    /** Have ab_grpc_link_run called soon. */
+    void (*wake)(void *arg, ab_grpc_link *link);
+    void *arg;
+} ab_grpc_link_env;
+
+/** @param env  borrowed for as long as the link lives
+ *  @return INVALID (no DNS label), NOMEM */
+AB_MUST_USE ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent,
+                                    ab_grpc_link **out, ab_error *err);
+/** Forget everything, without an upcall; NULL is allowed. */
+void ab_grpc_link_free(ab_grpc_link *l);
+
+/** Name of the agent. */
+const char *ab_grpc_link_agent(const ab_grpc_link *l);
+/** Serve the peer (again): it is as new. */
+void ab_grpc_link_serve(ab_grpc_link *l);
+bool ab_grpc_link_is_served(const ab_grpc_link *l);
+/** Serve it no more. What waits ends as CLOSED; open deliveries may still be acknowledged. */
+void ab_grpc_link_retire(ab_grpc_link *l, bool forget);
+
+/** A stream to the peer is open. One that was attached before is cut, since the newest counts. */
+void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *stream);
+/** The stream has ended; one that is not attached (any more) is passed over. */
+void ab_grpc_link_detach(ab_grpc_link *l, const void *stream);
+bool ab_grpc_link_is_attached(const ab_grpc_link *l);
+/** One message has come by a stream; what comes by one that is not attached is passed over. */
+void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message);
+/** After FULL: the stream takes more. */
+void ab_grpc_link_writable(ab_grpc_link *l, const void *stream);
+
+/** As the transport's send, for a link that is served. */
+AB_MUST_USE ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event,
+                                     int64_t deadline_ms, ab_sent done, void *arg);
+/** As the transport's ack. */
+void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict);
+/** Send what can be sent, and make the upcalls that are due. */
+void ab_grpc_link_run(ab_grpc_link *l);
+/** Time has passed: deadlines. */
+void ab_grpc_link_tick(ab_grpc_link *l);
+/** The peer is there: it has said hello on the stream that is open. */
+bool ab_grpc_link_is_up(const ab_grpc_link *l);
+
+/** As the transport's close; the peer is told that we leave. */
+void ab_grpc_link_close(ab_grpc_link *l);
+/** After close: nothing is left that this peer would take from us. */
+bool ab_grpc_link_is_drained(const ab_grpc_link *l);
+/** What waits ends as CLOSED, now: an upcall each. */
+void ab_grpc_link_flush(ab_grpc_link *l);

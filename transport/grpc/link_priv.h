@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of a link: link.c (life, sending), inbound.c (what comes in, acknowledgement) and
+ * greeting.c (hellos, gaps, presence).
+ */
+#pragma once
+
+#include "transport/grpc/hello.h"
+#include "transport/grpc/link.h"
+#include "transport/grpc/sendq.h"
+
+/* What the caller of a send is told, and when. */
+typedef struct ab_grpc_receipt {
+    STAILQ_ENTRY(ab_grpc_receipt) at;
+    ab_sent done;
+    void *arg;
+    ab_err code;
+    ab_event *event;     /* live lane: what is to be sent */
+    int64_t deadline_ms; /* live lane: our monotonic clock */
+} ab_grpc_receipt;
+STAILQ_HEAD(ab_grpc_receipts, ab_grpc_receipt);
+
+typedef struct ab_grpc_delivery {
+    ab_delivery base; /* first */
+    TAILQ_ENTRY(ab_grpc_delivery) at;
+    ab_grpc_link *link;
+    uint64_t epoch;
+    uint64_t version;
+} ab_grpc_delivery;
+TAILQ_HEAD(ab_grpc_deliveries, ab_grpc_delivery);
+
+struct ab_grpc_link {
+    const ab_grpc_link_env *env;
+    STAILQ_ENTRY(ab_grpc_link) woken_at; /* of whoever `wake` asked to run it */
+    bool woken;
+    char agent[64];
+    char source[96];      /* of our events */
+    char peer_source[96]; /* that the peer's must have */
+    bool served;
+    bool closed;
+    bool fresh; /* what the peer sent before this link was begun is lost here */
+    char instance[37];
+    uint64_t epoch;      /* 0 = not ready */
+    uint64_t last_epoch; /* highest that was used or offered */
+
+    const ab_grpc_stream_ops *ops; /* NULL: no stream is attached */
+    void *stream;
+    bool blocked; /* it is FULL */
+    bool paused;
+    bool hello_due;
+    bool said_hello; /* on this stream */
+    bool greeted;    /* the peer said hello on this stream, and does not leave */
+
+    ab_grpc_sendq queue;
+    struct ab_grpc_receipts lives;
+    struct ab_grpc_receipts settled; /* to be told */
+    bool starved;                    /* FULL was answered */
+
+    struct ab_grpc_deliveries open;  /* both lanes */
+    struct ab_grpc_deliveries held;  /* past the cap, not delivered yet */
+    struct ab_grpc_deliveries acked; /* the peer is to be told */
+    size_t open_count[2];            /* by ab_lane */
+
+    struct {
+        char instance[40]; /* "" = not known */
+        uint64_t epoch;    /* highest that it told */
+        size_t window;
+        size_t message_max;
+        bool up; /* as told by on_peer */
+    } peer;
+    int64_t backlog; /* what is still to come of what was there at the hello */
+    bool caught_up;
+
+    struct {
+        ab_metric *received[2];
+        ab_metric *sent[2];
+        ab_metric *unacknowledged;
+        ab_metric *peer_up;
+    } metrics;
+};
+
+/** The upcalls' table. */
+const ab_transport_events *ab_grpc_link_events(const ab_grpc_link *l);
+/** Encode and send one event. @return as ab_rpc_send; what encoding says */
+AB_MUST_USE ab_err ab_grpc_link_transmit(ab_grpc_link *l, const ab_event *event);
+/** Memory has run out, or a bug shows. */
+void ab_grpc_link_fatal(const ab_grpc_link *l, ab_err code, const char *what);
+/** Every event that waits, on both lanes, ends with this code; told by the next run. */
+void ab_grpc_link_drop_queue(ab_grpc_link *l, ab_err code);
+/** The peer has dealt with one event of ours. */
+void ab_grpc_link_settled(ab_grpc_link *l, const ab_event *ack);
+
+/** An event that is for the layer above. */
+void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event);
+/** Deliver what was held, as far as there is room. */
+void ab_grpc_inbound_run(ab_grpc_link *l);
+/** Tell the peer what is dealt with. @return as ab_grpc_link_transmit */
+AB_MUST_USE ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l);
+/** The stream is gone: what is held comes again by the next. */
+void ab_grpc_inbound_reset(ab_grpc_link *l);
+void ab_grpc_inbound_fini(ab_grpc_link *l);
+/** Count and log an event that is passed over. */
+void ab_grpc_inbound_refuse(const ab_grpc_link *l, const char *reason, const ab_error *err);
+/** One more of the peer's state events is here: tell when that were all. */
+void ab_grpc_inbound_count(ab_grpc_link *l);
+
+/** A new instance for the peer to see. */
+void ab_grpc_greeting_begin(ab_grpc_link *l);
+/** Send the hello that is due. @return as ab_grpc_link_transmit */
+AB_MUST_USE ab_err ab_grpc_greeting_say(ab_grpc_link *l);
+/** The peer said hello. */
+void ab_grpc_greeting_hear(ab_grpc_link *l, const ab_event *event);
+/** The peer is gone. */
+void ab_grpc_greeting_gone(ab_grpc_link *l);

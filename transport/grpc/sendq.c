@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/grpc/sendq.h"
+
+#include "schema/attributes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+ab_err ab_grpc_sendq_init(ab_grpc_sendq *q)
+{
+    *q = (ab_grpc_sendq){0};
+    TAILQ_INIT(&q->items);
+    q->newest = ab_map_new();
+    return q->newest == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+static ab_str key_of(const ab_event *event)
+{
+    return ab_event_attr(event, AB_CE_PARTITIONKEY);
+}
+
+/* Their order relative to objects counts, or they tell in order what belongs together. */
+static bool keeps_place(ab_str key)
+{
+    return ab_str_starts(key, AB_KEY_COMMAND) || ab_str_starts(key, AB_KEY_ACK) ||
+           ab_str_starts(key, AB_KEY_ERROR) || ab_str_starts(key, AB_KEY_CONTROL);
+}
+
+static void *drop(ab_grpc_sendq *q, ab_grpc_item *item)
+{
+    void *token = item->token;
+    if (q->next == item)
+        q->next = TAILQ_NEXT(item, at);
+    if (ab_map_find(q->newest, key_of(item->event)) == item)
+        ab_map_take(q->newest, key_of(item->event));
+    TAILQ_REMOVE(&q->items, item, at);
+    q->count--;
+    q->sent -= item->sent ? 1 : 0;
+    q->bytes -= ab_event_size(item->event);
+    ab_event_unref(item->event);
+    free(item);
+    return token;
+}
+
+void ab_grpc_sendq_fini(ab_grpc_sendq *q)
+{
+    if (q->newest == NULL)
+        return;
+    void *token;
+    while (ab_grpc_sendq_pop(q, &token)) {
+    }
+    ab_map_free(q->newest, NULL);
+    q->newest = NULL;
+}
+
+static ab_err append(ab_grpc_sendq *q, const ab_grpc_item *item)
+{
+    ab_grpc_item *own = malloc(sizeof(*own));
+    if (own == NULL)
+        return AB_ERR_NOMEM;
+    *own = *item;
+    if (ab_map_put(q->newest, key_of(item->event), own, NULL) != AB_ERR_OK) {
+        free(own);
+        return AB_ERR_NOMEM;
+    }
+    own->place = ++q->last_place;
+    if (keeps_place(key_of(item->event)))
+        q->fixed_place = own->place;
+    TAILQ_INSERT_TAIL(&q->items, own, at);
+    if (q->next == NULL)
+        q->next = own;
+    q->count++;
+    return AB_ERR_OK;
+}
+
+ab_err ab_grpc_sendq_put(ab_grpc_sendq *q, ab_event *event, void *token, void **replaced)
+{
+    ab_grpc_item item = {.event = event, .token = token};
+    *replaced = NULL;
+    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &item.epoch) != AB_ERR_OK ||
+        ab_event_attr_u64(event, AB_CE_OBJVERSION, &item.version) != AB_ERR_OK)
+        return AB_ERR_INVALID;
+    ab_grpc_item *old = ab_map_find(q->newest, key_of(event));
+    if (old != NULL && !old->sent && old->place > q->fixed_place) {
+        *replaced = old->token;
+        q->bytes -= ab_event_size(old->event);
+        ab_event_unref(old->event);
+        old->event = event;
+        old->token = token;
+        old->epoch = item.epoch;
+        old->version = item.version;
+    } else {
+        ab_err e = append(q, &item);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    ab_event_ref(event);
+    q->bytes += ab_event_size(event);
+    return AB_ERR_OK;
+}
+
+ab_event *ab_grpc_sendq_next(const ab_grpc_sendq *q)
+{
+    return q->next == NULL ? NULL : q->next->event;
+}
+
+void ab_grpc_sendq_sent(ab_grpc_sendq *q)
+{
+    assert(q->next != NULL);
+    q->next->sent = true;
+    q->sent++;
+    q->next = TAILQ_NEXT(q->next, at);
+}
+
+void *ab_grpc_sendq_skip(ab_grpc_sendq *q)
+{
+    assert(q->next != NULL);
+    return drop(q, q->next);
+}
+
+ab_err ab_grpc_sendq_ack(ab_grpc_sendq *q, ab_str key, uint64_t epoch, uint64_t version,
+                         void **token)
+{
+    /* Peers acknowledge about in order: the search is short. */
+    ab_grpc_item *item = NULL;
+    TAILQ_FOREACH(item, &q->items, at)
+    {
+        if (!item->sent)
+            return AB_ERR_NOTFOUND;
+        if (item->version == version && item->epoch == epoch &&
+            ab_str_eq(key_of(item->event), key)) {
+            *token = drop(q, item);
+            return AB_ERR_OK;
+        }
+    }
+    return AB_ERR_NOTFOUND;
+}
+
+void ab_grpc_sendq_rewind(ab_grpc_sendq *q)
+{
+    ab_grpc_item *item = NULL;
+    TAILQ_FOREACH(item, &q->items, at)
+    item->sent = false;
+    q->next = TAILQ_FIRST(&q->items);
+    q->sent = 0;
+}
+
+bool ab_grpc_sendq_pop(ab_grpc_sendq *q, void **token)
+{
+    ab_grpc_item *first = TAILQ_FIRST(&q->items);
+    if (first == NULL)
+        return false;
+    *token = drop(q, first);
+    return true;
+}

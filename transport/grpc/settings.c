@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/grpc/grpc_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_PORT 443
+/* What the encoding adds to an event of the most attributes. */
+#define ENCODING_MAX 4096
+
+/* "host:port", "host", ":port", "[::1]:port". */
+static ab_err read_address(const char *name, const char *text, ab_grpc_settings *out, ab_error *err)
+{
+    const char *colon = strrchr(text, ':');
+    if (colon != NULL && strchr(colon, ']') != NULL)
+        colon = NULL;
+    size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
+    uint64_t port = DEFAULT_PORT;
+    if (colon != NULL && (ab_str_to_u64(ab_str_of(colon + 1), &port) != AB_ERR_OK || port > 65535))
+        return ab_fail(err, AB_ERR_CONFIG, "%s: \"%s\" is no port", name, colon + 1);
+    if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
+        text++;
+        len -= 2;
+    }
+    if (len >= sizeof(out->host))
+        return ab_fail(err, AB_ERR_CONFIG, "%s: the host is too long", name);
+    memcpy(out->host, text, len);
+    out->host[len] = '\0';
+    out->port = (int)port;
+    return AB_ERR_OK;
+}
+
+static ab_err read_place(const ab_transport_env *env, ab_grpc_settings *out, ab_error *err)
+{
+    if (env->role == AB_ROLE_PRINCIPAL)
+        return read_address("grpc.listen", ab_config_str(env->config, "grpc.listen"), out, err);
+    const char *address = ab_config_str(env->config, "grpc.address");
+    if (address == NULL || address[0] == '\0')
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "grpc.address is not set: give the principal's, e.g. "
+                       "principal.example.com:8443");
+    ab_err e = read_address("grpc.address", address, out, err);
+    if (e == AB_ERR_OK && out->host[0] == '\0')
+        return ab_fail(err, AB_ERR_CONFIG, "grpc.address: \"%s\" names no host", address);
+    return e;
+}
+
+static ab_err read_tls(const ab_transport_env *env, ab_rpc_tls *out, ab_error *err)
+{
+    const ab_config *c = env->config;
+    bool principal = env->role == AB_ROLE_PRINCIPAL;
+    *out = (ab_rpc_tls){
+        .insecure = ab_config_bool(c, "grpc.insecure"),
+        .ca = ab_config_str(c, "grpc.tls.ca"),
+        .cert = ab_config_str(c, "grpc.tls.cert"),
+        .key = ab_config_str(c, "grpc.tls.key"),
+        .min_version = ab_config_str(c, "grpc.tls.min-version"),
+        .ciphers = ab_config_str(c, "grpc.tls.ciphers"),
+        .server_name = ab_config_str(c, "grpc.tls.server-name"),
+    };
+    /* Which agents need one is for the methods of grpc.auth.accept to say. */
+    out->client_cert = out->ca == NULL ? AB_RPC_CLIENT_CERT_NONE : AB_RPC_CLIENT_CERT_REQUEST;
+    if (out->insecure)
+        return AB_ERR_OK;
+    if (principal && (out->cert == NULL || out->key == NULL))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "grpc.tls.cert and grpc.tls.key are not set: agents are served over TLS "
+                       "(grpc.insecure: true is for a service mesh)");
+    if ((out->cert == NULL) != (out->key == NULL))
+        return ab_fail(err, AB_ERR_CONFIG, "grpc.tls.cert and grpc.tls.key belong together");
+    return AB_ERR_OK;
+}
+
+ab_err ab_grpc_settings_read(const ab_transport_env *env, ab_grpc_settings *out, ab_error *err)
+{
+    const ab_config *c = env->config;
+    ab_err e = read_place(env, out, err);
+    if (e == AB_ERR_OK)
+        e = read_tls(env, &out->tls, err);
+    if (e != AB_ERR_OK)
+        return e;
+    size_t message_max = (size_t)ab_config_int(c, "grpc.message-max");
+    out->limits = ab_rpc_default_limits;
+    out->limits.message_bytes = message_max;
+    out->limits.ping_ms = ab_config_int(c, "grpc.keepalive");
+    out->limits.ping_timeout_ms = ab_config_int(c, "grpc.keepalive-timeout");
+    out->message_max = message_max - ENCODING_MAX;
+    if (out->message_max > AB_EVENT_DATA_MAX)
+        out->message_max = AB_EVENT_DATA_MAX;
+    out->queue_bytes = (size_t)ab_config_int(c, "grpc.queue");
+    out->compress = strcmp(ab_config_str(c, "grpc.compression"), "gzip") == 0;
+    out->peer_version = ab_config_str(c, "grpc.peer-version");
+    if (out->peer_version == NULL)
+        out->peer_version = AB_VERSION;
+    return AB_ERR_OK;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The messages of argocd-agent's services as bytes (schema/proto/argocd_agent.proto). They are few,
+ * flat, and carry passwords, tokens and large events: so they are read in place, without a copy.
+ * Reading is tolerant: fields that are unknown are passed over.
+ */
+#pragma once
+
+#include "base/buf.h"
+
+/* Paths of the services that both ends speak. */
+#define AB_GRPC_AUTHENTICATE "/authapi.Authentication/Authenticate"
+#define AB_GRPC_REFRESH      "/authapi.Authentication/RefreshToken"
+#define AB_GRPC_VERSION      "/versionapi.Version/Version"
+#define AB_GRPC_SUBSCRIBE    "/eventstreamapi.EventStream/Subscribe"
+#define AB_GRPC_PING         "/eventstreamapi.EventStream/Ping"
+
+/* Metadata: the access token; and what an argobus peer says of itself, which others do not. */
+#define AB_GRPC_META_TOKEN   "authorization"
+#define AB_GRPC_META_VERSION "argobus-version"
+
+/* Larger requests and answers of the unary calls are refused unread. */
+#define AB_GRPC_UNARY_MAX       65536
+#define AB_GRPC_CREDENTIALS_MAX 16
+
+typedef struct {
+    ab_str name;
+    ab_str value;
+} ab_grpc_credential;
+
+typedef struct {
+    ab_str method;
+    ab_str mode;
+    ab_str version;
+    ab_str namespace; /* of the agent */
+    ab_grpc_credential credentials[AB_GRPC_CREDENTIALS_MAX];
+    size_t credential_count;
+} ab_grpc_login;
+
+typedef struct {
+    ab_str access;
+    ab_str refresh;
+    ab_str version;
+    ab_str namespace; /* of the principal */
+} ab_grpc_grant;
+
+/* Each appends to `out`; failures show in ab_buf_status. Empty texts are left out, as proto3 does.
+ */
+void ab_grpc_write_login(const ab_grpc_login *login, ab_buf *out);
+void ab_grpc_write_grant(const ab_grpc_grant *grant, ab_buf *out);
+/** RefreshTokenRequest, VersionResponse and StreamEvent: one field of text or bytes. */
+void ab_grpc_write_text(ab_str text, ab_buf *out);
+
+/* Each fills `out` with texts that are borrowed from `bytes`; what is not there is empty.
+ * @return PARSE; TOOBIG: too many credentials */
+AB_MUST_USE ab_err ab_grpc_read_login(ab_str bytes, ab_grpc_login *out);
+AB_MUST_USE ab_err ab_grpc_read_grant(ab_str bytes, ab_grpc_grant *out);
+AB_MUST_USE ab_err ab_grpc_read_text(ab_str bytes, ab_str *out);

@@ -91,6 +91,7 @@ static void use_password(ab_ends *ends, const char *mechanism, const char *user,
 static void assert_works(ab_ends *ends, ab_end *principal, ab_end *agent)
 {
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up && ab_end_peer_of(agent, "w1")->up);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready && ab_end_peer_of(agent, "w1")->ready);
     ab_end_put(principal, "w1", "app/a", 1);
     ab_end_put(agent, NULL, "app/b", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1 && ab_end_count(principal, "app/b") == 1);

@@ -141,7 +141,7 @@ static bool is_converged(const struct mirror *m)
     if (m->source == MIRROR_NONE || ab_mirror_peer(m) == NULL)
         return true;
     if (m->source == MIRROR_ENDED)
-        return !m->here || m->settled;
+        return m->looked && (!m->here || m->settled);
     return m->here && m->settled;
 }
 

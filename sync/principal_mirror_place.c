@@ -267,7 +267,7 @@ static bool is_bare(const ab_object *hub, const ab_buf *text)
     return ab_json_count(ab_object_field(hub, "status")) == 0 && ab_str_is(ab_buf_str(text), "{}");
 }
 
-static void write_status(struct mirror *m, const ab_buf *text)
+static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
 {
     char stamp[AB_PRINCIPAL_STAMP];
     format_stamp(m, stamp);
@@ -275,7 +275,7 @@ static void write_status(struct mirror *m, const ab_buf *text)
     m->seen_meanwhile = false;
     ab_metric_add(m->principal->metrics.writes, 1);
     effects(m)->patch_status(effects(m)->arg, ab_str_of(m->key), ab_buf_str(text), ab_str_of(stamp),
-                             &m->record);
+                             version, &m->record);
 }
 
 /* @return true when a write is under way, or failed */
@@ -294,7 +294,7 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
     if (same)
         m->stated = m->hub_status;
     else if (e == AB_ERR_OK)
-        write_status(m, &text);
+        write_status(m, &text, ab_object_version(hub));
     else
         ab_mirror_fail(m, e, NULL);
     ab_buf_fini(&text);
@@ -343,7 +343,7 @@ static void drop_finalizers(struct mirror *m, const ab_object *hub)
 
 static void decide_end(struct mirror *m, const ab_object *hub)
 {
-    if (!is_ours(m, hub)) {
+    if (!is_ours(m, hub) || is_behind(m, hub)) {
         set_taken(m, false); /* the other has the place for itself */
         m->settled = true;
     } else if (ab_json_count(ab_object_meta(hub, "finalizers")) > 0) {

@@ -117,7 +117,8 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
     ab_principal *p = peer->principal;
     char key[AB_OBJECT_KEY_MAX];
     ab_task task = {.event = event, .delivery = delivery, .type = type};
-    bool state = type == AB_TYPE_CREATE || type == AB_TYPE_SPEC_UPDATE;
+    /* An end too: what is known of the mirror may have been lost. */
+    bool state = type != AB_TYPE_PROCESSED && type != AB_TYPE_ERROR;
     ab_str name = source_name(event, target);
     ab_target about = target == AB_TARGET_EVENT_PROCESSED ? AB_TARGET_APPLICATION : target;
     if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)

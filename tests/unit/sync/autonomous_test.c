@@ -272,6 +272,22 @@ static void a_lost_cache_is_read_again_and_nothing_is_written(void **state)
     assert_at_rest();
 }
 
+static void an_end_is_heard_also_when_the_cache_was_lost(void **state)
+{
+    (void)state;
+    mirrored("");
+    world_crash_principal(&w);
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    fake_log_compact(w.up);
+    world_forget_mirrors(&w);
+    fake_log_replay(w.up);
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_null(hub());
+    assert_at_rest();
+}
+
 /* --- whose it is --- */
 
 static void what_stands_there_already_is_left_alone(void **state)
@@ -479,6 +495,7 @@ int main(void)
         AUTONOMOUS(a_cascading_deletion_at_the_hub_is_undone),
         AUTONOMOUS(changes_made_while_the_principal_was_down_are_undone_without_the_agent),
         AUTONOMOUS(a_lost_cache_is_read_again_and_nothing_is_written),
+        AUTONOMOUS(an_end_is_heard_also_when_the_cache_was_lost),
         AUTONOMOUS(what_stands_there_already_is_left_alone),
         AUTONOMOUS(nothing_of_the_hub_is_sent_to_an_autonomous_agent),
         AUTONOMOUS(a_project_is_mirrored_under_the_agents_name),

@@ -267,11 +267,11 @@ static void principal_apply(void *arg, ab_object *object, ab_str version, ab_pri
     fake_store_apply(w->hub, object, version, principal_done, app);
 }
 
-static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp,
+static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str version,
                             ab_principal_record *app)
 {
     world *w = arg;
-    fake_store_patch_status(w->hub, key, status, stamp, AB_STR_NONE, principal_done, app);
+    fake_store_patch_status(w->hub, key, status, stamp, version, principal_done, app);
 }
 
 static void principal_remove(void *arg, ab_str key, ab_str uid, ab_principal_record *record)

@@ -43,9 +43,11 @@
 #define AB_KEY_ACK     "ack/"   /* + event id of the command it answers */
 #define AB_KEY_ERROR   "error/" /* + object key that could not be written, as at the sender */
 #define AB_KEY_ERROR_REMAPPED                                                                      \
-    "error/remapped/"         /* the same of a remapped object, whose key another may have too */
-#define AB_KEY_CONTROL "ctl/" /* what the two ends tell each other of themselves */
-#define AB_KEY_HELLO   "ctl/hello"
+    "error/remapped/"           /* the same of a remapped object, whose key another may have too */
+#define AB_KEY_CONTROL   "ctl/" /* what the two ends tell each other of themselves */
+#define AB_KEY_HELLO     "ctl/hello"
+#define AB_KEY_RESYNC    "ctl/resync"
+#define AB_KEY_INVENTORY "ctl/inventory/" /* + number of the page */
 
 /* Annotations of argocd-agent that users see. */
 #define AB_ANN_SOURCE_UID      "argocd.argoproj.io/source-uid"

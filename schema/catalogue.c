@@ -40,6 +40,8 @@ static const char *const type_names[AB_TYPE_COUNT] = {
     [AB_TYPE_SYNCED_RESOURCE] = EVENT "response-synced-resource",
     [AB_TYPE_UPDATE_REQUEST] = EVENT "request-update",
     [AB_TYPE_RESYNC_REQUEST] = EVENT "request-resource-resync",
+    [AB_TYPE_RESYNC] = EVENT "resync",
+    [AB_TYPE_INVENTORY] = EVENT "inventory",
     [AB_TYPE_CLUSTER_CACHE_INFO_UPDATE] = EVENT "cluster-cache-info-update",
     [AB_TYPE_TERMINAL_REQUEST] = EVENT "terminal-request",
     [AB_TYPE_ERROR] = EVENT "error",
@@ -99,6 +101,8 @@ static const ab_catalogue_row rows[] = {
     ROW(RESYNC, SYNCED_RESOURCE, MANAGED, AUTONOMOUS, STATE),
     ROW(RESYNC, UPDATE_REQUEST, AUTONOMOUS, MANAGED, STATE),
     ROW(RESYNC, RESYNC_REQUEST, MANAGED, AUTONOMOUS, STATE),
+    ROW(RESYNC, RESYNC, BOTH, BOTH, STATE),    /* ours */
+    ROW(RESYNC, INVENTORY, BOTH, BOTH, STATE), /* ours */
     ROW(CLUSTER_CACHE_INFO, CLUSTER_CACHE_INFO_UPDATE, NEVER, MANAGED, STATE),
     ROW(HEARTBEAT, PING, NEVER, BOTH, STATE),
     ROW(EVENT_PROCESSED, PROCESSED, BOTH, BOTH, COMMAND),

@@ -44,6 +44,8 @@ typedef enum {
     AB_TYPE_SYNCED_RESOURCE,
     AB_TYPE_UPDATE_REQUEST,
     AB_TYPE_RESYNC_REQUEST,
+    AB_TYPE_RESYNC,    /* ours: a step of a resync */
+    AB_TYPE_INVENTORY, /* ours: a page of what is held */
     AB_TYPE_CLUSTER_CACHE_INFO_UPDATE,
     AB_TYPE_TERMINAL_REQUEST,
     AB_TYPE_ERROR,

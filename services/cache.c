@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORMAT          1
+#define FORMAT          2
 #define ENDED_KEPT_DAYS 30
 #define BATCH_MAX       2000
 
@@ -104,14 +104,21 @@ static ab_err prepare_format(ab_cache *c, bool *fresh, ab_error *err)
                        "the cache in agent.data was written by a newer argobus (format %d)",
                        format);
     *fresh = format == 0;
-    if (!*fresh)
+    if (format == FORMAT)
         return AB_ERR_OK;
+    /* What of format 1 lacks its source is sent again by the next resync. */
     return run(c->writer,
-               "BEGIN;"
-               "CREATE TABLE kept(key TEXT PRIMARY KEY, epoch INTEGER, version INTEGER,"
-               " flags INTEGER, at INTEGER, uid TEXT, principal_uid TEXT, owned TEXT, wish BLOB);"
-               "PRAGMA user_version=1;"
-               "COMMIT;",
+               *fresh ? "BEGIN;"
+                        "CREATE TABLE kept(key TEXT PRIMARY KEY, epoch INTEGER, version INTEGER,"
+                        " flags INTEGER, at INTEGER, uid TEXT, principal_uid TEXT, owned TEXT,"
+                        " wish BLOB, source TEXT, hash BLOB);"
+                        "PRAGMA user_version=2;"
+                        "COMMIT;"
+                      : "BEGIN;"
+                        "ALTER TABLE kept ADD COLUMN source TEXT;"
+                        "ALTER TABLE kept ADD COLUMN hash BLOB;"
+                        "PRAGMA user_version=2;"
+                        "COMMIT;",
                err);
 }
 
@@ -129,7 +136,7 @@ static ab_err prune(ab_cache *c, ab_error *err)
     return code == SQLITE_DONE ? AB_ERR_OK : sql_error(c->writer, code, err, "cache");
 }
 
-#define COLUMNS "key, epoch, version, flags, uid, principal_uid, owned, wish"
+#define COLUMNS "key, epoch, version, flags, uid, principal_uid, owned, wish, source, hash"
 
 static ab_err prepare_statements(ab_cache *c, ab_error *err)
 {
@@ -139,7 +146,7 @@ static ab_err prepare_statements(ab_cache *c, ab_error *err)
         return sql_error(c->reader, code, err, "cache");
     code = sqlite3_prepare_v2(c->writer,
                               "INSERT OR REPLACE INTO kept(" COLUMNS ", at)"
-                              " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                              " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                               -1, &c->keep, NULL);
     return code == SQLITE_OK ? AB_ERR_OK : sql_error(c->writer, code, err, "cache");
 }
@@ -202,7 +209,11 @@ static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
         .owner = column(s, 5),
         .owned = column(s, 6),
         .wish = column(s, 7),
+        .source = column(s, 8),
     };
+    ab_str hash = column(s, 9);
+    if (hash.len == sizeof(out->hash.bytes))
+        memcpy(out->hash.bytes, hash.ptr, hash.len);
     return column(s, 0);
 }
 
@@ -269,7 +280,9 @@ static int keep_row(ab_cache *c, const struct row *r)
         bind_bytes(s, 6, k->owner),
         bind_bytes(s, 7, k->owned),
         bind_bytes(s, 8, k->wish),
-        sqlite3_bind_int64(s, 9, c->now_s),
+        bind_bytes(s, 9, k->source),
+        bind_bytes(s, 10, (ab_str){(const char *)k->hash.bytes, sizeof(k->hash.bytes)}),
+        sqlite3_bind_int64(s, 11, c->now_s),
     };
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
         if (codes[i] != SQLITE_OK)
@@ -352,7 +365,8 @@ static ab_str copy(char **at, ab_str text)
 
 ab_err ab_cache_keep(ab_cache *c, ab_str key, const ab_kept *kept, ab_cache_done done, void *arg)
 {
-    size_t bytes = key.len + kept->uid.len + kept->owner.len + kept->owned.len + kept->wish.len;
+    size_t bytes = key.len + kept->uid.len + kept->owner.len + kept->owned.len + kept->wish.len +
+                   kept->source.len;
     struct row *r = malloc(sizeof(*r) + bytes);
     if (r == NULL)
         return AB_ERR_NOMEM;
@@ -363,6 +377,7 @@ ab_err ab_cache_keep(ab_cache *c, ab_str key, const ab_kept *kept, ab_cache_done
     r->kept.owner = copy(&at, kept->owner);
     r->kept.owned = copy(&at, kept->owned);
     r->kept.wish = copy(&at, kept->wish);
+    r->kept.source = copy(&at, kept->source);
     if (c->tail == NULL)
         c->head = r;
     else

@@ -63,6 +63,8 @@ static void object_free(void *value)
     ab_inbox_fini(&o->inbox);
     ab_agent_drop_outline(o);
     free(o->next_uid);
+    free(o->next_hub_key);
+    free(o->hub_key);
     free(o->error);
     free(o->uid);
     free(o->key);
@@ -73,6 +75,7 @@ void ab_agent_free(ab_agent *a)
 {
     if (a == NULL)
         return;
+    ab_agent_resync_fini(a);
     ab_inbox_fini(&a->early);
     ab_map_free(a->objects, object_free);
     ab_writer_free(a->writer);
@@ -126,6 +129,17 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept)
         if (o->uid == NULL)
             return AB_ERR_NOMEM;
     }
+    if (kept->source.len > 0) {
+        o->hub_key = ab_str_dup(kept->source);
+        if (o->hub_key == NULL)
+            return AB_ERR_NOMEM;
+    }
+    o->hash = kept->hash;
+    if (kept->owner.len > 0 && !kept->ended) {
+        ab_err e = ab_digest_of(kept->owner, &o->principal);
+        if (e != AB_ERR_OK)
+            return e;
+    }
     o->version = kept->version;
     o->remapped = kept->remapped;
     o->source = kept->ended ? SOURCE_ENDED : kept->deleting ? SOURCE_DELETING : SOURCE_LIVE;
@@ -146,6 +160,13 @@ static void settle_count(ab_agent_object *o)
         o->unsettled = unsettled;
         o->agent->unsettled += unsettled ? 1 : (size_t)-1;
         ab_metric_set(o->agent->metrics.unsettled, (double)o->agent->unsettled);
+    }
+    const ab_task *head = o->inbox.head;
+    bool unkept =
+        head != NULL && !ab_task_is_command(head->type) && (!head->begun || o->step == STEP_KEEP);
+    if (unkept != o->unkept) {
+        o->unkept = unkept;
+        o->agent->unkept += unkept ? 1 : (size_t)-1;
     }
 }
 
@@ -265,9 +286,23 @@ void ab_agent_advance(ab_agent_object *o)
     while (advance_once(o))
         ;
     settle_count(o);
+    if (o->agent->resync.begin != NULL)
+        ab_agent_resync_go(o->agent);
 }
 
 /* --- facts --- */
+
+/* Of what has no source, its marks say whose it is. */
+static void note_whose(ab_agent_object *o, const ab_object *object)
+{
+    ab_str principal = ab_object_annotation(object, AB_ANN_PRINCIPAL_UID);
+    bool marked = principal.len > 0 && ab_object_annotation(object, AB_ANN_SOURCE_UID).len > 0;
+    if (o->source != SOURCE_NONE)
+        return;
+    o->remapped = ab_str_is(ab_object_annotation(object, AB_ANN_REMAPPED), "true");
+    if (!marked || ab_digest_of(principal, &o->principal) != AB_ERR_OK)
+        o->principal = (ab_digest){0};
+}
 
 static void note_seen(ab_agent_object *o, const ab_object *object)
 {
@@ -280,6 +315,7 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
     if (ab_place_digest(object, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
     ab_agent_keep_outline(o, object);
+    note_whose(o, object);
 }
 
 bool ab_agent_reports(const ab_agent_object *o)
@@ -376,6 +412,7 @@ void ab_agent_synced(ab_agent *a)
         o->inbox.retry_at = 0;
     }
     advance_all(a);
+    ab_agent_resync_go(a);
 }
 
 void ab_agent_complete(ab_agent *a)
@@ -398,6 +435,7 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
     a->swept = false;
     advance_all(a);
     ab_agent_sweep(a);
+    ab_agent_resync(a, "start");
 }
 
 void ab_agent_log_lost(ab_agent *a)

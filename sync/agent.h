@@ -105,6 +105,9 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch);
 void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err);
 /** Our log was replaced (AB_GAP_RECREATED). */
 void ab_agent_log_lost(ab_agent *a);
+/** Continuity of receiving was lost, or may have been: both ends are to compare what they hold.
+ * @param why  for the log; a literal */
+void ab_agent_resync(ab_agent *a, const char *why);
 
 /** The answer to an effect. `object` borrowed, may be NULL. */
 void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err);

@@ -167,6 +167,11 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
     ab_agent_object *o = NULL;
     ab_task task = {.event = event, .delivery = delivery};
     const char *reason;
+    if (ab_agent_is_control(event)) {
+        ab_agent_control(a, event);
+        a->env.effects.ack(a->env.effects.arg, delivery);
+        return;
+    }
     bool ends_command = ab_event_data(event).ptr == NULL &&
                         ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND);
     if (ends_command) {

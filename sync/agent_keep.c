@@ -23,20 +23,35 @@ static ab_str uid_of_resourceid(const ab_event *event)
     return AB_STR_NONE;
 }
 
-static ab_err set_next(ab_agent_object *o, enum source source, ab_str uid, bool remapped)
+static ab_err replace_text(char **text, ab_str by)
 {
-    o->next_source = source;
-    o->next_remapped = remapped;
-    free(o->next_uid);
-    o->next_uid = NULL;
-    if (uid.len == 0)
-        return AB_ERR_OK;
-    o->next_uid = ab_str_dup(uid);
-    return o->next_uid == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    free(*text);
+    *text = by.len == 0 ? NULL : ab_str_dup(by);
+    return by.len > 0 && *text == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-static void keep(ab_agent_object *o, const ab_kept *kept)
+/* What the object's source will be when this is kept. */
+static ab_err set_next(ab_agent_object *o, enum source source, const ab_kept *kept)
 {
+    o->next_source = source;
+    o->next_remapped = kept->remapped;
+    o->next_hash = kept->hash;
+    o->next_principal = (ab_digest){0};
+    ab_err e = replace_text(&o->next_uid, kept->uid);
+    if (e == AB_ERR_OK)
+        e = replace_text(&o->next_hub_key, kept->source);
+    if (e == AB_ERR_OK && kept->owner.len > 0)
+        e = ab_digest_of(kept->owner, &o->next_principal);
+    return e;
+}
+
+static void keep(ab_agent_object *o, enum source source, const ab_kept *kept)
+{
+    ab_err e = set_next(o, source, kept);
+    if (e != AB_ERR_OK) {
+        ab_agent_fail(o, e, NULL);
+        return;
+    }
     o->step = STEP_KEEP;
     o->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
     effects(o)->keep(effects(o)->arg, ab_str_of(o->key), kept, o);
@@ -66,46 +81,39 @@ static void owned_before(ab_agent_object *o, ab_buf *out)
 
 static void keep_end(ab_agent_object *o, ab_task *t)
 {
-    ab_str uid = uid_of_resourceid(t->event);
-    bool remapped = ab_agent_is_remapped(o->agent, t->event);
-    if (set_next(o, SOURCE_ENDED, uid, remapped) != AB_ERR_OK) {
-        ab_agent_fail(o, AB_ERR_NOMEM, NULL);
-        return;
-    }
     ab_buf owned;
     ab_buf_init(&owned, AB_JSON_SIZE_MAX);
     owned_before(o, &owned);
     ab_kept kept = {.version = t->version,
                     .ended = true,
-                    .remapped = remapped,
-                    .uid = uid,
-                    .owned = ab_buf_str(&owned)};
-    keep(o, &kept);
+                    .remapped = ab_agent_is_remapped(o->agent, t->event),
+                    .uid = uid_of_resourceid(t->event),
+                    .owned = ab_buf_str(&owned),
+                    .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
+    keep(o, SOURCE_ENDED, &kept);
     ab_buf_fini(&owned);
 }
 
 static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
 {
-    ab_str uid = ab_source_uid(wish);
-    bool remapped = ab_agent_is_remapped(o->agent, t->event);
     /* Only an Application is deleted in two steps, its workload first. */
     bool deleting = o->kind->target == AB_TARGET_APPLICATION && ab_object_deleting(wish);
-    if (set_next(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, uid, remapped) != AB_ERR_OK) {
-        ab_agent_fail(o, AB_ERR_NOMEM, NULL);
-        return;
-    }
     ab_buf owned;
     ab_buf_init(&owned, AB_JSON_SIZE_MAX);
     owned_before(o, &owned);
     ab_kept kept = {.version = t->version,
                     .deleting = deleting,
                     .adoptable = t->type == AB_TYPE_CREATE,
-                    .remapped = remapped,
-                    .uid = uid,
+                    .remapped = ab_agent_is_remapped(o->agent, t->event),
+                    .uid = ab_source_uid(wish),
                     .owner = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
                     .owned = ab_buf_str(&owned),
-                    .wish = ab_event_data(t->event)};
-    keep(o, &kept);
+                    .wish = ab_event_data(t->event),
+                    .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
+    /* Without one it counts as different, and comes again. */
+    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &kept.hash) != AB_ERR_OK)
+        kept.hash = (ab_digest){0};
+    keep(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, &kept);
     ab_buf_fini(&owned);
 }
 
@@ -180,6 +188,11 @@ static void take_effect(ab_agent_object *o)
     free(o->uid);
     o->uid = o->next_uid;
     o->next_uid = NULL;
+    free(o->hub_key);
+    o->hub_key = o->next_hub_key;
+    o->next_hub_key = NULL;
+    o->hash = o->next_hash;
+    o->principal = o->next_principal;
     o->settled = (ab_digest){0};
     o->report_due = ab_agent_reports(o) && o->source != SOURCE_ENDED;
     o->inbox.failing_since = 0;

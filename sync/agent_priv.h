@@ -10,6 +10,7 @@
 #include "sync/inbox.h"
 #include "sync/kind.h"
 #include "sync/place.h"
+#include "sync/resync_session.h"
 
 /* What the principal wishes. */
 enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
@@ -33,8 +34,12 @@ struct ab_agent_object {
 
     enum source source;
     ab_version version;
-    char *uid;     /* of the source; NULL when unknown */
-    bool remapped; /* the source is in the principal's own namespace */
+    char *uid;           /* of the source; NULL when unknown */
+    bool remapped;       /* the source is in the principal's own namespace */
+    char *hub_key;       /* of the source; NULL when unknown */
+    ab_digest hash;      /* of its newest wish, as the principal compares; none when unknown */
+    ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
+                            or, without a source, by what stands here; none: nobody's */
     struct {
         enum { RIVAL_NONE, RIVAL_REFUSED, RIVAL_GONE } state;
         bool remapped;
@@ -50,6 +55,7 @@ struct ab_agent_object {
     char *outline;       /* of what is here, see ab_place_outline; NULL: not known, or not kept */
     ab_digest settled;   /* of what was found to need nothing more for this source */
     ab_digest report;    /* of what it last had to say upwards */
+    bool report_empty;   /* that has no status */
     bool report_due;
     char *error; /* what keeps it from being as wished, as reported; NULL = nothing */
 
@@ -57,8 +63,11 @@ struct ab_agent_object {
     enum step step;
     enum source next_source; /* what the source will be when it is kept */
     char *next_uid;
+    char *next_hub_key;
+    ab_digest next_hash, next_principal;
     bool next_remapped;
     bool unsettled; /* counted in agent->unsettled */
+    bool unkept;    /* counted in agent->unkept */
 };
 
 struct ab_agent {
@@ -70,6 +79,16 @@ struct ab_agent {
     bool swept;     /* autonomous: since ready, what the store no longer has was ended */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t unsettled;
+    size_t unkept; /* objects with a state that has come and is not kept yet */
+    struct {
+        const char *why;            /* one is to be asked for; NULL: none is */
+        ab_resync_session *session; /* the one that is under way; NULL: none is */
+        ab_resync *begin;           /* is to be answered; NULL: nothing is */
+        ab_digest principal;        /* of the uid of the principal that holds it */
+        char namespace[64];         /* its own */
+        ab_version since;           /* what we had said when we answered */
+        bool raised; /* our epoch was too low: what is on its way may be refused as older */
+    } resync;
     struct {
         ab_metric *writes, *reverts, *stale, *refused, *set_aside, *commands, *unsettled;
     } metrics;
@@ -155,6 +174,8 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
 void ab_agent_say_rival(ab_agent_object *o);
 /** Say again what was reported, if the log has something else. */
 void ab_agent_say_error(ab_agent_object *o);
+/** Say that no error stands, whatever the log has: the principal holds one. */
+void ab_agent_end_error(ab_agent_object *o);
 /** Answer the head command upwards; its delivery is acknowledged once the answer is safe. `why`
  * NULL = done. */
 void ab_agent_command_answer(ab_agent_object *o, const char *why);
@@ -187,6 +208,15 @@ void ab_agent_get(ab_agent_object *o);
 void ab_agent_converge(ab_agent_object *o);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
+
+/* agent_inventory.c */
+/** An event under a key of ours that is about no object: a step of a resync, a page. */
+bool ab_agent_is_control(const ab_event *event);
+/** Deal with it; it need not be kept. */
+void ab_agent_control(ab_agent *a, const ab_event *event);
+/** Ask or answer, if that is due and can be done now. */
+void ab_agent_resync_go(ab_agent *a);
+void ab_agent_resync_fini(ab_agent *a);
 
 /* agent_command.c */
 /** Execute the head command: read the object first. */

@@ -123,6 +123,17 @@ static void say_error(ab_agent_object *o, bool remapped, const char *message)
     state_up(o, &s, &data);
 }
 
+void ab_agent_end_error(ab_agent_object *o)
+{
+    char key[sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX];
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_event_draft draft;
+    snprintf(key, sizeof(key), "%s%s", o->remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR, o->key);
+    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_ERROR, subject);
+    ab_agent_sent(
+        o, ab_writer_end_anyway(o->agent->writer, ab_str_of(key), ab_str_of(key), &draft, NULL));
+}
+
 void ab_agent_say_error(ab_agent_object *o)
 {
     say_error(o, o->remapped, o->error);
@@ -151,6 +162,7 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
     if (!ab_agent_reports(o) || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
         return; /* not ours to tell about */
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    o->report_empty = ab_json_count(ab_object_field(local, "status")) == 0;
     if (ab_app_report(local, &data) != AB_ERR_OK ||
         ab_digest_of(ab_buf_str(&data), &o->report) != AB_ERR_OK ||
         !ab_writer_is_ready(o->agent->writer)) {

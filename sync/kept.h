@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/digest.h"
 #include "sync/version.h"
 
 /* Everything borrowed. */
@@ -18,4 +19,6 @@ typedef struct {
     ab_str owner;   /* uid of the principal; of a mirror, name of the agent */
     ab_str owned;   /* ab_merge_owned; of a mirror, uid of the object that was made for it */
     ab_str wish;    /* payload of the event, sealed as it came */
+    ab_str source;  /* agent: key of the object at the principal */
+    ab_digest hash; /* attribute contenthash of the event; none: it had no readable one */
 } ab_kept;

@@ -248,6 +248,12 @@ void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms)
     drop_if_empty(o, l);
 }
 
+bool ab_outbox_has(const ab_outbox *o, ab_str object)
+{
+    const struct lane *l = ab_map_find(o->lanes, object);
+    return l != NULL && l->head != NULL;
+}
+
 void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg)
 {
     for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i)) {

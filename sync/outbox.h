@@ -57,6 +57,8 @@ void ab_outbox_return(ab_outbox *o, ab_outgoing *g);
  */
 void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms);
 
+/** Does anything of this object wait, or is it in flight? */
+bool ab_outbox_has(const ab_outbox *o, ab_str object);
 /** Call `visit` for each event that waits or is in flight, those of one object in order. */
 void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg);
 

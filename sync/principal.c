@@ -217,13 +217,18 @@ void ab_principal_advance(ab_principal_app *app)
 static void note_status_version(ab_principal_app *app, const ab_object *object)
 {
     ab_version version;
+    ab_digest hash;
     bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
-    if (!same)
+    if (!same) {
         app->status_version = (ab_version){0};
-    if (ab_principal_stamp_parse(app, ab_object_annotation(object, AB_ANN_STATUS_VERSION),
-                                 &version) &&
-        ab_version_cmp(version, app->status_version) > 0)
-        app->status_version = version;
+        app->status_hash = (ab_digest){0};
+    }
+    if (!ab_principal_stamp_parse(app, ab_object_annotation(object, AB_ANN_STATUS_VERSION),
+                                  &version, &hash) ||
+        ab_version_cmp(version, app->status_version) < 0)
+        return;
+    app->status_version = version;
+    app->status_hash = hash;
 }
 
 static ab_err note_seen(ab_principal_app *app, const ab_object *object)
@@ -248,6 +253,7 @@ static void app_gone(ab_principal *p, const ab_object *object)
     app->here = app->deleting = app->look_due = false;
     app->seen_meanwhile = true;
     app->status_version = (ab_version){0};
+    app->status_hash = (ab_digest){0};
     if (ab_principal_is_open(app))
         ab_principal_end(app->peer, ab_str_of(app->key));
     ab_principal_settle_move(app);
@@ -305,6 +311,7 @@ void ab_principal_listed(ab_principal *p)
         ab_principal_advance(i.value);
     ab_principal_shared_look(p);
     ab_mirror_look(p, NULL);
+    ab_principal_resync_go(p);
 }
 
 void ab_principal_synced(ab_principal *p)
@@ -410,4 +417,5 @@ void ab_principal_tick(ab_principal *p)
     }
     ab_principal_shared_tick(p);
     ab_mirror_tick(p);
+    ab_principal_resync_go(p);
 }

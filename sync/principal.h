@@ -80,6 +80,8 @@ typedef struct {
     /* Mass-deletion guard: at start, more deletions than this for one agent, and more than half of
      * what it has, are held back. */
     size_t deletions_max;
+    int64_t resync_ms; /* how often both ends compare what they hold; 0: only when there is cause */
+    size_t resyncs_max; /* how many resyncs are under way at once */
 } ab_principal_env;
 
 /** @param out  owned by the caller */
@@ -99,6 +101,16 @@ AB_MUST_USE ab_err ab_principal_add_agent(ab_principal *p, const char *agent);
 void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode);
 /** How it works is not known any more. Unknown agents are ignored. */
 void ab_principal_unset_mode(ab_principal *p, const char *agent);
+/** Whether it is heard now: a resync is held with agents that are. Unknown agents are ignored. */
+void ab_principal_presence(ab_principal *p, const char *agent, bool heard);
+/** Continuity of receiving from it is lost until ab_principal_caught_up; so it is at first. Unknown
+ * agents are ignored; so below. */
+void ab_principal_gap(ab_principal *p, const char *agent);
+/** All that was there to be received has been delivered. */
+void ab_principal_caught_up(ab_principal *p, const char *agent);
+/** Both ends are to compare what they hold, as soon as there is room for one more. NULL: with every
+ * agent. @param why  for the log; a literal. @return NOTFOUND */
+AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why);
 /** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for
  * it to come back. Nothing is deleted at the agent. Unknown agents are ignored. */
 void ab_principal_remove_agent(ab_principal *p, const char *agent);

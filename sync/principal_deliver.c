@@ -137,6 +137,11 @@ void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
 {
     ab_type type;
     const char *reason = NULL;
+    if (ab_principal_is_control(event)) {
+        ab_principal_control(peer, event);
+        ab_principal_ack(peer->principal, delivery);
+        return;
+    }
     if (peer->mode == AB_AUTONOMOUS) {
         ab_mirror_take(peer, event, delivery);
         return;

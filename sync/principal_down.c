@@ -88,14 +88,18 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub)
 
 void ab_principal_end(struct peer *peer, ab_str key)
 {
+    if (ab_writer_has_key(peer->writer, key))
+        ab_principal_end_anyway(peer, key);
+}
+
+void ab_principal_end_anyway(struct peer *peer, ab_str key)
+{
     char subject[AB_OBJECT_KEY_MAX];
-    if (!ab_writer_has_key(peer->writer, key))
-        return;
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_DELETE));
     ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
-    queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
+    queued(peer, key, ab_writer_end_anyway(peer->writer, key, key, &draft, NULL));
 }
 
 struct sweep {
@@ -127,28 +131,33 @@ static void sweep_key(void *arg, ab_str key)
         ab_principal_end(s->peer, key);
 }
 
-static void show_held(const struct peer *peer, const struct sweep *s, bool held)
+static void show_held(const struct peer *peer, size_t missing, size_t total, bool held)
 {
     const ab_principal_env *env = &peer->principal->env;
     ab_label label = {"agent", ab_str_of(peer->name)};
     ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
                                 "Deletions that the mass-deletion guard holds back.", &label, 1),
-                  held ? (double)s->missing : 0);
+                  held ? (double)missing : 0);
     if (held)
         AB_ERROR(env->log, SYNC,
                  "mass deletion held back: the store has lost most objects that the agent has; "
                  "if that is meant, start once with a higher sync.max-deletions",
-                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)s->missing),
-                 AB_KV("known", (int64_t)s->total));
+                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)missing),
+                 AB_KV("known", (int64_t)total));
+}
+
+bool ab_principal_may_end(struct peer *peer, size_t count, size_t total)
+{
+    bool held = count > peer->principal->env.deletions_max && count * 2 > total;
+    show_held(peer, count, total, held);
+    return !held;
 }
 
 static void end_missing(struct peer *peer)
 {
     struct sweep s = {.peer = peer};
     ab_writer_each(peer->writer, "", sweep_key, &s);
-    bool held = s.missing > peer->principal->env.deletions_max && s.missing * 2 > s.total;
-    show_held(peer, &s, held);
-    if (held)
+    if (!ab_principal_may_end(peer, s.missing, s.total))
         return;
     s = (struct sweep){.peer = peer, .end = true};
     ab_writer_each(peer->writer, "", sweep_key, &s);

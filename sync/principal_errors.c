@@ -42,6 +42,15 @@ static void show_count(const struct peer *peer, const ab_kind *kind)
                   count);
 }
 
+void ab_principal_shared_error_free(void *value)
+{
+    struct shared_error *e = value;
+    if (e == NULL)
+        return;
+    free(e->message);
+    free(e);
+}
+
 static char *message_of(const ab_event *event)
 {
     ab_json *doc = NULL;
@@ -57,19 +66,30 @@ static char *message_of(const ab_event *event)
     return ab_buf_take(&text);
 }
 
+static struct shared_error *error_of(const ab_event *event)
+{
+    struct shared_error *e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    e->message = message_of(event);
+    if (ab_digest_parse(ab_event_attr(event, AB_CE_CONTENTHASH), &e->hash) != AB_ERR_OK)
+        e->hash = (ab_digest){0};
+    return e;
+}
+
 void ab_principal_note_error(struct peer *peer, const ab_event *event)
 {
     ab_str key = object_key(event);
-    char *message = ab_event_data(event).ptr == NULL ? NULL : message_of(event);
+    struct shared_error *e = ab_event_data(event).ptr == NULL ? NULL : error_of(event);
     void *old = NULL;
-    if (message == NULL) {
+    if (e == NULL) {
         old = ab_map_take(peer->errors, key);
     } else {
         AB_WARN(peer->principal->env.log, SYNC, "an agent cannot put an object into effect",
-                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", message));
-        if (ab_map_put(peer->errors, key, message, &old) != AB_ERR_OK)
-            old = message;
+                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message));
+        if (ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
+            old = e;
     }
-    free(old);
+    ab_principal_shared_error_free(old);
     show_count(peer, kind_of(key));
 }

@@ -44,8 +44,9 @@ void ab_principal_peer_free(void *value)
     struct peer *peer = value;
     while (peer->held != NULL)
         held_free(take_held(peer));
+    ab_principal_resync_fini(peer);
     ab_writer_free(peer->writer);
-    ab_map_free(peer->errors, free);
+    ab_map_free(peer->errors, ab_principal_shared_error_free);
     free(peer->name);
     free(peer);
 }
@@ -67,6 +68,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     if (peer == NULL)
         return AB_ERR_NOMEM;
     peer->principal = p;
+    ab_principal_resync_init(peer);
     peer->name = ab_str_dup(ab_str_of(agent));
     peer->writer = ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, safe, p});
     peer->errors = ab_map_new();
@@ -170,6 +172,7 @@ static void open_peer(struct peer *peer)
     open_writer(peer);
     ab_mirror_look(peer->principal, peer->name);
     ab_principal_take_held(peer);
+    ab_principal_resync_due(peer, "connected");
 }
 
 void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
@@ -204,6 +207,31 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
         return;
     peer->epoch = 0;
     ab_writer_forget(peer->writer);
+}
+
+void ab_principal_presence(ab_principal *p, const char *agent, bool heard)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    peer->heard = heard;
+    ab_principal_resync_go(p);
+}
+
+void ab_principal_gap(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer != NULL)
+        peer->caught_up = false;
+}
+
+void ab_principal_caught_up(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL || peer->caught_up)
+        return;
+    peer->caught_up = true;
+    ab_principal_resync_due(peer, "caught up");
 }
 
 ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent)

@@ -8,6 +8,7 @@
 #include "sync/inbox.h"
 #include "sync/kind.h"
 #include "sync/principal.h"
+#include "sync/resync_session.h"
 
 typedef struct ab_principal_app ab_principal_app;
 
@@ -16,6 +17,20 @@ struct held {
     struct held *next;
     ab_event *event;
     void *delivery;
+};
+
+/* The resyncs of one agent. */
+struct peer_resync {
+    const char *why;            /* one is due; NULL: none is */
+    int64_t at;                 /* mono_ms: not before then */
+    int64_t next_at;            /* mono_ms: when the next periodic one is due */
+    ab_resync_session *session; /* the one that is under way; NULL: none is */
+    int64_t begun_at, deadline; /* mono_ms; the latter of the agent's next word in it */
+    ab_backoff backoff;
+    ab_version since; /* what we had said when it began */
+    bool raised;      /* our epoch was too low: what is on its way may be refused as older */
+    bool gave;        /* the agent wants pages of ours, and has not said that it took them */
+    bool corrected;   /* what it holds was seen to */
 };
 
 /* One agent. */
@@ -27,7 +42,11 @@ struct peer {
     ab_writer *writer; /* ready when both are known */
     bool swept;        /* since ready: what the hub no longer has was ended */
     struct held *held, *held_last;
-    ab_map *errors;        /* key of a shared object -> what the agent says is wrong with it */
+    ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
+                       with it */
+    bool heard;
+    bool caught_up; /* what was there to be received has been delivered */
+    struct peer_resync resync;
     bool waiting_due;      /* which Secrets wait for its certificate is to be counted */
     int64_t waiting_since; /* mono_ms; 0 = none does */
     bool waiting_said;     /* it was logged that some do */
@@ -87,10 +106,12 @@ struct ab_principal_app {
     bool look_due;             /* the object has something to say that the log does not */
     bool moved;                /* other agents may have it still */
     ab_version status_version; /* of the status that the hub shows; none before the first */
+    ab_digest status_hash; /* of the report that it is from; none: it has no status, or unknown */
     struct requests requests;
-    char *error;     /* what keeps it from being in effect at the agent, NULL = nothing */
-    bool error_ours; /* found here, not reported by the agent */
-    bool error_due;  /* the status does not say so yet, or still does */
+    char *error;          /* what keeps it from being in effect at the agent, NULL = nothing */
+    ab_digest error_hash; /* of the agent's event that reported it */
+    bool error_ours;      /* found here, not reported by the agent */
+    bool error_due;       /* the status does not say so yet, or still does */
 
     bool seen_meanwhile; /* a change was seen since the object was asked for */
     ab_inbox inbox;
@@ -152,6 +173,7 @@ struct ab_principal {
     ab_map *mirrors;
     bool listed;
     bool synced;
+    size_t resyncs; /* under way */
     struct {
         ab_metric *writes, *stale, *set_aside, *reverts;
     } metrics;
@@ -200,10 +222,12 @@ void ab_principal_park(ab_principal_app *app);
 void ab_principal_settle_move(ab_principal_app *app);
 /** Take the version that the object's stamp names, when it is of the same agent. @return false when
  * there is none */
-bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str stamp, ab_version *out);
-#define AB_PRINCIPAL_STAMP (AB_VERSION_TEXT + 64)
+bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str stamp, ab_version *out,
+                              ab_digest *hash);
+#define AB_PRINCIPAL_STAMP (AB_VERSION_TEXT + 64 + AB_DIGEST_HEX)
+/** @param hash  of the report; NULL: it has no status */
 void ab_principal_stamp_format(const ab_principal_app *app, ab_version version,
-                               char out[AB_PRINCIPAL_STAMP]);
+                               const ab_digest *hash, char out[AB_PRINCIPAL_STAMP]);
 
 /* principal_down.c: state that goes to the agent */
 /** Say which object of the hub an event is about: target, subject and whether it is remapped.
@@ -215,11 +239,27 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
                         const ab_digest *digest);
 /** Queue the object as it is now, if the log says something else. */
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
-/** End the object's key. */
+/** End the object's key, if the log has it. */
 void ab_principal_end(struct peer *peer, ab_str key);
+/** End the object's key, whatever the log has: the agent holds it. */
+void ab_principal_end_anyway(struct peer *peer, ab_str key);
+/** May so many deletions, of what the agent has, be made? When not, they are shown as held. */
+bool ab_principal_may_end(struct peer *peer, size_t count, size_t total);
 /** Learn from the peer's log: end what is another agent's now and, once the store is synced, what
  * the hub no longer has, under the mass-deletion guard. */
 void ab_principal_sweep(struct peer *peer);
+
+/* principal_inventory.c: resyncs */
+/** A resync is due with this agent. */
+void ab_principal_resync_due(struct peer *peer, const char *why);
+/** Begin those that are due, as many as there is room for; end those that hear nothing. */
+void ab_principal_resync_go(ab_principal *p);
+/** An event under a key of ours that is about no object: a step of a resync, a page. */
+bool ab_principal_is_control(const ab_event *event);
+/** Deal with it; it need not be kept. */
+void ab_principal_control(struct peer *peer, const ab_event *event);
+void ab_principal_resync_init(struct peer *peer);
+void ab_principal_resync_fini(struct peer *peer);
 
 /* principal_request.c: commands that go to an agent, and their answers */
 /** Learn what the object asks for. */
@@ -263,10 +303,20 @@ void ab_principal_shared_gone(ab_principal *p, const ab_object *object);
 void ab_principal_shared_look(ab_principal *p);
 /** Does the hub have this object? */
 bool ab_principal_shared_is_here(const ab_principal *p, ab_str key);
+enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
+/** Is this object for that agent? */
+enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
+/** Look at one again. */
+void ab_principal_shared_look_at(const ab_principal *p, ab_str key);
 void ab_principal_shared_tick(ab_principal *p);
 void ab_principal_shared_free(void *value);
 
 /* principal_errors.c: what agents cannot do with shared objects; there is no status to show it */
+struct shared_error {
+    char *message;
+    ab_digest hash; /* of the agent's event */
+};
+void ab_principal_shared_error_free(void *value);
 /** Is this event about such an error? */
 bool ab_principal_is_shared_error(const ab_event *event);
 void ab_principal_note_error(struct peer *peer, const ab_event *event);

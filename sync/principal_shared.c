@@ -61,8 +61,6 @@ bool ab_principal_shared_is_here(const ab_principal *p, ab_str key)
 
 /* --- whom it concerns --- */
 
-enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
-
 static enum verdict judge(const struct shared *s, const struct peer *peer)
 {
     const ab_principal *p = s->principal;
@@ -78,6 +76,12 @@ static enum verdict judge(const struct shared *s, const struct peer *peer)
     bool is_for = rules != NULL && rules->here &&
                   ab_project_is_for(rules->project, peer->name, p->env.destination_mapping);
     return is_for ? FOR_IT : NOT_FOR_IT;
+}
+
+enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key)
+{
+    const struct shared *s = find(peer->principal, key);
+    return s == NULL ? NOT_FOR_IT : judge(s, peer);
 }
 
 /* --- what it gets --- */
@@ -364,6 +368,13 @@ void ab_principal_shared_gone(ab_principal *p, const ab_object *object)
     s->seen_meanwhile = true;
     s->deleting = false;
     vanish(s);
+}
+
+void ab_principal_shared_look_at(const ab_principal *p, ab_str key)
+{
+    struct shared *s = find(p, key);
+    if (s != NULL)
+        look_at(s);
 }
 
 void ab_principal_shared_look(ab_principal *p)

@@ -71,6 +71,18 @@ static struct finished finished_by(const ab_principal_app *app, ab_jsonv report)
     return ab_requests_finished(&app->requests, app->inbox.head->version, report);
 }
 
+/* How the report is stamped on the object: with its hash, unless it has no status to be compared.
+ */
+static void format_stamp(const ab_principal_app *app, ab_jsonv status, char out[AB_PRINCIPAL_STAMP])
+{
+    ab_digest hash;
+    const ab_task *t = app->inbox.head;
+    bool comparable =
+        ab_json_count(status) > 0 &&
+        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &hash) == AB_ERR_OK;
+    ab_principal_stamp_format(app, t->version, comparable ? &hash : NULL, out);
+}
+
 static void take_report(ab_principal_app *app, ab_jsonv report)
 {
     char stamp[AB_PRINCIPAL_STAMP];
@@ -86,7 +98,7 @@ static void take_report(ab_principal_app *app, ab_jsonv report)
         ab_principal_finish_head(app);
         return;
     }
-    ab_principal_stamp_format(app, app->inbox.head->version, stamp);
+    format_stamp(app, status, stamp);
     if (app->error != NULL)
         write_status_and_error(app, status, ab_str_of(app->error), ab_str_of(stamp));
     else
@@ -132,6 +144,9 @@ static void note_error(ab_principal_app *app, const ab_task *t)
     free(app->error);
     app->error = doc == NULL ? NULL : ab_buf_take(&message);
     app->error_ours = false;
+    if (doc == NULL ||
+        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &app->error_hash) != AB_ERR_OK)
+        app->error_hash = (ab_digest){0};
     ab_buf_fini(&message);
     ab_json_free(doc);
 }

@@ -11,6 +11,7 @@
 /* What the log says, or will when the outbox is empty, for one key. */
 struct entry {
     ab_digest digest;
+    uint64_t version; /* under which we said it; 0: in another run */
 };
 
 struct ab_writer {
@@ -105,6 +106,42 @@ bool ab_writer_is_ready(const ab_writer *w)
     return w->ready;
 }
 
+bool ab_writer_find(const ab_writer *w, ab_str key, ab_digest *out)
+{
+    const struct entry *e = ab_map_find(w->log, key);
+    if (e != NULL)
+        *out = e->digest;
+    return e != NULL;
+}
+
+ab_err ab_writer_suppose(ab_writer *w, ab_str key, const ab_digest *digest)
+{
+    struct entry *e = entry_for(w, key);
+    if (e == NULL)
+        return AB_ERR_NOMEM;
+    e->digest = *digest;
+    return AB_ERR_OK;
+}
+
+ab_version ab_writer_newest(const ab_writer *w)
+{
+    return (ab_version){w->epoch, w->version};
+}
+
+bool ab_writer_said_since(const ab_writer *w, ab_str key, ab_version version)
+{
+    const struct entry *e = ab_map_find(w->log, key);
+    return e != NULL && e->version > version.version; /* versions rise whatever the epoch is */
+}
+
+bool ab_writer_exceed(ab_writer *w, ab_version version)
+{
+    if (ab_version_cmp(version, ab_writer_newest(w)) <= 0 || version.epoch == UINT64_MAX)
+        return false;
+    w->epoch = version.epoch + 1;
+    return true;
+}
+
 bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest)
 {
     const struct entry *e = ab_map_find(w->log, key);
@@ -185,7 +222,7 @@ ab_err ab_writer_state(ab_writer *w, ab_str key, ab_str object, ab_event_draft *
     }
     ab_err e = queue(w, key, object, AB_STR_NONE, draft, digest, token);
     if (e == AB_ERR_OK)
-        entry->digest = *digest;
+        *entry = (struct entry){*digest, w->version};
     return e;
 }
 

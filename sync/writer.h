@@ -41,6 +41,17 @@ ab_version ab_writer_reserve(ab_writer *w);
 
 /** Does the log have this key, or will it, with this content? */
 bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest);
+/** What the log says, or will, under this key. @return false when it does not have it */
+bool ab_writer_find(const ab_writer *w, ab_str key, ab_digest *out);
+/** The other side has this content under `key`, whatever was said: it need not be said again. */
+AB_MUST_USE ab_err ab_writer_suppose(ab_writer *w, ab_str key, const ab_digest *digest);
+/** The newest version that an event of ours has. */
+ab_version ab_writer_newest(const ab_writer *w);
+/** Was something said under `key` since ab_writer_newest was this? */
+bool ab_writer_said_since(const ab_writer *w, ab_str key, ab_version version);
+/** What we say next is to be newer than this, which somebody has as ours. @return true when it
+ * would not have been: what was said of late may have been taken for older than it is */
+bool ab_writer_exceed(ab_writer *w, ab_version version);
 /** What the log has under this key is not relied on: the next state is sent, whatever it says. */
 void ab_writer_repeat(ab_writer *w, ab_str key);
 /** Does the log have this key, or will it? */

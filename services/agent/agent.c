@@ -75,6 +75,7 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
             AB_KV("reason", (int64_t)gap));
     if (gap == AB_GAP_RECREATED)
         ab_agent_log_lost(s->machine);
+    ab_agent_resync(s->machine, "gap");
 }
 
 static void on_caught_up(void *arg, const char *agent)

@@ -98,6 +98,7 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
             AB_KV("version", peer == NULL ? "" : peer->version));
     if (up)
         ab_principal_agents_hear(s, agent, peer);
+    ab_principal_presence(s->machine, agent, up);
 }
 
 static void on_written(void *arg, const char *agent, ab_event *head)
@@ -122,12 +123,14 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
             AB_KV("reason", (int64_t)gap));
     if (gap == AB_GAP_RECREATED)
         ab_principal_log_lost(s->machine, agent);
+    ab_principal_gap(s->machine, agent);
 }
 
 static void on_caught_up(void *arg, const char *agent)
 {
     service *s = arg;
     AB_INFO(s->base.daemon->log, MAIN, "caught up with agent", AB_KV("agent", agent));
+    ab_principal_caught_up(s->machine, agent);
 }
 
 static void on_writable(void *arg, const char *agent)
@@ -226,6 +229,8 @@ static ab_err make_machine(service *s, ab_error *err)
         .namespaces = s->namespaces,
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
         .deletions_max = (size_t)ab_config_int(c, "sync.max-deletions"),
+        .resync_ms = ab_config_int(c, "sync.resync"),
+        .resyncs_max = (size_t)ab_config_int(c, "sync.resyncs"),
     };
     e = ab_principal_new(&env, &s->machine);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));

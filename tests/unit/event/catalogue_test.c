@@ -60,6 +60,8 @@ static const struct {
     {"appproject", EVENT "error", 0, ANY, AB_CARRY_STATE},
     {"repository", EVENT "error", 0, M, AB_CARRY_STATE},
     {"gpgkey", EVENT "error", 0, M, AB_CARRY_STATE},
+    {"resourceResync", EVENT "resync", ANY, ANY, AB_CARRY_STATE},
+    {"resourceResync", EVENT "inventory", ANY, ANY, AB_CARRY_STATE},
 };
 
 #define MATRIX_ROWS (sizeof(matrix) / sizeof(matrix[0]))

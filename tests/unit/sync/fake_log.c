@@ -190,6 +190,14 @@ void fake_log_compact(fake_log *l)
     l->count = kept;
 }
 
+void fake_log_lose(fake_log *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        ab_event_unref(l->records[i].event);
+    l->count = 0;
+    fake_log_replay(l);
+}
+
 size_t fake_log_appended(const fake_log *l)
 {
     return l->appended;

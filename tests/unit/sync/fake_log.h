@@ -34,6 +34,10 @@ void fake_log_replay(fake_log *l);
 /** Drop what newer events of the same key replace; tombstones too where the reader is past them. */
 void fake_log_compact(fake_log *l);
 
+/** The log is deleted and made again: nothing is in it. Open deliveries may still be acknowledged.
+ */
+void fake_log_lose(fake_log *l);
+
 /** Events ever appended. */
 size_t fake_log_appended(const fake_log *l);
 /** Deliveries that are not acknowledged. */

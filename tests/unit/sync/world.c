@@ -21,7 +21,7 @@ struct world_sending {
 
 struct row {
     ab_kept kept;
-    char *texts[4];
+    char *texts[5];
 };
 
 struct world_keeping {
@@ -88,6 +88,7 @@ static struct row *row_new(const ab_kept *kept)
     row->kept.owner = keep_text(row, 1, kept->owner);
     row->kept.owned = keep_text(row, 2, kept->owned);
     row->kept.wish = keep_text(row, 3, kept->wish);
+    row->kept.source = keep_text(row, 4, kept->source);
     return row;
 }
 
@@ -96,7 +97,7 @@ static void row_free(void *value)
     struct row *row = value;
     if (row == NULL)
         return;
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 5; i++)
         free(row->texts[i]);
     free(row);
 }
@@ -335,7 +336,9 @@ void world_init(world *w)
         .cache = {.rows = ab_map_new()},
         .hub_cache = {.rows = ab_map_new()},
         .mode = AB_MANAGED,
-        .policy = {.namespace = WORLD_AGENT_NAMESPACE, .set_aside_ms = WORLD_SET_ASIDE_MS},
+        .policy = {.namespace = WORLD_AGENT_NAMESPACE,
+                   .name = WORLD_HUB_NAMESPACE,
+                   .set_aside_ms = WORLD_SET_ASIDE_MS},
         .deletions_max = 1000,
     };
     w->clock = sample_clock(&w->ms);
@@ -401,6 +404,7 @@ void world_start_principal(world *w)
         .namespace = WORLD_AGENT_NAMESPACE,
         .set_aside_ms = WORLD_SET_ASIDE_MS,
         .deletions_max = w->deletions_max,
+        .resyncs_max = w->resyncs ? 8 : 0,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);
     assert_int_equal(ab_principal_add_agent(w->principal, WORLD_HUB_NAMESPACE), AB_ERR_OK);
@@ -463,6 +467,13 @@ void world_forget_mirrors(world *w)
     assert_non_null(w->hub_cache.rows);
 }
 
+void world_forget_wishes(world *w)
+{
+    ab_map_free(w->cache.rows, row_free);
+    w->cache.rows = ab_map_new();
+    assert_non_null(w->cache.rows);
+}
+
 void world_start(world *w)
 {
     world_start_principal(w);
@@ -481,6 +492,20 @@ void world_fini(world *w)
     ab_map_free(w->cache.rows, row_free);
     ab_map_free(w->hub_cache.rows, row_free);
     ab_log_free(w->log);
+}
+
+void world_lose_log(world *w, struct world_link *link)
+{
+    fake_log_lose(link->out);
+    link->ready = false;
+    if (link == &w->agent_link && w->agent != NULL)
+        ab_agent_log_lost(w->agent);
+    else if (link == &w->principal_link && w->principal != NULL)
+        ab_principal_log_lost(w->principal, WORLD_HUB_NAMESPACE);
+    if (link == &w->agent_link && w->principal != NULL)
+        ab_principal_gap(w->principal, WORLD_HUB_NAMESPACE);
+    else if (link == &w->principal_link && w->agent != NULL)
+        ab_agent_resync(w->agent, "gap");
 }
 
 void world_connect(struct world_link *link, bool up)
@@ -540,6 +565,13 @@ static void learn_up(void *arg, const ab_event *head)
     ab_agent_written(w->agent, head);
 }
 
+/* The principal has read all there is. */
+static void tell_caught_up(world *w, const struct world_link *link)
+{
+    if (link == &w->principal_link && !fake_log_has_next(link->in))
+        ab_principal_caught_up(w->principal, WORLD_HUB_NAMESPACE);
+}
+
 static void become_ready(world *w, struct world_link *link)
 {
     link->ready = true;
@@ -549,6 +581,9 @@ static void become_ready(world *w, struct world_link *link)
         ab_agent_ready(w->agent, epoch);
     else
         ab_principal_ready(w->principal, WORLD_HUB_NAMESPACE, epoch);
+    if (link == &w->principal_link)
+        ab_principal_presence(w->principal, WORLD_HUB_NAMESPACE, true);
+    tell_caught_up(w, link);
 }
 
 static void deliver(world *w, struct world_link *link)
@@ -558,6 +593,7 @@ static void deliver(world *w, struct world_link *link)
         ab_agent_deliver(w->agent, fake_delivery_event(d), d);
     else
         ab_principal_deliver(w->principal, WORLD_HUB_NAMESPACE, fake_delivery_event(d), d);
+    tell_caught_up(w, link);
 }
 
 static void begin_send(world *w, struct world_link *link)

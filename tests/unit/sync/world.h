@@ -43,7 +43,8 @@ struct world {
     } cache, hub_cache;     /* the agent's, the principal's */
     ab_agent_policy policy; /* for the next start of the agent */
     ab_mode_set mode;       /* what the principal knows of the agent at its next start */
-    size_t deletions_max;   /* for the next start of the principal */
+    size_t deletions_max;   /* for the next start of the principal; so below */
+    bool resyncs;           /* the principal holds them */
     ab_metrics *agent_metrics;
     ab_metrics *principal_metrics;
     ab_agent *agent;         /* NULL while it is down */
@@ -75,6 +76,10 @@ void world_crash_principal(world *w);
 void world_start(world *w);
 /** What the principal kept of mirrors is lost; it must be down. */
 void world_forget_mirrors(world *w);
+/** What the agent kept of wishes is lost; it must be down. */
+void world_forget_wishes(world *w);
+/** The log that this machine writes is lost: both machines hear of it. */
+void world_lose_log(world *w, struct world_link *link);
 /** Cut or mend both directions of one machine's link. */
 void world_connect(struct world_link *link, bool up);
 

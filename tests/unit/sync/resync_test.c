@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Both ends compare what they hold: what was lost comes again, what is gone goes, and nothing goes
+ * that is not proved to be gone.
+ */
+#include "pair.h"
+#include "schema/attributes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static int begin(void **state)
+{
+    (void)setup(state);
+    w.resyncs = true;
+    return 0;
+}
+
+static void lose_logs(void)
+{
+    world_lose_log(&w, &w.principal_link);
+    world_lose_log(&w, &w.agent_link);
+}
+
+static void put_apps(int count)
+{
+    char name[16];
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        put_app(w.hub, "w1", name, i + 1, "", "");
+    }
+}
+
+static size_t local_count(void)
+{
+    size_t n = 0;
+    while (fake_store_at(w.local, n) != NULL)
+        n++;
+    return n;
+}
+
+/* --- what is in step --- */
+
+static void many_objects_in_step_cost_three_events_and_no_write(void **state)
+{
+    (void)state;
+    put_apps(100);
+    world_start(&w);
+    assert_int_equal(local_count(), 100);
+    uint64_t writes = fake_store_changes(w.hub) + fake_store_changes(w.local);
+    size_t events = fake_log_appended(w.down) + fake_log_appended(w.up);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_settle(&w);
+    assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
+    assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events + 3);
+    assert_at_rest();
+}
+
+/* --- what is gone --- */
+
+static void what_the_hub_deleted_while_its_log_was_lost_goes_at_the_agent(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB);
+    lose_logs();
+    world_start(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
+static void it_goes_also_when_the_agent_has_forgotten_all(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB);
+    lose_logs();
+    world_forget_wishes(&w);
+    world_start(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
+static void it_goes_also_while_both_run(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.principal_link, false);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_non_null(local());
+    ab_outbox_drop(ab_principal_outbox(w.principal, "w1"));
+    lose_logs();
+    world_connect(&w.principal_link, true);
+    world_settle(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
+static void an_object_of_nobody_stays(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7, "", "");
+    world_start(&w);
+    assert_non_null(local());
+    assert_at_rest();
+}
+
+static void an_object_of_another_principal_stays(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7,
+            ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"u\",\"" AB_ANN_PRINCIPAL_UID
+            "\":\"principal-2\"}",
+            "");
+    world_start(&w);
+    assert_non_null(local());
+    assert_at_rest();
+}
+
+static void an_object_of_this_principal_that_it_does_not_have_goes(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "a", 7,
+            ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"u\",\"" AB_ANN_PRINCIPAL_UID
+            "\":\"principal-1\"}",
+            "");
+    world_start(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
+static void an_empty_hub_deletes_nothing(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    world_crash_agent(&w);
+    world_crash_principal(&w);
+    for (int i = 0; i < 5; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "Application/w1/n%d", i);
+        fake_store_erase(w.hub, key);
+    }
+    lose_logs();
+    world_start(&w);
+    assert_int_equal(local_count(), 5);
+    assert_at_rest();
+}
+
+/* --- what is otherwise --- */
+
+static void a_restored_backup_of_the_agent_is_brought_up_to_date(void **state)
+{
+    (void)state;
+    placed("");
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    world_crash_agent(&w);
+    world_forget_wishes(&w);
+    set_spec(w.local, LOCAL, 1);
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
+static void an_older_epoch_of_the_principal_is_raised(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_principal(&w);
+    fake_log_free(w.down);
+    w.down = fake_log_new();
+    w.principal_link.out = w.agent_link.in = w.down;
+    set_spec(w.hub, HUB, 2);
+    w.ms -= 900; /* its clock was set back, too */
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    set_spec(w.hub, HUB, 3);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 3);
+    assert_at_rest();
+}
+
+static void a_status_that_the_hub_lost_comes_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    world_crash_principal(&w);
+    set_field(w.hub, HUB, "status", "{\"n\":0}");
+    set_in(w.hub, HUB, "annotations", AB_ANN_STATUS_VERSION, NULL);
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 1);
+    assert_at_rest();
+}
+
+static void a_status_that_was_set_aside_comes_again(void **state)
+{
+    (void)state;
+    placed("");
+    w.hub_refuses = AB_ERR_DENIED;
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), -1);
+    world_crash_principal(&w);
+    w.hub_refuses = AB_ERR_OK;
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 1);
+    assert_at_rest();
+}
+
+static void an_error_that_stands_is_said_again_to_a_new_principal(void **state)
+{
+    (void)state;
+    put_app(w.hub, "w1", "a", 1, "", "");
+    put_app(w.local, "argocd", "a", 7, "", "");
+    world_start(&w);
+    assert_true(has_error(hub()));
+    world_crash_principal(&w);
+    set_field(w.hub, HUB, "status", NULL);
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_true(has_error(hub()));
+    assert_at_rest();
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(many_objects_in_step_cost_three_events_and_no_write),
+        T(what_the_hub_deleted_while_its_log_was_lost_goes_at_the_agent),
+        T(it_goes_also_when_the_agent_has_forgotten_all),
+        T(it_goes_also_while_both_run),
+        T(an_object_of_nobody_stays),
+        T(an_object_of_another_principal_stays),
+        T(an_object_of_this_principal_that_it_does_not_have_goes),
+        T(an_empty_hub_deletes_nothing),
+        T(a_restored_backup_of_the_agent_is_brought_up_to_date),
+        T(an_older_epoch_of_the_principal_is_raised),
+        T(a_status_that_the_hub_lost_comes_again),
+        T(a_status_that_was_set_aside_comes_again),
+        T(an_error_that_stands_is_said_again_to_a_new_principal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -40,4 +40,6 @@ def test_a_deletion_at_the_agent_alone_deletes_nothing_at_the_hub(fleet, app):
     app.delete_locally()
     app.finish_deletion()
     wait_for("it is made anew", lambda: (app.spoke() or {"metadata": {"uid": first}})["metadata"]["uid"] != first)
+    fleet.quiet()
     assert "deletionTimestamp" not in app.hub()["metadata"]
+    assert app.hub()["metadata"]["finalizers"] == [CASCADE]

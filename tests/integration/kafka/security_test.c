@@ -196,13 +196,13 @@ static void topics_that_may_not_be_deleted_are_told_and_tried_again(void **state
     ab_ends_set(ends, "kafka.topics=create");
     ab_ends_capture_log(ends);
     ab_end *principal = ab_end_principal(ends, "w1,w2");
-    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1 &&
+                       ab_end_peer_of(principal, "w2")->ready == 1);
     ab_transport_remove_agent(principal->transport, "w1", true);
-    AB_UNTIL(ends, ab_ends_logged(ends, "cannot be deleted yet; it is tried again"));
-    assert_true(ab_ends_logged(ends, "Topic authorization failed"));
+    AB_UNTIL(ends, ab_ends_logged(ends, "cannot be deleted yet; it is tried again") &&
+                       ab_ends_logged(ends, "Topic authorization failed"));
     assert_true(ab_ends_logged(ends, "deploy/kafka/provision remove w1"));
     assert_true(is_there(ends, "down.w1.state"));
-    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready == 1);
     ab_kafka_topic_name(ends, "", prefix);
     ab_broker_allow(ab_kafka_admin(ends), "principal", RD_KAFKA_ACL_OPERATION_DELETE,
                     RD_KAFKA_RESOURCE_TOPIC, prefix);

@@ -267,6 +267,39 @@ static uint64_t repeats_at(ab_str s)
     return most;
 }
 
+/* Bytes of the bracket expression at the start of `re`; 0 when it does not end. */
+static size_t bracket_length(ab_str re)
+{
+    size_t at = 1;
+    if (at < re.len && re.ptr[at] == '^')
+        at++;
+    if (at < re.len && re.ptr[at] == ']')
+        at++;
+    while (at < re.len && re.ptr[at] != ']') {
+        ab_str rest = skip(re, at);
+        const char *end = ab_str_starts(rest, "[:") ? memmem(rest.ptr, rest.len, ":]", 2) : NULL;
+        at += end == NULL ? 1 : (size_t)(end - rest.ptr) + 2;
+    }
+    return at < re.len ? at + 1 : 0;
+}
+
+/* x??, x+*: lazy or possessive in other dialects; glibc takes exponential time to compile many. */
+static bool repeats_a_repetition(ab_str re)
+{
+    bool repeated = false;
+    for (size_t at = 0; at < re.len;) {
+        size_t len = re.ptr[at] == '\\' ? 2 : re.ptr[at] == '[' ? bracket_length(skip(re, at)) : 1;
+        bool repeats = len == 1 && memchr("*+?{", re.ptr[at], 4) != NULL;
+        if (repeats && repeated)
+            return true;
+        const char *end =
+            repeats && re.ptr[at] == '{' ? memchr(re.ptr + at, '}', re.len - at) : NULL;
+        repeated = repeats;
+        at += len == 0 ? re.len : end == NULL ? len : (size_t)(end - (re.ptr + at)) + 1;
+    }
+    return false;
+}
+
 /* What makes an expression one of another dialect, or too large; NULL: nothing. */
 static const char *regex_fault(ab_str re)
 {
@@ -291,7 +324,8 @@ static const char *regex_fault(ab_str re)
         if (re.ptr[i] == '\\')
             i++;
     }
-    return NULL;
+    return repeats_a_repetition(re) ? "a repetition of a repetition (lazy in other dialects)"
+                                    : NULL;
 }
 
 static ab_err compile(ab_str re, int flags, regex_t *out, ab_error *err)

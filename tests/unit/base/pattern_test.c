@@ -251,6 +251,25 @@ static void many_stars_do_not_multiply_the_time(void **state)
     assert_false(ab_glob_match(AB_STR("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"), ab_str_of(text)));
 }
 
+static void a_repetition_of_a_repetition_is_refused(void **state)
+{
+    (void)state;
+    check_refused("/a??b/", "repetition of a repetition");
+    check_refused("/a+*/", "repetition of a repetition");
+    check_refused("/.*?b/", "repetition of a repetition");
+    check_refused("/a{2}{3}/", "repetition of a repetition");
+    const sample taken[] = {
+        {"/^[*?+]+$/", "*?+", true},
+        {"/^a[+*]*$/", "a+*", true},
+        {"/^[]?*]+$/", "]?*", true},
+        {"/^[[:alpha:]*?]+$/", "a?*", true},
+        {"/^a\\*?$/", "a*", true},
+        {"/^(a?)?$/", "a", true},
+        {"/^[[:alpha:]]*[^]*?]?$/", "ab", true},
+    };
+    check(taken, sizeof(taken) / sizeof(taken[0]));
+}
+
 /* ----- one expression ----- */
 
 static void assert_group(const char *expression, ab_str text, const char *wanted)
@@ -316,6 +335,7 @@ int main(void)
         cmocka_unit_test(classes_of_other_dialects_are_refused),
         cmocka_unit_test(what_would_take_much_time_or_memory_is_refused),
         cmocka_unit_test(many_stars_do_not_multiply_the_time),
+        cmocka_unit_test(a_repetition_of_a_repetition_is_refused),
         cmocka_unit_test(an_expression_gives_its_first_group),
         cmocka_unit_test(an_expression_that_does_not_match_gives_nothing),
         cmocka_unit_test(an_expression_without_a_group_or_of_another_dialect_is_refused),

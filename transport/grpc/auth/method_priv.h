@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A way to log in: the interface that each implements. tests/unit/transport/grpc runs what all have
- * in common over every one of them.
+ * A way to log in: the interface that each implements. methods_test.c runs what all have in common
+ * over every one of them.
  *
  * A login is looked at on the loop (begin); what costs time is done in libuv's pool (work), on what
  * begin has set aside and nothing else.

@@ -299,6 +299,71 @@ static void a_broken_file_of_users_leaves_them_as_they_were(void **state)
     world_fini(&w);
 }
 
+/* ----- what all have in common ----- */
+
+/* A method, and how a principal is told to take it. */
+typedef struct {
+    const char *method;
+    const char *const *settings;
+} sample;
+
+static const sample samples[] = {
+    {"mtls", WORDS("grpc.auth.accept=mtls")},
+    {"header", WORDS("grpc.auth.accept=header", XFCC, "grpc.auth.header.identity=^(.*)$")},
+    {"userpass", WORDS("grpc.auth.accept=userpass", USERPASS)},
+};
+
+static outcome log_in_as(world *w, caller *c, const char *method, const char *name,
+                         const char *mode)
+{
+    made_cert cert = cert_of(name, NULL);
+    caller_init(c, "127.0.0.1", strcmp(method, "mtls") == 0 ? cert.cert : NULL);
+    c->header = "x-forwarded-client-cert";
+    c->value = name;
+    made_cert_free(&cert);
+    return log_in(w, c, method, mode, name, "secret");
+}
+
+static void every_method_gives_a_name_that_is_a_label_and_tokens_that_hold(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        world w;
+        caller c;
+        open_world(&w, samples[i].settings);
+        outcome o = log_in_as(&w, &c, samples[i].method, "w1", "autonomous");
+        assert_granted(&o, "w1");
+        assert_string_equal(o.identity.method, samples[i].method);
+        assert_string_equal(o.identity.mode, "autonomous");
+        assert_verified(&w, &c, o.access, "w1");
+        assert_int_equal(ab_auth_renew(w.auth, &c.peer, &o.identity, NULL), AB_ERR_OK);
+        outcome again = refresh(&w, &c, o.refresh);
+        assert_granted(&again, "w1");
+        caller_fini(&c);
+        world_fini(&w);
+    }
+}
+
+static void every_method_refuses_names_modes_and_other_methods(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        world w;
+        caller c;
+        open_world(&w, samples[i].settings);
+        outcome o = log_in_as(&w, &c, samples[i].method, "W1", "managed");
+        assert_refused(&o, NO_LABEL);
+        caller_fini(&c);
+        o = log_in_as(&w, &c, samples[i].method, "w1", "both");
+        assert_refused(&o, "the mode is neither managed nor autonomous");
+        caller_fini(&c);
+        o = log_in_as(&w, &c, samples[(i + 1) % 3].method, "w1", "managed");
+        assert_refused(&o, "the method is not one of grpc.auth.accept");
+        caller_fini(&c);
+        world_fini(&w);
+    }
+}
+
 /* ----- those who fail ----- */
 
 static void who_fails_too_often_is_shut_out_for_a_while(void **state)
@@ -552,6 +617,8 @@ int main(void)
         cmocka_unit_test(credentials_are_there_once_and_bounded),
         cmocka_unit_test(users_are_read_again_when_their_file_changes),
         cmocka_unit_test(a_broken_file_of_users_leaves_them_as_they_were),
+        cmocka_unit_test(every_method_gives_a_name_that_is_a_label_and_tokens_that_hold),
+        cmocka_unit_test(every_method_refuses_names_modes_and_other_methods),
         cmocka_unit_test(who_fails_too_often_is_shut_out_for_a_while),
         cmocka_unit_test(a_success_does_not_count_as_a_failure),
         cmocka_unit_test(others_at_the_same_address_are_not_shut_out),

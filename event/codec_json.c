@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/codec_json.h"
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "event/codec_json_priv.h"
 #include "event/draft_priv.h"
@@ -74,7 +75,7 @@ static void write_data(ab_jsonw *w, const ab_event *e)
     }
     /* Base64 needs no escapes, so it goes straight to the buffer. */
     ab_jsonw_key_raw(w, DATA_BASE64, AB_STR("\""));
-    ab_value_base64_encode(data, w->buf);
+    ab_base64_encode(data, w->buf);
     ab_buf_putc(w->buf, '"');
 }
 
@@ -173,7 +174,7 @@ static ab_err add_member(decoder *d, ab_jsonv v)
 static ab_err take_base64(decoder *d)
 {
     ab_str text = ab_json_plain(d->data_base64);
-    if (text.ptr == NULL || !ab_value_base64_decode(text, &d->bytes))
+    if (text.ptr == NULL || !ab_base64_decode(text, &d->bytes))
         return ab_fail(d->err, AB_ERR_INVALID, "member data_base64 is no base64 text");
     d->draft.data = ab_buf_str(&d->bytes);
     return ab_buf_status(&d->bytes);

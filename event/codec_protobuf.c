@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/codec_protobuf.h"
 
+#include "base/base64.h"
 #include "event/draft_priv.h"
 #include "event/value_priv.h"
 #include "schema/attributes.h"
@@ -48,7 +49,7 @@ static void set_time(encoder *enc, size_t i, ab_str text)
 static ab_err set_bytes(encoder *enc, size_t i, ab_str text)
 {
     ab_buf *bytes = &enc->bytes[i];
-    ab_value_base64_decode(text, bytes);
+    ab_base64_decode(text, bytes);
     enc->values[i].attr_case = VALUE(CE_BYTES);
     enc->values[i].ce_bytes = borrow(ab_buf_str(bytes));
     return ab_buf_status(bytes);
@@ -251,7 +252,7 @@ static ab_err value_text(const pb_value *v, ab_buf *out)
     if (v->attr_case == VALUE(CE_INTEGER))
         ab_buf_printf(out, "%" PRId32, v->ce_integer);
     else
-        ab_value_base64_encode(view(v->ce_bytes), out);
+        ab_base64_encode(view(v->ce_bytes), out);
     return ab_buf_status(out);
 }
 

@@ -21,9 +21,3 @@ bool ab_value_integer_parse(ab_str text, int32_t *out);
 bool ab_value_time_parse(ab_str text, int64_t *seconds, int32_t *nanos);
 /** In UTC with 0, 3, 6 or 9 digits of fraction. @return false outside the years 1 to 9999 */
 bool ab_value_time_format(int64_t seconds, int32_t nanos, char out[AB_VALUE_TIME_MAX]);
-
-/** Append the base64 text (RFC 4648 §4) of `bytes`; the buffer keeps a failure. */
-void ab_value_base64_encode(ab_str bytes, ab_buf *out);
-/** Append the bytes of a base64 text with all its padding; the buffer keeps a failure.
- *  @return false when it is none (then some bytes may have been appended) */
-bool ab_value_base64_decode(ab_str text, ab_buf *out);

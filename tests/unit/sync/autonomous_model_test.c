@@ -175,9 +175,11 @@ static void note_execution(int n, const ab_object *after)
     snprintf(r->executed_on, sizeof(r->executed_on), "%.*s", AB_STR_ARG(uid));
 }
 
-static void note_cleared(int n)
+static void note_cleared(int before, int after)
 {
-    struct request *r = &m.requests[n];
+    if (before < 0 || after >= 0)
+        return;
+    struct request *r = &m.requests[before];
     if (!r->withdrawn && r->executed == 0 && !r->refused)
         broken("a request was cleared that was neither executed nor refused");
     r->standing = false;
@@ -233,10 +235,8 @@ static void on_hub_write(void *arg, const ab_object *before, const ab_object *af
     }
     if (before == NULL || spec_of(before) != spec_of(after))
         check_spec(after);
-    if (operation_of(before) >= 0 && operation_of(after) < 0)
-        note_cleared(operation_of(before));
-    if (refresh_of(before) >= 0 && refresh_of(after) < 0)
-        note_cleared(refresh_of(before));
+    note_cleared(operation_of(before), operation_of(after));
+    note_cleared(refresh_of(before), refresh_of(after));
 }
 
 /* Ids of commands and what they are about, for the answers. */

@@ -13,6 +13,7 @@
 #define FLAG_DELETING  2
 #define FLAG_ADOPTABLE 4
 #define FLAG_REMAPPED  8
+#define FLAG_RELEASED  16
 
 /* A row on its way to disk: one allocation, the texts behind the struct. */
 struct row {
@@ -127,7 +128,7 @@ static ab_err prune(ab_cache *c, ab_error *err)
 {
     sqlite3_stmt *s = NULL;
     int code =
-        sqlite3_prepare_v2(c->writer, "DELETE FROM kept WHERE flags & 1 AND at < ?", -1, &s, NULL);
+        sqlite3_prepare_v2(c->writer, "DELETE FROM kept WHERE flags & 17 AND at < ?", -1, &s, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_bind_int64(s, 1, c->now_s - ENDED_KEPT_DAYS * 86400);
     if (code == SQLITE_OK)
@@ -188,6 +189,14 @@ void ab_cache_close(ab_cache *c)
     free(c);
 }
 
+ab_err ab_cache_release(ab_cache *c, ab_error *err)
+{
+    return run(c->writer,
+               "UPDATE kept SET flags = 16, uid = NULL, principal_uid = NULL, owned = NULL,"
+               " wish = NULL, source = NULL, hash = NULL WHERE NOT flags & 16",
+               err);
+}
+
 static ab_str column(sqlite3_stmt *s, int i)
 {
     const void *bytes = sqlite3_column_blob(s, i);
@@ -205,6 +214,7 @@ static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
         .deleting = (flags & FLAG_DELETING) != 0,
         .adoptable = (flags & FLAG_ADOPTABLE) != 0,
         .remapped = (flags & FLAG_REMAPPED) != 0,
+        .released = (flags & FLAG_RELEASED) != 0,
         .uid = column(s, 4),
         .owner = column(s, 5),
         .owned = column(s, 6),
@@ -268,7 +278,8 @@ static int keep_row(ab_cache *c, const struct row *r)
 {
     const ab_kept *k = &r->kept;
     int flags = (k->ended ? FLAG_ENDED : 0) | (k->deleting ? FLAG_DELETING : 0) |
-                (k->adoptable ? FLAG_ADOPTABLE : 0) | (k->remapped ? FLAG_REMAPPED : 0);
+                (k->adoptable ? FLAG_ADOPTABLE : 0) | (k->remapped ? FLAG_REMAPPED : 0) |
+                (k->released ? FLAG_RELEASED : 0);
     sqlite3_stmt *s = c->keep;
     (void)sqlite3_reset(s);
     const int codes[] = {

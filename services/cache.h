@@ -35,6 +35,10 @@ AB_MUST_USE ab_err ab_cache_each(ab_cache *c,
 /** One row; valid until the next call. @return NOTFOUND, IO */
 AB_MUST_USE ab_err ab_cache_recall(ab_cache *c, ab_str key, ab_kept *out);
 
+/** What was received is followed no more: of every row only the version stays. Before anything is
+ * kept. @return IO, NOSPACE */
+AB_MUST_USE ab_err ab_cache_release(ab_cache *c, ab_error *err);
+
 typedef void (*ab_cache_done)(void *arg, ab_err code, const ab_error *err);
 /** Write one row; `done` runs once, later, when it is on disk or has failed. @return NOMEM, and no
  * `done` */

@@ -47,8 +47,9 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     a->env = *env;
     ab_inbox_init(&a->early);
     a->objects = ab_map_new();
+    a->published = ab_map_new();
     a->writer = ab_writer_new(&(ab_writer_env){env->clock, env->source, safe, a});
-    if (a->objects == NULL || a->writer == NULL) {
+    if (a->objects == NULL || a->published == NULL || a->writer == NULL) {
         ab_agent_free(a);
         return AB_ERR_NOMEM;
     }
@@ -78,6 +79,7 @@ void ab_agent_free(ab_agent *a)
     ab_agent_resync_fini(a);
     ab_inbox_fini(&a->early);
     ab_map_free(a->objects, object_free);
+    ab_map_free(a->published, NULL);
     ab_writer_free(a->writer);
     free(a);
 }
@@ -142,7 +144,10 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept)
     }
     o->version = kept->version;
     o->remapped = kept->remapped;
-    o->source = kept->ended ? SOURCE_ENDED : kept->deleting ? SOURCE_DELETING : SOURCE_LIVE;
+    if (kept->released)
+        o->source = SOURCE_NONE;
+    else
+        o->source = kept->ended ? SOURCE_ENDED : kept->deleting ? SOURCE_DELETING : SOURCE_LIVE;
     return AB_ERR_OK;
 }
 
@@ -424,6 +429,7 @@ void ab_agent_complete(ab_agent *a)
 
 void ab_agent_written(ab_agent *a, const ab_event *head)
 {
+    ab_agent_note_published(a, head);
     if (ab_writer_learn(a->writer, head) != AB_ERR_OK)
         AB_ERROR(a->env.log, SYNC, "out of memory");
 }
@@ -432,6 +438,7 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
 {
     ab_writer_ready(a->writer, epoch);
     ab_agent_deliver_early(a);
+    ab_agent_release_published(a);
     a->swept = false;
     advance_all(a);
     ab_agent_sweep(a);

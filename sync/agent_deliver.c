@@ -160,6 +160,11 @@ static const char *enqueue(ab_agent *a, ab_target target, ab_task *task, ab_agen
     return NULL;
 }
 
+static bool is_release(const ab_event *event)
+{
+    return ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_RELEASE));
+}
+
 void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
 {
     ab_target target;
@@ -176,6 +181,9 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
                         ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND);
     if (ends_command) {
         reason = deliver_command_end(a, event, delivery) == AB_ERR_OK ? NULL : "memory";
+    } else if (ab_agent_is_autonomous(a) && is_release(event)) {
+        a->env.effects.ack(a->env.effects.arg, delivery); /* it is ours already */
+        return;
     } else {
         reason = classify(a, event, &target, &task.type);
         if (reason == NULL)

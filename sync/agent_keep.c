@@ -64,7 +64,7 @@ static void owned_before(ab_agent_object *o, ab_buf *out)
     ab_kept old;
     ab_object *wish = NULL;
     ab_json *before = NULL;
-    if (effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &old) != AB_ERR_OK ||
+    if (effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &old) != AB_ERR_OK || old.released ||
         (!old.ended && ab_object_parse(old.wish, &wish, NULL) != AB_ERR_OK))
         return;
     if (old.ended) { /* the next of its name may be written over what it left */
@@ -77,6 +77,12 @@ static void owned_before(ab_agent_object *o, ab_buf *out)
     ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
     ab_json_free(before);
     ab_object_unref(wish);
+}
+
+/* The principal gives it up: what stands here stays. */
+static void keep_release(ab_agent_object *o, const ab_task *t)
+{
+    keep(o, SOURCE_NONE, &(ab_kept){.version = t->version, .released = true});
 }
 
 static void keep_end(ab_agent_object *o, ab_task *t)
@@ -173,6 +179,8 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
     } else if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
         t->begun = true;
         o->settled = (ab_digest){0};
+    } else if (t->type == AB_TYPE_RELEASE) {
+        keep_release(o, t);
     } else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
         keep_end(o, t);
     } else {
@@ -194,7 +202,7 @@ static void take_effect(ab_agent_object *o)
     o->hash = o->next_hash;
     o->principal = o->next_principal;
     o->settled = (ab_digest){0};
-    o->report_due = ab_agent_reports(o) && o->source != SOURCE_ENDED;
+    o->report_due = ab_agent_reports(o) && ab_agent_has_source(o);
     o->inbox.failing_since = 0;
 }
 

@@ -73,6 +73,7 @@ struct ab_agent_object {
 struct ab_agent {
     ab_agent_env env;
     ab_map *objects;
+    ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_writer *writer;
     bool synced;
     bool complete;  /* every object that exists was seen */
@@ -157,6 +158,10 @@ void ab_agent_catch_up_published(ab_agent_object *o);
 /** End what the log has and the store no longer has, once both are known; under the mass-deletion
  * guard. */
 void ab_agent_sweep(ab_agent *a);
+/** Managed: what our log still says of the time when the agent was autonomous. */
+void ab_agent_note_published(ab_agent *a, const ab_event *head);
+/** The log was read: end that, and nothing is deleted for it. */
+void ab_agent_release_published(ab_agent *a);
 /** The object without the marks of a managed one. @return what `out` reports */
 AB_MUST_USE ab_err ab_agent_own(const ab_object *local, ab_buf *out);
 

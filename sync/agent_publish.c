@@ -162,7 +162,40 @@ void ab_agent_sweep(ab_agent *a)
     a->env.effects.wake(a->env.effects.arg);
 }
 
-/* --- what the principal placed --- */
+/* --- another mode than before --- */
+
+void ab_agent_note_published(ab_agent *a, const ab_event *head)
+{
+    ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
+    ab_str type = ab_event_attr(head, AB_CE_TYPE);
+    bool published = ab_str_is(type, ab_type_name(AB_TYPE_CREATE)) ||
+                     ab_str_is(type, ab_type_name(AB_TYPE_SPEC_UPDATE));
+    if (ab_agent_is_autonomous(a) || !published || !is_published_key(key))
+        return;
+    if (ab_map_put(a->published, key, a, NULL) != AB_ERR_OK)
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+}
+
+static void release(ab_agent *a, ab_str key)
+{
+    ab_agent_object *o = ab_agent_object_for(a, key);
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    if (o == NULL) {
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+        return;
+    }
+    ab_agent_name_event(o, false, &draft, o->kind->target, AB_TYPE_RELEASE, subject);
+    ab_agent_sent(o, ab_writer_end(a->writer, key, key, &draft, NULL));
+}
+
+void ab_agent_release_published(ab_agent *a)
+{
+    for (ab_map_iter i = ab_map_first(a->published); i.entry != NULL; ab_map_next(&i)) {
+        release(a, i.key);
+        (void)ab_map_take(a->published, i.key);
+    }
+}
 
 ab_err ab_agent_own(const ab_object *local, ab_buf *out)
 {

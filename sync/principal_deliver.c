@@ -52,6 +52,8 @@ static ab_str subject_name(const ab_event *event)
 static bool tombstone_type(const ab_event *event, ab_type *type)
 {
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_RELEASE)))
+        return false; /* of the time when the agent was autonomous */
     if (ab_str_starts(key, AB_KEY_ERROR))
         *type = AB_TYPE_ERROR;
     else if (ab_str_starts(key, "Application/"))

@@ -102,19 +102,31 @@ void ab_principal_end_anyway(struct peer *peer, ab_str key)
     queued(peer, key, ab_writer_end_anyway(peer->writer, key, key, &draft, NULL));
 }
 
-struct sweep {
-    struct peer *peer;
-    size_t total;
-    size_t missing;
-    bool end;
-};
-
 /* The log holds commands too. */
 static bool is_object(ab_str key)
 {
     ab_str kind, ns, name;
     return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
 }
+
+void ab_principal_give_up(struct peer *peer, ab_str key)
+{
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_event_draft draft = {0};
+    if (!is_object(key))
+        return;
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_RELEASE));
+    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
+    queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
+}
+
+struct sweep {
+    struct peer *peer;
+    size_t total;
+    size_t missing;
+    bool end;
+};
 
 static void sweep_key(void *arg, ab_str key)
 {
@@ -124,7 +136,8 @@ static void sweep_key(void *arg, ab_str key)
     if (!is_object(key))
         return;
     s->total++;
-    if ((app != NULL && app->here) || ab_principal_shared_is_here(p, key))
+    if ((app != NULL && app->here) || ab_principal_shared_is_here(p, key) ||
+        ab_mirror_is_here(p, key))
         return;
     s->missing++;
     if (s->end)

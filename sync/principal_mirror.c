@@ -9,6 +9,7 @@
 #include "schema/attributes.h"
 #include "sync/mirror.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define RETRY_REFUSED_MS 300000
@@ -76,7 +77,8 @@ ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept)
     if (m == NULL)
         return AB_ERR_NOMEM;
     m->version = kept->version;
-    m->source = kept->ended ? MIRROR_ENDED : MIRROR_LIVE;
+    if (!kept->released)
+        m->source = kept->ended ? MIRROR_ENDED : MIRROR_LIVE;
     e = take_text(&m->uid, kept->uid);
     return e == AB_ERR_OK ? take_text(&m->made, kept->owned) : e;
 }
@@ -85,6 +87,23 @@ struct peer *ab_mirror_peer(const struct mirror *m)
 {
     struct peer *peer = ab_principal_peer(m->principal, ab_str_of(m->agent));
     return peer == NULL || peer->mode == AB_MANAGED ? NULL : peer;
+}
+
+static bool is_of_managed(const struct mirror *m)
+{
+    const struct peer *peer = ab_principal_peer(m->principal, ab_str_of(m->agent));
+    return peer != NULL && peer->mode == AB_MANAGED;
+}
+
+bool ab_mirror_is_handed_over(const struct mirror *m)
+{
+    return is_of_managed(m) && m->here && m->marked && !m->leaving;
+}
+
+bool ab_mirror_is_here(const ab_principal *p, ab_str key)
+{
+    const struct mirror *m = ab_map_find(p->mirrors, key);
+    return m != NULL && m->here && m->marked;
 }
 
 /* --- waiting and failing --- */
@@ -138,6 +157,8 @@ void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err)
 
 static bool is_converged(const struct mirror *m)
 {
+    if (ab_mirror_is_handed_over(m))
+        return false;
     if (m->source == MIRROR_NONE || ab_mirror_peer(m) == NULL)
         return true;
     if (m->source == MIRROR_ENDED)
@@ -169,6 +190,10 @@ static bool advance_once(struct mirror *m)
     if (!may_advance(m))
         return false;
     if (ab_inbox_head_superseded(&m->inbox)) {
+        ab_mirror_finish_head(m);
+        return true;
+    }
+    if (t != NULL && ab_mirror_peer(m) == NULL) { /* said in another mode, or served no more */
         ab_mirror_finish_head(m);
         return true;
     }
@@ -205,20 +230,42 @@ void ab_mirror_note(struct mirror *m, const ab_object *hub)
     if (!same)
         m->settled = false;
     m->looked = m->here = true;
+    m->marked = ab_str_is(ab_mirror_owner(hub), m->agent);
     m->leaving = ab_object_deleting(hub);
     m->hub = readable ? here : (ab_digest){0};
     m->hub_status = readable ? status : (ab_digest){0};
 }
 
+/* A change that is told late may show a request that is over: what is asked for is read. */
+static bool asks(const ab_object *hub)
+{
+    struct requests r = {0};
+    ab_requests_note(&r, hub);
+    return r.operation.asked || r.refresh.asked || r.terminate.asked;
+}
+
+/* A mirror of which nothing is known may be one to hand over. */
+static struct mirror *seen_mirror(ab_principal *p, const ab_object *object)
+{
+    char agent[64];
+    ab_str key = ab_str_of(ab_object_key(object));
+    ab_str owner = ab_mirror_owner(object);
+    struct mirror *m = ab_map_find(p->mirrors, key);
+    if (m != NULL || owner.len == 0 || owner.len >= sizeof(agent))
+        return m;
+    snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(owner));
+    return ab_mirror_for(p, key, agent);
+}
+
 void ab_mirror_seen(ab_principal *p, const ab_object *object)
 {
-    struct mirror *m = ab_map_find(p->mirrors, ab_str_of(ab_object_key(object)));
+    struct mirror *m = seen_mirror(p, object);
     if (m == NULL)
         return;
     m->seen_meanwhile = true;
     ab_mirror_note(m, object);
     bool idle = m->inbox.head == NULL && may_advance(m);
-    if (idle && !is_converged(m))
+    if (idle && !is_converged(m) && !asks(object))
         ab_mirror_decide(m, object);
     ab_mirror_advance(m);
 }
@@ -229,7 +276,7 @@ void ab_mirror_gone(ab_principal *p, const ab_object *object)
     if (m == NULL)
         return;
     m->seen_meanwhile = true;
-    m->here = m->leaving = m->settled = false;
+    m->here = m->leaving = m->settled = m->marked = false;
     m->requests = (struct requests){0};
     m->inbox.retry_at = 0;
     ab_mirror_advance(m);
@@ -267,7 +314,7 @@ static void got(struct mirror *m, ab_err code, const ab_object *hub, const ab_er
     if (m->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        m->here = m->leaving = m->settled = false;
+        m->here = m->leaving = m->settled = m->marked = false;
         m->looked = true;
         return;
     }
@@ -296,7 +343,7 @@ static ab_err learn_made(struct mirror *m, const ab_object *hub)
 static void written(struct mirror *m, enum mirror_step step, const ab_object *hub)
 {
     ab_digest digest = {0};
-    ab_err e = learn_made(m, hub);
+    ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : learn_made(m, hub);
     if (e == AB_ERR_OK)
         e = step == MSTEP_PLACE ? ab_mirror_digest(hub, &digest)
                                 : ab_json_digest(ab_object_field(hub, "status"), &digest);
@@ -344,6 +391,17 @@ static void removed(struct mirror *m, ab_err code, const ab_error *err)
         m->settled = true; /* gone or marked: the store's change says which */
 }
 
+static void released(struct mirror *m, ab_err code, const ab_error *err)
+{
+    if (code != AB_ERR_OK) {
+        ab_mirror_fail(m, code, err);
+        return;
+    }
+    m->source = MIRROR_NONE;
+    free(m->made);
+    m->made = NULL;
+}
+
 static void mirror_done(ab_principal_record *record, ab_err code, ab_object *object,
                         const ab_error *err)
 {
@@ -365,6 +423,9 @@ static void mirror_done(ab_principal_record *record, ab_err code, ab_object *obj
         break;
     case MSTEP_REMOVE:
         removed(m, code, err);
+        break;
+    case MSTEP_RELEASE:
+        released(m, code, err);
         break;
     }
     ab_mirror_advance(m);

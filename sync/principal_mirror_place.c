@@ -44,6 +44,16 @@ static bool parse_stamp(ab_str stamp, ab_version *version, ab_str *agent)
     return ab_version_parse((ab_str){stamp.ptr, len}, version) == AB_ERR_OK;
 }
 
+ab_str ab_mirror_owner(const ab_object *hub)
+{
+    ab_version version;
+    ab_str agent = AB_STR_NONE;
+    if (ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0 ||
+        !parse_stamp(ab_object_annotation(hub, AB_ANN_STATUS_VERSION), &version, &agent))
+        return AB_STR_NONE;
+    return agent;
+}
+
 static bool was_made(const struct mirror *m, const ab_object *hub)
 {
     return m->made != NULL && ab_str_is(ab_object_uid(hub), m->made);
@@ -373,9 +383,40 @@ static bool recall(struct mirror *m, ab_object **out)
     return false;
 }
 
+/* First it is kept that this is no mirror any more: else it would be made one again. */
+static void hand_over(struct mirror *m, const ab_object *hub)
+{
+    const ab_app_edit edit = {
+        .annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE}, {AB_ANN_STATUS_VERSION, AB_STR_NONE}},
+        .annotation_count = 2};
+    if (m->source != MIRROR_NONE) {
+        m->step = MSTEP_RELEASE;
+        effects(m)->keep(
+            effects(m)->arg, ab_str_of(m->key),
+            &(ab_kept){.version = m->version, .released = true, .owner = ab_str_of(m->agent)},
+            &m->record);
+        return;
+    }
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_edited(hub, &edit, &text);
+    log_object(m, "the agent is managed: its mirror becomes the hub's own");
+    if (e == AB_ERR_OK)
+        write_place(m, &text, ab_object_version(hub));
+    else
+        ab_mirror_fail(m, e, NULL);
+    ab_buf_fini(&text);
+}
+
 void ab_mirror_decide(struct mirror *m, const ab_object *hub)
 {
     ab_object *source;
+    if (ab_mirror_is_handed_over(m)) {
+        hand_over(m, hub);
+        return;
+    }
+    if (m->source == MIRROR_NONE || ab_mirror_peer(m) == NULL)
+        return;
     if (m->source == MIRROR_ENDED || (m->leaving && is_ours(m, hub))) {
         decide_end(m, hub);
     } else if (recall(m, &source)) {

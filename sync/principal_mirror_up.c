@@ -162,7 +162,8 @@ void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
     const char *reason = NULL;
     if (ab_event_data(event).ptr != NULL) {
         reason = classify(event, &target, &type);
-    } else if (!tombstone(event, &target, &type)) {
+    } else if (ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_RELEASE)) ||
+               !tombstone(event, &target, &type)) {
         ab_principal_ack(peer->principal, delivery);
         return;
     }

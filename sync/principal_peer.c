@@ -93,6 +93,7 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
     }
     for (const struct held *h = peer->held; h != NULL; h = h->next)
         ab_principal_ack(p, h->delivery);
+    ab_mirror_look(p, agent);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);
 }
@@ -152,6 +153,11 @@ static void look_at_apps(struct peer *peer)
     }
 }
 
+static void release_key(void *arg, ab_str key)
+{
+    ab_principal_give_up(arg, key);
+}
+
 /* Events go to the peer from now on. */
 static void open_writer(struct peer *peer)
 {
@@ -159,6 +165,8 @@ static void open_writer(struct peer *peer)
         return;
     ab_writer_ready(peer->writer, peer->epoch);
     peer->swept = false;
+    if (peer->mode == AB_AUTONOMOUS) /* what its log has of the time when it was managed */
+        ab_writer_each(peer->writer, "", release_key, peer);
     ab_principal_sweep(peer);
     look_at_apps(peer);
     ab_principal_shared_look(peer->principal);
@@ -184,12 +192,28 @@ void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
     open_peer(peer);
 }
 
+/* What it said in its former mode means nothing any more. */
+static void forget_words(struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->peer == peer)
+            ab_principal_park(app);
+    }
+    wait_no_more(p, peer);
+}
+
 void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL || peer->mode == (unsigned)mode)
         return;
+    if (peer->mode == AB_MANAGED)
+        forget_words(peer);
     peer->mode = mode;
+    AB_INFO(p->env.log, SYNC, "the agent's mode is known", AB_KV("agent", agent),
+            AB_KV("mode", mode == AB_MANAGED ? "managed" : "autonomous"));
     open_peer(peer);
 }
 

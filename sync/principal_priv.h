@@ -130,6 +130,7 @@ enum mirror_step {
     MSTEP_PLACE,  /* writing all but the status */
     MSTEP_STATUS, /* writing the status */
     MSTEP_REMOVE,
+    MSTEP_RELEASE, /* keeping that the agent's object is followed no more */
 };
 
 /* An object of an autonomous agent, and what stands here for it. */
@@ -148,6 +149,7 @@ struct mirror {
     bool looked; /* whether it is here is known */
     bool here;
     bool leaving;
+    bool marked;   /* what stands here says that it is the mirror of this agent */
     bool taken;    /* what stands here is somebody else's */
     bool settled;  /* nothing is to be done about what stands here */
     ab_digest hub; /* of what stands here, and of its status */
@@ -241,6 +243,9 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key, if the log has it. */
 void ab_principal_end(struct peer *peer, ab_str key);
+/** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys
+ * are left alone. */
+void ab_principal_give_up(struct peer *peer, ab_str key);
 /** End the object's key, whatever the log has: the agent holds it. */
 void ab_principal_end_anyway(struct peer *peer, ab_str key);
 /** May so many deletions, of what the agent has, be made? When not, they are shown as held. */
@@ -347,10 +352,16 @@ void ab_mirror_gone(ab_principal *p, const ab_object *object);
 /** Look again at those that `agent` (NULL: anybody) has to do with. */
 void ab_mirror_look(ab_principal *p, const char *agent);
 void ab_mirror_tick(ab_principal *p);
+/** Stands a mirror here, or what was one? */
+bool ab_mirror_is_here(const ab_principal *p, ab_str key);
+/** Its agent is managed now: what was its mirror is to become the hub's own object. */
+bool ab_mirror_is_handed_over(const struct mirror *m);
 
 /* principal_mirror_place.c: bringing it to what was published */
 /** Nothing stands here: make it. */
 void ab_mirror_create(struct mirror *m);
+/** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
+ab_str ab_mirror_owner(const ab_object *hub);
 /** Decide with the object in hand. */
 void ab_mirror_decide(struct mirror *m, const ab_object *hub);
 

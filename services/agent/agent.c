@@ -220,7 +220,7 @@ static ab_err make_machine(service *s, ab_error *err)
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "%s", ab_err_text(e));
     if (env.policy.autonomous)
-        return AB_ERR_OK;
+        return ab_cache_release(s->cache, err);
     return ab_cache_each(s->cache, restore_row, s->machine, err);
 }
 

@@ -57,6 +57,10 @@ static const struct {
     {"eventProcessed", EVENT "processed", ANY, ANY, AB_CARRY_COMMAND},
     /* Ours. */
     {"application", EVENT "refresh", ANY, 0, AB_CARRY_COMMAND},
+    {"application", EVENT "release", ANY, ANY, AB_CARRY_STATE},
+    {"appproject", EVENT "release", ANY, ANY, AB_CARRY_STATE},
+    {"repository", EVENT "release", ANY, 0, AB_CARRY_STATE},
+    {"gpgkey", EVENT "release", ANY, 0, AB_CARRY_STATE},
     {"appproject", EVENT "error", 0, ANY, AB_CARRY_STATE},
     {"repository", EVENT "error", 0, M, AB_CARRY_STATE},
     {"gpgkey", EVENT "error", 0, M, AB_CARRY_STATE},

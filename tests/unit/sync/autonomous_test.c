@@ -446,6 +446,132 @@ static void a_refused_request_is_taken_off_and_shown(void **state)
     assert_at_rest();
 }
 
+/* --- another mode than before --- */
+
+static void nothing_is_deleted(void *arg, const ab_object *before, const ab_object *after)
+{
+    (void)arg;
+    assert_true(before == NULL || after != NULL);
+}
+
+static void switch_to(ab_mode_set mode)
+{
+    world_crash_agent(&w);
+    w.on_hub_write = w.on_local_write = nothing_is_deleted;
+    w.policy.autonomous = mode == AB_AUTONOMOUS;
+    w.policy.adopt = true;
+    w.mode = mode;
+    ab_principal_set_mode(w.principal, "w1", mode);
+    world_settle(&w);
+    world_start_agent(&w);
+    world_run(&w, 5);
+}
+
+/* Both objects are those that they were. */
+static void keep_uids(char hub_uid[40], char local_uid[40])
+{
+    snprintf(hub_uid, 40, "%.*s", AB_STR_ARG(ab_object_uid(hub())));
+    snprintf(local_uid, 40, "%.*s", AB_STR_ARG(ab_object_uid(local())));
+}
+
+static void assert_uids(const char *hub_uid, const char *local_uid)
+{
+    assert_true(ab_str_is(ab_object_uid(hub()), hub_uid));
+    assert_true(ab_str_is(ab_object_uid(local()), local_uid));
+}
+
+static void assert_follows_agent(int n)
+{
+    edit_local(n);
+    assert_int_equal(spec_of(hub()), n);
+    assert_true(ab_str_eq(ab_object_annotation(hub(), AB_ANN_SOURCE_UID), ab_object_uid(local())));
+    assert_int_equal(ab_object_annotation(local(), AB_ANN_SOURCE_UID).len, 0);
+    assert_at_rest();
+}
+
+static void assert_follows_hub(int n)
+{
+    set_spec(w.hub, HUB, n);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), n);
+    assert_true(ab_str_eq(ab_object_annotation(local(), AB_ANN_SOURCE_UID), ab_object_uid(hub())));
+    assert_int_equal(ab_object_annotation(hub(), AB_ANN_SOURCE_UID).len, 0);
+    assert_at_rest();
+}
+
+static void a_managed_agent_becomes_autonomous_and_managed_again(void **state)
+{
+    char hub_uid[40], local_uid[40];
+    (void)state;
+    w.policy.autonomous = false;
+    w.mode = AB_MANAGED;
+    placed("");
+    keep_uids(hub_uid, local_uid);
+    switch_to(AB_AUTONOMOUS);
+    assert_uids(hub_uid, local_uid);
+    assert_follows_agent(2);
+    switch_to(AB_MANAGED);
+    assert_uids(hub_uid, local_uid);
+    assert_follows_hub(3);
+    switch_to(AB_AUTONOMOUS);
+    assert_uids(hub_uid, local_uid);
+    assert_follows_agent(4);
+}
+
+static void an_autonomous_agent_becomes_managed(void **state)
+{
+    char hub_uid[40], local_uid[40];
+    (void)state;
+    mirrored("");
+    put_project("{\"n\":1}");
+    keep_uids(hub_uid, local_uid);
+    switch_to(AB_MANAGED);
+    assert_uids(hub_uid, local_uid);
+    assert_follows_hub(2);
+    const ab_object *project = fake_store_find(w.hub, MIRROR_PROJECT);
+    assert_int_equal(ab_object_annotation(project, AB_ANN_SOURCE_UID).len, 0);
+    assert_non_null(fake_store_find(w.local, OWN_PROJECT));
+    assert_true(!has_head(w.up, OWN_PROJECT));
+}
+
+static void a_principal_that_was_down_takes_part_in_a_change_of_mode(void **state)
+{
+    char hub_uid[40], local_uid[40];
+    (void)state;
+    mirrored("");
+    keep_uids(hub_uid, local_uid);
+    world_crash_principal(&w);
+    world_crash_agent(&w);
+    w.on_hub_write = w.on_local_write = nothing_is_deleted;
+    w.policy.autonomous = false;
+    w.policy.adopt = true;
+    world_start_agent(&w);
+    world_run(&w, 5);
+    w.mode = 0;
+    world_start_principal(&w);
+    world_run(&w, 5);
+    assert_true(ab_object_annotation(hub(), AB_ANN_SOURCE_UID).len > 0);
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    world_run(&w, 5);
+    assert_uids(hub_uid, local_uid);
+    assert_follows_hub(2);
+    restart_principal();
+    assert_uids(hub_uid, local_uid);
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    assert_follows_hub(3);
+}
+
+static void an_object_that_may_not_be_adopted_stays_as_it_is(void **state)
+{
+    (void)state;
+    mirrored(",\"annotations\":{\"" AB_ANN_ADOPTION_POLICY "\":\"never\"}");
+    switch_to(AB_MANAGED);
+    set_spec(w.hub, HUB, 2);
+    world_run(&w, 5);
+    assert_int_equal(spec_of(local()), 1);
+    assert_true(has_error(hub()));
+}
+
 /* --- trouble --- */
 
 static void what_cannot_be_written_holds_nothing_back_for_ever(void **state)
@@ -506,6 +632,10 @@ int main(void)
         AUTONOMOUS(a_terminate_asked_for_at_the_hub_ends_the_run),
         AUTONOMOUS(a_terminate_at_the_agent_is_no_request),
         AUTONOMOUS(a_refused_request_is_taken_off_and_shown),
+        AUTONOMOUS(a_managed_agent_becomes_autonomous_and_managed_again),
+        AUTONOMOUS(an_autonomous_agent_becomes_managed),
+        AUTONOMOUS(a_principal_that_was_down_takes_part_in_a_change_of_mode),
+        AUTONOMOUS(an_object_that_may_not_be_adopted_stays_as_it_is),
         AUTONOMOUS(what_cannot_be_written_holds_nothing_back_for_ever),
         AUTONOMOUS(nothing_is_done_until_the_mode_is_known),
     };

@@ -356,10 +356,21 @@ static void restore_mirrors(world *w)
     }
 }
 
+/* As ab_cache_release. */
+static void release_rows(world *w)
+{
+    for (ab_map_iter i = ab_map_first(w->cache.rows); i.entry != NULL; ab_map_next(&i)) {
+        struct row *row = i.value;
+        row->kept = (ab_kept){.version = row->kept.version, .released = true};
+    }
+}
+
 static void restore_rows(world *w)
 {
-    if (w->policy.autonomous)
+    if (w->policy.autonomous) {
+        release_rows(w);
         return;
+    }
     for (ab_map_iter i = ab_map_first(w->cache.rows); i.entry != NULL; ab_map_next(&i)) {
         const struct row *row = i.value;
         assert_int_equal(ab_agent_restore(w->agent, i.key, &row->kept), AB_ERR_OK);

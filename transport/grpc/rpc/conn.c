@@ -60,6 +60,7 @@ static bool read_all(ab_rpc_conn *conn)
         if (ab_rpc_wire_read(conn, end->in, AB_RPC_SCRATCH, &got) != AB_RPC_WIRE_DONE)
             return true;
         conn->heard_ms = ab_rpc_end_now_ms(end);
+        conn->pinged_ms = 0;
         ab_rpc_http2_receive(conn, end->in, got);
     }
     return false;
@@ -304,8 +305,6 @@ static const char *fault_of(const ab_rpc_conn *conn, int64_t now_ms)
 static void ping_if_silent(ab_rpc_conn *conn, int64_t now_ms)
 {
     int64_t every_ms = conn->end->limits.ping_ms;
-    if (conn->heard_ms > conn->pinged_ms)
-        conn->pinged_ms = 0;
     if (conn->state != AB_RPC_CONN_READY || every_ms == 0 || conn->pinged_ms > 0 ||
         now_ms - conn->heard_ms < every_ms)
         return;

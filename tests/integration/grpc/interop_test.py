@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our server and our client with those of grpc-go and grpcio, in plaintext and by TLS: the same calls in each of the
+four directions."""
+import os
+import subprocess
+import unittest
+
+import peers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SUPPORT = os.path.join(HERE, "..", "..", "support", "grpc")
+GO = [os.path.join(SUPPORT, "grpc-go")]
+PYTHON = [os.path.join(SUPPORT, "python"), os.path.join(HERE, "foreign.py")]
+
+
+class Interop(unittest.TestCase):
+    def serve_foreign(self, foreign, secure):
+        """A client's server has it all: client_test.c says what is tried."""
+        certs = peers.CERTS if secure else "-"
+        server = peers.Server(*foreign, "serve", certs)
+        env = dict(os.environ, AB_GRPC_PORT=str(server.port))
+        if not secure:
+            env["AB_GRPC_PLAIN"] = "1"
+        client = subprocess.Popen([os.path.join(peers.BIN, "grpc_client_test")], env=env, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+        said = []
+        for line in client.stdout:
+            said.append(line)
+            if line == "open\n":
+                server.stop()
+        client.stdout.close()
+        code = client.wait(peers.WAIT_S)
+        if server.process.poll() is None:
+            server.stop()
+        self.assertEqual(code, 0, "".join(said + server.seen))
+
+    def call_from_foreign(self, foreign, secure):
+        server = peers.ours(secure)
+        certs = peers.CERTS if secure else "-"
+        run = subprocess.run([*foreign, "check", certs, str(server.port)], capture_output=True, text=True, timeout=120)
+        code = server.stop()
+        self.assertEqual((run.returncode, code), (0, 0), run.stdout + run.stderr + "".join(server.seen))
+        self.assertNotIn("argobus_grpc_refused_total", "".join(server.seen))
+
+    def test_grpc_go_calls(self):
+        self.call_from_foreign(GO, False)
+        self.call_from_foreign(GO, True)
+
+    def test_grpcio_calls(self):
+        self.call_from_foreign(PYTHON, False)
+        self.call_from_foreign(PYTHON, True)
+
+    def test_grpc_go_serves(self):
+        self.serve_foreign(GO, False)
+        self.serve_foreign(GO, True)
+
+    def test_grpcio_serves(self):
+        self.serve_foreign(PYTHON, False)
+        self.serve_foreign(PYTHON, True)
+
+    def test_grpc_go_goes_when_told(self):
+        server = peers.ours()
+        client = subprocess.Popen([*GO, "drain", peers.CERTS, str(server.port)], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(client.stdout.readline(), "open\n")
+        code = server.stop()
+        self.assertEqual(client.stdout.readline(), "ended\n")
+        client.stdout.close()
+        self.assertEqual((client.wait(peers.WAIT_S), code), (0, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

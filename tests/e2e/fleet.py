@@ -97,7 +97,7 @@ class Fleet:
             if daemon.process is None:
                 daemon.start(ready=False)
         for name, daemon in daemons.items():
-            wait_for(f"{name} is ready", daemon.is_ready, 60)
+            wait_for(f"{name} is ready", daemon.is_ready)
 
     def stop(self):
         for daemon in self.daemons.values():

@@ -20,7 +20,7 @@ import uuid
 import yaml
 
 
-def wait_for(what, condition, seconds=30):
+def wait_for(what, condition, seconds=60):
     """The first true answer of `condition`; fails with `what` when there is none in time."""
     deadline = time.monotonic() + seconds
     while True:
@@ -67,7 +67,7 @@ class Daemon:
         log.close()
         self.port = wait_for(f"{self.program.name} serves HTTP; see {self.log}", lambda: self._port(begin))
         if ready:
-            wait_for(f"{self.program.name} is ready; see {self.log}", self.is_ready, 60)
+            wait_for(f"{self.program.name} is ready; see {self.log}", self.is_ready)
         return self
 
     def _port(self, begin):
@@ -219,6 +219,6 @@ class Fleet(unittest.TestCase):
             shutil.rmtree(self.folder, ignore_errors=True)
         assert not died, "a daemon ended by itself:\n" + "\n".join(died)
 
-    def arrives(self, name, value, seconds=30):
+    def arrives(self, name, value, seconds=60):
         wait_for(f"{name} is {value} at the agent", lambda: revision(self.spoke.read("argocd", name)) == value,
                  seconds)

@@ -26,7 +26,8 @@
 #define AB_CE_WRITEREPOCH  "writerepoch"  /* decimal uint64: rises at each start of a writer */
 #define AB_CE_OBJVERSION   "objversion"   /* decimal uint64: rises with each event of a writer */
 #define AB_CE_LOGID        "logid" /* decimal uint64, in hello: the epoch that began this log */
-#define AB_CE_CONTENTHASH  "contenthash" /* 32 hex digits over what the writer compares */
+#define AB_CE_CONTENTHASH  "contenthash"  /* 32 hex digits over what the writer compares */
+#define AB_CE_ACKNOWLEDGES "acknowledges" /* in gRPC's acknowledgement: id of the event */
 #define AB_CE_EXPIRYTIME                                                                           \
     "expirytime" /* RFC 3339: live events after it are dropped; registered extension */
 #define AB_CE_CORRELATIONID "correlationid" /* live request and reply */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemons as a user runs them: real processes on directory stores and a real broker.
 
-The environment says where things are: AB_BIN (folder of the programs), KAFKA_DEV and KAFKA_DEV_HOME (the broker).
+The environment says where things are: AB_BIN (folder of the programs), KAFKA_DEV and KAFKA_DEV_HOME (the broker); and
+which transport to use: AB_TRANSPORT, kafka (the default) or grpc, which takes its certificates from AB_GRPC_CERTS.
 """
 import contextlib
 import json
@@ -10,6 +11,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -35,6 +37,12 @@ def wait_for(what, condition, seconds=60):
 def broker_ports():
     lines = pathlib.Path(os.environ["KAFKA_DEV_HOME"], "ports").read_text().split()
     return dict(line.split("=") for line in lines)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
 
 
 def kafka_dev(*args):
@@ -176,12 +184,15 @@ def revision(app):
 
 
 class Fleet(unittest.TestCase):
-    """A principal and agent w1, each in a folder, on the shared broker under a prefix of their own."""
+    """A principal and agent w1, each in a folder, on the shared broker under a prefix of their own, or over gRPC."""
+
+    transport = os.environ.get("AB_TRANSPORT", "kafka")
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-test-"))
         self.addCleanup(self.clean_up)
         self.prefix = f"t{uuid.uuid4().hex[:10]}"
+        self.grpc_port = free_port()
         self.hub, self.spoke = Tree(self.folder / "hub"), Tree(self.folder / "w1")
         self.principal = Daemon("argobus-principal", self.folder / "principal", self.principal_config())
         (self.folder / "agent" / "data").mkdir(parents=True)
@@ -190,25 +201,39 @@ class Fleet(unittest.TestCase):
     def kafka(self, **more):
         return {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": self.prefix, **more}
 
+    def grpc(self, name):
+        certs = pathlib.Path(os.environ["AB_GRPC_CERTS"])
+        tls = {"ca": certs / "ca.crt", "cert": certs / f"{name}.crt", "key": certs / f"{name}.key"}
+        return {"listen": f"127.0.0.1:{self.grpc_port}", "address": f"localhost:{self.grpc_port}",
+                "tls": {key: str(path) for key, path in tls.items()}}
+
+    def carried(self, name, **kafka):
+        """The part of the configuration that says how events travel; `name`: whose certificate."""
+        if self.transport == "grpc":
+            return {"transport": "grpc", "grpc": self.grpc(name)}
+        return {"transport": "kafka", "kafka": self.kafka(**kafka)}
+
     def principal_config(self):
         return {
             "agents": [{"name": "w1", "mode": "managed"}],
             "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(self.folder / "hub")}},
-            "kafka": self.kafka(**{"topics": "create", "replication-factor": 1, "min-insync-replicas": 1}),
-            "transport": "kafka",
+            **self.carried("server", **{"topics": "create", "replication-factor": 1, "min-insync-replicas": 1}),
         }
 
     def agent_config(self):
         return {
             "agent": {"name": "w1", "mode": "managed", "data": str(self.folder / "agent" / "data")},
             "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(self.folder / "w1")}},
-            "kafka": self.kafka(),
-            "transport": "kafka",
+            **self.carried("w1"),
         }
 
     def start(self):
         self.principal.start()
         self.agent.start()
+
+    def start_agent_alone(self):
+        """While no principal is there. With Kafka the agent is ready all the same."""
+        self.agent.start(ready=self.transport == "kafka")
 
     def clean_up(self):
         """AB_KEEP=1 keeps the folders and logs."""

@@ -197,6 +197,7 @@ static ab_err make_ack(const ab_grpc_link *l, const ab_event *event, ab_event **
     ab_event_set_text(&d, AB_CE_SOURCE, l->source);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set(&d, AB_CE_ACKNOWLEDGES, ab_event_attr(event, AB_CE_ID));
     for (size_t i = 0; i < ab_event_attr_count(event); i++) {
         ab_attr attr = ab_event_attr_at(event, i);
         if (!is_core(attr.name))

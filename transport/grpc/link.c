@@ -206,7 +206,8 @@ void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message)
         return;
     }
     ab_str target = ab_event_attr(event, AB_CE_DATASCHEMA);
-    if (ab_str_is(target, ab_target_name(AB_TARGET_EVENT_PROCESSED)))
+    /* The answer to a command has the same target, and is an event like any other. */
+    if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
         ab_grpc_link_settled(l, event);
     else if (ab_str_is(target, ab_target_name(AB_TARGET_HEARTBEAT)))
         ab_grpc_greeting_hear(l, event);

@@ -57,11 +57,11 @@ class Managed(Fleet):
         self.arrives("guestbook", "1")
         self.agent.stop()
         self.spoke.edit("argocd", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="hacked again"))
-        self.agent.start()
+        self.start_agent_alone()
         self.arrives("guestbook", "1")
         self.agent.stop()
         self.spoke.remove("argocd", "guestbook")
-        self.agent.start()
+        self.start_agent_alone()
         self.arrives("guestbook", "1")
 
     def test_annotations_and_labels_of_others_stay(self):
@@ -92,7 +92,7 @@ class Managed(Fleet):
     def test_a_restart_with_nothing_changed_writes_nothing_and_sends_nothing(self):
         self.principal.stop()
         self.agent.stop()
-        self.agent.start()
+        self.start_agent_alone()
         self.principal.start()
         self.hub.write("w1", "probe", application("probe"))
         self.arrives("probe", "1")

@@ -213,7 +213,7 @@ const ab_inventory_entry *ab_inventory_page(const ab_inventory *inv, size_t page
 {
     assert(page < inv->page_count);
     *count = inv->pages[page].count;
-    return inv->entries + inv->pages[page].first;
+    return *count == 0 ? NULL : inv->entries + inv->pages[page].first;
 }
 
 const ab_inventory_entry *ab_inventory_find(const ab_inventory *inv, ab_str key)

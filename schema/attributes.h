@@ -74,5 +74,6 @@
 #define AB_ANN_LAST_OPERATION "argobus.io/last-operation" /* agent: last set-operation executed */
 #define AB_ANN_LAST_TERMINATE "argobus.io/last-terminate" /* agent: last terminate executed */
 #define AB_ANN_LAST_REFRESH   "argobus.io/last-refresh"   /* agent: last refresh executed */
+#define AB_ANN_MIRROR         "argobus.io/mirror-version" /* hub: epoch.version/agent of it */
 #define AB_ANN_FORMER_UID     "argobus.io/former-source-uid" /* agent: source-uid while managed */
 #define AB_ANN_STATUS_VERSION "argobus.io/status-version"    /* hub: epoch.version/agent of it */

@@ -116,7 +116,8 @@ static void place_annotations(ab_jsonw *w, const ab_object *source, const ab_obj
         keep_or_set(w, hub, AB_ANN_REFRESH_ID, m->refresh_id);
     }
     ab_jsonw_key_str(w, AB_ANN_SOURCE_UID, m->uid);
-    ab_jsonw_key_str(w, AB_ANN_STATUS_VERSION, m->stamp);
+    ab_jsonw_key_str(w, AB_ANN_MIRROR, m->stamp);
+    keep_or_set(w, hub, AB_ANN_STATUS_VERSION, AB_STR_NONE);
     ab_jsonw_object_end(w);
 }
 
@@ -244,7 +245,7 @@ static void copy_filled(ab_jsonw *w, const ab_object *o, const char *name)
 static ab_err compared_text(const ab_object *o, ab_buf *out)
 {
     static const char *const top[] = {"metadata", "status", NULL};
-    static const char *const annotations[] = {AB_ANN_STATUS_VERSION, NULL};
+    static const char *const annotations[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION, NULL};
     ab_jsonw w = ab_jsonw_to(out);
     ab_jsonw_object(&w);
     ab_copy_except(&w, ab_object_json(o), top);

@@ -31,7 +31,7 @@ typedef struct {
     const char *agent;
     ab_str key;          /* of the mirror */
     ab_str uid;          /* of the source; becomes annotation source-uid */
-    ab_str stamp;        /* becomes annotation argobus.io/status-version */
+    ab_str stamp;        /* becomes annotation argobus.io/mirror-version */
     ab_str operation_id; /* becomes annotation argobus.io/operation-id; empty: the old one stays */
     ab_str refresh_id;
     bool drop_operation; /* .operation and its id go; else those of the hub stay */
@@ -53,6 +53,6 @@ AB_MUST_USE ab_err ab_mirror_place(const ab_object *source, const ab_object *hub
  * are where their mirrors are. @return what `out` reports */
 AB_MUST_USE ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out);
 
-/** Digest of all that ab_mirror_place decides: not .status, not what the store sets, not the
+/** Digest of all that ab_mirror_place decides: not .status, not what the store sets, no
  * stamp. An empty map or list counts as an absent one. */
 AB_MUST_USE ab_err ab_mirror_digest(const ab_object *o, ab_digest *out);

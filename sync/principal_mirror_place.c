@@ -49,7 +49,7 @@ ab_str ab_mirror_owner(const ab_object *hub)
     ab_version version;
     ab_str agent = AB_STR_NONE;
     if (ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0 ||
-        !parse_stamp(ab_object_annotation(hub, AB_ANN_STATUS_VERSION), &version, &agent))
+        !parse_stamp(ab_object_annotation(hub, AB_ANN_MIRROR), &version, &agent))
         return AB_STR_NONE;
     return agent;
 }
@@ -62,16 +62,13 @@ static bool was_made(const struct mirror *m, const ab_object *hub)
 /* Is it the mirror, whatever has been done to it since? */
 static bool is_ours(const struct mirror *m, const ab_object *hub)
 {
-    ab_version version;
-    ab_str agent;
     ab_str uid = ab_object_annotation(hub, AB_ANN_SOURCE_UID);
+    ab_str owner = ab_mirror_owner(hub);
     if (was_made(m, hub))
         return true;
-    if (uid.len == 0)
-        return false;
-    if (parse_stamp(ab_object_annotation(hub, AB_ANN_STATUS_VERSION), &version, &agent))
-        return ab_str_is(agent, m->agent);
-    return m->uid != NULL && ab_str_is(uid, m->uid); /* made by another program */
+    if (owner.len > 0)
+        return ab_str_is(owner, m->agent);
+    return uid.len > 0 && m->uid != NULL && ab_str_is(uid, m->uid); /* made by another program */
 }
 
 /* The source was placed by this very object, while the agent was managed. */
@@ -82,14 +79,19 @@ static bool was_source(const ab_object *source, const ab_object *hub)
            ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0;
 }
 
-/* What is kept here is older than what stands: it was lost and is being read again. */
-static bool is_behind(const struct mirror *m, const ab_object *hub)
+static bool is_newer(const struct mirror *m, ab_str stamp)
 {
     ab_version version;
     ab_str agent;
-    return !was_made(m, hub) &&
-           parse_stamp(ab_object_annotation(hub, AB_ANN_STATUS_VERSION), &version, &agent) &&
-           ab_str_is(agent, m->agent) && ab_version_cmp(version, m->version) > 0;
+    return parse_stamp(stamp, &version, &agent) && ab_str_is(agent, m->agent) &&
+           ab_version_cmp(version, m->version) > 0;
+}
+
+/* What is kept here is older than what stands: it was lost and is being read again. */
+static bool is_behind(const struct mirror *m, const ab_object *hub)
+{
+    return !was_made(m, hub) && (is_newer(m, ab_object_annotation(hub, AB_ANN_MIRROR)) ||
+                                 is_newer(m, ab_object_annotation(hub, AB_ANN_STATUS_VERSION)));
 }
 
 static void show_conflicts(const struct mirror *m)

@@ -122,7 +122,7 @@ static void an_application_gets_the_agents_project_destination_and_place(void **
     assert_same(ab_object_meta(o, "labels"), "{\"l\":\"1\"}");
     assert_false(ab_json_present(ab_object_meta(o, "finalizers")));
     assert_same(ab_object_meta(o, "annotations"),
-                "{\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_STATUS_VERSION "\":\"1.2/w1\"}");
+                "{\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_MIRROR "\":\"1.2/w1\"}");
     ab_object_unref(o);
 }
 

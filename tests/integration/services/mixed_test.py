@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Agents of both modes at one principal, and an agent whose mode changes."""
+import unittest
+
+from daemons import Daemon, Fleet, Tree, application, revision, wait_for
+
+SOURCE_UID = "argocd.argoproj.io/source-uid"
+
+
+class Mixed(Fleet):
+    """w1 is managed, w2 autonomous; the principal is told so by nobody but them."""
+
+    def setUp(self):
+        super().setUp()
+        self.spoke2 = Tree(self.folder / "w2")
+        (self.folder / "agent2" / "data").mkdir(parents=True)
+        self.agent2 = Daemon("argobus-agent", self.folder / "agent2", self.agent2_config("autonomous"))
+        self.addCleanup(self.agent2.kill)
+
+    def principal_config(self):
+        data = self.folder / "principal" / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        return dict(super().principal_config(), agents=[{"name": "w1"}, {"name": "w2"}], principal={"data": str(data)})
+
+    def agent2_config(self, mode):
+        return dict(self.agent_config(),
+                    agent={"name": "w2", "mode": mode, "data": str(self.folder / "agent2" / "data")},
+                    store={"kind": "directory", "namespace": "argocd",
+                           "directory": {"path": str(self.folder / "w2")}})
+
+    def start(self):
+        super().start()
+        self.agent2.start()
+
+    def restart_agent2(self, mode):
+        self.agent2.stop()
+        self.agent2.configure(self.agent2_config(mode))
+        self.agent2.start()
+
+    def at_hub(self, value):
+        wait_for(f"the mirror is {value}", lambda: revision(self.hub.read("w2", "own")) == value)
+
+    def at_w2(self, value):
+        wait_for(f"w2 has {value}", lambda: revision(self.spoke2.read("argocd", "own")) == value)
+
+    def test_agents_of_both_modes_are_served_at_once(self):
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
+        self.start()
+        self.arrives("guestbook", "1")
+        self.at_hub("1")
+        self.hub.write("w2", "intruder", application("intruder", namespace="w2"))
+        self.spoke.edit("argocd", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
+        self.hub.edit("w2", "own", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
+        self.arrives("guestbook", "1")
+        self.at_hub("1")
+        self.assertEqual(self.spoke2.names("argocd"), {"own"})
+        self.assertEqual(self.spoke.names("argocd"), {"guestbook"})
+
+    def test_nothing_is_sent_to_an_agent_before_its_mode_is_known(self):
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.principal.start()
+        wait_for("both are served", lambda: self.principal.log.read_text().count("connected to agent's topics") == 2)
+        sent = self.principal.metric("argobus_events_sent_total")
+        self.agent.start()
+        self.arrives("guestbook", "1")
+        self.assertGreater(self.principal.metric("argobus_events_sent_total"), sent)
+
+    def test_a_mode_changes_and_changes_back_and_nothing_is_deleted(self):
+        self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
+        self.start()
+        self.at_hub("1")
+        uids = lambda: (self.hub.sidecar("w2", "own")["uid"], self.spoke2.sidecar("argocd", "own")["uid"])
+        before = uids()
+        self.restart_agent2("managed")
+        wait_for("the hub owns it", lambda: SOURCE_UID not in
+                 (self.hub.read("w2", "own")["metadata"].get("annotations") or {}))
+        self.hub.edit("w2", "own", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        self.at_w2("2")
+        self.spoke2.edit("argocd", "own", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
+        self.at_w2("2")
+        self.restart_agent2("autonomous")
+        wait_for("the agent owns it", lambda: SOURCE_UID in
+                 (self.hub.read("w2", "own")["metadata"].get("annotations") or {}))
+        self.spoke2.edit("argocd", "own", lambda a: a["spec"]["source"].update(targetRevision="3"))
+        self.at_hub("3")
+        self.assertEqual(uids(), before)
+
+    def test_an_agent_with_another_mode_than_the_configuration_says_is_left_alone(self):
+        self.principal.configure(dict(self.principal_config(), agents=[{"name": "w1"}, {"name": "w2", "mode": "managed"}]))
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
+        self.start()
+        self.arrives("guestbook", "1")
+        wait_for("it is said", lambda: "another mode than option agents says" in self.principal.log.read_text())
+        self.hub.write("w2", "mine", application("mine", namespace="w2"))
+        self.hub.write("w1", "probe", application("probe"))
+        self.arrives("probe", "1")
+        self.assertEqual(self.spoke2.names("argocd"), {"own"})
+        self.assertIsNone(self.hub.read("w2", "own"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

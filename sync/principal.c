@@ -34,6 +34,8 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     }
     p->metrics.writes =
         counter(p, "argobus_store_writes_total", "Writes asked of the local store.");
+    p->metrics.resyncs =
+        counter(p, "argobus_resyncs_total", "Comparisons with agents that came to their end.");
     p->metrics.stale =
         counter(p, "argobus_events_stale_total", "Events that were older than what is in effect.");
     p->metrics.set_aside =

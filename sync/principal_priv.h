@@ -177,7 +177,7 @@ struct ab_principal {
     bool synced;
     size_t resyncs; /* under way */
     struct {
-        ab_metric *writes, *stale, *set_aside, *reverts;
+        ab_metric *writes, *stale, *set_aside, *reverts, *resyncs;
     } metrics;
 };
 

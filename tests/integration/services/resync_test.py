@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is lost comes again, what is gone goes, and nothing goes that is not proved to be gone."""
+import json
+import shutil
+import unittest
+
+from daemons import Fleet, application, kafka_dev, wait_for
+
+MANY = 30
+
+
+class Resync(Fleet):
+    def setUp(self):
+        super().setUp()
+        for i in range(MANY):
+            self.hub.write("w1", f"n{i}", application(f"n{i}"))
+        self.start()
+        wait_for("all have arrived", lambda: len(self.spoke.names("argocd")) == MANY)
+
+    def topic(self, way):
+        return f"{self.prefix}.{way}.w1.state"
+
+    def delete_topics(self):
+        kafka_dev("tool", "topics", "--delete", "--topic", f"{self.prefix}[.](down|up)[.]w1[.]state")
+
+    def forget_records(self, topic):
+        """All that is in it now is past its retention."""
+        offsets = self.folder / "offsets.json"
+        offsets.write_text(json.dumps({"partitions": [{"topic": topic, "partition": 0, "offset": -1}]}))
+        config = ["tool", "configs", "--alter", "--entity-type", "topics", "--entity-name", topic, "--add-config"]
+        kafka_dev(*config, "cleanup.policy=delete")
+        kafka_dev("tool", "delete-records", "--offset-json-file", str(offsets))
+        kafka_dev(*config, "cleanup.policy=compact")
+
+    def resyncs(self):
+        """How many were brought to their end."""
+        return self.principal.metric("argobus_resyncs_total")
+
+    def test_topics_deleted_under_a_running_pair(self):
+        self.delete_topics()
+        self.hub.remove("w1", "n0")
+        self.hub.write("w1", "new", application("new"))
+        wait_for("the new one arrives", lambda: self.spoke.read("argocd", "new"), 60)
+        wait_for("the deleted one goes", lambda: self.spoke.read("argocd", "n0") is None, 60)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY)
+
+    def test_topics_deleted_while_the_agent_was_away(self):
+        self.agent.stop()
+        self.hub.remove("w1", "n0")
+        wait_for("it is ended", lambda: self.principal.metric("argobus_events_sent_total") > MANY)
+        self.delete_topics()
+        self.agent.start(ready=False)
+        wait_for("the deleted one goes", lambda: self.spoke.read("argocd", "n0") is None, 60)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
+
+    def test_the_agent_forgot_everything_and_the_log_does_too(self):
+        self.agent.stop()
+        self.hub.remove("w1", "n0")
+        self.delete_topics()
+        shutil.rmtree(self.folder / "agent" / "data")
+        (self.folder / "agent" / "data").mkdir()
+        self.agent.start(ready=False)
+        wait_for("the deleted one goes", lambda: self.spoke.read("argocd", "n0") is None, 60)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
+
+    def test_the_agent_comes_back_after_its_position_has_expired(self):
+        self.agent.stop()
+        self.hub.remove("w1", "n0")
+        for i in range(1, MANY):
+            self.hub.write("w1", f"n{i}", application(f"n{i}", "2" if i < 10 else "1"))
+        wait_for("all is sent", lambda: self.principal.metric("argobus_outbox_events") == 0)
+        self.forget_records(self.topic("down"))
+        self.agent.start(ready=False)
+        wait_for("it is where the log begins", lambda: "reason=1" in self.agent.log.read_text())
+        wait_for("the deleted one goes", lambda: self.spoke.read("argocd", "n0") is None, 60)
+        for i in range(1, 10):
+            self.arrives(f"n{i}", "2")
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
+        self.assertEqual(self.agent.metric("argobus_store_writes_total"), 10)
+
+    def test_the_principal_comes_back_after_its_position_has_expired(self):
+        self.spoke.set_status("argocd", "n1", {"sync": {"status": "Synced"}})
+        wait_for("it is at the hub", lambda: self.hub.status("w1", "n1"))
+        self.principal.stop()
+        self.spoke.set_status("argocd", "n1", {"sync": {"status": "OutOfSync"}})
+        self.spoke.set_status("argocd", "n2", {"sync": {"status": "Synced"}})
+        wait_for("it is sent", lambda: self.agent.metric("argobus_events_sent_total") >= 3)
+        self.forget_records(self.topic("up"))
+        self.principal.start(ready=False)
+        wait_for("the newest status is at the hub",
+                 lambda: self.hub.status("w1", "n1") == {"sync": {"status": "OutOfSync"}}, 60)
+        wait_for("the other is", lambda: self.hub.status("w1", "n2") == {"sync": {"status": "Synced"}})
+
+    def test_a_restored_backup_of_the_agent(self):
+        self.agent.stop()
+        backup = self.folder / "backup"
+        shutil.copytree(self.folder / "agent" / "data", backup / "data")
+        shutil.copytree(self.folder / "w1", backup / "w1")
+        self.agent.start()
+        self.hub.write("w1", "n1", application("n1", "2"))
+        self.hub.remove("w1", "n0")
+        self.arrives("n1", "2")
+        wait_for("it is gone", lambda: self.spoke.read("argocd", "n0") is None)
+        self.agent.stop()
+        shutil.rmtree(self.folder / "agent" / "data")
+        shutil.rmtree(self.folder / "w1")
+        shutil.copytree(backup / "data", self.folder / "agent" / "data")
+        shutil.copytree(backup / "w1", self.folder / "w1")
+        self.agent.start()
+        self.arrives("n1", "2")
+        wait_for("it is gone again", lambda: self.spoke.read("argocd", "n0") is None)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
+
+    def test_an_empty_hub_deletes_nothing(self):
+        self.principal.stop()
+        shutil.rmtree(self.folder / "hub" / "w1")
+        self.principal.start()
+        wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == MANY)
+        self.agent.stop()
+        self.agent.start()
+        self.assertEqual(len(self.spoke.names("argocd")), MANY)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -86,6 +86,32 @@ static ab_err hold(const ab_agent_object *o, ab_inventory *inv)
     return ab_inventory_add(inv, &entry);
 }
 
+struct answers {
+    const ab_agent *agent;
+    ab_inventory *inv;
+    ab_err status;
+};
+
+/* Answers stand until the principal has ended their commands: it may not know of them any more. */
+static void hold_answer(void *arg, ab_str key)
+{
+    struct answers *s = arg;
+    char command[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
+    snprintf(command, sizeof(command), AB_KEY_COMMAND "%.*s", (int)(key.len - strlen(AB_KEY_ACK)),
+             key.ptr + strlen(AB_KEY_ACK));
+    /* One that is still to be sent is ended when it has come. */
+    bool waits = ab_outbox_lane_of(ab_writer_outbox(s->agent->writer), key).ptr != NULL;
+    if (s->status == AB_ERR_OK && !waits)
+        s->status = ab_inventory_add(s->inv, &(ab_inventory_entry){.key = ab_str_of(command)});
+}
+
+static ab_err hold_answers(const ab_agent *a, ab_inventory *inv)
+{
+    struct answers s = {.agent = a, .inv = inv};
+    ab_writer_each(a->writer, AB_KEY_ACK, hold_answer, &s);
+    return s.status;
+}
+
 /* --- what the principal is to hold --- */
 
 static void error_key(const ab_agent_object *o, char out[ERROR_KEY_MAX])
@@ -147,6 +173,8 @@ static ab_err open_session(ab_agent *a, const ab_resync *begin)
 {
     ab_inventory *mine = NULL, *theirs = NULL;
     ab_err e = collect(a, hold, &mine);
+    if (e == AB_ERR_OK)
+        e = hold_answers(a, mine);
     if (e == AB_ERR_OK)
         e = ab_inventory_divide(mine, 0);
     if (e != AB_ERR_OK) {

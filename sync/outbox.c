@@ -2,6 +2,7 @@
 #include "sync/outbox.h"
 
 #include "base/map.h"
+#include "schema/attributes.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -261,6 +262,22 @@ void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event 
         for (const ab_outgoing *g = l->head; g != NULL; g = g->next)
             visit(arg, g->event);
     }
+}
+
+static bool lane_has(const struct lane *l, ab_str key)
+{
+    for (const ab_outgoing *g = l->head; g != NULL; g = g->next)
+        if (ab_str_eq(ab_event_attr(g->event, AB_CE_PARTITIONKEY), key))
+            return true;
+    return false;
+}
+
+ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key)
+{
+    for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i))
+        if (lane_has(i.value, key))
+            return i.key;
+    return AB_STR_NONE;
 }
 
 size_t ab_outbox_count(const ab_outbox *o)

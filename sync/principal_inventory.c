@@ -295,6 +295,62 @@ static void advance_apps(const struct peer *peer)
     }
 }
 
+/* --- commands --- */
+
+static void end_command(const struct peer *peer, ab_str key)
+{
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    if (ab_writer_end_anyway(peer->writer, key, key, &draft, NULL) != AB_ERR_OK)
+        AB_ERROR(peer->principal->env.log, SYNC, "out of memory", AB_KV("agent", peer->name));
+}
+
+/* The agent has an answer standing to a command that was ended. */
+static void end_answered(const struct peer *peer, ab_str key)
+{
+    if (!ab_writer_has_key(peer->writer, key) && !is_on_its_way(peer, key))
+        end_command(peer, key);
+}
+
+static bool asks(const struct requests *requests, ab_str id)
+{
+    const struct request *all[] = {&requests->operation, &requests->refresh, &requests->terminate};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i]->asked && ab_str_is(id, all[i]->id) && !ab_str_is(id, all[i]->answered))
+            return true;
+    return false;
+}
+
+/* Who asks for this command still is looked at again. @return false when nobody does */
+static bool look_at_asker(const struct peer *peer, ab_str id)
+{
+    for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->peer == peer && asks(&app->requests, id)) {
+            app->look_due = app->here;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A command that stands in the log may have been answered into a log that was lost. */
+static void ask_again(void *arg, ab_str key)
+{
+    const struct peer *peer = arg;
+    char copy[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX]; /* ending it frees the log's own */
+    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
+    if (ab_writer_said_since(peer->writer, key, peer->resync.since))
+        return;
+    if (look_at_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
+        ab_writer_disown(peer->writer, ab_str_of(copy));
+    else
+        end_command(peer, ab_str_of(copy));
+}
+
+/* --- all of it --- */
+
 struct correction {
     struct peer *peer;
     size_t missing;
@@ -305,6 +361,8 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
 {
     struct correction *c = arg;
     ab_digest ours;
+    if (ab_str_starts(theirs->key, AB_KEY_COMMAND))
+        end_answered(c->peer, theirs->key);
     if (!is_object(theirs->key) || is_on_its_way(c->peer, theirs->key))
         return;
     if (ab_writer_find(c->peer->writer, theirs->key, &ours)) {
@@ -334,6 +392,7 @@ static void correct(struct peer *peer)
     struct correction c = {.peer = peer};
     ab_resync_session_each(peer->resync.session, check_held, &c);
     ab_writer_each(peer->writer, "", check_said, &c);
+    ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);
     peer->resync.corrected = true;
     advance_apps(peer);
     if (c.missing == 0 || !peer->principal->synced ||

@@ -155,6 +155,11 @@ void ab_writer_repeat(ab_writer *w, ab_str key)
         *e = (struct entry){0};
 }
 
+void ab_writer_disown(ab_writer *w, ab_str key)
+{
+    free(ab_map_take(w->log, key));
+}
+
 bool ab_writer_has_key(const ab_writer *w, ab_str key)
 {
     return ab_map_find(w->log, key) != NULL;
@@ -256,7 +261,11 @@ ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft 
     ab_err e = queue(w, ab_str_of(key), object, id, draft, NULL, NULL);
     if (e != AB_ERR_OK)
         return e;
-    return entry_for(w, ab_str_of(key)) == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    struct entry *entry = entry_for(w, ab_str_of(key));
+    if (entry == NULL)
+        return AB_ERR_NOMEM;
+    entry->version = w->version;
+    return AB_ERR_OK;
 }
 
 void ab_writer_each(ab_writer *w, const char *prefix, void (*visit)(void *arg, ab_str key),

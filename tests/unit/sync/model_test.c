@@ -487,6 +487,29 @@ static void logs_change(int app)
         fake_log_compact(log);
 }
 
+/* What was lost comes right by resyncs alone. */
+static void something_is_lost(int app)
+{
+    struct world_link *link = app == 0 ? &m.w.agent_link : &m.w.principal_link;
+    if (below(8) > 0)
+        return;
+    if (below(2) == 0) {
+        world_lose_log(&m.w, link);
+    } else if (m.w.agent == NULL && below(2) == 0) {
+        world_forget_wishes(&m.w);
+        fake_log_compact(m.w.down);
+        fake_log_replay(m.w.down);
+    } else if (m.w.agent == NULL) {
+        world_forget_wish(&m.w, local_key(app)); /* as a backup that is older than it */
+    }
+}
+
+static void operator_asks(int app)
+{
+    if (app == 0 && m.w.principal != NULL && below(4) == 0)
+        assert_int_equal(ab_principal_resync(m.w.principal, NULL, "test"), AB_ERR_OK);
+}
+
 static void time_passes(int app)
 {
     static const int64_t steps[NAMES] = {10, 500, 20000};
@@ -498,7 +521,7 @@ static void (*const actions[])(int app) = {
     user_annotates, user_deletes,      user_syncs,         user_refreshes,  local_edits,
     local_deletes,  local_creates,     controller_reports, controller_acts, controller_acts,
     agent_crashes,  principal_crashes, links_change,       logs_change,     time_passes,
-    time_passes,
+    time_passes,    something_is_lost, operator_asks,
 };
 
 static void one_step(void)
@@ -530,6 +553,8 @@ static void come_to_rest(void)
         world_settle(&m.w);
         for (int app = 0; app < NAMES; app++)
             worked |= controller_works(app);
+        if (round == 20)
+            assert_int_equal(ab_principal_resync(m.w.principal, "w1", "test"), AB_ERR_OK);
         world_settle(&m.w);
         if (!worked && round > 40)
             return;
@@ -562,6 +587,8 @@ static void check_head(void *arg, const ab_event *head)
     ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
     if (ab_str_starts(key, AB_KEY_COMMAND) || ab_str_starts(key, AB_KEY_ACK))
         broken("a command or an answer stays in the log");
+    if (ab_str_starts(key, AB_KEY_INVENTORY))
+        broken("a page stays in the log");
 }
 
 static bool same_labels(const ab_object *a, const ab_object *b)
@@ -639,6 +666,7 @@ static void begin_run(uint64_t seed)
     m.w.on_local_write = on_local_write;
     m.w.on_hub_write = on_hub_write;
     m.w.on_sent = on_sent;
+    m.w.resyncs = true;
     m.w.faults_permille = (unsigned)below(2) * 80;
     m.w.policy.adopt = below(2) == 0;
     m.w.policy.upsert = below(2) == 0;

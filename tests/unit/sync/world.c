@@ -485,6 +485,11 @@ void world_forget_wishes(world *w)
     assert_non_null(w->cache.rows);
 }
 
+void world_forget_wish(world *w, const char *key)
+{
+    row_free(ab_map_take(w->cache.rows, ab_str_of(key)));
+}
+
 void world_start(world *w)
 {
     world_start_principal(w);

@@ -78,6 +78,8 @@ void world_start(world *w);
 void world_forget_mirrors(world *w);
 /** What the agent kept of wishes is lost; it must be down. */
 void world_forget_wishes(world *w);
+/** What it kept of one is. */
+void world_forget_wish(world *w, const char *key);
 /** The log that this machine writes is lost: both machines hear of it. */
 void world_lose_log(world *w, struct world_link *link);
 /** Cut or mend both directions of one machine's link. */

@@ -81,6 +81,7 @@ static const char *classify(const ab_agent *a, const ab_event *event, ab_target 
 static ab_err end_answer(ab_agent *a, const ab_event *end, void *delivery)
 {
     ab_str key = ab_event_attr(end, AB_CE_PARTITIONKEY);
+    char object[AB_OBJECT_KEY_MAX];
     char answer[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     size_t skip = sizeof(AB_KEY_COMMAND) - 1;
     snprintf(answer, sizeof(answer), AB_KEY_ACK "%.*s", (int)(key.len - skip), key.ptr + skip);
@@ -90,7 +91,11 @@ static ab_err end_answer(ab_agent *a, const ab_event *end, void *delivery)
     if (ab_agent_is_remapped(a, end))
         ab_event_set_text(&draft, AB_CE_REMAPPED, "true");
     /* Behind the answer, should that still be on its way. */
-    ab_str lane = ab_outbox_lane_of(ab_writer_outbox(a->writer), ab_str_of(answer));
+    ab_str lane;
+    if (local_key(a, end, AB_TARGET_APPLICATION, true, object) == AB_ERR_OK)
+        lane = ab_str_of(object);
+    else
+        lane = ab_outbox_lane_of(ab_writer_outbox(a->writer), ab_str_of(answer));
     ab_err e = ab_writer_end(a->writer, ab_str_of(answer),
                              lane.ptr == NULL ? ab_str_of(answer) : lane, &draft, delivery);
     a->env.effects.wake(a->env.effects.arg);

@@ -262,6 +262,8 @@ static enum verdict judge(const struct peer *peer, ab_str key)
 {
     const ab_principal *p = peer->principal;
     const ab_principal_app *app = ab_principal_find(p, key);
+    if (ab_mirror_is_here(p, key))
+        return NOT_KNOWN_YET; /* it is being handed over */
     if (app == NULL || !app->here)
         return ab_principal_shared_verdict(peer, key);
     if (app->peer == peer)

@@ -35,7 +35,8 @@ static ab_grpc_hello compose(const ab_grpc_link *l)
     const ab_transport_env *env = l->env->env;
     ab_grpc_hello hello = {
         .epoch = l->last_epoch,
-        .seen = l->peer.epoch,
+        /* Who has said hello has told its own epoch: that of those before it is news. */
+        .seen = l->greeted ? l->peer.former_epoch : l->peer.epoch,
         .time_ms = ab_clock_wall_us(env->clock) / 1000,
         .inflight = ab_config_int(env->config, "transport.inflight"),
         .message_max = (int64_t)l->env->message_max,
@@ -126,8 +127,11 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
     l->hello_due = l->hello_due || !l->said_hello;
     l->peer.window = (size_t)hello->inflight;
     l->peer.message_max = (size_t)hello->message_max;
+    bool other = strcmp(hello->instance, l->peer.instance) != 0;
+    if (other)
+        l->peer.former_epoch = l->peer.epoch;
     l->peer.epoch = highest(l->peer.epoch, hello->epoch);
-    if (strcmp(hello->instance, l->peer.instance) != 0)
+    if (other)
         meet(l, hello);
     if (!l->served) /* an upcall removed it */
         return;

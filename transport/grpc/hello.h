@@ -15,7 +15,7 @@ typedef struct {
     char version[32];
     char instance[40];   /* of this end of the link; another one means that its memory is another */
     uint64_t epoch;      /* of what it writes */
-    uint64_t seen;       /* highest epoch of the other side that it knows of; 0 = none */
+    uint64_t seen;       /* highest epoch of the other side, of former instances; 0 = none */
     int64_t time_ms;     /* its clock */
     int64_t inflight;    /* state events that it takes before it has acknowledged one */
     int64_t message_max; /* bytes */

@@ -62,8 +62,9 @@ struct ab_grpc_link {
     size_t open_count[2];            /* by ab_lane */
 
     struct {
-        char instance[40]; /* "" = not known */
-        uint64_t epoch;    /* highest that it told */
+        char instance[40];     /* "" = not known */
+        uint64_t epoch;        /* highest that it told */
+        uint64_t former_epoch; /* highest of the instances before it */
         size_t window;
         size_t message_max;
         bool up; /* as told by on_peer */

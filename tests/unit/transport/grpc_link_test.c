@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two links over streams in memory that a test opens, cuts and fills as it likes.
+ */
+#include "transport/grpc/link.h"
+
+#include "event/codec_protobuf.h"
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+#include "transport/grpc/hello.h"
+#include "transport/grpc/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MESSAGES_MAX 256
+
+/* One side: its link, what it was told, and what it has written to its stream. */
+typedef struct side {
+    struct side *other;
+    ab_transport_env env;
+    ab_grpc_link_env link_env;
+    ab_grpc_link *link;
+    ab_config *config;
+    ab_metrics *metrics;
+    bool woken;
+    bool keep; /* deliveries stay open */
+    ab_delivery *open[MESSAGES_MAX];
+    size_t open_count;
+    char last_key[64];
+    int events;
+    int gaps[3];
+    int ready;
+    int ups;
+    int downs;
+    int caught_up;
+    int writable;
+    int done;
+    ab_err done_code;
+    uint64_t epoch;
+    char *messages[MESSAGES_MAX];
+    size_t lengths[MESSAGES_MAX];
+    size_t written;
+    size_t taken;
+    bool paused;
+    bool full;
+    int cuts;
+    char stream; /* its address is the stream */
+} side;
+
+static void on_event(void *arg, ab_delivery *delivery)
+{
+    side *s = arg;
+    s->events++;
+    snprintf(s->last_key, sizeof(s->last_key), "%.*s",
+             AB_STR_ARG(ab_event_attr(delivery->event, AB_CE_PARTITIONKEY)));
+    if (s->keep)
+        s->open[s->open_count++] = delivery;
+    else
+        ab_grpc_link_ack(delivery, AB_VERDICT_APPLIED);
+}
+
+static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
+{
+    side *s = arg;
+    (void)agent;
+    assert_true(up == (peer != NULL));
+    s->ups += up ? 1 : 0;
+    s->downs += up ? 0 : 1;
+}
+
+static void on_written(void *arg, const char *agent, ab_event *head)
+{
+    (void)arg;
+    (void)agent;
+    (void)head;
+    fail();
+}
+
+static void on_ready(void *arg, const char *agent, uint64_t epoch)
+{
+    side *s = arg;
+    (void)agent;
+    assert_true(epoch > s->epoch);
+    s->epoch = epoch;
+    s->ready++;
+}
+
+static void on_gap(void *arg, const char *agent, ab_gap gap)
+{
+    side *s = arg;
+    (void)agent;
+    s->gaps[gap]++;
+}
+
+static void on_caught_up(void *arg, const char *agent)
+{
+    side *s = arg;
+    (void)agent;
+    s->caught_up++;
+}
+
+static void on_writable(void *arg, const char *agent)
+{
+    side *s = arg;
+    (void)agent;
+    s->writable++;
+}
+
+static void on_fatal(void *arg, const ab_error *err)
+{
+    (void)arg;
+    fail_msg("%s", err->text);
+}
+
+static void wake(void *arg, ab_grpc_link *link)
+{
+    side *s = arg;
+    (void)link;
+    s->woken = true;
+}
+
+/* The stream */
+
+static ab_err stream_send(void *stream, ab_str message)
+{
+    side *s = stream;
+    if (s->full)
+        return AB_ERR_FULL;
+    assert_true(s->written < MESSAGES_MAX);
+    s->messages[s->written] = malloc(message.len + 1);
+    assert_non_null(s->messages[s->written]);
+    memcpy(s->messages[s->written], message.ptr, message.len);
+    s->lengths[s->written++] = message.len;
+    return AB_ERR_OK;
+}
+
+static void stream_pause(void *stream)
+{
+    ((side *)stream)->paused = true;
+}
+
+static void stream_resume(void *stream)
+{
+    ((side *)stream)->paused = false;
+}
+
+static void stream_cut(void *stream, const char *why)
+{
+    assert_non_null(why);
+    ((side *)stream)->cuts++;
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut};
+
+static bool run_once(side *s)
+{
+    bool worked = s->woken;
+    s->woken = false;
+    if (worked)
+        ab_grpc_link_run(s->link);
+    side *from = s->other;
+    while (from->taken < from->written && !s->paused) {
+        size_t i = from->taken++;
+        ab_grpc_link_receive(s->link, s, (ab_str){from->messages[i], from->lengths[i]});
+        worked = true;
+    }
+    return worked;
+}
+
+static void run(side *s)
+{
+    bool more = true;
+    while (more) {
+        bool one = run_once(s);
+        bool two = run_once(s->other);
+        more = one || two;
+    }
+}
+
+static void connect_both(side *s)
+{
+    for (int i = 0; i < 2; i++, s = s->other) {
+        s->written = s->taken = 0;
+        ab_grpc_link_attach(s->link, &stream_ops, s);
+    }
+    run(s);
+}
+
+/* What is under way is lost. */
+static void break_both(side *s)
+{
+    for (int i = 0; i < 2; i++, s = s->other) {
+        s->taken = s->written;
+        s->paused = false;
+        ab_grpc_link_detach(s->link, s);
+    }
+    run(s);
+}
+
+/* Sides */
+
+static void begin(side *s, ab_role role)
+{
+    const char *const set[] = {"transport.inflight=4"};
+    const ab_config_sources sources = {.set = set, .set_count = 1};
+    assert_int_equal(ab_config_load(&ab_transport_options, 1, &sources, &s->config, NULL), 0);
+    s->metrics = ab_metrics_new();
+    s->env = (ab_transport_env){.config = s->config,
+                                .metrics = s->metrics,
+                                .clock = &ab_clock_real,
+                                .role = role,
+                                .agent = role == AB_ROLE_AGENT ? "w1" : NULL,
+                                .mode = role == AB_ROLE_AGENT ? "managed" : "",
+                                .events = {on_event, on_peer, on_written, on_ready, on_gap,
+                                           on_caught_up, on_writable, on_fatal, s}};
+    s->link_env = (ab_grpc_link_env){&s->env, 4096, 2048, wake, s};
+    assert_int_equal(ab_grpc_link_new(&s->link_env, "w1", &s->link, NULL), AB_ERR_OK);
+}
+
+static void end(side *s)
+{
+    ab_grpc_link_free(s->link);
+    ab_metrics_free(s->metrics);
+    ab_config_free(s->config);
+    for (size_t i = 0; i < s->written; i++)
+        free(s->messages[i]);
+}
+
+/* The process at this side is another one, which may have lost what was received. */
+static void restart(side *s, bool fresh)
+{
+    side *other = s->other;
+    ab_role role = s->env.role;
+    end(s);
+    *s = (side){.other = other};
+    begin(s, role);
+    if (fresh) {
+        ab_grpc_link_free(s->link);
+        s->env.replay = true;
+        assert_int_equal(ab_grpc_link_new(&s->link_env, "w1", &s->link, NULL), AB_ERR_OK);
+    }
+}
+
+static int setup(void **state)
+{
+    side *both = calloc(2, sizeof(*both));
+    assert_non_null(both);
+    both[0].other = &both[1];
+    both[1].other = &both[0];
+    begin(&both[0], AB_ROLE_PRINCIPAL);
+    begin(&both[1], AB_ROLE_AGENT);
+    *state = both;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    side *both = *state;
+    end(&both[0]);
+    end(&both[1]);
+    free(both);
+    return 0;
+}
+
+static void on_done(void *arg, ab_err code, const ab_error *err)
+{
+    side *s = arg;
+    assert_true((code == AB_ERR_OK) == (err == NULL));
+    s->done++;
+    s->done_code = code;
+}
+
+static ab_event *make_event(const side *s, ab_target target, const char *key, uint64_t version,
+                            size_t size)
+{
+    static const char filler[8192] = {'x'};
+    ab_event_draft d = {.data = {filler, size}};
+    ab_event_set_text(&d, AB_CE_ID, key);
+    ab_event_set_text(&d, AB_CE_SOURCE,
+                      s->env.role == AB_ROLE_AGENT ? AB_SOURCE_AGENT "w1" : AB_SOURCE_PRINCIPAL);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(target));
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 1);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, version);
+    ab_event *event = NULL;
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    return event;
+}
+
+static ab_err send_sized(side *s, const char *key, uint64_t version, size_t size)
+{
+    ab_event *event = make_event(s, AB_TARGET_APPLICATION, key, version, size);
+    ab_err e = ab_grpc_link_send(s->link, AB_LANE_STATE, event, 0, on_done, s);
+    ab_event_unref(event);
+    return e;
+}
+
+static void put(side *s, const char *key, uint64_t version)
+{
+    assert_int_equal(send_sized(s, key, version, 2), AB_ERR_OK);
+}
+
+/* Tests */
+
+static void a_broken_stream_goes_on_without_a_gap(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    agent->keep = true;
+    put(principal, "cmd/1", 1);
+    put(principal, "cmd/2", 2);
+    run(principal);
+    assert_int_equal(agent->events, 2);
+    ab_grpc_link_ack(agent->open[0], AB_VERDICT_APPLIED);
+    run(principal);
+    break_both(principal);
+    assert_int_equal(agent->downs, 1);
+    put(principal, "cmd/3", 3);
+    connect_both(principal);
+    /* cmd/2 is still being dealt with, and not told twice. */
+    assert_int_equal(agent->events, 3);
+    assert_string_equal(agent->last_key, "cmd/3");
+    assert_int_equal(agent->gaps[AB_GAP_FIRST], 1);
+    assert_int_equal(agent->ready, 1);
+    assert_int_equal(principal->ready, 1);
+    assert_int_equal(agent->ups, 2);
+    ab_grpc_link_ack(agent->open[1], AB_VERDICT_APPLIED);
+    ab_grpc_link_ack(agent->open[2], AB_VERDICT_APPLIED);
+    run(principal);
+    break_both(principal);
+    connect_both(principal);
+    assert_int_equal(agent->events, 3);
+}
+
+static void another_process_is_a_gap_and_gets_what_was_not_acknowledged(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    break_both(principal);
+    put(principal, "cmd/1", 1);
+    restart(agent, false);
+    connect_both(principal);
+    assert_int_equal(agent->events, 1);
+    assert_int_equal(agent->gaps[AB_GAP_FIRST], 1);
+    assert_int_equal(agent->caught_up, 1);
+    assert_int_equal(principal->gaps[AB_GAP_FIRST], 2);
+    assert_int_equal(principal->gaps[AB_GAP_RECREATED], 0);
+    assert_int_equal(principal->ready, 1);
+}
+
+static void a_process_that_lost_its_memory_makes_the_writer_begin_anew(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    uint64_t epoch = principal->epoch;
+    break_both(principal);
+    put(principal, "cmd/1", 1);
+    restart(agent, true);
+    connect_both(principal);
+    assert_int_equal(principal->gaps[AB_GAP_RECREATED], 1);
+    assert_int_equal(principal->ready, 2);
+    assert_true(principal->epoch > epoch);
+    assert_int_equal(agent->events, 0);
+    break_both(principal);
+    connect_both(principal);
+    assert_int_equal(principal->gaps[AB_GAP_RECREATED], 1);
+}
+
+static void an_epoch_is_higher_than_what_the_peer_knows(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    uint64_t epoch = agent->epoch;
+    for (int i = 0; i < 3; i++) {
+        break_both(principal);
+        restart(agent, false);
+        connect_both(principal);
+        assert_true(agent->epoch > epoch);
+        epoch = agent->epoch;
+    }
+    epoch = principal->epoch;
+    break_both(principal);
+    restart(principal, false);
+    connect_both(principal);
+    assert_true(principal->epoch > epoch);
+}
+
+static void an_agents_event_is_safe_when_it_is_acknowledged(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    principal->keep = true;
+    put(agent, "app/a", 1);
+    put(principal, "app/b", 1);
+    run(principal);
+    assert_int_equal(principal->done, 1);
+    assert_int_equal(agent->done, 0);
+    ab_grpc_link_ack(principal->open[0], AB_VERDICT_APPLIED);
+    run(principal);
+    assert_int_equal(agent->done, 1);
+    assert_int_equal(agent->done_code, AB_ERR_OK);
+}
+
+static void the_answer_to_a_command_is_no_acknowledgement(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    ab_event *answer = make_event(agent, AB_TARGET_EVENT_PROCESSED, "ack/1", 1, 2);
+    assert_int_equal(ab_grpc_link_send(agent->link, AB_LANE_STATE, answer, 0, on_done, agent),
+                     AB_ERR_OK);
+    ab_event_unref(answer);
+    run(principal);
+    assert_int_equal(principal->events, 1);
+    assert_int_equal(agent->done, 1);
+}
+
+static void no_more_is_sent_than_the_peer_takes(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    agent->keep = true;
+    for (unsigned i = 1; i <= 6; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "cmd/%u", i);
+        put(principal, key, i);
+    }
+    run(principal);
+    assert_int_equal(agent->events, 4);
+    assert_false(agent->paused);
+    ab_grpc_link_ack(agent->open[3], AB_VERDICT_APPLIED);
+    run(principal);
+    assert_int_equal(agent->events, 5);
+}
+
+static void put_on_stream(side *s, const ab_event *event)
+{
+    ab_buf bytes, message;
+    ab_buf_init(&bytes, 65536);
+    ab_buf_init(&message, 65536);
+    assert_int_equal(ab_event_to_protobuf(event, &bytes), AB_ERR_OK);
+    ab_grpc_write_text(ab_buf_str(&bytes), &message);
+    assert_int_equal(stream_send(s, ab_buf_str(&message)), AB_ERR_OK);
+    ab_buf_fini(&bytes);
+    ab_buf_fini(&message);
+}
+
+static void who_sends_more_than_allowed_is_not_read_for_a_while(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    agent->keep = true;
+    for (unsigned i = 1; i <= 6; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "cmd/%u", i);
+        ab_event *event = make_event(principal, AB_TARGET_APPLICATION, key, i, 2);
+        put_on_stream(principal, event);
+        ab_event_unref(event);
+    }
+    run(principal);
+    assert_int_equal(agent->events, 4);
+    assert_true(agent->paused);
+    for (int i = 0; i < 4; i++)
+        ab_grpc_link_ack(agent->open[i], AB_VERDICT_APPLIED);
+    run(principal);
+    assert_false(agent->paused);
+    assert_int_equal(agent->events, 6);
+}
+
+static void the_newest_stream_counts(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    ab_grpc_link_attach(principal->link, &stream_ops, &principal->stream);
+    assert_int_equal(principal->cuts, 1);
+    assert_int_equal(principal->downs, 1);
+    /* What still comes by the old one is passed over, and its end is no news. */
+    put(agent, "app/a", 1);
+    agent->woken = false;
+    ab_grpc_link_run(agent->link);
+    size_t i = agent->written - 1;
+    ab_grpc_link_receive(principal->link, principal,
+                         (ab_str){agent->messages[i], agent->lengths[i]});
+    assert_int_equal(principal->events, 0);
+    ab_grpc_link_detach(principal->link, principal);
+    assert_true(ab_grpc_link_is_attached(principal->link));
+    principal->woken = false;
+    ab_grpc_link_detach(principal->link, &principal->stream);
+}
+
+static void full_is_followed_by_writable(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    break_both(principal);
+    assert_int_equal(send_sized(principal, "cmd/1", 1, 1500), AB_ERR_OK);
+    assert_int_equal(send_sized(principal, "cmd/2", 2, 1500), AB_ERR_OK);
+    assert_int_equal(send_sized(principal, "cmd/3", 3, 1500), AB_ERR_FULL);
+    assert_int_equal(principal->writable, 0);
+    connect_both(principal);
+    assert_int_equal(agent->events, 2);
+    assert_int_equal(principal->writable, 1);
+}
+
+static void what_is_too_large_ends_so(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    assert_int_equal(send_sized(principal, "app/a", 1, 3000), AB_ERR_OK);
+    run(principal);
+    assert_int_equal(principal->done_code, AB_ERR_TOOBIG);
+    put(principal, "app/b", 1);
+    run(principal);
+    assert_int_equal(agent->events, 1);
+}
+
+static void a_full_stream_is_gone_on_with_when_it_has_room(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    principal->full = true;
+    put(principal, "app/a", 1);
+    run(principal);
+    assert_int_equal(agent->events, 0);
+    principal->full = false;
+    ab_grpc_link_writable(principal->link, principal);
+    run(principal);
+    assert_int_equal(agent->events, 1);
+}
+
+static void a_link_that_closes_says_so_and_drains(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    agent->keep = true;
+    put(principal, "cmd/1", 1);
+    run(principal);
+    ab_grpc_link_close(principal->link);
+    assert_false(ab_grpc_link_is_drained(principal->link));
+    run(principal);
+    assert_int_equal(agent->downs, 1);
+    assert_false(ab_grpc_link_is_drained(principal->link));
+    ab_grpc_link_ack(agent->open[0], AB_VERDICT_APPLIED);
+    run(principal);
+    assert_true(ab_grpc_link_is_drained(principal->link));
+}
+
+static void garbage_is_counted_and_passed_over(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    const ab_str garbage[] = {AB_STR("\xff\xff"), AB_STR("\x0a\x03xyz"), AB_STR("")};
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(stream_send(principal, garbage[i]), AB_ERR_OK);
+    ab_event_draft d = {.data = AB_STR("{\"instance\":\"x\",\"epoch\":-1}")};
+    ab_event_set_text(&d, AB_CE_ID, "1");
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_PRINCIPAL);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PING));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_HEARTBEAT));
+    ab_event *hello = NULL;
+    assert_int_equal(ab_event_new(&d, &hello, NULL), AB_ERR_OK);
+    put_on_stream(principal, hello);
+    ab_event_unref(hello);
+    put(principal, "app/a", 1);
+    run(principal);
+    assert_int_equal(agent->events, 1);
+    const ab_label reasons[] = {{"reason", AB_STR("parse")}, {"reason", AB_STR("hello")}};
+    const int counts[] = {3, 1};
+    for (size_t i = 0; i < 2; i++) {
+        double count = ab_metric_value(
+            ab_metric_get(agent->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                          "Records that are no event of the peer, skipped.", &reasons[i], 1));
+        assert_int_equal((int)count, counts[i]);
+    }
+}
+
+static void a_hello_survives_the_way(void **state)
+{
+    (void)state;
+    ab_grpc_hello said = {.mode = "autonomous",
+                          .version = "1.2",
+                          .instance = "i",
+                          .epoch = 5,
+                          .seen = 4,
+                          .time_ms = 3,
+                          .inflight = 2,
+                          .message_max = 1,
+                          .backlog = 9,
+                          .fresh = true,
+                          .leaving = true,
+                          .certificate = "-----BEGIN\n\"x\"\n"};
+    ab_event *event = NULL;
+    ab_grpc_hello heard;
+    assert_int_equal(ab_grpc_hello_make(&said, "/principal", &event), AB_ERR_OK);
+    assert_int_equal(ab_grpc_hello_read(event, &heard, NULL), AB_ERR_OK);
+    assert_string_equal(heard.mode, said.mode);
+    assert_string_equal(heard.version, said.version);
+    assert_string_equal(heard.instance, said.instance);
+    assert_string_equal(heard.certificate, said.certificate);
+    assert_int_equal(heard.epoch, 5);
+    assert_int_equal(heard.seen, 4);
+    assert_int_equal(heard.time_ms, 3);
+    assert_int_equal(heard.inflight, 2);
+    assert_int_equal(heard.message_max, 1);
+    assert_int_equal(heard.backlog, 9);
+    assert_true(heard.fresh && heard.leaving);
+    ab_grpc_hello_fini(&heard);
+    ab_event_unref(event);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_broken_stream_goes_on_without_a_gap),
+        CASE(another_process_is_a_gap_and_gets_what_was_not_acknowledged),
+        CASE(a_process_that_lost_its_memory_makes_the_writer_begin_anew),
+        CASE(an_epoch_is_higher_than_what_the_peer_knows),
+        CASE(an_agents_event_is_safe_when_it_is_acknowledged),
+        CASE(the_answer_to_a_command_is_no_acknowledgement),
+        CASE(no_more_is_sent_than_the_peer_takes),
+        CASE(who_sends_more_than_allowed_is_not_read_for_a_while),
+        CASE(the_newest_stream_counts),
+        CASE(full_is_followed_by_writable),
+        CASE(what_is_too_large_ends_so),
+        CASE(a_full_stream_is_gone_on_with_when_it_has_room),
+        CASE(a_link_that_closes_says_so_and_drains),
+        CASE(garbage_is_counted_and_passed_over),
+        cmocka_unit_test(a_hello_survives_the_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

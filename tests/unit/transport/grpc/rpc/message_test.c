@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/grpc/rpc/message_priv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MAX 1000
+
+typedef struct {
+    ab_rpc_budget budget;
+    ab_rpc_reader reader;
+} fixture;
+
+static int begin(void **state)
+{
+    fixture *f = calloc(1, sizeof(*f));
+    f->budget.max = 10000;
+    ab_rpc_reader_init(&f->reader, &f->budget, MAX);
+    *state = f;
+    return 0;
+}
+
+static int end(void **state)
+{
+    fixture *f = *state;
+    ab_rpc_reader_fini(&f->reader);
+    assert_int_equal(f->budget.used, 0);
+    free(f);
+    return 0;
+}
+
+static ab_err feed(fixture *f, const void *bytes, size_t len, ab_str *message)
+{
+    const char *why = NULL;
+    ab_str in = {bytes, len};
+    return ab_rpc_reader_feed(&f->reader, &in, message, &why);
+}
+
+static size_t make(uint8_t *out, size_t room, const char *text, bool compress)
+{
+    size_t len = strlen(text);
+    z_stream *z = NULL;
+    if (compress)
+        len = ab_rpc_compress(&z, ab_str_of(text), out + AB_RPC_PREFIX, room - AB_RPC_PREFIX);
+    else
+        memcpy(out + AB_RPC_PREFIX, text, len);
+    ab_rpc_prefix_put(out, compress, len);
+    ab_rpc_compress_free(z);
+    return AB_RPC_PREFIX + len;
+}
+
+static void a_message_that_lies_in_one_piece_is_not_copied(void **state)
+{
+    fixture *f = *state;
+    uint8_t bytes[100];
+    ab_str message;
+    size_t len = make(bytes, sizeof(bytes), "hello", false);
+    assert_int_equal(feed(f, bytes, len, &message), AB_ERR_OK);
+    assert_ptr_equal(message.ptr, bytes + AB_RPC_PREFIX);
+    assert_true(ab_str_is(message, "hello"));
+    assert_int_equal(f->budget.used, 0);
+}
+
+static void a_message_comes_byte_by_byte(void **state)
+{
+    fixture *f = *state;
+    for (int compress = 0; compress < 2; compress++) {
+        uint8_t bytes[100];
+        ab_str message = AB_STR_NONE;
+        size_t len = make(bytes, sizeof(bytes), "hello", compress == 1);
+        f->reader.gzip = true;
+        for (size_t i = 0; i < len; i++) {
+            assert_null(message.ptr);
+            assert_int_equal(ab_rpc_reader_is_amid(&f->reader), i > 0);
+            assert_int_equal(feed(f, bytes + i, 1, &message), AB_ERR_OK);
+        }
+        assert_true(ab_str_is(message, "hello"));
+        ab_rpc_reader_next(&f->reader);
+        assert_false(ab_rpc_reader_is_amid(&f->reader));
+        assert_int_equal(f->budget.used, 0);
+    }
+}
+
+static void what_is_announced_is_not_allocated(void **state)
+{
+    fixture *f = *state;
+    ab_str message;
+    f->reader.max = SIZE_MAX / 2;
+    assert_int_equal(feed(f, "\0\xff\xff\xff\xffhello", 10, &message), AB_ERR_OK);
+    assert_null(message.ptr);
+    assert_int_equal(f->budget.used, 4096);
+}
+
+static void a_message_past_the_limit_is_refused_by_its_prefix(void **state)
+{
+    fixture *f = *state;
+    ab_str message;
+    assert_int_equal(feed(f, "\0\0\0\x03\xe9", 5, &message), AB_ERR_TOOBIG); /* 1001 */
+}
+
+static void a_message_past_the_budget_is_refused(void **state)
+{
+    fixture *f = *state;
+    ab_str message;
+    f->budget.max = 4000;
+    assert_int_equal(feed(f, "\0\0\0\x03\xe8hello", 10, &message), AB_ERR_OK);
+    f->budget.max = 900;
+    ab_rpc_reader_next(&f->reader);
+    assert_int_equal(feed(f, "\0\0\0\x03\xe8hello", 10, &message), AB_ERR_FULL);
+}
+
+static void gzip_may_hold_the_limit_and_no_byte_more(void **state)
+{
+    fixture *f = *state;
+    char text[MAX + 2];
+    uint8_t bytes[200];
+    ab_str message;
+    f->reader.gzip = true;
+    memset(text, 'x', sizeof(text));
+    text[MAX] = '\0';
+    size_t len = make(bytes, sizeof(bytes), text, true);
+    assert_int_equal(feed(f, bytes, len, &message), AB_ERR_OK);
+    assert_int_equal(message.len, MAX);
+    ab_rpc_reader_next(&f->reader);
+    text[MAX] = 'x';
+    text[MAX + 1] = '\0';
+    len = make(bytes, sizeof(bytes), text, true);
+    assert_int_equal(feed(f, bytes, len, &message), AB_ERR_TOOBIG);
+}
+
+static void what_does_not_become_smaller_is_not_compressed(void **state)
+{
+    (void)state;
+    uint8_t out[5];
+    z_stream *z = NULL;
+    assert_int_equal(ab_rpc_compress(&z, AB_STR("hello"), out, sizeof(out)), 0);
+    ab_rpc_compress_free(z);
+}
+
+#define WITH_READER(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_READER(a_message_that_lies_in_one_piece_is_not_copied),
+        WITH_READER(a_message_comes_byte_by_byte),
+        WITH_READER(what_is_announced_is_not_allocated),
+        WITH_READER(a_message_past_the_limit_is_refused_by_its_prefix),
+        WITH_READER(a_message_past_the_budget_is_refused),
+        WITH_READER(gzip_may_hold_the_limit_and_no_byte_more),
+        cmocka_unit_test(what_does_not_become_smaller_is_not_compressed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -34,8 +34,7 @@ typedef enum {
     AB_TYPE_STATUS_UPDATE,
     AB_TYPE_SET_OPERATION,
     AB_TYPE_TERMINATE_OPERATION,
-    AB_TYPE_RELEASE, /* ours: a tombstone that deletes nothing; its writer owns the object no more
-                      */
+    AB_TYPE_RELEASE, /* ours: a tombstone that deletes nothing: its writer gave it up */
     AB_TYPE_REFRESH, /* ours: argocd-agent sends an annotation in spec-update */
     AB_TYPE_PROCESSED,
     AB_TYPE_GET,

@@ -4,11 +4,14 @@
  */
 #include "tests/integration/grpc/world.h"
 
+#include "base/listener.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -553,6 +556,27 @@ static void a_client_gives_up_a_connection_when_told(void **state)
     seen_fini(&s);
 }
 
+static bool has_link_error(void *arg)
+{
+    return ((world *)arg)->link_error.code != AB_ERR_OK;
+}
+
+/* The kernel accepts for it, and nobody reads. */
+static void a_server_that_does_not_answer_is_given_up(void **state)
+{
+    world *w = *state;
+    ab_error err = {0};
+    int fd = -1;
+    w->limits.handshake_ms = 100;
+    assert_int_equal(ab_listener_open("127.0.0.1", 0, &fd, &w->port, &err), AB_ERR_OK);
+    world_start_client(w);
+    world_wait(w, has_link_error, w);
+    if (strstr(w->link_error.text, "handshake") == NULL)
+        fail_msg("%s", w->link_error.text);
+    assert_int_equal(w->ups, 0);
+    close(fd);
+}
+
 /* ---- TLS ---- */
 
 static void expect_refusal(world *w, const char *text)
@@ -637,6 +661,24 @@ static void certificates_are_read_again_without_dropping_calls(void **state)
     seen_fini(&s);
 }
 
+static bool shows_renewed(void *arg)
+{
+    return world_server_shows(arg, "renewed");
+}
+
+static void certificates_that_changed_are_read_again_by_themselves(void **state)
+{
+    world *w = *state;
+    world_copy_server_cert(w, "server");
+    world_start(w);
+    world_copy_server_cert(w, "renewed");
+    assert_false(world_server_shows(w, "renewed"));
+    w->skipped_ms += 6000;
+    world_wait(w, shows_renewed, w);
+    assert_int_equal(w->ups, 1);
+    assert_int_equal(w->link, AB_RPC_UP);
+}
+
 static void certificates_that_do_not_load_leave_the_old_ones_in_use(void **state)
 {
     world *w = *state;
@@ -701,6 +743,8 @@ int main(void)
         PLAIN(a_client_comes_back),
         SECURE(a_client_comes_back),
         PLAIN(a_client_gives_up_a_connection_when_told),
+        PLAIN(a_server_that_does_not_answer_is_given_up),
+        SECURE(a_server_that_does_not_answer_is_given_up),
         SECURE(a_client_shows_its_certificate),
         SECURE(a_client_without_certificate_is_refused),
         SECURE(a_client_with_a_foreign_certificate_is_refused),
@@ -709,6 +753,7 @@ int main(void)
         SECURE(a_server_of_another_name_is_refused),
         SECURE(plaintext_to_a_tls_server_is_refused),
         SECURE(certificates_are_read_again_without_dropping_calls),
+        SECURE(certificates_that_changed_are_read_again_by_themselves),
         SECURE(certificates_that_do_not_load_leave_the_old_ones_in_use),
         SECURE(a_server_with_bad_settings_is_not_made),
     };

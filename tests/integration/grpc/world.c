@@ -127,6 +127,18 @@ static void on_link(void *arg, ab_rpc_link link, const ab_error *err)
         w->link_error = *err;
 }
 
+static int64_t mono_ms(void *arg)
+{
+    const world *w = arg;
+    return ab_clock_mono_ms(&ab_clock_real) + w->skipped_ms;
+}
+
+static int64_t wall_us(void *arg)
+{
+    (void)arg;
+    return ab_clock_wall_us(&ab_clock_real);
+}
+
 void world_init(world *w)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -138,7 +150,8 @@ void world_init(world *w)
                                 &w->log, NULL),
                      AB_ERR_OK);
     w->metrics = ab_metrics_new();
-    w->env = (ab_rpc_env){&w->loop, w->log, w->metrics, &ab_clock_real};
+    w->clock = (ab_clock){mono_ms, wall_us, w};
+    w->env = (ab_rpc_env){&w->loop, w->log, w->metrics, &w->clock};
     w->limits = ab_rpc_default_limits;
     w->limits.retry_first_ms = 20;
     w->limits.retry_max_ms = 100;

@@ -29,6 +29,8 @@ typedef struct {
     ab_log *log;
     ab_metrics *metrics;
     ab_rpc_env env;
+    ab_clock clock;
+    int64_t skipped_ms; /* the clock is ahead by this */
     ab_rpc_limits limits;
     ab_rpc_tls server_tls;
     ab_rpc_tls client_tls;

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An autonomous agent beside a managed one: its objects are mirrored at the hub, where changes of them are undone."""
+import pytest
+from cluster import ARGOCD, DEPLOY
+from daemons import wait_for
+from objects import CASCADE, REFRESH, SOURCE_UID, SYNCED, annotations, application, project, revision
+
+LOCAL = {"name": "in-cluster", "namespace": "default", "server": ""}
+
+
+@pytest.fixture
+def fleet(own_fleet, clusters, tmp_path):
+    """w1 is autonomous, w2 managed."""
+    role = DEPLOY / "principal-autonomous.yaml"
+    clusters["hub"].kubectl("apply", "-f", str(role))
+    fleet = own_fleet("namespace", principal={"data": str(tmp_path)},
+                      agents=[{"name": "w1", "mode": "autonomous"}, {"name": "w2"}])
+    fleet.configure_agent("w1", agent={"mode": "autonomous"})
+    fleet.start()
+    yield fleet
+    fleet.stop()
+    clusters["hub"].kubectl("delete", "-f", str(role))
+
+
+class Own:
+    """An Application made at w1."""
+
+    def __init__(self, fleet, name="guestbook", **metadata):
+        self.hub, self.spoke, self.name = fleet.hub, fleet.spokes["w1"], name
+        o = application(name, ARGOCD, **metadata)
+        o["spec"]["destination"] = dict(LOCAL)
+        self.spoke.create(o)
+        self.is_mirrored()
+
+    def mirror(self):
+        return self.hub.get("Application", "w1", self.name)
+
+    def local(self):
+        return self.spoke.get("Application", ARGOCD, self.name)
+
+    def edit(self, body):
+        self.spoke.patch("Application", ARGOCD, self.name, body)
+
+    def edit_at_hub(self, body):
+        self.hub.patch("Application", "w1", self.name, body)
+
+    def is_mirrored(self, value="1"):
+        def found():
+            mirror = self.mirror()
+            return mirror if revision(mirror) == value and "deletionTimestamp" not in mirror["metadata"] else None
+        return wait_for(f"{self.name} is {value} at the hub", found)
+
+
+def test_an_application_is_mirrored_and_followed(fleet):
+    own = Own(fleet, labels={"team": "a"})
+    mirror = own.is_mirrored()
+    assert mirror["spec"] == own.local()["spec"] | {
+        "project": "w1-default", "destination": {"name": "w1", "namespace": "default"}}
+    assert mirror["metadata"]["labels"] == {"team": "a"}
+    assert annotations(mirror)[SOURCE_UID] == own.local()["metadata"]["uid"]
+    own.edit({"spec": {"source": {"targetRevision": "2"}}, "status": SYNCED})
+    own.is_mirrored("2")
+    wait_for("its status is at the hub", lambda: own.mirror().get("status") == SYNCED)
+    own.spoke.delete("Application", ARGOCD, own.name)
+    wait_for("the mirror is gone", lambda: own.mirror() is None)
+
+
+def test_changes_and_deletions_at_the_hub_are_undone(fleet):
+    own = Own(fleet)
+    own.edit({"status": SYNCED})
+    wait_for("its status is at the hub", lambda: own.mirror().get("status") == SYNCED)
+    own.edit_at_hub({"spec": {"source": {"targetRevision": "hacked"}}})
+    own.is_mirrored()
+    before = own.mirror()["metadata"]["uid"]
+    own.edit_at_hub({"metadata": {"finalizers": [CASCADE]}})
+    own.hub.delete("Application", "w1", own.name)
+    wait_for("it is made anew", lambda: (own.mirror() or {"metadata": {"uid": before}})["metadata"]["uid"] != before)
+    own.is_mirrored()
+    wait_for("its status is at the hub", lambda: own.mirror().get("status") == SYNCED)
+    fleet.principal.stop()
+    own.edit_at_hub({"spec": {"source": {"targetRevision": "hacked"}}})
+    fleet.start("principal")
+    own.is_mirrored()
+    assert revision(own.local()) == "1"
+
+
+def test_a_restart_with_nothing_changed_writes_nothing(fleet):
+    own = Own(fleet)
+    own.edit({"status": SYNCED})
+    wait_for("its status is at the hub", lambda: own.mirror().get("status") == SYNCED)
+    fleet.stop()
+    version = own.mirror()["metadata"]["resourceVersion"]
+    fleet.start()
+    Own(fleet, "probe")
+    assert own.mirror()["metadata"]["resourceVersion"] == version
+
+
+def test_what_is_asked_for_at_the_hub_is_carried_out(fleet):
+    own = Own(fleet)
+    own.edit_at_hub({"operation": {"sync": {"revision": "abc"}}})
+    wait_for("the sync arrives", lambda: (own.local().get("operation") or {}).get("sync") == {"revision": "abc"})
+    own.edit({"operation": None})
+    wait_for("it is taken off the hub", lambda: "operation" not in own.mirror())
+    own.edit_at_hub({"metadata": {"annotations": {REFRESH: "hard"}}})
+    wait_for("the refresh arrives", lambda: annotations(own.local()).get(REFRESH) == "hard")
+    own.edit({"metadata": {"annotations": {REFRESH: None}}})
+    wait_for("it is taken off the hub", lambda: REFRESH not in annotations(own.mirror()))
+    run = {"phase": "Running", "startedAt": "2026-01-02T03:04:05Z", "operation": {}}
+    own.edit({"status": {"operationState": run}})
+    wait_for("the run is at the hub", lambda: (own.mirror().get("status") or {}).get("operationState") == run)
+    own.edit_at_hub({"status": {"operationState": {"phase": "Terminating"}}})
+    wait_for("it is terminating", lambda: own.local()["status"]["operationState"]["phase"] == "Terminating")
+
+
+def test_a_project_is_mirrored_with_its_roles_and_kept(fleet):
+    spoke, mirror = fleet.spokes["w1"], lambda: fleet.hub.get("AppProject", ARGOCD, "w1-team")
+    role = {"name": "dev", "policies": ["p, proj:team:dev, applications, sync, team/*, allow"]}
+    own = project("team", roles=[role])
+    own["spec"]["destinations"] = [{"server": "https://kubernetes.default.svc", "namespace": "*"}]
+    spoke.create(own)
+    spec = wait_for("it is mirrored", mirror)["spec"]
+    assert spec["sourceNamespaces"] == ["w1"]
+    assert spec["destinations"] == [{"name": "w1", "server": "*", "namespace": "*"}]
+    assert spec["roles"][0]["policies"] == ["p, proj:w1-team:dev, applications, sync, w1-team/w1/*, allow"]
+    fleet.hub.patch("AppProject", ARGOCD, "w1-team", {"spec": {"description": "hacked"}})
+    wait_for("it is undone", lambda: mirror()["spec"]["description"] == "first")
+    fleet.principal.stop()
+    spoke.patch("AppProject", ARGOCD, "team", {"spec": {"description": "second"}})
+    fleet.start("principal")
+    wait_for("the change follows", lambda: mirror()["spec"]["description"] == "second")
+    spoke.delete("AppProject", ARGOCD, "team")
+    wait_for("the mirror is gone", lambda: mirror() is None)
+
+
+def test_changes_made_while_either_side_is_down_follow(fleet):
+    own, old = Own(fleet), Own(fleet, "old")
+    fleet.agents["w1"].stop()
+    own.edit({"spec": {"source": {"targetRevision": "2"}}})
+    own.spoke.delete("Application", ARGOCD, "old")
+    fleet.start("w1")
+    own.is_mirrored("2")
+    wait_for("the deletion follows", lambda: old.mirror() is None)
+    fleet.principal.stop()
+    own.edit({"spec": {"source": {"targetRevision": "3"}}})
+    fleet.start("principal")
+    own.is_mirrored("3")
+
+
+def test_a_managed_agent_beside_it_is_served_as_ever(fleet):
+    own, app = Own(fleet), fleet.application("other", "w2")
+    app.arrives()
+    fleet.hub.create(application("intruder", "w1"))
+    fleet.probe("w2")
+    assert [a["metadata"]["name"] for a in fleet.spokes["w1"].list("Application")] == [own.name]
+    assert [a["metadata"]["name"] for a in fleet.spokes["w2"].list("Application")] == ["other"]

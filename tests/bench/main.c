@@ -3,6 +3,7 @@
  * argobus-bench: every figure beside its limit, measured in the same run.
  */
 #include "tests/bench/flow.h"
+#include "tests/bench/grpc.h"
 #include "tests/bench/kube.h"
 #include "tests/bench/sync.h"
 
@@ -20,43 +21,47 @@ typedef struct {
     const char *name;
     bool (*run)(const ab_bench_options *o);
     bool by_default;
+    bool no_broker;
 } bench_case;
 
 static const bench_case cases[] = {
-    {"raw", ab_bench_flow_raw, false}, /* transport measures it too */
-    {"transport", ab_bench_flow_transport, true},
-    {"sync", ab_bench_sync, true},
-    {"idle", ab_bench_idle, true},
-    {"kube", ab_bench_kube, false}, /* needs API servers */
-    {"kube.create", ab_bench_kube_create, false},
-    {"kube.status", ab_bench_kube_status, false},
-    {"kube.change", ab_bench_kube_change, false},
-    {"kube.catch-up", ab_bench_kube_catch_up, false},
-    {"kube.slow", ab_bench_kube_slow, false},
-    {"kube.memory", ab_bench_kube_memory, false},
-    {"kube.restart", ab_bench_kube_restart, false},
+    {"raw", ab_bench_flow_raw, false, false}, /* transport measures it too */
+    {"transport", ab_bench_flow_transport, true, false},
+    {"grpc", ab_bench_grpc_all, true, true},
+    {"grpc.flow", ab_bench_grpc_flow, false, true},
+    {"sync", ab_bench_sync, true, false},
+    {"idle", ab_bench_idle, true, false},
+    {"kube", ab_bench_kube, false, false}, /* needs API servers */
+    {"kube.create", ab_bench_kube_create, false, false},
+    {"kube.status", ab_bench_kube_status, false, false},
+    {"kube.change", ab_bench_kube_change, false, false},
+    {"kube.catch-up", ab_bench_kube_catch_up, false, false},
+    {"kube.slow", ab_bench_kube_slow, false, false},
+    {"kube.memory", ab_bench_kube_memory, false, false},
+    {"kube.restart", ab_bench_kube_restart, false, false},
 };
 
 static int usage(FILE *out, int code)
 {
     fprintf(out,
-            "usage: argobus-bench --broker HOST:PORT [--hub KUBECONFIG --spoke KUBECONFIG]\n"
+            "usage: argobus-bench [--broker HOST:PORT] [--hub KUBECONFIG --spoke KUBECONFIG]\n"
             "                     [--json] [--rounds N] [CASE...]\n"
             "\n"
             "  raw        librdkafka alone\n"
             "  transport  our transport without stores, against raw\n"
+            "  grpc       the gRPC transport without stores, against its layer alone; no broker\n"
             "  sync       store to store with the real programs, against writing the same files\n"
             "  idle       memory of one principal and ten agents with 1,000 Applications\n"
             "  kube       everything between two API servers, or one case of it: kube.create,\n"
             "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
             "             kube.restart\n"
             "\n"
-            "Without a CASE: transport, sync and idle, and kube where API servers are given. "
+            "Without a CASE: transport, grpc, sync and idle, and kube where API servers are given. "
             "docs/benchmark.md explains the figures.\n"
             "The broker may also be given as ARGOBUS_BENCH_BROKER. Topics named bench-* stay\n"
             "behind on it. Applications in the namespaces argocd, bare and w0 to w19 of the two\n"
-            "API servers are deleted. --rounds is how often raw, transport, kube.create and\n"
-            "kube.status run (%d).\n",
+            "API servers are deleted. --rounds is how often raw, transport, grpc, kube.create\n"
+            "and kube.status run (%d).\n",
             ROUNDS);
     return code;
 }
@@ -137,10 +142,15 @@ static int take_options(int argc, char **argv, ab_bench_options *o)
         else if (c != 'r' || !take_rounds(optarg, &o->rounds))
             return usage(stderr, 2);
     }
-    for (int i = optind; i < argc; i++)
-        if (find_case(argv[i]) == NULL)
+    bool needs_broker = optind == argc;
+    for (int i = optind; i < argc; i++) {
+        const bench_case *found = find_case(argv[i]);
+        if (found == NULL)
             return usage(stderr, 2);
-    return o->broker == NULL || o->broker[0] == '\0' ? usage(stderr, 2) : -1;
+        needs_broker = needs_broker || !found->no_broker;
+    }
+    bool has_broker = o->broker != NULL && o->broker[0] != '\0';
+    return needs_broker && !has_broker ? usage(stderr, 2) : -1;
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/process.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +19,7 @@
 #define RUN_MAX_S  300
 #define END_MAX_NS (60 * 1000000000LL)
 #define LOOK_MS    20
+#define LISTEN_NS  (20 * 1000000000LL)
 
 int64_t ab_bench_now_ns(void)
 {
@@ -37,6 +41,7 @@ pid_t ab_bench_fork(int (*fn)(const void *arg), const void *arg)
         return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)alarm(RUN_MAX_S);
+    (void)signal(SIGPIPE, SIG_IGN);
     int code = fn(arg);
     (void)fflush(NULL);
     _exit(code);
@@ -141,4 +146,44 @@ double ab_bench_cpu(pid_t pid)
         sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) != 2)
         return 0;
     return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+}
+
+uint16_t ab_bench_free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&at, len) == 0 &&
+              getsockname(fd, (struct sockaddr *)&at, &len) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return ok ? ntohs(at.sin_port) : 0;
+}
+
+/* Asked of the kernel: a connection that says nothing would be refused, logged and counted. */
+static bool is_listening(int port)
+{
+    char wanted[64];
+    char line[256];
+    bool found = false;
+    (void)snprintf(wanted, sizeof(wanted), " 0100007F:%04X 00000000:0000 0A ", (unsigned)port);
+    FILE *f = fopen("/proc/net/tcp", "re");
+    while (f != NULL && !found && fgets(line, sizeof(line), f) != NULL)
+        found = strstr(line, wanted) != NULL;
+    if (f != NULL)
+        (void)fclose(f);
+    return found;
+}
+
+bool ab_bench_wait_port(int port)
+{
+    int64_t end = ab_bench_now_ns() + LISTEN_NS;
+    while (!is_listening(port)) {
+        if (ab_bench_now_ns() > end) {
+            fprintf(stderr, "argobus-bench: nobody listens on port %d\n", port);
+            return false;
+        }
+        ab_bench_pause(LOOK_MS);
+    }
+    return true;
 }

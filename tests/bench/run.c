@@ -5,7 +5,18 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
+
+#define SENDER   0
+#define RECEIVER 1
+
+static int64_t cpu_now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* cannot fail for this clock */
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 void ab_bench_go(const ab_bench_run *run)
 {
@@ -18,26 +29,36 @@ void ab_bench_go(const ab_bench_run *run)
 void ab_bench_sending(const ab_bench_run *run, size_t i)
 {
     int64_t now = ab_bench_now_ns();
-    if (i == 0)
+    if (i == 0) {
         run->track->begun_ns = now;
+        run->track->cpu_ns[SENDER] = -cpu_now_ns();
+    }
     if (run->one_by_one)
         run->track->sent_ns[i] = now;
 }
 
 void ab_bench_arrived(const ab_bench_run *run, size_t i)
 {
+    if (i == 0 && !run->round_trip)
+        run->track->cpu_ns[RECEIVER] = -cpu_now_ns();
     if (run->one_by_one)
         run->track->arrived_ns[i] = ab_bench_now_ns();
 }
 
 bool ab_bench_acknowledged(const ab_bench_run *run, size_t i)
 {
-    if (run->one_by_one)
+    if (run->one_by_one && !run->round_trip)
         ab_bench_go(run);
     if (i + 1 < run->count)
         return false;
     run->track->ended_ns = ab_bench_now_ns();
+    run->track->cpu_ns[RECEIVER] += cpu_now_ns();
     return true;
+}
+
+void ab_bench_sent(const ab_bench_run *run)
+{
+    run->track->cpu_ns[SENDER] += cpu_now_ns();
 }
 
 void ab_bench_key(size_t i, char out[32])

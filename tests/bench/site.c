@@ -58,19 +58,6 @@ static bool make_folders(const char *path)
     }
 }
 
-/* Somebody else may take it before the daemon does; then its start fails. */
-static uint16_t free_port(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(at);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&at, len) == 0 &&
-              getsockname(fd, (struct sockaddr *)&at, &len) == 0;
-    if (fd >= 0)
-        (void)close(fd);
-    return ok ? ntohs(at.sin_port) : 0;
-}
-
 static void write_own(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
 {
     if (d != &s->principal) {
@@ -124,7 +111,7 @@ static bool open_principal(ab_bench_site *s)
     ab_bench_daemon *d = &s->principal;
     char hub[PATH_MAX];
     (void)snprintf(d->name, sizeof(d->name), "principal");
-    d->port = free_port();
+    d->port = ab_bench_free_port();
     bool ok = join(d->folder, "%s/principal", s->root) && join(d->manifests, "%s/store", d->folder);
     for (unsigned i = 0; i < s->agents && ok; i++) {
         ab_bench_site_hub(s, i, hub);
@@ -138,7 +125,7 @@ static bool open_agent(ab_bench_site *s, unsigned i)
     ab_bench_daemon *d = &s->agent[i];
     char data[PATH_MAX];
     (void)snprintf(d->name, sizeof(d->name), "w%u", i);
-    d->port = free_port();
+    d->port = ab_bench_free_port();
     return join(d->folder, "%s/%s", s->root, d->name) &&
            join(d->manifests, "%s/store/argocd/Application", d->folder) &&
            join(data, "%s/data", d->folder) && make_folders(d->manifests) && make_folders(data) &&

@@ -1,37 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Our transport without stores: the principal's end sends, the agent's end acknowledges each event
- * as it comes. Events carry the attributes that the services give them.
+ * Our transport without stores, over Kafka or gRPC: one end sends, the other acknowledges each
+ * event as it comes. The principal's end is one transport; the agents' is one for each of them.
  */
 #include "transport/transport.h"
 
 #include "schema/attributes.h"
-#include "schema/catalogue.h"
+#include "tests/bench/event.h"
 #include "tests/bench/process.h"
 #include "tests/bench/run.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#define AGENT   "bench"
-#define STOP_MS 10000
-#define TABLES  12
+#define STOP_MS  120000
+#define TABLES   12
+#define SET_MAX  12
+#define SET_SIZE (PATH_MAX + 64)
 
+struct end;
+
+/* One agent, at whichever end. */
 typedef struct {
+    struct end *end;
+    char agent[16];
+    ab_config *config;
+    ab_transport *transport; /* an agent's own, or the principal's */
+    uint64_t epoch;          /* sender; 0 = events are not taken yet */
+    size_t sent;             /* sender: given to the transport */
+    ab_event *refused;       /* sender: when the transport was full; else NULL */
+} stream;
+
+/* Values of options, name=value. */
+typedef struct {
+    char text[SET_MAX][SET_SIZE];
+    const char *rows[SET_MAX];
+    size_t count;
+} settings;
+
+typedef void (*configurer)(const struct end *e, const stream *s, settings *out);
+
+typedef struct end {
     const ab_bench_run *run;
+    configurer configure;
     ab_role role;
+    bool sends;
     uv_loop_t loop;
     uv_poll_t go;
     uv_timer_t ending;
-    ab_config *config;
     ab_log *log;
     ab_metrics *metrics;
-    ab_transport *transport;
-    uint64_t epoch;    /* sender; 0 = events are not taken yet */
-    size_t may;        /* sender: how many events may be sent by now */
-    size_t sent;       /* sender: given to the transport */
-    size_t safe;       /* sender: known to be in the log */
-    ab_event *refused; /* sender: when the transport was full; else NULL */
+    stream *streams; /* the first has the principal's transport */
+    size_t transports;
+    size_t stopped;
+    size_t ready; /* receiver: agents that would get what is sent */
+    size_t may;   /* sender: how many events may be sent by now */
+    size_t sent;  /* sender: given to the transport */
+    size_t safe;  /* sender: known to be so */
     size_t received;
     bool failed;
 } end;
@@ -43,19 +70,31 @@ static void fail(end *e, const char *what, const ab_error *err)
     uv_stop(&e->loop);
 }
 
+/* Agents are w0, w1 and so on. */
+static stream *find(const end *e, const char *agent)
+{
+    return &e->streams[strtoul(agent + 1, NULL, 10)];
+}
+
 /* --- the end of a run --- */
 
 static void stopped(void *arg)
 {
     end *e = arg;
+    if (++e->stopped < e->transports)
+        return;
+    if (e->sends)
+        ab_bench_sent(e->run);
     uv_stop(&e->loop);
 }
 
 static void on_ending(uv_timer_t *timer)
 {
     end *e = timer->data;
-    ab_transport_close(e->transport);
-    ab_transport_stop(e->transport, STOP_MS, stopped, e);
+    for (size_t i = 0; i < e->transports; i++) {
+        ab_transport_close(e->streams[i].transport);
+        ab_transport_stop(e->streams[i].transport, STOP_MS, stopped, e);
+    }
 }
 
 /* Not from inside an upcall. */
@@ -67,60 +106,54 @@ static void finish(end *e)
 
 /* --- the sending process --- */
 
-static void pump(end *e);
+static void pump(stream *s);
 
 static void on_sent(void *arg, ab_err code, const ab_error *err)
 {
-    end *e = arg;
+    stream *s = arg;
+    end *e = s->end;
     if (code != AB_ERR_OK) {
         fail(e, "not sent", err);
         return;
     }
+    if (e->run->round_trip) {
+        ab_bench_arrived(e->run, e->safe);
+        e->may++;
+    }
     if (++e->safe == e->run->count)
         finish(e);
     else
-        pump(e);
+        pump(s);
 }
 
-static ab_err make_event(const end *e, size_t i, ab_event **out, ab_error *err)
+static ab_err make_event(const stream *s, ab_event **out, ab_error *err)
 {
-    char key[32];
-    char id[37];
-    ab_bench_key(i, key);
-    (void)snprintf(id, sizeof(id), "3f2b9c1e-7a64-4d0f-9b1c-%012zu", i);
-    ab_event_draft draft = {.data = ab_bench_pool_at(e->run->pool, i)};
-    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SPEC_UPDATE));
-    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    ab_event_set_text(&draft, AB_CE_SUBJECT, key + sizeof("Application/") - 1);
-    ab_event_set_text(&draft, AB_CE_RESOURCEID, id);
-    ab_event_set_text(&draft, AB_CE_EVENTID, id);
-    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, "8d3a5f60-5d1f-4c35-8f0e-3f9b57c0a1d2");
-    ab_event_set_text(&draft, AB_CE_ID, id);
-    ab_event_set_text(&draft, AB_CE_SOURCE, AB_SOURCE_PRINCIPAL);
-    ab_event_set_text(&draft, AB_CE_TIME, "2026-01-02T03:04:05.678901Z");
-    ab_event_set_text(&draft, AB_CE_PARTITIONKEY, key);
-    ab_event_set_u64(&draft, AB_CE_WRITEREPOCH, e->epoch);
-    ab_event_set_u64(&draft, AB_CE_OBJVERSION, i + 1);
-    ab_event_set_text(&draft, AB_CE_CONTENTHASH, "9f86d081884c7d659a2feaa0c55ad015");
-    ab_event_set_text(&draft, AB_CE_DATACONTENTTYPE, "application/json");
-    return ab_event_new(&draft, out, err);
+    const end *e = s->end;
+    char source[64] = AB_SOURCE_PRINCIPAL;
+    size_t first = strtoul(s->agent + 1, NULL, 10) * (e->run->count / e->run->streams);
+    if (e->role == AB_ROLE_AGENT)
+        (void)snprintf(source, sizeof(source), "%s%s", AB_SOURCE_AGENT, s->agent);
+    return ab_bench_event(e->run->pool, first + s->sent, source, s->epoch, out, err);
 }
 
 /* What was refused is kept and sent first, as the outbox of the services does.
  * @return false when no more can be sent now */
-static bool send_one(end *e)
+static bool send_one(stream *s)
 {
+    end *e = s->end;
     ab_error err = {0};
     ab_err code = AB_ERR_OK;
-    if (e->refused == NULL) {
+    if (s->refused == NULL) {
         ab_bench_sending(e->run, e->sent);
-        code = make_event(e, e->sent, &e->refused, &err);
+        code = make_event(s, &s->refused, &err);
     }
     if (code == AB_ERR_OK)
-        code = ab_transport_send(e->transport, AGENT, AB_LANE_STATE, e->refused, 0, on_sent, e);
+        code = ab_transport_send(s->transport, e->role == AB_ROLE_AGENT ? NULL : s->agent,
+                                 AB_LANE_STATE, s->refused, 0, on_sent, s);
     if (code == AB_ERR_OK) {
-        ab_event_unref(e->refused);
-        e->refused = NULL;
+        ab_event_unref(s->refused);
+        s->refused = NULL;
+        s->sent++;
         e->sent++;
     } else if (code != AB_ERR_FULL) {
         (void)ab_fail(&err, code, "%s", ab_err_text(code));
@@ -129,11 +162,13 @@ static bool send_one(end *e)
     return code == AB_ERR_OK;
 }
 
-static void pump(end *e)
+static void pump(stream *s)
 {
-    if (e->epoch == 0)
+    end *e = s->end;
+    size_t share = e->run->count / e->run->streams;
+    if (s->epoch == 0)
         return;
-    while (!e->failed && e->sent < e->may && send_one(e))
+    while (!e->failed && s->sent < share && e->sent < e->may && send_one(s))
         ;
 }
 
@@ -148,22 +183,22 @@ static void on_go(uv_poll_t *poll, int status, int events)
     e->may = e->run->one_by_one ? e->may + 1 : e->run->count;
     if (e->may > e->run->count)
         e->may = e->run->count;
-    pump(e);
+    for (unsigned i = 0; i < e->run->streams; i++)
+        pump(&e->streams[i]);
 }
 
 static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     end *e = arg;
-    (void)agent;
-    e->epoch = epoch;
-    if (e->role == AB_ROLE_PRINCIPAL)
-        pump(e);
+    stream *s = find(e, agent);
+    s->epoch = epoch;
+    if (e->sends)
+        pump(s);
 }
 
 static void on_writable(void *arg, const char *agent)
 {
-    (void)agent;
-    pump(arg);
+    pump(find(arg, agent));
 }
 
 /* --- the receiving process --- */
@@ -172,7 +207,7 @@ static void on_caught_up(void *arg, const char *agent)
 {
     end *e = arg;
     (void)agent;
-    if (e->role == AB_ROLE_AGENT && e->received == 0)
+    if (!e->sends && e->received == 0 && ++e->ready == e->run->streams)
         ab_bench_go(e->run);
 }
 
@@ -184,9 +219,10 @@ static void on_event(void *arg, ab_delivery *delivery)
         fail(e, "more events came than were sent", NULL);
         return;
     }
-    ab_bench_arrived(e->run, i);
-    ab_transport_ack(e->transport, delivery, AB_VERDICT_APPLIED);
-    if (ab_bench_acknowledged(e->run, i))
+    if (!e->run->round_trip)
+        ab_bench_arrived(e->run, i);
+    ab_transport_ack(find(e, delivery->agent)->transport, delivery, AB_VERDICT_APPLIED);
+    if (ab_bench_acknowledged(e->run, i) && !e->run->round_trip)
         finish(e);
 }
 
@@ -194,10 +230,12 @@ static void on_event(void *arg, ab_delivery *delivery)
 
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
-    (void)arg;
+    end *e = arg;
     (void)agent;
-    (void)up;
     (void)peer;
+    /* The receiver of round trips goes when the sender has heard of the last. */
+    if (e->run->round_trip && !e->sends && !up && e->received == e->run->count)
+        finish(e);
 }
 
 static void on_written(void *arg, const char *agent, ab_event *head)
@@ -219,71 +257,125 @@ static void on_fatal(void *arg, const ab_error *err)
     fail(arg, "fatal", err);
 }
 
-static ab_err load_config(end *e, ab_error *err)
+static void set(settings *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void set(settings *out, const char *fmt, ...)
 {
-    char brokers[256];
-    char prefix[128];
-    (void)snprintf(brokers, sizeof(brokers), "kafka.brokers=%s", e->run->broker);
-    (void)snprintf(prefix, sizeof(prefix), "kafka.prefix=%s", e->run->name);
-    const char *const set[] = {brokers,
-                               prefix,
-                               "kafka.topics=create",
-                               "kafka.replication-factor=1",
-                               "kafka.min-insync-replicas=1",
-                               e->run->one_by_one ? "kafka.linger=0ms" : "kafka.linger=5ms"};
-    const ab_config_sources sources = {.set = set, .set_count = sizeof(set) / sizeof(set[0])};
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(out->text[out->count], SET_SIZE, fmt, args);
+    va_end(args);
+    out->rows[out->count] = out->text[out->count];
+    out->count++;
+}
+
+static void use_kafka(const end *e, const stream *s, settings *out)
+{
+    (void)s;
+    set(out, "kafka.brokers=%s", e->run->broker);
+    set(out, "kafka.prefix=%s", e->run->name);
+    set(out, "kafka.topics=create");
+    set(out, "kafka.replication-factor=1");
+    set(out, "kafka.min-insync-replicas=1");
+    set(out, "kafka.linger=%s", e->run->one_by_one ? "0ms" : "5ms");
+}
+
+static void use_grpc(const end *e, const stream *s, settings *out)
+{
+    const char *folder = e->run->certs;
+    set(out, "transport=grpc");
+    set(out, "grpc.listen=127.0.0.1:%d", e->run->port);
+    set(out, "grpc.address=localhost:%d", e->run->port);
+    set(out, "grpc.tls.ca=%s/ca.crt", folder);
+    if (e->role == AB_ROLE_PRINCIPAL) {
+        set(out, "grpc.tls.cert=%s/server.crt", folder);
+        set(out, "grpc.tls.key=%s/server.key", folder);
+    } else {
+        set(out, "grpc.tls.cert=%s/%s.crt", folder, s->agent);
+        set(out, "grpc.tls.key=%s/agent.key", folder);
+    }
+}
+
+static ab_err load_config(stream *s, ab_error *err)
+{
+    static settings values;
+    values.count = 0;
+    s->end->configure(s->end, s, &values);
+    const ab_config_sources sources = {.set = values.rows, .set_count = values.count};
     ab_options tables[TABLES];
     size_t count = 0;
     tables[count++] = ab_transport_options;
     for (size_t i = 0; ab_transport_table[i] != NULL; i++)
         for (size_t j = 0; ab_transport_table[i]->options[j] != NULL && count < TABLES; j++)
             tables[count++] = *ab_transport_table[i]->options[j];
-    return ab_config_load(tables, count, &sources, &e->config, err);
+    return ab_config_load(tables, count, &sources, &s->config, err);
 }
 
-static ab_err make_transport(end *e, ab_error *err)
+static ab_err make_transport(end *e, stream *s, ab_error *err)
 {
+    ab_err code = load_config(s, err);
     const ab_transport_env env = {
         .loop = &e->loop,
-        .config = e->config,
+        .config = s->config,
         .log = e->log,
         .metrics = e->metrics,
         .clock = &ab_clock_real,
         .role = e->role,
-        .agent = e->role == AB_ROLE_AGENT ? AGENT : NULL,
+        .agent = e->role == AB_ROLE_AGENT ? s->agent : NULL,
         .mode = e->role == AB_ROLE_AGENT ? "managed" : "",
         .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up, on_writable,
                    on_fatal, e},
     };
-    ab_err code = ab_transport_new(&env, &e->transport, err);
+    return code == AB_ERR_OK ? ab_transport_new(&env, &s->transport, err) : code;
+}
+
+/* The i-th agent, and a transport for it where it has its own. */
+static ab_err make_stream(end *e, unsigned i, ab_error *err)
+{
+    stream *s = &e->streams[i];
+    ab_err code = AB_ERR_OK;
+    s->end = e;
+    (void)snprintf(s->agent, sizeof(s->agent), "w%u", i);
+    if (i < e->transports)
+        code = make_transport(e, s, err);
+    else
+        s->transport = e->streams[0].transport;
     if (code == AB_ERR_OK && e->role == AB_ROLE_PRINCIPAL)
-        code = ab_transport_add_agent(e->transport, AGENT, err);
-    return code == AB_ERR_OK ? ab_transport_start(e->transport, err) : code;
+        code = ab_transport_add_agent(s->transport, s->agent, err);
+    return code;
 }
 
 static ab_err make(end *e, ab_error *err)
 {
-    ab_err code = load_config(e, err);
-    if (code == AB_ERR_OK)
-        code = ab_log_new(STDERR_FILENO, "warn", AB_LOG_TEXT, &ab_clock_real, &e->log, err);
+    ab_err code = ab_log_new(STDERR_FILENO, "warn", AB_LOG_TEXT, &ab_clock_real, &e->log, err);
+    e->transports = e->role == AB_ROLE_PRINCIPAL ? 1 : e->run->streams;
+    e->streams = calloc(e->run->streams, sizeof(*e->streams));
     e->metrics = ab_metrics_new();
-    if (code == AB_ERR_OK && e->metrics == NULL)
+    if (code == AB_ERR_OK && (e->metrics == NULL || e->streams == NULL))
         code = ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    return code == AB_ERR_OK ? make_transport(e, err) : code;
+    for (unsigned i = 0; i < e->run->streams && code == AB_ERR_OK; i++)
+        code = make_stream(e, i, err);
+    for (size_t i = 0; i < e->transports && code == AB_ERR_OK; i++)
+        code = ab_transport_start(e->streams[i].transport, err);
+    return code;
 }
 
 /* What is left to close ends with the process. */
-static int run_end(const ab_bench_run *run, ab_role role)
+static int run_end(const ab_bench_run *run, configurer use, bool sends)
 {
-    end e = {.run = run, .role = role};
+    end e = {.run = run,
+             .configure = use,
+             .sends = sends,
+             .role = sends == run->round_trip ? AB_ROLE_AGENT : AB_ROLE_PRINCIPAL};
     ab_error err = {0};
     if (uv_loop_init(&e.loop) != 0 || uv_timer_init(&e.loop, &e.ending) != 0 ||
         uv_poll_init(&e.loop, &e.go, run->go_fd) != 0)
         return 1;
     e.ending.data = &e;
     e.go.data = &e;
-    if (role == AB_ROLE_PRINCIPAL)
+    if (sends)
         (void)uv_poll_start(&e.go, UV_READABLE, on_go);
+    if (use == use_grpc && e.role == AB_ROLE_AGENT && !ab_bench_wait_port(run->port))
+        return 1;
     if (make(&e, &err) != AB_ERR_OK)
         fail(&e, "cannot start", &err);
     else
@@ -291,14 +383,25 @@ static int run_end(const ab_bench_run *run, ab_role role)
     return e.failed ? 1 : 0;
 }
 
-static int run_sender(const void *run)
+static int send_by_kafka(const void *run)
 {
-    return run_end(run, AB_ROLE_PRINCIPAL);
+    return run_end(run, use_kafka, true);
 }
 
-static int run_receiver(const void *run)
+static int receive_by_kafka(const void *run)
 {
-    return run_end(run, AB_ROLE_AGENT);
+    return run_end(run, use_kafka, false);
 }
 
-const ab_bench_carrier ab_bench_transport = {"transport", run_sender, run_receiver};
+static int send_by_grpc(const void *run)
+{
+    return run_end(run, use_grpc, true);
+}
+
+static int receive_by_grpc(const void *run)
+{
+    return run_end(run, use_grpc, false);
+}
+
+const ab_bench_carrier ab_bench_transport = {"transport", send_by_kafka, receive_by_kafka};
+const ab_bench_carrier ab_bench_grpc = {"grpc", send_by_grpc, receive_by_grpc};

@@ -14,6 +14,7 @@ typedef struct {
     const char *programs; /* folder of the daemons */
     const char *hub;      /* kubeconfig of an API server; NULL: none */
     const char *spoke;    /* of another */
+    const char *grpc_go;  /* tests/support/grpc/grpc-go; NULL: do not measure it */
 } ab_bench_options;
 
 /** librdkafka alone. @return false when it failed; said on stderr */

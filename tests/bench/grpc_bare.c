@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define WINDOW 1024 /* default of transport.inflight */
 #define METHOD "/bench.Events/Take"
 
 struct end;
@@ -64,7 +63,7 @@ static bool is_over(const end *e)
 static bool may_send(const stream *s)
 {
     const end *e = s->end;
-    size_t window = e->run->round_trip ? 1 : WINDOW;
+    size_t window = e->run->round_trip ? 1 : AB_BENCH_WINDOW;
     return e->may && s->call != NULL && s->sent < e->run->count / e->run->streams &&
            s->sent - s->acknowledged < window;
 }

@@ -29,6 +29,7 @@ static const bench_case cases[] = {
     {"transport", ab_bench_flow_transport, true, false},
     {"grpc", ab_bench_grpc_all, true, true},
     {"grpc.flow", ab_bench_grpc_flow, false, true},
+    {"grpc.latency", ab_bench_grpc_latency, false, true},
     {"sync", ab_bench_sync, true, false},
     {"idle", ab_bench_idle, true, false},
     {"kube", ab_bench_kube, false, false}, /* needs API servers */
@@ -45,11 +46,12 @@ static int usage(FILE *out, int code)
 {
     fprintf(out,
             "usage: argobus-bench [--broker HOST:PORT] [--hub KUBECONFIG --spoke KUBECONFIG]\n"
-            "                     [--json] [--rounds N] [CASE...]\n"
+            "                     [--grpc-go PROGRAM] [--json] [--rounds N] [CASE...]\n"
             "\n"
             "  raw        librdkafka alone\n"
             "  transport  our transport without stores, against raw\n"
-            "  grpc       the gRPC transport without stores, against its layer alone; no broker\n"
+            "  grpc       the gRPC transport without stores, against its layer alone and\n         "
+            "    grpc-go (--grpc-go tests/support/grpc/grpc-go); no broker\n"
             "  sync       store to store with the real programs, against writing the same files\n"
             "  idle       memory of one principal and ten agents with 1,000 Applications\n"
             "  kube       everything between two API servers, or one case of it: kube.create,\n"
@@ -119,13 +121,10 @@ static bool take_rounds(const char *text, unsigned *out)
 static int take_options(int argc, char **argv, ab_bench_options *o)
 {
     static const struct option options[] = {
-        {"broker", required_argument, NULL, 'b'},
-        {"hub", required_argument, NULL, 'u'},
-        {"spoke", required_argument, NULL, 's'},
-        {"json", no_argument, NULL, 'j'},
-        {"rounds", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"broker", required_argument, NULL, 'b'}, {"hub", required_argument, NULL, 'u'},
+        {"spoke", required_argument, NULL, 's'},  {"grpc-go", required_argument, NULL, 'g'},
+        {"json", no_argument, NULL, 'j'},         {"rounds", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     int c = 0;
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -135,6 +134,8 @@ static int take_options(int argc, char **argv, ab_bench_options *o)
             o->hub = optarg;
         else if (c == 's')
             o->spoke = optarg;
+        else if (c == 'g')
+            o->grpc_go = optarg;
         else if (c == 'j')
             o->format = AB_BENCH_JSON;
         else if (c == 'h')

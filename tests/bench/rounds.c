@@ -27,7 +27,9 @@ static void take(const ab_bench_run *run, const ab_bench_cost cost[2], ab_bench_
 {
     const ab_bench_track *track = run->track;
     r->per_second[round] = (double)run->count * 1e9 / (double)(track->ended_ns - track->begun_ns);
-    r->event_us[round] = (double)(track->cpu_ns[0] + track->cpu_ns[1]) / 1e3 / (double)run->count;
+    r->event_us[round] =
+        (double)(track->cpu_ns[AB_BENCH_SENDER] + track->cpu_ns[AB_BENCH_RECEIVER]) / 1e3 /
+        (double)run->count;
     if (run->one_by_one)
         take_times(track, r, round);
     for (int i = 0; i < 2; i++) {
@@ -65,6 +67,7 @@ bool ab_bench_rounds(const ab_bench_options *o, const ab_bench_load *load, const
     bool ok = track != MAP_FAILED && ab_bench_pool_init(&pool, load->bytes);
     ab_bench_run run = {.broker = o->broker,
                         .certs = certs,
+                        .grpc_go = o->grpc_go,
                         .pool = &pool,
                         .count = load->count,
                         .streams = load->streams,

@@ -8,9 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SENDER   0
-#define RECEIVER 1
-
 static int64_t cpu_now_ns(void)
 {
     struct timespec t;
@@ -31,7 +28,7 @@ void ab_bench_sending(const ab_bench_run *run, size_t i)
     int64_t now = ab_bench_now_ns();
     if (i == 0) {
         run->track->begun_ns = now;
-        run->track->cpu_ns[SENDER] = -cpu_now_ns();
+        run->track->cpu_ns[AB_BENCH_SENDER] = -cpu_now_ns();
     }
     if (run->one_by_one)
         run->track->sent_ns[i] = now;
@@ -40,7 +37,7 @@ void ab_bench_sending(const ab_bench_run *run, size_t i)
 void ab_bench_arrived(const ab_bench_run *run, size_t i)
 {
     if (i == 0 && !run->round_trip)
-        run->track->cpu_ns[RECEIVER] = -cpu_now_ns();
+        run->track->cpu_ns[AB_BENCH_RECEIVER] = -cpu_now_ns();
     if (run->one_by_one)
         run->track->arrived_ns[i] = ab_bench_now_ns();
 }
@@ -52,13 +49,13 @@ bool ab_bench_acknowledged(const ab_bench_run *run, size_t i)
     if (i + 1 < run->count)
         return false;
     run->track->ended_ns = ab_bench_now_ns();
-    run->track->cpu_ns[RECEIVER] += cpu_now_ns();
+    run->track->cpu_ns[AB_BENCH_RECEIVER] += cpu_now_ns();
     return true;
 }
 
 void ab_bench_sent(const ab_bench_run *run)
 {
-    run->track->cpu_ns[SENDER] += cpu_now_ns();
+    run->track->cpu_ns[AB_BENCH_SENDER] += cpu_now_ns();
 }
 
 void ab_bench_key(size_t i, char out[32])

@@ -13,20 +13,26 @@
 #define AB_BENCH_SAMPLES 1000
 #define AB_BENCH_TIMED   (AB_BENCH_WARM_UP + AB_BENCH_SAMPLES)
 
+/* Events to one agent that may wait for their acknowledgement: default of transport.inflight. */
+#define AB_BENCH_WINDOW 1024
+
+enum { AB_BENCH_SENDER, AB_BENCH_RECEIVER };
+
 /* Memory that both processes see. */
 typedef struct {
     int64_t begun_ns;  /* before the first event is sent */
     int64_t ended_ns;  /* the last one is acknowledged by the receiver */
-    int64_t cpu_ns[2]; /* sender, receiver: used from its first event to its last; gRPC */
+    int64_t cpu_ns[2]; /* AB_BENCH_SENDER, _RECEIVER: used from its first event to its last; gRPC */
     int64_t sent_ns[AB_BENCH_TIMED];
     int64_t arrived_ns[AB_BENCH_TIMED];
 } ab_bench_track;
 
 typedef struct {
-    const char *broker; /* host:port; Kafka */
-    const char *certs;  /* folder of certificates (certs.h); gRPC */
-    int port;           /* where the principal listens; gRPC */
-    char name[64];      /* of this run alone: topics and groups begin with it */
+    const char *broker;  /* host:port; Kafka */
+    const char *certs;   /* folder of certificates (certs.h); gRPC */
+    const char *grpc_go; /* program of tests/support/grpc */
+    int port;            /* where the principal listens; gRPC */
+    char name[64];       /* of this run alone: topics and groups begin with it */
     const ab_bench_pool *pool;
     size_t count;
     unsigned streams; /* agents, each of which takes an equal share of the events */
@@ -47,6 +53,7 @@ typedef struct {
 extern const ab_bench_carrier ab_bench_raw;
 extern const ab_bench_carrier ab_bench_transport;
 extern const ab_bench_carrier ab_bench_grpc_bare;
+extern const ab_bench_carrier ab_bench_grpc_go;
 extern const ab_bench_carrier ab_bench_grpc;
 
 /** The receiver will get whatever is sent from now on. */

@@ -3,6 +3,7 @@
 // grpcpeer serve CERTS|-             a server by grpc-go of the service test.Echo; prints its port
 // grpcpeer check CERTS|- PORT        a client that tries each method, and prints what fails
 // grpcpeer drain CERTS|- PORT        a client that keeps a call open, and goes when the server says so
+// grpcpeer bench FLAG...             one end of what argobus-bench measures (bench.go)
 //
 // tests/integration/grpc/echo_server.c says what the methods do.
 package main
@@ -390,6 +391,8 @@ func main() {
 		check(os.Args[2], os.Args[3])
 	case len(os.Args) == 4 && os.Args[1] == "drain":
 		drain(os.Args[2], os.Args[3])
+	case len(os.Args) > 2 && os.Args[1] == "bench":
+		runBench(os.Args[2:])
 	default:
 		os.Exit(2)
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/service.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define TICK_MS 250
@@ -17,6 +18,13 @@ static void on_fatal(void *arg, const ab_error *err)
 {
     const ab_service *s = arg;
     ab_daemon_fatal(s->daemon, err);
+}
+
+const char *ab_service_tls(const ab_config *config, const char *what)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%s.tls.%s", ab_config_str(config, "transport"), what);
+    return ab_config_str(config, name);
 }
 
 ab_err ab_service_make_store(ab_service *s, const ab_store_watch *watches, ab_store_events events,

@@ -26,6 +26,12 @@ typedef struct ab_service {
     bool (*is_drained)(const struct ab_service *s);
 } ab_service;
 
+/**
+ * A file of the transport in use: its option <transport>.tls.<what>.
+ * @param what  "ca", "cert", "key"
+ * @return NULL when it is not set
+ */
+const char *ab_service_tls(const ab_config *config, const char *what);
 /** The store that the configuration names, watching these. `events.on_fault` is set here. */
 AB_MUST_USE ab_err ab_service_make_store(ab_service *s, const ab_store_watch *watches,
                                          ab_store_events events, ab_error *err);

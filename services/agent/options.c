@@ -56,10 +56,11 @@ static const ab_option rows[] = {
              "may come as they are."},
     {.name = "secrets.certificate",
      .kind = AB_OPT_FILE,
-     .help = "Certificate (PEM) that the principal seals credentials to; unset: kafka.tls.cert."},
+     .help = "Certificate (PEM) that the principal seals credentials to; unset: kafka.tls.cert, or "
+             "grpc.tls.cert, of the transport in use."},
     {.name = "secrets.key",
      .kind = AB_OPT_FILE,
-     .help = "Private key (PEM) of secrets.certificate; unset: kafka.tls.key."},
+     .help = "Private key (PEM) of secrets.certificate; unset: that beside it."},
     {.name = "store.namespace",
      .kind = AB_OPT_STRING,
      .deflt = "argocd",

@@ -2,6 +2,7 @@
 #include "services/agent/secrets.h"
 
 #include "services/pem.h"
+#include "services/service.h"
 
 #include <stdlib.h>
 
@@ -43,8 +44,8 @@ ab_err ab_agent_secrets_load(const ab_config *config, ab_log *log, ab_agent_secr
     if (own && (certificate == NULL || key == NULL))
         return ab_fail(err, AB_ERR_CONFIG, "secrets.certificate and secrets.key go together");
     if (!own) {
-        certificate = ab_config_str(config, "kafka.tls.cert");
-        key = ab_config_str(config, "kafka.tls.key");
+        certificate = ab_service_tls(config, "cert");
+        key = ab_service_tls(config, "key");
     }
     if (certificate == NULL || key == NULL) {
         warn(log, "no certificate");

@@ -44,7 +44,7 @@ static const ab_option rows[] = {
     {.name = "secrets.ca",
      .kind = AB_OPT_FILE,
      .help = "Authorities that the certificates which agents tell must come from (PEM); unset: "
-             "kafka.tls.ca."},
+             "kafka.tls.ca, or grpc.tls.ca, of the transport in use."},
     {.name = "store.namespace",
      .kind = AB_OPT_STRING,
      .deflt = "argocd",

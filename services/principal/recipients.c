@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 #include "services/pem.h"
+#include "services/service.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **o
 {
     const char *ca = ab_config_str(config, "secrets.ca");
     if (ca == NULL)
-        ca = ab_config_str(config, "kafka.tls.ca");
+        ca = ab_service_tls(config, "ca");
     ab_recipients *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -103,10 +104,10 @@ bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certifi
     struct entry *entry = entry_for(r, agent);
     if (entry == NULL || certificate[0] == '\0')
         return false;
-    ab_err e = r->ca.len == 0
-                   ? ab_fail(&err, AB_ERR_DENIED, "neither secrets.ca nor kafka.tls.ca is set")
-                   : ab_seal_recipient_new(ab_str_of(certificate), ab_buf_str(&r->ca), agent,
-                                           &recipient, &err);
+    ab_err e = r->ca.len == 0 ? ab_fail(&err, AB_ERR_DENIED,
+                                        "neither secrets.ca nor the transport's tls.ca is set")
+                              : ab_seal_recipient_new(ab_str_of(certificate), ab_buf_str(&r->ca),
+                                                      agent, &recipient, &err);
     if (e != AB_ERR_OK) {
         AB_WARN(r->log, MAIN, "an agent's certificate is not trusted: nothing is sealed to it",
                 AB_KV("agent", agent), AB_KV("why", (const char *)err.text));

@@ -20,14 +20,15 @@ lags() {
 }
 
 live() {
-    local shown='' current waiting='(asking Kafka)'
+    local shown='' current waiting=''
+    [ "$transport" = grpc ] || waiting='(asking Kafka)'
     trap 'echo; echo "Stopping everything."; exit 0' INT TERM
     while true; do
         current="$(applications)
-
+${waiting:+
 LAG PER TOPIC (kafka-consumer-groups)
 $waiting
-
+}
 Try, in another terminal:
   \$EDITOR build/quickstart/hub/w1/Application/guestbook.yaml      a change travels to w1
   \$EDITOR build/quickstart/w1/argocd/Application/guestbook.yaml   a change of its spec is undone
@@ -38,7 +39,7 @@ Logs are in build/quickstart/*.log. Ctrl-C stops everything."
             printf '\n---- %s ----\n%s\n' "$(date +%T)" "$current"
             shown=$current
         fi
-        waiting=$(lags)
+        [ "$transport" = grpc ] || waiting=$(lags)
         sleep 1
     done
 }

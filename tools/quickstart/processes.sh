@@ -46,26 +46,34 @@ prepare() {
         ! listening "$p" ||
             broken "port $p of 127.0.0.1 is in use; set QUICKSTART_PORT to the first of six free ones" || return 1
     done
-    rm -rf "$work"/{hub,w1,agent,kafka} "$work"/*.log "$work"/*.yaml
+    rm -rf "$work"/{hub,w1,agent,kafka,certificates} "$work"/*.log "$work"/*.yaml
     mkdir -p "$hub" "$spoke"
     write_config
 }
 
+# carrier NAME KAFKA-SETTINGS: the part of a configuration that says how events travel.
+carrier() {
+    if [ "$transport" = kafka ]; then
+        printf 'transport: kafka\nkafka: {brokers: ["127.0.0.1:%s"], prefix: argobus%s}\n' "$port" "$2"
+    else
+        printf 'transport: grpc\ngrpc: {listen: "127.0.0.1:%s", address: "localhost:%s", tls: %s}\n' "$port" "$port" \
+            "{ca: certificates/ca.crt, cert: certificates/$1.crt, key: certificates/$1.key}"
+    fi
+}
+
 write_config() {
     cat >"$work/principal.yaml" <<END
-transport: kafka
+$(carrier principal ', topics: create, replication-factor: 1, min-insync-replicas: 1')
 agents:
   - {name: w1, mode: managed}
 store: {kind: directory, namespace: argocd, directory: {path: hub}}
-kafka: {brokers: ["127.0.0.1:$port"], prefix: argobus, topics: create, replication-factor: 1, min-insync-replicas: 1}
 http: {address: "$hub_http"}
 log: {level: info, format: text}
 END
     cat >"$work/agent.yaml" <<END
-transport: kafka
+$(carrier w1 '')
 agent: {name: w1, mode: managed, data: agent}
 store: {kind: directory, namespace: argocd, directory: {path: w1}}
-kafka: {brokers: ["127.0.0.1:$port"], prefix: argobus}
 http: {address: "$spoke_http"}
 log: {level: info, format: text}
 END
@@ -77,6 +85,23 @@ build_programs() {
     { cmake --preset release --log-level=WARNING &&
         cmake --build --preset release --target argobus-principal argobus-agent; } >"$work/build.log" 2>&1 ||
         { tail -n 20 "$work/build.log" && broken "the build failed; all of it is in $work/build.log"; }
+}
+
+# certificate NAME EXTENSIONS: a key, and a certificate of our authority for CN=NAME.
+certificate() {
+    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj "/CN=$1" -keyout "$1.key" -out "$1.csr" &&
+        openssl x509 -req -in "$1.csr" -CA ca.crt -CAkey ca.key -days 30 -out "$1.crt" -extfile <(printf '%b' "$2")
+}
+
+make_certificates() {
+    mkdir -p "$work/certificates" || return 1
+    (cd "$work/certificates" &&
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -days 30 -subj /CN=quickstart \
+            -addext keyUsage=critical,keyCertSign,cRLSign -keyout ca.key -out ca.crt &&
+        certificate principal 'subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\n' &&
+        certificate w1 'extendedKeyUsage=clientAuth\n') >"$work/certificates.log" 2>&1 ||
+        { cat "$work/certificates.log" >&2 && return 1; }
+    say "build/quickstart/certificates: the agent is w1, because its certificate says so"
 }
 
 start_kafka() {

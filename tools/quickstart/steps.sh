@@ -119,6 +119,19 @@ catch_up() {
     say "all three changes are in effect at w1, LAG 0"
 }
 
+return_of_the_agent() {
+    local start
+    stop_agent || return 1
+    say "the agent is stopped; two Applications change at the hub"
+    set_revision "$hub" guestbook v1.2
+    set_revision "$hub" kustomize-guestbook v2.0
+    start=$(now_ms)
+    start_agent || return 1
+    until_true 20 application "$spoke" guestbook v1.2 || return 1
+    until_true 20 application "$spoke" kustomize-guestbook v2.0 || return 1
+    say "both changes are in effect at w1 $(($(now_ms) - start)) ms after its start"
+}
+
 delete_travels() {
     rm "$hub/kustomize-guestbook.yaml"
     until_true 20 test ! -e "$spoke/kustomize-guestbook.yaml" || return 1

@@ -54,11 +54,12 @@ static void write_file(char path[], const char *text)
 static void make(const char *ca)
 {
     static const ab_option rows[] = {
+        {.name = "transport", .kind = AB_OPT_STRING, .deflt = "kafka", .help = "."},
         {.name = "secrets.ca", .kind = AB_OPT_FILE, .help = "."},
         {.name = "kafka.tls.ca", .kind = AB_OPT_FILE, .help = "."},
     };
     char set[100];
-    const ab_options table = {rows, 2};
+    const ab_options table = {rows, 3};
     const char *sets[] = {set};
     snprintf(set, sizeof(set), "secrets.ca=%s", ca == NULL ? "" : ca);
     const ab_config_sources sources = {.set = sets, .set_count = 1};

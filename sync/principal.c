@@ -257,7 +257,7 @@ static void app_gone(ab_principal *p, const ab_object *object)
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
     if (ab_principal_is_open(app))
-        ab_principal_end(app->peer, ab_str_of(app->key));
+        ab_principal_end_gone(app->peer, ab_str_of(app->key));
     ab_principal_settle_move(app);
     app->requests = (struct requests){0};
     ab_principal_advance(app);
@@ -417,6 +417,8 @@ void ab_principal_tick(ab_principal *p)
         if (is_over(app))
             app_free(ab_map_take(p->apps, i.key));
     }
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+        ab_principal_guard_tick(i.value);
     ab_principal_shared_tick(p);
     ab_mirror_tick(p);
     ab_principal_resync_go(p);

@@ -77,9 +77,11 @@ typedef struct {
      * Borrowed. */
     const ab_patterns *namespaces;
     int64_t set_aside_ms;
-    /* Mass-deletion guard: at start, more deletions than this for one agent, and more than half of
-     * what it has, are held back. */
+    /* Mass-deletion guard: more deletions than this for one agent, and more than so many percent of
+     * what it has, within so long, are held back. */
     size_t deletions_max;
+    unsigned deletions_percent;
+    int64_t deletions_window_ms;
     int64_t resync_ms; /* how often both ends compare what they hold; 0: only when there is cause */
     size_t resyncs_max; /* how many resyncs are under way at once */
 } ab_principal_env;
@@ -111,6 +113,9 @@ void ab_principal_caught_up(ab_principal *p, const char *agent);
 /** Both ends are to compare what they hold, as soon as there is room for one more. NULL: with every
  * agent. @param why  for the log; a literal. @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why);
+/** The deletions that the guard holds back are meant: make them, once, and compare again. NULL: of
+ * every agent. @return NOTFOUND */
+AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent);
 /** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for
  * it to come back. Nothing is deleted at the agent. Unknown agents are ignored. */
 void ab_principal_remove_agent(ab_principal *p, const char *agent);

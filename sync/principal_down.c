@@ -154,16 +154,77 @@ static void show_held(const struct peer *peer, size_t missing, size_t total, boo
     if (held)
         AB_ERROR(env->log, SYNC,
                  "mass deletion held back: the store has lost most objects that the agent has; "
-                 "if that is meant, start once with a higher sync.max-deletions",
+                 "if that is meant: argobusctl resync --confirm",
                  AB_KV("agent", peer->name), AB_KV("missing", (int64_t)missing),
                  AB_KV("known", (int64_t)total));
 }
 
+static bool is_too_many(const struct peer *peer, size_t count, size_t total)
+{
+    const ab_principal_env *env = &peer->principal->env;
+    return count > env->deletions_max && count * 100 > env->deletions_percent * total;
+}
+
 bool ab_principal_may_end(struct peer *peer, size_t count, size_t total)
 {
-    bool held = count > peer->principal->env.deletions_max && count * 2 > total;
-    show_held(peer, count, total, held);
+    bool held = is_too_many(peer, count, total) && !peer->guard.confirmed;
+    if (held || peer->guard.held)
+        show_held(peer, count, total, held);
+    peer->guard.held = held;
     return !held;
+}
+
+static void count_object(void *arg, ab_str key)
+{
+    *(size_t *)arg += is_object(key);
+}
+
+void ab_principal_end_gone(struct peer *peer, ab_str key)
+{
+    const ab_principal *p = peer->principal;
+    int64_t now = ab_clock_mono_ms(p->env.clock);
+    if (!ab_writer_has_key(peer->writer, key))
+        return;
+    if (peer->guard.count == 0 || now - peer->guard.since > p->env.deletions_window_ms) {
+        peer->guard.since = now;
+        peer->guard.count = peer->guard.total = 0;
+        ab_writer_each(peer->writer, "", count_object, &peer->guard.total);
+    }
+    peer->guard.count++;
+    if (!peer->guard.held && !is_too_many(peer, peer->guard.count, peer->guard.total)) {
+        ab_principal_end(peer, key);
+        return;
+    }
+    if (!peer->guard.held)
+        show_held(peer, peer->guard.count, peer->guard.total, true);
+    peer->guard.held = true;
+    peer->swept = false; /* a sweep finds it, when it is allowed to */
+}
+
+void ab_principal_guard_tick(struct peer *peer)
+{
+    int64_t now = ab_clock_mono_ms(peer->principal->env.clock);
+    if (!peer->guard.held || now - peer->guard.since <= peer->principal->env.deletions_window_ms)
+        return;
+    peer->guard.since = now;
+    peer->guard.count = 0;
+    ab_principal_sweep(peer); /* the objects may be back */
+}
+
+ab_err ab_principal_confirm(ab_principal *p, const char *agent)
+{
+    if (agent != NULL && ab_principal_peer(p, ab_str_of(agent)) == NULL)
+        return AB_ERR_NOTFOUND;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        struct peer *peer = i.value;
+        if (agent != NULL && !ab_str_is(i.key, agent))
+            continue;
+        peer->guard.confirmed = true;
+        peer->guard.count = 0;
+        peer->swept = false;
+        ab_principal_sweep(peer);
+    }
+    return ab_principal_resync(p, agent, "confirmed");
 }
 
 static void end_missing(struct peer *peer)

@@ -190,6 +190,7 @@ static void end(struct peer *peer)
     ab_backoff_reset(&r->backoff);
     r->at = 0;
     r->next_at = now_ms(peer->principal) + peer->principal->env.resync_ms;
+    peer->guard.confirmed = false;
     ab_metric_add(peer->principal->metrics.resyncs, 1);
     AB_INFO(peer->principal->env.log, SYNC, "in step with agent", AB_KV("agent", peer->name));
     ab_principal_resync_go(peer->principal);

@@ -45,6 +45,13 @@ struct peer {
     ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
                        with it */
     bool heard;
+    struct {
+        int64_t since;  /* mono_ms: when the window of the mass-deletion guard began */
+        size_t count;   /* of objects that went since */
+        size_t total;   /* that the agent had then */
+        bool held;      /* nothing more is ended */
+        bool confirmed; /* by the operator: the next that are held are made all the same */
+    } guard;
     bool caught_up; /* what was there to be received has been delivered */
     struct peer_resync resync;
     bool waiting_due;      /* which Secrets wait for its certificate is to be counted */
@@ -243,6 +250,10 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key, if the log has it. */
 void ab_principal_end(struct peer *peer, ab_str key);
+/** The same, of an object that the store says is gone, under the mass-deletion guard. */
+void ab_principal_end_gone(struct peer *peer, ab_str key);
+/** Once in a while, look whether what the guard holds back is back. */
+void ab_principal_guard_tick(struct peer *peer);
 /** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys
  * are left alone. */
 void ab_principal_give_up(struct peer *peer, ab_str key);

@@ -214,7 +214,7 @@ static void vanish(struct shared *s)
     for (ab_map_iter i = ab_map_first(s->principal->peers); i.entry != NULL; ab_map_next(&i)) {
         struct peer *peer = i.value;
         if (ab_principal_takes_state(peer))
-            ab_principal_end(peer, ab_str_of(s->key));
+            ab_principal_end_gone(peer, ab_str_of(s->key));
     }
     if (s->kind->target == AB_TARGET_APPPROJECT)
         look_at_secrets(s->principal, s->key);

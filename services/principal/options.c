@@ -75,9 +75,27 @@ static const ab_option rows[] = {
      .deflt = "20",
      .min = 0,
      .max = 1000000000,
-     .help = "Mass-deletion guard: at start, more deletions than this for one agent, and more than "
-             "half "
-             "of its Applications, are held back."},
+     .help =
+         "Mass-deletion guard: more deletions than this for one agent, and more than "
+         "sync.max-deletions-percent of what it has, within sync.deletions-window, are held back "
+         "until argobusctl resync --confirm."},
+    {.name = "sync.max-deletions-percent",
+     .kind = AB_OPT_INT,
+     .deflt = "50",
+     .min = 0,
+     .max = 100,
+     .help = "See sync.max-deletions."},
+    {.name = "sync.deletions-window",
+     .kind = AB_OPT_DURATION,
+     .deflt = "1m",
+     .min = 0,
+     .max = 86400000,
+     .help = "See sync.max-deletions."},
+    {.name = "control.socket",
+     .kind = AB_OPT_STRING,
+     .help =
+         "Path of the Unix socket on which argobusctl speaks to this principal; only its own user "
+         "and root may. Unset: there is none."},
 };
 static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 

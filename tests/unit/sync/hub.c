@@ -136,6 +136,8 @@ void hub_start(hub *h)
         .namespaces = h->namespaces,
         .set_aside_ms = 60000,
         .deletions_max = h->deletions_max,
+        .deletions_percent = 50,
+        .deletions_window_ms = 60000,
     };
     assert_int_equal(ab_principal_new(&env, &h->principal), AB_ERR_OK);
     for (size_t i = 0; i < HUB_AGENTS_MAX; i++)

@@ -157,6 +157,88 @@ static void an_empty_hub_deletes_nothing(void **state)
     assert_at_rest();
 }
 
+/* --- the guard --- */
+
+static void erase_apps(int count)
+{
+    char key[64];
+    for (int i = 0; i < count; i++) {
+        snprintf(key, sizeof(key), "Application/w1/n%d", i);
+        fake_store_erase(w.hub, key);
+    }
+    world_settle(&w);
+}
+
+static void deletions_that_are_seen_are_held_when_they_are_too_many(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    erase_apps(5);
+    assert_int_equal(local_count(), 3);
+    world_run(&w, 200);
+    assert_int_equal(local_count(), 3);
+}
+
+static void the_operator_confirms_them(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    erase_apps(5);
+    assert_int_equal(ab_principal_confirm(w.principal, "w2"), AB_ERR_NOTFOUND);
+    assert_int_equal(local_count(), 3);
+    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    world_run(&w, 2);
+    assert_int_equal(local_count(), 0);
+    assert_at_rest();
+}
+
+static void a_confirmation_is_for_once(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    assert_int_equal(ab_principal_confirm(w.principal, NULL), AB_ERR_OK);
+    world_run(&w, 2);
+    erase_apps(5);
+    assert_int_equal(local_count(), 3);
+}
+
+static void few_deletions_over_a_long_time_are_not_held(void **state)
+{
+    (void)state;
+    char key[64];
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    for (int i = 0; i < 5; i++) {
+        snprintf(key, sizeof(key), "Application/w1/n%d", i);
+        fake_store_erase(w.hub, key);
+        world_run(&w, 61);
+    }
+    assert_int_equal(local_count(), 0);
+    assert_at_rest();
+}
+
+static void what_comes_back_is_not_held_any_more(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    erase_apps(5);
+    put_apps(5);
+    world_run(&w, 70);
+    fake_store_erase(w.hub, "Application/w1/n0");
+    world_run(&w, 2);
+    assert_int_equal(local_count(), 4);
+    assert_at_rest();
+}
+
 /* --- what is otherwise --- */
 
 static void a_restored_backup_of_the_agent_is_brought_up_to_date(void **state)
@@ -252,6 +334,11 @@ int main(void)
         T(an_object_of_another_principal_stays),
         T(an_object_of_this_principal_that_it_does_not_have_goes),
         T(an_empty_hub_deletes_nothing),
+        T(deletions_that_are_seen_are_held_when_they_are_too_many),
+        T(the_operator_confirms_them),
+        T(a_confirmation_is_for_once),
+        T(few_deletions_over_a_long_time_are_not_held),
+        T(what_comes_back_is_not_held_any_more),
         T(a_restored_backup_of_the_agent_is_brought_up_to_date),
         T(an_older_epoch_of_the_principal_is_raised),
         T(a_status_that_the_hub_lost_comes_again),

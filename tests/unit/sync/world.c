@@ -415,6 +415,8 @@ void world_start_principal(world *w)
         .namespace = WORLD_AGENT_NAMESPACE,
         .set_aside_ms = WORLD_SET_ASIDE_MS,
         .deletions_max = w->deletions_max,
+        .deletions_percent = 50,
+        .deletions_window_ms = 60000,
         .resyncs_max = w->resyncs ? 8 : 0,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);

@@ -7,7 +7,7 @@ if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     set(AB_ETC /etc)
 endif()
 
-install(TARGETS argobus-principal argobus-agent)
+install(TARGETS argobus-principal argobus-agent argobusctl)
 install(FILES examples/principal.yaml examples/agent.yaml DESTINATION ${AB_ETC}/argobus)
 install(PROGRAMS deploy/kafka/provision DESTINATION ${CMAKE_INSTALL_DATADIR}/argobus/kafka)
 install(DIRECTORY deploy/kafka/strimzi DESTINATION ${CMAKE_INSTALL_DATADIR}/argobus/kafka)

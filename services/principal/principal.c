@@ -330,6 +330,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         e = make_transport(s, err);
     if (e == AB_ERR_OK)
         e = ab_principal_agents_new(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_principal_listen(s, err);
     return e == AB_ERR_OK ? ab_service_start(&s->base, err) : e;
 }
 
@@ -349,6 +351,7 @@ void ab_principal_release(ab_daemon *d)
     service *s = d->state;
     if (s == NULL)
         return;
+    ab_control_free(s->control);
     ab_service_release(&s->base);
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);

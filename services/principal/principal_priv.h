@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "services/cache.h"
+#include "services/control.h"
 #include "services/principal/identity.h"
 #include "services/principal/recipients.h"
 #include "services/principal/roster.h"
@@ -19,6 +20,7 @@ typedef struct {
     ab_cache *cache; /* of mirrors; NULL: no autonomous agent is served */
     bool fresh;      /* what was published before is not known */
     ab_identity *identity;
+    ab_control *control; /* NULL: not listened to the operator */
     char uid[37];
     ab_map *pumps; /* agent -> ab_pump */
     ab_map *told;  /* agent -> the ab_mode_set that it says it has */
@@ -43,3 +45,7 @@ void ab_principal_agents_free(service *s);
 void ab_principal_agents_reload(service *s);
 /** An agent says what it is. */
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);
+
+/* operator.c */
+/** Listen to the operator, where the configuration says so. @return UNAVAILABLE, NOMEM */
+AB_MUST_USE ab_err ab_principal_listen(service *s, ab_error *err);

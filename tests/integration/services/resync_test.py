@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is lost comes again, what is gone goes, and nothing goes that is not proved to be gone."""
 import json
+import os
+import pathlib
 import shutil
+import subprocess
 import unittest
 
 from daemons import Fleet, application, kafka_dev, wait_for
@@ -112,7 +115,11 @@ class Resync(Fleet):
         wait_for("it is gone again", lambda: self.spoke.read("argocd", "n0") is None)
         self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
 
-    def test_an_empty_hub_deletes_nothing(self):
+    def ctl(self, *args):
+        command = [pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "--socket", self.folder / "ctl.sock", *args]
+        return subprocess.run(command, capture_output=True, text=True, timeout=20)
+
+    def test_an_empty_hub_deletes_nothing_until_the_operator_confirms(self):
         self.principal.stop()
         shutil.rmtree(self.folder / "hub" / "w1")
         self.principal.start()
@@ -120,6 +127,22 @@ class Resync(Fleet):
         self.agent.stop()
         self.agent.start()
         self.assertEqual(len(self.spoke.names("argocd")), MANY)
+        self.assertEqual(self.ctl("resync", "--agent", "w2", "--confirm").returncode, 1)
+        before = self.resyncs()
+        asked = self.ctl("resync", "--agent", "w1")
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        wait_for("a resync", lambda: self.resyncs() > before)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY)
+        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
+        wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
+        wait_for("nothing is held", lambda: self.principal.metric("argobus_deletions_held") == 0)
+
+    def test_the_control_socket_is_nobody_elses(self):
+        self.assertEqual((self.folder / "ctl.sock").stat().st_mode & 0o777, 0o600)
+        self.assertEqual(self.ctl("what").returncode, 2)
+
+    def principal_config(self):
+        return dict(super().principal_config(), control={"socket": str(self.folder / "ctl.sock")})
 
 
 if __name__ == "__main__":

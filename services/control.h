@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A Unix socket on which the operator speaks to a daemon: one request a connection, one line of
+ * JSON each way. Only the daemon's own user and root are listened to.
+ */
+#pragma once
+
+#include "base/log.h"
+
+#include <uv.h>
+
+typedef struct ab_control ab_control;
+
+/* Longest request, its line's end included. */
+#define AB_CONTROL_REQUEST_MAX 4096
+
+/** Carry out a request (one line, without its end) and write one line of answer. Loop thread. */
+typedef void (*ab_control_handler)(void *arg, ab_str request, ab_buf *answer);
+
+/**
+ * Listen. A socket that a former process left is replaced.
+ *
+ * @return UNAVAILABLE with path and reason; NOMEM
+ */
+AB_MUST_USE ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler handler,
+                                    void *arg, ab_log *log, ab_control **out, ab_error *err);
+/** Stop listening and drop connections; the loop must be run afterwards for handles to close. NULL
+ * is allowed. */
+void ab_control_free(ab_control *c);

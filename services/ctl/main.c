@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * argobusctl: what an operator asks of a running principal, over its control socket.
+ */
+#include "base/json.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SOCKET_DEFAULT "/run/argobus-principal/control.sock"
+#define TIMEOUT_S      10
+
+static const char usage[] =
+    "usage: argobusctl [--socket PATH] resync [--agent NAME] [--confirm]\n"
+    "\n"
+    "  resync     have principal and agents compare what they hold, and correct it\n"
+    "  --agent    only with this agent\n"
+    "  --confirm  make the deletions that the mass-deletion guard holds back\n"
+    "  --socket   control.socket of the principal (ARGOBUS_CONTROL_SOCKET; else " SOCKET_DEFAULT
+    ")\n";
+
+static int fail(const char *what)
+{
+    fprintf(stderr, "argobusctl: %s\n", what);
+    return 1;
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct timeval limit = {.tv_sec = TIMEOUT_S};
+    if (strlen(path) >= sizeof(at.sun_path))
+        return -1;
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+        connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void write_request(const char *agent, bool confirm, ab_buf *out)
+{
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "do", AB_STR("resync"));
+    ab_jsonw_key_str(&w, "agent", ab_str_of(agent));
+    ab_jsonw_key(&w, AB_STR("confirm"));
+    ab_jsonw_bool(&w, confirm);
+    ab_jsonw_object_end(&w);
+    ab_buf_putc(out, '\n');
+}
+
+/* One line of answer, without its end. */
+static bool read_answer(int fd, ab_buf *out)
+{
+    char piece[512];
+    ssize_t n = read(fd, piece, sizeof(piece));
+    while (n > 0) {
+        ab_buf_put(out, (ab_str){piece, (size_t)n});
+        n = read(fd, piece, sizeof(piece));
+    }
+    return n == 0 && out->len > 0 && ab_buf_status(out) == AB_ERR_OK;
+}
+
+static int show(ab_str answer)
+{
+    ab_json *doc = NULL;
+    if (ab_json_parse(answer, &doc, NULL) != AB_ERR_OK)
+        return fail("the principal's answer cannot be read");
+    ab_str error = ab_json_plain(ab_json_get(ab_json_root(doc), "error"));
+    ab_str ok = ab_json_plain(ab_json_get(ab_json_root(doc), "ok"));
+    if (error.ptr != NULL)
+        fprintf(stderr, "argobusctl: %.*s\n", AB_STR_ARG(error));
+    else
+        printf("%.*s\n", AB_STR_ARG(ok));
+    int code = error.ptr != NULL;
+    ab_json_free(doc);
+    return code;
+}
+
+static int resync(const char *socket_path, const char *agent, bool confirm)
+{
+    ab_buf request, answer;
+    int code;
+    int fd = connect_to(socket_path);
+    if (fd < 0) {
+        fprintf(stderr, "argobusctl: %s: %s: is control.socket set at the principal?\n",
+                socket_path, strerror(errno));
+        return 1;
+    }
+    ab_buf_init(&request, 4096);
+    ab_buf_init(&answer, 4096);
+    write_request(agent, confirm, &request);
+    if (ab_buf_status(&request) != AB_ERR_OK ||
+        write(fd, request.ptr, request.len) != (ssize_t)request.len || !read_answer(fd, &answer))
+        code = fail("the principal does not answer");
+    else
+        code = show(ab_buf_str(&answer));
+    ab_buf_fini(&request);
+    ab_buf_fini(&answer);
+    close(fd);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"socket", required_argument, NULL, 's'}, {"agent", required_argument, NULL, 'a'},
+        {"confirm", no_argument, NULL, 'c'},      {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {0}};
+    const char *socket_path = getenv("ARGOBUS_CONTROL_SOCKET");
+    const char *agent = NULL;
+    bool confirm = false;
+    if (socket_path == NULL)
+        socket_path = SOCKET_DEFAULT;
+    for (int o = getopt_long(argc, argv, "", options, NULL); o != -1;
+         o = getopt_long(argc, argv, "", options, NULL)) {
+        switch (o) {
+        case 's':
+            socket_path = optarg;
+            break;
+        case 'a':
+            agent = optarg;
+            break;
+        case 'c':
+            confirm = true;
+            break;
+        case 'v':
+            puts("argobusctl " AB_VERSION);
+            return 0;
+        case 'h':
+            fputs(usage, stdout);
+            return 0;
+        default:
+            fputs(usage, stderr);
+            return 2;
+        }
+    }
+    if (argc - optind != 1 || strcmp(argv[optind], "resync") != 0) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    return resync(socket_path, agent, confirm);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operator may ask of a running principal: {"do":"resync","agent":NAME,"confirm":true}.
+ */
+#include "services/principal/principal_priv.h"
+
+#include <string.h>
+
+static void say(ab_buf *answer, const char *member, const char *text)
+{
+    ab_jsonw w = ab_jsonw_to(answer);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, member, ab_str_of(text));
+    ab_jsonw_object_end(&w);
+}
+
+static void resync(service *s, ab_jsonv request, ab_buf *answer)
+{
+    char name[64]; /* a DNS label */
+    ab_str agent = ab_json_plain(ab_json_get(request, "agent"));
+    bool confirm = ab_json_typeof(ab_json_get(request, "confirm")) == AB_JSON_TRUE;
+    if (agent.len >= sizeof(name)) {
+        say(answer, "error", "no such agent");
+        return;
+    }
+    memcpy(name, agent.len == 0 ? "" : agent.ptr, agent.len);
+    name[agent.len] = '\0';
+    const char *which = agent.ptr == NULL ? NULL : name;
+    ab_err e = confirm ? ab_principal_confirm(s->machine, which)
+                       : ab_principal_resync(s->machine, which, "the operator asks");
+    if (e != AB_ERR_OK) {
+        say(answer, "error", "no such agent");
+        return;
+    }
+    AB_INFO(s->base.daemon->log, MAIN,
+            confirm ? "the operator confirms deletions" : "the operator asks for a resync",
+            AB_KV("agent", which == NULL ? "all" : which));
+    say(answer, "ok", "it is under way: see argobus_resyncs_total and argobus_deletions_held");
+}
+
+static void on_request(void *arg, ab_str request, ab_buf *answer)
+{
+    ab_json *doc = NULL;
+    if (ab_json_parse(request, &doc, NULL) == AB_ERR_OK &&
+        ab_json_is(ab_json_get(ab_json_root(doc), "do"), "resync"))
+        resync(arg, ab_json_root(doc), answer);
+    else
+        say(answer, "error", "no such request");
+    ab_json_free(doc);
+}
+
+ab_err ab_principal_listen(service *s, ab_error *err)
+{
+    const ab_daemon *d = s->base.daemon;
+    const char *path = ab_config_str(d->config, "control.socket");
+    if (path == NULL)
+        return AB_ERR_OK;
+    return ab_control_start(d->loop, path, on_request, s, d->log, &s->control, err);
+}

@@ -27,6 +27,7 @@ stop_agent() { stop_program agent; }
 stop_everything() {
     trap '' INT TERM
     stop_program agent
+    stop_program agent-w2
     stop_program principal
     [ ! -d "$work/kafka" ] || "$kafka" stop >/dev/null
 }
@@ -42,12 +43,12 @@ prepare() {
     trap 'exit 130' INT TERM
     stop_everything # what an earlier run left behind when it was killed
     trap 'exit 130' INT TERM
-    for ((p = port; p < port + 6; p++)); do
+    for ((p = port; p < port + 7; p++)); do
         ! listening "$p" ||
-            broken "port $p of 127.0.0.1 is in use; set QUICKSTART_PORT to the first of six free ones" || return 1
+            broken "port $p of 127.0.0.1 is in use; set QUICKSTART_PORT to the first of seven free ones" || return 1
     done
-    rm -rf "$work"/{hub,w1,agent,kafka,certificates} "$work"/*.log "$work"/*.yaml
-    mkdir -p "$hub" "$spoke"
+    rm -rf "$work"/{hub,w1,w2,agent,agent-w2,kept,kafka,certificates} "$work"/*.log "$work"/*.yaml
+    mkdir -p "$hub" "$spoke" "$own" "$work"/{agent,agent-w2,kept}
     write_config
 }
 
@@ -66,6 +67,8 @@ write_config() {
 $(carrier principal ', topics: create, replication-factor: 1, min-insync-replicas: 1')
 agents:
   - {name: w1, mode: managed}
+  - {name: w2, mode: autonomous}
+principal: {data: kept}
 store: {kind: directory, namespace: argocd, directory: {path: hub}}
 http: {address: "$hub_http"}
 log: {level: info, format: text}
@@ -77,7 +80,8 @@ store: {kind: directory, namespace: argocd, directory: {path: w1}}
 http: {address: "$spoke_http"}
 log: {level: info, format: text}
 END
-    mkdir -p "$work/agent"
+    sed -e 's/name: w1, mode: managed, data: agent/name: w2, mode: autonomous, data: agent-w2/' -e 's/path: w1/path: w2/' \
+        -e 's|certificates/w1|certificates/w2|g' -e "s/$spoke_http/$own_http/" "$work/agent.yaml" >"$work/agent-w2.yaml"
 }
 
 build_programs() {
@@ -99,9 +103,10 @@ make_certificates() {
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -days 30 -subj /CN=quickstart \
             -addext keyUsage=critical,keyCertSign,cRLSign -keyout ca.key -out ca.crt &&
         certificate principal 'subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\n' &&
-        certificate w1 'extendedKeyUsage=clientAuth\n') >"$work/certificates.log" 2>&1 ||
+        certificate w1 'extendedKeyUsage=clientAuth\n' &&
+        certificate w2 'extendedKeyUsage=clientAuth\n') >"$work/certificates.log" 2>&1 ||
         { cat "$work/certificates.log" >&2 && return 1; }
-    say "build/quickstart/certificates: the agent is w1, because its certificate says so"
+    say "build/quickstart/certificates: an agent is w1 or w2 because its certificate says so"
 }
 
 start_kafka() {
@@ -110,10 +115,10 @@ start_kafka() {
     say "$(cat "$work/kafka.log")"
 }
 
-# start_program NAME HTTP-ADDRESS: returns when it says that it is ready.
+# start_program NAME HTTP-ADDRESS: returns when it says that it is ready. Of "agent-w2" the program is "agent".
 start_program() {
     local pid
-    env -u ARGOBUS_CACHE "$bin/argobus-$1" -c "$work/$1.yaml" </dev/null >>"$work/$1.log" 2>&1 8>&- &
+    env -u ARGOBUS_CACHE "$bin/argobus-${1%-w2}" -c "$work/$1.yaml" </dev/null >>"$work/$1.log" 2>&1 8>&- &
     pid=$!
     echo "$pid" >"$work/$1.pid"
     until_true 60 ready_or_dead "$pid" "$2" && ! gone "$pid" && return 0
@@ -124,3 +129,4 @@ start_program() {
 ready_or_dead() { gone "$1" || curl -fs -o /dev/null "http://$2/readyz"; }
 start_principal() { start_program principal "$hub_http"; }
 start_agent() { start_program agent "$spoke_http"; }
+start_own_agent() { start_program agent-w2 "$own_http"; }

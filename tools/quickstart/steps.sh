@@ -137,3 +137,23 @@ delete_travels() {
     until_true 20 test ! -e "$spoke/kustomize-guestbook.yaml" || return 1
     say "kustomize-guestbook: gone at w1, with its file"
 }
+
+mirrored() {
+    local start
+    start=$(now_ms)
+    sed 's/name: w1/name: in-cluster/' examples/applications/guestbook.yaml >"$own/guestbook.yaml"
+    until_true 20 grep -q 'project: w2-default' "$mirror/guestbook.yaml" 2>/dev/null || return 1
+    say "guestbook: at the hub in namespace w2, project w2-default, after $(($(now_ms) - start)) ms"
+}
+
+mirror_reverts() {
+    set_revision "$mirror" guestbook hacked
+    until_true 20 application "$mirror" guestbook HEAD || return 1
+    say "guestbook: targetRevision 'hacked' at the hub was set back to HEAD, as it is at w2"
+}
+
+sync_is_asked_for() {
+    printf 'operation: {sync: {revision: v1.0}}\n' >>"$mirror/guestbook.yaml"
+    until_true 20 grep -q '^operation:' "$own/guestbook.yaml" || return 1
+    say "guestbook: .operation, put at the hub, is at w2 for Argo CD to carry out"
+}

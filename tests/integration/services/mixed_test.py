@@ -3,6 +3,8 @@
 """Agents of both modes at one principal, and an agent whose mode changes."""
 import unittest
 
+import yaml
+
 from daemons import Daemon, Fleet, Tree, application, revision, wait_for
 
 SOURCE_UID = "argocd.argoproj.io/source-uid"
@@ -99,6 +101,58 @@ class Mixed(Fleet):
         self.arrives("probe", "1")
         self.assertEqual(self.spoke2.names("argocd"), {"own"})
         self.assertIsNone(self.hub.read("w2", "own"))
+
+
+class Clash(Fleet):
+    """Agents w1 and w1-a, both autonomous: project a-p of the one and p of the other would be w1-a-p at the hub."""
+
+    def setUp(self):
+        super().setUp()
+        self.second = Daemon("argobus-agent", self.folder / "second", self.config("w1-a"))
+        self.addCleanup(self.second.kill)
+
+    def principal_config(self):
+        data = self.folder / "principal" / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        return dict(super().principal_config(), agents=[{"name": "w1"}, {"name": "w1-a"}], principal={"data": str(data)})
+
+    def config(self, name):
+        data = self.folder / f"data-{name}"
+        data.mkdir(exist_ok=True)
+        return dict(super().agent_config(), agent={"name": name, "mode": "autonomous", "data": str(data)},
+                    store={"kind": "directory", "namespace": "argocd",
+                           "directory": {"path": str(self.folder / name)}})
+
+    def agent_config(self):
+        return self.config("w1")
+
+    def project(self, agent, name, description):
+        folder = self.folder / agent / "argocd" / "AppProject"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+            "metadata": {"name": name, "namespace": "argocd"}, "spec": {"description": description}}))
+
+    def mirror(self):
+        path = self.folder / "hub" / "argocd" / "AppProject" / "w1-a-p.yaml"
+        return path.exists() and yaml.safe_load(path.read_text())["spec"]["description"]
+
+    def test_who_has_a_place_first_keeps_it_and_the_other_is_counted(self):
+        self.project("w1", "a-p", "first")
+        self.start()
+        wait_for("it is mirrored", lambda: self.mirror() == "first")
+        self.project("w1-a", "p", "second")
+        self.second.start()
+        wait_for("the other is refused", lambda: self.principal.metric("argobus_events_refused_total") == 1)
+        self.project("w1", "a-p", "changed")
+        wait_for("the first is followed", lambda: self.mirror() == "changed")
+        (self.folder / "w1-a" / "argocd" / "AppProject" / "p.yaml").unlink()
+        self.project("w1", "a-p", "changed again")
+        wait_for("the first is followed", lambda: self.mirror() == "changed again")
+        (self.folder / "w1" / "argocd" / "AppProject" / "a-p.yaml").unlink()
+        wait_for("the place is free", lambda: self.mirror() is False)
+        self.project("w1-a", "p", "its turn")
+        wait_for("the other has it now", lambda: self.mirror() == "its turn")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ void ab_agent_free(ab_agent *a)
 {
     if (a == NULL)
         return;
-    ab_agent_resync_fini(a);
+    ab_agent_resync_stop(a);
     ab_inbox_fini(&a->early);
     ab_map_free(a->objects, object_free);
     ab_map_free(a->published, NULL);
@@ -447,6 +447,7 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
 
 void ab_agent_log_lost(ab_agent *a)
 {
+    ab_agent_resync_stop(a);
     ab_writer_forget(a->writer);
 }
 

@@ -18,10 +18,12 @@ bool ab_agent_is_control(const ab_event *event)
     return ab_str_is(key, AB_KEY_RESYNC) || ab_str_starts(key, AB_KEY_INVENTORY);
 }
 
-void ab_agent_resync_fini(ab_agent *a)
+void ab_agent_resync_stop(ab_agent *a)
 {
     ab_resync_session_free(a->resync.session);
     ab_resync_free(a->resync.begin);
+    a->resync.session = NULL;
+    a->resync.begin = NULL;
 }
 
 static void say(ab_agent *a, const ab_resync *r)

@@ -221,7 +221,8 @@ bool ab_agent_is_control(const ab_event *event);
 void ab_agent_control(ab_agent *a, const ab_event *event);
 /** Ask or answer, if that is due and can be done now. */
 void ab_agent_resync_go(ab_agent *a);
-void ab_agent_resync_fini(ab_agent *a);
+/** Give up the one that is under way. */
+void ab_agent_resync_stop(ab_agent *a);
 
 /* agent_command.c */
 /** Execute the head command: read the object first. */

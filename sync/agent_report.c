@@ -179,6 +179,10 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
 
 void ab_agent_command_answer(ab_agent_object *o, const char *why)
 {
+    /* Our log went meanwhile: the command is taken up again when there is one, and only answered.
+     */
+    if (!ab_writer_is_ready(o->agent->writer))
+        return;
     ab_str id = ab_event_attr(o->inbox.head->event, AB_CE_ID);
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));

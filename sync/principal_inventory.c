@@ -127,7 +127,7 @@ void ab_principal_resync_init(struct peer *peer)
     ab_backoff_init(&peer->resync.backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
 }
 
-void ab_principal_resync_fini(struct peer *peer)
+void ab_principal_resync_stop(struct peer *peer)
 {
     close_session(peer);
 }
@@ -502,6 +502,6 @@ void ab_principal_control(struct peer *peer, const ab_event *event)
         return;
     if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_RESYNC))
         take_step(peer, event);
-    else
+    else if (ab_writer_is_ready(peer->writer))
         take_page(peer, event);
 }

@@ -44,7 +44,7 @@ void ab_principal_peer_free(void *value)
     struct peer *peer = value;
     while (peer->held != NULL)
         held_free(take_held(peer));
-    ab_principal_resync_fini(peer);
+    ab_principal_resync_stop(peer);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
     free(peer->name);
@@ -230,6 +230,7 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
     if (peer == NULL)
         return;
     peer->epoch = 0;
+    ab_principal_resync_stop(peer);
     ab_writer_forget(peer->writer);
 }
 

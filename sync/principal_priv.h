@@ -275,7 +275,8 @@ bool ab_principal_is_control(const ab_event *event);
 /** Deal with it; it need not be kept. */
 void ab_principal_control(struct peer *peer, const ab_event *event);
 void ab_principal_resync_init(struct peer *peer);
-void ab_principal_resync_fini(struct peer *peer);
+/** Give up the one that is under way. */
+void ab_principal_resync_stop(struct peer *peer);
 
 /* principal_request.c: commands that go to an agent, and their answers */
 /** Learn what the object asks for. */

@@ -155,6 +155,10 @@ static void note_error(ab_principal_app *app, const ab_task *t)
  */
 static void finish_answer(ab_principal_app *app)
 {
+    if (!ab_principal_is_open(app)) {
+        wait(app);
+        return;
+    }
     ab_task *t = app->inbox.head;
     ab_str id = ab_principal_answered_id(t->event);
     (void)ab_requests_answered(&app->requests, id, t->version);

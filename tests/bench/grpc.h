@@ -12,3 +12,7 @@ bool ab_bench_grpc_all(const ab_bench_options *o);
 bool ab_bench_grpc_flow(const ab_bench_options *o);
 /** Round trips, one at a time. */
 bool ab_bench_grpc_latency(const ab_bench_options *o);
+/** What 1,000 connected agents cost their principal when nothing happens. */
+bool ab_bench_grpc_idle(const ab_bench_options *o);
+/** How long 1,000 agents take to be served by a principal that is new. */
+bool ab_bench_grpc_reconnect(const ab_bench_options *o);

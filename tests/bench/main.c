@@ -30,6 +30,8 @@ static const bench_case cases[] = {
     {"grpc", ab_bench_grpc_all, true, true},
     {"grpc.flow", ab_bench_grpc_flow, false, true},
     {"grpc.latency", ab_bench_grpc_latency, false, true},
+    {"grpc.idle", ab_bench_grpc_idle, false, true},
+    {"grpc.reconnect", ab_bench_grpc_reconnect, false, true},
     {"sync", ab_bench_sync, true, false},
     {"idle", ab_bench_idle, true, false},
     {"kube", ab_bench_kube, false, false}, /* needs API servers */
@@ -50,8 +52,9 @@ static int usage(FILE *out, int code)
             "\n"
             "  raw        librdkafka alone\n"
             "  transport  our transport without stores, against raw\n"
-            "  grpc       the gRPC transport without stores, against its layer alone and\n         "
-            "    grpc-go (--grpc-go tests/support/grpc/grpc-go); no broker\n"
+            "  grpc       the gRPC transport without stores, against its layer alone and grpc-go\n"
+            "             (PROGRAM: tests/support/grpc/grpc-go), or one case of it: grpc.flow,\n"
+            "             grpc.latency, grpc.idle, grpc.reconnect; these need no broker\n"
             "  sync       store to store with the real programs, against writing the same files\n"
             "  idle       memory of one principal and ten agents with 1,000 Applications\n"
             "  kube       everything between two API servers, or one case of it: kube.create,\n"

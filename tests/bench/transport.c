@@ -9,16 +9,13 @@
 #include "tests/bench/event.h"
 #include "tests/bench/process.h"
 #include "tests/bench/run.h"
+#include "tests/bench/settings.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define STOP_MS  120000
-#define TABLES   12
-#define SET_MAX  12
-#define SET_SIZE (PATH_MAX + 64)
+#define STOP_MS 120000
 
 struct end;
 
@@ -33,14 +30,7 @@ typedef struct {
     ab_event *refused;       /* sender: when the transport was full; else NULL */
 } stream;
 
-/* Values of options, name=value. */
-typedef struct {
-    char text[SET_MAX][SET_SIZE];
-    const char *rows[SET_MAX];
-    size_t count;
-} settings;
-
-typedef void (*configurer)(const struct end *e, const stream *s, settings *out);
+typedef void (*configurer)(const struct end *e, const stream *s, ab_bench_settings *out);
 
 typedef struct end {
     const ab_bench_run *run;
@@ -257,57 +247,28 @@ static void on_fatal(void *arg, const ab_error *err)
     fail(arg, "fatal", err);
 }
 
-static void set(settings *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void set(settings *out, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(out->text[out->count], SET_SIZE, fmt, args);
-    va_end(args);
-    out->rows[out->count] = out->text[out->count];
-    out->count++;
-}
-
-static void use_kafka(const end *e, const stream *s, settings *out)
+static void use_kafka(const end *e, const stream *s, ab_bench_settings *out)
 {
     (void)s;
-    set(out, "kafka.brokers=%s", e->run->broker);
-    set(out, "kafka.prefix=%s", e->run->name);
-    set(out, "kafka.topics=create");
-    set(out, "kafka.replication-factor=1");
-    set(out, "kafka.min-insync-replicas=1");
-    set(out, "kafka.linger=%s", e->run->one_by_one ? "0ms" : "5ms");
+    ab_bench_set(out, "kafka.brokers=%s", e->run->broker);
+    ab_bench_set(out, "kafka.prefix=%s", e->run->name);
+    ab_bench_set(out, "kafka.topics=create");
+    ab_bench_set(out, "kafka.replication-factor=1");
+    ab_bench_set(out, "kafka.min-insync-replicas=1");
+    ab_bench_set(out, "kafka.linger=%s", e->run->one_by_one ? "0ms" : "5ms");
 }
 
-static void use_grpc(const end *e, const stream *s, settings *out)
+static void use_grpc(const end *e, const stream *s, ab_bench_settings *out)
 {
-    const char *folder = e->run->certs;
-    set(out, "transport=grpc");
-    set(out, "grpc.listen=127.0.0.1:%d", e->run->port);
-    set(out, "grpc.address=localhost:%d", e->run->port);
-    set(out, "grpc.tls.ca=%s/ca.crt", folder);
-    if (e->role == AB_ROLE_PRINCIPAL) {
-        set(out, "grpc.tls.cert=%s/server.crt", folder);
-        set(out, "grpc.tls.key=%s/server.key", folder);
-    } else {
-        set(out, "grpc.tls.cert=%s/%s.crt", folder, s->agent);
-        set(out, "grpc.tls.key=%s/agent.key", folder);
-    }
+    ab_bench_set_grpc(out, e->run->certs, e->run->port, e->role == AB_ROLE_AGENT ? s->agent : NULL);
 }
 
 static ab_err load_config(stream *s, ab_error *err)
 {
-    static settings values;
-    values.count = 0;
-    s->end->configure(s->end, s, &values);
-    const ab_config_sources sources = {.set = values.rows, .set_count = values.count};
-    ab_options tables[TABLES];
-    size_t count = 0;
-    tables[count++] = ab_transport_options;
-    for (size_t i = 0; ab_transport_table[i] != NULL; i++)
-        for (size_t j = 0; ab_transport_table[i]->options[j] != NULL && count < TABLES; j++)
-            tables[count++] = *ab_transport_table[i]->options[j];
-    return ab_config_load(tables, count, &sources, &s->config, err);
+    static ab_bench_settings settings;
+    settings.count = 0;
+    s->end->configure(s->end, s, &settings);
+    return ab_bench_settings_load(&settings, &s->config, err);
 }
 
 static ab_err make_transport(end *e, stream *s, ab_error *err)

@@ -347,7 +347,7 @@ static void ask_again(void *arg, ab_str key)
     if (ab_writer_said_since(peer->writer, key, peer->resync.since))
         return;
     if (look_at_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
-        ab_writer_disown(peer->writer, ab_str_of(copy));
+        ab_writer_ask_again(peer->writer, ab_str_of(copy));
     else
         end_command(peer, ab_str_of(copy));
 }

@@ -12,6 +12,7 @@
 struct entry {
     ab_digest digest;
     uint64_t version; /* under which we said it; 0: in another run */
+    bool again;       /* a command: to be queued once more */
 };
 
 struct ab_writer {
@@ -155,9 +156,11 @@ void ab_writer_repeat(ab_writer *w, ab_str key)
         *e = (struct entry){0};
 }
 
-void ab_writer_disown(ab_writer *w, ab_str key)
+void ab_writer_ask_again(ab_writer *w, ab_str key)
 {
-    free(ab_map_take(w->log, key));
+    struct entry *e = ab_map_find(w->log, key);
+    if (e != NULL)
+        e->again = true;
 }
 
 bool ab_writer_has_key(const ab_writer *w, ab_str key)
@@ -227,7 +230,7 @@ ab_err ab_writer_state(ab_writer *w, ab_str key, ab_str object, ab_event_draft *
     }
     ab_err e = queue(w, key, object, AB_STR_NONE, draft, digest, token);
     if (e == AB_ERR_OK)
-        *entry = (struct entry){*digest, w->version};
+        *entry = (struct entry){.digest = *digest, .version = w->version};
     return e;
 }
 
@@ -256,7 +259,8 @@ ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft 
     int n = snprintf(key, sizeof(key), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
     if (n < 0 || (size_t)n >= sizeof(key))
         return AB_ERR_TOOBIG;
-    if (ab_writer_has_key(w, ab_str_of(key)))
+    const struct entry *asked = ab_map_find(w->log, ab_str_of(key));
+    if (asked != NULL && !asked->again)
         return AB_ERR_OK;
     ab_err e = queue(w, ab_str_of(key), object, id, draft, NULL, NULL);
     if (e != AB_ERR_OK)
@@ -264,7 +268,7 @@ ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft 
     struct entry *entry = entry_for(w, ab_str_of(key));
     if (entry == NULL)
         return AB_ERR_NOMEM;
-    entry->version = w->version;
+    *entry = (struct entry){.version = w->version};
     return AB_ERR_OK;
 }
 

@@ -54,8 +54,8 @@ bool ab_writer_said_since(const ab_writer *w, ab_str key, ab_version version);
 bool ab_writer_exceed(ab_writer *w, ab_version version);
 /** What the log has under this key is not relied on: the next state is sent, whatever it says. */
 void ab_writer_repeat(ab_writer *w, ab_str key);
-/** As ab_writer_repeat, for a command: it may be queued again. */
-void ab_writer_disown(ab_writer *w, ab_str key);
+/** As ab_writer_repeat, for a command: ab_writer_command queues it once more. */
+void ab_writer_ask_again(ab_writer *w, ab_str key);
 /** Does the log have this key, or will it? */
 bool ab_writer_has_key(const ab_writer *w, ab_str key);
 
@@ -84,7 +84,7 @@ AB_MUST_USE ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_str object,
 AB_MUST_USE ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft *draft);
 
 /** Call `visit` for each key of the log that begins with `prefix`; it may end that key
- * (ab_writer_end), or disown it. */
+ * (ab_writer_end). */
 void ab_writer_each(ab_writer *w, const char *prefix, void (*visit)(void *arg, ab_str key),
                     void *arg);
 

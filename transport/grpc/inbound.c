@@ -160,14 +160,14 @@ void ab_grpc_inbound_run(ab_grpc_link *l)
 
 /* ----- acknowledgement ----- */
 
-void ab_grpc_link_ack(ab_delivery *base, ab_verdict verdict)
+void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict)
 {
-    ab_grpc_delivery *d = (ab_grpc_delivery *)base;
+    ab_grpc_delivery *d = (ab_grpc_delivery *)delivery;
     ab_grpc_link *l = d->link;
-    assert(l->open_count[base->lane] > 0);
-    l->open_count[base->lane]--;
+    assert(l->open_count[delivery->lane] > 0);
+    l->open_count[delivery->lane]--;
     ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
-    if (base->lane == AB_LANE_STATE && verdict == AB_VERDICT_APPLIED) {
+    if (delivery->lane == AB_LANE_STATE && verdict == AB_VERDICT_APPLIED) {
         TAILQ_REMOVE(&l->open, d, at);
         TAILQ_INSERT_TAIL(&l->acked, d, at);
     } else {

@@ -183,10 +183,17 @@ static void run(side *s)
     }
 }
 
+static void forget_written(side *s)
+{
+    for (size_t i = 0; i < s->written; i++)
+        free(s->messages[i]);
+    s->written = s->taken = 0;
+}
+
 static void connect_both(side *s)
 {
     for (int i = 0; i < 2; i++, s = s->other) {
-        s->written = s->taken = 0;
+        forget_written(s);
         ab_grpc_link_attach(s->link, &stream_ops, s);
     }
     run(s);
@@ -228,8 +235,7 @@ static void end(side *s)
     ab_grpc_link_free(s->link);
     ab_metrics_free(s->metrics);
     ab_config_free(s->config);
-    for (size_t i = 0; i < s->written; i++)
-        free(s->messages[i]);
+    forget_written(s);
 }
 
 /* The process at this side is another one, which may have lost what was received. */

@@ -35,8 +35,14 @@ static void put_common(ab_event_draft *d, size_t i, uint64_t epoch, texts *t)
 ab_err ab_bench_event(const ab_bench_pool *pool, size_t i, const char *source, uint64_t epoch,
                       ab_event **out, ab_error *err)
 {
+    return ab_bench_event_of(ab_bench_pool_at(pool, i), i, source, epoch, out, err);
+}
+
+ab_err ab_bench_event_of(ab_str data, size_t i, const char *source, uint64_t epoch, ab_event **out,
+                         ab_error *err)
+{
     texts t;
-    ab_event_draft d = {.data = ab_bench_pool_at(pool, i)};
+    ab_event_draft d = {.data = data};
     put_common(&d, i, epoch, &t);
     ab_event_set_text(&d, AB_CE_SOURCE, source);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_SPEC_UPDATE));

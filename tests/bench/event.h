@@ -17,6 +17,9 @@
  */
 AB_MUST_USE ab_err ab_bench_event(const ab_bench_pool *pool, size_t i, const char *source,
                                   uint64_t epoch, ab_event **out, ab_error *err);
+/** The same with other data. */
+AB_MUST_USE ab_err ab_bench_event_of(ab_str data, size_t i, const char *source, uint64_t epoch,
+                                     ab_event **out, ab_error *err);
 
 /* The same as messages of a stream, made before the clock runs. */
 typedef struct {

@@ -104,8 +104,9 @@ bool ab_bench_grpc_latency(const ab_bench_options *o)
 
 bool ab_bench_grpc_all(const ab_bench_options *o)
 {
-    bool (*const parts[])(const ab_bench_options *o) = {
-        ab_bench_grpc_flow, ab_bench_grpc_latency, ab_bench_grpc_idle, ab_bench_grpc_reconnect};
+    bool (*const parts[])(const ab_bench_options *o) = {ab_bench_grpc_flow, ab_bench_grpc_latency,
+                                                        ab_bench_grpc_idle, ab_bench_grpc_reconnect,
+                                                        ab_bench_grpc_large};
     bool ok = true;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         ok = parts[i](o) && ok;

@@ -16,3 +16,5 @@ bool ab_bench_grpc_latency(const ab_bench_options *o);
 bool ab_bench_grpc_idle(const ab_bench_options *o);
 /** How long 1,000 agents take to be served by a principal that is new. */
 bool ab_bench_grpc_reconnect(const ab_bench_options *o);
+/** How long an agent waits while another one is sent the largest events. */
+bool ab_bench_grpc_large(const ab_bench_options *o);

@@ -32,6 +32,7 @@ static const bench_case cases[] = {
     {"grpc.latency", ab_bench_grpc_latency, false, true},
     {"grpc.idle", ab_bench_grpc_idle, false, true},
     {"grpc.reconnect", ab_bench_grpc_reconnect, false, true},
+    {"grpc.large", ab_bench_grpc_large, false, true},
     {"sync", ab_bench_sync, true, false},
     {"idle", ab_bench_idle, true, false},
     {"kube", ab_bench_kube, false, false}, /* needs API servers */
@@ -46,28 +47,29 @@ static const bench_case cases[] = {
 
 static int usage(FILE *out, int code)
 {
-    fprintf(out,
-            "usage: argobus-bench [--broker HOST:PORT] [--hub KUBECONFIG --spoke KUBECONFIG]\n"
-            "                     [--grpc-go PROGRAM] [--json] [--rounds N] [CASE...]\n"
-            "\n"
-            "  raw        librdkafka alone\n"
-            "  transport  our transport without stores, against raw\n"
-            "  grpc       the gRPC transport without stores, against its layer alone and grpc-go\n"
-            "             (PROGRAM: tests/support/grpc/grpc-go), or one case of it: grpc.flow,\n"
-            "             grpc.latency, grpc.idle, grpc.reconnect; these need no broker\n"
-            "  sync       store to store with the real programs, against writing the same files\n"
-            "  idle       memory of one principal and ten agents with 1,000 Applications\n"
-            "  kube       everything between two API servers, or one case of it: kube.create,\n"
-            "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
-            "             kube.restart\n"
-            "\n"
-            "Without a CASE: transport, grpc, sync and idle, and kube where API servers are given. "
-            "docs/benchmark.md explains the figures.\n"
-            "The broker may also be given as ARGOBUS_BENCH_BROKER. Topics named bench-* stay\n"
-            "behind on it. Applications in the namespaces argocd, bare and w0 to w19 of the two\n"
-            "API servers are deleted. --rounds is how often raw, transport, grpc, kube.create\n"
-            "and kube.status run (%d).\n",
-            ROUNDS);
+    fprintf(
+        out,
+        "usage: argobus-bench [--broker HOST:PORT] [--hub KUBECONFIG --spoke KUBECONFIG]\n"
+        "                     [--grpc-go PROGRAM] [--json] [--rounds N] [CASE...]\n"
+        "\n"
+        "  raw        librdkafka alone\n"
+        "  transport  our transport without stores, against raw\n"
+        "  grpc       the gRPC transport without stores, against its layer alone and grpc-go\n"
+        "             (PROGRAM: tests/support/grpc/grpc-go), or one case of it: grpc.flow,\n"
+        "             grpc.latency, grpc.idle, grpc.reconnect, grpc.large; these need no broker\n"
+        "  sync       store to store with the real programs, against writing the same files\n"
+        "  idle       memory of one principal and ten agents with 1,000 Applications\n"
+        "  kube       everything between two API servers, or one case of it: kube.create,\n"
+        "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
+        "             kube.restart\n"
+        "\n"
+        "Without a CASE: transport, grpc, sync and idle, and kube where API servers are given. "
+        "docs/benchmark.md explains the figures.\n"
+        "The broker may also be given as ARGOBUS_BENCH_BROKER. Topics named bench-* stay\n"
+        "behind on it. Applications in the namespaces argocd, bare and w0 to w19 of the two\n"
+        "API servers are deleted. --rounds is how often raw, transport, grpc, kube.create\n"
+        "and kube.status run (%d).\n",
+        ROUNDS);
     return code;
 }
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processes with one or more gRPC transports that run until they are killed.
+ */
+#pragma once
+
+#include "transport/transport.h"
+
+/* What the transports of a process share. */
+typedef struct {
+    const char *certs; /* folder (certs.h) */
+    int port;          /* of the principal */
+    uv_loop_t loop;
+    ab_log *log; /* errors only: that agents lose their principal may be what is measured */
+    ab_metrics *metrics;
+} ab_bench_host;
+
+/** Fill in all but `certs` and `port`; allow as many files as may be. Ends the process on failure.
+ */
+void ab_bench_host_init(ab_bench_host *h);
+/**
+ * Make a transport; to be started. Ends the process on failure, and when the transport cannot go
+ * on.
+ *
+ * @param agent   NULL: the principal
+ * @param events  upcalls; those that are NULL are passed over
+ */
+ab_transport *ab_bench_member(ab_bench_host *h, const char *agent,
+                              const ab_transport_events *events);
+/** Run the loop. */
+int ab_bench_host_run(ab_bench_host *h);
+/** End the process with code 1. */
+void ab_bench_die(const char *what, const char *why) __attribute__((noreturn));
+/** The same unless `code` is OK. */
+void ab_bench_must(ab_err code, const char *what, const ab_error *err);

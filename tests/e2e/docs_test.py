@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 import yaml
+from cluster import DEPLOY
 
 ROOT = pathlib.Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(sh|yaml)\n(.*?)^```\n(?:^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
@@ -47,7 +48,8 @@ def shell(fleet, clusters, tmp_path):
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         return done.stdout
     yield run
-    clusters["w1"].kubectl("delete", "clusterrolebinding", "argobus-agent-destination")
+    for cluster, further in (("hub", "principal-autonomous"), ("w1", "agent-destination")):
+        clusters[cluster].kubectl("delete", "-f", str(DEPLOY / f"{further}.yaml"))
 
 
 def test_the_page_on_kubernetes_works_as_it_says(shell, tmp_path):

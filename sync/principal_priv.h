@@ -63,10 +63,11 @@ struct peer {
  * gave it. */
 struct request {
     bool asked;
-    char id[40];            /* "" until the object carries one for this very content */
-    char answered[40];      /* the last one that the agent answered */
-    ab_version answered_at; /* version of that answer */
-    bool refused;           /* so the answer said */
+    char id[40];              /* "" until the object carries one for this very content */
+    char answered[40];        /* the last one that the agent answered */
+    char answered_before[40]; /* and the one before: what is seen may be older than what was read */
+    ab_version answered_at;   /* version of that answer */
+    bool refused;             /* so the answer said */
 };
 
 /* All that one object asks for. */

@@ -95,7 +95,8 @@ static void send_request(struct peer *peer, ab_str key, const struct request *r,
 {
     const ab_principal *p = peer->principal;
     char subject[AB_OBJECT_KEY_MAX];
-    if (!r->asked || r->id[0] == '\0' || strcmp(r->id, r->answered) == 0)
+    if (!r->asked || r->id[0] == '\0' || strcmp(r->id, r->answered) == 0 ||
+        strcmp(r->id, r->answered_before) == 0)
         return;
     ab_event_draft draft = {.data = ab_json_raw(ab_object_json(hub))};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
@@ -123,6 +124,8 @@ struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version a
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (!ab_str_is(id, all[i]->id))
             continue;
+        if (strcmp(all[i]->answered, all[i]->id) != 0)
+            memcpy(all[i]->answered_before, all[i]->answered, sizeof(all[i]->answered));
         snprintf(all[i]->answered, sizeof(all[i]->answered), "%s", all[i]->id);
         all[i]->answered_at = at;
         return all[i];

@@ -97,6 +97,24 @@ static void a_command_that_comes_again_is_not_executed_again(void **state)
     assert_at_rest();
 }
 
+static void a_former_request_that_is_seen_late_is_not_executed_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    ab_object *late = ab_object_ref(hub());
+    consume_operation();
+    set_field(w.hub, HUB, "operation", "{\"n\":2}");
+    world_settle(&w);
+    consume_operation();
+    assert_int_equal(operation_of(local()), -1);
+    ab_principal_seen(w.principal, late);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), -1);
+    ab_object_unref(late);
+}
+
 static void a_request_is_not_sent_again_by_a_restarted_principal(void **state)
 {
     (void)state;
@@ -299,6 +317,7 @@ int main(void)
         TEST(an_early_status_does_not_erase_a_request),
         TEST(a_request_made_while_the_former_is_cleared_is_not_lost),
         TEST(a_command_that_comes_again_is_not_executed_again),
+        TEST(a_former_request_that_is_seen_late_is_not_executed_again),
         TEST(a_request_is_not_sent_again_by_a_restarted_principal),
         TEST(a_request_is_sent_behind_the_state_it_follows),
         TEST(a_request_whose_id_could_not_be_written_is_sent_later),

@@ -68,6 +68,7 @@ class Fleet:
         config = self.shared(self.hub, "argobus-principal", self.principal.folder)
         config["kafka"].update({"topics": "create", "replication-factor": 1, "min-insync-replicas": 1})
         config["secrets"] = {"ca": certificate("w1")[2]}
+        config["sync"] = {"max-deletions": 1000}  # scenarios delete all that there is, over and over
         config["agents"] = [{"name": name, "mode": "managed"} for name in self.agents]
         self.principal.configure(merged(config, more))
 

@@ -95,6 +95,7 @@ static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
             "  topics: %s\n"
             "  replication-factor: 1\n"
             "  min-insync-replicas: 1\n"
+            "sync: {max-deletions: 100000}\n" /* a round ends with the deletion of all */
             "http: {address: \"127.0.0.1:%u\"}\n",
             s->o->broker, slash + 1, d == &s->principal ? "create" : "verify", (unsigned)d->port);
     bool ok = ferror(f) == 0;

@@ -3,7 +3,7 @@
 
 #include "tests/bench/rounds.h"
 
-#define CARRIERS_MAX 2
+#define CARRIERS_MAX 3
 
 static const ab_bench_load loads[] = {
     {.name = "3KiB", .bytes = 3 * 1024, .count = 90000, .streams = 1},
@@ -27,19 +27,20 @@ static bool run_loads(const ab_bench_options *o, const ab_bench_carrier *const *
         for (size_t k = 0; k < count; k++)
             ab_bench_report_carrier(o, &loads[i], &r[k], &r[0]);
         if (loads[i].one_by_one && count > 1)
-            ab_bench_report_added(o, &r[1], &r[0]);
+            ab_bench_report_added(o, &r[count - 1], &r[0]);
     }
     return true;
 }
 
 bool ab_bench_flow_raw(const ab_bench_options *o)
 {
-    static const ab_bench_carrier *const carriers[] = {&ab_bench_raw};
-    return run_loads(o, carriers, 1);
+    static const ab_bench_carrier *const carriers[] = {&ab_bench_raw, &ab_bench_raw_headers};
+    return run_loads(o, carriers, 2);
 }
 
 bool ab_bench_flow_transport(const ab_bench_options *o)
 {
-    static const ab_bench_carrier *const carriers[] = {&ab_bench_raw, &ab_bench_transport};
-    return run_loads(o, carriers, 2);
+    static const ab_bench_carrier *const carriers[] = {&ab_bench_raw, &ab_bench_raw_headers,
+                                                       &ab_bench_transport};
+    return run_loads(o, carriers, 3);
 }

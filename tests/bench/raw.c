@@ -2,10 +2,14 @@
  *
  * librdkafka alone: the limit that our transport is measured against. Its defaults, save for what
  * the transport has too: all in-sync replicas, idempotence, compression, linger, queue.
- * Records have the same keys and values, and no headers.
+ * Records have the same keys and values, and no headers; those of raw.headers have the headers of
+ * one of our events too, all the same ones: what the CloudEvents binding costs by itself.
  */
 #include "tests/bench/run.h"
 
+#include "event/codec_kafka.h"
+#include "schema/attributes.h"
+#include "tests/bench/event.h"
 #include "tests/bench/process.h"
 
 #include <librdkafka/rdkafka.h>
@@ -61,17 +65,64 @@ static void *unconst(const char *ptr)
     return u.out;
 }
 
+static rd_kafka_headers_t *make_headers(const ab_record *record)
+{
+    rd_kafka_headers_t *headers = rd_kafka_headers_new(record->header_count);
+    for (size_t i = 0; i < record->header_count; i++) {
+        const ab_header *h = &record->headers[i];
+        (void)rd_kafka_header_add(headers, h->name.ptr, (ssize_t)h->name.len, h->value.ptr,
+                                  (ssize_t)h->value.len); /* fails only for read-only ones */
+    }
+    return headers;
+}
+
+/* Those of the run's first event. */
+static rd_kafka_headers_t *sample_headers(const ab_bench_run *run)
+{
+    ab_error err = {0};
+    ab_event *event = NULL;
+    if (ab_bench_event(run->pool, 0, AB_SOURCE_PRINCIPAL, 1, &event, &err) != AB_ERR_OK) {
+        (void)fail("no event", err.text);
+        return NULL;
+    }
+    ab_record record;
+    ab_kafka_encode(event, &record);
+    rd_kafka_headers_t *headers = make_headers(&record);
+    ab_event_unref(event);
+    return headers;
+}
+
+/* @param sample  copied; NULL = no headers */
+static rd_kafka_resp_err_t produce(rd_kafka_t *rk, rd_kafka_topic_t *topic, ab_str data,
+                                   const char *key, const rd_kafka_headers_t *sample)
+{
+    rd_kafka_headers_t *headers = sample == NULL ? NULL : rd_kafka_headers_copy(sample);
+    const rd_kafka_vu_t parts[] = {
+        {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = 0},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {unconst(key), strlen(key)}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {unconst(data.ptr), data.len}},
+        {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},
+    };
+    const size_t count = sizeof(parts) / sizeof(parts[0]) - (headers == NULL ? 1 : 0);
+    rd_kafka_error_t *failed = rd_kafka_produceva(rk, parts, count);
+    rd_kafka_resp_err_t code = rd_kafka_error_code(failed);
+    if (failed != NULL && headers != NULL)
+        rd_kafka_headers_destroy(headers);
+    rd_kafka_error_destroy(failed);
+    return code;
+}
+
 static rd_kafka_resp_err_t send_one(rd_kafka_t *rk, rd_kafka_topic_t *topic,
-                                    const ab_bench_run *run, size_t i)
+                                    const ab_bench_run *run, size_t i,
+                                    const rd_kafka_headers_t *sample)
 {
     char key[32];
-    ab_str data = ab_bench_pool_at(run->pool, i);
     ab_bench_key(i, key);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__QUEUE_FULL;
     while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-        bool taken = rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, unconst(data.ptr), data.len,
-                                      key, strlen(key), NULL) == 0;
-        code = taken ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_last_error();
+        code = produce(rk, topic, ab_bench_pool_at(run->pool, i), key, sample);
         rd_kafka_poll(rk, code == RD_KAFKA_RESP_ERR__QUEUE_FULL ? 10 : 0);
     }
     return code;
@@ -84,12 +135,12 @@ static bool wait_go(const ab_bench_run *run)
 }
 
 static rd_kafka_resp_err_t send_all(rd_kafka_t *rk, rd_kafka_topic_t *topic,
-                                    const ab_bench_run *run)
+                                    const ab_bench_run *run, const rd_kafka_headers_t *sample)
 {
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < run->count && code == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
         ab_bench_sending(run, i);
-        code = send_one(rk, topic, run, i);
+        code = send_one(rk, topic, run, i, sample);
         if (run->one_by_one && !wait_go(run))
             return RD_KAFKA_RESP_ERR__FAIL;
     }
@@ -114,9 +165,8 @@ static bool learn_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic)
     return found;
 }
 
-static int run_sender(const void *arg)
+static int send_with(const ab_bench_run *run, const rd_kafka_headers_t *sample)
 {
-    const ab_bench_run *run = arg;
     const setting rows[] = {
         {"enable.idempotence", "true"},
         {"acks", "all"},
@@ -130,13 +180,35 @@ static int run_sender(const void *arg)
     rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, run->name, NULL);
     if (!wait_go(run) || !learn_topic(rk, topic))
         return fail("no topic", run->name);
-    rd_kafka_resp_err_t code = send_all(rk, topic, run);
+    rd_kafka_resp_err_t code = send_all(rk, topic, run, sample);
     rd_kafka_topic_destroy(topic);
     rd_kafka_destroy(rk);
     return code == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : fail_code("not sent", code);
 }
 
+static int run_sender(const void *run)
+{
+    return send_with(run, NULL);
+}
+
+static int run_sender_of_headers(const void *run)
+{
+    rd_kafka_headers_t *sample = sample_headers(run);
+    if (sample == NULL)
+        return 1;
+    int code = send_with(run, sample);
+    rd_kafka_headers_destroy(sample);
+    return code;
+}
+
 /* --- the receiving process --- */
+
+/* librdkafka takes a record's headers apart when they are asked for, which the transport does. */
+static void look_at(const rd_kafka_message_t *m)
+{
+    rd_kafka_headers_t *headers = NULL;
+    (void)rd_kafka_message_headers(m, &headers);
+}
 
 static rd_kafka_resp_err_t make_topic(rd_kafka_t *rk, const char *name)
 {
@@ -177,8 +249,10 @@ static rd_kafka_resp_err_t receive_all(rd_kafka_t *rk, const ab_bench_run *run)
         if (m == NULL)
             return RD_KAFKA_RESP_ERR__TIMED_OUT;
         rd_kafka_resp_err_t code = m->err;
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+            look_at(m);
             ab_bench_arrived(run, i);
+        }
         rd_kafka_message_destroy(m);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
             last = ab_bench_acknowledged(run, i++);
@@ -215,3 +289,4 @@ static int run_receiver(const void *arg)
 }
 
 const ab_bench_carrier ab_bench_raw = {"raw", run_sender, run_receiver};
+const ab_bench_carrier ab_bench_raw_headers = {"raw.headers", run_sender_of_headers, run_receiver};

@@ -51,6 +51,7 @@ typedef struct {
 } ab_bench_carrier;
 
 extern const ab_bench_carrier ab_bench_raw;
+extern const ab_bench_carrier ab_bench_raw_headers;
 extern const ab_bench_carrier ab_bench_transport;
 extern const ab_bench_carrier ab_bench_grpc_bare;
 extern const ab_bench_carrier ab_bench_grpc_go;

@@ -34,20 +34,20 @@ static ab_grpc_hello compose(const ab_grpc_link *l)
 {
     const ab_transport_env *env = l->env->env;
     ab_grpc_hello hello = {
-        .epoch = l->last_epoch,
+        .base = {.epoch = l->last_epoch,
+                 .time_ms = ab_clock_wall_us(env->clock) / 1000,
+                 .leaving = l->closed,
+                 .certificate = env->certificate == NULL ? "" : env->certificate},
         /* Who has said hello has told its own epoch: that of those before it is news. */
         .seen = l->greeted ? l->peer.former_epoch : l->peer.epoch,
-        .time_ms = ab_clock_wall_us(env->clock) / 1000,
         .inflight = ab_config_int(env->config, "transport.inflight"),
         .message_max = (int64_t)l->env->message_max,
         .backlog = (int64_t)(l->queue.count - l->queue.sent),
         .fresh = l->fresh,
-        .leaving = l->closed,
-        .certificate = env->certificate == NULL ? "" : env->certificate,
     };
-    snprintf(hello.mode, sizeof(hello.mode), "%s", env->mode);
-    snprintf(hello.version, sizeof(hello.version), "%s", AB_VERSION);
-    snprintf(hello.instance, sizeof(hello.instance), "%s", l->instance);
+    snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", env->mode);
+    snprintf(hello.base.version, sizeof(hello.base.version), "%s", AB_VERSION);
+    snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", l->instance);
     return hello;
 }
 
@@ -89,7 +89,7 @@ static void meet(ab_grpc_link *l, const ab_grpc_hello *hello)
     const ab_transport_events *up = ab_grpc_link_events(l);
     bool first = l->epoch == 0;
     bool lost = !first && hello->fresh;
-    snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", hello->instance);
+    snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", hello->base.instance);
     l->caught_up = false;
     if (lost)
         ab_grpc_link_drop_queue(l, AB_ERR_UNAVAILABLE);
@@ -108,11 +108,11 @@ static void tell_up(ab_grpc_link *l, const ab_grpc_hello *hello)
 {
     const ab_transport_events *up = ab_grpc_link_events(l);
     const ab_peer peer = {
-        .mode = hello->mode,
-        .version = hello->version,
-        .epoch = hello->epoch,
-        .clock_skew_ms = hello->time_ms - ab_clock_wall_us(l->env->env->clock) / 1000,
-        .certificate = hello->certificate,
+        .mode = hello->base.mode,
+        .version = hello->base.version,
+        .epoch = hello->base.epoch,
+        .clock_skew_ms = hello->base.time_ms - ab_clock_wall_us(l->env->env->clock) / 1000,
+        .certificate = hello->base.certificate,
     };
     l->peer.up = true;
     ab_metric_set(l->metrics.peer_up, 1);
@@ -122,15 +122,15 @@ static void tell_up(ab_grpc_link *l, const ab_grpc_hello *hello)
 static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
 {
     bool again = l->greeted;
-    bool known = l->peer.up && hello->epoch == l->peer.epoch;
+    bool known = l->peer.up && hello->base.epoch == l->peer.epoch;
     l->greeted = true;
     l->hello_due = l->hello_due || !l->said_hello;
     l->peer.window = (size_t)hello->inflight;
     l->peer.message_max = (size_t)hello->message_max;
-    bool other = strcmp(hello->instance, l->peer.instance) != 0;
+    bool other = strcmp(hello->base.instance, l->peer.instance) != 0;
     if (other)
         l->peer.former_epoch = l->peer.epoch;
-    l->peer.epoch = highest(l->peer.epoch, hello->epoch);
+    l->peer.epoch = highest(l->peer.epoch, hello->base.epoch);
     if (other)
         meet(l, hello);
     if (!l->served) /* an upcall removed it */
@@ -151,8 +151,8 @@ void ab_grpc_greeting_hear(ab_grpc_link *l, const ab_event *event)
     if (ab_grpc_hello_read(event, &hello, &err) != AB_ERR_OK)
         ab_grpc_inbound_refuse(l, "hello", &err);
     else if (l->closed)
-        l->greeted = l->greeted && !hello.leaving;
-    else if (hello.leaving)
+        l->greeted = l->greeted && !hello.base.leaving;
+    else if (hello.base.leaving)
         ab_grpc_greeting_gone(l);
     else
         come(l, &hello);

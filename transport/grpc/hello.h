@@ -5,25 +5,15 @@
  */
 #pragma once
 
-#include "event/event.h"
-
-/* A certificate with its chain, and the rest. */
-#define AB_GRPC_HELLO_MAX 65536
+#include "transport/hello.h"
 
 typedef struct {
-    char mode[16];
-    char version[32];
-    char instance[40];   /* of this end of the link; another one means that its memory is another */
-    uint64_t epoch;      /* of what it writes */
+    ab_hello base;       /* its instance: this end of the link */
     uint64_t seen;       /* highest epoch of the other side, of former instances; 0 = none */
-    int64_t time_ms;     /* its clock */
     int64_t inflight;    /* state events that it takes before it has acknowledged one */
     int64_t message_max; /* bytes */
     int64_t backlog;     /* state events that wait here for the other side */
     bool fresh;          /* what it received before is lost */
-    bool leaving;
-    const char *certificate; /* PEM, NUL-terminated; "" = none */
-    ab_buf text;             /* of a hello that was read: what `certificate` points to */
 } ab_grpc_hello;
 
 /**

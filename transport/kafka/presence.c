@@ -4,72 +4,58 @@
  * again and again under one key. A peer is there when a hello was written after we began to listen,
  * and gone after three intervals without one, or when it says that it leaves.
  */
-#include "transport/kafka/kafka_priv.h"
-
-#include "base/digest.h"
-#include "base/json.h"
 #include "schema/attributes.h"
-#include "schema/catalogue.h"
+#include "transport/hello.h"
+#include "transport/kafka/kafka_priv.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define MISSED_MAX 3
 /* A hello this much older than it may be, by the clocks of two machines, is not believed. */
-#define SKEW_MS   30000
-#define HELLO_MAX 65536
+#define SKEW_MS         30000
+#define INTERVAL_MAX_MS (3600 * 1000)
 
-static void write_hello(const ab_kafka_link *l, bool leaving, int64_t wall_us, ab_buf *out)
+static ab_hello compose(const ab_kafka_link *l, bool leaving)
 {
-    const ab_kafka *k = l->kafka;
+    const ab_transport_env *env = &l->kafka->base.env;
+    ab_hello hello = {.epoch = l->epoch,
+                      .time_ms = ab_clock_wall_us(env->clock) / 1000,
+                      .leaving = leaving,
+                      .certificate = env->certificate == NULL ? "" : env->certificate};
+    snprintf(hello.mode, sizeof(hello.mode), "%s", env->mode);
+    snprintf(hello.version, sizeof(hello.version), "%s", AB_VERSION);
+    snprintf(hello.instance, sizeof(hello.instance), "%s", l->kafka->instance);
+    return hello;
+}
+
+static void write_json(const ab_kafka_link *l, const ab_hello *hello, ab_buf *out)
+{
     ab_jsonw w = ab_jsonw_to(out);
     ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "mode", ab_str_of(k->base.env.mode));
-    ab_jsonw_key_str(&w, "version", AB_STR(AB_VERSION));
-    ab_jsonw_key_str(&w, "instance", ab_str_of(k->instance));
-    ab_jsonw_key(&w, AB_STR("epoch"));
-    ab_jsonw_int(&w, (int64_t)l->epoch);
+    ab_hello_write(hello, &w);
     ab_jsonw_key(&w, AB_STR("interval_ms"));
-    ab_jsonw_int(&w, k->settings.heartbeat_ms);
-    ab_jsonw_key(&w, AB_STR("time_ms"));
-    ab_jsonw_int(&w, wall_us / 1000);
-    ab_jsonw_key(&w, AB_STR("leaving"));
-    ab_jsonw_bool(&w, leaving);
-    if (k->base.env.certificate != NULL)
-        ab_jsonw_key_str(&w, "certificate", ab_str_of(k->base.env.certificate));
+    ab_jsonw_int(&w, l->kafka->settings.heartbeat_ms);
     ab_jsonw_object_end(&w);
 }
 
 static ab_err make_hello(const ab_kafka_link *l, bool leaving, ab_event **out)
 {
-    int64_t now = ab_clock_wall_us(l->kafka->base.env.clock);
-    char id[37];
     char source[96];
-    char at[AB_TIME_TEXT];
-    ab_err e = ab_uuid(id);
-    if (e != AB_ERR_OK)
-        return e;
+    ab_hello hello = compose(l, leaving);
     bool principal = l->kafka->settings.role == AB_ROLE_PRINCIPAL;
     snprintf(source, sizeof(source), "%s%s", principal ? AB_SOURCE_PRINCIPAL : AB_SOURCE_AGENT,
              principal ? "" : l->name);
-    ab_time_format(now, at);
     ab_buf data;
-    ab_buf_init(&data, HELLO_MAX);
-    write_hello(l, leaving, now, &data);
+    ab_buf_init(&data, AB_HELLO_MAX);
+    write_json(l, &hello, &data);
     ab_event_draft d = {.data = ab_buf_str(&data)};
-    ab_event_set_text(&d, AB_CE_ID, id);
-    ab_event_set_text(&d, AB_CE_SOURCE, source);
-    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PING));
-    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_HEARTBEAT));
-    ab_event_set_text(&d, AB_CE_DATACONTENTTYPE, "application/json");
-    ab_event_set_text(&d, AB_CE_TIME, at);
-    ab_event_set_text(&d, AB_CE_PARTITIONKEY, AB_KEY_HELLO);
     ab_event_set_u64(&d, AB_CE_WRITEREPOCH, l->epoch);
-    ab_event_set_u64(&d, AB_CE_OBJVERSION, (uint64_t)now);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, (uint64_t)ab_clock_wall_us(l->kafka->base.env.clock));
     ab_event_set_u64(&d, AB_CE_LOGID, l->log_id);
-    e = ab_buf_status(&data);
+    ab_err e = ab_buf_status(&data);
     if (e == AB_ERR_OK)
-        e = ab_event_new(&d, out, NULL);
+        e = ab_hello_event(&hello, source, &d, out);
     ab_buf_fini(&data);
     return e;
 }
@@ -132,45 +118,25 @@ void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
 }
 
 typedef struct {
-    char mode[32];
-    char version[32];
-    char instance[40];
-    int64_t epoch;
+    ab_hello base;
     int64_t interval_ms;
-    int64_t time_ms;
-    bool leaving;
-    ab_buf certificate;
 } saying;
 
-static void copy(ab_jsonv from, const char *name, char *to, size_t room)
-{
-    ab_str s = ab_json_plain(ab_json_get(from, name));
-    snprintf(to, room, "%.*s", AB_STR_ARG(s));
-}
-
-/* Fills `out`, whose certificate is released by the caller. */
-static bool understand(const ab_event *hello, saying *out)
+/* Fills `out`, which is released by the caller. */
+static bool understand(const ab_event *event, saying *out, ab_error *err)
 {
     ab_json *doc = NULL;
-    ab_str data = ab_event_data(hello);
-    if (data.ptr == NULL || ab_json_parse(data, &doc, NULL) != AB_ERR_OK)
+    if (ab_hello_parse(event, &doc, err) != AB_ERR_OK)
         return false;
     ab_jsonv v = ab_json_root(doc);
-    bool ok = ab_json_i64(ab_json_get(v, "epoch"), &out->epoch) == AB_ERR_OK &&
-              ab_json_i64(ab_json_get(v, "interval_ms"), &out->interval_ms) == AB_ERR_OK &&
-              ab_json_i64(ab_json_get(v, "time_ms"), &out->time_ms) == AB_ERR_OK;
-    copy(v, "mode", out->mode, sizeof(out->mode));
-    copy(v, "version", out->version, sizeof(out->version));
-    copy(v, "instance", out->instance, sizeof(out->instance));
-    out->leaving = ab_json_typeof(ab_json_get(v, "leaving")) == AB_JSON_TRUE;
-    ab_jsonv certificate = ab_json_get(v, "certificate");
-    if (ab_json_present(certificate)) {
-        ok = ok && ab_json_copy(certificate, &out->certificate) == AB_ERR_OK;
-        ab_buf_putc(&out->certificate, '\0');
-        ok = ok && ab_buf_status(&out->certificate) == AB_ERR_OK;
+    bool ok = ab_hello_read(v, &out->base, err) == AB_ERR_OK;
+    if (ok && (ab_json_i64(ab_json_get(v, "interval_ms"), &out->interval_ms) != AB_ERR_OK ||
+               out->interval_ms <= 0 || out->interval_ms > INTERVAL_MAX_MS)) {
+        ab_fail(err, AB_ERR_INVALID, "a hello without interval");
+        ok = false;
     }
     ab_json_free(doc);
-    return ok && out->interval_ms > 0 && out->interval_ms <= 3600 * 1000;
+    return ok;
 }
 
 static void gone(ab_kafka_link *l)
@@ -183,25 +149,24 @@ static void gone(ab_kafka_link *l)
     up->on_peer(up->arg, l->name, false, NULL);
 }
 
-static void there(ab_kafka_link *l, saying *said)
+static void there(ab_kafka_link *l, const saying *said)
 {
     ab_kafka *k = l->kafka;
     const ab_peer peer = {
-        .mode = said->mode,
-        .version = said->version,
-        .epoch = (uint64_t)said->epoch,
-        .clock_skew_ms = said->time_ms - ab_clock_wall_us(k->base.env.clock) / 1000,
-        .certificate =
-            ab_buf_str(&said->certificate).len > 0 ? ab_buf_str(&said->certificate).ptr : "",
+        .mode = said->base.mode,
+        .version = said->base.version,
+        .epoch = said->base.epoch,
+        .clock_skew_ms = said->base.time_ms - ab_clock_wall_us(k->base.env.clock) / 1000,
+        .certificate = said->base.certificate,
     };
-    bool other = strcmp(said->instance, l->peer.instance) != 0;
+    bool other = strcmp(said->base.instance, l->peer.instance) != 0;
     if (other)
         gone(l);
     l->peer.heard_ms = ab_kafka_now(k);
     l->peer.interval_ms = said->interval_ms;
     if (l->removed || (l->peer.up && !other))
         return;
-    snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", said->instance);
+    snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", said->base.instance);
     l->peer.up = true;
     ab_metric_set(l->metrics.peer_up, 1);
     /* So that it need not wait for our next one. */
@@ -225,18 +190,16 @@ bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello)
 void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh)
 {
     saying said = {0};
-    ab_buf_init(&said.certificate, HELLO_MAX);
-    if (!understand(hello, &said)) {
-        ab_error err = {0};
-        ab_fail(&err, AB_ERR_INVALID, "a hello that says nothing");
+    ab_error err = {0};
+    if (!understand(hello, &said, &err))
         ab_kafka_refused(l->kafka, l->topics[AB_KAFKA_IN_STATE], "hello", &err);
-    } else if (fresh && age_ms <= MISSED_MAX * said.interval_ms + SKEW_MS) {
-        if (said.leaving)
+    else if (fresh && age_ms <= MISSED_MAX * said.interval_ms + SKEW_MS) {
+        if (said.base.leaving)
             gone(l);
         else
             there(l, &said);
     }
-    ab_buf_fini(&said.certificate);
+    ab_hello_fini(&said.base);
 }
 
 void ab_kafka_presence_tick(ab_kafka_link *l)

@@ -589,33 +589,33 @@ static void garbage_is_counted_and_passed_over(void **state)
 static void a_hello_survives_the_way(void **state)
 {
     (void)state;
-    ab_grpc_hello said = {.mode = "autonomous",
-                          .version = "1.2",
-                          .instance = "i",
-                          .epoch = 5,
+    ab_grpc_hello said = {.base = {.mode = "autonomous",
+                                   .version = "1.2",
+                                   .instance = "i",
+                                   .epoch = 5,
+                                   .time_ms = 3,
+                                   .leaving = true,
+                                   .certificate = "-----BEGIN\n\"x\"\n"},
                           .seen = 4,
-                          .time_ms = 3,
                           .inflight = 2,
                           .message_max = 1,
                           .backlog = 9,
-                          .fresh = true,
-                          .leaving = true,
-                          .certificate = "-----BEGIN\n\"x\"\n"};
+                          .fresh = true};
     ab_event *event = NULL;
     ab_grpc_hello heard;
     assert_int_equal(ab_grpc_hello_make(&said, "/principal", &event), AB_ERR_OK);
     assert_int_equal(ab_grpc_hello_read(event, &heard, NULL), AB_ERR_OK);
-    assert_string_equal(heard.mode, said.mode);
-    assert_string_equal(heard.version, said.version);
-    assert_string_equal(heard.instance, said.instance);
-    assert_string_equal(heard.certificate, said.certificate);
-    assert_int_equal(heard.epoch, 5);
+    assert_string_equal(heard.base.mode, said.base.mode);
+    assert_string_equal(heard.base.version, said.base.version);
+    assert_string_equal(heard.base.instance, said.base.instance);
+    assert_string_equal(heard.base.certificate, said.base.certificate);
+    assert_int_equal(heard.base.epoch, 5);
     assert_int_equal(heard.seen, 4);
-    assert_int_equal(heard.time_ms, 3);
+    assert_int_equal(heard.base.time_ms, 3);
     assert_int_equal(heard.inflight, 2);
     assert_int_equal(heard.message_max, 1);
     assert_int_equal(heard.backlog, 9);
-    assert_true(heard.fresh && heard.leaving);
+    assert_true(heard.fresh && heard.base.leaving);
     ab_grpc_hello_fini(&heard);
     ab_event_unref(event);
 }

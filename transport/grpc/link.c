@@ -73,7 +73,6 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
     TAILQ_INIT(&l->open);
     TAILQ_INIT(&l->held);
     TAILQ_INIT(&l->acked);
-    get_metrics(l);
     ab_grpc_link_serve(l);
     l->fresh = env->env->replay;
     *out = l;
@@ -116,6 +115,7 @@ void ab_grpc_link_serve(ab_grpc_link *l)
     l->served = true;
     l->epoch = 0;
     l->peer.instance[0] = '\0';
+    get_metrics(l);
     ab_grpc_greeting_begin(l);
 }
 
@@ -131,7 +131,8 @@ void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
     l->starved = false;
     ab_grpc_link_drop_queue(l, AB_ERR_CLOSED);
     l->peer.up = false; /* nothing is told of it any more */
-    ab_metric_set(l->metrics.peer_up, 0);
+    ab_metrics_drop(l->env->env->metrics, "agent", ab_str_of(l->agent));
+    l->metrics = (ab_grpc_link_metrics){0};
     if (l->stream != NULL) {
         const ab_grpc_stream_ops *ops = l->ops;
         void *stream = l->stream;

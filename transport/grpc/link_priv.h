@@ -29,6 +29,13 @@ typedef struct ab_grpc_delivery {
 } ab_grpc_delivery;
 TAILQ_HEAD(ab_grpc_deliveries, ab_grpc_delivery);
 
+typedef struct {
+    ab_metric *received[2]; /* by ab_lane */
+    ab_metric *sent[2];
+    ab_metric *unacknowledged;
+    ab_metric *peer_up;
+} ab_grpc_link_metrics;
+
 struct ab_grpc_link {
     const ab_grpc_link_env *env;
     STAILQ_ENTRY(ab_grpc_link) woken_at; /* of whoever `wake` asked to run it */
@@ -72,12 +79,7 @@ struct ab_grpc_link {
     int64_t backlog; /* what is still to come of what was there at the hello */
     bool caught_up;
 
-    struct {
-        ab_metric *received[2];
-        ab_metric *sent[2];
-        ab_metric *unacknowledged;
-        ab_metric *peer_up;
-    } metrics;
+    ab_grpc_link_metrics metrics; /* none while it is not served */
 };
 
 /** The upcalls' table. */

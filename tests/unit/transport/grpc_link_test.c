@@ -620,6 +620,37 @@ static void a_hello_survives_the_way(void **state)
     ab_event_unref(event);
 }
 
+static bool shows_the_agent(const side *s)
+{
+    ab_buf text;
+    ab_buf_init(&text, 65536);
+    ab_metrics_render(s->metrics, &text);
+    assert_int_equal(ab_buf_status(&text), AB_ERR_OK);
+    bool found = text.ptr != NULL && strstr(text.ptr, "argobus_peer_up{agent=\"w1\"} 1") != NULL;
+    ab_buf_fini(&text);
+    return found;
+}
+
+static void the_metrics_of_an_agent_go_and_come_with_it(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    principal->keep = true;
+    put(agent, "app/a", 1);
+    run(principal);
+    assert_int_equal(principal->open_count, 1);
+    assert_true(shows_the_agent(principal));
+    ab_grpc_link_retire(principal->link, false);
+    ab_metrics_drop(principal->metrics, "agent", AB_STR("w1"));
+    ab_grpc_link_ack(principal->open[0], AB_VERDICT_APPLIED);
+    run(principal);
+    assert_false(shows_the_agent(principal));
+    principal->epoch = 0;
+    ab_grpc_link_serve(principal->link);
+    connect_both(principal);
+    assert_true(shows_the_agent(principal));
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -639,6 +670,7 @@ int main(void)
         CASE(a_full_stream_is_gone_on_with_when_it_has_room),
         CASE(a_link_that_closes_says_so_and_drains),
         CASE(garbage_is_counted_and_passed_over),
+        CASE(the_metrics_of_an_agent_go_and_come_with_it),
         cmocka_unit_test(a_hello_survives_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

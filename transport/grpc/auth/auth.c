@@ -5,53 +5,35 @@
  */
 #include "transport/grpc/auth/auth_priv.h"
 
-#include "base/pem.h"
 #include "transport/grpc/auth/certificate_priv.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
-#include <openssl/err.h>
-#include <openssl/rsa.h>
 #include <stdlib.h>
 
-#define KEY_BITS_MIN   2048
-#define KEY_FILE_MAX   (64u * 1024)
 #define DEFAULT_METHOD "mtls"
 
 /* ----- the key of the tokens ----- */
 
-static ab_err check_key(const char *path, EVP_PKEY *key, ab_error *err)
+static void on_key_changed(void *arg)
 {
-    if (!EVP_PKEY_is_a(key, "RSA") || EVP_PKEY_get_bits(key) < KEY_BITS_MIN)
-        return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.auth.token.key: %s: wants an RSA key of at least %d bits", path,
-                       KEY_BITS_MIN);
-    return AB_ERR_OK;
+    ab_auth *a = arg;
+    ab_error err = {0};
+    if (ab_auth_keys_read(&a->keys, a->key_path, &err) != AB_ERR_OK)
+        AB_ERROR(a->env.log, AUTH, "the key of the tokens stays as it was",
+                 AB_KV("error", err.text));
+    else
+        AB_INFO(a->env.log, AUTH, "key of the tokens read again", AB_KV("file", a->key_path));
 }
 
-static ab_err read_key(ab_auth *a, const char *path, ab_error *err)
-{
-    ab_buf text;
-    ab_buf_init(&text, KEY_FILE_MAX);
-    ab_err e = ab_auth_file_read(path, &text, err);
-    if (e == AB_ERR_OK && (e = ab_pem_key(ab_buf_str(&text), &a->key)) != AB_ERR_OK)
-        (void)ab_fail(err, e, "%s: no private key (PEM) without a password", path);
-    ab_buf_wipe(&text);
-    if (e != AB_ERR_OK) {
-        ab_error_prefix(err, "grpc.auth.token.key");
-        return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
-    }
-    return check_key(path, a->key, err);
-}
-
-static ab_err get_key(ab_auth *a, ab_error *err)
+static ab_err open_key(ab_auth *a, ab_error *err)
 {
     const char *path = ab_config_str(a->env.config, "grpc.auth.token.key");
-    if (path != NULL && path[0] != '\0')
-        return read_key(a, path, err);
-    a->key = EVP_RSA_gen(KEY_BITS_MIN);
-    ERR_clear_error();
-    return a->key == NULL ? ab_fail(err, AB_ERR_FATAL, "cannot make an RSA key") : AB_ERR_OK;
+    if (path == NULL || path[0] == '\0')
+        return AB_ERR_OK;
+    a->key_path = path;
+    ab_auth_watch_add(&a->watch, path, on_key_changed, a);
+    return ab_auth_keys_read(&a->keys, path, err);
 }
 
 /* ----- the list of revoked certificates ----- */
@@ -164,13 +146,14 @@ static ab_err open_all(ab_auth *a, ab_error *err)
     a->refresh_s = ab_config_int(a->env.config, "grpc.auth.token.refresh") / 1000;
     if (ab_auth_limiter_init(&a->limiter) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for authentication");
-    ab_err e = get_key(a, err);
+    ab_err e = open_key(a, err);
     if (e == AB_ERR_OK)
         e = open_revoked(a, err);
     return e == AB_ERR_OK ? add_methods(a, err) : e;
 }
 
-ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err)
+/* All that the configuration names is read, and nothing runs yet. */
+static ab_err open_from(const ab_auth_env *env, ab_auth **out, ab_error *err)
 {
     ab_auth *a = calloc(1, sizeof(*a));
     if (a == NULL)
@@ -182,6 +165,29 @@ ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err)
                                          .changed = tell_changed,
                                          .arg = a};
     ab_err e = open_all(a, err);
+    if (e != AB_ERR_OK) {
+        ab_auth_free(a);
+        return e;
+    }
+    *out = a;
+    return AB_ERR_OK;
+}
+
+ab_err ab_auth_check_config(const ab_config *config, ab_error *err)
+{
+    const ab_auth_env env = {.config = config, .clock = &ab_clock_real};
+    ab_auth *a = NULL;
+    ab_err e = open_from(&env, &a, err);
+    ab_auth_free(a);
+    return e;
+}
+
+ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err)
+{
+    ab_auth *a = NULL;
+    ab_err e = open_from(env, &a, err);
+    if (e == AB_ERR_OK && a->keys.present == NULL)
+        e = ab_auth_keys_make(&a->keys, err);
     if (e != AB_ERR_OK) {
         ab_auth_free(a);
         return e;
@@ -231,7 +237,7 @@ void ab_auth_free(ab_auth *a)
     }
     ab_auth_revoked_fini(&a->revoked);
     ab_auth_limiter_fini(&a->limiter);
-    EVP_PKEY_free(a->key);
+    ab_auth_keys_fini(&a->keys);
     free(a);
 }
 
@@ -300,7 +306,7 @@ ab_auth_reason ab_auth_check_token(ab_auth *a, const ab_auth_peer *peer, ab_jwt_
 {
     ab_jwt_claims claims;
     ab_auth_identity identity;
-    ab_auth_reason r = ab_jwt_read(a->key, use, token, ab_auth_now_s(a), &claims);
+    ab_auth_reason r = ab_auth_keys_check(&a->keys, use, token, ab_auth_now_s(a), &claims);
     if (r != AB_AUTH_NONE)
         return r;
     const ab_auth_method *m = ab_auth_find_method(a, ab_str_of(claims.method));

@@ -119,6 +119,9 @@ typedef struct {
  * @return CONFIG naming option and file; NOMEM; FATAL (OpenSSL, libuv)
  */
 AB_MUST_USE ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err);
+/** Whether ab_auth_new takes the configuration and the files that it names.
+ *  @return CONFIG naming option and file; NOMEM */
+AB_MUST_USE ab_err ab_auth_check_config(const ab_config *config, ab_error *err);
 /** Take nothing more; logins and refreshes under way end as CLOSED. `closed` is called once, after
  * the last of them. */
 void ab_auth_close(ab_auth *a, void (*closed)(void *arg), void *arg);

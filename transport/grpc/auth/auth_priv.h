@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "transport/grpc/auth/jwt_priv.h"
+#include "transport/grpc/auth/keys_priv.h"
 #include "transport/grpc/auth/limiter_priv.h"
 #include "transport/grpc/auth/method_priv.h"
 #include "transport/grpc/auth/revoked_priv.h"
@@ -16,7 +16,8 @@ struct ab_auth {
     ab_auth_method_env method_env;
     ab_auth_method *methods[AB_AUTH_METHODS_MAX]; /* those that are accepted */
     size_t method_count;
-    EVP_PKEY *key; /* of the tokens; also used by the pool */
+    const char *key_path; /* NULL: the key was made here */
+    ab_auth_keys keys;
     int64_t access_s;
     int64_t refresh_s;
     const char *revoked_path; /* NULL: there is no list */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <uv.h>
 
-#define AB_AUTH_FILES_MAX  2
+#define AB_AUTH_FILES_MAX  3
 #define AB_AUTH_FILE_BYTES (8u * 1024 * 1024)
 
 /** Append the content of a file. @return IO or NOTFOUND or DENIED with the path; TOOBIG; NOMEM */

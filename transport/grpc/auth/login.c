@@ -32,6 +32,7 @@ typedef struct {
     char who[AB_AUTH_AGENT_MAX]; /* for the log */
     ab_auth_check check;
     ab_jwt_claims claims; /* of the tokens to make */
+    EVP_PKEY *key;        /* to sign them with */
     ab_auth_identity identity;
     bool keeps_refresh; /* `refresh` is there, and stays */
     ab_buf access;
@@ -56,9 +57,9 @@ static void make_tokens(job *j)
     const ab_auth *a = j->auth;
     j->claims.expires_s = j->claims.issued_s + a->access_s;
     refresh.expires_s = refresh.issued_s + a->refresh_s;
-    ab_err e = ab_jwt_sign(a->key, AB_JWT_ACCESS, &j->claims, &j->access);
+    ab_err e = ab_jwt_sign(j->key, AB_JWT_ACCESS, &j->claims, &j->access);
     if (e == AB_ERR_OK && !j->keeps_refresh)
-        e = ab_jwt_sign(a->key, AB_JWT_REFRESH, &refresh, &j->refresh);
+        e = ab_jwt_sign(j->key, AB_JWT_REFRESH, &refresh, &j->refresh);
     if (e != AB_ERR_OK)
         j->check.reason = AB_AUTH_INTERNAL;
 }
@@ -81,6 +82,7 @@ static void free_job(job *j)
 {
     if (j->method != NULL && j->method->ops->drop != NULL)
         j->method->ops->drop(&j->check);
+    EVP_PKEY_free(j->key);
     ab_buf_wipe(&j->access);
     ab_buf_wipe(&j->refresh);
     free(j);
@@ -174,6 +176,8 @@ static job *new_job(ab_auth *a, const ab_auth_peer *peer, ab_auth_done done, voi
 
 static void start(job *j)
 {
+    (void)EVP_PKEY_up_ref(j->auth->keys.present);
+    j->key = j->auth->keys.present;
     int rc = uv_queue_work(j->auth->env.loop, &j->work, run, after);
     assert(rc == 0); /* fails only without `run` */
     (void)rc;

@@ -46,7 +46,9 @@ static const ab_option rows[] = {
      .kind = AB_OPT_FILE,
      .help =
          "Principal: RSA key (PEM, 2048 bits or more) that signs the agents' tokens; principals "
-         "behind one address need the same. Unset: one is made at start."},
+         "behind one address need the same; read again when the file changes. Unset: one is made "
+         "at "
+         "start."},
     {.name = "grpc.auth.token.access",
      .kind = AB_OPT_DURATION,
      .deflt = "5m",

@@ -213,6 +213,50 @@ static void principals_with_one_key_take_each_others_tokens_and_others_do_not(vo
     teardown(&f);
 }
 
+/* The users, looked at in the same turn, tell when it has been read. */
+static void write_key(fixture *f, const char *text)
+{
+    int before = f->w.changes;
+    world_write(&f->w, "token.key", text);
+    world_write(&f->w, "users", "w1:" HASH "\nw2:" HASH "\n");
+    world_wait_changes(&f->w, before + 1);
+}
+
+static void change_key(fixture *f)
+{
+    made_cert other = make_cert(&(made_cert_spec){.type = "RSA-2048", .name = "x"});
+    write_key(f, other.key);
+    made_cert_free(&other);
+}
+
+static void another_key_signs_and_what_the_former_one_signed_is_taken(void **state)
+{
+    (void)state;
+    fixture f;
+    setup(&f, ALL);
+    outcome first = by_certificate(&f, 0);
+    change_key(&f);
+    outcome second = by_certificate(&f, 0);
+    assert_verified(&f.w, &f.callers[0], first.access, "w1");
+    assert_verified(&f.w, &f.callers[0], second.access, "w1");
+    change_key(&f);
+    assert_not_verified(&f.w, &f.callers[0], first.access, "the token is not signed with our key");
+    assert_verified(&f.w, &f.callers[0], second.access, "w1");
+    teardown(&f);
+}
+
+static void a_file_that_holds_no_key_leaves_the_key_as_it_was(void **state)
+{
+    (void)state;
+    fixture f;
+    setup(&f, ALL);
+    outcome o = by_certificate(&f, 0);
+    write_key(&f, "nonsense\n");
+    assert_verified(&f.w, &f.callers[0], o.access, "w1");
+    (void)by_certificate(&f, 0);
+    teardown(&f);
+}
+
 static void without_a_key_one_is_made(void **state)
 {
     (void)state;
@@ -514,6 +558,8 @@ int main(void)
         cmocka_unit_test(a_renewed_certificate_must_log_in_again),
         cmocka_unit_test(garbage_is_refused_with_one_reason_each),
         cmocka_unit_test(principals_with_one_key_take_each_others_tokens_and_others_do_not),
+        cmocka_unit_test(another_key_signs_and_what_the_former_one_signed_is_taken),
+        cmocka_unit_test(a_file_that_holds_no_key_leaves_the_key_as_it_was),
         cmocka_unit_test(without_a_key_one_is_made),
         cmocka_unit_test(a_method_that_is_no_longer_accepted_ends_its_tokens),
         cmocka_unit_test(an_expression_that_was_changed_ends_the_tokens_of_the_old),

@@ -79,14 +79,30 @@ ab_err ab_transport_new_with(const ab_transport_ops *ops, const ab_transport_env
     return AB_ERR_OK;
 }
 
-ab_err ab_transport_new(const ab_transport_env *env, ab_transport **out, ab_error *err)
+static ab_err find_ops(const ab_config *config, const ab_transport_ops **out, ab_error *err)
 {
-    const char *name = ab_config_str(env->config, "transport");
+    const char *name = ab_config_str(config, "transport");
     for (size_t i = 0; ab_transport_table[i] != NULL; i++) {
-        if (strcmp(ab_transport_table[i]->name, name) == 0)
-            return ab_transport_new_with(ab_transport_table[i], env, out, err);
+        if (strcmp(ab_transport_table[i]->name, name) != 0)
+            continue;
+        *out = ab_transport_table[i];
+        return AB_ERR_OK;
     }
     return ab_fail(err, AB_ERR_CONFIG, "no transport \"%s\" in this build", name);
+}
+
+ab_err ab_transport_new(const ab_transport_env *env, ab_transport **out, ab_error *err)
+{
+    const ab_transport_ops *ops = NULL;
+    ab_err e = find_ops(env->config, &ops, err);
+    return e == AB_ERR_OK ? ab_transport_new_with(ops, env, out, err) : e;
+}
+
+ab_err ab_transport_check(const ab_config *config, ab_role role, ab_error *err)
+{
+    const ab_transport_ops *ops = NULL;
+    ab_err e = find_ops(config, &ops, err);
+    return e == AB_ERR_OK && ops->check != NULL ? ops->check(config, role, err) : e;
 }
 
 void ab_transport_free(ab_transport *t)

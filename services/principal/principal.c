@@ -202,7 +202,8 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
         if (e != AB_ERR_OK)
             return e;
     }
-    return check_namespaces(config, err);
+    ab_err e = check_namespaces(config, err);
+    return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, err) : e;
 }
 
 static ab_err make_machine(service *s, ab_error *err)

@@ -144,10 +144,30 @@ static void on_tick(uv_timer_t *tick)
 
 /* ----- ops ----- */
 
+static ab_err check_login(const ab_config *config, ab_error *err)
+{
+    ab_auth_login login = {0};
+    ab_err e = ab_auth_login_open(config, &login, err);
+    ab_auth_login_fini(&login);
+    return e;
+}
+
+static ab_err grpc_check(const ab_config *config, ab_role role, ab_error *err)
+{
+    ab_grpc_settings settings;
+    bool principal = role == AB_ROLE_PRINCIPAL;
+    ab_err e = ab_grpc_settings_read(config, role, &settings, err);
+    if (e == AB_ERR_OK)
+        e = ab_rpc_tls_check(&settings.tls, principal, err);
+    if (e == AB_ERR_OK)
+        e = principal ? ab_auth_check_config(config, err) : check_login(config, err);
+    return e;
+}
+
 static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_error *err)
 {
     ab_grpc *g = (ab_grpc *)self;
-    ab_err e = ab_grpc_settings_read(env, &g->settings, err);
+    ab_err e = ab_grpc_settings_read(env->config, env->role, &g->settings, err);
     if (e != AB_ERR_OK)
         return e;
     g->link_env = (ab_grpc_link_env){&self->env, g->settings.queue_bytes, g->settings.message_max,
@@ -285,6 +305,7 @@ const ab_transport_ops ab_grpc_transport = {
     .caps = 0,
     .options = options,
     .size = sizeof(ab_grpc),
+    .check = grpc_check,
     .init = grpc_init,
     .start = grpc_start,
     .add_agent = grpc_add_agent,

@@ -68,7 +68,7 @@ typedef struct ab_grpc {
 } ab_grpc;
 
 /** @return CONFIG naming the option */
-AB_MUST_USE ab_err ab_grpc_settings_read(const ab_transport_env *env, ab_grpc_settings *out,
+AB_MUST_USE ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_grpc_settings *out,
                                          ab_error *err);
 
 /** The link of this agent, served or not; NULL when there was none. */

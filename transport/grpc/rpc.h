@@ -105,6 +105,10 @@ typedef struct {
     ab_rpc_client_cert client_cert; /* server */
 } ab_rpc_tls;
 
+/** Whether a server or a client could be made with these files.
+ *  @return CONFIG: says which file and why; NOMEM */
+AB_MUST_USE ab_err ab_rpc_tls_check(const ab_rpc_tls *tls, bool server, ab_error *err);
+
 /* Whom a connection leads to. Lives as long as any call on it. */
 typedef struct {
     const char *address; /* "192.0.2.7", "2001:db8::7" */

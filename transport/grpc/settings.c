@@ -31,11 +31,11 @@ static ab_err read_address(const char *name, const char *text, ab_grpc_settings 
     return AB_ERR_OK;
 }
 
-static ab_err read_place(const ab_transport_env *env, ab_grpc_settings *out, ab_error *err)
+static ab_err read_place(const ab_config *c, ab_role role, ab_grpc_settings *out, ab_error *err)
 {
-    if (env->role == AB_ROLE_PRINCIPAL)
-        return read_address("grpc.listen", ab_config_str(env->config, "grpc.listen"), out, err);
-    const char *address = ab_config_str(env->config, "grpc.address");
+    if (role == AB_ROLE_PRINCIPAL)
+        return read_address("grpc.listen", ab_config_str(c, "grpc.listen"), out, err);
+    const char *address = ab_config_str(c, "grpc.address");
     if (address == NULL || address[0] == '\0')
         return ab_fail(err, AB_ERR_CONFIG,
                        "grpc.address is not set: give the principal's, e.g. "
@@ -46,10 +46,9 @@ static ab_err read_place(const ab_transport_env *env, ab_grpc_settings *out, ab_
     return e;
 }
 
-static ab_err read_tls(const ab_transport_env *env, ab_rpc_tls *out, ab_error *err)
+static ab_err read_tls(const ab_config *c, ab_role role, ab_rpc_tls *out, ab_error *err)
 {
-    const ab_config *c = env->config;
-    bool principal = env->role == AB_ROLE_PRINCIPAL;
+    bool principal = role == AB_ROLE_PRINCIPAL;
     *out = (ab_rpc_tls){
         .insecure = ab_config_bool(c, "grpc.insecure"),
         .ca = ab_config_str(c, "grpc.tls.ca"),
@@ -72,12 +71,11 @@ static ab_err read_tls(const ab_transport_env *env, ab_rpc_tls *out, ab_error *e
     return AB_ERR_OK;
 }
 
-ab_err ab_grpc_settings_read(const ab_transport_env *env, ab_grpc_settings *out, ab_error *err)
+ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_grpc_settings *out, ab_error *err)
 {
-    const ab_config *c = env->config;
-    ab_err e = read_place(env, out, err);
+    ab_err e = read_place(c, role, out, err);
     if (e == AB_ERR_OK)
-        e = read_tls(env, &out->tls, err);
+        e = read_tls(c, role, &out->tls, err);
     if (e != AB_ERR_OK)
         return e;
     size_t message_max = (size_t)ab_config_int(c, "grpc.message-max");

@@ -212,6 +212,14 @@ ab_err ab_rpc_secure_init(ab_rpc_secure *s, const ab_rpc_tls *tls, bool server, 
     return ab_rpc_secure_reload(s, err);
 }
 
+ab_err ab_rpc_tls_check(const ab_rpc_tls *tls, bool server, ab_error *err)
+{
+    ab_rpc_secure s;
+    ab_err e = ab_rpc_secure_init(&s, tls, server, "", err);
+    ab_rpc_secure_fini(&s);
+    return e;
+}
+
 void ab_rpc_secure_fini(ab_rpc_secure *s)
 {
     for (size_t i = 0; i < AB_RPC_TLS_FILES; i++)

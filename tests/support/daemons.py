@@ -49,6 +49,14 @@ def kafka_dev(*args):
     subprocess.run([os.environ["KAFKA_DEV"], *args], check=True, stdout=subprocess.DEVNULL)
 
 
+TRANSPORT = os.environ.get("AB_TRANSPORT", "kafka")
+
+
+def only_kafka(why):
+    """Marks a scenario that is about what other transports do not have."""
+    return unittest.skipUnless(TRANSPORT == "kafka", why)
+
+
 class Daemon:
     """One argobus-principal or argobus-agent."""
 
@@ -186,7 +194,7 @@ def revision(app):
 class Fleet(unittest.TestCase):
     """A principal and agent w1, each in a folder, on the shared broker under a prefix of their own, or over gRPC."""
 
-    transport = os.environ.get("AB_TRANSPORT", "kafka")
+    transport = TRANSPORT
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-test-"))

@@ -46,8 +46,8 @@ class BadManifests(Fleet):
         self.arrives("app", "1")
 
     def test_an_application_too_large_to_send_is_told_so_and_nothing_waits(self):
-        self.principal.start("--set", "kafka.message-max=128KiB")
-        self.agent.start("--set", "kafka.message-max=128KiB")
+        self.principal.start("--set", f"{self.transport}.message-max=128KiB")
+        self.agent.start("--set", f"{self.transport}.message-max=128KiB")
         big = application("big")
         big["spec"]["source"]["helm"] = {"values": os.urandom(100_000).hex()}
         self.hub.write("w1", "big", big)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of principal, agent and broker at random moments under load.
+"""kill -9 of principal, agent and (with Kafka) broker at random moments under load.
 
 CHAOS_KILLS (9) is how many, CHAOS_SEED makes a run repeatable as far as processes allow. Three kinds of Applications
 keep the test's own writers apart from each other: "spec" ones change at the hub, "status" ones at the agent, "op"
@@ -45,12 +45,17 @@ class Load(threading.Thread):
 
 
 class Chaos(Fleet):
-    def setUp(self):
+    def own_broker(self):
         home = pathlib.Path(os.environ["KAFKA_DEV_HOME"] + "-chaos")
         self.enterContext(mock.patch.dict(os.environ, {"KAFKA_DEV_HOME": str(home)}))
         kafka_dev("fresh")
         self.addCleanup(kafka_dev, "kill")
+
+    def setUp(self):
+        if self.transport == "kafka":
+            self.own_broker()
         super().setUp()
+        self.victims = ["principal", "agent"] + (["broker"] if self.transport == "kafka" else [])
         self.random = random.Random(SEED)
         self.wanted = {f"spec-{i}": 0 for i in range(20)}
         self.reported = {f"status-{i}": 0 for i in range(10)}
@@ -103,7 +108,7 @@ class Chaos(Fleet):
             self.highest[what] = int(value)
 
     def kill_one(self):
-        victim = self.random.choice(["principal", "agent", "broker"])
+        victim = self.random.choice(self.victims)
         if victim == "broker":
             kafka_dev("kill")
             kafka_dev("start")

@@ -12,7 +12,7 @@ import uuid
 
 import yaml
 
-from daemons import Daemon, Fleet, Tree, application, revision, wait_for
+from daemons import Daemon, Fleet, Tree, application, only_kafka, revision, wait_for
 
 AGENT_NAME = "argocd-agent.argoproj-labs.io/agent-name"
 SECRET_TYPE = "argocd.argoproj.io/secret-type"
@@ -103,8 +103,12 @@ class Kinds(Fleet):
                                 {**self.principal_config(), **dict(principal)})
         self.agent = Daemon("argobus-agent", self.folder / "agent", {**self.agent_config(), **dict(agent)})
 
+    def configure_sealed(self, **principal):
+        ca, key, cert = self.certificate(self.folder)
+        self.configure({"secrets": {"ca": str(ca)}, **principal}, {"secrets": {"certificate": str(cert), "key": str(key)}})
+
     def uncompressed(self):
-        return {**self.principal_config()["kafka"], "compression": "none"}
+        return {"kafka": {**self.principal_config()["kafka"], "compression": "none"}}
 
     def gone(self, kind, name):
         wait_for(f"{kind} {name} is gone at the agent", lambda: self.there.read(kind, name) is None)
@@ -132,17 +136,23 @@ class Kinds(Fleet):
         found = wait_for("the Secret arrives", lambda: self.there.read("Secret", "repo"))
         self.assertEqual(found["data"], repository()["data"])
 
-    def test_a_secret_arrives_and_no_broker_holds_it(self):
-        ca, key, cert = self.certificate(self.folder)
-        self.configure({"secrets": {"ca": str(ca)}, "kafka": self.uncompressed()},
-                       {"secrets": {"certificate": str(cert), "key": str(key)}})
+    def test_a_secret_arrives_and_goes_with_its_project(self):
+        self.configure_sealed()
+        self.here.write(project("w1"))
+        self.here.write(repository())
+        self.start()
+        self.arrives_opened()
+        self.here.remove("AppProject", "team")
+        self.gone("Secret", "repo")
+
+    @only_kafka("there is no broker")
+    def test_no_broker_holds_a_secret(self):
+        self.configure_sealed(**self.uncompressed())
         self.here.write(project("w1"))
         self.here.write(repository())
         self.start()
         self.arrives_opened()
         self.assertFalse(broker_holds(CREDENTIAL))
-        self.here.remove("AppProject", "team")
-        self.gone("Secret", "repo")
 
     def test_a_secret_waits_for_a_certificate_that_is_trusted(self):
         (self.folder / "other").mkdir()
@@ -163,8 +173,9 @@ class Kinds(Fleet):
         self.arrives_opened()
         wait_for("none waits", lambda: self.principal.metric("argobus_secrets_waiting") == 0)
 
+    @only_kafka("there is no broker")
     def test_protection_must_be_switched_off_to_find_it_at_the_broker(self):
-        self.configure({"secrets": {"protection": "none"}, "kafka": self.uncompressed()},
+        self.configure({"secrets": {"protection": "none"}, **self.uncompressed()},
                        {"secrets": {"protection": "none"}})
         self.here.write(project("w1"))
         seen = f"clear-{uuid.uuid4().hex}"
@@ -181,7 +192,7 @@ class Mapping(Fleet):
         super().setUp()
         self.other = Tree(self.folder / "w2")
         (self.folder / "agent2" / "data").mkdir(parents=True)
-        config = self.agent_config()
+        config = {**self.agent_config(), **self.carried("w2")}
         config["agent"] = {**config["agent"], "name": "w2", "data": str(self.folder / "agent2" / "data")}
         config["store"] = {**config["store"], "directory": {"path": str(self.folder / "w2")}}
         self.second = Daemon("argobus-agent", self.folder / "agent2", config)
@@ -236,8 +247,11 @@ class ClusterSecrets(Fleet):
     def agent_series(self):
         return [line for line in (self.principal.get("/metrics") or "").splitlines() if 'agent="w1"' in line]
 
+    def has_topics(self, count):
+        """So many of the agent at the broker, if there is one."""
+        return self.transport != "kafka" or len(self.topics()) == count
+
     def topics(self):
-        """Those of the agent at the broker."""
         done = subprocess.run(["kcat", "-L", "-J", "-b", self.kafka()["brokers"][0]], check=True, capture_output=True)
         mine = (f"{self.prefix}.down.w1.", f"{self.prefix}.up.w1.")
         return [t["topic"] for t in json.loads(done.stdout)["topics"] if t["topic"].startswith(mine)]
@@ -252,10 +266,10 @@ class ClusterSecrets(Fleet):
         self.arrives("guestbook", "1")
         self.arrives("old", "1")
         wait_for("its series show", self.agent_series)
-        self.assertEqual(len(self.topics()), 4)
+        self.assertTrue(self.has_topics(4))
         here.remove("Secret", "cluster-w1")
         wait_for("its series are gone", lambda: not self.agent_series())
-        wait_for("its topics are gone", lambda: not self.topics())
+        wait_for("its topics are gone", lambda: self.has_topics(0))
         self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
         self.hub.write("w1", "new", application("new"))
         self.hub.remove("w1", "old")
@@ -264,9 +278,10 @@ class ClusterSecrets(Fleet):
         here.write(cluster("w1"))
         self.arrives("guestbook", "2")
         self.arrives("new", "1")
-        self.assertEqual(len(self.topics()), 4)
+        self.assertTrue(self.has_topics(4))
         wait_for("a resync tells what went meanwhile", lambda: self.spoke.read("argocd", "old") is None)
 
+    @only_kafka("there are no topics")
     def test_topics_stay_when_the_principal_stops(self):
         here = Objects(self.hub)
         here.write(cluster("w1"))
@@ -276,6 +291,7 @@ class ClusterSecrets(Fleet):
         self.principal.stop()
         self.assertEqual(len(self.topics()), 4)
 
+    @only_kafka("there are no topics")
     def test_topics_that_an_administrator_makes_stay(self):
         self.principal.start()
         here = Objects(self.hub)

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What only gRPC has: logins that end while a stream is open, and two agents of one name."""
+import pathlib
+import subprocess
+import unittest
+
+from daemons import Daemon, Fleet, Tree, application, wait_for
+
+UP = r'argobus_peer_up\{agent="w1"\}'
+
+
+def openssl(*args):
+    return subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, text=True).stdout
+
+
+def replace(path, text):
+    """At once, as a mounted Secret changes."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.rename(path)
+
+
+class Revoked(Fleet):
+    def principal_config(self):
+        self.list = self.folder / "revoked"
+        self.list.write_text("# none\n")
+        config = super().principal_config()
+        config["grpc"]["auth"] = {"revoked": str(self.list)}
+        return dict(config, agents=[{"name": "w1"}, {"name": "w2"}])
+
+    def second_agent(self):
+        config = {**self.agent_config(), **self.carried("w2")}
+        folder = self.folder / "agent2"
+        (folder / "data").mkdir(parents=True)
+        config["agent"] = {**config["agent"], "name": "w2", "data": str(folder / "data")}
+        config["store"]["directory"]["path"] = str(Tree(self.folder / "w2").folder)
+        second = Daemon("argobus-agent", folder, config)
+        self.addCleanup(second.kill)
+        return second.start()
+
+    def test_an_entry_added_to_the_list_disconnects_its_agent_and_nobody_else(self):
+        self.start()
+        second = self.second_agent()
+        certificate = pathlib.Path(self.grpc("w1")["tls"]["cert"])
+        replace(self.list, openssl("x509", "-in", certificate, "-noout", "-fingerprint", "-sha256"))
+        wait_for("its stream is ended", lambda: "the stream has ended: UNAUTHENTICATED" in self.agent.log.read_text(), 10)
+        wait_for("the principal knows", lambda: self.principal.metric(UP) == 0)
+        wait_for("it is not let in again", lambda: self.principal.metric(
+            r'argobus_auth_failures_total\{reason="revoked"\}') > 0)
+        self.assertFalse(self.agent.is_ready())
+        self.assertNotIn("the stream has ended", second.log.read_text())
+        replace(self.list, "# none\n")
+        wait_for("it is back", self.agent.is_ready)
+
+
+class OneName(Fleet):
+    def test_of_two_agents_of_one_name_the_newer_counts_and_the_older_is_told(self):
+        self.start()
+        folder = self.folder / "rival"
+        (folder / "data").mkdir(parents=True)
+        config = self.agent_config()
+        config["agent"]["data"] = str(folder / "data")
+        config["store"]["directory"]["path"] = str(Tree(self.folder / "rival-store").folder)
+        rival = Daemon("argobus-agent", folder, config)
+        self.addCleanup(rival.kill)
+        rival.start(ready=False)
+        told = "the stream has ended: ABORTED: another agent of this name has connected"
+        wait_for("the older is told", lambda: told in self.agent.log.read_text())
+        self.assertGreaterEqual(self.principal.metric("argobus_grpc_streams_cut_total"), 1)
+        self.assertIn("another agent of this name has connected", self.principal.log.read_text())
+        wait_for("it comes back, and is the newer one", lambda: told in rival.log.read_text())
+        rival.stop()
+        wait_for("it is alone again", self.agent.is_ready)
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.arrives("guestbook", "1")
+
+
+class TokenKey(Fleet):
+    def make_key(self):
+        replace(self.key, openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"))
+
+    def principal_config(self):
+        self.key = self.folder / "tokens.key"
+        self.make_key()
+        config = super().principal_config()
+        config["grpc"]["auth"] = {"token": {"key": str(self.key)}}
+        return config
+
+    def read_again(self):
+        return self.principal.log.read_text().count("key of the tokens read again")
+
+    def test_another_key_counts_at_once_and_ends_no_stream(self):
+        self.start()
+        self.make_key()
+        wait_for("it is read", lambda: self.read_again() == 1)
+        replace(self.key, "no key\n")
+        wait_for("what is none is left", lambda: "the key of the tokens stays as it was" in self.principal.log.read_text())
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.arrives("guestbook", "1")
+        self.assertNotIn("the stream has ended", self.agent.log.read_text())
+        self.agent.stop()
+        self.agent.start()
+        self.hub.write("w1", "second", application("second"))
+        self.arrives("second", "1")
+
+
+class CheckConfig(Fleet):
+    """Files of grpc.auth and grpc.tls that are no good are named before anything runs."""
+
+    def refused(self, daemon, config, *words):
+        daemon.configure(config)
+        done = subprocess.run([daemon.program, "-c", daemon.config, "--check-config"], capture_output=True, text=True,
+                              timeout=30)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def principal_with(self, **auth):
+        config = self.principal_config()
+        config["grpc"]["auth"] = auth
+        return config
+
+    def file(self, text):
+        path = self.folder / "file"
+        path.write_text(text)
+        return str(path)
+
+    def test_what_is_good_is_good(self):
+        for daemon in (self.principal, self.agent):
+            subprocess.run([daemon.program, "-c", daemon.config, "--check-config"], check=True)
+
+    def test_a_list_of_revoked_certificates(self):
+        self.refused(self.principal, self.principal_with(revoked=self.file("# good\nAB:CD\n")),
+                     "grpc.auth.revoked", "file", "line 2", "64 hex digits")
+
+    def test_a_key_of_tokens(self):
+        self.refused(self.principal, self.principal_with(token={"key": self.file("none")}), "grpc.auth.token.key",
+                     "file", "no private key")
+
+    def test_users(self):
+        self.refused(self.principal, self.principal_with(accept=["userpass"], userpass={"file": self.file("w1:word\n")}),
+                     "grpc.auth.userpass.file", "file", "line 1")
+
+    def test_an_expression(self):
+        self.refused(self.principal, self.principal_with(mtls={"identity": "subject:CN=(["}), "grpc.auth.mtls.identity")
+
+    def test_a_login(self):
+        config = self.agent_config()
+        config["grpc"]["auth"] = {"method": "userpass", "userpass": {"file": self.file("")}}
+        self.refused(self.agent, config, "grpc.auth.userpass.file", "file")
+
+    def test_a_certificate(self):
+        config = self.agent_config()
+        config["grpc"]["tls"]["cert"] = self.file("none")
+        self.refused(self.agent, config, "certificate", "file")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -15,6 +15,7 @@
 
 #define MANIFEST_MAX  (1024u * 1024)
 #define NAME_MAX_OURS 48
+#define LOOK_MS       100
 
 static bool make_manifest(const ab_bench_files *files, size_t index, ab_buf *out)
 {
@@ -58,19 +59,71 @@ bool ab_bench_files_put(const char *folder, const ab_bench_files *files)
     return ok;
 }
 
-/* The revision is the one thing that tells them apart. */
-static bool is_current(int dir, size_t index, const char *revision)
+/* NULL when there is none. */
+static const char *read_one(int dir, size_t index)
 {
     static char text[MANIFEST_MAX];
     char name[NAME_MAX_OURS];
     (void)snprintf(name, sizeof(name), "app-%zu.yaml", index);
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return NULL;
     ssize_t n = read(fd, text, sizeof(text) - 1);
     (void)close(fd);
     text[n > 0 ? n : 0] = '\0';
-    return strstr(text, revision) != NULL;
+    return text;
+}
+
+static bool report_one(int dir, size_t index)
+{
+    static const char status[] = "status:\n  health:\n    status: Healthy\n"
+                                 "  sync:\n    revision: %040zx\n    status: Synced\n";
+    const char *text = read_one(dir, index);
+    ab_buf reported;
+    if (text == NULL)
+        return false;
+    ab_buf_init(&reported, MANIFEST_MAX);
+    ab_buf_puts(&reported, text);
+    ab_buf_printf(&reported, status, index);
+    bool ok =
+        ab_buf_status(&reported) == AB_ERR_OK && put_one(dir, index, ab_buf_str(&reported), false);
+    ab_buf_fini(&reported);
+    return ok;
+}
+
+static bool remove_one(int dir, size_t index)
+{
+    char name[NAME_MAX_OURS];
+    (void)snprintf(name, sizeof(name), "app-%zu.yaml", index);
+    return unlinkat(dir, name, 0) == 0;
+}
+
+static bool each(const char *folder, const ab_bench_files *files, bool (*visit)(int dir, size_t i))
+{
+    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = dir >= 0;
+    for (size_t i = files->first; i < files->first + files->count && ok; i++)
+        ok = visit(dir, i);
+    if (dir >= 0)
+        (void)close(dir);
+    return ok;
+}
+
+bool ab_bench_files_report(const char *folder, const ab_bench_files *files)
+{
+    return each(folder, files, report_one);
+}
+
+bool ab_bench_files_remove(const char *folder, const ab_bench_files *files)
+{
+    return each(folder, files, remove_one);
+}
+
+/* The revision is the one thing that tells them apart. */
+static bool is_current(int dir, size_t index, const char *revision)
+{
+    const char *text = read_one(dir, index);
+    return text != NULL && strstr(text, revision) != NULL;
 }
 
 size_t ab_bench_files_count(const char *folder, const ab_bench_files *files)
@@ -85,6 +138,19 @@ size_t ab_bench_files_count(const char *folder, const ab_bench_files *files)
         found += is_current(dir, i, revision) ? 1 : 0;
     (void)close(dir);
     return found;
+}
+
+bool ab_bench_files_wait(const char *folder, const ab_bench_files *files, int timeout_ms)
+{
+    int64_t end = ab_bench_now_ns() + timeout_ms * 1000000LL;
+    while (ab_bench_files_count(folder, files) < files->count) {
+        if (ab_bench_now_ns() > end) {
+            fprintf(stderr, "argobus-bench: Applications do not come to %s\n", folder);
+            return false;
+        }
+        ab_bench_pause(LOOK_MS);
+    }
+    return true;
 }
 
 bool ab_bench_watch_open(ab_bench_watch *w, const char *folder, size_t count)

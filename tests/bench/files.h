@@ -21,8 +21,16 @@ typedef struct {
 /** Write them to `folder`, each to another name first and then renamed. @return false: errno says
  * why */
 bool ab_bench_files_put(const char *folder, const ab_bench_files *files);
+/** Give each a status that is synced and healthy, as Argo CD's controller does. They must have
+ * none.
+ * @return false: errno says why */
+bool ab_bench_files_report(const char *folder, const ab_bench_files *files);
+/** Delete them. @return false: errno says why */
+bool ab_bench_files_remove(const char *folder, const ab_bench_files *files);
 /** How many of them are in `folder` and of this revision. */
 size_t ab_bench_files_count(const char *folder, const ab_bench_files *files);
+/** Wait until all are in `folder` and of this revision. @return false; said on stderr */
+bool ab_bench_files_wait(const char *folder, const ab_bench_files *files, int timeout_ms);
 
 /* Watches a folder for manifests that get their names. */
 typedef struct {

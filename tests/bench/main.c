@@ -5,6 +5,7 @@
 #include "tests/bench/flow.h"
 #include "tests/bench/grpc.h"
 #include "tests/bench/kube.h"
+#include "tests/bench/resync.h"
 #include "tests/bench/sync.h"
 
 #include <getopt.h>
@@ -34,6 +35,10 @@ static const bench_case cases[] = {
     {"grpc.reconnect", ab_bench_grpc_reconnect, false, true},
     {"grpc.large", ab_bench_grpc_large, false, true},
     {"sync", ab_bench_sync, true, false},
+    {"resync", ab_bench_resync, true, false},
+    {"resync.absence", ab_bench_resync_absence, false, false},
+    {"resync.unchanged", ab_bench_resync_unchanged, false, false},
+    {"resync.fleet", ab_bench_resync_fleet, false, false}, /* needs an API server */
     {"idle", ab_bench_idle, true, false},
     {"kube", ab_bench_kube, false, false}, /* needs API servers */
     {"kube.create", ab_bench_kube_create, false, false},
@@ -58,15 +63,19 @@ static int usage(FILE *out, int code)
         "             (PROGRAM: tests/support/grpc/grpc-go), or one case of it: grpc.flow,\n"
         "             grpc.latency, grpc.idle, grpc.reconnect, grpc.large; these need no broker\n"
         "  sync       store to store with the real programs, against writing the same files\n"
+        "  resync     an agent that was away for a day, a resync without changes, and, where an\n"
+        "             API server is given, 100 agents at once; or one case of it:\n"
+        "             resync.absence, resync.unchanged, resync.fleet\n"
         "  idle       memory of one principal and ten agents with 1,000 Applications\n"
         "  kube       everything between two API servers, or one case of it: kube.create,\n"
         "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
         "             kube.restart\n"
         "\n"
-        "Without a CASE: transport, grpc, sync and idle, and kube where API servers are given. "
+        "Without a CASE: transport, grpc, sync, resync and idle, and kube where API servers are "
+        "given. "
         "docs/benchmark.md explains the figures.\n"
         "The broker may also be given as ARGOBUS_BENCH_BROKER. Topics named bench-* stay\n"
-        "behind on it. Applications in the namespaces argocd, bare and w0 to w19 of the two\n"
+        "behind on it. Applications in the namespaces argocd, bare and w0 to w99 of the two\n"
         "API servers are deleted. --rounds is how often raw, transport, grpc, kube.create\n"
         "and kube.status run (%d).\n",
         ROUNDS);

@@ -71,6 +71,13 @@ static void take_cost(const struct rusage *usage, ab_bench_cost *cost)
     cost->rss_kib = (double)usage->ru_maxrss;
 }
 
+bool ab_bench_wait(pid_t pid)
+{
+    int status = 0;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
 bool ab_bench_wait_both(const pid_t pid[2], ab_bench_cost cost[2])
 {
     pid_t left[2] = {pid[0], pid[1]};
@@ -131,6 +138,17 @@ double ab_bench_memory(pid_t pid, const char *name)
         return 0;
     const char *at = strstr(text, name);
     return at == NULL ? 0 : strtod(at + strlen(name) + 1, NULL);
+}
+
+bool ab_bench_memory_reset(pid_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/clear_refs", (int)pid);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool ok = write(fd, "5", 1) == 1; /* proc(5): the peak only */
+    return close(fd) == 0 && ok;
 }
 
 double ab_bench_cpu(pid_t pid)

@@ -32,6 +32,8 @@ pid_t ab_bench_fork(int (*fn)(const void *arg), const void *arg);
  */
 pid_t ab_bench_spawn(char *const argv[], const char *log);
 
+/** Wait for a process to end. @return true when it did with code 0 */
+bool ab_bench_wait(pid_t pid);
 /** Wait for both; when one fails the other is ended. @return true when both ended with code 0 */
 bool ab_bench_wait_both(const pid_t pid[2], ab_bench_cost cost[2]);
 /** End a process in order. @return false when it failed or took more than 60 s, and was killed */
@@ -39,6 +41,8 @@ bool ab_bench_end(pid_t pid, ab_bench_cost *cost);
 /** Memory of a running process in KiB by its name in /proc/<pid>/status: "VmRSS", "VmHWM"; 0 when
  * there is no such process. */
 double ab_bench_memory(pid_t pid, const char *name);
+/** "VmHWM" is what the process has now, until it takes more. @return false: errno says why */
+bool ab_bench_memory_reset(pid_t pid);
 /** CPU seconds that a running process has used. */
 double ab_bench_cpu(pid_t pid);
 

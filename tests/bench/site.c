@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static void write_own(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
         fprintf(f, "agent: {name: %s, mode: managed, data: data}\n", d->name);
         return;
     }
-    fprintf(f, "agents:\n");
+    fprintf(f, "control: {socket: \"%s/control.sock\"}\nagents:\n", d->folder);
     for (unsigned i = 0; i < s->agents; i++)
         fprintf(f, "  - {name: w%u, mode: managed}\n", i);
 }
@@ -176,6 +177,43 @@ bool ab_bench_site_stop(ab_bench_site *s, int i, ab_bench_cost *cost)
     return ok;
 }
 
+bool ab_bench_site_resync(ab_bench_site *s, int i)
+{
+    char program[PATH_MAX], path[PATH_MAX], log[PATH_MAX];
+    char at[] = "--socket", verb[] = "resync", which[] = "--agent";
+    if (!join(program, "%s/argobusctl", s->o->programs) ||
+        !join(path, "%s/control.sock", s->principal.folder) ||
+        !join(log, "%s/log", s->principal.folder))
+        return fail("cannot ask", s->principal.name);
+    char *const argv[] = {
+        program, at, path, verb, i < 0 ? NULL : which, s->agent[i < 0 ? 0 : i].name, NULL};
+    return ab_bench_wait(ab_bench_spawn(argv, log)) ? true : fail("no resync is begun by", s->root);
+}
+
+/* --- figures --- */
+
+void ab_bench_site_report_cost(const ab_bench_site *s, const char *name, const ab_bench_cost *cost)
+{
+    ab_bench_row row = ab_bench_row_new("%s", name);
+    row.cpu_s = cost->cpu_s;
+    row.rss_kib = cost->rss_kib;
+    ab_bench_report(s->o->format, &row);
+}
+
+double ab_bench_site_plain_writes(const ab_bench_site *s, const ab_bench_files *files)
+{
+    char folder[PATH_MAX];
+    ab_bench_files durable = *files;
+    durable.durable = true;
+    if (!join(folder, "%s/plain", s->root) || mkdir(folder, 0777) != 0)
+        return NAN;
+    int64_t begun = ab_bench_now_ns();
+    bool ok = ab_bench_files_put(folder, &durable);
+    return ok ? (double)(ab_bench_now_ns() - begun) / 1e9 : NAN;
+}
+
+/* --- the end --- */
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     (void)st;
@@ -251,4 +289,17 @@ bool ab_bench_daemon_settle(const ab_bench_daemon *d, const char *name, double w
         now = ab_bench_daemon_metric(d, name);
     }
     return true;
+}
+
+bool ab_bench_daemon_rest(const ab_bench_daemon *d, const char *name)
+{
+    int64_t end = ab_bench_now_ns() + SETTLE_NS;
+    double now = ab_bench_daemon_metric(d, name);
+    while (now != 0 && ab_bench_now_ns() < end) {
+        ab_bench_pause(LOOK_MS);
+        now = ab_bench_daemon_metric(d, name);
+    }
+    if (now != 0)
+        fprintf(stderr, "argobus-bench: %s of %s is %.0f, not 0\n", name, d->name, now);
+    return now == 0;
 }

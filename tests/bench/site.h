@@ -5,15 +5,17 @@
  *   principal/store/<agent>/Application/   what the hub wants, where it has a directory store
  *   <agent>/store/argocd/Application/      what is in effect, likewise
  *   <name>/config.yaml, <name>/log
+ *   principal/control.sock
  */
 #pragma once
 
+#include "tests/bench/files.h"
 #include "tests/bench/flow.h"
 #include "tests/bench/process.h"
 
 #include <limits.h>
 
-#define AB_BENCH_AGENTS_MAX 20
+#define AB_BENCH_AGENTS_MAX 100
 
 typedef struct {
     char name[16]; /* "principal", "w0", ... */
@@ -53,11 +55,22 @@ void ab_bench_site_hub(const ab_bench_site *s, unsigned i, char out[PATH_MAX]);
 bool ab_bench_site_start(ab_bench_site *s, int i);
 /** Stop it in order. @param cost  what it used; NULL is allowed */
 bool ab_bench_site_stop(ab_bench_site *s, int i, ab_bench_cost *cost);
+/** Have the principal begin resyncs, with argobusctl. @param i  the agent's number; -1: with all.
+ * @return false when it refuses; said on stderr */
+bool ab_bench_site_resync(ab_bench_site *s, int i);
 /** Stop what runs and remove the folder; when `keep`, leave it and say where the logs are. */
 void ab_bench_site_close(ab_bench_site *s, bool keep);
+
+/** A row with what a process has cost. */
+void ab_bench_site_report_cost(const ab_bench_site *s, const char *name, const ab_bench_cost *cost);
+/** What the disk takes for these Applications, one after the other and each synced: seconds, NAN
+ * when it failed. */
+double ab_bench_site_plain_writes(const ab_bench_site *s, const ab_bench_files *files);
 
 /** Sum of a metric over its labels; -1 when the daemon does not answer or has no such metric. */
 double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name);
 /** Wait until a metric is at least `wanted` and no longer changes. @return false when it was not in
  * two minutes; said on stderr */
 bool ab_bench_daemon_settle(const ab_bench_daemon *d, const char *name, double wanted);
+/** Wait until a metric is 0. @return false when it was not in two minutes; said on stderr */
+bool ab_bench_daemon_rest(const ab_bench_daemon *d, const char *name);

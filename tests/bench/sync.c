@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/sync.h"
 
-#include "tests/bench/files.h"
 #include "tests/bench/site.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #define PRINCIPAL    (-1)
 #define APPLICATIONS 5000
@@ -54,37 +52,16 @@ static bool change_all(ab_bench_site *s, const char *hub)
            ab_bench_daemon_settle(&s->principal, SENT, before + APPLICATIONS);
 }
 
-/* What the disk takes for as many files one after the other: seconds, NAN when it failed. */
-static double plain_writes(const ab_bench_site *s)
-{
-    const ab_bench_files files = {
-        .count = APPLICATIONS, .revision = 2, .bytes = BYTES, .durable = true};
-    char folder[PATH_MAX];
-    int n = snprintf(folder, sizeof(folder), "%s/plain", s->root);
-    if (n < 0 || n >= PATH_MAX || mkdir(folder, 0777) != 0)
-        return NAN;
-    int64_t begun = ab_bench_now_ns();
-    bool ok = ab_bench_files_put(folder, &files);
-    return ok ? (double)(ab_bench_now_ns() - begun) / 1e9 : NAN;
-}
-
-static void report_cost(const ab_bench_options *o, const char *name, const ab_bench_cost *cost)
-{
-    ab_bench_row row = ab_bench_row_new("%s", name);
-    row.cpu_s = cost->cpu_s;
-    row.rss_kib = cost->rss_kib;
-    ab_bench_report(o->format, &row);
-}
-
 static void report_catch_up(const ab_bench_site *s, const ab_bench_watch *watch, int64_t begun_ns)
 {
+    const ab_bench_files files = {.count = APPLICATIONS, .revision = 2, .bytes = BYTES};
     static double ms[APPLICATIONS];
     for (size_t i = 0; i < APPLICATIONS; i++)
         ms[i] = (double)(watch->at_ns[i] - begun_ns) / 1e6;
     ab_bench_row row = ab_bench_row_new("sync.catch-up");
     row.unit = "s";
     row.value = ab_bench_quantile(ms, APPLICATIONS, 1) / 1e3;
-    row.limit = plain_writes(s);
+    row.limit = ab_bench_site_plain_writes(s, &files);
     row.p50_ms = ab_bench_quantile(ms, APPLICATIONS, 0.5);
     row.p99_ms = ab_bench_quantile(ms, APPLICATIONS, 0.99);
     ab_bench_report(s->o->format, &row);
@@ -124,7 +101,7 @@ static bool catch_up(ab_bench_site *s)
     ab_bench_watch_close(&watch);
     ok = ok && ab_bench_site_stop(s, 0, &cost);
     if (ok)
-        report_cost(s->o, "sync.catch-up.agent", &cost);
+        ab_bench_site_report_cost(s, "sync.catch-up.agent", &cost);
     return ok;
 }
 
@@ -169,7 +146,7 @@ bool ab_bench_sync(const ab_bench_options *o)
     ok = ok && bring_all(&s, hub) && change_all(&s, hub) && catch_up(&s) &&
          change_one_by_one(&s, hub) && ab_bench_site_stop(&s, PRINCIPAL, &cost);
     if (ok)
-        report_cost(o, "sync.principal", &cost);
+        ab_bench_site_report_cost(&s, "sync.principal", &cost);
     ab_bench_site_close(&s, !ok);
     return ok;
 }

@@ -50,6 +50,8 @@ ab_err ab_service_make_transport(ab_service *s, ab_transport_env env, ab_error *
     env.log = s->daemon->log;
     env.metrics = s->daemon->metrics;
     env.clock = s->daemon->clock;
+    env.namespace = ab_config_str(env.config, "store.namespace");
+    env.by_destination = strcmp(ab_config_str(env.config, "mapping"), "destination") == 0;
     env.events.on_fatal = on_fatal;
     return ab_transport_new(&env, &s->transport, err);
 }

@@ -101,6 +101,8 @@ typedef struct {
     const char *agent;       /* AGENT: own name; PRINCIPAL: NULL */
     const char *mode;        /* AGENT: own mode; PRINCIPAL: "" */
     const char *certificate; /* AGENT: PEM text that the principal is told; NULL: none */
+    const char *namespace;   /* Argo CD's own here: argocd-agents want to know it; NULL: not told */
+    bool by_destination;     /* Applications are mapped by destination, and may be remapped */
     bool replay; /* what was received before is lost here: on_gap FIRST, and receive from the
                     beginning of       every log, whatever position was committed */
     ab_transport_events events;

@@ -72,14 +72,18 @@ static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_
 static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
 {
     ab_grpc *g = arg;
-    if (ab_rpc_field_find(metadata, count, AB_GRPC_META_VERSION).ptr == NULL)
-        stream_cut(g, "the principal is no argobus");
+    bool argobus = ab_rpc_field_find(metadata, count, AB_GRPC_META_VERSION).ptr != NULL;
+    if (argobus != g->client.argobus)
+        stream_cut(g, "the principal is not who it was at the login");
 }
 
 static void on_message(void *arg, ab_str bytes)
 {
     ab_grpc *g = arg;
-    ab_grpc_link_receive(link_of(g), g, bytes);
+    if (g->client.dialect != NULL)
+        ab_dialect_receive(g->client.dialect, g, bytes);
+    else
+        ab_grpc_link_receive(link_of(g), g, bytes);
     if (g->client.greeted || !ab_grpc_link_is_up(link_of(g)))
         return;
     g->client.greeted = true;
@@ -88,7 +92,11 @@ static void on_message(void *arg, ab_str bytes)
 
 static void on_writable(void *arg)
 {
-    ab_grpc_link_writable(link_of(arg), arg);
+    ab_grpc *g = arg;
+    if (g->client.dialect != NULL)
+        ab_dialect_writable(g->client.dialect, g);
+    else
+        ab_grpc_link_writable(link_of(g), g);
 }
 
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
@@ -96,7 +104,10 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
     ab_grpc *g = arg;
     g->client.stream = NULL;
     g->client.greeted = false;
-    ab_grpc_link_detach(link_of(g), g);
+    if (g->client.dialect != NULL)
+        ab_dialect_close(g->client.dialect, g);
+    else
+        ab_grpc_link_detach(link_of(g), g);
     if (g->phase == AB_GRPC_LIVE)
         failed(g, "the stream has ended", status, text);
     ab_grpc_go_on(g);
@@ -106,6 +117,21 @@ static const ab_rpc_handler subscribe = {.on_headers = on_headers,
                                          .on_message = on_message,
                                          .on_writable = on_writable,
                                          .on_end = on_end};
+
+static void attach(ab_grpc *g)
+{
+    ab_grpc_link *l = link_of(g);
+    const ab_dialect_peer peer = {.mode = AB_STR(""), .namespace = ab_str_of(g->client.namespace)};
+    g->client.dialect = g->client.argobus ? NULL : ab_grpc_dialect(g, l);
+    if (g->client.dialect != NULL) {
+        ab_dialect_open(g->client.dialect, &stream_ops, g, &peer);
+    } else if (g->client.argobus) {
+        ab_grpc_link_attach(l, &stream_ops, g);
+        ab_grpc_forget_dialect(g, l);
+    } else {
+        stream_cut(g, "out of memory");
+    }
+}
 
 static void open_stream(ab_grpc *g)
 {
@@ -119,7 +145,7 @@ static void open_stream(ab_grpc *g)
                                 .compress = g->settings.compress};
     ab_err e = ab_rpc_call_begin(g->client.rpc, &begin, &subscribe, g, &g->client.stream);
     if (e == AB_ERR_OK) {
-        ab_grpc_link_attach(link_of(g), &stream_ops, g);
+        attach(g);
         return;
     }
     g->client.stream = NULL;
@@ -128,9 +154,17 @@ static void open_stream(ab_grpc *g)
 
 /* ----- what comes before it ----- */
 
+static void on_answer_headers(void *arg, const ab_rpc_field *metadata, size_t count)
+{
+    ab_grpc *g = arg;
+    if (ab_rpc_field_find(metadata, count, AB_GRPC_META_VERSION).ptr != NULL)
+        g->client.argobus = true;
+}
+
 static void ask(ab_grpc *g, const char *path, ab_str request, ab_rpc_done done)
 {
-    const ab_rpc_begin begin = {.path = path, .timeout_ms = UNARY_MS};
+    const ab_rpc_begin begin = {
+        .path = path, .timeout_ms = UNARY_MS, .on_headers = on_answer_headers};
     ab_err e = ab_rpc_unary(g->client.rpc, &begin, request, done, g);
     if (e != AB_ERR_OK)
         failed(g, path, AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
@@ -165,6 +199,7 @@ static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str resp
     }
     ab_buf_wipe(&g->client.token);
     ab_buf_put(&g->client.token, grant.access);
+    snprintf(g->client.namespace, sizeof(g->client.namespace), "%.*s", AB_STR_ARG(grant.namespace));
     if (ab_buf_status(&g->client.token) != AB_ERR_OK) {
         failed(g, "Authenticate", status, AB_STR("the token cannot be kept"));
         return;
@@ -174,6 +209,7 @@ static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str resp
 
 static void log_in(ab_grpc *g)
 {
+    g->client.argobus = false;
     ab_auth_login own = {0};
     ab_error err = {0};
     if (ab_auth_login_open(g->base.env.config, &own, &err) != AB_ERR_OK) {
@@ -182,7 +218,8 @@ static void log_in(ab_grpc *g)
     }
     ab_grpc_login login = {.method = own.method,
                            .mode = ab_str_of(g->base.env.mode),
-                           .version = ab_str_of(g->settings.peer_version)};
+                           .version = ab_str_of(g->settings.peer_version),
+                           .namespace = ab_str_of(g->base.env.namespace)};
     for (size_t i = 0; i < own.credential_count; i++)
         login.credentials[login.credential_count++] =
             (ab_grpc_credential){own.credentials[i].name, own.credentials[i].value};

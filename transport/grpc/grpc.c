@@ -43,6 +43,35 @@ static void wake_link(void *arg, ab_grpc_link *l)
         uv_async_send(&g->wake);
 }
 
+static void wake_dialect(void *arg, ab_dialect *d)
+{
+    ab_grpc *g = arg;
+    if (!d->woken)
+        STAILQ_INSERT_TAIL(&g->woken_dialects, d, woken_at);
+    d->woken = true;
+    if (g->running)
+        uv_async_send(&g->wake);
+}
+
+ab_dialect *ab_grpc_dialect(ab_grpc *g, ab_grpc_link *l)
+{
+    ab_str agent = ab_str_of(ab_grpc_link_agent(l));
+    ab_dialect *d = ab_map_find(g->dialects, agent);
+    if (d != NULL || ab_dialect_new(&g->dialect_env, l, &d) != AB_ERR_OK)
+        return d;
+    if (ab_map_put(g->dialects, agent, d, NULL) == AB_ERR_OK)
+        return d;
+    ab_dialect_free(d);
+    return NULL;
+}
+
+void ab_grpc_forget_dialect(const ab_grpc *g, const ab_grpc_link *l)
+{
+    ab_dialect *d = ab_map_find(g->dialects, ab_str_of(ab_grpc_link_agent(l)));
+    if (d != NULL)
+        ab_dialect_reset(d);
+}
+
 static ab_err add_link(ab_grpc *g, const char *agent, ab_error *err)
 {
     ab_grpc_link *l = NULL;
@@ -116,6 +145,18 @@ void ab_grpc_go_on(ab_grpc *g)
 
 /* ----- the loop ----- */
 
+static void run_dialects(ab_grpc *g)
+{
+    STAILQ_HEAD(, ab_dialect) due = STAILQ_HEAD_INITIALIZER(due);
+    STAILQ_CONCAT(&due, &g->woken_dialects);
+    while (!STAILQ_EMPTY(&due)) {
+        ab_dialect *d = STAILQ_FIRST(&due);
+        STAILQ_REMOVE_HEAD(&due, woken_at);
+        d->woken = false;
+        ab_dialect_run(d);
+    }
+}
+
 static void on_wake(uv_async_t *wake)
 {
     ab_grpc *g = wake->data;
@@ -127,6 +168,7 @@ static void on_wake(uv_async_t *wake)
         l->woken = false;
         ab_grpc_link_run(l);
     }
+    run_dialects(g);
     go_on_stopping(g);
 }
 
@@ -135,6 +177,8 @@ static void on_tick(uv_timer_t *tick)
     ab_grpc *g = tick->data;
     for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i))
         ab_grpc_link_tick(i.value);
+    for (ab_map_iter i = ab_map_first(g->dialects); i.entry != NULL; ab_map_next(&i))
+        ab_dialect_tick(i.value);
     if (is_principal(g))
         ab_grpc_server_tick(g);
     else
@@ -172,9 +216,12 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
         return e;
     g->link_env = (ab_grpc_link_env){&self->env, g->settings.queue_bytes, g->settings.message_max,
                                      wake_link, g};
+    g->dialect_env = (ab_dialect_env){&self->env, wake_dialect, g};
     STAILQ_INIT(&g->woken);
+    STAILQ_INIT(&g->woken_dialects);
     g->links = ab_map_new();
-    if (g->links == NULL)
+    g->dialects = ab_map_new();
+    if (g->links == NULL || g->dialects == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for links");
     if (env->role == AB_ROLE_PRINCIPAL)
         e = ab_grpc_server_init(g, err);
@@ -223,8 +270,10 @@ static ab_err grpc_add_agent(ab_transport *self, const char *agent, ab_error *er
 static void grpc_remove_agent(ab_transport *self, const char *agent, bool forget)
 {
     ab_grpc_link *l = link_of((ab_grpc *)self, agent);
-    if (l != NULL)
-        ab_grpc_link_retire(l, forget);
+    if (l == NULL)
+        return;
+    ab_grpc_link_retire(l, forget);
+    ab_grpc_forget_dialect((ab_grpc *)self, l);
 }
 
 static ab_err grpc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
@@ -287,6 +336,11 @@ static void free_link(void *link)
     ab_grpc_link_free(link);
 }
 
+static void free_dialect(void *dialect)
+{
+    ab_dialect_free(dialect);
+}
+
 static void grpc_fini(ab_transport *self)
 {
     ab_grpc *g = (ab_grpc *)self;
@@ -294,6 +348,8 @@ static void grpc_fini(ab_transport *self)
         ab_grpc_server_fini(g);
     else
         ab_grpc_client_fini(g);
+    ab_map_free(g->dialects, free_dialect);
+    g->dialects = NULL;
     ab_map_free(g->links, free_link);
     g->links = NULL;
 }

@@ -288,6 +288,9 @@ typedef struct {
     size_t metadata_count;
     int64_t timeout_ms; /* the server is told, and it ends here too; 0 = none */
     bool compress;      /* tell the server that messages may be compressed */
+    /** Of a unary call: the metadata of the response, with the argument of `done`. NULL: nobody
+     * wants it. */
+    void (*on_headers)(void *arg, const ab_rpc_field *metadata, size_t count);
 } ab_rpc_begin;
 
 /**

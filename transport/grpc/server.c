@@ -19,9 +19,10 @@ typedef struct ab_grpc_call {
     char *texts; /* copies of the metadata, which authentication asks for again */
     ab_rpc_field *metadata;
     size_t metadata_count;
-    bool asked;         /* unary: the request has come */
-    bool checking;      /* authentication is at work */
-    ab_grpc_link *link; /* of a stream */
+    bool asked;          /* unary: the request has come */
+    bool checking;       /* authentication is at work */
+    ab_grpc_link *link;  /* of a stream */
+    ab_dialect *dialect; /* of a stream of an agent that is no argobus */
     ab_auth_identity identity;
 } served_call;
 
@@ -90,7 +91,9 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
                 AB_KV("agent", ab_grpc_link_agent(c->link)),
                 AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text));
     c->call = NULL;
-    if (c->link != NULL)
+    if (c->dialect != NULL)
+        ab_dialect_close(c->dialect, c);
+    else if (c->link != NULL)
         ab_grpc_link_detach(c->link, c);
     free_call(c);
 }
@@ -167,15 +170,24 @@ static ab_rpc_status status_of(ab_err code)
     }
 }
 
+/* An agent must know whom it speaks to before it opens a stream. */
+static ab_err say_argobus(served_call *c)
+{
+    const ab_rpc_field own = {AB_STR(AB_GRPC_META_VERSION), AB_STR(AB_VERSION)};
+    return ab_rpc_respond(c->call, &own, 1);
+}
+
 static void grant(served_call *c, const ab_auth_grant *granted, bool login)
 {
     ab_buf out;
     ab_buf_init(&out, AB_GRPC_UNARY_MAX);
     ab_grpc_grant message = {.access = granted->access, .refresh = granted->refresh};
-    if (login)
+    if (login) {
         message.version = ab_str_of(c->grpc->settings.peer_version);
+        message.namespace = ab_str_of(c->grpc->base.env.namespace);
+    }
     ab_grpc_write_grant(&message, &out);
-    if (ab_buf_status(&out) == AB_ERR_OK)
+    if (ab_buf_status(&out) == AB_ERR_OK && say_argobus(c) == AB_ERR_OK)
         ab_rpc_reply(c->call, ab_buf_str(&out), false);
     else
         ab_rpc_finish(c->call, AB_RPC_INTERNAL, "tokens too large");
@@ -326,14 +338,18 @@ static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_
 static void on_stream_message(void *arg, ab_str bytes)
 {
     const served_call *c = arg;
-    if (c->link != NULL)
+    if (c->dialect != NULL)
+        ab_dialect_receive(c->dialect, c, bytes);
+    else if (c->link != NULL)
         ab_grpc_link_receive(c->link, c, bytes);
 }
 
 static void on_stream_writable(void *arg)
 {
     const served_call *c = arg;
-    if (c->link != NULL)
+    if (c->dialect != NULL)
+        ab_dialect_writable(c->dialect, c);
+    else if (c->link != NULL)
         ab_grpc_link_writable(c->link, c);
 }
 
@@ -352,11 +368,27 @@ static const ab_rpc_handler subscribe = {.on_message = on_stream_message,
                                          .on_writable = on_stream_writable,
                                          .on_end = on_end};
 
-/* It speaks argobus: without that it would not say hello, and not be heard. */
-static bool is_argobus(served_call *c)
+static bool is_argobus(const served_call *c)
 {
-    ab_str said = AB_STR_NONE;
-    return find_metadata(c, AB_GRPC_META_VERSION, &said) > 0;
+    return ab_rpc_field_find(c->metadata, c->metadata_count, AB_GRPC_META_VERSION).ptr != NULL;
+}
+
+static void attach(served_call *c, ab_grpc_link *l)
+{
+    if (is_argobus(c)) {
+        c->link = l;
+        ab_grpc_link_attach(l, &stream_ops, c);
+        ab_grpc_forget_dialect(c->grpc, l);
+        return;
+    }
+    c->dialect = ab_grpc_dialect(c->grpc, l);
+    if (c->dialect == NULL) {
+        ab_rpc_finish(c->call, AB_RPC_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    c->link = l;
+    const ab_dialect_peer peer = {.mode = ab_str_of(c->identity.mode), .namespace = AB_STR("")};
+    ab_dialect_open(c->dialect, &stream_ops, c, &peer);
 }
 
 static void open_stream(served_call *c)
@@ -370,26 +402,21 @@ static void open_stream(served_call *c)
         ab_rpc_finish(c->call, AB_RPC_UNAVAILABLE, "the principal is stopping");
         return;
     }
-    const ab_rpc_field own = {AB_STR(AB_GRPC_META_VERSION), AB_STR(AB_VERSION)};
-    if (ab_rpc_respond(c->call, &own, 1) != AB_ERR_OK) {
+    if (say_argobus(c) != AB_ERR_OK) {
         ab_rpc_cancel(c->call);
         return;
     }
     AB_INFO(c->grpc->base.env.log, TRANSPORT, "stream opened", AB_KV("agent", c->identity.agent),
-            AB_KV("address", c->peer->address), AB_KV("method", c->identity.method));
-    c->link = l;
-    ab_grpc_link_attach(l, &stream_ops, c);
+            AB_KV("address", c->peer->address), AB_KV("method", c->identity.method),
+            AB_KV("speaks", is_argobus(c) ? "argobus" : "argocd-agent"));
+    attach(c, l);
 }
 
 static void begin_subscribe(ab_grpc *g, ab_rpc_call *call, const ab_rpc_request *request)
 {
     served_call *c = take_on(g, call, request, &subscribe);
-    if (c == NULL || !verify(c))
-        return;
-    if (is_argobus(c))
+    if (c != NULL && verify(c))
         open_stream(c);
-    else
-        ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "only argobus agents are served");
 }
 
 static void begin_ping(ab_grpc *g, ab_rpc_call *call, const ab_rpc_request *request)

@@ -5,11 +5,19 @@
 
 typedef struct {
     ab_rpc_done done;
+    void (*on_headers)(void *arg, const ab_rpc_field *metadata, size_t count);
     void *arg;
     ab_buf response;
     bool answered;
     ab_rpc_call *call;
 } unary;
+
+static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
+{
+    const unary *u = arg;
+    if (u->on_headers != NULL && u->done != NULL)
+        u->on_headers(u->arg, metadata, count);
+}
 
 static void on_message(void *arg, ab_str bytes)
 {
@@ -41,7 +49,8 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
     free(u);
 }
 
-static const ab_rpc_handler handler = {.on_message = on_message, .on_end = on_end};
+static const ab_rpc_handler handler = {
+    .on_headers = on_headers, .on_message = on_message, .on_end = on_end};
 
 static unary *new_unary(ab_rpc_done done, void *arg)
 {
@@ -60,6 +69,7 @@ ab_err ab_rpc_unary(ab_rpc_client *client, const ab_rpc_begin *begin, ab_str req
     unary *u = new_unary(done, arg);
     if (u == NULL)
         return AB_ERR_NOMEM;
+    u->on_headers = begin->on_headers;
     ab_err e = ab_rpc_call_begin(client, begin, &handler, u, &u->call);
     if (e != AB_ERR_OK) {
         free(u);

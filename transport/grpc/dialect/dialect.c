@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Life, and the stream as the link sees it: what the link sends comes here as bytes, and goes on as
+ * what the peer understands.
+ */
+#include "transport/grpc/dialect/dialect.h"
+
+#include "base/digest.h"
+#include "event/codec_protobuf.h"
+#include "schema/attributes.h"
+#include "transport/grpc/dialect/dialect_priv.h"
+#include "transport/grpc/hello.h"
+#include "transport/grpc/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The link may give all that it keeps: what is under way to the peer is counted here. */
+#define WINDOW      65536
+#define MESSAGE_MAX (AB_EVENT_DATA_MAX + (4u << 20))
+
+bool ab_dialect_is_principal(const ab_dialect *d)
+{
+    return d->env->env->role == AB_ROLE_PRINCIPAL;
+}
+
+void ab_dialect_wake(ab_dialect *d)
+{
+    d->env->wake(d->env->arg, d);
+}
+
+void ab_dialect_fatal(const ab_dialect *d, const char *what)
+{
+    const ab_transport_events *up = &d->env->env->events;
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_NOMEM, "agent %s: %s: out of memory", ab_grpc_link_agent(d->link), what);
+    up->on_fatal(up->arg, &err);
+}
+
+void ab_dialect_drop(const ab_dialect *d, const char *reason, const ab_event *event,
+                     const ab_error *err)
+{
+    const ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(
+        ab_metric_get(d->env->env->metrics, AB_METRIC_COUNTER, "argobus_grpc_go_dropped_total",
+                      "Events that argocd-agent and argobus cannot tell each other.", &label, 1),
+        1);
+    AB_WARN(d->env->env->log, TRANSPORT, "event cannot be carried to or from an argocd-agent",
+            AB_KV("agent", ab_grpc_link_agent(d->link)), AB_KV("reason", reason),
+            AB_KV("subject", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_SUBJECT)),
+            AB_KV("type", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_TYPE)),
+            AB_KV("why", err == NULL ? "" : (const char *)err->text));
+}
+
+/* ----- life ----- */
+
+static ab_err begin(ab_dialect *d)
+{
+    d->epoch = d->version = 0;
+    return ab_uuid(d->instance);
+}
+
+ab_err ab_dialect_new(const ab_dialect_env *env, ab_grpc_link *link, ab_dialect **out)
+{
+    ab_dialect *d = calloc(1, sizeof(*d));
+    if (d == NULL)
+        return AB_ERR_NOMEM;
+    d->env = env;
+    d->link = link;
+    d->resources = ab_map_new();
+    STAILQ_INIT(&d->ready);
+    TAILQ_INIT(&d->sent);
+    TAILQ_INIT(&d->pending);
+    TAILQ_INIT(&d->acked);
+    STAILQ_INIT(&d->words);
+    if (ab_dialect_is_principal(d))
+        snprintf(d->source, sizeof(d->source), "%s%s", AB_SOURCE_AGENT, ab_grpc_link_agent(link));
+    else
+        snprintf(d->source, sizeof(d->source), "%s", AB_SOURCE_PRINCIPAL);
+    if (d->resources == NULL || begin(d) != AB_ERR_OK) {
+        ab_dialect_free(d);
+        return AB_ERR_NOMEM;
+    }
+    *out = d;
+    return AB_ERR_OK;
+}
+
+static void forget_words(ab_dialect *d)
+{
+    while (!STAILQ_EMPTY(&d->words)) {
+        ab_dialect_word *word = STAILQ_FIRST(&d->words);
+        STAILQ_REMOVE_HEAD(&d->words, at);
+        ab_event_unref(word->event);
+        free(word);
+    }
+}
+
+static void forget(ab_dialect *d)
+{
+    forget_words(d);
+    ab_dialect_forget_pending(d);
+    ab_dialect_forget_resources(d);
+}
+
+void ab_dialect_free(ab_dialect *d)
+{
+    if (d == NULL)
+        return;
+    if (d->resources != NULL)
+        forget(d);
+    ab_map_free(d->resources, NULL);
+    free(d);
+}
+
+void ab_dialect_reset(ab_dialect *d)
+{
+    forget(d);
+    if (begin(d) != AB_ERR_OK)
+        ab_dialect_fatal(d, "a name");
+}
+
+/* ----- the argobus peer that the link sees ----- */
+
+ab_event *ab_dialect_make(ab_dialect *d, ab_event_draft *draft, const char *id)
+{
+    char uuid[37], time[AB_TIME_TEXT];
+    ab_event *event = NULL;
+    int64_t now = ab_clock_wall_us(d->env->env->clock);
+    if (id == NULL && ab_uuid(uuid) != AB_ERR_OK)
+        return NULL;
+    d->version = (uint64_t)now > d->version ? (uint64_t)now : d->version + 1;
+    ab_time_format(now, time);
+    ab_event_set_text(draft, AB_CE_ID, id == NULL ? uuid : id);
+    ab_event_set_text(draft, AB_CE_SOURCE, d->source);
+    ab_event_set_text(draft, AB_CE_TIME, time);
+    ab_event_set_u64(draft, AB_CE_WRITEREPOCH, d->epoch);
+    ab_event_set_u64(draft, AB_CE_OBJVERSION, d->version);
+    if (draft->data.ptr != NULL)
+        ab_event_set_text(draft, AB_CE_DATACONTENTTYPE, "application/json");
+    return ab_event_new(draft, &event, NULL) == AB_ERR_OK ? event : NULL;
+}
+
+void ab_dialect_say(ab_dialect *d, ab_event *event)
+{
+    ab_dialect_word *word = event == NULL ? NULL : calloc(1, sizeof(*word));
+    if (word == NULL) {
+        ab_event_unref(event);
+        ab_dialect_fatal(d, "an event for the link");
+        return;
+    }
+    word->event = event;
+    STAILQ_INSERT_TAIL(&d->words, word, at);
+    ab_dialect_wake(d);
+}
+
+void ab_dialect_settle(ab_dialect *d, const ab_event *event)
+{
+    static const char *const copied[] = {AB_CE_ID, AB_CE_PARTITIONKEY, AB_CE_WRITEREPOCH,
+                                         AB_CE_OBJVERSION};
+    ab_event *ack = NULL;
+    ab_event_draft draft = {0};
+    for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++)
+        ab_event_set(&draft, copied[i], ab_event_attr(event, copied[i]));
+    ab_event_set_text(&draft, AB_CE_SOURCE, d->source);
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set(&draft, AB_CE_ACKNOWLEDGES, ab_event_attr(event, AB_CE_ID));
+    if (ab_event_new(&draft, &ack, NULL) != AB_ERR_OK)
+        ack = NULL;
+    ab_dialect_say(d, ack);
+}
+
+static uint64_t highest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void greet(ab_dialect *d, uint64_t seen)
+{
+    const ab_transport_env *env = d->env->env;
+    int64_t now = ab_clock_wall_us(env->clock);
+    ab_event *event = NULL;
+    if (d->epoch == 0)
+        d->epoch = highest((uint64_t)(now / 1000000), seen + 1);
+    ab_grpc_hello hello = {.base = {.version = "argocd-agent",
+                                    .epoch = d->epoch,
+                                    .time_ms = now / 1000,
+                                    .certificate = ""},
+                           .inflight = WINDOW,
+                           .message_max = MESSAGE_MAX};
+    snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", d->mode);
+    snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", d->instance);
+    if (ab_grpc_hello_make(&hello, d->source, &event) != AB_ERR_OK)
+        event = NULL;
+    ab_dialect_say(d, event);
+    d->greeted = true;
+    ab_dialect_repeat_pending(d);
+    d->ops->resume(d->stream);
+}
+
+/* A principal speaks first, an agent when it was spoken to. */
+static void hear(ab_dialect *d, const ab_event *event)
+{
+    ab_grpc_hello hello;
+    if (ab_grpc_hello_read(event, &hello, NULL) == AB_ERR_OK && !d->greeted && !hello.base.leaving)
+        greet(d, hello.seen);
+    ab_grpc_hello_fini(&hello);
+}
+
+/* ----- the stream that the link sees ----- */
+
+static void take_up(ab_dialect *d, ab_event *event)
+{
+    bool state = ab_event_attr(event, AB_CE_OBJVERSION).len > 0;
+    if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
+        ab_dialect_part_done(d, event);
+    else if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO))
+        hear(d, event);
+    else if (state)
+        ab_dialect_carry(d, event);
+    else
+        ab_dialect_drop(d, "live", event, NULL);
+}
+
+static ab_err virtual_send(void *stream, ab_str message)
+{
+    ab_dialect *d = stream;
+    ab_str bytes = AB_STR("");
+    ab_event *event = NULL;
+    ab_err e = ab_grpc_read_text(message, &bytes);
+    if (e == AB_ERR_OK)
+        e = ab_event_from_protobuf(bytes, true, &event, NULL);
+    if (e != AB_ERR_OK)
+        return e;
+    take_up(d, event);
+    ab_event_unref(event);
+    ab_dialect_wake(d);
+    return AB_ERR_OK;
+}
+
+static void virtual_pause(void *stream)
+{
+    const ab_dialect *d = stream;
+    if (d->stream != NULL)
+        d->ops->pause(d->stream);
+}
+
+static void virtual_resume(void *stream)
+{
+    const ab_dialect *d = stream;
+    if (d->stream != NULL)
+        d->ops->resume(d->stream);
+}
+
+static void forget_stream(ab_dialect *d)
+{
+    d->ops = NULL;
+    d->stream = NULL;
+    d->greeted = false;
+    forget_words(d);
+}
+
+/* The link has let this stream go already. */
+static void virtual_cut(void *stream, const char *why)
+{
+    ab_dialect *d = stream;
+    const ab_grpc_stream_ops *ops = d->ops;
+    void *real = d->stream;
+    if (real == NULL)
+        return;
+    forget_stream(d);
+    ops->cut(real, why);
+}
+
+static const ab_grpc_stream_ops virtual_ops = {virtual_send, virtual_pause, virtual_resume,
+                                               virtual_cut};
+
+/* ----- the streams to the peer ----- */
+
+void ab_dialect_open(ab_dialect *d, const ab_grpc_stream_ops *ops, void *stream,
+                     const ab_dialect_peer *peer)
+{
+    if (d->stream != NULL) {
+        ab_grpc_link_detach(d->link, d);
+        virtual_cut(d, "another agent of this name has connected");
+    }
+    d->ops = ops;
+    d->stream = stream;
+    d->blocked = false;
+    snprintf(d->mode, sizeof(d->mode), "%.*s", AB_STR_ARG(peer->mode));
+    snprintf(d->namespace, sizeof(d->namespace), "%.*s", AB_STR_ARG(peer->namespace));
+    ops->pause(stream); /* until the link is ready to hear it */
+    ab_dialect_send_again(d);
+    ab_grpc_link_attach(d->link, &virtual_ops, d);
+    if (!ab_dialect_is_principal(d))
+        greet(d, 0);
+    ab_dialect_wake(d);
+}
+
+void ab_dialect_close(ab_dialect *d, const void *stream)
+{
+    if (d->stream == NULL || d->stream != stream)
+        return;
+    forget_stream(d);
+    ab_grpc_link_detach(d->link, d);
+}
+
+void ab_dialect_receive(ab_dialect *d, const void *stream, ab_str message)
+{
+    ab_error err = {0};
+    ab_event *event = NULL;
+    if (d->stream == NULL || d->stream != stream)
+        return;
+    ab_err e = ab_go_event_read(message, &event, &err);
+    if (e == AB_ERR_NOMEM)
+        ab_dialect_fatal(d, "an event of the peer");
+    else if (e != AB_ERR_OK)
+        ab_dialect_drop(d, "parse", NULL, &err);
+    else
+        ab_dialect_take(d, event);
+    ab_event_unref(event);
+}
+
+void ab_dialect_writable(ab_dialect *d, const void *stream)
+{
+    if (d->stream == NULL || d->stream != stream)
+        return;
+    d->blocked = false;
+    ab_dialect_wake(d);
+}
+
+/* What the link does with one word may end the stream, and make it say more. */
+static void tell_link(ab_dialect *d)
+{
+    while (d->stream != NULL && !STAILQ_EMPTY(&d->words)) {
+        ab_dialect_word *word = STAILQ_FIRST(&d->words);
+        ab_buf bytes, message;
+        STAILQ_REMOVE_HEAD(&d->words, at);
+        ab_buf_init(&bytes, MESSAGE_MAX);
+        ab_buf_init(&message, MESSAGE_MAX);
+        if (ab_event_to_protobuf(word->event, &bytes) == AB_ERR_OK)
+            ab_grpc_write_text(ab_buf_str(&bytes), &message);
+        bool made = ab_buf_status(&bytes) == AB_ERR_OK && ab_buf_status(&message) == AB_ERR_OK;
+        ab_event_unref(word->event);
+        free(word);
+        if (made)
+            ab_grpc_link_receive(d->link, d, ab_buf_str(&message));
+        else
+            ab_dialect_fatal(d, "an event for the link");
+        ab_buf_wipe(&bytes);
+        ab_buf_wipe(&message);
+    }
+}
+
+void ab_dialect_run(ab_dialect *d)
+{
+    if (d->stream != NULL && !d->blocked) {
+        ab_err e = ab_dialect_send_acks(d);
+        if (e == AB_ERR_OK)
+            e = ab_dialect_send_ready(d);
+        if (e == AB_ERR_NOMEM)
+            ab_dialect_fatal(d, "sending");
+        d->blocked = e != AB_ERR_OK;
+    }
+    tell_link(d);
+}
+
+void ab_dialect_tick(ab_dialect *d)
+{
+    if (d->stream != NULL)
+        ab_dialect_look_at_sent(d);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the link sends, as argocd-agent says it.
+ */
+#include "base/digest.h"
+#include "schema/attributes.h"
+#include "transport/grpc/dialect/dialect_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ----- one event ----- */
+
+static ab_dialect_item *new_item(ab_event *event, ab_target target, ab_type type)
+{
+    ab_dialect_item *item = calloc(1, sizeof(*item));
+    if (item == NULL)
+        return NULL;
+    item->event = ab_event_ref(event);
+    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &item->epoch) != AB_ERR_OK ||
+        ab_event_attr_u64(event, AB_CE_OBJVERSION, &item->version) != AB_ERR_OK)
+        item->epoch = item->version = 0; /* the link lets no such state in */
+    item->go.target = target;
+    item->go.type = type;
+    ab_buf_init(&item->data, AB_EVENT_DATA_MAX);
+    return item;
+}
+
+/* argocd-agent tells whose an object is with all but the start of an operation and GPG keys. */
+static bool has_owner(const ab_go_event *go)
+{
+    return go->type != AB_TYPE_SET_OPERATION && go->target != AB_TARGET_GPGKEY;
+}
+
+static void copy_attributes(ab_go_event *go, const ab_event *event)
+{
+    snprintf(go->subject, sizeof(go->subject), "%.*s",
+             AB_STR_ARG(ab_event_attr(event, AB_CE_SUBJECT)));
+    if (has_owner(go))
+        snprintf(go->principaluid, sizeof(go->principaluid), "%.*s",
+                 AB_STR_ARG(ab_event_attr(event, AB_CE_PRINCIPALUID)));
+}
+
+/* Where the object is at the peer, if not where it is here. */
+static const char *namespace_of(const ab_dialect *d, const ab_event *event)
+{
+    bool remapped = ab_str_is(ab_event_attr(event, AB_CE_REMAPPED), "true");
+    return remapped && !ab_dialect_is_principal(d) && d->namespace[0] != '\0' ? d->namespace : NULL;
+}
+
+static void note_uid(ab_dialect_resource *r, ab_str uid)
+{
+    if (uid.len == 0 || (r->uid != NULL && ab_str_is(uid, r->uid)))
+        return;
+    free(r->uid);
+    r->uid = ab_str_dup(uid);
+}
+
+static void name_item(ab_dialect_item *item, ab_dialect_resource *r, ab_jsonv metadata)
+{
+    ab_str version = ab_json_plain(ab_json_get(metadata, "resourceVersion"));
+    ab_str id = ab_event_attr(item->event, AB_CE_EVENTID);
+    ab_str uid = ab_json_plain(ab_json_get(metadata, "uid"));
+    note_uid(r, uid);
+    if (id.len > 0) {
+        snprintf(item->go.resourceid, sizeof(item->go.resourceid), "%.*s",
+                 AB_STR_ARG(ab_event_attr(item->event, AB_CE_RESOURCEID)));
+        snprintf(item->go.eventid, sizeof(item->go.eventid), "%.*s", AB_STR_ARG(id));
+        return;
+    }
+    if (version.len == 0)
+        version = ab_event_attr(item->event, AB_CE_OBJVERSION);
+    ab_dialect_name(&item->go, ab_json_plain(ab_json_get(metadata, "name")), uid, version);
+}
+
+static ab_err fill(const ab_dialect *d, ab_dialect_item *item, ab_dialect_resource *r,
+                   ab_error *err)
+{
+    ab_json *doc = NULL;
+    const ab_dialect_edit edit = {.drop_operation = item->go.type == AB_TYPE_SPEC_UPDATE &&
+                                                    item->go.target == AB_TARGET_APPLICATION &&
+                                                    ab_dialect_is_principal(d),
+                                  .namespace = namespace_of(d, item->event)};
+    ab_err e = ab_json_parse(ab_event_data(item->event), &doc, err);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_jsonv root = ab_json_root(doc);
+    if (ab_json_present(ab_json_get(root, "sealed"))) {
+        ab_json_free(doc);
+        return ab_fail(err, AB_ERR_DENIED,
+                       "it is sealed, and an argocd-agent opens no seals: set secrets: clear for "
+                       "this agent in option agents, if it may travel in clear inside of TLS");
+    }
+    copy_attributes(&item->go, item->event);
+    name_item(item, r, ab_json_get(root, "metadata"));
+    ab_dialect_payload(root, &edit, &item->data);
+    ab_json_free(doc);
+    return ab_buf_status(&item->data);
+}
+
+static void put(ab_dialect *d, ab_dialect_resource *r, ab_event *event, ab_target target,
+                ab_type type, bool newest)
+{
+    ab_error err = {0};
+    ab_dialect_item *item = new_item(event, target, type);
+    if (item == NULL) {
+        ab_dialect_fatal(d, "an event for the peer");
+        return;
+    }
+    item->newest = newest;
+    if (fill(d, item, r, &err) == AB_ERR_OK) {
+        ab_dialect_put(d, r, item, false);
+        return;
+    }
+    ab_dialect_drop(d, "payload", event, &err);
+    ab_dialect_settle(d, event);
+    ab_dialect_item_free(item);
+}
+
+/* ----- an object's end ----- */
+
+static void put_end(ab_dialect *d, ab_dialect_resource *r, ab_event *event, ab_target target)
+{
+    ab_str kind, ns, name;
+    ab_dialect_item *item = new_item(event, target, AB_TYPE_DELETE);
+    if (item == NULL || ab_object_key_split(ab_str_of(r->key), &kind, &ns, &name) != AB_ERR_OK) {
+        ab_dialect_fatal(d, "the end of an object");
+        return;
+    }
+    copy_attributes(&item->go, event);
+    ab_dialect_name(&item->go, name, ab_str_of(r->uid), ab_event_attr(event, AB_CE_OBJVERSION));
+    ab_dialect_outline(ab_str_of(r->key), r->uid, namespace_of(d, event), &item->data);
+    ab_dialect_put(d, r, item, true);
+}
+
+/* ----- which is it ----- */
+
+/* Requests are about the object that their subject names: they keep their place in its order. */
+static void carry_command(ab_dialect *d, ab_event *event, ab_type type)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    snprintf(key, sizeof(key), "Application/%.*s", AB_STR_ARG(ab_event_attr(event, AB_CE_SUBJECT)));
+    ab_dialect_resource *r = ab_dialect_resource_for(d, ab_str_of(key));
+    if (r == NULL)
+        ab_dialect_fatal(d, "a request");
+    else
+        put(d, r, event, AB_TARGET_APPLICATION,
+            type == AB_TYPE_REFRESH ? AB_TYPE_SPEC_UPDATE : type, false);
+}
+
+static void carry_object(ab_dialect *d, ab_event *event, ab_target target, ab_type type)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    ab_dialect_resource *r = ab_dialect_resource_for(d, key);
+    if (r == NULL)
+        ab_dialect_fatal(d, "an object");
+    else if (ab_event_data(event).ptr == NULL)
+        put_end(d, r, event, target);
+    else
+        put(d, r, event, target, type, true);
+}
+
+/* argocd-agent knows of errors of Applications only. */
+static void carry_error(ab_dialect *d, ab_event *event, ab_target target)
+{
+    char id[37];
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    bool said = ab_event_data(event).ptr != NULL && target == AB_TARGET_APPLICATION;
+    ab_dialect_resource *r = said ? ab_dialect_resource_for(d, key) : NULL;
+    ab_dialect_item *item = said ? new_item(event, target, AB_TYPE_ERROR) : NULL;
+    if (!said) {
+        ab_dialect_settle(d, event);
+        return;
+    }
+    if (r == NULL || item == NULL || ab_uuid(id) != AB_ERR_OK) {
+        ab_dialect_item_free(item);
+        ab_dialect_fatal(d, "an error");
+        return;
+    }
+    copy_attributes(&item->go, event);
+    snprintf(item->go.resourceid, sizeof(item->go.resourceid), "%s", id);
+    snprintf(item->go.eventid, sizeof(item->go.eventid), "%s", id);
+    ab_buf_put(&item->data, ab_event_data(event));
+    item->newest = true;
+    ab_dialect_put(d, r, item, false);
+}
+
+/* It is answered by an acknowledgement there; here the one who asks ends it. */
+static void end_command(ab_dialect *d, const ab_event *answer)
+{
+    ab_str key = ab_event_attr(answer, AB_CE_PARTITIONKEY);
+    char command[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
+    size_t skip = sizeof(AB_KEY_ACK) - 1;
+    snprintf(command, sizeof(command), AB_KEY_COMMAND "%.*s", (int)(key.len - skip),
+             key.ptr + skip);
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set(&draft, AB_CE_SUBJECT, ab_event_attr(answer, AB_CE_SUBJECT));
+    ab_event_set_text(&draft, AB_CE_PARTITIONKEY, command);
+    ab_dialect_say(d, ab_dialect_make(d, &draft, NULL));
+}
+
+static void take_answer(ab_dialect *d, const ab_event *answer)
+{
+    ab_dialect_settle(d, answer);
+    if (ab_event_data(answer).ptr != NULL)
+        end_command(d, answer);
+}
+
+static bool is_carried(const ab_event *event, ab_target *target, ab_type *type)
+{
+    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
+    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
+    return ab_target_parse(target_name.ptr, target_name.len, target) &&
+           ab_type_parse(type_name.ptr, type_name.len, type) && *type != AB_TYPE_RELEASE;
+}
+
+void ab_dialect_carry(ab_dialect *d, ab_event *event)
+{
+    ab_target target;
+    ab_type type;
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    bool has_data = ab_event_data(event).ptr != NULL;
+    if (ab_str_starts(key, AB_KEY_ACK))
+        take_answer(d, event);
+    else if (ab_str_starts(key, AB_KEY_CONTROL) || !is_carried(event, &target, &type))
+        ab_dialect_settle(d, event);
+    else if (ab_str_starts(key, AB_KEY_ERROR))
+        carry_error(d, event, target);
+    else if (!ab_str_starts(key, AB_KEY_COMMAND))
+        carry_object(d, event, target, type);
+    else if (has_data)
+        carry_command(d, event, type);
+    else
+        ab_dialect_settle(d, event);
+}
+
+/* The peer answers a request by its acknowledgement alone. */
+static void answer(ab_dialect *d, const ab_event *command)
+{
+    char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
+    ab_str id = ab_event_attr(command, AB_CE_ID);
+    ab_buf data;
+    ab_buf_init(&data, 1024);
+    ab_jsonw w = ab_jsonw_to(&data);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "id", id);
+    ab_jsonw_object_end(&w);
+    snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
+    ab_event_draft draft = {.data = ab_buf_str(&data)};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set(&draft, AB_CE_SUBJECT, ab_event_attr(command, AB_CE_SUBJECT));
+    ab_event_set(&draft, AB_CE_REMAPPED, ab_event_attr(command, AB_CE_REMAPPED));
+    ab_event_set_text(&draft, AB_CE_PARTITIONKEY, key);
+    ab_dialect_say(d, ab_dialect_make(d, &draft, NULL));
+    ab_buf_fini(&data);
+}
+
+void ab_dialect_carried(ab_dialect *d, ab_dialect_resource *r, const ab_dialect_item *item)
+{
+    (void)r;
+    if (item->event != NULL &&
+        ab_str_starts(ab_event_attr(item->event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND))
+        answer(d, item->event);
+}

@@ -63,6 +63,7 @@ static void object_free(void *value)
     ab_agent_object *o = value;
     ab_inbox_fini(&o->inbox);
     ab_agent_drop_outline(o);
+    ab_agent_forget_lost(o);
     free(o->next_uid);
     free(o->next_hub_key);
     free(o->hub_key);
@@ -368,8 +369,7 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     ab_agent_object *o = ab_map_find(a->objects, ab_str_of(ab_object_key(object)));
     if (o == NULL)
         return;
-    bool asked = o->removing || o->step == STEP_REMOVE;
-    o->lost = o->source == SOURCE_LIVE && !asked;
+    ab_agent_note_lost(o, object);
     o->here = o->leaving = o->removing = o->marked = false;
     o->seen_meanwhile = true;
     ab_agent_drop_outline(o);

@@ -43,7 +43,12 @@ typedef struct {
     void *arg;
 } ab_agent_effects;
 
-typedef enum { AB_RECREATE_IGNORE, AB_RECREATE_RESYNC } ab_recreate_policy;
+/* What becomes of an Application that was deleted here by somebody else, when it is made again. */
+typedef enum {
+    AB_RECREATE_IGNORE,       /* it gets its last status again, as far as that was seen */
+    AB_RECREATE_CLEAR_STATUS, /* it has none, so that auto-sync tries again */
+    AB_RECREATE_RESYNC        /* it has none, and a sync is asked for */
+} ab_recreate_policy;
 
 typedef struct {
     const char *namespace; /* Argo CD's own here; borrowed */

@@ -187,6 +187,17 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
         ab_agent_report_state(o, object);
 }
 
+/* Whoever wrote to it meanwhile knows better what its status is. */
+static void restored(ab_agent_object *o, ab_err code, const ab_object *object, const ab_error *err)
+{
+    if (code != AB_ERR_OK)
+        AB_INFO(o->agent->env.log, SYNC, "its former status was not put back",
+                AB_KV("object", (const char *)o->key),
+                AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
+    else if (object != NULL && !o->seen_meanwhile)
+        ab_agent_keep_outline(o, object);
+}
+
 static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
 {
     if (code != AB_ERR_OK && code != AB_ERR_NOTFOUND) {
@@ -215,6 +226,11 @@ void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_
         break;
     case STEP_APPLY:
         applied(o, code, object, err);
+        if (code == AB_ERR_OK && object != NULL)
+            ab_agent_restore_status(o, object);
+        break;
+    case STEP_RESTORE:
+        restored(o, code, object, err);
         break;
     case STEP_REMOVE:
         removed(o, code, err);

@@ -8,6 +8,7 @@
 #include "sync/merge.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const ab_agent_effects *effects(const ab_agent_object *o)
 {
@@ -190,6 +191,9 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
 
 static void take_effect(ab_agent_object *o)
 {
+    bool same = o->uid != NULL && o->next_uid != NULL && strcmp(o->uid, o->next_uid) == 0;
+    if (!same || o->next_source != SOURCE_LIVE)
+        ab_agent_forget_lost(o);
     o->version = o->inbox.head->version;
     o->source = o->next_source;
     o->remapped = o->next_remapped;

@@ -21,6 +21,7 @@ enum step {
     STEP_KEEP,
     STEP_GET,
     STEP_APPLY,
+    STEP_RESTORE,
     STEP_REMOVE,
     STEP_COMMAND_GET,
     STEP_COMMAND_WRITE,
@@ -49,6 +50,7 @@ struct ab_agent_object {
     bool marked;         /* autonomous: still carries the marks of a managed one */
     bool leaving;        /* has a deletionTimestamp */
     bool lost;           /* was here and went without being asked to */
+    char *lost_status;   /* which it had then; NULL: none, or not wanted again */
     bool removing;       /* its removal was asked for by us */
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     ab_digest digest;    /* of what is here, see ab_place_digest */
@@ -196,6 +198,12 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *task);
 void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err);
 
 /* agent_write.c */
+/** The object went. `last`: as it was. */
+void ab_agent_note_lost(ab_agent_object *o, const ab_object *last);
+/** What went is not to be made again: another source, or none. */
+void ab_agent_forget_lost(ab_agent_object *o);
+/** It stands again: give it the status that it had, if that is wanted. */
+void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
 /** Write an edited text of the local object. */
 void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version);
 /** Make the object as the source wishes it: create it, or bring the local one to the wish as far as

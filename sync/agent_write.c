@@ -6,6 +6,8 @@
 
 #include "schema/attributes.h"
 
+#include <stdlib.h>
+
 static const ab_agent_effects *effects(const ab_agent_object *o)
 {
     return &o->agent->env.effects;
@@ -47,6 +49,40 @@ static void note_revert(ab_agent_object *o, const char *what)
     ab_metric_add(o->agent->metrics.reverts, 1);
     AB_INFO(o->agent->env.log, SYNC, "local change reverted", AB_KV("object", (const char *)o->key),
             AB_KV("change", what));
+}
+
+/* --- what went, and is made again --- */
+
+void ab_agent_forget_lost(ab_agent_object *o)
+{
+    free(o->lost_status);
+    o->lost_status = NULL;
+    o->lost = false;
+}
+
+void ab_agent_note_lost(ab_agent_object *o, const ab_object *last)
+{
+    bool asked = o->removing || o->step == STEP_REMOVE;
+    ab_jsonv status = ab_object_field(last, "status");
+    ab_agent_forget_lost(o);
+    o->lost = o->source == SOURCE_LIVE && !asked;
+    /* Without memory for it, it comes back without. */
+    if (o->lost && ab_json_count(status) > 0 && o->agent->env.policy.recreate == AB_RECREATE_IGNORE)
+        o->lost_status = ab_str_dup(ab_json_raw(status));
+}
+
+void ab_agent_restore_status(ab_agent_object *o, const ab_object *object)
+{
+    char *status = o->lost_status;
+    o->lost_status = NULL;
+    if (status == NULL)
+        return;
+    o->step = STEP_RESTORE;
+    o->seen_meanwhile = false;
+    ab_metric_add(o->agent->metrics.writes, 1);
+    effects(o)->patch_status(effects(o)->arg, ab_str_of(o->key), ab_str_of(status),
+                             ab_object_version(object), o);
+    free(status);
 }
 
 /* --- how it is to stand --- */

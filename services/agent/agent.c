@@ -164,9 +164,10 @@ static ab_err open_cache(service *s, ab_error *err)
 
 static ab_recreate_policy recreate_policy(const ab_config *c)
 {
-    /* What is brought back has no status: clear-status is what "ignore" does anyway. */
-    bool resync = strcmp(ab_config_str(c, "agent.on-recreate"), "resync") == 0;
-    return resync ? AB_RECREATE_RESYNC : AB_RECREATE_IGNORE;
+    const char *word = ab_config_str(c, "agent.on-recreate");
+    if (strcmp(word, "resync") == 0)
+        return AB_RECREATE_RESYNC;
+    return strcmp(word, "clear-status") == 0 ? AB_RECREATE_CLEAR_STATUS : AB_RECREATE_IGNORE;
 }
 
 static ab_err take_namespaces(service *s, ab_error *err)

@@ -36,8 +36,10 @@ static const ab_option rows[] = {
      .kind = AB_OPT_ENUM,
      .deflt = "ignore",
      .choices = "ignore|clear-status|resync",
-     .help = "After an Application deleted here was brought back, which it is without a status, so "
-             "that auto-sync tries again: leave it (ignore, clear-status), or ask for a sync."},
+     .help = "How an Application that somebody deleted here is brought back: with the status that "
+             "it had, as far as the store tells it (ignore; the directory store does not), so "
+             "that auto-sync does not sync the same revision again; without one, so that it does "
+             "(clear-status); or without one, and a sync is asked for (resync)."},
     {.name = "mapping",
      .kind = AB_OPT_ENUM,
      .deflt = "namespace",
@@ -57,7 +59,7 @@ static const ab_option rows[] = {
     {.name = "secrets.certificate",
      .kind = AB_OPT_FILE,
      .help = "Certificate (PEM) that the principal seals credentials to; unset: kafka.tls.cert, or "
-             "grpc.tls.cert, of the transport in use."},
+             "grpc.tls.cert, of the transport in use. Read again when it changes."},
     {.name = "secrets.key",
      .kind = AB_OPT_FILE,
      .help = "Private key (PEM) of secrets.certificate; unset: that beside it."},

@@ -19,8 +19,9 @@ def replaced(app, uid):
         lambda local: local if local and local["metadata"]["uid"] != uid else None)(app.spoke()))
 
 
-@pytest.mark.parametrize(("policy", "operation"), [("ignore", False), ("clear-status", False), ("resync", True)])
-def test_after_a_local_deletion_is_reverted_a_sync_is_asked_for_as_configured(fleet, policy, operation):
+@pytest.mark.parametrize(("policy", "status", "operation"),
+                         [("ignore", SYNCED, False), ("clear-status", None, False), ("resync", None, True)])
+def test_a_local_deletion_is_reverted_as_configured(fleet, policy, status, operation):
     with agent_options(fleet, **{"on-recreate": policy}):
         app = fleet.application("guestbook")
         uid = app.arrives()["metadata"]["uid"]
@@ -28,9 +29,9 @@ def test_after_a_local_deletion_is_reverted_a_sync_is_asked_for_as_configured(fl
         app.reports(lambda s: s == SYNCED)
         fleet.quiet()
         app.delete_locally()
-        local = replaced(app, uid)
-        assert ("sync" in local.get("operation", {})) == operation
-        assert "status" not in local
+        assert ("sync" in replaced(app, uid).get("operation", {})) == operation
+        fleet.quiet()
+        assert app.spoke().get("status") == status
 
 
 @pytest.mark.parametrize(("policy", "anew"), [("recreate", True), ("upsert", False)])

@@ -284,9 +284,63 @@ static void a_local_deletion_is_reverted_and_counted(void **state)
     assert_int_equal(spec_of(local()), 1);
     assert_true(has_in(local(), "annotations", AB_ANN_SOURCE_UID, "uid-1"));
     assert_false(ab_json_present(ab_object_field(local(), "operation")));
-    assert_false(ab_json_present(ab_object_field(local(), "status"))); /* auto-sync tries again */
     assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 1);
     assert_at_rest();
+}
+
+static bool has_run(ab_object *o)
+{
+    return ab_json_present(ab_json_get(ab_object_field(o, "status"), "operationState"));
+}
+
+static void delete_one_that_ran(ab_recreate_policy policy)
+{
+    w.policy.recreate = policy;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"operationState\":{\"phase\":\"Succeeded\"}}");
+    world_settle(&w);
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 1);
+}
+
+static void what_is_brought_back_has_its_last_status(void **state)
+{
+    (void)state;
+    delete_one_that_ran(AB_RECREATE_IGNORE);
+    assert_true(has_run(local()));
+    assert_true(has_run(hub()));
+    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_at_rest();
+}
+
+static void what_is_brought_back_has_no_status_when_it_is_to_be_cleared(void **state)
+{
+    (void)state;
+    delete_one_that_ran(AB_RECREATE_CLEAR_STATUS);
+    assert_false(has_run(local()));
+    assert_false(has_run(hub()));
+    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_at_rest();
+}
+
+static void one_made_anew_at_the_hub_does_not_get_the_status_of_the_deleted(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"operationState\":{\"phase\":\"Succeeded\"}}");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    put_app(w.hub, "w1", "a", 2, "", "");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 120);
+    assert_int_equal(spec_of(local()), 2);
+    assert_false(has_run(local()));
 }
 
 static void a_deletion_while_the_agent_was_down_is_reverted(void **state)
@@ -544,6 +598,9 @@ int main(void)
         TEST(edits_made_while_the_agent_was_down_are_reverted),
         TEST(a_local_deletion_is_reverted_and_counted),
         TEST(a_deletion_while_the_agent_was_down_is_reverted),
+        TEST(what_is_brought_back_has_its_last_status),
+        TEST(what_is_brought_back_has_no_status_when_it_is_to_be_cleared),
+        TEST(one_made_anew_at_the_hub_does_not_get_the_status_of_the_deleted),
         TEST(what_is_recreated_after_a_local_deletion_may_be_synced),
         TEST(what_is_not_managed_is_not_touched),
         TEST(a_create_adopts_when_that_is_the_policy),

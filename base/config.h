@@ -30,6 +30,7 @@ typedef struct {
     ab_opt_kind kind;
     const char *deflt;   /* as one would write it; NULL = none; LIST/MAP/OBJECTS: NULL */
     const char *choices; /* ENUM: "a|b|c"; OBJECTS: the allowed keys */
+    const char *paths;   /* OBJECTS: those of the keys that are as PATH; NULL: none */
     int64_t min, max;    /* INT, DURATION, SIZE; both 0 = no bounds */
     bool secret;         /* never printed */
     bool reloadable;     /* SIGHUP applies it */

@@ -192,7 +192,22 @@ static ab_err check_names(const ab_option *o, const ab_group *groups, size_t cou
     return e;
 }
 
-static ab_err objects_from_json(ab_value *v, ab_jsonv json, ab_error *err)
+static ab_err resolve_paths(const ab_config *c, const ab_option *o, ab_group *g, ab_error *err)
+{
+    for (size_t i = 0; i < g->count && o->paths != NULL; i++) {
+        ab_pair *p = &g->pairs[i];
+        if (!ab_choice_has(o->paths, ab_str_of(p->key)))
+            continue;
+        char *path = ab_config_resolve_path(c, ab_str_of(p->value));
+        if (path == NULL)
+            return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+        free(p->value);
+        p->value = path;
+    }
+    return AB_ERR_OK;
+}
+
+static ab_err objects_from_json(const ab_config *c, ab_value *v, ab_jsonv json, ab_error *err)
 {
     const ab_option *o = v->option;
     if (ab_json_typeof(json) != AB_JSON_ARRAY)
@@ -207,6 +222,8 @@ static ab_err objects_from_json(ab_value *v, ab_jsonv json, ab_error *err)
         ab_group *g = &made.groups[made.group_count++];
         e = ab_json_typeof(item) == AB_JSON_OBJECT ? group_from_json(o, item, g, err)
                                                    : wrong_type(o, item, false, err);
+        if (e == AB_ERR_OK)
+            e = resolve_paths(c, o, g, err);
     }
     if (e == AB_ERR_OK)
         e = check_names(o, made.groups, made.group_count, err);
@@ -224,7 +241,7 @@ ab_err ab_value_from_json(const ab_config *c, ab_value *v, ab_jsonv json, ab_err
         return ab_fail(err, AB_ERR_CONFIG, "%s: has no value: give one or remove the line",
                        v->option->name);
     if (v->option->kind == AB_OPT_OBJECTS)
-        return objects_from_json(v, json, err);
+        return objects_from_json(c, v, json, err);
     if (v->option->kind == AB_OPT_LIST || v->option->kind == AB_OPT_MAP)
         return one_group_from_json(v, json, err);
     return scalar_from_json(c, v, json, err);

@@ -49,6 +49,9 @@ ab_value *ab_config_find(const ab_config *c, ab_str name);
 void ab_config_suggest(const ab_config *c, ab_str name, ab_buf *out);
 /** The variable of an option, "ARGOBUS_KAFKA_TLS_CA" for "kafka.tls.ca". */
 void ab_option_env_name(const char *name, ab_buf *out);
+/** A path as it is to be opened: relative ones are relative to the file's folder. @return NULL when
+ * out of memory; to be freed */
+char *ab_config_resolve_path(const ab_config *c, ab_str text);
 /** Small number of edits between two short texts; larger than both lengths when they are too long.
  */
 size_t ab_edit_distance(ab_str a, ab_str b);

@@ -183,9 +183,9 @@ static ab_err check_readable(const ab_option *o, const char *path, ab_error *err
     return AB_ERR_OK;
 }
 
-static char *resolve_path(const ab_config *c, ab_str text)
+char *ab_config_resolve_path(const ab_config *c, ab_str text)
 {
-    if (text.ptr[0] == '/' || strcmp(c->folder, ".") == 0)
+    if (text.len == 0 || text.ptr[0] == '/' || strcmp(c->folder, ".") == 0)
         return ab_str_dup(text);
     ab_buf path;
     ab_buf_init(&path, text.len + strlen(c->folder) + 2);
@@ -210,7 +210,7 @@ static ab_err string_from_text(const ab_config *c, ab_value *v, ab_str text, ab_
         return ab_option_wrong(o, "", text.len == 0 ? AB_STR("nothing") : text, err);
     /* An empty path is how a variable takes back what the file says. */
     bool unset = is_path && text.len == 0;
-    char *copy = unset ? NULL : is_path ? resolve_path(c, text) : ab_str_dup(text);
+    char *copy = unset ? NULL : is_path ? ab_config_resolve_path(c, text) : ab_str_dup(text);
     if (!unset && copy == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     ab_err e = o->kind == AB_OPT_FILE && copy != NULL ? check_readable(o, copy, err) : AB_ERR_OK;

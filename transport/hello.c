@@ -96,6 +96,17 @@ ab_err ab_hello_read(ab_jsonv from, ab_hello *out, ab_error *err)
     return e == AB_ERR_OK ? e : ab_fail(err, e, "the certificate of a hello: %s", ab_err_text(e));
 }
 
+bool ab_hello_is_new_certificate(const ab_hello *hello, ab_digest *told)
+{
+    ab_digest digest;
+    /* Without a digest it counts as told. */
+    if (ab_digest_of(ab_str_of(hello->certificate), &digest) != AB_ERR_OK ||
+        ab_digest_eq(&digest, told))
+        return false;
+    *told = digest;
+    return true;
+}
+
 void ab_hello_fini(ab_hello *hello)
 {
     ab_buf_fini(&hello->text);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/digest.h"
 #include "base/json.h"
 #include "event/event.h"
 
@@ -41,4 +42,7 @@ AB_MUST_USE ab_err ab_hello_parse(const ab_event *event, ab_json **out, ab_error
 /** @param out  to be released by ab_hello_fini, also after a failure
  *  @return INVALID naming what is wrong, NOMEM */
 AB_MUST_USE ab_err ab_hello_read(ab_jsonv from, ab_hello *out, ab_error *err);
+/** Is its certificate another one than `told`, which is the digest of the last? It is from now on.
+ */
+bool ab_hello_is_new_certificate(const ab_hello *hello, ab_digest *told);
 void ab_hello_fini(ab_hello *hello);

@@ -113,6 +113,13 @@ void ab_transport_free(ab_transport *t)
     free(t);
 }
 
+void ab_transport_tell_certificate(ab_transport *t, const char *certificate)
+{
+    assert(t->env.role == AB_ROLE_AGENT);
+    t->env.certificate = certificate;
+    t->certificate_is_new = true;
+}
+
 ab_err ab_transport_start(ab_transport *t, ab_error *err)
 {
     return t->ops->start(t, err);

@@ -68,7 +68,7 @@ typedef struct {
      * agent. */
     void (*on_event)(void *arg, ab_delivery *delivery);
     /** A peer came or went, by evidence (hello heard in time, stream open). `peer` NULL when it
-     * went. */
+     * went. Up again while it is up: it has another certificate. */
     void (*on_peer)(void *arg, const char *agent, bool up, const ab_peer *peer);
     /** What our own log to `agent` says for one live key: attributes, no data. Between (re)start
      * and on_ready; forget what was said before when it begins anew (on_gap RECREATED comes first).
@@ -171,6 +171,7 @@ typedef struct ab_transport_ops {
 struct ab_transport {
     const ab_transport_ops *ops;
     ab_transport_env env;
+    bool certificate_is_new; /* the principal is to be told at once */
 };
 
 /** The transports a user can name, NULL-terminated. */
@@ -191,6 +192,9 @@ AB_MUST_USE ab_err ab_transport_new_with(const ab_transport_ops *ops, const ab_t
 AB_MUST_USE ab_err ab_transport_check(const ab_config *config, ab_role role, ab_error *err);
 /** fini and free; NULL is allowed. Only when stopped or never started. */
 void ab_transport_free(ab_transport *t);
+
+/** AGENT: from now on the principal is told this certificate, env.certificate; borrowed. */
+void ab_transport_tell_certificate(ab_transport *t, const char *certificate);
 
 /* The ops by function call; contracts above each slot. */
 AB_MUST_USE ab_err ab_transport_start(ab_transport *t, ab_error *err);

@@ -102,6 +102,8 @@ static void unsendable(void *arg, const char *agent, const ab_event *event, cons
 static void on_tick(ab_service *base)
 {
     service *s = (service *)base;
+    if (ab_agent_secrets_renew(&s->secrets, base->daemon->log))
+        ab_transport_tell_certificate(base->transport, s->secrets.certificate);
     ab_agent_tick(s->machine);
     ab_pump_run(&s->pump);
 }
@@ -202,8 +204,8 @@ static ab_agent_policy make_policy(service *s)
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
         .name = ab_config_str(c, "agent.name"),
         .sealed_only = strcmp(ab_config_str(c, "secrets.protection"), "sealed") == 0,
-        .open = s->secrets.opener == NULL ? NULL : ab_agent_secrets_open,
-        .open_arg = s->secrets.opener,
+        .open = s->secrets.files.count == 0 ? NULL : ab_agent_secrets_open,
+        .open_arg = &s->secrets,
     };
 }
 

@@ -5,23 +5,35 @@
 #include "services/service.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static ab_err load(const char *certificate, const char *key, ab_agent_secrets *out, ab_error *err)
+typedef struct {
+    char *certificate;
+    ab_seal_opener *opener;
+} pair;
+
+/* On failure `out` is as it was. */
+static ab_err load(const ab_file_stamps *files, pair *out, ab_error *err)
 {
     ab_buf cert_pem, key_pem;
+    ab_seal_opener *opener = NULL;
     ab_buf_init(&cert_pem, AB_PEM_MAX);
     ab_buf_init(&key_pem, AB_PEM_MAX);
-    ab_err e = ab_pem_read(certificate, &cert_pem, err);
+    ab_err e = ab_pem_read(files->paths[0], &cert_pem, err);
     if (e == AB_ERR_OK)
-        e = ab_pem_read(key, &key_pem, err);
+        e = ab_pem_read(files->paths[1], &key_pem, err);
     if (e == AB_ERR_OK)
-        e = ab_seal_opener_new(ab_buf_str(&cert_pem), ab_buf_str(&key_pem), &out->opener, err);
+        e = ab_seal_opener_new(ab_buf_str(&cert_pem), ab_buf_str(&key_pem), &opener, err);
     ab_buf_wipe(&key_pem);
     if (e == AB_ERR_OK) {
-        out->certificate = ab_buf_take(&cert_pem);
-        if (out->certificate == NULL)
+        char *certificate = ab_buf_take(&cert_pem);
+        if (certificate != NULL)
+            *out = (pair){certificate, opener};
+        else
             e = ab_fail(err, AB_ERR_NOMEM, "out of memory");
     }
+    if (e != AB_ERR_OK)
+        ab_seal_opener_free(opener);
     ab_buf_fini(&cert_pem);
     return e;
 }
@@ -41,6 +53,7 @@ ab_err ab_agent_secrets_load(const ab_config *config, ab_log *log, ab_agent_secr
     const char *key = ab_config_str(config, "secrets.key");
     bool own = certificate != NULL || key != NULL;
     ab_error why = {0};
+    pair loaded = {0};
     if (own && (certificate == NULL || key == NULL))
         return ab_fail(err, AB_ERR_CONFIG, "secrets.certificate and secrets.key go together");
     if (!own) {
@@ -51,19 +64,49 @@ ab_err ab_agent_secrets_load(const ab_config *config, ab_log *log, ab_agent_secr
         warn(log, "no certificate");
         return AB_ERR_OK;
     }
-    ab_err e = load(certificate, key, out, &why);
-    if (e == AB_ERR_OK)
-        return AB_ERR_OK;
-    ab_agent_secrets_free(out);
-    if (own || e == AB_ERR_NOMEM)
+    ab_file_stamps_add(&out->files, certificate);
+    ab_file_stamps_add(&out->files, key);
+    ab_err e = load(&out->files, &loaded, &why);
+    if (e != AB_ERR_OK && (own || e == AB_ERR_NOMEM))
         return ab_fail(err, e, "secrets.certificate, secrets.key: %s", why.text);
-    warn(log, why.text);
+    if (e != AB_ERR_OK)
+        warn(log, why.text);
+    out->certificate = loaded.certificate;
+    out->opener = loaded.opener;
     return AB_ERR_OK;
+}
+
+bool ab_agent_secrets_renew(ab_agent_secrets *s, ab_log *log)
+{
+    ab_error why = {0};
+    pair loaded = {0};
+    if (!ab_file_stamps_changed(&s->files))
+        return false;
+    if (load(&s->files, &loaded, &why) != AB_ERR_OK) {
+        AB_WARN(log, MAIN,
+                "the certificate for credentials, or its key, has changed but does not load: the "
+                "former stays in use",
+                AB_KV("why", (const char *)why.text));
+        return false;
+    }
+    if (s->certificate != NULL && strcmp(s->certificate, loaded.certificate) == 0) {
+        ab_seal_opener_free(loaded.opener);
+        free(loaded.certificate);
+        return false;
+    }
+    AB_INFO(log, MAIN, "there is another certificate for credentials: the principal is told");
+    free(s->certificate);
+    s->certificate = loaded.certificate;
+    ab_seal_opener_free(s->former);
+    s->former = s->opener;
+    s->opener = loaded.opener;
+    return true;
 }
 
 void ab_agent_secrets_free(ab_agent_secrets *s)
 {
     ab_seal_opener_free(s->opener);
+    ab_seal_opener_free(s->former);
     free(s->certificate);
     *s = (ab_agent_secrets){0};
 }
@@ -71,5 +114,13 @@ void ab_agent_secrets_free(ab_agent_secrets *s)
 ab_err ab_agent_secrets_open(void *arg, const ab_seal_binding *binding, ab_str sealed, ab_buf *out,
                              ab_error *err)
 {
-    return ab_seal_open(arg, binding, sealed, out, err);
+    const ab_agent_secrets *s = arg;
+    if (s->opener == NULL)
+        return ab_fail(err, AB_ERR_DENIED,
+                       "it is sealed, and this agent's certificate or key cannot be used");
+    ab_err e = ab_seal_open(s->opener, binding, sealed, out, err);
+    if (e == AB_ERR_OK || s->former == NULL)
+        return e;
+    /* What that says about a former certificate would mislead. */
+    return ab_seal_open(s->former, binding, sealed, out, NULL) == AB_ERR_OK ? AB_ERR_OK : e;
 }

@@ -162,6 +162,17 @@ void ab_principal_agents_reload(service *s)
                  AB_KV("why", err.text[0] == '\0' ? ab_err_text(e) : (const char *)err.text));
 }
 
+static void on_certificate(void *arg, const char *agent)
+{
+    const service *s = arg;
+    ab_principal_recipient_changed(s->machine, agent);
+}
+
+void ab_principal_agents_renew(service *s)
+{
+    ab_recipients_renew(s->recipients, on_certificate, s);
+}
+
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer)
 {
     if (note_told(s, agent, peer->mode) != AB_ERR_OK) {

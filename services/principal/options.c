@@ -8,11 +8,13 @@ static const ab_option rows[] = {
     {.name = "agents",
      .kind = AB_OPT_OBJECTS,
      .choices = "name|mode|certificate",
+     .paths = "certificate",
      .reloadable = true,
      .help =
          "Agents to serve beside those of agent-secrets: name (a DNS label), mode (managed or "
          "autonomous; unset: what the agent says of itself) and certificate (a PEM file to seal "
-         "Secrets to, instead of the certificate that the agent tells)."},
+         "Secrets to, instead of the certificate that the agent tells; read again when it "
+         "changes)."},
     {.name = "agent-secrets",
      .kind = AB_OPT_BOOL,
      .deflt = "true",
@@ -44,7 +46,7 @@ static const ab_option rows[] = {
     {.name = "secrets.ca",
      .kind = AB_OPT_FILE,
      .help = "Authorities that the certificates which agents tell must come from (PEM); unset: "
-             "kafka.tls.ca, or grpc.tls.ca, of the transport in use."},
+             "kafka.tls.ca, or grpc.tls.ca, of the transport in use. Read again when they change."},
     {.name = "store.namespace",
      .kind = AB_OPT_STRING,
      .deflt = "argocd",

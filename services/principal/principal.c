@@ -286,6 +286,7 @@ static void on_tick(ab_service *base)
     service *s = (service *)base;
     if (s->identity != NULL)
         ab_identity_tick(s->identity);
+    ab_principal_agents_renew(s);
     ab_principal_tick(s->machine);
     for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i))
         ab_pump_run(i.value);

@@ -43,6 +43,8 @@ AB_MUST_USE ab_err ab_principal_agents_new(service *s, ab_error *err);
 void ab_principal_agents_free(service *s);
 /** The configuration was read again. */
 void ab_principal_agents_reload(service *s);
+/** Look whether certificates have changed. */
+void ab_principal_agents_renew(service *s);
 /** An agent says what it is. */
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);
 

@@ -25,6 +25,11 @@ AB_MUST_USE ab_err ab_recipients_give(ab_recipients *r, const char *agent, const
 /** The agent says that this is its certificate (PEM; "": it has none). One that is not trusted is
  * logged and changes nothing. @return true when Secrets are sealed to another one from now on */
 bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certificate);
+/** Read again those of the files that have changed; what cannot be used is logged and changes
+ * nothing. `changed` is called for every agent whose Secrets are sealed to another certificate from
+ * now on. */
+void ab_recipients_renew(ab_recipients *r, void (*changed)(void *arg, const char *agent),
+                         void *arg);
 /** Forget an agent. */
 void ab_recipients_forget(ab_recipients *r, const char *agent);
 

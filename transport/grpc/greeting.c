@@ -135,7 +135,7 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
         meet(l, hello);
     if (!l->served) /* an upcall removed it */
         return;
-    if (!known)
+    if (ab_hello_is_new_certificate(&hello->base, &l->peer.certificate) || !known)
         tell_up(l, hello);
     if (!again) {
         l->backlog = hello->backlog;

@@ -175,8 +175,12 @@ static void on_wake(uv_async_t *wake)
 static void on_tick(uv_timer_t *tick)
 {
     ab_grpc *g = tick->data;
-    for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i))
+    for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i)) {
         ab_grpc_link_tick(i.value);
+        if (g->base.certificate_is_new)
+            ab_grpc_link_greet_again(i.value);
+    }
+    g->base.certificate_is_new = false;
     for (ab_map_iter i = ab_map_first(g->dialects); i.entry != NULL; ab_map_next(&i))
         ab_dialect_tick(i.value);
     if (is_principal(g))

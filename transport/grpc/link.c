@@ -442,6 +442,12 @@ void ab_grpc_link_tick(ab_grpc_link *l)
     }
 }
 
+void ab_grpc_link_greet_again(ab_grpc_link *l)
+{
+    l->hello_due = l->hello_due || l->said_hello;
+    l->env->wake(l->env->arg, l);
+}
+
 /* ----- the end ----- */
 
 void ab_grpc_link_close(ab_grpc_link *l)

@@ -69,6 +69,8 @@ void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict);
 void ab_grpc_link_run(ab_grpc_link *l);
 /** Time has passed: deadlines. */
 void ab_grpc_link_tick(ab_grpc_link *l);
+/** What our hello says has changed: say it again. */
+void ab_grpc_link_greet_again(ab_grpc_link *l);
 /** The peer is there: it has said hello on the stream that is open. */
 bool ab_grpc_link_is_up(const ab_grpc_link *l);
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/digest.h"
 #include "transport/grpc/hello.h"
 #include "transport/grpc/link.h"
 #include "transport/grpc/sendq.h"
@@ -74,7 +75,8 @@ struct ab_grpc_link {
         uint64_t former_epoch; /* highest of the instances before it */
         size_t window;
         size_t message_max;
-        bool up; /* as told by on_peer */
+        bool up; /* as told by on_peer; so is the certificate */
+        ab_digest certificate;
     } peer;
     int64_t backlog; /* what is still to come of what was there at the hello */
     bool caught_up;

@@ -545,6 +545,13 @@ static void commit_group(ab_kafka *k, ab_kafka_group *g)
     rd_kafka_topic_partition_list_destroy(list);
 }
 
+void ab_kafka_consumer_recommit(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    l->in.committed = -1;
+}
+
 bool ab_kafka_consumer_commit(ab_kafka *k)
 {
     bool settled = true;

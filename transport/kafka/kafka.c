@@ -132,12 +132,15 @@ static void tick_links(ab_kafka *k)
     for (ab_kafka_link *l = TAILQ_FIRST(&k->links); l != NULL; l = next) {
         ab_kafka_link_ref(l);
         if (!l->removed) {
+            if (k->base.certificate_is_new)
+                ab_kafka_presence_speak(l, false);
             ab_kafka_presence_tick(l);
             ab_kafka_live_tick(l);
         }
         next = TAILQ_NEXT(l, at);
         ab_kafka_link_unref(l);
     }
+    k->base.certificate_is_new = false;
 }
 
 static void keep_producer(ab_kafka *k)
@@ -160,6 +163,7 @@ static void on_tick(uv_timer_t *timer)
     }
     ab_kafka_host_reap(&k->host);
     if (!k->closed) {
+        ab_kafka_renewal_tick(k);
         keep_producer(k);
         tick_links(k);
         ab_kafka_readback_pump(k);
@@ -245,7 +249,8 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     ab_kafka_link *l = ab_kafka_link_find(k, agent == NULL ? self->env.agent : agent);
     if (l == NULL)
         return AB_ERR_NOTFOUND;
-    if (l->phase != AB_LINK_READY || k->producer.handle == NULL || k->producer.broken)
+    if (l->phase != AB_LINK_READY || k->producer.handle == NULL || k->producer.broken ||
+        k->renewing)
         return AB_ERR_UNAVAILABLE;
     ab_kafka_send *s = NULL;
     if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)

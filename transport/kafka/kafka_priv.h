@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/digest.h"
 #include "base/map.h"
 #include "transport/kafka/handle.h"
 #include "transport/kafka/offsets.h"
@@ -68,7 +69,8 @@ typedef struct {
     bool up;
     bool hello_in_flight;
     char instance[40];
-    uint64_t log_id; /* of the log it writes to; 0 = not known */
+    ab_digest certificate; /* that was told */
+    uint64_t log_id;       /* of the log it writes to; 0 = not known */
     int64_t heard_ms;
     int64_t interval_ms;
     int64_t hello_due_ms;
@@ -204,6 +206,9 @@ struct ab_kafka {
     bool running;
     bool survey_running;
     bool closed;
+    bool renewing; /* nothing new is begun on the handles, which are about to be made anew */
+    int64_t renew_by_ms;
+    int64_t look_due_ms; /* at the files of the settings */
     ab_stop_phase stop;
     int64_t stop_by_ms;
     int64_t commit_due_ms;
@@ -231,6 +236,8 @@ void ab_kafka_link_unref(ab_kafka_link *l);
 void ab_kafka_link_remove(ab_kafka_link *l);
 /** Back to ASK, for a reason that is logged. */
 void ab_kafka_link_restart(ab_kafka_link *l, const char *reason);
+/** Back to ASK, to go on from where it is with other handles. */
+void ab_kafka_link_renew(ab_kafka_link *l);
 /** Events are taken from now on. */
 void ab_kafka_link_ready(ab_kafka_link *l);
 /** It cannot go on for now; ask again after a back-off. */
@@ -248,6 +255,10 @@ bool ab_kafka_removal_holds(const ab_kafka *k, const char *agent);
 void ab_kafka_removal_start(ab_kafka *k);
 /** Log what stays behind, and forget about it. */
 void ab_kafka_removal_leave(ab_kafka *k);
+
+/* renewal.c: certificates that change while we run. */
+/** Look whether they have, at times; see to it that all handles are made anew then. */
+void ab_kafka_renewal_tick(ab_kafka *k);
 
 /* survey.c: what the broker knows about links; one survey at a time, each for many links. */
 /** Start one for the links that are due, unless one runs. */
@@ -271,6 +282,8 @@ AB_MUST_USE ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findin
                                          ab_error *err);
 void ab_kafka_consumer_remove(ab_kafka_link *l);
 void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *given, ab_verdict verdict);
+/** Nothing is known of what was committed: it is committed again. */
+void ab_kafka_consumer_recommit(ab_kafka *k);
 /** Commit what has moved. True when nothing is left to commit or under way. */
 bool ab_kafka_consumer_commit(ab_kafka *k);
 void ab_kafka_consumer_close(ab_kafka *k);

@@ -162,6 +162,13 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
     l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
 }
 
+void ab_kafka_link_renew(ab_kafka_link *l)
+{
+    withdraw(l);
+    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "connections are being made anew");
+    l->retry_ms = 0;
+}
+
 void ab_kafka_link_ready(ab_kafka_link *l)
 {
     l->phase = AB_LINK_READY;

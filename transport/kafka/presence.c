@@ -164,7 +164,9 @@ static void there(ab_kafka_link *l, const saying *said)
         gone(l);
     l->peer.heard_ms = ab_kafka_now(k);
     l->peer.interval_ms = said->interval_ms;
-    if (l->removed || (l->peer.up && !other))
+    bool news =
+        ab_hello_is_new_certificate(&said->base, &l->peer.certificate) || other || !l->peer.up;
+    if (l->removed || !news)
         return;
     snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", said->base.instance);
     l->peer.up = true;

@@ -157,7 +157,7 @@ static void done(ab_kafka_job *job)
 
 void ab_kafka_removal_start(ab_kafka *k)
 {
-    if (!k->running || k->closed || k->survey_running || k->removing != NULL ||
+    if (!k->running || k->closed || k->survey_running || k->renewing || k->removing != NULL ||
         k->producer.handle == NULL)
         return;
     int64_t now = ab_kafka_now(k);

@@ -174,11 +174,12 @@ static ab_err set_security(const ab_kafka_settings *s, ab_error *err)
     return e;
 }
 
-static ab_err set_common(const ab_kafka_settings *s, const char *agent, ab_error *err)
+static ab_err set_common(const ab_kafka_settings *s, ab_error *err)
 {
     char client[128];
     snprintf(client, sizeof(client), "argobus-%s%s",
-             s->role == AB_ROLE_PRINCIPAL ? "principal" : "agent-", agent == NULL ? "" : agent);
+             s->role == AB_ROLE_PRINCIPAL ? "principal" : "agent-",
+             s->agent == NULL ? "" : s->agent);
     const setting rows[] = {
         {"client.id", client, NULL},
         {"client.software.name", "argobus", NULL},
@@ -215,6 +216,18 @@ static ab_err try_out(const ab_kafka_settings *s, ab_kafka_kind kind, ab_error *
     return AB_ERR_OK;
 }
 
+/* What all kinds share, tried out. */
+static ab_err load(ab_kafka_settings *s, ab_error *err)
+{
+    s->common = rd_kafka_conf_new();
+    ab_err e = set_common(s, err);
+    if (e == AB_ERR_OK)
+        e = try_out(s, AB_KAFKA_PRODUCER, err);
+    if (e == AB_ERR_OK)
+        e = try_out(s, AB_KAFKA_CONSUMER, err);
+    return e;
+}
+
 static ab_kafka_management management(const ab_config *c)
 {
     const char *word = ab_config_str(c, "kafka.topics");
@@ -223,15 +236,15 @@ static ab_kafka_management management(const ab_config *c)
     return strcmp(word, "external") == 0 ? AB_TOPICS_EXTERNAL : AB_TOPICS_VERIFY;
 }
 
-static ab_err read_names(ab_kafka_settings *s, const char *agent, ab_error *err)
+static ab_err read_names(ab_kafka_settings *s, ab_error *err)
 {
     s->prefix = ab_config_str(s->config, "kafka.prefix");
     bool ok = s->role == AB_ROLE_PRINCIPAL ? ab_group_principal(s->prefix, s->group)
-                                           : ab_group_agent(s->prefix, agent, s->group);
+                                           : ab_group_agent(s->prefix, s->agent, s->group);
     if (!ok)
         return ab_fail(err, AB_ERR_CONFIG,
                        "kafka.prefix \"%s\" and agent name \"%s\" make no legal topic name",
-                       s->prefix, agent == NULL ? "" : agent);
+                       s->prefix, s->agent == NULL ? "" : s->agent);
     return AB_ERR_OK;
 }
 
@@ -244,15 +257,26 @@ ab_err ab_kafka_settings_init(ab_kafka_settings *s, const ab_transport_env *env,
     s->heartbeat_ms = ab_config_int(env->config, "transport.heartbeat");
     s->inflight = (size_t)ab_config_int(env->config, "transport.inflight");
     s->message_max_bytes = ab_config_int(env->config, "kafka.message-max");
-    s->common = rd_kafka_conf_new();
-    ab_err e = read_names(s, env->agent, err);
-    if (e == AB_ERR_OK)
-        e = set_common(s, env->agent, err);
-    if (e == AB_ERR_OK)
-        e = try_out(s, AB_KAFKA_PRODUCER, err);
-    if (e == AB_ERR_OK)
-        e = try_out(s, AB_KAFKA_CONSUMER, err);
-    return e;
+    s->agent = env->agent;
+    static const char *const files[] = {"kafka.tls.ca", "kafka.tls.cert", "kafka.tls.key",
+                                        "kafka.sasl.password-file"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        ab_file_stamps_add(&s->files, ab_config_str(s->config, files[i]));
+    ab_err e = read_names(s, err);
+    return e == AB_ERR_OK ? load(s, err) : e;
+}
+
+ab_err ab_kafka_settings_reload(ab_kafka_settings *s, ab_error *err)
+{
+    rd_kafka_conf_t *before = s->common;
+    ab_err e = load(s, err);
+    if (e != AB_ERR_OK) {
+        rd_kafka_conf_destroy(s->common);
+        s->common = before;
+        return e;
+    }
+    rd_kafka_conf_destroy(before);
+    return AB_ERR_OK;
 }
 
 void ab_kafka_settings_fini(ab_kafka_settings *s)

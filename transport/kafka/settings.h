@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/file_stamp.h"
 #include "schema/topics.h"
 #include "transport/transport.h"
 
@@ -35,7 +36,9 @@ typedef struct {
     int64_t message_max_bytes;
     size_t inflight;
     char group[AB_TOPIC_NAME_MAX];
+    const char *agent;       /* NULL: PRINCIPAL */
     rd_kafka_conf_t *common; /* what all kinds share */
+    ab_file_stamps files;    /* that it was read from: certificates, their key, a password */
 } ab_kafka_settings;
 
 extern const ab_options ab_kafka_options;
@@ -47,6 +50,9 @@ extern const ab_options ab_kafka_options;
  */
 AB_MUST_USE ab_err ab_kafka_settings_init(ab_kafka_settings *s, const ab_transport_env *env,
                                           ab_error *err);
+/** Read the files again, for the handles that are made from now on. Loop thread. @return as init;
+ * then all is as it was */
+AB_MUST_USE ab_err ab_kafka_settings_reload(ab_kafka_settings *s, ab_error *err);
 void ab_kafka_settings_fini(ab_kafka_settings *s);
 /** Settings of one handle, owned by the caller until given to rd_kafka_new. Any thread. @return
  * CONFIG */

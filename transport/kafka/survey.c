@@ -306,8 +306,8 @@ static bool is_wanted(const ab_kafka *k, int64_t now)
 void ab_kafka_survey_start(ab_kafka *k)
 {
     int64_t now = ab_kafka_now(k);
-    if (!k->running || k->closed || k->survey_running || k->producer.handle == NULL ||
-        !is_wanted(k, now))
+    if (!k->running || k->closed || k->survey_running || k->renewing ||
+        k->producer.handle == NULL || !is_wanted(k, now))
         return;
     survey *s = new_survey(k);
     if (s == NULL)

@@ -29,7 +29,8 @@ static const ab_option main_rows[] = {
      .help = "The bus."},
     {.name = "agents",
      .kind = AB_OPT_OBJECTS,
-     .choices = "name|mode",
+     .choices = "name|mode|certificate",
+     .paths = "certificate",
      .reloadable = true,
      .help = "Known agents."},
     {.name = "sync.workers",
@@ -174,8 +175,8 @@ static void a_file_sets_every_kind_of_option(void **state)
                           "sync: {workers: 9, guard: false, wait: 2h}\n"
                           "store: {max-size: 64KiB, folder: data}\n"
                           "agents:\n"
-                          "- {name: w1, mode: managed}\n"
-                          "- name: w2\n",
+                          "- {name: w1, mode: managed, certificate: w1.crt}\n"
+                          "- {name: w2, certificate: /etc/w2.crt}\n",
                           NULL, NULL);
     assert_string_equal(ab_config_str(c, "transport"), "grpc");
     assert_int_equal(ab_config_count(c, "kafka.brokers"), 2);
@@ -196,6 +197,8 @@ static void a_file_sets_every_kind_of_option(void **state)
     assert_string_equal(ab_config_field(c, "agents", 0, "mode"), "managed");
     assert_string_equal(ab_config_field(c, "agents", 1, "name"), "w2");
     assert_null(ab_config_field(c, "agents", 1, "mode"));
+    assert_string_equal(ab_config_field(c, "agents", 0, "certificate"), path_of("w1.crt"));
+    assert_string_equal(ab_config_field(c, "agents", 1, "certificate"), "/etc/w2.crt");
     assert_true(ab_config_is_set(c, "transport"));
     ab_config_free(c);
 }
@@ -345,7 +348,7 @@ static void list_entries_that_name_things_have_names_of_their_own(void **state)
     refused_file("agents: [{name: a}, {name: b}, {name: a}]",
                  "agent.yaml:1: agents: the name \"a\" is there twice");
     refused_file("agents: [{name: a, mod: b}]",
-                 "agent.yaml:1: agents: unknown key \"mod\": the keys are name|mode");
+                 "agent.yaml:1: agents: unknown key \"mod\": the keys are name|mode|certificate");
 }
 
 static void files_that_cannot_be_read_are_named_with_the_reason(void **state)

@@ -71,13 +71,14 @@ static void make(const char *ca)
     ab_config_free(config);
 }
 
+static char ca_path[64];
+
 static int with_ca(void **state)
 {
-    char path[] = "/tmp/argobus-recipients-XXXXXX";
     (void)state;
-    write_file(path, certs.ca.cert);
-    make(path);
-    unlink(path);
+    snprintf(ca_path, sizeof(ca_path), "/tmp/argobus-recipients-XXXXXX");
+    write_file(ca_path, certs.ca.cert);
+    make(ca_path);
     return 0;
 }
 
@@ -92,6 +93,7 @@ static int teardown(void **state)
 {
     (void)state;
     ab_recipients_free(r);
+    (void)unlink(ca_path);
     return 0;
 }
 
@@ -194,6 +196,60 @@ static void an_agent_that_goes_is_forgotten(void **state)
     assert_null(ab_recipients_id(r, "west"));
 }
 
+/* Write a file that is there already. */
+static void rewrite(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void count(void *arg, const char *agent)
+{
+    int *times = arg;
+    assert_string_equal(agent, "west");
+    ++*times;
+}
+
+static int renewed(void)
+{
+    int times = 0;
+    ab_recipients_renew(r, count, &times);
+    return times;
+}
+
+static void a_given_file_that_changes_is_read_again(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/argobus-recipients-XXXXXX";
+    write_file(path, certs.west.cert);
+    assert_int_equal(ab_recipients_give(r, "west", path, NULL), AB_ERR_OK);
+    assert_int_equal(renewed(), 0);
+    rewrite(path, "nonsense");
+    assert_int_equal(renewed(), 0);
+    assert_true(opens("west", &certs.west));
+    rewrite(path, certs.stranger.cert);
+    assert_int_equal(renewed(), 1);
+    assert_true(opens("west", &certs.stranger));
+    assert_int_equal(renewed(), 0);
+    unlink(path);
+    assert_int_equal(renewed(), 0);
+    assert_true(opens("west", &certs.stranger));
+}
+
+static void what_an_agent_told_is_judged_again_by_other_authorities(void **state)
+{
+    (void)state;
+    assert_false(ab_recipients_tell(r, "west", certs.stranger.cert));
+    assert_null(ab_recipients_id(r, "west"));
+    assert_int_equal(renewed(), 0);
+    rewrite(ca_path, certs.other_ca.cert);
+    assert_int_equal(renewed(), 1);
+    assert_true(opens("west", &certs.stranger));
+    assert_int_equal(renewed(), 0);
+}
+
 #define TEST(f)     cmocka_unit_test_setup_teardown(f, with_ca, teardown)
 #define ORPHANED(f) cmocka_unit_test_setup_teardown(f, without_ca, teardown)
 
@@ -207,6 +263,8 @@ int main(void)
         TEST(one_that_is_given_is_used_whatever_the_agent_tells),
         TEST(a_file_that_is_none_changes_nothing),
         TEST(an_agent_that_goes_is_forgotten),
+        TEST(a_given_file_that_changes_is_read_again),
+        TEST(what_an_agent_told_is_judged_again_by_other_authorities),
     };
     return cmocka_run_group_tests(tests, make_certs, free_certs);
 }

@@ -21,6 +21,7 @@ typedef struct {
     FILE *log_file;
     ab_clock clock;
     ab_log *log;
+    ab_config *config; /* NULL: not loaded */
     ab_agent_secrets secrets;
 } fixture;
 
@@ -60,6 +61,7 @@ static int tear_down(void **state)
     fixture *f = *state;
     char path[128];
     ab_agent_secrets_free(&f->secrets);
+    ab_config_free(f->config);
     ab_log_free(f->log);
     fclose(f->log_file);
     for (size_t i = 0; i < 3; i++) {
@@ -80,7 +82,6 @@ static ab_err load(fixture *f, const char *cert_option, const char *cert, const 
     char text[2][192];
     const char *set[2];
     size_t count = 0;
-    ab_config *config;
     ab_options tables[AB_AGENT_OPTIONS_MAX];
     const char *const options[] = {cert_option, key_option};
     const char *const files[] = {cert, key};
@@ -92,11 +93,11 @@ static ab_err load(fixture *f, const char *cert_option, const char *cert, const 
         count++;
     }
     const ab_config_sources sources = {.set = set, .set_count = count};
-    assert_int_equal(ab_config_load(tables, ab_agent_options(tables), &sources, &config, err),
+    ab_agent_secrets_free(&f->secrets);
+    ab_config_free(f->config);
+    assert_int_equal(ab_config_load(tables, ab_agent_options(tables), &sources, &f->config, err),
                      AB_ERR_OK);
-    ab_err e = ab_agent_secrets_load(config, f->log, &f->secrets, err);
-    ab_config_free(config);
-    return e;
+    return ab_agent_secrets_load(f->config, f->log, &f->secrets, err);
 }
 
 static bool warned(fixture *f)
@@ -119,7 +120,7 @@ static void assert_opens_what_is_sealed_to(fixture *f, const char *certificate)
                      AB_ERR_OK);
     assert_int_equal(ab_seal(to, &binding, AB_STR("{}"), &sealed, NULL), AB_ERR_OK);
     assert_int_equal(
-        ab_agent_secrets_open(f->secrets.opener, &binding, ab_buf_str(&sealed), &opened, NULL),
+        ab_agent_secrets_open(&f->secrets, &binding, ab_buf_str(&sealed), &opened, NULL),
         AB_ERR_OK);
     assert_true(ab_str_is(ab_buf_str(&opened), "{}"));
     ab_seal_recipient_free(to);
@@ -180,6 +181,46 @@ static void the_connections_certificate_that_cannot_be_used_is_a_warning(void **
     assert_true(warned(f));
 }
 
+static void files_that_change_are_read_again_and_what_was_sealed_before_still_opens(void **state)
+{
+    fixture *f = *state;
+    ab_error err = {0};
+    assert_int_equal(load(f, "secrets.certificate", "mine.crt", "secrets.key", "mine.key", &err),
+                     AB_ERR_OK);
+    assert_false(ab_agent_secrets_renew(&f->secrets, f->log));
+    write_file(f, "mine.crt", f->other.cert);
+    assert_false(ab_agent_secrets_renew(&f->secrets, f->log)); /* its key is not there yet */
+    assert_opens_what_is_sealed_to(f, f->mine.cert);
+    write_file(f, "mine.key", f->other.key);
+    assert_true(ab_agent_secrets_renew(&f->secrets, f->log));
+    assert_string_equal(f->secrets.certificate, f->other.cert);
+    assert_opens_what_is_sealed_to(f, f->other.cert);
+    assert_opens_what_is_sealed_to(f, f->mine.cert);
+    assert_false(ab_agent_secrets_renew(&f->secrets, f->log));
+}
+
+static void a_file_written_again_is_no_other_certificate(void **state)
+{
+    fixture *f = *state;
+    ab_error err = {0};
+    assert_int_equal(load(f, "secrets.certificate", "mine.crt", "secrets.key", "mine.key", &err),
+                     AB_ERR_OK);
+    write_file(f, "mine.crt", f->mine.cert);
+    assert_false(ab_agent_secrets_renew(&f->secrets, f->log));
+    assert_opens_what_is_sealed_to(f, f->mine.cert);
+}
+
+static void a_connections_certificate_that_becomes_usable_is_used(void **state)
+{
+    fixture *f = *state;
+    ab_error err = {0};
+    assert_int_equal(load(f, "kafka.tls.cert", "other.crt", "kafka.tls.key", "mine.key", &err),
+                     AB_ERR_OK);
+    write_file(f, "other.crt", f->mine.cert);
+    assert_true(ab_agent_secrets_renew(&f->secrets, f->log));
+    assert_opens_what_is_sealed_to(f, f->mine.cert);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -190,6 +231,9 @@ int main(void)
         CASE(without_a_certificate_there_is_a_warning),
         CASE(a_certificate_of_its_own_that_cannot_be_used_is_an_error),
         CASE(the_connections_certificate_that_cannot_be_used_is_a_warning),
+        CASE(files_that_change_are_read_again_and_what_was_sealed_before_still_opens),
+        CASE(a_file_written_again_is_no_other_certificate),
+        CASE(a_connections_certificate_that_becomes_usable_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,26 +41,11 @@ ab_err ab_auth_file_read(const char *path, ab_buf *out, ab_error *err)
 
 /* ----- watching ----- */
 
-static struct stat look_at(const char *path)
-{
-    struct stat s = {0};
-    if (stat(path, &s) != 0)
-        s = (struct stat){0};
-    return s;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
 void ab_auth_watch_add(ab_auth_watch *w, const char *path, ab_auth_file_changed changed, void *arg)
 {
     assert(w->count < AB_AUTH_FILES_MAX && w->open == 0);
-    w->files[w->count++] =
-        (ab_auth_file){.path = path, .changed = changed, .arg = arg, .seen = look_at(path)};
+    w->files[w->count++] = (ab_auth_file){
+        .path = path, .changed = changed, .arg = arg, .seen = ab_file_stamp_of(path)};
 }
 
 static void on_time(uv_timer_t *timer)
@@ -69,8 +54,8 @@ static void on_time(uv_timer_t *timer)
     (void)uv_timer_start(timer, on_time, LOOK_MS, 0);
     for (size_t i = 0; i < w->count; i++) {
         ab_auth_file *f = &w->files[i];
-        struct stat now = look_at(f->path);
-        if (is_same(&now, &f->seen))
+        ab_file_stamp now = ab_file_stamp_of(f->path);
+        if (ab_file_stamp_eq(&now, &f->seen))
             continue;
         f->seen = now;
         f->changed(f->arg);

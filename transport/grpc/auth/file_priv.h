@@ -7,9 +7,9 @@
  */
 #pragma once
 
+#include "base/file_stamp.h"
 #include "base/log.h"
 
-#include <sys/stat.h>
 #include <uv.h>
 
 #define AB_AUTH_FILES_MAX  3
@@ -25,7 +25,7 @@ typedef struct {
     const char *path;
     ab_auth_file_changed changed;
     void *arg;
-    struct stat seen; /* zeroed: there was none */
+    ab_file_stamp seen;
     uv_fs_event_t event;
 } ab_auth_file;
 

@@ -149,37 +149,15 @@ static ab_err set_up(const ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
     return e;
 }
 
-static void look_at_files(const ab_rpc_secure *s, struct stat seen[AB_RPC_TLS_FILES])
+bool ab_rpc_secure_is_stale(ab_rpc_secure *s)
 {
-    memset(seen, 0, AB_RPC_TLS_FILES * sizeof(*seen));
-    for (size_t i = 0; i < AB_RPC_TLS_FILES; i++) {
-        if (s->files[i] != NULL)
-            (void)stat(s->files[i], &seen[i]);
-    }
-}
-
-bool ab_rpc_secure_is_stale(const ab_rpc_secure *s)
-{
-    struct stat now[AB_RPC_TLS_FILES];
-    if (s->insecure)
-        return false;
-    look_at_files(s, now);
-    for (size_t i = 0; i < AB_RPC_TLS_FILES; i++) {
-        const struct stat *old = &s->seen[i];
-        if (now[i].st_ino != old->st_ino || now[i].st_size != old->st_size ||
-            now[i].st_mtim.tv_sec != old->st_mtim.tv_sec ||
-            now[i].st_mtim.tv_nsec != old->st_mtim.tv_nsec)
-            return true;
-    }
-    return false;
+    return ab_file_stamps_changed(&s->seen);
 }
 
 ab_err ab_rpc_secure_reload(ab_rpc_secure *s, ab_error *err)
 {
     if (s->insecure)
         return AB_ERR_OK;
-    /* Looked at first: what changes while it is read is read again. */
-    look_at_files(s, s->seen);
     SSL_CTX *ctx = SSL_CTX_new(s->server ? TLS_server_method() : TLS_client_method());
     if (ctx == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for TLS");
@@ -209,6 +187,8 @@ ab_err ab_rpc_secure_init(ab_rpc_secure *s, const ab_rpc_tls *tls, bool server, 
         !copy_text(tls->key, &s->files[KEY]) || !copy_text(tls->min_version, &s->min_version) ||
         !copy_text(tls->ciphers, &s->ciphers) || !copy_text(name, &s->server_name))
         return ab_fail(err, AB_ERR_NOMEM, "no memory for TLS");
+    for (size_t i = 0; i < AB_RPC_TLS_FILES && !s->insecure; i++)
+        ab_file_stamps_add(&s->seen, s->files[i]);
     return ab_rpc_secure_reload(s, err);
 }
 

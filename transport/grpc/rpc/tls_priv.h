@@ -5,10 +5,10 @@
  */
 #pragma once
 
+#include "base/file_stamp.h"
 #include "transport/grpc/rpc.h"
 
 #include <openssl/ssl.h>
-#include <sys/stat.h>
 
 #define AB_RPC_TLS_FILES 3
 
@@ -17,7 +17,7 @@ typedef struct {
     bool insecure;
     ab_rpc_client_cert client_cert;
     char *files[AB_RPC_TLS_FILES]; /* ca, cert, key; NULL: none */
-    struct stat seen[AB_RPC_TLS_FILES];
+    ab_file_stamps seen;
     char *min_version;
     char *ciphers;
     char *server_name;
@@ -31,8 +31,8 @@ AB_MUST_USE ab_err ab_rpc_secure_init(ab_rpc_secure *s, const ab_rpc_tls *tls, b
 void ab_rpc_secure_fini(ab_rpc_secure *s);
 /** Load the files again. On failure all stays as it was. @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_rpc_secure_reload(ab_rpc_secure *s, ab_error *err);
-/** One of the files is not the one that was loaded, or tried to, last. */
-bool ab_rpc_secure_is_stale(const ab_rpc_secure *s);
+/** One of the files is another one than when this was asked last: to be loaded again. */
+bool ab_rpc_secure_is_stale(ab_rpc_secure *s);
 /** A connection on `fd`, which stays the caller's. @return NULL when out of memory */
 SSL *ab_rpc_secure_open(const ab_rpc_secure *s, int fd);
 /** Append what OpenSSL says went wrong, and empty its queue of errors. */

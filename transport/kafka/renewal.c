@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Certificates, their key and passwords change while we run. librdkafka reads them when a handle is
+ * made, and never again; so all handles are made anew: what is on its way arrives first, then every
+ * link goes on from where it is.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#define LOOK_MS 1000
+/* How long what is on its way may take. The old connections may not work any more. */
+#define DRAIN_MS 5000
+
+static ab_metric *renewals(const ab_kafka *k)
+{
+    return ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_kafka_renewals_total",
+                         "Times that all connections to Kafka were made anew, for certificates or "
+                         "passwords that had changed.",
+                         NULL, 0);
+}
+
+static void look(ab_kafka *k)
+{
+    ab_error err = {0};
+    int64_t now = ab_kafka_now(k);
+    if (now < k->look_due_ms)
+        return;
+    k->look_due_ms = now + LOOK_MS;
+    if (!ab_file_stamps_changed(&k->settings.files))
+        return;
+    if (ab_kafka_settings_reload(&k->settings, &err) != AB_ERR_OK) {
+        AB_WARN(k->base.env.log, KAFKA,
+                "certificates or passwords have changed but do not load: the former stay in use",
+                AB_KV("error", (const char *)err.text));
+        return;
+    }
+    AB_INFO(k->base.env.log, KAFKA,
+            "certificates or passwords have changed: all connections are made anew");
+    k->renewing = true;
+    k->renew_by_ms = now + DRAIN_MS;
+}
+
+static bool is_idle(const ab_kafka *k)
+{
+    return !k->survey_running && k->live_jobs == 0 && k->removing == NULL;
+}
+
+static bool is_drained(ab_kafka *k)
+{
+    bool committed = ab_kafka_consumer_commit(k);
+    return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends);
+}
+
+static void close_all(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (!l->removed)
+            ab_kafka_link_renew(l);
+    }
+    ab_kafka_readback_pump(k);
+    ab_kafka_consumer_close(k);
+    ab_kafka_consumer_recommit(k);
+    ab_kafka_producer_close(&k->producer, AB_ERR_UNAVAILABLE);
+    ab_kafka_producer_close(&k->live_producer, AB_ERR_UNAVAILABLE);
+}
+
+void ab_kafka_renewal_tick(ab_kafka *k)
+{
+    ab_error err = {0};
+    if (!k->renewing)
+        look(k);
+    if (!k->renewing || !is_idle(k) || (!is_drained(k) && ab_kafka_now(k) < k->renew_by_ms))
+        return;
+    close_all(k);
+    k->renewing = ab_kafka_consumer_start(k, &err) != AB_ERR_OK;
+    if (k->renewing)
+        AB_ERROR(k->base.env.log, KAFKA, "no connections can be made; it is tried again",
+                 AB_KV("error", (const char *)err.text));
+    else
+        ab_metric_add(renewals(k), 1);
+}

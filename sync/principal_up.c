@@ -83,6 +83,17 @@ static void format_stamp(const ab_principal_app *app, ab_jsonv status, char out[
     ab_principal_stamp_format(app, t->version, comparable ? &hash : NULL, out);
 }
 
+/* The object is stamped with this very report: an agent that has no log to read back says
+ * everything again at its start. */
+static bool is_said_again(const ab_principal_app *app)
+{
+    ab_digest hash;
+    return !ab_digest_is_none(&app->status_hash) &&
+           ab_digest_parse(ab_event_attr(app->inbox.head->event, AB_CE_CONTENTHASH), &hash) ==
+               AB_ERR_OK &&
+           ab_digest_eq(&hash, &app->status_hash);
+}
+
 static void take_report(ab_principal_app *app, ab_jsonv report)
 {
     char stamp[AB_PRINCIPAL_STAMP];
@@ -90,7 +101,7 @@ static void take_report(ab_principal_app *app, ab_jsonv report)
     bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
     bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);
     struct finished done = finished_by(app, report);
-    if (!app->cleared && !former && (done.operation || done.refresh)) {
+    if (!app->cleared && !former && (done.operation || done.refresh || is_said_again(app))) {
         ab_principal_get(app);
         return;
     }
@@ -204,16 +215,28 @@ void ab_principal_begin(ab_principal_app *app)
 
 /* --- the head task, with the object in hand --- */
 
+/* Nothing would change by writing it. */
+static bool is_shown(const ab_principal_app *app, ab_jsonv report, const ab_object *hub)
+{
+    return is_said_again(app) && app->error == NULL && !app->error_due &&
+           ab_json_same(ab_json_get(report, "status"), ab_object_field(hub, "status"));
+}
+
 static void with_report(ab_principal_app *app, const ab_object *hub)
 {
     ab_json *report = parse(app->inbox.head);
     ab_requests_note(&app->requests, hub); /* they may be other ones by now */
     struct finished done = finished_by(app, ab_json_root(report));
+    bool shown = is_shown(app, ab_json_root(report), hub);
     ab_json_free(report);
-    if (done.operation || done.refresh)
+    if (done.operation || done.refresh) {
         clear_requests(app, hub, done);
-    else
+    } else if (shown) {
+        app->status_version = app->inbox.head->version;
+        ab_principal_finish_head(app);
+    } else {
         app->cleared = true;
+    }
 }
 
 /* A refused command: the request is taken off the object, and the object says why. */

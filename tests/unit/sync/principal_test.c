@@ -100,6 +100,57 @@ static void a_status_that_comes_again_is_not_written_again(void **state)
     assert_int_equal(status_of(hub()), 3);
 }
 
+/* As over a transport that keeps no log. */
+static void forget_what_was_said_up(void)
+{
+    world_crash_agent(&w);
+    world_lose_log(&w, &w.agent_link);
+    world_start_agent(&w);
+    world_settle(&w);
+}
+
+static void a_status_that_the_hub_shows_is_not_written_when_it_is_said_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    uint64_t writes = fake_store_changes(w.hub);
+    size_t said = fake_log_appended(w.up);
+    forget_what_was_said_up();
+    assert_true(fake_log_appended(w.up) > said);
+    restart_principal();
+    forget_what_was_said_up();
+    assert_int_equal(fake_store_changes(w.hub), writes);
+    set_field(w.local, LOCAL, "status", "{\"n\":2}");
+    world_settle(&w);
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 1);
+    assert_true(fake_store_changes(w.hub) > writes);
+    assert_at_rest();
+}
+
+static void an_error_that_is_over_goes_with_a_status_that_is_said_again(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    w.local_refuses = AB_ERR_DENIED;
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    assert_true(has_error(hub()));
+    world_crash_principal(&w);
+    w.local_refuses = AB_ERR_OK;
+    forget_what_was_said_up();
+    world_start_principal(&w);
+    world_settle(&w);
+    forget_what_was_said_up();
+    assert_false(has_error(hub()));
+    assert_int_equal(status_of(hub()), 1);
+}
+
 static void the_status_of_a_former_object_is_not_shown(void **state)
 {
     (void)state;
@@ -459,6 +510,8 @@ int main(void)
         TEST(the_status_of_the_agent_shows_at_the_hub),
         TEST(a_status_needs_no_reading),
         TEST(a_status_that_comes_again_is_not_written_again),
+        TEST(a_status_that_the_hub_shows_is_not_written_when_it_is_said_again),
+        TEST(an_error_that_is_over_goes_with_a_status_that_is_said_again),
         TEST(the_status_of_a_former_object_is_not_shown),
         TEST(a_change_that_is_seen_late_does_not_let_an_older_status_in),
         TEST(an_unreadable_status_is_dropped),

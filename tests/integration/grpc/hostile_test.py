@@ -162,6 +162,26 @@ class Hostile(unittest.TestCase):
         self.assertEqual(raw.goaway(), ENHANCE_YOUR_CALM)
         self.refused("pings")
 
+    def lingers(self):
+        """A peer that was refused, and goes on sending all the same, is not reset at once."""
+        raw = self.raw()
+        raw.flood(frame(PING, 0, 0, b"12345678"), 200)
+        self.assertEqual(raw.goaway(), ENHANCE_YOUR_CALM)
+        try:
+            for _ in range(2):  # the first one brings the reset, the second one finds it
+                raw.send(frame(PING, 0, 0, b"12345678"))
+        except OSError:
+            return None
+        return raw
+
+    def test_a_refused_connection_lingers_so_that_its_goaway_is_seen_and_then_ends(self):
+        self.serve(pings=50, connections=1)
+        # It lasts a second, in which a machine that is busy may not have come back here.
+        raw = next((raw for raw in (self.lingers() for _ in range(5)) if raw), None)
+        self.assertIsNotNone(raw)
+        # Another one is taken only when this one has ended, though its peer keeps it open.
+        self.still_serves()
+
     def test_pings_between_messages_are_no_flood(self):
         self.serve(pings=5)
         raw = self.raw()

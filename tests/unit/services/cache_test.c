@@ -2,6 +2,7 @@
 #include "services/cache.h"
 
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -192,6 +193,59 @@ static void the_mark_of_a_deleted_object_goes_after_thirty_days(void **state)
     assert_int_equal(rows(f), 1);
 }
 
+/* A file as argobus made it before the source and the hash of an object were kept. */
+static void put_file_of_format_1(fixture *f)
+{
+    sqlite3 *db = NULL;
+    ab_cache_close(f->cache);
+    f->cache = NULL;
+    remove_file(f->folder, "kept.sqlite");
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(
+            db,
+            "CREATE TABLE kept(key TEXT PRIMARY KEY, epoch INTEGER, version INTEGER,"
+            " flags INTEGER, at INTEGER, uid TEXT, principal_uid TEXT, owned TEXT,"
+            " wish BLOB);"
+            "INSERT INTO kept VALUES('old', 3, 4, 0, 1, 'uid-1', 'p-1', '{}', '{\"n\":1}');"
+            "PRAGMA user_version=1;",
+            NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void a_file_of_format_1_is_taken_over(void **state)
+{
+    fixture *f = *state;
+    ab_kept out;
+    put_file_of_format_1(f);
+    reopen(f);
+    assert_false(f->fresh);
+    assert_int_equal(ab_cache_recall(f->cache, AB_STR("old"), &out), AB_ERR_OK);
+    assert_int_equal(ab_version_cmp(out.version, (ab_version){3, 4}), 0);
+    assert_true(ab_str_is(out.uid, "uid-1") && ab_str_is(out.owner, "p-1"));
+    assert_true(ab_str_is(out.wish, "{\"n\":1}"));
+    assert_null(out.source.ptr);
+    assert_true(ab_digest_is_none(&out.hash));
+}
+
+static void a_file_of_format_1_keeps_what_comes_then(void **state)
+{
+    fixture *f = *state;
+    ab_kept out;
+    ab_kept in = {.version = {3, 5}, .wish = AB_STR("{}"), .source = AB_STR("Application/w1/a")};
+    in.hash.bytes[0] = 7;
+    put_file_of_format_1(f);
+    reopen(f);
+    keep(f, "old", &in);
+    wait_until_kept(f, 1);
+    reopen(f);
+    assert_int_equal(rows(f), 1);
+    assert_int_equal(ab_cache_recall(f->cache, AB_STR("old"), &out), AB_ERR_OK);
+    assert_true(ab_str_eq(out.source, in.source));
+    assert_true(ab_digest_eq(&out.hash, &in.hash));
+}
+
 static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
 {
     fixture *f = *state;
@@ -231,6 +285,8 @@ int main(void)
         CASE(an_unknown_key_is_not_found),
         CASE(thousands_of_rows_are_all_kept),
         CASE(the_mark_of_a_deleted_object_goes_after_thirty_days),
+        CASE(a_file_of_format_1_is_taken_over),
+        CASE(a_file_of_format_1_keeps_what_comes_then),
         CASE(a_damaged_file_is_an_error_that_says_what_to_do),
         CASE(a_missing_folder_is_an_error_that_names_it),
     };

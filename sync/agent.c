@@ -46,6 +46,7 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
         return AB_ERR_NOMEM;
     a->env = *env;
     ab_inbox_init(&a->early);
+    ab_guard_init(&a->guard, env->policy.guard);
     a->objects = ab_map_new();
     a->published = ab_map_new();
     a->writer = ab_writer_new(&(ab_writer_env){env->clock, env->source, safe, a});
@@ -374,7 +375,9 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     o->seen_meanwhile = true;
     ab_agent_drop_outline(o);
     o->digest = o->settled = (ab_digest){0};
-    if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
+    if (ab_agent_publishes(o))
+        ab_agent_end_published(o);
+    else if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
         ab_agent_end_up(o);
     o->inbox.retry_at = 0;
     ab_agent_advance(o);
@@ -440,8 +443,8 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
     ab_agent_deliver_early(a);
     ab_agent_release_published(a);
     a->swept = false;
+    ab_agent_sweep(a); /* before what went meanwhile is ended one by one */
     advance_all(a);
-    ab_agent_sweep(a);
     ab_agent_resync(a, "start");
 }
 
@@ -464,6 +467,7 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
 void ab_agent_tick(ab_agent *a)
 {
     int64_t now = ab_clock_mono_ms(a->env.clock);
+    ab_agent_guard_tick(a);
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_object *o = i.value;
         if (o->inbox.retry_at != 0 && o->inbox.retry_at <= now) {

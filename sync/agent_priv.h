@@ -48,6 +48,7 @@ struct ab_agent_object {
 
     bool here;           /* exists in the local store */
     bool marked;         /* autonomous: still carries the marks of a managed one */
+    bool excluded;       /* autonomous: is here, and is not to be synchronised */
     bool leaving;        /* has a deletionTimestamp */
     bool lost;           /* was here and went without being asked to */
     char *lost_status;   /* which it had then; NULL: none, or not wanted again */
@@ -80,6 +81,7 @@ struct ab_agent {
     bool synced;
     bool complete;  /* every object that exists was seen */
     bool swept;     /* autonomous: since ready, what the store no longer has was ended */
+    ab_guard guard; /* autonomous: what may be ended at the hub */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t unsettled;
     size_t unkept; /* objects with a state that has come and is not kept yet */
@@ -157,9 +159,13 @@ void ab_agent_note_mark(ab_agent_object *o, const ab_object *local);
 void ab_agent_publish(ab_agent_object *o, const ab_object *local);
 /** The log was read: queue what it should say and does not. */
 void ab_agent_catch_up_published(ab_agent_object *o);
+/** It is gone: end it, if the log has it and the mass-deletion guard agrees. */
+void ab_agent_end_published(ab_agent_object *o);
 /** End what the log has and the store no longer has, once both are known; under the mass-deletion
  * guard. */
 void ab_agent_sweep(ab_agent *a);
+/** Once in a while, look whether what the guard holds back is back. */
+void ab_agent_guard_tick(ab_agent *a);
 /** Managed: what our log still says of the time when the agent was autonomous. */
 void ab_agent_note_published(ab_agent *a, const ab_event *head);
 /** The log was read: end that, and nothing is deleted for it. */

@@ -55,9 +55,10 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local)
     ab_buf payload;
     if (is_marked(local))
         return; /* published once it is the agent's */
-    if (!ab_kind_is_synchronised(local)) {
+    o->excluded = !ab_kind_is_synchronised(local);
+    if (o->excluded) {
         o->report = (ab_digest){0};
-        ab_agent_end_up(o);
+        ab_agent_end_published(o);
         return;
     }
     ab_buf_init(&payload, AB_JSON_SIZE_MAX);
@@ -75,9 +76,9 @@ void ab_agent_catch_up_published(ab_agent_object *o)
 {
     const ab_writer *w = o->agent->writer;
     bool was_here = !ab_digest_is_none(&o->report);
-    o->report_due = o->here && !ab_writer_has(w, ab_str_of(o->key), &o->report);
+    o->report_due = o->here && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
     if (!o->here && was_here)
-        ab_agent_end_up(o);
+        ab_agent_end_published(o);
     if (o->error != NULL)
         ab_agent_say_error(o);
 }
@@ -100,6 +101,49 @@ static bool is_published_key(ab_str key)
     return row != NULL && ab_mirror_is_for(row->target);
 }
 
+static int64_t now_ms(const ab_agent *a)
+{
+    return ab_clock_mono_ms(a->env.clock);
+}
+
+static void show_held(const ab_agent *a)
+{
+    ab_metric_set(ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
+                                "Deletions that the mass-deletion guard holds back.", NULL, 0),
+                  (double)a->guard.held);
+}
+
+static void say_held(const ab_agent *a)
+{
+    AB_ERROR(a->env.log, SYNC,
+             "mass deletion held back: the store has lost most objects that were published; if "
+             "that is meant, start once with a higher sync.max-deletions",
+             AB_KV("missing", (int64_t)a->guard.held));
+}
+
+static void count_published(void *arg, ab_str key)
+{
+    *(size_t *)arg += is_published_key(key);
+}
+
+void ab_agent_end_published(ab_agent_object *o)
+{
+    ab_agent *a = o->agent;
+    size_t total = 0;
+    if (!ab_writer_is_ready(a->writer) || !ab_writer_has_key(a->writer, ab_str_of(o->key)))
+        return;
+    if (ab_guard_is_idle(&a->guard, now_ms(a)))
+        ab_writer_each(a->writer, "", count_published, &total);
+    if (ab_guard_one(&a->guard, now_ms(a), total)) {
+        ab_agent_end_up(o);
+        return;
+    }
+    show_held(a);
+    if (a->guard.held == 1)
+        say_held(a);
+    a->swept = false; /* a sweep finds it, when it is allowed to */
+}
+
 static void sweep_key(void *arg, ab_str key)
 {
     struct sweep *s = arg;
@@ -107,7 +151,7 @@ static void sweep_key(void *arg, ab_str key)
     if (!is_published_key(key))
         return;
     s->total++;
-    if (o != NULL && o->here)
+    if (o != NULL && o->here && !o->excluded)
         return;
     s->missing++;
     if (!s->end)
@@ -133,18 +177,6 @@ static void sweep_error(void *arg, ab_str key)
         AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
 }
 
-static void show_held(const ab_agent *a, const struct sweep *s, bool held)
-{
-    ab_metric_set(ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
-                                "Deletions that the mass-deletion guard holds back.", NULL, 0),
-                  held ? (double)s->missing : 0);
-    if (held)
-        AB_ERROR(a->env.log, SYNC,
-                 "mass deletion held back: the store has lost most objects that were published; "
-                 "if that is meant, start once with a higher sync.max-deletions",
-                 AB_KV("missing", (int64_t)s->missing), AB_KV("known", (int64_t)s->total));
-}
-
 void ab_agent_sweep(ab_agent *a)
 {
     if (!ab_agent_is_autonomous(a) || !a->complete || !ab_writer_is_ready(a->writer) || a->swept)
@@ -152,14 +184,21 @@ void ab_agent_sweep(ab_agent *a)
     struct sweep s = {.agent = a};
     ab_writer_each(a->writer, AB_KEY_ERROR, sweep_error, a);
     ab_writer_each(a->writer, "", sweep_key, &s);
-    bool held = s.missing > a->env.policy.deletions_max && s.missing * 2 > s.total;
-    show_held(a, &s, held);
-    if (held)
+    a->swept = ab_guard_all(&a->guard, now_ms(a), s.missing, s.total);
+    show_held(a);
+    if (!a->swept) {
+        say_held(a);
         return;
+    }
     s = (struct sweep){.agent = a, .end = true};
     ab_writer_each(a->writer, "", sweep_key, &s);
-    a->swept = true;
     a->env.effects.wake(a->env.effects.arg);
+}
+
+void ab_agent_guard_tick(ab_agent *a)
+{
+    if (ab_guard_is_due(&a->guard, now_ms(a)))
+        ab_agent_sweep(a); /* the objects may be back */
 }
 
 /* --- another mode than before --- */

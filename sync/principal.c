@@ -218,19 +218,18 @@ void ab_principal_advance(ab_principal_app *app)
 /* What is seen may be older than what we wrote last. */
 static void note_status_version(ab_principal_app *app, const ab_object *object)
 {
-    ab_version version;
-    ab_digest hash;
+    ab_stamp stamp;
     bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
     if (!same) {
         app->status_version = (ab_version){0};
         app->status_hash = (ab_digest){0};
     }
     if (!ab_principal_stamp_parse(app, ab_object_annotation(object, AB_ANN_STATUS_VERSION),
-                                  &version, &hash) ||
-        ab_version_cmp(version, app->status_version) < 0)
+                                  &stamp) ||
+        ab_version_cmp(stamp.version, app->status_version) < 0)
         return;
-    app->status_version = version;
-    app->status_hash = hash;
+    app->status_version = stamp.version;
+    app->status_hash = stamp.hash;
 }
 
 static ab_err note_seen(ab_principal_app *app, const ab_object *object)

@@ -22,6 +22,7 @@
 #include "base/seal.h"
 #include "schema/catalogue.h"
 #include "sync/application.h"
+#include "sync/guard.h"
 #include "sync/kept.h"
 #include "sync/writer.h"
 
@@ -77,11 +78,7 @@ typedef struct {
      * Borrowed. */
     const ab_patterns *namespaces;
     int64_t set_aside_ms;
-    /* Mass-deletion guard: more deletions than this for one agent, and more than so many percent of
-     * what it has, within so long, are held back. */
-    size_t deletions_max;
-    unsigned deletions_percent;
-    int64_t deletions_window_ms;
+    ab_guard_limits guard; /* for each agent */
     int64_t resync_ms; /* how often both ends compare what they hold; 0: only when there is cause */
     size_t resyncs_max; /* how many resyncs are under way at once */
 } ab_principal_env;

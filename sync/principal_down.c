@@ -144,34 +144,35 @@ static void sweep_key(void *arg, ab_str key)
         ab_principal_end(s->peer, key);
 }
 
-static void show_held(const struct peer *peer, size_t missing, size_t total, bool held)
+static int64_t now_ms(const struct peer *peer)
+{
+    return ab_clock_mono_ms(peer->principal->env.clock);
+}
+
+static void show_held(const struct peer *peer)
 {
     const ab_principal_env *env = &peer->principal->env;
     ab_label label = {"agent", ab_str_of(peer->name)};
     ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
                                 "Deletions that the mass-deletion guard holds back.", &label, 1),
-                  held ? (double)missing : 0);
-    if (held)
-        AB_ERROR(env->log, SYNC,
-                 "mass deletion held back: the store has lost most objects that the agent has; "
-                 "if that is meant: argobusctl resync --confirm",
-                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)missing),
-                 AB_KV("known", (int64_t)total));
+                  (double)peer->guard.held);
 }
 
-static bool is_too_many(const struct peer *peer, size_t count, size_t total)
+static void say_held(const struct peer *peer)
 {
-    const ab_principal_env *env = &peer->principal->env;
-    return count > env->deletions_max && count * 100 > env->deletions_percent * total;
+    AB_ERROR(peer->principal->env.log, SYNC,
+             "mass deletion held back: the store has lost most objects that the agent has; "
+             "if that is meant: argobusctl resync --confirm",
+             AB_KV("agent", peer->name), AB_KV("missing", (int64_t)peer->guard.held));
 }
 
-bool ab_principal_may_end(struct peer *peer, size_t count, size_t total)
+bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
 {
-    bool held = is_too_many(peer, count, total) && !peer->guard.confirmed;
-    if (held || peer->guard.held)
-        show_held(peer, count, total, held);
-    peer->guard.held = held;
-    return !held;
+    bool may = ab_guard_all(&peer->guard, now_ms(peer), missing, total);
+    show_held(peer);
+    if (!may)
+        say_held(peer);
+    return may;
 }
 
 static void count_object(void *arg, ab_str key)
@@ -181,34 +182,25 @@ static void count_object(void *arg, ab_str key)
 
 void ab_principal_end_gone(struct peer *peer, ab_str key)
 {
-    const ab_principal *p = peer->principal;
-    int64_t now = ab_clock_mono_ms(p->env.clock);
+    size_t total = 0;
     if (!ab_writer_has_key(peer->writer, key))
         return;
-    if (peer->guard.count == 0 || now - peer->guard.since > p->env.deletions_window_ms) {
-        peer->guard.since = now;
-        peer->guard.count = peer->guard.total = 0;
-        ab_writer_each(peer->writer, "", count_object, &peer->guard.total);
-    }
-    peer->guard.count++;
-    if (!peer->guard.held && !is_too_many(peer, peer->guard.count, peer->guard.total)) {
+    if (ab_guard_is_idle(&peer->guard, now_ms(peer)))
+        ab_writer_each(peer->writer, "", count_object, &total);
+    if (ab_guard_one(&peer->guard, now_ms(peer), total)) {
         ab_principal_end(peer, key);
         return;
     }
-    if (!peer->guard.held)
-        show_held(peer, peer->guard.count, peer->guard.total, true);
-    peer->guard.held = true;
+    show_held(peer);
+    if (peer->guard.held == 1)
+        say_held(peer);
     peer->swept = false; /* a sweep finds it, when it is allowed to */
 }
 
 void ab_principal_guard_tick(struct peer *peer)
 {
-    int64_t now = ab_clock_mono_ms(peer->principal->env.clock);
-    if (!peer->guard.held || now - peer->guard.since <= peer->principal->env.deletions_window_ms)
-        return;
-    peer->guard.since = now;
-    peer->guard.count = 0;
-    ab_principal_sweep(peer); /* the objects may be back */
+    if (ab_guard_is_due(&peer->guard, now_ms(peer)))
+        ab_principal_sweep(peer); /* the objects may be back */
 }
 
 ab_err ab_principal_confirm(ab_principal *p, const char *agent)
@@ -220,7 +212,6 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         if (agent != NULL && !ab_str_is(i.key, agent))
             continue;
         peer->guard.confirmed = true;
-        peer->guard.count = 0;
         peer->swept = false;
         ab_principal_sweep(peer);
     }

@@ -389,6 +389,17 @@ static void check_said(void *arg, ab_str key)
         say_again(c->peer, key);
 }
 
+/* One deletion: what the log still has, and what only the agent has. */
+static void end_missing(struct peer *peer, size_t missing)
+{
+    struct correction c = {.peer = peer, .end = true};
+    ab_principal_sweep(peer);
+    size_t held = peer->swept ? 0 : peer->guard.held;
+    if ((missing > 0 || held == 0) &&
+        ab_principal_may_end(peer, missing + held, ab_resync_session_count(peer->resync.session)))
+        ab_resync_session_each(peer->resync.session, check_held, &c);
+}
+
 /* All pages are in hand. Without the whole store nothing is known to be gone. */
 static void correct(struct peer *peer)
 {
@@ -398,11 +409,8 @@ static void correct(struct peer *peer)
     ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);
     peer->resync.corrected = true;
     advance_apps(peer);
-    if (c.missing == 0 || !peer->principal->synced ||
-        !ab_principal_may_end(peer, c.missing, ab_resync_session_count(peer->resync.session)))
-        return;
-    c = (struct correction){.peer = peer, .end = true};
-    ab_resync_session_each(peer->resync.session, check_held, &c);
+    if (peer->principal->synced)
+        end_missing(peer, c.missing);
 }
 
 static void go_on(struct peer *peer)

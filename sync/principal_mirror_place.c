@@ -33,25 +33,13 @@ static void note_revert(struct mirror *m, const char *what)
 
 /* --- whose it is --- */
 
-/* "<epoch>.<version>/<agent>" */
-static bool parse_stamp(ab_str stamp, ab_version *version, ab_str *agent)
-{
-    const char *slash = stamp.len == 0 ? NULL : memchr(stamp.ptr, '/', stamp.len);
-    if (slash == NULL)
-        return false;
-    size_t len = (size_t)(slash - stamp.ptr);
-    *agent = (ab_str){slash + 1, stamp.len - len - 1};
-    return ab_version_parse((ab_str){stamp.ptr, len}, version) == AB_ERR_OK;
-}
-
 ab_str ab_mirror_owner(const ab_object *hub)
 {
-    ab_version version;
-    ab_str agent = AB_STR_NONE;
+    ab_stamp stamp;
     if (ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0 ||
-        !parse_stamp(ab_object_annotation(hub, AB_ANN_MIRROR), &version, &agent))
+        !ab_stamp_parse(ab_object_annotation(hub, AB_ANN_MIRROR), &stamp))
         return AB_STR_NONE;
-    return agent;
+    return stamp.agent;
 }
 
 static bool was_made(const struct mirror *m, const ab_object *hub)
@@ -79,12 +67,11 @@ static bool was_source(const ab_object *source, const ab_object *hub)
            ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0;
 }
 
-static bool is_newer(const struct mirror *m, ab_str stamp)
+static bool is_newer(const struct mirror *m, ab_str text)
 {
-    ab_version version;
-    ab_str agent;
-    return parse_stamp(stamp, &version, &agent) && ab_str_is(agent, m->agent) &&
-           ab_version_cmp(version, m->version) > 0;
+    ab_stamp stamp;
+    return ab_stamp_parse(text, &stamp) && ab_str_is(stamp.agent, m->agent) &&
+           ab_version_cmp(stamp.version, m->version) > 0;
 }
 
 /* What is kept here is older than what stands: it was lost and is being read again. */
@@ -140,11 +127,9 @@ static void write_place(struct mirror *m, const ab_buf *text, ab_str version)
     ab_object_unref(object);
 }
 
-static void format_stamp(const struct mirror *m, char out[AB_PRINCIPAL_STAMP])
+static void format_stamp(const struct mirror *m, char out[AB_STAMP_TEXT])
 {
-    char text[AB_VERSION_TEXT];
-    ab_version_format(m->version, text);
-    snprintf(out, AB_PRINCIPAL_STAMP, "%s/%s", text, m->agent);
+    ab_stamp_format(&(ab_stamp){.version = m->version, .agent = ab_str_of(m->agent)}, out);
 }
 
 static bool is_refused(const struct request *r)
@@ -176,7 +161,7 @@ static ab_err demand_of(const struct mirror *m, const ab_object *source, const a
 static ab_err place_text(const struct mirror *m, const ab_object *source, const ab_object *hub,
                          const struct demand *d, ab_buf *out)
 {
-    char stamp[AB_PRINCIPAL_STAMP];
+    char stamp[AB_STAMP_TEXT];
     format_stamp(m, stamp);
     const ab_mirroring how = {.agent = m->agent,
                               .key = ab_str_of(m->key),
@@ -281,7 +266,7 @@ static bool is_bare(const ab_object *hub, const ab_buf *text)
 
 static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
 {
-    char stamp[AB_PRINCIPAL_STAMP];
+    char stamp[AB_STAMP_TEXT];
     format_stamp(m, stamp);
     m->step = MSTEP_STATUS;
     m->seen_meanwhile = false;

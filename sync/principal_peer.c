@@ -69,6 +69,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
         return AB_ERR_NOMEM;
     peer->principal = p;
     ab_principal_resync_init(peer);
+    ab_guard_init(&peer->guard, p->env.guard);
     peer->name = ab_str_dup(ab_str_of(agent));
     peer->writer = ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, safe, p});
     peer->errors = ab_map_new();

@@ -9,6 +9,7 @@
 #include "sync/kind.h"
 #include "sync/principal.h"
 #include "sync/resync_session.h"
+#include "sync/stamp.h"
 
 typedef struct ab_principal_app ab_principal_app;
 
@@ -45,13 +46,7 @@ struct peer {
     ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
                        with it */
     bool heard;
-    struct {
-        int64_t since;  /* mono_ms: when the window of the mass-deletion guard began */
-        size_t count;   /* of objects that went since */
-        size_t total;   /* that the agent had then */
-        bool held;      /* nothing more is ended */
-        bool confirmed; /* by the operator: the next that are held are made all the same */
-    } guard;
+    ab_guard guard; /* what may be ended at it; of an autonomous one, what it tells of its own */
     bool caught_up; /* what was there to be received has been delivered */
     struct peer_resync resync;
     bool waiting_due;      /* which Secrets wait for its certificate is to be counted */
@@ -230,14 +225,8 @@ AB_MUST_USE ab_err ab_principal_assign(ab_principal_app *app, ab_str agent);
 void ab_principal_park(ab_principal_app *app);
 /** End what other agents still have of an Application, once the one whose it is has it queued. */
 void ab_principal_settle_move(ab_principal_app *app);
-/** Take the version that the object's stamp names, when it is of the same agent. @return false when
- * there is none */
-bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str stamp, ab_version *out,
-                              ab_digest *hash);
-#define AB_PRINCIPAL_STAMP (AB_VERSION_TEXT + 64 + AB_DIGEST_HEX)
-/** @param hash  of the report; NULL: it has no status */
-void ab_principal_stamp_format(const ab_principal_app *app, ab_version version,
-                               const ab_digest *hash, char out[AB_PRINCIPAL_STAMP]);
+/** Read the stamp of a status. @return false when there is none of the same agent */
+bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out);
 
 /* principal_down.c: state that goes to the agent */
 /** Say which object of the hub an event is about: target, subject and whether it is remapped.
@@ -260,8 +249,8 @@ void ab_principal_guard_tick(struct peer *peer);
 void ab_principal_give_up(struct peer *peer, ab_str key);
 /** End the object's key, whatever the log has: the agent holds it. */
 void ab_principal_end_anyway(struct peer *peer, ab_str key);
-/** May so many deletions, of what the agent has, be made? When not, they are shown as held. */
-bool ab_principal_may_end(struct peer *peer, size_t count, size_t total);
+/** May all that is missing here of what the agent has be ended? When not, it is shown as held. */
+bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total);
 /** Learn from the peer's log: end what is another agent's now and, once the store is synced, what
  * the hub no longer has, under the mass-deletion guard. */
 void ab_principal_sweep(struct peer *peer);

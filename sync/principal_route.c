@@ -102,40 +102,10 @@ void ab_principal_settle_move(ab_principal_app *app)
 
 /* --- stamps --- */
 
-/* Cut what is before the next slash off `rest`; absent when nothing is left. */
-static ab_str next_part(ab_str *rest)
+/* One of before there were moves names no agent. */
+bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out)
 {
-    ab_str part = *rest;
-    const char *slash = rest->len == 0 ? NULL : memchr(rest->ptr, '/', rest->len);
-    *rest = AB_STR_NONE;
-    if (slash == NULL)
-        return part;
-    size_t len = (size_t)(slash - part.ptr);
-    *rest = (ab_str){slash + 1, part.len - len - 1};
-    return (ab_str){part.ptr, len};
-}
-
-/* "<epoch>.<version>/<agent>/<hash>"; a stamp of before there were moves names no agent. */
-bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str stamp, ab_version *out,
-                              ab_digest *hash)
-{
-    ab_str version = next_part(&stamp);
-    ab_str agent = next_part(&stamp);
-    bool ours =
-        agent.ptr == NULL ? !app->principal->env.destination_mapping : ab_str_is(agent, app->agent);
-    if (!ours || version.len == 0 || ab_version_parse(version, out) != AB_ERR_OK)
-        return false;
-    if (ab_digest_parse(stamp, hash) != AB_ERR_OK)
-        *hash = (ab_digest){0};
-    return true;
-}
-
-void ab_principal_stamp_format(const ab_principal_app *app, ab_version version,
-                               const ab_digest *hash, char out[AB_PRINCIPAL_STAMP])
-{
-    char text[AB_VERSION_TEXT], hex[AB_DIGEST_HEX] = "";
-    ab_version_format(version, text);
-    if (hash != NULL)
-        ab_digest_format(hash, hex);
-    snprintf(out, AB_PRINCIPAL_STAMP, "%s/%s%s%s", text, app->agent, hash == NULL ? "" : "/", hex);
+    return ab_stamp_parse(text, out) &&
+           (out->agent.ptr == NULL ? !app->principal->env.destination_mapping
+                                   : ab_str_is(out->agent, app->agent));
 }

@@ -73,14 +73,14 @@ static struct finished finished_by(const ab_principal_app *app, ab_jsonv report)
 
 /* How the report is stamped on the object: with its hash, unless it has no status to be compared.
  */
-static void format_stamp(const ab_principal_app *app, ab_jsonv status, char out[AB_PRINCIPAL_STAMP])
+static void format_stamp(const ab_principal_app *app, ab_jsonv status, char out[AB_STAMP_TEXT])
 {
-    ab_digest hash;
     const ab_task *t = app->inbox.head;
-    bool comparable =
-        ab_json_count(status) > 0 &&
-        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &hash) == AB_ERR_OK;
-    ab_principal_stamp_format(app, t->version, comparable ? &hash : NULL, out);
+    ab_stamp stamp = {.version = t->version, .agent = ab_str_of(app->agent)};
+    if (ab_json_count(status) == 0 ||
+        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &stamp.hash) != AB_ERR_OK)
+        stamp.hash = (ab_digest){0};
+    ab_stamp_format(&stamp, out);
 }
 
 /* The object is stamped with this very report: an agent that has no log to read back says
@@ -96,7 +96,7 @@ static bool is_said_again(const ab_principal_app *app)
 
 static void take_report(ab_principal_app *app, ab_jsonv report)
 {
-    char stamp[AB_PRINCIPAL_STAMP];
+    char stamp[AB_STAMP_TEXT];
     ab_jsonv status = ab_json_get(report, "status");
     bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
     bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);

@@ -79,8 +79,21 @@ static const ab_option rows[] = {
      .deflt = "20",
      .min = 0,
      .max = 1000000000,
-     .help = "Mass-deletion guard of an autonomous agent: at start, more deletions than this, and "
-             "more than half of what it has published, are held back."},
+     .help = "Mass-deletion guard of an autonomous agent: more deletions than this, and more than "
+             "sync.max-deletions-percent of what it has published, within sync.deletions-window, "
+             "are held back."},
+    {.name = "sync.max-deletions-percent",
+     .kind = AB_OPT_INT,
+     .deflt = "50",
+     .min = 0,
+     .max = 100,
+     .help = "See sync.max-deletions."},
+    {.name = "sync.deletions-window",
+     .kind = AB_OPT_DURATION,
+     .deflt = "1m",
+     .min = 0,
+     .max = 86400000,
+     .help = "See sync.max-deletions."},
 };
 static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 

@@ -229,9 +229,9 @@ static ab_err make_machine(service *s, ab_error *err)
         .destination_mapping = is_by_destination(c),
         .namespaces = s->namespaces,
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
-        .deletions_max = (size_t)ab_config_int(c, "sync.max-deletions"),
-        .deletions_percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
-        .deletions_window_ms = ab_config_int(c, "sync.deletions-window"),
+        .guard = {.max = (size_t)ab_config_int(c, "sync.max-deletions"),
+                  .percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
+                  .window_ms = ab_config_int(c, "sync.deletions-window")},
         .resync_ms = ab_config_int(c, "sync.resync"),
         .resyncs_max = (size_t)ab_config_int(c, "sync.resyncs"),
     };

@@ -611,7 +611,6 @@ static void begin_run(uint64_t seed)
     m.w.on_sent = on_sent;
     m.w.faults_permille = (unsigned)below(2) * 80;
     m.w.policy.autonomous = true;
-    m.w.policy.deletions_max = 1000;
     m.w.mode = AB_AUTONOMOUS;
     for (int app = 0; app < NAMES; app++)
         m.theirs[app] = -1;

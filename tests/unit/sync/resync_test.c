@@ -181,6 +181,40 @@ static void deletions_that_are_seen_are_held_when_they_are_too_many(void **state
     assert_int_equal(local_count(), 3);
 }
 
+/* What was let through before the guard held is of the same deletion. */
+static void a_held_rest_that_is_few_by_itself_is_not_let_go(void **state)
+{
+    (void)state;
+    w.deletions_max = 3;
+    put_apps(5);
+    world_start(&w);
+    erase_apps(5);
+    assert_int_equal(local_count(), 2);
+    world_run(&w, 200);
+    assert_int_equal(local_count(), 2);
+}
+
+static void what_a_resync_held_is_not_held_when_it_is_back(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    world_crash_principal(&w);
+    erase_apps(5);
+    lose_logs();
+    world_start_principal(&w);
+    world_run(&w, 100);
+    assert_int_equal(local_count(), 5);
+    put_apps(5);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_run(&w, 70);
+    fake_store_erase(w.hub, "Application/w1/n0");
+    world_run(&w, 2);
+    assert_int_equal(local_count(), 4);
+    assert_at_rest();
+}
+
 static void the_operator_confirms_them(void **state)
 {
     (void)state;
@@ -335,6 +369,8 @@ int main(void)
         T(an_object_of_this_principal_that_it_does_not_have_goes),
         T(an_empty_hub_deletes_nothing),
         T(deletions_that_are_seen_are_held_when_they_are_too_many),
+        T(a_held_rest_that_is_few_by_itself_is_not_let_go),
+        T(what_a_resync_held_is_not_held_when_it_is_back),
         T(the_operator_confirms_them),
         T(a_confirmation_is_for_once),
         T(few_deletions_over_a_long_time_are_not_held),

@@ -338,6 +338,7 @@ void world_init(world *w)
         .mode = AB_MANAGED,
         .policy = {.namespace = WORLD_AGENT_NAMESPACE,
                    .name = WORLD_HUB_NAMESPACE,
+                   .guard = {1000, 50, 60000},
                    .set_aside_ms = WORLD_SET_ASIDE_MS},
         .deletions_max = 1000,
     };
@@ -414,9 +415,7 @@ void world_start_principal(world *w)
         .uid = "principal-1",
         .namespace = WORLD_AGENT_NAMESPACE,
         .set_aside_ms = WORLD_SET_ASIDE_MS,
-        .deletions_max = w->deletions_max,
-        .deletions_percent = 50,
-        .deletions_window_ms = 60000,
+        .guard = {w->deletions_max, 50, 60000},
         .resyncs_max = w->resyncs ? 8 : 0,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);

@@ -467,13 +467,15 @@ static bool job_can_go(const fake_store *s, const struct job *j)
     return true;
 }
 
+/* SYNCED comes behind all that was there, or what is seen in its place; the rest in order. */
 static bool change_can_go(const fake_store *s, const struct change *c)
 {
-    for (const struct change *k = s->changes; k != c; k = k->next) {
-        if (c->object == NULL ? k->initial : k->object != NULL)
-            if (c->object == NULL ||
-                ab_str_is(ab_str_of(ab_object_key(k->object)), ab_object_key(c->object)))
-                return false;
+    bool synced = c->object == NULL;
+    for (const struct change *k = s->changes; k != NULL && (synced || k != c); k = k->next) {
+        if (synced ? k->initial
+                   : k->object != NULL &&
+                         ab_str_is(ab_str_of(ab_object_key(k->object)), ab_object_key(c->object)))
+            return false;
     }
     return true;
 }
@@ -488,26 +490,28 @@ size_t fake_store_choices(const fake_store *s)
     return count;
 }
 
-static bool newer_waits(const struct change *c)
+/* The newer state of the object that may be seen in place of this one; NULL: none waits. */
+static struct change *newer(const struct change *c)
 {
-    if (c->what != FAKE_SEEN)
-        return false;
-    for (const struct change *k = c->next; k != NULL; k = k->next)
+    for (struct change *k = c->next; k != NULL && c->what == FAKE_SEEN; k = k->next)
         if (k->object != NULL &&
             ab_str_is(ab_str_of(ab_object_key(k->object)), ab_object_key(c->object)))
-            return k->what == FAKE_SEEN;
-    return false;
+            return k->what == FAKE_SEEN ? k : NULL;
+    return NULL;
 }
 
 static void deliver(fake_store *s, struct change *c, bool skip)
 {
     struct change **at = &s->changes;
-    bool skipped = skip && newer_waits(c);
+    struct change *instead = skip ? newer(c) : NULL;
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
-    if (!skipped)
+    if (instead == NULL)
         s->events.on_change(s->events.arg, c->what, c->object);
+    else
+        instead->initial =
+            instead->initial || c->initial; /* all that exists is seen before SYNCED */
     free_change(c);
 }
 

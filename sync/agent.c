@@ -371,11 +371,12 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     if (o == NULL)
         return;
     ab_agent_note_lost(o, object);
-    o->here = o->leaving = o->removing = o->marked = false;
+    bool meant = o->leaving; /* its user said so on the object: the guard has nothing to ask */
+    o->here = o->leaving = o->removing = o->marked = o->excluded = false;
     o->seen_meanwhile = true;
     ab_agent_drop_outline(o);
     o->digest = o->settled = (ab_digest){0};
-    if (ab_agent_publishes(o))
+    if (ab_agent_publishes(o) && !meant)
         ab_agent_end_published(o);
     else if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
         ab_agent_end_up(o);
@@ -468,6 +469,7 @@ void ab_agent_tick(ab_agent *a)
 {
     int64_t now = ab_clock_mono_ms(a->env.clock);
     ab_agent_guard_tick(a);
+    ab_agent_tell_held(a);
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_object *o = i.value;
         if (o->inbox.retry_at != 0 && o->inbox.retry_at <= now) {

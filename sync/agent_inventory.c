@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The agent's half of a resync (docs/protocol.md): it tells the principal which wishes it holds,
- * and corrects what the principal holds of its reports. It ends nothing at the hub.
+ * and corrects what the principal holds of its reports. Of a managed agent nothing is ended at the
+ * hub; of an autonomous one see agent_mirrors.c.
  */
 #include "sync/agent_priv.h"
 
@@ -45,6 +46,14 @@ static void ask(ab_agent *a)
     say(a,
         &(ab_resync){.step = AB_RESYNC_ASK, .id = ab_str_of(id), .why = ab_str_of(a->resync.why)});
     a->resync.why = NULL;
+}
+
+void ab_agent_tell_held(ab_agent *a)
+{
+    if (a->guard.held == a->resync.told_held)
+        return;
+    a->resync.told_held = a->guard.held;
+    ab_agent_resync(a, "other deletions are held");
 }
 
 void ab_agent_resync(ab_agent *a, const char *why)
@@ -124,6 +133,8 @@ static void error_key(const ab_agent_object *o, char out[ERROR_KEY_MAX])
 
 static bool has_report(const ab_agent_object *o)
 {
+    if (ab_agent_publishes(o))
+        return o->here && !o->marked && !o->excluded;
     return ab_agent_reports(o) && ab_agent_has_source(o) && o->here && !o->report_empty;
 }
 
@@ -198,8 +209,14 @@ static ab_err answer(ab_agent *a, const ab_resync *begin)
     ab_resync r = {.step = AB_RESYNC_ANSWER, .id = begin->id};
     ab_resync_end_pages(a->writer);
     a->resync.raised = ab_writer_exceed(a->writer, begin->told.newest);
+    a->resync.confirmed = begin->confirm;
+    if (begin->confirm)
+        ab_agent_sweep_anew(a);
     a->resync.since = ab_writer_newest(a->writer);
-    ab_err e = open_session(a, begin);
+    a->resync.told_held = r.held = a->guard.held;
+    ab_err e = ab_agent_name_mirrors(a);
+    if (e == AB_ERR_OK)
+        e = open_session(a, begin);
     if (e == AB_ERR_OK)
         e = ab_resync_session_mine(a->resync.session, &r.told);
     if (e != AB_ERR_OK)
@@ -311,6 +328,8 @@ static void correct_all(ab_agent *a)
         correct_stale(o);
         ab_agent_advance(o);
     }
+    if (ab_agent_is_autonomous(a))
+        ab_agent_suppose_mirrors(a);
 }
 
 static void take_page(ab_agent *a, const ab_event *event)

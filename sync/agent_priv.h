@@ -37,7 +37,7 @@ struct ab_agent_object {
     ab_version version;
     char *uid;           /* of the source; NULL when unknown */
     bool remapped;       /* the source is in the principal's own namespace */
-    char *hub_key;       /* of the source; NULL when unknown */
+    char *hub_key;       /* of the source, or autonomous of the mirror; NULL when unknown */
     ab_digest hash;      /* of its newest wish, as the principal compares; none when unknown */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
                             or, without a source, by what stands here; none: nobody's */
@@ -92,7 +92,9 @@ struct ab_agent {
         ab_digest principal;        /* of the uid of the principal that holds it */
         char namespace[64];         /* its own */
         ab_version since;           /* what we had said when we answered */
-        bool raised; /* our epoch was too low: what is on its way may be refused as older */
+        bool raised;      /* our epoch was too low: what is on its way may be refused as older */
+        bool confirmed;   /* the operator says that the deletions which are held are meant */
+        size_t told_held; /* how many are, as the principal was told, or is about to be */
     } resync;
     struct {
         ab_metric *writes, *reverts, *stale, *refused, *set_aside, *commands, *unsettled;
@@ -233,10 +235,20 @@ void ab_agent_decide(ab_agent_object *o, ab_object *local);
 bool ab_agent_is_control(const ab_event *event);
 /** Deal with it; it need not be kept. */
 void ab_agent_control(ab_agent *a, const ab_event *event);
+/** The principal is to know how many deletions the guard holds, when it has been told otherwise. */
+void ab_agent_tell_held(ab_agent *a);
 /** Ask or answer, if that is due and can be done now. */
 void ab_agent_resync_go(ab_agent *a);
 /** Give up the one that is under way. */
 void ab_agent_resync_stop(ab_agent *a);
+
+/* agent_mirrors.c: autonomous */
+/** Know under which key the hub has each object that is published. @return NOMEM */
+AB_MUST_USE ab_err ab_agent_name_mirrors(ab_agent *a);
+/** All pages are in hand: what the principal has counts as said, and what is gone is ended. */
+void ab_agent_suppose_mirrors(ab_agent *a);
+/** As ab_agent_sweep, whether it was swept or not; what the operator has confirmed is not held. */
+void ab_agent_sweep_anew(ab_agent *a);
 
 /* agent_command.c */
 /** Execute the head command: read the object first. */

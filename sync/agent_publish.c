@@ -116,9 +116,9 @@ static void show_held(const ab_agent *a)
 static void say_held(const ab_agent *a)
 {
     AB_ERROR(a->env.log, SYNC,
-             "mass deletion held back: the store has lost most objects that were published; if "
-             "that is meant, start once with a higher sync.max-deletions",
-             AB_KV("missing", (int64_t)a->guard.held));
+             "mass deletion held back: the store has lost most objects that are mirrored at the "
+             "principal; if that is meant: argobusctl resync --confirm, at the principal",
+             AB_KV("agent", a->env.policy.name), AB_KV("missing", (int64_t)a->guard.held));
 }
 
 static void count_published(void *arg, ab_str key)

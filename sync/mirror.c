@@ -33,6 +33,29 @@ ab_err ab_mirror_key(ab_target target, const char *agent, ab_str name, const cha
     return n >= AB_OBJECT_KEY_MAX || length > NAME_MAX_LENGTH ? AB_ERR_TOOBIG : AB_ERR_OK;
 }
 
+/* The name behind "<agent>-"; absent when there is none. */
+static ab_str without_prefix(ab_str name, const char *agent)
+{
+    size_t skip = ab_str_of(agent).len + 1;
+    bool prefixed = ab_str_starts(name, agent) && name.len > skip && name.ptr[skip - 1] == '-';
+    return prefixed ? (ab_str){name.ptr + skip, name.len - skip} : AB_STR_NONE;
+}
+
+ab_err ab_mirror_source_key(ab_str key, const char *agent, const char *namespace, const char *local,
+                            char out[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return AB_ERR_INVALID;
+    if (ab_str_is(kind, "AppProject") && ab_str_is(ns, namespace))
+        name = without_prefix(name, agent);
+    else if (!ab_str_is(kind, "Application") || !ab_str_is(ns, agent))
+        return AB_ERR_INVALID;
+    int n =
+        snprintf(out, AB_OBJECT_KEY_MAX, "%.*s/%s/%.*s", AB_STR_ARG(kind), local, AB_STR_ARG(name));
+    return name.len > 0 && n > 0 && n < AB_OBJECT_KEY_MAX ? AB_ERR_OK : AB_ERR_INVALID;
+}
+
 /* --- what is published --- */
 
 static void payload_metadata(ab_jsonw *w, const ab_object *local)

@@ -27,6 +27,12 @@ AB_MUST_USE ab_err ab_mirror_payload(const ab_object *local, ab_buf *out);
 AB_MUST_USE ab_err ab_mirror_key(ab_target target, const char *agent, ab_str name,
                                  const char *namespace, char out[AB_OBJECT_KEY_MAX]);
 
+/** The other way: key at the agent of the object whose mirror has this key.
+ *  @param local  Argo CD's namespace there
+ *  @return INVALID: it is no mirror of this agent */
+AB_MUST_USE ab_err ab_mirror_source_key(ab_str key, const char *agent, const char *namespace,
+                                        const char *local, char out[AB_OBJECT_KEY_MAX]);
+
 typedef struct {
     const char *agent;
     ab_str key;          /* of the mirror */

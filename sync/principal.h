@@ -110,9 +110,12 @@ void ab_principal_caught_up(ab_principal *p, const char *agent);
 /** Both ends are to compare what they hold, as soon as there is room for one more. NULL: with every
  * agent. @param why  for the log; a literal. @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why);
-/** The deletions that the guard holds back are meant: make them, once, and compare again. NULL: of
- * every agent. @return NOTFOUND */
+/** The deletions that the guard holds back are meant: make them, once, and compare again. An
+ * autonomous agent, whose own guard it is, is told so with that. NULL: of every agent.
+ * @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent);
+/** How many deletions are held back for this agent, or by it; NULL: for all. */
+size_t ab_principal_held(const ab_principal *p, const char *agent);
 /** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for
  * it to come back. Nothing is deleted at the agent. Unknown agents are ignored. */
 void ab_principal_remove_agent(ab_principal *p, const char *agent);

@@ -175,6 +175,29 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
     return may;
 }
 
+void ab_principal_note_held(struct peer *peer, size_t held)
+{
+    bool more = held > peer->guard.held;
+    peer->guard.held = held;
+    show_held(peer);
+    if (more)
+        AB_ERROR(peer->principal->env.log, SYNC,
+                 "mass deletion held back by the agent: its store has lost most objects that are "
+                 "mirrored here; if that is meant: argobusctl resync --confirm",
+                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
+}
+
+size_t ab_principal_held(const ab_principal *p, const char *agent)
+{
+    size_t held = 0;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        const struct peer *peer = i.value;
+        if (agent == NULL || ab_str_is(i.key, agent))
+            held += peer->guard.held;
+    }
+    return held;
+}
+
 static void count_object(void *arg, ab_str key)
 {
     *(size_t *)arg += is_object(key);
@@ -211,6 +234,7 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         struct peer *peer = i.value;
         if (agent != NULL && !ab_str_is(i.key, agent))
             continue;
+        ab_principal_resync_stop(peer); /* one that was begun without it would use it up */
         peer->guard.confirmed = true;
         peer->swept = false;
         ab_principal_sweep(peer);

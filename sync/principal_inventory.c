@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The principal's half of a resync (docs/protocol.md): it begins each, tells the agent which of its
- * reports it holds, and corrects what the agent holds of its wishes. Only here is anything ended
- * that no log says: object by object, when it is proved to be gone.
+ * reports, or of its objects, it holds, and corrects what the agent holds of its wishes. Only here
+ * is anything ended at a managed agent that no log says: object by object, when it is proved to be
+ * gone.
  */
 #include "sync/principal_priv.h"
 
@@ -10,6 +11,7 @@
 #include "sync/kind.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define ANSWER_MS      30000
 #define ASKS_APART_MS  1000
@@ -45,9 +47,15 @@ static void say(struct peer *peer, ab_resync *r)
 
 /* --- what we hold of the agent's --- */
 
-static ab_err hold_app(const struct peer *peer, const ab_principal_app *app, ab_inventory *inv)
+static ab_err hold_error(const char *about, const ab_digest *hash, ab_inventory *inv)
 {
     char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
+    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", about);
+    return ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .hash = *hash});
+}
+
+static ab_err hold_app(const struct peer *peer, const ab_principal_app *app, ab_inventory *inv)
+{
     ab_err e = AB_ERR_OK;
     if (app->peer != peer || !app->here)
         return e;
@@ -57,25 +65,39 @@ static ab_err hold_app(const struct peer *peer, const ab_principal_app *app, ab_
                                                         .hash = app->status_hash});
     if (e != AB_ERR_OK || app->error == NULL || app->error_ours)
         return e;
-    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", app->key);
-    return ab_inventory_add(inv,
-                            &(ab_inventory_entry){.key = ab_str_of(key), .hash = app->error_hash});
+    return hold_error(app->key, &app->error_hash, inv);
+}
+
+static bool is_of(const struct mirror *m, const struct peer *peer)
+{
+    return strcmp(m->agent, peer->name) == 0;
+}
+
+static ab_err hold_mirror(const struct peer *peer, const struct mirror *m, ab_inventory *inv)
+{
+    ab_inventory_entry entry = {.key = ab_str_of(m->key)};
+    if (!is_of(m, peer) || !ab_mirror_held(m, &entry.version, &entry.hash))
+        return AB_ERR_OK;
+    ab_err e = ab_inventory_add(inv, &entry);
+    if (e != AB_ERR_OK || m->error == NULL || m->error_ours)
+        return e;
+    return hold_error(m->key, &m->error_hash, inv);
 }
 
 /* The agent names a shared object as it is called there. */
 static ab_err hold_shared_error(const struct peer *peer, ab_str theirs,
                                 const struct shared_error *error, ab_inventory *inv)
 {
-    char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
+    char key[AB_OBJECT_KEY_MAX];
     ab_str kind, ns, name;
     if (ab_object_key_split(theirs, &kind, &ns, &name) != AB_ERR_OK)
         return AB_ERR_OK;
-    snprintf(key, sizeof(key), AB_KEY_ERROR "%.*s/%s/%.*s", AB_STR_ARG(kind),
-             peer->principal->env.namespace, AB_STR_ARG(name));
-    return ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .hash = error->hash});
+    snprintf(key, sizeof(key), "%.*s/%s/%.*s", AB_STR_ARG(kind), peer->principal->env.namespace,
+             AB_STR_ARG(name));
+    return hold_error(key, &error->hash, inv);
 }
 
-static ab_err hold(const struct peer *peer, ab_inventory *inv)
+static ab_err hold_reports(const struct peer *peer, ab_inventory *inv)
 {
     ab_err e = AB_ERR_OK;
     for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL && e == AB_ERR_OK;
@@ -84,15 +106,32 @@ static ab_err hold(const struct peer *peer, ab_inventory *inv)
     for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL && e == AB_ERR_OK;
          ab_map_next(&i))
         e = hold_shared_error(peer, i.key, i.value, inv);
+    return e;
+}
+
+static ab_err hold_mirrors(const struct peer *peer, ab_inventory *inv)
+{
+    ab_err e = AB_ERR_OK;
+    for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL && e == AB_ERR_OK;
+         ab_map_next(&i))
+        e = hold_mirror(peer, i.value, inv);
+    return e;
+}
+
+static ab_err hold(const struct peer *peer, ab_inventory *inv)
+{
+    ab_err e = peer->mode == AB_MANAGED ? hold_reports(peer, inv) : hold_mirrors(peer, inv);
     return e == AB_ERR_OK ? ab_inventory_divide(inv, 0) : e;
 }
 
 /* --- what the agent is to hold --- */
 
-static bool is_object(ab_str key)
+/* Is it what a managed agent holds of ours? An autonomous one holds nothing but answers. */
+static bool is_wish(const struct peer *peer, ab_str key)
 {
     ab_str kind, ns, name;
-    return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
+    return peer->mode == AB_MANAGED && ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK &&
+           ab_kind_of(kind) != NULL;
 }
 
 struct said {
@@ -105,7 +144,7 @@ static void add_said(void *arg, ab_str key)
 {
     struct said *s = arg;
     ab_inventory_entry entry = {.key = key};
-    if (s->status != AB_ERR_OK || !is_object(key) ||
+    if (s->status != AB_ERR_OK || !is_wish(s->peer, key) ||
         !ab_writer_find(s->peer->writer, key, &entry.hash))
         return;
     s->status = ab_inventory_add(s->inv, &entry);
@@ -163,6 +202,7 @@ static ab_err begin(struct peer *peer)
 {
     struct peer_resync *r = &peer->resync;
     ab_resync step = {.step = AB_RESYNC_BEGIN,
+                      .confirm = peer->mode == AB_AUTONOMOUS && peer->guard.confirmed,
                       .namespace = ab_str_of(peer->principal->env.namespace)};
     ab_resync_end_pages(peer->writer);
     ab_err e = open_session(peer);
@@ -234,6 +274,9 @@ static bool is_dealt_with(const struct peer *peer)
         if (app->peer == peer && app->inbox.head != NULL && app->inbox.head->delivery != NULL)
             return false;
     }
+    for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL; ab_map_next(&i))
+        if (is_of(i.value, peer) && !ab_mirror_is_kept(i.value))
+            return false;
     return true;
 }
 
@@ -241,7 +284,7 @@ static bool may_begin(const struct peer *peer)
 {
     const ab_principal *p = peer->principal;
     const struct peer_resync *r = &peer->resync;
-    return r->why != NULL && peer->mode == AB_MANAGED && r->session == NULL && r->at <= now_ms(p) &&
+    return r->why != NULL && peer->mode != 0 && r->session == NULL && r->at <= now_ms(p) &&
            peer->heard && p->listed && ab_writer_is_ready(peer->writer) &&
            p->resyncs < p->env.resyncs_max && is_dealt_with(peer);
 }
@@ -335,6 +378,11 @@ static bool look_at_asker(const struct peer *peer, ab_str id)
             return true;
         }
     }
+    for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL; ab_map_next(&i)) {
+        const struct mirror *m = i.value;
+        if (is_of(m, peer) && asks(&m->requests, id))
+            return true;
+    }
     return false;
 }
 
@@ -366,7 +414,7 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
     ab_digest ours;
     if (ab_str_starts(theirs->key, AB_KEY_COMMAND))
         end_answered(c->peer, theirs->key);
-    if (!is_object(theirs->key) || is_on_its_way(c->peer, theirs->key))
+    if (!is_wish(c->peer, theirs->key) || is_on_its_way(c->peer, theirs->key))
         return;
     if (ab_writer_find(c->peer->writer, theirs->key, &ours)) {
         if (!c->end && !ab_digest_eq(&ours, &theirs->hash))
@@ -384,7 +432,7 @@ static void check_said(void *arg, ab_str key)
 {
     const struct correction *c = arg;
     const ab_resync_session *s = c->peer->resync.session;
-    if (is_object(key) && ab_resync_session_covers(s, key) &&
+    if (is_wish(c->peer, key) && ab_resync_session_covers(s, key) &&
         ab_resync_session_find(s, key) == NULL && !is_on_its_way(c->peer, key))
         say_again(c->peer, key);
 }
@@ -409,7 +457,8 @@ static void correct(struct peer *peer)
     ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);
     peer->resync.corrected = true;
     advance_apps(peer);
-    if (peer->principal->synced)
+    ab_mirror_look(peer->principal, peer->name);
+    if (peer->principal->synced && peer->mode == AB_MANAGED)
         end_missing(peer, c.missing);
 }
 
@@ -471,6 +520,8 @@ static void take_answer(struct peer *peer, const ab_resync *answer)
         return;
     }
     r->gave = answer->want.count > 0;
+    if (peer->mode == AB_AUTONOMOUS)
+        ab_principal_note_held(peer, answer->held);
     ab_resync want = {.step = AB_RESYNC_WANT, .want = ab_resync_session_want(r->session)};
     if (want.want.count > 0)
         say(peer, &want);

@@ -77,6 +77,7 @@ ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept)
     if (m == NULL)
         return AB_ERR_NOMEM;
     m->version = kept->version;
+    m->hash = kept->hash;
     if (!kept->released)
         m->source = kept->ended ? MIRROR_ENDED : MIRROR_LIVE;
     e = take_text(&m->uid, kept->uid);
@@ -104,6 +105,23 @@ bool ab_mirror_is_here(const ab_principal *p, ab_str key)
 {
     const struct mirror *m = ab_map_find(p->mirrors, key);
     return m != NULL && m->here && m->marked;
+}
+
+bool ab_mirror_is_kept(const struct mirror *m)
+{
+    const ab_task *head = m->inbox.head;
+    return head == NULL || (head->begun && head->next == NULL && m->step != MSTEP_KEEP);
+}
+
+bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)
+{
+    bool stands = m->here && m->marked;
+    bool behind = stands && ab_version_cmp(m->stamp, m->version) > 0;
+    if (m->source != MIRROR_LIVE && !behind && !(stands && m->source == MIRROR_NONE))
+        return false;
+    *version = behind ? m->stamp : m->version;
+    *hash = behind || m->source != MIRROR_LIVE ? (ab_digest){0} : m->hash;
+    return true;
 }
 
 /* --- waiting and failing --- */
@@ -232,6 +250,7 @@ void ab_mirror_note(struct mirror *m, const ab_object *hub)
     m->looked = m->here = true;
     m->marked = ab_str_is(ab_mirror_owner(hub), m->agent);
     m->leaving = ab_object_deleting(hub);
+    m->stamp = ab_mirror_stamp(m, hub);
     m->hub = readable ? here : (ab_digest){0};
     m->hub_status = readable ? status : (ab_digest){0};
 }

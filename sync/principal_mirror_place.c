@@ -67,18 +67,22 @@ static bool was_source(const ab_object *source, const ab_object *hub)
            ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0;
 }
 
-static bool is_newer(const struct mirror *m, ab_str text)
+ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub)
 {
+    static const char *const names[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION};
+    ab_version newest = {0};
     ab_stamp stamp;
-    return ab_stamp_parse(text, &stamp) && ab_str_is(stamp.agent, m->agent) &&
-           ab_version_cmp(stamp.version, m->version) > 0;
+    for (size_t i = 0; i < 2 && !was_made(m, hub); i++)
+        if (ab_stamp_parse(ab_object_annotation(hub, names[i]), &stamp) &&
+            ab_str_is(stamp.agent, m->agent) && ab_version_cmp(stamp.version, newest) > 0)
+            newest = stamp.version;
+    return newest;
 }
 
 /* What is kept here is older than what stands: it was lost and is being read again. */
 static bool is_behind(const struct mirror *m, const ab_object *hub)
 {
-    return !was_made(m, hub) && (is_newer(m, ab_object_annotation(hub, AB_ANN_MIRROR)) ||
-                                 is_newer(m, ab_object_annotation(hub, AB_ANN_STATUS_VERSION)));
+    return ab_version_cmp(ab_mirror_stamp(m, hub), m->version) > 0;
 }
 
 static void show_conflicts(const struct mirror *m)

@@ -189,6 +189,7 @@ static void keep(struct mirror *m, enum mirror_source next, const ab_kept *kept)
         return;
     }
     m->next = next;
+    m->next_hash = kept->hash;
     m->step = MSTEP_KEEP;
     m->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
     fx->keep(fx->arg, ab_str_of(m->key), kept, &m->record);
@@ -233,6 +234,9 @@ static void begin_publication(struct mirror *m, const ab_task *t)
     ab_kept row = row_of(m);
     row.uid = ab_object_uid(source);
     row.wish = ab_event_data(t->event);
+    /* Without one it counts as different, and comes again. */
+    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &row.hash) != AB_ERR_OK)
+        row.hash = (ab_digest){0};
     keep(m, MIRROR_LIVE, &row);
     ab_object_unref(source);
 }
@@ -269,6 +273,7 @@ static void take_effect(struct mirror *m)
 {
     m->version = m->inbox.head->version;
     m->source = m->next;
+    m->hash = m->next_hash;
     free(m->uid);
     m->uid = m->next_uid;
     m->next_uid = NULL;
@@ -322,6 +327,8 @@ static void begin_error(struct mirror *m, const ab_task *t)
         AB_WARN(m->principal->env.log, SYNC, "an agent reports an error", AB_KV("agent", m->agent),
                 AB_KV("object", m->key), AB_KV("why", (const char *)message));
     set_error(m, message, false);
+    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &m->error_hash) != AB_ERR_OK)
+        m->error_hash = (ab_digest){0};
     ab_mirror_finish_head(m);
 }
 

@@ -212,6 +212,7 @@ void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
         return;
     if (peer->mode == AB_MANAGED)
         forget_words(peer);
+    ab_principal_resync_stop(peer); /* what it was told means something else now */
     peer->mode = mode;
     AB_INFO(p->env.log, SYNC, "the agent's mode is known", AB_KV("agent", agent),
             AB_KV("mode", mode == AB_MANAGED ? "managed" : "autonomous"));
@@ -221,8 +222,10 @@ void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
 void ab_principal_unset_mode(ab_principal *p, const char *agent)
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer != NULL)
-        peer->mode = 0;
+    if (peer == NULL)
+        return;
+    ab_principal_resync_stop(peer);
+    peer->mode = 0;
 }
 
 void ab_principal_log_lost(ab_principal *p, const char *agent)

@@ -146,27 +146,33 @@ struct mirror {
 
     enum mirror_source source;
     ab_version version;
-    char *uid;  /* of the source */
-    char *made; /* uid of the object that stands here for it; NULL: not known */
+    ab_digest hash; /* of what was published, as the agent compares; none: not known */
+    char *uid;      /* of the source */
+    char *made;     /* uid of the object that stands here for it; NULL: not known */
 
     bool looked; /* whether it is here is known */
     bool here;
     bool leaving;
-    bool marked;   /* what stands here says that it is the mirror of this agent */
-    bool taken;    /* what stands here is somebody else's */
-    bool settled;  /* nothing is to be done about what stands here */
+    bool marked;  /* what stands here says that it is the mirror of this agent */
+    bool taken;   /* what stands here is somebody else's */
+    bool settled; /* nothing is to be done about what stands here */
+    ab_version
+        stamp;     /* that stands here, of what was not made for what is kept; none: there is none
+                    */
     ab_digest hub; /* of what stands here, and of its status */
     ab_digest hub_status;
     ab_digest placed; /* of what the store made of what was last written, for this source */
     ab_digest stated;
     struct requests requests;
-    char *error; /* what the agent says is wrong with it, or why a request was refused */
+    char *error;          /* what the agent says is wrong with it, or why a request was refused */
+    ab_digest error_hash; /* of the agent's event that reported it */
     bool error_ours;
 
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     ab_inbox inbox;
     enum mirror_step step;
     enum mirror_source next; /* what the source will be when it is kept */
+    ab_digest next_hash;
     char *next_uid;
 };
 
@@ -242,6 +248,8 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 void ab_principal_end(struct peer *peer, ab_str key);
 /** The same, of an object that the store says is gone, under the mass-deletion guard. */
 void ab_principal_end_gone(struct peer *peer, ab_str key);
+/** An autonomous agent tells how many deletions here its guard holds back. */
+void ab_principal_note_held(struct peer *peer, size_t held);
 /** Once in a while, look whether what the guard holds back is back. */
 void ab_principal_guard_tick(struct peer *peer);
 /** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys
@@ -354,6 +362,11 @@ void ab_mirror_gone(ab_principal *p, const ab_object *object);
 /** Look again at those that `agent` (NULL: anybody) has to do with. */
 void ab_mirror_look(ab_principal *p, const char *agent);
 void ab_mirror_tick(ab_principal *p);
+/** All that came of it is kept. */
+bool ab_mirror_is_kept(const struct mirror *m);
+/** What is held of the agent's object: the hash is none where what stands here is not known to be
+ * what the agent said. @return false: nothing is */
+bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
 /** Stands a mirror here, or what was one? */
 bool ab_mirror_is_here(const ab_principal *p, ab_str key);
 /** Its agent is managed now: what was its mirror is to become the hub's own object. */
@@ -364,6 +377,9 @@ bool ab_mirror_is_handed_over(const struct mirror *m);
 void ab_mirror_create(struct mirror *m);
 /** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
 ab_str ab_mirror_owner(const ab_object *hub);
+/** The newest version that an object says it is of; none where it was made for what is kept, or its
+ * stamps are another agent's. */
+ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
 /** Decide with the object in hand. */
 void ab_mirror_decide(struct mirror *m, const ab_object *hub);
 

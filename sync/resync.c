@@ -54,6 +54,18 @@ static void encode_want(ab_jsonw *w, const ab_resync_want *want)
     ab_jsonw_array_end(w);
 }
 
+static void encode_guard(ab_jsonw *w, const ab_resync *r)
+{
+    if (r->confirm) {
+        ab_jsonw_key(w, AB_STR("confirm"));
+        ab_jsonw_bool(w, true);
+    }
+    if (r->held > 0) {
+        ab_jsonw_key(w, AB_STR("held"));
+        ab_jsonw_int(w, (int64_t)r->held);
+    }
+}
+
 void ab_resync_encode(const ab_resync *r, ab_buf *out)
 {
     ab_jsonw w = ab_jsonw_to(out);
@@ -66,6 +78,7 @@ void ab_resync_encode(const ab_resync *r, ab_buf *out)
         encode_told(&w, &r->told);
     if (steps[r->step].want)
         encode_want(&w, &r->want);
+    encode_guard(&w, r);
     ab_jsonw_object_end(&w);
 }
 
@@ -86,12 +99,12 @@ static ab_err invalid(ab_error *err, const char *what)
     return ab_fail(err, AB_ERR_INVALID, "%s", what);
 }
 
-static ab_err take_count(ab_jsonv root, size_t *out, ab_error *err)
+static ab_err take_count(ab_jsonv v, const char *name, size_t *out, ab_error *err)
 {
     int64_t count;
-    if (ab_json_i64(ab_json_get(root, "count"), &count) != AB_ERR_OK || count < 0 ||
+    if (ab_json_i64(v, &count) != AB_ERR_OK || count < 0 ||
         count > (int64_t)AB_INVENTORY_PAGES_MAX * AB_INVENTORY_PAGE_MAX)
-        return invalid(err, "count is no number of entries");
+        return ab_fail(err, AB_ERR_INVALID, "%s is no number of objects", name);
     *out = (size_t)count;
     return AB_ERR_OK;
 }
@@ -114,7 +127,7 @@ static ab_err take_told(struct decoded *d, ab_jsonv root, ab_error *err)
         return invalid(err, "newest is no version");
     d->r.told.pages = n;
     d->r.told.digests = d->digests;
-    return take_count(root, &d->r.told.count, err);
+    return take_count(ab_json_get(root, "count"), "count", &d->r.told.count, err);
 }
 
 static ab_err take_want(struct decoded *d, ab_jsonv root, ab_error *err)
@@ -149,6 +162,13 @@ static ab_err take_step(ab_jsonv root, ab_resync_step *out, ab_error *err)
     return invalid(err, "step is none that is known");
 }
 
+static ab_err take_guard(ab_resync *r, ab_jsonv root, ab_error *err)
+{
+    ab_jsonv held = ab_json_get(root, "held");
+    r->confirm = ab_json_typeof(ab_json_get(root, "confirm")) == AB_JSON_TRUE;
+    return ab_json_present(held) ? take_count(held, "held", &r->held, err) : AB_ERR_OK;
+}
+
 static ab_err take_all(struct decoded *d, ab_error *err)
 {
     ab_jsonv root = ab_json_root(d->doc);
@@ -167,7 +187,7 @@ static ab_err take_all(struct decoded *d, ab_error *err)
         e = take_told(d, root, err);
     if (e == AB_ERR_OK && steps[r->step].want)
         e = take_want(d, root, err);
-    return e;
+    return e == AB_ERR_OK ? take_guard(r, root, err) : e;
 }
 
 ab_err ab_resync_decode(ab_str text, ab_resync **out, ab_error *err)

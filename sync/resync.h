@@ -43,6 +43,8 @@ typedef struct {
     ab_str namespace;
     ab_resync_told told;
     ab_resync_want want;
+    bool confirm; /* begin: the operator says that the deletions which the agent holds are meant */
+    size_t held;  /* answer: deletions at the hub that the agent's guard holds back */
 } ab_resync;
 
 /** Append the JSON of a step. The outcome is in the buffer's status. */

@@ -81,7 +81,7 @@ static const ab_option rows[] = {
      .max = 1000000000,
      .help = "Mass-deletion guard of an autonomous agent: more deletions than this, and more than "
              "sync.max-deletions-percent of what it has published, within sync.deletions-window, "
-             "are held back."},
+             "are held back until argobusctl resync --confirm at the principal."},
     {.name = "sync.max-deletions-percent",
      .kind = AB_OPT_INT,
      .deflt = "50",

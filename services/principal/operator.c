@@ -4,6 +4,7 @@
  */
 #include "services/principal/principal_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void say(ab_buf *answer, const char *member, const char *text)
@@ -12,6 +13,17 @@ static void say(ab_buf *answer, const char *member, const char *text)
     ab_jsonw_object(&w);
     ab_jsonw_key_str(&w, member, ab_str_of(text));
     ab_jsonw_object_end(&w);
+}
+
+static void say_under_way(ab_buf *answer, size_t held)
+{
+    char text[200] = "it is under way: see argobus_resyncs_total and argobus_deletions_held";
+    if (held > 0)
+        snprintf(text, sizeof(text),
+                 "it is under way; deletions that are held back: %zu; if they are meant, make them "
+                 "with --confirm",
+                 held);
+    say(answer, "ok", text);
 }
 
 static void resync(service *s, ab_jsonv request, ab_buf *answer)
@@ -35,7 +47,7 @@ static void resync(service *s, ab_jsonv request, ab_buf *answer)
     AB_INFO(s->base.daemon->log, MAIN,
             confirm ? "the operator confirms deletions" : "the operator asks for a resync",
             AB_KV("agent", which == NULL ? "all" : which));
-    say(answer, "ok", "it is under way: see argobus_resyncs_total and argobus_deletions_held");
+    say_under_way(answer, confirm ? 0 : ab_principal_held(s->machine, which));
 }
 
 static void on_request(void *arg, ab_str request, ab_buf *answer)

@@ -243,6 +243,11 @@ class Fleet(unittest.TestCase):
         """While no principal is there. With Kafka the agent is ready all the same."""
         self.agent.start(ready=self.transport == "kafka")
 
+    def ctl(self, *args):
+        """argobusctl, of a principal whose control.socket is ctl.sock in the folder."""
+        command = [pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "--socket", self.folder / "ctl.sock", *args]
+        return subprocess.run(command, capture_output=True, text=True, timeout=20)
+
     def clean_up(self):
         """AB_KEEP=1 keeps the folders and logs."""
         died = [d.tail() for d in (self.agent, self.principal) if d.process and d.process.poll() is not None]

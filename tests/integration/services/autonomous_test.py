@@ -6,7 +6,7 @@ import unittest
 
 import yaml
 
-from daemons import Fleet, application, revision, wait_for
+from daemons import Fleet, application, kafka_dev, revision, wait_for
 
 SOURCE_UID = "argocd.argoproj.io/source-uid"
 REFRESH = "argocd.argoproj.io/refresh"
@@ -17,7 +17,8 @@ class Autonomous(Fleet):
     def principal_config(self):
         data = self.folder / "principal" / "data"
         data.mkdir(parents=True, exist_ok=True)
-        return dict(super().principal_config(), agents=[{"name": "w1"}], principal={"data": str(data)})
+        return dict(super().principal_config(), agents=[{"name": "w1"}], principal={"data": str(data)},
+                    control={"socket": str(self.folder / "ctl.sock")})
 
     def agent_config(self):
         config = super().agent_config()
@@ -121,7 +122,7 @@ class Autonomous(Fleet):
     def test_a_restart_with_nothing_changed_writes_nothing_and_sends_nothing(self):
         self.principal.stop()
         self.agent.stop()
-        self.agent.start()
+        self.start_agent_alone()
         self.principal.start()
         self.spoke.write("argocd", "probe", application("probe", namespace="argocd"))
         self.is_mirrored("probe", "1")
@@ -202,7 +203,59 @@ class Autonomous(Fleet):
             self.spoke.remove("argocd", name)
         self.agent.start()
         wait_for("the guard holds", lambda: self.agent.metric("argobus_deletions_held") == 31)
+        wait_for("the principal knows", lambda: self.principal.metric("argobus_deletions_held") == 31)
+        asked = self.ctl("resync", "--agent", "w1")
+        self.assertIn("held back: 31", asked.stdout, asked.stderr)
         self.assertEqual(len(self.hub.names("w1")), 31)
+        self.is_confirmed()
+
+    def test_a_mass_deletion_that_is_seen_is_held_until_the_operator_confirms(self):
+        for i in range(30):
+            self.spoke.write("argocd", f"app-{i}", application(f"app-{i}", namespace="argocd"))
+        wait_for("all are mirrored", lambda: len(self.hub.names("w1")) == 31)
+        for name in self.spoke.names("argocd"):
+            self.spoke.remove("argocd", name)
+        wait_for("the principal knows", lambda: self.principal.metric("argobus_deletions_held") == 11)
+        self.assertEqual(len(self.hub.names("w1")), 11)
+        self.is_confirmed()
+
+    def is_confirmed(self):
+        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
+        wait_for("they are deleted", lambda: not self.hub.names("w1"))
+        for daemon in (self.agent, self.principal):
+            wait_for("nothing is held", lambda: daemon.metric("argobus_deletions_held") == 0)
+
+    def test_a_mirror_of_which_nobody_knows_any_more_goes(self):
+        self.spoke.write("argocd", "other", application("other", namespace="argocd"))
+        self.is_mirrored("other", "1")
+        self.principal.stop()
+        self.agent.stop()
+        self.spoke.remove("argocd", "other")
+        self.forget_all()
+        self.start()
+        self.is_gone("other")
+        self.assertEqual(revision(self.mirror()), "1")
+
+    def test_it_goes_also_when_its_tombstone_was_lost_by_itself(self):
+        self.spoke.write("argocd", "other", application("other", namespace="argocd"))
+        self.is_mirrored("other", "1")
+        self.agent.stop()
+        self.spoke.remove("argocd", "other")
+        self.principal.stop()
+        self.forget_logs()
+        self.start()
+        self.is_gone("other")
+        self.assertEqual(revision(self.mirror()), "1")
+
+    def forget_logs(self):
+        """What was said. Over gRPC it went with the processes."""
+        if self.transport == "kafka":
+            kafka_dev("tool", "topics", "--delete", "--topic", f"{self.prefix}[.](down|up)[.]w1[.]state")
+
+    def forget_all(self):
+        self.forget_logs()
+        for path in (self.folder / "principal" / "data").iterdir():
+            path.unlink()
 
 
 if __name__ == "__main__":

@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is lost comes again, what is gone goes, and nothing goes that is not proved to be gone."""
 import json
-import os
-import pathlib
 import shutil
-import subprocess
 import unittest
 
 from daemons import Fleet, application, kafka_dev, only_kafka, wait_for
@@ -120,10 +117,6 @@ class Resync(Fleet):
         self.arrives("n1", "2")
         wait_for("it is gone again", lambda: self.spoke.read("argocd", "n0") is None)
         self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
-
-    def ctl(self, *args):
-        command = [pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "--socket", self.folder / "ctl.sock", *args]
-        return subprocess.run(command, capture_output=True, text=True, timeout=20)
 
     def test_an_empty_hub_deletes_nothing_until_the_operator_confirms(self):
         self.principal.stop()

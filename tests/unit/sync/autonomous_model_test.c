@@ -223,6 +223,15 @@ static void check_spec(const ab_object *after)
         broken("an older spec was written over a newer one");
 }
 
+/* An object that is made anew has another uid. */
+static void check_removal(const ab_object *mirror)
+{
+    const ab_object *source = local(app_of(mirror));
+    if (source != NULL &&
+        ab_str_eq(ab_object_annotation(mirror, AB_ANN_SOURCE_UID), ab_object_uid(source)))
+        broken("the mirror of an object that the agent has was deleted");
+}
+
 static void on_hub_write(void *arg, const ab_object *before, const ab_object *after)
 {
     (void)arg;
@@ -230,6 +239,7 @@ static void on_hub_write(void *arg, const ab_object *before, const ab_object *af
     if (before != NULL && !is_mirror(before))
         broken("an object that is no mirror was touched");
     if (after == NULL) {
+        check_removal(before);
         withdraw_all(before);
         return;
     }
@@ -291,9 +301,11 @@ static void on_sent(void *arg, bool down, const ab_event *event)
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     trace(down ? "down" : "up", key);
     trace("  ", ab_event_data(event));
-    if (down && !ab_str_starts(key, AB_KEY_COMMAND))
+    if (down && !ab_str_starts(key, AB_KEY_COMMAND) && !ab_str_starts(key, AB_KEY_CONTROL))
         broken("something else than a command went down");
     if (ab_event_data(event).ptr == NULL)
+        return;
+    if (ab_str_starts(key, AB_KEY_CONTROL))
         return;
     if (down)
         note_command(event);
@@ -473,6 +485,29 @@ static void logs_change(int app)
         fake_log_compact(log);
 }
 
+/* What was lost comes right by resyncs alone: a whole log, also unnoticed, with what the principal
+ * kept, and tombstones before they were read. */
+static void something_is_lost(int app)
+{
+    struct world_link *link = app == 0 ? &m.w.agent_link : &m.w.principal_link;
+    if (below(4) > 0)
+        return;
+    if (below(4) == 0) {
+        world_lose_log(&m.w, link);
+    } else if (m.w.principal == NULL) {
+        if (below(2) == 0)
+            world_forget_mirrors(&m.w);
+        memset(m.shown, 0, sizeof(m.shown));
+        fake_log_lose(m.w.up);
+    }
+}
+
+static void operator_asks(int app)
+{
+    if (app == 0 && m.w.principal != NULL && below(4) == 0)
+        assert_int_equal(ab_principal_resync(m.w.principal, NULL, "test"), AB_ERR_OK);
+}
+
 static void time_passes(int app)
 {
     static const int64_t steps[NAMES] = {10, 500, 20000};
@@ -484,7 +519,7 @@ static void (*const actions[])(int app) = {
     user_deletes,    hub_asks_sync,    hub_creates,        hub_asks_refresh,   hub_tampers,
     hub_tampers,     hub_deletes,      controller_reports, controller_reports, controller_acts,
     controller_acts, controller_syncs, agent_crashes,      principal_crashes,  links_change,
-    logs_change,     time_passes,      time_passes,
+    logs_change,     time_passes,      time_passes,        something_is_lost,  operator_asks,
 };
 
 static void one_step(void)
@@ -516,6 +551,8 @@ static void come_to_rest(void)
         world_settle(&m.w);
         for (int app = 0; app < NAMES; app++)
             worked |= controller_works(app);
+        if (round == 20)
+            assert_int_equal(ab_principal_resync(m.w.principal, "w1", "test"), AB_ERR_OK);
         world_settle(&m.w);
         if (!worked && round > 40)
             return;
@@ -545,6 +582,8 @@ static void check_head(void *arg, const ab_event *head)
     ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
     if (ab_str_starts(key, AB_KEY_COMMAND) || ab_str_starts(key, AB_KEY_ACK))
         broken("a command or an answer stays in the log");
+    if (ab_str_starts(key, AB_KEY_INVENTORY))
+        broken("a page stays in the log");
 }
 
 static bool same_labels(const ab_object *a, const ab_object *b)
@@ -611,6 +650,7 @@ static void begin_run(uint64_t seed)
     m.w.on_sent = on_sent;
     m.w.faults_permille = (unsigned)below(2) * 80;
     m.w.policy.autonomous = true;
+    m.w.resyncs = true;
     m.w.mode = AB_AUTONOMOUS;
     for (int app = 0; app < NAMES; app++)
         m.theirs[app] = -1;

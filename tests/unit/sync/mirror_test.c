@@ -92,6 +92,44 @@ static void a_mirror_is_named_by_kind_and_agent(void **state)
                      AB_ERR_INVALID);
 }
 
+static void a_mirrors_key_leads_back_to_the_agents_object(void **state)
+{
+    (void)state;
+    char key[AB_OBJECT_KEY_MAX];
+    assert_int_equal(ab_mirror_source_key(AB_STR("Application/w1/a"), "w1", "hub", "own", key),
+                     AB_ERR_OK);
+    assert_string_equal(key, "Application/own/a");
+    assert_int_equal(ab_mirror_source_key(AB_STR("AppProject/hub/w1-p-q"), "w1", "hub", "own", key),
+                     AB_ERR_OK);
+    assert_string_equal(key, "AppProject/own/p-q");
+}
+
+static void what_is_no_mirror_of_this_agent_leads_nowhere(void **state)
+{
+    static const char *const keys[] = {
+        "Application/w2/a",
+        "Application/hub/a",
+        "AppProject/hub/p",
+        "AppProject/hub/w1-",
+        "AppProject/hub/w1",
+        "AppProject/w1/p",
+        "AppProject/hub/w1p",
+        "AppProject/hub/w10-p",
+        "Secret/w1/a",
+        "Secret/hub/w1-a",
+        "cmd/x",
+        "ctl/hello",
+        "error/Application/a",
+        "Application/w1",
+        "",
+    };
+    (void)state;
+    char key[AB_OBJECT_KEY_MAX];
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        assert_int_equal(ab_mirror_source_key(ab_str_of(keys[i]), "w1", "hub", "own", key),
+                         AB_ERR_INVALID);
+}
+
 static void a_name_that_would_be_too_long_is_refused(void **state)
 {
     (void)state;
@@ -310,6 +348,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_published_has_nothing_that_a_server_sets_anew),
         cmocka_unit_test(a_mirror_is_named_by_kind_and_agent),
+        cmocka_unit_test(a_mirrors_key_leads_back_to_the_agents_object),
+        cmocka_unit_test(what_is_no_mirror_of_this_agent_leads_nowhere),
         cmocka_unit_test(a_name_that_would_be_too_long_is_refused),
         cmocka_unit_test(an_application_gets_the_agents_project_destination_and_place),
         cmocka_unit_test(an_application_without_project_is_of_project_default),

@@ -215,6 +215,34 @@ static void what_a_resync_held_is_not_held_when_it_is_back(void **state)
     assert_at_rest();
 }
 
+static void drop_all_finalizers(fake_store *s)
+{
+    for (size_t i = 0; i < 5; i++) {
+        ab_object *o = fake_store_at(s, 0);
+        if (o != NULL && ab_object_deleting(o))
+            drop_finalizers(s, ab_object_key(o));
+        world_run(&w, 1);
+    }
+}
+
+static void deletions_that_users_said_on_the_objects_are_never_held(void **state)
+{
+    char name[16];
+    (void)state;
+    w.deletions_max = 2;
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        put_app(w.hub, "w1", name, 1, FINALIZER, "");
+    }
+    world_start(&w);
+    erase_apps(5);
+    drop_all_finalizers(w.local);
+    assert_int_equal(local_count(), 0);
+    assert_null(fake_store_at(w.hub, 0));
+    assert_int_equal(ab_principal_held(w.principal, NULL), 0);
+    assert_at_rest();
+}
+
 static void the_operator_confirms_them(void **state)
 {
     (void)state;
@@ -371,6 +399,7 @@ int main(void)
         T(deletions_that_are_seen_are_held_when_they_are_too_many),
         T(a_held_rest_that_is_few_by_itself_is_not_let_go),
         T(what_a_resync_held_is_not_held_when_it_is_back),
+        T(deletions_that_users_said_on_the_objects_are_never_held),
         T(the_operator_confirms_them),
         T(a_confirmation_is_for_once),
         T(few_deletions_over_a_long_time_are_not_held),

@@ -234,7 +234,9 @@ static void agent_wake(void *arg)
 static void agent_change(void *arg, fake_change change, ab_object *object)
 {
     world *w = arg;
-    if (change == FAKE_SYNCED)
+    if (change == FAKE_SYNCED && w->unreadable)
+        ab_agent_synced(w->agent);
+    else if (change == FAKE_SYNCED)
         ab_agent_complete(w->agent);
     else if (change == FAKE_SEEN)
         ab_agent_seen(w->agent, object);

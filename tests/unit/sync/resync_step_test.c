@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps of a resync as JSON: what they say of the mass-deletion guard.
+ */
+#include "sync/resync.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define TOLD         "\"newest\":\"1.2\",\"count\":3,\"pages\":[\"00112233445566778899aabbccddeeff\"]"
+#define BEGIN(more)  "{\"step\":\"begin\",\"id\":\"a\",\"namespace\":\"argocd\"," TOLD more "}"
+#define ANSWER(more) "{\"step\":\"answer\",\"id\":\"a\"," TOLD ",\"want\":[]" more "}"
+
+static ab_resync *decode(ab_str text)
+{
+    ab_resync *r = NULL;
+    ab_error err = {0};
+    ab_err e = ab_resync_decode(text, &r, &err);
+    assert_true(e == AB_ERR_OK || err.text[0] != '\0');
+    return r;
+}
+
+static void assert_guard(const char *text, bool confirm, size_t held)
+{
+    ab_buf out;
+    ab_resync *r = decode(ab_str_of(text));
+    assert_non_null(r);
+    ab_buf_init(&out, 4096);
+    ab_resync_encode(r, &out);
+    ab_resync *again = decode(ab_buf_str(&out));
+    assert_non_null(again);
+    assert_true(r->confirm == confirm && again->confirm == confirm);
+    assert_true(r->held == held && again->held == held);
+    ab_resync_free(again);
+    ab_resync_free(r);
+    ab_buf_fini(&out);
+}
+
+static void a_confirmation_and_a_number_of_held_deletions_come_back_as_they_were(void **state)
+{
+    (void)state;
+    assert_guard(BEGIN(",\"confirm\":true"), true, 0);
+    assert_guard(ANSWER(",\"held\":31"), false, 31);
+}
+
+static void nothing_is_confirmed_or_held_unless_it_is_said(void **state)
+{
+    (void)state;
+    assert_guard(BEGIN(""), false, 0);
+    assert_guard(ANSWER(""), false, 0);
+    assert_guard(BEGIN(",\"confirm\":false"), false, 0);
+    assert_guard(BEGIN(",\"confirm\":\"true\""), false, 0);
+    assert_guard(BEGIN(",\"confirm\":1"), false, 0);
+}
+
+static void a_number_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    assert_null(decode(AB_STR(ANSWER(",\"held\":-1"))));
+    assert_null(decode(AB_STR(ANSWER(",\"held\":\"3\""))));
+    assert_null(decode(AB_STR(ANSWER(",\"held\":1.5"))));
+    assert_null(decode(AB_STR(ANSWER(",\"held\":99999999999"))));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_confirmation_and_a_number_of_held_deletions_come_back_as_they_were),
+        cmocka_unit_test(nothing_is_confirmed_or_held_unless_it_is_said),
+        cmocka_unit_test(a_number_that_is_none_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -127,6 +127,7 @@ static const char *refuse_rival(ab_agent_object *o, const ab_event *event, ab_er
 {
     bool wish = ab_event_data(event).ptr != NULL;
     o->rival.state = wish ? RIVAL_REFUSED : RIVAL_GONE;
+    o->rival.waits = wish;
     o->rival.remapped = ab_agent_is_remapped(o->agent, event);
     if (!wish && o->rival.remapped == o->remapped)
         o->rival.state = RIVAL_NONE; /* the hub's own namespace has changed */

@@ -210,10 +210,20 @@ static void take_effect(ab_agent_object *o)
     o->inbox.failing_since = 0;
 }
 
+/* What was refused for what stood here was not kept: the principal is asked for it. */
+static void invite_rival(ab_agent_object *o)
+{
+    if (!o->rival.waits || ab_agent_has_source(o))
+        return;
+    o->rival.waits = false;
+    ab_agent_resync(o->agent, "a place is free that another object was refused for");
+}
+
 void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK) {
         take_effect(o);
+        invite_rival(o);
         return;
     }
     o->inbox.head->begun = false;

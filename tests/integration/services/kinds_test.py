@@ -238,6 +238,30 @@ class Mapping(Fleet):
         self.assertIsNone(self.spoke.read("other", "guestbook"))
 
 
+class Rivals(Fleet):
+    """Two Applications of the hub that would stand in one place at the agent, whose own namespace is `argocd`."""
+
+    def principal_config(self):
+        config = super().principal_config()
+        return {**config, "mapping": "destination", "namespaces": ["argocd"],
+                "store": {**config["store"], "namespace": "control"}}
+
+    def agent_config(self):
+        return {**super().agent_config(), "mapping": "destination"}
+
+    def test_who_was_refused_is_placed_when_the_place_is_free(self):
+        self.start()
+        self.hub.write("control", "guestbook", application("guestbook", "first", namespace="control"))
+        self.arrives("guestbook", "first")
+        self.hub.write("argocd", "guestbook", application("guestbook", "second", namespace="argocd"))
+        status = wait_for("the hub says so", lambda: self.hub.status("argocd", "guestbook"))
+        self.assertIn("under this name", status["conditions"][0]["message"])
+        self.hub.remove("control", "guestbook")
+        self.arrives("guestbook", "second")
+        wait_for("nothing is wrong with it any more", lambda: not (
+            self.hub.status("argocd", "guestbook") or {}).get("conditions"))
+
+
 class ClusterSecrets(Fleet):
     """Agent w1 is known from a cluster Secret alone."""
 

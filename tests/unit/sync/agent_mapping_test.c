@@ -299,6 +299,38 @@ static void when_the_first_is_gone_a_change_of_the_second_is_placed(void **state
     assert_at_rest();
 }
 
+static bool asks_for_a_resync(void)
+{
+    return said_with(AB_KEY_RESYNC, "a place is free");
+}
+
+static void when_the_first_is_gone_the_second_is_asked_for(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_end(OWN);
+    assert_false(asks_for_a_resync());
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
+    assert_false(asks_for_a_resync());
+    remapped_end(OWN);
+    assert_null(at(HERE));
+    assert_true(asks_for_a_resync());
+}
+
+static void a_second_that_is_gone_itself_is_not_asked_for(void **state)
+{
+    (void)state;
+    begin();
+    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    end(HERE);
+    remapped_end(OWN);
+    assert_false(asks_for_a_resync());
+}
+
 static void the_second_takes_the_place_of_the_first_when_that_ends_just_before(void **state)
 {
     (void)state;
@@ -351,6 +383,8 @@ int main(void)
         CASE(the_second_is_refused_also_when_it_is_the_remapped_one),
         CASE(the_second_does_not_replace_the_first_while_that_waits),
         CASE(when_the_first_is_gone_a_change_of_the_second_is_placed),
+        CASE(when_the_first_is_gone_the_second_is_asked_for),
+        CASE(a_second_that_is_gone_itself_is_not_asked_for),
         CASE(the_second_takes_the_place_of_the_first_when_that_ends_just_before),
         CASE(the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing),
     };

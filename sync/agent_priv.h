@@ -45,7 +45,7 @@ struct ab_agent_object {
         enum { RIVAL_NONE, RIVAL_REFUSED, RIVAL_GONE } state;
         bool remapped;
         bool waits; /* it was refused, and is not gone */
-    } rival; /* another source that would stand here too; `state` is to be said upwards */
+    } rival;        /* another source that would stand here too; `state` is to be said upwards */
 
     bool here;           /* exists in the local store */
     bool marked;         /* autonomous: still carries the marks of a managed one */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/principal_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,8 @@ static void on_added(void *arg, const char *agent)
 {
     service *s = arg;
     ab_error err = {0};
+    if (s->served.agents != NULL)
+        ab_served_add(&s->served, agent);
     if (add(s, agent, &err) == AB_ERR_OK)
         AB_INFO(s->base.daemon->log, MAIN, "serving agent", AB_KV("agent", agent));
     else
@@ -50,6 +53,69 @@ static void on_removed(void *arg, const char *agent)
     (void)ab_map_take(s->told, ab_str_of(agent));
     ab_metrics_drop(s->base.daemon->metrics, "agent", ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is served no more", AB_KV("agent", agent));
+}
+
+/* --- those that were taken away while no principal ran --- */
+
+/* As many gone at once are rather a mistake: another namespace, a label, rights. */
+#define GONE_MAX 3
+
+static void forget(service *s, const char *agent)
+{
+    ab_error err = {0};
+    ab_err e = ab_transport_add_agent(s->base.transport, agent, &err);
+    if (e == AB_ERR_OK) {
+        ab_transport_remove_agent(s->base.transport, agent, true);
+        AB_INFO(s->base.daemon->log, MAIN, "an agent was taken away while no principal ran",
+                AB_KV("agent", agent));
+    } else {
+        AB_WARN(s->base.daemon->log, MAIN, "what is kept for an agent that is gone stays behind",
+                AB_KV("agent", agent), AB_KV("why", (const char *)err.text));
+    }
+}
+
+static size_t count_gone(const service *s)
+{
+    size_t gone = 0;
+    for (ab_map_iter i = ab_map_first(s->served.agents); i.entry != NULL; ab_map_next(&i))
+        gone += ab_map_find(s->pumps, i.key) == NULL;
+    return gone;
+}
+
+static void forget_gone(service *s)
+{
+    for (ab_map_iter i = ab_map_first(s->served.agents); i.entry != NULL; ab_map_next(&i)) {
+        char agent[64];
+        if (ab_map_find(s->pumps, i.key) != NULL)
+            continue;
+        snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
+        forget(s, agent);
+        ab_served_drop(&s->served, agent);
+    }
+}
+
+void ab_principal_agents_settle(service *s)
+{
+    if (s->settled || !s->synced || s->uid[0] == '\0' || s->served.agents == NULL)
+        return;
+    s->settled = true;
+    if (!ab_served_claim(&s->served, s->uid))
+        AB_WARN(
+            s->base.daemon->log, MAIN,
+            "principal.data was another principal's: what is kept for agents of that one stays");
+    size_t gone = count_gone(s);
+    if (gone > GONE_MAX && gone * 2 > ab_map_count(s->served.agents))
+        AB_ERROR(s->base.daemon->log, MAIN,
+                 "more than half of the agents that were served are not named any more: what is "
+                 "kept for them stays; where they are gone for good, remove it by hand",
+                 AB_KV("agents", (int64_t)gone),
+                 AB_KV("command", "deploy/kafka/provision remove NAME"));
+    else
+        forget_gone(s);
+    for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i)) {
+        const ab_pump *pump = i.value;
+        ab_served_add(&s->served, pump->agent);
+    }
 }
 
 /* --- modes --- */

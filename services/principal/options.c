@@ -33,9 +33,10 @@ static const ab_option rows[] = {
          "served: globs, or regular expressions between slashes."},
     {.name = "principal.data",
      .kind = AB_OPT_PATH,
-     .help = "Folder for what the principal remembers of autonomous agents: what they last "
-             "published. What is lost of it is read again from their logs. Without it no "
-             "autonomous agent is served."},
+     .help = "Folder for what the principal remembers: what autonomous agents last published (what "
+             "is lost of it is read again from their logs), and which agents it has served, so "
+             "that the topics of one that is taken away while no principal runs are deleted at "
+             "the next start. Without it no autonomous agent is served."},
     {.name = "secrets.protection",
      .kind = AB_OPT_ENUM,
      .deflt = "sealed",

@@ -34,6 +34,7 @@ static void on_identity(void *arg, const char *uid)
     service *s = arg;
     ab_error err = {0};
     memcpy(s->uid, uid, sizeof(s->uid));
+    ab_principal_agents_settle(s);
     if (!s->base.stopping && ab_service_connect(&s->base, &err) != AB_ERR_OK)
         ab_daemon_fatal(s->base.daemon, &err);
 }
@@ -78,6 +79,8 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         break;
     case AB_STORE_SYNCED:
         ab_principal_synced(s->machine);
+        s->synced = true;
+        ab_principal_agents_settle(s);
         break;
     }
 }
@@ -244,23 +247,41 @@ static ab_err restore_row(void *arg, ab_str key, const ab_kept *kept)
     return ab_principal_restore(arg, key, kept);
 }
 
+static ab_err name_data(const service *s, const char *name, char out[4096], ab_error *err)
+{
+    const char *folder = ab_config_str(s->base.daemon->config, "principal.data");
+    int n = snprintf(out, 4096, "%s/%s", folder, name);
+    if (n < 0 || n >= 4096)
+        return ab_fail(err, AB_ERR_CONFIG, "principal.data is too long a path");
+    return AB_ERR_OK;
+}
+
 /* What autonomous agents published. */
 static ab_err open_cache(service *s, ab_error *err)
 {
     char path[4096];
-    const char *folder = ab_config_str(s->base.daemon->config, "principal.data");
-    if (folder == NULL)
-        return AB_ERR_OK;
-    int n = snprintf(path, sizeof(path), "%s/kept.sqlite", folder);
-    if (n < 0 || (size_t)n >= sizeof(path))
-        return ab_fail(err, AB_ERR_CONFIG, "principal.data is too long a path");
-    ab_err e =
-        ab_cache_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->cache, &s->fresh, err);
+    ab_err e = name_data(s, "kept.sqlite", path, err);
+    if (e != AB_ERR_OK)
+        return e;
+    e = ab_cache_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->cache, &s->fresh, err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(err, "principal.data: %s", path);
         return e;
     }
     return ab_cache_each(s->cache, restore_row, s->machine, err);
+}
+
+static ab_err open_data(service *s, ab_error *err)
+{
+    char path[4096];
+    if (ab_config_str(s->base.daemon->config, "principal.data") == NULL)
+        return AB_ERR_OK;
+    ab_err e = open_cache(s, err);
+    if (e == AB_ERR_OK)
+        e = name_data(s, "agents", path, err);
+    if (e == AB_ERR_OK)
+        e = ab_served_init(&s->served, path, s->base.daemon->log, err);
+    return e;
 }
 
 static ab_err make_transport(service *s, ab_error *err)
@@ -287,6 +308,8 @@ static void on_tick(ab_service *base)
     if (s->identity != NULL)
         ab_identity_tick(s->identity);
     ab_principal_agents_renew(s);
+    if (s->served.agents != NULL)
+        ab_served_save(&s->served);
     ab_principal_tick(s->machine);
     for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i))
         ab_pump_run(i.value);
@@ -325,7 +348,7 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     d->state = s;
     ab_err e = make_machine(s, err);
     if (e == AB_ERR_OK)
-        e = open_cache(s, err);
+        e = open_data(s, err);
     if (e == AB_ERR_OK)
         e = make_store(s, err);
     if (e == AB_ERR_OK)
@@ -359,6 +382,9 @@ void ab_principal_release(ab_daemon *d)
     ab_principal_free(s->machine);
     ab_cache_close(s->cache);
     ab_principal_agents_free(s);
+    if (s->served.agents != NULL)
+        ab_served_save(&s->served);
+    ab_served_fini(&s->served);
     ab_patterns_free(s->namespaces);
     free(s);
     d->state = NULL;

@@ -10,6 +10,7 @@
 #include "services/principal/identity.h"
 #include "services/principal/recipients.h"
 #include "services/principal/roster.h"
+#include "services/principal/served.h"
 #include "services/pump.h"
 #include "services/service.h"
 #include "sync/principal.h"
@@ -26,6 +27,9 @@ typedef struct {
     ab_map *told;  /* agent -> the ab_mode_set that it says it has */
     ab_roster *roster;
     ab_recipients *recipients;
+    ab_served served; /* without principal.data: zeroed */
+    bool synced;      /* all objects were seen, and none is unreadable */
+    bool settled;     /* what was served before and is not any more, is dealt with */
     ab_patterns *namespaces;
     bool sealed;        /* secrets.protection */
     bool agent_secrets; /* cluster Secrets name agents */
@@ -45,6 +49,10 @@ void ab_principal_agents_free(service *s);
 void ab_principal_agents_reload(service *s);
 /** Look whether certificates have changed. */
 void ab_principal_agents_renew(service *s);
+/** Those that were served by a former process and are not named any more were taken away while none
+ * ran: what is kept for them is removed. Once per process, when the roster is known to be complete
+ * and we know who we are. */
+void ab_principal_agents_settle(service *s);
 /** An agent says what it is. */
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);
 

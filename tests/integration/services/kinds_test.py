@@ -275,9 +275,9 @@ class ClusterSecrets(Fleet):
         """So many of the agent at the broker, if there is one."""
         return self.transport != "kafka" or len(self.topics()) == count
 
-    def topics(self):
+    def topics(self, agent="w1"):
         done = subprocess.run(["kcat", "-L", "-J", "-b", self.kafka()["brokers"][0]], check=True, capture_output=True)
-        mine = (f"{self.prefix}.down.w1.", f"{self.prefix}.up.w1.")
+        mine = tuple(f"{self.prefix}.{way}.{agent}" for way in ("down", "up"))
         return [t["topic"] for t in json.loads(done.stdout)["topics"] if t["topic"].startswith(mine)]
 
     def test_an_agent_comes_and_goes_with_its_secret(self):
@@ -330,6 +330,55 @@ class ClusterSecrets(Fleet):
         wait_for("its series are gone", lambda: not self.agent_series())
         self.principal.stop()
         self.assertEqual(len(self.topics()), 4)
+
+    def keep_data(self):
+        data = self.folder / "principal" / "data"
+        data.mkdir()
+        self.principal.configure({**self.principal_config(), "principal": {"data": str(data)}})
+        return data
+
+    def serve(self, *agents):
+        """One run of a principal that serves these; their topics are there after it."""
+        for agent in agents:
+            Objects(self.hub).write(cluster(agent))
+        self.principal.start()
+        wait_for("topics are made", lambda: all(len(self.topics(agent)) == 4 for agent in agents))
+        self.principal.stop()
+
+    def take_away(self, *agents):
+        for agent in agents:
+            Objects(self.hub).remove("Secret", f"cluster-{agent}")
+
+    @only_kafka("there are no topics")
+    def test_who_was_taken_away_while_no_principal_ran_is_noticed(self):
+        self.serve("w9")  # by a principal that notes nothing
+        self.take_away("w9")
+        self.keep_data()
+        self.serve("w1", "w2")
+        self.take_away("w1")
+        self.principal.start()
+        wait_for("its topics are gone", lambda: not self.topics("w1"))
+        self.assertEqual((len(self.topics("w2")), len(self.topics("w9"))), (4, 4))
+
+    @only_kafka("there are no topics")
+    def test_agents_are_not_gone_while_not_everything_can_be_read(self):
+        self.keep_data()
+        self.serve("w1")
+        path = Objects(self.hub).path("Secret", "cluster-w1")
+        path.write_text("{ broken")
+        self.serve("w2")  # which takes longer than to begin with a deletion
+        self.assertEqual(len(self.topics("w1")), 4)
+
+    @only_kafka("there are no topics")
+    def test_many_agents_that_are_gone_at_once_are_rather_a_mistake(self):
+        agents = [f"w{i}" for i in range(1, 6)]
+        self.keep_data()
+        self.serve(*agents)
+        self.take_away(*agents)
+        self.principal.start()
+        wait_for("it says so", lambda: "not named any more" in self.principal.log.read_text())
+        self.principal.stop()
+        self.assertEqual(len(self.topics("")), 20)
 
     def start_unserved(self):
         """The agent's topics are made when the principal serves it, so it is not ready before."""

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/principal/served.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+static char path[96];
+static ab_served s;
+
+static void reopen(void)
+{
+    ab_error err = {0};
+    ab_served_fini(&s);
+    if (ab_served_init(&s, path, NULL, &err) != AB_ERR_OK)
+        fail_msg("%s", err.text);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/argobus-served-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/agents", folder);
+    reopen();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ab_served_fini(&s);
+    (void)unlink(path);
+    return rmdir(folder);
+}
+
+static bool has(const char *agent)
+{
+    return ab_map_find(s.agents, ab_str_of(agent)) != NULL;
+}
+
+static void write_file(const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void who_was_served_is_known_to_the_next(void **state)
+{
+    (void)state;
+    assert_true(ab_served_claim(&s, "uid-1"));
+    ab_served_add(&s, "w1");
+    ab_served_add(&s, "w2");
+    ab_served_add(&s, "w3");
+    ab_served_drop(&s, "w2");
+    ab_served_save(&s);
+    reopen();
+    assert_true(has("w1") && !has("w2") && has("w3"));
+    assert_true(ab_served_claim(&s, "uid-1"));
+    assert_int_equal(ab_map_count(s.agents), 2);
+}
+
+static void nothing_is_written_when_nothing_has_changed(void **state)
+{
+    (void)state;
+    assert_true(ab_served_claim(&s, "uid-1"));
+    ab_served_add(&s, "w1");
+    ab_served_save(&s);
+    assert_int_equal(unlink(path), 0);
+    ab_served_add(&s, "w1");
+    ab_served_drop(&s, "w9");
+    ab_served_save(&s);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void agents_of_another_principal_are_not_ours(void **state)
+{
+    (void)state;
+    write_file("uid-1\nw1\n");
+    reopen();
+    assert_false(ab_served_claim(&s, "uid-2"));
+    assert_int_equal(ab_map_count(s.agents), 0);
+    ab_served_save(&s);
+    reopen();
+    assert_true(ab_served_claim(&s, "uid-2"));
+}
+
+static void what_is_no_name_is_passed_over(void **state)
+{
+    (void)state;
+    write_file("uid-1\nw1\n../x\n\nUP.down\nw2");
+    reopen();
+    assert_int_equal(ab_map_count(s.agents), 2);
+    assert_true(has("w1") && has("w2"));
+    write_file("a line that is far too long to be the uid of anything\nw1\n");
+    reopen();
+    assert_string_equal(s.principal, "");
+}
+
+static void a_folder_that_is_not_there_any_more_is_tried_again(void **state)
+{
+    (void)state;
+    assert_true(ab_served_claim(&s, "uid-1"));
+    ab_served_add(&s, "w1");
+    assert_int_equal(rmdir(folder), 0);
+    ab_served_save(&s);
+    assert_true(s.dirty);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    ab_served_save(&s);
+    assert_false(s.dirty);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(who_was_served_is_known_to_the_next),
+        CASE(nothing_is_written_when_nothing_has_changed),
+        CASE(agents_of_another_principal_are_not_ours),
+        CASE(what_is_no_name_is_passed_over),
+        CASE(a_folder_that_is_not_there_any_more_is_tried_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

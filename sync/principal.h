@@ -56,6 +56,8 @@ typedef struct {
 /* How the data of Secrets is kept from those who carry it; answered at once. */
 typedef struct {
     bool off; /* Secrets are sent in clear */
+    /** Secrets are sent in clear to this agent; NULL: to none. */
+    bool (*in_clear)(void *arg, const char *agent);
     /** Id of the certificate that `agent` can open; NULL while it has none: its Secrets wait. */
     const char *(*recipient)(void *arg, const char *agent);
     /** As ab_seal, for the recipient of `agent`. */

@@ -86,6 +86,13 @@ enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key)
 
 /* --- what it gets --- */
 
+static bool is_in_clear(const struct peer *peer)
+{
+    const ab_principal_sealing *sealing = &peer->principal->env.sealing;
+    return sealing->off ||
+           (sealing->in_clear != NULL && sealing->in_clear(sealing->arg, peer->name));
+}
+
 /* Payload and digest of a Secret, sealed to the agent. @return CLOSED while it has no certificate
  */
 static ab_err seal(const struct peer *peer, const ab_object *hub, ab_buf *payload,
@@ -119,7 +126,7 @@ static ab_err render(const struct shared *s, const struct peer *peer, const ab_o
 {
     const ab_principal_env *env = &s->principal->env;
     ab_err e;
-    if (s->kind->sealed && !env->sealing.off)
+    if (s->kind->sealed && !is_in_clear(peer))
         return seal(peer, hub, payload, digest, err);
     if (s->kind->target == AB_TARGET_APPPROJECT)
         e = ab_project_render(hub, peer->name, env->destination_mapping, payload);
@@ -403,7 +410,7 @@ static size_t count_waiting(const struct peer *peer)
     const ab_principal *p = peer->principal;
     const ab_principal_sealing *sealing = &p->env.sealing;
     size_t count = 0;
-    if (sealing->off || !ab_principal_takes_state(peer) ||
+    if (is_in_clear(peer) || !ab_principal_takes_state(peer) ||
         (sealing->recipient != NULL && sealing->recipient(sealing->arg, peer->name) != NULL))
         return 0;
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
@@ -431,7 +438,9 @@ static void show_waiting(struct peer *peer)
     bool long_enough = count > 0 && now - peer->waiting_since >= WAITING_SAID_MS;
     if (long_enough && !peer->waiting_said)
         AB_WARN(p->env.log, SYNC,
-                "Secrets wait: the agent has no certificate that they can be sealed to",
+                "Secrets wait: the agent has no certificate that they can be sealed to; to send "
+                "them to an argocd-agent in clear, inside of TLS, set secrets: clear for it in "
+                "option agents",
                 AB_KV("agent", peer->name), AB_KV("secrets", (int64_t)count));
     peer->waiting_said = long_enough;
 }

@@ -139,6 +139,18 @@ static const ab_mode_set *listed_mode(const service *s, const char *agent)
     return NULL;
 }
 
+bool ab_principal_agents_in_clear(void *arg, const char *agent)
+{
+    const service *s = arg;
+    const ab_config *c = s->base.daemon->config;
+    for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
+        const char *secrets = ab_config_field(c, "agents", i, "secrets");
+        if (strcmp(ab_config_field(c, "agents", i, "name"), agent) == 0)
+            return secrets != NULL && strcmp(secrets, "clear") == 0;
+    }
+    return false;
+}
+
 static void complain(const service *s, const char *agent, const char *what)
 {
     AB_ERROR(s->base.daemon->log, MAIN, what, AB_KV("agent", agent));

@@ -7,14 +7,14 @@
 static const ab_option rows[] = {
     {.name = "agents",
      .kind = AB_OPT_OBJECTS,
-     .choices = "name|mode|certificate",
+     .choices = "name|mode|certificate|secrets",
      .paths = "certificate",
      .reloadable = true,
-     .help =
-         "Agents to serve beside those of agent-secrets: name (a DNS label), mode (managed or "
-         "autonomous; unset: what the agent says of itself) and certificate (a PEM file to seal "
-         "Secrets to, instead of the certificate that the agent tells; read again when it "
-         "changes)."},
+     .help = "Agents to serve beside those of agent-secrets: name (a DNS label), mode (managed or "
+             "autonomous; unset: what the agent says of itself), certificate (a PEM file to seal "
+             "Secrets to, instead of the certificate that the agent tells; read again when it "
+             "changes) and secrets (sealed, which is the default, or clear: this agent's travel "
+             "unsealed, as an argocd-agent needs it)."},
     {.name = "agent-secrets",
      .kind = AB_OPT_BOOL,
      .deflt = "true",

@@ -147,6 +147,7 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
 {
     const char *name = ab_config_field(c, "agents", i, "name");
     const char *mode = ab_config_field(c, "agents", i, "mode");
+    const char *secrets = ab_config_field(c, "agents", i, "secrets");
     if (name == NULL || !ab_str_is_dns_label(ab_str_of(name)))
         return ab_fail(err, AB_ERR_CONFIG,
                        "agents: name \"%s\" is no DNS label (a-z, 0-9 and -, at most 63)",
@@ -154,6 +155,10 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
     if (mode != NULL && strcmp(mode, "managed") != 0 && strcmp(mode, "autonomous") != 0)
         return ab_fail(err, AB_ERR_CONFIG,
                        "agents: mode \"%s\" of %s is neither \"managed\" nor \"autonomous\"", mode,
+                       name);
+    if (secrets != NULL && strcmp(secrets, "sealed") != 0 && strcmp(secrets, "clear") != 0)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "agents: secrets \"%s\" of %s is neither \"sealed\" nor \"clear\"", secrets,
                        name);
     if (mode != NULL && strcmp(mode, "autonomous") == 0 &&
         ab_config_str(c, "principal.data") == NULL)
@@ -228,7 +233,11 @@ static ab_err make_machine(service *s, ab_error *err)
         .source = AB_SOURCE_PRINCIPAL,
         .uid = s->uid,
         .namespace = ab_config_str(c, "store.namespace"),
-        .sealing = {.off = !s->sealed, .recipient = recipient, .seal = seal, .arg = s},
+        .sealing = {.off = !s->sealed,
+                    .in_clear = ab_principal_agents_in_clear,
+                    .recipient = recipient,
+                    .seal = seal,
+                    .arg = s},
         .destination_mapping = is_by_destination(c),
         .namespaces = s->namespaces,
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),

@@ -55,6 +55,8 @@ void ab_principal_agents_renew(service *s);
 void ab_principal_agents_settle(service *s);
 /** An agent says what it is. */
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);
+/** Does the configuration say that its Secrets may travel in clear? `arg` is the service. */
+bool ab_principal_agents_in_clear(void *arg, const char *agent);
 
 /* operator.c */
 /** Listen to the operator, where the configuration says so. @return UNAVAILABLE, NOMEM */

@@ -107,8 +107,12 @@ def decode(message):
     return event
 
 
+TELLING = threading.Lock()
+
+
 def tell(**line):
-    print(json.dumps(line), flush=True)
+    with TELLING:
+        print(json.dumps(line), flush=True)
 
 
 class Peer:
@@ -234,17 +238,18 @@ class Principal(Peer):
         sending = self.sending()
         out = self.out
         context.add_callback(lambda: out.put(None))
-        threading.Thread(target=self.read, args=(requests,), daemon=True).start()
+        threading.Thread(target=self.read, args=(requests, out), daemon=True).start()
         tell(subscribed=True)
         yield from sending
 
-    def read(self, requests):
+    def read(self, requests, out):
         try:
             for message in requests:
                 self.heard(message)
             tell(ended="OK")
         except Exception:  # pylint: disable=broad-except
             tell(ended="broken")
+        out.put(None)
 
     def end_stream(self):
         self.out.put(None)

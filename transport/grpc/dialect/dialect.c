@@ -57,6 +57,9 @@ void ab_dialect_drop(const ab_dialect *d, const char *reason, const ab_event *ev
 static ab_err begin(ab_dialect *d)
 {
     d->epoch = d->version = 0;
+    d->introduced = d->ask_due = d->look_due = d->republish_due = d->fresh = false;
+    d->owner[0] = d->resync_id[0] = '\0';
+    d->pages_due = 0;
     return ab_uuid(d->instance);
 }
 
@@ -186,6 +189,7 @@ static void greet(ab_dialect *d, uint64_t seen)
                                     .epoch = d->epoch,
                                     .time_ms = now / 1000,
                                     .certificate = ""},
+                           .fresh = d->fresh,
                            .inflight = WINDOW,
                            .message_max = MESSAGE_MAX};
     snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", d->mode);
@@ -193,9 +197,21 @@ static void greet(ab_dialect *d, uint64_t seen)
     if (ab_grpc_hello_make(&hello, d->source, &event) != AB_ERR_OK)
         event = NULL;
     ab_dialect_say(d, event);
+    d->fresh = false;
+    if (d->greeted)
+        return;
     d->greeted = true;
     ab_dialect_repeat_pending(d);
+    ab_dialect_resync_begin(d);
     d->ops->resume(d->stream);
+}
+
+void ab_dialect_begin_anew(ab_dialect *d)
+{
+    if (ab_uuid(d->instance) != AB_ERR_OK)
+        return;
+    d->fresh = true;
+    greet(d, 0);
 }
 
 /* A principal speaks first, an agent when it was spoken to. */
@@ -367,6 +383,8 @@ void ab_dialect_run(ab_dialect *d)
 
 void ab_dialect_tick(ab_dialect *d)
 {
-    if (d->stream != NULL)
-        ab_dialect_look_at_sent(d);
+    if (d->stream == NULL)
+        return;
+    ab_dialect_look_at_sent(d);
+    ab_dialect_resync_tick(d);
 }

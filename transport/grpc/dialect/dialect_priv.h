@@ -2,10 +2,12 @@
  *
  * The parts of a dialect: dialect.c (life, the stream as the link sees it), outgoing.c (what the
  * link sends becomes theirs), sending.c (one event under way per resource), incoming.c (what they
- * send becomes ours), payload.c (JSON both ways).
+ * send becomes ours), resync.c (their resync messages), inventory.c (ours), checksum.c, payload.c
+ * (JSON both ways).
  */
 #pragma once
 
+#include "base/digest.h"
 #include "base/map.h"
 #include "transport/grpc/dialect/dialect.h"
 #include "transport/grpc/dialect/go_event.h"
@@ -14,6 +16,8 @@
 
 /* What an event of theirs becomes, at most. */
 #define AB_DIALECT_PARTS_MAX 3
+/* SHA-256. */
+#define AB_DIALECT_CHECKSUM 32
 
 /* An event for the peer, until it has acknowledged it. */
 typedef struct ab_dialect_item {
@@ -25,6 +29,8 @@ typedef struct ab_dialect_item {
     bool newest;  /* a newer state takes its place while it waits */
     ab_go_event go;
     ab_buf data; /* what go.data points to */
+    bool summed; /* of an object's state */
+    uint8_t checksum[AB_DIALECT_CHECKSUM];
 } ab_dialect_item;
 TAILQ_HEAD(ab_dialect_items, ab_dialect_item);
 
@@ -44,6 +50,13 @@ typedef struct ab_dialect_resource {
     uint64_t epoch; /* of the newest event that the peer has acknowledged */
     uint64_t version;
     bool failed; /* the peer has told an error about it */
+
+    /* What the peer has of it: as it acknowledged, or as it says. Where it is the peer's own, what
+     * was heard of it. */
+    bool present;
+    ab_digest hash; /* attribute contenthash of ours; none: not known */
+    bool summed;
+    uint8_t checksum[AB_DIALECT_CHECKSUM];
 } ab_dialect_resource;
 
 /* An event of theirs that the link deals with. */
@@ -80,6 +93,17 @@ struct ab_dialect {
     uint64_t version;
     bool greeted; /* the link was told hello on this stream */
 
+    /* Resync. */
+    char owner[64];     /* agent: uid of the principal's installation; "" = not heard yet */
+    bool introduced;    /* the peer was told that we are here, once per process */
+    bool ask_due;       /* principal: the agent holds something else */
+    bool look_due;      /* agent: what it holds is to be asked about */
+    bool republish_due; /* autonomous agent: the principal holds something else */
+    int64_t republish_at;
+    bool fresh; /* the next hello says that all was lost */
+    char resync_id[37];
+    size_t pages_due;
+
     ab_map *resources; /* by key */
     STAILQ_HEAD(, ab_dialect_resource) ready;
     TAILQ_HEAD(, ab_dialect_resource) sent;
@@ -99,6 +123,8 @@ ab_event *ab_dialect_make(ab_dialect *d, ab_event_draft *draft, const char *id);
 void ab_dialect_say(ab_dialect *d, ab_event *event);
 /** The link's event is dealt with. */
 void ab_dialect_settle(ab_dialect *d, const ab_event *event);
+/** To the link the peer is another one, which has lost everything. */
+void ab_dialect_begin_anew(ab_dialect *d);
 /** Memory has run out. */
 void ab_dialect_fatal(const ab_dialect *d, const char *what);
 /** Log and count what cannot be carried. */
@@ -138,6 +164,35 @@ AB_MUST_USE ab_err ab_dialect_send_acks(ab_dialect *d);
 /** A new stream: the link may have let go what it had not taken up. */
 void ab_dialect_repeat_pending(ab_dialect *d);
 void ab_dialect_forget_pending(ab_dialect *d);
+
+/** Call `visit` for each resource that is present now; it may add others. */
+void ab_dialect_each_present(ab_dialect *d,
+                             void (*visit)(ab_dialect *d, const ab_dialect_resource *r));
+
+/* resync.c */
+/** Do we say how objects are, or the peer? */
+bool ab_dialect_is_source(const ab_dialect *d);
+/** A stream has opened. */
+void ab_dialect_resync_begin(ab_dialect *d);
+/** A resync message of theirs that this side may get. */
+void ab_dialect_take_resync(ab_dialect *d, ab_type type, const ab_event *go);
+/** Have the peer, which is the source, say what there is of this. */
+void ab_dialect_ask_about(ab_dialect *d, ab_str key);
+/** What was heard may not count here: have it all said again. */
+void ab_dialect_distrust(ab_dialect *d);
+void ab_dialect_resync_tick(ab_dialect *d);
+
+/* inventory.c */
+/** A step or a page of the link's resync. */
+void ab_dialect_take_control(ab_dialect *d, const ab_event *event);
+/** Have the principal's machine compare. */
+void ab_dialect_ask(ab_dialect *d);
+/** Have the agent's machine tell what it holds. */
+void ab_dialect_look_into_agent(ab_dialect *d);
+
+/* checksum.c */
+/** @return false when there is nothing to sum, or no memory */
+bool ab_dialect_checksum(ab_jsonv object, ab_str kind, uint8_t out[AB_DIALECT_CHECKSUM]);
 
 /* payload.c */
 /* What is changed of an object on its way. */

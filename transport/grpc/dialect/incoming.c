@@ -125,6 +125,13 @@ typedef struct {
     char subject[AB_OBJECT_KEY_MAX];
 } taking;
 
+static void note_owner(const taking *t)
+{
+    ab_str owner = ab_event_attr(t->go, AB_CE_PRINCIPALUID);
+    if (owner.len > 0 && !ab_dialect_is_principal(t->d))
+        snprintf(t->d->owner, sizeof(t->d->owner), "%.*s", AB_STR_ARG(owner));
+}
+
 static void add_part(taking *t, ab_event_draft *draft, const char *key, const char *id)
 {
     ab_event_set_text(draft, AB_CE_PARTITIONKEY, key);
@@ -133,6 +140,7 @@ static void add_part(taking *t, ab_event_draft *draft, const char *key, const ch
     ab_event_set(draft, AB_CE_RESOURCEID, ab_event_attr(t->go, AB_CE_RESOURCEID));
     ab_event_set(draft, AB_CE_EVENTID, ab_event_attr(t->go, AB_CE_EVENTID));
     ab_event_set(draft, AB_CE_PRINCIPALUID, ab_event_attr(t->go, AB_CE_PRINCIPALUID));
+    note_owner(t);
     if (t->remapped)
         ab_event_set_text(draft, AB_CE_REMAPPED, "true");
     ab_event *part = ab_dialect_make(t->d, draft, id);
@@ -193,10 +201,24 @@ static void end_error(taking *t)
     add_typed(t, AB_TYPE_ERROR, key, AB_STR_NONE, NULL);
 }
 
+/* What the peer has of its own. */
+static void note_state(const taking *t)
+{
+    ab_dialect_resource *r = ab_dialect_is_source(t->d) ? NULL : resource_of(t);
+    if (r == NULL)
+        return;
+    r->present = t->type != AB_TYPE_DELETE;
+    r->summed =
+        ab_dialect_checksum(ab_object_json(t->object), ab_object_kind(t->object), r->checksum);
+    free(r->uid);
+    r->uid = ab_str_dup(ab_object_uid(t->object));
+}
+
 static void take_state(taking *t)
 {
     const char *key = ab_object_key(t->object);
     bool asks = ab_object_annotation(t->object, AB_ANN_REFRESH).len > 0;
+    note_state(t);
     if (t->type == AB_TYPE_STATUS_UPDATE)
         end_error(t);
     if (t->type == AB_TYPE_DELETE) {
@@ -332,6 +354,8 @@ static void take_allowed(taking *t)
         take_error(t);
     else if (kind_of(t->target) != NULL)
         take_object(t);
+    else if (t->target == AB_TARGET_RESYNC)
+        ab_dialect_take_resync(t->d, t->type, t->go);
     else if (t->target != AB_TARGET_CLUSTER_CACHE_INFO) /* which nobody asks for yet */
         ab_dialect_drop(t->d, "unsupported", t->go, NULL);
     ab_object_unref(t->object);

@@ -94,6 +94,8 @@ static ab_err fill(const ab_dialect *d, ab_dialect_item *item, ab_dialect_resour
     copy_attributes(&item->go, item->event);
     name_item(item, r, ab_json_get(root, "metadata"));
     ab_dialect_payload(root, &edit, &item->data);
+    item->summed =
+        ab_dialect_checksum(root, ab_json_plain(ab_json_get(root, "kind")), item->checksum);
     ab_json_free(doc);
     return ab_buf_status(&item->data);
 }
@@ -148,16 +150,26 @@ static void carry_command(ab_dialect *d, ab_event *event, ab_type type)
             type == AB_TYPE_REFRESH ? AB_TYPE_SPEC_UPDATE : type, false);
 }
 
+/* What argocd-agent's own state push sends: it makes and updates. A create of what is there already
+ * is an error to it. */
+static ab_type type_told(ab_target target, ab_type type)
+{
+    return target != AB_TARGET_APPLICATION && type == AB_TYPE_CREATE ? AB_TYPE_SPEC_UPDATE : type;
+}
+
 static void carry_object(ab_dialect *d, ab_event *event, ab_target target, ab_type type)
 {
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     ab_dialect_resource *r = ab_dialect_resource_for(d, key);
-    if (r == NULL)
+    bool follows = ab_dialect_is_source(d) || !ab_dialect_is_principal(d);
+    if (!follows) /* an autonomous agent's objects are its own */
+        ab_dialect_settle(d, event);
+    else if (r == NULL)
         ab_dialect_fatal(d, "an object");
     else if (ab_event_data(event).ptr == NULL)
         put_end(d, r, event, target);
     else
-        put(d, r, event, target, type, true);
+        put(d, r, event, target, type_told(target, type), true);
 }
 
 /* argocd-agent knows of errors of Applications only. */
@@ -224,7 +236,9 @@ void ab_dialect_carry(ab_dialect *d, ab_event *event)
     bool has_data = ab_event_data(event).ptr != NULL;
     if (ab_str_starts(key, AB_KEY_ACK))
         take_answer(d, event);
-    else if (ab_str_starts(key, AB_KEY_CONTROL) || !is_carried(event, &target, &type))
+    else if (ab_str_starts(key, AB_KEY_CONTROL))
+        ab_dialect_take_control(d, event);
+    else if (!is_carried(event, &target, &type))
         ab_dialect_settle(d, event);
     else if (ab_str_starts(key, AB_KEY_ERROR))
         carry_error(d, event, target);
@@ -258,10 +272,24 @@ static void answer(ab_dialect *d, const ab_event *command)
     ab_buf_fini(&data);
 }
 
+/* The peer has the object as it was sent. */
+static void note_state(ab_dialect_resource *r, const ab_dialect_item *item)
+{
+    r->present = item->go.type != AB_TYPE_DELETE;
+    r->summed = item->summed;
+    memcpy(r->checksum, item->checksum, sizeof(r->checksum));
+    if (ab_digest_parse(ab_event_attr(item->event, AB_CE_CONTENTHASH), &r->hash) != AB_ERR_OK)
+        r->hash = (ab_digest){{0}};
+}
+
 void ab_dialect_carried(ab_dialect *d, ab_dialect_resource *r, const ab_dialect_item *item)
 {
-    (void)r;
-    if (item->event != NULL &&
-        ab_str_starts(ab_event_attr(item->event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND))
+    bool state = item->go.type == AB_TYPE_CREATE || item->go.type == AB_TYPE_SPEC_UPDATE ||
+                 item->go.type == AB_TYPE_DELETE;
+    if (item->event == NULL)
+        return;
+    if (ab_str_starts(ab_event_attr(item->event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND))
         answer(d, item->event);
+    else if (state)
+        note_state(r, item);
 }

@@ -72,6 +72,18 @@ ab_dialect_resource *ab_dialect_resource_for(ab_dialect *d, ab_str key)
     return r;
 }
 
+void ab_dialect_each_present(ab_dialect *d,
+                             void (*visit)(ab_dialect *d, const ab_dialect_resource *r))
+{
+    size_t count = ab_map_count(d->resources);
+    ab_map_iter i = ab_map_first(d->resources);
+    for (; i.entry != NULL && count > 0; ab_map_next(&i), count--) {
+        const ab_dialect_resource *r = i.value;
+        if (r->present)
+            visit(d, r);
+    }
+}
+
 /* ----- what waits ----- */
 
 /* The link need not wait for it any more, whatever becomes of it. */

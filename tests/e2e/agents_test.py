@@ -18,6 +18,10 @@ def topics(fleet, agent):
     return [word for word in done.stdout.split() if word.startswith(f'"{fleet.prefix}.') and f".{agent}." in word]
 
 
+def has_topics(fleet, agent, count):
+    return fleet.transport != "kafka" or len(topics(fleet, agent)) == count
+
+
 def test_an_agent_comes_and_goes_with_its_cluster_secret(own_fleet):
     fleet = own_fleet("namespace", agents=[], **{"agent-secrets": True})
     fleet.hub.create(objects.cluster_secret("w1"))
@@ -25,10 +29,10 @@ def test_an_agent_comes_and_goes_with_its_cluster_secret(own_fleet):
     app = fleet.application("guestbook")
     app.arrives()
     assert is_served(fleet, "w1")
-    assert len(topics(fleet, "w1")) == 4
+    assert has_topics(fleet, "w1", 4)
     fleet.hub.delete("Secret", ARGOCD, "cluster-w1")
     wait_for("its series are gone", lambda: not is_served(fleet, "w1"))
-    wait_for("its topics are gone", lambda: not topics(fleet, "w1"))
+    wait_for("its topics are gone", lambda: has_topics(fleet, "w1", 0))
     app.revise("2")
     fleet.hub.create(objects.cluster_secret("w2"))
     fleet.start("w2")

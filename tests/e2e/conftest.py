@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One hub and two spokes for the whole run, a fleet for each mapping; each scenario finds and leaves them empty.
+"""One hub and two spokes for the whole run, a fleet for each mapping and transport; each scenario finds and leaves them
+empty. All scenarios run over Kafka; over gRPC those that concern the transport, or with --all-transports all.
 
 AB_E2E_KEEP=1 uses clusters that run already, and leaves them and the logs; the environment is as tests/e2e/CMakeLists.txt
 sets it.
@@ -77,9 +78,9 @@ def enter(fleet):
 
 
 @contextlib.contextmanager
-def running(mapping, clusters, folder, **principal):
+def running(mapping, transport, clusters, folder, **principal):
     spokes = {name: clusters[name] for name in ("w1", "w2")}
-    fleet = Fleet(mapping, clusters["hub"], spokes, folder, **principal)
+    fleet = Fleet(mapping, transport, clusters["hub"], spokes, folder, **principal)
     enter(fleet)
     fleet.wipe()
     try:
@@ -90,9 +91,35 @@ def running(mapping, clusters, folder, **principal):
         fleet.wipe()
 
 
+# What is sent, answered, lost and made good; the rest is about stores and what stands in them.
+CONCERN_THE_TRANSPORT = {"agents_test", "autonomous_test", "basic_test", "delete_test", "repository_test", "resync_test",
+                         "sync_test"}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all-transports", action="store_true", help="every scenario over every transport")
+
+
+def is_left_out(item):
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return params.get("transport") == "grpc" and (
+        item.module.__name__ not in CONCERN_THE_TRANSPORT or params.get("shared_fleet") == "destination")
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = [] if config.getoption("--all-transports") else [item for item in items if is_left_out(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="session", params=["kafka", "grpc"])
+def transport(request):
+    return request.param
+
+
 @pytest.fixture(scope="session", params=["namespace", "destination"])
-def shared_fleet(request, clusters, folder):
-    with running(request.param, clusters, folder / request.param) as fleet:
+def shared_fleet(request, transport, clusters, folder):
+    with running(request.param, transport, clusters, folder / f"{request.param}-{transport}") as fleet:
         fleet.start()
         yield fleet
 
@@ -107,14 +134,14 @@ def fleet(shared_fleet):
 
 
 @pytest.fixture
-def own_fleet(clusters):
+def own_fleet(clusters, transport):
     """own_fleet(mapping, **principal_options): one that the scenario configures and starts."""
     with contextlib.ExitStack() as stack:
         def make(mapping, **principal):
             folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-e2e-"))
             if not KEEP:
                 stack.callback(shutil.rmtree, folder)
-            return stack.enter_context(running(mapping, clusters, folder, **principal))
+            return stack.enter_context(running(mapping, transport, clusters, folder, **principal))
         yield make
 
 

@@ -3,12 +3,11 @@
 import contextlib
 import os
 import pathlib
-import subprocess
 import uuid
 
 import objects
 from cluster import ARGOCD
-from daemons import Daemon, broker_ports, wait_for
+from daemons import Daemon, broker_ports, free_port, wait_for
 from kubernetes.dynamic.exceptions import ApiException
 
 # Of these kinds scenarios make objects; the label leaves alone the Secrets that clusters come with.
@@ -17,9 +16,9 @@ FORBIDDEN = r'argobus_kubernetes_requests_total\{[^}]*code="403"[^}]*\}'
 
 
 def certificate(name):
-    """Certificate and key with CN=NAME, and the authority that issued them."""
-    done = subprocess.run([os.environ["KAFKA_DEV"], "cert", name], check=True, capture_output=True, text=True)
-    return [*done.stdout.split(), str(pathlib.Path(os.environ["KAFKA_DEV_HOME"], "tls/ca.crt"))]
+    """Files: certificate and key of "server" (the principal) or of an agent, and the authority that issued them."""
+    folder = pathlib.Path(os.environ["AB_GRPC_CERTS"])
+    return {"cert": str(folder / f"{name}.crt"), "key": str(folder / f"{name}.key"), "ca": str(folder / "ca.crt")}
 
 
 def merged(config, more):
@@ -32,9 +31,10 @@ def merged(config, more):
 class Fleet:
     """`mapping` says where the hub keeps an agent's Applications: in its namespace, or by their destination."""
 
-    def __init__(self, mapping, hub, spokes, folder, **principal):
-        self.mapping, self.hub, self.spokes, self.folder = mapping, hub, spokes, folder
+    def __init__(self, mapping, transport, hub, spokes, folder, **principal):
+        self.mapping, self.transport, self.hub, self.spokes, self.folder = mapping, transport, hub, spokes, folder
         self.prefix = f"e2e-{mapping[:4]}-{uuid.uuid4().hex[:8]}"
+        self.grpc_port = free_port()
         self.principal = Daemon("argobus-principal", folder / "principal", {})
         self.agents = {name: Daemon("argobus-agent", folder / name, {}) for name in spokes}
         self.configure_principal(**principal)
@@ -51,12 +51,19 @@ class Fleet:
 
     # Configuration
 
-    def shared(self, cluster, account, folder):
+    def carried(self, name):
+        """How events travel; `name`: whose certificate."""
+        if self.transport == "grpc":
+            return {"listen": f"127.0.0.1:{self.grpc_port}", "address": f"localhost:{self.grpc_port}",
+                    "tls": certificate(name)}
+        return {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": self.prefix}
+
+    def shared(self, cluster, account, folder, name):
         kubeconfig = cluster.kubeconfig(folder / "kubeconfig", token=cluster.token(account))
         config = {
             "mapping": self.mapping,
-            "transport": "kafka",
-            "kafka": {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": self.prefix},
+            "transport": self.transport,
+            self.transport: self.carried(name),
             "store": {"kind": "kubernetes", "namespace": ARGOCD,
                       "kubernetes": {"kubeconfig": str(kubeconfig), "context": "argobus"}},
         }
@@ -65,9 +72,10 @@ class Fleet:
         return config
 
     def configure_principal(self, **more):
-        config = self.shared(self.hub, "argobus-principal", self.principal.folder)
-        config["kafka"].update({"topics": "create", "replication-factor": 1, "min-insync-replicas": 1})
-        config["secrets"] = {"ca": certificate("w1")[2]}
+        config = self.shared(self.hub, "argobus-principal", self.principal.folder, "server")
+        if self.transport == "kafka":
+            config["kafka"].update({"topics": "create", "replication-factor": 1, "min-insync-replicas": 1})
+        config["secrets"] = {"ca": certificate("server")["ca"]}
         config["sync"] = {"max-deletions": 1000}  # scenarios delete all that there is, over and over
         config["agents"] = [{"name": name, "mode": "managed"} for name in self.agents]
         self.principal.configure(merged(config, more))
@@ -76,10 +84,10 @@ class Fleet:
         agent = self.agents[name]
         data = agent.folder / "data"
         data.mkdir(exist_ok=True)
-        config = self.shared(self.spokes[name], "argobus-agent", agent.folder)
-        crt, key, _ = certificate(name)
+        config = self.shared(self.spokes[name], "argobus-agent", agent.folder, name)
+        own = certificate(name)
         config["agent"] = {"name": name, "mode": "managed", "data": str(data)}
-        config["secrets"] = {"certificate": crt, "key": key}
+        config["secrets"] = {"certificate": own["cert"], "key": own["key"]}
         if self.mapping == "destination":
             config["store"]["kubernetes"]["create-namespaces"] = ["team-*"]
         agent.configure(merged(config, more))

@@ -17,6 +17,7 @@ def on_the_broker(text):
     return any(form in path.read_bytes() for path in data.rglob("*") if path.is_file() for form in forms)
 
 
+@pytest.mark.parametrize("transport", ["kafka"], indirect=True)
 @pytest.mark.parametrize(("protection", "found"), [("sealed", False), ("none", True)])
 def test_the_broker_has_a_credential_in_clear_only_when_that_was_asked_for(own_fleet, protection, found):
     fleet = own_fleet("namespace", kafka={"compression": "none"}, secrets={"protection": protection})

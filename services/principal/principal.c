@@ -7,6 +7,7 @@
 #include "services/principal/principal.h"
 
 #include "schema/attributes.h"
+#include "services/mapping.h"
 #include "services/principal/principal_priv.h"
 
 #include <stdio.h>
@@ -283,9 +284,13 @@ static ab_err open_cache(service *s, ab_error *err)
 static ab_err open_data(service *s, ab_error *err)
 {
     char path[4096];
-    if (ab_config_str(s->base.daemon->config, "principal.data") == NULL)
+    const ab_config *c = s->base.daemon->config;
+    const char *folder = ab_config_str(c, "principal.data");
+    if (folder == NULL)
         return AB_ERR_OK;
-    ab_err e = open_cache(s, err);
+    ab_err e = ab_mapping_check(folder, ab_config_str(c, "mapping"), "principal.data", err);
+    if (e == AB_ERR_OK)
+        e = open_cache(s, err);
     if (e == AB_ERR_OK)
         e = name_data(s, "agents", path, err);
     if (e == AB_ERR_OK)

@@ -262,6 +262,46 @@ class Rivals(Fleet):
             self.hub.status("argocd", "guestbook") or {}).get("conditions"))
 
 
+class AnotherMapping(Fleet):
+    """What docs/operate/modes.md says of a change of the mapping."""
+
+    def principal_config(self):
+        (self.folder / "principal" / "data").mkdir(parents=True, exist_ok=True)
+        return {**super().principal_config(), "principal": {"data": str(self.folder / "principal" / "data")}}
+
+    def reconfigure(self):
+        self.principal.configure({**self.principal_config(), "mapping": "destination", "namespaces": ["w1"]})
+        self.agent.configure({**self.agent_config(), "mapping": "destination", "namespaces": ["w1"]})
+
+    def assert_refused(self, daemon):
+        done = subprocess.run([daemon.program, "-c", daemon.config], capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("was used with namespace", done.stdout + done.stderr)
+
+    def test_it_is_refused_in_place_and_follows_the_procedure(self):
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start()
+        self.arrives("guestbook", "1")
+        self.agent.stop()
+        self.principal.stop()
+        self.reconfigure()
+        self.assert_refused(self.principal)
+        self.assert_refused(self.agent)
+        self.assertEqual(revision(self.spoke.read("argocd", "guestbook")), "1")
+        self.spoke.remove("argocd", "guestbook")
+        for path in (*(self.folder / "agent" / "data").iterdir(), self.folder / "principal" / "data" / "mapping"):
+            path.unlink()
+        self.start()
+        wait_for("it is in its namespace", lambda: revision(self.spoke.read("w1", "guestbook")) == "1")
+        self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        wait_for("it follows", lambda: revision(self.spoke.read("w1", "guestbook")) == "2")
+        self.spoke.set_status("w1", "guestbook", {"sync": {"status": "Synced"}})
+        wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook"))
+        self.assertIsNone(self.spoke.read("argocd", "guestbook"))
+        self.hub.remove("w1", "guestbook")
+        wait_for("it goes", lambda: self.spoke.read("w1", "guestbook") is None)
+
+
 class ClusterSecrets(Fleet):
     """Agent w1 is known from a cluster Secret alone."""
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/mapping.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+static char path[96];
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof(folder), "/tmp/argobus-mapping-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/mapping", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)unlink(path);
+    return rmdir(folder);
+}
+
+static ab_err check(const char *mapping, ab_error *err)
+{
+    return ab_mapping_check(folder, mapping, "agent.data", err);
+}
+
+static void the_first_one_is_noted_and_holds(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    assert_int_equal(check("namespace", &err), AB_ERR_OK);
+    assert_int_equal(check("namespace", &err), AB_ERR_OK);
+    assert_int_equal(check("destination", &err), AB_ERR_CONFIG);
+    assert_non_null(strstr(err.text, "agent.data was used with namespace"));
+    assert_int_equal(check("namespace", &err), AB_ERR_OK);
+}
+
+static void one_that_was_not_written_counts_as_none(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(check("destination", &err), AB_ERR_OK);
+    assert_int_equal(check("namespace", &err), AB_ERR_CONFIG);
+}
+
+static void a_folder_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    assert_int_equal(ab_mapping_check("/nowhere/at/all", "namespace", "agent.data", &err),
+                     AB_ERR_IO);
+    assert_non_null(strstr(err.text, "/nowhere/at/all"));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(the_first_one_is_noted_and_holds),
+        CASE(one_that_was_not_written_counts_as_none),
+        CASE(a_folder_that_is_not_there_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -186,14 +186,20 @@ static bool reserve(ab_buf *b, size_t more)
     return true;
 }
 
+char *ab_buf_extend(ab_buf *b, size_t len)
+{
+    if (!reserve(b, len))
+        return NULL;
+    b->len += len;
+    b->ptr[b->len] = '\0';
+    return b->ptr + b->len - len;
+}
+
 void ab_buf_put(ab_buf *b, ab_str bytes)
 {
-    if (!reserve(b, bytes.len))
-        return;
-    if (bytes.len > 0)
-        memcpy(b->ptr + b->len, bytes.ptr, bytes.len);
-    b->len += bytes.len;
-    b->ptr[b->len] = '\0';
+    char *to = ab_buf_extend(b, bytes.len);
+    if (to != NULL && bytes.len > 0)
+        memcpy(to, bytes.ptr, bytes.len);
 }
 
 void ab_buf_putc(ab_buf *b, char c)

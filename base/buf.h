@@ -88,6 +88,8 @@ void ab_buf_clear(ab_buf *b);
 /** OK, NOMEM or TOOBIG: the first failure since init or clear. */
 AB_MUST_USE ab_err ab_buf_status(const ab_buf *b);
 void ab_buf_put(ab_buf *b, ab_str bytes);
+/** Append `len` bytes that the caller writes next. @return where; NULL after a failure */
+char *ab_buf_extend(ab_buf *b, size_t len);
 void ab_buf_putc(ab_buf *b, char c);
 void ab_buf_puts(ab_buf *b, const char *text);
 void ab_buf_printf(ab_buf *b, const char *fmt, ...) AB_PRINTF(2, 3);

@@ -8,6 +8,9 @@
 
 #include "event/event.h"
 
+/** Append all of the message but its end, which is the bytes of the event's data.
+ *  @return as ab_event_to_protobuf */
+AB_MUST_USE ab_err ab_event_to_protobuf_head(const ab_event *e, ab_buf *out);
 /** Append the message's bytes. @return what `out` reports, NOMEM */
 AB_MUST_USE ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out);
 /**

@@ -109,6 +109,14 @@ void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value)
     ab_event_set_text(d, name, text);
 }
 
+void ab_draft_init(ab_event_draft *d)
+{
+    d->count = 0;
+    d->data = AB_STR_NONE;
+    d->status = AB_ERR_OK;
+    d->number_count = 0;
+}
+
 ab_err ab_draft_add(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type type, ab_error *err)
 {
     const ab_attr attr = {name, value, type};

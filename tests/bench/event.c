@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/event.h"
 
-#include "event/codec_protobuf.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "tests/bench/run.h"
@@ -69,12 +68,15 @@ static ab_err make_ack(ab_event **out, ab_error *err)
 /* Takes the reference. */
 static ab_err encode(ab_event *event, ab_buf *out)
 {
+    ab_str head;
     ab_buf bytes;
     ab_buf_init(&bytes, MESSAGE_MAX);
     ab_buf_init(out, MESSAGE_MAX);
-    ab_err e = ab_event_to_protobuf(event, &bytes);
-    if (e == AB_ERR_OK)
-        ab_grpc_write_text(ab_buf_str(&bytes), out);
+    ab_err e = ab_grpc_write_event(event, &bytes, &head);
+    if (e == AB_ERR_OK) {
+        ab_buf_put(out, head);
+        ab_buf_put(out, ab_event_data(event));
+    }
     ab_buf_fini(&bytes);
     ab_event_unref(event);
     return e == AB_ERR_OK ? ab_buf_status(out) : e;

@@ -38,11 +38,11 @@ static void failed(ab_grpc *g, const char *what, ab_rpc_status status, ab_str te
 
 /* ----- the stream ----- */
 
-static ab_err stream_send(void *stream, ab_str message)
+static ab_err stream_send(void *stream, ab_str head, ab_event *event)
 {
     const ab_grpc *g = stream;
     return g->client.stream == NULL ? AB_ERR_CLOSED
-                                    : ab_rpc_send(g->client.stream, message, g->settings.compress);
+                                    : ab_grpc_send(g, g->client.stream, head, event);
 }
 
 static void stream_pause(void *stream)

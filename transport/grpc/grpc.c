@@ -8,6 +8,8 @@
 
 #include <assert.h>
 
+/* All of an event but its data, with room to spare. */
+#define SCRATCH_MAX  (4u * 1024 * 1024)
 #define TICK_MS      500
 #define STOP_TICK_MS 50
 
@@ -19,6 +21,22 @@ static bool is_principal(const ab_grpc *g)
 int64_t ab_grpc_now(const ab_grpc *g)
 {
     return ab_clock_mono_ms(g->base.env.clock);
+}
+
+static void release_event(void *event)
+{
+    ab_event_unref(event);
+}
+
+ab_err ab_grpc_send(const ab_grpc *g, ab_rpc_call *call, ab_str head, ab_event *event)
+{
+    if (event == NULL)
+        return ab_rpc_send(call, head, g->settings.compress);
+    const ab_rpc_loan data = {ab_event_data(event), release_event, ab_event_ref(event)};
+    ab_err e = ab_rpc_send_lent(call, head, &data, g->settings.compress);
+    if (e != AB_ERR_OK)
+        ab_event_unref(event);
+    return e;
 }
 
 ab_grpc_link *ab_grpc_find(const ab_grpc *g, ab_str agent)
@@ -218,8 +236,9 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
     ab_err e = ab_grpc_settings_read(env->config, env->role, &g->settings, err);
     if (e != AB_ERR_OK)
         return e;
-    g->link_env = (ab_grpc_link_env){&self->env, g->settings.queue_bytes, g->settings.message_max,
-                                     wake_link, g};
+    ab_buf_init(&g->scratch, SCRATCH_MAX);
+    g->link_env = (ab_grpc_link_env){
+        &self->env, g->settings.queue_bytes, g->settings.message_max, &g->scratch, wake_link, g};
     g->dialect_env = (ab_dialect_env){&self->env, wake_dialect, g};
     STAILQ_INIT(&g->woken);
     STAILQ_INIT(&g->woken_dialects);
@@ -356,6 +375,7 @@ static void grpc_fini(ab_transport *self)
     g->dialects = NULL;
     ab_map_free(g->links, free_link);
     g->links = NULL;
+    ab_buf_fini(&g->scratch);
 }
 
 static const ab_options *const options[] = {&ab_grpc_options, &ab_auth_options, NULL};

@@ -57,6 +57,7 @@ typedef struct ab_grpc {
     ab_grpc_settings settings;
     ab_grpc_link_env link_env;
     ab_dialect_env dialect_env;
+    ab_buf scratch;
     ab_map *links; /* by agent; an agent has its own */
     STAILQ_HEAD(, ab_grpc_link) woken;
     ab_map *dialects; /* by agent: of those whose peer is, or was, no argobus */
@@ -85,6 +86,9 @@ ab_dialect *ab_grpc_dialect(ab_grpc *g, ab_grpc_link *l);
 /** The peer of this link is an argobus: what is known of another kind of peer is forgotten. */
 void ab_grpc_forget_dialect(const ab_grpc *g, const ab_grpc_link *l);
 int64_t ab_grpc_now(const ab_grpc *g);
+/** Send `head` and then the data of `event` (may be NULL), which is not copied.
+ *  @return as ab_rpc_send */
+AB_MUST_USE ab_err ab_grpc_send(const ab_grpc *g, ab_rpc_call *call, ab_str head, ab_event *event);
 /** What is waited for at the end has ended: look again. */
 void ab_grpc_go_on(ab_grpc *g);
 

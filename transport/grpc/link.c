@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Room for attributes and framing beside the data. */
-#define MESSAGE_OVERHEAD (4u * 1024 * 1024)
-
 const ab_transport_events *ab_grpc_link_events(const ab_grpc_link *l)
 {
     return &l->env->env->events;
@@ -186,6 +183,20 @@ bool ab_grpc_link_is_up(const ab_grpc_link *l)
     return l->greeted;
 }
 
+void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event)
+{
+    if (l->stream == NULL || l->stream != stream)
+        return;
+    ab_str target = ab_event_attr(event, AB_CE_DATASCHEMA);
+    /* The answer to a command has the same target, and is an event like any other. */
+    if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
+        ab_grpc_link_settled(l, event);
+    else if (ab_str_is(target, ab_target_name(AB_TARGET_HEARTBEAT)))
+        ab_grpc_greeting_hear(l, event);
+    else
+        ab_grpc_inbound_take(l, event);
+}
+
 void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message)
 {
     ab_error err = {0};
@@ -198,22 +209,12 @@ void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message)
         ab_fail(&err, e, "message is no event of a stream");
     else
         e = ab_event_from_protobuf(bytes, true, &event, &err);
-    if (e == AB_ERR_NOMEM) {
+    if (e == AB_ERR_NOMEM)
         ab_grpc_link_fatal(l, e, "an event");
-        return;
-    }
-    if (e != AB_ERR_OK) {
+    else if (e != AB_ERR_OK)
         ab_grpc_inbound_refuse(l, "parse", &err);
-        return;
-    }
-    ab_str target = ab_event_attr(event, AB_CE_DATASCHEMA);
-    /* The answer to a command has the same target, and is an event like any other. */
-    if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
-        ab_grpc_link_settled(l, event);
-    else if (ab_str_is(target, ab_target_name(AB_TARGET_HEARTBEAT)))
-        ab_grpc_greeting_hear(l, event);
     else
-        ab_grpc_inbound_take(l, event);
+        ab_grpc_link_take(l, stream, event);
     ab_event_unref(event);
 }
 
@@ -307,21 +308,11 @@ ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event, int64_t
     return AB_ERR_OK;
 }
 
-ab_err ab_grpc_link_transmit(ab_grpc_link *l, const ab_event *event)
+ab_err ab_grpc_link_transmit(ab_grpc_link *l, ab_event *event)
 {
-    ab_buf bytes, message;
-    ab_buf_init(&bytes, AB_EVENT_DATA_MAX + MESSAGE_OVERHEAD);
-    ab_buf_init(&message, AB_EVENT_DATA_MAX + MESSAGE_OVERHEAD);
-    ab_err e = ab_event_to_protobuf(event, &bytes);
-    if (e == AB_ERR_OK) {
-        ab_grpc_write_text(ab_buf_str(&bytes), &message);
-        e = ab_buf_status(&message);
-    }
-    if (e == AB_ERR_OK)
-        e = l->ops->send(l->stream, ab_buf_str(&message));
-    ab_buf_fini(&bytes);
-    ab_buf_fini(&message);
-    return e;
+    ab_str head;
+    ab_err e = ab_grpc_write_event(event, l->env->scratch, &head);
+    return e == AB_ERR_OK ? l->ops->send(l->stream, head, event) : e;
 }
 
 static ab_err send_lives(ab_grpc_link *l)
@@ -352,7 +343,7 @@ static void skip_too_big(ab_grpc_link *l)
 static ab_err send_states(ab_grpc_link *l)
 {
     while (l->queue.sent < l->peer.window) {
-        const ab_event *event = ab_grpc_sendq_next(&l->queue);
+        ab_event *event = ab_grpc_sendq_next(&l->queue);
         if (event == NULL)
             return AB_ERR_OK;
         bool fits = ab_event_size(event) <= l->peer.message_max;

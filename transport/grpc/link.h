@@ -18,8 +18,9 @@ typedef struct ab_grpc_link ab_grpc_link;
 
 /* How a link uses a stream; what the peer is told by `cut` is for people. */
 typedef struct {
-    /** As ab_rpc_send. */
-    ab_err (*send)(void *stream, ab_str message);
+    /** As ab_rpc_send, for the message that is `head` and then the data of `event`, which is kept
+     * for as long as that takes; NULL: `head` is all of it. */
+    ab_err (*send)(void *stream, ab_str head, ab_event *event);
     void (*pause)(void *stream);
     void (*resume)(void *stream);
     /** End it; the link has let it go already. */
@@ -30,6 +31,7 @@ typedef struct {
     const ab_transport_env *env;
     size_t queue_bytes; /* of unacknowledged state events, before FULL */
     size_t message_max; /* of one event, encoded */
+    ab_buf *scratch;    /* for one event at a time */
     /** Have ab_grpc_link_run called soon. */
     void (*wake)(void *arg, ab_grpc_link *link);
     void *arg;
@@ -57,6 +59,8 @@ void ab_grpc_link_detach(ab_grpc_link *l, const void *stream);
 bool ab_grpc_link_is_attached(const ab_grpc_link *l);
 /** One message has come by a stream; what comes by one that is not attached is passed over. */
 void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message);
+/** The same for the event that such a message holds. */
+void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event);
 /** After FULL: the stream takes more. */
 void ab_grpc_link_writable(ab_grpc_link *l, const void *stream);
 

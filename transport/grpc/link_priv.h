@@ -87,7 +87,7 @@ struct ab_grpc_link {
 /** The upcalls' table. */
 const ab_transport_events *ab_grpc_link_events(const ab_grpc_link *l);
 /** Encode and send one event. @return as ab_rpc_send; what encoding says */
-AB_MUST_USE ab_err ab_grpc_link_transmit(ab_grpc_link *l, const ab_event *event);
+AB_MUST_USE ab_err ab_grpc_link_transmit(ab_grpc_link *l, ab_event *event);
 /** Memory has run out, or a bug shows. */
 void ab_grpc_link_fatal(const ab_grpc_link *l, ab_err code, const char *what);
 /** Every event that waits, on both lanes, ends with this code; told by the next run. */

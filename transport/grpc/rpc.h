@@ -166,6 +166,23 @@ typedef struct {
  *         cancelled or cut off; NOMEM
  */
 AB_MUST_USE ab_err ab_rpc_send(ab_rpc_call *call, ab_str bytes, bool compress);
+
+/* Bytes that are not copied but lent, and stay as they are until `release`. */
+typedef struct {
+    ab_str bytes;
+    void (*release)(void *owner);
+    void *owner;
+} ab_rpc_loan;
+
+/**
+ * As ab_rpc_send, for a message that ends in lent bytes.
+ *
+ * @param head  what comes before them; copied
+ * @param loan  copied; its release runs exactly once if this returns OK, maybe from inside it, and
+ *              else never
+ */
+AB_MUST_USE ab_err ab_rpc_send_lent(ab_rpc_call *call, ab_str head, const ab_rpc_loan *loan,
+                                    bool compress);
 /** No on_message until ab_rpc_resume; what the peer may send in the meantime is bounded by its
  * window. */
 void ab_rpc_pause(ab_rpc_call *call);

@@ -298,11 +298,10 @@ static void on_ping(void *arg, ab_str bytes)
 
 /* ----- EventStream ----- */
 
-static ab_err stream_send(void *stream, ab_str message)
+static ab_err stream_send(void *stream, ab_str head, ab_event *event)
 {
     const served_call *c = stream;
-    return c->call == NULL ? AB_ERR_CLOSED
-                           : ab_rpc_send(c->call, message, c->grpc->settings.compress);
+    return c->call == NULL ? AB_ERR_CLOSED : ab_grpc_send(c->grpc, c->call, head, event);
 }
 
 static void stream_pause(void *stream)

@@ -1,50 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/wire.h"
 
-/* Wire types of the protobuf encoding. */
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-
-#define VARINT_MAX 10
+#include "base/protobuf.h"
+#include "event/codec_protobuf.h"
 
 /* ----- out ----- */
 
-static void put_varint(ab_buf *out, uint64_t value)
-{
-    while (value >= 0x80) {
-        ab_buf_putc(out, (char)(value & 0x7f) | (char)0x80);
-        value >>= 7;
-    }
-    ab_buf_putc(out, (char)value);
-}
-
 static void put_text(ab_buf *out, unsigned number, ab_str text)
 {
-    if (text.len == 0)
-        return;
-    put_varint(out, (uint64_t)number << 3 | WIRE_BYTES);
-    put_varint(out, text.len);
-    ab_buf_put(out, text);
+    char *to = text.len == 0 ? NULL : ab_buf_extend(out, ab_pb_bytes_size(text.len));
+    if (to != NULL)
+        ab_pb_put_bytes(to, number, text);
 }
 
 /* Of a field with this content. */
 static size_t text_size(ab_str text)
 {
-    size_t size = text.len == 0 ? 0 : 2 + text.len;
-    for (size_t left = text.len; left >= 0x80; left >>= 7)
-        size++;
-    return size;
+    return text.len == 0 ? 0 : ab_pb_bytes_size(text.len);
+}
+
+static void put_credential(ab_buf *out, const ab_grpc_credential *c)
+{
+    size_t len = text_size(c->name) + text_size(c->value);
+    char *to = ab_buf_extend(out, ab_pb_bytes_size(len) - len);
+    if (to != NULL)
+        ab_pb_put_head(to, 2, len);
+    put_text(out, 1, c->name);
+    put_text(out, 2, c->value);
 }
 
 void ab_grpc_write_login(const ab_grpc_login *login, ab_buf *out)
 {
     put_text(out, 1, login->method);
-    for (size_t i = 0; i < login->credential_count; i++) {
-        const ab_grpc_credential *c = &login->credentials[i];
-        put_varint(out, 2 << 3 | WIRE_BYTES);
-        put_varint(out, text_size(c->name) + text_size(c->value));
-        put_text(out, 1, c->name);
-        put_text(out, 2, c->value);
-    }
+    for (size_t i = 0; i < login->credential_count; i++)
+        put_credential(out, &login->credentials[i]);
     put_text(out, 3, login->mode);
     put_text(out, 4, login->version);
     put_text(out, 5, login->namespace);
@@ -63,59 +52,27 @@ void ab_grpc_write_text(ab_str text, ab_buf *out)
     put_text(out, 1, text);
 }
 
+/* The field's head comes before what it tells the length of: there is room for the longest. */
+#define EVENT_HEAD_MAX 11
+
+ab_err ab_grpc_write_event(const ab_event *event, ab_buf *out, ab_str *head)
+{
+    char field[EVENT_HEAD_MAX];
+    ab_buf_clear(out);
+    (void)ab_buf_extend(out, EVENT_HEAD_MAX);
+    ab_err e = ab_event_to_protobuf_head(event, out);
+    if (e != AB_ERR_OK)
+        return e;
+    size_t written = out->len - EVENT_HEAD_MAX;
+    const char *end = ab_pb_put_head(field, 1, written + ab_event_data(event).len);
+    size_t len = (size_t)(end - field);
+    char *begin = out->ptr + EVENT_HEAD_MAX - len;
+    memcpy(begin, field, len);
+    *head = (ab_str){begin, len + written};
+    return AB_ERR_OK;
+}
+
 /* ----- in ----- */
-
-typedef struct {
-    uint64_t number;
-    ab_str text; /* absent unless it is of wire type 2 */
-} field;
-
-static bool take_varint(ab_str *in, uint64_t *out)
-{
-    *out = 0;
-    for (unsigned i = 0; i < VARINT_MAX && i < in->len; i++) {
-        uint8_t byte = (uint8_t)in->ptr[i];
-        *out |= (uint64_t)(byte & 0x7f) << (7 * i);
-        if (byte < 0x80) {
-            in->ptr += i + 1;
-            in->len -= i + 1;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool take_bytes(ab_str *in, uint64_t len, ab_str *out)
-{
-    if (len > in->len)
-        return false;
-    *out = (ab_str){in->ptr, (size_t)len};
-    in->ptr += len;
-    in->len -= (size_t)len;
-    return true;
-}
-
-static bool take_field(ab_str *in, field *out)
-{
-    uint64_t tag, number;
-    ab_str skipped;
-    if (!take_varint(in, &tag))
-        return false;
-    out->number = tag >> 3;
-    out->text = AB_STR_NONE;
-    switch (tag & 7) {
-    case WIRE_VARINT:
-        return take_varint(in, &number);
-    case WIRE_FIXED64:
-        return take_bytes(in, 8, &skipped);
-    case WIRE_BYTES:
-        return take_varint(in, &number) && take_bytes(in, number, &out->text);
-    case WIRE_FIXED32:
-        return take_bytes(in, 4, &skipped);
-    default: /* groups: nobody sends them any more */
-        return false;
-    }
-}
 
 /* Read a message whose fields of interest are texts: number i goes to texts[i - 1]. Of a repeated
  * one the last counts; one of another wire type is as unknown. */
@@ -124,11 +81,12 @@ static ab_err read_texts(ab_str in, ab_str *texts, size_t count)
     for (size_t i = 0; i < count; i++)
         texts[i] = AB_STR("");
     while (in.len > 0) {
-        field f;
-        if (!take_field(&in, &f))
-            return AB_ERR_PARSE;
-        if (f.text.ptr != NULL && f.number >= 1 && f.number <= count)
-            texts[f.number - 1] = f.text;
+        ab_pb_field f;
+        ab_err e = ab_pb_take(&in, &f);
+        if (e != AB_ERR_OK)
+            return e;
+        if (f.type == AB_PB_BYTES && f.number <= count)
+            texts[f.number - 1] = f.bytes;
     }
     return AB_ERR_OK;
 }
@@ -155,10 +113,11 @@ ab_err ab_grpc_read_login(ab_str bytes, ab_grpc_login *out)
     out->mode = texts[2];
     out->version = texts[3];
     out->namespace = texts[4];
-    field f;
-    while (e == AB_ERR_OK && bytes.len > 0 && take_field(&bytes, &f)) {
-        if (f.number == 2 && f.text.ptr != NULL)
-            e = read_credential(f.text, out);
+    while (e == AB_ERR_OK && bytes.len > 0) {
+        ab_pb_field f;
+        e = ab_pb_take(&bytes, &f);
+        if (e == AB_ERR_OK && f.number == 2 && f.type == AB_PB_BYTES)
+            e = read_credential(f.bytes, out);
     }
     return e;
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "event/event.h"
 
 /* Paths of the services that both ends speak. */
 #define AB_GRPC_AUTHENTICATE "/authapi.Authentication/Authenticate"
@@ -48,11 +48,21 @@ typedef struct {
  */
 void ab_grpc_write_login(const ab_grpc_login *login, ab_buf *out);
 void ab_grpc_write_grant(const ab_grpc_grant *grant, ab_buf *out);
-/** RefreshTokenRequest, VersionResponse and StreamEvent: one field of text or bytes. */
+/** RefreshTokenRequest and VersionResponse: one field of text. */
 void ab_grpc_write_text(ab_str text, ab_buf *out);
+
+/**
+ * StreamEvent, all but the bytes of the event's data, which end it.
+ *
+ * @param out   is overwritten
+ * @param head  borrowed from `out`
+ * @return what `out` reports, NOMEM
+ */
+AB_MUST_USE ab_err ab_grpc_write_event(const ab_event *event, ab_buf *out, ab_str *head);
 
 /* Each fills `out` with texts that are borrowed from `bytes`; what is not there is empty.
  * @return PARSE; TOOBIG: too many credentials */
 AB_MUST_USE ab_err ab_grpc_read_login(ab_str bytes, ab_grpc_login *out);
 AB_MUST_USE ab_err ab_grpc_read_grant(ab_str bytes, ab_grpc_grant *out);
+/* Of a StreamEvent, too: the event. */
 AB_MUST_USE ab_err ab_grpc_read_text(ab_str bytes, ab_str *out);

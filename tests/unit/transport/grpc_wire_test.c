@@ -147,28 +147,56 @@ static void a_grant_agrees_with_generated_code(void **state)
     ab_buf_fini(&out);
 }
 
+static ab_event *make_event(size_t len)
+{
+    ab_event *event = NULL;
+    char *data = calloc(1, len);
+    assert_non_null(data);
+    ab_event_draft d = {.data = {data, len}};
+    ab_event_set_text(&d, "id", "i");
+    ab_event_set_text(&d, "source", "s");
+    ab_event_set_text(&d, "type", "t");
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    free(data);
+    return event;
+}
+
 static void an_event_of_any_length_agrees_with_generated_code(void **state)
 {
     (void)state;
     const size_t sizes[] = {1, 127, 128, 16383, 16384, 3000000};
+    ab_buf out;
+    ab_buf_init(&out, 3000000 + 64);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        char *bytes = calloc(1, sizes[i]);
-        assert_non_null(bytes);
-        ab_buf out;
-        ab_buf_init(&out, sizes[i] + 16);
-        ab_grpc_write_text((ab_str){bytes, sizes[i]}, &out);
-        assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
+        ab_event *event = make_event(sizes[i]);
+        ab_str head, back;
+        assert_int_equal(ab_grpc_write_event(event, &out, &head), AB_ERR_OK);
+        size_t skipped = (size_t)(head.ptr - out.ptr);
+        ab_buf_put(&out, ab_event_data(event));
+        const ab_str message = {out.ptr + skipped, out.len - skipped};
         Argocdagent__StreamEvent *made =
-            argocdagent__stream_event__unpack(NULL, out.len, (const uint8_t *)out.ptr);
+            argocdagent__stream_event__unpack(NULL, message.len, (const uint8_t *)message.ptr);
         assert_non_null(made);
-        assert_int_equal(made->event.len, sizes[i]);
+        assert_int_equal(ab_grpc_read_text(message, &back), AB_ERR_OK);
+        assert_int_equal(back.len, made->event.len);
+        assert_true(back.len > sizes[i]);
+        assert_memory_equal(back.ptr, made->event.data, back.len);
         argocdagent__stream_event__free_unpacked(made, NULL);
-        ab_str back;
-        assert_int_equal(ab_grpc_read_text(ab_buf_str(&out), &back), AB_ERR_OK);
-        assert_int_equal(back.len, sizes[i]);
-        ab_buf_fini(&out);
-        free(bytes);
+        ab_event_unref(event);
     }
+    ab_buf_fini(&out);
+}
+
+static void an_event_that_does_not_fit_is_reported(void **state)
+{
+    (void)state;
+    ab_event *event = make_event(1);
+    ab_str head;
+    ab_buf out;
+    ab_buf_init(&out, 20);
+    assert_int_equal(ab_grpc_write_event(event, &out, &head), AB_ERR_TOOBIG);
+    ab_buf_fini(&out);
+    ab_event_unref(event);
 }
 
 static void empty_texts_are_left_out(void **state)
@@ -192,6 +220,7 @@ int main(void)
         cmocka_unit_test(too_many_credentials_are_refused),
         cmocka_unit_test(a_grant_agrees_with_generated_code),
         cmocka_unit_test(an_event_of_any_length_agrees_with_generated_code),
+        cmocka_unit_test(an_event_that_does_not_fit_is_reported),
         cmocka_unit_test(empty_texts_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,11 +6,9 @@
 #include "transport/grpc/dialect/dialect.h"
 
 #include "base/digest.h"
-#include "event/codec_protobuf.h"
 #include "schema/attributes.h"
 #include "transport/grpc/dialect/dialect_priv.h"
 #include "transport/grpc/hello.h"
-#include "transport/grpc/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,18 +236,11 @@ static void take_up(ab_dialect *d, ab_event *event)
         ab_dialect_drop(d, "live", event, NULL);
 }
 
-static ab_err virtual_send(void *stream, ab_str message)
+static ab_err virtual_send(void *stream, ab_str head, ab_event *event)
 {
+    (void)head;
     ab_dialect *d = stream;
-    ab_str bytes = AB_STR("");
-    ab_event *event = NULL;
-    ab_err e = ab_grpc_read_text(message, &bytes);
-    if (e == AB_ERR_OK)
-        e = ab_event_from_protobuf(bytes, true, &event, NULL);
-    if (e != AB_ERR_OK)
-        return e;
     take_up(d, event);
-    ab_event_unref(event);
     ab_dialect_wake(d);
     return AB_ERR_OK;
 }
@@ -350,21 +341,10 @@ static void tell_link(ab_dialect *d)
 {
     while (d->stream != NULL && !STAILQ_EMPTY(&d->words)) {
         ab_dialect_word *word = STAILQ_FIRST(&d->words);
-        ab_buf bytes, message;
         STAILQ_REMOVE_HEAD(&d->words, at);
-        ab_buf_init(&bytes, MESSAGE_MAX);
-        ab_buf_init(&message, MESSAGE_MAX);
-        if (ab_event_to_protobuf(word->event, &bytes) == AB_ERR_OK)
-            ab_grpc_write_text(ab_buf_str(&bytes), &message);
-        bool made = ab_buf_status(&bytes) == AB_ERR_OK && ab_buf_status(&message) == AB_ERR_OK;
+        ab_grpc_link_take(d->link, d, word->event);
         ab_event_unref(word->event);
         free(word);
-        if (made)
-            ab_grpc_link_receive(d->link, d, ab_buf_str(&message));
-        else
-            ab_dialect_fatal(d, "an event for the link");
-        ab_buf_wipe(&bytes);
-        ab_buf_wipe(&message);
     }
 }
 

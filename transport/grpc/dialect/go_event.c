@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/dialect/go_event.h"
 
+#include "base/protobuf.h"
 #include "event/codec_protobuf.h"
 #include "schema/attributes.h"
 #include "transport/grpc/wire.h"
@@ -14,19 +15,11 @@ enum { VALUE_STRING = 3, VALUE_URI = 5 };
 
 /* ----- out ----- */
 
-static void put_length(ab_buf *out, size_t length)
-{
-    for (; length >= 0x80; length >>= 7)
-        ab_buf_putc(out, (char)((length & 0x7f) | 0x80));
-    ab_buf_putc(out, (char)length);
-}
-
-/* A field of wire type 2. */
 static void put_field(ab_buf *out, unsigned number, ab_str bytes)
 {
-    ab_buf_putc(out, (char)(number << 3 | 2));
-    put_length(out, bytes.len);
-    ab_buf_put(out, bytes);
+    char *to = ab_buf_extend(out, ab_pb_bytes_size(bytes.len));
+    if (to != NULL)
+        ab_pb_put_bytes(to, number, bytes);
 }
 
 static void put_attribute(ab_buf *out, ab_str name, unsigned kind, ab_str text)

@@ -89,7 +89,7 @@ ab_err ab_dialect_send_acks(ab_dialect *d)
         ab_go_ack_write(p->go, source, &message);
         e = ab_buf_status(&message);
         if (e == AB_ERR_OK)
-            e = d->ops->send(d->stream, ab_buf_str(&message));
+            e = d->ops->send(d->stream, ab_buf_str(&message), NULL);
         ab_buf_fini(&message);
         if (e != AB_ERR_OK)
             break;

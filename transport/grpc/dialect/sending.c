@@ -187,7 +187,7 @@ static ab_err transmit(const ab_dialect *d, ab_dialect_item *item)
     ab_go_event_write(&item->go, source, &message);
     ab_err e = ab_buf_status(&message);
     if (e == AB_ERR_OK)
-        e = d->ops->send(d->stream, ab_buf_str(&message));
+        e = d->ops->send(d->stream, ab_buf_str(&message), NULL);
     ab_buf_wipe(&message);
     return e;
 }

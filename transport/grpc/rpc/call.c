@@ -34,10 +34,23 @@ static ab_rpc_budget *budget_of(const ab_rpc_call *call)
     return &call->conn->end->budget;
 }
 
+static size_t chunk_len(const ab_rpc_chunk *chunk)
+{
+    return chunk->own + chunk->loan.bytes.len;
+}
+
+static void release(ab_rpc_loan *loan)
+{
+    if (loan->release != NULL)
+        loan->release(loan->owner);
+    *loan = (ab_rpc_loan){0};
+}
+
 static void drop_chunk(ab_rpc_call *call, ab_rpc_chunk *chunk)
 {
     STAILQ_REMOVE_HEAD(&call->out, at);
-    ab_rpc_budget_give(budget_of(call), chunk->len);
+    ab_rpc_budget_give(budget_of(call), chunk_len(chunk));
+    release(&chunk->loan);
     free(chunk);
 }
 
@@ -250,17 +263,26 @@ void ab_rpc_resume(ab_rpc_call *call)
 
 /* ---- sending ---- */
 
+/* What is next of a chunk, as far as it lies together. */
+static ab_str rest_of(const ab_rpc_chunk *chunk)
+{
+    if (chunk->sent < chunk->own)
+        return (ab_str){(const char *)chunk->bytes + chunk->sent, chunk->own - chunk->sent};
+    size_t at = chunk->sent - chunk->own;
+    return (ab_str){chunk->loan.bytes.ptr + at, chunk->loan.bytes.len - at};
+}
+
 static size_t copy_out(ab_rpc_call *call, uint8_t *into, size_t room)
 {
     size_t filled = 0;
     ab_rpc_chunk *chunk;
     while (filled < room && (chunk = STAILQ_FIRST(&call->out)) != NULL) {
-        size_t n = chunk->len - chunk->sent;
-        n = n < room - filled ? n : room - filled;
-        memcpy(into + filled, chunk->bytes + chunk->sent, n);
+        ab_str rest = rest_of(chunk);
+        size_t n = rest.len < room - filled ? rest.len : room - filled;
+        memcpy(into + filled, rest.ptr, n);
         chunk->sent += n;
         filled += n;
-        if (chunk->sent == chunk->len)
+        if (chunk->sent == chunk_len(chunk))
             drop_chunk(call, chunk);
     }
     call->queued -= filled;
@@ -344,37 +366,44 @@ static ab_err starve(ab_rpc_call *call)
     return AB_ERR_FULL;
 }
 
-/* Compressed in place of the message where it becomes smaller. */
-static void fill_chunk(ab_rpc_call *call, ab_rpc_chunk *chunk, ab_str bytes, bool compress)
+/* @return bytes that it has come to, and then the loan is of no use any more; 0: it would be no
+ * smaller */
+static size_t fill_compressed(ab_rpc_call *call, ab_rpc_chunk *chunk, ab_str head, size_t len)
 {
-    uint8_t *body = chunk->bytes + AB_RPC_PREFIX;
-    size_t len = 0;
-    if (compress && call->peer_gzip && bytes.len >= COMPRESS_MIN && bytes.len <= COMPRESS_MAX)
-        len = ab_rpc_compress(&call->conn->end->deflater, bytes, body, bytes.len);
-    bool compressed = len > 0;
-    if (!compressed) {
-        len = bytes.len;
-        if (len > 0)
-            memcpy(body, bytes.ptr, len);
-    }
-    ab_rpc_prefix_put(chunk->bytes, compressed, len);
-    chunk->len = AB_RPC_PREFIX + len;
+    const ab_str parts[] = {head, chunk->loan.bytes};
+    size_t compressed =
+        ab_rpc_compress(&call->conn->end->deflater, parts, chunk->bytes + AB_RPC_PREFIX, len);
+    if (compressed > 0)
+        release(&chunk->loan);
+    return compressed;
 }
 
-static ab_err queue(ab_rpc_call *call, ab_str bytes, bool compress)
+static void fill_chunk(ab_rpc_call *call, ab_rpc_chunk *chunk, ab_str head, bool compress)
 {
-    size_t len = AB_RPC_PREFIX + bytes.len;
-    if (!ab_rpc_budget_take(budget_of(call), len))
+    size_t len = head.len + chunk->loan.bytes.len;
+    size_t compressed = compress ? fill_compressed(call, chunk, head, len) : 0;
+    if (compressed == 0 && head.len > 0)
+        memcpy(chunk->bytes + AB_RPC_PREFIX, head.ptr, head.len);
+    ab_rpc_prefix_put(chunk->bytes, compressed > 0, compressed > 0 ? compressed : len);
+    chunk->own = AB_RPC_PREFIX + (compressed > 0 ? compressed : head.len);
+}
+
+static ab_err queue(ab_rpc_call *call, ab_str head, const ab_rpc_loan *loan, bool compress)
+{
+    size_t len = head.len + loan->bytes.len;
+    bool of_use = compress && call->peer_gzip && len >= COMPRESS_MIN && len <= COMPRESS_MAX;
+    if (!ab_rpc_budget_take(budget_of(call), AB_RPC_PREFIX + len))
         return starve(call);
-    ab_rpc_chunk *chunk = malloc(sizeof(*chunk) + len);
+    ab_rpc_chunk *chunk = malloc(sizeof(*chunk) + AB_RPC_PREFIX + (of_use ? len : head.len));
     if (chunk == NULL) {
-        ab_rpc_budget_give(budget_of(call), len);
+        ab_rpc_budget_give(budget_of(call), AB_RPC_PREFIX + len);
         return AB_ERR_NOMEM;
     }
+    chunk->loan = *loan;
     chunk->sent = 0;
-    fill_chunk(call, chunk, bytes, compress);
-    ab_rpc_budget_give(budget_of(call), len - chunk->len);
-    call->queued += chunk->len;
+    fill_chunk(call, chunk, head, of_use);
+    ab_rpc_budget_give(budget_of(call), AB_RPC_PREFIX + len - chunk_len(chunk));
+    call->queued += chunk_len(chunk);
     STAILQ_INSERT_TAIL(&call->out, chunk, at);
     return AB_ERR_OK;
 }
@@ -402,10 +431,17 @@ static ab_err answer(ab_rpc_call *call, const ab_rpc_field *metadata, size_t cou
 
 ab_err ab_rpc_send(ab_rpc_call *call, ab_str bytes, bool compress)
 {
+    const ab_rpc_loan none = {0};
+    return ab_rpc_send_lent(call, bytes, &none, compress);
+}
+
+ab_err ab_rpc_send_lent(ab_rpc_call *call, ab_str head, const ab_rpc_loan *loan, bool compress)
+{
     const ab_rpc_end *end = call->conn->end;
+    size_t len = head.len + loan->bytes.len;
     if (!takes_messages(call))
         return AB_ERR_CLOSED;
-    if (bytes.len > end->limits.message_bytes || bytes.len > end->limits.buffered_bytes / 2)
+    if (len > end->limits.message_bytes || len > end->limits.buffered_bytes / 2)
         return AB_ERR_TOOBIG;
     if (call->queued >= end->limits.send_high_bytes) {
         call->full = true;
@@ -416,7 +452,7 @@ ab_err ab_rpc_send(ab_rpc_call *call, ab_str bytes, bool compress)
         if (e != AB_ERR_OK)
             return e;
     }
-    ab_err e = queue(call, bytes, compress);
+    ab_err e = queue(call, head, loan, compress);
     if (e == AB_ERR_OK)
         push(call);
     return e;

@@ -230,17 +230,25 @@ static z_stream *new_compressor(void)
     return NULL;
 }
 
-size_t ab_rpc_compress(z_stream **z, ab_str bytes, uint8_t *out, size_t room)
+static int compress_part(z_stream *z, ab_str part, int flush)
+{
+    z->next_in = (z_const Bytef *)(uintptr_t)part.ptr;
+    z->avail_in = (uInt)part.len;
+    return deflate(z, flush);
+}
+
+size_t ab_rpc_compress(z_stream **z, const ab_str parts[2], uint8_t *out, size_t room)
 {
     if (*z == NULL)
         *z = new_compressor();
     if (*z == NULL || deflateReset(*z) != Z_OK)
         return 0;
-    (*z)->next_in = (z_const Bytef *)(uintptr_t)bytes.ptr;
-    (*z)->avail_in = (uInt)bytes.len;
     (*z)->next_out = out;
     (*z)->avail_out = (uInt)room;
-    return deflate(*z, Z_FINISH) == Z_STREAM_END ? room - (*z)->avail_out : 0;
+    if (parts[0].len > 0 && (compress_part(*z, parts[0], Z_NO_FLUSH) != Z_OK || (*z)->avail_in > 0))
+        return 0;
+    bool ended = compress_part(*z, parts[1], Z_FINISH) == Z_STREAM_END;
+    return ended ? room - (*z)->avail_out : 0;
 }
 
 void ab_rpc_compress_free(z_stream *z)

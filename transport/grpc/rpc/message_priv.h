@@ -60,9 +60,10 @@ bool ab_rpc_reader_is_amid(const ab_rpc_reader *r);
 /** Write the prefix of a message of `len` bytes. */
 void ab_rpc_prefix_put(uint8_t out[AB_RPC_PREFIX], bool compressed, size_t len);
 
-/** Compress by gzip. The state is large, and therefore one that all calls share.
+/** Compress by gzip what two parts are together. The state is large, and therefore one that all
+ *  calls share.
  *  @param z     NULL at first: it is made then
  *  @param room  bytes that `out` has
  *  @return how many bytes it came to; 0: they do not fit, or there is no memory */
-size_t ab_rpc_compress(z_stream **z, ab_str bytes, uint8_t *out, size_t room);
+size_t ab_rpc_compress(z_stream **z, const ab_str parts[2], uint8_t *out, size_t room);
 void ab_rpc_compress_free(z_stream *z);

@@ -25,10 +25,11 @@
 typedef struct ab_rpc_end ab_rpc_end;
 typedef struct ab_rpc_conn ab_rpc_conn;
 
-/* One message on its way out, prefix and all. */
+/* One message on its way out, prefix and all: own bytes, then those that are lent. */
 typedef struct ab_rpc_chunk {
     STAILQ_ENTRY(ab_rpc_chunk) at;
-    size_t len;
+    ab_rpc_loan loan; /* of no bytes when there is none */
+    size_t own;
     size_t sent;
     uint8_t bytes[];
 } ab_rpc_chunk;

@@ -43,6 +43,7 @@ static ab_grpc_hello compose(const ab_grpc_link *l)
         .inflight = ab_config_int(env->config, "transport.inflight"),
         .message_max = (int64_t)l->env->message_max,
         .backlog = (int64_t)(l->queue.count - l->queue.sent),
+        .ack_lists = true,
         .fresh = l->fresh,
     };
     snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", env->mode);
@@ -127,6 +128,7 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
     l->hello_due = l->hello_due || !l->said_hello;
     l->peer.window = (size_t)hello->inflight;
     l->peer.message_max = (size_t)hello->message_max;
+    l->peer.ack_lists = hello->ack_lists;
     bool other = strcmp(hello->base.instance, l->peer.instance) != 0;
     if (other)
         l->peer.former_epoch = l->peer.epoch;

@@ -19,6 +19,8 @@ static void write_json(const ab_grpc_hello *h, ab_buf *out)
     write_number(&w, "inflight", h->inflight);
     write_number(&w, "message_max", h->message_max);
     write_number(&w, "backlog", h->backlog);
+    ab_jsonw_key(&w, AB_STR("ack_lists"));
+    ab_jsonw_bool(&w, h->ack_lists);
     ab_jsonw_key(&w, AB_STR("fresh"));
     ab_jsonw_bool(&w, h->fresh);
     ab_jsonw_object_end(&w);
@@ -48,6 +50,7 @@ static ab_err read_members(ab_jsonv v, ab_grpc_hello *out, ab_error *err)
     ab_err e = ab_hello_read(v, &out->base, err);
     if (e != AB_ERR_OK)
         return e;
+    out->ack_lists = ab_json_typeof(ab_json_get(v, "ack_lists")) == AB_JSON_TRUE;
     out->fresh = ab_json_typeof(ab_json_get(v, "fresh")) == AB_JSON_TRUE;
     if (!read_number(v, "seen", 0, INT64_MAX, &seen) ||
         !read_number(v, "inflight", 1, INFLIGHT_MAX, &out->inflight) ||

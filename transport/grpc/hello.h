@@ -13,6 +13,7 @@ typedef struct {
     int64_t inflight;    /* state events that it takes before it has acknowledged one */
     int64_t message_max; /* bytes */
     int64_t backlog;     /* state events that wait here for the other side */
+    bool ack_lists;      /* it reads acknowledgements of many events in one */
     bool fresh;          /* what it received before is lost */
 } ab_grpc_hello;
 

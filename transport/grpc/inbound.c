@@ -5,9 +5,14 @@
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "transport/grpc/link_priv.h"
+#include "transport/grpc/wire.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+/* In one list; and the bytes that each may need in it. */
+#define ACKS_MAX  1024
+#define ACK_BYTES 24
 
 static size_t inflight_max(const ab_grpc_link *l)
 {
@@ -206,7 +211,7 @@ static ab_err make_ack(const ab_grpc_link *l, const ab_event *event, ab_event **
     return ab_event_new(&d, out, NULL);
 }
 
-ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l)
+static ab_err send_each(ab_grpc_link *l)
 {
     while (!TAILQ_EMPTY(&l->acked)) {
         ab_grpc_delivery *d = TAILQ_FIRST(&l->acked);
@@ -220,6 +225,64 @@ ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l)
         free_delivery(&l->acked, d);
     }
     return AB_ERR_OK;
+}
+
+/* The first ones, as many as go into one event. @return how many */
+static size_t list_acked(const ab_grpc_link *l, ab_buf *list)
+{
+    const ab_grpc_delivery *d = NULL;
+    ab_grpc_ack last = {0};
+    size_t count = 0;
+    TAILQ_FOREACH(d, &l->acked, at)
+    {
+        const ab_grpc_ack ack = {d->epoch, d->version};
+        ab_grpc_write_ack(&ack, &last, list);
+        last = ack;
+        if (++count == ACKS_MAX)
+            break;
+    }
+    return count;
+}
+
+static ab_err make_list(const ab_grpc_link *l, ab_event **out, size_t *count)
+{
+    ab_str id = ab_event_attr(TAILQ_FIRST(&l->acked)->base.event, AB_CE_ID);
+    ab_buf list;
+    ab_buf_init(&list, ACKS_MAX * ACK_BYTES);
+    *count = list_acked(l, &list);
+    ab_event_draft d = {.data = ab_buf_str(&list)};
+    ab_event_set(&d, AB_CE_ID, id);
+    ab_event_set_text(&d, AB_CE_SOURCE, l->source);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set(&d, AB_CE_ACKNOWLEDGES, id);
+    ab_err e = ab_buf_status(&list);
+    if (e == AB_ERR_OK)
+        e = ab_event_new(&d, out, NULL);
+    ab_buf_fini(&list);
+    return e;
+}
+
+static ab_err send_lists(ab_grpc_link *l)
+{
+    while (!TAILQ_EMPTY(&l->acked)) {
+        ab_event *ack = NULL;
+        size_t count = 0;
+        ab_err e = make_list(l, &ack, &count);
+        if (e == AB_ERR_OK)
+            e = ab_grpc_link_transmit(l, ack);
+        ab_event_unref(ack);
+        if (e != AB_ERR_OK)
+            return e;
+        for (; count > 0; count--)
+            free_delivery(&l->acked, TAILQ_FIRST(&l->acked));
+    }
+    return AB_ERR_OK;
+}
+
+ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l)
+{
+    return l->peer.ack_lists ? send_lists(l) : send_each(l);
 }
 
 /* ----- the end of a stream, and of all ----- */

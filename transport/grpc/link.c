@@ -154,6 +154,7 @@ void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *s
     l->blocked = false;
     l->paused = false;
     l->said_hello = false;
+    l->peer.ack_lists = false;
     /* An agent speaks when it has heard which epoch the principal knows of it. */
     l->hello_due = l->env->env->role == AB_ROLE_PRINCIPAL;
     l->env->wake(l->env->arg, l);
@@ -373,18 +374,43 @@ static void transmit_due(ab_grpc_link *l)
     l->blocked = e != AB_ERR_OK;
 }
 
-void ab_grpc_link_settled(ab_grpc_link *l, const ab_event *ack)
+static void settle_one(ab_grpc_link *l, ab_str key, uint64_t epoch, uint64_t version)
 {
-    uint64_t epoch = 0, version = 0;
     void *token = NULL;
-    ab_str key = ab_event_attr(ack, AB_CE_PARTITIONKEY);
-    if (ab_event_attr_u64(ack, AB_CE_WRITEREPOCH, &epoch) != AB_ERR_OK ||
-        ab_event_attr_u64(ack, AB_CE_OBJVERSION, &version) != AB_ERR_OK ||
-        ab_grpc_sendq_ack(&l->queue, key, epoch, version, &token) != AB_ERR_OK)
+    if (ab_grpc_sendq_ack(&l->queue, key, epoch, version, &token) != AB_ERR_OK)
         return; /* of a former stream: sent again since, or dropped */
     ab_metric_add(l->metrics.sent[AB_LANE_STATE], 1);
     if (token != NULL)
         settle(l, token, AB_ERR_OK);
+}
+
+static ab_err settle_list(ab_grpc_link *l, ab_str list)
+{
+    ab_grpc_ack ack = {0};
+    ab_err e = AB_ERR_OK;
+    while (list.len > 0 && e == AB_ERR_OK) {
+        bool found = false;
+        e = ab_grpc_read_ack(&list, &ack, &found);
+        if (found)
+            settle_one(l, AB_STR_NONE, ack.epoch, ack.version);
+    }
+    return e;
+}
+
+void ab_grpc_link_settled(ab_grpc_link *l, const ab_event *ack)
+{
+    uint64_t epoch = 0, version = 0;
+    ab_error err = {0};
+    ab_str list = ab_event_data(ack);
+    if (list.ptr != NULL) {
+        if (settle_list(l, list) != AB_ERR_OK) {
+            ab_fail(&err, AB_ERR_PARSE, "its list cannot be read");
+            ab_grpc_inbound_refuse(l, "acknowledgement", &err);
+        }
+    } else if (ab_event_attr_u64(ack, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK &&
+               ab_event_attr_u64(ack, AB_CE_OBJVERSION, &version) == AB_ERR_OK) {
+        settle_one(l, ab_event_attr(ack, AB_CE_PARTITIONKEY), epoch, version);
+    }
     l->env->wake(l->env->arg, l);
 }
 

@@ -75,7 +75,8 @@ struct ab_grpc_link {
         uint64_t former_epoch; /* highest of the instances before it */
         size_t window;
         size_t message_max;
-        bool up; /* as told by on_peer; so is the certificate */
+        bool ack_lists; /* of the hello on this stream */
+        bool up;        /* as told by on_peer; so is the certificate */
         ab_digest certificate;
     } peer;
     int64_t backlog; /* what is still to come of what was there at the hello */
@@ -92,7 +93,7 @@ AB_MUST_USE ab_err ab_grpc_link_transmit(ab_grpc_link *l, ab_event *event);
 void ab_grpc_link_fatal(const ab_grpc_link *l, ab_err code, const char *what);
 /** Every event that waits, on both lanes, ends with this code; told by the next run. */
 void ab_grpc_link_drop_queue(ab_grpc_link *l, ab_err code);
-/** The peer has dealt with one event of ours. */
+/** The peer has dealt with the events of ours that this acknowledgement tells. */
 void ab_grpc_link_settled(ab_grpc_link *l, const ab_event *ack);
 
 /** An event that is for the layer above. */

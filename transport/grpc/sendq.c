@@ -31,8 +31,8 @@ static void *drop(ab_grpc_sendq *q, ab_grpc_item *item)
     void *token = item->token;
     if (q->next == item)
         q->next = TAILQ_NEXT(item, at);
-    if (ab_map_find(q->newest, key_of(item->event)) == item)
-        ab_map_take(q->newest, key_of(item->event));
+    if (ab_map_find(q->newest, item->key) == item)
+        ab_map_take(q->newest, item->key);
     TAILQ_REMOVE(&q->items, item, at);
     q->count--;
     q->sent -= item->sent ? 1 : 0;
@@ -59,12 +59,12 @@ static ab_err append(ab_grpc_sendq *q, const ab_grpc_item *item)
     if (own == NULL)
         return AB_ERR_NOMEM;
     *own = *item;
-    if (ab_map_put(q->newest, key_of(item->event), own, NULL) != AB_ERR_OK) {
+    if (ab_map_put(q->newest, item->key, own, NULL) != AB_ERR_OK) {
         free(own);
         return AB_ERR_NOMEM;
     }
     own->place = ++q->last_place;
-    if (keeps_place(key_of(item->event)))
+    if (keeps_place(item->key))
         q->fixed_place = own->place;
     TAILQ_INSERT_TAIL(&q->items, own, at);
     if (q->next == NULL)
@@ -75,17 +75,18 @@ static ab_err append(ab_grpc_sendq *q, const ab_grpc_item *item)
 
 ab_err ab_grpc_sendq_put(ab_grpc_sendq *q, ab_event *event, void *token, void **replaced)
 {
-    ab_grpc_item item = {.event = event, .token = token};
+    ab_grpc_item item = {.event = event, .key = key_of(event), .token = token};
     *replaced = NULL;
     if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &item.epoch) != AB_ERR_OK ||
         ab_event_attr_u64(event, AB_CE_OBJVERSION, &item.version) != AB_ERR_OK)
         return AB_ERR_INVALID;
-    ab_grpc_item *old = ab_map_find(q->newest, key_of(event));
+    ab_grpc_item *old = ab_map_find(q->newest, item.key);
     if (old != NULL && !old->sent && old->place > q->fixed_place) {
         *replaced = old->token;
         q->bytes -= ab_event_size(old->event);
         ab_event_unref(old->event);
         old->event = event;
+        old->key = item.key;
         old->token = token;
         old->epoch = item.epoch;
         old->version = item.version;
@@ -128,7 +129,7 @@ ab_err ab_grpc_sendq_ack(ab_grpc_sendq *q, ab_str key, uint64_t epoch, uint64_t 
         if (!item->sent)
             return AB_ERR_NOTFOUND;
         if (item->version == version && item->epoch == epoch &&
-            ab_str_eq(key_of(item->event), key)) {
+            (key.ptr == NULL || ab_str_eq(item->key, key))) {
             *token = drop(q, item);
             return AB_ERR_OK;
         }

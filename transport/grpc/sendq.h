@@ -18,6 +18,7 @@
 typedef struct ab_grpc_item {
     TAILQ_ENTRY(ab_grpc_item) at;
     ab_event *event;
+    ab_str key;  /* of the event */
     void *token; /* the caller's; NULL for none */
     uint64_t place;
     uint64_t epoch;
@@ -57,6 +58,7 @@ void ab_grpc_sendq_sent(ab_grpc_sendq *q);
 void *ab_grpc_sendq_skip(ab_grpc_sendq *q);
 /**
  * The peer is done with the first sent event of these attributes.
+ * @param key    absent: of whatever key
  * @param token  of that event
  * @return NOTFOUND
  */

@@ -52,6 +52,22 @@ void ab_grpc_write_text(ab_str text, ab_buf *out)
     put_text(out, 1, text);
 }
 
+enum { ACK_EPOCH = 1, ACK_VERSION };
+
+static void put_number(ab_buf *out, unsigned number, uint64_t value)
+{
+    char *to = ab_buf_extend(out, 1 + ab_pb_varint_size(value));
+    if (to != NULL)
+        ab_pb_put_varint(ab_pb_put_tag(to, number, AB_PB_VARINT), value);
+}
+
+void ab_grpc_write_ack(const ab_grpc_ack *ack, const ab_grpc_ack *last, ab_buf *out)
+{
+    if (ack->epoch != last->epoch)
+        put_number(out, ACK_EPOCH, ack->epoch);
+    put_number(out, ACK_VERSION, ack->version);
+}
+
 /* The field's head comes before what it tells the length of: there is room for the longest. */
 #define EVENT_HEAD_MAX 11
 
@@ -133,4 +149,19 @@ ab_err ab_grpc_read_grant(ab_str bytes, ab_grpc_grant *out)
 ab_err ab_grpc_read_text(ab_str bytes, ab_str *out)
 {
     return read_texts(bytes, out, 1);
+}
+
+ab_err ab_grpc_read_ack(ab_str *list, ab_grpc_ack *ack, bool *found)
+{
+    ab_pb_field f;
+    *found = false;
+    ab_err e = ab_pb_take(list, &f);
+    if (e != AB_ERR_OK || f.type != AB_PB_VARINT)
+        return e;
+    if (f.number == ACK_EPOCH)
+        ack->epoch = f.value;
+    if (f.number == ACK_VERSION)
+        ack->version = f.value;
+    *found = f.number == ACK_VERSION;
+    return AB_ERR_OK;
 }

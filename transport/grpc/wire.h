@@ -60,6 +60,23 @@ void ab_grpc_write_text(ab_str text, ab_buf *out);
  */
 AB_MUST_USE ab_err ab_grpc_write_event(const ab_event *event, ab_buf *out, ab_str *head);
 
+/* One event that is acknowledged, of a list of them: argobus's own, field after field. */
+typedef struct {
+    uint64_t epoch; /* its writerepoch; is told when it is another one than the last */
+    uint64_t version;
+} ab_grpc_ack;
+
+/** Append one. @param last  the one before it; zeroed for the first */
+void ab_grpc_write_ack(const ab_grpc_ack *ack, const ab_grpc_ack *last, ab_buf *out);
+/**
+ * Read on in a list.
+ *
+ * @param ack    the last one that was found, zeroed at first; becomes the next
+ * @param found  whether it is one; else it is a part of the next, or unknown
+ * @return PARSE
+ */
+AB_MUST_USE ab_err ab_grpc_read_ack(ab_str *list, ab_grpc_ack *ack, bool *found);
+
 /* Each fills `out` with texts that are borrowed from `bytes`; what is not there is empty.
  * @return PARSE; TOOBIG: too many credentials */
 AB_MUST_USE ab_err ab_grpc_read_login(ab_str bytes, ab_grpc_login *out);

@@ -245,6 +245,7 @@ static void end(side *s)
     ab_metrics_free(s->metrics);
     ab_config_free(s->config);
     forget_written(s);
+    ab_buf_fini(&s->scratch);
 }
 
 /* The process at this side is another one, which may have lost what was received. */
@@ -320,6 +321,13 @@ static ab_err send_sized(side *s, const char *key, uint64_t version, size_t size
 static void put(side *s, const char *key, uint64_t version)
 {
     assert_int_equal(send_sized(s, key, version, 2), AB_ERR_OK);
+}
+
+static void put_on_stream(side *s, const ab_event *event)
+{
+    ab_str head;
+    assert_int_equal(ab_grpc_write_event(event, &s->scratch, &head), AB_ERR_OK);
+    put_message(s, head, ab_event_data(event));
 }
 
 /* Tests */
@@ -423,6 +431,77 @@ static void an_agents_event_is_safe_when_it_is_acknowledged(void **state)
     assert_int_equal(agent->done_code, AB_ERR_OK);
 }
 
+static void acknowledgements_travel_together(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    principal->keep = true;
+    for (uint64_t i = 0; i < 4; i++) {
+        const char key[] = {'k', (char)('0' + i), '\0'};
+        put(agent, key, i + 1);
+    }
+    run(principal);
+    assert_int_equal(principal->open_count, 4);
+    size_t before = principal->written;
+    for (size_t i = 3; i > 0; i--) /* in any order, and not the first */
+        ab_grpc_link_ack(principal->open[i], AB_VERDICT_APPLIED);
+    run(principal);
+    assert_int_equal(principal->written, before + 1);
+    assert_int_equal(agent->done, 3);
+    ab_grpc_link_ack(principal->open[0], AB_VERDICT_APPLIED);
+    run(principal);
+    assert_int_equal(agent->done, 4);
+}
+
+/* What the peer is told of our hello is that of one that reads no lists. */
+static void hide_lists(side *s)
+{
+    static const char name[] = "\"ack_lists\":true";
+    for (size_t i = s->taken; i < s->written; i++) {
+        char *at = memmem(s->messages[i], s->lengths[i], name, sizeof(name) - 1);
+        if (at != NULL)
+            at[1] = 'x';
+    }
+}
+
+static void who_reads_no_lists_is_told_of_each_event(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    ab_grpc_link_attach(principal->link, &stream_ops, principal);
+    ab_grpc_link_attach(agent->link, &stream_ops, agent);
+    while (agent->written == 0) {
+        run_once(principal);
+        run_once(agent);
+    }
+    hide_lists(agent);
+    run(principal);
+    put(agent, "k1", 1);
+    put(agent, "k2", 2);
+    size_t before = principal->written;
+    run(principal);
+    assert_int_equal(principal->written, before + 2);
+    assert_int_equal(agent->done, 2);
+}
+
+static void a_list_that_cannot_be_read_is_refused(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    ab_event *event = NULL;
+    ab_event_draft d = {.data = AB_STR("\x08\x01\x10")};
+    ab_event_set_text(&d, AB_CE_ID, "1");
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_PRINCIPAL);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&d, AB_CE_ACKNOWLEDGES, "1");
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    put_on_stream(principal, event);
+    ab_event_unref(event);
+    run(principal);
+    const ab_label label = {"reason", AB_STR("acknowledgement")};
+    assert_true(ab_metric_value(ab_metric_get(agent->metrics, AB_METRIC_COUNTER,
+                                              "argobus_events_refused_total", "", &label, 1)) == 1);
+}
+
 static void the_answer_to_a_command_is_no_acknowledgement(void **state)
 {
     side *principal = *state, *agent = principal->other;
@@ -452,13 +531,6 @@ static void no_more_is_sent_than_the_peer_takes(void **state)
     ab_grpc_link_ack(agent->open[3], AB_VERDICT_APPLIED);
     run(principal);
     assert_int_equal(agent->events, 5);
-}
-
-static void put_on_stream(side *s, const ab_event *event)
-{
-    ab_str head;
-    assert_int_equal(ab_grpc_write_event(event, &s->scratch, &head), AB_ERR_OK);
-    put_message(s, head, ab_event_data(event));
 }
 
 static void who_sends_more_than_allowed_is_not_read_for_a_while(void **state)
@@ -665,6 +737,9 @@ int main(void)
         CASE(a_process_that_lost_its_memory_makes_the_writer_begin_anew),
         CASE(an_epoch_is_higher_than_what_the_peer_knows),
         CASE(an_agents_event_is_safe_when_it_is_acknowledged),
+        CASE(acknowledgements_travel_together),
+        CASE(who_reads_no_lists_is_told_of_each_event),
+        CASE(a_list_that_cannot_be_read_is_refused),
         CASE(the_answer_to_a_command_is_no_acknowledgement),
         CASE(no_more_is_sent_than_the_peer_takes),
         CASE(who_sends_more_than_allowed_is_not_read_for_a_while),

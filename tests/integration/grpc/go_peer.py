@@ -16,7 +16,7 @@ import grpc
 
 PREFIX = "io.argoproj.argocd-agent.event."
 OPTIONS = [("grpc.max_receive_message_length", 200 << 20), ("grpc.max_send_message_length", 200 << 20)]
-STRING, URI = 3, 5  # cases of an attribute's value
+STRING, URI, TIMESTAMP = 3, 5, 7  # cases of an attribute's value
 
 
 # ---- protobuf ----
@@ -96,6 +96,8 @@ def decode(message):
             [(kind, value)] = list(fields(entry[2]))
             name = entry[1].decode()
             event["kinds"][name] = kind
+            if kind == TIMESTAMP:  # a message
+                value = value.hex()
             event["ext"][name] = value.decode() if isinstance(value, bytes) else value
         else:
             name = {1: "id", 2: "source", 3: "specversion", 4: "type", 6: "data", 7: "text"}[number]

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""An agent and the kinds that are not Applications, and destination mapping: spoken to record by record, as a
-principal would, sealed with openssl."""
+"""An agent and the kinds that are not Applications, and destination mapping: spoken to event by event, as a principal
+would, sealed with openssl."""
 import base64
 import itertools
 import json
+import os
+import pathlib
 import subprocess
 import unittest
 
@@ -15,6 +17,7 @@ from daemons import Fleet, application, broker_ports, wait_for
 EVENT = "io.argoproj.argocd-agent.event."
 TARGETS = {"Application": "application", "AppProject": "appproject", "Secret": "repository", "ConfigMap": "gpgkey"}
 REPOSITORY = {"argocd.argoproj.io/secret-type": "repository"}
+TESTS = pathlib.Path(__file__).parents[2]
 PASSWORD = base64.b64encode(b"hunter2").decode()
 
 
@@ -31,22 +34,45 @@ class Records(Fleet):
     def setUp(self):
         super().setUp()
         self.version = itertools.count(1)
+        if self.transport == "grpc":
+            self.play_principal()
+            return
         self.principal.start()  # makes the topics
         self.principal.stop()
 
+    def play_principal(self):
+        script = TESTS / "integration/grpc/argobus_principal.py"
+        version = subprocess.run([self.agent.program, "--version"], check=True, capture_output=True, text=True).stdout
+        self.played = subprocess.Popen(
+            [TESTS / "support/grpc/python", script, os.environ["AB_GRPC_CERTS"], str(self.grpc_port),
+             version.split()[-1]], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self.addCleanup(self.end_played)
+
+    def end_played(self):
+        self.played.stdin.close()
+        self.played.wait(60)
+
     def send(self, key, kind, version=None, data=None, remapped=False):
-        """One record; without data a tombstone. Returns once the broker has it."""
-        headers = {
-            "specversion": "1.0", "id": f"{key}-{version}", "source": "/principal",
-            "type": EVENT + ("delete" if data is None else "create"), "dataschema": TARGETS[kind],
-            "subject": key.split("/", 1)[1], "partitionkey": key, "principaluid": "p-1",
-            "writerepoch": "99999999999", "objversion": str(version or next(self.version))}
+        """One event; without data a tombstone."""
+        event = {"id": f"{key}-{version}", "type": "delete" if data is None else "create", "target": TARGETS[kind],
+                 "subject": key.split("/", 1)[1], "data": json.dumps(data) if data else None,
+                 "ext": {"partitionkey": key, "principaluid": "p-1", "writerepoch": "99999999999",
+                         "objversion": str(version or next(self.version))}}
         if remapped:
-            headers["namespaceremapped"] = "true"
+            event["ext"]["namespaceremapped"] = "true"
+        if self.transport == "grpc":
+            print(json.dumps({"event": event}), file=self.played.stdin, flush=True)
+        else:
+            self.write_record(key, event)
+
+    def write_record(self, key, event):
+        """Returns once the broker has it."""
+        headers = {"specversion": "1.0", "id": event["id"], "source": "/principal", "type": EVENT + event["type"],
+                   "dataschema": event["target"], "subject": event["subject"], **event["ext"]}
         options = [option for name, value in headers.items() for option in ("-H", f"ce_{name}={value}")]
         subprocess.run(["kcat", "-P", "-b", f"127.0.0.1:{broker_ports()['plain']}", "-t",
                         f"{self.prefix}.down.w1.state", "-K", "\t", "-Z", "-H", "content-type=application/json",
-                        *options], input=f"{key}\t{json.dumps(data) if data else ''}\n", text=True, check=True)
+                        *options], input=f"{key}\t{event['data'] or ''}\n", text=True, check=True)
 
     def wish(self, obj, **more):
         self.send(key_of(obj), obj["kind"], data=obj, **more)

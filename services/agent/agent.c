@@ -7,7 +7,7 @@
 
 #include "schema/attributes.h"
 #include "services/agent/agent_priv.h"
-#include "services/mapping.h"
+#include "services/data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,8 +158,8 @@ static ab_err open_cache(service *s, ab_error *err)
     int n = snprintf(path, sizeof(path), "%s/kept.sqlite", folder);
     if (n < 0 || (size_t)n >= sizeof(path))
         return ab_fail(err, AB_ERR_CONFIG, "agent.data is too long a path");
-    ab_err e = ab_mapping_check(folder, ab_config_str(s->base.daemon->config, "mapping"),
-                                "agent.data", err);
+    ab_err e =
+        ab_data_claim(folder, ab_config_str(s->base.daemon->config, "mapping"), "agent.data", err);
     if (e != AB_ERR_OK)
         return e;
     e = ab_cache_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->cache, &s->fresh, err);

@@ -7,7 +7,7 @@
 #include "services/principal/principal.h"
 
 #include "schema/attributes.h"
-#include "services/mapping.h"
+#include "services/data.h"
 #include "services/principal/principal_priv.h"
 
 #include <stdio.h>
@@ -288,7 +288,7 @@ static ab_err open_data(service *s, ab_error *err)
     const char *folder = ab_config_str(c, "principal.data");
     if (folder == NULL)
         return AB_ERR_OK;
-    ab_err e = ab_mapping_check(folder, ab_config_str(c, "mapping"), "principal.data", err);
+    ab_err e = ab_data_claim(folder, ab_config_str(c, "mapping"), "principal.data", err);
     if (e == AB_ERR_OK)
         e = open_cache(s, err);
     if (e == AB_ERR_OK)

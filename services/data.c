@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/mapping.h"
+#include "services/data.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static ab_err note(const char *path, const char *mapping, ab_error *err)
@@ -40,12 +41,15 @@ static ab_err compare(int fd, const char *path, const char *mapping, const char 
                    mapping, option, former);
 }
 
-ab_err ab_mapping_check(const char *folder, const char *mapping, const char *option, ab_error *err)
+ab_err ab_data_claim(const char *folder, const char *mapping, const char *option, ab_error *err)
 {
     char path[4096];
     int n = snprintf(path, sizeof(path), "%s/mapping", folder);
     if (n < 0 || (size_t)n >= sizeof(path))
         return ab_fail(err, AB_ERR_CONFIG, "%s is too long a path", option);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return ab_fail_errno(err, AB_ERR_CONFIG, errno, "%s: the folder %s cannot be made", option,
+                             folder);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return note(path, mapping, err);

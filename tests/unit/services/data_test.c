@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/mapping.h"
+#include "services/data.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static int tear_down(void **state)
 
 static ab_err check(const char *mapping, ab_error *err)
 {
-    return ab_mapping_check(folder, mapping, "agent.data", err);
+    return ab_data_claim(folder, mapping, "agent.data", err);
 }
 
 static void the_first_one_is_noted_and_holds(void **state)
@@ -57,13 +57,22 @@ static void one_that_was_not_written_counts_as_none(void **state)
     assert_int_equal(check("namespace", &err), AB_ERR_CONFIG);
 }
 
-static void a_folder_that_is_not_there_is_named(void **state)
+static void a_folder_that_is_not_there_is_made(void **state)
 {
     (void)state;
     ab_error err = {0};
-    assert_int_equal(ab_mapping_check("/nowhere/at/all", "namespace", "agent.data", &err),
-                     AB_ERR_IO);
-    assert_non_null(strstr(err.text, "/nowhere/at/all"));
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(check("namespace", &err), AB_ERR_OK);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+static void a_folder_that_cannot_be_made_is_named(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    assert_int_equal(ab_data_claim("/nowhere/at/all", "namespace", "agent.data", &err),
+                     AB_ERR_CONFIG);
+    assert_non_null(strstr(err.text, "agent.data: the folder /nowhere/at/all"));
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -73,7 +82,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_first_one_is_noted_and_holds),
         CASE(one_that_was_not_written_counts_as_none),
-        CASE(a_folder_that_is_not_there_is_named),
+        CASE(a_folder_that_is_not_there_is_made),
+        CASE(a_folder_that_cannot_be_made_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The folder that a daemon keeps its data in, and the mapping that they belong to. With another
+ * mapping the same objects have other places, so that what was kept would leave objects behind, or
+ * delete them: a change is refused.
+ */
+#pragma once
+
+#include "base/error.h"
+
+/**
+ * Make the folder unless it is there, and see that it was used with this mapping, or with none yet:
+ * then it is noted.
+ *
+ * @param option  the one that names the folder, for the message
+ * @return CONFIG (it cannot be made, or was used with another mapping), IO
+ */
+AB_MUST_USE ab_err ab_data_claim(const char *folder, const char *mapping, const char *option,
+                                 ab_error *err);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A link with a dialect, and a stream in memory on which a test plays the argocd-agent.
+ */
+#pragma once
+
+#include "transport/grpc/dialect/dialect.h"
+#include "transport/grpc/dialect/go_event.h"
+
+#define WORLD_MAX 512
+
+typedef struct {
+    ab_transport_env env;
+    ab_grpc_link_env link_env;
+    ab_buf scratch;
+    ab_dialect_env dialect_env;
+    ab_clock clock;
+    const char *mode; /* of the agent, at whichever end */
+    int64_t now_ms;
+    ab_config *config;
+    ab_metrics *metrics;
+    ab_grpc_link *link;
+    ab_dialect *dialect;
+    bool link_woken;
+    bool dialect_woken;
+
+    ab_delivery *got[WORLD_MAX]; /* by the layer above, not acknowledged */
+    size_t got_count;
+    size_t ready;
+    size_t ups;
+    uint64_t version; /* of what is sent */
+
+    ab_event *told[WORLD_MAX]; /* to the argocd-agent */
+    size_t told_count;
+    bool full;
+    bool paused;
+    size_t cuts;
+    char stream; /* its address is the stream */
+} world;
+
+/* With an agent of this mode at the other end of a principal, or with a principal at that of an
+ * agent. The stream is open. Fails by abort. */
+world *world_new(ab_role role, const char *mode);
+void world_free(world *w);
+/* Until nothing is left to do. */
+void world_run(world *w);
+/* `ms` later. */
+void world_wait(world *w, int64_t ms);
+void world_close(world *w);
+void world_open(world *w);
+/* The layer above has dealt with the delivery. */
+void world_ack(world *w, size_t i);
+/* The layer above says this of `key`; data NULL: it is gone. */
+void world_say(world *w, ab_target target, ab_type type, const char *key, const char *data);
+/* The argocd-agent says this. */
+void world_hear(world *w, ab_target target, ab_type type, const char *id, const char *data);
+/* The argocd-agent acknowledges what it was told. */
+void world_hear_ack(world *w, const ab_event *told);
+/* Forget what it was told. */
+void world_forget(world *w);

@@ -77,7 +77,7 @@ static const char *read_one(int dir, size_t index)
 static bool report_one(int dir, size_t index)
 {
     static const char status[] = "status:\n  health:\n    status: Healthy\n"
-                                 "  sync:\n    revision: %040zx\n    status: Synced\n";
+                                 "  sync:\n    revision: \"%040zx\"\n    status: Synced\n";
     const char *text = read_one(dir, index);
     ab_buf reported;
     if (text == NULL)

@@ -46,8 +46,8 @@ bool ab_bench_memory_reset(pid_t pid);
 /** CPU seconds that a running process has used. */
 double ab_bench_cpu(pid_t pid);
 
-/** A port of 127.0.0.1 that nobody listens on; 0 when there is none. Somebody else may take it
- * before we do; then a start fails. */
+/** A port of 127.0.0.1 that nobody has, another one each time; 0 when there is none. Somebody else
+ * may take it before we do; then a start fails. */
 uint16_t ab_bench_free_port(void);
 /** Wait until somebody listens on it. @return false when nobody did within 20 s; said on stderr */
 bool ab_bench_wait_port(int port);

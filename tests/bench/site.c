@@ -294,10 +294,15 @@ bool ab_bench_daemon_settle(const ab_bench_daemon *d, const char *name, double w
 bool ab_bench_daemon_rest(const ab_bench_daemon *d, const char *name)
 {
     int64_t end = ab_bench_now_ns() + SETTLE_NS;
-    double now = ab_bench_daemon_metric(d, name);
+    double least = ab_bench_daemon_metric(d, name);
+    double now = least;
     while (now != 0 && ab_bench_now_ns() < end) {
         ab_bench_pause(LOOK_MS);
         now = ab_bench_daemon_metric(d, name);
+        if (now < least) {
+            least = now;
+            end = ab_bench_now_ns() + SETTLE_NS;
+        }
     }
     if (now != 0)
         fprintf(stderr, "argobus-bench: %s of %s is %.0f, not 0\n", name, d->name, now);

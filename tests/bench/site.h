@@ -72,5 +72,5 @@ double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name);
 /** Wait until a metric is at least `wanted` and no longer changes. @return false when it was not in
  * two minutes; said on stderr */
 bool ab_bench_daemon_settle(const ab_bench_daemon *d, const char *name, double wanted);
-/** Wait until a metric is 0. @return false when it was not in two minutes; said on stderr */
+/** Wait until a metric is 0. @return false when it did not fall for two minutes; said on stderr */
 bool ab_bench_daemon_rest(const ab_bench_daemon *d, const char *name);

@@ -248,6 +248,17 @@ class Fleet(unittest.TestCase):
         command = [pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "--socket", self.folder / "ctl.sock", *args]
         return subprocess.run(command, capture_output=True, text=True, timeout=20)
 
+    def topic(self, way):
+        """What goes `down` to the agent, or `up` from it; with Kafka."""
+        return f"{self.prefix}.{way}.w1.state"
+
+    def log_of(self, topic):
+        """(key, value) of each record about an object, in order; None: a tombstone."""
+        done = subprocess.run(["kcat", "-C", "-e", "-q", "-J", "-b", f"127.0.0.1:{broker_ports()['plain']}", "-t", topic],
+                              check=True, capture_output=True, text=True, timeout=60)
+        records = [json.loads(line) for line in done.stdout.splitlines()]
+        return [(r["key"], r["payload"]) for r in records if not r["key"].startswith("ctl/")]
+
     def clean_up(self):
         """AB_KEEP=1 keeps the folders and logs."""
         died = [d.tail() for d in (self.agent, self.principal) if d.process and d.process.poll() is not None]

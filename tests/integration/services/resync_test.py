@@ -18,9 +18,6 @@ class Resync(Fleet):
         self.start()
         wait_for("all have arrived", lambda: len(self.spoke.names("argocd")) == MANY)
 
-    def topic(self, way):
-        return f"{self.prefix}.{way}.w1.state"
-
     def delete_topics(self):
         kafka_dev("tool", "topics", "--delete", "--topic", f"{self.prefix}[.](down|up)[.]w1[.]state")
 
@@ -32,6 +29,18 @@ class Resync(Fleet):
         kafka_dev(*config, "cleanup.policy=delete")
         kafka_dev("tool", "delete-records", "--offset-json-file", str(offsets))
         kafka_dev(*config, "cleanup.policy=compact")
+
+    def let_expire(self, topic, group):
+        """What the broker does within days: what is superseded, every tombstone and the reader's position go."""
+        settings = "segment.ms=100,delete.retention.ms=0,min.cleanable.dirty.ratio=0"
+        kafka_dev("tool", "configs", "--alter", "--entity-type", "topics", "--entity-name", topic,
+                  "--add-config", settings)
+        kafka_dev("tool", "consumer-groups", "--delete", "--group", group)
+        wait_for("only the newest of each is left", lambda: self.is_compact(topic), 120)
+
+    def is_compact(self, topic):
+        log = self.log_of(topic)
+        return len(log) == len(dict(log)) and None not in dict(log).values()
 
     def resyncs(self):
         """How many were brought to their end."""
@@ -81,6 +90,25 @@ class Resync(Fleet):
         wait_for("the deleted one goes", lambda: self.spoke.read("argocd", "n0") is None, 60)
         for i in range(1, 10):
             self.arrives(f"n{i}", "2")
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
+        self.assertEqual(self.agent.metric("argobus_store_writes_total"), 10)
+
+    @only_kafka("nothing expires")
+    def test_the_agent_comes_back_after_tombstones_and_its_position_have_expired(self):
+        self.agent.stop()
+        sent = self.principal.metric("argobus_events_sent_total")
+        self.hub.remove("w1", "n0")
+        for change in range(1, 4):
+            for i in range(1, 10):
+                self.hub.write("w1", f"n{i}", application(f"n{i}", f"{change + 1}"))
+            wait_for("all is sent",
+                     lambda c=change: self.principal.metric("argobus_events_sent_total") >= sent + 1 + 9 * c)
+        self.let_expire(self.topic("down"), f"{self.prefix}.agent.w1")
+        self.assertNotIn("Application/w1/n0", dict(self.log_of(self.topic("down"))))
+        self.agent.start(ready=False)
+        for i in range(1, 10):
+            self.arrives(f"n{i}", "4")
+        wait_for("the deleted one goes", lambda: self.spoke.read("argocd", "n0") is None, 60)
         self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
         self.assertEqual(self.agent.metric("argobus_store_writes_total"), 10)
 

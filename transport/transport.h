@@ -147,7 +147,8 @@ typedef struct ab_transport_ops {
      * partitionkey, writerepoch and objversion. The transport takes its own reference.
      * @param deadline_ms  LIVE: give up after this long; STATE: 0
      * @return OK: `done` runs once, later; FULL: on_writable follows; UNAVAILABLE: no on_ready yet
-     * for this agent; NOTFOUND: no such agent; CLOSED. Unless OK, `done` never runs
+     * for this agent, or nobody is reached now: try again, with the newest; NOTFOUND: no such
+     * agent; CLOSED. Unless OK, `done` never runs
      */
     ab_err (*send)(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
                    int64_t deadline_ms, ab_sent done, void *arg);

@@ -252,6 +252,10 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     if (l->phase != AB_LINK_READY || k->producer.handle == NULL || k->producer.broken ||
         k->renewing)
         return AB_ERR_UNAVAILABLE;
+    /* What librdkafka has is sent when there is a broker again, also where a newer state follows.
+     */
+    if (lane == AB_LANE_STATE && k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return AB_ERR_UNAVAILABLE;
     ab_kafka_send *s = NULL;
     if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
         return AB_ERR_UNAVAILABLE;

@@ -129,7 +129,8 @@ static void without_a_broker_a_bounded_amount_is_held_and_given_back(void **stat
     AB_UNTIL(ends, all.finished == accepted && ab_end_peer_of(principal, "w1")->writable > 0);
     assert_int_equal(ab_err_class_of(all.code), AB_CLASS_TRANSIENT);
     ab_broker_run("start");
-    ab_end_put(principal, "w1", "app/a", 2);
+    ab_sending sent = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, ab_end_put_until_safe(principal, "w1", "app/a", 2, &sent));
     AB_UNTIL(ends, ab_end_newest(agent, "w1", "app/a") != NULL);
     assert_int_equal(agent->receipts[0].version, 2);
 }

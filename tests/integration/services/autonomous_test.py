@@ -51,7 +51,8 @@ class Autonomous(Fleet):
         self.assertEqual(mirror["spec"]["project"], "w1-default")
         self.assertEqual(mirror["spec"]["destination"], {"name": "w1", "namespace": "default"})
         self.assertEqual(mirror["metadata"]["labels"], {"team": "a"})
-        self.assertEqual(mirror["metadata"]["annotations"][SOURCE_UID], self.spoke.sidecar("argocd", "guestbook")["uid"])
+        uid = wait_for("the agent's object has a uid", lambda: self.spoke.sidecar("argocd", "guestbook").get("uid"))
+        self.assertEqual(mirror["metadata"]["annotations"][SOURCE_UID], uid)
 
     def test_a_change_a_status_and_a_deletion_follow(self):
         self.change("2")
@@ -216,7 +217,7 @@ class Autonomous(Fleet):
         for name in self.spoke.names("argocd"):
             self.spoke.remove("argocd", name)
         wait_for("the principal knows", lambda: self.principal.metric("argobus_deletions_held") == 11)
-        self.assertEqual(len(self.hub.names("w1")), 11)
+        wait_for("the others are gone", lambda: len(self.hub.names("w1")) == 11)
         self.is_confirmed()
 
     def is_confirmed(self):

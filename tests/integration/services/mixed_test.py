@@ -75,8 +75,8 @@ class Mixed(Fleet):
         self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
         self.start()
         self.at_hub("1")
-        uids = lambda: (self.hub.sidecar("w2", "own")["uid"], self.spoke2.sidecar("argocd", "own")["uid"])
-        before = uids()
+        uids = lambda: (self.hub.sidecar("w2", "own").get("uid"), self.spoke2.sidecar("argocd", "own").get("uid"))
+        before = wait_for("both have their uid", lambda: all(uids()) and uids())
         self.restart_agent2("managed")
         wait_for("the hub owns it", lambda: SOURCE_UID not in
                  (self.hub.read("w2", "own")["metadata"].get("annotations") or {}))

@@ -210,8 +210,6 @@ static ab_err answer(ab_agent *a, const ab_resync *begin)
     ab_resync_end_pages(a->writer);
     a->resync.raised = ab_writer_exceed(a->writer, begin->told.newest);
     a->resync.confirmed = begin->confirm;
-    if (begin->confirm)
-        ab_agent_sweep_anew(a);
     a->resync.since = ab_writer_newest(a->writer);
     a->resync.told_held = r.held = a->guard.held;
     ab_err e = ab_agent_name_mirrors(a);
@@ -223,6 +221,8 @@ static ab_err answer(ab_agent *a, const ab_resync *begin)
         return e;
     r.want = ab_resync_session_want(a->resync.session);
     say(a, &r);
+    if (ab_agent_is_autonomous(a) && ab_resync_session_is_complete(a->resync.session))
+        ab_agent_suppose_mirrors(a);
     return AB_ERR_OK;
 }
 

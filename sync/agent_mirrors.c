@@ -54,14 +54,26 @@ static void suppose(void *arg, const ab_inventory_entry *theirs)
         AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", (const char *)key));
 }
 
+/* The principal does not have it either: there is nothing that a guard could save. */
+static void drop_unheld(void *arg, ab_str key)
+{
+    ab_agent *a = arg;
+    ab_str kind, ns, name;
+    char mirror[AB_OBJECT_KEY_MAX];
+    if (!ab_agent_is_missing(a, key) || is_on_its_way(a, key) ||
+        ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK ||
+        ab_mirror_key(ab_kind_of(kind)->target, a->env.policy.name, name, a->resync.namespace,
+                      mirror) != AB_ERR_OK)
+        return;
+    if (ab_resync_session_find(a->resync.session, ab_str_of(mirror)) == NULL)
+        ab_agent_end_missing(a, key);
+}
+
 void ab_agent_suppose_mirrors(ab_agent *a)
 {
     ab_resync_session_each(a->resync.session, suppose, a);
-    ab_agent_sweep_anew(a);
-}
-
-void ab_agent_sweep_anew(ab_agent *a)
-{
+    if (a->complete)
+        ab_writer_each(a->writer, "", drop_unheld, a);
     a->swept = false;
     a->guard.confirmed = a->resync.confirmed;
     ab_agent_sweep(a);

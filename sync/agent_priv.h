@@ -164,6 +164,10 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local);
 void ab_agent_catch_up_published(ab_agent_object *o);
 /** It is gone: end it, if the log has it and the mass-deletion guard agrees. */
 void ab_agent_end_published(ab_agent_object *o);
+/** Is it the key of an object that the store, as far as it was read, does not have? */
+bool ab_agent_is_missing(const ab_agent *a, ab_str key);
+/** End that key, if the log has it; whether it may be is known. */
+void ab_agent_end_missing(ab_agent *a, ab_str key);
 /** End what the log has and the store no longer has, once both are known; under the mass-deletion
  * guard. */
 void ab_agent_sweep(ab_agent *a);
@@ -246,10 +250,9 @@ void ab_agent_resync_stop(ab_agent *a);
 /* agent_mirrors.c: autonomous */
 /** Know under which key the hub has each object that is published. @return NOMEM */
 AB_MUST_USE ab_err ab_agent_name_mirrors(ab_agent *a);
-/** All pages are in hand: what the principal has counts as said, and what is gone is ended. */
+/** All pages are in hand: what the principal has, and nothing else, counts as said of what is gone,
+ * and is ended under the guard. */
 void ab_agent_suppose_mirrors(ab_agent *a);
-/** As ab_agent_sweep, whether it was swept or not; what the operator has confirmed is not held. */
-void ab_agent_sweep_anew(ab_agent *a);
 
 /* agent_command.c */
 /** Execute the head command: read the object first. */

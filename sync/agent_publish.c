@@ -144,23 +144,30 @@ void ab_agent_end_published(ab_agent_object *o)
     a->swept = false; /* a sweep finds it, when it is allowed to */
 }
 
+bool ab_agent_is_missing(const ab_agent *a, ab_str key)
+{
+    const ab_agent_object *o = ab_map_find(a->objects, key);
+    return is_published_key(key) && (o == NULL || !o->here || o->excluded);
+}
+
+void ab_agent_end_missing(ab_agent *a, ab_str key)
+{
+    ab_agent_object *o = ab_agent_object_for(a, key);
+    if (o == NULL)
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+    else
+        ab_agent_end_up(o);
+}
+
 static void sweep_key(void *arg, ab_str key)
 {
     struct sweep *s = arg;
-    ab_agent_object *o = ab_map_find(s->agent->objects, key);
-    if (!is_published_key(key))
-        return;
-    s->total++;
-    if (o != NULL && o->here && !o->excluded)
+    s->total += is_published_key(key);
+    if (!ab_agent_is_missing(s->agent, key))
         return;
     s->missing++;
-    if (!s->end)
-        return;
-    o = ab_agent_object_for(s->agent, key);
-    if (o == NULL)
-        AB_ERROR(s->agent->env.log, SYNC, "out of memory", AB_KV("object", key));
-    else
-        ab_agent_end_up(o);
+    if (s->end)
+        ab_agent_end_missing(s->agent, key);
 }
 
 static void sweep_error(void *arg, ab_str key)

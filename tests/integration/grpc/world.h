@@ -62,7 +62,7 @@ void world_start_client(world *w);
 /** Both, and wait until the link is up. */
 void world_start(world *w);
 void world_fini(world *w);
-/** Run the loop until `done` holds; fails the test after 10 s. */
+/** Run the loop until `done` holds; fails the test after a minute. */
 void world_wait(world *w, bool (*done)(void *arg), void *arg);
 /** Run the loop for a while, for what should not happen. */
 void world_run_ms(world *w, uint64_t ms);

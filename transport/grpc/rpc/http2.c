@@ -13,6 +13,7 @@
 #define CONNECTION_WINDOW_MIN (1024 * 1024)
 #define REASON_MAX            200
 #define FRAME_MAX             (17u * 1024) /* nghttp2 sends 16 KiB and a head at most */
+#define RECORD_MAX            (16u * 1024) /* of TLS */
 #define WRITES_MAX            8 /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
 
 static ab_str str_of(nghttp2_rcbuf *buf)
@@ -417,37 +418,49 @@ static void tell_writable(ab_rpc_conn *conn)
     }
 }
 
-/* Frames are put together in one write, as far as there is room for the largest. */
+/* Frames are put together, as far as there is room for the largest. @return how much there is */
+static size_t fill_out(ab_rpc_conn *conn, size_t filled)
+{
+    conn->send_on = true;
+    while (AB_RPC_SCRATCH - filled >= FRAME_MAX) {
+        const uint8_t *frame = NULL;
+        ssize_t len = nghttp2_session_mem_send(conn->h2, &frame);
+        if (len <= 0 || conn->doomed) {
+            conn->send_on = false;
+            break;
+        }
+        assert((size_t)len <= AB_RPC_SCRATCH - filled);
+        memcpy(conn->end->out + filled, frame, (size_t)len);
+        filled += (size_t)len;
+    }
+    return filled;
+}
+
+/* As long as more follows, only whole records of TLS are written: a short one at the end of each
+ * write would cost about as much as a long one. */
 static ab_rpc_wire send_frames(ab_rpc_conn *conn)
 {
     uint8_t *out = conn->end->out;
     size_t filled = 0;
-    for (;;) {
-        const uint8_t *frame = NULL;
-        ssize_t len = nghttp2_session_mem_send(conn->h2, &frame);
-        if (len <= 0 || conn->doomed)
+    ab_rpc_wire w = AB_RPC_WIRE_DONE;
+    for (int i = 1; i <= WRITES_MAX && w == AB_RPC_WIRE_DONE && !conn->doomed; i++) {
+        filled = fill_out(conn, filled);
+        size_t rest = conn->send_on && i < WRITES_MAX ? filled % RECORD_MAX : 0;
+        if (filled > rest)
+            w = ab_rpc_wire_write(conn, out, filled - rest, rest);
+        if (!conn->send_on)
             break;
-        assert((size_t)len <= AB_RPC_SCRATCH - filled);
-        memcpy(out + filled, frame, (size_t)len);
-        filled += (size_t)len;
-        if (AB_RPC_SCRATCH - filled < FRAME_MAX)
-            break;
+        memmove(out, out + filled - rest, rest);
+        filled = rest;
     }
-    if (filled == 0)
-        return AB_RPC_WIRE_DONE;
-    conn->send_on = AB_RPC_SCRATCH - filled < FRAME_MAX;
-    return ab_rpc_wire_write(conn, out, filled);
+    return w;
 }
 
 void ab_rpc_http2_send(ab_rpc_conn *conn)
 {
     ab_rpc_wire w = ab_rpc_wire_flush(conn);
-    for (int i = 0; i < WRITES_MAX && w == AB_RPC_WIRE_DONE && !conn->doomed; i++) {
-        conn->send_on = false;
+    if (w == AB_RPC_WIRE_DONE && !conn->doomed)
         w = send_frames(conn);
-        if (!conn->send_on)
-            break;
-    }
     if (w != AB_RPC_WIRE_FAILED && !conn->doomed)
         tell_writable(conn);
 }

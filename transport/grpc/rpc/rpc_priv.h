@@ -230,8 +230,9 @@ typedef enum { AB_RPC_WIRE_DONE, AB_RPC_WIRE_AGAIN, AB_RPC_WIRE_FAILED } ab_rpc_
 ab_rpc_wire ab_rpc_wire_open(ab_rpc_conn *conn);
 /** At most `len` bytes to `into`; FAILED also at the end. */
 ab_rpc_wire ab_rpc_wire_read(ab_rpc_conn *conn, uint8_t *into, size_t len, size_t *got);
-/** Send, or keep what cannot be sent now. AGAIN: some is kept; give no more. */
-ab_rpc_wire ab_rpc_wire_write(ab_rpc_conn *conn, const uint8_t *bytes, size_t len);
+/** Send, or keep what cannot be sent now. AGAIN: some is kept, and with it the `more` bytes that
+ * lie behind it; give no more. */
+ab_rpc_wire ab_rpc_wire_write(ab_rpc_conn *conn, const uint8_t *bytes, size_t len, size_t more);
 /** Send what was kept. */
 ab_rpc_wire ab_rpc_wire_flush(ab_rpc_conn *conn);
 /** Tell the peer that nothing more is sent. */

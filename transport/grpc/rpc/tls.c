@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From the socket at once: some records. */
+#define READ_AHEAD (64u * 1024)
+
 enum { CA, CERT, KEY };
 
 static const unsigned char h2_only[] = {2, 'h', '2'};
@@ -24,6 +27,7 @@ static void set_constants(SSL_CTX *ctx)
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_read_ahead(ctx, 1);
+    SSL_CTX_set_default_read_buffer_len(ctx, READ_AHEAD);
 }
 
 static int select_h2(SSL *ssl, const unsigned char **out, unsigned char *out_len,

@@ -146,19 +146,20 @@ static ab_rpc_wire write_all(ab_rpc_conn *conn, const uint8_t *bytes, size_t len
     return AB_RPC_WIRE_DONE;
 }
 
-ab_rpc_wire ab_rpc_wire_write(ab_rpc_conn *conn, const uint8_t *bytes, size_t len)
+ab_rpc_wire ab_rpc_wire_write(ab_rpc_conn *conn, const uint8_t *bytes, size_t len, size_t more)
 {
     size_t sent = 0;
     ab_rpc_wire w = write_all(conn, bytes, len, &sent);
     if (w != AB_RPC_WIRE_AGAIN)
         return w;
-    conn->out = malloc(len - sent);
+    size_t left = len - sent + more;
+    conn->out = malloc(left);
     if (conn->out == NULL) {
         fail_io(conn, ENOMEM, "cannot keep what is to be sent");
         return AB_RPC_WIRE_FAILED;
     }
-    memcpy(conn->out, bytes + sent, len - sent);
-    conn->out_len = len - sent;
+    memcpy(conn->out, bytes + sent, left);
+    conn->out_len = left;
     conn->out_sent = 0;
     return AB_RPC_WIRE_AGAIN;
 }

@@ -28,7 +28,9 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->apps = ab_map_new();
     p->shared = ab_map_new();
     p->mirrors = ab_map_new();
-    if (p->peers == NULL || p->apps == NULL || p->shared == NULL || p->mirrors == NULL) {
+    ab_err e = ab_principal_mark_init(p);
+    if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
+        p->mirrors == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -66,6 +68,7 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->shared, ab_principal_shared_free);
     ab_map_free(p->mirrors, ab_mirror_free);
     ab_map_free(p->peers, ab_principal_peer_free);
+    ab_principal_mark_fini(p);
     free(p);
 }
 
@@ -256,10 +259,10 @@ static void app_gone(ab_principal *p, const ab_object *object)
     app->seen_meanwhile = true;
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
-    if (ab_principal_is_open(app) && meant)
+    if (meant && ab_principal_is_open(app))
         ab_principal_end(app->peer, ab_str_of(app->key));
-    else if (ab_principal_is_open(app))
-        ab_principal_end_gone(app->peer, ab_str_of(app->key));
+    else if (!meant)
+        ab_principal_missed(p, ab_str_of(app->key));
     ab_principal_settle_move(app);
     app->requests = (struct requests){0};
     ab_principal_advance(app);
@@ -289,6 +292,7 @@ static void app_seen(ab_principal *p, ab_object *object)
 void ab_principal_seen(ab_principal *p, ab_object *object)
 {
     ab_mirror_seen(p, object);
+    ab_principal_mark_seen(p, object);
     if (ab_str_is(ab_object_kind(object), "Application"))
         app_seen(p, object);
     else
@@ -307,6 +311,7 @@ void ab_principal_gone(ab_principal *p, ab_object *object)
 void ab_principal_listed(ab_principal *p)
 {
     p->listed = true;
+    ab_principal_mark_go(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_sweep(i.value);
         ab_principal_take_held(i.value);
@@ -320,11 +325,10 @@ void ab_principal_listed(ab_principal *p)
 
 void ab_principal_synced(ab_principal *p)
 {
-    p->synced = true;
+    p->synced = p->mark.look_due = true;
     if (!p->listed)
         ab_principal_listed(p);
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
-        ab_principal_sweep(i.value);
+    ab_principal_mark_go(p);
     ab_principal_shared_look(p);
 }
 
@@ -419,8 +423,11 @@ void ab_principal_tick(ab_principal *p)
         if (is_over(app))
             app_free(ab_map_take(p->apps, i.key));
     }
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+    ab_principal_mark_go(p);
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_guard_tick(i.value);
+        ab_principal_mark_tick(i.value);
+    }
     ab_principal_shared_tick(p);
     ab_mirror_tick(p);
     ab_principal_resync_go(p);

@@ -50,6 +50,9 @@ typedef struct {
     void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record);
     /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
     ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
+    /** What was seen of the store is not of the one that is there now: only a new start helps. The
+     * machine ends nothing any more. */
+    void (*fatal)(void *arg, const char *why);
     void *arg;
 } ab_principal_effects;
 
@@ -148,6 +151,9 @@ void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *obje
                        const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_principal_tick(ab_principal *p);
+
+/** It is about to stop: write down what it would write down later. */
+void ab_principal_flush(ab_principal *p);
 
 /** The queue of what goes down to `agent`, until it is removed; NULL for an unknown one. */
 ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent);

@@ -13,11 +13,12 @@ static void wake(const struct peer *peer)
     fx->wake(fx->arg, peer->name);
 }
 
-static void queued(const struct peer *peer, ab_str key, ab_err e)
+static void queued(struct peer *peer, ab_str key, ab_err e)
 {
-    if (e == AB_ERR_OK)
+    if (e == AB_ERR_OK) {
         wake(peer);
-    else
+        ab_principal_mark_said(peer);
+    } else
         AB_ERROR(peer->principal->env.log, SYNC, "cannot queue an event",
                  AB_KV("agent", peer->name), AB_KV("key", key), AB_KV("why", ab_err_text(e)));
 }
@@ -79,7 +80,9 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub)
     if (e == AB_ERR_OK && !ab_digest_eq(&before, &app->wish))
         forget_own_error(app);
     if (e == AB_ERR_OK && ab_principal_is_open(app) &&
-        !ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))
+        ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))
+        ab_writer_vouch(app->peer->writer, ab_str_of(app->key));
+    else if (e == AB_ERR_OK && ab_principal_is_open(app))
         ab_principal_queue(app->peer, hub, create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE,
                            ab_buf_str(&wish), &app->wish);
     ab_buf_fini(&wish);
@@ -102,8 +105,7 @@ void ab_principal_end_anyway(struct peer *peer, ab_str key)
     queued(peer, key, ab_writer_end_anyway(peer->writer, key, key, &draft, NULL));
 }
 
-/* The log holds commands too. */
-static bool is_object(ab_str key)
+bool ab_principal_is_object(ab_str key)
 {
     ab_str kind, ns, name;
     return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
@@ -113,162 +115,10 @@ void ab_principal_give_up(struct peer *peer, ab_str key)
 {
     char subject[AB_OBJECT_KEY_MAX];
     ab_event_draft draft = {0};
-    if (!is_object(key))
+    if (!ab_principal_is_object(key))
         return;
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_RELEASE));
     ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
-}
-
-struct sweep {
-    struct peer *peer;
-    size_t total;
-    size_t missing;
-    bool end;
-};
-
-static void sweep_key(void *arg, ab_str key)
-{
-    struct sweep *s = arg;
-    const ab_principal *p = s->peer->principal;
-    const ab_principal_app *app = ab_principal_find(p, key);
-    if (!is_object(key))
-        return;
-    s->total++;
-    if ((app != NULL && app->here) || ab_principal_shared_is_here(p, key) ||
-        ab_mirror_is_here(p, key))
-        return;
-    s->missing++;
-    if (s->end)
-        ab_principal_end(s->peer, key);
-}
-
-static int64_t now_ms(const struct peer *peer)
-{
-    return ab_clock_mono_ms(peer->principal->env.clock);
-}
-
-static void show_held(const struct peer *peer)
-{
-    const ab_principal_env *env = &peer->principal->env;
-    ab_label label = {"agent", ab_str_of(peer->name)};
-    ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
-                                "Deletions that the mass-deletion guard holds back.", &label, 1),
-                  (double)peer->guard.held);
-}
-
-static void say_held(const struct peer *peer)
-{
-    AB_ERROR(peer->principal->env.log, SYNC,
-             "mass deletion held back: the store has lost most objects that the agent has; "
-             "if that is meant: argobusctl resync --confirm",
-             AB_KV("agent", peer->name), AB_KV("missing", (int64_t)peer->guard.held));
-}
-
-bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
-{
-    bool may = ab_guard_all(&peer->guard, now_ms(peer), missing, total);
-    show_held(peer);
-    if (!may)
-        say_held(peer);
-    return may;
-}
-
-void ab_principal_note_held(struct peer *peer, size_t held)
-{
-    bool more = held > peer->guard.held;
-    peer->guard.held = held;
-    show_held(peer);
-    if (more)
-        AB_ERROR(peer->principal->env.log, SYNC,
-                 "mass deletion held back by the agent: its store has lost most objects that are "
-                 "mirrored here; if that is meant: argobusctl resync --confirm",
-                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
-}
-
-size_t ab_principal_held(const ab_principal *p, const char *agent)
-{
-    size_t held = 0;
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        const struct peer *peer = i.value;
-        if (agent == NULL || ab_str_is(i.key, agent))
-            held += peer->guard.held;
-    }
-    return held;
-}
-
-static void count_object(void *arg, ab_str key)
-{
-    *(size_t *)arg += is_object(key);
-}
-
-void ab_principal_end_gone(struct peer *peer, ab_str key)
-{
-    size_t total = 0;
-    if (!ab_writer_has_key(peer->writer, key))
-        return;
-    if (ab_guard_is_idle(&peer->guard, now_ms(peer)))
-        ab_writer_each(peer->writer, "", count_object, &total);
-    if (ab_guard_one(&peer->guard, now_ms(peer), total)) {
-        ab_principal_end(peer, key);
-        return;
-    }
-    show_held(peer);
-    if (peer->guard.held == 1)
-        say_held(peer);
-    peer->swept = false; /* a sweep finds it, when it is allowed to */
-}
-
-void ab_principal_guard_tick(struct peer *peer)
-{
-    if (ab_guard_is_due(&peer->guard, now_ms(peer)))
-        ab_principal_sweep(peer); /* the objects may be back */
-}
-
-ab_err ab_principal_confirm(ab_principal *p, const char *agent)
-{
-    if (agent != NULL && ab_principal_peer(p, ab_str_of(agent)) == NULL)
-        return AB_ERR_NOTFOUND;
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
-        if (agent != NULL && !ab_str_is(i.key, agent))
-            continue;
-        ab_principal_resync_stop(peer); /* one that was begun without it would use it up */
-        peer->guard.confirmed = true;
-        peer->swept = false;
-        ab_principal_sweep(peer);
-    }
-    return ab_principal_resync(p, agent, "confirmed");
-}
-
-static void end_missing(struct peer *peer)
-{
-    struct sweep s = {.peer = peer};
-    ab_writer_each(peer->writer, "", sweep_key, &s);
-    if (!ab_principal_may_end(peer, s.missing, s.total))
-        return;
-    s = (struct sweep){.peer = peer, .end = true};
-    ab_writer_each(peer->writer, "", sweep_key, &s);
-    peer->swept = true;
-}
-
-static void note_moved(void *arg, ab_str key)
-{
-    const struct peer *peer = arg;
-    ab_principal_app *app = ab_principal_find(peer->principal, key);
-    if (app != NULL && app->here && app->peer != peer)
-        app->moved = true;
-}
-
-void ab_principal_sweep(struct peer *peer)
-{
-    ab_principal *p = peer->principal;
-    if (!p->listed || !ab_principal_takes_state(peer) || peer->swept)
-        return;
-    ab_writer_each(peer->writer, "Application/", note_moved, peer);
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
-        ab_principal_settle_move(i.value);
-    if (p->synced)
-        end_missing(peer);
 }

@@ -129,9 +129,7 @@ static ab_err hold(const struct peer *peer, ab_inventory *inv)
 /* Is it what a managed agent holds of ours? An autonomous one holds nothing but answers. */
 static bool is_wish(const struct peer *peer, ab_str key)
 {
-    ab_str kind, ns, name;
-    return peer->mode == AB_MANAGED && ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK &&
-           ab_kind_of(kind) != NULL;
+    return peer->mode == AB_MANAGED && ab_principal_is_object(key);
 }
 
 struct said {
@@ -233,6 +231,7 @@ static void end(struct peer *peer)
     peer->guard.confirmed = false;
     ab_metric_add(peer->principal->metrics.resyncs, 1);
     AB_INFO(peer->principal->env.log, SYNC, "in step with agent", AB_KV("agent", peer->name));
+    ab_principal_mark_compared(peer);
     ab_principal_resync_go(peer->principal);
 }
 
@@ -404,9 +403,25 @@ static void ask_again(void *arg, ab_str key)
 
 struct correction {
     struct peer *peer;
-    size_t missing;
+    size_t missing;                /* here, and proved to have been deleted */
+    size_t doubted;                /* missing, and not */
+    char first[AB_OBJECT_KEY_MAX]; /* of these */
     bool end;
 };
+
+/* The agent has what is not for it: was it deleted, or is it another's? */
+static bool is_proved(const struct peer *peer, const ab_inventory_entry *theirs)
+{
+    const ab_principal_app *app = ab_principal_find(peer->principal, theirs->key);
+    return (app != NULL && app->here) || peer->guard.confirmed ||
+           ab_principal_mark_covers(peer, theirs->version);
+}
+
+static void note_doubted(struct correction *c, ab_str key)
+{
+    if (c->doubted++ == 0)
+        snprintf(c->first, sizeof(c->first), "%.*s", AB_STR_ARG(key));
+}
 
 static void check_held(void *arg, const ab_inventory_entry *theirs)
 {
@@ -421,9 +436,14 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
             say_again(c->peer, theirs->key);
         return;
     }
-    enum verdict verdict = judge(c->peer, theirs->key);
-    c->missing += verdict == NOT_FOR_IT;
-    if (c->end && verdict == NOT_FOR_IT)
+    if (judge(c->peer, theirs->key) != NOT_FOR_IT)
+        return;
+    if (!is_proved(c->peer, theirs)) {
+        note_doubted(c, theirs->key);
+        return;
+    }
+    c->missing++;
+    if (c->end)
         ab_principal_end_anyway(c->peer, theirs->key);
 }
 
@@ -448,9 +468,11 @@ static void end_missing(struct peer *peer, size_t missing)
         ab_resync_session_each(peer->resync.session, check_held, &c);
 }
 
-/* All pages are in hand. Without the whole store nothing is known to be gone. */
+/* All pages are in hand. Without the whole store, and its mark, nothing is known to be gone. */
 static void correct(struct peer *peer)
 {
+    const ab_principal *p = peer->principal;
+    bool may_end = p->synced && (ab_principal_mark_is_read(p) || peer->guard.confirmed);
     struct correction c = {.peer = peer};
     ab_resync_session_each(peer->resync.session, check_held, &c);
     ab_writer_each(peer->writer, "", check_said, &c);
@@ -458,8 +480,13 @@ static void correct(struct peer *peer)
     peer->resync.corrected = true;
     advance_apps(peer);
     ab_mirror_look(peer->principal, peer->name);
-    if (peer->principal->synced && peer->mode == AB_MANAGED)
-        end_missing(peer, c.missing);
+    if (peer->mode != AB_MANAGED)
+        return;
+    peer->doubt.again = !may_end;
+    if (!may_end)
+        return;
+    ab_principal_mark_doubts(peer, &peer->doubt.agent, c.doubted, c.first);
+    end_missing(peer, c.missing);
 }
 
 static void go_on(struct peer *peer)
@@ -510,6 +537,8 @@ static void take_answer(struct peer *peer, const ab_resync *answer)
 {
     struct peer_resync *r = &peer->resync;
     r->raised = ab_writer_exceed(peer->writer, answer->told.newest);
+    ab_principal_mark_epoch(peer);
+    ab_principal_mark_told(peer, answer->told.newest);
     ab_err e = learn_told(peer, &answer->told);
     if (e == AB_ERR_OK)
         e = ab_resync_say_pages(peer->writer, r->session, &answer->want);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/principal_priv.h"
 
+#include "schema/attributes.h"
+
 #include <stdlib.h>
 
 struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
@@ -135,8 +137,14 @@ void ab_principal_take_held(struct peer *peer)
 void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer != NULL && ab_writer_learn(peer->writer, head) != AB_ERR_OK)
+    ab_version version;
+    if (peer == NULL)
+        return;
+    if (ab_writer_learn(peer->writer, head) != AB_ERR_OK)
         AB_ERROR(p->env.log, SYNC, "out of memory");
+    if (ab_principal_is_object(ab_event_attr(head, AB_CE_PARTITIONKEY)) &&
+        ab_version_of(head, &version, NULL) == AB_ERR_OK)
+        ab_principal_mark_told(peer, version);
 }
 
 static void look_at_apps(struct peer *peer)
@@ -165,6 +173,7 @@ static void open_writer(struct peer *peer)
     if (peer->epoch == 0)
         return;
     ab_writer_ready(peer->writer, peer->epoch);
+    ab_principal_mark_epoch(peer);
     peer->swept = false;
     if (peer->mode == AB_AUTONOMOUS) /* what its log has of the time when it was managed */
         ab_writer_each(peer->writer, "", release_key, peer);

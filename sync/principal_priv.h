@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "sync/inbox.h"
 #include "sync/kind.h"
+#include "sync/mark.h"
 #include "sync/principal.h"
 #include "sync/resync_session.h"
 #include "sync/stamp.h"
@@ -34,6 +35,8 @@ struct peer_resync {
     bool corrected;   /* what it holds was seen to */
 };
 
+#define EPOCHS_MAX 8
+
 /* One agent. */
 struct peer {
     ab_principal *principal;
@@ -47,6 +50,17 @@ struct peer {
                        with it */
     bool heard;
     ab_guard guard; /* what may be ended at it; of an autonomous one, what it tells of its own */
+    struct {
+        bool compared;       /* in this run: both ends agreed, and nothing was in doubt */
+        bool again;          /* to be compared once more when the mark was read */
+        ab_version said_now; /* the newest that was said of an object in this run */
+        ab_version said;     /* the newest that the agent is known to have been told of an object */
+        uint64_t epochs[EPOCHS_MAX]; /* the last ones under which something was said in this run */
+        size_t epoch_count;
+        size_t log;      /* deletions held back for want of proof: of what its log has */
+        size_t agent;    /* and of what only the agent has */
+        int64_t look_at; /* mono_ms: when to look whether these are back */
+    } doubt;
     bool caught_up; /* what was there to be received has been delivered */
     struct peer_resync resync;
     bool waiting_due;      /* which Secrets wait for its certificate is to be counted */
@@ -123,6 +137,25 @@ struct ab_principal_app {
     bool abandoned; /* the step was for another agent */
 };
 
+enum mark_step { MARK_IDLE, MARK_GET, MARK_WRITE };
+
+/* The store's mark. */
+struct mark {
+    ab_principal_record record;
+    ab_principal *principal;
+    enum mark_step step;
+    ab_mark known;              /* as it was listed, read or written last */
+    ab_mark next;               /* what may have been written since */
+    char *version;              /* resourceVersion; NULL: there is none */
+    bool read;                  /* once in this run */
+    bool other;                 /* it is not ours: nothing is ended any more */
+    bool look_due;              /* to be read, after something was missed */
+    bool write_due;             /* something was said that it does not have */
+    int64_t write_at, retry_at; /* mono_ms: not before then */
+    ab_backoff backoff;
+    bool failed; /* and it was logged */
+};
+
 /* What is known of a mirror's source. */
 enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
 
@@ -184,6 +217,7 @@ struct ab_principal {
     ab_map *mirrors;
     bool listed;
     bool synced;
+    struct mark mark;
     size_t resyncs; /* under way */
     struct {
         ab_metric *writes, *stale, *set_aside, *reverts, *resyncs;
@@ -246,22 +280,58 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key, if the log has it. */
 void ab_principal_end(struct peer *peer, ab_str key);
-/** The same, of an object that the store says is gone, under the mass-deletion guard. */
-void ab_principal_end_gone(struct peer *peer, ab_str key);
-/** An autonomous agent tells how many deletions here its guard holds back. */
-void ab_principal_note_held(struct peer *peer, size_t held);
-/** Once in a while, look whether what the guard holds back is back. */
-void ab_principal_guard_tick(struct peer *peer);
 /** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys
  * are left alone. */
 void ab_principal_give_up(struct peer *peer, ab_str key);
 /** End the object's key, whatever the log has: the agent holds it. */
 void ab_principal_end_anyway(struct peer *peer, ab_str key);
+/** Is it the key of an object? The log has others too. */
+bool ab_principal_is_object(ab_str key);
+
+/* principal_sweep.c: ending what is gone */
+/** An object is gone, or is nobody's any more: end its key everywhere, once that is proved. */
+void ab_principal_missed(ab_principal *p, ab_str key);
+/** Learn from the peer's log: end what is another agent's now and what the hub no longer has, as
+ * far as that is proved, under the mass-deletion guard. */
+void ab_principal_sweep(struct peer *peer);
 /** May all that is missing here of what the agent has be ended? When not, it is shown as held. */
 bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total);
-/** Learn from the peer's log: end what is another agent's now and, once the store is synced, what
- * the hub no longer has, under the mass-deletion guard. */
-void ab_principal_sweep(struct peer *peer);
+/** Once in a while, look whether what the guard holds back is back. */
+void ab_principal_guard_tick(struct peer *peer);
+/** An autonomous agent tells how many deletions here its guard holds back. */
+void ab_principal_note_held(struct peer *peer, size_t held);
+/** Show how many deletions are held back. */
+void ab_principal_show_held(const struct peer *peer);
+/** Is a deletion held back at it? */
+bool ab_principal_is_holding(const struct peer *peer);
+
+/* principal_mark.c: what proves that the store once had what it does not have now */
+/** @return NOMEM */
+AB_MUST_USE ab_err ab_principal_mark_init(ab_principal *p);
+void ab_principal_mark_fini(ab_principal *p);
+/** It is what the store lists at start. Other objects, and later, are ignored. */
+void ab_principal_mark_seen(ab_principal *p, const ab_object *object);
+/** Read or write it, when that is due. */
+void ab_principal_mark_go(ab_principal *p);
+/** Something is missed: read the mark, then sweep. */
+void ab_principal_mark_prove(ab_principal *p);
+/** Has it been read since something was missed last? */
+bool ab_principal_mark_is_read(const ab_principal *p);
+/** Is the store known to have had what was said to the agent under this version? */
+bool ab_principal_mark_covers(const struct peer *peer, ab_version version);
+/** The agent's writer has a new epoch. */
+void ab_principal_mark_epoch(struct peer *peer);
+/** An object was said to the agent just now. */
+void ab_principal_mark_said(struct peer *peer);
+/** The agent, or its log, has an object under this version. */
+void ab_principal_mark_told(struct peer *peer, ab_version version);
+/** So many deletions are held back for want of proof. @param held  which of peer->doubt's counts
+ *  @param first  one of their keys */
+void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, const char *first);
+/** A resync with it came to its end. */
+void ab_principal_mark_compared(struct peer *peer);
+/** Once in a while, look whether what is in doubt is back. */
+void ab_principal_mark_tick(struct peer *peer);
 
 /* principal_inventory.c: resyncs */
 /** A resync is due with this agent. */
@@ -321,6 +391,8 @@ bool ab_principal_shared_is_here(const ab_principal *p, ab_str key);
 enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
 /** Is this object for that agent? */
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
+/** Look at those again that depend on this project. */
+void ab_principal_shared_look_below(const ab_principal *p, const char *key);
 /** Look at one again. */
 void ab_principal_shared_look_at(const ab_principal *p, ab_str key);
 void ab_principal_shared_tick(ab_principal *p);

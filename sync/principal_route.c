@@ -93,7 +93,8 @@ void ab_principal_settle_move(ab_principal_app *app)
         struct peer *peer = i.value;
         if (!ab_principal_takes_state(peer) || (has_place && peer == app->peer))
             continue;
-        ab_principal_end(peer, ab_str_of(app->key));
+        if (app->here) /* else it is swept, once it is proved to be gone */
+            ab_principal_end(peer, ab_str_of(app->key));
         end_command_of(peer, app, &app->requests.operation);
         end_command_of(peer, app, &app->requests.refresh);
         end_command_of(peer, app, &app->requests.terminate);

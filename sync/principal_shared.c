@@ -71,8 +71,9 @@ static enum verdict judge(const struct shared *s, const struct peer *peer)
         return FOR_IT;
     if (s->kind->target == AB_TARGET_REPOSITORY)
         rules = s->scope == NULL ? NULL : find(p, ab_str_of(s->scope));
-    if (rules == NULL && s->scope != NULL && !p->synced)
-        return NOT_KNOWN_YET; /* its project may be what cannot be read */
+    bool lacks_project = s->scope != NULL && (rules == NULL || !rules->here);
+    if (lacks_project && (!p->synced || ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
+        return NOT_KNOWN_YET; /* it may be what cannot be read, or what the store has lost */
     bool is_for = rules != NULL && rules->here &&
                   ab_project_is_for(rules->project, peer->name, p->env.destination_mapping);
     return is_for ? FOR_IT : NOT_FOR_IT;
@@ -212,17 +213,19 @@ static void look_at_secrets(const ab_principal *p, const char *scope)
     }
 }
 
+void ab_principal_shared_look_below(const ab_principal *p, const char *key)
+{
+    if (ab_str_starts(ab_str_of(key), "AppProject/"))
+        look_at_secrets(p, key);
+}
+
 /* Its key ends at every agent. */
 static void vanish(struct shared *s)
 {
     if (!s->here)
         return;
     s->here = s->look_due = false;
-    for (ab_map_iter i = ab_map_first(s->principal->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
-        if (ab_principal_takes_state(peer))
-            ab_principal_end_gone(peer, ab_str_of(s->key));
-    }
+    ab_principal_missed(s->principal, ab_str_of(s->key));
     if (s->kind->target == AB_TARGET_APPPROJECT)
         look_at_secrets(s->principal, s->key);
 }

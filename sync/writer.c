@@ -11,8 +11,10 @@
 /* What the log says, or will when the outbox is empty, for one key. */
 struct entry {
     ab_digest digest;
-    uint64_t version; /* under which we said it; 0: in another run */
-    bool again;       /* a command: to be queued once more */
+    ab_version version; /* none: not known */
+    bool ours;          /* said in this run */
+    bool vouched;       /* ab_writer_vouch */
+    bool again;         /* a command: to be queued once more */
 };
 
 struct ab_writer {
@@ -69,7 +71,10 @@ ab_err ab_writer_learn(ab_writer *w, const ab_event *head)
     struct entry *e = entry_for(w, ab_event_attr(head, AB_CE_PARTITIONKEY));
     if (e == NULL)
         return AB_ERR_NOMEM;
+    ab_version version;
     *e = (struct entry){0};
+    if (ab_version_of(head, &version, NULL) == AB_ERR_OK)
+        e->version = version;
     /* Without a readable digest the content counts as different and is sent again. */
     if (ab_digest_parse(ab_event_attr(head, AB_CE_CONTENTHASH), &e->digest) != AB_ERR_OK)
         e->digest = (ab_digest){0};
@@ -89,10 +94,13 @@ static void expect(void *arg, const ab_event *event)
     ab_writer *w = arg;
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     struct entry *e = ab_event_data(event).ptr == NULL ? NULL : entry_for(w, key);
-    if (e == NULL)
+    if (e == NULL) {
         free(ab_map_take(w->log, key));
-    else
-        *e = (struct entry){0};
+        return;
+    }
+    *e = (struct entry){0};
+    if (ab_version_of(event, &e->version, NULL) != AB_ERR_OK)
+        e->version = (ab_version){0};
 }
 
 void ab_writer_ready(ab_writer *w, uint64_t epoch)
@@ -132,7 +140,8 @@ ab_version ab_writer_newest(const ab_writer *w)
 bool ab_writer_said_since(const ab_writer *w, ab_str key, ab_version version)
 {
     const struct entry *e = ab_map_find(w->log, key);
-    return e != NULL && e->version > version.version; /* versions rise whatever the epoch is */
+    return e != NULL && e->ours &&
+           e->version.version > version.version; /* versions rise whatever the epoch is */
 }
 
 bool ab_writer_exceed(ab_writer *w, ab_version version)
@@ -153,7 +162,26 @@ void ab_writer_repeat(ab_writer *w, ab_str key)
 {
     struct entry *e = ab_map_find(w->log, key);
     if (e != NULL)
-        *e = (struct entry){0};
+        *e = (struct entry){.version = e->version, .vouched = e->vouched};
+}
+
+ab_version ab_writer_version_of(const ab_writer *w, ab_str key)
+{
+    const struct entry *e = ab_map_find(w->log, key);
+    return e == NULL ? (ab_version){0} : e->version;
+}
+
+void ab_writer_vouch(ab_writer *w, ab_str key)
+{
+    struct entry *e = ab_map_find(w->log, key);
+    if (e != NULL)
+        e->vouched = true;
+}
+
+bool ab_writer_is_vouched(const ab_writer *w, ab_str key)
+{
+    const struct entry *e = ab_map_find(w->log, key);
+    return e != NULL && e->vouched;
 }
 
 void ab_writer_ask_again(ab_writer *w, ab_str key)
@@ -225,12 +253,14 @@ ab_err ab_writer_state(ab_writer *w, ab_str key, ab_str object, ab_event_draft *
     if (entry == NULL)
         return AB_ERR_NOMEM;
     if (ab_digest_eq(&entry->digest, digest)) {
+        entry->vouched = true;
         release(w, token);
         return AB_ERR_OK;
     }
     ab_err e = queue(w, key, object, AB_STR_NONE, draft, digest, token);
     if (e == AB_ERR_OK)
-        *entry = (struct entry){.digest = *digest, .version = w->version};
+        *entry = (struct entry){
+            .digest = *digest, .version = ab_writer_newest(w), .ours = true, .vouched = true};
     return e;
 }
 
@@ -268,7 +298,7 @@ ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft 
     struct entry *entry = entry_for(w, ab_str_of(key));
     if (entry == NULL)
         return AB_ERR_NOMEM;
-    *entry = (struct entry){.version = w->version};
+    *entry = (struct entry){.version = ab_writer_newest(w), .ours = true};
     return AB_ERR_OK;
 }
 

@@ -45,6 +45,13 @@ bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest);
 bool ab_writer_find(const ab_writer *w, ab_str key, ab_digest *out);
 /** The other side has this content under `key`, whatever was said: it need not be said again. */
 AB_MUST_USE ab_err ab_writer_suppose(ab_writer *w, ab_str key, const ab_digest *digest);
+/** The version of what the log says under this key; none when it does not have it, or it is not
+ * known. */
+ab_version ab_writer_version_of(const ab_writer *w, ab_str key);
+/** The owner has the object of this key before it. So it is of each state that is queued. */
+void ab_writer_vouch(ab_writer *w, ab_str key);
+/** Has it had it, in this run? */
+bool ab_writer_is_vouched(const ab_writer *w, ab_str key);
 /** The newest version that an event of ours has. */
 ab_version ab_writer_newest(const ab_writer *w);
 /** Was something said under `key` since ab_writer_newest was this? */

@@ -58,6 +58,14 @@ static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
     return ab_cache_recall(s->cache, key, out);
 }
 
+static void fx_fatal(void *arg, const char *why)
+{
+    const service *s = arg;
+    ab_error err = {0};
+    (void)ab_fail(&err, AB_ERR_CONFLICT, "%s", why);
+    ab_daemon_fatal(s->base.daemon, &err);
+}
+
 static void fx_ack(void *arg, void *delivery)
 {
     service *s = arg;
@@ -84,6 +92,7 @@ ab_principal_effects ab_principal_service_effects(service *s)
                                   .remove = fx_remove,
                                   .keep = fx_keep,
                                   .recall = fx_recall,
+                                  .fatal = fx_fatal,
                                   .ack = fx_ack,
                                   .wake = fx_wake,
                                   .arg = s};

@@ -9,6 +9,7 @@
 #include "schema/attributes.h"
 #include "services/data.h"
 #include "services/principal/principal_priv.h"
+#include "sync/mark.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -335,11 +336,13 @@ static bool is_drained(const ab_service *base)
     return s->cache == NULL || ab_cache_pending(s->cache) == 0;
 }
 
-/* In this order: agents are known before what they are to get. */
+/* In this order: what is listed is not older than the mark; agents are known before what they are
+ * to get. */
 static ab_err make_store(service *s, ab_error *err)
 {
     const char *namespace = ab_config_str(s->base.daemon->config, "store.namespace");
     const ab_store_watch watches[] = {
+        {.kind = "ConfigMap", .namespace = namespace, .name = AB_MARK_NAME},
         {.kind = "Secret",
          .namespace = namespace,
          .selector = AB_LABEL_SECRET_TYPE " in (repository,repo-creds,cluster)"},
@@ -376,7 +379,9 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 
 void ab_principal_stop(ab_daemon *d)
 {
-    ab_service_stop(d->state);
+    service *s = d->state;
+    ab_principal_flush(s->machine);
+    ab_service_stop(&s->base);
 }
 
 void ab_principal_reload(ab_daemon *d, const ab_config *before)

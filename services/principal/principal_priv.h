@@ -33,7 +33,7 @@ typedef struct {
     ab_patterns *namespaces;
     bool sealed;        /* secrets.protection */
     bool agent_secrets; /* cluster Secrets name agents */
-    ab_store_watch watches[5];
+    ab_store_watch watches[6];
 } service;
 
 /* effects.c: the machine's hands: store, cache, transport of this daemon */

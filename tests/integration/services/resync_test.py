@@ -5,6 +5,7 @@ import json
 import shutil
 import unittest
 
+import yaml
 from daemons import Fleet, application, kafka_dev, only_kafka, wait_for
 
 MANY = 30
@@ -17,6 +18,7 @@ class Resync(Fleet):
             self.hub.write("w1", f"n{i}", application(f"n{i}"))
         self.start()
         wait_for("all have arrived", lambda: len(self.spoke.names("argocd")) == MANY)
+        wait_for("both ends have compared", lambda: self.resyncs() > 0)
 
     def delete_topics(self):
         kafka_dev("tool", "topics", "--delete", "--topic", f"{self.prefix}[.](down|up)[.]w1[.]state")
@@ -163,6 +165,49 @@ class Resync(Fleet):
         self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
         wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
         wait_for("nothing is held", lambda: self.principal.metric("argobus_deletions_held") == 0)
+
+    def held(self):
+        return self.principal.metric("argobus_deletions_held")
+
+    def test_a_restored_backup_of_the_hub_deletes_nothing_that_it_never_had(self):
+        self.principal.stop()
+        backup = self.folder / "backup"
+        shutil.copytree(self.folder / "hub", backup)
+        self.principal.start()
+        self.hub.write("w1", "new", application("new"))
+        self.arrives("new", "1")
+        self.principal.stop()
+        shutil.rmtree(self.folder / "hub")
+        shutil.copytree(backup, self.folder / "hub")
+        self.hub.remove("w1", "n0")
+        self.principal.start()
+        wait_for("what it had and has no more goes", lambda: self.spoke.read("argocd", "n0") is None)
+        wait_for("what it never had is held", lambda: self.held() == 1)
+        self.assertIn("first=Application/w1/new", self.principal.log.read_text())
+        self.hub.remove("w1", "n1")
+        wait_for("other deletions go on", lambda: self.spoke.read("argocd", "n1") is None)
+        self.principal.stop()
+        if self.transport == "kafka":
+            self.delete_topics()
+        self.principal.start(ready=False)
+        wait_for("it is held when no log has it", lambda: self.held() == 1)
+        self.assertIsNotNone(self.spoke.read("argocd", "new"))
+        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
+        wait_for("it goes when that is confirmed", lambda: self.spoke.read("argocd", "new") is None)
+        wait_for("nothing is held", lambda: self.held() == 0)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 2)
+
+    def test_a_principal_whose_store_is_another_one_ends_and_deletes_nothing(self):
+        mark = self.folder / "hub" / "argocd" / "ConfigMap" / "argobus-store-mark.yaml"
+        wait_for("the mark follows", lambda: mark.exists() and "w1" in yaml.safe_load(mark.read_text())["data"])
+        mark.unlink()
+        self.hub.remove("w1", "n0")
+        self.assertEqual(self.principal.process.wait(60), 1)
+        self.principal.process = None
+        self.assertIn("the store was restored from a backup", self.principal.tail())
+        self.principal.start()
+        wait_for("it is held", lambda: self.held() == 1)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY)
 
     def test_the_control_socket_is_nobody_elses(self):
         self.assertEqual((self.folder / "ctl.sock").stat().st_mode & 0o777, 0o600)

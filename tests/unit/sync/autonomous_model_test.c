@@ -236,6 +236,8 @@ static void on_hub_write(void *arg, const ab_object *before, const ab_object *af
 {
     (void)arg;
     trace_write("hub", after);
+    if (after != NULL && ab_str_is(ab_str_of(ab_object_key(after)), MARK))
+        return;
     if (before != NULL && !is_mirror(before))
         broken("an object that is no mirror was touched");
     if (after == NULL) {

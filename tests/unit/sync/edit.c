@@ -2,6 +2,7 @@
 #include "edit.h"
 
 #include "samples.h"
+#include "sync/mark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +26,31 @@ void put_app(fake_store *s, const char *ns, const char *name, int n, const char 
     ab_object *o = sample_object(json);
     fake_store_put(s, o);
     ab_object_unref(o);
+}
+
+void put_mark(fake_store *s)
+{
+    static const char *const agents[] = {"w1", "w2", "w3", "a1", "a2", "a3"};
+    ab_mark mark;
+    ab_object *o = NULL;
+    if (fake_store_find(s, MARK) != NULL)
+        return;
+    const ab_mark_told all = {.all = {UINT64_MAX, UINT64_MAX}};
+    assert_int_equal(ab_mark_init(&mark), AB_ERR_OK);
+    for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
+        assert_int_equal(ab_mark_set(&mark, ab_str_of(agents[i]), &all), AB_ERR_OK);
+    assert_int_equal(ab_mark_object(&mark, "argocd", &o), AB_ERR_OK);
+    fake_store_put(s, o);
+    ab_object_unref(o);
+    ab_mark_fini(&mark);
+}
+
+size_t count_objects(const fake_store *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; fake_store_at(s, i) != NULL; i++)
+        count += !ab_str_is(ab_str_of(ab_object_key(fake_store_at(s, i))), MARK);
+    return count;
 }
 
 static void put_text(fake_store *s, ab_buf *text)

@@ -6,10 +6,17 @@
 
 #include "fake_store.h"
 
+#define MARK "ConfigMap/argocd/argobus-store-mark"
+
 /** Put an Application. @param meta  more members of metadata, `rest` more of the object: JSON text
  *  that begins with a comma, or "" */
 void put_app(fake_store *s, const char *ns, const char *name, int n, const char *meta,
              const char *rest);
+/** The mark of a store that has had all that was ever said to any agent of the tests, unless there
+ * is one. */
+void put_mark(fake_store *s);
+/** How many Applications and AppProjects are in it. */
+size_t count_objects(const fake_store *s);
 /** Set a member of the object to this JSON text; NULL removes it. */
 void set_field(fake_store *s, const char *key, const char *member, const char *json);
 /** spec.n, by which tests tell one spec from another. */

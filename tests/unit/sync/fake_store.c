@@ -281,6 +281,45 @@ void fake_store_erase(fake_store *s, const char *key)
     ab_object_unref(o);
 }
 
+static void keep_in(ab_map *objects, ab_str key, ab_object *object)
+{
+    void *old = NULL;
+    assert_int_equal(ab_map_put(objects, key, ab_object_ref(object), &old), AB_ERR_OK);
+    unref(old);
+}
+
+ab_map *fake_store_back_up(const fake_store *s)
+{
+    ab_map *backup = ab_map_new();
+    assert_true(backup != NULL);
+    for (ab_map_iter i = ab_map_first(s->objects); i.entry != NULL; ab_map_next(&i))
+        keep_in(backup, i.key, i.value);
+    return backup;
+}
+
+void fake_backup_free(ab_map *backup)
+{
+    ab_map_free(backup, unref);
+}
+
+void fake_store_restore(fake_store *s, const ab_map *backup)
+{
+    s->changes_made++;
+    for (ab_map_iter i = ab_map_first(s->objects); i.entry != NULL; ab_map_next(&i)) {
+        if (ab_map_find(backup, i.key) != NULL)
+            continue;
+        ab_object *gone = ab_map_take(s->objects, i.key);
+        announce(s, FAKE_GONE, gone, false);
+        ab_object_unref(gone);
+    }
+    for (ab_map_iter i = ab_map_first(backup); i.entry != NULL; ab_map_next(&i)) {
+        if (ab_map_find(s->objects, i.key) == i.value)
+            continue;
+        keep_in(s->objects, i.key, i.value);
+        announce(s, FAKE_SEEN, i.value, false);
+    }
+}
+
 ab_object *fake_store_find(const fake_store *s, const char *key)
 {
     return ab_map_find(s->objects, ab_str_of(key));
@@ -478,6 +517,14 @@ static bool change_can_go(const fake_store *s, const struct change *c)
             return false;
     }
     return true;
+}
+
+bool fake_store_has_listed(const fake_store *s)
+{
+    for (const struct change *c = s->changes; c != NULL; c = c->next)
+        if (c->object == NULL)
+            return false;
+    return s->open;
 }
 
 size_t fake_store_choices(const fake_store *s)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "base/object.h"
 
 typedef struct fake_store fake_store;
@@ -47,6 +48,12 @@ ab_object *fake_store_find(const fake_store *s, const char *key);
 /** The i-th object in order of first creation, NULL behind the last. */
 ab_object *fake_store_at(const fake_store *s, size_t i);
 
+/** All that is in it now, the caller's until fake_backup_free. */
+ab_map *fake_store_back_up(const fake_store *s);
+void fake_backup_free(ab_map *backup);
+/** It is as it was then; who watches sees what went, and what is otherwise. */
+void fake_store_restore(fake_store *s, const ab_map *backup);
+
 /* A machine's hand: jobs. */
 void fake_store_get(fake_store *s, ab_str key, fake_done done, void *arg);
 /** `version` absent: it must not exist; else its resourceVersion must be this. */
@@ -63,6 +70,8 @@ size_t fake_store_choices(const fake_store *s);
 void fake_store_step(fake_store *s, size_t i, bool skip);
 /** Let all happen, first come first served, until nothing waits. */
 void fake_store_settle(fake_store *s);
+/** Has SYNCED been told? */
+bool fake_store_has_listed(const fake_store *s);
 /** Changes made so far, by anybody. */
 uint64_t fake_store_changes(const fake_store *s);
 /** How often an object was read so far. */

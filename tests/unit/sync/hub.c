@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hub.h"
 
+#include "edit.h"
 #include "samples.h"
 #include "schema/attributes.h"
 
@@ -72,6 +73,12 @@ static void wake(void *arg, const char *agent)
     (void)find(arg, agent);
 }
 
+static void fatal(void *arg, const char *why)
+{
+    (void)arg;
+    fail_msg("%s", why);
+}
+
 static void on_change(void *arg, fake_change change, ab_object *object)
 {
     hub *h = arg;
@@ -125,6 +132,7 @@ void hub_start(hub *h)
                     .patch_status = patch_status,
                     .ack = ack,
                     .wake = wake,
+                    .fatal = fatal,
                     .arg = h},
         .sealing = h->sealing,
         .clock = &h->clock,
@@ -141,6 +149,7 @@ void hub_start(hub *h)
     for (size_t i = 0; i < HUB_AGENTS_MAX; i++)
         if (h->agents[i].name != NULL)
             serve(h, &h->agents[i]);
+    put_mark(h->store); /* nothing is ever compared that would raise it */
     fake_store_open(h->store, &(fake_events){.on_change = on_change, .arg = h});
     hub_settle(h);
 }

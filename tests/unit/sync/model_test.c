@@ -8,9 +8,10 @@
  * always. SYNC_MODEL_SEED runs one seed, SYNC_MODEL_SEEDS sets how many, SYNC_MODEL_STEPS how long
  * each; SYNC_MODEL_LOG=1 logs what the machines decide.
  */
+#include "model.h"
+
 #include "edit.h"
 #include "schema/attributes.h"
-#include "world.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,37 +23,9 @@
 
 #include <cmocka.h>
 
-#define NAMES        3
-#define REQUESTS_MAX 2048
-#define FINALIZER    ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
+#define FINALIZER ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
 
-/* One thing asked for at the hub; its number is in .operation.n or in the refresh annotation. */
-struct request {
-    int app;
-    bool standing;  /* still on the hub's object, as the user put it */
-    bool withdrawn; /* by the user: replaced, or its object deleted */
-    int executed;
-    char executed_on[24]; /* uid of the local object */
-    bool refused;
-};
-
-struct model {
-    world w;
-    uint64_t seed;
-    uint64_t random;
-    int counter; /* of specs, states and requests; rises */
-    bool quiet;  /* nobody changes anything any more */
-    struct request requests[REQUESTS_MAX];
-    size_t sent_count;
-    int sent[REQUESTS_MAX]; /* the specs that were sent, in order */
-    size_t written[NAMES];  /* which of them stands at the agent, at the earliest */
-    char hub_uid[NAMES][24];
-    uint64_t newest_status[NAMES][2];
-    bool forgot[NAMES];   /* which labels there were the hub's is not known at the agent */
-    int unmanaged[NAMES]; /* spec of the object that a local user made, -1 = none */
-};
-
-static struct model m;
+struct model m;
 
 static uint64_t next_random(void *arg)
 {
@@ -83,7 +56,7 @@ static void show(const fake_store *s)
         print_error("  %.*s\n", AB_STR_ARG(ab_json_raw(ab_object_json(fake_store_at(s, i)))));
 }
 
-static void broken(const char *what)
+void model_broken(const char *what)
 {
     show(m.w.hub);
     show(m.w.local);
@@ -111,34 +84,34 @@ static const char *name_of(int app)
     return strrchr(hub_key(app), '/') + 1;
 }
 
-static int app_of(const ab_object *o)
+int model_app_of(const ab_object *o)
 {
     return ab_object_name(o).ptr[0] - 'a';
 }
 
-static ab_object *hub(int app)
+ab_object *model_hub(int app)
 {
     return fake_store_find(m.w.hub, hub_key(app));
 }
 
-static ab_object *local(int app)
+ab_object *model_local(int app)
 {
     return fake_store_find(m.w.local, local_key(app));
 }
 
-static bool is_managed(const ab_object *o)
+bool model_is_managed(const ab_object *o)
 {
     return ab_object_annotation(o, AB_ANN_SOURCE_UID).len > 0;
 }
 
-static bool is_deleting(const ab_object *o)
+bool model_is_deleting(const ab_object *o)
 {
     return ab_object_deleting(o);
 }
 
 /* --- requests --- */
 
-static int operation_of(const ab_object *o)
+int model_operation_of(const ab_object *o)
 {
     int64_t n;
     if (o == NULL || ab_json_i64(ab_json_get(ab_object_field(o, "operation"), "n"), &n) != 0)
@@ -146,7 +119,7 @@ static int operation_of(const ab_object *o)
     return (int)n;
 }
 
-static int refresh_of(const ab_object *o)
+int model_refresh_of(const ab_object *o)
 {
     uint64_t n;
     if (o == NULL || ab_str_to_u64(ab_object_annotation(o, AB_ANN_REFRESH), &n) != AB_ERR_OK)
@@ -157,22 +130,24 @@ static int refresh_of(const ab_object *o)
 static struct request *request_at(int n)
 {
     if (n < 0 || n >= REQUESTS_MAX)
-        broken("a request that nobody made");
+        model_broken("a request that nobody made");
     return &m.requests[n < 0 ? 0 : n];
 }
 
 static void withdraw(int n)
 {
-    if (n >= 0 && m.requests[n].standing)
-        m.requests[n] = (struct request){
-            .app = m.requests[n].app, .withdrawn = true, .executed = m.requests[n].executed};
+    struct request *r = n < 0 ? NULL : &m.requests[n];
+    if (r == NULL || !r->standing)
+        return;
+    r->standing = false;
+    r->withdrawn = true;
 }
 
 static int new_request(int app)
 {
     int n = ++m.counter;
     if (n >= REQUESTS_MAX)
-        broken("more requests than the test has room for");
+        model_broken("more requests than the test has room for");
     m.requests[n] = (struct request){.app = app, .standing = true};
     return n;
 }
@@ -181,8 +156,8 @@ static void note_execution(int n, const ab_object *after)
 {
     struct request *r = request_at(n);
     ab_str uid = ab_object_uid(after);
-    if (r->executed > 0 && ab_str_is(uid, r->executed_on))
-        broken("a command was executed twice");
+    if (r->executed > 0 && ab_str_is(uid, r->executed_on) && !r->restored)
+        model_broken("a command was executed twice");
     r->executed++;
     snprintf(r->executed_on, sizeof(r->executed_on), "%.*s", AB_STR_ARG(uid));
 }
@@ -190,8 +165,8 @@ static void note_execution(int n, const ab_object *after)
 static void note_cleared(int n)
 {
     struct request *r = request_at(n);
-    if (!r->withdrawn && r->executed == 0 && !r->refused)
-        broken("a request was cleared that was neither executed nor refused");
+    if (!r->withdrawn && r->executed == 0 && !r->refused && !r->restored)
+        model_broken("a request was cleared that was neither executed nor refused");
     r->standing = false;
 }
 
@@ -208,31 +183,43 @@ static void trace_write(const char *where, const ab_object *after)
     trace(where, after == NULL ? AB_STR("gone") : ab_json_raw(ab_object_json(after)));
 }
 
+/* Absence in a store that has gone back proves nothing. */
+static void check_deletion(const ab_object *before)
+{
+    int app = model_app_of(before);
+    if (!m.confirmed && m.lost_uid[app][0] != '\0' && model_hub(app) == NULL &&
+        ab_str_is(ab_object_annotation(before, AB_ANN_SOURCE_UID), m.lost_uid[app]))
+        model_broken("deleted at the agent for what the hub has lost");
+}
+
 static void on_local_write(void *arg, const ab_object *before, const ab_object *after)
 {
     (void)arg;
     trace_write("local", after);
-    if (before != NULL && !is_managed(before) && (after == NULL || !m.w.policy.adopt))
-        broken("an object that is not managed was touched");
-    if (after == NULL || is_deleting(after))
+    if (before != NULL &&
+        (after == NULL || (model_is_deleting(after) && !model_is_deleting(before))))
+        check_deletion(before);
+    if (before != NULL && !model_is_managed(before) && (after == NULL || !m.w.policy.adopt))
+        model_broken("an object that is not managed was touched");
+    if (after == NULL || model_is_deleting(after))
         return;
-    int app = app_of(after);
+    int app = model_app_of(after);
     if (before == NULL || spec_of(before) != spec_of(after)) {
         while (m.written[app] < m.sent_count && m.sent[m.written[app]] != spec_of(after))
             m.written[app]++;
         if (m.written[app] == m.sent_count)
-            broken("an older spec was written over a newer one");
+            model_broken("an older spec was written over a newer one");
     }
-    if (operation_of(after) >= 0 && operation_of(after) != operation_of(before))
-        note_execution(operation_of(after), after);
-    if (refresh_of(after) >= 0 && refresh_of(after) != refresh_of(before))
-        note_execution(refresh_of(after), after);
+    if (model_operation_of(after) >= 0 && model_operation_of(after) != model_operation_of(before))
+        note_execution(model_operation_of(after), after);
+    if (model_refresh_of(after) >= 0 && model_refresh_of(after) != model_refresh_of(before))
+        note_execution(model_refresh_of(after), after);
 }
 
 static void check_status_version(const ab_object *after)
 {
     unsigned long long epoch = 0, version = 0;
-    int app = app_of(after);
+    int app = model_app_of(after);
     ab_str uid = ab_object_uid(after);
     char text[64];
     ab_str stamp = ab_object_annotation(after, AB_ANN_STATUS_VERSION);
@@ -243,7 +230,7 @@ static void check_status_version(const ab_object *after)
     uint64_t *newest = m.newest_status[app];
     bool same = ab_str_is(uid, m.hub_uid[app]);
     if (same && (epoch < newest[0] || (epoch == newest[0] && version < newest[1])))
-        broken("an older status was written over a newer one");
+        model_broken("an older status was written over a newer one");
     newest[0] = epoch;
     newest[1] = version;
     snprintf(m.hub_uid[app], sizeof(m.hub_uid[app]), "%.*s", AB_STR_ARG(uid));
@@ -253,21 +240,23 @@ static void on_hub_write(void *arg, const ab_object *before, const ab_object *af
 {
     (void)arg;
     trace_write("hub", after);
+    if (ab_str_is(ab_object_kind(after == NULL ? before : after), "ConfigMap"))
+        return; /* the store's mark */
     if (before == NULL)
-        broken("the principal created an object");
+        model_broken("the principal created an object");
     if (after == NULL) {
-        if (!is_deleting(before))
-            broken("the principal deleted an object");
+        if (!model_is_deleting(before))
+            model_broken("the principal deleted an object");
         return;
     }
     if (spec_of(before) != spec_of(after))
-        broken("the principal changed a spec");
+        model_broken("the principal changed a spec");
     if (has_in(before, "annotations", "theirs", "1") != has_in(after, "annotations", "theirs", "1"))
-        broken("an annotation of others was changed at the hub");
-    if (operation_of(before) >= 0 && operation_of(after) < 0)
-        note_cleared(operation_of(before));
-    if (refresh_of(before) >= 0 && refresh_of(after) < 0)
-        note_cleared(refresh_of(before));
+        model_broken("an annotation of others was changed at the hub");
+    if (model_operation_of(before) >= 0 && model_operation_of(after) < 0)
+        note_cleared(model_operation_of(before));
+    if (model_refresh_of(before) >= 0 && model_refresh_of(after) < 0)
+        note_cleared(model_refresh_of(before));
     check_status_version(after);
 }
 
@@ -281,7 +270,7 @@ static int request_of(const ab_event *command)
         ab_str_is(ab_event_attr(command, AB_CE_TYPE), "io.argoproj.argocd-agent.event.refresh");
     bool operation = ab_str_is(ab_event_attr(command, AB_CE_TYPE),
                                "io.argoproj.argocd-agent.event.set-operation");
-    int n = refresh ? refresh_of(o) : operation ? operation_of(o) : -1;
+    int n = refresh ? model_refresh_of(o) : operation ? model_operation_of(o) : -1;
     ab_object_unref(o);
     return n;
 }
@@ -297,7 +286,7 @@ static void note_answer(const ab_event *event, ab_str id)
 {
     ab_json *doc = NULL;
     if (ab_json_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK)
-        broken("an answer is no JSON");
+        model_broken("an answer is no JSON");
     bool refused = ab_json_present(ab_json_get(ab_json_root(doc), "error"));
     ab_json_free(doc);
     for (size_t i = 0; i < command_count; i++)
@@ -309,9 +298,9 @@ static void note_sent(const ab_event *event)
 {
     ab_object *o = NULL;
     if (ab_object_parse(ab_event_data(event), &o, NULL) != AB_ERR_OK)
-        broken("a wish is no object");
+        model_broken("a wish is no object");
     if (m.sent_count == REQUESTS_MAX)
-        broken("more is sent than the test has room for");
+        model_broken("more is sent than the test has room for");
     m.sent[m.sent_count++] = spec_of(o);
     ab_object_unref(o);
 }
@@ -339,15 +328,16 @@ static void on_sent(void *arg, bool down, const ab_event *event)
 
 static void user_creates(int app)
 {
-    if (hub(app) != NULL)
+    if (model_hub(app) != NULL)
         return;
     put_app(m.w.hub, "w1", name_of(app), ++m.counter, below(2) ? FINALIZER : "", "");
+    m.lost_uid[app][0] = '\0';
 }
 
 static void user_edits(int app)
 {
     static const char *const labels[] = {"h1", "h2"};
-    if (hub(app) == NULL)
+    if (model_hub(app) == NULL)
         return;
     const char *map = below(2) ? "labels" : "annotations";
     const char *label = labels[below(2)];
@@ -359,25 +349,26 @@ static void user_edits(int app)
 
 static void user_annotates(int app)
 {
-    if (hub(app) != NULL)
+    if (model_hub(app) != NULL)
         set_in(m.w.hub, hub_key(app), "annotations", "theirs", below(2) ? "1" : NULL);
 }
 
 static void user_deletes(int app)
 {
-    if (hub(app) == NULL || below(2) == 0)
+    if (model_hub(app) == NULL || below(2) == 0)
         return;
-    withdraw(operation_of(hub(app)));
-    withdraw(refresh_of(hub(app)));
+    withdraw(model_operation_of(model_hub(app)));
+    withdraw(model_refresh_of(model_hub(app)));
+    trace("user deletes", ab_str_of(hub_key(app)));
     fake_store_erase(m.w.hub, hub_key(app));
 }
 
 static void user_syncs(int app)
 {
     char operation[32];
-    if (hub(app) == NULL || is_deleting(hub(app)))
+    if (model_hub(app) == NULL || model_is_deleting(model_hub(app)))
         return;
-    withdraw(operation_of(hub(app)));
+    withdraw(model_operation_of(model_hub(app)));
     snprintf(operation, sizeof(operation), "{\"n\":%d}", new_request(app));
     set_field(m.w.hub, hub_key(app), "operation", operation);
 }
@@ -385,9 +376,9 @@ static void user_syncs(int app)
 static void user_refreshes(int app)
 {
     char refresh[16];
-    if (hub(app) == NULL || is_deleting(hub(app)))
+    if (model_hub(app) == NULL || model_is_deleting(model_hub(app)))
         return;
-    withdraw(refresh_of(hub(app)));
+    withdraw(model_refresh_of(model_hub(app)));
     snprintf(refresh, sizeof(refresh), "%d", new_request(app));
     set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_REFRESH, refresh);
 }
@@ -396,11 +387,12 @@ static void user_refreshes(int app)
 
 static void local_edits(int app)
 {
-    if (local(app) == NULL || !is_managed(local(app)))
+    if (model_local(app) == NULL || !model_is_managed(model_local(app)))
         return;
     if (below(2))
         set_spec(m.w.local, local_key(app), -7);
-    else if (!has_in(local(app), "labels", "h1", NULL)) /* else it would be an addition, kept */
+    else if (!has_in(model_local(app), "labels", "h1",
+                     NULL)) /* else it would be an addition, kept */
         set_in(m.w.local, local_key(app), "labels", "h1", below(2) ? "9" : NULL);
     else
         set_in(m.w.local, local_key(app), "labels", "t1", below(2) ? "9" : NULL);
@@ -408,16 +400,16 @@ static void local_edits(int app)
 
 static void local_deletes(int app)
 {
-    if (local(app) == NULL || below(3) > 0)
+    if (model_local(app) == NULL || below(3) > 0)
         return;
-    if (!is_managed(local(app)))
+    if (!model_is_managed(model_local(app)))
         m.unmanaged[app] = -1;
     fake_store_erase(m.w.local, local_key(app));
 }
 
 static void local_creates(int app)
 {
-    if (local(app) != NULL || below(4) > 0)
+    if (model_local(app) != NULL || below(4) > 0)
         return;
     m.unmanaged[app] = ++m.counter;
     put_app(m.w.local, "argocd", name_of(app), m.unmanaged[app], "", "");
@@ -428,7 +420,7 @@ static void local_creates(int app)
 static void controller_reports(int app)
 {
     char status[32];
-    if (local(app) == NULL)
+    if (model_local(app) == NULL)
         return;
     snprintf(status, sizeof(status), "{\"n\":%d}", ++m.counter);
     set_field(m.w.local, local_key(app), "status", status);
@@ -437,13 +429,13 @@ static void controller_reports(int app)
 /* It does what the object asks for. @return false when that is nothing */
 static bool controller_works(int app)
 {
-    if (local(app) == NULL)
+    if (model_local(app) == NULL)
         return false;
-    if (is_deleting(local(app)))
+    if (model_is_deleting(model_local(app)))
         drop_finalizers(m.w.local, local_key(app));
-    else if (ab_json_present(ab_object_field(local(app), "operation")))
+    else if (ab_json_present(ab_object_field(model_local(app), "operation")))
         set_field(m.w.local, local_key(app), "operation", NULL);
-    else if (refresh_of(local(app)) >= 0)
+    else if (model_refresh_of(model_local(app)) >= 0)
         set_in(m.w.local, local_key(app), "annotations", AB_ANN_REFRESH, NULL);
     else
         return false;
@@ -511,6 +503,74 @@ static void something_is_lost(int app)
     }
 }
 
+/* --- the hub's store goes back --- */
+
+static void hub_is_backed_up(int app)
+{
+    if (app != 0 || below(2) == 0)
+        return;
+    trace("backup of the hub", AB_STR_NONE);
+    fake_backup_free(m.backup);
+    m.backup = below(6) == 0 ? ab_map_new() : fake_store_back_up(m.w.hub);
+}
+
+static void note_lost(int app)
+{
+    const ab_object *o = model_hub(app);
+    const ab_object *then = ab_map_find(m.backup, ab_str_of(hub_key(app)));
+    withdraw(model_operation_of(o));
+    withdraw(model_refresh_of(o));
+    if (then != NULL)
+        m.lost_uid[app][0] = '\0';
+    else if (o != NULL && !model_is_deleting(o))
+        snprintf(m.lost_uid[app], sizeof(m.lost_uid[app]), "%.*s", AB_STR_ARG(ab_object_uid(o)));
+}
+
+static void note_restored(int app)
+{
+    const ab_object *o = model_hub(app);
+    const int standing[] = {model_operation_of(o), model_refresh_of(o)};
+    for (int i = 0; i < 2; i++)
+        if (standing[i] >= 0)
+            m.requests[standing[i]].standing = m.requests[standing[i]].restored = true;
+    m.newest_status[app][0] = m.newest_status[app][1] = 0;
+}
+
+/* To restore a store takes longer than to write its mark. */
+static void hub_is_at_rest(void)
+{
+    unsigned faults = m.w.faults_permille;
+    m.w.faults_permille = 0;
+    for (int i = 0; i < 3; i++) {
+        fake_store_settle(m.w.hub);
+        world_tick(&m.w, 60000);
+    }
+    fake_store_settle(m.w.hub);
+    m.w.faults_permille = faults;
+}
+
+static void hub_is_restored(int app)
+{
+    if (app != 0 || m.backup == NULL || below(3) > 0)
+        return;
+    hub_is_at_rest();
+    for (int i = 0; i < NAMES; i++)
+        note_lost(i);
+    trace("hub restored", AB_STR_NONE);
+    fake_store_restore(m.w.hub, m.backup);
+    for (int i = 0; i < NAMES; i++)
+        note_restored(i);
+}
+
+/* One of its objects cannot be read at the principal's next start, or now it can. */
+static void hub_is_unreadable(int app)
+{
+    if (m.w.hidden != NULL)
+        world_unhide(&m.w);
+    else if (m.w.principal == NULL)
+        m.w.hidden = hub_key(app);
+}
+
 static void operator_asks(int app)
 {
     if (app == 0 && m.w.principal != NULL && below(4) == 0)
@@ -524,11 +584,12 @@ static void time_passes(int app)
 }
 
 static void (*const actions[])(int app) = {
-    user_creates,   user_creates,      user_edits,         user_edits,      user_edits,
-    user_annotates, user_deletes,      user_syncs,         user_refreshes,  local_edits,
-    local_deletes,  local_creates,     controller_reports, controller_acts, controller_acts,
-    agent_crashes,  principal_crashes, links_change,       logs_change,     time_passes,
-    time_passes,    something_is_lost, operator_asks,
+    user_creates,      user_creates,      user_edits,         user_edits,       user_edits,
+    user_annotates,    user_deletes,      user_syncs,         user_refreshes,   local_edits,
+    local_deletes,     local_creates,     controller_reports, controller_acts,  controller_acts,
+    agent_crashes,     principal_crashes, links_change,       logs_change,      time_passes,
+    time_passes,       something_is_lost, operator_asks,      hub_is_backed_up, hub_is_restored,
+    hub_is_unreadable,
 };
 
 static void one_step(void)
@@ -544,6 +605,21 @@ static void one_step(void)
 
 /* --- rest --- */
 
+bool model_is_held(void)
+{
+    ab_label label = {"agent", AB_STR("w1")};
+    return ab_metric_value(ab_metric_get(m.w.principal_metrics, AB_METRIC_GAUGE,
+                                         "argobus_deletions_held", "", &label, 1)) > 0;
+}
+
+static void operator_confirms(void)
+{
+    if (!model_is_held())
+        return;
+    m.confirmed = true;
+    assert_int_equal(ab_principal_confirm(m.w.principal, "w1"), AB_ERR_OK);
+}
+
 static void come_to_rest(void)
 {
     m.w.faults_permille = 0;
@@ -553,6 +629,8 @@ static void come_to_rest(void)
         world_start_agent(&m.w);
     if (m.w.principal == NULL)
         world_start_principal(&m.w);
+    world_unhide(&m.w);
+    ab_principal_set_mode(m.w.principal, "w1", AB_MANAGED);
     world_settle(&m.w);
     for (int round = 0; round < 200; round++) {
         bool worked = false;
@@ -562,101 +640,13 @@ static void come_to_rest(void)
             worked |= controller_works(app);
         if (round == 20)
             assert_int_equal(ab_principal_resync(m.w.principal, "w1", "test"), AB_ERR_OK);
+        if (round == 60)
+            operator_confirms();
         world_settle(&m.w);
-        if (!worked && round > 40)
+        if (!worked && round > 80)
             return;
     }
-    broken("the controller never comes to rest");
-}
-
-static void check_quiet(void)
-{
-    uint64_t writes = fake_store_changes(m.w.hub) + fake_store_changes(m.w.local);
-    size_t events = fake_log_appended(m.w.down) + fake_log_appended(m.w.up);
-    for (int i = 0; i < 50; i++) {
-        world_tick(&m.w, 10000);
-        world_settle(&m.w);
-    }
-    if (fake_store_changes(m.w.hub) + fake_store_changes(m.w.local) != writes)
-        broken("writes go on at rest");
-    if (fake_log_appended(m.w.down) + fake_log_appended(m.w.up) != events)
-        broken("events go on at rest");
-    if (fake_log_open(m.w.down) + fake_log_open(m.w.up) > 0)
-        broken("a delivery is never acknowledged");
-    if (ab_outbox_count(ab_agent_outbox(m.w.agent)) > 0 ||
-        ab_outbox_count(ab_principal_outbox(m.w.principal, "w1")) > 0)
-        broken("an event is never sent");
-}
-
-static void check_head(void *arg, const ab_event *head)
-{
-    (void)arg;
-    ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
-    if (ab_str_starts(key, AB_KEY_COMMAND) || ab_str_starts(key, AB_KEY_ACK))
-        broken("a command or an answer stays in the log");
-    if (ab_str_starts(key, AB_KEY_INVENTORY))
-        broken("a page stays in the log");
-}
-
-static bool same_labels(const ab_object *a, const ab_object *b)
-{
-    static const char *const names[] = {"h1", "h2"};
-    static const char *const maps[] = {"labels", "annotations"};
-    bool forgot = m.forgot[app_of(a)];
-    for (size_t i = 0; i < 4; i++) {
-        if (forgot && has_in(a, maps[i / 2], names[i % 2], NULL))
-            continue; /* one that the hub took away stays */
-        if (has_in(a, maps[i / 2], names[i % 2], "1") !=
-                has_in(b, maps[i / 2], names[i % 2], "1") ||
-            has_in(a, maps[i / 2], names[i % 2], NULL) !=
-                has_in(b, maps[i / 2], names[i % 2], NULL))
-            return false;
-    }
-    return true;
-}
-
-static void check_placed(const ab_object *h, const ab_object *l)
-{
-    if (!ab_str_eq(ab_object_annotation(l, AB_ANN_SOURCE_UID), ab_object_uid(h)))
-        broken("another source-uid stands at the agent");
-    if (spec_of(h) != spec_of(l) || !same_labels(h, l))
-        broken("the agent has not what the hub says");
-    if (status_of(h) != status_of(l))
-        broken("the hub has not the status that the agent has");
-}
-
-static void check_unmanaged(int app, const ab_object *l)
-{
-    if (l != NULL && spec_of(l) != m.unmanaged[app])
-        broken("an object that is not managed was changed");
-}
-
-static void check_app(int app)
-{
-    const ab_object *h = hub(app), *l = local(app);
-    if (l != NULL && is_deleting(l))
-        broken("an object is being deleted for ever at the agent");
-    if (h != NULL && is_deleting(h))
-        broken("an object is being deleted for ever at the hub");
-    if (l != NULL && !is_managed(l)) { /* a local user put it where ours was */
-        check_unmanaged(app, l);
-        return;
-    }
-    if (operation_of(h) >= 0 || refresh_of(h) >= 0)
-        broken("a request stands for ever");
-    if ((h == NULL) != (l == NULL))
-        broken(h == NULL ? "it is still at the agent" : "it is missing at the agent");
-    if (h != NULL)
-        check_placed(h, l);
-}
-
-static void check_requests(void)
-{
-    for (int n = 0; n <= m.counter; n++) {
-        const struct request *r = &m.requests[n];
-        if (r->standing && r->executed == 0 && !r->refused)
-            broken("a request was lost");
-    }
+    model_broken("the controller never comes to rest");
 }
 
 /* --- runs --- */
@@ -696,18 +686,15 @@ static void run(uint64_t seed, unsigned long steps)
     for (unsigned long i = 0; i < steps; i++)
         one_step();
     come_to_rest();
-    check_quiet();
-    for (int app = 0; app < NAMES; app++)
-        check_app(app);
-    check_requests();
-    fake_log_heads(m.w.down, check_head, NULL);
-    fake_log_heads(m.w.up, check_head, NULL);
+    model_check();
     world_fini(&m.w);
+    fake_backup_free(m.backup);
 }
 
 static void histories_that_once_failed_end_in_agreement(void **state)
 {
-    static const uint64_t seeds[] = {11, 97, 127, 393, 916, 1516, 1691301717};
+    static const uint64_t seeds[] = {11,         97,         127,       393,       916,       1516,
+                                     1691301717, 2809330185, 427273109, 287513901, 4231700031};
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
         run(seeds[i], 500);

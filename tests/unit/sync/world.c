@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
+#include "edit.h"
 #include "samples.h"
 #include "schema/attributes.h"
 
@@ -59,7 +60,7 @@ static fake_fate fate(const world *w, ab_err refusal, bool writes, ab_err *code)
 static fake_fate hub_fate(void *arg, bool writes, ab_err *code)
 {
     const world *w = arg;
-    return fate(w, w->hub_refuses, writes, code);
+    return fate(w, w->hub_refuses, writes || w->hub_refuses_reads, code);
 }
 
 static fake_fate local_fate(void *arg, bool writes, ab_err *code)
@@ -307,15 +308,39 @@ static void principal_wake(void *arg, const char *agent)
     assert_string_equal(agent, WORLD_HUB_NAMESPACE);
 }
 
+static void principal_fatal(void *arg, const char *why)
+{
+    world *w = arg;
+    assert_non_null(why);
+    w->principal_ends = true;
+}
+
 static void principal_change(void *arg, fake_change change, ab_object *object)
 {
     world *w = arg;
+    bool hidden = object != NULL && w->hidden != NULL &&
+                  ab_str_is(ab_str_of(ab_object_key(object)), w->hidden);
+    if (hidden)
+        return;
     if (change == FAKE_SYNCED)
-        ab_principal_synced(w->principal);
+        (w->hidden == NULL ? ab_principal_synced : ab_principal_listed)(w->principal);
     else if (change == FAKE_SEEN)
         ab_principal_seen(w->principal, object);
     else
         ab_principal_gone(w->principal, object);
+}
+
+void world_unhide(world *w)
+{
+    const char *key = w->hidden;
+    w->hidden = NULL;
+    if (key == NULL || w->principal == NULL)
+        return;
+    ab_object *object = fake_store_find(w->hub, key);
+    if (object != NULL)
+        ab_principal_seen(w->principal, object);
+    if (fake_store_has_listed(w->hub))
+        ab_principal_synced(w->principal);
 }
 
 static void hub_write(void *arg, const ab_object *before, const ab_object *after)
@@ -399,6 +424,7 @@ void world_start_agent(world *w)
 
 void world_start_principal(world *w)
 {
+    w->principal_ends = false;
     w->principal_metrics = ab_metrics_new();
     const ab_principal_env env = {
         .effects = {.get = principal_get,
@@ -409,6 +435,7 @@ void world_start_principal(world *w)
                     .remove = principal_remove,
                     .keep = principal_keep,
                     .recall = principal_recall,
+                    .fatal = principal_fatal,
                     .arg = w},
         .clock = &w->clock,
         .log = w->log,
@@ -425,6 +452,8 @@ void world_start_principal(world *w)
     restore_mirrors(w);
     if (w->mode != 0)
         ab_principal_set_mode(w->principal, WORLD_HUB_NAMESPACE, w->mode);
+    if (!w->resyncs || w->mode == AB_AUTONOMOUS)
+        put_mark(w->hub); /* nothing is ever compared that would raise it */
     fake_store_open(w->hub, &(fake_events){principal_change, hub_write, hub_fate, w});
 }
 
@@ -690,7 +719,7 @@ static bool take_link_step(world *w, struct world_link *link, size_t *i)
     return false;
 }
 
-void world_step(world *w, size_t i)
+static void take_step(world *w, size_t i)
 {
     bool skip = chance(w, 4) == 1;
     fake_store *stores[] = {w->hub, w->local};
@@ -713,6 +742,21 @@ void world_step(world *w, size_t i)
     }
     if (!take_link_step(w, &w->principal_link, &i) && !take_link_step(w, &w->agent_link, &i))
         fail_msg("no such step");
+}
+
+/* One that ends by itself is started again. */
+static void begin_anew(world *w)
+{
+    if (!w->principal_ends)
+        return;
+    world_crash_principal(w);
+    world_start_principal(w);
+}
+
+void world_step(world *w, size_t i)
+{
+    take_step(w, i);
+    begin_anew(w);
 }
 
 void world_tick(world *w, int64_t ms)

@@ -50,14 +50,18 @@ struct world {
     ab_metrics *principal_metrics;
     ab_agent *agent;         /* NULL while it is down */
     ab_principal *principal; /* NULL while it is down */
+    bool principal_ends;     /* so it says; it is started again after the step */
     struct world_link agent_link;
     struct world_link principal_link;
     uint64_t steps;
 
     /* Set by the test; all may be NULL. */
+    const char *hidden; /* object of the hub that the principal cannot read; so the store is not
+                           synced */
     uint64_t (*random)(void *arg); /* else everything works, and what can be kept is kept */
     unsigned faults_permille;
-    ab_err hub_refuses; /* every write there fails so; OK = none does */
+    ab_err hub_refuses;     /* every write there fails so; OK = none does */
+    bool hub_refuses_reads; /* and so does every read */
     ab_err local_refuses;
     void (*on_hub_write)(void *arg, const ab_object *before, const ab_object *after);
     void (*on_local_write)(void *arg, const ab_object *before, const ab_object *after);
@@ -85,6 +89,9 @@ void world_forget_wish(world *w, const char *key);
 void world_lose_log(world *w, struct world_link *link);
 /** Cut or mend both directions of one machine's link. */
 void world_connect(struct world_link *link, bool up);
+
+/** What is hidden can be read now. */
+void world_unhide(world *w);
 
 /** How many things can happen now; the i-th of them happens. */
 size_t world_choices(const world *w);

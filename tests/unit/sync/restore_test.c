@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A store that comes back from a backup lacks what was made since. That proves no deletion: nothing
+ * goes at the other side for it, until the objects are back or the operator says that it is meant.
+ */
+#include "pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define HUB_NEW   "Application/w1/new"
+#define LOCAL_NEW "Application/argocd/new"
+
+static ab_map *backup;
+
+/* "a" is in the backup, "new" was made since. */
+static int begin(void **state)
+{
+    (void)setup(state);
+    w.resyncs = true;
+    placed("");
+    backup = fake_store_back_up(w.hub);
+    put_app(w.hub, "w1", "new", 1, "", "");
+    world_run(&w, 1);
+    assert_non_null(fake_store_find(w.local, LOCAL_NEW));
+    return 0;
+}
+
+static int end(void **state)
+{
+    fake_backup_free(backup);
+    return teardown(state);
+}
+
+static void restore(void)
+{
+    world_crash_principal(&w);
+    fake_store_restore(w.hub, backup);
+}
+
+static void start_principal(void)
+{
+    world_start_principal(&w);
+    world_run(&w, 2);
+}
+
+static void lose_logs(void)
+{
+    world_lose_log(&w, &w.principal_link);
+    world_lose_log(&w, &w.agent_link);
+}
+
+static bool has_new(void)
+{
+    return fake_store_find(w.local, LOCAL_NEW) != NULL;
+}
+
+static double held(void)
+{
+    ab_label label = {"agent", AB_STR("w1")};
+    return ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_GAUGE,
+                                         "argobus_deletions_held", "", &label, 1));
+}
+
+static void assert_held(void)
+{
+    assert_true(has_new());
+    assert_int_equal(held(), 1);
+    world_run(&w, 300);
+    assert_true(has_new());
+    assert_int_equal(held(), 1);
+}
+
+/* --- nothing goes --- */
+
+static void what_a_restored_hub_lacks_stays_at_the_agent(void **state)
+{
+    (void)state;
+    restore();
+    start_principal();
+    assert_non_null(local());
+    assert_held();
+}
+
+static void it_stays_also_when_the_logs_are_lost(void **state)
+{
+    (void)state;
+    restore();
+    lose_logs();
+    start_principal();
+    assert_held();
+}
+
+static void it_stays_also_when_the_agent_has_lost_what_it_kept(void **state)
+{
+    (void)state;
+    restore();
+    world_crash_agent(&w);
+    world_forget_wishes(&w);
+    lose_logs();
+    world_start_agent(&w);
+    start_principal();
+    assert_held();
+}
+
+static void it_stays_also_when_the_hub_is_restored_under_a_running_principal(void **state)
+{
+    (void)state;
+    fake_store_restore(w.hub, backup);
+    world_run(&w, 2);
+    assert_held();
+}
+
+static void it_stays_over_restarts_of_the_principal(void **state)
+{
+    (void)state;
+    restore();
+    start_principal();
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 2);
+    for (int i = 0; i < 3; i++) {
+        restart_principal();
+        world_run(&w, 2);
+    }
+    assert_held();
+}
+
+static void it_stays_at_an_agent_that_comes_back_late(void **state)
+{
+    (void)state;
+    restore();
+    world_crash_agent(&w);
+    lose_logs();
+    start_principal();
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 2);
+    restart_principal();
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_held();
+}
+
+static void an_empty_store_has_no_mark_and_deletes_nothing(void **state)
+{
+    (void)state;
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB_NEW);
+    fake_store_erase(w.hub, MARK);
+    start_principal();
+    assert_held();
+}
+
+static void a_mark_that_cannot_be_read_is_none(void **state)
+{
+    (void)state;
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB_NEW);
+    set_field(w.hub, MARK, "data", "{\"write_id\":7,\"w1\":\"newest\"}");
+    start_principal();
+    assert_held();
+}
+
+static void nothing_goes_while_the_mark_is_refused(void **state)
+{
+    (void)state;
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB_NEW);
+    w.hub_refuses = AB_ERR_DENIED;
+    w.hub_refuses_reads = true;
+    start_principal();
+    assert_true(has_new());
+    w.hub_refuses = AB_ERR_OK;
+    w.hub_refuses_reads = false;
+    world_run(&w, 100);
+    assert_false(has_new());
+    assert_at_rest();
+}
+
+/* --- what ends it --- */
+
+static void the_operator_confirms(void **state)
+{
+    (void)state;
+    restore();
+    start_principal();
+    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    world_run(&w, 2);
+    assert_false(has_new());
+    assert_non_null(local());
+    assert_int_equal(held(), 0);
+    assert_at_rest();
+}
+
+static void the_operator_confirms_what_only_the_agent_has(void **state)
+{
+    (void)state;
+    restore();
+    lose_logs();
+    start_principal();
+    assert_int_equal(ab_principal_confirm(w.principal, NULL), AB_ERR_OK);
+    world_run(&w, 2);
+    assert_false(has_new());
+    assert_int_equal(held(), 0);
+    assert_at_rest();
+}
+
+static void what_is_made_again_is_held_no_more(void **state)
+{
+    (void)state;
+    restore();
+    start_principal();
+    put_app(w.hub, "w1", "new", 1, "", "");
+    world_run(&w, 200);
+    assert_true(has_new());
+    assert_int_equal(held(), 0);
+    assert_at_rest();
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB_NEW);
+    start_principal();
+    assert_false(has_new()); /* it is known to have been there */
+    assert_at_rest();
+}
+
+/* --- what is deleted goes --- */
+
+static void what_the_backup_had_and_was_deleted_meanwhile_goes(void **state)
+{
+    (void)state;
+    restore();
+    fake_store_erase(w.hub, HUB);
+    start_principal();
+    assert_null(local());
+    assert_held();
+}
+
+static void what_is_seen_to_go_goes_while_something_is_held(void **state)
+{
+    (void)state;
+    restore();
+    start_principal();
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 2);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    fake_store_erase(w.hub, "Application/w1/b");
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 2);
+    assert_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_null(local());
+    assert_held();
+}
+
+static void what_was_made_and_deleted_while_the_agent_was_away_goes(void **state)
+{
+    (void)state;
+    world_crash_agent(&w);
+    restart_principal();
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 2);
+    fake_store_erase(w.hub, "Application/w1/b");
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 2);
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_null(local());
+    assert_int_equal(held(), 0);
+    assert_at_rest();
+}
+
+/* --- the agent's side --- */
+
+static void a_restored_agent_deletes_nothing_at_the_hub(void **state)
+{
+    (void)state;
+    ab_map *older = fake_store_back_up(w.local);
+    put_app(w.hub, "w1", "b", 1, "", "");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_run(&w, 2);
+    world_crash_agent(&w);
+    fake_store_restore(w.local, older);
+    world_forget_wishes(&w);
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_non_null(fake_store_find(w.hub, "Application/w1/b"));
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_int_equal(held(), 0);
+    assert_at_rest();
+    fake_backup_free(older);
+}
+
+static void both_restored_bring_back_what_either_has(void **state)
+{
+    (void)state;
+    ab_map *older = fake_store_back_up(w.local);
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 2);
+    world_crash_agent(&w);
+    restore();
+    fake_store_restore(w.local, older);
+    lose_logs();
+    world_start_agent(&w);
+    start_principal();
+    assert_non_null(local());
+    assert_non_null(hub());
+    assert_true(has_new());
+    fake_backup_free(older);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(what_a_restored_hub_lacks_stays_at_the_agent),
+        T(it_stays_also_when_the_logs_are_lost),
+        T(it_stays_also_when_the_agent_has_lost_what_it_kept),
+        T(it_stays_also_when_the_hub_is_restored_under_a_running_principal),
+        T(it_stays_over_restarts_of_the_principal),
+        T(it_stays_at_an_agent_that_comes_back_late),
+        T(an_empty_store_has_no_mark_and_deletes_nothing),
+        T(a_mark_that_cannot_be_read_is_none),
+        T(nothing_goes_while_the_mark_is_refused),
+        T(the_operator_confirms),
+        T(the_operator_confirms_what_only_the_agent_has),
+        T(what_is_made_again_is_held_no_more),
+        T(what_the_backup_had_and_was_deleted_meanwhile_goes),
+        T(what_is_seen_to_go_goes_while_something_is_held),
+        T(what_was_made_and_deleted_while_the_agent_was_away_goes),
+        T(a_restored_agent_deletes_nothing_at_the_hub),
+        T(both_restored_bring_back_what_either_has),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

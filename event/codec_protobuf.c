@@ -193,6 +193,7 @@ ab_err ab_event_to_protobuf_head(const ab_event *e, ab_buf *out)
         if (to != NULL) {
             const char *end = put_layout(to, &l, ab_event_data(e));
             assert(end == to + size);
+            (void)end; /* where assertions are off */
         }
         r = ab_buf_status(out);
     }

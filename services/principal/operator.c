@@ -29,9 +29,10 @@ static void say_under_way(ab_buf *answer, size_t held)
 static void resync(service *s, ab_jsonv request, ab_buf *answer)
 {
     char name[64]; /* a DNS label */
-    ab_str agent = ab_json_plain(ab_json_get(request, "agent"));
+    ab_jsonv named = ab_json_get(request, "agent");
+    ab_str agent = ab_json_plain(named);
     bool confirm = ab_json_typeof(ab_json_get(request, "confirm")) == AB_JSON_TRUE;
-    if (agent.len >= sizeof(name)) {
+    if (agent.len >= sizeof(name) || (ab_json_present(named) && agent.ptr == NULL)) {
         say(answer, "error", "no such agent");
         return;
     }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """An autonomous agent beside a managed one: its objects are mirrored at the hub, where changes of them are undone."""
 import pytest
+from argocd import argocd_dev
 from cluster import ARGOCD, DEPLOY
 from daemons import wait_for
 from objects import CASCADE, REFRESH, SOURCE_UID, SYNCED, annotations, application, project, revision
 
+IN_CLUSTER = "https://kubernetes.default.svc"
 LOCAL = {"name": "in-cluster", "namespace": "default", "server": ""}
 
 
@@ -116,7 +118,7 @@ def test_a_project_is_mirrored_with_its_roles_and_kept(fleet):
     spoke, mirror = fleet.spokes["w1"], lambda: fleet.hub.get("AppProject", ARGOCD, "w1-team")
     role = {"name": "dev", "policies": ["p, proj:team:dev, applications, sync, team/*, allow"]}
     own = project("team", roles=[role])
-    own["spec"]["destinations"] = [{"server": "https://kubernetes.default.svc", "namespace": "*"}]
+    own["spec"]["destinations"] = [{"server": IN_CLUSTER, "namespace": "*"}]
     spoke.create(own)
     spec = wait_for("it is mirrored", mirror)["spec"]
     assert spec["sourceNamespaces"] == ["w1"]
@@ -153,3 +155,42 @@ def test_a_managed_agent_beside_it_is_served_as_ever(fleet):
     fleet.probe("w2")
     assert [a["metadata"]["name"] for a in fleet.spokes["w1"].list("Application")] == [own.name]
     assert [a["metadata"]["name"] for a in fleet.spokes["w2"].list("Application")] == ["other"]
+
+
+@pytest.fixture
+def application_set(fleet):
+    """The real controller at w1, and an ApplicationSet there that makes one Application for each name of its list."""
+    argocd_dev("start", "w1", "applicationsets")
+    spoke = fleet.spokes["w1"]
+    spec = application("any", ARGOCD)["spec"] | {"destination": {"server": IN_CLUSTER, "namespace": "default"}}
+    spoke.create({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "ApplicationSet",
+        "metadata": {"name": "guestbooks", "namespace": ARGOCD},
+        "spec": {"goTemplate": True, "generators": generator("a", "b"),
+                 "syncPolicy": {"preserveResourcesOnDeletion": True},  # nobody is here to delete them
+                 "template": {"metadata": {"name": "guestbook-{{.name}}"}, "spec": spec}},
+    })
+    yield lambda body: spoke.patch("ApplicationSet", ARGOCD, "guestbooks", {"spec": body})
+    spoke.delete("ApplicationSet", ARGOCD, "guestbooks")
+    argocd_dev("stop", "w1")
+
+
+def generator(*names):
+    return [{"list": {"elements": [{"name": name} for name in names]}}]
+
+
+def test_what_an_application_set_generates_is_mirrored_updated_and_pruned(fleet, application_set):
+    def mirror(name):
+        return fleet.hub.get("Application", "w1", f"guestbook-{name}")
+
+    for name in ("a", "b"):
+        wait_for(f"{name} is mirrored", lambda name=name: mirror(name))
+        assert "ownerReferences" not in mirror(name)["metadata"]
+    application_set({"template": {"spec": {"source": {"targetRevision": "2"}}}})
+    for name in ("a", "b"):
+        wait_for(f"{name} is updated", lambda name=name: revision(mirror(name)) == "2")
+    application_set({"generators": generator("b", "c")})
+    wait_for("c is mirrored", lambda: mirror("c"))
+    wait_for("a is gone", lambda: mirror("a") is None)
+    assert revision(mirror("b")) == "2"

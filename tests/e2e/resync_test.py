@@ -109,7 +109,8 @@ def test_a_restart_of_both_with_nothing_changed_writes_nothing(fleet):
     fleet.stop()
     fleet.start()
     fleet.probe()
-    wait_for("the principal has nothing unsettled", lambda: fleet.principal.metric("argobus_unsettled") == 0)
+    wait_for("all is compared", lambda: fleet.principal.metric("argobus_resyncs_total") >= len(fleet.agents))
+    wait_for("the hub has answered all", lambda: fleet.principal.metric("argobus_store_operations") == 0)
     assert versions(fleet) == before
 
 

@@ -204,7 +204,13 @@ class Resync(Fleet):
     def test_a_principal_whose_store_is_another_one_ends_and_deletes_nothing(self):
         mark = self.folder / "hub" / "argocd" / "ConfigMap" / "argobus-store-mark.yaml"
         wait_for("the mark follows", lambda: mark.exists() and "w1" in yaml.safe_load(mark.read_text())["data"])
-        mark.unlink()
+        lost = f"\nargobus_store_objects {self.principal.metric('argobus_store_objects') - 1:g}\n"
+
+        def is_lost():
+            mark.unlink(missing_ok=True)  # again, where the principal was just writing it
+            return self.principal.process.poll() is not None or lost in (self.principal.get("/metrics") or "")
+
+        wait_for("the store has lost its mark", is_lost)
         self.hub.remove("w1", "n0")
         self.assertEqual(self.principal.process.wait(60), 1)
         self.principal.process = None

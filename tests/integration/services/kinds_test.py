@@ -331,6 +331,7 @@ class ClusterSecrets(Fleet):
         self.arrives("old", "1")
         wait_for("its series show", self.agent_series)
         self.assertTrue(self.has_topics(4))
+        wait_for("the store is known to have had both", lambda: self.is_compared(here))
         here.remove("Secret", "cluster-w1")
         wait_for("its series are gone", lambda: not self.agent_series())
         wait_for("its topics are gone", lambda: self.has_topics(0))
@@ -344,6 +345,12 @@ class ClusterSecrets(Fleet):
         self.arrives("new", "1")
         self.assertTrue(self.has_topics(4))
         wait_for("a resync tells what went meanwhile", lambda: self.spoke.read("argocd", "old") is None)
+
+    def is_compared(self, here):
+        """A first resync has ended, and the store's mark covers all that was said before it."""
+        mark = here.read("ConfigMap", "argobus-store-mark")
+        told = mark["data"].get("w1", "") if mark else ""
+        return told != "" and " " not in told and not told.startswith("0.")
 
     @only_kafka("there are no topics")
     def test_topics_stay_when_the_principal_stops(self):

@@ -267,6 +267,13 @@ static void put_state(ab_grpc_link *l, ab_grpc_receipt *r)
         settle(l, r, e);
 }
 
+/* What waits with the sender is replaced by what is newer; what waits here and is not safe when
+ * taken holds the newer one up. */
+static bool takes_states(const ab_grpc_link *l)
+{
+    return l->greeted || is_safe_when_taken(l);
+}
+
 static bool has_room(const ab_grpc_link *l, size_t bytes)
 {
     return l->queue.count == 0 || l->queue.bytes + bytes <= l->env->queue_bytes;
@@ -292,7 +299,7 @@ ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event, int64_t
 {
     if (l->epoch == 0)
         return AB_ERR_UNAVAILABLE;
-    if (lane == AB_LANE_STATE && !has_room(l, ab_event_size(event))) {
+    if (lane == AB_LANE_STATE && (!takes_states(l) || !has_room(l, ab_event_size(event)))) {
         l->starved = true;
         return AB_ERR_FULL;
     }
@@ -432,15 +439,22 @@ static void tell_settled(ab_grpc_link *l)
         tell(r);
 }
 
+/* Who got FULL may send again. */
+static void feed(ab_grpc_link *l)
+{
+    bool room = takes_states(l) && l->queue.bytes <= l->env->queue_bytes / 2;
+    if (!l->starved || l->closed || !room)
+        return;
+    l->starved = false;
+    ab_grpc_link_events(l)->on_writable(ab_grpc_link_events(l)->arg, l->agent);
+}
+
 void ab_grpc_link_run(ab_grpc_link *l)
 {
     if (l->stream != NULL && !l->blocked)
         transmit_due(l);
     tell_settled(l);
-    if (l->starved && !l->closed && l->queue.bytes <= l->env->queue_bytes / 2) {
-        l->starved = false;
-        ab_grpc_link_events(l)->on_writable(ab_grpc_link_events(l)->arg, l->agent);
-    }
+    feed(l);
     ab_grpc_inbound_run(l);
 }
 

@@ -168,6 +168,8 @@ typedef struct {
 ab_err ab_end_send(ab_end *end, const char *agent, const ab_draft *draft, ab_sending *sending);
 /** Send a state event with a few bytes of data; asserts that it is accepted. */
 void ab_end_put(ab_end *end, const char *agent, const char *key, uint64_t version);
+/** The same. @return false when it is not accepted, as while nobody is reached */
+bool ab_end_try_put(ab_end *end, const char *agent, const char *key, uint64_t version);
 /** Send any event. */
 ab_err ab_end_send_event(ab_end *end, const char *agent, ab_lane lane, ab_event *event,
                          int64_t deadline_ms, ab_sending *sending);

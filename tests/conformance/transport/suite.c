@@ -236,7 +236,7 @@ static void what_was_acknowledged_does_not_come_again(void **state)
         ab_end_ack(principal, order[i], AB_VERDICT_APPLIED);
     ab_end_stop(principal);
     principal = ab_end_principal(ends, "w1");
-    ab_end_put(agent, NULL, "status/5", 5);
+    AB_UNTIL(ends, ab_end_try_put(agent, NULL, "status/5", 5));
     AB_UNTIL(ends, ab_end_count(principal, NULL) > 0);
     assert_string_equal(principal->receipts[0].key, "status/5");
 }
@@ -501,8 +501,8 @@ static void an_agent_sees_its_principal_go_and_return(void **state)
     assert_string_equal(seen->mode, "");
     ab_end_stop(principal);
     AB_UNTIL(ends, !seen->up);
-    ab_end_put(agent, NULL, "app/a", 1);
     principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_try_put(agent, NULL, "app/a", 1));
     AB_UNTIL(ends, seen->up && has_version(principal, "app/a", 1));
 }
 
@@ -666,7 +666,7 @@ static void an_event_that_names_another_source_is_refused(void **state)
     assert_int_equal((int)ab_end_refused(principal, "source"), 1);
     ab_end_stop(principal);
     principal = ab_end_principal(ends, "w1");
-    ab_end_put(agent, NULL, "app/next", 1);
+    AB_UNTIL(ends, ab_end_try_put(agent, NULL, "app/next", 1));
     AB_UNTIL(ends, ab_end_count(principal, "app/next") == 1);
     assert_int_equal(ab_end_count(principal, NULL), 1);
 }

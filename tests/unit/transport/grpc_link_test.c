@@ -590,6 +590,23 @@ static void full_is_followed_by_writable(void **state)
     assert_int_equal(principal->writable, 1);
 }
 
+/* So that its sender sends the newest when the principal is there again, and nothing before it. */
+static void an_agent_alone_keeps_its_states_with_the_sender(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    break_both(principal);
+    assert_int_equal(send_sized(agent, "app/a", 1, 2), AB_ERR_FULL);
+    run(agent);
+    assert_int_equal(agent->writable, 0);
+    connect_both(principal);
+    assert_int_equal(principal->events, 0);
+    assert_int_equal(agent->writable, 1);
+    put(agent, "app/a", 2);
+    run(agent);
+    assert_int_equal(principal->events, 1);
+}
+
 static void what_is_too_large_ends_so(void **state)
 {
     side *principal = *state, *agent = principal->other;
@@ -745,6 +762,7 @@ int main(void)
         CASE(who_sends_more_than_allowed_is_not_read_for_a_while),
         CASE(the_newest_stream_counts),
         CASE(full_is_followed_by_writable),
+        CASE(an_agent_alone_keeps_its_states_with_the_sender),
         CASE(what_is_too_large_ends_so),
         CASE(a_full_stream_is_gone_on_with_when_it_has_room),
         CASE(a_link_that_closes_says_so_and_drains),

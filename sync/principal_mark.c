@@ -84,6 +84,16 @@ void ab_principal_mark_said(struct peer *peer)
     ab_principal_mark_go(peer->principal);
 }
 
+/* If it were restored from before it had that, it is to have another mark. */
+void ab_principal_mark_shown(struct peer *peer)
+{
+    if (peer->doubt.shown)
+        return;
+    peer->doubt.shown = true;
+    peer->principal->mark.write_due = true;
+    ab_principal_mark_go(peer->principal);
+}
+
 void ab_principal_mark_prove(ab_principal *p)
 {
     p->mark.look_due = true;

@@ -57,6 +57,7 @@ struct peer {
         ab_version said;     /* the newest that the agent is known to have been told of an object */
         uint64_t epochs[EPOCHS_MAX]; /* the last ones under which something was said in this run */
         size_t epoch_count;
+        bool shown;      /* the mark was to be written for what the store had when it was listed */
         size_t log;      /* deletions held back for want of proof: of what its log has */
         size_t agent;    /* and of what only the agent has */
         int64_t look_at; /* mono_ms: when to look whether these are back */
@@ -325,6 +326,8 @@ void ab_principal_mark_epoch(struct peer *peer);
 void ab_principal_mark_said(struct peer *peer);
 /** The agent, or its log, has an object under this version. */
 void ab_principal_mark_told(struct peer *peer, ab_version version);
+/** The store has what its mark does not cover. */
+void ab_principal_mark_shown(struct peer *peer);
 /** So many deletions are held back for want of proof. @param held  which of peer->doubt's counts
  *  @param first  one of their keys */
 void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, const char *first);

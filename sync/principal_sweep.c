@@ -13,6 +13,7 @@ struct sweep {
     size_t missing;                /* and proved to have been deleted */
     size_t doubted;                /* missing, and not */
     char first[AB_OBJECT_KEY_MAX]; /* of these */
+    bool uncovered;                /* the mark does not cover something that is here */
     bool end;
 };
 
@@ -132,6 +133,8 @@ static void sweep_key(void *arg, ab_str key)
         return;
     s->total++;
     if (is_here(s->peer->principal, key)) {
+        ab_version version = ab_writer_version_of(s->peer->writer, key);
+        s->uncovered |= !ab_principal_mark_covers(s->peer, version);
         ab_writer_vouch(s->peer->writer, key);
         return;
     }
@@ -148,6 +151,8 @@ static void end_missing(struct peer *peer)
 {
     struct sweep s = {.peer = peer};
     ab_writer_each(peer->writer, "", sweep_key, &s);
+    if (s.uncovered)
+        ab_principal_mark_shown(peer);
     ab_principal_mark_doubts(peer, &peer->doubt.log, s.doubted, s.first);
     if (!ab_principal_may_end(peer, s.missing, s.total))
         return;

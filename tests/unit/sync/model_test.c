@@ -4,9 +4,10 @@
  * controller there, crashes, cut links, failing writes, in every interleaving that the fakes allow.
  * Then the world comes to rest, and both ends must agree.
  *
- * The seeds are other ones at each run, and printed: one that fails is added to those that are run
- * always. SYNC_MODEL_SEED runs one seed, SYNC_MODEL_SEEDS sets how many, SYNC_MODEL_STEPS how long
- * each; SYNC_MODEL_LOG=1 logs what the machines decide.
+ * The seeds are the same at each run, so that what fails is what was changed. To look further,
+ * SYNC_MODEL_SEED sets the first one (and runs it alone), SYNC_MODEL_SEEDS how many,
+ * SYNC_MODEL_STEPS how long each; one that fails is added to those that are run always.
+ * SYNC_MODEL_LOG=1 logs what the machines decide.
  */
 #include "model.h"
 
@@ -19,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <cmocka.h>
 
@@ -693,21 +693,19 @@ static void run(uint64_t seed, unsigned long steps)
 
 static void histories_that_once_failed_end_in_agreement(void **state)
 {
-    static const uint64_t seeds[] = {11,         97,         127,       393,       916,       1516,
-                                     1691301717, 2809330185, 427273109, 287513901, 4231700031};
+    static const uint64_t seeds[] = {11,         97,         127,        393,       916,
+                                     1516,       1691301717, 2809330185, 427273109, 287513901,
+                                     4231700031, 3681468621, 2076894548};
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
         run(seeds[i], 500);
 }
 
-/* Other ones at each run. */
 static void every_history_ends_in_agreement(void **state)
 {
-    uint32_t any = 0;
     (void)state;
-    assert_int_equal(getrandom(&any, sizeof(any), 0), sizeof(any));
     bool one = getenv("SYNC_MODEL_SEED") != NULL;
-    unsigned long first = setting("SYNC_MODEL_SEED", any);
+    unsigned long first = setting("SYNC_MODEL_SEED", 1);
     unsigned long count = setting("SYNC_MODEL_SEEDS", one ? 1 : SYNC_MODEL_RUNS);
     unsigned long steps = setting("SYNC_MODEL_STEPS", 500);
     print_message("seeds %lu to %lu, %lu steps each\n", first, first + count - 1, steps);

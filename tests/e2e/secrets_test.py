@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A credential is for its agent's eyes only."""
 import base64
-import os
-import pathlib
 import uuid
 
 import pytest
 from cluster import decoded
+from daemons import broker_holds
 from objects import project, repository
 
 
 def on_the_broker(text):
     """Does any file of the broker hold this, as it is or as Kubernetes writes it?"""
-    forms = text.encode(), base64.b64encode(text.encode()).rstrip(b"=")[:-1]
-    data = pathlib.Path(os.environ["KAFKA_DEV_HOME"], "data")
-    return any(form in path.read_bytes() for path in data.rglob("*") if path.is_file() for form in forms)
+    return broker_holds(text.encode(), base64.b64encode(text.encode()).rstrip(b"=")[:-1])
 
 
 @pytest.mark.parametrize("transport", ["kafka"], indirect=True)

@@ -39,6 +39,20 @@ def broker_ports():
     return dict(line.split("=") for line in lines)
 
 
+def broker_holds(*forms):
+    """Does any file of the broker have any of these bytes? Those of topics that are deleted go meanwhile."""
+    looked_at = 0
+    for folder, _, names in os.walk(pathlib.Path(os.environ["KAFKA_DEV_HOME"], "data")):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                content = pathlib.Path(folder, name).read_bytes()
+                looked_at += 1
+                if any(form in content for form in forms):
+                    return True
+    assert looked_at > 0
+    return False
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

@@ -55,23 +55,33 @@ static ab_str last_part(ab_str name)
     return (ab_str){dot + 1, (size_t)(name.ptr + name.len - dot - 1)};
 }
 
-/* How far a known name is from what was written; an option in the wrong section is near too. */
-static size_t name_distance(ab_str written, const char *known)
+/* The section that it is in; empty when it is in none. */
+static ab_str section_of(ab_str name)
 {
-    ab_str name = ab_str_of(known);
-    size_t whole = ab_edit_distance(written, name);
-    bool moved = ab_str_eq(last_part(written), last_part(name));
+    size_t last = last_part(name).len;
+    return last == name.len ? AB_STR("") : (ab_str){name.ptr, name.len - last - 1};
+}
+
+/* How far a known name is from what was written; an option in the wrong section is near too. */
+static size_t name_distance(ab_str written, ab_str known)
+{
+    size_t whole = ab_edit_distance(written, known);
+    bool moved = ab_str_eq(last_part(written), last_part(known));
     return moved && whole > 2 ? 2 : whole;
 }
 
-static const char *nearest(const ab_config *c, ab_str name, size_t *distance)
+/* Of options and of sections. */
+static ab_str nearest(const ab_config *c, ab_str name, size_t *distance)
 {
-    const char *best = NULL;
+    ab_str best = AB_STR_NONE;
     for (size_t i = 0; i < c->count; i++) {
-        size_t d = name_distance(name, c->values[i].option->name);
-        if (best == NULL || d < *distance) {
-            best = c->values[i].option->name;
-            *distance = d;
+        ab_str known = ab_str_of(c->values[i].option->name);
+        for (; known.len > 0; known = section_of(known)) {
+            size_t d = name_distance(name, known);
+            if (best.ptr == NULL || d < *distance) {
+                best = known;
+                *distance = d;
+            }
         }
     }
     return best;
@@ -80,9 +90,9 @@ static const char *nearest(const ab_config *c, ab_str name, size_t *distance)
 void ab_config_suggest(const ab_config *c, ab_str name, ab_buf *out)
 {
     size_t distance = 0;
-    const char *best = nearest(c, name, &distance);
-    if (best != NULL && distance <= 2 + name.len / 4)
-        ab_buf_printf(out, ": did you mean \"%s\"?", best);
+    ab_str best = nearest(c, name, &distance);
+    if (best.ptr != NULL && distance <= 2 + name.len / 4)
+        ab_buf_printf(out, ": did you mean \"%.*s\"?", AB_STR_ARG(best));
     else
         ab_buf_puts(out, ": --print-options lists what there is");
 }

@@ -20,7 +20,7 @@ static const char usage[] =
     "\n"
     "  resync     have principal and agents compare what they hold, and correct it\n"
     "  --agent    only with this agent\n"
-    "  --confirm  make the deletions that the mass-deletion guard holds back\n"
+    "  --confirm  make the deletions that are held back\n"
     "  --socket   control.socket of the principal (ARGOBUS_CONTROL_SOCKET; else " SOCKET_DEFAULT
     ")\n";
 

@@ -261,6 +261,8 @@ static void an_unknown_key_is_named_with_its_line_and_the_nearest(void **state)
     refused_file(
         "transport: kafka\n# kafka.broker: here\nkafka:\n  prefix: broker\n  broker: [a]\n",
         "agent.yaml:5: unknown key \"kafka.broker\": did you mean \"kafka.brokers\"?");
+    refused_file("kafak: {prefix: a}\n",
+                 "agent.yaml:1: unknown key \"kafak\": did you mean \"kafka\"?");
     refused_file("brokers: [a]\n",
                  "agent.yaml:1: unknown key \"brokers\": did you mean \"kafka.brokers\"?");
     refused_file("kafka: {tls: {ac: x}}",

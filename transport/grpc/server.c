@@ -19,10 +19,15 @@ typedef struct ab_grpc_call {
     char *texts; /* copies of the metadata, which authentication asks for again */
     ab_rpc_field *metadata;
     size_t metadata_count;
-    bool asked;          /* unary: the request has come */
-    bool checking;       /* authentication is at work */
-    ab_grpc_link *link;  /* of a stream */
-    ab_dialect *dialect; /* of a stream of an agent that is no argobus */
+    bool asked;                       /* unary: the request has come */
+    bool checking;                    /* authentication is at work */
+    ab_grpc_link *link;               /* of a stream, and of a push */
+    ab_dialect *dialect;              /* of a stream of an agent that is no argobus */
+    bool paused;                      /* of a stream */
+    LIST_HEAD(, ab_grpc_call) pushes; /* of a stream: calls of Push that say more on it */
+    struct ab_grpc_call *onto;        /* of a push: that stream, as long as it is there */
+    LIST_ENTRY(ab_grpc_call) pushes_at;
+    uint32_t received; /* of a push: events */
     ab_auth_identity identity;
 } served_call;
 
@@ -83,6 +88,17 @@ static served_call *take_on(ab_grpc *g, ab_rpc_call *call, const ab_rpc_request 
     return c;
 }
 
+/* What they bring would be passed over. */
+static void end_pushes(served_call *stream)
+{
+    while (!LIST_EMPTY(&stream->pushes)) {
+        served_call *c = LIST_FIRST(&stream->pushes);
+        LIST_REMOVE(c, pushes_at);
+        c->onto = NULL;
+        ab_rpc_finish(c->call, AB_RPC_ABORTED, "the stream of Subscribe has ended");
+    }
+}
+
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     served_call *c = arg;
@@ -91,6 +107,7 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
                 AB_KV("agent", ab_grpc_link_agent(c->link)),
                 AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text));
     c->call = NULL;
+    end_pushes(c);
     if (c->dialect != NULL)
         ab_dialect_close(c->dialect, c);
     else if (c->link != NULL)
@@ -306,23 +323,38 @@ static ab_err stream_send(void *stream, ab_str head, ab_event *event)
 
 static void stream_pause(void *stream)
 {
-    const served_call *c = stream;
-    if (c->call != NULL)
-        ab_rpc_pause(c->call);
+    served_call *c = stream;
+    const served_call *push = NULL;
+    if (c->call == NULL)
+        return;
+    c->paused = true;
+    ab_rpc_pause(c->call);
+    LIST_FOREACH(push, &c->pushes, pushes_at)
+    {
+        ab_rpc_pause(push->call);
+    }
 }
 
 static void stream_resume(void *stream)
 {
-    const served_call *c = stream;
-    if (c->call != NULL)
-        ab_rpc_resume(c->call);
+    served_call *c = stream;
+    const served_call *push = NULL;
+    if (c->call == NULL)
+        return;
+    c->paused = false;
+    ab_rpc_resume(c->call);
+    LIST_FOREACH(push, &c->pushes, pushes_at)
+    {
+        ab_rpc_resume(push->call);
+    }
 }
 
 static void stream_cut(void *stream, const char *why)
 {
-    const served_call *c = stream;
+    served_call *c = stream;
     if (c->call == NULL)
         return;
+    end_pushes(c);
     AB_WARN(c->grpc->base.env.log, TRANSPORT, "stream cut", AB_KV("agent", c->identity.agent),
             AB_KV("why", why));
     ab_metric_add(ab_metric_get(c->grpc->base.env.metrics, AB_METRIC_COUNTER,
@@ -358,6 +390,40 @@ static void on_stream_half_close(void *arg)
     ab_rpc_finish(c->call, AB_RPC_OK, NULL);
 }
 
+/* ----- Push ----- */
+
+static void on_push_message(void *arg, ab_str bytes)
+{
+    served_call *c = arg;
+    c->received++;
+    if (c->onto != NULL)
+        on_stream_message(c->onto, bytes);
+}
+
+static void on_push_half_close(void *arg)
+{
+    const served_call *c = arg;
+    ab_buf out;
+    ab_buf_init(&out, AB_GRPC_UNARY_MAX);
+    ab_grpc_write_push_summary(c->received, &out);
+    if (ab_buf_status(&out) == AB_ERR_OK)
+        ab_rpc_reply(c->call, ab_buf_str(&out), false);
+    else
+        ab_rpc_finish(c->call, AB_RPC_INTERNAL, NULL);
+    ab_buf_fini(&out);
+}
+
+static void on_push_end(void *arg, ab_rpc_status status, ab_str text)
+{
+    (void)status;
+    (void)text;
+    served_call *c = arg;
+    if (c->onto != NULL)
+        LIST_REMOVE(c, pushes_at);
+    c->call = NULL;
+    free_call(c);
+}
+
 static const ab_rpc_handler authenticate = {.on_message = on_authenticate, .on_end = on_end};
 static const ab_rpc_handler refresh = {.on_message = on_refresh, .on_end = on_end};
 static const ab_rpc_handler version = {.on_message = on_version, .on_end = on_end};
@@ -366,6 +432,8 @@ static const ab_rpc_handler subscribe = {.on_message = on_stream_message,
                                          .on_half_close = on_stream_half_close,
                                          .on_writable = on_stream_writable,
                                          .on_end = on_end};
+static const ab_rpc_handler push = {
+    .on_message = on_push_message, .on_half_close = on_push_half_close, .on_end = on_push_end};
 
 static bool is_argobus(const served_call *c)
 {
@@ -418,6 +486,43 @@ static void begin_subscribe(ab_grpc *g, ab_rpc_call *call, const ab_rpc_request 
         open_stream(c);
 }
 
+/* The one that counts, of those that were begun. */
+static served_call *stream_of(const ab_grpc *g, const char *agent)
+{
+    served_call *c = NULL;
+    TAILQ_FOREACH(c, &g->server.calls, at)
+    {
+        if (c->link == NULL || c->call == NULL || strcmp(c->identity.agent, agent) != 0)
+            continue;
+        if ((c->dialect != NULL ? c->dialect->stream : c->link->stream) == c)
+            return c;
+    }
+    return NULL;
+}
+
+/* Who pushes says more on the stream that it has open, and reads there what became of it. */
+static void open_push(served_call *c)
+{
+    served_call *stream = stream_of(c->grpc, c->identity.agent);
+    if (stream == NULL) {
+        ab_rpc_finish(c->call, AB_RPC_FAILED_PRECONDITION,
+                      "events are pushed while a stream of Subscribe is open");
+        return;
+    }
+    c->link = stream->link;
+    c->onto = stream;
+    LIST_INSERT_HEAD(&stream->pushes, c, pushes_at);
+    if (stream->paused)
+        ab_rpc_pause(c->call);
+}
+
+static void begin_push(ab_grpc *g, ab_rpc_call *call, const ab_rpc_request *request)
+{
+    served_call *c = take_on(g, call, request, &push);
+    if (c != NULL && verify(c))
+        open_push(c);
+}
+
 static void begin_ping(ab_grpc *g, ab_rpc_call *call, const ab_rpc_request *request)
 {
     served_call *c = take_on(g, call, request, &ping);
@@ -438,6 +543,8 @@ static void on_call(void *arg, ab_rpc_call *call, const ab_rpc_request *request)
         begin_ping(g, call, request);
     else if (ab_str_is(request->path, AB_GRPC_SUBSCRIBE))
         begin_subscribe(g, call, request);
+    else if (ab_str_is(request->path, AB_GRPC_PUSH))
+        begin_push(g, call, request);
 }
 
 /* ----- identities that end ----- */

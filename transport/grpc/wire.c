@@ -61,6 +61,14 @@ static void put_number(ab_buf *out, unsigned number, uint64_t value)
         ab_pb_put_varint(ab_pb_put_tag(to, number, AB_PB_VARINT), value);
 }
 
+enum { SUMMARY_RECEIVED = 2 };
+
+void ab_grpc_write_push_summary(uint32_t received, ab_buf *out)
+{
+    if (received > 0)
+        put_number(out, SUMMARY_RECEIVED, received > INT32_MAX ? INT32_MAX : received);
+}
+
 void ab_grpc_write_ack(const ab_grpc_ack *ack, const ab_grpc_ack *last, ab_buf *out)
 {
     if (ack->epoch != last->epoch)

@@ -13,6 +13,7 @@
 #define AB_GRPC_REFRESH      "/authapi.Authentication/RefreshToken"
 #define AB_GRPC_VERSION      "/versionapi.Version/Version"
 #define AB_GRPC_SUBSCRIBE    "/eventstreamapi.EventStream/Subscribe"
+#define AB_GRPC_PUSH         "/eventstreamapi.EventStream/Push"
 #define AB_GRPC_PING         "/eventstreamapi.EventStream/Ping"
 
 /* Metadata: the access token; and what an argobus peer says of itself, which others do not. */
@@ -50,6 +51,8 @@ void ab_grpc_write_login(const ab_grpc_login *login, ab_buf *out);
 void ab_grpc_write_grant(const ab_grpc_grant *grant, ab_buf *out);
 /** RefreshTokenRequest and VersionResponse: one field of text. */
 void ab_grpc_write_text(ab_str text, ab_buf *out);
+/** PushSummary: how many events have come, at most INT32_MAX of them. */
+void ab_grpc_write_push_summary(uint32_t received, ab_buf *out);
 
 /**
  * StreamEvent, all but the bytes of the event's data, which end it.

@@ -17,11 +17,23 @@ import yaml
 from daemons import Fleet, application, revision, wait_for
 
 HERE = pathlib.Path(__file__).parent
-PYTHON = HERE.parent.parent / "support" / "grpc" / "python"
+SUPPORT = HERE.parent.parent / "support" / "grpc"
+PYTHON = SUPPORT / "python"
+GRPC_GO = SUPPORT / "grpc-go"
 WAIT_S = 60
 SOURCE_UID = "argocd.argoproj.io/source-uid"
 REFRESH = "argocd.argoproj.io/refresh"
 LOCAL = {"name": "in-cluster", "server": "https://kubernetes.default.svc"}
+
+
+def made_event(kind, obj, target="application", eventid=None, **more):
+    """As go_peer.py is told it."""
+    meta = obj["metadata"]
+    resource = f"{meta['name']}_{meta['uid']}"
+    eventid = eventid or f"{resource}_{meta.get('resourceVersion', uuid.uuid4().hex)}"
+    ext = {"resourceid": resource, "eventid": eventid, "sentat": "2026-01-02T03:04:05.678901234Z", **more}
+    return {"type": kind, "target": target, "subject": f"{meta['namespace']}/{meta['name']}", "ext": ext,
+            "data": json.dumps(obj)}
 
 
 class GoPeer:
@@ -63,14 +75,9 @@ class GoPeer:
                          all(e["ext"].get(k) == v for k, v in ext.items()))
 
     def send(self, kind, obj, target="application", eventid=None, **more):
-        meta = obj["metadata"]
-        resource = f"{meta['name']}_{meta['uid']}"
-        eventid = eventid or f"{resource}_{meta.get('resourceVersion', uuid.uuid4().hex)}"
-        ext = {"resourceid": resource, "eventid": eventid, "sentat": "2026-01-02T03:04:05.678901234Z", **more}
-        event = {"type": kind, "target": target, "subject": f"{meta['namespace']}/{meta['name']}", "ext": ext,
-                 "data": json.dumps(obj)}
+        event = made_event(kind, obj, target, eventid, **more)
         self.order(event=event)
-        return ext
+        return event["ext"]
 
     def acked(self, ext):
         """All extensions come back."""
@@ -379,6 +386,50 @@ class AutonomousGoAgent(AtPrincipal):
         self.assertEqual(asked["metadata"]["annotations"][SOURCE_UID], "uid-of-a")
         agent.acked(agent.send("delete", self.go_app(version="3")))
         wait_for("the mirror is gone", lambda: self.hub.read("w1", "a") is None)
+
+    def test_what_it_pushes_counts_as_said_on_its_stream(self):
+        agent = self.join()
+        events = [made_event("create", self.go_app(name)) for name in ("a", "b")]
+        agent.order(push=events)
+        acks = [agent.event("processed", "eventProcessed") for _ in events]
+        self.assertCountEqual([a["ext"] for a in acks], [e["ext"] for e in events])
+        self.is_mirrored("a", "1")
+        self.is_mirrored("b", "1")
+        agent.order(push=[])
+        agent.wait("pushed", lambda summary: summary == {})
+        self.assertEqual([line["pushed"] for line in agent.seen if "pushed" in line], [{"2": 2}, {}])
+
+    def test_grpc_go_pushes(self):
+        agent = self.join()
+        events = [made_event("create", self.go_app()), made_event("spec-update", self.go_app(value="2", version="2"))]
+        agent.order(encode=events)
+        messages = agent.wait("encoded")
+        received = base64.b64encode(b"\x10\x02").decode()
+        self.assertEqual(self.grpc_go_pushes(agent.seen[-1]["token"], messages), (0, received))
+        self.is_mirrored("a", "2")
+        code, why = self.grpc_go_pushes("no token", messages)
+        self.assertEqual(code, 1)
+        self.assertIn("Unauthenticated", why)
+
+    def grpc_go_pushes(self, token, messages):
+        """Its exit code, and what it was answered."""
+        command = [GRPC_GO, "push", os.environ["AB_GRPC_CERTS"], str(self.grpc_port), "w1", token]
+        run = subprocess.run(command, input="\n".join(messages), capture_output=True, text=True, timeout=WAIT_S,
+                             check=False)
+        return run.returncode, run.stdout.strip()
+
+    def test_nothing_is_pushed_without_a_stream(self):
+        agent = self.join()
+        agent.order(end=True)
+        agent.wait("ended")
+        wait_for("the principal has seen it", lambda: self.principal.metric("argobus_peer_up") == 0)
+        agent.order(push=[made_event("create", self.go_app())])
+        self.assertEqual(agent.wait("refused"), "FAILED_PRECONDITION")
+        agent.order(open=True)
+        agent.wait("login")
+        agent.order(push=[made_event("create", self.go_app())])
+        self.assertEqual(agent.wait("pushed"), {"2": 1})
+        self.is_mirrored("a", "1")
 
     def test_its_projects_are_mirrored(self):
         agent = self.join()

@@ -148,6 +148,8 @@ class Peer:
                 self.acks = order["acks"]
             if "push" in order:
                 self.push(order["push"])
+            if "encode" in order:
+                self.encode(order["encode"])
             if order.get("end"):
                 self.end_stream()
             if order.get("open"):
@@ -192,9 +194,18 @@ class Agent(Peer):
         self.call.cancel()
 
     def push(self, events):
-        answer = self.channel.stream_unary("/eventstreamapi.EventStream/Push")(
-            iter([encode(e) for e in events]), metadata=[("authorization", self.token)])
-        tell(pushed=dict(fields(answer)))
+        """What argocd-agent has, and never calls."""
+        try:
+            answer = self.channel.stream_unary("/eventstreamapi.EventStream/Push")(
+                iter([encode(dict(e, source=self.source)) for e in events]), timeout=20,
+                metadata=[("authorization", self.token)])
+            tell(pushed=dict(fields(answer)))
+        except grpc.RpcError as e:
+            tell(refused=e.code().name, why=e.details())
+
+    def encode(self, events):
+        """For another client to push."""
+        tell(encoded=[base64.b64encode(encode(e)).decode() for e in events], token=self.token)
 
 
 # ---- principal ----

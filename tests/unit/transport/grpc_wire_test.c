@@ -209,6 +209,27 @@ static void empty_texts_are_left_out(void **state)
     ab_buf_fini(&out);
 }
 
+static void assert_summary(uint32_t received, int32_t expected)
+{
+    ab_buf out;
+    ab_buf_init(&out, 64);
+    ab_grpc_write_push_summary(received, &out);
+    Argocdagent__PushSummary *summary =
+        argocdagent__push_summary__unpack(NULL, out.len, (const uint8_t *)out.ptr);
+    assert_non_null(summary);
+    assert_int_equal(summary->received, expected);
+    argocdagent__push_summary__free_unpacked(summary, NULL);
+    ab_buf_fini(&out);
+}
+
+static void a_summary_agrees_with_generated_code(void **state)
+{
+    (void)state;
+    assert_summary(0, 0);
+    assert_summary(300, 300);
+    assert_summary(UINT32_MAX, INT32_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +243,7 @@ int main(void)
         cmocka_unit_test(an_event_of_any_length_agrees_with_generated_code),
         cmocka_unit_test(an_event_that_does_not_fit_is_reported),
         cmocka_unit_test(empty_texts_are_left_out),
+        cmocka_unit_test(a_summary_agrees_with_generated_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// grpcpeer serve CERTS|-             a server by grpc-go of the service test.Echo; prints its port
-// grpcpeer check CERTS|- PORT        a client that tries each method, and prints what fails
-// grpcpeer drain CERTS|- PORT        a client that keeps a call open, and goes when the server says so
-// grpcpeer bench FLAG...             one end of what argobus-bench measures (bench.go)
+// grpcpeer serve CERTS|-               a server by grpc-go of the service test.Echo; prints its port
+// grpcpeer check CERTS|- PORT          a client that tries each method, and prints what fails
+// grpcpeer drain CERTS|- PORT          a client that keeps a call open, and goes when the server says so
+// grpcpeer push CERTS PORT NAME TOKEN  a client of that name, which calls Push of argocd-agent's EventStream: each line
+//                                      of standard input is a message in base64; prints what comes back
+// grpcpeer bench FLAG...               one end of what argobus-bench measures (bench.go)
 //
 // tests/integration/grpc/echo_server.c says what the methods do.
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -184,9 +188,13 @@ func serve(certs string) {
 // ---- client ----
 
 func dial(certs, port string, options ...grpc.DialOption) *grpc.ClientConn {
+	return dialAs("client", certs, port, options...)
+}
+
+func dialAs(name, certs, port string, options ...grpc.DialOption) *grpc.ClientConn {
 	creds := insecure.NewCredentials()
 	if certs != "-" {
-		creds = credentials.NewTLS(tlsConfig(certs, "client"))
+		creds = credentials.NewTLS(tlsConfig(certs, name))
 	}
 	options = append(options, grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(
 		grpc.ForceCodec(raw{}), grpc.MaxCallRecvMsgSize(maxBytes), grpc.MaxCallSendMsgSize(maxBytes)))
@@ -383,6 +391,27 @@ func drain(certs, port string) {
 	fmt.Println("ended")
 }
 
+func push(certs, port, name, token string) {
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "authorization", token)
+	desc := grpc.StreamDesc{ClientStreams: true}
+	s, err := dialAs(name, certs, port).NewStream(ctx, &desc, "/eventstreamapi.EventStream/Push")
+	die(err)
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, maxBytes)
+	for lines.Scan() {
+		m, err := base64.StdEncoding.DecodeString(lines.Text())
+		die(err)
+		if s.SendMsg(&m) != nil {
+			break // RecvMsg says why
+		}
+	}
+	die(lines.Err())
+	s.CloseSend()
+	var m []byte
+	die(s.RecvMsg(&m))
+	fmt.Println(base64.StdEncoding.EncodeToString(m))
+}
+
 func main() {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "serve":
@@ -391,6 +420,8 @@ func main() {
 		check(os.Args[2], os.Args[3])
 	case len(os.Args) == 4 && os.Args[1] == "drain":
 		drain(os.Args[2], os.Args[3])
+	case len(os.Args) == 6 && os.Args[1] == "push":
+		push(os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 	case len(os.Args) > 2 && os.Args[1] == "bench":
 		runBench(os.Args[2:])
 	default:

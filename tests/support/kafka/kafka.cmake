@@ -18,6 +18,12 @@ set_tests_properties(kafka_broker_start PROPERTIES
 set_tests_properties(kafka_broker_stop PROPERTIES
     FIXTURES_CLEANUP kafka ENVIRONMENT "${AB_KAFKA_ENV}")
 
+# A librdkafka of today, for the tests that are repeated with it: Debian's is older than what many users have.
+set(AB_KAFKA_NEWEST ${PROJECT_BINARY_DIR}/newest-librdkafka)
+add_test(NAME kafka_newest_librdkafka
+    COMMAND ${CMAKE_CURRENT_LIST_DIR}/newest-librdkafka ${AB_KAFKA_NEWEST})
+set_tests_properties(kafka_newest_librdkafka PROPERTIES FIXTURES_SETUP kafka_newest TIMEOUT 600)
+
 ab_library(kafka_broker
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/broker.c
     DEPS PkgConfig::rdkafka PkgConfig::cmocka)
@@ -29,4 +35,18 @@ function(ab_kafka_test name)
     # Under a minute when alone; sanitizers and other work on the machine make it several.
     set_tests_properties(${name} PROPERTIES
         FIXTURES_REQUIRED kafka ENVIRONMENT "${AB_KAFKA_ENV}" TIMEOUT 300)
+endfunction()
+
+# ab_kafka_repeat(NAME...): these again, with a librdkafka of today. Not with sanitizers: what they look at is ours.
+function(ab_kafka_repeat)
+    if(AB_SANITIZE)
+        return()
+    endif()
+    foreach(name ${ARGN})
+        get_test_property(${name} LABELS label)
+        add_test(NAME ${name}_newest COMMAND ${name})
+        set_tests_properties(${name}_newest PROPERTIES
+            LABELS ${label} TIMEOUT 300
+            FIXTURES_REQUIRED "kafka;kafka_newest" ENVIRONMENT "${AB_KAFKA_ENV};LD_LIBRARY_PATH=${AB_KAFKA_NEWEST}")
+    endforeach()
 endfunction()

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One call. What is queued stays here until nghttp2 asks for it, and what comes in is given to the
- * reader at once, unless the call is paused: then it is held, and the peer's window is not opened.
+ * One call. What is queued stays here until the carrier asks for it, and what comes in is given to
+ * the reader at once, unless the call is paused: then it is held, and the peer's window is not
+ * opened.
  */
 #include "transport/grpc/rpc/rpc_priv.h"
 
@@ -102,7 +103,7 @@ void ab_rpc_call_set_fate(ab_rpc_call *call, ab_rpc_status status, ab_str text)
 static void consume(ab_rpc_call *call, size_t len)
 {
     if (call->stream > 0 && len > 0)
-        (void)nghttp2_session_consume_stream(call->conn->h2, call->stream, len);
+        call->conn->carrier->consume(call, len);
     ab_rpc_end_wake(call->conn);
 }
 
@@ -193,7 +194,7 @@ void ab_rpc_call_peer_closed(ab_rpc_call *call)
         /* The server has said its last word: what we still had to say interests nobody. */
         drop_queue(call);
         if (!call->half_closed && call->stream > 0)
-            (void)nghttp2_submit_rst_stream(call->conn->h2, 0, call->stream, NGHTTP2_NO_ERROR);
+            call->conn->carrier->reset(call, NGHTTP2_NO_ERROR);
         call->half_closed = true;
     }
 }
@@ -272,7 +273,7 @@ static ab_str rest_of(const ab_rpc_chunk *chunk)
     return (ab_str){chunk->loan.bytes.ptr + at, chunk->loan.bytes.len - at};
 }
 
-static size_t copy_out(ab_rpc_call *call, uint8_t *into, size_t room)
+size_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room)
 {
     size_t filled = 0;
     ab_rpc_chunk *chunk;
@@ -289,7 +290,7 @@ static size_t copy_out(ab_rpc_call *call, uint8_t *into, size_t room)
     return filled;
 }
 
-static void submit_trailers(ab_rpc_call *call)
+void ab_rpc_call_trail(ab_rpc_call *call)
 {
     char number[4];
     ab_rpc_head_out head;
@@ -302,42 +303,19 @@ static void submit_trailers(ab_rpc_call *call)
     }
     ab_rpc_head_out_add(&head, "grpc-status", ab_str_of(number));
     ab_rpc_head_out_add_text(&head, ab_str_of(call->answer_text));
-    int rc = NGHTTP2_ERR_NOMEM;
-    if (ab_rpc_head_out_seal(&head) == AB_ERR_OK)
-        rc = call->head_sent
-                 ? nghttp2_submit_trailer(call->conn->h2, call->stream, head.rows, head.count)
-                 : nghttp2_submit_response(call->conn->h2, call->stream, head.rows, head.count,
-                                           NULL);
+    ab_err e = ab_rpc_head_out_seal(&head);
+    if (e == AB_ERR_OK)
+        e = call->conn->carrier->trail(call, &head);
     ab_rpc_head_out_fini(&head);
-    call->finished = rc == 0;
-    if (rc != 0)
-        (void)nghttp2_submit_rst_stream(call->conn->h2, 0, call->stream, NGHTTP2_INTERNAL_ERROR);
-}
-
-ssize_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room, uint32_t *flags)
-{
-    size_t filled = copy_out(call, into, room);
-    if (!STAILQ_EMPTY(&call->out))
-        return (ssize_t)filled;
-    if (call->finishing && !call->finished) {
-        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-        submit_trailers(call);
-    } else if (call->half_closed) {
-        *flags |= NGHTTP2_DATA_FLAG_EOF;
-    } else if (filled == 0) {
-        call->deferred = true;
-        return NGHTTP2_ERR_DEFERRED;
-    }
-    return (ssize_t)filled;
+    call->finished = e == AB_ERR_OK;
+    if (e != AB_ERR_OK)
+        call->conn->carrier->reset(call, NGHTTP2_INTERNAL_ERROR);
 }
 
 /* There is something to pull. */
 static void push(ab_rpc_call *call)
 {
-    if (call->deferred) {
-        call->deferred = false;
-        (void)nghttp2_session_resume_data(call->conn->h2, call->stream);
-    }
+    call->conn->carrier->push(call);
     ab_rpc_end_wake(call->conn);
 }
 
@@ -420,9 +398,8 @@ static ab_err answer(ab_rpc_call *call, const ab_rpc_field *metadata, size_t cou
         ab_rpc_head_out_add(&head, "grpc-encoding", AB_STR("gzip"));
     ab_rpc_head_out_add_metadata(&head, metadata, count);
     ab_err e = ab_rpc_head_out_seal(&head);
-    if (e == AB_ERR_OK && nghttp2_submit_response(call->conn->h2, call->stream, head.rows,
-                                                  head.count, &ab_rpc_http2_source) != 0)
-        e = AB_ERR_NOMEM;
+    if (e == AB_ERR_OK)
+        e = call->conn->carrier->respond(call, &head);
     ab_rpc_head_out_fini(&head);
     call->head_sent = e == AB_ERR_OK;
     ab_rpc_end_wake(call->conn);
@@ -471,7 +448,7 @@ void ab_rpc_half_close(ab_rpc_call *call)
 static void reset(ab_rpc_call *call, uint32_t code)
 {
     if (call->stream > 0)
-        (void)nghttp2_submit_rst_stream(call->conn->h2, 0, call->stream, code);
+        call->conn->carrier->reset(call, code);
     ab_rpc_end_wake(call->conn);
 }
 
@@ -488,7 +465,7 @@ static void finish(ab_rpc_call *call, ab_rpc_status status, const char *text)
     call->answer = status;
     call->answer_text = ab_str_dup(ab_str_of(text));
     if (!call->head_sent)
-        submit_trailers(call);
+        ab_rpc_call_trail(call);
     push(call);
 }
 

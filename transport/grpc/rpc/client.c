@@ -306,15 +306,8 @@ static ab_err submit(ab_rpc_client *c, const ab_rpc_begin *begin, ab_rpc_call *c
     ab_rpc_head_out head;
     fill_head(c, begin, timeout, &head);
     ab_err e = begin->path[0] == '/' ? ab_rpc_head_out_seal(&head) : AB_ERR_INVALID;
-    if (e == AB_ERR_OK) {
-        call->stream = nghttp2_submit_request(c->conn->h2, NULL, head.rows, head.count,
-                                              &ab_rpc_http2_source, call);
-        /* Other failures: the numbers of streams are used up, and another connection is needed. */
-        if (call->stream == NGHTTP2_ERR_NOMEM)
-            e = AB_ERR_NOMEM;
-        else if (call->stream < 0)
-            e = AB_ERR_UNAVAILABLE;
-    }
+    if (e == AB_ERR_OK)
+        e = call->conn->carrier->request(call, &head);
     ab_rpc_head_out_fini(&head);
     return e;
 }
@@ -324,15 +317,13 @@ ab_err ab_rpc_call_begin(ab_rpc_client *client, const ab_rpc_begin *begin,
 {
     if (!can_begin(client))
         return AB_ERR_UNAVAILABLE;
-    if (client->conn->call_count >= nghttp2_session_get_remote_settings(
-                                        client->conn->h2, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
+    if (ab_rpc_http2_is_full(client->conn))
         return AB_ERR_FULL;
     ab_rpc_call *call = ab_rpc_call_new(client->conn, 0);
     if (call == NULL)
         return AB_ERR_NOMEM;
     ab_err e = submit(client, begin, call);
     if (e != AB_ERR_OK) {
-        call->stream = 0;
         ab_rpc_call_free(call, true);
         return e;
     }

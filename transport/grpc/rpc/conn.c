@@ -61,7 +61,7 @@ static bool read_all(ab_rpc_conn *conn)
             return true;
         conn->heard_ms = ab_rpc_end_now_ms(end);
         conn->pinged_ms = 0;
-        ab_rpc_http2_receive(conn, end->in, got);
+        conn->carrier->receive(conn, end->in, got);
     }
     return false;
 }
@@ -77,7 +77,8 @@ static bool open_up(ab_rpc_conn *conn)
     ab_error err = {0};
     if (ab_rpc_wire_open(conn) != AB_RPC_WIRE_DONE)
         return false;
-    if (conn->h2 != NULL || ab_rpc_http2_open(conn) == AB_ERR_OK)
+    conn->carrier = &ab_rpc_http2;
+    if (conn->carrier->open(conn) == AB_ERR_OK)
         return true;
     ab_fail(&err, AB_ERR_NOMEM, "no memory for HTTP/2");
     ab_rpc_conn_doom(conn, &err);
@@ -93,7 +94,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     ab_rpc_end_forget(conn);
     bool readable = status < 0 || (events & UV_READABLE) != 0;
     /* With the end of the handshake, the first frames may have come. */
-    if (conn->h2 != NULL ? readable : open_up(conn))
+    if (conn->carrier != NULL ? readable : open_up(conn))
         receive(conn);
     settle(conn);
     ab_rpc_end_feed(end);
@@ -134,7 +135,7 @@ static void end_calls(ab_rpc_conn *conn, bool silent)
     ab_rpc_call *call;
     while ((call = TAILQ_FIRST(&conn->calls)) != NULL) {
         if (call->stream > 0)
-            (void)nghttp2_session_set_stream_user_data(conn->h2, call->stream, NULL);
+            conn->carrier->forget(call);
         call->stream = 0;
         call->over = true;
         ab_rpc_call_set_fate(call, AB_RPC_UNAVAILABLE, why);
@@ -147,7 +148,7 @@ static void end_calls(ab_rpc_conn *conn, bool silent)
 static void linger(ab_rpc_conn *conn)
 {
     end_calls(conn, false);
-    if (conn->shut || conn->out != NULL || nghttp2_session_want_write(conn->h2) != 0)
+    if (conn->shut || conn->out != NULL || conn->carrier->wants_send(conn))
         return;
     conn->shut = true;
     ab_rpc_wire_shut(conn);
@@ -155,18 +156,17 @@ static void linger(ab_rpc_conn *conn)
 
 static bool is_through(const ab_rpc_conn *conn)
 {
-    if (conn->h2 == NULL || conn->out != NULL || conn->refused)
+    if (conn->carrier == NULL || conn->out != NULL || conn->refused)
         return false;
-    if (conn->leaving && conn->call_count == 0)
-        return nghttp2_session_want_write(conn->h2) == 0;
-    return nghttp2_session_want_read(conn->h2) == 0 && nghttp2_session_want_write(conn->h2) == 0;
+    bool last = (conn->leaving && conn->call_count == 0) || conn->carrier->is_ended(conn);
+    return last && !conn->carrier->wants_send(conn);
 }
 
 /* The last step of every entry from the top: send, then free or go on watching. */
 static void settle(ab_rpc_conn *conn)
 {
-    if (conn->h2 != NULL && !conn->doomed)
-        ab_rpc_http2_send(conn);
+    if (conn->carrier != NULL && !conn->doomed)
+        conn->carrier->send(conn);
     if (conn->refused && !conn->doomed)
         linger(conn);
     if (conn->doomed || is_through(conn)) {
@@ -204,7 +204,7 @@ ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, boo
     conn->end = end;
     conn->fd = fd;
     conn->ssl = ssl;
-    conn->state = ssl == NULL ? AB_RPC_CONN_HTTP2 : AB_RPC_CONN_TLS;
+    conn->state = ssl == NULL ? AB_RPC_CONN_OPEN : AB_RPC_CONN_TLS;
     if (connecting)
         conn->state = AB_RPC_CONN_TCP;
     TAILQ_INIT(&conn->calls);
@@ -239,8 +239,8 @@ void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent)
     ab_rpc_end_forget(conn);
     TAILQ_REMOVE(&end->conns, conn, at);
     end->conn_count--;
-    ab_rpc_head_in_free(conn->head);
-    nghttp2_session_del(conn->h2);
+    if (conn->carrier != NULL)
+        conn->carrier->close(conn);
     uv_close((uv_handle_t *)&conn->poll, on_closed);
     if (!silent)
         end->ops->on_gone(conn);
@@ -262,7 +262,7 @@ void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
         return;
     ab_rpc_end_note(conn->end, conn, reason);
     ab_fail(&err, AB_ERR_DENIED, "connection refused: %s", reason);
-    if (conn->h2 == NULL) {
+    if (conn->carrier == NULL) {
         ab_rpc_conn_doom(conn, &err);
         return;
     }
@@ -270,7 +270,7 @@ void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
     if (conn->why.code == AB_ERR_OK)
         conn->why = err;
     conn->close_ms = ab_rpc_end_now_ms(conn->end) + LINGER_MS;
-    (void)nghttp2_session_terminate_session(conn->h2, code);
+    conn->carrier->refuse(conn, code);
     ab_rpc_end_wake(conn);
 }
 
@@ -279,12 +279,10 @@ void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms)
     conn->close_ms = ab_rpc_end_now_ms(conn->end) + deadline_ms;
     if (conn->why.code == AB_ERR_OK)
         ab_fail(&conn->why, AB_ERR_CLOSED, "server is stopping");
-    if (conn->h2 == NULL)
+    if (conn->carrier == NULL)
         conn->doomed = true;
     else if (!conn->leaving)
-        (void)nghttp2_submit_goaway(conn->h2, NGHTTP2_FLAG_NONE,
-                                    nghttp2_session_get_last_proc_stream_id(conn->h2),
-                                    NGHTTP2_NO_ERROR, NULL, 0);
+        conn->carrier->leave(conn);
     conn->leaving = true;
     ab_rpc_end_wake(conn);
 }
@@ -311,7 +309,7 @@ static void ping_if_silent(ab_rpc_conn *conn, int64_t now_ms)
     /* Servers take pings without calls for abuse. */
     if (!conn->end->server && conn->call_count == 0)
         return;
-    if (nghttp2_submit_ping(conn->h2, NGHTTP2_FLAG_NONE, NULL) != 0)
+    if (!conn->carrier->ping(conn))
         return;
     conn->pinged_ms = now_ms;
     ab_rpc_end_wake(conn);

@@ -5,8 +5,6 @@
  */
 #include "transport/grpc/rpc/rpc_priv.h"
 
-#include "transport/grpc/rpc/fields_priv.h"
-
 #include <assert.h>
 #include <stdlib.h>
 
@@ -49,38 +47,10 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, nghttp2_rc
     return 0;
 }
 
-static bool takes_gzip(ab_str accepted)
-{
-    return accepted.ptr != NULL && memmem(accepted.ptr, accepted.len, "gzip", 4) != NULL;
-}
-
-/* @return false: an encoding that we do not know */
-static bool set_encodings(ab_rpc_call *call, const ab_rpc_head_in *head)
-{
-    ab_str encoding = ab_rpc_head_in_find(head, "grpc-encoding");
-    call->in.gzip = ab_str_is(encoding, "gzip");
-    if (call->conn->end->server)
-        call->peer_gzip = takes_gzip(ab_rpc_head_in_find(head, "grpc-accept-encoding"));
-    return encoding.ptr == NULL || call->in.gzip || ab_str_is(encoding, "identity");
-}
-
-static bool is_grpc(const ab_rpc_head_in *head)
-{
-    ab_str type = ab_rpc_head_in_find(head, "content-type");
-    if (!ab_str_starts(type, "application/grpc"))
-        return false;
-    size_t len = sizeof("application/grpc") - 1;
-    return type.len == len || type.ptr[len] == '+' || type.ptr[len] == ';';
-}
-
 /* A request that is no call at all is answered in plain HTTP. */
 static bool answer_http(ab_rpc_conn *conn, int32_t stream, const ab_rpc_head_in *head)
 {
-    const char *status = NULL;
-    if (!ab_str_is(ab_rpc_head_in_find(head, ":method"), "POST"))
-        status = "405";
-    else if (!is_grpc(head))
-        status = "415";
+    const char *status = ab_rpc_heads_refuse(head);
     if (status == NULL)
         return false;
     ab_rpc_head_out out;
@@ -92,44 +62,9 @@ static bool answer_http(ab_rpc_conn *conn, int32_t stream, const ab_rpc_head_in 
     return true;
 }
 
-/* What keeps a call from reaching the layer above. */
-static bool refuse_call(ab_rpc_call *call, const ab_rpc_head_in *head, int64_t *timeout_ms)
-{
-    ab_str timeout = ab_rpc_head_in_find(head, "grpc-timeout");
-    if (head->too_large) {
-        ab_rpc_end_note(call->conn->end, call->conn, "headers");
-        ab_rpc_finish(call, AB_RPC_RESOURCE_EXHAUSTED, "the headers are larger than the limit");
-    } else if (!set_encodings(call, head)) {
-        ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "grpc-encoding: only gzip and identity");
-    } else if (timeout.ptr != NULL && !ab_rpc_timeout_parse(timeout, timeout_ms)) {
-        ab_rpc_finish(call, AB_RPC_INTERNAL, "grpc-timeout is none");
-    }
-    return call->finishing;
-}
-
-static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_ms)
-{
-    ab_rpc_end *end = call->conn->end;
-    ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
-    ab_rpc_request request = {
-        .path = ab_rpc_head_in_find(head, ":path"),
-        .authority = ab_rpc_head_in_find(head, ":authority"),
-        .metadata = fields,
-        .metadata_count = ab_rpc_head_in_metadata(head, fields),
-        .timeout_ms = timeout_ms,
-        .peer = &call->conn->peer,
-    };
-    if (timeout_ms > 0)
-        ab_rpc_end_time(call, ab_rpc_end_now_ms(end) + timeout_ms);
-    end->ops->on_call(end, call, &request);
-    if (call->handler == NULL && !call->finishing && !call->over)
-        ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "there is no such method");
-}
-
 static void on_request(ab_rpc_conn *conn, int32_t stream)
 {
     ab_rpc_head_in *head = conn->head;
-    int64_t timeout_ms = 0;
     if (!head->too_large && answer_http(conn, stream, head))
         return;
     ab_rpc_call *call = ab_rpc_call_new(conn, stream);
@@ -138,62 +73,7 @@ static void on_request(ab_rpc_conn *conn, int32_t stream)
         return;
     }
     (void)nghttp2_session_set_stream_user_data(conn->h2, stream, call);
-    if (!refuse_call(call, head, &timeout_ms))
-        hand_over(call, head, timeout_ms);
-}
-
-/* The end of a call as the server tells it: trailers, or headers that are all there is. */
-static void on_trailers(ab_rpc_call *call, const ab_rpc_head_in *head)
-{
-    ab_str status = ab_rpc_head_in_find(head, "grpc-status");
-    ab_str http = ab_rpc_head_in_find(head, ":status");
-    ab_buf text;
-    ab_buf_init(&text, AB_ERROR_TEXT_MAX * 8);
-    ab_rpc_text_decode(ab_rpc_head_in_find(head, "grpc-message"), &text);
-    if (ab_rpc_reader_is_amid(&call->in) && call->held.len == 0)
-        ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is not whole"));
-    else if (status.ptr != NULL)
-        ab_rpc_call_set_fate(call, ab_rpc_status_parse(status), ab_buf_str(&text));
-    else if (http.ptr != NULL && !ab_str_is(http, "200"))
-        ab_rpc_call_set_fate(call, ab_rpc_status_of_http(http), AB_STR("answered by plain HTTP"));
-    else
-        ab_rpc_call_set_fate(call, AB_RPC_UNKNOWN, AB_STR("there is no grpc-status"));
-    ab_buf_fini(&text);
-    ab_rpc_call_peer_closed(call);
-}
-
-static void on_answer(ab_rpc_call *call, ab_rpc_head_in *head)
-{
-    ab_str http = ab_rpc_head_in_find(head, ":status");
-    ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
-    if (ab_str_starts(http, "1"))
-        return;
-    if (!ab_str_is(http, "200") || !is_grpc(head)) {
-        ab_rpc_call_cut(call, ab_str_is(http, "200") ? AB_RPC_UNKNOWN : ab_rpc_status_of_http(http),
-                        "the server does not answer in gRPC");
-        return;
-    }
-    if (!set_encodings(call, head)) {
-        ab_rpc_call_cut(call, AB_RPC_INTERNAL, "grpc-encoding: only gzip and identity");
-        return;
-    }
-    call->answered = true;
-    if (call->handler->on_headers != NULL)
-        call->handler->on_headers(call->arg, fields, ab_rpc_head_in_metadata(head, fields));
-}
-
-static void on_response(ab_rpc_call *call, ab_rpc_head_in *head, bool last)
-{
-    if (call->over)
-        return;
-    if (head->too_large) {
-        ab_rpc_end_note(call->conn->end, call->conn, "headers");
-        ab_rpc_call_cut(call, AB_RPC_RESOURCE_EXHAUSTED, "the headers are larger than the limit");
-    } else if (last) {
-        on_trailers(call, head);
-    } else if (!call->answered) {
-        on_answer(call, head);
-    }
+    ab_rpc_heads_request(call, head);
 }
 
 static void on_headers(ab_rpc_conn *conn, const nghttp2_frame *frame)
@@ -206,7 +86,7 @@ static void on_headers(ab_rpc_conn *conn, const nghttp2_frame *frame)
         on_request(conn, stream);
     ab_rpc_call *call = call_of(conn->h2, stream);
     if (call != NULL && !conn->end->server)
-        on_response(call, conn->head, last);
+        ab_rpc_heads_response(call, conn->head, last);
     else if (call != NULL && last)
         ab_rpc_call_peer_closed(call);
     ab_rpc_head_in_free(conn->head);
@@ -329,17 +209,31 @@ static int on_stream_close(nghttp2_session *h2, int32_t stream, uint32_t code, v
     return 0;
 }
 
+/* Bytes for a DATA frame. */
 static ssize_t on_pull(nghttp2_session *h2, int32_t stream, uint8_t *into, size_t room,
                        uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
     (void)source;
     (void)arg;
     ab_rpc_call *call = call_of(h2, stream);
-    return call == NULL ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
-                        : ab_rpc_call_pull(call, into, room, flags);
+    if (call == NULL)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    size_t filled = ab_rpc_call_pull(call, into, room);
+    if (!STAILQ_EMPTY(&call->out))
+        return (ssize_t)filled;
+    if (call->finishing && !call->finished) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        ab_rpc_call_trail(call);
+    } else if (call->half_closed) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+    } else if (filled == 0) {
+        call->deferred = true;
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    return (ssize_t)filled;
 }
 
-const nghttp2_data_provider ab_rpc_http2_source = {.read_callback = on_pull};
+static const nghttp2_data_provider source = {.read_callback = on_pull};
 
 ab_err ab_rpc_http2_init(ab_rpc_end *end)
 {
@@ -382,7 +276,7 @@ static int submit_settings(ab_rpc_conn *conn)
     return rc;
 }
 
-ab_err ab_rpc_http2_open(ab_rpc_conn *conn)
+static ab_err http2_open(ab_rpc_conn *conn)
 {
     ab_rpc_end *end = conn->end;
     int rc = end->server
@@ -393,7 +287,13 @@ ab_err ab_rpc_http2_open(ab_rpc_conn *conn)
     return rc == 0 && submit_settings(conn) == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
 }
 
-void ab_rpc_http2_receive(ab_rpc_conn *conn, const uint8_t *bytes, size_t len)
+static void http2_close(ab_rpc_conn *conn)
+{
+    ab_rpc_head_in_free(conn->head);
+    nghttp2_session_del(conn->h2);
+}
+
+static void http2_receive(ab_rpc_conn *conn, const uint8_t *bytes, size_t len)
 {
     if (conn->refused)
         return;
@@ -456,7 +356,7 @@ static ab_rpc_wire send_frames(ab_rpc_conn *conn)
     return w;
 }
 
-void ab_rpc_http2_send(ab_rpc_conn *conn)
+static void http2_send(ab_rpc_conn *conn)
 {
     ab_rpc_wire w = ab_rpc_wire_flush(conn);
     if (w == AB_RPC_WIRE_DONE && !conn->doomed)
@@ -464,3 +364,109 @@ void ab_rpc_http2_send(ab_rpc_conn *conn)
     if (w != AB_RPC_WIRE_FAILED && !conn->doomed)
         tell_writable(conn);
 }
+
+static bool wants_send(const ab_rpc_conn *conn)
+{
+    return nghttp2_session_want_write(conn->h2) != 0;
+}
+
+static bool is_ended(const ab_rpc_conn *conn)
+{
+    return nghttp2_session_want_read(conn->h2) == 0;
+}
+
+static void refuse(ab_rpc_conn *conn, uint32_t code)
+{
+    (void)nghttp2_session_terminate_session(conn->h2, code);
+}
+
+static void leave(ab_rpc_conn *conn)
+{
+    (void)nghttp2_submit_goaway(conn->h2, NGHTTP2_FLAG_NONE,
+                                nghttp2_session_get_last_proc_stream_id(conn->h2), NGHTTP2_NO_ERROR,
+                                NULL, 0);
+}
+
+static bool ping(ab_rpc_conn *conn)
+{
+    return nghttp2_submit_ping(conn->h2, NGHTTP2_FLAG_NONE, NULL) == 0;
+}
+
+/* ---- one stream ---- */
+
+static ab_err request(ab_rpc_call *call, const ab_rpc_head_out *head)
+{
+    int32_t stream =
+        nghttp2_submit_request(call->conn->h2, NULL, head->rows, head->count, &source, call);
+    if (stream == NGHTTP2_ERR_NOMEM)
+        return AB_ERR_NOMEM;
+    /* Other failures: the numbers of streams are used up, and another connection is needed. */
+    if (stream < 0)
+        return AB_ERR_UNAVAILABLE;
+    call->stream = stream;
+    return AB_ERR_OK;
+}
+
+static ab_err respond(ab_rpc_call *call, const ab_rpc_head_out *head)
+{
+    int rc =
+        nghttp2_submit_response(call->conn->h2, call->stream, head->rows, head->count, &source);
+    return rc == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
+}
+
+static ab_err trail(ab_rpc_call *call, const ab_rpc_head_out *head)
+{
+    nghttp2_session *h2 = call->conn->h2;
+    int rc = call->head_sent
+                 ? nghttp2_submit_trailer(h2, call->stream, head->rows, head->count)
+                 : nghttp2_submit_response(h2, call->stream, head->rows, head->count, NULL);
+    return rc == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
+}
+
+static void consume(ab_rpc_call *call, size_t len)
+{
+    (void)nghttp2_session_consume_stream(call->conn->h2, call->stream, len);
+}
+
+static void push(ab_rpc_call *call)
+{
+    if (!call->deferred)
+        return;
+    call->deferred = false;
+    (void)nghttp2_session_resume_data(call->conn->h2, call->stream);
+}
+
+static void reset(ab_rpc_call *call, uint32_t code)
+{
+    (void)nghttp2_submit_rst_stream(call->conn->h2, 0, call->stream, code);
+}
+
+static void forget(ab_rpc_call *call)
+{
+    (void)nghttp2_session_set_stream_user_data(call->conn->h2, call->stream, NULL);
+}
+
+bool ab_rpc_http2_is_full(const ab_rpc_conn *conn)
+{
+    return conn->call_count >=
+           nghttp2_session_get_remote_settings(conn->h2, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+}
+
+const ab_rpc_carrier ab_rpc_http2 = {
+    .open = http2_open,
+    .close = http2_close,
+    .receive = http2_receive,
+    .send = http2_send,
+    .wants_send = wants_send,
+    .is_ended = is_ended,
+    .refuse = refuse,
+    .leave = leave,
+    .ping = ping,
+    .request = request,
+    .respond = respond,
+    .trail = trail,
+    .consume = consume,
+    .push = push,
+    .reset = reset,
+    .forget = forget,
+};

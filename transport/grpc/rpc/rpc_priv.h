@@ -3,8 +3,9 @@
  * What the parts of the gRPC layer share.
  *
  *   end     what a server and a client have in common: limits, buffers, timers, connections
- *   conn    one TCP connection: TLS and bytes (wire.c), HTTP/2 (http2.c), its life (conn.c)
- *   call    one stream of it (call.c)
+ *   conn    one TCP connection: TLS and bytes (wire.c), its life (conn.c)
+ *   carrier how calls travel over it: as streams of HTTP/2 (http2.c)
+ *   call    one of them: what is queued and held (call.c), what its headers say (heads.c)
  *
  * Connections and calls are freed only from the top: out of a callback of libuv, never out of one
  * of nghttp2's or out of a function of rpc.h. Whoever finds earlier that a connection has to go
@@ -39,7 +40,7 @@ struct ab_rpc_call {
     TAILQ_ENTRY(ab_rpc_call) timed;   /* of end->timed, when deadline_ms > 0 */
     TAILQ_ENTRY(ab_rpc_call) starved; /* of end->starved, when is_starved */
     ab_rpc_conn *conn;
-    int32_t stream; /* 0: nghttp2 has closed it */
+    int32_t stream; /* 0: the carrier has closed it */
     const ab_rpc_handler *handler;
     void *arg;
     int64_t deadline_ms; /* by the clock's mono_ms; 0 = none */
@@ -54,13 +55,13 @@ struct ab_rpc_call {
     STAILQ_HEAD(, ab_rpc_chunk) out;
     size_t queued;    /* bytes in `out` */
     bool peer_gzip;   /* it takes gzip, and was told that we may send some */
-    bool head_sent;   /* server: response headers are given to nghttp2 */
-    bool deferred;    /* nghttp2 waits for ab_rpc_call_push */
+    bool head_sent;   /* server: response headers are given to the carrier */
+    bool deferred;    /* nghttp2 waits to be told of more */
     bool full;        /* on_writable is owed */
     bool is_starved;  /* ... when the budget has room */
     bool half_closed; /* client: nothing follows what is queued */
     bool finishing;   /* server: the trailers follow what is queued */
-    bool finished;    /* server: the trailers are given to nghttp2 */
+    bool finished;    /* server: the trailers are given to the carrier */
 
     bool over;     /* nothing but on_end follows */
     bool has_fate; /* the first of its ends, that on_end tells: */
@@ -79,9 +80,44 @@ typedef struct {
 typedef enum {
     AB_RPC_CONN_TCP,
     AB_RPC_CONN_TLS,
-    AB_RPC_CONN_HTTP2, /* waits for the peer's settings */
+    AB_RPC_CONN_OPEN, /* bytes can flow; waits for the peer's settings */
     AB_RPC_CONN_READY,
 } ab_rpc_conn_state;
+
+/* How calls travel over a connection. Functions about a call are for one whose stream is not 0. */
+typedef struct {
+    /** Begin, when bytes can flow. @return NOMEM */
+    ab_err (*open)(ab_rpc_conn *conn);
+    void (*close)(ab_rpc_conn *conn);
+    /** Bytes that came. */
+    void (*receive)(ab_rpc_conn *conn, const uint8_t *bytes, size_t len);
+    /** Send what there is, as far as TCP takes it. */
+    void (*send)(ab_rpc_conn *conn);
+    bool (*wants_send)(const ab_rpc_conn *conn);
+    /** Nothing more can come. */
+    bool (*is_ended)(const ab_rpc_conn *conn);
+    /** Say that this is the end, and why: a code of HTTP/2. */
+    void (*refuse)(ab_rpc_conn *conn, uint32_t code);
+    /** Say that no new calls are taken. */
+    void (*leave)(ab_rpc_conn *conn);
+    /** @return false: not possible now */
+    bool (*ping)(ab_rpc_conn *conn);
+
+    /** Client: the headers that begin a call. @return NOMEM, UNAVAILABLE */
+    ab_err (*request)(ab_rpc_call *call, const ab_rpc_head_out *head);
+    /** Server: the headers before the messages. @return NOMEM */
+    ab_err (*respond)(ab_rpc_call *call, const ab_rpc_head_out *head);
+    /** Server: what comes after them; the only headers where none were sent. @return NOMEM */
+    ab_err (*trail)(ab_rpc_call *call, const ab_rpc_head_out *head);
+    /** So many bytes of it were dealt with. */
+    void (*consume)(ab_rpc_call *call, size_t len);
+    /** There is more to be sent. */
+    void (*push)(ab_rpc_call *call);
+    /** End it at once, with a code of HTTP/2. */
+    void (*reset)(ab_rpc_call *call, uint32_t code);
+    /** The call is about to be freed. */
+    void (*forget)(ab_rpc_call *call);
+} ab_rpc_carrier;
 
 struct ab_rpc_conn {
     TAILQ_ENTRY(ab_rpc_conn) at;
@@ -106,6 +142,7 @@ struct ab_rpc_conn {
     size_t out_len;
     size_t out_sent;
 
+    const ab_rpc_carrier *carrier; /* NULL until bytes can flow */
     nghttp2_session *h2;
     ab_rpc_head_in *head; /* while a block comes in */
     TAILQ_HEAD(, ab_rpc_call) calls;
@@ -243,14 +280,18 @@ void ab_rpc_wire_close(ab_rpc_conn *conn);
 
 /** Callbacks and options, the same for all connections. @return NOMEM */
 AB_MUST_USE ab_err ab_rpc_http2_init(ab_rpc_end *end);
-/** Begin HTTP/2. @return NOMEM */
-AB_MUST_USE ab_err ab_rpc_http2_open(ab_rpc_conn *conn);
-/** Bytes that came. */
-void ab_rpc_http2_receive(ab_rpc_conn *conn, const uint8_t *bytes, size_t len);
-/** Send what there is, as far as TCP takes it. */
-void ab_rpc_http2_send(ab_rpc_conn *conn);
-/** What a stream sends. */
-extern const nghttp2_data_provider ab_rpc_http2_source;
+/** Client: the server allows no more calls at a time. */
+bool ab_rpc_http2_is_full(const ab_rpc_conn *conn);
+extern const ab_rpc_carrier ab_rpc_http2;
+
+/* ---- heads.c ---- */
+
+/** The status of HTTP by which a request that is no call is answered; NULL: it is one. */
+const char *ab_rpc_heads_refuse(const ab_rpc_head_in *head);
+/** Server: what a call begins with. */
+void ab_rpc_heads_request(ab_rpc_call *call, ab_rpc_head_in *head);
+/** Client: headers of the answer. @param last  nothing follows them */
+void ab_rpc_heads_response(ab_rpc_call *call, ab_rpc_head_in *head, bool last);
 
 /* ---- call.c ---- */
 
@@ -264,13 +305,15 @@ void ab_rpc_call_peer_closed(ab_rpc_call *call);
 void ab_rpc_call_go_on(ab_rpc_call *call);
 /** There may be room again. */
 void ab_rpc_call_drained(ab_rpc_call *call);
-/** Bytes for a DATA frame. @return as nghttp2_data_source_read_callback */
-ssize_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room, uint32_t *flags);
+/** Take off what is queued. @return how many bytes; less than `room`: there are no more */
+size_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room);
+/** Server: all that was queued is taken off, or dropped: give the trailers to the carrier. */
+void ab_rpc_call_trail(ab_rpc_call *call);
 /** Keep what on_end will tell, unless something is kept. `text` is copied. */
 void ab_rpc_call_set_fate(ab_rpc_call *call, ab_rpc_status status, ab_str text);
 /** It ends here and now for this reason: the peer is told. */
 void ab_rpc_call_cut(ab_rpc_call *call, ab_rpc_status status, const char *text);
-/** nghttp2 has closed its stream. */
+/** The carrier has closed its stream. */
 void ab_rpc_call_stream_closed(ab_rpc_call *call, uint32_t code);
 /** on_end, unless `silent`, and free. */
 void ab_rpc_call_free(ab_rpc_call *call, bool silent);

@@ -49,7 +49,7 @@ static ab_rpc_wire finish_tcp(ab_rpc_conn *conn)
         fail_io(conn, reason, "cannot connect");
         return AB_RPC_WIRE_FAILED;
     }
-    conn->state = conn->ssl == NULL ? AB_RPC_CONN_HTTP2 : AB_RPC_CONN_TLS;
+    conn->state = conn->ssl == NULL ? AB_RPC_CONN_OPEN : AB_RPC_CONN_TLS;
     return AB_RPC_WIRE_DONE;
 }
 
@@ -79,7 +79,7 @@ static ab_rpc_wire shake_hands(ab_rpc_conn *conn)
         return AB_RPC_WIRE_FAILED;
     }
     conn->peer.certificate = SSL_get0_peer_certificate(conn->ssl);
-    conn->state = AB_RPC_CONN_HTTP2;
+    conn->state = AB_RPC_CONN_OPEN;
     return AB_RPC_WIRE_DONE;
 }
 
@@ -178,7 +178,7 @@ ab_rpc_wire ab_rpc_wire_flush(ab_rpc_conn *conn)
 
 static void say_goodbye(ab_rpc_conn *conn)
 {
-    if (conn->ssl == NULL || conn->state < AB_RPC_CONN_HTTP2)
+    if (conn->ssl == NULL || conn->state < AB_RPC_CONN_OPEN)
         return;
     (void)SSL_shutdown(conn->ssl);
     ERR_clear_error();

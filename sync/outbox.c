@@ -274,10 +274,11 @@ static bool lane_has(const struct lane *l, ab_str key)
 
 ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key)
 {
+    const struct lane *own = ab_map_find(o->lanes, key);
     for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i))
-        if (lane_has(i.value, key))
+        if (i.value != own && lane_has(i.value, key))
             return i.key;
-    return AB_STR_NONE;
+    return own != NULL && lane_has(own, key) ? ab_str_of(own->object) : AB_STR_NONE;
 }
 
 size_t ab_outbox_count(const ab_outbox *o)

@@ -59,8 +59,8 @@ void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms);
 
 /** Does anything of this object wait, or is it in flight? */
 bool ab_outbox_has(const ab_outbox *o, ab_str object);
-/** The object in whose lane an event with this partitionkey waits or is in flight; absent: none
- * does. Goes through all. Borrowed until the next call. */
+/** The object in whose lane an event with this partitionkey waits or is in flight, rather than a
+ * lane of that key alone; absent: none does. Goes through all. Borrowed until the next call. */
 ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key);
 /** Call `visit` for each event that waits or is in flight, those of one object in order. */
 void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg);

@@ -88,19 +88,21 @@ void ab_writer_forget(ab_writer *w)
     w->ready = false;
 }
 
-/* What waits comes behind all that the log says now. Which content it will be is not relied on. */
+/* What waits comes behind all that the log says now; of one key in two lanes the newer counts.
+ * Which content it will be is not relied on. */
 static void expect(void *arg, const ab_event *event)
 {
     ab_writer *w = arg;
+    ab_version version = {0};
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
-    struct entry *e = ab_event_data(event).ptr == NULL ? NULL : entry_for(w, key);
-    if (e == NULL) {
+    if (ab_version_of(event, &version, NULL) != AB_ERR_OK)
+        version = (ab_version){0};
+    struct entry *e = ab_map_find(w->log, key);
+    bool older = e != NULL && ab_version_cmp(version, e->version) < 0;
+    if (ab_event_data(event).ptr == NULL && !older)
         free(ab_map_take(w->log, key));
-        return;
-    }
-    *e = (struct entry){0};
-    if (ab_version_of(event, &e->version, NULL) != AB_ERR_OK)
-        e->version = (ab_version){0};
+    else if ((e = entry_for(w, key)) != NULL)
+        *e = (struct entry){.version = older ? e->version : version};
 }
 
 void ab_writer_ready(ab_writer *w, uint64_t epoch)

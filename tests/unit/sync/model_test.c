@@ -695,7 +695,7 @@ static void histories_that_once_failed_end_in_agreement(void **state)
 {
     static const uint64_t seeds[] = {11,         97,         127,        393,       916,
                                      1516,       1691301717, 2809330185, 427273109, 287513901,
-                                     4231700031, 3681468621, 2076894548};
+                                     4231700031, 3681468621, 2076894548, 436349752, 41356831};
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
         run(seeds[i], 500);

@@ -309,6 +309,30 @@ static void all_that_waits_or_is_in_flight_can_be_looked_at(void **state)
     assert_int_equal(last, 3);
 }
 
+static void assert_lane(const struct box *b, const char *lane)
+{
+    ab_str found = ab_outbox_lane_of(b->o, AB_STR("cmd/c"));
+    if (lane == NULL)
+        assert_null(found.ptr);
+    else
+        assert_true(ab_str_is(found, lane));
+}
+
+/* Wherever the two lanes are: what comes next is to be behind what the object's lane has. */
+static void the_lane_of_a_key_is_its_objects_before_its_own(void **state)
+{
+    static const char *const objects[] = {"a", "b", "c", "d", "e", "f"};
+    struct box *b = *state;
+    for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++) {
+        assert_lane(b, NULL);
+        put_state(b, "cmd/c", 1, NULL);
+        assert_lane(b, "cmd/c");
+        put_command(b, objects[i], 2);
+        assert_lane(b, objects[i]);
+        ab_outbox_drop(b->o);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -331,6 +355,7 @@ int main(void)
         TEST(bytes_are_counted_over_replacements),
         TEST(what_is_dropped_is_given_back),
         TEST(all_that_waits_or_is_in_flight_can_be_looked_at),
+        TEST(the_lane_of_a_key_is_its_objects_before_its_own),
         TEST(it_may_be_freed_with_events_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -362,6 +362,33 @@ static void what_ends_while_it_waits_is_not_in_the_log(void **state)
     assert_false(ab_writer_has_key(d->w, KEY));
 }
 
+static void answer(struct desk *d)
+{
+    ab_event_draft draft = draft_of("{}");
+    ab_digest digest = digest_of("{}");
+    assert_int_equal(ab_writer_state(d->w, AB_STR("ack/1"), KEY, &draft, &digest, NULL), AB_ERR_OK);
+}
+
+static void end_answer(struct desk *d)
+{
+    ab_event_draft draft = draft_of(NULL);
+    assert_int_equal(ab_writer_end_anyway(d->w, AB_STR("ack/1"), AB_STR("ack/1"), &draft, NULL),
+                     AB_ERR_OK);
+}
+
+/* The end of a former answer under its own key, the answer in its object's lane, which was there
+ * before. */
+static void of_one_key_in_two_lanes_the_newer_counts(void **state)
+{
+    struct desk *d = *state;
+    say(d, "{}");
+    end_answer(d);
+    answer(d);
+    ab_writer_forget(d->w);
+    ab_writer_ready(d->w, 4);
+    assert_true(ab_writer_has_key(d->w, AB_STR("ack/1")));
+}
+
 #define NEW(f)   cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define READY(f) cmocka_unit_test_setup_teardown(f, ready, teardown)
 
@@ -382,6 +409,7 @@ int main(void)
         NEW(a_head_without_a_readable_digest_counts_as_different),
         READY(the_next_event_has_the_version_that_was_reserved),
         READY(what_waits_counts_as_in_the_log_after_it_was_lost),
+        READY(of_one_key_in_two_lanes_the_newer_counts),
         READY(what_ends_while_it_waits_is_not_in_the_log),
         NEW(keys_of_a_prefix_may_be_ended_while_they_are_visited),
     };

@@ -170,10 +170,8 @@ static void release_key(void *arg, ab_str key)
 /* Events go to the peer from now on. */
 static void open_writer(struct peer *peer)
 {
-    if (peer->epoch == 0)
+    if (!ab_writer_is_ready(peer->writer))
         return;
-    ab_writer_ready(peer->writer, peer->epoch);
-    ab_principal_mark_epoch(peer);
     peer->swept = false;
     if (peer->mode == AB_AUTONOMOUS) /* what its log has of the time when it was managed */
         ab_writer_each(peer->writer, "", release_key, peer);
@@ -198,7 +196,9 @@ void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
-    peer->epoch = epoch;
+    /* At once, whether its mode is known or not: what waits may be sent from now on. */
+    ab_writer_ready(peer->writer, epoch);
+    ab_principal_mark_epoch(peer);
     open_peer(peer);
 }
 
@@ -242,7 +242,6 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
-    peer->epoch = 0;
     ab_principal_resync_stop(peer);
     ab_writer_forget(peer->writer);
 }

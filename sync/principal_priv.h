@@ -41,10 +41,9 @@ struct peer_resync {
 struct peer {
     ab_principal *principal;
     char *name;
-    unsigned mode;     /* an ab_mode_set; 0 while it is not known */
-    uint64_t epoch;    /* of the transport's readiness; 0 = it is not ready */
-    ab_writer *writer; /* ready when both are known */
-    bool swept;        /* since ready: what the hub no longer has was ended */
+    unsigned mode; /* an ab_mode_set; 0 while it is not known */
+    ab_writer *writer;
+    bool swept; /* since ready: what the hub no longer has was ended */
     struct held *held, *held_last;
     ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
                        with it */

@@ -504,6 +504,17 @@ static void something_is_lost(int app)
     }
 }
 
+/* The agent's hello, or option agents, says otherwise for a while. */
+static void mode_is_in_doubt(int app)
+{
+    if (m.w.principal == NULL || below(2) == 0)
+        return;
+    if (app == 0)
+        ab_principal_unset_mode(m.w.principal, "w1");
+    else
+        ab_principal_set_mode(m.w.principal, "w1", AB_AUTONOMOUS);
+}
+
 static void operator_asks(int app)
 {
     if (app == 0 && m.w.principal != NULL && below(4) == 0)
@@ -517,11 +528,12 @@ static void time_passes(int app)
 }
 
 static void (*const actions[])(int app) = {
-    user_creates,    user_creates,     user_edits,         user_edits,         user_edits,
-    user_deletes,    hub_asks_sync,    hub_creates,        hub_asks_refresh,   hub_tampers,
-    hub_tampers,     hub_deletes,      controller_reports, controller_reports, controller_acts,
-    controller_acts, controller_syncs, agent_crashes,      principal_crashes,  links_change,
-    logs_change,     time_passes,      time_passes,        something_is_lost,  operator_asks,
+    user_creates,     user_creates,     user_edits,         user_edits,         user_edits,
+    user_deletes,     hub_asks_sync,    hub_creates,        hub_asks_refresh,   hub_tampers,
+    hub_tampers,      hub_deletes,      controller_reports, controller_reports, controller_acts,
+    controller_acts,  controller_syncs, agent_crashes,      principal_crashes,  links_change,
+    logs_change,      time_passes,      time_passes,        something_is_lost,  operator_asks,
+    mode_is_in_doubt,
 };
 
 static void one_step(void)
@@ -546,6 +558,7 @@ static void come_to_rest(void)
         world_start_agent(&m.w);
     if (m.w.principal == NULL)
         world_start_principal(&m.w);
+    ab_principal_set_mode(m.w.principal, "w1", AB_AUTONOMOUS);
     for (int round = 0; round < 200; round++) {
         bool worked = false;
         world_settle(&m.w);

@@ -24,8 +24,9 @@ struct model {
     world w;
     uint64_t seed;
     uint64_t random;
-    int counter; /* of specs, states and requests; rises */
-    bool quiet;  /* nobody changes anything any more */
+    size_t actions; /* how many of them the lot falls among */
+    int counter;    /* of specs, states and requests; rises */
+    bool quiet;     /* nobody changes anything any more */
     struct request requests[REQUESTS_MAX];
     size_t sent_count;
     int sent[REQUESTS_MAX]; /* the specs that were sent, in order */

@@ -406,6 +406,27 @@ static void a_loss_of_the_log_is_made_good(void **state)
 
 /* --- failures --- */
 
+static void what_is_sent_before_the_mode_is_known_counts_as_said(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.principal_link, false);
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    world_lose_log(&w, &w.principal_link);
+    ab_principal_unset_mode(w.principal, "w1");
+    world_connect(&w.principal_link, true);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_non_null(local());
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    world_settle(&w);
+    assert_null(local());
+    assert_at_rest();
+}
+
 static void what_is_refused_is_set_aside_and_shown(void **state)
 {
     (void)state;
@@ -527,6 +548,7 @@ int main(void)
         TEST(a_few_deletions_are_made_at_a_start),
         TEST(what_is_to_be_ignored_is_removed_at_the_agent),
         TEST(a_loss_of_the_log_is_made_good),
+        TEST(what_is_sent_before_the_mode_is_known_counts_as_said),
         TEST(what_is_refused_is_set_aside_and_shown),
         TEST(what_is_put_right_after_a_refusal_is_written_at_once),
         TEST(what_fails_for_long_is_set_aside_and_tried_on),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages out of bytes, cut in two ways: the same messages come out, none above the limit, and the
- * budget is whole again. The first byte says whether gzip was announced, and how to cut.
+ * Messages out of bytes, cut in two ways, and inflated in larger and smaller steps: the same
+ * messages come out, none above the limit, and the budget is whole again. The first byte says
+ * whether gzip was announced, and how to cut.
  */
 #include "transport/grpc/rpc/message_priv.h"
 
@@ -27,11 +28,12 @@ static void add_message(outcome *o, ab_str message)
         o->sum = o->sum * 31 + (uint8_t)message.ptr[i];
 }
 
-static void feed(ab_rpc_reader *r, ab_str piece, outcome *o)
+static void feed(ab_rpc_reader *r, size_t allowed, ab_str piece, outcome *o)
 {
     while (piece.len > 0 && o->end == AB_ERR_OK) {
         ab_str message;
         const char *why = NULL;
+        *r->allowance = allowed;
         o->end = ab_rpc_reader_feed(r, &piece, &message, &why);
         assert(o->end == AB_ERR_OK || why != NULL);
         if (message.ptr == NULL)
@@ -46,8 +48,9 @@ static outcome read_cut(ab_str bytes, bool gzip, size_t step)
 {
     outcome o = {0};
     ab_rpc_budget budget = {0, BUDGET_MAX};
+    size_t allowance = 0;
     ab_rpc_reader r;
-    ab_rpc_reader_init(&r, &budget, MESSAGE_MAX);
+    ab_rpc_reader_init(&r, &budget, &allowance, MESSAGE_MAX);
     r.gzip = gzip;
     for (size_t at = 0; at < bytes.len && o.end == AB_ERR_OK; at += step) {
         size_t left = bytes.len - at;
@@ -56,7 +59,7 @@ static outcome read_cut(ab_str bytes, bool gzip, size_t step)
         char *piece = malloc(len);
         assert(piece != NULL);
         memcpy(piece, bytes.ptr + at, len);
-        feed(&r, (ab_str){piece, len}, &o);
+        feed(&r, step * 64, (ab_str){piece, len}, &o);
         free(piece);
         assert(budget.used <= BUDGET_MAX);
     }

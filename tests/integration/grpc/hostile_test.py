@@ -317,17 +317,41 @@ class Hostile(unittest.TestCase):
                      frame(DATA, 0, 1, message(body, flag=1)))
             self.server.wait("^Echo INTERNAL 0 0.*gzip")
 
+    def compressed(self, stream, zipped):
+        body = message(zipped, flag=1)
+        return frame(HEADERS, END_HEADERS, stream, request("Echo", ("grpc-encoding", "gzip"))) + b"".join(
+            frame(DATA, 0, stream, body[at:at + 16384]) for at in range(0, len(body), 16384))
+
+    def wide(self):
+        """A connection whose streams have the window that the server offers."""
+        raw = self.raw()
+        raw.until(SETTINGS)
+        raw.send(frame(SETTINGS, ACK))
+        return raw
+
     def test_gzip_bomb(self):
         self.serve(message_bytes=10_000_000)
-        bomb = gzip.compress(bytes(200_000_000))
-        raw = self.raw()
-        raw.send(frame(HEADERS, END_HEADERS, 1, request("Echo", ("grpc-encoding", "gzip"))))
-        body = message(bomb, flag=1)
-        for at in range(0, len(body), 16384):
-            raw.flood(frame(DATA, 0, 1, body[at:at + 16384]), 1)
+        self.wide().flood(self.compressed(1, gzip.compress(bytes(200_000_000))), 1)
         self.server.wait("^Echo RESOURCE_EXHAUSTED 0 0")
         self.assertLess(self.peak_mib(), 100)
         self.still_serves()
+
+    def test_gzip_bombs_hold_up_nobody(self):
+        """They are inflated piece by piece: who comes after them is served before the last has burst."""
+        self.serve(message_bytes=10_000_000)
+        bomb, count = gzip.compress(bytes(64 << 20)), 100
+        bombs = [self.compressed(2 * i + 1, bomb) for i in range(count - 1)]
+        last = 2 * count - 1
+        self.wide().send(b"".join(bombs) + frame(HEADERS, END_HEADERS, last, request()) +
+                         frame(DATA, END_STREAM, last, message(b"hello")))
+        self.server.wait("^Echo OK 1 5")
+        burst = sum("RESOURCE_EXHAUSTED" in line for line in self.server.seen)
+        self.assertLess(burst, count // 2)
+        self.still_serves()
+        for _ in range(burst, count - 1):
+            self.server.wait("^Echo RESOURCE_EXHAUSTED 0 0")
+        self.refused("message", count - 1)
+        self.assertLess(self.peak_mib(), 600)  # a sanitizer keeps what was freed
 
     def peak_mib(self):
         with open(f"/proc/{self.server.process.pid}/status", encoding="ascii") as f:
@@ -346,9 +370,7 @@ class Hostile(unittest.TestCase):
 
     def test_parts_of_messages_are_bounded_together(self):
         self.serve(buffered_bytes=500_000)
-        raw = self.raw()
-        raw.until(SETTINGS)
-        raw.send(frame(SETTINGS, ACK))
+        raw = self.wide()
         for i in range(5):
             raw.send(frame(HEADERS, END_HEADERS, 2 * i + 1, request("Hold")))
             part = message(b"x" * 150_000, length=1_000_000)

@@ -22,7 +22,8 @@ ab_rpc_call *ab_rpc_call_new(ab_rpc_conn *conn, int32_t stream)
         return NULL;
     call->conn = conn;
     call->stream = stream;
-    ab_rpc_reader_init(&call->in, &conn->end->budget, conn->end->limits.message_bytes);
+    ab_rpc_reader_init(&call->in, &conn->end->budget, &conn->may_inflate,
+                       conn->end->limits.message_bytes);
     ab_buf_init(&call->held, HELD_CAP);
     STAILQ_INIT(&call->out);
     TAILQ_INSERT_TAIL(&conn->calls, call, at);
@@ -123,7 +124,8 @@ static bool listens(const ab_rpc_call *call)
     return !call->over && !call->finishing;
 }
 
-/* Deliver messages, until the bytes end or the call is paused. @return the bytes that are left */
+/* Deliver messages, until the bytes end, the call is paused or others have their turn. @return the
+ * bytes that are left */
 static ab_str deliver(ab_rpc_call *call, ab_str bytes)
 {
     while (bytes.len > 0 && listens(call) && !call->paused) {
@@ -134,8 +136,10 @@ static ab_str deliver(ab_rpc_call *call, ab_str bytes)
             fail_receiving(call, e, why);
             break;
         }
-        if (message.ptr == NULL)
-            continue;
+        if (message.ptr == NULL) {
+            call->conn->resumed = call->conn->resumed || bytes.len > 0;
+            break;
+        }
         if (call->handler != NULL && call->handler->on_message != NULL)
             call->handler->on_message(call->arg, message);
         ab_rpc_reader_next(&call->in);
@@ -156,6 +160,14 @@ static void hold(ab_rpc_call *call, ab_str bytes)
     ab_rpc_budget_give(budget_of(call), bytes.len);
     call->held.len = before;
     fail_receiving(call, AB_ERR_NOMEM, "out of memory");
+}
+
+/* Hold what is left of what was held. */
+static void hold_on(ab_rpc_call *call, ab_buf *held, ab_str left)
+{
+    memmove(held->ptr, left.ptr, left.len);
+    held->len = left.len;
+    call->held = *held;
 }
 
 void ab_rpc_call_receive(ab_rpc_call *call, ab_str bytes)
@@ -208,11 +220,13 @@ void ab_rpc_call_go_on(ab_rpc_call *call)
         ab_buf_init(&call->held, HELD_CAP);
         ab_str left = deliver(call, ab_buf_str(&held));
         size_t taken = held.len - left.len;
-        ab_rpc_budget_give(budget_of(call), held.len);
+        bool more = left.len > 0 && listens(call);
+        ab_rpc_budget_give(budget_of(call), more ? taken : held.len);
         consume(call, taken);
-        if (left.len > 0 && listens(call))
-            hold(call, left);
-        ab_buf_fini(&held);
+        if (more)
+            hold_on(call, &held, left);
+        else
+            ab_buf_fini(&held);
     }
     tell_closed(call);
     if (call->stream > 0 || call->held.len > 0)

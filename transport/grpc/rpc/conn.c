@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define READS_MAX 8    /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
-#define LINGER_MS 1000 /* for a GOAWAY to go out */
+#define INFLATE_MAX (256u * 1024) /* in one turn: half a millisecond's work */
+#define READS_MAX   8    /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
+#define LINGER_MS   1000 /* for a GOAWAY to go out */
 
 bool ab_rpc_count_add(ab_rpc_count *c, const ab_rpc_rate *rate, int64_t now_ms)
 {
@@ -92,6 +93,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     ab_rpc_conn *conn = poll->data;
     ab_rpc_end *end = conn->end;
     ab_rpc_end_forget(conn);
+    conn->may_inflate = INFLATE_MAX;
     bool readable = status < 0 || (events & UV_READABLE) != 0;
     /* With the end of the handshake, the first frames may have come. */
     if (conn->carrier != NULL ? readable : open_up(conn))
@@ -180,6 +182,7 @@ static void settle(ab_rpc_conn *conn)
 
 void ab_rpc_conn_work(ab_rpc_conn *conn)
 {
+    conn->may_inflate = INFLATE_MAX;
     if (conn->resumed)
         go_on_with_calls(conn);
     if (conn->read_on && !conn->doomed)

@@ -8,6 +8,7 @@
 #define GZIP_LEVEL  1
 #define GZIP_MEMORY 8
 #define FIRST_ROOM  4096u
+#define NOT_GZIP    "a message is not whole gzip"
 
 bool ab_rpc_budget_take(ab_rpc_budget *b, size_t bytes)
 {
@@ -23,9 +24,9 @@ void ab_rpc_budget_give(ab_rpc_budget *b, size_t bytes)
     b->used -= bytes;
 }
 
-void ab_rpc_reader_init(ab_rpc_reader *r, ab_rpc_budget *budget, size_t max)
+void ab_rpc_reader_init(ab_rpc_reader *r, ab_rpc_budget *budget, size_t *allowance, size_t max)
 {
-    *r = (ab_rpc_reader){.budget = budget, .max = max};
+    *r = (ab_rpc_reader){.budget = budget, .allowance = allowance, .max = max};
 }
 
 static void end_inflater(ab_rpc_reader *r)
@@ -153,37 +154,62 @@ static ab_err room_to_inflate(ab_rpc_reader *r, const char **why)
     return grow(r, r->len + 1, r->max + 1, why);
 }
 
-static ab_err inflate_part(ab_rpc_reader *r, ab_str part, const char **why)
+/* As much as fits, and is allowed. @return as inflate */
+static int inflate_some(ab_rpc_reader *r)
 {
     z_stream *z = r->inflater;
-    z->next_in = (z_const Bytef *)(uintptr_t)part.ptr;
-    z->avail_in = (uInt)part.len;
-    while (!r->inflated) {
+    size_t most = r->room - r->len;
+    most = most > *r->allowance ? *r->allowance : most;
+    z->next_out = (Bytef *)r->body + r->len;
+    z->avail_out = (uInt)most;
+    int rc = inflate(z, Z_NO_FLUSH);
+    r->len += most - z->avail_out;
+    *r->allowance -= most - z->avail_out;
+    return rc;
+}
+
+static ab_err inflate_all(ab_rpc_reader *r, const char **why)
+{
+    const z_stream *z = r->inflater;
+    while (!r->inflated && *r->allowance > 0) {
         ab_err e = room_to_inflate(r, why);
         if (e != AB_ERR_OK)
             return e;
-        size_t free_bytes = r->room - r->len;
-        z->next_out = (Bytef *)r->body + r->len;
-        z->avail_out = (uInt)free_bytes;
-        int rc = inflate(z, Z_NO_FLUSH);
-        r->len += free_bytes - z->avail_out;
+        int rc = inflate_some(r);
         if (rc == Z_BUF_ERROR || (rc == Z_OK && z->avail_in == 0 && z->avail_out > 0))
             break;
         if (rc == Z_MEM_ERROR)
             return AB_ERR_NOMEM;
-        if (rc != Z_OK && rc != Z_STREAM_END)
-            break;
+        if (rc != Z_OK && rc != Z_STREAM_END) {
+            *why = NOT_GZIP;
+            return AB_ERR_PARSE;
+        }
         r->inflated = rc == Z_STREAM_END;
     }
+    return AB_ERR_OK;
+}
+
+/* What is not read for want of allowance is given back to `in`. */
+static ab_err take_compressed(ab_rpc_reader *r, ab_str part, ab_str *in, const char **why)
+{
+    z_stream *z = r->inflater;
+    z->next_in = (z_const Bytef *)(uintptr_t)part.ptr;
+    z->avail_in = (uInt)part.len;
+    ab_err e = inflate_all(r, why);
+    if (e != AB_ERR_OK)
+        return e;
     if (r->len > r->max) {
         *why = "a message is larger than the limit";
         return AB_ERR_TOOBIG;
     }
-    bool ended = r->left == 0;
-    if (z->avail_in > 0 || (ended && !r->inflated)) {
-        *why = "a message is not whole gzip";
+    bool goes_on = !r->inflated && *r->allowance == 0;
+    bool ended = r->left == 0 && z->avail_in == 0;
+    if ((z->avail_in > 0 && !goes_on) || (ended && !r->inflated)) {
+        *why = NOT_GZIP;
         return AB_ERR_PARSE;
     }
+    *in = (ab_str){in->ptr - z->avail_in, in->len + z->avail_in};
+    r->left += z->avail_in;
     return AB_ERR_OK;
 }
 
@@ -204,7 +230,7 @@ ab_err ab_rpc_reader_feed(ab_rpc_reader *r, ab_str *in, ab_str *message, const c
         *message = part;
         return AB_ERR_OK;
     }
-    ab_err e = is_compressed(r) ? inflate_part(r, part, why) : collect(r, part, why);
+    ab_err e = is_compressed(r) ? take_compressed(r, part, in, why) : collect(r, part, why);
     if (e == AB_ERR_OK && r->left == 0)
         *message = (ab_str){r->body, r->len};
     return e;

@@ -5,7 +5,8 @@
  *
  * A reader takes bytes as they come. What a message announces is never allocated before it comes,
  * gzip is inflated while it comes and stops at the limit, and all that is kept counts against a
- * budget that the calls of a server or client share.
+ * budget that the calls of a server or client share. A few bytes may inflate to very many: how many
+ * it may be before others have their turn is an allowance, which whoever feeds renews.
  */
 #pragma once
 
@@ -26,6 +27,7 @@ void ab_rpc_budget_give(ab_rpc_budget *b, size_t bytes);
 
 typedef struct {
     ab_rpc_budget *budget; /* borrowed */
+    size_t *allowance;     /* bytes that may still be inflated now; borrowed */
     size_t max;            /* bytes of one message, inflated */
     bool gzip;             /* the peer has said that it may compress */
     uint8_t prefix[AB_RPC_PREFIX];
@@ -38,12 +40,13 @@ typedef struct {
     bool inflated; /* gzip's end was seen */
 } ab_rpc_reader;
 
-void ab_rpc_reader_init(ab_rpc_reader *r, ab_rpc_budget *budget, size_t max);
+void ab_rpc_reader_init(ab_rpc_reader *r, ab_rpc_budget *budget, size_t *allowance, size_t max);
 void ab_rpc_reader_fini(ab_rpc_reader *r);
 /**
- * Read on, up to the end of one message.
+ * Read on, up to the end of one message, or until the allowance is used up.
  *
- * @param in       what was read is taken off its front
+ * @param in       what was read is taken off its front; something is left without a message when
+ *                 there is no allowance for it
  * @param message  set when a message is whole, else absent; borrowed until ab_rpc_reader_next, and
  *                 no longer than the bytes that `in` borrows
  * @param why      on failure: static text for the peer

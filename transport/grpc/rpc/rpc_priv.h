@@ -46,7 +46,7 @@ struct ab_rpc_call {
     int64_t deadline_ms; /* by the clock's mono_ms; 0 = none */
 
     ab_rpc_reader in;
-    ab_buf held; /* received while paused; the peer's window bounds it */
+    ab_buf held; /* received while paused, or not inflated yet; the peer's window bounds it */
     bool paused;
     bool peer_closed; /* it sends nothing more */
     bool told_closed;
@@ -127,7 +127,7 @@ struct ab_rpc_conn {
     bool queued;  /* is in end->work */
     bool read_on; /* stopped reading before all was read */
     bool send_on; /* stopped sending before all was sent */
-    bool resumed; /* a call of it was */
+    bool resumed; /* a call of it was, or has more to inflate */
     bool leaving; /* GOAWAY was sent or received: no new calls */
     bool refused; /* the peer went past a bound; GOAWAY says so */
     bool shut;    /* ... and nothing more is sent */
@@ -147,6 +147,7 @@ struct ab_rpc_conn {
     ab_rpc_head_in *head; /* while a block comes in */
     TAILQ_HEAD(, ab_rpc_call) calls;
     size_t call_count;
+    size_t may_inflate; /* bytes, before others have their turn */
 
     int64_t born_ms;
     int64_t heard_ms;  /* some bytes came */

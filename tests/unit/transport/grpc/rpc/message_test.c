@@ -12,6 +12,7 @@
 
 typedef struct {
     ab_rpc_budget budget;
+    size_t allowance;
     ab_rpc_reader reader;
 } fixture;
 
@@ -19,7 +20,8 @@ static int begin(void **state)
 {
     fixture *f = calloc(1, sizeof(*f));
     f->budget.max = 10000;
-    ab_rpc_reader_init(&f->reader, &f->budget, MAX);
+    f->allowance = SIZE_MAX;
+    ab_rpc_reader_init(&f->reader, &f->budget, &f->allowance, MAX);
     *state = f;
     return 0;
 }
@@ -134,6 +136,56 @@ static void gzip_may_hold_the_limit_and_no_byte_more(void **state)
     assert_int_equal(feed(f, bytes, len, &message), AB_ERR_TOOBIG);
 }
 
+static void no_more_is_inflated_than_is_allowed(void **state)
+{
+    fixture *f = *state;
+    char text[MAX + 1];
+    uint8_t bytes[200];
+    ab_str message;
+    const char *why = NULL;
+    f->reader.gzip = true;
+    memset(text, 'x', MAX);
+    text[MAX] = '\0';
+    ab_str in = {(const char *)bytes, make(bytes, sizeof(bytes), text, true)};
+    f->allowance = 0;
+    for (size_t inflated = 0; inflated < MAX; inflated += 100) {
+        assert_int_equal(ab_rpc_reader_feed(&f->reader, &in, &message, &why), AB_ERR_OK);
+        assert_null(message.ptr);
+        assert_true(in.len > 0);
+        assert_int_equal(f->reader.len, inflated);
+        assert_int_equal(f->allowance, 0);
+        f->allowance = 100;
+    }
+    assert_int_equal(ab_rpc_reader_feed(&f->reader, &in, &message, &why), AB_ERR_OK);
+    f->allowance = 1; /* its end still waits to be read */
+    if (message.ptr == NULL)
+        assert_int_equal(ab_rpc_reader_feed(&f->reader, &in, &message, &why), AB_ERR_OK);
+    assert_true(ab_str_is(message, text));
+    assert_int_equal(in.len, 0);
+}
+
+static void gzip_that_is_cut_short_is_refused_however_little_is_allowed(void **state)
+{
+    fixture *f = *state;
+    for (size_t allowed = 1; allowed < 20; allowed++) {
+        uint8_t bytes[100];
+        ab_str message = AB_STR_NONE;
+        const char *why = NULL;
+        size_t len = make(bytes, sizeof(bytes), "hello, hello, hello", true) - 1;
+        ab_err e = AB_ERR_OK;
+        ab_rpc_prefix_put(bytes, true, len - AB_RPC_PREFIX);
+        f->reader.gzip = true;
+        ab_str in = {(const char *)bytes, len};
+        for (size_t turn = 0; turn < 30 && e == AB_ERR_OK; turn++) {
+            f->allowance = allowed;
+            e = ab_rpc_reader_feed(&f->reader, &in, &message, &why);
+            assert_null(message.ptr);
+        }
+        assert_int_equal(e, AB_ERR_PARSE);
+        ab_rpc_reader_next(&f->reader);
+    }
+}
+
 static void what_does_not_become_smaller_is_not_compressed(void **state)
 {
     (void)state;
@@ -155,6 +207,9 @@ int main(void)
         WITH_READER(a_message_past_the_limit_is_refused_by_its_prefix),
         WITH_READER(a_message_past_the_budget_is_refused),
         WITH_READER(gzip_may_hold_the_limit_and_no_byte_more),
+        cmocka_unit_test_setup_teardown(no_more_is_inflated_than_is_allowed, begin, end),
+        cmocka_unit_test_setup_teardown(gzip_that_is_cut_short_is_refused_however_little_is_allowed,
+                                        begin, end),
         cmocka_unit_test(what_does_not_become_smaller_is_not_compressed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,7 +267,6 @@ static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
     ab_kafka_link *l = ab_kafka_link_of_topic(k, rd_kafka_topic_name(m->rkt), &which);
     if (l == NULL || l->in.group == NULL || k->closed)
         return;
-    k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     ab_kafka_link_ref(l);
     if (which == AB_KAFKA_IN_LIVE)
         ab_kafka_consumer_live(l, m);
@@ -287,7 +286,6 @@ static void on_end(ab_kafka *k, const rd_kafka_topic_partition_t *p)
     ab_kafka_link *l = ab_kafka_link_of_topic(k, p->topic, &which);
     if (l == NULL || which != AB_KAFKA_IN_STATE || l->in.group == NULL || k->closed)
         return;
-    k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     ab_offsets_pass(&l->in.offsets, p->offset);
     check_caught_up(l);
 }

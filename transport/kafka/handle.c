@@ -58,8 +58,10 @@ ab_err ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job)
 
 void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *text)
 {
-    if (ab_kafka_is_down(code))
+    if (ab_kafka_is_down(code)) {
         host->broker = code;
+        host->downs++;
+    }
     int64_t held = 0;
     if (!ab_limiter_pass(&host->limiter, "error", rd_kafka_err2name(code),
                          ab_clock_mono_ms(host->clock), &held))

@@ -25,7 +25,10 @@ typedef struct {
     unsigned jobs;    /* running */
     unsigned closing; /* handles whose watcher is not closed yet */
     TAILQ_HEAD(, ab_kafka_grave) graves;
-    rd_kafka_resp_err_t broker; /* NO_ERROR, or why no broker can be reached */
+    /* NO_ERROR, or why no broker can be reached, which librdkafka says but once. Only what was
+     * asked after that shows that one can again: records may have been fetched before. */
+    rd_kafka_resp_err_t broker;
+    unsigned downs; /* how often it was said */
 } ab_kafka_host;
 
 /** An event of the handle's queue, other than log lines; borrowed. The handle may be closed from

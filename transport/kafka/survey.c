@@ -34,7 +34,8 @@ typedef struct {
     rd_kafka_t *producer;
     rd_kafka_t *consumer;
     bool all_topics;
-    bool answered; /* by a broker, to all that was asked */
+    bool answered;  /* by a broker, to all that was asked */
+    unsigned downs; /* host.downs when it began */
     size_t count;
     entry entries[LINKS_MAX];
     ab_kafka_topic_state topics[LINKS_MAX * AB_KAFKA_TOPICS];
@@ -236,7 +237,7 @@ static void done(ab_kafka_job *job)
     survey *s = (survey *)job;
     ab_kafka *k = s->kafka;
     k->survey_running = false;
-    if (s->answered)
+    if (s->answered && s->downs == k->host.downs)
         k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < s->count; i++) {
         settle(k, &s->entries[i]);
@@ -285,6 +286,7 @@ static survey *new_survey(ab_kafka *k)
     s->producer = ab_kafka_handle_rk(k->producer.handle);
     s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
     s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
+    s->downs = k->host.downs;
     s->job.run = run;
     s->job.done = done;
     return s;

@@ -19,5 +19,5 @@ def call(cluster, method, path, body=None):
     request = urllib.request.Request(f"http://127.0.0.1:{port}/api/v1/applications{path}", method=method,
                                      data=json.dumps(body).encode() if body else None,
                                      headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return json.load(answer)

@@ -43,7 +43,7 @@ def shell(fleet, clusters, tmp_path):
            "PATH": f"{os.environ['AB_BIN']}:{kubectl}:{os.environ['PATH']}"}
 
     def run(command):
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], env=env, cwd=tmp_path, text=True, timeout=60,
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], env=env, cwd=tmp_path, text=True, timeout=300,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         return done.stdout

@@ -5,14 +5,15 @@ The environment says where things are: AB_BIN (folder of the programs), KAFKA_DE
 which transport to use: AB_TRANSPORT, kafka (the default) or grpc, which takes its certificates from AB_GRPC_CERTS.
 """
 import contextlib
+import http.client
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -21,9 +22,12 @@ import uuid
 
 import yaml
 
+from ports import free_port
 
-def wait_for(what, condition, seconds=60):
-    """The first true answer of `condition`; fails with `what` when there is none in time."""
+
+def wait_for(what, condition, seconds=120):
+    """The first true answer of `condition`; fails with `what` when there is none in time. That is long, as a busy
+    machine may take it."""
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -53,10 +57,17 @@ def broker_holds(*forms):
     return False
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def read_yaml(path):
+    """What a file says, None when it is not there or not whole: others write and delete it."""
+    with contextlib.suppress(FileNotFoundError, yaml.YAMLError):
+        return yaml.safe_load(path.read_text())
+    return None
+
+
+def kcat(*args, **options):
+    """kcat on the broker, with the patience that a busy one needs."""
+    return subprocess.run(["kcat", "-m", "60", "-b", f"127.0.0.1:{broker_ports()['plain']}", *args], check=True,
+                          text=True, timeout=120, **options)
 
 
 def kafka_dev(*args):
@@ -74,7 +85,10 @@ def only_kafka(why):
 class Daemon:
     """One argobus-principal or argobus-agent."""
 
+    made = []  # by the test that runs
+
     def __init__(self, program, folder, config, address=None):
+        Daemon.made.append(self)
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.program = pathlib.Path(os.environ["AB_BIN"], program)
@@ -95,19 +109,21 @@ class Daemon:
         self.process = subprocess.Popen([self.program, "-c", self.config, *args], stdin=subprocess.DEVNULL,
                                         stdout=log, stderr=log)
         log.close()
-        self.port = wait_for(f"{self.program.name} serves HTTP; see {self.log}", lambda: self._port(begin))
+        self.port = wait_for(f"{self.program.name} serves HTTP", lambda: self._port(begin))
         if ready:
-            wait_for(f"{self.program.name} is ready; see {self.log}", self.is_ready)
+            wait_for(f"{self.program.name} is ready", self.is_ready)
         return self
 
     def _port(self, begin):
-        assert self.process.poll() is None, f"ended at start: {self.log.read_text()[begin:]}"
-        match = re.search(r"serving health and metrics.* port=(\d+)", self.log.read_text()[begin:])
+        said = self.log.read_bytes()[begin:]
+        assert self.process.poll() is None, f"ended at start: {said.decode(errors='replace')}"
+        match = re.search(rb"serving health and metrics.* port=(\d+)", said)
         return match and int(match.group(1))
 
     def get(self, path):
-        with contextlib.suppress(OSError):
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+        """None when it does not answer, or not with 200."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=30) as answer:
                 return answer.read().decode()
         return None
 
@@ -125,9 +141,9 @@ class Daemon:
         if self.process is None:
             return
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
+        code = self.process.wait(120)
         self.process = None
-        assert code == 0, f"{self.program.name} ended with {code}; see {self.log}:\n{self.tail()}"
+        assert code == 0, f"{self.program.name} ended with {code}"
 
     def kill(self):
         if self.process is not None:
@@ -136,7 +152,9 @@ class Daemon:
             self.process = None
 
     def tail(self):
-        return self.log.read_text()[-3000:]
+        """What it has logged last, no more than a report can bear."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        return "\n".join(lines[-60:])[-8000:]
 
 
 class Tree:
@@ -158,9 +176,7 @@ class Tree:
 
     def read(self, namespace, name):
         """The manifest, None when there is none that can be read."""
-        with contextlib.suppress(FileNotFoundError, yaml.YAMLError):
-            return yaml.safe_load(self.path(namespace, name).read_text())
-        return None
+        return read_yaml(self.path(namespace, name))
 
     def edit(self, namespace, name, change):
         application = self.read(namespace, name)
@@ -210,7 +226,18 @@ class Fleet(unittest.TestCase):
 
     transport = TRANSPORT
 
+    def run(self, result=None):
+        """Whoever fails says what its daemons have logged last."""
+        self.tails = {}
+        failed = len(result.failures) + len(result.errors)
+        super().run(result)
+        if len(result.failures) + len(result.errors) > failed:
+            for log, tail in self.tails.items():
+                print(f"\n--- the end of {log}, in {self.id()}:\n{tail}", file=sys.stderr)
+        return result
+
     def setUp(self):
+        Daemon.made.clear()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-test-"))
         self.addCleanup(self.clean_up)
         self.prefix = f"t{uuid.uuid4().hex[:10]}"
@@ -260,7 +287,7 @@ class Fleet(unittest.TestCase):
     def ctl(self, *args):
         """argobusctl, of a principal whose control.socket is ctl.sock in the folder."""
         command = [pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "--socket", self.folder / "ctl.sock", *args]
-        return subprocess.run(command, capture_output=True, text=True, timeout=20)
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
     def topic(self, way):
         """What goes `down` to the agent, or `up` from it; with Kafka."""
@@ -268,20 +295,19 @@ class Fleet(unittest.TestCase):
 
     def log_of(self, topic):
         """(key, value) of each record about an object, in order; None: a tombstone."""
-        done = subprocess.run(["kcat", "-C", "-e", "-q", "-J", "-b", f"127.0.0.1:{broker_ports()['plain']}", "-t", topic],
-                              check=True, capture_output=True, text=True, timeout=60)
+        done = kcat("-C", "-e", "-q", "-J", "-t", topic, capture_output=True)
         records = [json.loads(line) for line in done.stdout.splitlines()]
         return [(r["key"], r["payload"]) for r in records if not r["key"].startswith("ctl/")]
 
     def clean_up(self):
         """AB_KEEP=1 keeps the folders and logs."""
-        died = [d.tail() for d in (self.agent, self.principal) if d.process and d.process.poll() is not None]
+        died = [d.program.name for d in (self.agent, self.principal) if d.process and d.process.poll() is not None]
         for daemon in (self.agent, self.principal):
             daemon.kill()
+        self.tails = {str(daemon.log.relative_to(self.folder)): daemon.tail() for daemon in Daemon.made}
         if "AB_KEEP" not in os.environ:
             shutil.rmtree(self.folder, ignore_errors=True)
-        assert not died, "a daemon ended by itself:\n" + "\n".join(died)
+        assert not died, f"ended by itself: {died}"
 
-    def arrives(self, name, value, seconds=60):
-        wait_for(f"{name} is {value} at the agent", lambda: revision(self.spoke.read("argocd", name)) == value,
-                 seconds)
+    def arrives(self, name, value):
+        wait_for(f"{name} is {value} at the agent", lambda: revision(self.spoke.read("argocd", name)) == value)

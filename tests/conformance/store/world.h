@@ -8,7 +8,7 @@
 #include "store/store.h"
 #include "tests/conformance/store/places.h"
 
-#define WORLD_WAIT_MS 20000
+#define WORLD_WAIT_MS 120000
 
 typedef struct {
     ab_store_change change;

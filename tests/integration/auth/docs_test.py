@@ -38,7 +38,7 @@ class Docs(unittest.TestCase):
                 self.assertIn(line, normal(done.stdout + done.stderr), command)
 
     def run_command(self, *command):
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)
 
     def log_in(self, config, method, what):
         """What a principal with the yaml block that contains `config` says to this login."""

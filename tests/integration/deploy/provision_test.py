@@ -25,7 +25,9 @@ def strimzi(name):
 
 def topics():
     """Configs of our topics on the broker."""
-    out = broker.run("kafka-topics.sh", "--describe", env=broker.environment()).stdout
+    # Of ours only: those of other tests may go while they are described.
+    out = broker.run("kafka-topics.sh", "--describe", "--if-exists", "--topic", f"{PREFIX}[.].*",
+                     env=broker.environment()).stdout
     found = re.findall(r"^Topic: (\S+)\s.*PartitionCount: (\d+).*Configs: (\S+)", out, re.MULTILINE)
     return {name: {"partitions": partitions, **dict(c.split("=", 1) for c in configs.split(","))}
             for name, partitions, configs in found if name.startswith(PREFIX + ".")}

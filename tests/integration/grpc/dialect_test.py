@@ -14,13 +14,13 @@ import uuid
 
 import yaml
 
-from daemons import Fleet, application, revision, wait_for
+from daemons import Fleet, application, read_yaml, revision, wait_for
 
 HERE = pathlib.Path(__file__).parent
 SUPPORT = HERE.parent.parent / "support" / "grpc"
 PYTHON = SUPPORT / "python"
 GRPC_GO = SUPPORT / "grpc-go"
-WAIT_S = 60
+WAIT_S = 120
 SOURCE_UID = "argocd.argoproj.io/source-uid"
 REFRESH = "argocd.argoproj.io/refresh"
 LOCAL = {"name": "in-cluster", "server": "https://kubernetes.default.svc"}
@@ -96,7 +96,7 @@ class GoPeer:
 
     def stop(self):
         self.process.stdin.close()
-        self.process.wait(20)
+        self.process.wait(WAIT_S)
         self.process.stdout.close()
 
 
@@ -128,8 +128,7 @@ class Objects:
         new.rename(path)
 
     def read(self, kind, name):
-        path = self.path(kind, name)
-        return yaml.safe_load(path.read_text()) if path.exists() else None
+        return read_yaml(self.path(kind, name))
 
     def remove(self, kind, name):
         self.path(kind, name).unlink()

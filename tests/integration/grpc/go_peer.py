@@ -159,7 +159,7 @@ class Peer:
 # ---- agent ----
 
 def unary(channel, path, request, **more):
-    return channel.unary_unary(path)(request, timeout=20, **more)
+    return channel.unary_unary(path)(request, timeout=120, **more)
 
 
 class Agent(Peer):

@@ -397,7 +397,7 @@ class Hostile(unittest.TestCase):
         begun = time.monotonic()
         self.assertIsNotNone(raw.until(PING))
         self.assertIsNone(raw.until(GOAWAY))
-        self.assertLess(time.monotonic() - begun, 5)
+        self.assertLess(time.monotonic() - begun, 60)
         self.refused("ping")
 
     def test_more_connections_than_allowed(self):

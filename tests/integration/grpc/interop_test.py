@@ -37,7 +37,7 @@ class Interop(unittest.TestCase):
     def call_from_foreign(self, foreign, secure):
         server = peers.ours(secure)
         certs = peers.CERTS if secure else "-"
-        run = subprocess.run([*foreign, "check", certs, str(server.port)], capture_output=True, text=True, timeout=120)
+        run = subprocess.run([*foreign, "check", certs, str(server.port)], capture_output=True, text=True, timeout=600)
         code = server.stop()
         self.assertEqual((run.returncode, code), (0, 0), run.stdout + run.stderr + "".join(server.seen))
         self.assertNotIn("argobus_grpc_refused_total", "".join(server.seen))

@@ -66,7 +66,7 @@ class Migrate(Dialect):
             for port, real in self.ports.items():
                 command = command.replace(f"localhost:{port}", f"localhost:{real}")
             done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=self.folder, env=env,
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
             for line in expected.splitlines():
                 self.assertIn(line, done.stdout.splitlines(), command)

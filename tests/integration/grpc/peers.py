@@ -9,7 +9,7 @@ import threading
 
 BIN = os.environ["AB_BIN"]
 CERTS = os.environ["AB_GRPC_CERTS"]
-WAIT_S = 20
+WAIT_S = 120
 
 
 class Server:

@@ -394,6 +394,23 @@ void world_wait_end(world *w, seen *s)
 }
 
 typedef struct {
+    const world *w;
+    size_t calls;
+} calls_wait;
+
+static bool has_calls(void *arg)
+{
+    const calls_wait *c = arg;
+    return c->w->call_count >= c->calls;
+}
+
+void world_wait_calls(world *w, size_t calls)
+{
+    calls_wait c = {w, calls};
+    world_wait(w, has_calls, &c);
+}
+
+typedef struct {
     world *w;
     ab_rpc_link link;
 } link_wait;

@@ -71,6 +71,8 @@ void world_begin(world *w, const char *method, int64_t timeout_ms, bool compress
 void world_send(seen *s, size_t len, char fill);
 void world_wait_messages(world *w, seen *s, size_t messages);
 void world_wait_end(world *w, seen *s);
+/** Until the server has this many calls. */
+void world_wait_calls(world *w, size_t calls);
 void world_wait_link(world *w, ab_rpc_link link);
 /** The counter argobus_grpc_refused_total{reason}. */
 double world_refused(world *w, const char *reason);

@@ -23,6 +23,9 @@ import threading
 import time
 from email.utils import formatdate
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from ports import free_port  # noqa: E402 - it is found only now
+
 connections = 0
 
 
@@ -172,12 +175,6 @@ def tls_at_most(context, version):
     return context
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def copy(source, target):
     try:
         while data := source.recv(65536):
@@ -227,7 +224,9 @@ def main():
     serve("mutual12", tls_at_most(tls(directory, asks=True), ssl.TLSVersion.TLSv1_2))
     serve("other", tls(directory, "other"))
     serve("old", tls_at_most(tls(directory), ssl.TLSVersion.TLSv1_1))
-    print("refused", free_port())
+    refusing = socket.socket()  # bound, so that nobody else listens there
+    refusing.bind(("127.0.0.1", 0))
+    print("refused", refusing.getsockname()[1])
     path = os.environ.get("PATH", "") + ":/usr/sbin"
     os.environ["PATH"] = path
     child = serve_h2(directory) if shutil.which("nghttpd") else None

@@ -21,7 +21,7 @@ static int topics_of(const ab_ends *ends, const char *agent)
     int down_len = snprintf(down, sizeof(down), "%s.down.%s.", ab_kafka_prefix(ends), agent);
     int up_len = snprintf(up, sizeof(up), "%s.up.%s.", ab_kafka_prefix(ends), agent);
     const struct rd_kafka_metadata *metadata = NULL;
-    assert_int_equal(rd_kafka_metadata(ab_kafka_admin(ends), 1, NULL, &metadata, 10000), 0);
+    assert_int_equal(rd_kafka_metadata(ab_kafka_admin(ends), 1, NULL, &metadata, 60000), 0);
     int found = 0;
     for (int i = 0; i < metadata->topic_cnt; i++) {
         const char *name = metadata->topics[i].topic;
@@ -44,7 +44,7 @@ static int64_t committed(const ab_ends *ends, const char *group, const char *top
         rd_kafka_ListConsumerGroupOffsets_new(ab_kafka_topic_name(ends, group, name), asked);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
     rd_kafka_ListConsumerGroupOffsets(admin, &request, 1, NULL, queue);
-    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 30000);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 120000);
     assert_non_null(event);
     size_t count = 0;
     const rd_kafka_group_result_t **groups = rd_kafka_ListConsumerGroupOffsets_result_groups(

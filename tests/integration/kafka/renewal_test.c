@@ -151,7 +151,8 @@ static void what_is_sent_across_a_renewal_arrives(void **state)
     ab_ends_pair(ends, &principal, &agent);
     send_across(ends, principal, agent, "w1");
     send_across(ends, agent, principal, NULL);
-    AB_UNTIL(ends, renewals(principal) == 2 && renewals(agent) == 2);
+    /* Certificate and key, or both replacements, may have been seen at once. */
+    AB_UNTIL(ends, renewals(principal) >= 2 && renewals(agent) >= 1);
     assert_no_gap(principal);
     assert_no_gap(agent);
 }
@@ -167,7 +168,7 @@ static void deliveries_that_are_open_at_a_renewal_are_not_delivered_again(void *
     ab_end_put(principal, "w1", "app/a", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
     put_certificate("admin");
-    AB_UNTIL(ends, renewals(principal) == 1 && renewals(agent) == 1);
+    AB_UNTIL(ends, renewals(principal) >= 1 && renewals(agent) >= 1);
     ab_sending sending = {.accepted = AB_ERR_UNAVAILABLE};
     AB_UNTIL(ends, ab_end_put_until_safe(principal, "w1", "app/b", 2, &sending));
     AB_UNTIL(ends, ab_end_count(agent, "app/b") == 1);

@@ -95,9 +95,9 @@ static void assert_works(ab_ends *ends, ab_end *principal, ab_end *agent)
     ab_end_put(principal, "w1", "app/a", 1);
     ab_end_put(agent, NULL, "app/b", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1 && ab_end_count(principal, "app/b") == 1);
-    assert_int_equal(ab_end_live(principal, "w1", "request", 10000, NULL), AB_ERR_OK);
+    assert_int_equal(ab_end_live(principal, "w1", "request", 60000, NULL), AB_ERR_OK);
     AB_UNTIL(ends, ab_end_count(agent, "request") == 1);
-    assert_int_equal(ab_end_live(agent, NULL, "reply", 10000, NULL), AB_ERR_OK);
+    assert_int_equal(ab_end_live(agent, NULL, "reply", 60000, NULL), AB_ERR_OK);
     AB_UNTIL(ends, ab_end_count(principal, "reply") == 1);
     ab_end_stop(agent);
     agent = ab_end_agent(ends, "w1");
@@ -176,7 +176,7 @@ static bool is_there(const ab_ends *ends, const char *topic)
     char name[AB_KAFKA_TOPIC_MAX];
     ab_kafka_topic_name(ends, topic, name);
     const struct rd_kafka_metadata *metadata = NULL;
-    assert_int_equal(rd_kafka_metadata(ab_kafka_admin(ends), 1, NULL, &metadata, 10000), 0);
+    assert_int_equal(rd_kafka_metadata(ab_kafka_admin(ends), 1, NULL, &metadata, 60000), 0);
     bool found = false;
     for (int i = 0; i < metadata->topic_cnt; i++)
         found = found || strcmp(metadata->topics[i].topic, name) == 0;
@@ -232,7 +232,7 @@ static rd_kafka_t *client_of_w1(void)
     const char *const settings[][2] = {
         {"bootstrap.servers", address}, {"security.protocol", "SSL"},
         {"ssl.ca.location", ca},        {"ssl.certificate.location", cert},
-        {"ssl.key.location", key},      {"message.timeout.ms", "10000"},
+        {"ssl.key.location", key},      {"message.timeout.ms", "60000"},
     };
     char why[512];
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -249,7 +249,7 @@ static bool may_see(rd_kafka_t *client, const char *topic)
 {
     int64_t low = 0;
     int64_t high = 0;
-    return rd_kafka_query_watermark_offsets(client, topic, 0, &low, &high, 10000) ==
+    return rd_kafka_query_watermark_offsets(client, topic, 0, &low, &high, 60000) ==
            RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
@@ -265,7 +265,7 @@ static bool may_write(rd_kafka_t *client, const char *topic)
         {.vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = &outcome},
     };
     assert_null(rd_kafka_produceva(client, parts, sizeof(parts) / sizeof(parts[0])));
-    assert_int_equal(rd_kafka_flush(client, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
+    assert_int_equal(rd_kafka_flush(client, 120000), RD_KAFKA_RESP_ERR_NO_ERROR);
     return outcome == RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an API server may do to the Kubernetes store: the text says what it was, nothing is lost or invented, and other
 objects do not wait. AB_BIN is the folder of store_driver."""
+import itertools
 import json
 import os
 import pathlib
@@ -39,7 +40,7 @@ class Store:
             self.incoming.put(json.loads(line))
         self.incoming.put(None)
 
-    def wait(self, what, condition, seconds=20):
+    def wait(self, what, condition, seconds=120):
         """The first line, old or new, for which `condition` is true."""
         deadline = time.monotonic() + seconds
         for line in self.lines:
@@ -81,7 +82,7 @@ class Store:
     def count(self, change, name):
         return sum(1 for line in self.lines if line.get("change") == change and line["key"].endswith(f"/{name}"))
 
-    def stop(self, seconds=15):
+    def stop(self, seconds=120):
         self.process.stdin.close()
         code = self.process.wait(seconds)
         self.process.stdout.close()
@@ -200,6 +201,7 @@ class Reading(Case):
     def test_a_watch_that_ends_is_taken_up_without_a_list(self):
         store = self.start()
         store.change("synced")
+        self.api.await_watch(LIST)
         lists = len(self.api.asked("GET", LIST))
         time_before = len(self.api.asked("GET", LIST, watch=True))
         self.api.cut()
@@ -330,19 +332,22 @@ class Writing(Case):
 
     def test_a_busy_server_is_asked_again_and_others_are_not_held(self):
         store = self.synced()
-        self.api.fault(lambda r: r.method == "POST" and r.body["metadata"]["name"] == "slow",
-                       lambda r: r.refuse(429, "TooManyRequests", "later", headers=["Retry-After: 1"]), times=2)
+        stop = self.api.fault(lambda r: r.method == "POST" and r.body["metadata"]["name"] == "slow",
+                              lambda r: r.refuse(429, "TooManyRequests", "later", headers=["Retry-After: 1"]))
         slow = store.begin("create", application("slow"))
         for i in range(20):
             self.assertEqual(store.call("create", application(f"quick{i}"))["code"], "success")
         self.assertFalse([line for line in store.lines if line.get("done") == slow])
+        stop()
         self.assertEqual(store.end(slow)["code"], "success")
         times = [r.time for r in self.api.asked("POST") if r.body["metadata"]["name"] == "slow"]
-        self.assertEqual(len(times), 3)
-        self.assertGreaterEqual(times[2] - times[0], 1.9)
+        self.assertGreaterEqual(len(times), 2)
+        for former, later in itertools.pairwise(times):
+            self.assertGreaterEqual(later - former, 0.9)
 
-    def gather(self, count):
-        """Answer no POST before `count` are there, or no more come; the largest number that were there at once."""
+    def gather(self, count, surely=0):
+        """Answer no POST before `surely` are there, and then before `count` are, or no more come; the largest number that
+        were there at once."""
         here = threading.Condition()
         now, most = 0, 0
 
@@ -352,6 +357,7 @@ class Writing(Case):
                 now += 1
                 most = max(most, now)
                 here.notify_all()
+                here.wait_for(lambda: most >= surely, 120)
                 here.wait_for(lambda: most >= count, 0.5)
                 now -= 1
             return False
@@ -360,7 +366,7 @@ class Writing(Case):
 
     def test_objects_are_written_at_once_up_to_the_limit(self):
         store = self.synced("store.kubernetes.concurrency=4")
-        most = self.gather(5)
+        most = self.gather(5, surely=4)
         calls = [store.begin("create", application(f"a{i}")) for i in range(12)]
         self.assertEqual({store.end(call)["code"] for call in calls}, {"success"})
         self.assertEqual(most(), 4)
@@ -412,7 +418,7 @@ class Writing(Case):
             stop()
 
     def test_a_write_that_is_not_answered_ends_in_time(self):
-        store = self.synced("store.kubernetes.timeout=1s")
+        store = self.synced("store.kubernetes.timeout=5s")
         self.api.fault(lambda r: r.method == "POST" and r.body["metadata"]["name"] == "bad", self.api.say_nothing, 1)
         bad = store.begin("create", application("bad"))
         self.assertEqual(store.call("create", application("good"))["code"], "success")
@@ -469,7 +475,7 @@ class Writing(Case):
         calls = [store.begin("create", application(f"a{i}")) for i in range(30)]
         time_before = time.monotonic()
         self.assertEqual(store.stop(), 0)
-        self.assertLess(time.monotonic() - time_before, 10)
+        self.assertLess(time.monotonic() - time_before, 60)
         for call in calls:
             self.assertIn(store.end(call)["code"], ("deadline passed", "closed"))
 

@@ -15,6 +15,8 @@ import time
 import urllib.parse
 import uuid
 
+from ports import free_port
+
 
 def make_certificate(folder, name, days=30):
     """A CA and a certificate of it for 127.0.0.1; the path of the CA and of certificate with key."""
@@ -88,11 +90,12 @@ class FakeApi:
         self.version = 100
         self.faults = []
         self.requests = []
+        self.watched = []
         self.namespaces = {"argocd": {}}
         self.changed = threading.Condition()
         self.connections = set()
         self.listener = None
-        self.port = 0
+        self.port = free_port()
         self.generation = 0
         self.stopped = threading.Event()
         self.ca, self.pair = make_certificate(self.folder, "server")
@@ -113,6 +116,11 @@ class FakeApi:
 
     def asked(self, method, part="", watch=False):
         return [r for r in self.requests if r.method == method and part in r.path and r.is_watch == watch]
+
+    def await_watch(self, part):
+        """Until a watch of this is being answered."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: any(part in path for path in self.watched), 120), f"no watch of {part}"
 
     def put(self, kind, name, namespace="argocd", event=True, **more):
         """Someone else writes an object."""
@@ -140,11 +148,11 @@ class FakeApi:
 
     # --- life ---
 
-    def start(self, port=0, pair=None):
+    def start(self, pair=None):
         self.stopped.clear()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair or self.pair)
-        self.listener = socket.create_server(("127.0.0.1", port or self.port))
+        self.listener = socket.create_server(("127.0.0.1", self.port))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, args=(self.listener, context), daemon=True).start()
 
@@ -251,6 +259,9 @@ class FakeApi:
         matches = self.matching(request.path)
         generation, position = self.generation, 0
         request.begin_stream()
+        with self.changed:
+            self.watched.append(request.path)
+            self.changed.notify_all()
         while time.monotonic() < until:
             with self.changed:
                 if not self.changed.wait_for(lambda: position < len(self.events) or generation != self.generation, 1):

@@ -12,7 +12,7 @@ import unittest
 
 import yaml
 
-from daemons import Fleet, application, broker_ports, wait_for
+from daemons import Fleet, application, kcat, read_yaml, wait_for
 
 EVENT = "io.argoproj.argocd-agent.event."
 TARGETS = {"Application": "application", "AppProject": "appproject", "Secret": "repository", "ConfigMap": "gpgkey"}
@@ -50,7 +50,7 @@ class Records(Fleet):
 
     def end_played(self):
         self.played.stdin.close()
-        self.played.wait(60)
+        self.played.wait(120)
 
     def send(self, key, kind, version=None, data=None, remapped=False):
         """One event; without data a tombstone."""
@@ -70,9 +70,8 @@ class Records(Fleet):
         headers = {"specversion": "1.0", "id": event["id"], "source": "/principal", "type": EVENT + event["type"],
                    "dataschema": event["target"], "subject": event["subject"], **event["ext"]}
         options = [option for name, value in headers.items() for option in ("-H", f"ce_{name}={value}")]
-        subprocess.run(["kcat", "-P", "-b", f"127.0.0.1:{broker_ports()['plain']}", "-t",
-                        f"{self.prefix}.down.w1.state", "-K", "\t", "-Z", "-H", "content-type=application/json",
-                        *options], input=f"{key}\t{event['data'] or ''}\n", text=True, check=True)
+        kcat("-P", "-t", f"{self.prefix}.down.w1.state", "-K", "\t", "-Z", "-H", "content-type=application/json",
+             *options, input=f"{key}\t{event['data'] or ''}\n")
 
     def wish(self, obj, **more):
         self.send(key_of(obj), obj["kind"], data=obj, **more)
@@ -84,8 +83,7 @@ class Records(Fleet):
         return self.folder / "w1" / namespace / kind / f"{name}.yaml"
 
     def local(self, kind, name, namespace="argocd"):
-        path = self.path(kind, name, namespace)
-        return yaml.safe_load(path.read_text()) if path.exists() else None
+        return read_yaml(self.path(kind, name, namespace))
 
     def stands(self, kind, name, namespace="argocd", **fields):
         def as_wished():

@@ -12,7 +12,7 @@ from daemons import Fleet, application, wait_for
 
 def run(program, *args, env=None):
     done = subprocess.run([pathlib.Path(os.environ["AB_BIN"], program), *args], capture_output=True, text=True,
-                          timeout=30, env=dict(os.environ, **(env or {})))
+                          timeout=120, env=dict(os.environ, **(env or {})))
     return done.returncode, done.stderr
 
 
@@ -27,8 +27,8 @@ class BadManifests(Fleet):
         self.hub.edit("w1", "good", lambda a: a["spec"]["source"].update(targetRevision="2"))
         self.principal.start()
         self.arrives("good", "2")
-        self.assertGreaterEqual(self.principal.metric("argobus_store_faults_total"), 1)
-        self.assertIn("w1/Application/broken.yaml", self.principal.log.read_text())
+        wait_for("it is counted", lambda: self.principal.metric("argobus_store_faults_total") >= 1)
+        wait_for("it is named", lambda: "w1/Application/broken.yaml" in self.principal.log.read_text())
         self.assertIsNotNone(self.spoke.read("argocd", "broken"))
         self.hub.write("w1", "broken", application("broken", "2"))
         self.arrives("broken", "2")

@@ -137,7 +137,7 @@ class Chaos(Fleet):
             killed.append(self.kill_one())
         for load in loads:
             load.finish()
-        wait_for("everything is in effect", self.settled, 60)
+        wait_for("everything is in effect", self.settled, 240)
         control.finish()
         watch.finish()
         twice = {op for op in self.executed if self.executed.count(op) > 1}

@@ -44,11 +44,11 @@ class Revoked(Fleet):
         second = self.second_agent()
         certificate = pathlib.Path(self.grpc("w1")["tls"]["cert"])
         replace(self.list, openssl("x509", "-in", certificate, "-noout", "-fingerprint", "-sha256"))
-        wait_for("its stream is ended", lambda: "the stream has ended: UNAUTHENTICATED" in self.agent.log.read_text(), 10)
+        wait_for("its stream is ended", lambda: "the stream has ended: UNAUTHENTICATED" in self.agent.log.read_text())
         wait_for("the principal knows", lambda: self.principal.metric(UP) == 0)
         wait_for("it is not let in again", lambda: self.principal.metric(
             r'argobus_auth_failures_total\{reason="revoked"\}') > 0)
-        self.assertFalse(self.agent.is_ready())
+        wait_for("it knows", lambda: not self.agent.is_ready())
         self.assertNotIn("the stream has ended", second.log.read_text())
         replace(self.list, "# none\n")
         wait_for("it is back", self.agent.is_ready)
@@ -67,8 +67,9 @@ class OneName(Fleet):
         rival.start(ready=False)
         told = "the stream has ended: ABORTED: another agent of this name has connected"
         wait_for("the older is told", lambda: told in self.agent.log.read_text())
-        self.assertGreaterEqual(self.principal.metric("argobus_grpc_streams_cut_total"), 1)
-        self.assertIn("another agent of this name has connected", self.principal.log.read_text())
+        wait_for("it is counted", lambda: self.principal.metric("argobus_grpc_streams_cut_total") >= 1)
+        wait_for("the principal says so", lambda: "another agent of this name has connected" in
+                 self.principal.log.read_text())
         wait_for("it comes back, and is the newer one", lambda: told in rival.log.read_text())
         rival.stop()
         wait_for("it is alone again", self.agent.is_ready)
@@ -93,7 +94,7 @@ class TokenKey(Fleet):
     def test_another_key_counts_at_once_and_ends_no_stream(self):
         self.start()
         self.make_key()
-        wait_for("it is read", lambda: self.read_again() == 1)
+        wait_for("it is read", lambda: self.read_again() >= 1)
         replace(self.key, "no key\n")
         wait_for("what is none is left", lambda: "the key of the tokens stays as it was" in self.principal.log.read_text())
         self.hub.write("w1", "guestbook", application("guestbook"))
@@ -111,7 +112,7 @@ class CheckConfig(Fleet):
     def refused(self, daemon, config, *words):
         daemon.configure(config)
         done = subprocess.run([daemon.program, "-c", daemon.config, "--check-config"], capture_output=True, text=True,
-                              timeout=30)
+                              timeout=120)
         self.assertEqual(done.returncode, 2, done.stderr)
         for word in words:
             self.assertIn(word, done.stderr)

@@ -10,7 +10,7 @@ import uuid
 
 import yaml
 
-from daemons import Daemon, Fleet, Tree, application, broker_holds, only_kafka, revision, wait_for
+from daemons import Daemon, Fleet, Tree, application, broker_holds, kcat, only_kafka, read_yaml, revision, wait_for
 
 AGENT_NAME = "argocd-agent.argoproj-labs.io/agent-name"
 SECRET_TYPE = "argocd.argoproj.io/secret-type"
@@ -35,8 +35,7 @@ class Objects:
         new.rename(path)
 
     def read(self, kind, name):
-        path = self.path(kind, name)
-        return yaml.safe_load(path.read_text()) if path.exists() else None
+        return read_yaml(self.path(kind, name))
 
     def remove(self, kind, name):
         self.path(kind, name).unlink()
@@ -269,7 +268,7 @@ class AnotherMapping(Fleet):
         self.agent.configure({**self.agent_config(), "mapping": "destination", "namespaces": ["w1"]})
 
     def assert_refused(self, daemon):
-        done = subprocess.run([daemon.program, "-c", daemon.config], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([daemon.program, "-c", daemon.config], capture_output=True, text=True, timeout=120)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("was used with namespace", done.stdout + done.stderr)
 
@@ -311,7 +310,7 @@ class ClusterSecrets(Fleet):
         return self.transport != "kafka" or len(self.topics()) == count
 
     def topics(self, agent="w1"):
-        done = subprocess.run(["kcat", "-L", "-J", "-b", self.kafka()["brokers"][0]], check=True, capture_output=True)
+        done = kcat("-L", "-J", capture_output=True)
         mine = tuple(f"{self.prefix}.{way}.{agent}" for way in ("down", "up"))
         return [t["topic"] for t in json.loads(done.stdout)["topics"] if t["topic"].startswith(mine)]
 
@@ -325,7 +324,7 @@ class ClusterSecrets(Fleet):
         self.arrives("guestbook", "1")
         self.arrives("old", "1")
         wait_for("its series show", self.agent_series)
-        self.assertTrue(self.has_topics(4))
+        wait_for("it has its topics", lambda: self.has_topics(4))
         wait_for("the store is known to have had both", lambda: self.is_compared(here))
         here.remove("Secret", "cluster-w1")
         wait_for("its series are gone", lambda: not self.agent_series())
@@ -338,7 +337,7 @@ class ClusterSecrets(Fleet):
         here.write(cluster("w1"))
         self.arrives("guestbook", "2")
         self.arrives("new", "1")
-        self.assertTrue(self.has_topics(4))
+        wait_for("it has its topics", lambda: self.has_topics(4))
         wait_for("a resync tells what went meanwhile", lambda: self.spoke.read("argocd", "old") is None)
 
     def is_compared(self, here):
@@ -437,7 +436,7 @@ class ClusterSecrets(Fleet):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.start_unserved()
         self.arrives("guestbook", "1")
-        self.assertIn("Secret/argocd/bad", self.principal.log.read_text())
+        wait_for("the bad one is named", lambda: "Secret/argocd/bad" in self.principal.log.read_text())
 
 
 if __name__ == "__main__":

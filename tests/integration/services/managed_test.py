@@ -58,7 +58,7 @@ class Managed(Fleet):
         self.arrives("guestbook", "1")
         self.spoke.remove("argocd", "guestbook")
         self.arrives("guestbook", "1")
-        self.assertEqual(self.agent.metric("argobus_reverts_total"), 2)
+        wait_for("both are counted", lambda: self.agent.metric("argobus_reverts_total") >= 2)
 
     def test_local_edits_are_reverted_without_principal_and_after_a_stop(self):
         self.principal.stop()
@@ -155,8 +155,8 @@ class Managed(Fleet):
         self.agent.start()
         self.arrives("guestbook", "2")
         wait_for("it was made anew", lambda: self.spoke.sidecar("argocd", "guestbook").get("uid", before) != before)
-        self.assertEqual(self.local()["metadata"]["annotations"][SOURCE_UID],
-                         self.hub.sidecar("w1", "guestbook")["uid"])
+        wait_for("it stands for the new one", lambda: self.local() and self.local()["metadata"]["annotations"][
+            SOURCE_UID] == self.hub.sidecar("w1", "guestbook")["uid"])
 
     def test_an_existing_application_is_adopted(self):
         self.spoke.write("argocd", "found", application("found", "local", namespace="argocd"))

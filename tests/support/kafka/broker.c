@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#define ADMIN_WAIT_MS 30000
+#define ADMIN_WAIT_MS 120000
 
 static const char *home(void)
 {

@@ -32,9 +32,9 @@ ab_library(kafka_broker
 function(ab_kafka_test name)
     ab_test(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE argobus::kafka_broker)
-    # Under a minute when alone; sanitizers and other work on the machine make it several.
+    # Under a minute when alone; sanitizers and other work on the machine make it many.
     set_tests_properties(${name} PROPERTIES
-        FIXTURES_REQUIRED kafka ENVIRONMENT "${AB_KAFKA_ENV}" TIMEOUT 300)
+        FIXTURES_REQUIRED kafka ENVIRONMENT "${AB_KAFKA_ENV}" TIMEOUT 1500)
 endfunction()
 
 # ab_kafka_repeat(NAME...): these again, with a librdkafka of today. Not with sanitizers: what they look at is ours.
@@ -46,7 +46,7 @@ function(ab_kafka_repeat)
         get_test_property(${name} LABELS label)
         add_test(NAME ${name}_newest COMMAND ${name})
         set_tests_properties(${name}_newest PROPERTIES
-            LABELS ${label} TIMEOUT 300
+            LABELS ${label} TIMEOUT 1500
             FIXTURES_REQUIRED "kafka;kafka_newest" ENVIRONMENT "${AB_KAFKA_ENV};LD_LIBRARY_PATH=${AB_KAFKA_NEWEST}")
     endforeach()
 endfunction()

@@ -143,7 +143,7 @@ static void run_until(world *w, bool (*reached)(const void *arg), const void *ar
     bool late = false;
     timer.data = &late;
     assert_int_equal(uv_timer_init(&w->loop, &timer), 0);
-    assert_int_equal(uv_timer_start(&timer, on_late, 10000, 0), 0);
+    assert_int_equal(uv_timer_start(&timer, on_late, 120000, 0), 0);
     while (!reached(arg) && !late)
         (void)uv_run(&w->loop, UV_RUN_ONCE);
     bool in_time = reached(arg);

@@ -8,13 +8,11 @@
  * message is right.
  */
 #include "base/config_priv.h"
+#include "base/file.h"
 #include "base/yaml.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FILE_MAX_BYTES (1024u * 1024)
 #define SECTION_DEPTH  8
@@ -237,45 +235,18 @@ static ab_err read_text(ab_config *c, ab_str text, ab_error *err)
     return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG, "%s", why.text);
 }
 
-/* The content up to one byte past the limit. */
-static ab_err read_all(int fd, ab_buf *out)
-{
-    char part[8192];
-    while (out->len <= FILE_MAX_BYTES) {
-        ssize_t n = read(fd, part, sizeof(part));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return AB_ERR_IO;
-        if (n == 0)
-            break;
-        ab_buf_put(out, (ab_str){part, (size_t)n});
-    }
-    return ab_buf_status(out);
-}
-
 ab_err ab_config_read_file(ab_config *c, ab_error *err)
 {
+    ab_error why = {0};
+    ab_buf text;
     if (c->file == NULL)
         return AB_ERR_OK;
-    int fd = open(c->file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return ab_fail_errno(err, AB_ERR_CONFIG, errno, "cannot read the configuration file %s",
-                             c->file);
-    ab_buf text;
-    ab_buf_init(&text, FILE_MAX_BYTES + 8192);
-    ab_err e = read_all(fd, &text);
-    if (e == AB_ERR_IO)
-        e = ab_fail_errno(err, AB_ERR_CONFIG, errno, "cannot read the configuration file %s",
-                          c->file);
-    else if (e == AB_ERR_OK && text.len > FILE_MAX_BYTES)
-        e = ab_fail(err, AB_ERR_CONFIG, "%s: is larger than %u bytes: is it the right file?",
-                    c->file, FILE_MAX_BYTES);
-    else if (e != AB_ERR_OK)
-        e = ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    else
+    ab_buf_init(&text, FILE_MAX_BYTES);
+    ab_err e = ab_file_read_named(c->file, &text, &why);
+    if (e == AB_ERR_OK)
         e = read_text(c, ab_buf_str(&text), err);
-    close(fd);
+    else
+        ab_fail(err, e, "cannot read the configuration file %s", why.text);
     ab_buf_wipe(&text);
     return e;
 }

@@ -3,16 +3,21 @@
 
 #include <assert.h>
 
+ab_file_stamp ab_file_stamp_from(const struct stat *st)
+{
+    return (ab_file_stamp){.dev = st->st_dev,
+                           .ino = st->st_ino,
+                           .size = st->st_size,
+                           .modified = st->st_mtim,
+                           .changed = st->st_ctim};
+}
+
 ab_file_stamp ab_file_stamp_of(const char *path)
 {
-    struct stat s;
-    if (path == NULL || stat(path, &s) != 0)
+    struct stat st;
+    if (path == NULL || stat(path, &st) != 0)
         return (ab_file_stamp){0};
-    return (ab_file_stamp){.dev = s.st_dev,
-                           .ino = s.st_ino,
-                           .size = s.st_size,
-                           .modified = s.st_mtim,
-                           .changed = s.st_ctim};
+    return ab_file_stamp_from(&st);
 }
 
 static bool is_same_time(struct timespec a, struct timespec b)

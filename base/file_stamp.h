@@ -18,6 +18,7 @@ typedef struct {
     struct timespec changed;
 } ab_file_stamp;
 
+ab_file_stamp ab_file_stamp_from(const struct stat *st);
 /** @param path  NULL: no file */
 ab_file_stamp ab_file_stamp_of(const char *path);
 bool ab_file_stamp_eq(const ab_file_stamp *a, const ab_file_stamp *b);

@@ -9,6 +9,9 @@
 
 #include <openssl/x509.h>
 
+/* Of a file of certificates or keys. */
+#define AB_PEM_MAX ((size_t)1024 * 1024)
+
 /** Every certificate in the text, in order, at least one.
  *  @param out  owned by the caller: sk_X509_pop_free(out, X509_free)
  *  @return PARSE: there is none, or one is broken; TOOBIG: more than 256; NOMEM */

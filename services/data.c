@@ -1,44 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data.h"
 
+#include "base/file.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-static ab_err note(const char *path, const char *mapping, ab_error *err)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return ab_fail_errno(err, AB_ERR_IO, errno, "%s", path);
-    size_t len = strlen(mapping);
-    bool written = write(fd, mapping, len) == (ssize_t)len && fsync(fd) == 0;
-    int code = errno;
-    close(fd);
-    return written ? AB_ERR_OK : ab_fail_errno(err, AB_ERR_IO, code, "%s", path);
-}
+#define WORD_MAX 64
 
-/* Empty: a crash came before it was written. */
-static ab_err compare(int fd, const char *path, const char *mapping, const char *option,
-                      ab_error *err)
+/* Empty: nobody has noted any. */
+static ab_err compare(const char *former, const char *mapping, const char *option, ab_error *err)
 {
-    char former[64];
-    ssize_t n = read(fd, former, sizeof(former) - 1);
-    if (n < 0)
-        return ab_fail_errno(err, AB_ERR_IO, errno, "%s", path);
-    former[n] = '\0';
-    former[strcspn(former, "\r\n")] = '\0';
-    if (former[0] == '\0')
-        return note(path, mapping, err);
-    if (strcmp(former, mapping) == 0)
+    if (former[0] == '\0' || strcmp(former, mapping) == 0)
         return AB_ERR_OK;
     return ab_fail(err, AB_ERR_CONFIG,
                    "mapping is %s, and %s was used with %s: Applications would be left "
                    "behind or deleted. Take it back, or follow \"To change the mapping\" in "
                    "docs/operate/modes.md",
                    mapping, option, former);
+}
+
+static ab_err read_former(const char *path, char former[WORD_MAX], ab_error *err)
+{
+    ab_buf text;
+    ab_buf_init(&text, WORD_MAX - 1);
+    ab_err e = ab_file_read(path, &text, NULL, err);
+    snprintf(former, WORD_MAX, "%.*s", AB_STR_ARG(ab_buf_str(&text)));
+    former[strcspn(former, "\r\n")] = '\0';
+    ab_buf_fini(&text);
+    return e == AB_ERR_NOTFOUND ? AB_ERR_OK : e;
 }
 
 ab_err ab_data_claim(const char *folder, const char *mapping, const char *option, ab_error *err)
@@ -50,12 +42,11 @@ ab_err ab_data_claim(const char *folder, const char *mapping, const char *option
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return ab_fail_errno(err, AB_ERR_CONFIG, errno, "%s: the folder %s cannot be made", option,
                              folder);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return note(path, mapping, err);
-    if (fd < 0)
-        return ab_fail_errno(err, AB_ERR_IO, errno, "%s", path);
-    ab_err e = compare(fd, path, mapping, option, err);
-    close(fd);
+    char former[WORD_MAX];
+    ab_err e = read_former(path, former, err);
+    if (e == AB_ERR_OK)
+        e = compare(former, mapping, option, err);
+    if (e == AB_ERR_OK && former[0] == '\0')
+        e = ab_file_replace(path, ab_str_of(mapping), err);
     return e;
 }

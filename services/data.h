@@ -13,7 +13,8 @@
  * then it is noted.
  *
  * @param option  the one that names the folder, for the message
- * @return CONFIG (it cannot be made, or was used with another mapping), IO
+ * @return CONFIG (it cannot be made, or was used with another mapping), else as ab_file_read and
+ *         ab_file_replace
  */
 AB_MUST_USE ab_err ab_data_claim(const char *folder, const char *mapping, const char *option,
                                  ab_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/secrets.h"
 
-#include "services/pem.h"
+#include "base/file.h"
+#include "base/pem.h"
 #include "services/service.h"
 
 #include <stdlib.h>
@@ -19,9 +20,9 @@ static ab_err load(const ab_file_stamps *files, pair *out, ab_error *err)
     ab_seal_opener *opener = NULL;
     ab_buf_init(&cert_pem, AB_PEM_MAX);
     ab_buf_init(&key_pem, AB_PEM_MAX);
-    ab_err e = ab_pem_read(files->paths[0], &cert_pem, err);
+    ab_err e = ab_file_read_named(files->paths[0], &cert_pem, err);
     if (e == AB_ERR_OK)
-        e = ab_pem_read(files->paths[1], &key_pem, err);
+        e = ab_file_read_named(files->paths[1], &key_pem, err);
     if (e == AB_ERR_OK)
         e = ab_seal_opener_new(ab_buf_str(&cert_pem), ab_buf_str(&key_pem), &opener, err);
     ab_buf_wipe(&key_pem);

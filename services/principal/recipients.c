@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/recipients.h"
 
-#include "base/file_stamp.h"
+#include "base/file.h"
 #include "base/map.h"
-#include "services/pem.h"
+#include "base/pem.h"
 #include "services/service.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static ab_err read_ca(ab_recipients *r, ab_error *err)
     ab_buf ca;
     ab_buf_init(&ca, AB_PEM_MAX);
     r->ca_seen = ab_file_stamp_of(r->ca_file);
-    ab_err e = ab_pem_read(r->ca_file, &ca, err);
+    ab_err e = ab_file_read_named(r->ca_file, &ca, err);
     if (e != AB_ERR_OK) {
         ab_buf_fini(&ca);
         return e;
@@ -113,7 +113,7 @@ static ab_err read_given(const char *agent, const char *file, ab_seal_recipient 
     if (file == NULL)
         return AB_ERR_OK;
     ab_buf_init(&pem, AB_PEM_MAX);
-    ab_err e = ab_pem_read(file, &pem, err);
+    ab_err e = ab_file_read_named(file, &pem, err);
     if (e == AB_ERR_OK)
         e = ab_seal_recipient_new(ab_buf_str(&pem), AB_STR_NONE, agent, out, err);
     ab_buf_fini(&pem);

@@ -20,7 +20,7 @@ typedef struct {
 /**
  * Read the file; without one nothing was served. Lines that are no name are passed over.
  * @param s  zeroed; fini also after a failure
- * @return IO, NOMEM
+ * @return as ab_file_read, but for NOTFOUND
  */
 AB_MUST_USE ab_err ab_served_init(ab_served *s, const char *path, ab_log *log, ab_error *err);
 void ab_served_fini(ab_served *s);

@@ -5,11 +5,8 @@
  */
 #include "store/kubernetes/access_priv.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void ab_kube_wipe(char *secret)
 {
@@ -38,73 +35,16 @@ ab_str ab_kube_text_str(const ab_kube_text *t)
 
 bool ab_kube_text_changed(const ab_kube_text *t)
 {
-    struct stat now;
-    if (t->path == NULL)
-        return false;
-    if (stat(t->path, &now) != 0)
-        return true;
-    return now.st_dev != t->stat.st_dev || now.st_ino != t->stat.st_ino ||
-           now.st_size != t->stat.st_size || now.st_mtim.tv_sec != t->stat.st_mtim.tv_sec ||
-           now.st_mtim.tv_nsec != t->stat.st_mtim.tv_nsec;
-}
-
-static ab_err fail(const char *what, const char *path, ab_error *err)
-{
-    int number = errno;
-    return ab_fail_errno(err, ab_err_from_errno(number), number, "cannot %s %s", what, path);
-}
-
-static ab_err read_all(int fd, const char *path, ab_buf *out, ab_error *err)
-{
-    char chunk[4096];
-    ab_err e = AB_ERR_OK;
-    for (;;) {
-        ssize_t n = read(fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            e = fail("read", path, err);
-        if (n <= 0)
-            break;
-        ab_buf_put(out, (ab_str){chunk, (size_t)n});
-        if ((e = ab_buf_status(out)) != AB_ERR_OK) {
-            (void)ab_fail(err, e, "%s: %s (%zu bytes)", path, ab_err_text(e), out->cap);
-            break;
-        }
-    }
-    explicit_bzero(chunk, sizeof(chunk));
-    return e;
-}
-
-/* `stat` is of the open file, so that it never claims more than was read. */
-static ab_err read_file(const char *path, ab_buf *out, struct stat *stat, ab_error *err)
-{
-    /* O_NONBLOCK: a FIFO must not hold the loop. */
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return fail("open", path, err);
-    ab_err e = AB_ERR_OK;
-    if (fstat(fd, stat) != 0)
-        e = fail("read", path, err);
-    else if (!S_ISREG(stat->st_mode))
-        e = ab_fail(err, AB_ERR_INVALID, "%s is no regular file", path);
-    else
-        e = read_all(fd, path, out, err);
-    (void)close(fd);
-    return e;
-}
-
-ab_err ab_kube_file_read(const char *path, ab_buf *out, ab_error *err)
-{
-    struct stat ignored;
-    return read_file(path, out, &ignored, err);
+    ab_file_stamp now = ab_file_stamp_of(t->path);
+    now.changed = t->stamp.changed; /* other modes or links make it no other text */
+    return t->path != NULL && !ab_file_stamp_eq(&now, &t->stamp);
 }
 
 static ab_err load_file(ab_kube_text *t, ab_error *err)
 {
     ab_buf text;
     ab_buf_init(&text, AB_KUBE_FILE_MAX);
-    ab_err e = read_file(t->path, &text, &t->stat, err);
+    ab_err e = ab_file_read(t->path, &text, &t->stamp, err);
     if (e == AB_ERR_OK && text.len > 0 && memchr(text.ptr, '\0', text.len) != NULL)
         e = ab_fail(err, AB_ERR_INVALID, "%s has a NUL character", t->path);
     else if (e == AB_ERR_OK && (t->text = ab_str_dup(ab_buf_str(&text))) == NULL)

@@ -32,7 +32,7 @@ static ab_err add_file(files *f, ab_str path, ab_error *err)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for a path");
     f->paths[f->count] = copy;
     ab_buf_init(&f->texts[f->count], AB_KUBE_FILE_MAX);
-    ab_err e = ab_kube_file_read(copy, &f->texts[f->count++], err);
+    ab_err e = ab_file_read(copy, &f->texts[f->count++], NULL, err);
     return e == AB_ERR_OK || e == AB_ERR_NOMEM || e == AB_ERR_NOTFOUND ? e : AB_ERR_CONFIG;
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/kafka/settings.h"
 
+#include "base/file.h"
 #include "transport/kafka/passthrough.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PASSWORD_MAX 4096
 /* Longest chain of broker names we give to librdkafka. */
@@ -100,17 +98,16 @@ static ab_err need_feature(const ab_kafka_settings *s, const char *feature, ab_e
 
 static ab_err read_password(const char *path, char out[PASSWORD_MAX], ab_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return ab_fail_errno(err, AB_ERR_CONFIG, errno, "kafka.sasl.password-file %s", path);
-    ssize_t n = read(fd, out, PASSWORD_MAX - 1);
-    int read_errno = errno;
-    close(fd);
-    if (n < 0)
-        return ab_fail_errno(err, AB_ERR_CONFIG, read_errno, "kafka.sasl.password-file %s", path);
-    out[n] = '\0';
+    ab_buf text;
+    ab_buf_init(&text, PASSWORD_MAX - 1);
+    ab_err e = ab_file_read_named(path, &text, err);
+    if (e == AB_ERR_OK)
+        snprintf(out, PASSWORD_MAX, "%.*s", AB_STR_ARG(ab_buf_str(&text)));
+    else
+        ab_error_prefix(err, "kafka.sasl.password-file");
     out[strcspn(out, "\r\n")] = '\0';
-    return AB_ERR_OK;
+    ab_buf_wipe(&text);
+    return e;
 }
 
 static ab_err set_sasl(const ab_kafka_settings *s, ab_error *err)

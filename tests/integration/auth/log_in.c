@@ -62,7 +62,7 @@ static X509 *read_certificate(const char *path)
     ab_buf text;
     STACK_OF(X509) *certs = NULL;
     ab_buf_init(&text, 1 << 20);
-    if (ab_auth_file_read(path, &text, NULL) != AB_ERR_OK ||
+    if (ab_file_read(path, &text, NULL, NULL) != AB_ERR_OK ||
         ab_pem_certs(ab_buf_str(&text), &certs) != AB_ERR_OK)
         exit(2);
     X509 *cert = sk_X509_shift(certs);

@@ -364,7 +364,7 @@ static void files_that_cannot_be_read_are_named_with_the_reason(void **state)
                                   "file or directory");
     sources.file = folder;
     assert_int_equal(ab_config_load(tables, 2, &sources, &c, &err), AB_ERR_CONFIG);
-    assert_non_null(strstr(err.text, "Is a directory"));
+    assert_non_null(strstr(err.text, "is a folder, a file is wanted"));
     refused_set("kafka.tls.ca=/nowhere/ca",
                 "--set: kafka.tls.ca: cannot read the file /nowhere/ca: "
                 "No such file or directory");

@@ -45,7 +45,7 @@ void put(world *w, const char *name, const char *text)
 void get(world *w, const char *name, ab_buf *out)
 {
     ab_buf_init(out, 1 << 20);
-    if (ab_kube_file_read(in(w, name), out, &w->err) != AB_ERR_OK)
+    if (ab_file_read(in(w, name), out, NULL, &w->err) != AB_ERR_OK)
         fail_msg("%s", w->err.text);
 }
 

@@ -210,7 +210,7 @@ static void a_missing_file_is_named(void **state)
     assert_non_null(strstr(w->err.text, "/token: No such file"));
     close_access(w);
     put_kubeconfig(w, "", "tokenFile: /tmp");
-    assert_error(w, open_kubeconfig(w), "/tmp is no regular file");
+    assert_error(w, open_kubeconfig(w), "/tmp: is a folder, a file is wanted");
     close_access(w);
     put(w, "token", " \n");
     put_kubeconfig(w, "", "tokenFile: token");

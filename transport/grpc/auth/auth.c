@@ -43,7 +43,7 @@ static ab_err load_revoked(ab_auth *a, ab_error *err)
     ab_buf text;
     ab_auth_revoked revoked = {0};
     ab_buf_init(&text, AB_AUTH_FILE_BYTES);
-    ab_err e = ab_auth_file_read(a->revoked_path, &text, err);
+    ab_err e = ab_file_read(a->revoked_path, &text, NULL, err);
     if (e == AB_ERR_OK &&
         (e = ab_auth_revoked_parse(ab_buf_str(&text), &revoked, err)) != AB_ERR_OK)
         ab_error_prefix(err, "%s", a->revoked_path);

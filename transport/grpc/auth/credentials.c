@@ -34,7 +34,7 @@ ab_err ab_auth_login_open(const ab_config *config, ab_auth_login *out, ab_error 
     if (path == NULL || path[0] == '\0')
         return ab_fail(err, AB_ERR_CONFIG,
                        "grpc.auth.userpass.file: wants the file with this agent's user:password");
-    ab_err e = ab_auth_file_read(path, &out->secret, err);
+    ab_err e = ab_file_read(path, &out->secret, NULL, err);
     if (e == AB_ERR_OK)
         return take_line(out, path, err);
     ab_error_prefix(err, "grpc.auth.userpass.file");

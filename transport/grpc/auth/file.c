@@ -2,44 +2,11 @@
 #include "transport/grpc/auth/file_priv.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* After something happened in the folder, so that whoever writes a file is done with it. */
 #define SETTLE_MS 100
 #define LOOK_MS   10000
-
-/* ----- reading ----- */
-
-static ab_err read_all(int fd, ab_buf *out)
-{
-    char chunk[4096];
-    ssize_t n;
-    while ((n = read(fd, chunk, sizeof(chunk))) != 0) {
-        if (n > 0)
-            ab_buf_put(out, (ab_str){chunk, (size_t)n});
-        else if (errno != EINTR)
-            return ab_err_from_errno(errno);
-        if (ab_buf_status(out) != AB_ERR_OK)
-            break;
-    }
-    explicit_bzero(chunk, sizeof(chunk));
-    return ab_buf_status(out);
-}
-
-ab_err ab_auth_file_read(const char *path, ab_buf *out, ab_error *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return ab_fail_errno(err, ab_err_from_errno(errno), errno, "%s", path);
-    ab_err e = read_all(fd, out);
-    close(fd);
-    return e == AB_ERR_OK ? e : ab_fail(err, e, "%s: %s", path, ab_err_text(e));
-}
-
-/* ----- watching ----- */
 
 void ab_auth_watch_add(ab_auth_watch *w, const char *path, ab_auth_file_changed changed, void *arg)
 {

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files that authentication reads: read whole, and watched while the process runs. They are
+ * The files that authentication reads, watched while the process runs. They are
  * often mounted ConfigMaps or Secrets, which change by a link in their folder being replaced; so it
  * is the folder that is watched. Where nothing can be watched, a look every ten seconds finds the
  * change.
  */
 #pragma once
 
-#include "base/file_stamp.h"
+#include "base/file.h"
 #include "base/log.h"
 
 #include <uv.h>
 
 #define AB_AUTH_FILES_MAX  3
 #define AB_AUTH_FILE_BYTES (8u * 1024 * 1024)
-
-/** Append the content of a file. @return IO or NOTFOUND or DENIED with the path; TOOBIG; NOMEM */
-AB_MUST_USE ab_err ab_auth_file_read(const char *path, ab_buf *out, ab_error *err);
 
 /** The file at `path` is another one now; it may also be gone. Loop thread. */
 typedef void (*ab_auth_file_changed)(void *arg);

@@ -21,7 +21,7 @@ static ab_err read_key(const char *path, EVP_PKEY **out, ab_error *err)
 {
     ab_buf text;
     ab_buf_init(&text, FILE_MAX);
-    ab_err e = ab_auth_file_read(path, &text, err);
+    ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK && (e = ab_pem_key(ab_buf_str(&text), out)) != AB_ERR_OK)
         (void)ab_fail(err, e, "%s: no private key (PEM) without a password", path);
     ab_buf_wipe(&text);

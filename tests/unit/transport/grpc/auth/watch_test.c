@@ -127,14 +127,14 @@ static void a_file_is_read_whole_up_to_the_bound(void **state)
     start(&f, "a", "b");
     world_write(&f.w, "a", "0123456789");
     ab_buf_init(&text, 10);
-    assert_int_equal(ab_auth_file_read(f.path[0], &text, &err), AB_ERR_OK);
+    assert_int_equal(ab_file_read(f.path[0], &text, NULL, &err), AB_ERR_OK);
     assert_true(ab_str_is(ab_buf_str(&text), "0123456789"));
     ab_buf_fini(&text);
     ab_buf_init(&text, 9);
-    assert_int_equal(ab_auth_file_read(f.path[0], &text, &err), AB_ERR_TOOBIG);
+    assert_int_equal(ab_file_read(f.path[0], &text, NULL, &err), AB_ERR_TOOBIG);
     assert_non_null(strstr(err.text, f.path[0]));
-    assert_int_equal(ab_auth_file_read(f.path[1], &text, &err), AB_ERR_NOTFOUND);
-    assert_int_not_equal(ab_auth_file_read(f.w.folder, &text, &err), AB_ERR_OK);
+    assert_int_equal(ab_file_read(f.path[1], &text, NULL, &err), AB_ERR_NOTFOUND);
+    assert_int_not_equal(ab_file_read(f.w.folder, &text, NULL, &err), AB_ERR_OK);
     ab_buf_fini(&text);
     stop(&f);
 }

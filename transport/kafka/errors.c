@@ -17,7 +17,8 @@ bool ab_kafka_is_down(rd_kafka_resp_err_t code)
 ab_err ab_kafka_err(rd_kafka_resp_err_t code)
 {
     /* Kafka has some 150 codes. What is not listed is about the broker or the network, not about
-     * the event, and so are authorisation errors: an operator may grant what is missing. */
+     * the event, and so are authorisation errors: an operator may grant what is missing, or set a
+     * clock right. */
     switch ((int)code) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
         return AB_ERR_OK;
@@ -25,7 +26,6 @@ ab_err ab_kafka_err(rd_kafka_resp_err_t code)
     case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
         return AB_ERR_TOOBIG;
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
         return AB_ERR_INVALID;
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
         return AB_ERR_DENIED;

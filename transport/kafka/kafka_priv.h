@@ -69,6 +69,10 @@ typedef struct {
     bool up;
     bool hello_in_flight;
     char instance[40];
+    uint64_t epoch;        /* of what that one writes */
+    bool rivals;           /* another one speaks too */
+    int64_t rival_ms;      /* when it did last */
+    int64_t age_ms;        /* of the last hello, by two clocks: alone it says nothing */
     ab_digest certificate; /* that was told */
     uint64_t log_id;       /* of the log it writes to; 0 = not known */
     int64_t heard_ms;
@@ -94,6 +98,7 @@ typedef struct {
     ab_metric *lag;
     ab_metric *unacknowledged;
     ab_metric *peer_up;
+    ab_metric *rivals;
 } ab_kafka_link_metrics;
 
 struct ab_kafka_link {
@@ -340,7 +345,8 @@ void ab_kafka_live_close(ab_kafka_link *l);
 /* presence.c */
 /** Whether this hello was written to another log than those before it. */
 bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello);
-/** A hello of the peer. `fresh`: it was written after we began to listen. */
+/** A hello of the peer. `fresh`: it was written after we began to listen. `age_ms`: by the broker's
+ * or the writer's clock, and ours. */
 void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh);
 /** Say hello when it is time; notice when the peer has gone. */
 void ab_kafka_presence_tick(ab_kafka_link *l);

@@ -2,7 +2,11 @@
  *
  * Who is there. Kafka has no connection to look at, so both sides say hello on the state topic,
  * again and again under one key. A peer is there when a hello was written after we began to listen,
- * and gone after three intervals without one, or when it says that it leaves.
+ * and gone after three intervals without one, or when it says that it leaves. Clocks are never
+ * compared: what an age says is how much longer it is than that of the hello before.
+ *
+ * Nothing keeps two processes of one name from writing to the same topics. Each hello names its
+ * process; the one that began last counts, and when another one goes on saying hello it is told.
  */
 #include "schema/attributes.h"
 #include "transport/hello.h"
@@ -12,8 +16,8 @@
 #include <string.h>
 
 #define MISSED_MAX 3
-/* A hello this much older than it may be, by the clocks of two machines, is not believed. */
-#define SKEW_MS         30000
+/* A hello that was this much longer on its way than the one before says nothing of now. */
+#define LATE_MS         30000
 #define INTERVAL_MAX_MS (3600 * 1000)
 
 static ab_hello compose(const ab_kafka_link *l, bool leaving)
@@ -164,6 +168,7 @@ static void there(ab_kafka_link *l, const saying *said)
         gone(l);
     l->peer.heard_ms = ab_kafka_now(k);
     l->peer.interval_ms = said->interval_ms;
+    l->peer.epoch = said->base.epoch;
     bool news =
         ab_hello_is_new_certificate(&said->base, &l->peer.certificate) || other || !l->peer.up;
     if (l->removed || !news)
@@ -174,6 +179,41 @@ static void there(ab_kafka_link *l, const saying *said)
     /* So that it need not wait for our next one. */
     ab_kafka_presence_speak(l, false);
     k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
+}
+
+/* --- two of one name --- */
+
+/* Who begins reads what is there, and takes a higher epoch. */
+static bool is_rival(const ab_kafka_link *l, const saying *said)
+{
+    return l->peer.up && said->base.epoch <= l->peer.epoch &&
+           strcmp(l->peer.instance, said->base.instance) != 0;
+}
+
+static void tell_rivals(ab_kafka_link *l, const saying *said)
+{
+    l->peer.rival_ms = ab_kafka_now(l->kafka);
+    if (l->peer.rivals)
+        return;
+    l->peer.rivals = true;
+    ab_metric_set(l->metrics.rivals, 1);
+    AB_WARN(l->kafka->base.env.log, KAFKA,
+            l->kafka->settings.role == AB_ROLE_PRINCIPAL
+                ? "two agents have this name: both do what the hub says, and what the one that "
+                  "began first reports is not taken; end one of them"
+                : "two principals write to this agent: end one of them",
+            AB_KV("agent", l->name), AB_KV("counts", l->peer.instance),
+            AB_KV("other", said->base.instance));
+}
+
+static void end_rivals(ab_kafka_link *l)
+{
+    if (!l->peer.rivals)
+        return;
+    l->peer.rivals = false;
+    ab_metric_set(l->metrics.rivals, 0);
+    AB_INFO(l->kafka->base.env.log, KAFKA, "only one process of this name is heard now",
+            AB_KV("agent", l->name));
 }
 
 /* A topic that was deleted and made again may have grown past our position before we look: then
@@ -189,26 +229,48 @@ bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello)
     return other;
 }
 
+/* It was written while nothing could be received. */
+static bool is_late(const ab_kafka_link *l, const saying *said, int64_t age_ms)
+{
+    return l->peer.up && age_ms - l->peer.age_ms > MISSED_MAX * said->interval_ms + LATE_MS;
+}
+
+static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
+{
+    bool same = strcmp(said->base.instance, l->peer.instance) == 0;
+    if (is_rival(l, said)) {
+        if (!said->base.leaving)
+            tell_rivals(l, said);
+        return;
+    }
+    if (same && is_late(l, said, age_ms))
+        return;
+    l->peer.age_ms = age_ms;
+    if (!said->base.leaving)
+        there(l, said);
+    else if (same)
+        gone(l);
+}
+
 void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh)
 {
     saying said = {0};
     ab_error err = {0};
     if (!understand(hello, &said, &err))
         ab_kafka_refused(l->kafka, l->topics[AB_KAFKA_IN_STATE], "hello", &err);
-    else if (fresh && age_ms <= MISSED_MAX * said.interval_ms + SKEW_MS) {
-        if (said.base.leaving)
-            gone(l);
-        else
-            there(l, &said);
-    }
+    else if (fresh)
+        take(l, &said, age_ms);
     ab_hello_fini(&said.base);
 }
 
 void ab_kafka_presence_tick(ab_kafka_link *l)
 {
     int64_t now = ab_kafka_now(l->kafka);
-    if (l->peer.up && now - l->peer.heard_ms > MISSED_MAX * l->peer.interval_ms)
+    int64_t silence_ms = MISSED_MAX * l->peer.interval_ms;
+    if (l->peer.up && now - l->peer.heard_ms > silence_ms)
         gone(l);
+    if (now - l->peer.rival_ms > silence_ms)
+        end_rivals(l);
     if (!l->removed && now >= l->peer.hello_due_ms)
         ab_kafka_presence_speak(l, false);
 }

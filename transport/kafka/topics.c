@@ -146,7 +146,11 @@ static rd_kafka_NewTopic_t *describe(const ab_kafka_settings *s, const ab_kafka_
     rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(t->name, 1, replicas, why, sizeof(why));
     if (topic == NULL)
         return NULL;
+    /* The broker's clock alone counts: by those of writers it would refuse what is an hour ahead.
+     */
     bool ok = put(topic, "max.message.bytes", s->message_max_bytes) &&
+              rd_kafka_NewTopic_set_config(topic, "message.timestamp.type", "LogAppendTime") ==
+                  RD_KAFKA_RESP_ERR_NO_ERROR &&
               (t->live ? configure_live(topic) : configure_state(s->config, topic));
     if (ok)
         return topic;

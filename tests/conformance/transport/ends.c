@@ -170,6 +170,7 @@ ab_ends *ab_ends_open(const ab_ends_fixture *fixture)
     ab_ends *ends = calloc(1, sizeof(*ends));
     assert_non_null(ends);
     ends->fixture = fixture;
+    ends->clock = &ab_clock_real;
     assert_int_equal(uv_loop_init(&ends->loop), 0);
     assert_int_equal(uv_timer_init(&ends->loop, &ends->tick), 0);
     assert_int_equal(uv_timer_start(&ends->tick, on_tick, TICK_MS, TICK_MS), 0);
@@ -301,7 +302,7 @@ static ab_transport_env env_of(ab_end *end)
         .config = end->config,
         .log = end->ends->log,
         .metrics = end->metrics,
-        .clock = &ab_clock_real,
+        .clock = end->ends->clock,
         .role = end->role,
         .agent = principal ? NULL : end->name,
         .mode = principal ? "" : "managed",

@@ -100,7 +100,8 @@ struct ab_ends {
     int log_fd; /* of ab_ends_capture_log; else 0 */
     char *settings[AB_ENDS_SETTINGS];
     size_t setting_count;
-    bool replay; /* ends that start from now on have lost what they received */
+    bool replay;           /* ends that start from now on have lost what they received */
+    const ab_clock *clock; /* of ends that start from now on */
     ab_end *all[AB_ENDS_MAX];
 };
 

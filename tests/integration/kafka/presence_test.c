@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two processes of one name on the same topics: the one that began last counts, and it is told. And
+ * machines whose clocks differ.
+ */
+#include "tests/conformance/transport/kafka_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static double rivals(ab_end *end)
+{
+    const ab_label label = {"agent", AB_STR("w1")};
+    return ab_metric_value(ab_metric_get(end->metrics, AB_METRIC_GAUGE, "argobus_peer_rivals",
+                                         "1 while two processes say hello under the peer's name.",
+                                         &label, 1));
+}
+
+static void two_agents_of_one_name_are_told(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_capture_log(ends);
+    ab_end *principal = ab_end_principal(ends, "w1");
+    const ab_end_peer *seen = ab_end_peer_of(principal, "w1");
+    ab_end *first = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, seen->up);
+    ab_end *second = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, rivals(principal) > 0);
+    assert_true(ab_ends_logged(ends, "two agents have this name"));
+    AB_UNTIL(ends, seen->peer_epoch == ab_end_peer_of(second, "w1")->epoch);
+    ab_end_stop(first);
+    AB_UNTIL(ends, rivals(principal) < 1);
+}
+
+static void of_two_agents_of_one_name_the_first_is_there_when_the_second_has_gone(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = ab_end_principal(ends, "w1");
+    const ab_end_peer *seen = ab_end_peer_of(principal, "w1");
+    ab_end *first = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, seen->up);
+    ab_end *second = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, rivals(principal) > 0);
+    ab_end_stop(second);
+    AB_UNTIL(ends, seen->up && seen->peer_epoch == ab_end_peer_of(first, "w1")->epoch);
+    AB_UNTIL(ends, rivals(principal) < 1);
+}
+
+static void two_principals_of_one_agent_are_told(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *first = ab_end_principal(ends, "w1");
+    ab_end *agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->up);
+    (void)ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, rivals(agent) > 0);
+    ab_end_stop(first);
+    AB_UNTIL(ends, rivals(agent) < 1);
+}
+
+static void an_agent_that_restarts_is_no_rival_of_itself(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_capture_log(ends);
+    ab_end *principal = ab_end_principal(ends, "w1");
+    const ab_end_peer *seen = ab_end_peer_of(principal, "w1");
+    for (int i = 1; i <= 3; i++) {
+        ab_end *agent = ab_end_agent(ends, "w1");
+        AB_UNTIL(ends, seen->up);
+        ab_end_stop(agent);
+        AB_UNTIL(ends, !seen->up);
+    }
+    assert_false(ab_ends_logged(ends, "two agents"));
+}
+
+/* --- clocks --- */
+
+#define HOURS_US INT64_C(6 * 3600 * 1000000)
+
+static int64_t same_ms(void *arg)
+{
+    return ab_clock_real.mono_ms(arg);
+}
+
+static int64_t ahead_us(void *arg)
+{
+    return ab_clock_real.wall_us(arg) + HOURS_US;
+}
+
+static int64_t behind_us(void *arg)
+{
+    return ab_clock_real.wall_us(arg) - HOURS_US;
+}
+
+static void assert_they_talk(ab_ends *ends, ab_end *principal, const char *name)
+{
+    ab_end *agent = ab_end_agent(ends, name);
+    AB_UNTIL(ends, ab_end_peer_of(principal, name)->up);
+    AB_UNTIL(ends, ab_end_peer_of(agent, name)->up);
+    AB_UNTIL(ends, ab_end_try_put(principal, name, "app/a", 1));
+    AB_UNTIL(ends, ab_end_try_put(agent, NULL, "app/b", 1));
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    AB_UNTIL(ends, ab_end_newest(principal, name, "app/b") != NULL);
+    ab_end_stop(agent);
+    AB_UNTIL(ends, !ab_end_peer_of(principal, name)->up);
+}
+
+static void clocks_may_be_hours_apart(void **state)
+{
+    static const ab_clock ahead = {same_ms, ahead_us, NULL};
+    static const ab_clock behind = {same_ms, behind_us, NULL};
+    ab_ends *ends = *state;
+    ab_end *principal = ab_end_principal(ends, "w1,w2");
+    ends->clock = &ahead;
+    assert_they_talk(ends, principal, "w1");
+    ends->clock = &behind;
+    assert_they_talk(ends, principal, "w2");
+}
+
+#define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
+
+int main(int argc, char **argv)
+{
+    ab_kafka_fixture kafka;
+    ab_kafka_fixture_init(&kafka);
+    const struct CMUnitTest tests[] = {
+        CASE(two_agents_of_one_name_are_told),
+        CASE(of_two_agents_of_one_name_the_first_is_there_when_the_second_has_gone),
+        CASE(two_principals_of_one_agent_are_told),
+        CASE(an_agent_that_restarts_is_no_rival_of_itself),
+        CASE(clocks_may_be_hours_apart),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("presence", tests, NULL, NULL);
+}

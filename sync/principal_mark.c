@@ -20,6 +20,8 @@
 #define WRITES_APART_MS 250
 #define BYTES_PER_MS    40
 #define AGENT_BYTES     60
+/* How long to wait for an agent's log before the mark is written for whatever it may have. */
+#define LOGS_MS 10000
 /* How often to look whether what is held back has come back. */
 #define HELD_LOOK_MS 60000
 
@@ -28,9 +30,13 @@ static int64_t now_ms(const ab_principal *p)
     return ab_clock_mono_ms(p->env.clock);
 }
 
+/* As it is known to be, or, of an agent that went, will be. */
 static ab_mark_told mark_of(const struct peer *peer)
 {
-    return ab_mark_of(&peer->principal->mark.known, ab_str_of(peer->name));
+    const struct mark *mark = &peer->principal->mark;
+    ab_str name = ab_str_of(peer->name);
+    return ab_mark_of(ab_map_find(mark->left.told, name) != NULL ? &mark->left : &mark->known,
+                      name);
 }
 
 /* --- what is known --- */
@@ -84,6 +90,28 @@ void ab_principal_mark_said(struct peer *peer)
     ab_principal_mark_go(peer->principal);
 }
 
+/* What is covered when the mark is written for this agent: what was said in this run, and, once
+ * nothing is in doubt, all up to there. */
+static ab_mark_told covered(const struct peer *peer)
+{
+    ab_mark_told told = mark_of(peer);
+    if (peer->doubt.compared && ab_version_cmp(peer->doubt.said, told.all) > 0)
+        told = (ab_mark_told){.all = peer->doubt.said};
+    else if (!peer->doubt.compared && !ab_version_is_none(peer->doubt.said_now))
+        ab_mark_add_run(&told, peer->doubt.said_now);
+    return told;
+}
+
+void ab_principal_mark_leave(const struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    ab_mark_told told = covered(peer);
+    if (ab_mark_set(&p->mark.left, ab_str_of(peer->name), &told) != AB_ERR_OK)
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("agent", peer->name));
+    p->mark.write_due = true;
+    ab_principal_mark_go(p);
+}
+
 /* If it were restored from before it had that, it is to have another mark. */
 void ab_principal_mark_shown(struct peer *peer)
 {
@@ -134,6 +162,8 @@ void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, con
 void ab_principal_mark_tick(struct peer *peer)
 {
     ab_principal *p = peer->principal;
+    if (p->mark.read && now_ms(p) >= p->mark.logs_at && !ab_writer_is_ready(peer->writer))
+        ab_principal_mark_shown(peer);
     bool doubts = peer->doubt.log + peer->doubt.agent > 0;
     if (!doubts || now_ms(p) < peer->doubt.look_at)
         return;
@@ -223,10 +253,18 @@ static void got(ab_principal *p, ab_err code, const ab_object *object, const ab_
     ab_mark_fini(&p->mark.known);
     ab_mark_fini(&p->mark.next);
     p->mark.known = found;
+    if (!p->mark.read)
+        p->mark.logs_at = now_ms(p) + LOGS_MS;
     p->mark.read = true;
     p->mark.write_due |= p->mark.known.id[0] == '\0'; /* one that is there can be missed */
     succeeded(p);
     proved(p);
+}
+
+static void forget_left(ab_principal *p)
+{
+    for (ab_map_iter i = ab_map_first(p->mark.left.told); i.entry != NULL; ab_map_next(&i))
+        free(ab_map_take(p->mark.left.told, i.key));
 }
 
 static void written(ab_principal *p, ab_err code, const ab_object *object, const ab_error *err)
@@ -240,6 +278,8 @@ static void written(ab_principal *p, ab_err code, const ab_object *object, const
     ab_mark_fini(&p->mark.known);
     p->mark.known = p->mark.next;
     p->mark.next = (ab_mark){0};
+    if (!p->mark.write_due)
+        forget_left(p);
     p->mark.write_at = now_ms(p) + WRITES_APART_MS + (int64_t)(bytes / BYTES_PER_MS);
     succeeded(p);
 }
@@ -279,14 +319,9 @@ static ab_err copy_told(const ab_mark *from, ab_mark *to)
     return e;
 }
 
-/* What was said in this run is covered at once; all up to there, once nothing is in doubt. */
 static ab_err cover_said(const struct peer *peer, ab_mark *mark)
 {
-    ab_mark_told told = mark_of(peer);
-    if (peer->doubt.compared && ab_version_cmp(peer->doubt.said, told.all) > 0)
-        told = (ab_mark_told){.all = peer->doubt.said};
-    else if (!peer->doubt.compared && !ab_version_is_none(peer->doubt.said_now))
-        ab_mark_add_run(&told, peer->doubt.said_now);
+    ab_mark_told told = covered(peer);
     return ab_mark_set(mark, ab_str_of(peer->name), &told);
 }
 
@@ -298,6 +333,8 @@ static ab_err make_next(ab_principal *p)
         e = ab_uuid(p->mark.next.id);
     if (e == AB_ERR_OK)
         e = copy_told(&p->mark.known, &p->mark.next);
+    if (e == AB_ERR_OK)
+        e = copy_told(&p->mark.left, &p->mark.next);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL && e == AB_ERR_OK; ab_map_next(&i))
         e = cover_said(i.value, &p->mark.next);
     return e;
@@ -350,12 +387,14 @@ ab_err ab_principal_mark_init(ab_principal *p)
 {
     p->mark = (struct mark){.record.done = done, .principal = p};
     ab_backoff_init(&p->mark.backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
-    return ab_mark_init(&p->mark.known);
+    ab_err e = ab_mark_init(&p->mark.known);
+    return e == AB_ERR_OK ? ab_mark_init(&p->mark.left) : e;
 }
 
 void ab_principal_mark_fini(ab_principal *p)
 {
     ab_mark_fini(&p->mark.known);
+    ab_mark_fini(&p->mark.left);
     ab_mark_fini(&p->mark.next);
     free(p->mark.version);
 }

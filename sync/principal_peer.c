@@ -97,6 +97,7 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
     for (const struct held *h = peer->held; h != NULL; h = h->next)
         ab_principal_ack(p, h->delivery);
     ab_mirror_look(p, agent);
+    ab_principal_mark_leave(peer);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);
 }

@@ -145,6 +145,7 @@ struct mark {
     ab_principal *principal;
     enum mark_step step;
     ab_mark known;              /* as it was listed, read or written last */
+    ab_mark left;               /* of agents that went since */
     ab_mark next;               /* what may have been written since */
     char *version;              /* resourceVersion; NULL: there is none */
     bool read;                  /* once in this run */
@@ -152,6 +153,7 @@ struct mark {
     bool look_due;              /* to be read, after something was missed */
     bool write_due;             /* something was said that it does not have */
     int64_t write_at, retry_at; /* mono_ms: not before then */
+    int64_t logs_at;            /* mono_ms: when the agents' logs should have been read */
     ab_backoff backoff;
     bool failed; /* and it was logged */
 };
@@ -325,6 +327,8 @@ void ab_principal_mark_epoch(struct peer *peer);
 void ab_principal_mark_said(struct peer *peer);
 /** The agent, or its log, has an object under this version. */
 void ab_principal_mark_told(struct peer *peer, ab_version version);
+/** The agent is about to be served no more: what it was told is covered all the same. */
+void ab_principal_mark_leave(const struct peer *peer);
 /** The store has what its mark does not cover. */
 void ab_principal_mark_shown(struct peer *peer);
 /** So many deletions are held back for want of proof. @param held  which of peer->doubt's counts

@@ -115,6 +115,30 @@ static void it_stays_also_when_the_hub_is_restored_under_a_running_principal(voi
     assert_held();
 }
 
+/* The last principal was killed before it wrote the mark, and this one does not reach the broker.
+ */
+static void it_stays_also_when_the_log_cannot_be_read_before(void **state)
+{
+    (void)state;
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_settle(&w);
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_settle(&w); /* the mark is not written again at once */
+    world_crash_principal(&w);
+    world_connect(&w.principal_link, false);
+    world_start_principal(&w);
+    world_run(&w, 20);
+    fake_store_restore(w.hub, backup);
+    world_connect(&w.principal_link, true);
+    while (!w.principal_link.ready) /* before it is seen that something went */
+        world_step(&w, world_choices(&w) - 1);
+    world_run(&w, 2);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/c"));
+    assert_held();
+}
+
 static void it_stays_over_restarts_of_the_principal(void **state)
 {
     (void)state;
@@ -271,6 +295,26 @@ static void what_was_made_and_deleted_while_the_agent_was_away_goes(void **state
     assert_at_rest();
 }
 
+static void
+what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again(void **state)
+{
+    (void)state;
+    put_app(w.hub, "w1", "b", 1, "", "");
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_settle(&w); /* the mark is not written again at once */
+    ab_principal_remove_agent(w.principal, "w1");
+    fake_store_erase(w.hub, "Application/w1/c");
+    world_run(&w, 2);
+    world_lose_log(&w, &w.principal_link);
+    assert_int_equal(ab_principal_add_agent(w.principal, "w1"), AB_ERR_OK);
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    world_run(&w, 10);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_null(fake_store_find(w.local, "Application/argocd/c"));
+    assert_int_equal(held(), 0);
+    assert_at_rest();
+}
+
 /* --- the agent's side --- */
 
 static void a_restored_agent_deletes_nothing_at_the_hub(void **state)
@@ -319,6 +363,7 @@ int main(void)
         T(it_stays_also_when_the_logs_are_lost),
         T(it_stays_also_when_the_agent_has_lost_what_it_kept),
         T(it_stays_also_when_the_hub_is_restored_under_a_running_principal),
+        T(it_stays_also_when_the_log_cannot_be_read_before),
         T(it_stays_over_restarts_of_the_principal),
         T(it_stays_at_an_agent_that_comes_back_late),
         T(an_empty_store_has_no_mark_and_deletes_nothing),
@@ -330,6 +375,7 @@ int main(void)
         T(what_the_backup_had_and_was_deleted_meanwhile_goes),
         T(what_is_seen_to_go_goes_while_something_is_held),
         T(what_was_made_and_deleted_while_the_agent_was_away_goes),
+        T(what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again),
         T(a_restored_agent_deletes_nothing_at_the_hub),
         T(both_restored_bring_back_what_either_has),
     };

@@ -280,10 +280,17 @@ static bool is_settled(const ab_agent_object *o, const char *key)
             ab_outbox_has(ab_writer_outbox(o->agent->writer), ab_str_of(o->key)));
 }
 
+/* The principal shows a status, and the object, made anew perhaps, has none. */
+static bool is_status_gone(const ab_agent_object *o)
+{
+    return ab_agent_reports(o) && ab_agent_has_source(o) && o->here && o->report_empty &&
+           ab_resync_session_find(o->agent->resync.session, ab_str_of(o->hub_key)) != NULL;
+}
+
 static void correct_report(ab_agent_object *o)
 {
     ab_digest ours = {{0}};
-    if (!has_report(o) || is_settled(o, o->key))
+    if ((!has_report(o) && !is_status_gone(o)) || is_settled(o, o->key))
         return;
     (void)ab_writer_find(o->agent->writer, ab_str_of(o->key), &ours);
     if (!is_otherwise(o->agent, ab_str_of(o->hub_key), &ours))

@@ -330,11 +330,14 @@ static void say_again(const struct peer *peer, ab_str key)
         app->look_due = app->here;
 }
 
-/* Not while the log is gone through: it may change. */
+/* Not while the log is gone through: it may change. What was answered and stands all the same, in a
+ * store that was restored for one, is asked again: the agent has its record of it. */
 static void advance_apps(const struct peer *peer)
 {
     for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_app *app = i.value;
+        if (app->peer == peer && ab_requests_forget_answers(&app->requests))
+            app->look_due = app->here;
         if (app->peer == peer && app->look_due)
             ab_principal_advance(app);
     }

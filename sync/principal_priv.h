@@ -366,6 +366,9 @@ void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key,
 /** Command `id` was answered in the event of this version. @return the request; NULL when it stands
  * no longer */
 struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version at);
+/** Those that were answered and stand still are to be sent again. @return true when there are any
+ */
+bool ab_requests_forget_answers(struct requests *r);
 /** What the agent's report of this version says is executed, and taken up by Argo CD there. */
 struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_jsonv report);
 /**

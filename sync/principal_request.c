@@ -133,6 +133,19 @@ struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version a
     return NULL;
 }
 
+bool ab_requests_forget_answers(struct requests *r)
+{
+    struct request *all[] = {&r->operation, &r->refresh, &r->terminate};
+    bool any = false;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (!all[i]->asked || all[i]->id[0] == '\0' || strcmp(all[i]->id, all[i]->answered) != 0)
+            continue;
+        all[i]->answered[0] = all[i]->answered_before[0] = '\0';
+        any = true;
+    }
+    return any;
+}
+
 /* "<epoch>.<version>/<id>" ends with this id. */
 static bool records(ab_jsonv record, const char *id)
 {

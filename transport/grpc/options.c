@@ -19,6 +19,11 @@ static const ab_option rows[] = {
      .deflt = "false",
      .help = "No TLS at all, for a service mesh or a test: who can reach the port reads and "
              "writes everything."},
+    {.name = "grpc.websocket",
+     .kind = AB_OPT_BOOL,
+     .deflt = "false",
+     .help = "For agents behind proxies that do not pass HTTP/2 on. Agent: call by WebSockets over "
+             "HTTP/1.1. Principal: serve such agents too. Messages then have 64MiB at most."},
     {.name = "grpc.tls.ca",
      .kind = AB_OPT_FILE,
      .help = "Authorities that the other side's certificate must come from (PEM). Agent, unset: "

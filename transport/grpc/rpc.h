@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gRPC (its HTTP/2 protocol) by nghttp2 and OpenSSL on the process's loop: calls of a server and of
- * a client, in messages of bytes. What the messages mean is for the layer above.
+ * gRPC by nghttp2 and OpenSSL on the process's loop: calls of a server and of a client, in messages
+ * of bytes. They travel over HTTP/2, or each over a WebSocket of its own. What the messages mean is
+ * for the layer above.
  *
  * All of it is for the loop thread, nothing blocks, and no upcall is made from inside a call of
  * these functions, but for what says so. What crosses the wire is bounded by ab_rpc_limits; who
@@ -95,7 +96,8 @@ typedef enum {
 /* Paths of PEM files. They are looked at every few seconds, and read again when they changed;
  * connections that are open stay as they are. Texts are NUL-terminated and copied. */
 typedef struct {
-    bool insecure;    /* no TLS at all; the rest is then not looked at */
+    bool insecure;    /* no TLS at all; the files are then not looked at */
+    bool websocket;   /* server: WebSockets beside HTTP/2; client: nothing else */
     const char *ca;   /* whom to trust; NULL: client, what the system trusts; server, nobody */
     const char *cert; /* own certificate and its intermediates; NULL: none (clients only) */
     const char *key;

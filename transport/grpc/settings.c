@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define DEFAULT_PORT 443
+/* argocd-agent reads no larger ones from a WebSocket, the five bytes of the prefix included. */
+#define WEBSOCKET_MAX (64u * 1024 * 1024 - 5)
 /* What the encoding adds to an event of the most attributes. */
 #define ENCODING_MAX 4096
 
@@ -51,6 +53,7 @@ static ab_err read_tls(const ab_config *c, ab_role role, ab_rpc_tls *out, ab_err
     bool principal = role == AB_ROLE_PRINCIPAL;
     *out = (ab_rpc_tls){
         .insecure = ab_config_bool(c, "grpc.insecure"),
+        .websocket = ab_config_bool(c, "grpc.websocket"),
         .ca = ab_config_str(c, "grpc.tls.ca"),
         .cert = ab_config_str(c, "grpc.tls.cert"),
         .key = ab_config_str(c, "grpc.tls.key"),
@@ -79,6 +82,8 @@ ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_grpc_settings 
     if (e != AB_ERR_OK)
         return e;
     size_t message_max = (size_t)ab_config_int(c, "grpc.message-max");
+    if (out->tls.websocket && message_max > WEBSOCKET_MAX)
+        message_max = WEBSOCKET_MAX;
     out->limits = ab_rpc_default_limits;
     out->limits.message_bytes = message_max;
     out->limits.ping_ms = ab_config_int(c, "grpc.keepalive");

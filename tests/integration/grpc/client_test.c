@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Our client with a server that is not ours: the service test.Echo at AB_GRPC_PORT, by TLS unless
- * AB_GRPC_PLAIN is set. interop_test.py starts the server.
+ * AB_GRPC_PLAIN is set, by WebSockets if AB_GRPC_WEBSOCKET is. interop_test.py starts the server.
  */
 #include "tests/integration/grpc/world.h"
 
@@ -19,6 +19,7 @@ static int begin(void **state)
     world_init(w);
     if (getenv("AB_GRPC_PLAIN") == NULL)
         world_use_tls(w);
+    w->client_tls.websocket = getenv("AB_GRPC_WEBSOCKET") != NULL;
     w->port = (int)strtol(getenv("AB_GRPC_PORT"), NULL, 10);
     *state = w;
     return 0;
@@ -262,6 +263,8 @@ int main(void)
         CONNECTED(a_deadline_ends_a_call),
         CONNECTED(a_call_is_cancelled),
         CONNECTED(metadata_goes_both_ways),
+    };
+    const struct CMUnitTest pings[] = {
         cmocka_unit_test_setup_teardown(too_many_pings_are_seen_as_such_and_become_fewer, begin,
                                         end),
     };
@@ -270,6 +273,10 @@ int main(void)
     };
     const struct CMUnitTest last[] = {CONNECTED(the_server_goes_in_order)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    /* What follows is about what a WebSocket has not: a server's settings and GOAWAY. */
+    if (getenv("AB_GRPC_WEBSOCKET") != NULL)
+        return failed;
+    failed += cmocka_run_group_tests(pings, NULL, NULL);
     if (getenv("AB_GRPC_PLAIN") == NULL)
         failed += cmocka_run_group_tests(foreign, NULL, NULL);
     return failed + cmocka_run_group_tests(last, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * echo_server CERTS|- [LIMIT=NUMBER...]: a server of ours for clients that are not. Prints its
- * port, and how each call ended; SIGTERM drains it. The service is test.Echo, in bare bytes:
+ * echo_server CERTS|- [websocket] [LIMIT=NUMBER...]: a server of ours for clients that are not,
+ * with WebSockets or without. Prints its port, and how each call ended; SIGTERM drains it. The
+ * service is test.Echo, in bare bytes:
  *
  *   Unary  the request            Echo  each message, until the half-close
  *   Many   "COUNT SIZE": so many  Count  "MESSAGES BYTES" after the half-close
@@ -180,7 +181,8 @@ static void on_term(uv_signal_t *signal, int number)
     uv_close((uv_handle_t *)signal, NULL);
 }
 
-static ab_rpc_server *start(const ab_rpc_env *env, const char *certs, const ab_rpc_limits *limits)
+static ab_rpc_server *start(const ab_rpc_env *env, const char *certs, bool websocket,
+                            const ab_rpc_limits *limits)
 {
     char paths[3][256];
     static const char *const names[] = {"ca.crt", "server.crt", "server.key"};
@@ -190,7 +192,8 @@ static ab_rpc_server *start(const ab_rpc_env *env, const char *certs, const ab_r
                       .cert = paths[1],
                       .key = paths[2],
                       .client_cert = AB_RPC_CLIENT_CERT_REQUIRE,
-                      .insecure = strcmp(certs, "-") == 0};
+                      .insecure = strcmp(certs, "-") == 0,
+                      .websocket = websocket};
     ab_rpc_server_events events = {on_call, NULL};
     ab_rpc_server *server = NULL;
     ab_error err = {0};
@@ -211,12 +214,13 @@ int main(int argc, char **argv)
     if (argc < 2 || uv_loop_init(&loop) != 0 ||
         ab_log_new(2, "info", AB_LOG_TEXT, &ab_clock_real, &log, NULL) != AB_ERR_OK)
         return 2;
-    for (int i = 2; i < argc; i++)
+    bool websocket = argc > 2 && strcmp(argv[2], "websocket") == 0;
+    for (int i = websocket ? 3 : 2; i < argc; i++)
         set_limit(&limits, argv[i]);
     (void)signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, 0);
     ab_rpc_env env = {&loop, log, ab_metrics_new(), &ab_clock_real};
-    ab_rpc_server *server = start(&env, argv[1], &limits);
+    ab_rpc_server *server = start(&env, argv[1], websocket, &limits);
     uv_signal_init(&loop, &term);
     term.data = server;
     uv_signal_start(&term, on_term, SIGTERM);

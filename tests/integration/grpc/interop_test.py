@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our server and our client with those of grpc-go and grpcio, in plaintext and by TLS: the same calls in each of the
-four directions."""
+four directions; and by WebSockets with grpc-go behind Go's."""
 import os
 import subprocess
 import unittest
@@ -14,13 +14,15 @@ PYTHON = [os.path.join(SUPPORT, "python"), os.path.join(HERE, "foreign.py")]
 
 
 class Interop(unittest.TestCase):
-    def serve_foreign(self, foreign, secure):
+    def serve_foreign(self, foreign, secure, *websocket):
         """A client's server has it all: client_test.c says what is tried."""
         certs = peers.CERTS if secure else "-"
-        server = peers.Server(*foreign, "serve", certs)
+        server = peers.Server(*foreign, "serve", certs, *websocket)
         env = dict(os.environ, AB_GRPC_PORT=str(server.port))
         if not secure:
             env["AB_GRPC_PLAIN"] = "1"
+        if websocket:
+            env["AB_GRPC_WEBSOCKET"] = "1"
         client = subprocess.Popen([os.path.join(peers.BIN, "grpc_client_test")], env=env, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, text=True)
         said = []
@@ -34,10 +36,11 @@ class Interop(unittest.TestCase):
             server.stop()
         self.assertEqual(code, 0, "".join(said + server.seen))
 
-    def call_from_foreign(self, foreign, secure):
-        server = peers.ours(secure)
+    def call_from_foreign(self, foreign, secure, *websocket, served=False):
+        server = peers.ours(secure, bool(websocket) or served)
         certs = peers.CERTS if secure else "-"
-        run = subprocess.run([*foreign, "check", certs, str(server.port)], capture_output=True, text=True, timeout=600)
+        run = subprocess.run([*foreign, "check", certs, str(server.port), *websocket], capture_output=True, text=True,
+                             timeout=600)
         code = server.stop()
         self.assertEqual((run.returncode, code), (0, 0), run.stdout + run.stderr + "".join(server.seen))
         self.assertNotIn("argobus_grpc_refused_total", "".join(server.seen))
@@ -45,6 +48,18 @@ class Interop(unittest.TestCase):
     def test_grpc_go_calls(self):
         self.call_from_foreign(GO, False)
         self.call_from_foreign(GO, True)
+
+    def test_grpc_go_calls_by_websockets(self):
+        self.call_from_foreign(GO, False, "websocket")
+        self.call_from_foreign(GO, True, "websocket")
+
+    def test_where_websockets_are_served_http2_is_too(self):
+        self.call_from_foreign(GO, False, served=True)
+        self.call_from_foreign(GO, True, served=True)
+
+    def test_grpc_go_serves_by_websockets(self):
+        self.serve_foreign(GO, False, "websocket")
+        self.serve_foreign(GO, True, "websocket")
 
     def test_grpcio_calls(self):
         self.call_from_foreign(PYTHON, False)

@@ -50,6 +50,6 @@ class Server:
         return code
 
 
-def ours(secure=True, **limits):
-    return Server(os.path.join(BIN, "grpc_echo_server"), CERTS if secure else "-",
+def ours(secure=True, websocket=False, **limits):
+    return Server(os.path.join(BIN, "grpc_echo_server"), CERTS if secure else "-", *["websocket"] * websocket,
                   *[f"{k}={v}" for k, v in limits.items()])

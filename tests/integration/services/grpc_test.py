@@ -54,6 +54,47 @@ class Revoked(Fleet):
         wait_for("it is back", self.agent.is_ready)
 
 
+class Websockets(Fleet):
+    """An agent by WebSockets beside one by HTTP/2, at one port."""
+
+    def grpc(self, name):
+        return dict(super().grpc(name), websocket=name != "w2")
+
+    def principal_config(self):
+        return dict(super().principal_config(), agents=[{"name": "w1"}, {"name": "w2"}])
+
+    def test_events_go_both_ways_and_connections_come_back(self):
+        self.start()
+        folder = self.folder / "agent2"
+        (folder / "data").mkdir(parents=True)
+        config = {**self.agent_config(), **self.carried("w2")}
+        config["agent"] = {**config["agent"], "name": "w2", "data": str(folder / "data")}
+        config["store"]["directory"]["path"] = str(Tree(self.folder / "w2").folder)
+        second = Daemon("argobus-agent", folder, config)
+        self.addCleanup(second.kill)
+        second.start()
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.arrives("guestbook", "1")
+        self.spoke.set_status("argocd", "guestbook", {"health": {"status": "Healthy"}})
+        wait_for("its status is at the principal",
+                 lambda: (self.hub.status("w1", "guestbook") or {}).get("health") == {"status": "Healthy"})
+        self.principal.stop()
+        wait_for("the agent knows", lambda: not self.agent.is_ready())
+        self.hub.write("w1", "guestbook", application("guestbook", "2"))
+        self.principal.start()
+        self.arrives("guestbook", "2")
+        wait_for("both are back", lambda: self.agent.is_ready() and second.is_ready())
+        second.stop()
+        self.agent.stop()
+
+    def test_an_agent_alone_is_told_what_is_missing(self):
+        self.principal.configure(dict(self.principal_config(), **{"grpc": super().grpc("server")}))
+        self.principal.start()
+        self.agent.start(ready=False)
+        wait_for("it says why", lambda: "no application protocol" in self.agent.log.read_text())
+        self.assertFalse(self.agent.is_ready())
+
+
 class OneName(Fleet):
     def test_of_two_agents_of_one_name_the_newer_counts_and_the_older_is_told(self):
         self.start()

@@ -287,6 +287,12 @@ static ab_str rest_of(const ab_rpc_chunk *chunk)
     return (ab_str){chunk->loan.bytes.ptr + at, chunk->loan.bytes.len - at};
 }
 
+size_t ab_rpc_call_next(const ab_rpc_call *call)
+{
+    const ab_rpc_chunk *first = STAILQ_FIRST(&call->out);
+    return first == NULL ? 0 : chunk_len(first);
+}
+
 size_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room)
 {
     size_t filled = 0;

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * By HTTP/2 the link is one connection. By WebSockets each call has one: the link is up once the
+ * first is, which waits for a call, and down when one of them has failed.
+ */
 #include "transport/grpc/rpc/rpc_priv.h"
 
 #include "transport/grpc/rpc/fields_priv.h"
@@ -22,9 +26,13 @@ struct ab_rpc_client {
     ab_backoff backoff;
     uv_getaddrinfo_t resolver;
     bool resolving;
-    struct addrinfo *addresses; /* of this attempt */
-    struct addrinfo *next;      /* to be tried when the present one fails */
-    ab_rpc_conn *conn;          /* NULL: none */
+    struct addrinfo *addresses;   /* of this attempt */
+    struct addrinfo *next;        /* to be tried when the present one fails */
+    struct sockaddr_storage peer; /* where the link leads */
+    socklen_t peer_len;
+    ab_rpc_conn *conn; /* that a call can begin on; NULL: none */
+    bool failed;       /* by WebSockets: DOWN follows when all connections are gone */
+    ab_error why;      /* of it */
     int64_t up_ms;
 };
 
@@ -52,17 +60,24 @@ static void drop_addresses(ab_rpc_client *c)
 static void go_down(ab_rpc_client *c, const ab_error *err)
 {
     drop_addresses(c);
+    c->failed = false;
     uv_timer_start(&c->retry, on_retry, (uint64_t)ab_backoff_next(&c->backoff), 0);
     set_link(c, AB_RPC_DOWN, err);
 }
 
-static ab_err dial(ab_rpc_client *c, const struct addrinfo *a)
+static bool is_websocket(const ab_rpc_client *c)
 {
-    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return c->end.secure.websocket;
+}
+
+static ab_err dial(ab_rpc_client *c, ab_rpc_conn **out)
+{
+    const struct sockaddr *peer = (const struct sockaddr *)&c->peer;
+    int fd = socket(peer->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return ab_err_from_errno(errno);
-    if ((connect(fd, a->ai_addr, a->ai_addrlen) == 0 || errno == EINPROGRESS) &&
-        ab_rpc_conn_new(&c->end, fd, a->ai_addr, true, &c->conn) == AB_ERR_OK)
+    if ((connect(fd, peer, c->peer_len) == 0 || errno == EINPROGRESS) &&
+        ab_rpc_conn_new(&c->end, fd, peer, true, out) == AB_ERR_OK)
         return AB_ERR_OK;
     close(fd);
     return AB_ERR_UNAVAILABLE;
@@ -74,7 +89,9 @@ static bool dial_next(ab_rpc_client *c)
     while (c->next != NULL) {
         const struct addrinfo *a = c->next;
         c->next = a->ai_next;
-        if (dial(c, a) == AB_ERR_OK)
+        memcpy(&c->peer, a->ai_addr, a->ai_addrlen);
+        c->peer_len = a->ai_addrlen;
+        if (dial(c, &c->conn) == AB_ERR_OK)
             return true;
     }
     return false;
@@ -130,6 +147,8 @@ static void on_call(ab_rpc_end *end, ab_rpc_call *call, const ab_rpc_request *re
 static void on_ready(ab_rpc_conn *conn)
 {
     ab_rpc_client *c = client_of(conn->end);
+    if (c->link != AB_RPC_CONNECTING)
+        return; /* one more */
     drop_addresses(c);
     c->up_ms = ab_rpc_end_now_ms(&c->end);
     set_link(c, AB_RPC_UP, NULL);
@@ -144,17 +163,41 @@ static void on_leaving(ab_rpc_conn *conn)
 
 static void on_going(ab_rpc_conn *conn)
 {
-    client_of(conn->end)->conn = NULL;
+    ab_rpc_client *c = client_of(conn->end);
+    if (c->conn == conn)
+        c->conn = NULL;
+}
+
+static void fail(ab_rpc_client *c, const ab_error *err)
+{
+    ab_rpc_conn *conn;
+    if (c->failed)
+        return;
+    c->failed = true;
+    c->why = *err;
+    TAILQ_FOREACH(conn, &c->end.conns, at)
+    ab_rpc_conn_doom(conn, err);
+}
+
+/* One of several has gone. @return false while the link is not down by it */
+static bool is_last(ab_rpc_client *c, const ab_error *why)
+{
+    if (why->code != AB_ERR_OK)
+        fail(c, why);
+    return c->failed && c->end.conn_count == 0;
 }
 
 static void on_gone(ab_rpc_conn *conn)
 {
     ab_rpc_client *c = client_of(conn->end);
-    ab_error err = conn->why;
-    if (conn->state != AB_RPC_CONN_READY && dial_next(c))
+    bool up = c->link != AB_RPC_CONNECTING;
+    if (up && is_websocket(c) && !is_last(c, &conn->why))
         return;
-    if (conn->state == AB_RPC_CONN_READY && ab_rpc_end_now_ms(&c->end) - c->up_ms >= LASTING_MS)
+    if (!up && dial_next(c))
+        return;
+    if (up && ab_rpc_end_now_ms(&c->end) - c->up_ms >= LASTING_MS)
         ab_backoff_reset(&c->backoff);
+    ab_error err = c->failed ? c->why : conn->why;
     if (err.code == AB_ERR_OK)
         ab_fail(&err, AB_ERR_CLOSED, "connection closed");
     ab_error_prefix(&err, "%s (%s)", c->authority, conn->peer.address);
@@ -234,12 +277,31 @@ void ab_rpc_client_start(ab_rpc_client *client)
     uv_timer_start(&client->retry, on_retry, 0, 0);
 }
 
+static void on_given_up(uv_timer_t *timer)
+{
+    ab_rpc_client *c = timer->data;
+    go_down(c, &c->why);
+}
+
+static void give_up(ab_rpc_client *c, const ab_error *err)
+{
+    if (c->link != AB_RPC_UP || c->failed)
+        return;
+    fail(c, err);
+    if (c->end.conn_count == 0)
+        uv_timer_start(&c->retry, on_given_up, 0, 0);
+}
+
 void ab_rpc_client_reconnect(ab_rpc_client *client)
 {
     ab_error err = {0};
+    ab_fail(&err, AB_ERR_CLOSED, "given up");
+    if (is_websocket(client)) {
+        give_up(client, &err);
+        return;
+    }
     if (client->conn == NULL)
         return;
-    ab_fail(&err, AB_ERR_CLOSED, "given up");
     client->conn->leaving = true;
     ab_rpc_conn_doom(client->conn, &err);
 }
@@ -275,8 +337,29 @@ void ab_rpc_client_free(ab_rpc_client *client)
 
 static bool can_begin(const ab_rpc_client *c)
 {
-    return c->conn != NULL && c->link == AB_RPC_UP && !c->conn->leaving && !c->conn->doomed &&
-           !c->conn->refused;
+    if (c->link != AB_RPC_UP || c->failed)
+        return false;
+    return c->conn == NULL ? is_websocket(c)
+                           : !c->conn->leaving && !c->conn->doomed && !c->conn->closing;
+}
+
+static ab_err take_conn(ab_rpc_client *c, ab_rpc_conn **out)
+{
+    *out = c->conn;
+    if (!is_websocket(c))
+        return ab_rpc_http2_is_full(c->conn) ? AB_ERR_FULL : AB_ERR_OK;
+    c->conn = NULL;
+    ab_err e = *out == NULL ? dial(c, out) : AB_ERR_OK;
+    if (e == AB_ERR_OK)
+        (*out)->carrier = &ab_rpc_over_websocket;
+    return e;
+}
+
+static void give_back(ab_rpc_client *c, ab_rpc_conn *conn)
+{
+    const ab_error none = {0};
+    if (is_websocket(c))
+        ab_rpc_conn_doom(conn, &none);
 }
 
 static void fill_head(const ab_rpc_client *c, const ab_rpc_begin *begin,
@@ -317,14 +400,16 @@ ab_err ab_rpc_call_begin(ab_rpc_client *client, const ab_rpc_begin *begin,
 {
     if (!can_begin(client))
         return AB_ERR_UNAVAILABLE;
-    if (ab_rpc_http2_is_full(client->conn))
-        return AB_ERR_FULL;
-    ab_rpc_call *call = ab_rpc_call_new(client->conn, 0);
-    if (call == NULL)
-        return AB_ERR_NOMEM;
-    ab_err e = submit(client, begin, call);
+    ab_rpc_conn *conn = NULL;
+    ab_err e = take_conn(client, &conn);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_rpc_call *call = ab_rpc_call_new(conn, 0);
+    e = call == NULL ? AB_ERR_NOMEM : submit(client, begin, call);
     if (e != AB_ERR_OK) {
-        ab_rpc_call_free(call, true);
+        if (call != NULL)
+            ab_rpc_call_free(call, true);
+        give_back(client, conn);
         return e;
     }
     call->handler = handler;
@@ -332,7 +417,7 @@ ab_err ab_rpc_call_begin(ab_rpc_client *client, const ab_rpc_begin *begin,
     call->peer_gzip = begin->compress;
     if (begin->timeout_ms > 0)
         ab_rpc_end_time(call, ab_rpc_end_now_ms(&client->end) + begin->timeout_ms);
-    ab_rpc_end_wake(client->conn);
+    ab_rpc_end_wake(conn);
     *out = call;
     return AB_ERR_OK;
 }

@@ -53,10 +53,21 @@ static void set_peer(ab_rpc_conn *conn, const struct sockaddr *peer)
     conn->peer.secure = conn->ssl != NULL;
 }
 
+/* Bytes can flow, and it is known how calls travel. */
+static bool is_open(const ab_rpc_conn *conn)
+{
+    return conn->state >= AB_RPC_CONN_OPEN && conn->carrier != NULL;
+}
+
+static bool takes(const ab_rpc_conn *conn)
+{
+    return !is_open(conn) || conn->carrier->takes(conn);
+}
+
 static bool read_all(ab_rpc_conn *conn)
 {
     ab_rpc_end *end = conn->end;
-    for (int i = 0; i < READS_MAX && !conn->doomed; i++) {
+    for (int i = 0; i < READS_MAX && !conn->doomed && takes(conn); i++) {
         size_t got = 0;
         if (ab_rpc_wire_read(conn, end->in, AB_RPC_SCRATCH, &got) != AB_RPC_WIRE_DONE)
             return true;
@@ -78,10 +89,13 @@ static bool open_up(ab_rpc_conn *conn)
     ab_error err = {0};
     if (ab_rpc_wire_open(conn) != AB_RPC_WIRE_DONE)
         return false;
-    conn->carrier = &ab_rpc_http2;
+    if (conn->carrier == NULL)
+        conn->carrier = ab_rpc_wire_carrier(conn);
+    if (conn->carrier == NULL)
+        return false;
     if (conn->carrier->open(conn) == AB_ERR_OK)
         return true;
-    ab_fail(&err, AB_ERR_NOMEM, "no memory for HTTP/2");
+    ab_fail(&err, AB_ERR_NOMEM, "no memory for the connection");
     ab_rpc_conn_doom(conn, &err);
     return false;
 }
@@ -96,7 +110,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     conn->may_inflate = INFLATE_MAX;
     bool readable = status < 0 || (events & UV_READABLE) != 0;
     /* With the end of the handshake, the first frames may have come. */
-    if (conn->carrier != NULL ? readable : open_up(conn))
+    if (is_open(conn) ? readable : open_up(conn))
         receive(conn);
     settle(conn);
     ab_rpc_end_feed(end);
@@ -108,7 +122,7 @@ static int events_of(const ab_rpc_conn *conn)
         return UV_WRITABLE;
     if (conn->state == AB_RPC_CONN_TLS)
         return SSL_want_write(conn->ssl) ? UV_WRITABLE : UV_READABLE;
-    return conn->out != NULL ? UV_READABLE | UV_WRITABLE : UV_READABLE;
+    return (takes(conn) ? UV_READABLE : 0) | (conn->out != NULL ? UV_WRITABLE : 0);
 }
 
 static void watch(ab_rpc_conn *conn)
@@ -158,7 +172,7 @@ static void linger(ab_rpc_conn *conn)
 
 static bool is_through(const ab_rpc_conn *conn)
 {
-    if (conn->carrier == NULL || conn->out != NULL || conn->refused)
+    if (!is_open(conn) || conn->out != NULL || conn->closing)
         return false;
     bool last = (conn->leaving && conn->call_count == 0) || conn->carrier->is_ended(conn);
     return last && !conn->carrier->wants_send(conn);
@@ -167,16 +181,16 @@ static bool is_through(const ab_rpc_conn *conn)
 /* The last step of every entry from the top: send, then free or go on watching. */
 static void settle(ab_rpc_conn *conn)
 {
-    if (conn->carrier != NULL && !conn->doomed)
+    if (is_open(conn) && !conn->doomed)
         conn->carrier->send(conn);
-    if (conn->refused && !conn->doomed)
+    if (conn->closing && !conn->doomed)
         linger(conn);
     if (conn->doomed || is_through(conn)) {
         ab_rpc_conn_free(conn, false);
         return;
     }
     watch(conn);
-    if (conn->read_on || conn->resumed || (conn->send_on && conn->out == NULL))
+    if ((conn->read_on && takes(conn)) || conn->resumed || (conn->send_on && conn->out == NULL))
         ab_rpc_end_wake(conn);
 }
 
@@ -261,19 +275,24 @@ void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err)
 void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
 {
     ab_error err = {0};
-    if (conn->refused || conn->doomed)
+    if (conn->closing || conn->doomed)
         return;
     ab_rpc_end_note(conn->end, conn, reason);
     ab_fail(&err, AB_ERR_DENIED, "connection refused: %s", reason);
-    if (conn->carrier == NULL) {
+    if (!is_open(conn)) {
         ab_rpc_conn_doom(conn, &err);
         return;
     }
-    conn->refused = true;
     if (conn->why.code == AB_ERR_OK)
         conn->why = err;
-    conn->close_ms = ab_rpc_end_now_ms(conn->end) + LINGER_MS;
     conn->carrier->refuse(conn, code);
+    ab_rpc_conn_close(conn);
+}
+
+void ab_rpc_conn_close(ab_rpc_conn *conn)
+{
+    conn->closing = true;
+    conn->close_ms = ab_rpc_end_now_ms(conn->end) + LINGER_MS;
     ab_rpc_end_wake(conn);
 }
 
@@ -282,7 +301,7 @@ void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms)
     conn->close_ms = ab_rpc_end_now_ms(conn->end) + deadline_ms;
     if (conn->why.code == AB_ERR_OK)
         ab_fail(&conn->why, AB_ERR_CLOSED, "server is stopping");
-    if (conn->carrier == NULL)
+    if (!is_open(conn))
         conn->doomed = true;
     else if (!conn->leaving)
         conn->carrier->leave(conn);
@@ -296,9 +315,10 @@ static const char *fault_of(const ab_rpc_conn *conn, int64_t now_ms)
     const ab_rpc_limits *l = &conn->end->limits;
     if (conn->state != AB_RPC_CONN_READY)
         return now_ms - conn->born_ms >= l->handshake_ms ? "handshake" : NULL;
-    if (conn->out != NULL && now_ms - conn->moved_ms >= l->ping_timeout_ms)
+    bool silent = !conn->carrier->blocks || now_ms - conn->heard_ms >= l->ping_timeout_ms;
+    if (conn->out != NULL && now_ms - conn->moved_ms >= l->ping_timeout_ms && silent)
         return "slow";
-    if (conn->pinged_ms > 0 && now_ms - conn->pinged_ms >= l->ping_timeout_ms)
+    if (takes(conn) && conn->pinged_ms > 0 && now_ms - conn->pinged_ms >= l->ping_timeout_ms)
         return "ping";
     return NULL;
 }
@@ -318,10 +338,21 @@ static void ping_if_silent(ab_rpc_conn *conn, int64_t now_ms)
     ab_rpc_end_wake(conn);
 }
 
+/* Who hears no more, because a call that blocks is paused, shows that he is still there. */
+static void show_up(ab_rpc_conn *conn, int64_t now_ms)
+{
+    if (conn->state != AB_RPC_CONN_READY || takes(conn) || conn->closing ||
+        now_ms - conn->pinged_ms < conn->end->limits.ping_timeout_ms / 2 ||
+        !conn->carrier->ping(conn))
+        return;
+    conn->pinged_ms = now_ms;
+}
+
 void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms)
 {
     ab_error err = {0};
     ping_if_silent(conn, now_ms);
+    show_up(conn, now_ms);
     const char *fault = fault_of(conn, now_ms);
     if (fault != NULL) {
         ab_rpc_end_note(conn->end, conn, fault);

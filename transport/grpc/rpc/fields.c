@@ -191,8 +191,14 @@ ab_rpc_status ab_rpc_status_of_reset(uint32_t code)
 
 bool ab_rpc_name_is_reserved(ab_str name)
 {
+    static const char *const names[] = {"content-type", "te",      "host",
+                                        "connection",   "upgrade", "content-length"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (ab_str_is(name, names[i]))
+            return true;
+    }
     return ab_str_starts(name, ":") || ab_str_starts(name, "grpc-") ||
-           ab_str_is(name, "content-type") || ab_str_is(name, "te");
+           ab_str_starts(name, "sec-websocket-");
 }
 
 bool ab_rpc_name_is_valid(ab_str name)

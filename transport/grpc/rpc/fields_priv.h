@@ -32,7 +32,7 @@ ab_rpc_status ab_rpc_status_of_reset(uint32_t code);
 /** A name of metadata that a caller may give: lower-case letters, digits, "-", "_" and ".", not one
  * that belongs to gRPC. */
 bool ab_rpc_name_is_valid(ab_str name);
-/** Belongs to HTTP/2 or gRPC itself: is no metadata for the layer above. */
+/** Belongs to HTTP or gRPC itself: is no metadata for the layer above. */
 bool ab_rpc_name_is_reserved(ab_str name);
 /** Ends in "-bin". */
 bool ab_rpc_name_is_binary(ab_str name);

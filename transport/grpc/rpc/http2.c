@@ -187,7 +187,7 @@ static int on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
     if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
         conn->pings.count = 0;
     if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR &&
-        !conn->refused)
+        !conn->closing)
         ab_rpc_conn_refuse(conn, "protocol", frame->goaway.error_code);
     /* Resets that the peer provokes cost as much as those that it sends. */
     if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
@@ -293,9 +293,15 @@ static void http2_close(ab_rpc_conn *conn)
     nghttp2_session_del(conn->h2);
 }
 
-static void http2_receive(ab_rpc_conn *conn, const uint8_t *bytes, size_t len)
+static bool takes(const ab_rpc_conn *conn)
 {
-    if (conn->refused)
+    (void)conn; /* the windows say how much the peer may send */
+    return true;
+}
+
+static void http2_receive(ab_rpc_conn *conn, uint8_t *bytes, size_t len)
+{
+    if (conn->closing)
         return;
     ssize_t n = nghttp2_session_mem_recv(conn->h2, bytes, len);
     if (n >= 0 || conn->doomed)
@@ -453,8 +459,10 @@ bool ab_rpc_http2_is_full(const ab_rpc_conn *conn)
 }
 
 const ab_rpc_carrier ab_rpc_http2 = {
+    .blocks = false,
     .open = http2_open,
     .close = http2_close,
+    .takes = takes,
     .receive = http2_receive,
     .send = http2_send,
     .wants_send = wants_send,

@@ -4,7 +4,8 @@
  *
  *   end     what a server and a client have in common: limits, buffers, timers, connections
  *   conn    one TCP connection: TLS and bytes (wire.c), its life (conn.c)
- *   carrier how calls travel over it: as streams of HTTP/2 (http2.c)
+ *   carrier how calls travel over it: as streams of HTTP/2 (http2.c), or alone by a WebSocket
+ *           (websocket.c)
  *   call    one of them: what is queued and held (call.c), what its headers say (heads.c)
  *
  * Connections and calls are freed only from the top: out of a callback of libuv, never out of one
@@ -25,6 +26,7 @@
 
 typedef struct ab_rpc_end ab_rpc_end;
 typedef struct ab_rpc_conn ab_rpc_conn;
+typedef struct ab_rpc_websocket ab_rpc_websocket;
 
 /* One message on its way out, prefix and all: own bytes, then those that are lent. */
 typedef struct ab_rpc_chunk {
@@ -80,17 +82,22 @@ typedef struct {
 typedef enum {
     AB_RPC_CONN_TCP,
     AB_RPC_CONN_TLS,
-    AB_RPC_CONN_OPEN, /* bytes can flow; waits for the peer's settings */
+    AB_RPC_CONN_OPEN, /* bytes can flow; waits for the peer's settings or upgrade */
     AB_RPC_CONN_READY,
 } ab_rpc_conn_state;
 
 /* How calls travel over a connection. Functions about a call are for one whose stream is not 0. */
 typedef struct {
+    /** A call that is paused holds up all that the peer says: it may still be there when it takes
+     * nothing. */
+    bool blocks;
     /** Begin, when bytes can flow. @return NOMEM */
     ab_err (*open)(ab_rpc_conn *conn);
     void (*close)(ab_rpc_conn *conn);
-    /** Bytes that came. */
-    void (*receive)(ab_rpc_conn *conn, const uint8_t *bytes, size_t len);
+    /** Wants what the peer sends. */
+    bool (*takes)(const ab_rpc_conn *conn);
+    /** Bytes that came; they may be changed. */
+    void (*receive)(ab_rpc_conn *conn, uint8_t *bytes, size_t len);
     /** Send what there is, as far as TCP takes it. */
     void (*send)(ab_rpc_conn *conn);
     bool (*wants_send)(const ab_rpc_conn *conn);
@@ -129,8 +136,8 @@ struct ab_rpc_conn {
     bool send_on; /* stopped sending before all was sent */
     bool resumed; /* a call of it was, or has more to inflate */
     bool leaving; /* GOAWAY was sent or received: no new calls */
-    bool refused; /* the peer went past a bound; GOAWAY says so */
-    bool shut;    /* ... and nothing more is sent */
+    bool closing; /* the peer is heard no more, and what was said last goes out */
+    bool shut;    /* ... and has gone */
     bool doomed;  /* is to be freed */
     ab_error why; /* of doomed or leaving */
 
@@ -142,7 +149,8 @@ struct ab_rpc_conn {
     size_t out_len;
     size_t out_sent;
 
-    const ab_rpc_carrier *carrier; /* NULL until bytes can flow */
+    const ab_rpc_carrier *carrier; /* NULL until it is known */
+    ab_rpc_websocket *ws;
     nghttp2_session *h2;
     ab_rpc_head_in *head; /* while a block comes in */
     TAILQ_HEAD(, ab_rpc_call) calls;
@@ -249,6 +257,8 @@ AB_MUST_USE ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockadd
 void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err);
 /** The peer went past a bound: count it, say GOAWAY, close. @param reason  a literal */
 void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code);
+/** The last was said: let it go out, and wait a moment for the peer's end. */
+void ab_rpc_conn_close(ab_rpc_conn *conn);
 /** Take no new calls, and close when the last has ended, or at `deadline_ms`. */
 void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms);
 /** Do what there is to do: read on, deliver, send, free. From the top. */
@@ -266,6 +276,9 @@ typedef enum { AB_RPC_WIRE_DONE, AB_RPC_WIRE_AGAIN, AB_RPC_WIRE_FAILED } ab_rpc_
 
 /** Go on connecting; DONE once bytes can flow. */
 ab_rpc_wire ab_rpc_wire_open(ab_rpc_conn *conn);
+/** By which carrier a peer that has connected wants to call: what TLS has agreed on, or else its
+ * first byte says. @return NULL: nothing has come yet */
+const ab_rpc_carrier *ab_rpc_wire_carrier(const ab_rpc_conn *conn);
 /** At most `len` bytes to `into`; FAILED also at the end. */
 ab_rpc_wire ab_rpc_wire_read(ab_rpc_conn *conn, uint8_t *into, size_t len, size_t *got);
 /** Send, or keep what cannot be sent now. AGAIN: some is kept, and with it the `more` bytes that
@@ -284,6 +297,10 @@ AB_MUST_USE ab_err ab_rpc_http2_init(ab_rpc_end *end);
 /** Client: the server allows no more calls at a time. */
 bool ab_rpc_http2_is_full(const ab_rpc_conn *conn);
 extern const ab_rpc_carrier ab_rpc_http2;
+
+/* ---- websocket.c ---- */
+
+extern const ab_rpc_carrier ab_rpc_over_websocket;
 
 /* ---- heads.c ---- */
 
@@ -306,6 +323,8 @@ void ab_rpc_call_peer_closed(ab_rpc_call *call);
 void ab_rpc_call_go_on(ab_rpc_call *call);
 /** There may be room again. */
 void ab_rpc_call_drained(ab_rpc_call *call);
+/** Bytes of the first message that is queued, with its prefix; 0: there is none. */
+size_t ab_rpc_call_next(const ab_rpc_call *call);
 /** Take off what is queued. @return how many bytes; less than `room`: there are no more */
 size_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room);
 /** Server: all that was queued is taken off, or dropped: give the trailers to the carrier. */

@@ -12,7 +12,8 @@
 
 enum { CA, CERT, KEY };
 
-static const unsigned char h2_only[] = {2, 'h', '2'};
+static const unsigned char h2[] = {2, 'h', '2'};
+static const unsigned char http1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 /* Settings of the library that hold for every connection; what depends on the settings of the user
  * follows. */
@@ -30,18 +31,28 @@ static void set_constants(SSL_CTX *ctx)
     SSL_CTX_set_default_read_buffer_len(ctx, READ_AHEAD);
 }
 
-static int select_h2(SSL *ssl, const unsigned char **out, unsigned char *out_len,
-                     const unsigned char *in, unsigned in_len, void *arg)
+static bool select_name(const unsigned char *name, const unsigned char **out,
+                        unsigned char *out_len, const unsigned char *in, unsigned in_len)
 {
-    (void)ssl;
-    (void)arg;
+    unsigned len = name[0] + 1U;
     for (unsigned at = 0; at < in_len; at += in[at] + 1U) {
-        if (in[at] == 2 && in_len - at > 2 && memcmp(in + at + 1, "h2", 2) == 0) {
+        if (in_len - at >= len && memcmp(in + at, name, len) == 0) {
             *out = in + at + 1;
-            *out_len = 2;
-            return SSL_TLSEXT_ERR_OK;
+            *out_len = name[0];
+            return true;
         }
     }
+    return false;
+}
+
+static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg)
+{
+    (void)ssl;
+    const ab_rpc_secure *s = arg;
+    if (select_name(h2, out, out_len, in, in_len) ||
+        (s->websocket && select_name(http1, out, out_len, in, in_len)))
+        return SSL_TLSEXT_ERR_OK;
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
@@ -129,16 +140,19 @@ static void set_verify(const ab_rpc_secure *s, SSL_CTX *ctx)
     SSL_CTX_set_verify(ctx, mode, NULL);
 }
 
-static ab_err set_alpn(const ab_rpc_secure *s, SSL_CTX *ctx)
+static ab_err set_alpn(ab_rpc_secure *s, SSL_CTX *ctx)
 {
+    int rc = 0;
     if (s->server)
-        SSL_CTX_set_alpn_select_cb(ctx, select_h2, NULL);
-    else if (SSL_CTX_set_alpn_protos(ctx, h2_only, sizeof(h2_only)) != 0)
-        return AB_ERR_NOMEM;
-    return AB_ERR_OK;
+        SSL_CTX_set_alpn_select_cb(ctx, select_protocol, s);
+    else if (s->websocket)
+        rc = SSL_CTX_set_alpn_protos(ctx, http1, sizeof(http1));
+    else
+        rc = SSL_CTX_set_alpn_protos(ctx, h2, sizeof(h2));
+    return rc == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
 }
 
-static ab_err set_up(const ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
+static ab_err set_up(ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
 {
     set_constants(ctx);
     SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
@@ -184,8 +198,10 @@ static bool copy_text(const char *text, char **out)
 ab_err ab_rpc_secure_init(ab_rpc_secure *s, const ab_rpc_tls *tls, bool server, const char *host,
                           ab_error *err)
 {
-    *s = (ab_rpc_secure){
-        .server = server, .insecure = tls->insecure, .client_cert = tls->client_cert};
+    *s = (ab_rpc_secure){.server = server,
+                         .insecure = tls->insecure,
+                         .websocket = tls->websocket,
+                         .client_cert = tls->client_cert};
     const char *name = tls->server_name == NULL ? host : tls->server_name;
     if (!copy_text(tls->ca, &s->files[CA]) || !copy_text(tls->cert, &s->files[CERT]) ||
         !copy_text(tls->key, &s->files[KEY]) || !copy_text(tls->min_version, &s->min_version) ||

@@ -15,6 +15,7 @@
 typedef struct {
     bool server;
     bool insecure;
+    bool websocket;
     ab_rpc_client_cert client_cert;
     char *files[AB_RPC_TLS_FILES]; /* ca, cert, key; NULL: none */
     ab_file_stamps seen;

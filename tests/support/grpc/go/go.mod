@@ -2,7 +2,10 @@ module argobus/grpcpeer
 
 go 1.25.0
 
-require google.golang.org/grpc v1.83.0
+require (
+	github.com/coder/websocket v1.8.15
+	google.golang.org/grpc v1.83.0
+)
 
 require (
 	golang.org/x/net v0.55.0 // indirect

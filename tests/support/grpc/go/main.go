@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// grpcpeer serve CERTS|-               a server by grpc-go of the service test.Echo; prints its port
-// grpcpeer check CERTS|- PORT          a client that tries each method, and prints what fails
+// grpcpeer serve CERTS|- [websocket]   a server by grpc-go of the service test.Echo; prints its port
+// grpcpeer check CERTS|- PORT [websocket]
+//                                      a client that tries each method, and prints what fails
 // grpcpeer drain CERTS|- PORT          a client that keeps a call open, and goes when the server says so
 // grpcpeer push CERTS PORT NAME TOKEN  a client of that name, which calls Push of argocd-agent's EventStream: each line
 //                                      of standard input is a message in base64; prints what comes back
 // grpcpeer bench FLAG...               one end of what argobus-bench measures (bench.go)
 //
+// With "websocket", calls travel by WebSockets (websocket.go).
 // tests/integration/grpc/echo_server.c says what the methods do.
 package main
 
@@ -153,7 +155,7 @@ func meta(s grpc.ServerStream) error {
 
 func deny(grpc.ServerStream) error { return status.Error(codes.PermissionDenied, denied) }
 
-func serve(certs string) {
+func serve(certs string, byWebSocket bool) {
 	options := []grpc.ServerOption{
 		grpc.ForceServerCodec(raw{}), grpc.MaxRecvMsgSize(maxBytes), grpc.MaxSendMsgSize(maxBytes),
 	}
@@ -179,9 +181,15 @@ func serve(certs string) {
 	signal.Notify(stop, syscall.SIGTERM)
 	go func() {
 		<-stop
+		if byWebSocket {
+			os.Exit(0)
+		}
 		time.AfterFunc(time.Second, server.Stop)
 		server.GracefulStop()
 	}()
+	if byWebSocket {
+		serveWebSockets(server, listener, certs)
+	}
 	die(server.Serve(listener))
 }
 
@@ -334,7 +342,11 @@ func tryMeta(c *grpc.ClientConn, secure bool) error {
 	return nil
 }
 
-func check(certs, port string) {
+func check(certs, port string, byWebSocket bool) {
+	secure := certs != "-"
+	if byWebSocket {
+		certs, port = "-", translate(certs, port)
+	}
 	c := dial(certs, port)
 	gz := grpc.UseCompressor("gzip")
 	failed := false
@@ -356,7 +368,7 @@ func check(certs, port string) {
 		{"unknown", expect(invoke(context.Background(), c, "None"), codes.Unimplemented, "")},
 		{"deadline", tryDeadline(c)},
 		{"cancel", tryCancel(c)},
-		{"meta", tryMeta(c, certs != "-")},
+		{"meta", tryMeta(c, secure)},
 	} {
 		if t.err != nil {
 			failed = true
@@ -413,11 +425,16 @@ func push(certs, port, name, token string) {
 }
 
 func main() {
+	last := len(os.Args) - 1
+	byWebSocket := os.Args[last] == "websocket"
+	if byWebSocket {
+		os.Args = os.Args[:last]
+	}
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "serve":
-		serve(os.Args[2])
+		serve(os.Args[2], byWebSocket)
 	case len(os.Args) == 4 && os.Args[1] == "check":
-		check(os.Args[2], os.Args[3])
+		check(os.Args[2], os.Args[3], byWebSocket)
 	case len(os.Args) == 4 && os.Args[1] == "drain":
 		drain(os.Args[2], os.Args[3])
 	case len(os.Args) == 6 && os.Args[1] == "push":

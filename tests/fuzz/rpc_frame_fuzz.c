@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames of a WebSocket, from a client or a server as the lowest bit of the first byte says. In
+ * pieces of any size they must be the same messages as at once.
+ */
+#include "transport/grpc/rpc/frame_priv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define MESSAGE_MAX 65536
+
+/* What was read, up to the first failure. */
+typedef struct {
+    ab_buf text;
+    ab_err e;
+} result;
+
+static void note(ab_buf *text, const ab_rpc_frame *frame)
+{
+    if (frame->bytes.ptr == NULL)
+        return;
+    if (frame->opcode != AB_RPC_FRAME_BINARY)
+        assert(frame->bytes.len <= AB_RPC_FRAME_CONTROL);
+    ab_buf_put(text, frame->bytes);
+    if (frame->ends)
+        ab_buf_printf(text, "|%d|", (int)frame->opcode);
+}
+
+static result read_in(const uint8_t *data, size_t size, bool masked, size_t step)
+{
+    result r = {.e = AB_ERR_OK};
+    ab_rpc_frames f;
+    char *bytes = malloc(size + 1);
+    assert(bytes != NULL);
+    memcpy(bytes, data, size);
+    ab_buf_init(&r.text, SIZE_MAX);
+    ab_rpc_frames_init(&f, masked, MESSAGE_MAX);
+    for (size_t at = 0; at < size && r.e == AB_ERR_OK;) {
+        size_t taken = 0;
+        ab_rpc_frame frame;
+        const char *why = NULL;
+        size_t len = size - at < step ? size - at : step;
+        r.e = ab_rpc_frames_feed(&f, bytes + at, len, &taken, &frame, &why);
+        assert(taken <= len && (r.e == AB_ERR_OK ? taken > 0 : why != NULL));
+        at += taken;
+        if (r.e == AB_ERR_OK)
+            note(&r.text, &frame);
+    }
+    free(bytes);
+    return r;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    bool masked = (data[0] & 1) != 0;
+    result whole = read_in(data + 1, size - 1, masked, size);
+    result pieces = read_in(data + 1, size - 1, masked, (data[0] >> 1) + 1u);
+    assert(whole.e == pieces.e && ab_str_eq(ab_buf_str(&whole.text), ab_buf_str(&pieces.text)));
+    ab_buf_fini(&whole.text);
+    ab_buf_fini(&pieces.text);
+    return 0;
+}

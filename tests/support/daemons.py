@@ -204,6 +204,29 @@ class Tree:
         return {p.stem for p in folder.glob("*.yaml")} if folder.is_dir() else set()
 
 
+class Objects:
+    """Objects of other kinds than Application in a directory store."""
+
+    def __init__(self, tree):
+        self.folder = tree.folder / "argocd"
+
+    def path(self, kind, name):
+        return self.folder / kind / f"{name}.yaml"
+
+    def write(self, document):
+        path = self.path(document["kind"], document["metadata"]["name"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f".{uuid.uuid4().hex}.tmp")
+        new.write_text(yaml.safe_dump(document))
+        new.rename(path)
+
+    def read(self, kind, name):
+        return read_yaml(self.path(kind, name))
+
+    def remove(self, kind, name):
+        self.path(kind, name).unlink()
+
+
 def application(name, value="1", namespace="w1", **metadata):
     return {
         "apiVersion": "argoproj.io/v1alpha1",

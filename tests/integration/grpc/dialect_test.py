@@ -12,9 +12,7 @@ import threading
 import unittest
 import uuid
 
-import yaml
-
-from daemons import Fleet, application, read_yaml, revision, wait_for
+from daemons import Fleet, Objects, application, revision, wait_for
 
 HERE = pathlib.Path(__file__).parent
 SUPPORT = HERE.parent.parent / "support" / "grpc"
@@ -109,29 +107,6 @@ def checksum(content):
     content = {k: v for k, v in content.items() if k != "destination"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-class Objects:
-    """Objects of other kinds than Application in a directory store."""
-
-    def __init__(self, tree):
-        self.folder = tree.folder / "argocd"
-
-    def path(self, kind, name):
-        return self.folder / kind / f"{name}.yaml"
-
-    def write(self, document):
-        path = self.path(document["kind"], document["metadata"]["name"])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f".{uuid.uuid4().hex}.tmp")
-        new.write_text(yaml.safe_dump(document))
-        new.rename(path)
-
-    def read(self, kind, name):
-        return read_yaml(self.path(kind, name))
-
-    def remove(self, kind, name):
-        self.path(kind, name).unlink()
 
 
 def project(*destinations):

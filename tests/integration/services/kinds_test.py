@@ -10,35 +10,12 @@ import uuid
 
 import yaml
 
-from daemons import Daemon, Fleet, Tree, application, broker_holds, kcat, only_kafka, read_yaml, revision, wait_for
+from daemons import Daemon, Fleet, Objects, Tree, application, broker_holds, kcat, only_kafka, revision, wait_for
 
 AGENT_NAME = "argocd-agent.argoproj-labs.io/agent-name"
 SECRET_TYPE = "argocd.argoproj.io/secret-type"
 LOCAL = {"name": "in-cluster", "server": "https://kubernetes.default.svc"}
 CREDENTIAL = f"hunter2-{uuid.uuid4().hex}"
-
-
-class Objects:
-    """Objects of other kinds than Application in a directory store."""
-
-    def __init__(self, tree):
-        self.tree = tree
-
-    def path(self, kind, name):
-        return self.tree.folder / "argocd" / kind / f"{name}.yaml"
-
-    def write(self, document):
-        path = self.path(document["kind"], document["metadata"]["name"])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(f".{uuid.uuid4().hex}.tmp")
-        new.write_text(yaml.safe_dump(document))
-        new.rename(path)
-
-    def read(self, kind, name):
-        return read_yaml(self.path(kind, name))
-
-    def remove(self, kind, name):
-        self.path(kind, name).unlink()
 
 
 def project(*destinations, namespaces=("*",)):

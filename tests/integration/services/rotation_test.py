@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import unittest
 
-from daemons import Daemon, Fleet, application, broker_ports, kafka_dev, wait_for
-from kinds_test import Objects, project, repository, secret
+from daemons import Daemon, Fleet, Objects, application, broker_ports, kafka_dev, wait_for
+from kinds_test import project, repository, secret
 
 ANOTHER = "there is another certificate for credentials"
 

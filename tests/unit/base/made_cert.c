@@ -3,7 +3,6 @@
 
 #include "base/pem.h"
 
-#include <assert.h>
 #include <openssl/bn.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -12,6 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* Also where assertions are off. */
+static void must(bool done)
+{
+    if (!done)
+        abort();
+}
 
 static EVP_PKEY *make_key(const char *type)
 {
@@ -22,7 +28,7 @@ static EVP_PKEY *make_key(const char *type)
         key = EVP_EC_gen(type + 3);
     else
         key = EVP_PKEY_Q_keygen(NULL, NULL, type);
-    assert(key != NULL);
+    must(key != NULL);
     return key;
 }
 
@@ -31,7 +37,7 @@ static char *bio_text(BIO *bio)
     char *bytes = NULL;
     long len = BIO_get_mem_data(bio, &bytes);
     char *text = ab_str_dup((ab_str){bytes, (size_t)len});
-    assert(text != NULL);
+    must(text != NULL);
     BIO_free(bio);
     return text;
 }
@@ -43,7 +49,7 @@ static void add_extension(X509 *cert, int nid, const char *value)
     X509V3_set_ctx(&ctx, cert, cert, NULL, NULL, 0);
     X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
     int added = e == NULL ? 0 : X509_add_ext(cert, e, -1);
-    assert(added == 1);
+    must(added == 1);
     X509_EXTENSION_free(e);
 }
 
@@ -51,7 +57,7 @@ static void set_random_serial(X509 *cert)
 {
     BIGNUM *serial = BN_new();
     int made = serial == NULL ? 0 : BN_rand(serial, 100, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY);
-    assert(made == 1);
+    must(made == 1);
     BN_to_ASN1_INTEGER(serial, X509_get_serialNumber(cert));
     BN_free(serial);
 }
@@ -75,8 +81,7 @@ static void sign(X509 *cert, EVP_PKEY *key)
 {
     const EVP_MD *md = EVP_PKEY_is_a(key, "ED25519") ? NULL : EVP_sha256();
     int size = X509_sign(cert, key, md);
-    assert(size > 0);
-    (void)size;
+    must(size > 0);
 }
 
 static void issue(X509 *cert, EVP_PKEY *own, const made_cert_spec *spec)
@@ -85,9 +90,9 @@ static void issue(X509 *cert, EVP_PKEY *own, const made_cert_spec *spec)
     EVP_PKEY *key = NULL;
     if (spec->issuer != NULL) {
         ab_err e = ab_pem_certs(ab_str_of(spec->issuer->cert), &issuers);
-        assert(e == AB_ERR_OK);
+        must(e == AB_ERR_OK);
         e = ab_pem_key(ab_str_of(spec->issuer->key), &key);
-        assert(e == AB_ERR_OK);
+        must(e == AB_ERR_OK);
     }
     set_names(cert, spec, issuers == NULL ? NULL : sk_X509_value(issuers, 0));
     sign(cert, key == NULL ? own : key);
@@ -99,7 +104,7 @@ static made_cert certify(EVP_PKEY *key, const made_cert_spec *spec)
 {
     bool usual = spec->from_s == 0 && spec->until_s == 0;
     X509 *cert = X509_new();
-    assert(cert != NULL);
+    must(cert != NULL);
     X509_set_version(cert, X509_VERSION_3);
     set_random_serial(cert);
     X509_gmtime_adj(X509_getm_notBefore(cert), (long)(usual ? -3600 : spec->from_s));
@@ -126,7 +131,7 @@ made_cert renew_cert(const made_cert *of, const made_cert_spec *spec)
 {
     EVP_PKEY *key = NULL;
     ab_err e = ab_pem_key(ab_str_of(of->key), &key);
-    assert(e == AB_ERR_OK);
+    must(e == AB_ERR_OK);
     made_cert made = certify(key, spec);
     EVP_PKEY_free(key);
     return made;

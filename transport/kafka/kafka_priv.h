@@ -123,7 +123,8 @@ struct ab_kafka_link {
     uint64_t log_id; /* the epoch that began our log */
     ab_backoff backoff;
     int64_t retry_ms;
-    ab_error why; /* it is not READY */
+    int64_t made_ms; /* when a topic of it was made; 0 = none was */
+    ab_error why;    /* it is not READY */
     ab_kafka_inbox in;
     ab_kafka_readback read;
     ab_kafka_presence peer;

@@ -10,6 +10,7 @@
 
 #define RETRY_FIRST_MS 250
 #define RETRY_MAX_MS   10000
+#define NEW_MS         5000
 
 static bool name_topics(ab_kafka_link *l)
 {
@@ -177,11 +178,22 @@ void ab_kafka_link_ready(ab_kafka_link *l)
     l->why = (ab_error){0};
 }
 
+/* What was just made may not be seen at once, or have no leader yet. */
+static bool is_new(const ab_kafka_link *l)
+{
+    return l->made_ms > 0 && ab_kafka_now(l->kafka) - l->made_ms < NEW_MS;
+}
+
 void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why)
 {
     withdraw(l);
     l->why = *why;
     l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
+    if (is_new(l)) {
+        AB_INFO(l->kafka->base.env.log, KAFKA, "an agent's topics are being made",
+                AB_KV("agent", l->name), AB_KV("why", why->text));
+        return;
+    }
     int64_t held = 0;
     if (ab_limiter_pass(&l->kafka->host.limiter, "link", l->name, ab_kafka_now(l->kafka), &held))
         AB_WARN(l->kafka->base.env.log, KAFKA, "an agent's topics cannot be used",

@@ -19,6 +19,7 @@
 typedef struct {
     ab_kafka_link *link;
     ab_error error;
+    bool made; /* a topic of it, just now */
     bool missing[AB_KAFKA_TOPICS];
     bool check;
     ab_kafka_findings found;
@@ -87,6 +88,7 @@ static void collect_errors(survey *s)
         entry *e = &s->entries[i / AB_KAFKA_TOPICS];
         if (!s->topics[i].usable && e->error.code == AB_ERR_OK)
             e->error = s->topics[i].error;
+        e->made = e->made || s->topics[i].made;
     }
 }
 
@@ -226,6 +228,8 @@ static void settle(ab_kafka *k, entry *e)
         return;
     l->lost_in = l->lost_in || e->missing[AB_KAFKA_IN_STATE];
     l->lost_out = l->lost_out || e->missing[AB_KAFKA_OUT_STATE];
+    if (e->made)
+        l->made_ms = ab_kafka_now(k);
     if (e->error.code == AB_ERR_OK)
         serve(l, &e->found);
     else

@@ -186,6 +186,7 @@ static void read_made(rd_kafka_event_t *event, ab_kafka_topic_state *topics, siz
         rd_kafka_resp_err_t code = rd_kafka_topic_result_error(made[i]);
         if (t == NULL)
             continue;
+        t->made = code == RD_KAFKA_RESP_ERR_NO_ERROR;
         /* An answer is not a usable topic: it is looked at again. */
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
             ab_fail(&t->error, AB_ERR_UNAVAILABLE, "topic %s is being made", t->name);

@@ -14,6 +14,7 @@ typedef struct {
     bool live;
     bool usable; /* there, with a leader */
     bool missing;
+    bool made;      /* just now, by us */
     ab_error error; /* why it is not usable */
 } ab_kafka_topic_state;
 

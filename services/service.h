@@ -26,6 +26,11 @@ typedef struct ab_service {
     bool (*is_drained)(const struct ab_service *s);
 } ab_service;
 
+#define AB_SERVICE_OPTIONS_MAX 16
+
+/** Every option of a daemon: its own, those that both have, and those of what they are made of.
+ *  @return how many tables */
+size_t ab_service_options(const ab_options *own, ab_options out[AB_SERVICE_OPTIONS_MAX]);
 /**
  * A file of the transport in use: its option <transport>.tls.<what>.
  * @param what  "ca", "cert", "key"

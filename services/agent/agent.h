@@ -4,12 +4,10 @@
  */
 #pragma once
 
-#include "base/daemon.h"
-
-#define AB_AGENT_OPTIONS_MAX 12
+#include "services/service.h"
 
 /** The agent's option tables. @return how many */
-size_t ab_agent_options(ab_options out[AB_AGENT_OPTIONS_MAX]);
+size_t ab_agent_options(ab_options out[AB_SERVICE_OPTIONS_MAX]);
 
 /* The callbacks of its ab_daemon_program. */
 ab_err ab_agent_check(const ab_config *config, ab_error *err);

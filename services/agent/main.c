@@ -3,7 +3,7 @@
 
 int main(int argc, char **argv)
 {
-    ab_options tables[AB_AGENT_OPTIONS_MAX];
+    ab_options tables[AB_SERVICE_OPTIONS_MAX];
     ab_daemon_program program = {
         .name = "argobus-agent",
         .tables = tables,

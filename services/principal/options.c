@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/principal.h"
 
-#include "store/store.h"
-#include "transport/transport.h"
-
 static const ab_option rows[] = {
     {.name = "agents",
      .kind = AB_OPT_OBJECTS,
@@ -54,12 +51,6 @@ static const ab_option rows[] = {
      .help = "Namespace of Argo CD here: of its AppProjects, repository Secrets, cluster Secrets "
              "and GPG "
              "keys, and of the principal's identity."},
-    {.name = "sync.set-aside",
-     .kind = AB_OPT_DURATION,
-     .deflt = "2m",
-     .min = 1000,
-     .max = 86400000,
-     .help = "After failing for so long an object no longer holds back the offset; it is retried."},
     {.name = "sync.resync",
      .kind = AB_OPT_DURATION,
      .deflt = "1h",
@@ -82,18 +73,6 @@ static const ab_option rows[] = {
          "Mass-deletion guard: more deletions than this for one agent, and more than "
          "sync.max-deletions-percent of what it has, within sync.deletions-window, are held back "
          "until argobusctl resync --confirm."},
-    {.name = "sync.max-deletions-percent",
-     .kind = AB_OPT_INT,
-     .deflt = "50",
-     .min = 0,
-     .max = 100,
-     .help = "See sync.max-deletions."},
-    {.name = "sync.deletions-window",
-     .kind = AB_OPT_DURATION,
-     .deflt = "1m",
-     .min = 0,
-     .max = 86400000,
-     .help = "See sync.max-deletions."},
     {.name = "control.socket",
      .kind = AB_OPT_STRING,
      .help =
@@ -102,15 +81,7 @@ static const ab_option rows[] = {
 };
 static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 
-size_t ab_principal_options(ab_options out[AB_PRINCIPAL_OPTIONS_MAX])
+size_t ab_principal_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
 {
-    size_t n = 0;
-    out[n++] = own;
-    out[n++] = ab_daemon_options;
-    out[n++] = ab_store_options;
-    out[n++] = ab_transport_options;
-    for (size_t i = 0; ab_transport_table[i] != NULL; i++)
-        for (size_t j = 0; ab_transport_table[i]->options[j] != NULL; j++)
-            out[n++] = *ab_transport_table[i]->options[j];
-    return n;
+    return ab_service_options(&own, out);
 }

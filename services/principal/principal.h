@@ -4,12 +4,10 @@
  */
 #pragma once
 
-#include "base/daemon.h"
-
-#define AB_PRINCIPAL_OPTIONS_MAX 12
+#include "services/service.h"
 
 /** The principal's option tables. @return how many */
-size_t ab_principal_options(ab_options out[AB_PRINCIPAL_OPTIONS_MAX]);
+size_t ab_principal_options(ab_options out[AB_SERVICE_OPTIONS_MAX]);
 
 /* The callbacks of its ab_daemon_program. */
 ab_err ab_principal_check(const ab_config *config, ab_error *err);

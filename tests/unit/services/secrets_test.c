@@ -82,7 +82,7 @@ static ab_err load(fixture *f, const char *cert_option, const char *cert, const 
     char text[2][192];
     const char *set[2];
     size_t count = 0;
-    ab_options tables[AB_AGENT_OPTIONS_MAX];
+    ab_options tables[AB_SERVICE_OPTIONS_MAX];
     const char *const options[] = {cert_option, key_option};
     const char *const files[] = {cert, key};
     for (size_t i = 0; i < 2; i++) {

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Agents that come and go while the principal runs."""
 import signal
-import subprocess
 
 import objects
 from cluster import ARGOCD
-from daemons import broker_ports, wait_for
+from daemons import kcat, wait_for
 
 
 def is_served(fleet, agent):
-    return f'agent="{agent}"' in fleet.principal.get("/metrics")
+    return f'agent="{agent}"' in wait_for("/metrics answers", lambda: fleet.principal.get("/metrics"))
 
 
 def topics(fleet, agent):
-    done = subprocess.run(["kcat", "-L", "-b", f"127.0.0.1:{broker_ports()['plain']}"], check=True, capture_output=True,
-                          text=True)
+    done = kcat("-L", capture_output=True)
     return [word for word in done.stdout.split() if word.startswith(f'"{fleet.prefix}.') and f".{agent}." in word]
 
 
@@ -29,7 +27,7 @@ def test_an_agent_comes_and_goes_with_its_cluster_secret(own_fleet):
     app = fleet.application("guestbook")
     app.arrives()
     assert is_served(fleet, "w1")
-    assert has_topics(fleet, "w1", 4)
+    wait_for("it has its topics", lambda: has_topics(fleet, "w1", 4))
     fleet.hub.delete("Secret", ARGOCD, "cluster-w1")
     wait_for("its series are gone", lambda: not is_served(fleet, "w1"))
     wait_for("its topics are gone", lambda: has_topics(fleet, "w1", 0))

@@ -31,7 +31,7 @@ def test_a_local_deletion_is_reverted_as_configured(fleet, policy, status, opera
         app.delete_locally()
         assert ("sync" in replaced(app, uid).get("operation", {})) == operation
         fleet.quiet()
-        assert app.spoke().get("status") == status
+        wait_for("its status is as configured", lambda: app.spoke().get("status") == status)
 
 
 @pytest.mark.parametrize(("policy", "anew"), [("recreate", True), ("upsert", False)])

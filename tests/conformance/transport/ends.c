@@ -18,6 +18,7 @@
 #define WAIT_MAX_MS 120000 /* a busy machine may take long */
 #define TICK_MS     20
 #define LOG_MAX     65536
+#define TAIL_MAX    6000
 
 static void copy_text(char *out, size_t room, ab_str text)
 {
@@ -139,6 +140,25 @@ static void on_fatal(void *arg, const ab_error *err)
 
 /* Ends together */
 
+static void log_to_memory(ab_ends *ends, const char *levels)
+{
+    ends->log_fd = memfd_create("log", MFD_CLOEXEC);
+    assert_true(ends->log_fd > 0);
+    ab_err e = ab_log_new(ends->log_fd, levels, AB_LOG_TEXT, &ab_clock_real, &ends->log, NULL);
+    assert_int_equal(e, AB_ERR_OK);
+}
+
+/* The end of what was logged, where a test fails. */
+static void print_log(const ab_ends *ends)
+{
+    char tail[TAIL_MAX + 1];
+    off_t size = ends->log_fd > 0 ? lseek(ends->log_fd, 0, SEEK_END) : 0;
+    off_t from = size > TAIL_MAX ? size - TAIL_MAX : 0;
+    ssize_t len = size > 0 ? pread(ends->log_fd, tail, TAIL_MAX, from) : 0;
+    tail[len > 0 ? len : 0] = '\0';
+    print_error("%s", tail);
+}
+
 ab_wait ab_wait_begin(ab_ends *ends)
 {
     return (ab_wait){ends, ab_clock_mono_ms(&ab_clock_real) + WAIT_MAX_MS};
@@ -148,6 +168,7 @@ void ab_wait_once(ab_wait *wait, const char *condition, const char *file, int li
 {
     if (ab_clock_mono_ms(&ab_clock_real) > wait->until_ms) {
         print_error("did not come true in time: %s\n", condition);
+        print_log(wait->ends);
         _fail(file, line);
     }
     uv_run(&wait->ends->loop, UV_RUN_ONCE);
@@ -155,6 +176,7 @@ void ab_wait_once(ab_wait *wait, const char *condition, const char *file, int li
         const ab_end *end = wait->ends->all[i];
         if (end != NULL && end->fatal > 0 && strstr(condition, "fatal") == NULL) {
             print_error("on_fatal: %s\n", end->fatal_error.text);
+            print_log(wait->ends);
             _fail(file, line);
         }
     }
@@ -177,6 +199,8 @@ ab_ends *ab_ends_open(const ab_ends_fixture *fixture)
     const char *levels = getenv("AB_TEST_LOG");
     if (levels != NULL)
         assert_int_equal(ab_log_new(2, levels, AB_LOG_TEXT, &ab_clock_real, &ends->log, NULL), 0);
+    else
+        log_to_memory(ends, "info");
     fixture->open(ends);
     return ends;
 }
@@ -199,12 +223,11 @@ bool ab_ends_can(ab_ends *ends, unsigned cap)
 
 void ab_ends_capture_log(ab_ends *ends)
 {
-    ends->log_fd = memfd_create("log", MFD_CLOEXEC);
-    assert_true(ends->log_fd > 0);
     ab_log_free(ends->log);
     ends->log = NULL;
-    ab_err e = ab_log_new(ends->log_fd, "warn", AB_LOG_TEXT, &ab_clock_real, &ends->log, NULL);
-    assert_int_equal(e, AB_ERR_OK);
+    if (ends->log_fd > 0)
+        close(ends->log_fd);
+    log_to_memory(ends, "warn");
 }
 
 bool ab_ends_logged(const ab_ends *ends, const char *text)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/certs.h"
 
+#include "tests/bench/process.h"
+
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
@@ -108,11 +110,8 @@ static bool make_server(const ab_bench_certs *c, const authority *ca)
 
 bool ab_bench_certs_open(ab_bench_certs *c, unsigned agents)
 {
-    const char *tmp = getenv("TMPDIR");
     c->agents = agents;
-    (void)snprintf(c->folder, sizeof(c->folder), "%s/argobus-bench-certs-XXXXXX",
-                   tmp == NULL || *tmp == '\0' ? "/tmp" : tmp);
-    bool ok = mkdtemp(c->folder) != NULL;
+    bool ok = ab_bench_temporary(c->folder) && mkdtemp(c->folder) != NULL;
     authority ca = {.key = EVP_EC_gen("P-256")};
     if (ca.key != NULL)
         ca.cert = make_cert(NULL, ca.key, "bench CA", NID_basic_constraints, "critical,CA:TRUE");

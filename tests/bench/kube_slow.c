@@ -29,8 +29,8 @@ typedef struct {
     ab_bench_lab lab;
     ab_bench_delay_proxy proxy;
     pid_t pid;
-    char kubeconfig[32]; /* as the hub's, through the proxy; "" = not made */
-    ab_bench_api far;    /* the hub through the proxy */
+    char kubeconfig[PATH_MAX]; /* as the hub's, through the proxy; "" = not made */
+    ab_bench_api far;          /* the hub through the proxy */
 } slow_case;
 
 static bool say(const char *what)
@@ -56,8 +56,7 @@ static bool read_file(const char *path, ab_buf *out)
 /* The same text with another port. */
 static bool write_kubeconfig(slow_case *c, ab_str head, uint16_t port, const char *tail)
 {
-    (void)snprintf(c->kubeconfig, sizeof(c->kubeconfig), "/tmp/argobus-bench-XXXXXX");
-    int fd = mkstemp(c->kubeconfig);
+    int fd = ab_bench_temporary(c->kubeconfig) ? mkstemp(c->kubeconfig) : -1;
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (f == NULL)
         return false;

@@ -219,3 +219,11 @@ bool ab_bench_wait_port(int port)
     }
     return true;
 }
+
+bool ab_bench_temporary(char out[PATH_MAX])
+{
+    const char *folder = getenv("TMPDIR");
+    int n = snprintf(out, PATH_MAX, "%s/argobus-bench-XXXXXX",
+                     folder == NULL || *folder == '\0' ? "/tmp" : folder);
+    return n > 0 && n < PATH_MAX;
+}

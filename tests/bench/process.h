@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -51,3 +52,7 @@ double ab_bench_cpu(pid_t pid);
 uint16_t ab_bench_free_port(void);
 /** Wait until somebody listens on it. @return false when nobody did within 20 s; said on stderr */
 bool ab_bench_wait_port(int port);
+
+/** What mkdtemp and mkstemp make a name of, in TMPDIR or else in /tmp. @return false when it is too
+ * long */
+bool ab_bench_temporary(char out[PATH_MAX]);

@@ -140,10 +140,8 @@ bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned ag
     *s = (ab_bench_site){.o = o, .agents = agents};
     if (clusters != NULL)
         s->clusters = *clusters;
-    const char *tmp = getenv("TMPDIR");
-    if (!join(s->root, "%s/argobus-bench-XXXXXX", tmp == NULL || *tmp == '\0' ? "/tmp" : tmp) ||
-        mkdtemp(s->root) == NULL)
-        return fail("cannot make a folder in", tmp == NULL ? "/tmp" : tmp);
+    if (!ab_bench_temporary(s->root) || mkdtemp(s->root) == NULL)
+        return fail("cannot make a folder", s->root);
     bool ok = open_principal(s);
     for (unsigned i = 0; i < agents && ok; i++)
         ok = open_agent(s, i);

@@ -22,7 +22,7 @@
          .help = "Labels of namespaces that are created."},                                        \
         {.name = "store.kubernetes.concurrency",                                                   \
          .kind = AB_OPT_INT,                                                                       \
-         .deflt = "32",                                                                            \
+         .deflt = "64",                                                                            \
          .min = 1,                                                                                 \
          .max = 256,                                                                               \
          .help = "Writes of different objects that are under way at once."},                       \

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from daemons import Fleet, application, wait_for
+from daemons import Daemon, Fleet, Tree, application, only_kafka, revision, wait_for
 
 
 def run(program, *args, env=None):
@@ -59,6 +59,35 @@ class BadManifests(Fleet):
         self.hub.write("w1", "big", big)
         self.arrives("big", "1")
         wait_for("the condition is gone", lambda: not self.hub.status("w1", "big").get("conditions"))
+
+
+@only_kafka("over gRPC the older of two streams is ended: grpc_test.py")
+class TwoOfOneName(Fleet):
+    """A second agent that is called w1 too, in a cluster of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.spoke2 = Tree(self.folder / "second")
+        (self.folder / "agent2" / "data").mkdir(parents=True)
+        config = dict(self.agent_config(), agent={"name": "w1", "data": str(self.folder / "agent2" / "data")},
+                      store={"kind": "directory", "namespace": "argocd",
+                             "directory": {"path": str(self.folder / "second")}})
+        self.second = Daemon("argobus-agent", self.folder / "agent2", config)
+        self.addCleanup(self.second.kill)
+
+    def test_the_principal_says_so_until_one_is_ended_and_the_other_goes_on(self):
+        quick = ("--set", "transport.heartbeat=1s")
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.principal.start(*quick)
+        self.agent.start(*quick)
+        self.arrives("guestbook", "1")
+        self.second.start(*quick)
+        wait_for("it is counted", lambda: self.principal.metric("argobus_peer_rivals") == 1)
+        wait_for("it is said", lambda: "two agents have this name" in self.principal.log.read_text())
+        self.agent.stop()
+        wait_for("it is over", lambda: self.principal.metric("argobus_peer_rivals") == 0)
+        self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        wait_for("the other one goes on", lambda: revision(self.spoke2.read("argocd", "guestbook")) == "2")
 
 
 class FullDisk(Fleet):

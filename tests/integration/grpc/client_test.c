@@ -19,7 +19,6 @@ static int begin(void **state)
     world_init(w);
     if (getenv("AB_GRPC_PLAIN") == NULL)
         world_use_tls(w);
-    w->client_tls.websocket = getenv("AB_GRPC_WEBSOCKET") != NULL;
     w->port = (int)strtol(getenv("AB_GRPC_PORT"), NULL, 10);
     *state = w;
     return 0;

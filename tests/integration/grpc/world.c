@@ -157,6 +157,7 @@ void world_init(world *w)
     w->limits.retry_max_ms = 100;
     w->server_tls.insecure = true;
     w->client_tls.insecure = true;
+    w->server_tls.websocket = w->client_tls.websocket = getenv("AB_GRPC_WEBSOCKET") != NULL;
 }
 
 static const char *cert_path(const char *name)
@@ -175,9 +176,12 @@ void world_use_tls(world *w)
     w->server_tls = (ab_rpc_tls){.ca = cert_path("ca.crt"),
                                  .cert = cert_path("server.crt"),
                                  .key = cert_path("server.key"),
-                                 .client_cert = AB_RPC_CLIENT_CERT_REQUIRE};
-    w->client_tls = (ab_rpc_tls){
-        .ca = cert_path("ca.crt"), .cert = cert_path("client.crt"), .key = cert_path("client.key")};
+                                 .client_cert = AB_RPC_CLIENT_CERT_REQUIRE,
+                                 .websocket = w->server_tls.websocket};
+    w->client_tls = (ab_rpc_tls){.ca = cert_path("ca.crt"),
+                                 .cert = cert_path("client.crt"),
+                                 .key = cert_path("client.key"),
+                                 .websocket = w->client_tls.websocket};
 }
 
 void world_foreign_client(world *w)

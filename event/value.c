@@ -4,9 +4,7 @@
 #include "base/base64.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* ----- text ----- */
 
@@ -41,8 +39,9 @@ bool ab_value_integer_parse(ab_str text, int32_t *out)
 /* ----- time ----- */
 
 /* 0001-01-01T00:00:00Z and the first second of year 10000. */
-#define TIME_FIRST (-62135596800)
-#define TIME_END   253402300800
+#define TIME_FIRST  (-62135596800)
+#define TIME_END    253402300800
+#define DAY_SECONDS 86400
 /* From the first day of the year -399, so that the year 0 has whole years before it too. */
 #define DAYS_TO_1970 865259
 
@@ -61,14 +60,19 @@ static bool take_digits(ab_str *s, size_t count, int *out)
     return true;
 }
 
-/** Take one of the characters of `any` from the front of `s`. @return it, or '\0' */
-static char take_char(ab_str *s, const char *any)
+/** Take one of two characters from the front of `s`. @return it, or '\0' */
+static char take_either(ab_str *s, char one, char other)
 {
-    if (s->len == 0 || s->ptr[0] == '\0' || strchr(any, s->ptr[0]) == NULL)
+    if (s->len == 0 || (s->ptr[0] != one && s->ptr[0] != other))
         return '\0';
     char c = s->ptr[0];
     *s = (ab_str){s->ptr + 1, s->len - 1};
     return c;
+}
+
+static bool take_char(ab_str *s, char c)
+{
+    return take_either(s, c, c) != '\0';
 }
 
 typedef struct {
@@ -77,10 +81,10 @@ typedef struct {
 
 static bool take_date_time(ab_str *s, date_time *t)
 {
-    if (!take_digits(s, 4, &t->year) || !take_char(s, "-") || !take_digits(s, 2, &t->month) ||
-        !take_char(s, "-") || !take_digits(s, 2, &t->day) || !take_char(s, "Tt") ||
-        !take_digits(s, 2, &t->hour) || !take_char(s, ":") || !take_digits(s, 2, &t->minute) ||
-        !take_char(s, ":") || !take_digits(s, 2, &t->second))
+    if (!take_digits(s, 4, &t->year) || !take_char(s, '-') || !take_digits(s, 2, &t->month) ||
+        !take_char(s, '-') || !take_digits(s, 2, &t->day) || !take_either(s, 'T', 't') ||
+        !take_digits(s, 2, &t->hour) || !take_char(s, ':') || !take_digits(s, 2, &t->minute) ||
+        !take_char(s, ':') || !take_digits(s, 2, &t->second))
         return false;
     return t->hour <= 23 && t->minute <= 59 && t->second <= 60;
 }
@@ -89,7 +93,7 @@ static bool take_date_time(ab_str *s, date_time *t)
 static bool take_fraction(ab_str *s, int32_t *nanos)
 {
     *nanos = 0;
-    if (!take_char(s, "."))
+    if (!take_char(s, '.'))
         return true;
     int32_t unit = 100000000;
     int digit;
@@ -105,10 +109,10 @@ static bool take_offset(ab_str *s, int *seconds)
 {
     int hours, minutes;
     *seconds = 0;
-    if (take_char(s, "Zz"))
+    if (take_either(s, 'Z', 'z'))
         return true;
-    char sign = take_char(s, "+-");
-    if (sign == '\0' || !take_digits(s, 2, &hours) || !take_char(s, ":") ||
+    char sign = take_either(s, '+', '-');
+    if (sign == '\0' || !take_digits(s, 2, &hours) || !take_char(s, ':') ||
         !take_digits(s, 2, &minutes) || hours > 23 || minutes > 59)
         return false;
     *seconds = (hours * 60 + minutes) * 60 * (sign == '-' ? -1 : 1);
@@ -120,20 +124,29 @@ static bool is_leap(int year)
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
+/** Days of a year before its month 1 to 13. */
+static int days_before(int year, int month)
+{
+    static const int common[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
+    return common[month - 1] + (month > 2 && is_leap(year));
+}
+
+static int64_t first_day_of(int year)
+{
+    int64_t y = year + 399; /* whole years before it */
+    return y * 365 + y / 4 - y / 100 + y / 400 - DAYS_TO_1970;
+}
+
 /** The day counted from 1970. timegm would lock and ask for the time zone. @return false when there
  * is no such day */
 static bool day_of(const date_time *t, int64_t *day)
 {
-    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
     if (t->month < 1 || t->month > 12)
         return false;
-    bool leap = is_leap(t->year);
-    int days = before[t->month] - before[t->month - 1] + (leap && t->month == 2);
-    if (t->day < 1 || t->day > days)
+    int before = days_before(t->year, t->month);
+    if (t->day < 1 || t->day > days_before(t->year, t->month + 1) - before)
         return false;
-    int64_t y = t->year + 399; /* whole years before it */
-    *day = y * 365 + y / 4 - y / 100 + y / 400 + before[t->month - 1] + (leap && t->month > 2) +
-           t->day - 1 - DAYS_TO_1970;
+    *day = first_day_of(t->year) + before + t->day - 1;
     return true;
 }
 
@@ -151,32 +164,64 @@ bool ab_value_time_parse(ab_str text, int64_t *seconds, int32_t *nanos)
     return *seconds >= TIME_FIRST && *seconds < TIME_END;
 }
 
-/** ".5" is written ".500": as few groups of three digits as hold it, then "Z". */
-static void format_fraction(int32_t nanos, char out[12])
+/** The inverse of day_of. */
+static void date_of(int64_t day, date_time *t)
 {
+    /* 400 years have 146,097 days. Leap days come as late as they can: the year may be one too low,
+     * never too high. */
+    t->year = (int)((day + DAYS_TO_1970) * 400 / 146097) - 399;
+    if (first_day_of(t->year + 1) <= day)
+        t->year++;
+    int rest = (int)(day - first_day_of(t->year));
+    t->month = 1;
+    while (rest >= days_before(t->year, t->month + 1))
+        t->month++;
+    t->day = rest - days_before(t->year, t->month) + 1;
+}
+
+static char *put_digits(char *to, int value, int count)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        to[i] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    return to + count;
+}
+
+static char *put_part(char *to, int value, int count, char end)
+{
+    to = put_digits(to, value, count);
+    *to = end;
+    return to + 1;
+}
+
+/** ".5" is written ".500": as few groups of three digits as hold it. */
+static char *put_fraction(char *to, int32_t nanos)
+{
+    int count = 9;
     if (nanos == 0)
-        snprintf(out, 12, "Z");
-    else if (nanos % 1000000 == 0)
-        snprintf(out, 12, ".%03dZ", nanos / 1000000);
-    else if (nanos % 1000 == 0)
-        snprintf(out, 12, ".%06dZ", nanos / 1000);
-    else
-        snprintf(out, 12, ".%09dZ", nanos);
+        return to;
+    for (; nanos % 1000 == 0; nanos /= 1000)
+        count -= 3;
+    *to = '.';
+    return put_digits(to + 1, nanos, count);
 }
 
 bool ab_value_time_format(int64_t seconds, int32_t nanos, char out[AB_VALUE_TIME_MAX])
 {
     if (seconds < TIME_FIRST || seconds >= TIME_END || nanos < 0 || nanos > 999999999)
         return false;
-    struct tm tm;
-    time_t when = (time_t)seconds;
-    if (gmtime_r(&when, &tm) == NULL)
-        return false;
-    int len = snprintf(out, AB_VALUE_TIME_MAX, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900,
-                       tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
-    if (len != (int)strlen("0001-01-01T00:00:00"))
-        return false;
-    format_fraction(nanos, out + len);
+    int64_t since = seconds - TIME_FIRST; /* not below 0, so that "/" rounds down */
+    int left = (int)(since % DAY_SECONDS);
+    date_time t;
+    date_of(since / DAY_SECONDS + TIME_FIRST / DAY_SECONDS, &t);
+    char *to = put_part(out, t.year, 4, '-');
+    to = put_part(to, t.month, 2, '-');
+    to = put_part(to, t.day, 2, 'T');
+    to = put_part(to, left / 3600, 2, ':');
+    to = put_part(to, left / 60 % 60, 2, ':');
+    to = put_fraction(put_digits(to, left % 60, 2), nanos);
+    memcpy(to, "Z", 2);
     return true;
 }
 

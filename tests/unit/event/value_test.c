@@ -3,6 +3,8 @@
 
 #include "samples.h"
 
+#include <time.h>
+
 static void a_time_is_read_with_any_offset_and_fraction(void **state)
 {
     (void)state;
@@ -93,6 +95,33 @@ static void a_time_is_written_with_as_few_groups_of_digits_as_hold_it(void **sta
     }
 }
 
+static void assert_written_as_libc_does(int64_t seconds)
+{
+    char text[AB_VALUE_TIME_MAX];
+    char expected[64];
+    struct tm tm;
+    time_t when = (time_t)seconds;
+    assert_non_null(gmtime_r(&when, &tm));
+    snprintf(expected, sizeof(expected), "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
+             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    assert_true(ab_value_time_format(seconds, 0, text));
+    assert_string_equal(text, expected);
+}
+
+static void the_days_about_the_ends_of_february_and_of_any_year_are_written(void **state)
+{
+    (void)state;
+    static const int days[] = {0, 30, 31, 58, 59, 60, 180, 364};
+    for (int year = 1; year <= 9999; year++) {
+        struct tm first = {.tm_year = year - 1900, .tm_mday = 1};
+        int64_t seconds = timegm(&first);
+        for (size_t i = 0; i < sizeof(days) / sizeof(days[0]); i++) {
+            assert_written_as_libc_does(seconds + days[i] * 86400);
+            assert_written_as_libc_does(seconds + days[i] * 86400 + 86399);
+        }
+    }
+}
+
 static void a_time_out_of_range_is_not_written(void **state)
 {
     (void)state;
@@ -135,6 +164,7 @@ int main(void)
         cmocka_unit_test(a_time_is_read_with_any_offset_and_fraction),
         cmocka_unit_test(what_is_no_time_is_refused),
         cmocka_unit_test(a_time_is_written_with_as_few_groups_of_digits_as_hold_it),
+        cmocka_unit_test(the_days_about_the_ends_of_february_and_of_any_year_are_written),
         cmocka_unit_test(a_time_out_of_range_is_not_written),
         cmocka_unit_test(bytes_are_written_as_base64),
         cmocka_unit_test(an_integer_is_a_canonical_int32),

@@ -107,6 +107,8 @@ bool ab_str_is_printable(ab_str s)
         if (!is_printable_word(word_at(s.ptr + i)))
             return false;
     }
+    if (i > 0 && i < s.len) /* the last word, of which some bytes have been seen */
+        return is_printable_word(word_at(s.ptr + s.len - sizeof(uint64_t)));
     for (; i < s.len; i++) {
         if (s.ptr[i] < ' ' || s.ptr[i] > '~')
             return false;

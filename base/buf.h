@@ -33,9 +33,9 @@ static inline ab_str ab_str_of(const char *text)
 /** Same bytes; two absent ones are equal, absent and empty are not. */
 static inline bool ab_str_eq(ab_str a, ab_str b)
 {
-    if (a.ptr == NULL || b.ptr == NULL)
-        return a.ptr == b.ptr;
-    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+    /* The length first: most that differ do so in that. */
+    return a.len == b.len && (a.ptr == NULL) == (b.ptr == NULL) &&
+           (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
 /** Same bytes as the NUL-terminated `text`. */

@@ -5,7 +5,7 @@
 
 /* ----- in ----- */
 
-static bool take_varint(ab_str *in, uint64_t *out)
+static bool take_long_varint(ab_str *in, uint64_t *out)
 {
     *out = 0;
     for (unsigned i = 0; i < VARINT_MAX && i < in->len; i++) {
@@ -18,6 +18,17 @@ static bool take_varint(ab_str *in, uint64_t *out)
         }
     }
     return false;
+}
+
+/* Most have one byte. */
+static inline bool take_varint(ab_str *in, uint64_t *out)
+{
+    if (in->len == 0 || (uint8_t)in->ptr[0] >= 0x80)
+        return take_long_varint(in, out);
+    *out = (uint8_t)in->ptr[0];
+    in->ptr++;
+    in->len--;
+    return true;
 }
 
 static bool take_bytes(ab_str *in, uint64_t len, ab_str *out)

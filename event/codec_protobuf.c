@@ -23,12 +23,17 @@ enum { VALUE_TIMESTAMP = 7, VALUE_END };
 enum { TIME_SECONDS = 1, TIME_NANOS };
 enum { ANY_VALUE = 2 };
 
-static const char *const core_names[] = {
-    [EVENT_ID] = AB_CE_ID,
-    [EVENT_SOURCE] = AB_CE_SOURCE,
-    [EVENT_SPECVERSION] = AB_CE_SPECVERSION,
-    [EVENT_TYPE] = AB_CE_TYPE,
+#define NAME(literal)                                                                              \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
+static const ab_str core_names[] = {
+    [EVENT_ID] = NAME(AB_CE_ID),
+    [EVENT_SOURCE] = NAME(AB_CE_SOURCE),
+    [EVENT_SPECVERSION] = NAME(AB_CE_SPECVERSION),
+    [EVENT_TYPE] = NAME(AB_CE_TYPE),
 };
+#undef NAME
 
 /* ----- out ----- */
 
@@ -51,7 +56,7 @@ typedef struct {
 static unsigned field_of(ab_str name)
 {
     for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++) {
-        if (ab_str_is(name, core_names[i]))
+        if (ab_str_eq(name, core_names[i]))
             return i;
     }
     return EVENT_ATTRIBUTES;
@@ -417,9 +422,9 @@ static void add_fields(decoder *d, bool lenient)
     for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++) {
         bool nameless = lenient && (i == EVENT_ID || i == EVENT_SOURCE);
         if (d->core[i].len > 0)
-            ab_event_set(&d->draft, core_names[i], d->core[i]);
+            ab_event_set_typed(&d->draft, core_names[i], d->core[i], AB_ATTR_STRING);
         else if (nameless)
-            ab_event_set(&d->draft, core_names[i], AB_STR("-"));
+            ab_event_set_typed(&d->draft, core_names[i], AB_STR("-"), AB_ATTR_STRING);
     }
 }
 

@@ -11,8 +11,6 @@
 #include "schema/attributes.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,9 +58,20 @@ static ab_attr_type type_of(ab_str name, ab_attr_type otherwise)
     return otherwise;
 }
 
+/** One bit of 64: names of different bits differ. */
+static uint64_t mark_of(ab_str name)
+{
+    if (name.len == 0)
+        return 1;
+    unsigned ends = (unsigned char)name.ptr[0] + (unsigned char)name.ptr[name.len - 1];
+    return UINT64_C(1) << ((name.len + 3 * ends) % 64);
+}
+
 /** Where the attribute is, or `count`. */
 static size_t find_in_draft(const ab_event_draft *d, ab_str name)
 {
+    if ((d->marks & mark_of(name)) == 0)
+        return d->count;
     size_t i = 0;
     while (i < d->count && !ab_str_eq(d->attrs[i].name, name))
         i++;
@@ -78,6 +87,7 @@ static void set_at(ab_event_draft *d, size_t i, const ab_attr *attr)
         return;
     }
     d->attrs[i] = (ab_attr){attr->name, attr->value, type_of(attr->name, attr->type)};
+    d->marks |= mark_of(attr->name);
     if (i == d->count)
         d->count++;
 }
@@ -104,14 +114,19 @@ void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value)
         d->status = AB_ERR_TOOBIG;
         return;
     }
-    char *text = d->numbers[d->number_count++];
-    snprintf(text, sizeof(d->numbers[0]), "%" PRIu64, value);
-    ab_event_set_text(d, name, text);
+    char *room = d->numbers[d->number_count++];
+    size_t at = sizeof(d->numbers[0]);
+    do {
+        room[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    ab_event_set(d, name, (ab_str){room + at, sizeof(d->numbers[0]) - at});
 }
 
 void ab_draft_init(ab_event_draft *d)
 {
     d->count = 0;
+    d->marks = 0;
     d->data = AB_STR_NONE;
     d->status = AB_ERR_OK;
     d->number_count = 0;
@@ -239,18 +254,25 @@ static void copy_used(ab_event_draft *to, const ab_event_draft *from)
 {
     memcpy(to->attrs, from->attrs, from->count * sizeof(from->attrs[0]));
     to->count = from->count;
+    to->marks = from->marks;
     to->data = from->data;
     to->status = from->status;
 }
 
+static ab_err check_and_make(const ab_event_draft *d, ab_event **out, ab_error *err)
+{
+    ab_err e = check(d, err);
+    return e != AB_ERR_OK ? e : make(d, out, err);
+}
+
 ab_err ab_event_new(const ab_event_draft *d, ab_event **out, ab_error *err)
 {
+    if (ab_draft_get(d, AB_CE_SPECVERSION).ptr != NULL)
+        return check_and_make(d, out, err);
     ab_event_draft full;
     copy_used(&full, d);
-    if (ab_draft_get(&full, AB_CE_SPECVERSION).ptr == NULL)
-        ab_event_set_text(&full, AB_CE_SPECVERSION, "1.0");
-    ab_err e = check(&full, err);
-    return e != AB_ERR_OK ? e : make(&full, out, err);
+    ab_event_set_text(&full, AB_CE_SPECVERSION, "1.0");
+    return check_and_make(&full, out, err);
 }
 
 ab_event *ab_event_ref(ab_event *e)

@@ -39,12 +39,25 @@ void ab_map_free(ab_map *m, void (*free_value)(void *value))
     free(m);
 }
 
-static map_entry *find_entry(const ab_map *m, ab_str key)
+static unsigned hash_of(ab_str key)
+{
+    unsigned hash = 0;
+    const char *bytes = key.len == 0 ? "" : key.ptr;
+    HASH_VALUE(bytes, key.len, hash);
+    return hash;
+}
+
+static map_entry *find_hashed(const ab_map *m, ab_str key, unsigned hash)
 {
     map_entry *entry = NULL;
     const char *bytes = key.len == 0 ? "" : key.ptr;
-    HASH_FIND(hh, m->entries, bytes, key.len, entry);
+    HASH_FIND_BYHASHVALUE(hh, m->entries, bytes, key.len, hash, entry);
     return entry;
+}
+
+static map_entry *find_entry(const ab_map *m, ab_str key)
+{
+    return m->entries == NULL ? NULL : find_hashed(m, key, hash_of(key));
 }
 
 void *ab_map_find(const ab_map *m, ab_str key)
@@ -53,7 +66,7 @@ void *ab_map_find(const ab_map *m, ab_str key)
     return entry == NULL ? NULL : entry->value;
 }
 
-static ab_err add_entry(ab_map *m, ab_str key, void *value)
+static ab_err add_entry(ab_map *m, ab_str key, unsigned hash, void *value)
 {
     map_entry *entry = calloc(1, sizeof(*entry) + key.len + 1);
     if (entry == NULL)
@@ -61,7 +74,7 @@ static ab_err add_entry(ab_map *m, ab_str key, void *value)
     if (key.len > 0)
         memcpy(entry->key, key.ptr, key.len);
     entry->value = value;
-    HASH_ADD_KEYPTR(hh, m->entries, entry->key, key.len, entry);
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, m->entries, entry->key, key.len, hash, entry);
     if (entry->hh.tbl == NULL) { /* how uthash reports that it had no memory */
         free(entry);
         return AB_ERR_NOMEM;
@@ -72,9 +85,10 @@ static ab_err add_entry(ab_map *m, ab_str key, void *value)
 ab_err ab_map_put(ab_map *m, ab_str key, void *value, void **old)
 {
     assert(value != NULL);
-    map_entry *entry = find_entry(m, key);
+    unsigned hash = hash_of(key);
+    map_entry *entry = find_hashed(m, key, hash);
     if (entry == NULL) {
-        ab_err e = add_entry(m, key, value);
+        ab_err e = add_entry(m, key, hash, value);
         if (e == AB_ERR_OK && old != NULL)
             *old = NULL;
         return e;

@@ -31,7 +31,7 @@ static void *drop(ab_grpc_sendq *q, ab_grpc_item *item)
     void *token = item->token;
     if (q->next == item)
         q->next = TAILQ_NEXT(item, at);
-    if (ab_map_find(q->newest, item->key) == item)
+    if (item->newest)
         ab_map_take(q->newest, item->key);
     TAILQ_REMOVE(&q->items, item, at);
     q->count--;
@@ -53,50 +53,64 @@ void ab_grpc_sendq_fini(ab_grpc_sendq *q)
     q->newest = NULL;
 }
 
-static ab_err append(ab_grpc_sendq *q, const ab_grpc_item *item)
+static void append(ab_grpc_sendq *q, ab_grpc_item *item)
 {
-    ab_grpc_item *own = malloc(sizeof(*own));
-    if (own == NULL)
-        return AB_ERR_NOMEM;
-    *own = *item;
-    if (ab_map_put(q->newest, item->key, own, NULL) != AB_ERR_OK) {
-        free(own);
-        return AB_ERR_NOMEM;
-    }
-    own->place = ++q->last_place;
+    item->place = ++q->last_place;
     if (keeps_place(item->key))
-        q->fixed_place = own->place;
-    TAILQ_INSERT_TAIL(&q->items, own, at);
+        q->fixed_place = item->place;
+    TAILQ_INSERT_TAIL(&q->items, item, at);
     if (q->next == NULL)
-        q->next = own;
-    q->count++;
-    return AB_ERR_OK;
+        q->next = item;
+}
+
+/* @return the token of `old` */
+static void *replace(ab_grpc_sendq *q, ab_grpc_item *old, ab_grpc_item *item)
+{
+    item->place = old->place;
+    TAILQ_INSERT_BEFORE(old, item, at);
+    if (q->next == old)
+        q->next = item;
+    return drop(q, old);
+}
+
+/* @return NULL when out of memory */
+static ab_grpc_item *new_item(ab_event *event, void *token, uint64_t epoch, uint64_t version)
+{
+    ab_grpc_item *item = malloc(sizeof(*item));
+    if (item == NULL)
+        return NULL;
+    *item = (ab_grpc_item){.event = event,
+                           .key = key_of(event),
+                           .token = token,
+                           .epoch = epoch,
+                           .version = version,
+                           .newest = true};
+    return item;
 }
 
 ab_err ab_grpc_sendq_put(ab_grpc_sendq *q, ab_event *event, void *token, void **replaced)
 {
-    ab_grpc_item item = {.event = event, .key = key_of(event), .token = token};
+    uint64_t epoch = 0, version = 0;
+    void *former = NULL;
     *replaced = NULL;
-    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &item.epoch) != AB_ERR_OK ||
-        ab_event_attr_u64(event, AB_CE_OBJVERSION, &item.version) != AB_ERR_OK)
+    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch) != AB_ERR_OK ||
+        ab_event_attr_u64(event, AB_CE_OBJVERSION, &version) != AB_ERR_OK)
         return AB_ERR_INVALID;
-    ab_grpc_item *old = ab_map_find(q->newest, item.key);
-    if (old != NULL && !old->sent && old->place > q->fixed_place) {
-        *replaced = old->token;
-        q->bytes -= ab_event_size(old->event);
-        ab_event_unref(old->event);
-        old->event = event;
-        old->key = item.key;
-        old->token = token;
-        old->epoch = item.epoch;
-        old->version = item.version;
-    } else {
-        ab_err e = append(q, &item);
-        if (e != AB_ERR_OK)
-            return e;
+    ab_grpc_item *item = new_item(event, token, epoch, version);
+    if (item == NULL || ab_map_put(q->newest, item->key, item, &former) != AB_ERR_OK) {
+        free(item);
+        return AB_ERR_NOMEM;
     }
     ab_event_ref(event);
+    q->count++;
     q->bytes += ab_event_size(event);
+    ab_grpc_item *old = former;
+    if (old != NULL)
+        old->newest = false;
+    if (old != NULL && !old->sent && old->place > q->fixed_place)
+        *replaced = replace(q, old, item);
+    else
+        append(q, item);
     return AB_ERR_OK;
 }
 

@@ -24,12 +24,13 @@ typedef struct ab_grpc_item {
     uint64_t epoch;
     uint64_t version;
     bool sent;
+    bool newest; /* of its key */
 } ab_grpc_item;
 
 typedef struct {
     TAILQ_HEAD(, ab_grpc_item) items; /* those that were sent come first */
     ab_grpc_item *next;               /* the first that was not */
-    ab_map *newest;                   /* key to the item that a newer state replaces */
+    ab_map *newest;                   /* key to the newest item of it */
     uint64_t last_place;
     uint64_t fixed_place; /* what was given up to here is not replaced */
     size_t count;

@@ -87,6 +87,23 @@ static void what_was_sent_is_not_replaced(void **state)
     send_next(q, "app/a", 2);
 }
 
+static void a_newer_state_is_replaced_also_when_an_older_one_was_acknowledged_since(void **state)
+{
+    ab_grpc_sendq *q = *state;
+    int newer = 0;
+    void *token = NULL;
+    put(q, "app/a", 1, NULL);
+    send_next(q, "app/a", 1);
+    put(q, "app/a", 2, &newer);
+    assert_int_equal(ack(q, "app/a", 1, &token), AB_ERR_OK);
+    assert_ptr_equal(put(q, "app/a", 3, NULL), &newer);
+    assert_int_equal(q->count, 1);
+    send_next(q, "app/a", 3);
+    assert_int_equal(ack(q, "app/a", 3, &token), AB_ERR_OK);
+    assert_null(put(q, "app/a", 4, NULL)); /* nothing of this key is known any more */
+    send_next(q, "app/a", 4);
+}
+
 static void nothing_is_replaced_across_what_keeps_its_place(void **state)
 {
     ab_grpc_sendq *q = *state;
@@ -165,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_waiting_state_is_replaced_by_a_newer_one),
         CASE(what_was_sent_is_not_replaced),
+        CASE(a_newer_state_is_replaced_also_when_an_older_one_was_acknowledged_since),
         CASE(nothing_is_replaced_across_what_keeps_its_place),
         CASE(an_acknowledgement_ends_what_it_names_and_nothing_else),
         CASE(a_new_stream_begins_with_what_was_not_acknowledged),

@@ -235,6 +235,7 @@ void ab_principal_unset_mode(ab_principal *p, const char *agent)
     if (peer == NULL)
         return;
     ab_principal_resync_stop(peer);
+    ab_writer_vouch_none(peer->writer); /* what the store has now is not compared with its mark */
     peer->mode = 0;
 }
 

@@ -180,6 +180,12 @@ void ab_writer_vouch(ab_writer *w, ab_str key)
         e->vouched = true;
 }
 
+void ab_writer_vouch_none(ab_writer *w)
+{
+    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i))
+        ((struct entry *)i.value)->vouched = false;
+}
+
 bool ab_writer_is_vouched(const ab_writer *w, ab_str key)
 {
     const struct entry *e = ab_map_find(w->log, key);

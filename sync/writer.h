@@ -50,6 +50,8 @@ AB_MUST_USE ab_err ab_writer_suppose(ab_writer *w, ab_str key, const ab_digest *
 ab_version ab_writer_version_of(const ab_writer *w, ab_str key);
 /** The owner has the object of this key before it. So it is of each state that is queued. */
 void ab_writer_vouch(ab_writer *w, ab_str key);
+/** Nothing is vouched for any more. */
+void ab_writer_vouch_none(ab_writer *w);
 /** Has it had it, in this run? */
 bool ab_writer_is_vouched(const ab_writer *w, ab_str key);
 /** The newest version that an event of ours has. */

@@ -35,6 +35,7 @@ struct model {
     uint64_t newest_status[NAMES][2];
     ab_map *backup;           /* of the hub's store */
     char lost_uid[NAMES][24]; /* of what the hub lost, and nobody deleted; "" = nothing */
+    bool ended[NAMES];        /* its end was said last, before anything of it was lost */
     bool confirmed;           /* the operator wants it deleted */
     bool forgot[NAMES];       /* which labels there were the hub's is not known at the agent */
     int unmanaged[NAMES];     /* spec of the object that a local user made, -1 = none */

@@ -187,7 +187,7 @@ static void trace_write(const char *where, const ab_object *after)
 static void check_deletion(const ab_object *before)
 {
     int app = model_app_of(before);
-    if (!m.confirmed && m.lost_uid[app][0] != '\0' && model_hub(app) == NULL &&
+    if (!m.confirmed && !m.ended[app] && m.lost_uid[app][0] != '\0' && model_hub(app) == NULL &&
         ab_str_is(ab_object_annotation(before, AB_ANN_SOURCE_UID), m.lost_uid[app]))
         model_broken("deleted at the agent for what the hub has lost");
 }
@@ -305,12 +305,22 @@ static void note_sent(const ab_event *event)
     ab_object_unref(o);
 }
 
+static void note_ended(const ab_event *event)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    for (int app = 0; app < NAMES; app++)
+        if (ab_str_is(key, hub_key(app)))
+            m.ended[app] = ab_event_data(event).ptr == NULL && m.lost_uid[app][0] == '\0';
+}
+
 static void on_sent(void *arg, bool down, const ab_event *event)
 {
     (void)arg;
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     trace(down ? "down" : "up", key);
     trace("  ", ab_event_data(event));
+    if (down)
+        note_ended(event);
     if (ab_event_data(event).ptr == NULL)
         return;
     if (down && ab_str_starts(key, "Application/"))
@@ -711,6 +721,7 @@ static const struct history {
     {1516, 26},       {1691301717, 26}, {2809330185, 26}, {427273109, 26}, {287513901, 26},
     {4231700031, 26}, {3681468621, 26}, {2076894548, 26}, {436349752, 26}, {41356831, 26},
     {357, 27},        {3351782859, 27}, {1937714595, 27}, {275891549, 27}, {58594517, 27},
+    {987666074, 27},
 };
 
 static void histories_that_once_failed_end_in_agreement(void **state)

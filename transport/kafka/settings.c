@@ -288,19 +288,21 @@ static void print(int64_t value, char out[NUMBER])
     snprintf(out, NUMBER, "%" PRId64, value);
 }
 
-static int64_t queue_bytes(const ab_kafka_settings *s)
+/* The value of an option without a default of its own: the role has one. */
+static int64_t by_role(const ab_kafka_settings *s, const char *option, int64_t principal,
+                       int64_t agent)
 {
-    if (ab_config_is_set(s->config, "kafka.queue"))
-        return ab_config_int(s->config, "kafka.queue");
-    return s->role == AB_ROLE_PRINCIPAL ? 64 * MIB : 8 * MIB;
+    if (ab_config_is_set(s->config, option))
+        return ab_config_int(s->config, option);
+    return s->role == AB_ROLE_PRINCIPAL ? principal : agent;
 }
 
 static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bool live,
                            ab_error *err)
 {
     char linger[NUMBER], queue[NUMBER], timeout[NUMBER], largest[NUMBER];
-    print(ab_config_int(s->config, "kafka.linger"), linger);
-    print(queue_bytes(s) / 1024, queue);
+    print(by_role(s, "kafka.linger", 5, 0), linger);
+    print(by_role(s, "kafka.queue", 64 * MIB, 8 * MIB) / 1024, queue);
     print(ab_config_int(s->config, "kafka.delivery-timeout"), timeout);
     print(s->message_max_bytes, largest);
     const setting rows[] = {

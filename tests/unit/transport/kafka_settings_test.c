@@ -82,7 +82,7 @@ static void state_is_produced_safely_and_live_at_once(void **state)
     assert_has(&l, AB_KAFKA_PRODUCER, "acks", "-1");
     assert_has(&l, AB_KAFKA_PRODUCER, "message.timeout.ms", "120000");
     assert_has(&l, AB_KAFKA_PRODUCER, "message.max.bytes", "1048576");
-    assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "0");
+    assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "5");
     assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "65536");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "enable.idempotence", "false");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "acks", "1");
@@ -95,6 +95,7 @@ static void an_agent_is_thriftier_unless_told_otherwise(void **state)
     (void)state;
     loaded l;
     assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS(NULL)), AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "0");
     assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "8192");
     unload(&l);
     assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("kafka.linger=7ms", "kafka.queue=1MiB")),

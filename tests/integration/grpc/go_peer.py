@@ -130,9 +130,10 @@ class Peer:
 
     def heard(self, message):
         event = decode(message)
-        tell(event=event)
+        # Before it is told of: an order given because of it must not overtake its acknowledgement.
         if self.acks and event["target"] not in ("eventProcessed", "heartbeat"):
             self.send({"type": "processed", "target": "eventProcessed", "ext": event["ext"]})
+        tell(event=event)
 
     def sending(self):
         """What is put there, until None is: of the stream that is open."""

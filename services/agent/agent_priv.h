@@ -8,7 +8,7 @@
 #include "services/cache.h"
 #include "services/pump.h"
 #include "services/service.h"
-#include "sync/agent.h"
+#include "sync/agent/agent.h"
 
 /* The daemon's state. */
 typedef struct {

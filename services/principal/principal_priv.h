@@ -13,7 +13,7 @@
 #include "services/principal/served.h"
 #include "services/pump.h"
 #include "services/service.h"
-#include "sync/principal.h"
+#include "sync/principal/principal.h"
 
 typedef struct {
     ab_service base;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/application.h"
+#include "sync/object/application.h"
 
 #include "samples.h"
 #include "schema/attributes.h"

@@ -3,7 +3,7 @@
 
 #include "base/map.h"
 #include "schema/attributes.h"
-#include "sync/application.h"
+#include "sync/object/application.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include "fake_log.h"
 #include "fake_store.h"
-#include "sync/principal.h"
+#include "sync/principal/principal.h"
 
 #define HUB_NAMESPACE  "argocd"
 #define HUB_AGENTS_MAX 4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "samples.h"
-#include "sync/kind.h"
+#include "sync/object/kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

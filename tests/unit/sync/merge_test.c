@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/merge.h"
+#include "sync/object/merge.h"
 
 #include "samples.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/mirror.h"
+#include "sync/object/mirror.h"
 
 #include "samples.h"
 #include "schema/attributes.h"
-#include "sync/mirror_project.h"
+#include "sync/object/mirror_project.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/place.h"
+#include "sync/object/place.h"
 
 #include "samples.h"
 #include "schema/attributes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/project.h"
+#include "sync/object/project.h"
 
 #include "samples.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/secret.h"
+#include "sync/object/secret.h"
 
 #include "samples.h"
 

@@ -9,8 +9,8 @@
 #include "base/map.h"
 #include "fake_log.h"
 #include "fake_store.h"
-#include "sync/agent.h"
-#include "sync/principal.h"
+#include "sync/agent/agent.h"
+#include "sync/principal/principal.h"
 
 #define WORLD_AGENT_NAMESPACE "argocd"
 #define WORLD_HUB_NAMESPACE   "w1"

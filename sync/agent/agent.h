@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an agent decides. Managed: for each object it holds what the principal last wished (kept
+ * durably by its owner), and what stands in the local store, and brings the second to the first:
+ * create, update, revert, delete. Status goes up whenever it differs from what the log has.
+ * Autonomous: its Applications and AppProjects go up, whole, whenever they differ from what the log
+ * has; of the principal it takes nothing but commands. Commands run in order with the state they
+ * follow, at most once each.
+ *
+ * A machine without I/O: facts come in by calls, effects go out by ab_agent_effects, each answered
+ * later by ab_agent_done. One effect at a time per object; objects are independent. Loop thread;
+ * effects may be answered from inside their call only by failing.
+ */
+#pragma once
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/pattern.h"
+#include "base/seal.h"
+#include "sync/guard.h"
+#include "sync/kept.h"
+#include "sync/object/application.h"
+#include "sync/writer.h"
+
+typedef struct ab_agent ab_agent;
+typedef struct ab_agent_object ab_agent_object; /* one object: what an effect is about */
+
+typedef struct {
+    /* Store. Answered with the object as it is afterwards (NULL when gone), see ab_agent_done. */
+    void (*get)(void *arg, ab_str key, ab_agent_object *o);
+    /** `version` absent: the object must not exist; else its resourceVersion must be this. */
+    void (*apply)(void *arg, ab_object *object, ab_str version, ab_agent_object *o);
+    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o);
+    void (*remove)(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o);
+    /** Keep durably; answered when it is safe. `kept` and what it points to is valid during the
+     * call. */
+    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o);
+    /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
+    ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
+    /** The delivery is dealt with. */
+    void (*ack)(void *arg, void *delivery);
+    /** The writer has something to send. */
+    void (*wake)(void *arg);
+    void *arg;
+} ab_agent_effects;
+
+/* What becomes of an Application that was deleted here by somebody else, when it is made again. */
+typedef enum {
+    AB_RECREATE_IGNORE,       /* it gets its last status again, as far as that was seen */
+    AB_RECREATE_CLEAR_STATUS, /* it has none, so that auto-sync tries again */
+    AB_RECREATE_RESYNC        /* it has none, and a sync is asked for */
+} ab_recreate_policy;
+
+typedef struct {
+    const char *namespace; /* Argo CD's own here; borrowed */
+    bool by_destination;   /* destination mapping: Applications keep the namespace they have at the
+                              hub; else they all are in `namespace` */
+    const ab_patterns *namespaces; /* where else Applications may be; NULL: nowhere; borrowed */
+    bool adopt;                    /* adoption policy is "always" */
+    bool upsert;                   /* source-uid mismatch policy is "upsert", else "recreate" */
+    ab_recreate_policy recreate;
+    /* The agent owns its objects: they are published, and nothing of the principal is followed. */
+    bool autonomous;
+    ab_guard_limits guard; /* of an autonomous agent: what it may end at the hub */
+    int64_t set_aside_ms;  /* after so long of failing, an object no longer holds its delivery */
+    const char *name;      /* of this agent, which seals are bound to; borrowed */
+    bool sealed_only;      /* what is of a sealed kind and comes unsealed is refused */
+    /** Open a sealed payload, see ab_seal_open; NULL: there is no key. */
+    ab_err (*open)(void *arg, const ab_seal_binding *binding, ab_str sealed, ab_buf *out,
+                   ab_error *err);
+    void *open_arg;
+} ab_agent_policy;
+
+typedef struct {
+    ab_agent_policy policy;
+    ab_agent_effects effects;
+    const ab_clock *clock;
+    ab_log *log;
+    ab_metrics *metrics;
+    const char *source; /* attribute source of our events; borrowed */
+} ab_agent_env;
+
+/** @param out  owned by the caller */
+AB_MUST_USE ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out);
+/** NULL is allowed. No effect may be answered afterwards. */
+void ab_agent_free(ab_agent *a);
+
+/** One kept row, at start, before anything else; of no use to an autonomous agent. A kind that is
+ * not synchronised is passed over.
+ * @return NOMEM */
+AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept);
+
+/* The local store's changes. */
+void ab_agent_seen(ab_agent *a, ab_object *object);
+void ab_agent_gone(ab_agent *a, ab_object *object);
+/** Every object that can be read was seen: what is not known here is to be made. Again when more
+ * can be read: what was refused is tried again. */
+void ab_agent_synced(ab_agent *a);
+/** No object is unreadable either (implies synced): what is not there was deleted. */
+void ab_agent_complete(ab_agent *a);
+
+/* The transport. */
+/** One event from the principal; `delivery` comes back by effects.ack, exactly once. */
+void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery);
+/** What our own log says (on_written), and that it is complete (on_ready). */
+void ab_agent_written(ab_agent *a, const ab_event *head);
+void ab_agent_ready(ab_agent *a, uint64_t epoch);
+/** An event of ours can never be sent (too big, refused): say so in an event that is small. */
+void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err);
+/** Our log was replaced (AB_GAP_RECREATED). */
+void ab_agent_log_lost(ab_agent *a);
+/** Continuity of receiving was lost, or may have been: both ends are to compare what they hold.
+ * @param why  for the log; a literal */
+void ab_agent_resync(ab_agent *a, const char *why);
+
+/** The answer to an effect. `object` borrowed, may be NULL. */
+void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err);
+/** Time has passed: retries. Call about once a second. */
+void ab_agent_tick(ab_agent *a);
+
+/** The queue of what goes up. */
+ab_outbox *ab_agent_outbox(ab_agent *a);
+/** Applications that are not yet as wished, or have unfinished deliveries. */
+size_t ab_agent_unsettled(const ab_agent *a);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by agent*.c only.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "schema/catalogue.h"
+#include "sync/agent/agent.h"
+#include "sync/inbox.h"
+#include "sync/object/kind.h"
+#include "sync/object/place.h"
+#include "sync/resync_session.h"
+
+/* What the principal wishes. */
+enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
+
+/* Which answer is awaited. */
+enum step {
+    STEP_IDLE,
+    STEP_KEEP,
+    STEP_GET,
+    STEP_APPLY,
+    STEP_RESTORE,
+    STEP_REMOVE,
+    STEP_COMMAND_GET,
+    STEP_COMMAND_WRITE,
+};
+
+struct ab_agent_object {
+    ab_agent *agent;
+    char *key; /* of the object here */
+    const ab_kind *kind;
+    bool allowed; /* may stand in its namespace */
+
+    enum source source;
+    ab_version version;
+    char *uid;           /* of the source; NULL when unknown */
+    bool remapped;       /* the source is in the principal's own namespace */
+    char *hub_key;       /* of the source, or autonomous of the mirror; NULL when unknown */
+    ab_digest hash;      /* of its newest wish, as the principal compares; none when unknown */
+    ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
+                            or, without a source, by what stands here; none: nobody's */
+    struct {
+        enum { RIVAL_NONE, RIVAL_REFUSED, RIVAL_GONE } state;
+        bool remapped;
+        bool waits; /* it was refused, and is not gone */
+    } rival;        /* another source that would stand here too; `state` is to be said upwards */
+
+    bool here;           /* exists in the local store */
+    bool marked;         /* autonomous: still carries the marks of a managed one */
+    bool excluded;       /* autonomous: is here, and is not to be synchronised */
+    bool leaving;        /* has a deletionTimestamp */
+    bool lost;           /* was here and went without being asked to */
+    char *lost_status;   /* which it had then; NULL: none, or not wanted again */
+    bool removing;       /* its removal was asked for by us */
+    bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
+    ab_digest digest;    /* of what is here, see ab_place_digest */
+    char *outline;       /* of what is here, see ab_place_outline; NULL: not known, or not kept */
+    ab_digest settled;   /* of what was found to need nothing more for this source */
+    ab_digest report;    /* of what it last had to say upwards */
+    bool report_empty;   /* that has no status */
+    bool report_due;
+    char *error; /* what keeps it from being as wished, as reported; NULL = nothing */
+
+    ab_inbox inbox;
+    enum step step;
+    enum source next_source; /* what the source will be when it is kept */
+    char *next_uid;
+    char *next_hub_key;
+    ab_digest next_hash, next_principal;
+    bool next_remapped;
+    bool unsettled; /* counted in agent->unsettled */
+    bool unkept;    /* counted in agent->unkept */
+};
+
+struct ab_agent {
+    ab_agent_env env;
+    ab_map *objects;
+    ab_map *published; /* managed: keys in our log that were published while autonomous */
+    ab_writer *writer;
+    bool synced;
+    bool complete;  /* every object that exists was seen */
+    bool swept;     /* autonomous: since ready, what the store no longer has was ended */
+    ab_guard guard; /* autonomous: what may be ended at the hub */
+    ab_inbox early; /* ends of commands that came before our own log was read */
+    size_t unsettled;
+    size_t unkept; /* objects with a state that has come and is not kept yet */
+    struct {
+        const char *why;            /* one is to be asked for; NULL: none is */
+        ab_resync_session *session; /* the one that is under way; NULL: none is */
+        ab_resync *begin;           /* is to be answered; NULL: nothing is */
+        ab_digest principal;        /* of the uid of the principal that holds it */
+        char namespace[64];         /* its own */
+        ab_version since;           /* what we had said when we answered */
+        bool raised;      /* our epoch was too low: what is on its way may be refused as older */
+        bool confirmed;   /* the operator says that the deletions which are held are meant */
+        size_t told_held; /* how many are, as the principal was told, or is about to be */
+    } resync;
+    struct {
+        ab_metric *writes, *reverts, *stale, *refused, *set_aside, *commands, *unsettled;
+    } metrics;
+};
+
+/* agent.c */
+/** Made when it is not known. @return NULL when out of memory */
+ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
+/** Do the next thing for this object, if it is idle and there is one. */
+void ab_agent_advance(ab_agent_object *o);
+/** A step failed: retry, set aside or give up, by the class of `code`. */
+void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err);
+/** Wait for something that only a change elsewhere can bring; past the limit, set the delivery
+ * aside. */
+void ab_agent_wait(ab_agent_object *o);
+
+/** Does it report its state upwards? Of other kinds only errors go up. */
+bool ab_agent_reports(const ab_agent_object *o);
+/** A source that is not deleted for good. */
+bool ab_agent_has_source(const ab_agent_object *o);
+
+/* outline.c */
+/** Keep what an update needs of the object as it stands, so that it need not be read for it. */
+void ab_agent_keep_outline(ab_agent_object *o, const ab_object *local);
+/** It may no longer be so. */
+void ab_agent_drop_outline(ab_agent_object *o);
+/** @return NULL when none is kept; to be unreferenced */
+ab_object *ab_agent_outline(const ab_agent_object *o);
+
+/* source.c */
+/** Is the object here to stand in the agent's namespace, whatever its key says? */
+bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
+/** Key of the object here for the one that the principal calls `key`. @return INVALID when that is
+ * none of this target */
+AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target,
+                                      bool remapped, char out[AB_OBJECT_KEY_MAX]);
+/** May objects of this kind stand in namespace `ns`? */
+bool ab_agent_may_stand(const ab_agent *a, const ab_kind *kind, ab_str ns);
+/** Is the object here another source's, so that this state (a wish, or the end of `key`) is not
+ * about it? */
+bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
+
+/* deliver.c */
+/** The head task is dealt with: acknowledge and drop it. */
+void ab_agent_finish_head(ab_agent_object *o);
+/** What had to wait until our own log was read. */
+void ab_agent_deliver_early(ab_agent *a);
+/** Count and log an event that is not accepted, or not followed. */
+void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
+                           const char *why);
+/** The source wishes it where it may not stand: say so upwards. `event` NULL: it was counted. */
+void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
+/** The head event can never be applied: count it, log it, report it on the object, drop it. */
+void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err);
+
+/* publish.c: autonomous */
+bool ab_agent_is_autonomous(const ab_agent *a);
+/** Does its whole state go up? */
+bool ab_agent_publishes(const ab_agent_object *o);
+/** Learn whether it still carries the marks of a managed object. */
+void ab_agent_note_mark(ab_agent_object *o, const ab_object *local);
+/** The object upwards, if the log has another state of it. */
+void ab_agent_publish(ab_agent_object *o, const ab_object *local);
+/** The log was read: queue what it should say and does not. */
+void ab_agent_catch_up_published(ab_agent_object *o);
+/** It is gone: end it, if the log has it and the mass-deletion guard agrees. */
+void ab_agent_end_published(ab_agent_object *o);
+/** Is it the key of an object that the store, as far as it was read, does not have? */
+bool ab_agent_is_missing(const ab_agent *a, ab_str key);
+/** End that key, if the log has it; whether it may be is known. */
+void ab_agent_end_missing(ab_agent *a, ab_str key);
+/** End what the log has and the store no longer has, once both are known; under the mass-deletion
+ * guard. */
+void ab_agent_sweep(ab_agent *a);
+/** Once in a while, look whether what the guard holds back is back. */
+void ab_agent_guard_tick(ab_agent *a);
+/** Managed: what our log still says of the time when the agent was autonomous. */
+void ab_agent_note_published(ab_agent *a, const ab_event *head);
+/** The log was read: end that, and nothing is deleted for it. */
+void ab_agent_release_published(ab_agent *a);
+/** The object without the marks of a managed one. @return what `out` reports */
+AB_MUST_USE ab_err ab_agent_own(const ab_object *local, ab_buf *out);
+
+/* report.c */
+/** Begin an event about this object. `subject` must live as long as the draft. */
+void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
+                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX]);
+/** Something was queued, or could not be. */
+void ab_agent_sent(ab_agent_object *o, ab_err e);
+/** Status upwards, if the log has another one. */
+void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
+/** Report the error upwards, on the object. NULL ends an earlier report. */
+void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
+/** Say upwards, about the rival, what is to be said, once our log has been read. */
+void ab_agent_say_rival(ab_agent_object *o);
+/** Say again what was reported, if the log has something else. */
+void ab_agent_say_error(ab_agent_object *o);
+/** Say that no error stands, whatever the log has: the principal holds one. */
+void ab_agent_end_error(ab_agent_object *o);
+/** Answer the head command upwards; its delivery is acknowledged once the answer is safe. `why`
+ * NULL = done. */
+void ab_agent_command_answer(ab_agent_object *o, const char *why);
+/** End what was reported of the object's state, if the log has it. */
+void ab_agent_end_up(ab_agent_object *o);
+/** Say that the object is gone, whatever the log has: the principal waits for it. */
+AB_MUST_USE ab_err ab_agent_confirm_gone(ab_agent_object *o);
+
+/* keep.c */
+/** Begin a state task: gate, parse, keep. */
+void ab_agent_begin_state(ab_agent_object *o, ab_task *task);
+/** The answer. */
+void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err);
+
+/* write.c */
+/** The object went. `last`: as it was. */
+void ab_agent_note_lost(ab_agent_object *o, const ab_object *last);
+/** What went is not to be made again: another source, or none. */
+void ab_agent_forget_lost(ab_agent_object *o);
+/** It stands again: give it the status that it had, if that is wanted. */
+void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
+/** Write an edited text of the local object. */
+void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version);
+/** Make the object as the source wishes it: create it, or bring the local one to the wish as far as
+ * it is ours. */
+void ab_agent_fulfil(ab_agent_object *o, ab_object *local);
+void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
+
+/* converge.c */
+bool ab_agent_converged(const ab_agent_object *o);
+/** The source wishes it where it may not stand: nothing is done about it. */
+bool ab_agent_is_refused(const ab_agent_object *o);
+/** Read the object, to decide and to report. */
+void ab_agent_get(ab_agent_object *o);
+/** One step towards the source. */
+void ab_agent_converge(ab_agent_object *o);
+/** Decide with the local object in hand. */
+void ab_agent_decide(ab_agent_object *o, ab_object *local);
+
+/* inventory.c */
+/** An event under a key of ours that is about no object: a step of a resync, a page. */
+bool ab_agent_is_control(const ab_event *event);
+/** Deal with it; it need not be kept. */
+void ab_agent_control(ab_agent *a, const ab_event *event);
+/** The principal is to know how many deletions the guard holds, when it has been told otherwise. */
+void ab_agent_tell_held(ab_agent *a);
+/** Ask or answer, if that is due and can be done now. */
+void ab_agent_resync_go(ab_agent *a);
+/** Give up the one that is under way. */
+void ab_agent_resync_stop(ab_agent *a);
+
+/* mirrors.c: autonomous */
+/** Know under which key the hub has each object that is published. @return NOMEM */
+AB_MUST_USE ab_err ab_agent_name_mirrors(ab_agent *a);
+/** All pages are in hand: what the principal has, and nothing else, counts as said of what is gone,
+ * and is ended under the guard. */
+void ab_agent_suppose_mirrors(ab_agent *a);
+
+/* command.c */
+/** Execute the head command: read the object first. */
+void ab_agent_command(ab_agent_object *o);
+void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err);
+void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_error *err);

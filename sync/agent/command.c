@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands: executed at most once. What was executed is recorded on the object in the same write as
+ * the effect; a terminate needs no record, since it names the run that it ends.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+
+static const ab_agent_effects *effects(const ab_agent_object *o)
+{
+    return &o->agent->env.effects;
+}
+
+static void answer(ab_agent_object *o, const char *why)
+{
+    ab_inbox_succeeded(&o->inbox);
+    ab_agent_command_answer(o, why);
+}
+
+/* The hub asks for what has been done or is over: it does not know how things stand here. */
+static void answer_done(ab_agent_object *o)
+{
+    ab_writer_repeat(o->agent->writer, ab_str_of(o->key));
+    o->report_due = true;
+    answer(o, NULL);
+}
+
+void ab_agent_command(ab_agent_object *o)
+{
+    bool ours = ab_agent_is_autonomous(o->agent) || o->source == SOURCE_LIVE;
+    if (!ours || !o->here || o->leaving) {
+        answer(o, "the Application is not at the agent");
+        return;
+    }
+    o->step = STEP_COMMAND_GET;
+    o->seen_meanwhile = false;
+    effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
+}
+
+/* Recorded as "<epoch>.<version>/<id>". */
+static bool was_executed(const ab_task *t, const ab_object *local, const char *annotation)
+{
+    ab_str record = ab_object_annotation(local, annotation);
+    for (size_t i = 0; i < record.len; i++) {
+        if (record.ptr[i] != '/')
+            continue;
+        ab_version last;
+        ab_str id = {record.ptr + i + 1, record.len - i - 1};
+        bool newer = ab_version_parse((ab_str){record.ptr, i}, &last) == AB_ERR_OK &&
+                     ab_version_cmp(t->version, last) > 0;
+        return !newer || ab_str_eq(id, ab_event_attr(t->event, AB_CE_ID));
+    }
+    return false;
+}
+
+static void format_record(const ab_task *t, char *out, size_t size)
+{
+    char version[AB_VERSION_TEXT];
+    ab_version_format(t->version, version);
+    snprintf(out, size, "%s/%.*s", version, AB_STR_ARG(ab_event_attr(t->event, AB_CE_ID)));
+}
+
+static void write_edit(ab_agent_object *o, const ab_object *local, const ab_app_edit *edit)
+{
+    ab_buf text;
+    ab_error err = {0};
+    ab_object *object;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_edited(local, edit, &text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(&text), &object, &err);
+    ab_buf_fini(&text);
+    if (e != AB_ERR_OK) {
+        answer(o, err.text[0] != '\0' ? err.text : ab_err_text(e));
+        return;
+    }
+    o->step = STEP_COMMAND_WRITE;
+    ab_metric_add(o->agent->metrics.writes, 1);
+    effects(o)->apply(effects(o)->arg, object, ab_object_version(local), o);
+    ab_object_unref(object);
+}
+
+static bool is_in_phase(const ab_object *local, const char *phase)
+{
+    return ab_json_is(
+        ab_json_path(ab_object_field(local, "status"), "operationState", "phase", NULL), phase);
+}
+
+static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_object *local)
+{
+    char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
+    ab_jsonv operation = ab_object_field(asked, "operation");
+    if (was_executed(o->inbox.head, local, AB_ANN_LAST_OPERATION)) {
+        answer_done(o);
+    } else if (!ab_json_present(operation)) {
+        answer(o, "the command carries no .operation");
+    } else if (is_in_phase(local, "Terminating")) {
+        answer(o, "an operation is being terminated: ask again when it has ended");
+    } else {
+        format_record(o->inbox.head, record, sizeof(record));
+        write_edit(o, local,
+                   &(ab_app_edit){.annotations = {{AB_ANN_LAST_OPERATION, ab_str_of(record)}},
+                                  .annotation_count = 1,
+                                  .operation = ab_json_raw(operation)});
+    }
+}
+
+static void refresh(ab_agent_object *o, const ab_object *asked, const ab_object *local)
+{
+    char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
+    ab_str how = ab_object_annotation(asked, AB_ANN_REFRESH);
+    if (was_executed(o->inbox.head, local, AB_ANN_LAST_REFRESH)) {
+        answer_done(o);
+        return;
+    }
+    format_record(o->inbox.head, record, sizeof(record));
+    write_edit(
+        o, local,
+        &(ab_app_edit){.annotations = {{AB_ANN_LAST_REFRESH, ab_str_of(record)},
+                                       {AB_ANN_REFRESH, how.len > 0 ? how : AB_STR("normal")}},
+                       .annotation_count = 2});
+}
+
+static ab_jsonv run_of(const ab_object *o)
+{
+    return ab_json_path(ab_object_field(o, "status"), "operationState", "startedAt", NULL);
+}
+
+static void terminate(ab_agent_object *o, const ab_object *asked, const ab_object *local)
+{
+    if (!ab_json_same(run_of(asked), run_of(local))) {
+        answer(o, "the operation to terminate is no longer the one that runs");
+        return;
+    }
+    if (!is_in_phase(local, "Running")) { /* it is ending, or has ended by itself */
+        answer_done(o);
+        return;
+    }
+    ab_buf status;
+    ab_buf_init(&status, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_status_terminating(local, &status);
+    if (e == AB_ERR_OK) {
+        o->step = STEP_COMMAND_WRITE;
+        ab_metric_add(o->agent->metrics.writes, 1);
+        effects(o)->patch_status(effects(o)->arg, ab_str_of(o->key), ab_buf_str(&status),
+                                 ab_object_version(local), o);
+    } else {
+        answer(o, "no operation is running");
+    }
+    ab_buf_fini(&status);
+}
+
+static void execute(ab_agent_object *o, const ab_object *asked, const ab_object *local)
+{
+    ab_str uid = ab_source_uid(asked);
+    ab_str own = ab_agent_is_autonomous(o->agent) ? ab_object_uid(local)
+                                                  : ab_object_annotation(local, AB_ANN_SOURCE_UID);
+    if (uid.len > 0 && !ab_str_eq(uid, own)) {
+        answer(o, "the Application at the agent has another source-uid");
+        return;
+    }
+    switch (o->inbox.head->type) {
+    case AB_TYPE_SET_OPERATION:
+        set_operation(o, asked, local);
+        return;
+    case AB_TYPE_REFRESH:
+        refresh(o, asked, local);
+        return;
+    default: /* agent_is_command lets no other type in */
+        terminate(o, asked, local);
+        return;
+    }
+}
+
+void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err)
+{
+    if (code == AB_ERR_NOTFOUND) {
+        answer(o, "the Application is not at the agent");
+        return;
+    }
+    if (code != AB_ERR_OK) {
+        ab_agent_fail(o, code, err);
+        return;
+    }
+    if (ab_object_deleting(local)) { /* it is made anew first, or is to go */
+        o->leaving = o->leaving || !o->seen_meanwhile;
+        return;
+    }
+    ab_error why = {0};
+    ab_object *asked;
+    if (ab_object_parse(ab_event_data(o->inbox.head->event), &asked, &why) != AB_ERR_OK) {
+        answer(o, why.text);
+        return;
+    }
+    execute(o, asked, local);
+    ab_object_unref(asked);
+}
+
+void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_error *err)
+{
+    if (code == AB_ERR_OK) {
+        ab_metric_add(o->agent->metrics.commands, 1);
+        answer(o, NULL);
+    } else if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
+        answer(o, err == NULL ? ab_err_text(code) : err->text);
+    } else {
+        ab_agent_fail(o, code, err);
+    }
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bringing one object to what the principal wishes, one step at a time.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+static const ab_agent_effects *effects(const ab_agent_object *o)
+{
+    return &o->agent->env.effects;
+}
+
+bool ab_agent_is_refused(const ab_agent_object *o)
+{
+    return o->source == SOURCE_LIVE && !o->allowed;
+}
+
+bool ab_agent_converged(const ab_agent_object *o)
+{
+    bool settled = !ab_digest_is_none(&o->settled) && ab_digest_eq(&o->settled, &o->digest);
+    switch (o->source) {
+    case SOURCE_NONE:
+        return !o->marked || settled;
+    case SOURCE_LIVE:
+        return ab_agent_is_refused(o) || (o->here && !o->leaving && settled);
+    case SOURCE_DELETING:
+        return o->here && o->leaving;
+    case SOURCE_ENDED:
+        return o->here ? o->leaving || settled : o->agent->synced;
+    }
+    return true;
+}
+
+void ab_agent_get(ab_agent_object *o)
+{
+    o->step = STEP_GET;
+    o->seen_meanwhile = false;
+    effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
+}
+
+static void decide_ended(ab_agent_object *o, const ab_object *local)
+{
+    ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
+    bool ours = uid.len > 0 && (o->uid == NULL || ab_str_is(uid, o->uid));
+    if (ours)
+        ab_agent_remove(o, ab_object_uid(local), false);
+    else
+        o->settled = o->digest;
+}
+
+/* The cascade is complete: from now on the object counts as deleted at the source. What is kept
+ * does not say so, so that after a crash the principal is told again. */
+static void end_cascade(ab_agent_object *o)
+{
+    if (ab_writer_is_ready(o->agent->writer) && ab_agent_confirm_gone(o) == AB_ERR_OK)
+        o->source = SOURCE_ENDED;
+}
+
+static void decide_deleting(ab_agent_object *o, const ab_object *local)
+{
+    if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0) {
+        ab_agent_remove(o, ab_object_uid(local), true);
+        return;
+    }
+    o->settled = o->digest; /* not ours: ours is gone */
+    end_cascade(o);
+    if (o->source == SOURCE_DELETING)
+        ab_inbox_back_off(&o->inbox, ab_clock_mono_ms(o->agent->env.clock));
+}
+
+/* It was the principal's while the agent was managed. */
+static void decide_marked(ab_agent_object *o, const ab_object *local)
+{
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_agent_own(local, &text);
+    if (e == AB_ERR_OK)
+        ab_agent_write_text(o, &text, ab_object_version(local));
+    else
+        ab_agent_fail(o, e, NULL);
+    ab_buf_wipe(&text);
+}
+
+void ab_agent_decide(ab_agent_object *o, ab_object *local)
+{
+    if (o->marked)
+        decide_marked(o, local);
+    if (o->marked || o->leaving)
+        return;
+    if (o->source == SOURCE_LIVE)
+        ab_agent_fulfil(o, local);
+    else if (o->source == SOURCE_DELETING)
+        decide_deleting(o, local);
+    else if (o->source == SOURCE_ENDED)
+        decide_ended(o, local);
+}
+
+/* A write on an outline that is no longer true is refused, and the object is read then. */
+static void converge_here(ab_agent_object *o)
+{
+    ab_object *outline = ab_agent_outline(o);
+    if (outline == NULL)
+        ab_agent_get(o);
+    else
+        ab_agent_fulfil(o, outline);
+    ab_object_unref(outline);
+}
+
+void ab_agent_converge(ab_agent_object *o)
+{
+    if (!o->here && !o->agent->synced)
+        return; /* it may only not be listed yet */
+    switch (o->source) {
+    case SOURCE_NONE:
+        ab_agent_get(o);
+        return;
+    case SOURCE_LIVE:
+        if (o->leaving)
+            ab_agent_wait(o);
+        else if (o->here)
+            converge_here(o);
+        else
+            ab_agent_fulfil(o, NULL);
+        return;
+    case SOURCE_DELETING:
+        if (o->here)
+            ab_agent_get(o);
+        else
+            end_cascade(o);
+        return;
+    case SOURCE_ENDED:
+        ab_agent_get(o);
+        return;
+    }
+}
+
+/* --- answers --- */
+
+static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err)
+{
+    if (o->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+        return; /* which of the two is newer is not known: it is read again if need be */
+    if (code == AB_ERR_NOTFOUND) {
+        o->here = false;
+        o->report_due = false;
+        return;
+    }
+    if (code != AB_ERR_OK) {
+        ab_agent_fail(o, code, err);
+        return;
+    }
+    o->here = true;
+    o->leaving = ab_object_deleting(local);
+    ab_agent_note_mark(o, local);
+    if (ab_place_digest(local, &o->digest) != AB_ERR_OK)
+        o->digest = (ab_digest){0};
+    if (o->report_due)
+        ab_agent_report_state(o, local);
+    if (!ab_agent_converged(o))
+        ab_agent_decide(o, local);
+}
+
+static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
+{
+    if (code == AB_ERR_EXISTS)
+        o->here = true; /* the store knows it before we have seen it */
+    if (code != AB_ERR_OK) {
+        ab_agent_fail(o, code, err);
+        return;
+    }
+    o->lost = false;
+    ab_inbox_succeeded(&o->inbox);
+    ab_agent_report_error(o, NULL);
+    if (object == NULL || ab_place_digest(object, &o->settled) != AB_ERR_OK) {
+        o->settled = (ab_digest){0};
+        return;
+    }
+    if (o->seen_meanwhile)
+        return; /* what was seen may be newer than what we wrote */
+    ab_agent_note_mark(o, object);
+    o->here = true;
+    o->leaving = ab_object_deleting(object);
+    o->digest = o->settled;
+    ab_agent_keep_outline(o, object);
+    if (o->report_due)
+        ab_agent_report_state(o, object);
+}
+
+/* Whoever wrote to it meanwhile knows better what its status is. */
+static void restored(ab_agent_object *o, ab_err code, const ab_object *object, const ab_error *err)
+{
+    if (code != AB_ERR_OK)
+        AB_INFO(o->agent->env.log, SYNC, "its former status was not put back",
+                AB_KV("object", (const char *)o->key),
+                AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
+    else if (object != NULL && !o->seen_meanwhile)
+        ab_agent_keep_outline(o, object);
+}
+
+static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
+{
+    if (code != AB_ERR_OK && code != AB_ERR_NOTFOUND) {
+        ab_agent_fail(o, code, err);
+        return;
+    }
+    ab_inbox_succeeded(&o->inbox);
+    /* Gone or marked: the store's change says which. Until then there is nothing to do. */
+    o->removing = o->here;
+    if (!o->seen_meanwhile)
+        o->leaving = o->here;
+}
+
+void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
+{
+    enum step step = o->step;
+    o->step = STEP_IDLE;
+    switch (step) {
+    case STEP_IDLE:
+        break;
+    case STEP_KEEP:
+        ab_agent_kept(o, code, err);
+        break;
+    case STEP_GET:
+        got(o, code, object, err);
+        break;
+    case STEP_APPLY:
+        applied(o, code, object, err);
+        if (code == AB_ERR_OK && object != NULL)
+            ab_agent_restore_status(o, object);
+        break;
+    case STEP_RESTORE:
+        restored(o, code, object, err);
+        break;
+    case STEP_REMOVE:
+        removed(o, code, err);
+        break;
+    case STEP_COMMAND_GET:
+        ab_agent_command_got(o, code, object, err);
+        break;
+    case STEP_COMMAND_WRITE:
+        ab_agent_command_written(o, code, err);
+        break;
+    }
+    ab_agent_advance(o);
+}

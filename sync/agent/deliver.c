@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events from the principal: checked, put in order per object, coalesced.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void ab_agent_finish_head(ab_agent_object *o)
+{
+    o->agent->env.effects.ack(o->agent->env.effects.arg, ab_inbox_pop(&o->inbox));
+}
+
+void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
+                           const char *why)
+{
+    ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(a->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
+    AB_WARN(a->env.log, SYNC, "event refused", AB_KV("reason", reason),
+            AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+            AB_KV("id", ab_event_attr(event, AB_CE_ID)), AB_KV("why", why));
+}
+
+void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err)
+{
+    ab_agent_note_refused(o->agent, o->inbox.head->event, reason, err->text);
+    ab_agent_report_error(o, err);
+    ab_agent_finish_head(o);
+}
+
+void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event)
+{
+    ab_error err = {0};
+    (void)ab_fail(&err, AB_ERR_DENIED,
+                  "the agent may not put Applications into this namespace: add it to option "
+                  "namespaces there");
+    if (event != NULL)
+        ab_agent_note_refused(o->agent, event, "namespace", err.text);
+    ab_agent_report_error(o, &err);
+}
+
+/* The key of the local object an event is about. Commands name it in their subject, state in its
+ * key. */
+static ab_err local_key(const ab_agent *a, const ab_event *event, ab_target target, bool command,
+                        char out[AB_OBJECT_KEY_MAX])
+{
+    char from[AB_OBJECT_KEY_MAX];
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (command) {
+        ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
+        snprintf(from, sizeof(from), "Application/%.*s", AB_STR_ARG(subject));
+        key = ab_str_of(from);
+    }
+    return ab_agent_local_key(a, key, target, ab_agent_is_remapped(a, event), out);
+}
+
+/* What the event is, or why it is refused. */
+static const char *classify(const ab_agent *a, const ab_event *event, ab_target *target,
+                            ab_type *type)
+{
+    bool autonomous = ab_agent_is_autonomous(a);
+    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
+    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
+    if (!ab_target_parse(target_name.ptr, target_name.len, target) ||
+        !ab_type_parse(type_name.ptr, type_name.len, type))
+        return "type";
+    const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
+    bool allowed = row != NULL &&
+                   ab_catalogue_allows(row, AB_DOWN, autonomous ? AB_AUTONOMOUS : AB_MANAGED) &&
+                   (!autonomous || ab_task_is_command(*type));
+    return allowed ? NULL : "not_allowed";
+}
+
+/* The principal has read our answer and ended its command: our answer is no longer needed either.
+ */
+static ab_err end_answer(ab_agent *a, const ab_event *end, void *delivery)
+{
+    ab_str key = ab_event_attr(end, AB_CE_PARTITIONKEY);
+    char object[AB_OBJECT_KEY_MAX];
+    char answer[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
+    size_t skip = sizeof(AB_KEY_COMMAND) - 1;
+    snprintf(answer, sizeof(answer), AB_KEY_ACK "%.*s", (int)(key.len - skip), key.ptr + skip);
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    if (ab_agent_is_remapped(a, end))
+        ab_event_set_text(&draft, AB_CE_REMAPPED, "true");
+    /* Behind the answer, should that still be on its way. */
+    ab_str lane;
+    if (local_key(a, end, AB_TARGET_APPLICATION, true, object) == AB_ERR_OK)
+        lane = ab_str_of(object);
+    else
+        lane = ab_outbox_lane_of(ab_writer_outbox(a->writer), ab_str_of(answer));
+    ab_err e = ab_writer_end(a->writer, ab_str_of(answer),
+                             lane.ptr == NULL ? ab_str_of(answer) : lane, &draft, delivery);
+    a->env.effects.wake(a->env.effects.arg);
+    return e;
+}
+
+static ab_err deliver_command_end(ab_agent *a, ab_event *event, void *delivery)
+{
+    void *superseded;
+    if (ab_writer_is_ready(a->writer))
+        return end_answer(a, event, delivery);
+    ab_task task = {.event = event, .delivery = delivery, .begun = true};
+    return ab_inbox_push(&a->early, &task, &superseded);
+}
+
+void ab_agent_deliver_early(ab_agent *a)
+{
+    while (a->early.head != NULL) {
+        ab_event *event = ab_event_ref(a->early.head->event);
+        void *delivery = ab_inbox_pop(&a->early);
+        if (end_answer(a, event, delivery) != AB_ERR_OK)
+            a->env.effects.ack(a->env.effects.arg, delivery);
+        ab_event_unref(event);
+    }
+}
+
+/* A state of another source than the one that stands here: it is not followed. @return why */
+static const char *refuse_rival(ab_agent_object *o, const ab_event *event, ab_error *err)
+{
+    bool wish = ab_event_data(event).ptr != NULL;
+    o->rival.state = wish ? RIVAL_REFUSED : RIVAL_GONE;
+    o->rival.waits = wish;
+    o->rival.remapped = ab_agent_is_remapped(o->agent, event);
+    if (!wish && o->rival.remapped == o->remapped)
+        o->rival.state = RIVAL_NONE; /* the hub's own namespace has changed */
+    ab_agent_say_rival(o);
+    (void)ab_fail(err, AB_ERR_DENIED, "another Application of the hub stands here already");
+    return "taken";
+}
+
+/* Put an accepted event in its object's queue. @return why it is refused, NULL when it is not */
+static const char *enqueue(ab_agent *a, ab_target target, ab_task *task, ab_agent_object **out,
+                           ab_error *err)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    bool command = ab_task_is_command(task->type);
+    if (ab_version_of(task->event, &task->version, err) != AB_ERR_OK)
+        return "version";
+    if (local_key(a, task->event, target, command, key) != AB_ERR_OK) {
+        (void)ab_fail(err, AB_ERR_INVALID, "key or subject names no object of this target");
+        return "key";
+    }
+    ab_agent_object *o = ab_agent_object_for(a, ab_str_of(key));
+    if (o == NULL)
+        return "memory";
+    bool newer_state = !command && ab_version_cmp(task->version, o->version) > 0;
+    if (newer_state && ab_agent_is_anothers(o, task->event))
+        return refuse_rival(o, task->event, err);
+    void *superseded;
+    if (ab_inbox_push(&o->inbox, task, &superseded) != AB_ERR_OK)
+        return "memory";
+    if (superseded != NULL)
+        a->env.effects.ack(a->env.effects.arg, superseded);
+    if (newer_state && !ab_agent_has_source(o))
+        o->remapped = ab_agent_is_remapped(a, task->event);
+    *out = o;
+    return NULL;
+}
+
+static bool is_release(const ab_event *event)
+{
+    return ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_RELEASE));
+}
+
+void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
+{
+    ab_target target;
+    ab_error err = {0};
+    ab_agent_object *o = NULL;
+    ab_task task = {.event = event, .delivery = delivery};
+    const char *reason;
+    if (ab_agent_is_control(event)) {
+        ab_agent_control(a, event);
+        a->env.effects.ack(a->env.effects.arg, delivery);
+        return;
+    }
+    bool ends_command = ab_event_data(event).ptr == NULL &&
+                        ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND);
+    if (ends_command) {
+        reason = deliver_command_end(a, event, delivery) == AB_ERR_OK ? NULL : "memory";
+    } else if (ab_agent_is_autonomous(a) && is_release(event)) {
+        a->env.effects.ack(a->env.effects.arg, delivery); /* it is ours already */
+        return;
+    } else {
+        reason = classify(a, event, &target, &task.type);
+        if (reason == NULL)
+            reason = enqueue(a, target, &task, &o, &err);
+    }
+    if (reason != NULL) {
+        ab_agent_note_refused(a, event, reason, err.text);
+        /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
+        if (strcmp(reason, "memory") != 0)
+            a->env.effects.ack(a->env.effects.arg, delivery);
+    } else if (o != NULL) {
+        o->inbox.retry_at = 0; /* it may be what puts things right */
+        ab_agent_advance(o);
+    }
+}

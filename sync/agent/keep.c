@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A new state from the principal: remembered before it is acted on.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const ab_agent_effects *effects(const ab_agent_object *o)
+{
+    return &o->agent->env.effects;
+}
+
+static ab_str uid_of_resourceid(const ab_event *event)
+{
+    ab_str id = ab_event_attr(event, AB_CE_RESOURCEID);
+    for (size_t i = id.len; i > 0; i--)
+        if (id.ptr[i - 1] == '_')
+            return (ab_str){id.ptr + i, id.len - i};
+    return AB_STR_NONE;
+}
+
+static ab_err replace_text(char **text, ab_str by)
+{
+    free(*text);
+    *text = by.len == 0 ? NULL : ab_str_dup(by);
+    return by.len > 0 && *text == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+/* What the object's source will be when this is kept. */
+static ab_err set_next(ab_agent_object *o, enum source source, const ab_kept *kept)
+{
+    o->next_source = source;
+    o->next_remapped = kept->remapped;
+    o->next_hash = kept->hash;
+    o->next_principal = (ab_digest){0};
+    ab_err e = replace_text(&o->next_uid, kept->uid);
+    if (e == AB_ERR_OK)
+        e = replace_text(&o->next_hub_key, kept->source);
+    if (e == AB_ERR_OK && kept->owner.len > 0)
+        e = ab_digest_of(kept->owner, &o->next_principal);
+    return e;
+}
+
+static void keep(ab_agent_object *o, enum source source, const ab_kept *kept)
+{
+    ab_err e = set_next(o, source, kept);
+    if (e != AB_ERR_OK) {
+        ab_agent_fail(o, e, NULL);
+        return;
+    }
+    o->step = STEP_KEEP;
+    o->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
+    effects(o)->keep(effects(o)->arg, ab_str_of(o->key), kept, o);
+}
+
+/* The names that the source's earlier wishes had, as far as they may still stand in the local
+ * object. */
+static void owned_before(ab_agent_object *o, ab_buf *out)
+{
+    ab_kept old;
+    ab_object *wish = NULL;
+    ab_json *before = NULL;
+    if (effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &old) != AB_ERR_OK || old.released ||
+        (!old.ended && ab_object_parse(old.wish, &wish, NULL) != AB_ERR_OK))
+        return;
+    if (old.ended) { /* the next of its name may be written over what it left */
+        ab_buf_put(out, old.owned);
+        return;
+    }
+    if (!ab_agent_converged(o) && old.owned.len > 0 &&
+        ab_json_parse(old.owned, &before, NULL) != AB_ERR_OK)
+        before = NULL;
+    ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
+    ab_json_free(before);
+    ab_object_unref(wish);
+}
+
+/* The principal gives it up: what stands here stays. */
+static void keep_release(ab_agent_object *o, const ab_task *t)
+{
+    keep(o, SOURCE_NONE, &(ab_kept){.version = t->version, .released = true});
+}
+
+static void keep_end(ab_agent_object *o, ab_task *t)
+{
+    ab_buf owned;
+    ab_buf_init(&owned, AB_JSON_SIZE_MAX);
+    owned_before(o, &owned);
+    ab_kept kept = {.version = t->version,
+                    .ended = true,
+                    .remapped = ab_agent_is_remapped(o->agent, t->event),
+                    .uid = uid_of_resourceid(t->event),
+                    .owned = ab_buf_str(&owned),
+                    .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
+    keep(o, SOURCE_ENDED, &kept);
+    ab_buf_fini(&owned);
+}
+
+static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
+{
+    /* Only an Application is deleted in two steps, its workload first. */
+    bool deleting = o->kind->target == AB_TARGET_APPLICATION && ab_object_deleting(wish);
+    ab_buf owned;
+    ab_buf_init(&owned, AB_JSON_SIZE_MAX);
+    owned_before(o, &owned);
+    ab_kept kept = {.version = t->version,
+                    .deleting = deleting,
+                    .adoptable = t->type == AB_TYPE_CREATE,
+                    .remapped = ab_agent_is_remapped(o->agent, t->event),
+                    .uid = ab_source_uid(wish),
+                    .owner = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
+                    .owned = ab_buf_str(&owned),
+                    .wish = ab_event_data(t->event),
+                    .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
+    /* Without one it counts as different, and comes again. */
+    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &kept.hash) != AB_ERR_OK)
+        kept.hash = (ab_digest){0};
+    keep(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, &kept);
+    ab_buf_fini(&owned);
+}
+
+/* Takes the payload, if it is the object that the key names. */
+static ab_err parse_wish(const ab_event *event, ab_object **out, ab_error *err)
+{
+    ab_object *wish;
+    ab_err e = ab_object_parse(ab_event_data(event), &wish, err);
+    if (e != AB_ERR_OK)
+        return e;
+    if (!ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), ab_object_key(wish)))
+        e = ab_fail(err, AB_ERR_INVALID, "the object inside is %s", ab_object_key(wish));
+    else if (!ab_kind_is_synchronised(wish))
+        e = ab_fail(err, AB_ERR_INVALID, "it is none of those that are synchronised");
+    if (e == AB_ERR_OK)
+        *out = wish;
+    else
+        ab_object_unref(wish);
+    return e;
+}
+
+/* Has it what may only come sealed in the clear? */
+static bool is_unsealed(const ab_object *wish)
+{
+    return ab_json_typeof(ab_object_field(wish, "sealed")) != AB_JSON_STRING ||
+           ab_json_present(ab_object_field(wish, "data")) ||
+           ab_json_present(ab_object_field(wish, "stringData"));
+}
+
+static void begin_wish(ab_agent_object *o, ab_task *t)
+{
+    ab_error err = {0};
+    ab_object *wish;
+    if (parse_wish(t->event, &wish, &err) != AB_ERR_OK) {
+        ab_agent_refuse_head(o, "payload", &err);
+        return;
+    }
+    if (o->kind->sealed && o->agent->env.policy.sealed_only && is_unsealed(wish)) {
+        (void)ab_fail(&err, AB_ERR_DENIED,
+                      "it came unsealed, and this agent takes sealed ones only: see "
+                      "secrets.protection at both ends");
+        ab_agent_refuse_head(o, "unsealed", &err);
+    } else {
+        if (!o->allowed) /* kept all the same, for the day when it is */
+            ab_agent_refuse_namespace(o, t->event);
+        keep_wish(o, t, wish);
+    }
+    ab_object_unref(wish);
+}
+
+void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
+{
+    int newer = ab_version_cmp(t->version, o->version);
+    if (newer < 0) {
+        ab_metric_add(o->agent->metrics.stale, 1);
+        ab_agent_finish_head(o);
+    } else if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
+        t->begun = true;
+        o->settled = (ab_digest){0};
+    } else if (t->type == AB_TYPE_RELEASE) {
+        keep_release(o, t);
+    } else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
+        keep_end(o, t);
+    } else {
+        begin_wish(o, t);
+    }
+}
+
+static void take_effect(ab_agent_object *o)
+{
+    bool same = o->uid != NULL && o->next_uid != NULL && strcmp(o->uid, o->next_uid) == 0;
+    if (!same || o->next_source != SOURCE_LIVE)
+        ab_agent_forget_lost(o);
+    o->version = o->inbox.head->version;
+    o->source = o->next_source;
+    o->remapped = o->next_remapped;
+    free(o->uid);
+    o->uid = o->next_uid;
+    o->next_uid = NULL;
+    free(o->hub_key);
+    o->hub_key = o->next_hub_key;
+    o->next_hub_key = NULL;
+    o->hash = o->next_hash;
+    o->principal = o->next_principal;
+    o->settled = (ab_digest){0};
+    o->report_due = ab_agent_reports(o) && ab_agent_has_source(o);
+    o->inbox.failing_since = 0;
+}
+
+/* What was refused for what stood here was not kept: the principal is asked for it. */
+static void invite_rival(ab_agent_object *o)
+{
+    if (!o->rival.waits || ab_agent_has_source(o))
+        return;
+    o->rival.waits = false;
+    ab_agent_resync(o->agent, "a place is free that another object was refused for");
+}
+
+void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err)
+{
+    if (code == AB_ERR_OK) {
+        take_effect(o);
+        invite_rival(o);
+        return;
+    }
+    o->inbox.head->begun = false;
+    ab_agent_fail(o, code, err);
+}

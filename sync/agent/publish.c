@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an autonomous agent says upwards: its objects, whole, whenever they differ from what its log
+ * has, and their end. It follows nobody: of the principal it only takes commands.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/mirror.h"
+
+#include <stdio.h>
+
+/* What was the principal's while the agent was managed, and is the agent's own now. */
+static bool is_marked(const ab_object *local)
+{
+    return ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0;
+}
+
+bool ab_agent_is_autonomous(const ab_agent *a)
+{
+    return a->env.policy.autonomous;
+}
+
+bool ab_agent_publishes(const ab_agent_object *o)
+{
+    return ab_agent_is_autonomous(o->agent) && ab_mirror_is_for(o->kind->target);
+}
+
+void ab_agent_note_mark(ab_agent_object *o, const ab_object *local)
+{
+    o->marked = ab_agent_is_autonomous(o->agent) && is_marked(local);
+}
+
+/* --- state --- */
+
+static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
+{
+    ab_writer *w = o->agent->writer;
+    ab_str key = ab_str_of(o->key);
+    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
+    ab_event_draft draft;
+    ab_type type = ab_writer_has_key(w, key) ? AB_TYPE_SPEC_UPDATE : AB_TYPE_CREATE;
+    snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(ab_object_name(local)),
+             AB_STR_ARG(ab_object_uid(local)));
+    snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(local)));
+    ab_agent_name_event(o, false, &draft, o->kind->target, type, subject);
+    ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
+    ab_event_set_text(&draft, AB_CE_EVENTID, event);
+    draft.data = payload;
+    ab_agent_sent(o, ab_writer_state(w, key, key, &draft, &o->report, NULL));
+}
+
+void ab_agent_publish(ab_agent_object *o, const ab_object *local)
+{
+    ab_buf payload;
+    if (is_marked(local))
+        return; /* published once it is the agent's */
+    o->excluded = !ab_kind_is_synchronised(local);
+    if (o->excluded) {
+        o->report = (ab_digest){0};
+        ab_agent_end_published(o);
+        return;
+    }
+    ab_buf_init(&payload, AB_JSON_SIZE_MAX);
+    ab_err e = ab_mirror_payload(local, &payload);
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(&payload), &o->report);
+    if (e != AB_ERR_OK)
+        ab_agent_sent(o, e);
+    else if (ab_writer_is_ready(o->agent->writer))
+        queue(o, local, ab_buf_str(&payload));
+    ab_buf_fini(&payload);
+}
+
+void ab_agent_catch_up_published(ab_agent_object *o)
+{
+    const ab_writer *w = o->agent->writer;
+    bool was_here = !ab_digest_is_none(&o->report);
+    o->report_due = o->here && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
+    if (!o->here && was_here)
+        ab_agent_end_published(o);
+    if (o->error != NULL)
+        ab_agent_say_error(o);
+}
+
+/* --- what the store no longer has --- */
+
+struct sweep {
+    ab_agent *agent;
+    size_t total;
+    size_t missing;
+    bool end;
+};
+
+static bool is_published_key(ab_str key)
+{
+    ab_str kind, ns, name;
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return false;
+    const ab_kind *row = ab_kind_of(kind);
+    return row != NULL && ab_mirror_is_for(row->target);
+}
+
+static int64_t now_ms(const ab_agent *a)
+{
+    return ab_clock_mono_ms(a->env.clock);
+}
+
+static void show_held(const ab_agent *a)
+{
+    ab_metric_set(ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
+                                "Deletions that the mass-deletion guard holds back.", NULL, 0),
+                  (double)a->guard.held);
+}
+
+static void say_held(const ab_agent *a)
+{
+    AB_ERROR(a->env.log, SYNC,
+             "mass deletion held back: the store has lost most objects that are mirrored at the "
+             "principal; if that is meant: argobusctl resync --confirm, at the principal",
+             AB_KV("agent", a->env.policy.name), AB_KV("missing", (int64_t)a->guard.held));
+}
+
+static void count_published(void *arg, ab_str key)
+{
+    *(size_t *)arg += is_published_key(key);
+}
+
+void ab_agent_end_published(ab_agent_object *o)
+{
+    ab_agent *a = o->agent;
+    size_t total = 0;
+    if (!ab_writer_is_ready(a->writer) || !ab_writer_has_key(a->writer, ab_str_of(o->key)))
+        return;
+    if (ab_guard_is_idle(&a->guard, now_ms(a)))
+        ab_writer_each(a->writer, "", count_published, &total);
+    if (ab_guard_one(&a->guard, now_ms(a), total)) {
+        ab_agent_end_up(o);
+        return;
+    }
+    show_held(a);
+    if (a->guard.held == 1)
+        say_held(a);
+    a->swept = false; /* a sweep finds it, when it is allowed to */
+}
+
+bool ab_agent_is_missing(const ab_agent *a, ab_str key)
+{
+    const ab_agent_object *o = ab_map_find(a->objects, key);
+    return is_published_key(key) && (o == NULL || !o->here || o->excluded);
+}
+
+void ab_agent_end_missing(ab_agent *a, ab_str key)
+{
+    ab_agent_object *o = ab_agent_object_for(a, key);
+    if (o == NULL)
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+    else
+        ab_agent_end_up(o);
+}
+
+static void sweep_key(void *arg, ab_str key)
+{
+    struct sweep *s = arg;
+    s->total += is_published_key(key);
+    if (!ab_agent_is_missing(s->agent, key))
+        return;
+    s->missing++;
+    if (s->end)
+        ab_agent_end_missing(s->agent, key);
+}
+
+static void sweep_error(void *arg, ab_str key)
+{
+    ab_agent *a = arg;
+    ab_str about = {key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
+    const ab_agent_object *o = ab_map_find(a->objects, about);
+    ab_event_draft draft = {0};
+    if (o != NULL && o->error != NULL)
+        return;
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_ERROR));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    if (ab_writer_end(a->writer, key, key, &draft, NULL) != AB_ERR_OK)
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+}
+
+void ab_agent_sweep(ab_agent *a)
+{
+    if (!ab_agent_is_autonomous(a) || !a->complete || !ab_writer_is_ready(a->writer) || a->swept)
+        return;
+    struct sweep s = {.agent = a};
+    ab_writer_each(a->writer, AB_KEY_ERROR, sweep_error, a);
+    ab_writer_each(a->writer, "", sweep_key, &s);
+    a->swept = ab_guard_all(&a->guard, now_ms(a), s.missing, s.total);
+    show_held(a);
+    if (!a->swept) {
+        say_held(a);
+        return;
+    }
+    s = (struct sweep){.agent = a, .end = true};
+    ab_writer_each(a->writer, "", sweep_key, &s);
+    a->env.effects.wake(a->env.effects.arg);
+}
+
+void ab_agent_guard_tick(ab_agent *a)
+{
+    if (ab_guard_is_due(&a->guard, now_ms(a)))
+        ab_agent_sweep(a); /* the objects may be back */
+}
+
+/* --- another mode than before --- */
+
+void ab_agent_note_published(ab_agent *a, const ab_event *head)
+{
+    ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
+    ab_str type = ab_event_attr(head, AB_CE_TYPE);
+    bool published = ab_str_is(type, ab_type_name(AB_TYPE_CREATE)) ||
+                     ab_str_is(type, ab_type_name(AB_TYPE_SPEC_UPDATE));
+    if (ab_agent_is_autonomous(a) || !published || !is_published_key(key))
+        return;
+    if (ab_map_put(a->published, key, a, NULL) != AB_ERR_OK)
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+}
+
+static void release(ab_agent *a, ab_str key)
+{
+    ab_agent_object *o = ab_agent_object_for(a, key);
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    if (o == NULL) {
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+        return;
+    }
+    ab_agent_name_event(o, false, &draft, o->kind->target, AB_TYPE_RELEASE, subject);
+    ab_agent_sent(o, ab_writer_end(a->writer, key, key, &draft, NULL));
+}
+
+void ab_agent_release_published(ab_agent *a)
+{
+    for (ab_map_iter i = ab_map_first(a->published); i.entry != NULL; ab_map_next(&i)) {
+        release(a, i.key);
+        (void)ab_map_take(a->published, i.key);
+    }
+}
+
+ab_err ab_agent_own(const ab_object *local, ab_buf *out)
+{
+    const ab_app_edit edit = {
+        .annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE},
+                        {AB_ANN_PRINCIPAL_UID, AB_STR_NONE},
+                        {AB_ANN_FORMER_UID, ab_object_annotation(local, AB_ANN_SOURCE_UID)}},
+        .annotation_count = 3};
+    return ab_app_edited(local, &edit, out);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an agent says upwards: state, errors, answers to commands.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
+                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    *draft = (ab_event_draft){0};
+    ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(target));
+    if (remapped)
+        ab_event_set_text(draft, AB_CE_REMAPPED, "true");
+    if (ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    ab_event_set_text(draft, AB_CE_SUBJECT, subject);
+}
+
+void ab_agent_sent(ab_agent_object *o, ab_err e)
+{
+    if (e == AB_ERR_OK)
+        o->agent->env.effects.wake(o->agent->env.effects.arg);
+    else
+        AB_ERROR(o->agent->env.log, SYNC, "cannot queue an event",
+                 AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
+}
+
+/* What goes up under one key. */
+struct saying {
+    ab_str key;
+    ab_str lane;
+    ab_target target;
+    ab_type type;
+    bool remapped;
+    void *token;
+};
+
+/* Queue a small JSON document as state; unchanged content is not sent again. */
+static void state_up(ab_agent_object *o, const struct saying *s, ab_buf *data)
+{
+    ab_event_draft draft;
+    ab_digest digest;
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_err e = ab_buf_status(data);
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(data), &digest);
+    if (e == AB_ERR_OK) {
+        ab_agent_name_event(o, s->remapped, &draft, s->target, s->type, subject);
+        draft.data = ab_buf_str(data);
+        e = ab_writer_state(o->agent->writer, s->key, s->lane, &draft, &digest, s->token);
+    }
+    ab_buf_fini(data);
+    ab_agent_sent(o, e);
+}
+
+static void end_up(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
+{
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    if (!ab_writer_is_ready(o->agent->writer) || !ab_writer_has_key(o->agent->writer, key))
+        return;
+    ab_agent_name_event(o, remapped, &draft, o->kind->target, type, subject);
+    ab_agent_sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
+}
+
+void ab_agent_end_up(ab_agent_object *o)
+{
+    end_up(o, ab_str_of(o->key), AB_TYPE_DELETE, o->remapped);
+}
+
+ab_err ab_agent_confirm_gone(ab_agent_object *o)
+{
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_DELETE, subject);
+    ab_err e =
+        ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
+    ab_agent_sent(o, e);
+    return e;
+}
+
+void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
+{
+    free(o->error);
+    o->error = err == NULL ? NULL : ab_str_dup(ab_str_of(err->text));
+    ab_agent_say_error(o);
+}
+
+/* What keeps a source of this object from being as wished; NULL: nothing does. */
+static void say_error(ab_agent_object *o, bool remapped, const char *message)
+{
+    char key[sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX];
+    ab_str kind, ns, name;
+    snprintf(key, sizeof(key), "%s%s", remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR, o->key);
+    if (message == NULL) {
+        end_up(o, ab_str_of(key), AB_TYPE_ERROR, remapped);
+        return;
+    }
+    if (!ab_writer_is_ready(o->agent->writer) ||
+        ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    ab_buf data;
+    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    ab_jsonw w = ab_jsonw_to(&data);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "resourceName", name);
+    ab_jsonw_key_str(&w, "resourceNamespace", ns);
+    ab_jsonw_key_str(&w, "message", ab_str_of(message));
+    ab_jsonw_object_end(&w);
+    const struct saying s = {.key = ab_str_of(key),
+                             .lane = ab_str_of(key),
+                             .target = o->kind->target,
+                             .type = AB_TYPE_ERROR,
+                             .remapped = remapped};
+    state_up(o, &s, &data);
+}
+
+void ab_agent_end_error(ab_agent_object *o)
+{
+    char key[sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX];
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_event_draft draft;
+    snprintf(key, sizeof(key), "%s%s", o->remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR, o->key);
+    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_ERROR, subject);
+    ab_agent_sent(
+        o, ab_writer_end_anyway(o->agent->writer, ab_str_of(key), ab_str_of(key), &draft, NULL));
+}
+
+void ab_agent_say_error(ab_agent_object *o)
+{
+    say_error(o, o->remapped, o->error);
+}
+
+void ab_agent_say_rival(ab_agent_object *o)
+{
+    if (o->rival.state == RIVAL_NONE || !ab_writer_is_ready(o->agent->writer))
+        return;
+    say_error(o, o->rival.remapped,
+              o->rival.state == RIVAL_GONE
+                  ? NULL
+                  : "the agent has another Application of the hub under this name, from another "
+                    "namespace: rename one, or delete the other and then change this one");
+    o->rival.state = RIVAL_NONE;
+}
+
+void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
+{
+    ab_buf data;
+    o->report_due = false;
+    if (ab_agent_publishes(o)) {
+        ab_agent_publish(o, local);
+        return;
+    }
+    if (!ab_agent_reports(o) || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
+        return; /* not ours to tell about */
+    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    o->report_empty = ab_json_count(ab_object_field(local, "status")) == 0;
+    if (ab_app_report(local, &data) != AB_ERR_OK ||
+        ab_digest_of(ab_buf_str(&data), &o->report) != AB_ERR_OK ||
+        !ab_writer_is_ready(o->agent->writer)) {
+        ab_buf_fini(&data);
+        return;
+    }
+    const struct saying s = {.key = ab_str_of(o->key),
+                             .lane = ab_str_of(o->key),
+                             .target = o->kind->target,
+                             .type = AB_TYPE_STATUS_UPDATE,
+                             .remapped = o->remapped};
+    state_up(o, &s, &data);
+}
+
+void ab_agent_command_answer(ab_agent_object *o, const char *why)
+{
+    /* Our log went meanwhile: the command is taken up again when there is one, and only answered.
+     */
+    if (!ab_writer_is_ready(o->agent->writer))
+        return;
+    ab_str id = ab_event_attr(o->inbox.head->event, AB_CE_ID);
+    char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
+    snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
+    if (why != NULL)
+        AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", (const char *)o->key),
+                AB_KV("why", why));
+    ab_buf data;
+    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    ab_jsonw w = ab_jsonw_to(&data);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_str(&w, "id", id);
+    ab_jsonw_key_str(&w, "error", ab_str_of(why));
+    ab_jsonw_object_end(&w);
+    bool remapped = ab_agent_is_remapped(o->agent, o->inbox.head->event);
+    /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the
+     * command. */
+    ab_writer_repeat(o->agent->writer, ab_str_of(key));
+    const struct saying s = {.key = ab_str_of(key),
+                             .lane = ab_str_of(o->key),
+                             .target = AB_TARGET_EVENT_PROCESSED,
+                             .type = AB_TYPE_PROCESSED,
+                             .remapped = remapped,
+                             .token = ab_inbox_pop(&o->inbox)};
+    state_up(o, &s, &data);
+}

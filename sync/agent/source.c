@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which object here stands for which of the principal's. In destination mapping two of those may
+ * meet in one: a remapped one, and one whose namespace has the name of the agent's own.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+
+bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event)
+{
+    return a->env.policy.by_destination && ab_str_is(ab_event_attr(event, AB_CE_REMAPPED), "true");
+}
+
+ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target, bool remapped,
+                          char out[AB_OBJECT_KEY_MAX])
+{
+    ab_str name, ns, kind_name;
+    if (ab_object_key_split(key, &kind_name, &ns, &name) != AB_ERR_OK)
+        return AB_ERR_INVALID;
+    const ab_kind *kind = ab_kind_of(kind_name);
+    if (kind == NULL || kind->target != target)
+        return AB_ERR_INVALID;
+    if (kind->shared || remapped || !a->env.policy.by_destination)
+        ns = ab_str_of(a->env.policy.namespace);
+    int n = snprintf(out, AB_OBJECT_KEY_MAX, "%s/%.*s/%.*s", kind->kind, AB_STR_ARG(ns),
+                     AB_STR_ARG(name));
+    return n > 0 && n < AB_OBJECT_KEY_MAX ? AB_ERR_OK : AB_ERR_INVALID;
+}
+
+bool ab_agent_may_stand(const ab_agent *a, const ab_kind *kind, ab_str ns)
+{
+    const ab_agent_policy *p = &a->env.policy;
+    if (ab_str_is(ns, p->namespace))
+        return true;
+    return !kind->shared && p->by_destination && p->namespaces != NULL &&
+           ab_patterns_match(p->namespaces, ns);
+}
+
+/* The newest state that waits, NULL when none does. */
+static const ab_event *waiting_state(const ab_agent_object *o)
+{
+    const ab_event *newest = NULL;
+    for (const ab_task *t = o->inbox.head; t != NULL; t = t->next)
+        if (!ab_task_is_command(t->type) && ab_version_cmp(t->version, o->version) >= 0)
+            newest = t->event;
+    return newest;
+}
+
+/* Two wishes are of one source when they are remapped alike: a hub's own namespace may change. */
+static bool is_taken(const ab_agent_object *o, bool remapped)
+{
+    const ab_event *waiting = waiting_state(o);
+    if (waiting == NULL)
+        return ab_agent_has_source(o) && o->remapped != remapped;
+    return ab_event_data(waiting).ptr != NULL &&
+           ab_agent_is_remapped(o->agent, waiting) != remapped;
+}
+
+static bool ends_another(const ab_agent_object *o, ab_str key)
+{
+    const ab_agent_effects *fx = &o->agent->env.effects;
+    const ab_event *waiting = waiting_state(o);
+    ab_kept row;
+    ab_object *wish;
+    if (waiting != NULL)
+        return !ab_str_eq(ab_event_attr(waiting, AB_CE_PARTITIONKEY), key);
+    if (!ab_agent_has_source(o) || fx->recall(fx->arg, ab_str_of(o->key), &row) != AB_ERR_OK ||
+        ab_object_parse(row.wish, &wish, NULL) != AB_ERR_OK)
+        return false;
+    bool another = !ab_str_is(key, ab_object_key(wish));
+    ab_object_unref(wish);
+    return another;
+}
+
+bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event)
+{
+    if (ab_event_data(event).ptr == NULL)
+        return ends_another(o, ab_event_attr(event, AB_CE_PARTITIONKEY));
+    return is_taken(o, ab_agent_is_remapped(o->agent, event));
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writing the local object: whose it is, how it is to stand, what of it is sealed.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdlib.h>
+
+static const ab_agent_effects *effects(const ab_agent_object *o)
+{
+    return &o->agent->env.effects;
+}
+
+static void write_object(ab_agent_object *o, ab_object *object, ab_str version)
+{
+    o->step = STEP_APPLY;
+    o->seen_meanwhile = false;
+    ab_metric_add(o->agent->metrics.writes, 1);
+    effects(o)->apply(effects(o)->arg, object, version, o);
+}
+
+void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version)
+{
+    ab_error err = {0};
+    ab_object *object = NULL;
+    ab_err e = ab_object_parse(ab_buf_str(text), &object, &err);
+    if (e == AB_ERR_OK)
+        write_object(o, object, version);
+    else
+        ab_agent_fail(o, e, &err);
+    ab_object_unref(object);
+}
+
+void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground)
+{
+    o->step = STEP_REMOVE;
+    o->seen_meanwhile = false;
+    ab_metric_add(o->agent->metrics.writes, 1);
+    effects(o)->remove(effects(o)->arg, ab_str_of(o->key), uid, foreground, o);
+}
+
+/* Local edits and deletions that nobody asked for. */
+static void note_revert(ab_agent_object *o, const char *what)
+{
+    if (o->inbox.head != NULL)
+        return;
+    ab_metric_add(o->agent->metrics.reverts, 1);
+    AB_INFO(o->agent->env.log, SYNC, "local change reverted", AB_KV("object", (const char *)o->key),
+            AB_KV("change", what));
+}
+
+/* --- what went, and is made again --- */
+
+void ab_agent_forget_lost(ab_agent_object *o)
+{
+    free(o->lost_status);
+    o->lost_status = NULL;
+    o->lost = false;
+}
+
+void ab_agent_note_lost(ab_agent_object *o, const ab_object *last)
+{
+    bool asked = o->removing || o->step == STEP_REMOVE;
+    ab_jsonv status = ab_object_field(last, "status");
+    ab_agent_forget_lost(o);
+    o->lost = o->source == SOURCE_LIVE && !asked;
+    /* Without memory for it, it comes back without. */
+    if (o->lost && ab_json_count(status) > 0 && o->agent->env.policy.recreate == AB_RECREATE_IGNORE)
+        o->lost_status = ab_str_dup(ab_json_raw(status));
+}
+
+void ab_agent_restore_status(ab_agent_object *o, const ab_object *object)
+{
+    char *status = o->lost_status;
+    o->lost_status = NULL;
+    if (status == NULL)
+        return;
+    o->step = STEP_RESTORE;
+    o->seen_meanwhile = false;
+    ab_metric_add(o->agent->metrics.writes, 1);
+    effects(o)->patch_status(effects(o)->arg, ab_str_of(o->key), ab_str_of(status),
+                             ab_object_version(object), o);
+    free(status);
+}
+
+/* --- how it is to stand --- */
+
+static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+                          ab_buf *out, ab_error *err)
+{
+    const ab_agent_policy *p = &o->agent->env.policy;
+    char version[AB_VERSION_TEXT];
+    if (p->open == NULL)
+        return ab_fail(err, AB_ERR_DENIED,
+                       "it is sealed, and this agent has no key: set secrets.certificate and "
+                       "secrets.key at the agent");
+    ab_version_format(row->version, version);
+    const ab_seal_binding binding = {.agent = ab_str_of(p->name),
+                                     .key = ab_str_of(ab_object_key(wish)),
+                                     .version = ab_str_of(version)};
+    ab_str sealed = ab_json_plain(ab_object_field(wish, "sealed"));
+    return p->open(p->open_arg, &binding, sealed, out, err);
+}
+
+static ab_err place_text(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+                         const ab_object *local, ab_str opened, ab_buf *out)
+{
+    ab_str kind, name;
+    ab_json *owned = NULL;
+    bool resync = o->lost && o->agent->env.policy.recreate == AB_RECREATE_RESYNC;
+    if (row->owned.len > 0 && ab_json_parse(row->owned, &owned, NULL) != AB_ERR_OK)
+        owned = NULL;
+    ab_placing placing = {.source_uid = row->uid,
+                          .principal_uid = row->owner.len > 0 ? row->owner : AB_STR_NONE,
+                          .remapped = row->remapped,
+                          .operation = resync ? AB_STR("{\"sync\":{}}") : AB_STR_NONE,
+                          .opened = opened};
+    if (owned != NULL)
+        placing.owned = ab_json_root(owned);
+    ab_err e = ab_object_key_split(ab_str_of(o->key), &kind, &placing.namespace, &name);
+    if (e == AB_ERR_OK)
+        e = ab_place(wish, local, &placing, out);
+    ab_json_free(owned);
+    return e;
+}
+
+static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+                    const ab_object *local, ab_object **out, ab_error *err)
+{
+    ab_buf opened, text;
+    ab_err e = AB_ERR_OK;
+    bool sealed = o->kind->sealed && ab_json_present(ab_object_field(wish, "sealed"));
+    ab_buf_init(&opened, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    if (sealed)
+        e = open_sealed(o, row, wish, &opened, err);
+    if (e == AB_ERR_OK)
+        e = place_text(o, row, wish, local, sealed ? ab_buf_str(&opened) : AB_STR_NONE, &text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(&text), out, err);
+    ab_buf_wipe(&opened);
+    ab_buf_wipe(&text);
+    return e;
+}
+
+static void create(ab_agent_object *o, const ab_kept *row, const ab_object *wish)
+{
+    ab_error err = {0};
+    ab_object *object;
+    ab_err e = place(o, row, wish, NULL, &object, &err);
+    if (e != AB_ERR_OK) {
+        ab_agent_fail(o, e, &err);
+        return;
+    }
+    if (o->lost)
+        note_revert(o, "deleted");
+    write_object(o, object, AB_STR_NONE);
+    ab_object_unref(object);
+}
+
+static void update(ab_agent_object *o, const ab_kept *row, const ab_object *wish, ab_object *local)
+{
+    ab_error err = {0};
+    ab_object *object;
+    ab_digest digest;
+    ab_err e = place(o, row, wish, local, &object, &err);
+    if (e != AB_ERR_OK) {
+        ab_agent_fail(o, e, &err);
+        return;
+    }
+    e = ab_place_digest(object, &digest);
+    if (e == AB_ERR_OK && ab_digest_eq(&digest, &o->digest)) {
+        o->settled = o->digest;
+        ab_agent_report_error(o, NULL);
+    } else {
+        note_revert(o, "edited");
+        write_object(o, object, ab_object_version(local));
+    }
+    ab_object_unref(object);
+}
+
+/* --- whose it is --- */
+
+enum claim { CLAIM_UPDATE, CLAIM_RECREATE, CLAIM_NOT_OURS };
+
+/* May the unmanaged object be taken over? */
+static bool may_adopt(const ab_agent_object *o, const ab_kept *row, const ab_object *local)
+{
+    ab_str says = ab_object_annotation(local, AB_ANN_ADOPTION_POLICY);
+    if (!ab_kind_is_synchronised(local) || (says.ptr != NULL && !ab_str_is(says, "always")))
+        return false;
+    switch (o->kind->target) {
+    case AB_TARGET_APPLICATION:
+        return row->adoptable && (says.ptr != NULL || o->agent->env.policy.adopt);
+    case AB_TARGET_REPOSITORY: /* it may hold credentials that exist nowhere else */
+        return says.ptr != NULL;
+    default:
+        return true;
+    }
+}
+
+/* Whose the local object is, and so what may be done to it (argocd-agent's table of source-uid
+ * rules). */
+static enum claim claim(const ab_agent_object *o, const ab_kept *row, const ab_object *local)
+{
+    ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
+    ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
+    if (uid.len == 0)
+        return may_adopt(o, row, local) ? CLAIM_UPDATE : CLAIM_NOT_OURS;
+    bool other_principal = row->owner.len > 0 && !ab_str_eq(principal, row->owner);
+    if (other_principal || row->uid.len == 0 || ab_str_eq(uid, row->uid) || principal.len == 0)
+        return CLAIM_UPDATE;
+    ab_str own = ab_object_annotation(local, AB_ANN_MISMATCH_POLICY);
+    bool upsert = own.ptr == NULL ? o->agent->env.policy.upsert : ab_str_is(own, "upsert");
+    return upsert ? CLAIM_UPDATE : CLAIM_RECREATE;
+}
+
+static void not_ours(ab_agent_object *o)
+{
+    ab_error err = {0};
+    (void)ab_fail(&err, AB_ERR_DENIED,
+                  "the agent has a %s of this name that is not managed: delete it there, or let it "
+                  "be adopted (annotation " AB_ANN_ADOPTION_POLICY "=always)",
+                  o->kind->kind);
+    ab_agent_report_error(o, &err);
+    o->settled = o->digest;
+    if (o->inbox.head != NULL && o->inbox.head->begun)
+        ab_agent_finish_head(o);
+}
+
+static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+                        ab_object *local)
+{
+    switch (claim(o, row, local)) {
+    case CLAIM_UPDATE:
+        update(o, row, wish, local);
+        return;
+    case CLAIM_RECREATE:
+        AB_INFO(o->agent->env.log, SYNC, "created anew at the source: replacing",
+                AB_KV("object", (const char *)o->key));
+        ab_agent_remove(o, ab_object_uid(local), false);
+        return;
+    case CLAIM_NOT_OURS:
+        not_ours(o);
+        return;
+    }
+}
+
+void ab_agent_fulfil(ab_agent_object *o, ab_object *local)
+{
+    ab_kept row;
+    ab_error err = {0};
+    ab_object *wish;
+    ab_err e = effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &row);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(row.wish, &wish, &err);
+    if (e != AB_ERR_OK) {
+        ab_error_prefix(&err, "what was kept of it");
+        ab_agent_fail(o, e, &err);
+        return;
+    }
+    if (local == NULL)
+        create(o, &row, wish);
+    else
+        decide_live(o, &row, wish, local);
+    ab_object_unref(wish);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/object/copy.h"
+
+#include "schema/attributes.h"
+
+bool ab_copy_is_one_of(ab_str name, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (ab_str_is(name, *list))
+            return true;
+    return false;
+}
+
+void ab_copy_except(ab_jsonw *w, ab_jsonv object, const char *const *left_out)
+{
+    for (ab_jsonv v = ab_json_first(object); ab_json_present(v); v = ab_json_next(v))
+        if (!ab_copy_is_one_of(ab_json_plain_key(v), left_out))
+            ab_jsonw_member(w, v);
+}
+
+/* Annotations that carry requests and bookkeeping, not the user's wish. */
+static bool is_bookkeeping(ab_str annotation)
+{
+    static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
+                                        NULL};
+    return ab_copy_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
+}
+
+void ab_copy_wish_annotations(ab_jsonw *w, ab_jsonv annotations)
+{
+    bool open = false;
+    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v)) {
+        if (is_bookkeeping(ab_json_plain_key(v)))
+            continue;
+        if (!open) {
+            ab_jsonw_key(w, AB_STR("annotations"));
+            ab_jsonw_object(w);
+        }
+        open = true;
+        ab_jsonw_member(w, v);
+    }
+    if (open)
+        ab_jsonw_object_end(w);
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/object/mirror.h"
+
+#include "schema/attributes.h"
+#include "sync/object/copy.h"
+#include "sync/object/mirror_project.h"
+
+#include <stdio.h>
+
+#define NAME_MAX_LENGTH 253
+/* What Argo CD's notifications remember on the hub's object. */
+#define NOTIFIED "notified.notifications.argoproj.io"
+
+bool ab_mirror_is_for(ab_target target)
+{
+    return target == AB_TARGET_APPLICATION || target == AB_TARGET_APPPROJECT;
+}
+
+ab_err ab_mirror_key(ab_target target, const char *agent, ab_str name, const char *namespace,
+                     char out[AB_OBJECT_KEY_MAX])
+{
+    int n = -1;
+    size_t length = name.len;
+    if (target == AB_TARGET_APPLICATION) {
+        n = snprintf(out, AB_OBJECT_KEY_MAX, "Application/%s/%.*s", agent, AB_STR_ARG(name));
+    } else if (target == AB_TARGET_APPPROJECT) {
+        length += ab_str_of(agent).len + 1;
+        n = snprintf(out, AB_OBJECT_KEY_MAX, "AppProject/%s/%s-%.*s", namespace, agent,
+                     AB_STR_ARG(name));
+    }
+    if (n < 0)
+        return AB_ERR_INVALID;
+    return n >= AB_OBJECT_KEY_MAX || length > NAME_MAX_LENGTH ? AB_ERR_TOOBIG : AB_ERR_OK;
+}
+
+/* The name behind "<agent>-"; absent when there is none. */
+static ab_str without_prefix(ab_str name, const char *agent)
+{
+    size_t skip = ab_str_of(agent).len + 1;
+    bool prefixed = ab_str_starts(name, agent) && name.len > skip && name.ptr[skip - 1] == '-';
+    return prefixed ? (ab_str){name.ptr + skip, name.len - skip} : AB_STR_NONE;
+}
+
+ab_err ab_mirror_source_key(ab_str key, const char *agent, const char *namespace, const char *local,
+                            char out[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return AB_ERR_INVALID;
+    if (ab_str_is(kind, "AppProject") && ab_str_is(ns, namespace))
+        name = without_prefix(name, agent);
+    else if (!ab_str_is(kind, "Application") || !ab_str_is(ns, agent))
+        return AB_ERR_INVALID;
+    int n =
+        snprintf(out, AB_OBJECT_KEY_MAX, "%.*s/%s/%.*s", AB_STR_ARG(kind), local, AB_STR_ARG(name));
+    return name.len > 0 && n > 0 && n < AB_OBJECT_KEY_MAX ? AB_ERR_OK : AB_ERR_INVALID;
+}
+
+/* --- what is published --- */
+
+static void payload_metadata(ab_jsonw *w, const ab_object *local)
+{
+    static const char *const left_out[] = {
+        "annotations", "resourceVersion", "generation",        "managedFields",
+        "selfLink",    "ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds",
+        NULL};
+    static const char *const unpublished[] = {AB_ANN_LAST_APPLIED, AB_ANN_STATUS_VERSION, NULL};
+    ab_jsonv annotations = ab_object_meta(local, "annotations");
+    ab_jsonw_key(w, AB_STR("metadata"));
+    ab_jsonw_object(w);
+    ab_copy_except(w, ab_json_get(ab_object_json(local), "metadata"), left_out);
+    ab_jsonw_key(w, AB_STR("annotations"));
+    ab_jsonw_object(w);
+    ab_copy_except(w, annotations, unpublished);
+    ab_jsonw_object_end(w);
+    ab_jsonw_object_end(w);
+}
+
+ab_err ab_mirror_payload(const ab_object *local, ab_buf *out)
+{
+    static const char *const top[] = {"metadata", NULL};
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_copy_except(&w, ab_object_json(local), top);
+    payload_metadata(&w, local);
+    ab_jsonw_object_end(&w);
+    return ab_buf_status(out);
+}
+
+/* --- metadata of the mirror --- */
+
+/* What of the source's annotations is not the mirror's. */
+static bool is_source_own(ab_str name)
+{
+    return ab_str_is(name, AB_ANN_SOURCE_UID) || ab_str_is(name, AB_ANN_PRINCIPAL_UID) ||
+           ab_str_starts(name, NOTIFIED);
+}
+
+static void copy_source_annotations(ab_jsonw *w, const ab_object *source)
+{
+    static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
+                                        NULL};
+    ab_jsonv annotations = ab_object_meta(source, "annotations");
+    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v)) {
+        ab_str name = ab_json_plain_key(v);
+        if (!ab_copy_is_one_of(name, names) && !ab_str_starts(name, AB_ANN_PREFIX) &&
+            !is_source_own(name))
+            ab_jsonw_member(w, v);
+    }
+}
+
+static void copy_hub_annotations(ab_jsonw *w, const ab_object *hub)
+{
+    ab_jsonv annotations = hub == NULL ? (ab_jsonv){0} : ab_object_meta(hub, "annotations");
+    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v))
+        if (ab_str_starts(ab_json_plain_key(v), NOTIFIED))
+            ab_jsonw_member(w, v);
+}
+
+static void keep_or_set(ab_jsonw *w, const ab_object *hub, const char *name, ab_str value)
+{
+    if (value.len > 0)
+        ab_jsonw_key_str(w, name, value);
+    else if (hub != NULL)
+        ab_jsonw_member(w, ab_json_get(ab_object_meta(hub, "annotations"), name));
+}
+
+static void place_annotations(ab_jsonw *w, const ab_object *source, const ab_object *hub,
+                              const ab_mirroring *m)
+{
+    ab_jsonw_key(w, AB_STR("annotations"));
+    ab_jsonw_object(w);
+    copy_source_annotations(w, source);
+    copy_hub_annotations(w, hub);
+    if (!m->drop_operation)
+        keep_or_set(w, hub, AB_ANN_OPERATION_ID, m->operation_id);
+    if (!m->drop_refresh) {
+        keep_or_set(w, hub, AB_ANN_REFRESH, AB_STR_NONE);
+        keep_or_set(w, hub, AB_ANN_REFRESH_ID, m->refresh_id);
+    }
+    ab_jsonw_key_str(w, AB_ANN_SOURCE_UID, m->uid);
+    ab_jsonw_key_str(w, AB_ANN_MIRROR, m->stamp);
+    keep_or_set(w, hub, AB_ANN_STATUS_VERSION, AB_STR_NONE);
+    ab_jsonw_object_end(w);
+}
+
+static ab_err place_metadata(ab_jsonw *w, const ab_object *source, const ab_object *hub,
+                             const ab_mirroring *m)
+{
+    ab_str kind, namespace, name;
+    ab_err e = ab_object_key_split(m->key, &kind, &namespace, &name);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_jsonw_key(w, AB_STR("metadata"));
+    ab_jsonw_object(w);
+    ab_jsonw_key_str(w, "name", name);
+    ab_jsonw_key_str(w, "namespace", namespace);
+    ab_jsonw_member(w, ab_object_meta(source, "labels"));
+    place_annotations(w, source, hub, m);
+    ab_jsonw_object_end(w);
+    return AB_ERR_OK;
+}
+
+/* --- Application --- */
+
+static void place_project(ab_jsonw *w, ab_jsonv project, const char *agent)
+{
+    ab_buf name;
+    ab_buf_init(&name, 4096);
+    ab_buf_printf(&name, "%s-", agent);
+    size_t prefix = name.len;
+    /* Argo CD takes an Application without project to be of project default. */
+    if (ab_json_copy(project, &name) != AB_ERR_OK || name.len == prefix)
+        ab_buf_puts(&name, "default");
+    ab_jsonw_key_str(w, "project", ab_buf_str(&name));
+    ab_buf_fini(&name);
+}
+
+static void place_destination(ab_jsonw *w, ab_jsonv destination, const char *agent)
+{
+    static const char *const replaced[] = {"name", "server", NULL};
+    ab_jsonw_key(w, AB_STR("destination"));
+    ab_jsonw_object(w);
+    ab_copy_except(w, destination, replaced);
+    ab_jsonw_key_str(w, "name", ab_str_of(agent));
+    ab_jsonw_object_end(w);
+}
+
+static void place_application(ab_jsonw *w, const ab_object *source, const ab_object *hub,
+                              const ab_mirroring *m)
+{
+    static const char *const replaced[] = {"project", "destination", NULL};
+    ab_jsonv spec = ab_object_field(source, "spec");
+    ab_jsonw_key(w, AB_STR("spec"));
+    ab_jsonw_object(w);
+    ab_copy_except(w, spec, replaced);
+    place_project(w, ab_json_get(spec, "project"), m->agent);
+    place_destination(w, ab_json_get(spec, "destination"), m->agent);
+    ab_jsonw_object_end(w);
+    if (hub != NULL && !m->drop_operation)
+        ab_jsonw_member(w, ab_object_field(hub, "operation"));
+}
+
+ab_err ab_mirror_place(const ab_object *source, const ab_object *hub, const ab_mirroring *m,
+                       ab_buf *out)
+{
+    static const char *const replaced[] = {"metadata", "spec", "status", "operation", NULL};
+    ab_err e = AB_ERR_OK;
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_copy_except(&w, ab_object_json(source), replaced);
+    e = place_metadata(&w, source, hub, m);
+    if (e != AB_ERR_OK)
+        return e;
+    if (ab_str_is(ab_object_kind(source), "Application"))
+        place_application(&w, source, hub, m);
+    else
+        e = ab_mirror_project_spec(&w, source, m->agent);
+    ab_jsonw_object_end(&w);
+    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+}
+
+/* --- status --- */
+
+static void place_resource(ab_jsonw *w, ab_jsonv resource, const char *agent)
+{
+    static const char *const replaced[] = {"namespace", NULL};
+    bool child = ab_json_is(ab_json_get(resource, "kind"), "Application") &&
+                 ab_json_is(ab_json_get(resource, "group"), "argoproj.io");
+    if (!child) {
+        ab_jsonw_value(w, resource);
+        return;
+    }
+    ab_jsonw_object(w);
+    ab_copy_except(w, resource, replaced);
+    ab_jsonw_key_str(w, "namespace", ab_str_of(agent));
+    ab_jsonw_object_end(w);
+}
+
+ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out)
+{
+    static const char *const replaced[] = {"resources", NULL};
+    ab_jsonv status = ab_object_field(source, "status");
+    ab_jsonv resources = ab_json_get(status, "resources");
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_copy_except(&w, status, replaced);
+    if (ab_json_typeof(resources) == AB_JSON_ARRAY) {
+        ab_jsonw_key(&w, AB_STR("resources"));
+        ab_jsonw_array(&w);
+        for (ab_jsonv v = ab_json_first(resources); ab_json_present(v); v = ab_json_next(v))
+            place_resource(&w, v, agent);
+        ab_jsonw_array_end(&w);
+    }
+    ab_jsonw_object_end(&w);
+    return ab_buf_status(out);
+}
+
+/* --- comparing --- */
+
+static void copy_filled(ab_jsonw *w, const ab_object *o, const char *name)
+{
+    ab_jsonv v = ab_object_meta(o, name);
+    if (ab_json_count(v) > 0)
+        ab_jsonw_member(w, v);
+}
+
+static ab_err compared_text(const ab_object *o, ab_buf *out)
+{
+    static const char *const top[] = {"metadata", "status", NULL};
+    static const char *const annotations[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION, NULL};
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_copy_except(&w, ab_object_json(o), top);
+    ab_jsonw_key(&w, AB_STR("metadata"));
+    ab_jsonw_object(&w);
+    copy_filled(&w, o, "labels");
+    copy_filled(&w, o, "finalizers");
+    copy_filled(&w, o, "ownerReferences");
+    ab_jsonw_key(&w, AB_STR("annotations"));
+    ab_jsonw_object(&w);
+    ab_copy_except(&w, ab_object_meta(o, "annotations"), annotations);
+    ab_jsonw_object_end(&w);
+    ab_jsonw_object_end(&w);
+    ab_jsonw_object_end(&w);
+    return ab_buf_status(out);
+}
+
+ab_err ab_mirror_digest(const ab_object *o, ab_digest *out)
+{
+    ab_buf text;
+    ab_json *doc = NULL;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = compared_text(o, &text);
+    if (e == AB_ERR_OK)
+        e = ab_json_parse(ab_buf_str(&text), &doc, NULL);
+    if (e == AB_ERR_OK)
+        e = ab_json_digest(ab_json_root(doc), out);
+    ab_json_free(doc);
+    ab_buf_fini(&text);
+    return e;
+}

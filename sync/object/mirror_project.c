@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/object/mirror_project.h"
+
+#include "sync/object/copy.h"
+
+#include <string.h>
+
+#define POLICY_FIELDS 6
+#define POLICY_MAX    65536
+
+/* --- policies --- */
+
+static ab_str trimmed(ab_str s)
+{
+    while (s.len > 0 && s.ptr[0] == ' ')
+        s = (ab_str){s.ptr + 1, s.len - 1};
+    while (s.len > 0 && s.ptr[s.len - 1] == ' ')
+        s.len--;
+    return s;
+}
+
+/* @return false unless there are exactly POLICY_FIELDS */
+static bool split(ab_str line, ab_str out[POLICY_FIELDS])
+{
+    size_t count = 0, begin = 0;
+    for (size_t i = 0; i <= line.len; i++) {
+        if (i < line.len && line.ptr[i] != ',')
+            continue;
+        if (count == POLICY_FIELDS)
+            return false;
+        out[count++] = trimmed((ab_str){line.ptr + begin, i - begin});
+        begin = i + 1;
+    }
+    return count == POLICY_FIELDS;
+}
+
+/* What follows "<prefix><project><separator>"; absent when the text does not begin so. */
+static ab_str behind(ab_str text, ab_str prefix, ab_str project, char separator)
+{
+    size_t skip = prefix.len + project.len;
+    if (text.len <= skip || memcmp(text.ptr, prefix.ptr, prefix.len) != 0 ||
+        memcmp(text.ptr + prefix.len, project.ptr, project.len) != 0 || text.ptr[skip] != separator)
+        return AB_STR_NONE;
+    return (ab_str){text.ptr + skip + 1, text.len - skip - 1};
+}
+
+static bool is_about_applications(ab_str resource)
+{
+    static const char *const names[] = {"applications", "applicationsets", "logs", "exec", NULL};
+    return ab_copy_is_one_of(resource, names);
+}
+
+/* "namespace/name" or "name": the name. */
+static ab_str last_part(ab_str object)
+{
+    for (size_t i = object.len; i > 0; i--)
+        if (object.ptr[i - 1] == '/')
+            return (ab_str){object.ptr + i, object.len - i};
+    return object;
+}
+
+ab_err ab_mirror_policy(ab_str line, ab_str project, const char *agent, ab_buf *out)
+{
+    ab_str f[POLICY_FIELDS];
+    bool is_policy = split(line, f) && ab_str_is(f[0], "p") && is_about_applications(f[2]);
+    ab_str role = is_policy ? behind(f[1], AB_STR("proj:"), project, ':') : AB_STR_NONE;
+    ab_str object = is_policy ? behind(f[4], AB_STR(""), project, '/') : AB_STR_NONE;
+    if (role.ptr == NULL || object.ptr == NULL) {
+        ab_buf_put(out, line);
+        return ab_buf_status(out);
+    }
+    ab_str name = last_part(object);
+    ab_buf_printf(out, "p, proj:%s-%.*s:%.*s, %.*s, %.*s, ", agent, AB_STR_ARG(project),
+                  AB_STR_ARG(role), AB_STR_ARG(f[2]), AB_STR_ARG(f[3]));
+    ab_buf_printf(out, "%s-%.*s/%s/%.*s, %.*s", agent, AB_STR_ARG(project), agent, AB_STR_ARG(name),
+                  AB_STR_ARG(f[5]));
+    return ab_buf_status(out);
+}
+
+static ab_err place_policy(ab_jsonw *w, ab_jsonv policy, ab_str project, const char *agent)
+{
+    ab_buf line, text;
+    ab_buf_init(&line, POLICY_MAX);
+    ab_buf_init(&text, 2 * POLICY_MAX);
+    ab_err e = ab_json_copy(policy, &line);
+    if (e == AB_ERR_OK)
+        e = ab_mirror_policy(ab_buf_str(&line), project, agent, &text);
+    if (e == AB_ERR_OK)
+        ab_jsonw_str(w, ab_buf_str(&text));
+    else if (e == AB_ERR_INVALID) { /* no string: not ours to judge */
+        ab_jsonw_value(w, policy);
+        e = AB_ERR_OK;
+    }
+    ab_buf_fini(&line);
+    ab_buf_fini(&text);
+    return e;
+}
+
+static ab_err place_role(ab_jsonw *w, ab_jsonv role, ab_str project, const char *agent)
+{
+    static const char *const replaced[] = {"policies", NULL};
+    ab_jsonv policies = ab_json_get(role, "policies");
+    ab_err e = AB_ERR_OK;
+    ab_jsonw_object(w);
+    ab_copy_except(w, role, replaced);
+    if (ab_json_typeof(policies) == AB_JSON_ARRAY) {
+        ab_jsonw_key(w, AB_STR("policies"));
+        ab_jsonw_array(w);
+        for (ab_jsonv v = ab_json_first(policies); ab_json_present(v) && e == AB_ERR_OK;
+             v = ab_json_next(v))
+            e = place_policy(w, v, project, agent);
+        ab_jsonw_array_end(w);
+    }
+    ab_jsonw_object_end(w);
+    return e;
+}
+
+/* --- spec --- */
+
+static bool denies(ab_jsonv destination)
+{
+    return ab_str_starts(ab_json_plain(ab_json_get(destination, "server")), "!") ||
+           ab_str_starts(ab_json_plain(ab_json_get(destination, "name")), "!");
+}
+
+static void place_destinations(ab_jsonw *w, ab_jsonv destinations, const char *agent)
+{
+    ab_jsonw_key(w, AB_STR("destinations"));
+    ab_jsonw_array(w);
+    for (ab_jsonv v = ab_json_first(destinations); ab_json_present(v); v = ab_json_next(v)) {
+        if (denies(v))
+            continue;
+        ab_jsonw_object(w);
+        ab_jsonw_key_str(w, "name", ab_str_of(agent));
+        ab_jsonw_key_str(w, "server", AB_STR("*"));
+        ab_jsonw_member(w, ab_json_get(v, "namespace"));
+        ab_jsonw_object_end(w);
+    }
+    ab_jsonw_array_end(w);
+}
+
+ab_err ab_mirror_project_spec(ab_jsonw *w, const ab_object *source, const char *agent)
+{
+    static const char *const replaced[] = {"destinations", "sourceNamespaces", "roles", NULL};
+    ab_jsonv spec = ab_object_field(source, "spec");
+    ab_jsonv roles = ab_json_get(spec, "roles");
+    ab_err e = AB_ERR_OK;
+    ab_jsonw_key(w, AB_STR("spec"));
+    ab_jsonw_object(w);
+    ab_copy_except(w, spec, replaced);
+    ab_jsonw_key(w, AB_STR("sourceNamespaces"));
+    ab_jsonw_array(w);
+    ab_jsonw_str(w, ab_str_of(agent));
+    ab_jsonw_array_end(w);
+    place_destinations(w, ab_json_get(spec, "destinations"), agent);
+    if (ab_json_typeof(roles) == AB_JSON_ARRAY) {
+        ab_jsonw_key(w, AB_STR("roles"));
+        ab_jsonw_array(w);
+        for (ab_jsonv v = ab_json_first(roles); ab_json_present(v) && e == AB_ERR_OK;
+             v = ab_json_next(v))
+            e = place_role(w, v, ab_object_name(source), agent);
+        ab_jsonw_array_end(w);
+    }
+    ab_jsonw_object_end(w);
+    return e;
+}

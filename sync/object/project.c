@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/object/project.h"
+
+#include "base/pattern.h"
+#include "sync/object/copy.h"
+#include "sync/object/render.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MAX     4096
+#define LOCAL_NAME   "in-cluster"
+#define LOCAL_SERVER "https://kubernetes.default.svc"
+
+/* A destination as far as routing goes. */
+struct rule {
+    char *glob; /* of agent names; NULL: it is for no agent */
+    bool deny;
+};
+
+struct ab_project {
+    struct rule *rules;
+    size_t count;
+    ab_patterns *namespaces;
+};
+
+/* --- one destination --- */
+
+/* Content of a JSON string; NULL when it is none, or too long. */
+static char *content(ab_jsonv v)
+{
+    ab_buf text;
+    ab_buf_init(&text, TEXT_MAX);
+    if (ab_json_copy(v, &text) != AB_ERR_OK) {
+        ab_buf_fini(&text);
+        return NULL;
+    }
+    ab_buf_putc(&text, '\0');
+    return ab_buf_take(&text);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Percent-decode in place, up to the end of the value of a query's parameter. */
+static void decode(char *value)
+{
+    char *out = value;
+    for (const char *in = value; *in != '\0' && *in != '&' && *in != '#'; in++) {
+        bool coded = in[0] == '%' && hex_digit(in[1]) >= 0 && hex_digit(in[2]) >= 0;
+        *out++ = coded ? (char)(hex_digit(in[1]) * 16 + hex_digit(in[2])) : *in;
+        in += coded ? 2 : 0;
+    }
+    *out = '\0';
+}
+
+/* "https://proxy:9090?agentName=GLOB", as Argo CD's cluster Secrets of agents have it: the glob, in
+ * place; NULL when there is none. */
+static char *agent_in_url(char *server)
+{
+    static const char name[] = "agentName=";
+    char *at = strchr(server, '?');
+    while (at != NULL && strncmp(at + 1, name, sizeof(name) - 1) != 0)
+        at = strchr(at + 1, '&');
+    if (at == NULL)
+        return NULL;
+    char *value = at + sizeof(name);
+    decode(value);
+    return value[0] == '\0' ? NULL : value;
+}
+
+static char *server_glob(char *server)
+{
+    return server == NULL || strcmp(server, "*") == 0 ? server : agent_in_url(server);
+}
+
+static ab_err read_rule(ab_jsonv destination, struct rule *out)
+{
+    char *name = content(ab_json_get(destination, "name"));
+    char *server = content(ab_json_get(destination, "server"));
+    bool named = name != NULL && name[0] != '\0';
+    const char *glob = named ? name : server_glob(server);
+    *out = (struct rule){.deny = named && name[0] == '!'};
+    if (glob != NULL)
+        out->glob = ab_str_dup(ab_str_of(out->deny ? glob + 1 : glob));
+    ab_err e = glob != NULL && out->glob == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    free(name);
+    free(server);
+    return e;
+}
+
+static bool matches(const struct rule *r, const char *agent)
+{
+    return r->glob != NULL && ab_glob_match(ab_str_of(r->glob), ab_str_of(agent));
+}
+
+/* --- a project's rules --- */
+
+static ab_err read_rules(ab_project *p, ab_jsonv destinations)
+{
+    size_t count = ab_json_count(destinations);
+    p->rules = calloc(count + 1, sizeof(*p->rules));
+    if (p->rules == NULL)
+        return AB_ERR_NOMEM;
+    for (ab_jsonv v = ab_json_first(destinations); ab_json_present(v); v = ab_json_next(v)) {
+        ab_err e = read_rule(v, &p->rules[p->count++]);
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    return AB_ERR_OK;
+}
+
+/* A pattern that is none matches nothing, as in Argo CD. */
+static ab_err read_namespaces(ab_project *p, ab_jsonv list)
+{
+    p->namespaces = ab_patterns_new();
+    if (p->namespaces == NULL)
+        return AB_ERR_NOMEM;
+    for (ab_jsonv v = ab_json_first(list); ab_json_present(v); v = ab_json_next(v)) {
+        char *pattern = content(v);
+        ab_err e =
+            pattern == NULL ? AB_ERR_OK : ab_patterns_add(p->namespaces, ab_str_of(pattern), NULL);
+        free(pattern);
+        if (e == AB_ERR_NOMEM)
+            return e;
+    }
+    return AB_ERR_OK;
+}
+
+ab_err ab_project_new(const ab_object *hub, ab_project **out)
+{
+    ab_jsonv spec = ab_object_field(hub, "spec");
+    ab_project *p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return AB_ERR_NOMEM;
+    ab_err e = read_rules(p, ab_json_get(spec, "destinations"));
+    if (e == AB_ERR_OK)
+        e = read_namespaces(p, ab_json_get(spec, "sourceNamespaces"));
+    if (e != AB_ERR_OK) {
+        ab_project_free(p);
+        return e;
+    }
+    *out = p;
+    return AB_ERR_OK;
+}
+
+void ab_project_free(ab_project *p)
+{
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < p->count; i++)
+        free(p->rules[i].glob);
+    free(p->rules);
+    ab_patterns_free(p->namespaces);
+    free(p);
+}
+
+bool ab_project_is_for(const ab_project *p, const char *agent, bool destination_mapping)
+{
+    bool allowed = false;
+    for (size_t i = 0; i < p->count; i++) {
+        if (!matches(&p->rules[i], agent))
+            continue;
+        if (p->rules[i].deny)
+            return false;
+        allowed = true;
+    }
+    return allowed && (destination_mapping || ab_patterns_match(p->namespaces, ab_str_of(agent)));
+}
+
+/* --- what the agent gets --- */
+
+static ab_err render_destination(ab_jsonw *w, ab_jsonv destination, const char *agent)
+{
+    static const char *const replaced[] = {"name", "server", NULL};
+    struct rule rule;
+    ab_err e = read_rule(destination, &rule);
+    if (e == AB_ERR_OK && !rule.deny && matches(&rule, agent)) {
+        ab_jsonw_object(w);
+        ab_copy_except(w, destination, replaced);
+        ab_jsonw_key_str(w, "name", AB_STR(LOCAL_NAME));
+        ab_jsonw_key_str(w, "server", AB_STR(LOCAL_SERVER));
+        ab_jsonw_object_end(w);
+    }
+    free(rule.glob);
+    return e;
+}
+
+static ab_err render_spec(ab_jsonw *w, ab_jsonv spec, const char *agent, bool destination_mapping)
+{
+    static const char *const here[] = {"destinations", "roles", "sourceNamespaces", NULL};
+    static const char *const anywhere[] = {"destinations", "roles", NULL};
+    ab_err e = AB_ERR_OK;
+    ab_jsonw_key(w, AB_STR("spec"));
+    ab_jsonw_object(w);
+    ab_copy_except(w, spec, destination_mapping ? anywhere : here);
+    ab_jsonw_key(w, AB_STR("destinations"));
+    ab_jsonw_array(w);
+    for (ab_jsonv v = ab_json_first(ab_json_get(spec, "destinations"));
+         ab_json_present(v) && e == AB_ERR_OK; v = ab_json_next(v))
+        e = render_destination(w, v, agent);
+    ab_jsonw_array_end(w);
+    ab_jsonw_object_end(w);
+    return e;
+}
+
+ab_err ab_project_render(const ab_object *hub, const char *agent, bool destination_mapping,
+                         ab_buf *out)
+{
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_jsonw_member(&w, ab_object_field(hub, "apiVersion"));
+    ab_jsonw_member(&w, ab_object_field(hub, "kind"));
+    ab_render_metadata(&w, hub);
+    ab_err e = render_spec(&w, ab_object_field(hub, "spec"), agent, destination_mapping);
+    ab_jsonw_object_end(&w);
+    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+}

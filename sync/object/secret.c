@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/object/secret.h"
+
+#include "base/base64.h"
+#include "sync/object/render.h"
+
+#include <string.h>
+
+#define PROJECT_MAX 253
+/* Rises when the sealed payload is made in another way. */
+#define RENDERING "1"
+
+ab_err ab_secret_project(const ab_object *secret, char **out)
+{
+    ab_buf name;
+    *out = NULL;
+    ab_buf_init(&name, PROJECT_MAX);
+    ab_str text = ab_json_plain(ab_json_get(ab_object_field(secret, "data"), "project"));
+    bool named = text.ptr != NULL && ab_base64_decode(text, &name) &&
+                 ab_buf_status(&name) == AB_ERR_OK && ab_str_is_dns_subdomain(ab_buf_str(&name));
+    ab_err e = ab_buf_status(&name) == AB_ERR_NOMEM ? AB_ERR_NOMEM : AB_ERR_OK;
+    if (named) {
+        *out = ab_str_dup(ab_buf_str(&name));
+        e = *out == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    }
+    ab_buf_fini(&name);
+    return e;
+}
+
+ab_err ab_secret_content(const ab_object *secret, ab_buf *out)
+{
+    ab_jsonv data = ab_object_field(secret, "data");
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    ab_jsonw_key_raw(&w, "data", ab_json_present(data) ? ab_json_raw(data) : AB_STR("{}"));
+    ab_jsonw_object_end(&w);
+    return ab_buf_status(out);
+}
+
+/* Only these members: whatever else an object may hold could tell its data. */
+ab_err ab_secret_sealed(const ab_object *secret, ab_str sealed, ab_buf *out)
+{
+    static const char *const names[] = {"apiVersion", "kind", "type", "immutable"};
+    ab_jsonw w = ab_jsonw_to(out);
+    ab_jsonw_object(&w);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        ab_jsonw_member(&w, ab_object_field(secret, names[i]));
+    ab_render_metadata(&w, secret);
+    ab_jsonw_key_str(&w, "sealed", sealed);
+    ab_jsonw_object_end(&w);
+    return ab_buf_status(out);
+}
+
+ab_err ab_secret_sealed_digest(const ab_object *secret, const char *recipient, ab_digest *out)
+{
+    ab_buf text;
+    ab_buf_init(&text, 4096);
+    ab_buf_printf(&text, "sealed " RENDERING " %.*s %.*s %s", AB_STR_ARG(ab_object_uid(secret)),
+                  AB_STR_ARG(ab_object_version(secret)), recipient);
+    ab_err e = ab_buf_status(&text);
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(&text), out);
+    ab_buf_fini(&text);
+    return e;
+}

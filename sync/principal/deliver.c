@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events that arrive from an agent: which of them mean something, and what they are about.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason)
+{
+    ab_principal *p = peer->principal;
+    ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
+    AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", (const char *)peer->name),
+            AB_KV("reason", reason), AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+            AB_KV("id", ab_event_attr(event, AB_CE_ID)));
+}
+
+static const char *classify(const ab_event *event, ab_type *type)
+{
+    ab_target target;
+    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
+    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
+    if (!ab_target_parse(target_name.ptr, target_name.len, &target) ||
+        !ab_type_parse(type_name.ptr, type_name.len, type))
+        return "type";
+    const ab_catalogue_row *row = ab_catalogue_find(target, *type);
+    if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_MANAGED))
+        return "not_allowed";
+    bool supported = target == AB_TARGET_APPLICATION || target == AB_TARGET_EVENT_PROCESSED;
+    return supported ? NULL : "unsupported";
+}
+
+/* The name of the Application that the event is about, from its subject "<namespace>/<name>". */
+static ab_str subject_name(const ab_event *event)
+{
+    ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
+    const char *slash = subject.ptr == NULL ? NULL : memchr(subject.ptr, '/', subject.len);
+    if (slash == NULL)
+        return AB_STR_NONE;
+    ab_str name = {slash + 1, subject.len - (size_t)(slash + 1 - subject.ptr)};
+    return ab_str_is_dns_subdomain(name) ? name : AB_STR_NONE;
+}
+
+/* What a tombstone means depends on the key that it ends. @return false when it means nothing to us
+ */
+static bool tombstone_type(const ab_event *event, ab_type *type)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_RELEASE)))
+        return false; /* of the time when the agent was autonomous */
+    if (ab_str_starts(key, AB_KEY_ERROR))
+        *type = AB_TYPE_ERROR;
+    else if (ab_str_starts(key, "Application/"))
+        *type = AB_TYPE_DELETE;
+    else
+        return false;
+    return true;
+}
+
+/* The object of the hub that the event is about. @return false when it names none */
+static bool name_object(const struct peer *peer, const ab_event *event, char key[AB_OBJECT_KEY_MAX])
+{
+    const ab_principal_env *env = &peer->principal->env;
+    ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
+    ab_str name = subject_name(event);
+    if (name.ptr == NULL)
+        return false;
+    ab_str ns = {subject.ptr, subject.len - name.len - 1};
+    if (!env->destination_mapping)
+        ns = ab_str_of(peer->name);
+    else if (ab_str_is(ab_event_attr(event, AB_CE_REMAPPED), "true"))
+        ns = ab_str_of(env->namespace);
+    if (!ab_str_is_dns_label(ns))
+        return false;
+    snprintf(key, AB_OBJECT_KEY_MAX, "Application/%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    return true;
+}
+
+ab_str ab_principal_answered_id(const ab_event *event)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    return (ab_str){key.ptr + sizeof(AB_KEY_ACK) - 1, key.len - (sizeof(AB_KEY_ACK) - 1)};
+}
+
+/* An event about an Application that is not, or no more, the sender's. An answer ends its command
+ * all the same, or it would stand in both logs for ever. */
+static const char *take_stray(struct peer *peer, ab_event *event, void *delivery, ab_type type,
+                              const char *key)
+{
+    ab_principal *p = peer->principal;
+    if (type != AB_TYPE_PROCESSED) {
+        ab_metric_add(p->metrics.stale, 1);
+        ab_principal_ack(p, delivery);
+        return NULL;
+    }
+    ab_err e = ab_writer_is_ready(peer->writer)
+                   ? ab_principal_end_command(peer, ab_str_of(key), ab_principal_answered_id(event),
+                                              delivery)
+                   : ab_principal_hold(peer, event, delivery);
+    return e == AB_ERR_OK ? NULL : "memory";
+}
+
+static const char *enqueue(ab_principal_app *app, const ab_task *task)
+{
+    void *superseded;
+    if (ab_inbox_push(&app->inbox, task, &superseded) != AB_ERR_OK)
+        return "memory";
+    if (superseded != NULL)
+        ab_principal_ack(app->principal, superseded);
+    app->inbox.retry_at = 0; /* a newer state may go where the former did not */
+    ab_principal_advance(app);
+    return NULL;
+}
+
+static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_type type)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    ab_task task = {.event = event, .delivery = delivery, .type = type};
+    if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)
+        return "version";
+    if (!name_object(peer, event, key))
+        return "subject";
+    if (type == AB_TYPE_PROCESSED &&
+        !ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_ACK))
+        return "key";
+    ab_principal_app *app = ab_principal_find(peer->principal, ab_str_of(key));
+    if (app == NULL || app->peer != peer)
+        return take_stray(peer, event, delivery, type, key);
+    return enqueue(app, &task);
+}
+
+void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
+{
+    ab_type type;
+    const char *reason = NULL;
+    if (ab_principal_is_control(event)) {
+        ab_principal_control(peer, event);
+        ab_principal_ack(peer->principal, delivery);
+        return;
+    }
+    if (peer->mode == AB_AUTONOMOUS) {
+        ab_mirror_take(peer, event, delivery);
+        return;
+    }
+    if (ab_principal_is_shared_error(event)) {
+        ab_principal_note_error(peer, event);
+        ab_principal_ack(peer->principal, delivery);
+        return;
+    }
+    if (ab_event_data(event).ptr == NULL) {
+        if (!tombstone_type(event, &type)) {
+            ab_principal_ack(peer->principal, delivery);
+            return;
+        }
+    } else {
+        reason = classify(event, &type);
+    }
+    if (reason == NULL)
+        reason = take(peer, event, delivery, type);
+    if (reason == NULL)
+        return;
+    ab_principal_refuse(peer, event, reason);
+    /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
+    if (strcmp(reason, "memory") != 0)
+        ab_principal_ack(peer->principal, delivery);
+}
+
+void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, void *delivery)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        ab_principal_ack(p, delivery);
+    else if (p->listed && peer->mode != 0)
+        ab_principal_take(peer, event, delivery);
+    else if (ab_principal_hold(peer, event, delivery) != AB_ERR_OK)
+        ab_principal_refuse(peer, event, "memory");
+}

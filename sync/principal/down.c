@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/kind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void wake(const struct peer *peer)
+{
+    const ab_principal_effects *fx = &peer->principal->env.effects;
+    fx->wake(fx->arg, peer->name);
+}
+
+static void queued(struct peer *peer, ab_str key, ab_err e)
+{
+    if (e == AB_ERR_OK) {
+        wake(peer);
+        ab_principal_mark_said(peer);
+    } else
+        AB_ERROR(peer->principal->env.log, SYNC, "cannot queue an event",
+                 AB_KV("agent", peer->name), AB_KV("key", key), AB_KV("why", ab_err_text(e)));
+}
+
+void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
+                          char subject[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    const ab_kind *row = ab_kind_of(kind);
+    if (row == NULL)
+        return;
+    snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(row->target));
+    ab_event_set_text(draft, AB_CE_SUBJECT, subject);
+    if (!row->shared && p->env.destination_mapping && ab_str_is(ns, p->env.namespace))
+        ab_event_set_text(draft, AB_CE_REMAPPED, "true");
+}
+
+void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
+                        const ab_digest *digest)
+{
+    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
+    ab_str key = ab_str_of(ab_object_key(hub));
+    snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(ab_object_name(hub)),
+             AB_STR_ARG(ab_object_uid(hub)));
+    snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(hub)));
+    ab_event_draft draft = {.data = payload};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
+    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
+    ab_event_set_text(&draft, AB_CE_EVENTID, event);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
+    queued(peer, key, ab_writer_state(peer->writer, key, key, &draft, digest, NULL));
+}
+
+/* What kept the former content from being sent need not keep this one. */
+static void forget_own_error(ab_principal_app *app)
+{
+    if (!app->error_ours)
+        return;
+    free(app->error);
+    app->error = NULL;
+    app->error_ours = false;
+    app->error_due = true;
+}
+
+void ab_principal_state(ab_principal_app *app, const ab_object *hub)
+{
+    ab_buf wish;
+    ab_digest before = app->wish;
+    /* A create may adopt what stands at the agent; until a status came back nobody has done so. */
+    bool create = ab_version_is_none(app->status_version);
+    ab_buf_init(&wish, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_wish(hub, &wish);
+    if (e == AB_ERR_OK)
+        e = ab_digest_of(ab_buf_str(&wish), &app->wish);
+    if (e == AB_ERR_OK && !ab_digest_eq(&before, &app->wish))
+        forget_own_error(app);
+    if (e == AB_ERR_OK && ab_principal_is_open(app) &&
+        ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))
+        ab_writer_vouch(app->peer->writer, ab_str_of(app->key));
+    else if (e == AB_ERR_OK && ab_principal_is_open(app))
+        ab_principal_queue(app->peer, hub, create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE,
+                           ab_buf_str(&wish), &app->wish);
+    ab_buf_fini(&wish);
+    ab_principal_settle_move(app);
+}
+
+void ab_principal_end(struct peer *peer, ab_str key)
+{
+    if (ab_writer_has_key(peer->writer, key))
+        ab_principal_end_anyway(peer, key);
+}
+
+void ab_principal_end_anyway(struct peer *peer, ab_str key)
+{
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_DELETE));
+    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
+    queued(peer, key, ab_writer_end_anyway(peer->writer, key, key, &draft, NULL));
+}
+
+bool ab_principal_is_object(ab_str key)
+{
+    ab_str kind, ns, name;
+    return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
+}
+
+void ab_principal_give_up(struct peer *peer, ab_str key)
+{
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_event_draft draft = {0};
+    if (!ab_principal_is_object(key))
+        return;
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_RELEASE));
+    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
+    queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/kind.h"
+
+#include <stdlib.h>
+
+/* The object that an event under "error/<key>" is about. */
+static ab_str object_key(const ab_event *event)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (!ab_str_starts(key, AB_KEY_ERROR))
+        return AB_STR_NONE;
+    return (ab_str){key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
+}
+
+static const ab_kind *kind_of(ab_str key)
+{
+    ab_str kind, ns, name;
+    bool is_key = key.ptr != NULL && ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK;
+    return is_key ? ab_kind_of(kind) : NULL;
+}
+
+bool ab_principal_is_shared_error(const ab_event *event)
+{
+    const ab_kind *kind = kind_of(object_key(event));
+    ab_str type = ab_event_attr(event, AB_CE_TYPE);
+    bool ended = ab_event_data(event).ptr == NULL;
+    return kind != NULL && kind->shared && (ended || ab_str_is(type, ab_type_name(AB_TYPE_ERROR)));
+}
+
+static void show_count(const struct peer *peer, const ab_kind *kind)
+{
+    double count = 0;
+    const ab_label labels[] = {{"agent", ab_str_of(peer->name)}, {"kind", ab_str_of(kind->kind)}};
+    for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i))
+        count += kind_of(i.key) == kind;
+    ab_metric_set(ab_metric_get(peer->principal->env.metrics, AB_METRIC_GAUGE,
+                                "argobus_agent_errors",
+                                "Shared objects that an agent cannot put into effect.", labels, 2),
+                  count);
+}
+
+void ab_principal_shared_error_free(void *value)
+{
+    struct shared_error *e = value;
+    if (e == NULL)
+        return;
+    free(e->message);
+    free(e);
+}
+
+static char *message_of(const ab_event *event)
+{
+    ab_json *doc = NULL;
+    ab_buf text;
+    ab_buf_init(&text, 4096);
+    if (ab_json_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK ||
+        ab_json_copy(ab_json_get(ab_json_root(doc), "message"), &text) != AB_ERR_OK ||
+        text.len == 0) {
+        ab_buf_clear(&text);
+        ab_buf_puts(&text, "error at the agent");
+    }
+    ab_json_free(doc);
+    return ab_buf_take(&text);
+}
+
+static struct shared_error *error_of(const ab_event *event)
+{
+    struct shared_error *e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    e->message = message_of(event);
+    if (ab_digest_parse(ab_event_attr(event, AB_CE_CONTENTHASH), &e->hash) != AB_ERR_OK)
+        e->hash = (ab_digest){0};
+    return e;
+}
+
+void ab_principal_note_error(struct peer *peer, const ab_event *event)
+{
+    ab_str key = object_key(event);
+    struct shared_error *e = ab_event_data(event).ptr == NULL ? NULL : error_of(event);
+    void *old = NULL;
+    if (e == NULL) {
+        old = ab_map_take(peer->errors, key);
+    } else {
+        AB_WARN(peer->principal->env.log, SYNC, "an agent cannot put an object into effect",
+                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message));
+        if (ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
+            old = e;
+    }
+    ab_principal_shared_error_free(old);
+    show_count(peer, kind_of(key));
+}

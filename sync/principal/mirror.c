@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Mirrors: what stands at the hub for the objects of autonomous agents. What was published is kept
+ * durably before it is acted on; from it the mirror is made, changed, and brought back when
+ * somebody else changes or deletes it.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/mirror.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RETRY_REFUSED_MS 300000
+
+/* --- records --- */
+
+void ab_mirror_free(void *value)
+{
+    struct mirror *m = value;
+    ab_inbox_fini(&m->inbox);
+    free(m->next_uid);
+    free(m->error);
+    free(m->made);
+    free(m->uid);
+    free(m->agent);
+    free(m->key);
+    free(m);
+}
+
+static void mirror_done(ab_principal_record *record, ab_err code, ab_object *object,
+                        const ab_error *err);
+
+struct mirror *ab_mirror_for(ab_principal *p, ab_str key, const char *agent)
+{
+    ab_str kind, ns, name;
+    struct mirror *m = ab_map_find(p->mirrors, key);
+    if (m != NULL || ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return m;
+    m = calloc(1, sizeof(*m));
+    if (m == NULL)
+        return NULL;
+    m->record.done = mirror_done;
+    m->principal = p;
+    m->kind = ab_kind_of(kind);
+    m->key = ab_str_dup(key);
+    m->agent = ab_str_dup(ab_str_of(agent));
+    m->looked = !p->listed; /* what is here will be seen with the rest */
+    ab_inbox_init(&m->inbox);
+    if (m->key == NULL || m->agent == NULL || ab_map_put(p->mirrors, key, m, NULL) != AB_ERR_OK) {
+        ab_mirror_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static ab_err take_text(char **to, ab_str text)
+{
+    if (text.len == 0)
+        return AB_ERR_OK;
+    *to = ab_str_dup(text);
+    return *to == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept)
+{
+    ab_str kind, ns, name;
+    char *agent = NULL;
+    const ab_kind *row =
+        ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK ? ab_kind_of(kind) : NULL;
+    if (row == NULL || !ab_mirror_is_for(row->target) || kept->owner.len == 0)
+        return AB_ERR_OK; /* kept by another version */
+    ab_err e = take_text(&agent, kept->owner);
+    struct mirror *m = e == AB_ERR_OK ? ab_mirror_for(p, key, agent) : NULL;
+    free(agent);
+    if (m == NULL)
+        return AB_ERR_NOMEM;
+    m->version = kept->version;
+    m->hash = kept->hash;
+    if (!kept->released)
+        m->source = kept->ended ? MIRROR_ENDED : MIRROR_LIVE;
+    e = take_text(&m->uid, kept->uid);
+    return e == AB_ERR_OK ? take_text(&m->made, kept->owned) : e;
+}
+
+struct peer *ab_mirror_peer(const struct mirror *m)
+{
+    struct peer *peer = ab_principal_peer(m->principal, ab_str_of(m->agent));
+    return peer == NULL || peer->mode == AB_MANAGED ? NULL : peer;
+}
+
+static bool is_of_managed(const struct mirror *m)
+{
+    const struct peer *peer = ab_principal_peer(m->principal, ab_str_of(m->agent));
+    return peer != NULL && peer->mode == AB_MANAGED;
+}
+
+bool ab_mirror_is_handed_over(const struct mirror *m)
+{
+    return is_of_managed(m) && m->here && m->marked && !m->leaving;
+}
+
+bool ab_mirror_is_here(const ab_principal *p, ab_str key)
+{
+    const struct mirror *m = ab_map_find(p->mirrors, key);
+    return m != NULL && m->here && m->marked;
+}
+
+bool ab_mirror_is_kept(const struct mirror *m)
+{
+    const ab_task *head = m->inbox.head;
+    return head == NULL || (head->begun && head->next == NULL && m->step != MSTEP_KEEP);
+}
+
+bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)
+{
+    bool stands = m->here && m->marked;
+    bool behind = stands && ab_version_cmp(m->stamp, m->version) > 0;
+    if (m->source != MIRROR_LIVE && !behind && !(stands && m->source == MIRROR_NONE))
+        return false;
+    *version = behind ? m->stamp : m->version;
+    *hash = behind || m->source != MIRROR_LIVE ? (ab_digest){0} : m->hash;
+    return true;
+}
+
+/* --- waiting and failing --- */
+
+static int64_t now_ms(const struct mirror *m)
+{
+    return ab_clock_mono_ms(m->principal->env.clock);
+}
+
+void ab_mirror_finish_head(struct mirror *m)
+{
+    void *delivery = ab_inbox_pop(&m->inbox);
+    if (delivery != NULL)
+        ab_principal_ack(m->principal, delivery);
+}
+
+/* The head no longer holds the offset; a state that is kept goes on being tried. */
+static void set_aside(struct mirror *m, const char *why)
+{
+    AB_WARN(m->principal->env.log, SYNC, "set aside", AB_KV("agent", m->agent),
+            AB_KV("object", m->key), AB_KV("why", why));
+    if (m->inbox.head == NULL || m->inbox.head->delivery == NULL)
+        return;
+    ab_metric_add(m->principal->metrics.set_aside, 1);
+    ab_principal_ack(m->principal, m->inbox.head->delivery);
+    m->inbox.head->delivery = NULL;
+}
+
+void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err)
+{
+    const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
+    switch (ab_err_class_of(code)) {
+    case AB_CLASS_STALE:
+        ab_inbox_back_off(&m->inbox, now_ms(m));
+        return;
+    case AB_CLASS_PERMANENT:
+        set_aside(m, why);
+        ab_inbox_wait(&m->inbox, now_ms(m), RETRY_REFUSED_MS);
+        return;
+    case AB_CLASS_NONE:
+    case AB_CLASS_TRANSIENT:
+    case AB_CLASS_FATAL:
+        break;
+    }
+    ab_inbox_back_off(&m->inbox, now_ms(m));
+    if (ab_inbox_failing_ms(&m->inbox, now_ms(m)) >= m->principal->env.set_aside_ms)
+        set_aside(m, why);
+}
+
+/* --- steps --- */
+
+static bool is_converged(const struct mirror *m)
+{
+    if (ab_mirror_is_handed_over(m))
+        return false;
+    if (m->source == MIRROR_NONE || ab_mirror_peer(m) == NULL)
+        return true;
+    if (m->source == MIRROR_ENDED)
+        return m->looked && (!m->here || m->settled);
+    return m->here && m->settled;
+}
+
+static void converge(struct mirror *m)
+{
+    const ab_principal_effects *fx = &m->principal->env.effects;
+    m->seen_meanwhile = false;
+    if (!m->here && m->looked) {
+        ab_mirror_create(m);
+        return;
+    }
+    m->step = MSTEP_GET;
+    fx->get(fx->arg, ab_str_of(m->key), &m->record);
+}
+
+static bool may_advance(const struct mirror *m)
+{
+    return m->step == MSTEP_IDLE && m->inbox.retry_at <= now_ms(m) && m->principal->listed;
+}
+
+/* One round; true when another may follow at once. */
+static bool advance_once(struct mirror *m)
+{
+    const ab_task *t = m->inbox.head;
+    if (!may_advance(m))
+        return false;
+    if (ab_inbox_head_superseded(&m->inbox)) {
+        ab_mirror_finish_head(m);
+        return true;
+    }
+    if (t != NULL && ab_mirror_peer(m) == NULL) { /* said in another mode, or served no more */
+        ab_mirror_finish_head(m);
+        return true;
+    }
+    if (t != NULL && !t->begun) {
+        ab_mirror_begin(m);
+        return may_advance(m);
+    }
+    if (!is_converged(m)) {
+        converge(m);
+        return m->step == MSTEP_IDLE && is_converged(m);
+    }
+    if (t == NULL)
+        return false;
+    ab_inbox_succeeded(&m->inbox);
+    ab_mirror_finish_head(m);
+    return true;
+}
+
+void ab_mirror_advance(struct mirror *m)
+{
+    while (advance_once(m))
+        ;
+}
+
+/* --- facts --- */
+
+void ab_mirror_note(struct mirror *m, const ab_object *hub)
+{
+    ab_digest here, status;
+    bool readable = ab_mirror_digest(hub, &here) == AB_ERR_OK &&
+                    ab_json_digest(ab_object_field(hub, "status"), &status) == AB_ERR_OK;
+    bool same = readable && m->here && ab_digest_eq(&here, &m->hub) &&
+                ab_digest_eq(&status, &m->hub_status) && m->leaving == ab_object_deleting(hub);
+    if (!same)
+        m->settled = false;
+    m->looked = m->here = true;
+    m->marked = ab_str_is(ab_mirror_owner(hub), m->agent);
+    m->leaving = ab_object_deleting(hub);
+    m->stamp = ab_mirror_stamp(m, hub);
+    m->hub = readable ? here : (ab_digest){0};
+    m->hub_status = readable ? status : (ab_digest){0};
+}
+
+/* A change that is told late may show a request that is over: what is asked for is read. */
+static bool asks(const ab_object *hub)
+{
+    struct requests r = {0};
+    ab_requests_note(&r, hub);
+    return r.operation.asked || r.refresh.asked || r.terminate.asked;
+}
+
+/* A mirror of which nothing is known may be one to hand over. */
+static struct mirror *seen_mirror(ab_principal *p, const ab_object *object)
+{
+    char agent[64];
+    ab_str key = ab_str_of(ab_object_key(object));
+    ab_str owner = ab_mirror_owner(object);
+    struct mirror *m = ab_map_find(p->mirrors, key);
+    if (m != NULL || owner.len == 0 || owner.len >= sizeof(agent))
+        return m;
+    snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(owner));
+    return ab_mirror_for(p, key, agent);
+}
+
+void ab_mirror_seen(ab_principal *p, const ab_object *object)
+{
+    struct mirror *m = seen_mirror(p, object);
+    if (m == NULL)
+        return;
+    m->seen_meanwhile = true;
+    ab_mirror_note(m, object);
+    bool idle = m->inbox.head == NULL && may_advance(m);
+    if (idle && !is_converged(m) && !asks(object))
+        ab_mirror_decide(m, object);
+    ab_mirror_advance(m);
+}
+
+void ab_mirror_gone(ab_principal *p, const ab_object *object)
+{
+    struct mirror *m = ab_map_find(p->mirrors, ab_str_of(ab_object_key(object)));
+    if (m == NULL)
+        return;
+    m->seen_meanwhile = true;
+    m->here = m->leaving = m->settled = m->marked = false;
+    m->requests = (struct requests){0};
+    m->inbox.retry_at = 0;
+    ab_mirror_advance(m);
+}
+
+void ab_mirror_look(ab_principal *p, const char *agent)
+{
+    for (ab_map_iter i = ab_map_first(p->mirrors); i.entry != NULL; ab_map_next(&i)) {
+        struct mirror *m = i.value;
+        const struct requests *r = &m->requests;
+        if (agent != NULL && !ab_str_is(ab_str_of(m->agent), agent))
+            continue;
+        if (r->operation.asked || r->refresh.asked || r->terminate.asked)
+            m->settled = false;
+        ab_mirror_advance(m);
+    }
+}
+
+void ab_mirror_tick(ab_principal *p)
+{
+    int64_t now = ab_clock_mono_ms(p->env.clock);
+    for (ab_map_iter i = ab_map_first(p->mirrors); i.entry != NULL; ab_map_next(&i)) {
+        struct mirror *m = i.value;
+        if (m->inbox.retry_at != 0 && m->inbox.retry_at <= now) {
+            m->inbox.retry_at = 0;
+            ab_mirror_advance(m);
+        }
+    }
+}
+
+/* --- answers --- */
+
+static void got(struct mirror *m, ab_err code, const ab_object *hub, const ab_error *err)
+{
+    if (m->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+        return; /* which of the two is newer is not known: it is read again if need be */
+    if (code == AB_ERR_NOTFOUND) {
+        m->here = m->leaving = m->settled = m->marked = false;
+        m->looked = true;
+        return;
+    }
+    if (code != AB_ERR_OK) {
+        ab_mirror_fail(m, code, err);
+        return;
+    }
+    ab_mirror_note(m, hub);
+    if (!is_converged(m))
+        ab_mirror_decide(m, hub);
+}
+
+static ab_err learn_made(struct mirror *m, const ab_object *hub)
+{
+    if (m->made != NULL && ab_str_is(ab_object_uid(hub), m->made))
+        return AB_ERR_OK;
+    char *uid = ab_str_dup(ab_object_uid(hub));
+    if (uid == NULL)
+        return AB_ERR_NOMEM;
+    free(m->made);
+    m->made = uid;
+    return AB_ERR_OK;
+}
+
+/* What was written now stands as the store has made it. */
+static void written(struct mirror *m, enum mirror_step step, const ab_object *hub)
+{
+    ab_digest digest = {0};
+    ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : learn_made(m, hub);
+    if (e == AB_ERR_OK)
+        e = step == MSTEP_PLACE ? ab_mirror_digest(hub, &digest)
+                                : ab_json_digest(ab_object_field(hub, "status"), &digest);
+    if (e != AB_ERR_OK) {
+        ab_mirror_fail(m, e, NULL);
+        return;
+    }
+    ab_inbox_succeeded(&m->inbox);
+    *(step == MSTEP_PLACE ? &m->placed : &m->stated) = digest;
+    if (m->seen_meanwhile)
+        return; /* what was seen may be newer than what we wrote */
+    ab_mirror_note(m, hub);
+    ab_mirror_decide(m, hub);
+}
+
+/* The store knows another truth than we: it will tell, or is asked. */
+static bool is_outdated(const struct mirror *m, ab_err code)
+{
+    return code == AB_ERR_EXISTS || (code == AB_ERR_NOTFOUND && m->here);
+}
+
+static void wrote(struct mirror *m, enum mirror_step step, ab_err code, const ab_object *hub,
+                  const ab_error *err)
+{
+    if (is_outdated(m, code)) {
+        if (!m->seen_meanwhile)
+            m->here = code == AB_ERR_EXISTS;
+        m->settled = false;
+        ab_inbox_back_off(&m->inbox, now_ms(m));
+    } else if (code != AB_ERR_OK) {
+        ab_mirror_fail(m, code, err);
+    } else if (hub != NULL) { /* else its last finalizer went, and it is gone */
+        written(m, step, hub);
+    }
+}
+
+static void removed(struct mirror *m, ab_err code, const ab_error *err)
+{
+    if (code != AB_ERR_OK && code != AB_ERR_NOTFOUND) {
+        ab_mirror_fail(m, code, err);
+        return;
+    }
+    ab_inbox_succeeded(&m->inbox);
+    if (!m->seen_meanwhile)
+        m->settled = true; /* gone or marked: the store's change says which */
+}
+
+static void released(struct mirror *m, ab_err code, const ab_error *err)
+{
+    if (code != AB_ERR_OK) {
+        ab_mirror_fail(m, code, err);
+        return;
+    }
+    m->source = MIRROR_NONE;
+    free(m->made);
+    m->made = NULL;
+}
+
+static void mirror_done(ab_principal_record *record, ab_err code, ab_object *object,
+                        const ab_error *err)
+{
+    struct mirror *m = (struct mirror *)record;
+    enum mirror_step step = m->step;
+    m->step = MSTEP_IDLE;
+    switch (step) {
+    case MSTEP_IDLE:
+        break;
+    case MSTEP_KEEP:
+        ab_mirror_kept(m, code, err);
+        break;
+    case MSTEP_GET:
+        got(m, code, object, err);
+        break;
+    case MSTEP_PLACE:
+    case MSTEP_STATUS:
+        wrote(m, step, code, object, err);
+        break;
+    case MSTEP_REMOVE:
+        removed(m, code, err);
+        break;
+    case MSTEP_RELEASE:
+        released(m, code, err);
+        break;
+    }
+    ab_mirror_advance(m);
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bringing a mirror to what was published: whose the object is that stands here, how it is to
+ * stand, and what users ask of it meanwhile.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/mirror.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const ab_principal_effects *effects(const struct mirror *m)
+{
+    return &m->principal->env.effects;
+}
+
+static void log_object(const struct mirror *m, const char *what)
+{
+    AB_INFO(m->principal->env.log, SYNC, what, AB_KV("agent", m->agent), AB_KV("object", m->key));
+}
+
+/* Changes and deletions here that the source knows nothing of. */
+static void note_revert(struct mirror *m, const char *what)
+{
+    if (m->inbox.head != NULL)
+        return;
+    ab_metric_add(m->principal->metrics.reverts, 1);
+    log_object(m, what);
+}
+
+/* --- whose it is --- */
+
+ab_str ab_mirror_owner(const ab_object *hub)
+{
+    ab_stamp stamp;
+    if (ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0 ||
+        !ab_stamp_parse(ab_object_annotation(hub, AB_ANN_MIRROR), &stamp))
+        return AB_STR_NONE;
+    return stamp.agent;
+}
+
+static bool was_made(const struct mirror *m, const ab_object *hub)
+{
+    return m->made != NULL && ab_str_is(ab_object_uid(hub), m->made);
+}
+
+/* Is it the mirror, whatever has been done to it since? */
+static bool is_ours(const struct mirror *m, const ab_object *hub)
+{
+    ab_str uid = ab_object_annotation(hub, AB_ANN_SOURCE_UID);
+    ab_str owner = ab_mirror_owner(hub);
+    if (was_made(m, hub))
+        return true;
+    if (owner.len > 0)
+        return ab_str_is(owner, m->agent);
+    return uid.len > 0 && m->uid != NULL && ab_str_is(uid, m->uid); /* made by another program */
+}
+
+/* The source was placed by this very object, while the agent was managed. */
+static bool was_source(const ab_object *source, const ab_object *hub)
+{
+    ab_str former = ab_object_annotation(source, AB_ANN_FORMER_UID);
+    return former.len > 0 && ab_str_eq(former, ab_object_uid(hub)) &&
+           ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0;
+}
+
+ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub)
+{
+    static const char *const names[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION};
+    ab_version newest = {0};
+    ab_stamp stamp;
+    for (size_t i = 0; i < 2 && !was_made(m, hub); i++)
+        if (ab_stamp_parse(ab_object_annotation(hub, names[i]), &stamp) &&
+            ab_str_is(stamp.agent, m->agent) && ab_version_cmp(stamp.version, newest) > 0)
+            newest = stamp.version;
+    return newest;
+}
+
+/* What is kept here is older than what stands: it was lost and is being read again. */
+static bool is_behind(const struct mirror *m, const ab_object *hub)
+{
+    return ab_version_cmp(ab_mirror_stamp(m, hub), m->version) > 0;
+}
+
+static void show_conflicts(const struct mirror *m)
+{
+    double count = 0;
+    ab_label label = {"agent", ab_str_of(m->agent)};
+    for (ab_map_iter i = ab_map_first(m->principal->mirrors); i.entry != NULL; ab_map_next(&i)) {
+        const struct mirror *other = i.value;
+        count += other->taken && strcmp(other->agent, m->agent) == 0;
+    }
+    ab_metric_set(ab_metric_get(m->principal->env.metrics, AB_METRIC_GAUGE,
+                                "argobus_mirror_conflicts",
+                                "Objects of an agent whose place here is taken by another object.",
+                                &label, 1),
+                  count);
+}
+
+static void set_taken(struct mirror *m, bool taken)
+{
+    if (m->taken == taken)
+        return;
+    m->taken = taken;
+    show_conflicts(m);
+    if (taken)
+        AB_WARN(m->principal->env.log, SYNC,
+                "an object of an agent cannot be mirrored: its place is taken by another object, "
+                "which is left alone; rename one of the two",
+                AB_KV("agent", m->agent), AB_KV("object", m->key));
+}
+
+/* --- writing --- */
+
+static void write_place(struct mirror *m, const ab_buf *text, ab_str version)
+{
+    ab_error err = {0};
+    ab_object *object = NULL;
+    ab_err e = ab_object_parse(ab_buf_str(text), &object, &err);
+    if (e != AB_ERR_OK) {
+        ab_mirror_fail(m, e, &err);
+        return;
+    }
+    m->step = MSTEP_PLACE;
+    m->seen_meanwhile = false;
+    ab_metric_add(m->principal->metrics.writes, 1);
+    effects(m)->apply(effects(m)->arg, object, version, &m->record);
+    ab_object_unref(object);
+}
+
+static void format_stamp(const struct mirror *m, char out[AB_STAMP_TEXT])
+{
+    ab_stamp_format(&(ab_stamp){.version = m->version, .agent = ab_str_of(m->agent)}, out);
+}
+
+static bool is_refused(const struct request *r)
+{
+    return r->refused && r->id[0] != '\0' && strcmp(r->id, r->answered) == 0;
+}
+
+/* What of the requests is to be written. */
+struct demand {
+    struct finished drop;
+    struct request_marks marks;
+    bool due;
+};
+
+static ab_err demand_of(const struct mirror *m, const ab_object *source, const ab_object *hub,
+                        struct demand *out)
+{
+    const struct requests *r = &m->requests;
+    *out = (struct demand){0};
+    if (m->kind->target != AB_TARGET_APPLICATION)
+        return AB_ERR_OK;
+    out->drop = ab_requests_finished(r, m->version, ab_object_json(source));
+    out->drop.operation = out->drop.operation || is_refused(&r->operation);
+    out->drop.refresh = out->drop.refresh || is_refused(&r->refresh);
+    out->due = out->drop.operation || out->drop.refresh || ab_requests_unmarked(r);
+    return ab_requests_mark(r, hub, &out->marks);
+}
+
+static ab_err place_text(const struct mirror *m, const ab_object *source, const ab_object *hub,
+                         const struct demand *d, ab_buf *out)
+{
+    char stamp[AB_STAMP_TEXT];
+    format_stamp(m, stamp);
+    const ab_mirroring how = {.agent = m->agent,
+                              .key = ab_str_of(m->key),
+                              .uid = m->uid == NULL ? AB_STR("") : ab_str_of(m->uid),
+                              .stamp = ab_str_of(stamp),
+                              .operation_id = ab_str_of(d->marks.operation),
+                              .refresh_id = ab_str_of(d->marks.refresh),
+                              .drop_operation = d->drop.operation,
+                              .drop_refresh = d->drop.refresh};
+    return ab_mirror_place(source, hub, &how, out);
+}
+
+static ab_err digest_text(const ab_buf *text, ab_digest *out)
+{
+    ab_object *object = NULL;
+    ab_err e = ab_object_parse(ab_buf_str(text), &object, NULL);
+    if (e == AB_ERR_OK)
+        e = ab_mirror_digest(object, out);
+    ab_object_unref(object);
+    return e;
+}
+
+/* All but the status. @return true when a write is under way, or failed */
+static bool place(struct mirror *m, const ab_object *source, const ab_object *hub)
+{
+    struct demand demand;
+    ab_digest digest;
+    ab_buf text;
+    ab_err e = demand_of(m, source, hub, &demand);
+    if (e == AB_ERR_OK && !demand.due && ab_digest_eq(&m->placed, &m->hub) &&
+        !ab_digest_is_none(&m->hub))
+        return false;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    if (e == AB_ERR_OK)
+        e = place_text(m, source, hub, &demand, &text);
+    if (e == AB_ERR_OK)
+        e = digest_text(&text, &digest);
+    bool same = e == AB_ERR_OK && ab_digest_eq(&digest, &m->hub);
+    if (same) {
+        m->placed = m->hub;
+    } else if (e != AB_ERR_OK) {
+        ab_mirror_fail(m, e, NULL);
+    } else {
+        if (!demand.due)
+            note_revert(m, "a change at the hub was undone");
+        write_place(m, &text, ab_object_version(hub));
+    }
+    ab_buf_fini(&text);
+    return !same;
+}
+
+/* --- status --- */
+
+static bool is_terminating(const ab_object *o)
+{
+    return ab_json_is(ab_json_path(ab_object_field(o, "status"), "operationState", "phase", NULL),
+                      "Terminating");
+}
+
+/* The status here says what a user asks for; it must not be undone before the agent has heard. */
+static bool must_stay(const struct mirror *m)
+{
+    const struct request *r = &m->requests.terminate;
+    return r->asked && (strcmp(r->id, r->answered) != 0 ||
+                        (!r->refused && ab_version_cmp(m->version, r->answered_at) <= 0));
+}
+
+static ab_err status_text(const struct mirror *m, const ab_object *source, ab_buf *out)
+{
+    char time[AB_TIME_TEXT];
+    ab_json *doc = NULL;
+    ab_buf plain;
+    if (m->error == NULL)
+        return ab_mirror_status(source, m->agent, out);
+    ab_time_format_seconds(ab_clock_wall_us(m->principal->env.clock), time);
+    ab_buf_init(&plain, AB_JSON_SIZE_MAX);
+    ab_err e = ab_mirror_status(source, m->agent, &plain);
+    if (e == AB_ERR_OK)
+        e = ab_json_parse(ab_buf_str(&plain), &doc, NULL);
+    if (e == AB_ERR_OK)
+        e = ab_app_status_with_error(ab_json_root(doc), ab_str_of(m->error), ab_str_of(time), out);
+    ab_json_free(doc);
+    ab_buf_fini(&plain);
+    return e;
+}
+
+static ab_err digest_json(const ab_buf *text, ab_digest *out)
+{
+    ab_json *doc = NULL;
+    ab_err e = ab_json_parse(ab_buf_str(text), &doc, NULL);
+    if (e == AB_ERR_OK)
+        e = ab_json_digest(ab_json_root(doc), out);
+    ab_json_free(doc);
+    return e;
+}
+
+/* No status stands, and none is to stand. */
+static bool is_bare(const ab_object *hub, const ab_buf *text)
+{
+    return ab_json_count(ab_object_field(hub, "status")) == 0 && ab_str_is(ab_buf_str(text), "{}");
+}
+
+static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
+{
+    char stamp[AB_STAMP_TEXT];
+    format_stamp(m, stamp);
+    m->step = MSTEP_STATUS;
+    m->seen_meanwhile = false;
+    ab_metric_add(m->principal->metrics.writes, 1);
+    effects(m)->patch_status(effects(m)->arg, ab_str_of(m->key), ab_buf_str(text), ab_str_of(stamp),
+                             version, &m->record);
+}
+
+/* @return true when a write is under way, or failed */
+static bool state(struct mirror *m, const ab_object *source, const ab_object *hub)
+{
+    ab_digest digest;
+    ab_buf text;
+    if (m->kind->target != AB_TARGET_APPLICATION || must_stay(m) ||
+        (!ab_digest_is_none(&m->stated) && ab_digest_eq(&m->stated, &m->hub_status)))
+        return false;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = status_text(m, source, &text);
+    if (e == AB_ERR_OK)
+        e = digest_json(&text, &digest);
+    bool same = e == AB_ERR_OK && (ab_digest_eq(&digest, &m->hub_status) || is_bare(hub, &text));
+    if (same)
+        m->stated = m->hub_status;
+    else if (e == AB_ERR_OK)
+        write_status(m, &text, ab_object_version(hub));
+    else
+        ab_mirror_fail(m, e, NULL);
+    ab_buf_fini(&text);
+    return !same;
+}
+
+/* --- deciding --- */
+
+static void ask(struct mirror *m, const ab_object *source, const ab_object *hub)
+{
+    struct peer *peer = ab_mirror_peer(m);
+    if (m->kind->target != AB_TARGET_APPLICATION)
+        return;
+    ab_requests_note(&m->requests, hub);
+    if (is_terminating(source))
+        m->requests.terminate = (struct request){0}; /* it is the source's own word */
+    if (peer != NULL && peer->mode == AB_AUTONOMOUS && ab_writer_is_ready(peer->writer))
+        ab_requests_send(&m->requests, peer, ab_str_of(m->key), hub);
+}
+
+static void decide_live(struct mirror *m, const ab_object *source, const ab_object *hub)
+{
+    bool ours = is_ours(m, hub) || was_source(source, hub);
+    set_taken(m, !ours);
+    if (!ours || is_behind(m, hub)) {
+        m->settled = true;
+        return;
+    }
+    ask(m, source, hub);
+    if (!place(m, source, hub) && !state(m, source, hub))
+        m->settled = true;
+}
+
+/* Nothing but finalizers keeps what is to go. */
+static void drop_finalizers(struct mirror *m, const ab_object *hub)
+{
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_edited(hub, &(ab_app_edit){.drop_finalizers = true}, &text);
+    if (e == AB_ERR_OK)
+        write_place(m, &text, ab_object_version(hub));
+    else
+        ab_mirror_fail(m, e, NULL);
+    ab_buf_fini(&text);
+}
+
+static void decide_end(struct mirror *m, const ab_object *hub)
+{
+    if (!is_ours(m, hub) || is_behind(m, hub)) {
+        set_taken(m, false); /* the other has the place for itself */
+        m->settled = true;
+    } else if (ab_json_count(ab_object_meta(hub, "finalizers")) > 0) {
+        drop_finalizers(m, hub);
+    } else if (m->leaving) {
+        m->settled = true;
+    } else {
+        m->step = MSTEP_REMOVE;
+        m->seen_meanwhile = false;
+        ab_metric_add(m->principal->metrics.writes, 1);
+        effects(m)->remove(effects(m)->arg, ab_str_of(m->key), ab_object_uid(hub), &m->record);
+    }
+}
+
+/* The source as it was published. @return false when that failed */
+static bool recall(struct mirror *m, ab_object **out)
+{
+    ab_kept row;
+    ab_error err = {0};
+    ab_err e = effects(m)->recall(effects(m)->arg, ab_str_of(m->key), &row);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(row.wish, out, &err);
+    if (e == AB_ERR_OK)
+        return true;
+    ab_error_prefix(&err, "what was kept of it");
+    ab_mirror_fail(m, e, &err);
+    return false;
+}
+
+/* First it is kept that this is no mirror any more: else it would be made one again. */
+static void hand_over(struct mirror *m, const ab_object *hub)
+{
+    const ab_app_edit edit = {
+        .annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE}, {AB_ANN_STATUS_VERSION, AB_STR_NONE}},
+        .annotation_count = 2};
+    if (m->source != MIRROR_NONE) {
+        m->step = MSTEP_RELEASE;
+        effects(m)->keep(
+            effects(m)->arg, ab_str_of(m->key),
+            &(ab_kept){.version = m->version, .released = true, .owner = ab_str_of(m->agent)},
+            &m->record);
+        return;
+    }
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_edited(hub, &edit, &text);
+    log_object(m, "the agent is managed: its mirror becomes the hub's own");
+    if (e == AB_ERR_OK)
+        write_place(m, &text, ab_object_version(hub));
+    else
+        ab_mirror_fail(m, e, NULL);
+    ab_buf_fini(&text);
+}
+
+void ab_mirror_decide(struct mirror *m, const ab_object *hub)
+{
+    ab_object *source;
+    if (ab_mirror_is_handed_over(m)) {
+        hand_over(m, hub);
+        return;
+    }
+    if (m->source == MIRROR_NONE || ab_mirror_peer(m) == NULL)
+        return;
+    if (m->source == MIRROR_ENDED || (m->leaving && is_ours(m, hub))) {
+        decide_end(m, hub);
+    } else if (recall(m, &source)) {
+        decide_live(m, source, hub);
+        ab_object_unref(source);
+    }
+}
+
+void ab_mirror_create(struct mirror *m)
+{
+    ab_object *source;
+    ab_buf text;
+    if (!recall(m, &source))
+        return;
+    set_taken(m, false);
+    m->requests = (struct requests){0};
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = place_text(m, source, NULL, &(struct demand){0}, &text);
+    ab_object_unref(source);
+    if (e == AB_ERR_OK) {
+        note_revert(m, "a deletion at the hub was undone");
+        write_place(m, &text, AB_STR_NONE);
+    } else {
+        ab_mirror_fail(m, e, NULL);
+    }
+    ab_buf_fini(&text);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What comes from an autonomous agent: its objects and their end, errors, answers to commands.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/mirror.h"
+#include "sync/object/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_MS 200
+
+/* --- arrival --- */
+
+static bool is_key_of(const ab_event *event, const char *prefix)
+{
+    return ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), prefix);
+}
+
+/* What the event is, or why it is refused. */
+static const char *classify(const ab_event *event, ab_target *target, ab_type *type)
+{
+    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
+    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
+    if (!ab_target_parse(target_name.ptr, target_name.len, target) ||
+        !ab_type_parse(type_name.ptr, type_name.len, type))
+        return "type";
+    const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
+    if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_AUTONOMOUS))
+        return "not_allowed";
+    if (!ab_mirror_is_for(*target) && *target != AB_TARGET_EVENT_PROCESSED)
+        return "unsupported";
+    bool answer = *type == AB_TYPE_PROCESSED;
+    return answer == is_key_of(event, AB_KEY_ACK) ? NULL : "key";
+}
+
+/* The name of the agent's object: answers name it in their subject, else the key does.
+ * @return absent when it is none of this target */
+static ab_str source_name(const ab_event *event, ab_target target)
+{
+    ab_str kind, ns, name;
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    char text[AB_OBJECT_KEY_MAX];
+    if (target == AB_TARGET_EVENT_PROCESSED) {
+        ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
+        snprintf(text, sizeof(text), "Application/%.*s", AB_STR_ARG(subject));
+        if (ab_object_key_split(ab_str_of(text), &kind, &ns, &name) != AB_ERR_OK)
+            return AB_STR_NONE;
+        return (ab_str){subject.ptr + ns.len + 1, name.len};
+    }
+    if (is_key_of(event, AB_KEY_ERROR))
+        key = (ab_str){key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return AB_STR_NONE;
+    const ab_kind *row = ab_kind_of(kind);
+    return row != NULL && row->target == target ? name : AB_STR_NONE;
+}
+
+/* Another agent's object has the same place here, or had it and is not gone yet. */
+static bool is_anothers(const struct mirror *m, const struct peer *peer)
+{
+    bool over =
+        m->source == MIRROR_ENDED && !m->here && m->inbox.head == NULL && m->step == MSTEP_IDLE;
+    return strcmp(m->agent, peer->name) != 0 && !over;
+}
+
+/* The place of one that is gone becomes this agent's. */
+static ab_err take_over(struct mirror *m, const struct peer *peer)
+{
+    if (strcmp(m->agent, peer->name) == 0)
+        return AB_ERR_OK;
+    char *agent = ab_str_dup(ab_str_of(peer->name));
+    if (agent == NULL)
+        return AB_ERR_NOMEM;
+    free(m->agent);
+    m->agent = agent;
+    m->source = MIRROR_NONE;
+    m->version = (ab_version){0}; /* was another writer's */
+    return AB_ERR_OK;
+}
+
+/* An answer about what is not mirrored ends its command all the same, or it would stand in both
+ * logs for ever. */
+static const char *take_stray(struct peer *peer, ab_event *event, void *delivery, ab_type type,
+                              const char *key)
+{
+    if (type != AB_TYPE_PROCESSED) {
+        ab_principal_ack(peer->principal, delivery);
+        return NULL;
+    }
+    ab_err e = ab_writer_is_ready(peer->writer)
+                   ? ab_principal_end_command(peer, ab_str_of(key), ab_principal_answered_id(event),
+                                              delivery)
+                   : ab_principal_hold(peer, event, delivery);
+    return e == AB_ERR_OK ? NULL : "memory";
+}
+
+static const char *enqueue(struct mirror *m, const ab_task *task)
+{
+    void *superseded;
+    if (ab_inbox_push(&m->inbox, task, &superseded) != AB_ERR_OK)
+        return "memory";
+    if (superseded != NULL)
+        ab_principal_ack(m->principal, superseded);
+    m->inbox.retry_at = 0; /* it may be what puts things right */
+    ab_mirror_advance(m);
+    return NULL;
+}
+
+static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_target target,
+                        ab_type type)
+{
+    ab_principal *p = peer->principal;
+    char key[AB_OBJECT_KEY_MAX];
+    ab_task task = {.event = event, .delivery = delivery, .type = type};
+    /* An end too: what is known of the mirror may have been lost. */
+    bool state = type != AB_TYPE_PROCESSED && type != AB_TYPE_ERROR;
+    ab_str name = source_name(event, target);
+    ab_target about = target == AB_TARGET_EVENT_PROCESSED ? AB_TARGET_APPLICATION : target;
+    if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)
+        return "version";
+    if (name.ptr == NULL)
+        return "key";
+    if (ab_mirror_key(about, peer->name, name, p->env.namespace, key) != AB_ERR_OK)
+        return "name";
+    struct mirror *m = ab_map_find(p->mirrors, ab_str_of(key));
+    if (m == NULL && !state)
+        return take_stray(peer, event, delivery, type, key);
+    if (m != NULL && is_anothers(m, peer))
+        return type == AB_TYPE_DELETE ? take_stray(peer, event, delivery, type, key) : "taken";
+    if (m == NULL)
+        m = ab_mirror_for(p, ab_str_of(key), peer->name);
+    if (m == NULL || take_over(m, peer) != AB_ERR_OK)
+        return "memory";
+    return enqueue(m, &task);
+}
+
+/* What a tombstone means depends on the key that it ends. @return false when it means nothing */
+static bool tombstone(const ab_event *event, ab_target *target, ab_type *type)
+{
+    ab_str kind, ns, name;
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    *type = AB_TYPE_DELETE;
+    if (is_key_of(event, AB_KEY_ERROR)) {
+        *type = AB_TYPE_ERROR;
+        key = (ab_str){key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
+    }
+    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK || ab_kind_of(kind) == NULL)
+        return false;
+    *target = ab_kind_of(kind)->target;
+    return ab_mirror_is_for(*target);
+}
+
+void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
+{
+    ab_target target;
+    ab_type type;
+    const char *reason = NULL;
+    if (ab_event_data(event).ptr != NULL) {
+        reason = classify(event, &target, &type);
+    } else if (ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_RELEASE)) ||
+               !tombstone(event, &target, &type)) {
+        ab_principal_ack(peer->principal, delivery);
+        return;
+    }
+    if (reason == NULL)
+        reason = take(peer, event, delivery, target, type);
+    if (reason == NULL)
+        return;
+    ab_principal_refuse(peer, event, reason);
+    /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
+    if (strcmp(reason, "memory") != 0)
+        ab_principal_ack(peer->principal, delivery);
+}
+
+/* --- the head task: state --- */
+
+static void keep(struct mirror *m, enum mirror_source next, const ab_kept *kept)
+{
+    const ab_principal_effects *fx = &m->principal->env.effects;
+    free(m->next_uid);
+    m->next_uid = kept->uid.len == 0 ? NULL : ab_str_dup(kept->uid);
+    if (kept->uid.len > 0 && m->next_uid == NULL) {
+        ab_mirror_fail(m, AB_ERR_NOMEM, NULL);
+        return;
+    }
+    m->next = next;
+    m->next_hash = kept->hash;
+    m->step = MSTEP_KEEP;
+    m->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
+    fx->keep(fx->arg, ab_str_of(m->key), kept, &m->record);
+}
+
+static ab_kept row_of(const struct mirror *m)
+{
+    return (ab_kept){.version = m->inbox.head->version,
+                     .owner = ab_str_of(m->agent),
+                     .owned = ab_str_of(m->made)};
+}
+
+/* Takes the payload, if it is the object that the key names. */
+static ab_err parse_published(const ab_event *event, ab_object **out, ab_error *err)
+{
+    ab_err e = ab_object_parse(ab_event_data(event), out, err);
+    if (e != AB_ERR_OK)
+        return e;
+    bool named = ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), ab_object_key(*out));
+    if (named && ab_object_uid(*out).len > 0)
+        return AB_ERR_OK;
+    e = ab_fail(err, AB_ERR_INVALID,
+                named ? "the object inside has no uid" : "it is another object");
+    ab_object_unref(*out);
+    return e;
+}
+
+static void begin_publication(struct mirror *m, const ab_task *t)
+{
+    ab_error err = {0};
+    ab_object *source;
+    if (parse_published(t->event, &source, &err) != AB_ERR_OK) {
+        struct peer *peer = ab_mirror_peer(m);
+        AB_WARN(m->principal->env.log, SYNC, "what was published cannot be used",
+                AB_KV("agent", m->agent), AB_KV("object", m->key),
+                AB_KV("why", (const char *)err.text));
+        if (peer != NULL)
+            ab_principal_refuse(peer, t->event, "payload");
+        ab_mirror_finish_head(m);
+        return;
+    }
+    ab_kept row = row_of(m);
+    row.uid = ab_object_uid(source);
+    row.wish = ab_event_data(t->event);
+    /* Without one it counts as different, and comes again. */
+    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &row.hash) != AB_ERR_OK)
+        row.hash = (ab_digest){0};
+    keep(m, MIRROR_LIVE, &row);
+    ab_object_unref(source);
+}
+
+static void begin_state(struct mirror *m, ab_task *t)
+{
+    int newer = ab_version_cmp(t->version, m->version);
+    if (newer < 0) {
+        ab_metric_add(m->principal->metrics.stale, 1);
+        ab_mirror_finish_head(m);
+    } else if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
+        t->begun = true;
+        m->settled = false;
+    } else if (t->type == AB_TYPE_DELETE) {
+        ab_kept row = row_of(m);
+        row.ended = true;
+        row.uid = ab_str_of(m->uid);
+        keep(m, MIRROR_ENDED, &row);
+    } else {
+        begin_publication(m, t);
+    }
+}
+
+static void set_error(struct mirror *m, char *message, bool ours)
+{
+    free(m->error);
+    m->error = message;
+    m->error_ours = ours && message != NULL;
+    m->stated = (ab_digest){0};
+    m->settled = false;
+}
+
+static void take_effect(struct mirror *m)
+{
+    m->version = m->inbox.head->version;
+    m->source = m->next;
+    m->hash = m->next_hash;
+    free(m->uid);
+    m->uid = m->next_uid;
+    m->next_uid = NULL;
+    m->placed = m->stated = (ab_digest){0};
+    m->settled = false;
+    m->inbox.failing_since = 0;
+    if (m->error_ours) /* gone with the next change */
+        set_error(m, NULL, false);
+}
+
+void ab_mirror_kept(struct mirror *m, ab_err code, const ab_error *err)
+{
+    if (code == AB_ERR_OK) {
+        take_effect(m);
+        return;
+    }
+    m->inbox.head->begun = false;
+    ab_mirror_fail(m, code, err);
+}
+
+/* --- the head task: errors and answers --- */
+
+/* Content of a string; NULL when it is none. */
+static char *content(ab_str prefix, ab_jsonv text)
+{
+    ab_buf out;
+    ab_buf_init(&out, 4096);
+    ab_buf_put(&out, prefix);
+    if (!ab_json_present(text) || ab_json_copy(text, &out) != AB_ERR_OK) {
+        ab_buf_fini(&out);
+        return NULL;
+    }
+    return ab_buf_take(&out);
+}
+
+static char *member(const ab_event *event, const char *name, ab_str prefix)
+{
+    ab_json *doc = NULL;
+    if (ab_event_data(event).ptr == NULL ||
+        ab_json_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK)
+        return NULL;
+    char *text = content(prefix, ab_json_get(ab_json_root(doc), name));
+    ab_json_free(doc);
+    return text;
+}
+
+static void begin_error(struct mirror *m, const ab_task *t)
+{
+    char *message = member(t->event, "message", AB_STR(""));
+    if (message != NULL)
+        AB_WARN(m->principal->env.log, SYNC, "an agent reports an error", AB_KV("agent", m->agent),
+                AB_KV("object", m->key), AB_KV("why", (const char *)message));
+    set_error(m, message, false);
+    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &m->error_hash) != AB_ERR_OK)
+        m->error_hash = (ab_digest){0};
+    ab_mirror_finish_head(m);
+}
+
+static void begin_answer(struct mirror *m, ab_task *t)
+{
+    struct peer *peer = ab_mirror_peer(m);
+    ab_str id = ab_principal_answered_id(t->event);
+    if (peer == NULL || !ab_writer_is_ready(peer->writer)) {
+        ab_inbox_wait(&m->inbox, ab_clock_mono_ms(m->principal->env.clock), WAIT_MS);
+        return;
+    }
+    char *why = member(t->event, "error", AB_STR("request refused at the agent: "));
+    struct request *r = ab_requests_answered(&m->requests, id, t->version);
+    if (r != NULL) {
+        r->refused = why != NULL;
+        m->settled = false;
+    }
+    if (r != NULL && why != NULL)
+        set_error(m, why, true);
+    else
+        free(why);
+    if (ab_principal_end_command(peer, ab_str_of(m->key), id, t->delivery) == AB_ERR_OK)
+        t->delivery = NULL;
+    ab_mirror_finish_head(m);
+}
+
+void ab_mirror_begin(struct mirror *m)
+{
+    ab_task *t = m->inbox.head;
+    if (t->type == AB_TYPE_PROCESSED)
+        begin_answer(m, t);
+    else if (t->type == AB_TYPE_ERROR)
+        begin_error(m, t);
+    else
+        begin_state(m, t);
+}

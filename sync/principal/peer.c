@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdlib.h>
+
+struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
+{
+    return ab_map_find(p->peers, agent);
+}
+
+bool ab_principal_takes_state(const struct peer *peer)
+{
+    return peer->mode == AB_MANAGED && ab_writer_is_ready(peer->writer);
+}
+
+bool ab_principal_is_open(const ab_principal_app *app)
+{
+    return app->peer != NULL && ab_principal_takes_state(app->peer);
+}
+
+static void safe(void *arg, void *token)
+{
+    ab_principal_ack(arg, token);
+}
+
+static struct held *take_held(struct peer *peer)
+{
+    struct held *h = peer->held;
+    if (h != NULL)
+        peer->held = h->next;
+    if (peer->held == NULL)
+        peer->held_last = NULL;
+    return h;
+}
+
+static void held_free(struct held *h)
+{
+    ab_event_unref(h->event);
+    free(h);
+}
+
+void ab_principal_peer_free(void *value)
+{
+    struct peer *peer = value;
+    while (peer->held != NULL)
+        held_free(take_held(peer));
+    ab_principal_resync_stop(peer);
+    ab_writer_free(peer->writer);
+    ab_map_free(peer->errors, ab_principal_shared_error_free);
+    free(peer->name);
+    free(peer);
+}
+
+static void wait_no_more(ab_principal *p, struct peer *peer)
+{
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->peer == NULL && ab_str_is(ab_str_of(app->agent), peer->name))
+            app->peer = peer;
+    }
+}
+
+ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
+{
+    if (ab_principal_peer(p, ab_str_of(agent)) != NULL)
+        return AB_ERR_EXISTS;
+    struct peer *peer = calloc(1, sizeof(*peer));
+    if (peer == NULL)
+        return AB_ERR_NOMEM;
+    peer->principal = p;
+    ab_principal_resync_init(peer);
+    ab_guard_init(&peer->guard, p->env.guard);
+    peer->name = ab_str_dup(ab_str_of(agent));
+    peer->writer = ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, safe, p});
+    peer->errors = ab_map_new();
+    if (peer->name == NULL || peer->writer == NULL || peer->errors == NULL ||
+        ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
+        ab_principal_peer_free(peer);
+        return AB_ERR_NOMEM;
+    }
+    wait_no_more(p, peer);
+    return AB_ERR_OK;
+}
+
+void ab_principal_remove_agent(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_map_take(p->peers, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->peer == peer)
+            ab_principal_park(app);
+    }
+    for (const struct held *h = peer->held; h != NULL; h = h->next)
+        ab_principal_ack(p, h->delivery);
+    ab_mirror_look(p, agent);
+    ab_principal_mark_leave(peer);
+    ab_outbox_drop(ab_writer_outbox(peer->writer));
+    ab_principal_peer_free(peer);
+}
+
+/* --- what waits --- */
+
+ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery)
+{
+    struct held *h = malloc(sizeof(*h));
+    if (h == NULL)
+        return AB_ERR_NOMEM;
+    *h = (struct held){.event = ab_event_ref(event), .delivery = delivery};
+    if (peer->held_last == NULL)
+        peer->held = h;
+    else
+        peer->held_last->next = h;
+    peer->held_last = h;
+    return AB_ERR_OK;
+}
+
+void ab_principal_take_held(struct peer *peer)
+{
+    if (!peer->principal->listed || peer->mode == 0)
+        return;
+    /* Some may have to wait on: once round, not until it is empty. */
+    const struct held *last = peer->held_last;
+    bool more = last != NULL;
+    while (more) {
+        struct held *h = take_held(peer);
+        more = h != last;
+        ab_principal_take(peer, h->event, h->delivery);
+        held_free(h);
+    }
+}
+
+/* --- the transport --- */
+
+void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    ab_version version;
+    if (peer == NULL)
+        return;
+    if (ab_writer_learn(peer->writer, head) != AB_ERR_OK)
+        AB_ERROR(p->env.log, SYNC, "out of memory");
+    if (ab_principal_is_object(ab_event_attr(head, AB_CE_PARTITIONKEY)) &&
+        ab_version_of(head, &version, NULL) == AB_ERR_OK)
+        ab_principal_mark_told(peer, version);
+}
+
+static void look_at_apps(struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->peer != peer || !app->here)
+            continue;
+        bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
+                    app->requests.terminate.asked;
+        app->look_due =
+            asks || app->moved || !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
+        ab_principal_advance(app);
+    }
+}
+
+static void release_key(void *arg, ab_str key)
+{
+    ab_principal_give_up(arg, key);
+}
+
+/* Events go to the peer from now on. */
+static void open_writer(struct peer *peer)
+{
+    if (!ab_writer_is_ready(peer->writer))
+        return;
+    peer->swept = false;
+    if (peer->mode == AB_AUTONOMOUS) /* what its log has of the time when it was managed */
+        ab_writer_each(peer->writer, "", release_key, peer);
+    ab_principal_sweep(peer);
+    look_at_apps(peer);
+    ab_principal_shared_look(peer->principal);
+}
+
+/* What was waited for, readiness or the mode, is there. */
+static void open_peer(struct peer *peer)
+{
+    if (peer->mode == 0)
+        return;
+    open_writer(peer);
+    ab_mirror_look(peer->principal, peer->name);
+    ab_principal_take_held(peer);
+    ab_principal_resync_due(peer, "connected");
+}
+
+void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    /* At once, whether its mode is known or not: what waits may be sent from now on. */
+    ab_writer_ready(peer->writer, epoch);
+    ab_principal_mark_epoch(peer);
+    open_peer(peer);
+}
+
+/* What it said in its former mode means nothing any more. */
+static void forget_words(struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->peer == peer)
+            ab_principal_park(app);
+    }
+    wait_no_more(p, peer);
+}
+
+void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL || peer->mode == (unsigned)mode)
+        return;
+    if (peer->mode == AB_MANAGED)
+        forget_words(peer);
+    ab_principal_resync_stop(peer); /* what it was told means something else now */
+    peer->mode = mode;
+    AB_INFO(p->env.log, SYNC, "the agent's mode is known", AB_KV("agent", agent),
+            AB_KV("mode", mode == AB_MANAGED ? "managed" : "autonomous"));
+    open_peer(peer);
+}
+
+void ab_principal_unset_mode(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    ab_principal_resync_stop(peer);
+    ab_writer_vouch_none(peer->writer); /* what the store has now is not compared with its mark */
+    peer->mode = 0;
+}
+
+void ab_principal_log_lost(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    ab_principal_resync_stop(peer);
+    ab_writer_forget(peer->writer);
+}
+
+void ab_principal_presence(ab_principal *p, const char *agent, bool heard)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    peer->heard = heard;
+    ab_principal_resync_go(p);
+}
+
+void ab_principal_gap(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer != NULL)
+        peer->caught_up = false;
+}
+
+void ab_principal_caught_up(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL || peer->caught_up)
+        return;
+    peer->caught_up = true;
+    ab_principal_resync_due(peer, "caught up");
+}
+
+ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    return peer == NULL ? NULL : ab_writer_outbox(peer->writer);
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_REFUSED_MS 300000
+
+void ab_principal_ack(const ab_principal *p, void *delivery)
+{
+    p->env.effects.ack(p->env.effects.arg, delivery);
+}
+
+static ab_metric *counter(ab_principal *p, const char *name, const char *help)
+{
+    return ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, name, help, NULL, 0);
+}
+
+ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
+{
+    ab_principal *p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return AB_ERR_NOMEM;
+    p->env = *env;
+    p->peers = ab_map_new();
+    p->apps = ab_map_new();
+    p->shared = ab_map_new();
+    p->mirrors = ab_map_new();
+    ab_err e = ab_principal_mark_init(p);
+    if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
+        p->mirrors == NULL) {
+        ab_principal_free(p);
+        return AB_ERR_NOMEM;
+    }
+    p->metrics.writes =
+        counter(p, "argobus_store_writes_total", "Writes asked of the local store.");
+    p->metrics.resyncs =
+        counter(p, "argobus_resyncs_total", "Comparisons with agents that came to their end.");
+    p->metrics.stale =
+        counter(p, "argobus_events_stale_total", "Events that were older than what is in effect.");
+    p->metrics.set_aside =
+        counter(p, "argobus_set_aside_total",
+                "Events whose object cannot be written now; retried without them.");
+    p->metrics.reverts =
+        counter(p, "argobus_reverts_total", "Local changes and deletions that were reverted.");
+    *out = p;
+    return AB_ERR_OK;
+}
+
+static void app_free(void *value)
+{
+    ab_principal_app *app = value;
+    ab_inbox_fini(&app->inbox);
+    free(app->error);
+    free(app->uid);
+    free(app->agent);
+    free(app->key);
+    free(app);
+}
+
+void ab_principal_free(ab_principal *p)
+{
+    if (p == NULL)
+        return;
+    ab_map_free(p->apps, app_free);
+    ab_map_free(p->shared, ab_principal_shared_free);
+    ab_map_free(p->mirrors, ab_mirror_free);
+    ab_map_free(p->peers, ab_principal_peer_free);
+    ab_principal_mark_fini(p);
+    free(p);
+}
+
+static void app_done(ab_principal_record *record, ab_err code, ab_object *object,
+                     const ab_error *err);
+
+ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key)
+{
+    return ab_map_find(p->apps, key);
+}
+
+ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key)
+{
+    ab_principal_app *app = ab_principal_find(p, key);
+    if (app != NULL)
+        return app;
+    app = calloc(1, sizeof(*app));
+    if (app == NULL)
+        return NULL;
+    app->record.done = app_done;
+    app->principal = p;
+    app->key = ab_str_dup(key);
+    ab_inbox_init(&app->inbox);
+    if (app->key == NULL || ab_map_put(p->apps, key, app, NULL) != AB_ERR_OK) {
+        app_free(app);
+        return NULL;
+    }
+    return app;
+}
+
+/* --- steps --- */
+
+static int64_t now_ms(const ab_principal_app *app)
+{
+    return ab_clock_mono_ms(app->principal->env.clock);
+}
+
+void ab_principal_get(ab_principal_app *app)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    app->step = PSTEP_GET;
+    app->seen_meanwhile = false;
+    fx->get(fx->arg, ab_str_of(app->key), &app->record);
+}
+
+void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
+                        enum principal_step step)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    ab_buf text;
+    ab_error err = {0};
+    ab_object *object = NULL;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_edited(hub, edit, &text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(&text), &object, &err);
+    ab_buf_fini(&text);
+    if (e != AB_ERR_OK) {
+        ab_principal_fail(app, e, &err);
+        return;
+    }
+    app->step = step;
+    ab_metric_add(app->principal->metrics.writes, 1);
+    fx->apply(fx->arg, object, ab_object_version(hub), &app->record);
+    ab_object_unref(object);
+}
+
+ab_task *ab_principal_head(const ab_principal_app *app)
+{
+    ab_task *head = app->inbox.head;
+    return head != NULL && head->begun ? head : NULL;
+}
+
+void ab_principal_finish_head(ab_principal_app *app)
+{
+    void *delivery = ab_inbox_pop(&app->inbox);
+    app->cleared = false;
+    if (delivery != NULL)
+        ab_principal_ack(app->principal, delivery);
+}
+
+/* The head goes on being tried, but no longer holds the offset. */
+static void set_aside(ab_principal_app *app, const char *why)
+{
+    ab_task *head = ab_principal_head(app);
+    AB_WARN(app->principal->env.log, SYNC, "set aside", AB_KV("object", (const char *)app->key),
+            AB_KV("why", why));
+    if (head == NULL || head->delivery == NULL)
+        return;
+    ab_metric_add(app->principal->metrics.set_aside, 1);
+    ab_principal_ack(app->principal, head->delivery);
+    head->delivery = NULL;
+}
+
+void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
+{
+    const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
+    app->cleared = false;
+    if (ab_principal_head(app) == NULL)
+        app->look_due = app->here;
+    switch (ab_err_class_of(code)) {
+    case AB_CLASS_STALE:
+        ab_inbox_back_off(&app->inbox, now_ms(app));
+        return;
+    case AB_CLASS_PERMANENT:
+        set_aside(app, why);
+        ab_inbox_wait(&app->inbox, now_ms(app), RETRY_REFUSED_MS);
+        return;
+    case AB_CLASS_NONE:
+    case AB_CLASS_TRANSIENT:
+    case AB_CLASS_FATAL:
+        break;
+    }
+    ab_inbox_back_off(&app->inbox, now_ms(app));
+    if (ab_inbox_failing_ms(&app->inbox, now_ms(app)) >= app->principal->env.set_aside_ms)
+        set_aside(app, why);
+}
+
+static bool may_advance(const ab_principal_app *app)
+{
+    return app->step == PSTEP_IDLE && app->inbox.retry_at <= now_ms(app) && app->principal->listed;
+}
+
+static bool advance_once(ab_principal_app *app)
+{
+    if (!may_advance(app))
+        return false;
+    if (ab_inbox_head_superseded(&app->inbox)) {
+        ab_principal_finish_head(app);
+        return true;
+    }
+    if (app->inbox.head != NULL) {
+        ab_principal_begin(app);
+        return may_advance(app);
+    }
+    bool due = app->error_due || (app->look_due && ab_principal_is_open(app));
+    if (due && app->here)
+        ab_principal_get(app);
+    return false;
+}
+
+void ab_principal_advance(ab_principal_app *app)
+{
+    while (advance_once(app))
+        ;
+}
+
+/* --- facts --- */
+
+/* What is seen may be older than what we wrote last. */
+static void note_status_version(ab_principal_app *app, const ab_object *object)
+{
+    ab_stamp stamp;
+    bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
+    if (!same) {
+        app->status_version = (ab_version){0};
+        app->status_hash = (ab_digest){0};
+    }
+    if (!ab_principal_stamp_parse(app, ab_object_annotation(object, AB_ANN_STATUS_VERSION),
+                                  &stamp) ||
+        ab_version_cmp(stamp.version, app->status_version) < 0)
+        return;
+    app->status_version = stamp.version;
+    app->status_hash = stamp.hash;
+}
+
+static ab_err note_seen(ab_principal_app *app, const ab_object *object)
+{
+    char *uid = ab_str_dup(ab_object_uid(object));
+    if (uid == NULL)
+        return AB_ERR_NOMEM;
+    note_status_version(app, object);
+    free(app->uid);
+    app->uid = uid;
+    app->here = app->seen_meanwhile = true;
+    app->deleting = ab_object_deleting(object);
+    ab_requests_note(&app->requests, object);
+    return AB_ERR_OK;
+}
+
+static void app_gone(ab_principal *p, const ab_object *object)
+{
+    ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
+    if (app == NULL || !app->here)
+        return;
+    bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
+    app->here = app->deleting = app->look_due = false;
+    app->seen_meanwhile = true;
+    app->status_version = (ab_version){0};
+    app->status_hash = (ab_digest){0};
+    if (meant && ab_principal_is_open(app))
+        ab_principal_end(app->peer, ab_str_of(app->key));
+    else if (!meant)
+        ab_principal_missed(p, ab_str_of(app->key));
+    ab_principal_settle_move(app);
+    app->requests = (struct requests){0};
+    ab_principal_advance(app);
+}
+
+static void app_seen(ab_principal *p, ab_object *object)
+{
+    ab_str agent = ab_principal_route(p, object);
+    if (agent.len == 0) {
+        app_gone(p, object);
+        return;
+    }
+    ab_principal_app *app = ab_principal_app_for(p, ab_str_of(ab_object_key(object)));
+    if (app == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
+        note_seen(app, object) != AB_ERR_OK) {
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+        return;
+    }
+    ab_principal_state(app, object);
+    bool busy = app->step != PSTEP_IDLE || app->inbox.head != NULL;
+    bool unmarked = !app->deleting && ab_requests_unmarked(&app->requests);
+    app->look_due = app->peer == NULL || (busy && unmarked);
+    ab_principal_ask(app, object, !busy && app->peer != NULL);
+    ab_principal_advance(app);
+}
+
+void ab_principal_seen(ab_principal *p, ab_object *object)
+{
+    ab_mirror_seen(p, object);
+    ab_principal_mark_seen(p, object);
+    if (ab_str_is(ab_object_kind(object), "Application"))
+        app_seen(p, object);
+    else
+        ab_principal_shared_seen(p, object);
+}
+
+void ab_principal_gone(ab_principal *p, ab_object *object)
+{
+    ab_mirror_gone(p, object);
+    if (ab_str_is(ab_object_kind(object), "Application"))
+        app_gone(p, object);
+    else
+        ab_principal_shared_gone(p, object);
+}
+
+void ab_principal_listed(ab_principal *p)
+{
+    p->listed = true;
+    ab_principal_mark_go(p);
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_sweep(i.value);
+        ab_principal_take_held(i.value);
+    }
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
+        ab_principal_advance(i.value);
+    ab_principal_shared_look(p);
+    ab_mirror_look(p, NULL);
+    ab_principal_resync_go(p);
+}
+
+void ab_principal_synced(ab_principal *p)
+{
+    p->synced = p->mark.look_due = true;
+    if (!p->listed)
+        ab_principal_listed(p);
+    ab_principal_mark_go(p);
+    ab_principal_shared_look(p);
+}
+
+void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
+                             const ab_error *err)
+{
+    ab_principal_app *app = ab_principal_find(p, ab_event_attr(event, AB_CE_PARTITIONKEY));
+    AB_ERROR(p->env.log, SYNC, "cannot be sent", AB_KV("agent", agent),
+             AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+             AB_KV("why", (const char *)err->text));
+    if (app == NULL || app->peer == NULL || strcmp(app->peer->name, agent) != 0)
+        return;
+    free(app->error);
+    app->error = ab_str_dup(ab_str_of(err->text));
+    app->error_ours = app->error_due = true;
+    ab_principal_advance(app);
+}
+
+/* --- answers --- */
+
+static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_error *err)
+{
+    if (app->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+        return; /* which of the two is newer is not known: it is read again if need be */
+    if (code == AB_ERR_NOTFOUND) {
+        app->look_due = app->error_due = false;
+        if (ab_principal_head(app) != NULL)
+            ab_principal_without(app);
+    } else if (code != AB_ERR_OK) {
+        ab_principal_fail(app, code, err);
+    } else {
+        ab_principal_with(app, hub);
+    }
+}
+
+static void status_written(ab_principal_app *app)
+{
+    const ab_task *head = ab_principal_head(app);
+    app->error_due = false;
+    if (head == NULL)
+        return;
+    if (head->type == AB_TYPE_STATUS_UPDATE)
+        app->status_version = head->version;
+    ab_principal_finish_head(app);
+}
+
+static void app_done(ab_principal_record *record, ab_err code, ab_object *object,
+                     const ab_error *err)
+{
+    ab_principal_app *app = (ab_principal_app *)record;
+    enum principal_step step = app->step;
+    app->step = PSTEP_IDLE;
+    if (app->abandoned) {
+        app->abandoned = false;
+        app->look_due = app->here;
+    } else if (step == PSTEP_GET) {
+        got(app, code, object, err);
+    } else if (code == AB_ERR_NOTFOUND && ab_principal_head(app) != NULL) {
+        ab_principal_without(app);
+    } else if (code != AB_ERR_OK) {
+        ab_principal_fail(app, code, err);
+    } else {
+        ab_inbox_succeeded(&app->inbox);
+        app->cleared = step == PSTEP_CLEAR;
+        if (step == PSTEP_STATUS)
+            status_written(app);
+    }
+    ab_principal_advance(app);
+}
+
+void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
+                       const ab_error *err)
+{
+    record->done(record, code, object, err);
+}
+
+/* Nothing is known of an object that is gone, and nothing is under way for it. */
+static bool is_over(const ab_principal_app *app)
+{
+    return !app->here && app->step == PSTEP_IDLE && app->inbox.head == NULL;
+}
+
+void ab_principal_tick(ab_principal *p)
+{
+    int64_t now = ab_clock_mono_ms(p->env.clock);
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_app *app = i.value;
+        if (app->inbox.retry_at != 0 && app->inbox.retry_at <= now) {
+            app->inbox.retry_at = 0;
+            ab_principal_advance(app);
+        }
+        if (is_over(app))
+            app_free(ab_map_take(p->apps, i.key));
+    }
+    ab_principal_mark_go(p);
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        ab_principal_guard_tick(i.value);
+        ab_principal_mark_tick(i.value);
+    }
+    ab_principal_shared_tick(p);
+    ab_mirror_tick(p);
+    ab_principal_resync_go(p);
+}

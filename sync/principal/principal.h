@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a principal decides. For managed agents: what users put into the hub's store goes down to
+ * the agent it belongs to, whenever it differs from what that agent's log says; what agents report
+ * comes into the hub's store, newest only; what users ask for (sync, refresh, terminate) becomes a
+ * command that is sent until it is answered.
+ *
+ * An Application belongs to the agent that its namespace names (namespace mapping) or that its
+ * spec.destination.name names (destination mapping). AppProjects, repository Secrets and the GPG
+ * keys of the principal's namespace go to every agent they concern.
+ *
+ * What an autonomous agent publishes stands in the hub's store as a mirror: it follows its source
+ * and nothing else, and what users change of it is undone. What they ask for becomes a command.
+ *
+ * A machine without I/O, of the same shape as sync/agent.h. Loop thread.
+ */
+#pragma once
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/pattern.h"
+#include "base/seal.h"
+#include "schema/catalogue.h"
+#include "sync/guard.h"
+#include "sync/kept.h"
+#include "sync/object/application.h"
+#include "sync/writer.h"
+
+typedef struct ab_principal ab_principal;
+/* What is known of one object of the hub: what an effect is asked for. */
+typedef struct ab_principal_record ab_principal_record;
+
+typedef struct {
+    /* Store; answered with the object as it is afterwards, see ab_principal_done. */
+    void (*get)(void *arg, ab_str key, ab_principal_record *record);
+    /** The object's resourceVersion must be `version`; absent: it must not exist. */
+    void (*apply)(void *arg, ab_object *object, ab_str version, ab_principal_record *record);
+    /** `stamp`: becomes annotation argobus.io/status-version; absent: left. The object's
+     * resourceVersion must be `version`; absent: whatever it is. */
+    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str version,
+                         ab_principal_record *record);
+    /** The delivery is dealt with. */
+    void (*ack)(void *arg, void *delivery);
+    /** Something can be sent to this agent. */
+    void (*wake)(void *arg, const char *agent);
+    /* Mirrors of autonomous agents. */
+    void (*remove)(void *arg, ab_str key, ab_str uid, ab_principal_record *record);
+    /** Keep durably; answered, without object, when it is safe. `kept` and what it points to is
+     * valid during the call. */
+    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record);
+    /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
+    ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
+    /** What was seen of the store is not of the one that is there now: only a new start helps. The
+     * machine ends nothing any more. */
+    void (*fatal)(void *arg, const char *why);
+    void *arg;
+} ab_principal_effects;
+
+/* How the data of Secrets is kept from those who carry it; answered at once. */
+typedef struct {
+    bool off; /* Secrets are sent in clear */
+    /** Secrets are sent in clear to this agent; NULL: to none. */
+    bool (*in_clear)(void *arg, const char *agent);
+    /** Id of the certificate that `agent` can open; NULL while it has none: its Secrets wait. */
+    const char *(*recipient)(void *arg, const char *agent);
+    /** As ab_seal, for the recipient of `agent`. */
+    ab_err (*seal)(void *arg, const char *agent, const ab_seal_binding *binding, ab_str payload,
+                   ab_buf *out, ab_error *err);
+    void *arg;
+} ab_principal_sealing;
+
+typedef struct {
+    ab_principal_effects effects;
+    ab_principal_sealing sealing;
+    const ab_clock *clock;
+    ab_log *log;
+    ab_metrics *metrics;
+    const char *source;    /* attribute source of our events; borrowed */
+    const char *uid;       /* of this principal's installation (attribute principaluid); borrowed */
+    const char *namespace; /* the principal's own; borrowed */
+    bool destination_mapping;
+    /* Destination mapping: the namespaces beside its own whose Applications are served; NULL: none.
+     * Borrowed. */
+    const ab_patterns *namespaces;
+    int64_t set_aside_ms;
+    ab_guard_limits guard; /* for each agent */
+    int64_t resync_ms; /* how often both ends compare what they hold; 0: only when there is cause */
+    size_t resyncs_max; /* how many resyncs are under way at once */
+} ab_principal_env;
+
+/** @param out  owned by the caller */
+AB_MUST_USE ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out);
+/** NULL is allowed. No effect may be answered afterwards. */
+void ab_principal_free(ab_principal *p);
+
+/** One kept row, at start, before anything else. A kind that is not mirrored is passed over.
+ * @return NOMEM */
+AB_MUST_USE ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept);
+
+/** Serve an agent. What belongs to it is sent once its mode is known. @return EXISTS, NOMEM */
+AB_MUST_USE ab_err ab_principal_add_agent(ab_principal *p, const char *agent);
+/** How it works. Until this is known nothing is sent to it, and what it says waits. Another mode
+ * than before is a hand-over, which deletes nothing: see docs/protocol.md. Unknown agents are
+ * ignored. */
+void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode);
+/** How it works is not known any more. Unknown agents are ignored. */
+void ab_principal_unset_mode(ab_principal *p, const char *agent);
+/** Whether it is heard now: a resync is held with agents that are. Unknown agents are ignored. */
+void ab_principal_presence(ab_principal *p, const char *agent, bool heard);
+/** Continuity of receiving from it is lost until ab_principal_caught_up; so it is at first. Unknown
+ * agents are ignored; so below. */
+void ab_principal_gap(ab_principal *p, const char *agent);
+/** All that was there to be received has been delivered. */
+void ab_principal_caught_up(ab_principal *p, const char *agent);
+/** Both ends are to compare what they hold, as soon as there is room for one more. NULL: with every
+ * agent. @param why  for the log; a literal. @return NOTFOUND */
+AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why);
+/** The deletions that the guard holds back are meant: make them, once, and compare again. An
+ * autonomous agent, whose own guard it is, is told so with that. NULL: of every agent.
+ * @return NOTFOUND */
+AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent);
+/** How many deletions are held back for this agent, or by it; NULL: for all. */
+size_t ab_principal_held(const ab_principal *p, const char *agent);
+/** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for
+ * it to come back. Nothing is deleted at the agent. Unknown agents are ignored. */
+void ab_principal_remove_agent(ab_principal *p, const char *agent);
+
+/* The hub's store. Objects that do not concern the principal are ignored. */
+void ab_principal_seen(ab_principal *p, ab_object *object);
+void ab_principal_gone(ab_principal *p, ab_object *object);
+/** Every object that can be read was seen: events from agents can be dealt with. */
+void ab_principal_listed(ab_principal *p);
+/** No object is unreadable either (implies listed): what is not there was deleted. */
+void ab_principal_synced(ab_principal *p);
+
+/* The transport; all with the agent it is about. Unknown agents are ignored, their deliveries
+ * acknowledged. */
+void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, void *delivery);
+void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head);
+void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch);
+void ab_principal_log_lost(ab_principal *p, const char *agent);
+/** An event can never be sent (too big, refused): show it on the object. */
+void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
+                             const ab_error *err);
+
+/** What `sealing` says of this agent has changed: look at the Secrets again. */
+void ab_principal_recipient_changed(ab_principal *p, const char *agent);
+
+/** The answer to an effect. `object` borrowed, may be NULL. */
+void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
+                       const ab_error *err);
+/** Time has passed: retries. Call about once a second. */
+void ab_principal_tick(ab_principal *p);
+
+/** It is about to stop: write down what it would write down later. */
+void ab_principal_flush(ab_principal *p);
+
+/** The queue of what goes down to `agent`, until it is removed; NULL for an unknown one. */
+ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent);

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared by principal*.c only.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "sync/inbox.h"
+#include "sync/mark.h"
+#include "sync/object/kind.h"
+#include "sync/principal/principal.h"
+#include "sync/resync_session.h"
+#include "sync/stamp.h"
+
+typedef struct ab_principal_app ab_principal_app;
+
+/* An event that cannot be dealt with yet. */
+struct held {
+    struct held *next;
+    ab_event *event;
+    void *delivery;
+};
+
+/* The resyncs of one agent. */
+struct peer_resync {
+    const char *why;            /* one is due; NULL: none is */
+    int64_t at;                 /* mono_ms: not before then */
+    int64_t next_at;            /* mono_ms: when the next periodic one is due */
+    ab_resync_session *session; /* the one that is under way; NULL: none is */
+    int64_t begun_at, deadline; /* mono_ms; the latter of the agent's next word in it */
+    ab_backoff backoff;
+    ab_version since; /* what we had said when it began */
+    bool raised;      /* our epoch was too low: what is on its way may be refused as older */
+    bool gave;        /* the agent wants pages of ours, and has not said that it took them */
+    bool corrected;   /* what it holds was seen to */
+};
+
+#define EPOCHS_MAX 8
+
+/* One agent. */
+struct peer {
+    ab_principal *principal;
+    char *name;
+    unsigned mode; /* an ab_mode_set; 0 while it is not known */
+    ab_writer *writer;
+    bool swept; /* since ready: what the hub no longer has was ended */
+    struct held *held, *held_last;
+    ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
+                       with it */
+    bool heard;
+    ab_guard guard; /* what may be ended at it; of an autonomous one, what it tells of its own */
+    struct {
+        bool compared;       /* in this run: both ends agreed, and nothing was in doubt */
+        bool again;          /* to be compared once more when the mark was read */
+        ab_version said_now; /* the newest that was said of an object in this run */
+        ab_version said;     /* the newest that the agent is known to have been told of an object */
+        uint64_t epochs[EPOCHS_MAX]; /* the last ones under which something was said in this run */
+        size_t epoch_count;
+        bool shown;      /* the mark was to be written for what the store had when it was listed */
+        size_t log;      /* deletions held back for want of proof: of what its log has */
+        size_t agent;    /* and of what only the agent has */
+        int64_t look_at; /* mono_ms: when to look whether these are back */
+    } doubt;
+    bool caught_up; /* what was there to be received has been delivered */
+    struct peer_resync resync;
+    bool waiting_due;      /* which Secrets wait for its certificate is to be counted */
+    int64_t waiting_since; /* mono_ms; 0 = none does */
+    bool waiting_said;     /* it was logged that some do */
+};
+
+/* A request that stands in the hub's object: .operation or the refresh annotation, and the id we
+ * gave it. */
+struct request {
+    bool asked;
+    char id[40];              /* "" until the object carries one for this very content */
+    char answered[40];        /* the last one that the agent answered */
+    char answered_before[40]; /* and the one before: what is seen may be older than what was read */
+    ab_version answered_at;   /* version of that answer */
+    bool refused;             /* so the answer said */
+};
+
+/* All that one object asks for. */
+struct requests {
+    struct request operation, refresh, terminate;
+};
+
+/* Annotations that give new requests their id; "" where none is new. */
+#define AB_REQUEST_MARK (36 + 1 + AB_DIGEST_HEX)
+struct request_marks {
+    char operation[AB_REQUEST_MARK];
+    char refresh[AB_REQUEST_MARK];
+};
+
+/* Which requests need stand no longer. */
+struct finished {
+    bool operation, refresh;
+};
+
+enum principal_step {
+    PSTEP_IDLE,
+    PSTEP_GET,    /* to state, mark, clear or patch with the object in hand */
+    PSTEP_MARK,   /* writing a request's id */
+    PSTEP_CLEAR,  /* writing the object without a finished request, or without finalizers */
+    PSTEP_STATUS, /* writing the status */
+};
+
+/* First member of each kind of record. */
+struct ab_principal_record {
+    void (*done)(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err);
+};
+
+struct ab_principal_app {
+    ab_principal_record record;
+    ab_principal *principal;
+    char *key;
+    char *agent;       /* whose it is */
+    struct peer *peer; /* of that name; NULL while there is none */
+
+    bool here;
+    bool deleting;
+    char *uid;
+    ab_digest wish;            /* of the payload that goes down */
+    bool look_due;             /* the object has something to say that the log does not */
+    bool moved;                /* other agents may have it still */
+    ab_version status_version; /* of the status that the hub shows; none before the first */
+    ab_digest status_hash; /* of the report that it is from; none: it has no status, or unknown */
+    struct requests requests;
+    char *error;          /* what keeps it from being in effect at the agent, NULL = nothing */
+    ab_digest error_hash; /* of the agent's event that reported it */
+    bool error_ours;      /* found here, not reported by the agent */
+    bool error_due;       /* the status does not say so yet, or still does */
+
+    bool seen_meanwhile; /* a change was seen since the object was asked for */
+    ab_inbox inbox;
+    bool cleared; /* head: what its report finishes is written */
+    enum principal_step step;
+    bool abandoned; /* the step was for another agent */
+};
+
+enum mark_step { MARK_IDLE, MARK_GET, MARK_WRITE };
+
+/* The store's mark. */
+struct mark {
+    ab_principal_record record;
+    ab_principal *principal;
+    enum mark_step step;
+    ab_mark known;              /* as it was listed, read or written last */
+    ab_mark left;               /* of agents that went since */
+    ab_mark next;               /* what may have been written since */
+    char *version;              /* resourceVersion; NULL: there is none */
+    bool read;                  /* once in this run */
+    bool other;                 /* it is not ours: nothing is ended any more */
+    bool look_due;              /* to be read, after something was missed */
+    bool write_due;             /* something was said that it does not have */
+    int64_t write_at, retry_at; /* mono_ms: not before then */
+    int64_t logs_at;            /* mono_ms: when the agents' logs should have been read */
+    ab_backoff backoff;
+    bool failed; /* and it was logged */
+};
+
+/* What is known of a mirror's source. */
+enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
+
+enum mirror_step {
+    MSTEP_IDLE,
+    MSTEP_KEEP,
+    MSTEP_GET,
+    MSTEP_PLACE,  /* writing all but the status */
+    MSTEP_STATUS, /* writing the status */
+    MSTEP_REMOVE,
+    MSTEP_RELEASE, /* keeping that the agent's object is followed no more */
+};
+
+/* An object of an autonomous agent, and what stands here for it. */
+struct mirror {
+    ab_principal_record record;
+    ab_principal *principal;
+    const ab_kind *kind;
+    char *key;
+    char *agent; /* whose it is */
+
+    enum mirror_source source;
+    ab_version version;
+    ab_digest hash; /* of what was published, as the agent compares; none: not known */
+    char *uid;      /* of the source */
+    char *made;     /* uid of the object that stands here for it; NULL: not known */
+
+    bool looked; /* whether it is here is known */
+    bool here;
+    bool leaving;
+    bool marked;  /* what stands here says that it is the mirror of this agent */
+    bool taken;   /* what stands here is somebody else's */
+    bool settled; /* nothing is to be done about what stands here */
+    ab_version
+        stamp;     /* that stands here, of what was not made for what is kept; none: there is none
+                    */
+    ab_digest hub; /* of what stands here, and of its status */
+    ab_digest hub_status;
+    ab_digest placed; /* of what the store made of what was last written, for this source */
+    ab_digest stated;
+    struct requests requests;
+    char *error;          /* what the agent says is wrong with it, or why a request was refused */
+    ab_digest error_hash; /* of the agent's event that reported it */
+    bool error_ours;
+
+    bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
+    ab_inbox inbox;
+    enum mirror_step step;
+    enum mirror_source next; /* what the source will be when it is kept */
+    ab_digest next_hash;
+    char *next_uid;
+};
+
+struct ab_principal {
+    ab_principal_env env;
+    ab_map *peers;
+    ab_map *apps;
+    ab_map *shared;
+    ab_map *mirrors;
+    bool listed;
+    bool synced;
+    struct mark mark;
+    size_t resyncs; /* under way */
+    struct {
+        ab_metric *writes, *stale, *set_aside, *reverts, *resyncs;
+    } metrics;
+};
+
+/* principal.c */
+/** The record of an Application; NULL when there is none. */
+ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key);
+/** The record of an Application, made if need be; NULL when out of memory. */
+ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key);
+/** Do the next thing for this object, if it is idle and there is one. */
+void ab_principal_advance(ab_principal_app *app);
+/** Read the object; ab_principal_with follows. */
+void ab_principal_get(ab_principal_app *app);
+/** Write the object with these changes. */
+void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
+                        enum principal_step step);
+/** A step failed: retry or set aside, by the class of `code`. */
+void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err);
+/** The head task, when it has been taken up; what is awaited is for it then. */
+ab_task *ab_principal_head(const ab_principal_app *app);
+/** The head task is dealt with: acknowledge and drop it. */
+void ab_principal_finish_head(ab_principal_app *app);
+void ab_principal_ack(const ab_principal *p, void *delivery);
+
+/* peer.c: agents come and go */
+struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
+/** It takes the hub's objects: managed, and its writer is ready. */
+bool ab_principal_takes_state(const struct peer *peer);
+/** Its agent is served and takes events. */
+bool ab_principal_is_open(const ab_principal_app *app);
+/** Keep an event until the store is listed or the peer is ready. @return NOMEM */
+AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery);
+/** Take up again what is kept. */
+void ab_principal_take_held(struct peer *peer);
+void ab_principal_peer_free(void *value);
+
+/* route.c: whose an Application is */
+/** The agent that it belongs to by what it says now; absent: nobody's. */
+ab_str ab_principal_route(const ab_principal *p, const ab_object *hub);
+/** It belongs to this agent now. @return NOMEM */
+AB_MUST_USE ab_err ab_principal_assign(ab_principal_app *app, ab_str agent);
+/** Its agent is served no more. */
+void ab_principal_park(ab_principal_app *app);
+/** End what other agents still have of an Application, once the one whose it is has it queued. */
+void ab_principal_settle_move(ab_principal_app *app);
+/** Read the stamp of a status. @return false when there is none of the same agent */
+bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out);
+
+/* down.c: state that goes to the agent */
+/** Say which object of the hub an event is about: target, subject and whether it is remapped.
+ * `subject` must live as long as the draft. */
+void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
+                          char subject[AB_OBJECT_KEY_MAX]);
+/** Queue an object's payload for an agent that takes events. */
+void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
+                        const ab_digest *digest);
+/** Queue the object as it is now, if the log says something else. */
+void ab_principal_state(ab_principal_app *app, const ab_object *hub);
+/** End the object's key, if the log has it. */
+void ab_principal_end(struct peer *peer, ab_str key);
+/** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys
+ * are left alone. */
+void ab_principal_give_up(struct peer *peer, ab_str key);
+/** End the object's key, whatever the log has: the agent holds it. */
+void ab_principal_end_anyway(struct peer *peer, ab_str key);
+/** Is it the key of an object? The log has others too. */
+bool ab_principal_is_object(ab_str key);
+
+/* sweep.c: ending what is gone */
+/** An object is gone, or is nobody's any more: end its key everywhere, once that is proved. */
+void ab_principal_missed(ab_principal *p, ab_str key);
+/** Learn from the peer's log: end what is another agent's now and what the hub no longer has, as
+ * far as that is proved, under the mass-deletion guard. */
+void ab_principal_sweep(struct peer *peer);
+/** May all that is missing here of what the agent has be ended? When not, it is shown as held. */
+bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total);
+/** Once in a while, look whether what the guard holds back is back. */
+void ab_principal_guard_tick(struct peer *peer);
+/** An autonomous agent tells how many deletions here its guard holds back. */
+void ab_principal_note_held(struct peer *peer, size_t held);
+/** Show how many deletions are held back. */
+void ab_principal_show_held(const struct peer *peer);
+/** Is a deletion held back at it? */
+bool ab_principal_is_holding(const struct peer *peer);
+
+/* mark.c: what proves that the store once had what it does not have now */
+/** @return NOMEM */
+AB_MUST_USE ab_err ab_principal_mark_init(ab_principal *p);
+void ab_principal_mark_fini(ab_principal *p);
+/** It is what the store lists at start. Other objects, and later, are ignored. */
+void ab_principal_mark_seen(ab_principal *p, const ab_object *object);
+/** Read or write it, when that is due. */
+void ab_principal_mark_go(ab_principal *p);
+/** Something is missed: read the mark, then sweep. */
+void ab_principal_mark_prove(ab_principal *p);
+/** Has it been read since something was missed last? */
+bool ab_principal_mark_is_read(const ab_principal *p);
+/** Is the store known to have had what was said to the agent under this version? */
+bool ab_principal_mark_covers(const struct peer *peer, ab_version version);
+/** The agent's writer has a new epoch. */
+void ab_principal_mark_epoch(struct peer *peer);
+/** An object was said to the agent just now. */
+void ab_principal_mark_said(struct peer *peer);
+/** The agent, or its log, has an object under this version. */
+void ab_principal_mark_told(struct peer *peer, ab_version version);
+/** The agent is about to be served no more: what it was told is covered all the same. */
+void ab_principal_mark_leave(const struct peer *peer);
+/** The store has what its mark does not cover. */
+void ab_principal_mark_shown(struct peer *peer);
+/** So many deletions are held back for want of proof. @param held  which of peer->doubt's counts
+ *  @param first  one of their keys */
+void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, const char *first);
+/** A resync with it came to its end. */
+void ab_principal_mark_compared(struct peer *peer);
+/** Once in a while, look whether what is in doubt is back. */
+void ab_principal_mark_tick(struct peer *peer);
+
+/* inventory.c: resyncs */
+/** A resync is due with this agent. */
+void ab_principal_resync_due(struct peer *peer, const char *why);
+/** Begin those that are due, as many as there is room for; end those that hear nothing. */
+void ab_principal_resync_go(ab_principal *p);
+/** An event under a key of ours that is about no object: a step of a resync, a page. */
+bool ab_principal_is_control(const ab_event *event);
+/** Deal with it; it need not be kept. */
+void ab_principal_control(struct peer *peer, const ab_event *event);
+void ab_principal_resync_init(struct peer *peer);
+/** Give up the one that is under way. */
+void ab_principal_resync_stop(struct peer *peer);
+
+/* request.c: commands that go to an agent, and their answers */
+/** Learn what the object asks for. */
+void ab_requests_note(struct requests *r, const ab_object *hub);
+/** Does one have no id yet? */
+bool ab_requests_unmarked(const struct requests *r);
+/** Ids for those that have none. @return IO (no randomness), NOMEM */
+AB_MUST_USE ab_err ab_requests_mark(const struct requests *r, const ab_object *hub,
+                                    struct request_marks *out);
+/** Send those that have an id and are not answered. The peer's writer must be ready. */
+void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key,
+                      const ab_object *hub);
+/** Command `id` was answered in the event of this version. @return the request; NULL when it stands
+ * no longer */
+struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version at);
+/** Those that were answered and stand still are to be sent again. @return true when there are any
+ */
+bool ab_requests_forget_answers(struct requests *r);
+/** What the agent's report of this version says is executed, and taken up by Argo CD there. */
+struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_jsonv report);
+/**
+ * The agent has answered command `id`: end it. The writer must be ready.
+ * @param key       of the object that it is about
+ * @param delivery  acknowledged when that is safe, unless an error is returned; may be NULL
+ */
+AB_MUST_USE ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id,
+                                            void *delivery);
+
+/* up.c: what comes from the agent, and what the object in hand asks for */
+/** Send what the object asks for, when the agent takes events. `may_write`: nothing else is under
+ * way, so that new requests can be given their id. */
+void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write);
+/** Take up the head task; it may need the object (PSTEP_GET). */
+void ab_principal_begin(ab_principal_app *app);
+/** The object is in hand, for the head task or to look at it. */
+void ab_principal_with(ab_principal_app *app, ab_object *hub);
+/** The object that the head task is about is gone. */
+void ab_principal_without(ab_principal_app *app);
+
+/* shared.c: what goes to every agent that it concerns */
+void ab_principal_shared_seen(ab_principal *p, ab_object *object);
+void ab_principal_shared_gone(ab_principal *p, const ab_object *object);
+/** Look at all again, when there is an agent to tell. */
+void ab_principal_shared_look(ab_principal *p);
+/** Does the hub have this object? */
+bool ab_principal_shared_is_here(const ab_principal *p, ab_str key);
+enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
+/** Is this object for that agent? */
+enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
+/** Look at those again that depend on this project. */
+void ab_principal_shared_look_below(const ab_principal *p, const char *key);
+/** Look at one again. */
+void ab_principal_shared_look_at(const ab_principal *p, ab_str key);
+void ab_principal_shared_tick(ab_principal *p);
+void ab_principal_shared_free(void *value);
+
+/* errors.c: what agents cannot do with shared objects; there is no status to show it */
+struct shared_error {
+    char *message;
+    ab_digest hash; /* of the agent's event */
+};
+void ab_principal_shared_error_free(void *value);
+/** Is this event about such an error? */
+bool ab_principal_is_shared_error(const ab_event *event);
+void ab_principal_note_error(struct peer *peer, const ab_event *event);
+
+/* deliver.c: events that arrive, each given to the record it is about */
+/** Deal with an event; the store is listed. */
+void ab_principal_take(struct peer *peer, ab_event *event, void *delivery);
+/** Count and log an event that is not accepted. */
+void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason);
+/** An answer names the command by its key "ack/<id>". */
+ab_str ab_principal_answered_id(const ab_event *event);
+
+/* mirror.c: what stands here for an object of an autonomous agent */
+/** Made when it is not known. @return NULL when out of memory */
+struct mirror *ab_mirror_for(ab_principal *p, ab_str key, const char *agent);
+void ab_mirror_free(void *value);
+void ab_mirror_advance(struct mirror *m);
+/** A step failed: retry or set aside, by the class of `code`. */
+void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err);
+/** The head task is dealt with: acknowledge and drop it. */
+void ab_mirror_finish_head(struct mirror *m);
+/** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
+struct peer *ab_mirror_peer(const struct mirror *m);
+/** Learn what stands here. */
+void ab_mirror_note(struct mirror *m, const ab_object *hub);
+void ab_mirror_seen(ab_principal *p, const ab_object *object);
+void ab_mirror_gone(ab_principal *p, const ab_object *object);
+/** Look again at those that `agent` (NULL: anybody) has to do with. */
+void ab_mirror_look(ab_principal *p, const char *agent);
+void ab_mirror_tick(ab_principal *p);
+/** All that came of it is kept. */
+bool ab_mirror_is_kept(const struct mirror *m);
+/** What is held of the agent's object: the hash is none where what stands here is not known to be
+ * what the agent said. @return false: nothing is */
+bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
+/** Stands a mirror here, or what was one? */
+bool ab_mirror_is_here(const ab_principal *p, ab_str key);
+/** Its agent is managed now: what was its mirror is to become the hub's own object. */
+bool ab_mirror_is_handed_over(const struct mirror *m);
+
+/* mirror_place.c: bringing it to what was published */
+/** Nothing stands here: make it. */
+void ab_mirror_create(struct mirror *m);
+/** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
+ab_str ab_mirror_owner(const ab_object *hub);
+/** The newest version that an object says it is of; none where it was made for what is kept, or its
+ * stamps are another agent's. */
+ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
+/** Decide with the object in hand. */
+void ab_mirror_decide(struct mirror *m, const ab_object *hub);
+
+/* mirror_up.c: what an autonomous agent says */
+void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery);
+/** Take up the head task. */
+void ab_mirror_begin(struct mirror *m);
+/** The answer to MSTEP_KEEP. */
+void ab_mirror_kept(struct mirror *m, ab_err code, const ab_error *err);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests that users leave on an object: .operation (sync), the refresh annotation, a phase set to
+ * Terminating. A request gets an id that is kept on the object, so that it is one command however
+ * often it is looked at, and is sent until the agent has answered.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The id is kept as "<uuid>:<digest of the request>"; it counts only for that very request. */
+static void note_marked(struct request *r, ab_jsonv what, ab_str mark)
+{
+    ab_digest now, then;
+    r->asked = ab_json_present(what);
+    r->id[0] = '\0';
+    if (!r->asked || mark.len != 36 + 1 + AB_DIGEST_HEX - 1 || mark.ptr[36] != ':' ||
+        ab_json_digest(what, &now) != AB_ERR_OK ||
+        ab_digest_parse((ab_str){mark.ptr + 37, mark.len - 37}, &then) != AB_ERR_OK ||
+        !ab_digest_eq(&now, &then))
+        return;
+    snprintf(r->id, sizeof(r->id), "%.36s", mark.ptr);
+}
+
+/* A terminate is about one run of an operation: its id follows from the object and the start of
+ * that run. */
+static void note_terminate(struct request *r, const ab_object *hub)
+{
+    ab_jsonv state = ab_json_get(ab_object_field(hub, "status"), "operationState");
+    ab_digest digest;
+    char text[512], hex[AB_DIGEST_HEX];
+    r->asked = ab_json_is(ab_json_get(state, "phase"), "Terminating");
+    r->id[0] = '\0';
+    if (!r->asked)
+        return;
+    int n = snprintf(text, sizeof(text), "terminate %.*s %.*s", AB_STR_ARG(ab_object_uid(hub)),
+                     AB_STR_ARG(ab_json_raw(ab_json_get(state, "startedAt"))));
+    if (n < 0 || (size_t)n >= sizeof(text) ||
+        ab_digest_of((ab_str){text, (size_t)n}, &digest) != AB_ERR_OK)
+        return;
+    ab_digest_format(&digest, hex);
+    snprintf(r->id, sizeof(r->id), "%s", hex);
+}
+
+void ab_requests_note(struct requests *r, const ab_object *hub)
+{
+    note_marked(&r->operation, ab_object_field(hub, "operation"),
+                ab_object_annotation(hub, AB_ANN_OPERATION_ID));
+    note_marked(&r->refresh, ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
+                ab_object_annotation(hub, AB_ANN_REFRESH_ID));
+    note_terminate(&r->terminate, hub);
+}
+
+static ab_err make_mark(ab_jsonv what, char out[AB_REQUEST_MARK])
+{
+    char uuid[37], hex[AB_DIGEST_HEX];
+    ab_digest digest;
+    ab_err e = ab_uuid(uuid);
+    if (e == AB_ERR_OK)
+        e = ab_json_digest(what, &digest);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_digest_format(&digest, hex);
+    snprintf(out, AB_REQUEST_MARK, "%s:%s", uuid, hex);
+    return AB_ERR_OK;
+}
+
+static bool is_unmarked(const struct request *r)
+{
+    return r->asked && r->id[0] == '\0';
+}
+
+bool ab_requests_unmarked(const struct requests *r)
+{
+    return is_unmarked(&r->operation) || is_unmarked(&r->refresh);
+}
+
+ab_err ab_requests_mark(const struct requests *r, const ab_object *hub, struct request_marks *out)
+{
+    ab_err e = AB_ERR_OK;
+    *out = (struct request_marks){0};
+    if (is_unmarked(&r->operation))
+        e = make_mark(ab_object_field(hub, "operation"), out->operation);
+    if (e == AB_ERR_OK && is_unmarked(&r->refresh))
+        e = make_mark(ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
+                      out->refresh);
+    return e;
+}
+
+static void send_request(struct peer *peer, ab_str key, const struct request *r, ab_type type,
+                         const ab_object *hub)
+{
+    const ab_principal *p = peer->principal;
+    char subject[AB_OBJECT_KEY_MAX];
+    if (!r->asked || r->id[0] == '\0' || strcmp(r->id, r->answered) == 0 ||
+        strcmp(r->id, r->answered_before) == 0)
+        return;
+    ab_event_draft draft = {.data = ab_json_raw(ab_object_json(hub))};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
+    ab_principal_address(p, key, &draft, subject);
+    ab_event_set_text(&draft, AB_CE_PRINCIPALUID, p->env.uid);
+    ab_err e = ab_writer_command(peer->writer, ab_str_of(r->id), key, &draft);
+    if (e != AB_ERR_OK)
+        AB_ERROR(p->env.log, SYNC, "cannot queue a command", AB_KV("object", key),
+                 AB_KV("why", ab_err_text(e)));
+    p->env.effects.wake(p->env.effects.arg, peer->name);
+}
+
+void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key, const ab_object *hub)
+{
+    send_request(peer, key, &r->operation, AB_TYPE_SET_OPERATION, hub);
+    send_request(peer, key, &r->terminate, AB_TYPE_TERMINATE_OPERATION, hub);
+    send_request(peer, key, &r->refresh, AB_TYPE_REFRESH, hub);
+}
+
+/* --- answers and ends --- */
+
+struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version at)
+{
+    struct request *all[] = {&r->operation, &r->refresh, &r->terminate};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (!ab_str_is(id, all[i]->id))
+            continue;
+        if (strcmp(all[i]->answered, all[i]->id) != 0)
+            memcpy(all[i]->answered_before, all[i]->answered, sizeof(all[i]->answered));
+        snprintf(all[i]->answered, sizeof(all[i]->answered), "%s", all[i]->id);
+        all[i]->answered_at = at;
+        return all[i];
+    }
+    return NULL;
+}
+
+bool ab_requests_forget_answers(struct requests *r)
+{
+    struct request *all[] = {&r->operation, &r->refresh, &r->terminate};
+    bool any = false;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (!all[i]->asked || all[i]->id[0] == '\0' || strcmp(all[i]->id, all[i]->answered) != 0)
+            continue;
+        all[i]->answered[0] = all[i]->answered_before[0] = '\0';
+        any = true;
+    }
+    return any;
+}
+
+/* "<epoch>.<version>/<id>" ends with this id. */
+static bool records(ab_jsonv record, const char *id)
+{
+    ab_str text = ab_json_plain(record);
+    size_t len = strlen(id);
+    return len > 0 && text.len > len && text.ptr[text.len - len - 1] == '/' &&
+           memcmp(text.ptr + text.len - len, id, len) == 0;
+}
+
+/* The report of this version is of after the request: the object says so, or, when it was made anew
+ * since, the answer came before it. */
+static bool is_behind(const struct request *r, ab_version version, ab_jsonv record)
+{
+    bool answered = r->id[0] != '\0' && strcmp(r->id, r->answered) == 0;
+    return r->asked &&
+           (records(record, r->id) || (answered && ab_version_cmp(version, r->answered_at) > 0));
+}
+
+static ab_jsonv annotation(ab_jsonv report, const char *name)
+{
+    return ab_json_get(ab_json_path(report, "metadata", "annotations", NULL), name);
+}
+
+struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_jsonv report)
+{
+    return (struct finished){
+        .operation = is_behind(&r->operation, version, annotation(report, AB_ANN_LAST_OPERATION)) &&
+                     !ab_json_present(ab_json_get(report, "operation")),
+        .refresh = is_behind(&r->refresh, version, annotation(report, AB_ANN_LAST_REFRESH)) &&
+                   !ab_json_present(annotation(report, AB_ANN_REFRESH)),
+    };
+}
+
+ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id, void *delivery)
+{
+    const ab_principal_effects *fx = &peer->principal->env.effects;
+    char subject[AB_OBJECT_KEY_MAX];
+    char command[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
+    snprintf(command, sizeof(command), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
+    ab_principal_address(peer->principal, key, &draft, subject);
+    /* Also when our log does not have it: an answer that came again stays in the agent's log until
+     * it hears of the end. */
+    ab_err e = ab_writer_end_anyway(peer->writer, ab_str_of(command), key, &draft, delivery);
+    fx->wake(fx->arg, peer->name);
+    return e;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/kind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_served(const ab_principal *p, const ab_object *o)
+{
+    ab_str ns = ab_object_namespace(o);
+    return !p->env.destination_mapping || ab_str_is(ns, p->env.namespace) ||
+           (p->env.namespaces != NULL && ab_patterns_match(p->env.namespaces, ns));
+}
+
+ab_str ab_principal_route(const ab_principal *p, const ab_object *hub)
+{
+    bool mirror = ab_object_annotation(hub, AB_ANN_SOURCE_UID).len > 0;
+    if (mirror || !ab_kind_is_synchronised(hub) || !is_served(p, hub))
+        return AB_STR_NONE;
+    if (!p->env.destination_mapping)
+        return ab_object_namespace(hub);
+    ab_str name =
+        ab_json_plain(ab_json_path(ab_object_field(hub, "spec"), "destination", "name", NULL));
+    return name.len == 0 || ab_str_is(name, "in-cluster") ? AB_STR_NONE : name;
+}
+
+/* What the former agent said and is asked for means nothing any more. */
+static void forget_agent(ab_principal_app *app)
+{
+    while (app->inbox.head != NULL)
+        ab_principal_finish_head(app);
+    ab_inbox_succeeded(&app->inbox);
+    app->peer = NULL;
+    app->abandoned = app->step != PSTEP_IDLE;
+    app->status_version = (ab_version){0};
+    app->status_hash = (ab_digest){0};
+    app->requests = (struct requests){0};
+    app->error_due = app->error != NULL;
+    free(app->error);
+    app->error = NULL;
+    app->error_ours = false;
+}
+
+ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
+{
+    if (app->agent != NULL && ab_str_is(agent, app->agent))
+        return AB_ERR_OK;
+    char *name = ab_str_dup(agent);
+    if (name == NULL)
+        return AB_ERR_NOMEM;
+    if (app->agent != NULL) {
+        forget_agent(app);
+        app->moved = true;
+    }
+    free(app->agent);
+    app->agent = name;
+    app->peer = ab_principal_peer(app->principal, agent);
+    return AB_ERR_OK;
+}
+
+void ab_principal_park(ab_principal_app *app)
+{
+    forget_agent(app);
+    app->look_due = app->here;
+    ab_principal_settle_move(app);
+}
+
+/* --- moves --- */
+
+static void end_command_of(struct peer *peer, const ab_principal_app *app, const struct request *r)
+{
+    char key[sizeof(AB_KEY_COMMAND) + sizeof(r->id)];
+    snprintf(key, sizeof(key), AB_KEY_COMMAND "%s", r->id);
+    if (r->id[0] == '\0' || !ab_writer_has_key(peer->writer, ab_str_of(key)))
+        return;
+    if (ab_principal_end_command(peer, ab_str_of(app->key), ab_str_of(r->id), NULL) != AB_ERR_OK)
+        AB_ERROR(app->principal->env.log, SYNC, "out of memory");
+}
+
+void ab_principal_settle_move(ab_principal_app *app)
+{
+    bool has_place = app->here && app->peer != NULL;
+    if (!app->moved ||
+        (has_place && !(ab_principal_is_open(app) &&
+                        ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))))
+        return;
+    /* One whose writer is not ready now is swept when it is. */
+    app->moved = false;
+    for (ab_map_iter i = ab_map_first(app->principal->peers); i.entry != NULL; ab_map_next(&i)) {
+        struct peer *peer = i.value;
+        if (!ab_principal_takes_state(peer) || (has_place && peer == app->peer))
+            continue;
+        if (app->here) /* else it is swept, once it is proved to be gone */
+            ab_principal_end(peer, ab_str_of(app->key));
+        end_command_of(peer, app, &app->requests.operation);
+        end_command_of(peer, app, &app->requests.refresh);
+        end_command_of(peer, app, &app->requests.terminate);
+    }
+}
+
+/* --- stamps --- */
+
+/* One of before there were moves names no agent. */
+bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out)
+{
+    return ab_stamp_parse(text, out) &&
+           (out->agent.ptr == NULL ? !app->principal->env.destination_mapping
+                                   : ab_str_is(out->agent, app->agent));
+}

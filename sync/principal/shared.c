@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * AppProjects, repository Secrets and the GPG keys: an object of the hub goes to every agent that
+ * it concerns, to each in its own form. The object itself is not kept: whenever more than what it
+ * says itself decides about it (another agent, another project, another certificate), it is read
+ * again.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "sync/object/kind.h"
+#include "sync/object/project.h"
+#include "sync/object/render.h"
+#include "sync/object/secret.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_FIRST_MS 100
+#define RETRY_MAX_MS   60000
+
+#define WAITING_SAID_MS 30000
+
+struct shared {
+    ab_principal_record record;
+    ab_principal *principal;
+    const ab_kind *kind;
+    char *key;
+    bool here;
+    bool deleting;       /* AppProject: to be let go */
+    ab_project *project; /* AppProject: which agents it is for */
+    char *scope;         /* Secret: key of its project; NULL: it is for no agent */
+    bool look_due;
+    bool asked; /* an answer of the store is to come */
+    bool seen_meanwhile;
+    ab_backoff backoff;
+    int64_t retry_at; /* mono_ms */
+};
+
+void ab_principal_shared_free(void *value)
+{
+    struct shared *s = value;
+    ab_project_free(s->project);
+    free(s->scope);
+    free(s->key);
+    free(s);
+}
+
+static struct shared *find(const ab_principal *p, ab_str key)
+{
+    return ab_map_find(p->shared, key);
+}
+
+bool ab_principal_shared_is_here(const ab_principal *p, ab_str key)
+{
+    const struct shared *s = find(p, key);
+    return s != NULL && s->here;
+}
+
+/* --- whom it concerns --- */
+
+static enum verdict judge(const struct shared *s, const struct peer *peer)
+{
+    const ab_principal *p = s->principal;
+    const struct shared *rules = s;
+    if (!s->here)
+        return NOT_FOR_IT;
+    if (s->kind->target == AB_TARGET_GPGKEY)
+        return FOR_IT;
+    if (s->kind->target == AB_TARGET_REPOSITORY)
+        rules = s->scope == NULL ? NULL : find(p, ab_str_of(s->scope));
+    bool lacks_project = s->scope != NULL && (rules == NULL || !rules->here);
+    if (lacks_project && (!p->synced || ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
+        return NOT_KNOWN_YET; /* it may be what cannot be read, or what the store has lost */
+    bool is_for = rules != NULL && rules->here &&
+                  ab_project_is_for(rules->project, peer->name, p->env.destination_mapping);
+    return is_for ? FOR_IT : NOT_FOR_IT;
+}
+
+enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key)
+{
+    const struct shared *s = find(peer->principal, key);
+    return s == NULL ? NOT_FOR_IT : judge(s, peer);
+}
+
+/* --- what it gets --- */
+
+static bool is_in_clear(const struct peer *peer)
+{
+    const ab_principal_sealing *sealing = &peer->principal->env.sealing;
+    return sealing->off ||
+           (sealing->in_clear != NULL && sealing->in_clear(sealing->arg, peer->name));
+}
+
+/* Payload and digest of a Secret, sealed to the agent. @return CLOSED while it has no certificate
+ */
+static ab_err seal(const struct peer *peer, const ab_object *hub, ab_buf *payload,
+                   ab_digest *digest, ab_error *err)
+{
+    const ab_principal_sealing *sealing = &peer->principal->env.sealing;
+    char version[AB_VERSION_TEXT];
+    ab_str key = ab_str_of(ab_object_key(hub));
+    const char *recipient =
+        sealing->recipient == NULL ? NULL : sealing->recipient(sealing->arg, peer->name);
+    ab_err e = recipient == NULL ? AB_ERR_CLOSED : ab_secret_sealed_digest(hub, recipient, digest);
+    if (e != AB_ERR_OK || ab_writer_has(peer->writer, key, digest))
+        return e;
+    ab_version_format(ab_writer_reserve(peer->writer), version);
+    const ab_seal_binding binding = {ab_str_of(peer->name), key, ab_str_of(version)};
+    ab_buf content, sealed;
+    ab_buf_init(&content, AB_JSON_SIZE_MAX);
+    ab_buf_init(&sealed, AB_JSON_SIZE_MAX);
+    e = ab_secret_content(hub, &content);
+    if (e == AB_ERR_OK)
+        e = sealing->seal(sealing->arg, peer->name, &binding, ab_buf_str(&content), &sealed, err);
+    if (e == AB_ERR_OK)
+        e = ab_secret_sealed(hub, ab_buf_str(&sealed), payload);
+    ab_buf_wipe(&content);
+    ab_buf_fini(&sealed);
+    return e;
+}
+
+static ab_err render(const struct shared *s, const struct peer *peer, const ab_object *hub,
+                     ab_buf *payload, ab_digest *digest, ab_error *err)
+{
+    const ab_principal_env *env = &s->principal->env;
+    ab_err e;
+    if (s->kind->sealed && !is_in_clear(peer))
+        return seal(peer, hub, payload, digest, err);
+    if (s->kind->target == AB_TARGET_APPPROJECT)
+        e = ab_project_render(hub, peer->name, env->destination_mapping, payload);
+    else
+        e = ab_render(hub, (const char *const[]){NULL}, payload);
+    return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(payload), digest) : e;
+}
+
+static void send(const struct shared *s, struct peer *peer, const ab_object *hub)
+{
+    ab_buf payload;
+    ab_digest digest;
+    ab_error err = {0};
+    ab_buf_init(&payload, AB_JSON_SIZE_MAX);
+    ab_err e = render(s, peer, hub, &payload, &digest, &err);
+    if (e == AB_ERR_CLOSED)
+        peer->waiting_due = true;
+    else if (e != AB_ERR_OK)
+        AB_ERROR(s->principal->env.log, SYNC, "cannot be sent", AB_KV("agent", peer->name),
+                 AB_KV("object", s->key),
+                 AB_KV("why", err.text[0] == '\0' ? ab_err_text(e) : (const char *)err.text));
+    else if (!ab_writer_has(peer->writer, ab_str_of(s->key), &digest))
+        /* Always a create: no status comes back that would tell when it has been taken over. */
+        ab_principal_queue(peer, hub, AB_TYPE_CREATE, ab_buf_str(&payload), &digest);
+    ab_buf_wipe(&payload);
+}
+
+static void distribute(const struct shared *s, const ab_object *hub)
+{
+    ab_principal *p = s->principal;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        struct peer *peer = i.value;
+        if (!ab_principal_takes_state(peer))
+            continue;
+        enum verdict verdict = judge(s, peer);
+        if (verdict == FOR_IT)
+            send(s, peer, hub);
+        else if (verdict == NOT_FOR_IT && p->listed)
+            ab_principal_end(peer, ab_str_of(s->key));
+    }
+}
+
+/* --- steps --- */
+
+static int64_t now_ms(const struct shared *s)
+{
+    return ab_clock_mono_ms(s->principal->env.clock);
+}
+
+static bool is_anybody_open(const ab_principal *p)
+{
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        const struct peer *peer = i.value;
+        if (ab_principal_takes_state(peer))
+            return true;
+    }
+    return false;
+}
+
+static void advance(struct shared *s)
+{
+    ab_principal *p = s->principal;
+    bool use = s->deleting || (s->here && p->listed && is_anybody_open(p));
+    if (s->asked || !s->look_due || !use || s->retry_at > now_ms(s))
+        return;
+    s->look_due = s->seen_meanwhile = false;
+    s->asked = true;
+    p->env.effects.get(p->env.effects.arg, ab_str_of(s->key), &s->record);
+}
+
+static void look_at(struct shared *s)
+{
+    s->look_due = true;
+    advance(s);
+}
+
+static void look_at_secrets(const ab_principal *p, const char *scope)
+{
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
+        struct shared *s = i.value;
+        if (s->scope != NULL && strcmp(s->scope, scope) == 0)
+            look_at(s);
+    }
+}
+
+void ab_principal_shared_look_below(const ab_principal *p, const char *key)
+{
+    if (ab_str_starts(ab_str_of(key), "AppProject/"))
+        look_at_secrets(p, key);
+}
+
+/* Its key ends at every agent. */
+static void vanish(struct shared *s)
+{
+    if (!s->here)
+        return;
+    s->here = s->look_due = false;
+    ab_principal_missed(s->principal, ab_str_of(s->key));
+    if (s->kind->target == AB_TARGET_APPPROJECT)
+        look_at_secrets(s->principal, s->key);
+}
+
+static void let_go(struct shared *s, const ab_object *hub)
+{
+    ab_principal *p = s->principal;
+    ab_buf text;
+    ab_object *object = NULL;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    if (ab_app_edited(hub, &(ab_app_edit){.drop_finalizers = true}, &text) == AB_ERR_OK &&
+        ab_object_parse(ab_buf_str(&text), &object, NULL) == AB_ERR_OK) {
+        s->asked = true;
+        ab_metric_add(p->metrics.writes, 1);
+        p->env.effects.apply(p->env.effects.arg, object, ab_object_version(hub), &s->record);
+    }
+    ab_object_unref(object);
+    ab_buf_fini(&text);
+}
+
+/* --- facts --- */
+
+static ab_err note_scope(struct shared *s, const ab_object *hub)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    char *project = NULL;
+    ab_err e = ab_secret_project(hub, &project);
+    if (e != AB_ERR_OK)
+        return e;
+    free(s->scope);
+    s->scope = NULL;
+    if (project == NULL)
+        return AB_ERR_OK;
+    snprintf(key, sizeof(key), "AppProject/%.*s/%s", AB_STR_ARG(ab_object_namespace(hub)), project);
+    free(project);
+    s->scope = ab_str_dup(ab_str_of(key));
+    return s->scope == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+static ab_err note_project(struct shared *s, const ab_object *hub)
+{
+    ab_project *project = NULL;
+    ab_err e = ab_project_new(hub, &project);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_project_free(s->project);
+    s->project = project;
+    return AB_ERR_OK;
+}
+
+static ab_err note(struct shared *s, const ab_object *hub)
+{
+    ab_err e = AB_ERR_OK;
+    if (s->kind->target == AB_TARGET_REPOSITORY)
+        e = note_scope(s, hub);
+    else if (s->kind->target == AB_TARGET_APPPROJECT)
+        e = note_project(s, hub);
+    s->here = s->here || e == AB_ERR_OK;
+    return e;
+}
+
+/* The object as it is. */
+static void see(struct shared *s, const ab_object *hub)
+{
+    ab_principal *p = s->principal;
+    bool project = s->kind->target == AB_TARGET_APPPROJECT;
+    s->deleting = project && ab_object_deleting(hub);
+    if (s->deleting) {
+        vanish(s);
+        s->look_due = s->asked;
+        if (!s->asked && ab_json_count(ab_object_meta(hub, "finalizers")) > 0)
+            let_go(s, hub);
+        return;
+    }
+    if (note(s, hub) != AB_ERR_OK) {
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", s->key));
+        s->look_due = true;
+        return;
+    }
+    distribute(s, hub);
+    if (project)
+        look_at_secrets(p, s->key);
+}
+
+static void done(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err)
+{
+    struct shared *s = (struct shared *)record;
+    s->asked = false;
+    if (code == AB_ERR_OK || code == AB_ERR_NOTFOUND) {
+        ab_backoff_reset(&s->backoff);
+        s->retry_at = 0;
+        if (object != NULL && !s->seen_meanwhile && (s->here || s->deleting))
+            see(s, object);
+    } else {
+        AB_WARN(s->principal->env.log, SYNC, "cannot be read or written now",
+                AB_KV("object", s->key),
+                AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
+        s->look_due = true;
+        s->retry_at = now_ms(s) + ab_backoff_next(&s->backoff);
+    }
+    advance(s);
+}
+
+static struct shared *shared_for(ab_principal *p, const ab_object *object)
+{
+    ab_str key = ab_str_of(ab_object_key(object));
+    struct shared *s = find(p, key);
+    if (s != NULL)
+        return s;
+    s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->record.done = done;
+    s->principal = p;
+    s->kind = ab_kind_of(ab_object_kind(object));
+    s->key = ab_str_dup(key);
+    ab_backoff_init(&s->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    if (s->key == NULL || ab_map_put(p->shared, key, s, NULL) != AB_ERR_OK) {
+        ab_principal_shared_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void ab_principal_shared_seen(ab_principal *p, ab_object *object)
+{
+    const ab_kind *kind = ab_kind_of(ab_object_kind(object));
+    bool mirror = ab_object_annotation(object, AB_ANN_SOURCE_UID).len > 0;
+    if (kind == NULL || !kind->shared || !ab_str_is(ab_object_namespace(object), p->env.namespace))
+        return;
+    if (mirror || !ab_kind_is_synchronised(object)) {
+        ab_principal_shared_gone(p, object);
+        return;
+    }
+    struct shared *s = shared_for(p, object);
+    if (s == NULL) {
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+        return;
+    }
+    s->seen_meanwhile = true;
+    see(s, object);
+    advance(s);
+}
+
+void ab_principal_shared_gone(ab_principal *p, const ab_object *object)
+{
+    struct shared *s = find(p, ab_str_of(ab_object_key(object)));
+    if (s == NULL)
+        return;
+    s->seen_meanwhile = true;
+    s->deleting = false;
+    vanish(s);
+}
+
+void ab_principal_shared_look_at(const ab_principal *p, ab_str key)
+{
+    struct shared *s = find(p, key);
+    if (s != NULL)
+        look_at(s);
+}
+
+void ab_principal_shared_look(ab_principal *p)
+{
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i))
+        look_at(i.value);
+}
+
+void ab_principal_recipient_changed(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
+        struct shared *s = i.value;
+        if (s->kind->sealed)
+            look_at(s);
+    }
+}
+
+/* --- time --- */
+
+/* How many Secrets wait for the agent's certificate. */
+static size_t count_waiting(const struct peer *peer)
+{
+    const ab_principal *p = peer->principal;
+    const ab_principal_sealing *sealing = &p->env.sealing;
+    size_t count = 0;
+    if (is_in_clear(peer) || !ab_principal_takes_state(peer) ||
+        (sealing->recipient != NULL && sealing->recipient(sealing->arg, peer->name) != NULL))
+        return 0;
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
+        const struct shared *s = i.value;
+        count += s->kind->sealed && judge(s, peer) == FOR_IT;
+    }
+    return count;
+}
+
+static void show_waiting(struct peer *peer)
+{
+    const ab_principal *p = peer->principal;
+    int64_t now = ab_clock_mono_ms(p->env.clock);
+    size_t count = count_waiting(peer);
+    ab_label label = {"agent", ab_str_of(peer->name)};
+    ab_metric_set(ab_metric_get(p->env.metrics, AB_METRIC_GAUGE, "argobus_secrets_waiting",
+                                "Secrets that wait for a certificate to seal them to.", &label, 1),
+                  (double)count);
+    peer->waiting_due = count > 0; /* they are counted until none waits */
+    if (count == 0)
+        peer->waiting_since = 0;
+    else if (peer->waiting_since == 0)
+        peer->waiting_since = now;
+    /* The agent's hello brings the certificate: not to hear it at once is nothing to tell. */
+    bool long_enough = count > 0 && now - peer->waiting_since >= WAITING_SAID_MS;
+    if (long_enough && !peer->waiting_said)
+        AB_WARN(p->env.log, SYNC,
+                "Secrets wait: the agent has no certificate that they can be sealed to; to send "
+                "them to an argocd-agent in clear, inside of TLS, set secrets: clear for it in "
+                "option agents",
+                AB_KV("agent", peer->name), AB_KV("secrets", (int64_t)count));
+    peer->waiting_said = long_enough;
+}
+
+void ab_principal_shared_tick(ab_principal *p)
+{
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        struct peer *peer = i.value;
+        if (peer->waiting_due)
+            show_waiting(peer);
+    }
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
+        struct shared *s = i.value;
+        advance(s);
+        /* Before synced it is what tells that a project is gone, not unread. */
+        if (!s->here && !s->deleting && !s->asked && p->synced)
+            ab_principal_shared_free(ab_map_take(p->shared, i.key));
+    }
+}

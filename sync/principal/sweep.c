@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ending what an agent's log has and the hub no longer has: object by object, each proved to have
+ * been deleted (mark.c), all of them under the mass-deletion guard.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include <stdio.h>
+
+struct sweep {
+    struct peer *peer;
+    size_t total;
+    size_t missing;                /* and proved to have been deleted */
+    size_t doubted;                /* missing, and not */
+    char first[AB_OBJECT_KEY_MAX]; /* of these */
+    bool uncovered;                /* the mark does not cover something that is here */
+    bool end;
+};
+
+static int64_t now_ms(const struct peer *peer)
+{
+    return ab_clock_mono_ms(peer->principal->env.clock);
+}
+
+/* --- the guard --- */
+
+static size_t held_at(const struct peer *peer)
+{
+    return peer->guard.held + peer->doubt.log + peer->doubt.agent;
+}
+
+void ab_principal_show_held(const struct peer *peer)
+{
+    const ab_principal_env *env = &peer->principal->env;
+    ab_label label = {"agent", ab_str_of(peer->name)};
+    ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
+                                "Deletions that are held back: too many, or not proved.", &label,
+                                1),
+                  (double)held_at(peer));
+}
+
+static void say_held(const struct peer *peer)
+{
+    AB_ERROR(peer->principal->env.log, SYNC,
+             "mass deletion held back: the store has lost most objects that the agent has; "
+             "if that is meant: argobusctl resync --confirm",
+             AB_KV("agent", peer->name), AB_KV("missing", (int64_t)peer->guard.held));
+}
+
+void ab_principal_note_held(struct peer *peer, size_t held)
+{
+    bool more = held > peer->guard.held;
+    peer->guard.held = held;
+    ab_principal_show_held(peer);
+    if (more)
+        AB_ERROR(peer->principal->env.log, SYNC,
+                 "mass deletion held back by the agent: its store has lost most objects that are "
+                 "mirrored here; if that is meant: argobusctl resync --confirm",
+                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
+}
+
+size_t ab_principal_held(const ab_principal *p, const char *agent)
+{
+    size_t held = 0;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+        if (agent == NULL || ab_str_is(i.key, agent))
+            held += held_at(i.value);
+    return held;
+}
+
+bool ab_principal_is_holding(const struct peer *peer)
+{
+    return held_at(peer) > 0;
+}
+
+bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
+{
+    bool may = ab_guard_all(&peer->guard, now_ms(peer), missing, total);
+    ab_principal_show_held(peer);
+    if (!may)
+        say_held(peer);
+    return may;
+}
+
+void ab_principal_guard_tick(struct peer *peer)
+{
+    if (!ab_guard_is_due(&peer->guard, now_ms(peer)))
+        return;
+    ab_principal_sweep(peer); /* the objects may be back */
+    if (!ab_principal_is_holding(peer))
+        ab_principal_resync_due(peer, "nothing is held back any more");
+}
+
+/* --- what is gone --- */
+
+static bool is_here(const ab_principal *p, ab_str key)
+{
+    const ab_principal_app *app = ab_principal_find(p, key);
+    return (app != NULL && app->here) || ab_principal_shared_is_here(p, key) ||
+           ab_mirror_is_here(p, key);
+}
+
+/* The log has it, and the store has not: was it deleted? */
+static bool is_proved(const struct peer *peer, ab_str key)
+{
+    const ab_writer *w = peer->writer;
+    return ab_writer_is_vouched(w, key) ||
+           (peer->principal->synced &&
+            (peer->guard.confirmed ||
+             ab_principal_mark_covers(peer, ab_writer_version_of(w, key))));
+}
+
+static void note_doubted(struct sweep *s, ab_str key)
+{
+    if (!s->peer->principal->synced)
+        return; /* it may be what cannot be read */
+    if (s->doubted++ == 0)
+        snprintf(s->first, sizeof(s->first), "%.*s", AB_STR_ARG(key));
+}
+
+static void end_deleted(struct peer *peer, ab_str key)
+{
+    char copy[AB_OBJECT_KEY_MAX]; /* ending it frees the log's own */
+    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
+    ab_principal_end(peer, ab_str_of(copy));
+    ab_principal_shared_look_below(peer->principal, copy);
+}
+
+static void sweep_key(void *arg, ab_str key)
+{
+    struct sweep *s = arg;
+    if (!ab_principal_is_object(key))
+        return;
+    s->total++;
+    if (is_here(s->peer->principal, key)) {
+        ab_version version = ab_writer_version_of(s->peer->writer, key);
+        s->uncovered |= !ab_principal_mark_covers(s->peer, version);
+        ab_writer_vouch(s->peer->writer, key);
+        return;
+    }
+    if (!is_proved(s->peer, key)) {
+        note_doubted(s, key);
+        return;
+    }
+    s->missing++;
+    if (s->end)
+        end_deleted(s->peer, key);
+}
+
+static void end_missing(struct peer *peer)
+{
+    struct sweep s = {.peer = peer};
+    ab_writer_each(peer->writer, "", sweep_key, &s);
+    if (s.uncovered)
+        ab_principal_mark_shown(peer);
+    ab_principal_mark_doubts(peer, &peer->doubt.log, s.doubted, s.first);
+    if (!ab_principal_may_end(peer, s.missing, s.total))
+        return;
+    peer->swept = peer->principal->synced && s.doubted == 0;
+    s = (struct sweep){.peer = peer, .end = true};
+    ab_writer_each(peer->writer, "", sweep_key, &s);
+}
+
+static void note_moved(void *arg, ab_str key)
+{
+    const struct peer *peer = arg;
+    ab_principal_app *app = ab_principal_find(peer->principal, key);
+    if (app != NULL && app->here && app->peer != peer)
+        app->moved = true;
+}
+
+void ab_principal_sweep(struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    if (!p->listed || !ab_principal_takes_state(peer) || peer->swept)
+        return;
+    ab_writer_each(peer->writer, "Application/", note_moved, peer);
+    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
+        ab_principal_settle_move(i.value);
+    if (ab_principal_mark_is_read(p) || peer->guard.confirmed)
+        end_missing(peer);
+}
+
+void ab_principal_missed(ab_principal *p, ab_str key)
+{
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        struct peer *peer = i.value;
+        if (ab_writer_has_key(peer->writer, key))
+            peer->swept = false;
+    }
+    ab_principal_mark_prove(p);
+}
+
+ab_err ab_principal_confirm(ab_principal *p, const char *agent)
+{
+    if (agent != NULL && ab_principal_peer(p, ab_str_of(agent)) == NULL)
+        return AB_ERR_NOTFOUND;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
+        struct peer *peer = i.value;
+        if (agent != NULL && !ab_str_is(i.key, agent))
+            continue;
+        ab_principal_resync_stop(peer); /* one that was begun without it would use it up */
+        peer->guard.confirmed = true;
+        peer->swept = false;
+        ab_principal_sweep(peer);
+    }
+    return ab_principal_resync(p, agent, "confirmed");
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What comes from an agent: status, confirmed deletions, errors, answers to commands.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAIT_MS 200
+
+/* --- the head task --- */
+
+static bool has_data(const ab_task *t)
+{
+    return ab_event_data(t->event).ptr != NULL;
+}
+
+static ab_json *parse(const ab_task *t)
+{
+    ab_json *doc = NULL;
+    return ab_json_parse(ab_event_data(t->event), &doc, NULL) == AB_ERR_OK ? doc : NULL;
+}
+
+static ab_jsonv annotation(ab_jsonv report, const char *name)
+{
+    return ab_json_get(ab_json_path(report, "metadata", "annotations", NULL), name);
+}
+
+static void clear_requests(ab_principal_app *app, const ab_object *hub, struct finished done)
+{
+    ab_app_edit edit = {.drop_operation = done.operation};
+    if (done.operation)
+        edit.annotations[edit.annotation_count++].name = AB_ANN_OPERATION_ID;
+    if (done.refresh) {
+        edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH_ID;
+        edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH;
+    }
+    ab_principal_apply(app, hub, &edit, PSTEP_CLEAR);
+}
+
+static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
+{
+    const ab_principal_effects *fx = &app->principal->env.effects;
+    app->step = PSTEP_STATUS;
+    ab_metric_add(app->principal->metrics.writes, 1);
+    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, AB_STR_NONE, &app->record);
+}
+
+/* `status` with the error that stands, if one does. */
+static void write_status_and_error(ab_principal_app *app, ab_jsonv status, ab_str message,
+                                   ab_str stamp)
+{
+    char time[AB_TIME_TEXT];
+    ab_buf text;
+    ab_time_format_seconds(ab_clock_wall_us(app->principal->env.clock), time);
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_err e = ab_app_status_with_error(status, message, ab_str_of(time), &text);
+    if (e == AB_ERR_OK)
+        write_status(app, ab_buf_str(&text), stamp);
+    else
+        ab_principal_fail(app, e, NULL);
+    ab_buf_fini(&text);
+}
+
+static struct finished finished_by(const ab_principal_app *app, ab_jsonv report)
+{
+    return ab_requests_finished(&app->requests, app->inbox.head->version, report);
+}
+
+/* How the report is stamped on the object: with its hash, unless it has no status to be compared.
+ */
+static void format_stamp(const ab_principal_app *app, ab_jsonv status, char out[AB_STAMP_TEXT])
+{
+    const ab_task *t = app->inbox.head;
+    ab_stamp stamp = {.version = t->version, .agent = ab_str_of(app->agent)};
+    if (ab_json_count(status) == 0 ||
+        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &stamp.hash) != AB_ERR_OK)
+        stamp.hash = (ab_digest){0};
+    ab_stamp_format(&stamp, out);
+}
+
+/* The object is stamped with this very report: an agent that has no log to read back says
+ * everything again at its start. */
+static bool is_said_again(const ab_principal_app *app)
+{
+    ab_digest hash;
+    return !ab_digest_is_none(&app->status_hash) &&
+           ab_digest_parse(ab_event_attr(app->inbox.head->event, AB_CE_CONTENTHASH), &hash) ==
+               AB_ERR_OK &&
+           ab_digest_eq(&hash, &app->status_hash);
+}
+
+static void take_report(ab_principal_app *app, ab_jsonv report)
+{
+    char stamp[AB_STAMP_TEXT];
+    ab_jsonv status = ab_json_get(report, "status");
+    bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
+    bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);
+    struct finished done = finished_by(app, report);
+    if (!app->cleared && !former && (done.operation || done.refresh || is_said_again(app))) {
+        ab_principal_get(app);
+        return;
+    }
+    if (former || nothing) { /* of an object that was here before, or no status yet */
+        ab_principal_finish_head(app);
+        return;
+    }
+    format_stamp(app, status, stamp);
+    if (app->error != NULL)
+        write_status_and_error(app, status, ab_str_of(app->error), ab_str_of(stamp));
+    else
+        write_status(app, ab_json_present(status) ? ab_json_raw(status) : AB_STR("{}"),
+                     ab_str_of(stamp));
+}
+
+/* What the head needs is not there yet. */
+static void wait(ab_principal_app *app)
+{
+    ab_inbox_wait(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), WAIT_MS);
+}
+
+static void begin_report(ab_principal_app *app, ab_task *t)
+{
+    if (app->requests.terminate.asked && !ab_principal_is_open(app)) {
+        wait(app); /* the status would take the request away before it is sent */
+        return;
+    }
+    if (ab_version_cmp(t->version, app->status_version) <= 0) {
+        ab_metric_add(app->principal->metrics.stale, 1);
+        ab_principal_finish_head(app);
+        return;
+    }
+    ab_json *report = parse(t);
+    if (report == NULL) {
+        AB_WARN(app->principal->env.log, SYNC, "unreadable status dropped",
+                AB_KV("object", (const char *)app->key));
+        ab_principal_finish_head(app);
+        return;
+    }
+    take_report(app, ab_json_root(report));
+    ab_json_free(report);
+}
+
+static void note_error(ab_principal_app *app, const ab_task *t)
+{
+    ab_json *doc = has_data(t) ? parse(t) : NULL;
+    ab_buf message;
+    ab_buf_init(&message, 4096);
+    if (ab_json_copy(ab_json_get(ab_json_root(doc), "message"), &message) != AB_ERR_OK)
+        ab_buf_puts(&message, "error at the agent");
+    free(app->error);
+    app->error = doc == NULL ? NULL : ab_buf_take(&message);
+    app->error_ours = false;
+    if (doc == NULL ||
+        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &app->error_hash) != AB_ERR_OK)
+        app->error_hash = (ab_digest){0};
+    ab_buf_fini(&message);
+    ab_json_free(doc);
+}
+
+/* The agent answers a command; its delivery is acknowledged once the command is ended in our log.
+ */
+static void finish_answer(ab_principal_app *app)
+{
+    if (!ab_principal_is_open(app)) {
+        wait(app);
+        return;
+    }
+    ab_task *t = app->inbox.head;
+    ab_str id = ab_principal_answered_id(t->event);
+    (void)ab_requests_answered(&app->requests, id, t->version);
+    if (ab_principal_end_command(app->peer, ab_str_of(app->key), id, t->delivery) == AB_ERR_OK)
+        t->delivery = NULL;
+    ab_principal_finish_head(app);
+}
+
+static void begin_answer(ab_principal_app *app, const ab_task *t)
+{
+    if (!ab_principal_is_open(app)) {
+        wait(app);
+        return;
+    }
+    ab_json *answer = parse(t);
+    bool refused = ab_json_present(ab_json_get(ab_json_root(answer), "error"));
+    ab_json_free(answer);
+    if (refused && app->here)
+        ab_principal_get(app);
+    else
+        finish_answer(app);
+}
+
+void ab_principal_begin(ab_principal_app *app)
+{
+    ab_task *t = app->inbox.head;
+    t->begun = true;
+    if (t->type == AB_TYPE_PROCESSED) {
+        begin_answer(app, t);
+    } else if (!app->here) {
+        ab_principal_finish_head(app);
+    } else if (t->type == AB_TYPE_STATUS_UPDATE) {
+        begin_report(app, t);
+    } else if (t->type == AB_TYPE_DELETE && !app->deleting) {
+        ab_principal_finish_head(
+            app); /* the agent lost it by itself and brings it back by itself */
+    } else {
+        if (t->type == AB_TYPE_ERROR)
+            note_error(app, t);
+        ab_principal_get(app);
+    }
+}
+
+/* --- the head task, with the object in hand --- */
+
+/* Nothing would change by writing it. */
+static bool is_shown(const ab_principal_app *app, ab_jsonv report, const ab_object *hub)
+{
+    return is_said_again(app) && app->error == NULL && !app->error_due &&
+           ab_json_same(ab_json_get(report, "status"), ab_object_field(hub, "status"));
+}
+
+static void with_report(ab_principal_app *app, const ab_object *hub)
+{
+    ab_json *report = parse(app->inbox.head);
+    ab_requests_note(&app->requests, hub); /* they may be other ones by now */
+    struct finished done = finished_by(app, ab_json_root(report));
+    bool shown = is_shown(app, ab_json_root(report), hub);
+    ab_json_free(report);
+    if (done.operation || done.refresh) {
+        clear_requests(app, hub, done);
+    } else if (shown) {
+        app->status_version = app->inbox.head->version;
+        ab_principal_finish_head(app);
+    } else {
+        app->cleared = true;
+    }
+}
+
+/* A refused command: the request is taken off the object, and the object says why. */
+static void with_refusal(ab_principal_app *app, const ab_object *hub)
+{
+    ab_str id = ab_principal_answered_id(app->inbox.head->event);
+    ab_requests_note(&app->requests, hub);
+    struct finished refused = {.operation = ab_str_is(id, app->requests.operation.id),
+                               .refresh = ab_str_is(id, app->requests.refresh.id)};
+    if (!app->cleared && (refused.operation || refused.refresh)) {
+        clear_requests(app, hub, refused);
+        return;
+    }
+    ab_json *answer = parse(app->inbox.head);
+    ab_buf why;
+    ab_buf_init(&why, 4096);
+    ab_buf_puts(&why, "request refused at the agent: ");
+    ab_err e = ab_json_copy(ab_json_get(ab_json_root(answer), "error"), &why);
+    ab_json_free(answer);
+    free(app->error);
+    app->error = e == AB_ERR_OK ? ab_buf_take(&why) : NULL;
+    app->error_ours = true; /* gone with the next change of the object */
+    app->error_due = app->error != NULL;
+    ab_buf_fini(&why);
+    finish_answer(app);
+}
+
+/* Give new requests their id: a write is under way then. */
+static void mark(ab_principal_app *app, const ab_object *hub)
+{
+    struct request_marks marks;
+    ab_app_edit edit = {0};
+    if (app->deleting || !ab_requests_unmarked(&app->requests))
+        return;
+    ab_err e = ab_requests_mark(&app->requests, hub, &marks);
+    if (e != AB_ERR_OK) {
+        ab_principal_fail(app, e, NULL);
+        return;
+    }
+    if (marks.operation[0] != '\0') {
+        edit.annotations[edit.annotation_count].name = AB_ANN_OPERATION_ID;
+        edit.annotations[edit.annotation_count++].value = ab_str_of(marks.operation);
+    }
+    if (marks.refresh[0] != '\0') {
+        edit.annotations[edit.annotation_count].name = AB_ANN_REFRESH_ID;
+        edit.annotations[edit.annotation_count++].value = ab_str_of(marks.refresh);
+    }
+    ab_principal_apply(app, hub, &edit, PSTEP_MARK);
+}
+
+void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write)
+{
+    if (!app->deleting && ab_principal_is_open(app))
+        ab_requests_send(&app->requests, app->peer, ab_str_of(app->key), hub);
+    if (may_write)
+        mark(app, hub);
+}
+
+static void look(ab_principal_app *app, const ab_object *hub)
+{
+    if (app->error_due) {
+        write_status_and_error(app, ab_object_field(hub, "status"), ab_str_of(app->error),
+                               AB_STR_NONE);
+        return;
+    }
+    app->look_due = false;
+    ab_requests_note(&app->requests, hub);
+    ab_principal_state(app, hub);
+    ab_principal_ask(app, hub, true);
+}
+
+void ab_principal_without(ab_principal_app *app)
+{
+    if (ab_principal_head(app)->type == AB_TYPE_PROCESSED)
+        finish_answer(app);
+    else
+        ab_principal_finish_head(app);
+}
+
+void ab_principal_with(ab_principal_app *app, ab_object *hub)
+{
+    ab_task *t = ab_principal_head(app);
+    if (t == NULL) {
+        look(app, hub);
+        return;
+    }
+    switch (t->type) {
+    case AB_TYPE_STATUS_UPDATE:
+        with_report(app, hub);
+        return;
+    case AB_TYPE_PROCESSED:
+        with_refusal(app, hub);
+        return;
+    case AB_TYPE_DELETE:
+        if (app->cleared)
+            ab_principal_finish_head(app);
+        else
+            ab_principal_apply(app, hub, &(ab_app_edit){.drop_finalizers = true}, PSTEP_CLEAR);
+        return;
+    default: /* error: deliver lets no other type in */
+        write_status_and_error(app, ab_object_field(hub, "status"), ab_str_of(app->error),
+                               AB_STR_NONE);
+        return;
+    }
+}

@@ -315,7 +315,7 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
 {
     o->here = true;
     o->leaving = ab_object_deleting(object);
-    ab_agent_note_mark(o, object);
+    ab_agent_note_own(o, object);
     o->lost = false;
     o->seen_meanwhile = true;
     /* Without a digest it counts as changed, and is looked at again. */
@@ -347,6 +347,14 @@ static bool concerns_us(const ab_agent *a, const ab_object *object)
             ab_kind_is_synchronised(object));
 }
 
+/* What is here was read before the store told of this one, which may be the older of the two: what
+ * is here is read again. */
+static void look_again(ab_agent_object *o)
+{
+    o->seen_meanwhile = o->report_due = true;
+    ab_agent_advance(o);
+}
+
 void ab_agent_seen(ab_agent *a, ab_object *object)
 {
     if (!concerns_us(a, object))
@@ -354,6 +362,10 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
     ab_agent_object *o = ab_agent_object_for(a, ab_str_of(ab_object_key(object)));
     if (o == NULL) {
         AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+        return;
+    }
+    if (ab_agent_is_another(o, object)) {
+        look_again(o);
         return;
     }
     note_seen(o, object);
@@ -370,6 +382,10 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     ab_agent_object *o = ab_map_find(a->objects, ab_str_of(ab_object_key(object)));
     if (o == NULL)
         return;
+    if (ab_agent_is_another(o, object)) {
+        look_again(o);
+        return;
+    }
     ab_agent_note_lost(o, object);
     bool meant = o->leaving; /* its user said so on the object: the guard has nothing to ask */
     o->here = o->leaving = o->removing = o->marked = o->excluded = false;

@@ -48,6 +48,7 @@ struct ab_agent_object {
     } rival;        /* another source that would stand here too; `state` is to be said upwards */
 
     bool here;           /* exists in the local store */
+    ab_digest here_uid;  /* autonomous: of the uid of what is here; none: not known */
     bool marked;         /* autonomous: still carries the marks of a managed one */
     bool excluded;       /* autonomous: is here, and is not to be synchronised */
     bool leaving;        /* has a deletionTimestamp */
@@ -156,8 +157,10 @@ void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error
 bool ab_agent_is_autonomous(const ab_agent *a);
 /** Does its whole state go up? */
 bool ab_agent_publishes(const ab_agent_object *o);
-/** Learn whether it still carries the marks of a managed object. */
-void ab_agent_note_mark(ab_agent_object *o, const ab_object *local);
+/** Learn which object is here, and whether it still carries the marks of a managed one. */
+void ab_agent_note_own(ab_agent_object *o, const ab_object *local);
+/** Is the store's change about another object than the one that is known to be here? */
+bool ab_agent_is_another(const ab_agent_object *o, const ab_object *told);
 /** The object upwards, if the log has another state of it. */
 void ab_agent_publish(ab_agent_object *o, const ab_object *local);
 /** The log was read: queue what it should say and does not. */

@@ -144,6 +144,8 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     if (code == AB_ERR_NOTFOUND) {
         o->here = false;
         o->report_due = false;
+        if (ab_agent_publishes(o))
+            ab_agent_end_published(o);
         return;
     }
     if (code != AB_ERR_OK) {
@@ -152,7 +154,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     }
     o->here = true;
     o->leaving = ab_object_deleting(local);
-    ab_agent_note_mark(o, local);
+    ab_agent_note_own(o, local);
     if (ab_place_digest(local, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
     if (o->report_due)
@@ -178,7 +180,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
     }
     if (o->seen_meanwhile)
         return; /* what was seen may be newer than what we wrote */
-    ab_agent_note_mark(o, object);
+    ab_agent_note_own(o, object);
     o->here = true;
     o->leaving = ab_object_deleting(object);
     o->digest = o->settled;

@@ -26,9 +26,25 @@ bool ab_agent_publishes(const ab_agent_object *o)
     return ab_agent_is_autonomous(o->agent) && ab_mirror_is_for(o->kind->target);
 }
 
-void ab_agent_note_mark(ab_agent_object *o, const ab_object *local)
+static ab_digest uid_digest(const ab_object *local)
+{
+    ab_digest digest;
+    return ab_digest_of(ab_object_uid(local), &digest) == AB_ERR_OK ? digest : (ab_digest){0};
+}
+
+void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
 {
     o->marked = ab_agent_is_autonomous(o->agent) && is_marked(local);
+    if (ab_agent_publishes(o))
+        o->here_uid = uid_digest(local);
+}
+
+bool ab_agent_is_another(const ab_agent_object *o, const ab_object *told)
+{
+    if (!ab_agent_publishes(o) || !o->here || ab_digest_is_none(&o->here_uid))
+        return false;
+    ab_digest uid = uid_digest(told);
+    return !ab_digest_eq(&uid, &o->here_uid);
 }
 
 /* --- state --- */
@@ -76,7 +92,7 @@ void ab_agent_catch_up_published(ab_agent_object *o)
 {
     const ab_writer *w = o->agent->writer;
     bool was_here = !ab_digest_is_none(&o->report);
-    o->report_due = o->here && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
+    o->report_due |= o->here && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
     if (!o->here && was_here)
         ab_agent_end_published(o);
     if (o->error != NULL)

@@ -117,6 +117,47 @@ static void what_is_made_anew_at_the_agent_is_updated_in_place(void **state)
     assert_at_rest();
 }
 
+static void nothing_is_deleted(void *arg, const ab_object *before, const ab_object *after)
+{
+    (void)arg;
+    assert_true(before == NULL || after != NULL);
+}
+
+/* Its log is lost when the object is made anew, and read again before the store tells of that. */
+static void made_anew_and_told_late(void)
+{
+    mirrored("");
+    w.on_hub_write = nothing_is_deleted;
+    world_lose_log(&w, &w.agent_link);
+    fake_store_erase(w.local, LOCAL);
+    put_app(w.local, "argocd", "a", 2, "", "");
+    world_step(&w, world_choices(&w) - 1); /* the log is ready: the object is asked for */
+    world_step(&w, 0);                     /* read */
+    world_step(&w, 0);                     /* answered */
+    assert_true(ab_outbox_has(ab_agent_outbox(w.agent), AB_STR(LOCAL)));
+}
+
+static void what_is_told_late_of_a_former_object_ends_nothing(void **state)
+{
+    (void)state;
+    made_anew_and_told_late();
+    world_settle(&w);
+    assert_int_equal(spec_of(hub()), 2);
+    assert_true(ab_str_eq(ab_object_annotation(hub(), AB_ANN_SOURCE_UID), ab_object_uid(local())));
+    assert_at_rest();
+}
+
+static void what_is_told_late_is_believed_when_the_new_object_is_gone_too(void **state)
+{
+    (void)state;
+    made_anew_and_told_late();
+    w.on_hub_write = NULL;
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    assert_null(hub());
+    assert_at_rest();
+}
+
 static void what_changed_while_either_side_was_down_follows(void **state)
 {
     (void)state;
@@ -526,12 +567,6 @@ static void a_refused_request_is_taken_off_and_shown(void **state)
 
 /* --- another mode than before --- */
 
-static void nothing_is_deleted(void *arg, const ab_object *before, const ab_object *after)
-{
-    (void)arg;
-    assert_true(before == NULL || after != NULL);
-}
-
 static void switch_to(ab_mode_set mode)
 {
     world_crash_agent(&w);
@@ -691,6 +726,8 @@ int main(void)
         AUTONOMOUS(changes_and_status_follow),
         AUTONOMOUS(a_deletion_follows),
         AUTONOMOUS(what_is_made_anew_at_the_agent_is_updated_in_place),
+        AUTONOMOUS(what_is_told_late_of_a_former_object_ends_nothing),
+        AUTONOMOUS(what_is_told_late_is_believed_when_the_new_object_is_gone_too),
         AUTONOMOUS(what_changed_while_either_side_was_down_follows),
         AUTONOMOUS(a_restart_with_nothing_changed_writes_nothing_and_sends_no_state),
         AUTONOMOUS(what_the_label_excludes_is_not_mirrored),

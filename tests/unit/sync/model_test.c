@@ -192,13 +192,25 @@ static void check_deletion(const ab_object *before)
         model_broken("deleted at the agent for what the hub has lost");
 }
 
+/* One that was deleted at the hub and came back with a backup has the same uid. */
+static void check_present(const ab_object *before)
+{
+    int app = model_app_of(before);
+    const ab_object *h = model_hub(app);
+    if (!m.restored[app] && h != NULL && !model_is_deleting(h) &&
+        ab_str_eq(ab_object_annotation(before, AB_ANN_SOURCE_UID), ab_object_uid(h)))
+        model_broken("deleted at the agent though the hub has it");
+}
+
 static void on_local_write(void *arg, const ab_object *before, const ab_object *after)
 {
     (void)arg;
     trace_write("local", after);
     if (before != NULL &&
-        (after == NULL || (model_is_deleting(after) && !model_is_deleting(before))))
+        (after == NULL || (model_is_deleting(after) && !model_is_deleting(before)))) {
         check_deletion(before);
+        check_present(before);
+    }
     if (before != NULL && !model_is_managed(before) && (after == NULL || !m.w.policy.adopt))
         model_broken("an object that is not managed was touched");
     if (after == NULL || model_is_deleting(after))
@@ -544,6 +556,7 @@ static void note_restored(int app)
         if (standing[i] >= 0)
             m.requests[standing[i]].standing = m.requests[standing[i]].restored = true;
     m.newest_status[app][0] = m.newest_status[app][1] = 0;
+    m.restored[app] = true;
 }
 
 /* To restore a store takes longer than to write its mark. */

@@ -261,4 +261,5 @@ void ab_agent_suppose_mirrors(ab_agent *a);
 /** Execute the head command: read the object first. */
 void ab_agent_command(ab_agent_object *o);
 void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err);
-void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_error *err);
+void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_object *object,
+                              const ab_error *err);

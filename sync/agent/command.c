@@ -20,8 +20,9 @@ static void answer(ab_agent_object *o, const char *why)
     ab_agent_command_answer(o, why);
 }
 
-/* The hub asks for what has been done or is over: it does not know how things stand here. */
-static void answer_done(ab_agent_object *o)
+/* Answered, and the object said again behind the answer: the hub does not know how things stand
+ * here. */
+static void answer_and_report(ab_agent_object *o)
 {
     ab_writer_repeat(o->agent->writer, ab_str_of(o->key));
     o->report_due = true;
@@ -94,7 +95,7 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_jsonv operation = ab_object_field(asked, "operation");
     if (was_executed(o->inbox.head, local, AB_ANN_LAST_OPERATION)) {
-        answer_done(o);
+        answer_and_report(o);
     } else if (!ab_json_present(operation)) {
         answer(o, "the command carries no .operation");
     } else if (is_in_phase(local, "Terminating")) {
@@ -113,7 +114,7 @@ static void refresh(ab_agent_object *o, const ab_object *asked, const ab_object 
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_str how = ab_object_annotation(asked, AB_ANN_REFRESH);
     if (was_executed(o->inbox.head, local, AB_ANN_LAST_REFRESH)) {
-        answer_done(o);
+        answer_and_report(o);
         return;
     }
     format_record(o->inbox.head, record, sizeof(record));
@@ -136,7 +137,7 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
         return;
     }
     if (!is_in_phase(local, "Running")) { /* it is ending, or has ended by itself */
-        answer_done(o);
+        answer_and_report(o);
         return;
     }
     ab_buf status;
@@ -199,11 +200,16 @@ void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, con
     ab_object_unref(asked);
 }
 
-void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_error *err)
+void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_object *object,
+                              const ab_error *err)
 {
     if (code == AB_ERR_OK) {
         ab_metric_add(o->agent->metrics.commands, 1);
-        answer(o, NULL);
+        /* The next of its name, which has no record of it, may have been said already. */
+        if (object != NULL && ab_agent_is_another(o, object))
+            answer_and_report(o);
+        else
+            answer(o, NULL);
     } else if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
         answer(o, err == NULL ? ab_err_text(code) : err->text);
     } else {

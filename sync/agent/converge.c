@@ -241,7 +241,7 @@ void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_
         ab_agent_command_got(o, code, object, err);
         break;
     case STEP_COMMAND_WRITE:
-        ab_agent_command_written(o, code, err);
+        ab_agent_command_written(o, code, object, err);
         break;
     }
     ab_agent_advance(o);

@@ -719,6 +719,7 @@ static const struct history {
 } once_failed[] = {
     {1278167396, 26},
     {6152, 26},
+    {732320, 26},
 };
 
 static void histories_that_once_failed_end_in_agreement(void **state)

@@ -36,7 +36,7 @@ struct model {
     ab_map *backup;           /* of the hub's store */
     char lost_uid[NAMES][24]; /* of what the hub lost, and nobody deleted; "" = nothing */
     bool ended[NAMES];        /* its end was said last, before anything of it was lost */
-    bool restored[NAMES];     /* what was deleted may be there again, uid and all */
+    bool restored[NAMES];     /* from a backup: what was deleted may be there again, uid and all */
     bool confirmed;           /* the operator wants it deleted */
     bool forgot[NAMES];       /* which labels there were the hub's is not known at the agent */
     int unmanaged[NAMES];     /* spec of the object that a local user made, -1 = none */

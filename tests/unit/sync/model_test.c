@@ -192,12 +192,13 @@ static void check_deletion(const ab_object *before)
         model_broken("deleted at the agent for what the hub has lost");
 }
 
-/* One that was deleted at the hub and came back with a backup has the same uid. */
+/* What comes back with a backup has the uid that it had when it was deleted, and an agent that has
+ * forgotten what it kept follows its log from the beginning. */
 static void check_present(const ab_object *before)
 {
     int app = model_app_of(before);
     const ab_object *h = model_hub(app);
-    if (!m.restored[app] && h != NULL && !model_is_deleting(h) &&
+    if (!m.restored[app] && !m.forgot[app] && h != NULL && !model_is_deleting(h) &&
         ab_str_eq(ab_object_annotation(before, AB_ANN_SOURCE_UID), ab_object_uid(h)))
         model_broken("deleted at the agent though the hub has it");
 }

@@ -277,14 +277,14 @@ void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
     ab_error err = {0};
     if (conn->closing || conn->doomed)
         return;
-    ab_rpc_end_note(conn->end, conn, reason);
     ab_fail(&err, AB_ERR_DENIED, "connection refused: %s", reason);
+    if (conn->why.code == AB_ERR_OK)
+        conn->why = err;
+    ab_rpc_end_note(conn->end, conn, reason);
     if (!is_open(conn)) {
         ab_rpc_conn_doom(conn, &err);
         return;
     }
-    if (conn->why.code == AB_ERR_OK)
-        conn->why = err;
     conn->carrier->refuse(conn, code);
     ab_rpc_conn_close(conn);
 }
@@ -355,9 +355,9 @@ void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms)
     show_up(conn, now_ms);
     const char *fault = fault_of(conn, now_ms);
     if (fault != NULL) {
-        ab_rpc_end_note(conn->end, conn, fault);
         ab_fail(&err, AB_ERR_TIMEOUT, "the peer does not answer (%s)", fault);
         ab_rpc_conn_doom(conn, &err);
+        ab_rpc_end_note(conn->end, conn, fault);
     }
     if (conn->close_ms > 0 && now_ms >= conn->close_ms)
         ab_rpc_conn_doom(conn, &conn->why);

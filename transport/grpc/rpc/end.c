@@ -265,6 +265,7 @@ void ab_rpc_end_note(ab_rpc_end *end, const ab_rpc_conn *conn, const char *reaso
         return;
     }
     AB_WARN(end->env.log, TRANSPORT, "gRPC peer refused", AB_KV("reason", reason),
+            AB_KV("why", conn->why.code == AB_ERR_OK ? reason : (const char *)conn->why.text),
             AB_KV("peer", conn->peer.address), AB_KV("port", conn->peer.port),
             AB_KV("unlogged", end->unlogged));
     end->logged_ms = now_ms;

@@ -240,7 +240,8 @@ void ab_rpc_end_forget(ab_rpc_conn *conn);
 void ab_rpc_end_time(ab_rpc_call *call, int64_t deadline_ms);
 /** Tell calls that were refused for the budget, when it has room. From the top. */
 void ab_rpc_end_feed(ab_rpc_end *end);
-/** Count what is refused, and log it, though not too often. */
+/** Count what is refused, and log it with why the connection ends if it does, though not too often.
+ */
 void ab_rpc_end_note(ab_rpc_end *end, const ab_rpc_conn *conn, const char *reason);
 
 /* ---- conn.c ---- */

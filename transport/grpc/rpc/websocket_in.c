@@ -23,6 +23,7 @@ static void refuse_protocol(ab_rpc_conn *conn, const char *why)
 
 static void turn_away(ab_rpc_conn *conn, const ab_rpc_upgrade_refusal *refusal)
 {
+    ab_fail(&conn->why, AB_ERR_DENIED, "no WebSocket: %s", refusal->why);
     ab_rpc_upgrade_put_refusal(&conn->ws->out, refusal);
     ab_rpc_websocket_after_put(conn);
     ab_rpc_conn_refuse(conn, "upgrade", NGHTTP2_PROTOCOL_ERROR);

@@ -74,8 +74,8 @@ static ab_rpc_wire shake_hands(ab_rpc_conn *conn)
         return w;
     }
     if (!conn->end->secure.websocket && !speaks_h2(conn)) {
-        ab_rpc_end_note(conn->end, conn, "alpn");
         fail_io(conn, 0, "the peer does not speak HTTP/2 (no h2 by ALPN)");
+        ab_rpc_end_note(conn->end, conn, "alpn");
         return AB_RPC_WIRE_FAILED;
     }
     conn->peer.certificate = SSL_get0_peer_certificate(conn->ssl);

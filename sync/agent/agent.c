@@ -256,6 +256,12 @@ static bool may_advance(const ab_agent_object *o)
     return o->step == STEP_IDLE && o->inbox.retry_at <= now_ms(o);
 }
 
+/* What is not here may only not be listed yet. */
+static bool is_known(const ab_agent_object *o)
+{
+    return o->here || o->agent->synced;
+}
+
 /* One round; true when another may follow at once. */
 static bool advance_once(ab_agent_object *o)
 {
@@ -279,7 +285,7 @@ static bool advance_once(ab_agent_object *o)
         finish_converged_head(o);
         return true;
     }
-    if (t != NULL && writer_ready) {
+    if (t != NULL && writer_ready && is_known(o)) {
         ab_agent_command(o);
         return o->step == STEP_IDLE;
     }

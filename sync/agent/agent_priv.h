@@ -94,6 +94,7 @@ struct ab_agent {
         ab_digest principal;        /* of the uid of the principal that holds it */
         char namespace[64];         /* its own */
         ab_version since;           /* what we had said when we answered */
+        ab_version executed;        /* the newest that a command was found to be older than */
         bool raised;      /* our epoch was too low: what is on its way may be refused as older */
         bool confirmed;   /* the operator says that the deletions which are held are meant */
         size_t told_held; /* how many are, as the principal was told, or is about to be */

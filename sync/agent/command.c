@@ -41,20 +41,54 @@ void ab_agent_command(ab_agent_object *o)
     effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
 }
 
+struct record {
+    ab_version version; /* of the command that was executed last */
+    ab_str id;
+};
+
 /* Recorded as "<epoch>.<version>/<id>". */
-static bool was_executed(const ab_task *t, const ab_object *local, const char *annotation)
+static bool read_record(const ab_object *local, const char *annotation, struct record *out)
 {
-    ab_str record = ab_object_annotation(local, annotation);
-    for (size_t i = 0; i < record.len; i++) {
-        if (record.ptr[i] != '/')
+    ab_str text = ab_object_annotation(local, annotation);
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] != '/')
             continue;
-        ab_version last;
-        ab_str id = {record.ptr + i + 1, record.len - i - 1};
-        bool newer = ab_version_parse((ab_str){record.ptr, i}, &last) == AB_ERR_OK &&
-                     ab_version_cmp(t->version, last) > 0;
-        return !newer || ab_str_eq(id, ab_event_attr(t->event, AB_CE_ID));
+        out->id = (ab_str){text.ptr + i + 1, text.len - i - 1};
+        return ab_version_parse((ab_str){text.ptr, i}, &out->version) == AB_ERR_OK;
     }
     return false;
+}
+
+static bool was_executed(const ab_task *t, const ab_object *local, const char *annotation)
+{
+    struct record last;
+    return read_record(local, annotation, &last) &&
+           (ab_version_cmp(t->version, last.version) <= 0 ||
+            ab_str_eq(last.id, ab_event_attr(t->event, AB_CE_ID)));
+}
+
+/* From before the principal's start that asked for what was executed last. It comes again; or the
+ * clock was set back and the log lost, and nobody knows of it. */
+static bool is_doubtful(const ab_task *t, const ab_object *local, const char *annotation,
+                        ab_version *last)
+{
+    struct record record;
+    if (!read_record(local, annotation, &record) || t->version.epoch >= record.version.epoch ||
+        ab_str_eq(record.id, ab_event_attr(t->event, AB_CE_ID)))
+        return false;
+    *last = record.version;
+    return true;
+}
+
+/* Whoever asks for it still says so again, under a newer version than the one that we tell. */
+static void leave_to_resync(ab_agent_object *o, ab_version last)
+{
+    ab_agent *a = o->agent;
+    if (ab_version_cmp(last, a->resync.executed) > 0)
+        a->resync.executed = last;
+    ab_inbox_succeeded(&o->inbox);
+    ab_agent_finish_head(o);
+    ab_agent_resync(a, "a command is older than the one that was executed last");
 }
 
 static void format_record(const ab_task *t, char *out, size_t size)
@@ -154,6 +188,14 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
     ab_buf_fini(&status);
 }
 
+/* NULL: it names the run that it ends. */
+static const char *record_of(ab_type type)
+{
+    if (type == AB_TYPE_SET_OPERATION)
+        return AB_ANN_LAST_OPERATION;
+    return type == AB_TYPE_REFRESH ? AB_ANN_LAST_REFRESH : NULL;
+}
+
 static void execute(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
     ab_str uid = ab_source_uid(asked);
@@ -161,6 +203,12 @@ static void execute(ab_agent_object *o, const ab_object *asked, const ab_object 
                                                   : ab_object_annotation(local, AB_ANN_SOURCE_UID);
     if (uid.len > 0 && !ab_str_eq(uid, own)) {
         answer(o, "the Application at the agent has another source-uid");
+        return;
+    }
+    ab_version last;
+    const char *record = record_of(o->inbox.head->type);
+    if (record != NULL && is_doubtful(o->inbox.head, local, record, &last)) {
+        leave_to_resync(o, last);
         return;
     }
     switch (o->inbox.head->type) {

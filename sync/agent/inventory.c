@@ -212,6 +212,7 @@ static ab_err answer(ab_agent *a, const ab_resync *begin)
     a->resync.confirmed = begin->confirm;
     a->resync.since = ab_writer_newest(a->writer);
     a->resync.told_held = r.held = a->guard.held;
+    a->resync.why = NULL; /* it says all that one was to be asked for */
     ab_err e = ab_agent_name_mirrors(a);
     if (e == AB_ERR_OK)
         e = open_session(a, begin);
@@ -219,6 +220,8 @@ static ab_err answer(ab_agent *a, const ab_resync *begin)
         e = ab_resync_session_mine(a->resync.session, &r.told);
     if (e != AB_ERR_OK)
         return e;
+    if (ab_version_cmp(a->resync.executed, r.told.newest) > 0)
+        r.told.newest = a->resync.executed;
     r.want = ab_resync_session_want(a->resync.session);
     say(a, &r);
     if (ab_agent_is_autonomous(a) && ab_resync_session_is_complete(a->resync.session))
@@ -236,8 +239,8 @@ void ab_agent_resync_go(ab_agent *a)
 {
     if (!ab_writer_is_ready(a->writer) || !a->synced)
         return;
-    if (a->resync.why != NULL)
-        ask(a);
+    if (a->resync.why != NULL && a->resync.begin == NULL && a->resync.session == NULL)
+        ask(a); /* not while one is under way: the next step of that would take its place */
     if (a->resync.begin == NULL || a->unkept > 0)
         return; /* what is about to be kept would look as if it were missing */
     ab_resync *begin = a->resync.begin;
@@ -377,6 +380,7 @@ static void end(ab_agent *a)
     ab_resync_end_pages(a->writer);
     a->env.effects.wake(a->env.effects.arg);
     drop_session(a);
+    ab_agent_resync_go(a);
 }
 
 static void take_step(ab_agent *a, const ab_event *event)

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
@@ -94,6 +95,7 @@ class Daemon:
         self.program = pathlib.Path(os.environ["AB_BIN"], program)
         self.config = self.folder / "config.yaml"
         self.log = self.folder / "log"
+        self.env = {}  # beside that of the test
         self.process = None
         self.port = None
         self.configure(config, address)
@@ -107,7 +109,8 @@ class Daemon:
         log = open(self.log, "ab")
         begin = log.tell()
         self.process = subprocess.Popen([self.program, "-c", self.config, *args], stdin=subprocess.DEVNULL,
-                                        stdout=log, stderr=log)
+                                        stdout=log, stderr=log,
+                                        env=dict(os.environ, **self.env))
         log.close()
         self.port = wait_for(f"{self.program.name} serves HTTP", lambda: self._port(begin))
         if ready:
@@ -225,6 +228,29 @@ class Objects:
 
     def remove(self, kind, name):
         self.path(kind, name).unlink()
+
+
+class Load(threading.Thread):
+    """Repeats `step` until told to stop; what went wrong in it is raised by `finish`."""
+
+    def __init__(self, step):
+        super().__init__(daemon=True)
+        self.step, self.over, self.error = step, threading.Event(), None
+        self.start()
+
+    def run(self):
+        while not self.over.wait(0.01):
+            try:
+                self.step()
+            except Exception as error:  # noqa: BLE001 - handed over to the test
+                self.error = error
+                return
+
+    def finish(self):
+        self.over.set()
+        self.join()
+        if self.error:
+            raise self.error
 
 
 def application(name, value="1", namespace="w1", **metadata):

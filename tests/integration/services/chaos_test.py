@@ -9,39 +9,14 @@ ones are asked to sync.
 import os
 import pathlib
 import random
-import subprocess
-import threading
 import time
 import unittest
 from unittest import mock
 
-from daemons import Fleet, application, kafka_dev, revision, wait_for
+from daemons import Fleet, Load, application, kafka_dev, revision, wait_for
 
 KILLS = int(os.environ.get("CHAOS_KILLS", "9"))
 SEED = int(os.environ.get("CHAOS_SEED", "0")) or random.SystemRandom().randrange(1, 2**31)
-
-
-class Load(threading.Thread):
-    """Repeats `step` until told to stop; what went wrong in it is raised by `finish`."""
-
-    def __init__(self, step):
-        super().__init__(daemon=True)
-        self.step, self.over, self.error = step, threading.Event(), None
-        self.start()
-
-    def run(self):
-        while not self.over.wait(0.01):
-            try:
-                self.step()
-            except Exception as error:  # noqa: BLE001 - handed over to the test
-                self.error = error
-                return
-
-    def finish(self):
-        self.over.set()
-        self.join()
-        if self.error:
-            raise self.error
 
 
 class Chaos(Fleet):

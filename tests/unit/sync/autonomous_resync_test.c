@@ -481,6 +481,30 @@ static void an_older_epoch_of_the_agent_is_raised(void **state)
     assert_at_rest();
 }
 
+static void a_sync_under_an_older_epoch_of_the_principal_runs_all_the_same(void **state)
+{
+    (void)state;
+    mirrored();
+    restart_principal();
+    restart_principal();
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    consume_operation();
+    world_crash_principal(&w);
+    fake_log_free(w.down);
+    w.down = fake_log_new();
+    w.principal_link.out = w.agent_link.in = w.down;
+    w.ms -= 900; /* its clock was set back, too */
+    set_field(w.hub, HUB, "operation", "{\"n\":2}");
+    world_start_principal(&w);
+    world_run(&w, 60);
+    assert_int_equal(operation_of(local()), 2);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_int_equal(world_count(w.agent_metrics, "argobus_commands_total"), 2);
+    assert_at_rest();
+}
+
 static void an_error_that_stands_is_said_again_to_a_new_principal(void **state)
 {
     ab_error err = {0};
@@ -556,6 +580,7 @@ int main(void)
         T(what_it_forgot_and_somebody_changed_meanwhile_is_undone),
         T(a_mirror_that_is_newer_than_what_is_said_of_it_is_brought_back),
         T(an_older_epoch_of_the_agent_is_raised),
+        T(a_sync_under_an_older_epoch_of_the_principal_runs_all_the_same),
         T(an_error_that_stands_is_said_again_to_a_new_principal),
         T(an_answer_that_was_lost_is_given_again_and_nothing_runs_twice),
     };

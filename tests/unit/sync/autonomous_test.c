@@ -488,6 +488,23 @@ static void a_sync_asked_for_at_the_hub_runs_once_at_the_agent(void **state)
     assert_at_rest();
 }
 
+static void a_sync_waits_until_the_agents_store_is_listed(void **state)
+{
+    (void)state;
+    mirrored("");
+    world_crash_agent(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    world_start_agent(&w);
+    while (world_choices(&w) > 0)
+        world_step(&w, world_choices(&w) - 1); /* what comes from the hub first, the stores last */
+    assert_int_equal(operation_of(local()), 1);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_false(has_error(hub()));
+    assert_at_rest();
+}
+
 static void a_sync_that_runs_at_the_agent_is_no_request(void **state)
 {
     (void)state;
@@ -746,6 +763,7 @@ int main(void)
         AUTONOMOUS(nothing_of_the_hub_is_sent_to_an_autonomous_agent),
         AUTONOMOUS(a_project_is_mirrored_under_the_agents_name),
         AUTONOMOUS(a_sync_asked_for_at_the_hub_runs_once_at_the_agent),
+        AUTONOMOUS(a_sync_waits_until_the_agents_store_is_listed),
         AUTONOMOUS(a_sync_that_runs_at_the_agent_is_no_request),
         AUTONOMOUS(a_refresh_asked_for_at_the_hub_is_carried_out),
         AUTONOMOUS(a_terminate_asked_for_at_the_hub_ends_the_run),

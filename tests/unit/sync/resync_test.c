@@ -338,22 +338,96 @@ static void a_restored_backup_of_the_agent_is_brought_up_to_date(void **state)
     assert_at_rest();
 }
 
-static void an_older_epoch_of_the_principal_is_raised(void **state)
+/* The principal begins anew with a log of its own, under an epoch that was long over. */
+static void begin_under_an_older_epoch(void)
 {
-    (void)state;
-    placed("");
     world_crash_principal(&w);
     fake_log_free(w.down);
     w.down = fake_log_new();
     w.principal_link.out = w.agent_link.in = w.down;
-    set_spec(w.hub, HUB, 2);
     w.ms -= 900; /* its clock was set back, too */
+}
+
+static void an_older_epoch_of_the_principal_is_raised(void **state)
+{
+    (void)state;
+    placed("");
+    begin_under_an_older_epoch();
+    set_spec(w.hub, HUB, 2);
     world_start_principal(&w);
     world_settle(&w);
     assert_int_equal(spec_of(local()), 2);
     set_spec(w.hub, HUB, 3);
     world_settle(&w);
     assert_int_equal(spec_of(local()), 3);
+    assert_at_rest();
+}
+
+static void run_once(int n)
+{
+    char operation[32];
+    snprintf(operation, sizeof(operation), "{\"n\":%d}", n);
+    set_field(w.hub, HUB, "operation", operation);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), n);
+    consume_operation();
+    world_settle(&w);
+    assert_int_equal(operation_of(hub()), -1);
+}
+
+static void a_sync_under_an_older_epoch_runs_all_the_same(void **state)
+{
+    (void)state;
+    placed("");
+    restart_principal();
+    run_once(1);
+    begin_under_an_older_epoch();
+    set_field(w.hub, HUB, "operation", "{\"n\":2}");
+    world_start_principal(&w);
+    world_run(&w, 60);
+    assert_int_equal(operation_of(local()), 2);
+    consume_operation();
+    world_settle(&w);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_int_equal(world_count(w.agent_metrics, "argobus_commands_total"), 2);
+    assert_at_rest();
+}
+
+static void it_runs_whenever_it_is_asked_for(void **state)
+{
+    for (int before = 0; before < 60; before++) {
+        placed("");
+        restart_principal();
+        run_once(1);
+        begin_under_an_older_epoch();
+        world_start_principal(&w);
+        for (int i = 0; i < before && world_choices(&w) > 0; i++)
+            world_step(&w, world_choices(&w) - 1);
+        set_field(w.hub, HUB, "operation", "{\"n\":2}");
+        while (world_choices(&w) > 0)
+            world_step(&w, world_choices(&w) - 1);
+        world_run(&w, 60);
+        assert_int_equal(operation_of(local()), 2);
+        assert_int_equal(world_count(w.agent_metrics, "argobus_commands_total"), 2);
+        (void)teardown(state);
+        (void)begin(state);
+    }
+}
+
+static void a_sync_that_ran_and_comes_again_under_an_older_epoch_is_only_answered(void **state)
+{
+    (void)state;
+    placed("");
+    restart_principal();
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    begin_under_an_older_epoch();
+    consume_operation();
+    world_start_principal(&w);
+    world_run(&w, 60);
+    assert_int_equal(operation_of(local()), -1);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_int_equal(world_count(w.agent_metrics, "argobus_commands_total"), 1);
     assert_at_rest();
 }
 
@@ -426,6 +500,9 @@ int main(void)
         T(what_comes_back_is_not_held_any_more),
         T(a_restored_backup_of_the_agent_is_brought_up_to_date),
         T(an_older_epoch_of_the_principal_is_raised),
+        T(a_sync_under_an_older_epoch_runs_all_the_same),
+        T(it_runs_whenever_it_is_asked_for),
+        T(a_sync_that_ran_and_comes_again_under_an_older_epoch_is_only_answered),
         T(a_status_that_the_hub_lost_comes_again),
         T(a_status_that_was_set_aside_comes_again),
         T(an_error_that_stands_is_said_again_to_a_new_principal),

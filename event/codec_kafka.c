@@ -13,6 +13,50 @@
 /* What tells structured mode from binary mode (§3). */
 #define STRUCTURED "application/cloudevents"
 
+/* --- what a record says without a header --- */
+
+/** "Application/argocd/a" is about "argocd/a". Keys that begin with no kind name no object. */
+static ab_str subject_of(ab_str key)
+{
+    bool object = key.len > 0 && key.ptr[0] >= 'A' && key.ptr[0] <= 'Z';
+    const char *slash = object ? memchr(key.ptr, '/', key.len) : NULL;
+    if (slash == NULL || slash + 1 == key.ptr + key.len)
+        return AB_STR_NONE;
+    return (ab_str){slash + 1, key.len - (size_t)(slash + 1 - key.ptr)};
+}
+
+/** Take the digits behind the last dot off `s`. @return them; empty when there are none */
+static ab_str take_number(ab_str *s)
+{
+    size_t at = s->len;
+    while (at > 0 && s->ptr[at - 1] >= '0' && s->ptr[at - 1] <= '9')
+        at--;
+    if (at == 0 || s->ptr[at - 1] != '.')
+        return AB_STR_NONE;
+    ab_str digits = {s->ptr + at, s->len - at};
+    s->len = at - 1;
+    return digits;
+}
+
+/* Attributes that follow from the key and the id; absent ones do not. */
+typedef struct {
+    ab_str subject;
+    ab_str epoch;
+    ab_str version;
+} implied;
+
+static implied implied_by(ab_str key, ab_str id)
+{
+    implied i = {.subject = subject_of(key)};
+    i.version = take_number(&id);
+    i.epoch = take_number(&id);
+    if (i.epoch.len == 0 || i.version.len == 0)
+        i.epoch = i.version = AB_STR_NONE;
+    return i;
+}
+
+/* --- writing --- */
+
 static ab_header header_of(ab_attr attr, char **names)
 {
     if (ab_str_is(attr.name, AB_CE_DATACONTENTTYPE))
@@ -26,15 +70,41 @@ static ab_header header_of(ab_attr attr, char **names)
     return (ab_header){{name, len}, attr.value};
 }
 
+static bool is_implied(ab_attr attr, const implied *by)
+{
+    if (ab_str_is(attr.name, AB_CE_SUBJECT))
+        return ab_str_eq(attr.value, by->subject);
+    /* Only both of them are taken out of an id. */
+    if (ab_str_is(attr.name, AB_CE_WRITEREPOCH) || ab_str_is(attr.name, AB_CE_OBJVERSION))
+        return by->epoch.len > 0;
+    return ab_str_is(attr.name, AB_CE_PARTITIONKEY) && attr.value.len > 0;
+}
+
+static implied implied_in(const ab_event *e, ab_str key)
+{
+    implied by = implied_by(key, ab_event_attr(e, AB_CE_ID));
+    if (!ab_str_eq(ab_event_attr(e, AB_CE_WRITEREPOCH), by.epoch) ||
+        !ab_str_eq(ab_event_attr(e, AB_CE_OBJVERSION), by.version))
+        by.epoch = by.version = AB_STR_NONE;
+    return by;
+}
+
 void ab_kafka_encode(const ab_event *e, ab_record *out)
 {
     char *names = out->names;
-    out->header_count = ab_event_attr_count(e);
-    for (size_t i = 0; i < out->header_count; i++)
-        out->headers[i] = header_of(ab_event_attr_at(e, i), &names);
     out->key = ab_event_attr(e, AB_CE_PARTITIONKEY);
     out->value = ab_event_data(e);
+    const implied by = implied_in(e, out->key);
+    size_t count = ab_event_attr_count(e);
+    out->header_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        ab_attr attr = ab_event_attr_at(e, i);
+        if (!is_implied(attr, &by))
+            out->headers[out->header_count++] = header_of(attr, &names);
+    }
 }
+
+/* --- reading --- */
 
 static bool same_ignoring_case(ab_str s, const char *text)
 {
@@ -97,16 +167,32 @@ static ab_err add_header(ab_event_draft *d, const ab_header *h, ab_error *err)
     return ab_draft_add(d, name, h->value, AB_ATTR_STRING, err);
 }
 
+/** What a header says counts. */
+static void add_implied(ab_event_draft *d, ab_str key)
+{
+    const implied by = implied_by(key, ab_draft_get(d, AB_CE_ID));
+    ab_event_set(d, AB_CE_PARTITIONKEY, key);
+    if (ab_draft_get(d, AB_CE_SUBJECT).ptr == NULL)
+        ab_event_set(d, AB_CE_SUBJECT, by.subject);
+    if (ab_draft_get(d, AB_CE_WRITEREPOCH).ptr == NULL &&
+        ab_draft_get(d, AB_CE_OBJVERSION).ptr == NULL) {
+        ab_event_set(d, AB_CE_WRITEREPOCH, by.epoch);
+        ab_event_set(d, AB_CE_OBJVERSION, by.version);
+    }
+}
+
 static ab_err decode_binary(const ab_record *r, ab_str content_type, ab_event **out, ab_error *err)
 {
-    ab_event_draft d = {.data = r->value};
+    ab_event_draft d;
+    ab_draft_init(&d);
+    d.data = r->value;
     ab_event_set(&d, AB_CE_DATACONTENTTYPE, content_type);
     for (size_t i = 0; i < r->header_count; i++) {
         ab_err e = add_header(&d, &r->headers[i], err);
         if (e != AB_ERR_OK)
             return e;
     }
-    ab_event_set(&d, AB_CE_PARTITIONKEY, key_of(r));
+    add_implied(&d, key_of(r));
     return ab_event_new(&d, out, err);
 }
 

@@ -24,8 +24,11 @@ typedef struct {
 
 /**
  * Binary mode: every attribute but datacontenttype as header ce_<name>, datacontenttype as
- * content-type, data as value, attribute partitionkey as key. Data that is itself a CloudEvent, by
- * its datacontenttype, cannot travel in binary mode: a reader takes the record for that event.
+ * content-type, data as value, attribute partitionkey as key. Not in a header is what the reader
+ * finds anyway: subject, which follows the kind in the key of an object, and writerepoch and
+ * objversion at the end of an id <...>.<writerepoch>.<objversion>. Where an event lacks these, it
+ * has them when it was read. Data that is itself a CloudEvent, by its datacontenttype, cannot
+ * travel in binary mode: a reader takes the record for that event.
  *
  * @param out  filled with slices of `e` (and of its own `names`): valid while `e` lives and `out`
  * is not reused
@@ -34,7 +37,8 @@ void ab_kafka_encode(const ab_event *e, ab_record *out);
 
 /**
  * The record's key becomes attribute partitionkey (in structured mode too, over what the event
- * says). Headers that are not ce_… or content-type are ignored; null and empty header values are
+ * says). In binary mode key and id also say what ab_kafka_encode leaves to them, unless a header
+ * does. Headers that are not ce_… or content-type are ignored; null and empty header values are
  * too.
  *
  * @return PARSE (structured value is no JSON event), INVALID (required attribute missing, says

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A DNS label, a dot, a version and the NUL. */
+#define ID_TEXT (64 + AB_VERSION_TEXT)
+
 /* What the log says, or will when the outbox is empty, for one key. */
 struct entry {
     ab_digest digest;
@@ -220,16 +223,22 @@ ab_version ab_writer_reserve(ab_writer *w)
     return (ab_version){w->epoch, w->version};
 }
 
+/* Kafka's records have the versions in it, and not once more (event/codec_kafka.h). */
+static void format_id(const ab_writer *w, ab_version version, char out[ID_TEXT])
+{
+    char text[AB_VERSION_TEXT];
+    ab_version_format(version, text);
+    snprintf(out, ID_TEXT, "%s.%s", w->env.agent, text);
+}
+
 static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_draft *draft,
                     const ab_digest *digest, void *token)
 {
-    char uuid[37], hash[AB_DIGEST_HEX], time[AB_TIME_TEXT];
+    char own_id[ID_TEXT], hash[AB_DIGEST_HEX], time[AB_TIME_TEXT];
     ab_version version = ab_writer_reserve(w);
     if (id.ptr == NULL) {
-        ab_err e = ab_uuid(uuid);
-        if (e != AB_ERR_OK)
-            return e;
-        id = ab_str_of(uuid);
+        format_id(w, version, own_id);
+        id = ab_str_of(own_id);
     }
     ab_time_format(ab_clock_wall_us(w->env.clock), time);
     ab_event_set(draft, AB_CE_ID, id);

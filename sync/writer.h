@@ -18,6 +18,8 @@ typedef struct ab_writer ab_writer;
 typedef struct {
     const ab_clock *clock;
     const char *source;  /* attribute source of every event; borrowed */
+    const char *agent;   /* at the other end, or our own name; borrowed. Ids begin with it: a
+                            principal's events to two agents may have the same version */
     ab_outbox_safe safe; /* a token's event is safe; may be NULL */
     void *arg;
 } ab_writer_env;

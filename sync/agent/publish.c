@@ -53,15 +53,13 @@ static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
 {
     ab_writer *w = o->agent->writer;
     ab_str key = ab_str_of(o->key);
-    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
+    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX];
     ab_event_draft draft;
     ab_type type = ab_writer_has_key(w, key) ? AB_TYPE_SPEC_UPDATE : AB_TYPE_CREATE;
     snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(ab_object_name(local)),
              AB_STR_ARG(ab_object_uid(local)));
-    snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(local)));
     ab_agent_name_event(o, false, &draft, o->kind->target, type, subject);
     ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
-    ab_event_set_text(&draft, AB_CE_EVENTID, event);
     draft.data = payload;
     ab_agent_sent(o, ab_writer_state(w, key, key, &draft, &o->report, NULL));
 }

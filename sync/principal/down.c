@@ -42,16 +42,14 @@ void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *dra
 void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
                         const ab_digest *digest)
 {
-    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX], event[AB_OBJECT_KEY_MAX + 64];
+    char subject[AB_OBJECT_KEY_MAX], resource[AB_OBJECT_KEY_MAX];
     ab_str key = ab_str_of(ab_object_key(hub));
     snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(ab_object_name(hub)),
              AB_STR_ARG(ab_object_uid(hub)));
-    snprintf(event, sizeof(event), "%s_%.*s", resource, AB_STR_ARG(ab_object_version(hub)));
     ab_event_draft draft = {.data = payload};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
     ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
-    ab_event_set_text(&draft, AB_CE_EVENTID, event);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     queued(peer, key, ab_writer_state(peer->writer, key, key, &draft, digest, NULL));
 }

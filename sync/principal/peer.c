@@ -73,7 +73,8 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_principal_resync_init(peer);
     ab_guard_init(&peer->guard, p->env.guard);
     peer->name = ab_str_dup(ab_str_of(agent));
-    peer->writer = ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, safe, p});
+    peer->writer =
+        ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p});
     peer->errors = ab_map_new();
     if (peer->name == NULL || peer->writer == NULL || peer->errors == NULL ||
         ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {

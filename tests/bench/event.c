@@ -6,6 +6,7 @@
 #include "tests/bench/run.h"
 #include "transport/grpc/wire.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #define MESSAGE_MAX (256u * 1024)
@@ -14,16 +15,18 @@
 /* What an event and its acknowledgement have in common. */
 typedef struct {
     char key[32];
-    char id[37];
+    char id[64];
+    char resource[80];
 } texts;
 
 static void put_common(ab_event_draft *d, size_t i, uint64_t epoch, texts *t)
 {
     ab_bench_key(i, t->key);
-    (void)snprintf(t->id, sizeof(t->id), "3f2b9c1e-7a64-4d0f-9b1c-%012zu", i);
+    (void)snprintf(t->id, sizeof(t->id), "w0.%" PRIu64 ".%zu", epoch, i + 1);
+    (void)snprintf(t->resource, sizeof(t->resource), "%s_3f2b9c1e-7a64-4d0f-9b1c-%012zu",
+                   t->key + sizeof("Application/bench/") - 1, i);
     ab_event_set_text(d, AB_CE_ID, t->id);
-    ab_event_set_text(d, AB_CE_RESOURCEID, t->id);
-    ab_event_set_text(d, AB_CE_EVENTID, t->id);
+    ab_event_set_text(d, AB_CE_RESOURCEID, t->resource);
     ab_event_set_text(d, AB_CE_PRINCIPALUID, "8d3a5f60-5d1f-4c35-8f0e-3f9b57c0a1d2");
     ab_event_set_text(d, AB_CE_PARTITIONKEY, t->key);
     ab_event_set_u64(d, AB_CE_WRITEREPOCH, epoch);

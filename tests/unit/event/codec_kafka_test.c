@@ -54,16 +54,106 @@ static void attributes_become_ce_headers_and_the_data_the_value(void **state)
     ab_event *e = must_make(&d);
     ab_record r;
     ab_kafka_encode(e, &r);
-    assert_int_equal(r.header_count, ab_event_attr_count(e));
+    assert_int_equal(r.header_count, ab_event_attr_count(e) - 1);
     assert_str(header(&r, "ce_specversion"), AB_STR("1.0"));
     assert_str(header(&r, "ce_dataschema"), AB_STR("application"));
     assert_str(header(&r, "ce_objversion"), AB_STR("18446744073709551615"));
     assert_str(header(&r, "content-type"), AB_STR("application/json"));
     assert_null(header(&r, "ce_datacontenttype").ptr);
-    assert_str(header(&r, "ce_partitionkey"), AB_STR("application/argocd/guestbook"));
+    assert_null(header(&r, "ce_partitionkey").ptr);
+    assert_str(header(&r, "ce_subject"), AB_STR("argocd/guestbook"));
     assert_str(r.key, AB_STR("application/argocd/guestbook"));
     assert_str(r.value, d.data);
     ab_event_unref(e);
+}
+
+static void what_key_and_id_say_is_in_no_header(void **state)
+{
+    (void)state;
+    static const char *const headers[] = {"ce_specversion", "ce_id",         "ce_source",
+                                          "ce_type",        "ce_dataschema", "content-type"};
+    ab_event_draft d = sample_state();
+    ab_event *e = must_make(&d);
+    ab_record r;
+    ab_kafka_encode(e, &r);
+    assert_int_equal(r.header_count, sizeof(headers) / sizeof(headers[0]));
+    for (size_t i = 0; i < r.header_count; i++)
+        assert_non_null(header(&r, headers[i]).ptr);
+    ab_event *back = must_decode(&r);
+    assert_same_event(e, back);
+    ab_event_unref(e);
+    ab_event_unref(back);
+}
+
+/** The event comes back as it was, with this attribute in a header. */
+static void said_in_a_header(const ab_event_draft *d, const char *name)
+{
+    ab_event *e = must_make(d);
+    ab_record r;
+    ab_kafka_encode(e, &r);
+    assert_non_null(header(&r, name).ptr);
+    ab_event *back = must_decode(&r);
+    assert_same_event(e, back);
+    ab_event_unref(e);
+    ab_event_unref(back);
+}
+
+static void what_key_and_id_say_otherwise_is_in_a_header(void **state)
+{
+    (void)state;
+    ab_event_draft d = sample_state();
+    ab_event_set_text(&d, AB_CE_SUBJECT, "w1/other");
+    said_in_a_header(&d, "ce_subject");
+    d = sample_state();
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, "cmd/w1/guestbook");
+    said_in_a_header(&d, "ce_subject");
+    d = sample_state();
+    ab_event_set_text(&d, AB_CE_OBJVERSION, "2");
+    said_in_a_header(&d, "ce_objversion");
+    said_in_a_header(&d, "ce_writerepoch");
+    d = sample_state();
+    ab_event_set_text(&d, AB_CE_ID, "w1.1767323045");
+    said_in_a_header(&d, "ce_objversion");
+}
+
+static void headers_count_over_what_key_and_id_say(void **state)
+{
+    (void)state;
+    ab_record r = least_record();
+    r.headers[1].value = AB_STR("w1.5.7");
+    r.key = AB_STR("Application/w1/a");
+    ab_event *e = must_decode(&r);
+    assert_attr(e, AB_CE_SUBJECT, "w1/a");
+    assert_attr(e, AB_CE_WRITEREPOCH, "5");
+    assert_attr(e, AB_CE_OBJVERSION, "7");
+    ab_event_unref(e);
+
+    add(&r, "ce_subject", "w1/b");
+    add(&r, "ce_objversion", "8");
+    e = must_decode(&r);
+    assert_attr(e, AB_CE_SUBJECT, "w1/b");
+    assert_attr(e, AB_CE_WRITEREPOCH, NULL);
+    assert_attr(e, AB_CE_OBJVERSION, "8");
+    ab_event_unref(e);
+}
+
+static void other_keys_and_ids_say_nothing(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"cmd/w1/a", "application/w1/a", "Application",
+                                       "Application/"};
+    static const char *const ids[] = {"1",     "5.7",    "w1.5",   "w1..7",
+                                      "w1.5.", "w1.5.x", "w1.x.7", "w1.5-7"};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        ab_record r = least_record();
+        r.headers[1].value = ab_str_of(ids[i]);
+        r.key = ab_str_of(keys[i % (sizeof(keys) / sizeof(keys[0]))]);
+        ab_event *e = must_decode(&r);
+        assert_attr(e, AB_CE_SUBJECT, NULL);
+        assert_attr(e, AB_CE_WRITEREPOCH, NULL);
+        assert_attr(e, AB_CE_OBJVERSION, NULL);
+        ab_event_unref(e);
+    }
 }
 
 static void header_names_end_with_a_nul_for_c_libraries(void **state)
@@ -305,6 +395,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_become_ce_headers_and_the_data_the_value),
+        cmocka_unit_test(what_key_and_id_say_is_in_no_header),
+        cmocka_unit_test(what_key_and_id_say_otherwise_is_in_a_header),
+        cmocka_unit_test(headers_count_over_what_key_and_id_say),
+        cmocka_unit_test(other_keys_and_ids_say_nothing),
         cmocka_unit_test(header_names_end_with_a_nul_for_c_libraries),
         cmocka_unit_test(an_event_without_data_is_a_null_value_and_one_without_key_has_none),
         cmocka_unit_test(the_longest_event_fits_a_record),

@@ -70,6 +70,13 @@ static void the_application_decodes_from_every_format(void **state)
     expect(from_kafka("application_structured.kafka"), &d);
 }
 
+static void what_key_and_id_say_needs_no_header(void **state)
+{
+    (void)state;
+    ab_event_draft d = sample_state();
+    expect(from_kafka("state.kafka"), &d);
+}
+
 static void all_types_decode_from_every_format(void **state)
 {
     (void)state;
@@ -119,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_application_decodes_from_every_format),
+        cmocka_unit_test(what_key_and_id_say_needs_no_header),
         cmocka_unit_test(all_types_decode_from_every_format),
         cmocka_unit_test(a_tombstone_decodes_to_an_event_without_data),
         cmocka_unit_test(what_argocd_agent_sends_decodes_leniently),

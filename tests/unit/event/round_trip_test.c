@@ -88,6 +88,8 @@ static void an_application_survives_every_pair_of_formats(void **state)
     (void)state;
     ab_event_draft d = sample_application();
     survives_every_pair(&d);
+    d = sample_state();
+    survives_every_pair(&d);
 }
 
 static void all_types_of_attributes_survive_every_pair_of_formats(void **state)

@@ -23,6 +23,22 @@ ab_event_draft sample_application(void)
     return d;
 }
 
+ab_event_draft sample_state(void)
+{
+    ab_event_draft d = sample_least();
+    ab_event_set_text(&d, AB_CE_ID, "w1.1767323045.1767323045678901");
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_PRINCIPAL);
+    ab_event_set_text(&d, AB_CE_TYPE, "io.argoproj.argocd-agent.event.spec-update");
+    ab_event_set_text(&d, AB_CE_SUBJECT, "w1/guestbook");
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, "application");
+    ab_event_set_text(&d, AB_CE_DATACONTENTTYPE, "application/json");
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, "Application/w1/guestbook");
+    ab_event_set_text(&d, AB_CE_WRITEREPOCH, "1767323045");
+    ab_event_set_text(&d, AB_CE_OBJVERSION, "1767323045678901");
+    d.data = AB_STR("{\"metadata\":{\"name\":\"guestbook\"}}");
+    return d;
+}
+
 ab_event_draft sample_all_types(void)
 {
     ab_event_draft d = sample_least();

@@ -17,6 +17,8 @@
 
 /** Draft of a spec-update of an Application, JSON data that is easily damaged. */
 ab_event_draft sample_application(void);
+/** Draft of the same as argobus writes it: key and id say all that they can. */
+ab_event_draft sample_state(void);
 /** Every attribute type, values with quotes, backslashes and characters outside ASCII. */
 ab_event_draft sample_all_types(void);
 /** The four required attributes and nothing else. */

@@ -5,9 +5,11 @@
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -31,7 +33,7 @@ static int setup(void **state)
     static struct desk d;
     d = (struct desk){.ms = 5};
     d.clock = sample_clock(&d.ms);
-    d.w = ab_writer_new(&(ab_writer_env){&d.clock, AB_SOURCE_PRINCIPAL, on_safe, NULL});
+    d.w = ab_writer_new(&(ab_writer_env){&d.clock, AB_SOURCE_PRINCIPAL, "w1", on_safe, NULL});
     *state = &d;
     return d.w == NULL;
 }
@@ -152,14 +154,17 @@ static void an_event_is_stamped(void **state)
     ab_digest_format(&digest, hex);
     say(d, "one");
     ab_event *event = sent(d);
-    uint64_t epoch;
+    uint64_t epoch, version;
+    char id[64];
     assert_int_equal(ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch), AB_ERR_OK);
+    assert_int_equal(ab_event_attr_u64(event, AB_CE_OBJVERSION, &version), AB_ERR_OK);
     assert_int_equal(epoch, 3);
     assert_true(ab_str_is(ab_event_attr(event, AB_CE_SOURCE), AB_SOURCE_PRINCIPAL));
     assert_true(ab_str_eq(ab_event_attr(event, AB_CE_PARTITIONKEY), KEY));
     assert_true(ab_str_is(ab_event_attr(event, AB_CE_CONTENTHASH), hex));
     assert_true(ab_str_is(ab_event_attr(event, AB_CE_DATACONTENTTYPE), "application/json"));
-    assert_int_equal(ab_event_attr(event, AB_CE_ID).len, 36);
+    snprintf(id, sizeof(id), "w1.3.%" PRIu64, version);
+    assert_true(ab_str_is(ab_event_attr(event, AB_CE_ID), id));
     ab_event_unref(event);
 }
 

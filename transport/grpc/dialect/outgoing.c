@@ -59,15 +59,8 @@ static void note_uid(ab_dialect_resource *r, ab_str uid)
 static void name_item(ab_dialect_item *item, ab_dialect_resource *r, ab_jsonv metadata)
 {
     ab_str version = ab_json_plain(ab_json_get(metadata, "resourceVersion"));
-    ab_str id = ab_event_attr(item->event, AB_CE_EVENTID);
     ab_str uid = ab_json_plain(ab_json_get(metadata, "uid"));
     note_uid(r, uid);
-    if (id.len > 0) {
-        snprintf(item->go.resourceid, sizeof(item->go.resourceid), "%.*s",
-                 AB_STR_ARG(ab_event_attr(item->event, AB_CE_RESOURCEID)));
-        snprintf(item->go.eventid, sizeof(item->go.eventid), "%.*s", AB_STR_ARG(id));
-        return;
-    }
     if (version.len == 0)
         version = ab_event_attr(item->event, AB_CE_OBJVERSION);
     ab_dialect_name(&item->go, ab_json_plain(ab_json_get(metadata, "name")), uid, version);

@@ -29,6 +29,8 @@ struct ab_kafka_handle {
     ab_kafka_host *host;
     ab_kafka_on_event on_event;
     void *arg;
+    void (*gone)(void *arg); /* may be NULL */
+    void *gone_arg;
 };
 
 static void run_job(uv_work_t *work)
@@ -108,6 +110,8 @@ static void give_out(ab_kafka_handle *h, rd_kafka_event_t *event)
 struct ab_kafka_grave {
     TAILQ_ENTRY(ab_kafka_grave) at;
     rd_kafka_t *rk;
+    void (*gone)(void *arg);
+    void *gone_arg;
     atomic_bool empty;
     atomic_int refs; /* the host's and the thread's */
 };
@@ -128,12 +132,14 @@ static void *destroy(void *arg)
     return NULL;
 }
 
-static ab_err bury(ab_kafka_host *host, rd_kafka_t *rk)
+static ab_err bury(const ab_kafka_handle *h)
 {
     ab_kafka_grave *g = calloc(1, sizeof(*g));
     if (g == NULL)
         return AB_ERR_NOMEM;
-    g->rk = rk;
+    g->rk = h->rk;
+    g->gone = h->gone;
+    g->gone_arg = h->gone_arg;
     g->refs = 2;
     pthread_t thread;
     if (pthread_create(&thread, NULL, destroy, g) != 0) {
@@ -141,7 +147,7 @@ static ab_err bury(ab_kafka_host *host, rd_kafka_t *rk)
         return AB_ERR_FATAL;
     }
     pthread_detach(thread);
-    TAILQ_INSERT_TAIL(&host->graves, g, at);
+    TAILQ_INSERT_TAIL(&h->host->graves, g, at);
     return AB_ERR_OK;
 }
 
@@ -153,6 +159,8 @@ static void forget(ab_kafka_host *host, bool all)
         if (!all && !g->empty)
             continue;
         TAILQ_REMOVE(&host->graves, g, at);
+        if (g->empty && g->gone != NULL)
+            g->gone(g->gone_arg);
         leave_grave(g);
     }
 }
@@ -173,7 +181,7 @@ static void on_poll_closed(uv_handle_t *poll)
     ab_kafka_handle *h = poll->data;
     close(h->fd);
     rd_kafka_queue_destroy(h->queue);
-    if (bury(h->host, h->rk) != AB_ERR_OK)
+    if (bury(h) != AB_ERR_OK)
         AB_ERROR(h->host->log, KAFKA, "no thread: a Kafka handle stays behind");
     h->host->closing--;
     free(h);
@@ -289,6 +297,12 @@ rd_kafka_t *ab_kafka_handle_rk(const ab_kafka_handle *h)
 rd_kafka_queue_t *ab_kafka_handle_queue(const ab_kafka_handle *h)
 {
     return h->queue;
+}
+
+void ab_kafka_handle_when_gone(ab_kafka_handle *h, void (*gone)(void *arg), void *arg)
+{
+    h->gone = gone;
+    h->gone_arg = arg;
 }
 
 void ab_kafka_handle_close(ab_kafka_handle *h)

@@ -46,6 +46,9 @@ AB_MUST_USE ab_err ab_kafka_handle_open(ab_kafka_host *host, const ab_kafka_sett
 rd_kafka_t *ab_kafka_handle_rk(const ab_kafka_handle *h);
 /** Its queue, for results; borrowed, valid until close. */
 rd_kafka_queue_t *ab_kafka_handle_queue(const ab_kafka_handle *h);
+/** To be told, on the loop thread, when the handle was closed and is destroyed: what it was given
+ * is no more used then. Not when it is abandoned. */
+void ab_kafka_handle_when_gone(ab_kafka_handle *h, void (*gone)(void *arg), void *arg);
 /** No more events; destroyed in the background (see ab_kafka_host_reap). NULL is allowed. */
 void ab_kafka_handle_close(ab_kafka_handle *h);
 /** See which closed handles have been destroyed. True when none is left. */

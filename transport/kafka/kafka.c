@@ -57,8 +57,9 @@ static void tell_failed(ab_kafka *k)
     ab_kafka_send *s = NULL;
     while ((s = TAILQ_FIRST(&k->failed)) != NULL) {
         TAILQ_REMOVE(&k->failed, s, at);
-        ab_error err = s->failed;
-        ab_kafka_send_finish(s, err.code, &err);
+        ab_error err = {0};
+        ab_err e = ab_fail(&err, s->failed, "%s", s->why == NULL ? "no memory to say why" : s->why);
+        ab_kafka_send_finish(s, e, &err);
     }
 }
 

@@ -136,12 +136,14 @@ struct ab_kafka_link {
 typedef struct ab_kafka_send {
     TAILQ_ENTRY(ab_kafka_send) at;
     ab_kafka_link *link;
-    ab_event *event; /* NULL once librdkafka has its copy */
+    ab_event *event; /* librdkafka reads its data until it has reported, or is destroyed */
     ab_lane lane;
     int64_t deadline_ms; /* LIVE, monotonic */
     ab_sent done;        /* NULL once told */
     void *arg;
-    ab_error failed; /* for those that failed before librdkafka had them */
+    /* For those that failed before librdkafka had them. There are thousands of sends at a time. */
+    ab_err failed;
+    char *why; /* NULL: there was no memory to keep it */
 } ab_kafka_send;
 
 /* An event given to the upper layers. */
@@ -322,7 +324,7 @@ rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_l
 AB_MUST_USE ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s);
 /** Tell those who wait that there is room, when there is. Not while an event is given out. */
 void ab_kafka_producer_check_room(ab_kafka_producer *p);
-/** Fail all that is on its way, drop the handle. */
+/** Fail all that is on its way, drop the handle. Its data stays until the handle is destroyed. */
 void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code);
 /** Deadlines, rebuilding. */
 void ab_kafka_producer_tick(ab_kafka_producer *p);

@@ -9,6 +9,7 @@
 #include "transport/kafka/record.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define REBUILD_FIRST_MS 1000
 #define REBUILD_MAX_MS   60000
@@ -62,6 +63,7 @@ void ab_kafka_send_drop(ab_kafka_send *s)
 {
     ab_event_unref(s->event);
     ab_kafka_link_unref(s->link);
+    free(s->why);
     free(s);
 }
 
@@ -74,7 +76,8 @@ void ab_kafka_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err)
 void ab_kafka_send_fail_later(ab_kafka_send *s, ab_err code, const char *text)
 {
     ab_kafka *k = s->link->kafka;
-    ab_fail(&s->failed, code, "%s", text);
+    s->failed = code;
+    s->why = strdup(text);
     TAILQ_INSERT_TAIL(&k->failed, s, at);
     uv_async_send(&k->wake);
 }
@@ -196,8 +199,6 @@ ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
         return AB_ERR_OK;
     }
     TAILQ_INSERT_TAIL(&p->sends, s, at);
-    ab_event_unref(s->event);
-    s->event = NULL;
     return AB_ERR_OK;
 }
 
@@ -214,6 +215,30 @@ static void drop_topics(const ab_kafka_producer *p)
     }
 }
 
+static void release_all(void *first)
+{
+    ab_kafka_send *next = NULL;
+    for (ab_kafka_send *s = first; s != NULL; s = next) {
+        next = TAILQ_NEXT(s, at);
+        ab_event_unref(s->event);
+        free(s);
+    }
+}
+
+/* Told, and without a link, they stay until the handle is destroyed: librdkafka has their data. */
+static void fail_all(ab_kafka_producer *p, ab_kafka_handle *h, ab_err code)
+{
+    ab_kafka_send *first = TAILQ_FIRST(&p->sends);
+    ab_error err = {0};
+    ab_fail(&err, code, "the producer was closed");
+    TAILQ_INIT(&p->sends);
+    ab_kafka_handle_when_gone(h, release_all, first);
+    for (ab_kafka_send *s = first; s != NULL; s = TAILQ_NEXT(s, at)) {
+        tell(s, code, &err);
+        ab_kafka_link_unref(s->link);
+    }
+}
+
 void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code)
 {
     if (p->handle == NULL)
@@ -223,17 +248,12 @@ void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code)
     rd_kafka_purge(ab_kafka_handle_rk(p->handle), RD_KAFKA_PURGE_F_QUEUE |
                                                       RD_KAFKA_PURGE_F_INFLIGHT |
                                                       RD_KAFKA_PURGE_F_NON_BLOCKING);
-    ab_kafka_handle_close(p->handle);
+    ab_kafka_handle *handle = p->handle;
     p->handle = NULL;
     p->full_at = 0;
     p->broken = false;
-    ab_kafka_send *s = NULL;
-    while ((s = TAILQ_FIRST(&p->sends)) != NULL) {
-        TAILQ_REMOVE(&p->sends, s, at);
-        ab_error err = {0};
-        ab_fail(&err, code, "the producer was closed");
-        ab_kafka_send_finish(s, code, &err);
-    }
+    fail_all(p, handle, code);
+    ab_kafka_handle_close(handle);
 }
 
 static void expire(ab_kafka_producer *p, int64_t now)

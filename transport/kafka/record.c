@@ -110,7 +110,7 @@ rd_kafka_resp_err_t ab_kafka_record_produce(rd_kafka_t *rk, rd_kafka_topic_t *to
     const rd_kafka_vu_t parts[] = {
         {.vtype = RD_KAFKA_VTYPE_RKT, .u.rkt = topic},
         {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = 0},
-        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = 0},
         {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {unconst(r.key.ptr), r.key.len}},
         {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {unconst(r.value.ptr), r.value.len}},
         {.vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = headers},

@@ -18,7 +18,7 @@
 AB_MUST_USE ab_err ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data,
                                           ab_event **out, const char **reason, ab_error *err);
 /**
- * Hand an event to a producer, which copies it.
+ * Hand an event to a producer, which reads its data until it reports.
  * @param opaque  comes back in the delivery report
  * @return what librdkafka says at once
  */

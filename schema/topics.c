@@ -6,10 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_legal(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+}
+
 static bool is_legal_prefix(const char *prefix)
 {
-    static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    return prefix[0] != '\0' && prefix[strspn(prefix, legal)] == '\0';
+    const char *c = prefix;
+    while (is_legal(*c))
+        c++;
+    return c != prefix && *c == '\0';
 }
 
 /** Keep the name only when it was not cut. */

@@ -223,7 +223,7 @@ void ab_kafka_readback_pump(ab_kafka *k)
 {
     if (k->reading > 0)
         return;
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(READING_MAX);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(0);
     if (!k->closed)
         take_batch(k, list);
     ab_error err = {0};

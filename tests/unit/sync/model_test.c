@@ -318,12 +318,24 @@ static void note_sent(const ab_event *event)
     ab_object_unref(o);
 }
 
+/* It is gone at the hub, or is to go. */
+static bool is_end(const ab_event *event)
+{
+    ab_object *o = NULL;
+    if (ab_event_data(event).ptr == NULL)
+        return true;
+    bool deleting =
+        ab_object_parse(ab_event_data(event), &o, NULL) == AB_ERR_OK && model_is_deleting(o);
+    ab_object_unref(o);
+    return deleting;
+}
+
 static void note_ended(const ab_event *event)
 {
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     for (int app = 0; app < NAMES; app++)
         if (ab_str_is(key, hub_key(app)))
-            m.ended[app] = ab_event_data(event).ptr == NULL && m.lost_uid[app][0] == '\0';
+            m.ended[app] = is_end(event) && m.lost_uid[app][0] == '\0';
 }
 
 static void on_sent(void *arg, bool down, const ab_event *event)
@@ -735,7 +747,7 @@ static const struct history {
     {1516, 26},       {1691301717, 26}, {2809330185, 26}, {427273109, 26}, {287513901, 26},
     {4231700031, 26}, {3681468621, 26}, {2076894548, 26}, {436349752, 26}, {41356831, 26},
     {357, 27},        {3351782859, 27}, {1937714595, 27}, {275891549, 27}, {58594517, 27},
-    {987666074, 27},
+    {987666074, 27},  {531901, 27},
 };
 
 static void histories_that_once_failed_end_in_agreement(void **state)

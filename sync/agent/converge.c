@@ -142,8 +142,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     if (o->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        o->here = false;
-        o->report_due = false;
+        o->here = o->marked = o->report_due = false;
         if (ab_agent_publishes(o))
             ab_agent_end_published(o);
         return;

@@ -191,9 +191,11 @@ static bool may_adopt(const ab_agent_object *o, const ab_kept *row, const ab_obj
     ab_str says = ab_object_annotation(local, AB_ANN_ADOPTION_POLICY);
     if (!ab_kind_is_synchronised(local) || (says.ptr != NULL && !ab_str_is(says, "always")))
         return false;
+    ab_str former = ab_object_annotation(local, AB_ANN_FORMER_UID);
+    bool was_ours = former.len > 0 && ab_str_eq(former, row->uid);
     switch (o->kind->target) {
     case AB_TARGET_APPLICATION:
-        return row->adoptable && (says.ptr != NULL || o->agent->env.policy.adopt);
+        return (row->adoptable || was_ours) && (says.ptr != NULL || o->agent->env.policy.adopt);
     case AB_TARGET_REPOSITORY: /* it may hold credentials that exist nowhere else */
         return says.ptr != NULL;
     default:

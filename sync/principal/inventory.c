@@ -375,14 +375,14 @@ static bool look_at_asker(const struct peer *peer, ab_str id)
 {
     for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_app *app = i.value;
-        if (app->peer == peer && asks(&app->requests, id)) {
+        if (peer->mode == AB_MANAGED && app->peer == peer && asks(&app->requests, id)) {
             app->look_due = app->here;
             return true;
         }
     }
     for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL; ab_map_next(&i)) {
         const struct mirror *m = i.value;
-        if (is_of(m, peer) && asks(&m->requests, id))
+        if (peer->mode == AB_AUTONOMOUS && is_of(m, peer) && asks(&m->requests, id))
             return true;
     }
     return false;

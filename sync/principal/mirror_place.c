@@ -377,9 +377,10 @@ static bool recall(struct mirror *m, ab_object **out)
 /* First it is kept that this is no mirror any more: else it would be made one again. */
 static void hand_over(struct mirror *m, const ab_object *hub)
 {
-    const ab_app_edit edit = {
-        .annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE}, {AB_ANN_STATUS_VERSION, AB_STR_NONE}},
-        .annotation_count = 2};
+    const ab_app_edit edit = {.annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE},
+                                              {AB_ANN_MIRROR, AB_STR_NONE},
+                                              {AB_ANN_STATUS_VERSION, AB_STR_NONE}},
+                              .annotation_count = 3};
     if (m->source != MIRROR_NONE) {
         m->step = MSTEP_RELEASE;
         effects(m)->keep(

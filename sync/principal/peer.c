@@ -204,7 +204,7 @@ void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
     open_peer(peer);
 }
 
-/* What it said in its former mode means nothing any more. */
+/* What it said while it was managed, or may have been, means nothing any more. */
 static void forget_words(struct peer *peer)
 {
     ab_principal *p = peer->principal;
@@ -214,6 +214,8 @@ static void forget_words(struct peer *peer)
             ab_principal_park(app);
     }
     wait_no_more(p, peer);
+    peer->guard.held = peer->doubt.log = peer->doubt.agent = 0; /* it was of its log */
+    ab_principal_show_held(peer);
 }
 
 void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
@@ -221,7 +223,7 @@ void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL || peer->mode == (unsigned)mode)
         return;
-    if (peer->mode == AB_MANAGED)
+    if (mode == AB_AUTONOMOUS)
         forget_words(peer);
     ab_principal_resync_stop(peer); /* what it was told means something else now */
     peer->mode = mode;

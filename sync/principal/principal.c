@@ -245,6 +245,7 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     app->uid = uid;
     app->here = app->seen_meanwhile = true;
     app->deleting = ab_object_deleting(object);
+    app->has_status = ab_json_count(ab_object_field(object, "status")) > 0;
     ab_requests_note(&app->requests, object);
     return AB_ERR_OK;
 }

@@ -118,6 +118,7 @@ struct ab_principal_app {
 
     bool here;
     bool deleting;
+    bool has_status; /* whosoever it is */
     char *uid;
     ab_digest wish;            /* of the payload that goes down */
     bool look_due;             /* the object has something to say that the log does not */

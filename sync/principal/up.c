@@ -99,7 +99,8 @@ static void take_report(ab_principal_app *app, ab_jsonv report)
     char stamp[AB_STAMP_TEXT];
     ab_jsonv status = ab_json_get(report, "status");
     bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
-    bool nothing = !ab_json_present(status) && ab_version_is_none(app->status_version);
+    bool nothing =
+        !ab_json_present(status) && !app->has_status && ab_version_is_none(app->status_version);
     struct finished done = finished_by(app, report);
     if (!app->cleared && !former && (done.operation || done.refresh || is_said_again(app))) {
         ab_principal_get(app);

@@ -411,6 +411,22 @@ static void one_step(void)
 
 /* --- rest --- */
 
+static bool is_held(void)
+{
+    ab_label label = {"agent", AB_STR("w1")};
+    return ab_metric_value(ab_metric_get(m.w.principal_metrics, AB_METRIC_GAUGE,
+                                         "argobus_deletions_held", "", &label, 1)) > 0;
+}
+
+static void operator_confirms(void)
+{
+    if (!is_held())
+        return;
+    if (model->on_confirmed != NULL)
+        model->on_confirmed();
+    assert_int_equal(ab_principal_confirm(m.w.principal, "w1"), AB_ERR_OK);
+}
+
 static void begin_rest(void)
 {
     m.w.faults_permille = 0;
@@ -436,8 +452,8 @@ static void come_to_rest(void)
             worked |= controller_works(app);
         if (round == 20)
             assert_int_equal(ab_principal_resync(m.w.principal, "w1", "test"), AB_ERR_OK);
-        if (model->rest != NULL)
-            model->rest(round);
+        if (round == 60)
+            operator_confirms();
         world_settle(&m.w);
         if (!worked && round > ROUNDS_MIN)
             return;
@@ -542,6 +558,8 @@ static void run(uint64_t seed, size_t among, unsigned long steps)
     check_quiet();
     model->check();
     check_requests();
+    if (is_held())
+        broken("a deletion is held that the operator confirmed");
     fake_log_heads(m.w.down, check_head, NULL);
     fake_log_heads(m.w.up, check_head, NULL);
     world_fini(&m.w);

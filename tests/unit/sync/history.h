@@ -61,7 +61,7 @@ typedef struct {
     void (*on_sent)(bool down, const ab_event *event);
     void (*const *actions)(int app);
     size_t action_count;
-    void (*rest)(int round); /* while all comes to rest; NULL: nothing more happens then */
+    void (*on_confirmed)(void); /* the operator wants deleted what is held; may be NULL */
     void (*check)(void);
     void (*end)(void); /* may be NULL */
     const struct history_seed *once_failed;

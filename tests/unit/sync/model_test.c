@@ -298,19 +298,9 @@ static void (*const actions[])(int app) = {
 
 /* --- rest --- */
 
-static bool is_held(void)
+static void on_confirmed(void)
 {
-    ab_label label = {"agent", AB_STR("w1")};
-    return ab_metric_value(ab_metric_get(m.w.principal_metrics, AB_METRIC_GAUGE,
-                                         "argobus_deletions_held", "", &label, 1)) > 0;
-}
-
-static void operator_confirms(int round)
-{
-    if (round != 60 || !is_held())
-        return;
     own.confirmed = true;
-    assert_int_equal(ab_principal_confirm(m.w.principal, "w1"), AB_ERR_OK);
 }
 
 static void check_placed(const ab_object *h, const ab_object *l)
@@ -353,8 +343,6 @@ static void check(void)
 {
     for (int app = 0; app < NAMES; app++)
         check_app(app);
-    if (is_held())
-        broken("a deletion is held that the operator confirmed");
 }
 
 /* --- runs --- */
@@ -391,7 +379,7 @@ int main(void)
         .on_sent = on_sent,
         .actions = actions,
         .action_count = sizeof(actions) / sizeof(actions[0]),
-        .rest = operator_confirms,
+        .on_confirmed = on_confirmed,
         .check = check,
         .end = end,
         .once_failed = once_failed,

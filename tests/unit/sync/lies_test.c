@@ -17,15 +17,16 @@
 
 #include <cmocka.h>
 
-#define GHOST "Application/w1/ghost"
-#define PAGES 1
+#define GHOST     "Application/w1/ghost"
+#define PAGES_MAX 2
 
 /* What is told, and the resync that it is told in. */
 static struct {
     fake_log *out;
     const char *source;
+    size_t pages;
     ab_inventory *inv;
-    ab_digest digest;
+    ab_digest digests[PAGES_MAX];
     char id[AB_RESYNC_ID_MAX];
     ab_resync_step heard; /* the last step of the other end */
     uint64_t version;
@@ -36,6 +37,7 @@ static int begin(void **state)
     (void)setup(state);
     w.resyncs = true;
     memset(&liar, 0, sizeof(liar));
+    liar.pages = 1;
     return 0;
 }
 
@@ -71,25 +73,27 @@ static void say_step(ab_resync_step step)
     ab_resync r = {.step = step,
                    .id = ab_str_of(liar.id),
                    .namespace = AB_STR(WORLD_AGENT_NAMESPACE),
-                   .told = {ab_inventory_count(liar.inv), PAGES, &liar.digest, {0}}};
+                   .told = {ab_inventory_count(liar.inv), liar.pages, liar.digests, {0}}};
     ab_buf_init(&data, AB_EVENT_DATA_MAX);
     ab_resync_encode(&r, &data);
     say(AB_KEY_RESYNC, AB_TYPE_RESYNC, &data);
     world_settle(&w);
 }
 
-static void make_page(const ab_inventory *inv, const char *id, ab_buf *out)
+static void say_nth_page(const ab_inventory *inv, size_t page, const char *id)
 {
-    ab_buf_init(out, AB_EVENT_DATA_MAX);
-    ab_resync_page_encode(inv, 0, ab_str_of(id), out);
+    ab_buf data;
+    char key[sizeof(AB_KEY_INVENTORY) + 8];
+    snprintf(key, sizeof(key), AB_KEY_INVENTORY "%zu", page);
+    ab_buf_init(&data, AB_EVENT_DATA_MAX);
+    ab_resync_page_encode(inv, page, ab_str_of(id), &data);
+    say(key, AB_TYPE_INVENTORY, &data);
+    world_settle(&w);
 }
 
 static void say_page(const ab_inventory *inv, const char *id)
 {
-    ab_buf data;
-    make_page(inv, id, &data);
-    say(AB_KEY_INVENTORY "0", AB_TYPE_INVENTORY, &data);
-    world_settle(&w);
+    say_nth_page(inv, 0, id);
 }
 
 static ab_inventory *inventory_of(const char *const *keys, size_t count)
@@ -100,14 +104,15 @@ static ab_inventory *inventory_of(const char *const *keys, size_t count)
         ab_inventory_entry entry = {.key = ab_str_of(keys[i]), .version = {1, 1}};
         assert_int_equal(ab_inventory_add(inv, &entry), AB_ERR_OK);
     }
-    assert_int_equal(ab_inventory_divide(inv, PAGES), AB_ERR_OK);
+    assert_int_equal(ab_inventory_divide(inv, liar.pages), AB_ERR_OK);
     return inv;
 }
 
 static void claim(const char *const *keys, size_t count)
 {
     liar.inv = inventory_of(keys, count);
-    liar.digest = *ab_inventory_digest(liar.inv, 0);
+    for (size_t i = 0; i < liar.pages; i++)
+        liar.digests[i] = *ab_inventory_digest(liar.inv, i);
 }
 
 /* --- listening --- */
@@ -181,14 +186,22 @@ static void a_page_that_never_comes_ends_the_resync_and_the_next_one_succeeds(vo
 
 static void a_page_that_comes_twice_counts_once(void **state)
 {
+    static const char *const elsewhere[] = {GHOST "1"};
     (void)state;
     placed("");
     double before = resyncs();
-    answer_with(ghost, 1);
-    say_page(liar.inv, liar.id);
+    liar.pages = 2;
+    answer_with(elsewhere, 1);
+    /* Both differ: the agent's one entry is on one of them, and what it lacks on the other. */
+    assert_int_not_equal(ab_inventory_page_of(ab_str_of(elsewhere[0]), 2),
+                         ab_inventory_page_of(AB_STR(HUB), 2));
+    say_nth_page(liar.inv, 0, liar.id);
+    say_nth_page(liar.inv, 0, liar.id);
+    listen(w.down, AB_RESYNC_WANT);
+    say_nth_page(liar.inv, 1, liar.id);
     listen(w.down, AB_RESYNC_END);
     size_t events = fake_log_appended(w.down);
-    say_page(liar.inv, liar.id);
+    say_nth_page(liar.inv, 1, liar.id);
     assert_int_equal(fake_log_appended(w.down), events);
     assert_true(resyncs() <= before + 1);
     assert_unharmed();
@@ -226,6 +239,8 @@ static void a_page_of_another_agent_is_passed_over(void **state)
     answer_with(ghost, 1);
     assert_int_equal(ab_principal_add_agent(w.principal, "w2"), AB_ERR_OK);
     ab_principal_set_mode(w.principal, "w2", AB_MANAGED);
+    ab_principal_caught_up(w.principal, "w2");
+    ab_principal_ready(w.principal, "w2", 1);
     liar.out = fake_log_new();
     say_page(liar.inv, liar.id);
     fake_delivery *d = fake_log_next(liar.out);
@@ -255,9 +270,12 @@ static void an_agent_that_claims_what_nobody_made_changes_nothing_else(void **st
     static const char *const both[] = {HUB, GHOST};
     (void)state;
     placed("");
+    size_t events = fake_log_appended(w.down);
     answer_with(both, 2);
     say_page(liar.inv, liar.id);
     listen(w.down, AB_RESYNC_END);
+    /* Three steps, the object, as it claims to have it otherwise, and the end of the other one. */
+    assert_int_equal(fake_log_appended(w.down), events + 5);
     assert_true(has_head(w.down, HUB));
     assert_unharmed();
 }
@@ -332,9 +350,11 @@ static void an_autonomous_agent_whose_principal_claims_to_have_nothing_says_all_
     put_app(w.local, "argocd", "a", 1, "", "");
     world_start(&w);
     uint64_t writes = fake_store_changes(w.local);
+    size_t events = fake_log_appended(w.up);
     begin_with(NULL, 0);
     say_page(liar.inv, liar.id);
     listen(w.up, AB_RESYNC_TAKEN);
+    assert_int_equal(fake_log_appended(w.up), events + 3); /* two steps, and the object */
     assert_agent_unharmed(writes);
 }
 

@@ -64,14 +64,22 @@ typedef struct {
     bool complete; /* read; the hello that makes us ready is on its way */
 } ab_kafka_readback;
 
+/* A process of the peer's name, beside the one that counts. */
+typedef enum {
+    AB_RIVAL_NONE,
+    AB_RIVAL_HEARD,
+    AB_RIVAL_ANSWERED, /* then by the one that counts */
+    AB_RIVAL_TOLD,     /* and was heard again */
+} ab_kafka_rival;
+
 /* What is known of the peer, and when to speak next (presence.c). */
 typedef struct {
     bool up;
     bool hello_in_flight;
     char instance[40];
-    uint64_t epoch;        /* of what that one writes */
-    bool rivals;           /* another one speaks too */
-    int64_t rival_ms;      /* when it did last */
+    uint64_t epoch; /* of what that one writes */
+    ab_kafka_rival rival;
+    int64_t rival_ms;      /* when it was heard last */
     int64_t age_ms;        /* of the last hello, by two clocks: alone it says nothing */
     ab_digest certificate; /* that was told */
     uint64_t log_id;       /* of the log it writes to; 0 = not known */

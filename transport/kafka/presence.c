@@ -6,7 +6,8 @@
  * compared: what an age says is how much longer it is than that of the hello before.
  *
  * Nothing keeps two processes of one name from writing to the same topics. Each hello names its
- * process; the one that began last counts, and when another one goes on saying hello it is told.
+ * process; the one that began last counts, and when another one says hello in turns with it, that
+ * is told.
  */
 #include "schema/attributes.h"
 #include "transport/hello.h"
@@ -143,6 +144,68 @@ static bool understand(const ab_event *event, saying *out, ab_error *err)
     return ok;
 }
 
+/* --- two of one name --- */
+
+/* Who begins reads what is there, and takes a higher epoch. */
+static bool is_rival(const ab_kafka_link *l, const saying *said)
+{
+    return l->peer.up && said->base.epoch <= l->peer.epoch &&
+           strcmp(l->peer.instance, said->base.instance) != 0;
+}
+
+static void tell_rivals(ab_kafka_link *l, const saying *said)
+{
+    l->peer.rival = AB_RIVAL_TOLD;
+    ab_metric_set(l->metrics.rivals, 1);
+    AB_WARN(l->kafka->base.env.log, KAFKA,
+            l->kafka->settings.role == AB_ROLE_PRINCIPAL
+                ? "two agents have this name: both do what the hub says, and what the one that "
+                  "began first reports is not taken; end one of them"
+                : "two principals write to this agent: end one of them",
+            AB_KV("agent", l->name), AB_KV("counts", l->peer.instance),
+            AB_KV("other", said->base.instance));
+}
+
+static void forget_rival(ab_kafka_link *l)
+{
+    if (l->peer.rival != AB_RIVAL_TOLD)
+        l->peer.rival = AB_RIVAL_NONE;
+}
+
+/* Of one that has restarted after a crash, perhaps without its log and so with a lower epoch, and
+ * of one that hands over to another, only one goes on: rivals are who speak in turns. */
+static void hear_rival(ab_kafka_link *l, const saying *said)
+{
+    l->peer.rival_ms = ab_kafka_now(l->kafka);
+    if (said->base.leaving)
+        forget_rival(l);
+    else if (l->peer.rival == AB_RIVAL_NONE)
+        l->peer.rival = AB_RIVAL_HEARD;
+    else if (l->peer.rival == AB_RIVAL_ANSWERED)
+        tell_rivals(l, said);
+}
+
+static void hear_who_counts(ab_kafka_link *l, bool other)
+{
+    if (other)
+        forget_rival(l);
+    else if (l->peer.rival == AB_RIVAL_HEARD)
+        l->peer.rival = AB_RIVAL_ANSWERED;
+}
+
+static void end_rivals(ab_kafka_link *l)
+{
+    bool told = l->peer.rival == AB_RIVAL_TOLD;
+    l->peer.rival = AB_RIVAL_NONE;
+    if (!told)
+        return;
+    ab_metric_set(l->metrics.rivals, 0);
+    AB_INFO(l->kafka->base.env.log, KAFKA, "only one process of this name is heard now",
+            AB_KV("agent", l->name));
+}
+
+/* --- there and gone --- */
+
 static void gone(ab_kafka_link *l)
 {
     if (!l->peer.up)
@@ -166,6 +229,7 @@ static void there(ab_kafka_link *l, const saying *said)
     bool other = strcmp(said->base.instance, l->peer.instance) != 0;
     if (other)
         gone(l);
+    hear_who_counts(l, other);
     l->peer.heard_ms = ab_kafka_now(k);
     l->peer.interval_ms = said->interval_ms;
     l->peer.epoch = said->base.epoch;
@@ -179,41 +243,6 @@ static void there(ab_kafka_link *l, const saying *said)
     /* So that it need not wait for our next one. */
     ab_kafka_presence_speak(l, false);
     k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
-}
-
-/* --- two of one name --- */
-
-/* Who begins reads what is there, and takes a higher epoch. */
-static bool is_rival(const ab_kafka_link *l, const saying *said)
-{
-    return l->peer.up && said->base.epoch <= l->peer.epoch &&
-           strcmp(l->peer.instance, said->base.instance) != 0;
-}
-
-static void tell_rivals(ab_kafka_link *l, const saying *said)
-{
-    l->peer.rival_ms = ab_kafka_now(l->kafka);
-    if (l->peer.rivals)
-        return;
-    l->peer.rivals = true;
-    ab_metric_set(l->metrics.rivals, 1);
-    AB_WARN(l->kafka->base.env.log, KAFKA,
-            l->kafka->settings.role == AB_ROLE_PRINCIPAL
-                ? "two agents have this name: both do what the hub says, and what the one that "
-                  "began first reports is not taken; end one of them"
-                : "two principals write to this agent: end one of them",
-            AB_KV("agent", l->name), AB_KV("counts", l->peer.instance),
-            AB_KV("other", said->base.instance));
-}
-
-static void end_rivals(ab_kafka_link *l)
-{
-    if (!l->peer.rivals)
-        return;
-    l->peer.rivals = false;
-    ab_metric_set(l->metrics.rivals, 0);
-    AB_INFO(l->kafka->base.env.log, KAFKA, "only one process of this name is heard now",
-            AB_KV("agent", l->name));
 }
 
 /* A topic that was deleted and made again may have grown past our position before we look: then
@@ -239,8 +268,7 @@ static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
 {
     bool same = strcmp(said->base.instance, l->peer.instance) == 0;
     if (is_rival(l, said)) {
-        if (!said->base.leaving)
-            tell_rivals(l, said);
+        hear_rival(l, said);
         return;
     }
     if (same && is_late(l, said, age_ms))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""foreign.py serve CERTS|-, check CERTS|- PORT: what tests/support/grpc/go/main.go is for grpc-go, for grpcio."""
+"""foreign.py serve CERTS|-, check CERTS|- PORT: what tests/support/grpc/go/main.go is for grpc-go, for grpcio. And
+foreign.py stray CERTS PORT certificate|message|pings: what is too much, and the status by which it ends."""
 import os
 import signal
 import sys
@@ -148,12 +149,20 @@ class Checks:
         assert got["x-subject"] == ("/CN=w1" if self.secure else ""), got
 
 
+def dial(certs, port, name="client", more=()):
+    return grpc.secure_channel("localhost:" + port, grpc.ssl_channel_credentials(
+        read(certs, "ca.crt"), read(certs, name + ".key"), read(certs, name + ".crt")), [*OPTIONS, *more])
+
+
+def stray(certs, port, how):
+    channel = dial(certs, port, "foreign" if how == "certificate" else "client", [
+        ("grpc.keepalive_time_ms", 50), ("grpc.http2.max_pings_without_data", 0)] if how == "pings" else [])
+    method = "Hold" if how == "pings" else "Unary"
+    print(code_of(lambda: channel.unary_unary("/test.Echo/" + method)(bytes(3000)))[0].name)
+
+
 def check(certs, port):
-    if certs == "-":
-        channel = grpc.insecure_channel("localhost:" + port, OPTIONS)
-    else:
-        channel = grpc.secure_channel("localhost:" + port, grpc.ssl_channel_credentials(
-            read(certs, "ca.crt"), read(certs, "client.key"), read(certs, "client.crt")), OPTIONS)
+    channel = dial(certs, port) if certs != "-" else grpc.insecure_channel("localhost:" + port, OPTIONS)
     checks = Checks(channel, certs != "-")
     failed = False
     for name in dir(checks):
@@ -169,4 +178,4 @@ def check(certs, port):
 
 
 if __name__ == "__main__":
-    {"serve": serve, "check": check}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "check": check, "stray": stray}[sys.argv[1]](*sys.argv[2:])

@@ -73,6 +73,24 @@ class Interop(unittest.TestCase):
         self.serve_foreign(PYTHON, False)
         self.serve_foreign(PYTHON, True)
 
+    def strays(self, how, status, reason, **limits):
+        server = peers.ours(**limits)
+        run = subprocess.run([*PYTHON, "stray", peers.CERTS, str(server.port), how], capture_output=True, text=True,
+                             timeout=600)
+        code = server.stop()
+        self.assertEqual((run.returncode, code), (0, 0), run.stdout + run.stderr + "".join(server.seen))
+        self.assertEqual(run.stdout, status + "\n")
+        self.assertIn(f'argobus_grpc_refused_total{{reason="{reason}"}}', "".join(server.seen))
+
+    def test_grpcio_with_a_foreign_certificate_is_refused(self):
+        self.strays("certificate", "UNAVAILABLE", "tls")
+
+    def test_grpcio_with_too_large_a_message_is_told(self):
+        self.strays("message", "RESOURCE_EXHAUSTED", "message", message_bytes=1000)
+
+    def test_grpcio_that_pings_too_often_is_told_to_go(self):
+        self.strays("pings", "UNAVAILABLE", "pings", pings=5)
+
     def test_grpc_go_goes_when_told(self):
         server = peers.ours()
         client = subprocess.Popen([*GO, "drain", peers.CERTS, str(server.port)], stdout=subprocess.PIPE, text=True)

@@ -123,8 +123,10 @@ static const ab_option rows[] = {
              "end is ignored."},
     {.name = "kafka.librdkafka",
      .kind = AB_OPT_MAP,
-     .help = "Any further setting of librdkafka, by its own name, e.g. "
-             "kafka.librdkafka.socket.timeout.ms."},
+     .help =
+         "Any further setting of librdkafka, by its own name, e.g. "
+         "kafka.librdkafka.socket.timeout.ms. Files that it names are not watched: new ones "
+         "are in use after a restart, or when a file of kafka.tls.* or kafka.sasl.* changes too."},
 };
 
 const ab_options ab_kafka_options = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -13,7 +13,7 @@ bool ab_bench_resync_absence(const ab_bench_options *o);
 /** A resync of 5,000 Applications, each with a status, of which none has changed. */
 bool ab_bench_resync_unchanged(const ab_bench_options *o);
 /** 100 agents at one principal, whose hub is an API server: all at once, asked for by the operator,
- * and after a restart of the principal. */
+ * after a restart of the principal, and after the loss of all topics. */
 bool ab_bench_resync_fleet(const ab_bench_options *o);
 /** The first two of these, and the third where API servers are given. */
 bool ab_bench_resync(const ab_bench_options *o);

@@ -5,6 +5,7 @@
 #include "tests/bench/kube_fleet.h"
 #include "tests/bench/resync.h"
 #include "tests/bench/steps.h"
+#include "tests/bench/topics.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -135,12 +136,22 @@ static bool restarted(ab_bench_fleet *f)
            ab_bench_site_start(&f->site, PRINCIPAL) && end(&m, "resync.fleet.restart");
 }
 
+/* Every topic is deleted under them: each side has to find out, and to say all again. */
+static bool lost(ab_bench_fleet *f)
+{
+    meter m;
+    const ab_bench_topics topics = {.broker = f->site.o->broker,
+                                    .prefix = strrchr(f->site.root, '/') + 1};
+    return begin(&m, f, ab_bench_memory(f->site.principal.pid, "VmRSS")) &&
+           ab_bench_topics_delete(&topics) && end(&m, "resync.fleet.lost");
+}
+
 bool ab_bench_resync_fleet(const ab_bench_options *o)
 {
     static ab_bench_fleet f;
     bool ok = ab_bench_fleet_open(&f, o, AGENTS) && ab_bench_fleet_start(&f) &&
               ab_bench_fleet_bring(&f, EACH, BYTES) && report_statuses(&f) && asked(&f) &&
-              restarted(&f);
+              restarted(&f) && lost(&f);
     ab_bench_fleet_close(&f, ok);
     return ok;
 }

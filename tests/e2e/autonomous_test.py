@@ -27,12 +27,13 @@ def fleet(own_fleet, clusters, tmp_path):
 class Own:
     """An Application made at w1."""
 
-    def __init__(self, fleet, name="guestbook", **metadata):
+    def __init__(self, fleet, name="guestbook", awaited=True, **metadata):
         self.hub, self.spoke, self.name = fleet.hub, fleet.spokes["w1"], name
         o = application(name, ARGOCD, **metadata)
         o["spec"]["destination"] = dict(LOCAL)
         self.spoke.create(o)
-        self.is_mirrored()
+        if awaited:
+            self.is_mirrored()
 
     def mirror(self):
         return self.hub.get("Application", "w1", self.name)
@@ -134,18 +135,56 @@ def test_a_project_is_mirrored_with_its_roles_and_kept(fleet):
     wait_for("the mirror is gone", lambda: mirror() is None)
 
 
-def test_changes_made_while_either_side_is_down_follow(fleet):
-    own, old = Own(fleet), Own(fleet, "old")
-    fleet.agents["w1"].stop()
-    own.edit({"spec": {"source": {"targetRevision": "2"}}})
-    own.spoke.delete("Application", ARGOCD, "old")
-    fleet.start("w1")
-    own.is_mirrored("2")
-    wait_for("the deletion follows", lambda: old.mirror() is None)
-    fleet.principal.stop()
-    own.edit({"spec": {"source": {"targetRevision": "3"}}})
-    fleet.start("principal")
-    own.is_mirrored("3")
+def test_applications_created_changed_and_deleted_meanwhile_follow(fleet, missing):
+    changed, deleted = Own(fleet, "changed"), Own(fleet, "deleted")
+    with fleet.away(missing):
+        created = Own(fleet, "created", awaited=False)
+        changed.edit({"spec": {"source": {"targetRevision": "2"}}, "status": SYNCED})
+        deleted.spoke.delete("Application", ARGOCD, "deleted")
+    created.is_mirrored()
+    changed.is_mirrored("2")
+    wait_for("the status follows", lambda: changed.mirror().get("status") == SYNCED)
+    wait_for("the deletion follows", lambda: deleted.mirror() is None)
+
+
+def own_project(name):
+    return project(name) | {"spec": {"description": "first", "destinations": [{"server": IN_CLUSTER, "namespace": "*"}]}}
+
+
+def test_projects_created_changed_and_deleted_meanwhile_follow(fleet, missing):
+    spoke, mirror = fleet.spokes["w1"], lambda name: fleet.hub.get("AppProject", ARGOCD, f"w1-{name}")
+    for name in ("default", "changed", "deleted"):
+        spoke.create(own_project(name))
+        wait_for(f"{name} is mirrored", lambda name=name: mirror(name))
+    role = {"name": "dev", "policies": ["p, proj:changed:dev, applications, sync, changed/*, allow"]}
+    with fleet.away(missing):
+        spoke.create(own_project("created"))
+        spoke.patch("AppProject", ARGOCD, "default", {"spec": {"description": "second"}})
+        spoke.patch("AppProject", ARGOCD, "changed", {"spec": {"roles": [role]}})
+        spoke.delete("AppProject", ARGOCD, "deleted")
+    wait_for("the new one is mirrored", lambda: mirror("created"))
+    wait_for("the change follows", lambda: mirror("default")["spec"]["description"] == "second")
+    policies = ["p, proj:w1-changed:dev, applications, sync, w1-changed/w1/*, allow"]
+    wait_for("the role follows", lambda: [r["policies"] for r in mirror("changed")["spec"].get("roles", [])] == [policies])
+    wait_for("the deletion follows", lambda: mirror("deleted") is None)
+
+
+@pytest.mark.parametrize("who", ["principal", "w1"])
+def test_mirrors_changed_and_deleted_at_the_hub_meanwhile_are_as_before(fleet, who):
+    mirror = lambda name: fleet.hub.get("AppProject", ARGOCD, f"w1-{name}")
+    changed, deleted = Own(fleet, "changed"), Own(fleet, "deleted")
+    for name in ("changed", "deleted"):
+        fleet.spokes["w1"].create(own_project(name))
+        wait_for(f"{name} is mirrored", lambda name=name: mirror(name))
+    with fleet.away(who):
+        changed.edit_at_hub({"spec": {"source": {"targetRevision": "hacked"}}})
+        fleet.hub.delete("Application", "w1", "deleted")
+        fleet.hub.patch("AppProject", ARGOCD, "w1-changed", {"spec": {"description": "hacked"}})
+        fleet.hub.delete("AppProject", ARGOCD, "w1-deleted")
+    changed.is_mirrored()
+    deleted.is_mirrored()
+    wait_for("the project is as before", lambda: mirror("changed")["spec"]["description"] == "first")
+    wait_for("the other is there again", lambda: mirror("deleted"))
 
 
 def test_a_managed_agent_beside_it_is_served_as_ever(fleet):

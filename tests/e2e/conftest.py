@@ -145,6 +145,14 @@ def own_fleet(clusters, transport):
         yield make
 
 
+@pytest.fixture(params=["principal", "w1", "broker"])
+def missing(request, transport):
+    """Who is away while things change."""
+    if request.param == "broker" and transport != "kafka":
+        pytest.skip("there is no broker")
+    return request.param
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()

@@ -7,7 +7,7 @@ import uuid
 
 import objects
 from cluster import ARGOCD
-from daemons import Daemon, broker_ports, free_port, wait_for
+from daemons import Daemon, broker_ports, free_port, kafka_dev, wait_for
 from kubernetes.dynamic.exceptions import ApiException
 
 # Of these kinds scenarios make objects; the label leaves alone the Secrets that clusters come with.
@@ -115,6 +115,19 @@ class Fleet:
     def kill(self):
         for daemon in self.daemons.values():
             daemon.kill()
+
+    @contextlib.contextmanager
+    def away(self, who):
+        """One of the daemons, or the broker, is not there meanwhile."""
+        if who == "broker":
+            kafka_dev("stop")
+        else:
+            self.daemons[who].stop()
+        yield
+        if who == "broker":
+            kafka_dev("start")
+        else:
+            self.start(who)
 
     def quiet(self, agent="w1"):
         """All that was sent to the agent is in effect there."""

@@ -1,31 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changes while one of the parts is away is as it should be soon after its return."""
-import contextlib
-
-import pytest
 from cluster import ARGOCD, decoded
-from daemons import kafka_dev, wait_for
+from daemons import wait_for
 from objects import SYNCED, project, repository
-
-
-@contextlib.contextmanager
-def away(fleet, who):
-    if who == "broker":
-        kafka_dev("stop")
-        yield
-        kafka_dev("start")
-        return
-    daemon = fleet.daemons[who]
-    daemon.stop()
-    yield
-    daemon.start()
-
-
-@pytest.fixture(params=["principal", "w1", "broker"])
-def missing(request, transport):
-    if request.param == "broker" and transport != "kafka":
-        pytest.skip("there is no broker")
-    return request.param
 
 
 def test_applications_created_changed_and_deleted_meanwhile(fleet, missing):
@@ -33,7 +10,7 @@ def test_applications_created_changed_and_deleted_meanwhile(fleet, missing):
     changed.arrives()
     deleted.arrives()
     fleet.quiet()
-    with away(fleet, missing):
+    with fleet.away(missing):
         created = fleet.application("created")
         changed.revise("2")
         deleted.delete()
@@ -46,7 +23,7 @@ def test_a_status_set_meanwhile(fleet, missing):
     app = fleet.application("guestbook")
     app.arrives()
     fleet.quiet()
-    with away(fleet, missing):
+    with fleet.away(missing):
         app.set_status(SYNCED)
     app.reports(lambda s: s == SYNCED)
 
@@ -57,7 +34,7 @@ def test_projects_and_repositories_created_changed_and_deleted_meanwhile(fleet, 
         fleet.hub.create(repository(f"{name}-apps", name, password="one"))
         fleet.spoke_has("Secret", f"{name}-apps")
     fleet.quiet()
-    with away(fleet, missing):
+    with fleet.away(missing):
         fleet.hub.create(project("created", "w1"))
         fleet.hub.create(repository("created-apps", "created"))
         fleet.hub.patch("AppProject", ARGOCD, "changed", {"spec": {"description": "second"}})
@@ -77,7 +54,7 @@ def test_a_project_that_moved_with_its_repository_meanwhile(fleet, missing):
     fleet.hub.create(repository("apps", "team"))
     fleet.spoke_has("Secret", "apps")
     fleet.quiet()
-    with away(fleet, missing):
+    with fleet.away(missing):
         fleet.hub.patch("AppProject", ARGOCD, "team", {"spec": project("team", "w2")["spec"]})
     for kind, name in (("AppProject", "team"), ("Secret", "apps")):
         fleet.spoke_has(kind, name, agent="w2")
@@ -90,7 +67,7 @@ def test_projects_and_repositories_deleted_at_the_agent_meanwhile(fleet):
     fleet.spoke_has("AppProject", "team")
     fleet.spoke_has("Secret", "apps")
     fleet.quiet()
-    with away(fleet, "w1"):
+    with fleet.away("w1"):
         fleet.spokes["w1"].delete("AppProject", ARGOCD, "team")
         fleet.spokes["w1"].delete("Secret", ARGOCD, "apps")
     fleet.spoke_has("AppProject", "team")

@@ -114,8 +114,13 @@ class Daemon:
         log.close()
         self.port = wait_for(f"{self.program.name} serves HTTP", lambda: self._port(begin))
         if ready:
-            wait_for(f"{self.program.name} is ready", self.is_ready)
+            wait_for(f"{self.program.name} is ready", lambda: self.is_ready() or self._has_ended())
         return self
+
+    def _has_ended(self):
+        """By itself: whoever waits for it need not wait on."""
+        assert self.process.poll() is None, f"{self.program.name} ended with {self.process.returncode}"
+        return False
 
     def _port(self, begin):
         said = self.log.read_bytes()[begin:]
@@ -350,7 +355,8 @@ class Fleet(unittest.TestCase):
 
     def clean_up(self):
         """AB_KEEP=1 keeps the folders and logs."""
-        died = [d.program.name for d in (self.agent, self.principal) if d.process and d.process.poll() is not None]
+        died = {d.program.name: d.process.returncode for d in (self.agent, self.principal)
+                if d.process and d.process.poll() is not None}
         for daemon in (self.agent, self.principal):
             daemon.kill()
         self.tails = {str(daemon.log.relative_to(self.folder)): daemon.tail() for daemon in Daemon.made}

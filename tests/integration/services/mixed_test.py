@@ -10,7 +10,7 @@ from daemons import Daemon, Fleet, Tree, application, only_kafka, read_yaml, rev
 SOURCE_UID = "argocd.argoproj.io/source-uid"
 
 
-class Mixed(Fleet):
+class TwoAgents(Fleet):
     """w1 is managed, w2 autonomous; the principal is told so by nobody but them."""
 
     def setUp(self):
@@ -26,7 +26,7 @@ class Mixed(Fleet):
         return dict(super().principal_config(), agents=[{"name": "w1"}, {"name": "w2"}], principal={"data": str(data)})
 
     def agent2_config(self, mode):
-        return dict(self.agent_config(),
+        return dict(super().agent_config(),
                     agent={"name": "w2", "mode": mode, "data": str(self.folder / "agent2" / "data")},
                     store={"kind": "directory", "namespace": "argocd",
                            "directory": {"path": str(self.folder / "w2")}},
@@ -36,13 +36,15 @@ class Mixed(Fleet):
         super().start()
         self.agent2.start()
 
+    def at_hub(self, value):
+        wait_for(f"the mirror is {value}", lambda: revision(self.hub.read("w2", "own")) == value)
+
+
+class Mixed(TwoAgents):
     def restart_agent2(self, mode):
         self.agent2.stop()
         self.agent2.configure(self.agent2_config(mode))
         self.agent2.start()
-
-    def at_hub(self, value):
-        wait_for(f"the mirror is {value}", lambda: revision(self.hub.read("w2", "own")) == value)
 
     def at_w2(self, value):
         wait_for(f"w2 has {value}", lambda: revision(self.spoke2.read("argocd", "own")) == value)
@@ -103,6 +105,33 @@ class Mixed(Fleet):
         self.arrives("probe", "1")
         self.assertEqual(self.spoke2.names("argocd"), {"own"})
         self.assertIsNone(self.hub.read("w2", "own"))
+
+
+class ByDestination(TwoAgents):
+    """Where the hub keeps the managed agent's Applications is told by their destination."""
+
+    def principal_config(self):
+        return dict(super().principal_config(), mapping="destination", namespaces=["w2"])
+
+    def agent_config(self):
+        return dict(super().agent_config(), mapping="destination")
+
+    def test_an_autonomous_agent_beside_it_is_mirrored_as_ever(self):
+        self.hub.write("argocd", "guestbook", application("guestbook", namespace="argocd"))
+        self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
+        self.start()
+        self.arrives("guestbook", "1")
+        self.at_hub("1")
+        self.assertEqual(self.hub.read("w2", "own")["spec"]["destination"], {"name": "w2", "namespace": "default"})
+        self.spoke2.edit("argocd", "own", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        self.at_hub("2")
+        self.hub.edit("w2", "own", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
+        self.at_hub("2")
+        self.hub.edit("w2", "own", lambda a: a.update(operation={"sync": {"revision": "abc"}}))
+        wait_for("the sync arrives", lambda: (self.spoke2.read("argocd", "own") or {}).get("operation"))
+        self.spoke2.remove("argocd", "own")
+        wait_for("the mirror is gone", lambda: self.hub.read("w2", "own") is None)
+        self.assertEqual(self.spoke.names("argocd"), {"guestbook"})
 
 
 class Clash(Fleet):

@@ -74,6 +74,20 @@ static void many_objects_in_step_cost_three_events_and_no_write(void **state)
     assert_at_rest();
 }
 
+static void they_compare_without_a_cause_as_often_as_configured(void **state)
+{
+    (void)state;
+    put_apps(3);
+    w.resync_ms = 60000;
+    world_start(&w);
+    world_run(&w, 60); /* at first there is cause to */
+    double before = world_count(w.principal_metrics, "argobus_resyncs_total");
+    uint64_t writes = fake_store_changes(w.hub) + fake_store_changes(w.local);
+    world_run(&w, 600);
+    assert_int_equal(world_count(w.principal_metrics, "argobus_resyncs_total"), before + 10);
+    assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
+}
+
 /* --- what is gone --- */
 
 static void what_the_hub_deleted_while_its_log_was_lost_goes_at_the_agent(void **state)
@@ -483,6 +497,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(many_objects_in_step_cost_three_events_and_no_write),
+        T(they_compare_without_a_cause_as_often_as_configured),
         T(what_the_hub_deleted_while_its_log_was_lost_goes_at_the_agent),
         T(it_is_held_when_the_agent_has_forgotten_all),
         T(it_goes_also_while_both_run),

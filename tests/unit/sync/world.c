@@ -445,6 +445,7 @@ void world_start_principal(world *w)
         .namespace = WORLD_AGENT_NAMESPACE,
         .set_aside_ms = WORLD_SET_ASIDE_MS,
         .guard = {w->deletions_max, 50, 60000},
+        .resync_ms = w->resync_ms,
         .resyncs_max = w->resyncs ? 8 : 0,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);

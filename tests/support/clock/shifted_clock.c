@@ -28,6 +28,9 @@
 _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t), "glibc's mutexes are of one kind");
 _Static_assert(sizeof(cnd_t) == sizeof(pthread_cond_t), "glibc's conditions are of one kind");
 
+/* The C library's own names of these parameters are not for us.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
+
 static const _Atomic int64_t *shift_s;
 
 __attribute__((constructor)) static void find_shift(void)
@@ -108,3 +111,5 @@ int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex,
             return code == 0 ? thrd_success : thrd_error;
     }
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -289,13 +289,20 @@ void ab_mirror_seen(ab_principal *p, const ab_object *object)
     ab_mirror_advance(m);
 }
 
+/* Nothing stands here. */
+static void vanish(struct mirror *m)
+{
+    m->here = m->leaving = m->settled = m->marked = false;
+    ab_mirror_set_taken(m, false);
+}
+
 void ab_mirror_gone(ab_principal *p, const ab_object *object)
 {
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(ab_object_key(object)));
     if (m == NULL)
         return;
     m->seen_meanwhile = true;
-    m->here = m->leaving = m->settled = m->marked = false;
+    vanish(m);
     m->requests = (struct requests){0};
     m->inbox.retry_at = 0;
     ab_mirror_advance(m);
@@ -333,7 +340,7 @@ static void got(struct mirror *m, ab_err code, const ab_object *hub, const ab_er
     if (m->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        m->here = m->leaving = m->settled = m->marked = false;
+        vanish(m);
         m->looked = true;
         return;
     }

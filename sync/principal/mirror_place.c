@@ -100,7 +100,7 @@ static void show_conflicts(const struct mirror *m)
                   count);
 }
 
-static void set_taken(struct mirror *m, bool taken)
+void ab_mirror_set_taken(struct mirror *m, bool taken)
 {
     if (m->taken == taken)
         return;
@@ -319,7 +319,7 @@ static void ask(struct mirror *m, const ab_object *source, const ab_object *hub)
 static void decide_live(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
     bool ours = is_ours(m, hub) || was_source(source, hub);
-    set_taken(m, !ours);
+    ab_mirror_set_taken(m, !ours);
     if (!ours || is_behind(m, hub)) {
         m->settled = true;
         return;
@@ -345,7 +345,7 @@ static void drop_finalizers(struct mirror *m, const ab_object *hub)
 static void decide_end(struct mirror *m, const ab_object *hub)
 {
     if (!is_ours(m, hub) || is_behind(m, hub)) {
-        set_taken(m, false); /* the other has the place for itself */
+        ab_mirror_set_taken(m, false); /* the other has the place for itself */
         m->settled = true;
     } else if (ab_json_count(ab_object_meta(hub, "finalizers")) > 0) {
         drop_finalizers(m, hub);
@@ -423,7 +423,7 @@ void ab_mirror_create(struct mirror *m)
     ab_buf text;
     if (!recall(m, &source))
         return;
-    set_taken(m, false);
+    ab_mirror_set_taken(m, false);
     m->requests = (struct requests){0};
     ab_buf_init(&text, AB_JSON_SIZE_MAX);
     ab_err e = place_text(m, source, NULL, &(struct demand){0}, &text);

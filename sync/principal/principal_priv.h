@@ -462,6 +462,8 @@ ab_str ab_mirror_owner(const ab_object *hub);
 /** The newest version that an object says it is of; none where it was made for what is kept, or its
  * stamps are another agent's. */
 ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
+/** Is its place another object's? That is counted, and said. */
+void ab_mirror_set_taken(struct mirror *m, bool taken);
 /** Decide with the object in hand. */
 void ab_mirror_decide(struct mirror *m, const ab_object *hub);
 

@@ -382,7 +382,8 @@ static bool look_at_asker(const struct peer *peer, ab_str id)
     }
     for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL; ab_map_next(&i)) {
         const struct mirror *m = i.value;
-        if (peer->mode == AB_AUTONOMOUS && is_of(m, peer) && asks(&m->requests, id))
+        bool stands = m->here && m->marked && is_of(m, peer);
+        if (peer->mode == AB_AUTONOMOUS && stands && asks(&m->requests, id))
             return true;
     }
     return false;

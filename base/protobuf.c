@@ -5,65 +5,72 @@
 
 /* ----- in ----- */
 
-static bool take_long_varint(ab_str *in, uint64_t *out)
+/* What takes returns where it ends; NULL: it does not, before `end`. */
+
+static const char *take_long_varint(const char *at, const char *end, uint64_t *out)
 {
     *out = 0;
-    for (unsigned i = 0; i < VARINT_MAX && i < in->len; i++) {
-        uint8_t byte = (uint8_t)in->ptr[i];
+    for (unsigned i = 0; i < VARINT_MAX && at < end; i++) {
+        uint8_t byte = (uint8_t)*at++;
         *out |= (uint64_t)(byte & 0x7f) << (7 * i);
-        if (byte < 0x80) {
-            in->ptr += i + 1;
-            in->len -= i + 1;
-            return true;
-        }
+        if (byte < 0x80)
+            return at;
     }
-    return false;
+    return NULL;
 }
 
 /* Most have one byte. */
-static inline bool take_varint(ab_str *in, uint64_t *out)
+static inline const char *take_varint(const char *at, const char *end, uint64_t *out)
 {
-    if (in->len == 0 || (uint8_t)in->ptr[0] >= 0x80)
-        return take_long_varint(in, out);
-    *out = (uint8_t)in->ptr[0];
-    in->ptr++;
-    in->len--;
-    return true;
+    if (at == end || (uint8_t)*at >= 0x80)
+        return take_long_varint(at, end, out);
+    *out = (uint8_t)*at;
+    return at + 1;
 }
 
-static bool take_bytes(ab_str *in, uint64_t len, ab_str *out)
+static inline const char *skip(const char *at, const char *end, uint64_t len)
 {
-    if (len > in->len)
-        return false;
-    *out = (ab_str){in->ptr, (size_t)len};
-    in->ptr += len;
-    in->len -= (size_t)len;
-    return true;
+    return len > (size_t)(end - at) ? NULL : at + len;
 }
 
-static bool take_value(ab_str *in, ab_pb_field *out)
+static inline const char *take_bytes(const char *at, const char *end, ab_pb_field *out)
 {
-    ab_str skipped;
+    at = take_varint(at, end, &out->value);
+    if (at == NULL)
+        return NULL;
+    out->bytes = (ab_str){at, (size_t)out->value};
+    return skip(at, end, out->value);
+}
+
+static inline const char *take_value(const char *at, const char *end, ab_pb_field *out)
+{
     switch (out->type) {
     case AB_PB_VARINT:
-        return take_varint(in, &out->value);
+        return take_varint(at, end, &out->value);
     case AB_PB_FIXED64:
-        return take_bytes(in, 8, &skipped);
+        return skip(at, end, 8);
     case AB_PB_BYTES:
-        return take_varint(in, &out->value) && take_bytes(in, out->value, &out->bytes);
+        return take_bytes(at, end, out);
     case AB_PB_FIXED32:
-        return take_bytes(in, 4, &skipped);
+        return skip(at, end, 4);
     }
-    return false; /* groups: nobody sends them any more */
+    return NULL; /* groups: nobody sends them any more */
 }
 
 ab_err ab_pb_take(ab_str *in, ab_pb_field *out)
 {
+    const char *at = in->ptr;
+    const char *end = in->len == 0 ? at : at + in->len;
     uint64_t tag;
-    if (!take_varint(in, &tag))
+    at = take_varint(at, end, &tag);
+    if (at == NULL || tag >> 3 == 0)
         return AB_ERR_PARSE;
     *out = (ab_pb_field){.number = tag >> 3, .type = (ab_pb_type)(tag & 7)};
-    return out->number > 0 && take_value(in, out) ? AB_ERR_OK : AB_ERR_PARSE;
+    at = take_value(at, end, out);
+    if (at == NULL)
+        return AB_ERR_PARSE;
+    *in = (ab_str){at, (size_t)(end - at)};
+    return AB_ERR_OK;
 }
 
 /* ----- out ----- */

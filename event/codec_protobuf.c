@@ -37,173 +37,149 @@ static const ab_str core_names[] = {
 
 /* ----- out ----- */
 
-/* An attribute that goes among the others, and what is not plain text of it. */
-typedef struct {
-    ab_attr attr;
-    size_t len; /* of its value */
-    ab_buf bytes;
-    uint64_t number; /* boolean, integer; seconds */
-    int32_t nanos;
-} part;
+/* At most: what is around a name and a value, and around the data. */
+#define ENTRY_HEADS 40
+#define DATA_HEAD   11
+/* Tags and lengths, or all there is of a number. */
+#define VALUE_HEAD_MAX 24
 
+/* The value of an attribute as it goes out. */
 typedef struct {
-    ab_str core[EVENT_ATTRIBUTES];
-    part parts[AB_EVENT_ATTRS_MAX];
-    size_t count;
-} layout;
+    char head[VALUE_HEAD_MAX];
+    const char *end; /* of `head` */
+    ab_str body;     /* what follows it */
+    ab_buf bytes;    /* the body, where it is no text */
+} value_out;
 
-/** The number of its own field, or that of the attributes. */
-static unsigned field_of(ab_str name)
+static bool is_core(ab_str name)
 {
     for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++) {
         if (ab_str_eq(name, core_names[i]))
-            return i;
+            return true;
     }
-    return EVENT_ATTRIBUTES;
+    return false;
 }
 
-static size_t time_size(const part *p)
+static void lay_out_text(value_out *v, unsigned number, ab_str text)
 {
-    return (p->number == 0 ? 0 : 1 + ab_pb_varint_size(p->number)) +
-           (p->nanos == 0 ? 0 : 1 + ab_pb_varint_size((uint64_t)p->nanos));
+    v->end = ab_pb_put_head(v->head, number, text.len);
+    v->body = text;
+}
+
+static void lay_out_number(value_out *v, unsigned number, uint64_t value)
+{
+    v->end = ab_pb_put_varint(ab_pb_put_tag(v->head, number, AB_PB_VARINT), value);
+}
+
+static void lay_out_time(value_out *v, int64_t seconds, int32_t nanos)
+{
+    char fields[VALUE_HEAD_MAX];
+    char *to = fields;
+    if (seconds != 0)
+        to = ab_pb_put_varint(ab_pb_put_tag(to, TIME_SECONDS, AB_PB_VARINT), (uint64_t)seconds);
+    if (nanos != 0)
+        to = ab_pb_put_varint(ab_pb_put_tag(to, TIME_NANOS, AB_PB_VARINT), (uint64_t)nanos);
+    v->end = ab_pb_put_bytes(v->head, VALUE_TIMESTAMP, (ab_str){fields, (size_t)(to - fields)});
 }
 
 /** Values are valid for their type: ab_event_new saw to it. */
-static ab_err measure(part *p)
+static ab_err lay_out(value_out *v, const ab_attr *attr)
 {
-    int32_t integer = 0;
+    int32_t integer = 0, nanos = 0;
     int64_t seconds = 0;
-    switch (p->attr.type) {
+    v->body = AB_STR("");
+    switch (attr->type) {
     case AB_ATTR_BOOLEAN:
-        p->number = ab_str_is(p->attr.value, "true") ? 1 : 0;
-        p->len = 2;
+        lay_out_number(v, VALUE_BOOLEAN, ab_str_is(attr->value, "true") ? 1 : 0);
         break;
     case AB_ATTR_INTEGER:
-        ab_value_integer_parse(p->attr.value, &integer);
-        p->number = (uint64_t)(int64_t)integer;
-        p->len = 1 + ab_pb_varint_size(p->number);
+        ab_value_integer_parse(attr->value, &integer);
+        lay_out_number(v, VALUE_INTEGER, (uint64_t)(int64_t)integer);
         break;
     case AB_ATTR_BYTES:
-        ab_buf_init(&p->bytes, AB_EVENT_ATTR_VALUE_MAX);
-        ab_base64_decode(p->attr.value, &p->bytes);
-        p->len = ab_pb_bytes_size(p->bytes.len);
-        return ab_buf_status(&p->bytes);
+        ab_base64_decode(attr->value, &v->bytes);
+        lay_out_text(v, VALUE_BYTES, ab_buf_str(&v->bytes));
+        break;
     case AB_ATTR_TIMESTAMP:
-        ab_value_time_parse(p->attr.value, &seconds, &p->nanos);
-        p->number = (uint64_t)seconds;
-        p->len = ab_pb_bytes_size(time_size(p));
+        ab_value_time_parse(attr->value, &seconds, &nanos);
+        lay_out_time(v, seconds, nanos);
         break;
     case AB_ATTR_STRING:
+        lay_out_text(v, VALUE_STRING, attr->value);
+        break;
     case AB_ATTR_URI:
+        lay_out_text(v, VALUE_URI, attr->value);
+        break;
     case AB_ATTR_URI_REF:
-        p->len = ab_pb_bytes_size(p->attr.value.len);
+        lay_out_text(v, VALUE_URI_REF, attr->value);
         break;
     }
-    return AB_ERR_OK;
+    return ab_buf_status(&v->bytes);
 }
 
-static size_t entry_size(const part *p)
+static char *put(char *to, ab_str bytes)
 {
-    return ab_pb_bytes_size(p->attr.name.len) + ab_pb_bytes_size(p->len);
+    if (bytes.len > 0)
+        memcpy(to, bytes.ptr, bytes.len);
+    return to + bytes.len;
 }
 
-static ab_err lay_out(layout *l, const ab_event *e)
+static char *put_entry(char *to, ab_str name, const value_out *v)
 {
-    for (size_t i = 0; i < ab_event_attr_count(e); i++) {
+    ab_str head = {v->head, (size_t)(v->end - v->head)};
+    size_t len = head.len + v->body.len;
+    to = ab_pb_put_head(to, EVENT_ATTRIBUTES, ab_pb_bytes_size(name.len) + ab_pb_bytes_size(len));
+    to = ab_pb_put_bytes(to, ENTRY_KEY, name);
+    to = ab_pb_put_head(to, ENTRY_VALUE, len);
+    return put(put(to, head), v->body);
+}
+
+/** @return NULL when out of memory */
+static char *put_attribute(char *to, const ab_attr *attr)
+{
+    value_out v;
+    ab_buf_init(&v.bytes, AB_EVENT_ATTR_VALUE_MAX);
+    ab_err r = lay_out(&v, attr);
+    to = r == AB_ERR_OK ? put_entry(to, attr->name, &v) : NULL;
+    ab_buf_fini(&v.bytes);
+    return to;
+}
+
+static char *put_core(char *to, const ab_event *e)
+{
+    to = ab_pb_put_bytes(to, EVENT_ID, ab_event_attr(e, AB_CE_ID));
+    to = ab_pb_put_bytes(to, EVENT_SOURCE, ab_event_attr(e, AB_CE_SOURCE));
+    to = ab_pb_put_bytes(to, EVENT_SPECVERSION, ab_event_attr(e, AB_CE_SPECVERSION));
+    return ab_pb_put_bytes(to, EVENT_TYPE, ab_event_attr(e, AB_CE_TYPE));
+}
+
+/** @return NULL when out of memory */
+static char *put_head(char *to, const ab_event *e)
+{
+    ab_str data = ab_event_data(e);
+    to = put_core(to, e);
+    for (size_t i = 0; i < ab_event_attr_count(e) && to != NULL; i++) {
         ab_attr attr = ab_event_attr_at(e, i);
-        unsigned number = field_of(attr.name);
-        if (number < EVENT_ATTRIBUTES) {
-            l->core[number] = attr.value;
-            continue;
-        }
-        part *p = &l->parts[l->count++];
-        p->attr = attr;
-        ab_err r = measure(p);
-        if (r != AB_ERR_OK)
-            return r;
+        if (!is_core(attr.name))
+            to = put_attribute(to, &attr);
     }
-    return AB_ERR_OK;
-}
-
-static void layout_fini(layout *l)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        if (l->parts[i].attr.type == AB_ATTR_BYTES)
-            ab_buf_fini(&l->parts[i].bytes);
-    }
-}
-
-static size_t layout_size(const layout *l, ab_str data)
-{
-    size_t size = data.ptr == NULL ? 0 : ab_pb_bytes_size(data.len) - data.len;
-    for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++)
-        size += ab_pb_bytes_size(l->core[i].len);
-    for (size_t i = 0; i < l->count; i++)
-        size += ab_pb_bytes_size(entry_size(&l->parts[i]));
-    return size;
-}
-
-static char *put_time(char *to, const part *p)
-{
-    to = ab_pb_put_head(to, VALUE_TIMESTAMP, time_size(p));
-    if (p->number != 0)
-        to = ab_pb_put_varint(ab_pb_put_tag(to, TIME_SECONDS, AB_PB_VARINT), p->number);
-    if (p->nanos != 0)
-        to = ab_pb_put_varint(ab_pb_put_tag(to, TIME_NANOS, AB_PB_VARINT), (uint64_t)p->nanos);
-    return to;
-}
-
-static char *put_value(char *to, const part *p)
-{
-    switch (p->attr.type) {
-    case AB_ATTR_BOOLEAN:
-        return ab_pb_put_varint(ab_pb_put_tag(to, VALUE_BOOLEAN, AB_PB_VARINT), p->number);
-    case AB_ATTR_INTEGER:
-        return ab_pb_put_varint(ab_pb_put_tag(to, VALUE_INTEGER, AB_PB_VARINT), p->number);
-    case AB_ATTR_BYTES:
-        return ab_pb_put_bytes(to, VALUE_BYTES, ab_buf_str(&p->bytes));
-    case AB_ATTR_TIMESTAMP:
-        return put_time(to, p);
-    case AB_ATTR_STRING:
-        return ab_pb_put_bytes(to, VALUE_STRING, p->attr.value);
-    case AB_ATTR_URI:
-        return ab_pb_put_bytes(to, VALUE_URI, p->attr.value);
-    case AB_ATTR_URI_REF:
-        return ab_pb_put_bytes(to, VALUE_URI_REF, p->attr.value);
-    }
-    return to;
-}
-
-static char *put_layout(char *to, const layout *l, ab_str data)
-{
-    for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++)
-        to = ab_pb_put_bytes(to, i, l->core[i]);
-    for (size_t i = 0; i < l->count; i++) {
-        const part *p = &l->parts[i];
-        to = ab_pb_put_head(to, EVENT_ATTRIBUTES, entry_size(p));
-        to = ab_pb_put_bytes(to, ENTRY_KEY, p->attr.name);
-        to = put_value(ab_pb_put_head(to, ENTRY_VALUE, p->len), p);
-    }
-    return data.ptr == NULL ? to : ab_pb_put_head(to, EVENT_BINARY, data.len);
+    return data.ptr == NULL || to == NULL ? to : ab_pb_put_head(to, EVENT_BINARY, data.len);
 }
 
 ab_err ab_event_to_protobuf_head(const ab_event *e, ab_buf *out)
 {
-    layout l;
-    l.count = 0;
-    ab_err r = lay_out(&l, e);
-    if (r == AB_ERR_OK) {
-        size_t size = layout_size(&l, ab_event_data(e));
-        char *to = ab_buf_extend(out, size);
-        if (to != NULL) {
-            const char *end = put_layout(to, &l, ab_event_data(e));
-            assert(end == to + size);
-            (void)end; /* where assertions are off */
-        }
-        r = ab_buf_status(out);
-    }
-    layout_fini(&l);
-    return r;
+    size_t before = out->len;
+    size_t most =
+        ab_event_size(e) - ab_event_data(e).len + ab_event_attr_count(e) * ENTRY_HEADS + DATA_HEAD;
+    char *to = ab_buf_extend(out, most);
+    if (to == NULL)
+        return ab_buf_status(out);
+    const char *end = put_head(to, e);
+    if (end == NULL)
+        return AB_ERR_NOMEM;
+    assert(end <= to + most);
+    out->len = before + (size_t)(end - to);
+    return AB_ERR_OK;
 }
 
 ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out)
@@ -226,7 +202,8 @@ typedef struct {
 typedef struct {
     ab_event_draft draft;
     ab_str core[EVENT_ATTRIBUTES];
-    size_t entries;
+    ab_str entries[AB_EVENT_ATTRS_MAX]; /* attributes as they come */
+    size_t entry_count;
     uint64_t data_number;
     ab_buf texts[AB_EVENT_ATTRS_MAX]; /* of the attributes that are not text on the wire */
     size_t text_count;
@@ -359,12 +336,10 @@ static ab_err add_value(decoder *d, ab_str name, const value *v)
     }
 }
 
-static ab_err take_attribute(decoder *d, ab_str in)
+static ab_err add_entry(decoder *d, ab_str in)
 {
     ab_str name;
     value v = {0};
-    if (d->entries++ == AB_EVENT_ATTRS_MAX)
-        return ab_fail(d->err, AB_ERR_TOOBIG, "more than %d attributes", AB_EVENT_ATTRS_MAX);
     if (read_entry(in, &name, &v) != AB_ERR_OK)
         return no_message(d);
     return add_value(d, name, &v);
@@ -400,7 +375,14 @@ static const ab_pb_type event_types[] = {
     [EVENT_TYPE] = AB_PB_BYTES, [EVENT_ATTRIBUTES] = AB_PB_BYTES, [EVENT_BINARY] = AB_PB_BYTES,
     [EVENT_TEXT] = AB_PB_BYTES, [EVENT_PROTO] = AB_PB_BYTES};
 
-/** All but the attributes. */
+static ab_err take_entry(decoder *d, ab_str in)
+{
+    if (d->entry_count == AB_EVENT_ATTRS_MAX)
+        return ab_fail(d->err, AB_ERR_TOOBIG, "more than %d attributes", AB_EVENT_ATTRS_MAX);
+    d->entries[d->entry_count++] = in;
+    return AB_ERR_OK;
+}
+
 static ab_err read_fields(decoder *d, ab_str in)
 {
     ab_err e = AB_ERR_OK;
@@ -408,7 +390,9 @@ static ab_err read_fields(decoder *d, ab_str in)
     while (take_known(&in, event_types, EVENT_PROTO + 1, &f, &e)) {
         if (f.number < EVENT_ATTRIBUTES)
             d->core[f.number] = f.bytes;
-        else if (f.number > EVENT_ATTRIBUTES)
+        else if (f.number == EVENT_ATTRIBUTES)
+            e = take_entry(d, f.bytes);
+        else
             e = take_data(d, &f);
         if (e != AB_ERR_OK)
             return e;
@@ -428,17 +412,11 @@ static void add_fields(decoder *d, bool lenient)
     }
 }
 
-/** What has been read once already. */
-static ab_err read_attributes(decoder *d, ab_str in)
+static ab_err add_entries(decoder *d)
 {
     ab_err e = AB_ERR_OK;
-    ab_pb_field f;
-    while (take_known(&in, event_types, EVENT_PROTO + 1, &f, &e)) {
-        if (f.number == EVENT_ATTRIBUTES)
-            e = take_attribute(d, f.bytes);
-        if (e != AB_ERR_OK)
-            return e;
-    }
+    for (size_t i = 0; i < d->entry_count && e == AB_ERR_OK; i++)
+        e = add_entry(d, d->entries[i]);
     return e;
 }
 
@@ -447,7 +425,7 @@ static void decoder_init(decoder *d, ab_error *err)
     ab_draft_init(&d->draft);
     for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++)
         d->core[i] = AB_STR_NONE;
-    d->entries = 0;
+    d->entry_count = 0;
     d->data_number = 0;
     d->text_count = 0;
     d->err = err;
@@ -462,7 +440,7 @@ ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out, ab_err
     ab_err e = read_fields(&d, bytes);
     if (e == AB_ERR_OK) {
         add_fields(&d, lenient);
-        e = read_attributes(&d, bytes);
+        e = add_entries(&d);
     }
     if (e == AB_ERR_OK)
         e = ab_event_new(&d.draft, out, err);

@@ -33,29 +33,21 @@ struct ab_event {
 _Static_assert(AB_EVENT_ATTR_VALUE_MAX <= UINT16_MAX, "value_len holds every legal length");
 _Static_assert(AB_EVENT_ATTR_NAME_MAX <= UINT8_MAX, "name_len holds every legal length");
 
-#define NAME(literal)                                                                              \
-    {                                                                                              \
-        (literal), sizeof(literal) - 1                                                             \
-    }
-static const struct {
-    ab_str name;
-    ab_attr_type type;
-} core_types[] = {
-    {NAME(AB_CE_ID), AB_ATTR_STRING},          {NAME(AB_CE_SOURCE), AB_ATTR_URI_REF},
-    {NAME(AB_CE_SPECVERSION), AB_ATTR_STRING}, {NAME(AB_CE_TYPE), AB_ATTR_STRING},
-    {NAME(AB_CE_SUBJECT), AB_ATTR_STRING},     {NAME(AB_CE_TIME), AB_ATTR_TIMESTAMP},
-    {NAME(AB_CE_DATASCHEMA), AB_ATTR_URI},     {NAME(AB_CE_DATACONTENTTYPE), AB_ATTR_STRING},
-};
-#undef NAME
-
 /** Formats differ in what they call the core attributes' types; the specification settles it. */
 static ab_attr_type type_of(ab_str name, ab_attr_type otherwise)
 {
-    for (size_t i = 0; i < sizeof(core_types) / sizeof(core_types[0]); i++) {
-        if (ab_str_eq(name, core_types[i].name))
-            return core_types[i].type;
-    }
-    return otherwise;
+    if (ab_str_is(name, AB_CE_SOURCE))
+        return AB_ATTR_URI_REF;
+    if (ab_str_is(name, AB_CE_TIME))
+        return AB_ATTR_TIMESTAMP;
+    if (ab_str_is(name, AB_CE_DATASCHEMA))
+        return AB_ATTR_URI;
+    if (otherwise == AB_ATTR_STRING)
+        return AB_ATTR_STRING;
+    bool text = ab_str_is(name, AB_CE_ID) || ab_str_is(name, AB_CE_SPECVERSION) ||
+                ab_str_is(name, AB_CE_TYPE) || ab_str_is(name, AB_CE_SUBJECT) ||
+                ab_str_is(name, AB_CE_DATACONTENTTYPE);
+    return text ? AB_ATTR_STRING : otherwise;
 }
 
 /** One bit of 64: names of different bits differ. */
@@ -96,16 +88,6 @@ void ab_event_set_typed(ab_event_draft *d, ab_str name, ab_str value, ab_attr_ty
 {
     const ab_attr attr = {name, value, type};
     set_at(d, find_in_draft(d, name), &attr);
-}
-
-void ab_event_set(ab_event_draft *d, const char *name, ab_str value)
-{
-    ab_event_set_typed(d, ab_str_of(name), value, AB_ATTR_STRING);
-}
-
-void ab_event_set_text(ab_event_draft *d, const char *name, const char *value)
-{
-    ab_event_set(d, name, ab_str_of(value));
 }
 
 void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value)

@@ -47,14 +47,26 @@ typedef struct {
     size_t number_count;
 } ab_event_draft;
 
-/** Add or replace an attribute; the type follows from the name for core attributes, else STRING. An
- * absent value is ignored. */
-void ab_event_set(ab_event_draft *d, const char *name, ab_str value);
-/** As ab_event_set for a NUL-terminated value; NULL is ignored. */
-void ab_event_set_text(ab_event_draft *d, const char *name, const char *value);
-void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value);
-/** For decoders: name not NUL-terminated, explicit type. */
+/** Add or replace an attribute: a core attribute has the type that its name says, others have the
+ * one given. An absent value is ignored. */
 void ab_event_set_typed(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type type);
+
+/* Inline because most names are literals, whose length the compiler knows. */
+
+/** As ab_event_set_typed, for a STRING. */
+static inline void ab_event_set(ab_event_draft *d, const char *name, ab_str value)
+{
+    ab_event_set_typed(d, ab_str_of(name), value, AB_ATTR_STRING);
+}
+
+/** As ab_event_set for a NUL-terminated value; NULL is ignored. */
+static inline void ab_event_set_text(ab_event_draft *d, const char *name, const char *value)
+{
+    ab_event_set(d, name, ab_str_of(value));
+}
+
+/** As ab_event_set for the digits of a number. */
+void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value);
 
 /**
  * Check the draft and make the event: id, source, specversion (must be "1.0") and type present and

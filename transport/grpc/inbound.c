@@ -5,9 +5,10 @@
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "transport/grpc/link_priv.h"
-#include "transport/grpc/wire.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* In one list; and the bytes that each may need in it. */
@@ -56,25 +57,51 @@ static bool is_state(const ab_event *event, uint64_t *epoch, uint64_t *version)
            ab_event_attr_u64(event, AB_CE_OBJVERSION, version) == AB_ERR_OK;
 }
 
-static bool is_in(const struct ab_grpc_deliveries *list, const ab_grpc_delivery *d)
+/* No two events of one epoch have the same version. */
+static bool is_same(const ab_grpc_delivery *a, const ab_grpc_delivery *b)
+{
+    return a->version == b->version && a->epoch == b->epoch && a->base.lane == b->base.lane;
+}
+
+/* A new stream repeats what is still being dealt with here. What it has brought itself comes after
+ * that in `open`, and need not be looked at. */
+static bool is_known(const ab_grpc_link *l, const ab_grpc_delivery *d)
 {
     const ab_grpc_delivery *other = NULL;
-    TAILQ_FOREACH(other, list, at)
+    TAILQ_FOREACH(other, &l->open, at)
     {
-        if (other->version == d->version && other->epoch == d->epoch &&
-            other->base.lane == AB_LANE_STATE &&
-            ab_str_eq(ab_event_attr(other->base.event, AB_CE_PARTITIONKEY),
-                      ab_event_attr(d->base.event, AB_CE_PARTITIONKEY)))
+        if (other->stream == d->stream)
+            break;
+        if (is_same(other, d))
+            return true;
+    }
+    TAILQ_FOREACH(other, &l->acked, at)
+    {
+        if (is_same(other, d))
             return true;
     }
     return false;
 }
 
-/* A new stream repeats what is still being dealt with here. */
-static bool is_known(const ab_grpc_link *l, const ab_grpc_delivery *d)
+/* Who reads lists is told by numbers: the events, which may be large, go at once. */
+static void gather(ab_grpc_link *l)
 {
-    return d->base.lane == AB_LANE_STATE &&
-           (is_in(&l->open, d) || is_in(&l->held, d) || is_in(&l->acked, d));
+    ab_grpc_delivery *d = NULL;
+    while (l->peer.ack_lists && (d = TAILQ_FIRST(&l->acked)) != NULL) {
+        const ab_grpc_ack ack = {d->epoch, d->version};
+        ab_buf_put(&l->acks, (ab_str){(const char *)&ack, sizeof(ack)});
+        if (ab_buf_status(&l->acks) != AB_ERR_OK)
+            return; /* told one by one */
+        free_delivery(&l->acked, d);
+    }
+}
+
+/* It is dealt with, and the peer is to be told. */
+static void owe(ab_grpc_link *l, ab_grpc_delivery *d)
+{
+    TAILQ_INSERT_TAIL(&l->acked, d, at);
+    gather(l);
+    l->env->wake(l->env->arg, l);
 }
 
 static bool is_forged(const ab_grpc_link *l, const ab_event *event)
@@ -88,8 +115,7 @@ static void refuse_forged(ab_grpc_link *l, ab_grpc_delivery *d)
     ab_fail(&err, AB_ERR_DENIED, "it names the source %.*s",
             AB_STR_ARG(ab_event_attr(d->base.event, AB_CE_SOURCE)));
     ab_grpc_inbound_refuse(l, "source", &err);
-    TAILQ_INSERT_TAIL(&l->acked, d, at);
-    l->env->wake(l->env->arg, l);
+    owe(l, d);
 }
 
 static void deliver(ab_grpc_link *l, ab_grpc_delivery *d)
@@ -118,7 +144,8 @@ static void hold(ab_grpc_link *l, ab_grpc_delivery *d)
 static void come_in(ab_grpc_link *l, ab_grpc_delivery *d)
 {
     bool state = d->base.lane == AB_LANE_STATE;
-    if (is_known(l, d) || l->closed) { /* once closed, it will be sent to the next of us */
+    if ((state && is_known(l, d)) ||
+        l->closed) { /* once closed, it will be sent to the next of us */
         ab_event_unref(d->base.event);
         free(d);
     } else if (state && is_forged(l, d->base.event)) {
@@ -146,6 +173,7 @@ void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event)
     ab_lane lane = is_state(event, &d->epoch, &d->version) ? AB_LANE_STATE : AB_LANE_LIVE;
     d->base = (ab_delivery){l->agent, lane, ab_event_ref(event)};
     d->link = l;
+    d->stream = l->streams;
     come_in(l, d);
 }
 
@@ -174,11 +202,11 @@ void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict)
     ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
     if (delivery->lane == AB_LANE_STATE && verdict == AB_VERDICT_APPLIED) {
         TAILQ_REMOVE(&l->open, d, at);
-        TAILQ_INSERT_TAIL(&l->acked, d, at);
+        owe(l, d);
     } else {
         free_delivery(&l->open, d);
+        l->env->wake(l->env->arg, l);
     }
-    l->env->wake(l->env->arg, l);
 }
 
 /* What a CloudEvent has of its own; all else is an extension. */
@@ -227,62 +255,75 @@ static ab_err send_each(ab_grpc_link *l)
     return AB_ERR_OK;
 }
 
-/* The first ones, as many as go into one event. @return how many */
-static size_t list_acked(const ab_grpc_link *l, ab_buf *list)
+static ab_err write_list(const ab_grpc_ack *acks, size_t count, ab_buf *out)
 {
-    const ab_grpc_delivery *d = NULL;
     ab_grpc_ack last = {0};
-    size_t count = 0;
-    TAILQ_FOREACH(d, &l->acked, at)
-    {
-        const ab_grpc_ack ack = {d->epoch, d->version};
-        ab_grpc_write_ack(&ack, &last, list);
-        last = ack;
-        if (++count == ACKS_MAX)
-            break;
+    for (size_t i = 0; i < count; i++) {
+        ab_grpc_write_ack(&acks[i], &last, out);
+        last = acks[i];
     }
-    return count;
+    return ab_buf_status(out);
 }
 
-static ab_err make_list(const ab_grpc_link *l, ab_event **out, size_t *count)
+static ab_err make_list(const ab_grpc_link *l, const ab_grpc_ack *acks, size_t count,
+                        ab_event **out)
 {
-    ab_str id = ab_event_attr(TAILQ_FIRST(&l->acked)->base.event, AB_CE_ID);
+    char id[48];
     ab_buf list;
+    snprintf(id, sizeof(id), "%" PRIu64 ".%" PRIu64, acks[0].epoch, acks[0].version);
     ab_buf_init(&list, ACKS_MAX * ACK_BYTES);
-    *count = list_acked(l, &list);
+    ab_err e = write_list(acks, count, &list);
     ab_event_draft d = {.data = ab_buf_str(&list)};
-    ab_event_set(&d, AB_CE_ID, id);
+    ab_event_set_text(&d, AB_CE_ID, id);
     ab_event_set_text(&d, AB_CE_SOURCE, l->source);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
-    ab_event_set(&d, AB_CE_ACKNOWLEDGES, id);
-    ab_err e = ab_buf_status(&list);
+    ab_event_set_text(&d, AB_CE_ACKNOWLEDGES, id);
     if (e == AB_ERR_OK)
         e = ab_event_new(&d, out, NULL);
     ab_buf_fini(&list);
     return e;
 }
 
+static ab_err send_list(ab_grpc_link *l, const ab_grpc_ack *acks, size_t count)
+{
+    ab_event *ack = NULL;
+    ab_err e = make_list(l, acks, count, &ack);
+    if (e == AB_ERR_OK)
+        e = ab_grpc_link_transmit(l, ack);
+    ab_event_unref(ack);
+    return e;
+}
+
 static ab_err send_lists(ab_grpc_link *l)
 {
-    while (!TAILQ_EMPTY(&l->acked)) {
-        ab_event *ack = NULL;
-        size_t count = 0;
-        ab_err e = make_list(l, &ack, &count);
-        if (e == AB_ERR_OK)
-            e = ab_grpc_link_transmit(l, ack);
-        ab_event_unref(ack);
-        if (e != AB_ERR_OK)
-            return e;
-        for (; count > 0; count--)
-            free_delivery(&l->acked, TAILQ_FIRST(&l->acked));
+    const ab_grpc_ack *acks = (const void *)l->acks.ptr;
+    size_t count = l->acks.len / sizeof(*acks), sent = 0;
+    ab_err e = AB_ERR_OK;
+    while (sent < count && e == AB_ERR_OK) {
+        size_t some = count - sent < ACKS_MAX ? count - sent : ACKS_MAX;
+        e = send_list(l, acks + sent, some);
+        sent += e == AB_ERR_OK ? some : 0;
     }
-    return AB_ERR_OK;
+    if (sent == count) {
+        ab_buf_clear(&l->acks);
+    } else {
+        l->acks.len -= sent * sizeof(*acks);
+        memmove(l->acks.ptr, acks + sent, l->acks.len);
+    }
+    return e;
 }
 
 ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l)
 {
-    return l->peer.ack_lists ? send_lists(l) : send_each(l);
+    gather(l);
+    ab_err e = send_each(l);
+    return e == AB_ERR_OK ? send_lists(l) : e;
+}
+
+bool ab_grpc_inbound_is_told(const ab_grpc_link *l)
+{
+    return TAILQ_EMPTY(&l->acked) && l->acks.len == 0;
 }
 
 /* ----- the end of a stream, and of all ----- */
@@ -291,6 +332,8 @@ void ab_grpc_inbound_reset(ab_grpc_link *l)
 {
     while (!TAILQ_EMPTY(&l->held))
         free_delivery(&l->held, TAILQ_FIRST(&l->held));
+    ab_buf_clear(&l->acks);
+    l->peer.ack_lists = false;
     l->paused = false;
 }
 
@@ -301,4 +344,5 @@ void ab_grpc_inbound_fini(ab_grpc_link *l)
         free_delivery(&l->open, TAILQ_FIRST(&l->open));
     while (!TAILQ_EMPTY(&l->acked))
         free_delivery(&l->acked, TAILQ_FIRST(&l->acked));
+    ab_buf_fini(&l->acks);
 }

@@ -5,10 +5,14 @@
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "transport/grpc/link_priv.h"
-#include "transport/grpc/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Of acknowledgements in memory; far more than can be open. */
+#define ACKS_CAP (64u * 1024 * 1024)
+/* Bytes of state events that wait to be sent: so many are FULL. */
+#define WAITING_MAX (128u * 1024)
 
 const ab_transport_events *ab_grpc_link_events(const ab_grpc_link *l)
 {
@@ -70,6 +74,7 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
     TAILQ_INIT(&l->open);
     TAILQ_INIT(&l->held);
     TAILQ_INIT(&l->acked);
+    ab_buf_init(&l->acks, ACKS_CAP);
     ab_grpc_link_serve(l);
     l->fresh = env->env->replay;
     *out = l;
@@ -151,10 +156,10 @@ void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *s
     }
     l->ops = ops;
     l->stream = stream;
+    l->streams++;
     l->blocked = false;
     l->paused = false;
     l->said_hello = false;
-    l->peer.ack_lists = false;
     /* An agent speaks when it has heard which epoch the principal knows of it. */
     l->hello_due = l->env->env->role == AB_ROLE_PRINCIPAL;
     l->env->wake(l->env->arg, l);
@@ -274,9 +279,12 @@ static bool takes_states(const ab_grpc_link *l)
     return l->greeted || is_safe_when_taken(l);
 }
 
+/* More of what waits would only be old when it is sent, and cold in the processor's caches. */
 static bool has_room(const ab_grpc_link *l, size_t bytes)
 {
-    return l->queue.count == 0 || l->queue.bytes + bytes <= l->env->queue_bytes;
+    const ab_grpc_sendq *q = &l->queue;
+    return q->count == 0 ||
+           (q->bytes + bytes <= l->env->queue_bytes && q->waiting_bytes < WAITING_MAX);
 }
 
 static void put(ab_grpc_link *l, ab_lane lane, ab_grpc_receipt *r)
@@ -442,7 +450,8 @@ static void tell_settled(ab_grpc_link *l)
 /* Who got FULL may send again. */
 static void feed(ab_grpc_link *l)
 {
-    bool room = takes_states(l) && l->queue.bytes <= l->env->queue_bytes / 2;
+    bool room = takes_states(l) && l->queue.bytes <= l->env->queue_bytes / 2 &&
+                l->queue.waiting_bytes <= WAITING_MAX / 2;
     if (!l->starved || l->closed || !room)
         return;
     l->starved = false;
@@ -493,7 +502,7 @@ bool ab_grpc_link_is_drained(const ab_grpc_link *l)
 {
     if (l->stream == NULL || !l->said_hello)
         return true;
-    bool told = !l->hello_due && TAILQ_EMPTY(&l->acked);
+    bool told = !l->hello_due && ab_grpc_inbound_is_told(l);
     return told && (l->queue.count == 0 || !l->greeted);
 }
 

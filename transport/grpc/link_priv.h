@@ -9,6 +9,7 @@
 #include "transport/grpc/hello.h"
 #include "transport/grpc/link.h"
 #include "transport/grpc/sendq.h"
+#include "transport/grpc/wire.h"
 
 /* What the caller of a send is told, and when. */
 typedef struct ab_grpc_receipt {
@@ -25,6 +26,7 @@ typedef struct ab_grpc_delivery {
     ab_delivery base; /* first */
     TAILQ_ENTRY(ab_grpc_delivery) at;
     ab_grpc_link *link;
+    uint64_t stream; /* number of the stream that it came by */
     uint64_t epoch;
     uint64_t version;
 } ab_grpc_delivery;
@@ -53,7 +55,8 @@ struct ab_grpc_link {
 
     const ab_grpc_stream_ops *ops; /* NULL: no stream is attached */
     void *stream;
-    bool blocked; /* it is FULL */
+    uint64_t streams; /* how many there were */
+    bool blocked;     /* it is FULL */
     bool paused;
     bool hello_due;
     bool said_hello; /* on this stream */
@@ -66,7 +69,8 @@ struct ab_grpc_link {
 
     struct ab_grpc_deliveries open;  /* both lanes */
     struct ab_grpc_deliveries held;  /* past the cap, not delivered yet */
-    struct ab_grpc_deliveries acked; /* the peer is to be told */
+    struct ab_grpc_deliveries acked; /* the peer is to be told of each */
+    ab_buf acks;                     /* of ab_grpc_ack: it is to be told of them in lists */
     size_t open_count[2];            /* by ab_lane */
 
     struct {
@@ -102,7 +106,9 @@ void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event);
 void ab_grpc_inbound_run(ab_grpc_link *l);
 /** Tell the peer what is dealt with. @return as ab_grpc_link_transmit */
 AB_MUST_USE ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l);
-/** The stream is gone: what is held comes again by the next. */
+/** All that is dealt with was told. */
+bool ab_grpc_inbound_is_told(const ab_grpc_link *l);
+/** The stream is gone: what is held, or was to be told in a list, comes again by the next. */
 void ab_grpc_inbound_reset(ab_grpc_link *l);
 void ab_grpc_inbound_fini(ab_grpc_link *l);
 /** Count and log an event that is passed over. */

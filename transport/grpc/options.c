@@ -71,8 +71,9 @@ static const ab_option rows[] = {
      .deflt = "8MiB",
      .min = 256 * KIB,
      .max = 1024 * MIB,
-     .help = "Events per agent that are sent, or wait to be, and not acknowledged; past it, newer "
-             "versions of an object replace older ones before they get here."},
+     .help = "Events per agent that are sent, or wait to be (128KiB of these at most), and not "
+             "acknowledged; past it, newer versions of an object replace older ones before they "
+             "get here."},
     {.name = "grpc.compression",
      .kind = AB_OPT_ENUM,
      .deflt = "none",

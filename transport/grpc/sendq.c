@@ -26,17 +26,26 @@ static bool keeps_place(ab_str key)
            ab_str_starts(key, AB_KEY_ERROR) || ab_str_starts(key, AB_KEY_CONTROL);
 }
 
+/* It is not to be replaced any more. */
+static void fix(ab_grpc_sendq *q, ab_grpc_item *item)
+{
+    if (item->newest)
+        ab_map_take(q->newest, item->key);
+    item->newest = false;
+}
+
 static void *drop(ab_grpc_sendq *q, ab_grpc_item *item)
 {
     void *token = item->token;
+    size_t size = ab_event_size(item->event);
     if (q->next == item)
         q->next = TAILQ_NEXT(item, at);
-    if (item->newest)
-        ab_map_take(q->newest, item->key);
+    fix(q, item);
     TAILQ_REMOVE(&q->items, item, at);
     q->count--;
     q->sent -= item->sent ? 1 : 0;
-    q->bytes -= ab_event_size(item->event);
+    q->bytes -= size;
+    q->waiting_bytes -= item->sent ? 0 : size;
     ab_event_unref(item->event);
     free(item);
     return token;
@@ -104,10 +113,11 @@ ab_err ab_grpc_sendq_put(ab_grpc_sendq *q, ab_event *event, void *token, void **
     ab_event_ref(event);
     q->count++;
     q->bytes += ab_event_size(event);
+    q->waiting_bytes += ab_event_size(event);
     ab_grpc_item *old = former;
     if (old != NULL)
         old->newest = false;
-    if (old != NULL && !old->sent && old->place > q->fixed_place)
+    if (old != NULL && old->place > q->fixed_place)
         *replaced = replace(q, old, item);
     else
         append(q, item);
@@ -121,10 +131,13 @@ ab_event *ab_grpc_sendq_next(const ab_grpc_sendq *q)
 
 void ab_grpc_sendq_sent(ab_grpc_sendq *q)
 {
-    assert(q->next != NULL);
-    q->next->sent = true;
+    ab_grpc_item *item = q->next;
+    assert(item != NULL);
+    fix(q, item);
+    item->sent = true;
     q->sent++;
-    q->next = TAILQ_NEXT(q->next, at);
+    q->waiting_bytes -= ab_event_size(item->event);
+    q->next = TAILQ_NEXT(item, at);
 }
 
 void *ab_grpc_sendq_skip(ab_grpc_sendq *q)
@@ -154,10 +167,16 @@ ab_err ab_grpc_sendq_ack(ab_grpc_sendq *q, ab_str key, uint64_t epoch, uint64_t 
 void ab_grpc_sendq_rewind(ab_grpc_sendq *q)
 {
     ab_grpc_item *item = NULL;
-    TAILQ_FOREACH(item, &q->items, at)
-    item->sent = false;
+    TAILQ_FOREACH_REVERSE(item, &q->items, ab_grpc_items, at)
+    {
+        item->sent = false;
+        /* Without memory for it, it is sent though there is a newer one. */
+        if (ab_map_find(q->newest, item->key) == NULL)
+            item->newest = ab_map_put(q->newest, item->key, item, NULL) == AB_ERR_OK;
+    }
     q->next = TAILQ_FIRST(&q->items);
     q->sent = 0;
+    q->waiting_bytes = q->bytes;
 }
 
 bool ab_grpc_sendq_pop(ab_grpc_sendq *q, void **token)

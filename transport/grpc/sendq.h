@@ -24,18 +24,19 @@ typedef struct ab_grpc_item {
     uint64_t epoch;
     uint64_t version;
     bool sent;
-    bool newest; /* of its key */
+    bool newest; /* of its key, among those that were not sent */
 } ab_grpc_item;
 
 typedef struct {
-    TAILQ_HEAD(, ab_grpc_item) items; /* those that were sent come first */
-    ab_grpc_item *next;               /* the first that was not */
-    ab_map *newest;                   /* key to the newest item of it */
+    TAILQ_HEAD(ab_grpc_items, ab_grpc_item) items; /* those that were sent come first */
+    ab_grpc_item *next;                            /* the first that was not */
+    ab_map *newest; /* key to the newest item of it that was not sent */
     uint64_t last_place;
     uint64_t fixed_place; /* what was given up to here is not replaced */
     size_t count;
     size_t sent;
     size_t bytes;
+    size_t waiting_bytes; /* of those that were not sent */
 } ab_grpc_sendq;
 
 /** @return NOMEM */

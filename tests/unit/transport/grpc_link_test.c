@@ -453,6 +453,19 @@ static void acknowledgements_travel_together(void **state)
     assert_int_equal(agent->done, 4);
 }
 
+static void what_was_not_told_comes_again_by_the_next_stream(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    agent->full = true;
+    put(principal, "app/a", 1);
+    run(principal);
+    break_both(principal);
+    agent->full = false;
+    connect_both(principal);
+    assert_int_equal(agent->events, 2);
+}
+
 /* What the peer is told of our hello is that of one that reads no lists. */
 static void hide_lists(side *s)
 {
@@ -588,6 +601,17 @@ static void full_is_followed_by_writable(void **state)
     connect_both(principal);
     assert_int_equal(agent->events, 2);
     assert_int_equal(principal->writable, 1);
+}
+
+static void little_waits_to_be_sent_where_much_may_be_unacknowledged(void **state)
+{
+    side *principal = *state;
+    connect_both(principal);
+    principal->link_env.queue_bytes = 1024u * 1024;
+    unsigned taken = 0;
+    while (send_sized(principal, "cmd/1", taken + 1, 1500) == AB_ERR_OK)
+        taken++;
+    assert_in_range(taken, 128 * 1024 / 2048, 128 * 1024 / 1500 + 1);
 }
 
 /* So that its sender sends the newest when the principal is there again, and nothing before it. */
@@ -755,6 +779,7 @@ int main(void)
         CASE(an_epoch_is_higher_than_what_the_peer_knows),
         CASE(an_agents_event_is_safe_when_it_is_acknowledged),
         CASE(acknowledgements_travel_together),
+        CASE(what_was_not_told_comes_again_by_the_next_stream),
         CASE(who_reads_no_lists_is_told_of_each_event),
         CASE(a_list_that_cannot_be_read_is_refused),
         CASE(the_answer_to_a_command_is_no_acknowledgement),
@@ -762,6 +787,7 @@ int main(void)
         CASE(who_sends_more_than_allowed_is_not_read_for_a_while),
         CASE(the_newest_stream_counts),
         CASE(full_is_followed_by_writable),
+        CASE(little_waits_to_be_sent_where_much_may_be_unacknowledged),
         CASE(an_agent_alone_keeps_its_states_with_the_sender),
         CASE(what_is_too_large_ends_so),
         CASE(a_full_stream_is_gone_on_with_when_it_has_room),

@@ -157,6 +157,46 @@ static void a_new_stream_begins_with_what_was_not_acknowledged(void **state)
     send_next(q, "cmd/3", 3);
 }
 
+static void what_is_to_be_sent_again_is_replaced_by_a_newer_state(void **state)
+{
+    ab_grpc_sendq *q = *state;
+    int token = 0;
+    put(q, "app/a", 1, &token);
+    put(q, "app/b", 2, NULL);
+    send_next(q, "app/a", 1);
+    send_next(q, "app/b", 2);
+    put(q, "app/b", 3, NULL);
+    ab_grpc_sendq_rewind(q);
+    assert_ptr_equal(put(q, "app/a", 4, NULL), &token);
+    put(q, "app/b", 5, NULL); /* instead of the newest, which is not the one that was sent */
+    send_next(q, "app/a", 4);
+    send_next(q, "app/b", 2);
+    send_next(q, "app/b", 5);
+    assert_null(ab_grpc_sendq_next(q));
+}
+
+static void bytes_wait_until_they_are_sent(void **state)
+{
+    ab_grpc_sendq *q = *state;
+    void *token = NULL;
+    put(q, "app/a", 1, NULL);
+    size_t one = q->waiting_bytes;
+    assert_int_equal(one, q->bytes);
+    put(q, "app/b", 1, NULL);
+    put(q, "app/b", 2, NULL);
+    assert_int_equal(q->waiting_bytes, 2 * one);
+    send_next(q, "app/a", 1);
+    assert_int_equal(q->waiting_bytes, one);
+    assert_int_equal(q->bytes, 2 * one);
+    ab_grpc_sendq_rewind(q);
+    assert_int_equal(q->waiting_bytes, 2 * one);
+    send_next(q, "app/a", 1);
+    send_next(q, "app/b", 2);
+    assert_int_equal(ack(q, "app/b", 2, &token), AB_ERR_OK);
+    assert_int_equal(q->waiting_bytes, 0);
+    assert_int_equal(q->bytes, one);
+}
+
 static void a_state_without_numbers_is_refused(void **state)
 {
     ab_grpc_sendq *q = *state;
@@ -186,6 +226,8 @@ int main(void)
         CASE(nothing_is_replaced_across_what_keeps_its_place),
         CASE(an_acknowledgement_ends_what_it_names_and_nothing_else),
         CASE(a_new_stream_begins_with_what_was_not_acknowledged),
+        CASE(what_is_to_be_sent_again_is_replaced_by_a_newer_state),
+        CASE(bytes_wait_until_they_are_sent),
         CASE(a_state_without_numbers_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

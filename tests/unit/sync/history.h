@@ -69,7 +69,7 @@ typedef struct {
 } history_model;
 
 /** For main. */
-int history_run(const history_model *model);
+int history_run(const history_model *of);
 
 /** Show the stores and the seed, and fail. */
 void broken(const char *what);

@@ -211,7 +211,7 @@ static ab_err begin(struct peer *peer)
     AB_DEBUG(peer->principal->env.log, SYNC, "resync begins", AB_KV("agent", peer->name),
              AB_KV("why", r->why));
     r->why = NULL;
-    r->gave = r->corrected = false;
+    r->gave = r->corrected = r->unsaid = false;
     r->since = ab_writer_newest(peer->writer);
     r->begun_at = now_ms(peer->principal);
     r->deadline = r->begun_at + ANSWER_MS;
@@ -440,8 +440,10 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
             say_again(c->peer, theirs->key);
         return;
     }
-    if (judge(c->peer, theirs->key) != NOT_FOR_IT)
+    if (judge(c->peer, theirs->key) != NOT_FOR_IT) {
+        c->peer->resync.unsaid = true;
         return;
+    }
     if (!is_proved(c->peer, theirs)) {
         note_doubted(c, theirs->key);
         return;

@@ -255,14 +255,16 @@ static void app_gone(ab_principal *p, const ab_object *object)
     ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
     if (app == NULL || !app->here)
         return;
+    bool said =
+        ab_principal_is_open(app) && ab_writer_has_key(app->peer->writer, ab_str_of(app->key));
     bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
     app->here = app->deleting = app->look_due = false;
     app->seen_meanwhile = true;
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
-    if (meant && ab_principal_is_open(app))
+    if (meant && said)
         ab_principal_end(app->peer, ab_str_of(app->key));
-    else if (!meant)
+    else
         ab_principal_missed(p, ab_str_of(app->key));
     ab_principal_settle_move(app);
     app->requests = (struct requests){0};

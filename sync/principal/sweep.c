@@ -187,6 +187,8 @@ void ab_principal_missed(ab_principal *p, ab_str key)
         struct peer *peer = i.value;
         if (ab_writer_has_key(peer->writer, key))
             peer->swept = false;
+        else if (peer->resync.unsaid) /* its log does not tell that the agent has it */
+            peer->doubt.again = true;
     }
     ab_principal_mark_prove(p);
 }

@@ -22,6 +22,7 @@ static struct {
     uint64_t newest_status[NAMES][2];
     ab_map *backup;           /* of the hub's store */
     char lost_uid[NAMES][24]; /* of what the hub lost, and nobody deleted; "" = nothing */
+    char said_uid[NAMES][24]; /* of the wish that was sent last */
     bool ended[NAMES];        /* its end was said last, before anything of it was lost */
     bool restored[NAMES];     /* from a backup: what was deleted may be there again, uid and all */
     bool confirmed;           /* the operator wants it deleted */
@@ -31,11 +32,14 @@ static struct {
 
 /* --- what the machines write --- */
 
-/* Absence in a store that has gone back proves nothing. */
+/* Absence in a store that has gone back proves nothing. What its log says of another object is a
+ * wish all the same: it was made while that was there. */
 static void check_deletion(const ab_object *before)
 {
     int app = app_of(before);
-    if (!own.confirmed && !own.ended[app] && own.lost_uid[app][0] != '\0' && hub(app) == NULL &&
+    bool replaced = strcmp(own.said_uid[app], own.lost_uid[app]) != 0;
+    if (!own.confirmed && !own.ended[app] && !replaced && own.lost_uid[app][0] != '\0' &&
+        hub(app) == NULL &&
         ab_str_is(ab_object_annotation(before, AB_ANN_SOURCE_UID), own.lost_uid[app]))
         broken("deleted at the agent for what the hub has lost");
 }
@@ -104,31 +108,33 @@ static void on_hub_write(const ab_object *before, const ab_object *after)
     check_status_version(after);
 }
 
-/* It is gone at the hub, or is to go. */
-static bool is_end(const ab_event *event)
+/* @return whether it is gone at the hub, or is to go */
+static bool note_wish(int app, const ab_event *event)
 {
     ab_object *o = NULL;
     if (ab_event_data(event).ptr == NULL)
         return true;
-    bool deleting =
-        ab_object_parse(ab_event_data(event), &o, NULL) == AB_ERR_OK && ab_object_deleting(o);
+    if (ab_object_parse(ab_event_data(event), &o, NULL) != AB_ERR_OK)
+        return false;
+    bool deleting = ab_object_deleting(o);
+    snprintf(own.said_uid[app], sizeof(own.said_uid[app]), "%.*s", AB_STR_ARG(ab_object_uid(o)));
     ab_object_unref(o);
     return deleting;
 }
 
-static void note_ended(const ab_event *event)
+static void note_last(const ab_event *event)
 {
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     for (int app = 0; app < NAMES; app++)
         if (ab_str_is(key, hub_key(app)))
-            own.ended[app] = is_end(event) && own.lost_uid[app][0] == '\0';
+            own.ended[app] = note_wish(app, event) && own.lost_uid[app][0] == '\0';
 }
 
 static void on_sent(bool down, const ab_event *event)
 {
     if (!down || !ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), "Application/"))
         return;
-    note_ended(event);
+    note_last(event);
     if (ab_event_data(event).ptr != NULL)
         note_said(event);
 }
@@ -366,7 +372,7 @@ static const struct history_seed once_failed[] = {
     {1516, 26},       {1691301717, 26}, {2809330185, 26}, {427273109, 26}, {287513901, 26},
     {4231700031, 26}, {3681468621, 26}, {2076894548, 26}, {436349752, 26}, {41356831, 26},
     {357, 27},        {3351782859, 27}, {1937714595, 27}, {275891549, 27}, {58594517, 27},
-    {987666074, 27},  {531901, 27},
+    {987666074, 27},  {531901, 27},     {583387, 27},
 };
 
 int main(void)

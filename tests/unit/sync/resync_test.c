@@ -137,6 +137,24 @@ static void it_goes_also_while_both_run(void **state)
     assert_at_rest();
 }
 
+/* The store tells of a deletion later than a read shows it. */
+static void what_went_before_it_was_said_again_goes_at_the_agent(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.principal_link, false);
+    lose_logs();
+    fake_store_erase(w.hub, HUB);
+    world_connect(&w.principal_link, true);
+    while (world_choices(&w) > 1)
+        world_step(&w, fake_store_choices(w.hub) == 1 ? 1 : 0);
+    assert_int_equal(fake_store_choices(w.hub), 1);
+    assert_non_null(local());
+    world_run(&w, 2);
+    assert_null(local());
+    assert_at_rest();
+}
+
 static void an_object_of_nobody_stays(void **state)
 {
     (void)state;
@@ -501,6 +519,7 @@ int main(void)
         T(what_the_hub_deleted_while_its_log_was_lost_goes_at_the_agent),
         T(it_is_held_when_the_agent_has_forgotten_all),
         T(it_goes_also_while_both_run),
+        T(what_went_before_it_was_said_again_goes_at_the_agent),
         T(an_object_of_nobody_stays),
         T(an_object_of_another_principal_stays),
         T(an_object_of_this_principal_that_it_may_never_have_had_is_held),

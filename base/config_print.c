@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A configuration as YAML, and the tables as a reference page. JSON strings are YAML strings, so
- * every text is written as one and reads back as it is.
+ * A configuration as YAML, and the tables as a reference page. Every text is in double quotes, and
+ * reads back as it is.
  */
 #include "base/config_priv.h"
+#include "base/yaml.h"
 
 #include <string.h>
 
@@ -21,8 +22,7 @@ static bool names_a_secret(const char *key)
 
 static void put_string(ab_buf *out, const char *text)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_str(&w, ab_str_of(text));
+    ab_yaml_put_quoted(out, ab_str_of(text));
 }
 
 /* `[a, b]` or `{a: b}` on one line; empty is told apart from unset. */

@@ -43,3 +43,7 @@ AB_MUST_USE ab_err ab_yaml_to_json(ab_str text, const ab_yaml_limits *limits,
  * TOOBIG
  */
 AB_MUST_USE ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err);
+
+/** Append a string as a scalar in double quotes. What is not UTF-8 makes the buffer's status
+ *  INVALID. */
+void ab_yaml_put_quoted(ab_buf *out, ab_str text);

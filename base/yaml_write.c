@@ -111,8 +111,12 @@ static void put_escape(ab_buf *out, uint32_t c)
         ab_buf_printf(out, "\\u%04X", c);
 }
 
-static void put_double_quoted(ab_buf *out, ab_str s)
+void ab_yaml_put_quoted(ab_buf *out, ab_str s)
 {
+    if (!ab_str_is_utf8(s)) {
+        out->status = out->status == AB_ERR_OK ? AB_ERR_INVALID : out->status;
+        return;
+    }
     ab_buf_putc(out, '"');
     while (s.len > 0) {
         size_t length = ab_utf8_length(s);
@@ -186,7 +190,7 @@ static ab_err put_key(writer *w, ab_str raw)
     if (simple && may_stand_plain(w, key))
         ab_buf_put(w->out, key);
     else
-        put_double_quoted(w->out, key);
+        ab_yaml_put_quoted(w->out, key);
     if (!simple) {
         ab_buf_putc(w->out, '\n');
         put_indent(w->out, indent);
@@ -206,7 +210,7 @@ static ab_err put_string(writer *w, ab_str raw, size_t indent)
     else if (may_be_literal(s))
         put_literal(w->out, s, indent);
     else
-        put_double_quoted(w->out, s);
+        ab_yaml_put_quoted(w->out, s);
     return ab_buf_status(w->out);
 }
 

@@ -467,7 +467,7 @@ static void variables_that_kubernetes_adds_for_services_are_passed_over(void **s
 static void printing_hides_secrets_and_reads_back(void **state)
 {
     (void)state;
-    char prefix[] = "ARGOBUS_KAFKA_PREFIX=a \"b\"";
+    char prefix[] = "ARGOBUS_KAFKA_PREFIX=a \"b\"\xC2\x85"; /* YAML 1.1 ends lines with the last */
     char *const env[] = {prefix, NULL};
     const char *const set[] = {"sync.wait=90s", NULL};
     ab_config *c = loaded("kafka:\n  sasl: {password: hunter2}\n  brokers: [a]\n"
@@ -486,7 +486,7 @@ static void printing_hides_secrets_and_reads_back(void **state)
              "kafka:\n"
              "  brokers: [\"a\"]  # from %s\n"
              "  librdkafka: {\"ssl.key.password\": \"<redacted>\", \"debug\": \"all\"}  # from %s\n"
-             "  prefix: \"a \\\"b\\\"\"  # ARGOBUS_KAFKA_PREFIX\n"
+             "  prefix: \"a \\\"b\\\"\\x85\"  # ARGOBUS_KAFKA_PREFIX\n"
              "  sasl:\n"
              "    password: \"<redacted>\"  # from %s\n"
              "store:\n"
@@ -500,7 +500,8 @@ static void printing_hides_secrets_and_reads_back(void **state)
              path_of("agent.yaml"));
     assert_string_equal(out.ptr, want);
     ab_config *again = loaded(out.ptr, NULL, NULL);
-    assert_string_equal(ab_config_str(again, "kafka.prefix"), "a \"b\"");
+    assert_string_equal(ab_config_str(again, "kafka.prefix"),
+                        prefix + strlen("ARGOBUS_KAFKA_PREFIX="));
     assert_int_equal(ab_config_int(again, "sync.wait"), 90000);
     ab_config_free(again);
     ab_buf_fini(&out);

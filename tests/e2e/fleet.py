@@ -261,8 +261,10 @@ class Application:
         wait_for(f"{self.name} is gone at {self.agent}", lambda: self.spoke() is None)
 
     def reports(self, condition, what="its status is at the hub"):
-        """The status at the hub, once it is as wished."""
+        """The status at the hub, once it is as wished; a field that the condition looks for may be missing until then."""
         def found():
             status = (self.hub() or {}).get("status") or {}
-            return status if condition(status) else None
+            with contextlib.suppress(KeyError):
+                return status if condition(status) else None
+            return None
         return wait_for(f"{self.name}: {what}", found)

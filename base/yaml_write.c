@@ -111,9 +111,10 @@ static void put_escape(ab_buf *out, uint32_t c)
         ab_buf_printf(out, "\\u%04X", c);
 }
 
-void ab_yaml_put_quoted(ab_buf *out, ab_str s)
+void ab_yaml_put_quoted(ab_buf *out, ab_str text)
 {
-    if (!ab_str_is_utf8(s)) {
+    ab_str s = text;
+    if (!ab_str_is_utf8(text)) {
         out->status = out->status == AB_ERR_OK ? AB_ERR_INVALID : out->status;
         return;
     }

@@ -175,11 +175,9 @@ ab_err ab_event_to_protobuf_head(const ab_event *e, ab_buf *out)
     if (to == NULL)
         return ab_buf_status(out);
     const char *end = put_head(to, e);
-    if (end == NULL)
-        return AB_ERR_NOMEM;
-    assert(end <= to + most);
-    out->len = before + (size_t)(end - to);
-    return AB_ERR_OK;
+    assert(end == NULL || end <= to + most);
+    out->len = end != NULL ? before + (size_t)(end - to) : before;
+    return end != NULL ? AB_ERR_OK : AB_ERR_NOMEM;
 }
 
 ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out)

@@ -73,9 +73,9 @@ class Interop(unittest.TestCase):
         self.serve_foreign(PYTHON, False)
         self.serve_foreign(PYTHON, True)
 
-    def strays(self, how, status, reason, **limits):
+    def strays(self, foreign, how, status, reason, **limits):
         server = peers.ours(**limits)
-        run = subprocess.run([*PYTHON, "stray", peers.CERTS, str(server.port), how], capture_output=True, text=True,
+        run = subprocess.run([*foreign, "stray", peers.CERTS, str(server.port), how], capture_output=True, text=True,
                              timeout=600)
         code = server.stop()
         self.assertEqual((run.returncode, code), (0, 0), run.stdout + run.stderr + "".join(server.seen))
@@ -83,13 +83,19 @@ class Interop(unittest.TestCase):
         self.assertIn(f'argobus_grpc_refused_total{{reason="{reason}"}}', "".join(server.seen))
 
     def test_grpcio_with_a_foreign_certificate_is_refused(self):
-        self.strays("certificate", "UNAVAILABLE", "tls")
+        self.strays(PYTHON, "certificate", "UNAVAILABLE", "tls")
 
     def test_grpcio_with_too_large_a_message_is_told(self):
-        self.strays("message", "RESOURCE_EXHAUSTED", "message", message_bytes=1000)
+        self.strays(PYTHON, "message", "RESOURCE_EXHAUSTED", "message", message_bytes=1000)
 
     def test_grpcio_that_pings_too_often_is_told_to_go(self):
-        self.strays("pings", "UNAVAILABLE", "pings", pings=5)
+        self.strays(PYTHON, "pings", "UNAVAILABLE", "pings", pings=5)
+
+    def test_grpc_go_with_a_foreign_certificate_is_refused(self):
+        self.strays(GO, "certificate", "Unavailable", "tls")
+
+    def test_grpc_go_with_too_large_a_message_is_told(self):
+        self.strays(GO, "message", "ResourceExhausted", "message", message_bytes=1000)
 
     def test_grpc_go_goes_when_told(self):
         server = peers.ours()

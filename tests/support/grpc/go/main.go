@@ -4,6 +4,8 @@
 // grpcpeer check CERTS|- PORT [websocket]
 //                                      a client that tries each method, and prints what fails
 // grpcpeer drain CERTS|- PORT          a client that keeps a call open, and goes when the server says so
+// grpcpeer stray CERTS PORT certificate|message
+//                                      a client that a server has to refuse; prints the code by which its call ends
 // grpcpeer push CERTS PORT NAME TOKEN  a client of that name, which calls Push of argocd-agent's EventStream: each line
 //                                      of standard input is a message in base64; prints what comes back
 // grpcpeer bench FLAG...               one end of what argobus-bench measures (bench.go)
@@ -70,6 +72,8 @@ func tlsConfig(certs, name string) *tls.Config {
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS13,
 		ClientAuth: tls.RequireAndVerifyClientCert,
+		// Also one that nobody signed whom the server names: Go would send none.
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
 	}
 }
 
@@ -403,6 +407,12 @@ func drain(certs, port string) {
 	fmt.Println("ended")
 }
 
+// stray sends a certificate that nobody signed, whatever the server asks for, or a message that may be too large.
+func stray(certs, port, how string) {
+	name := map[string]string{"certificate": "foreign", "message": "client"}[how]
+	fmt.Println(status.Code(tryUnary(dialAs(name, certs, port), 3000)))
+}
+
 func push(certs, port, name, token string) {
 	ctx := metadata.AppendToOutgoingContext(context.Background(), "authorization", token)
 	desc := grpc.StreamDesc{ClientStreams: true}
@@ -437,6 +447,8 @@ func main() {
 		check(os.Args[2], os.Args[3], byWebSocket)
 	case len(os.Args) == 4 && os.Args[1] == "drain":
 		drain(os.Args[2], os.Args[3])
+	case len(os.Args) == 5 && os.Args[1] == "stray":
+		stray(os.Args[2], os.Args[3], os.Args[4])
 	case len(os.Args) == 6 && os.Args[1] == "push":
 		push(os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 	case len(os.Args) > 2 && os.Args[1] == "bench":

@@ -65,6 +65,22 @@ static void forget_own_error(ab_principal_app *app)
     app->error_due = true;
 }
 
+static ab_err wish_of(const ab_object *hub, ab_buf *text, ab_digest *digest)
+{
+    ab_err e = ab_app_wish(hub, text);
+    return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(text), digest) : e;
+}
+
+bool ab_principal_is_as_seen(const ab_principal_app *app, const ab_object *hub)
+{
+    ab_buf wish;
+    ab_digest digest = {{0}};
+    ab_buf_init(&wish, AB_JSON_SIZE_MAX);
+    ab_err e = wish_of(hub, &wish, &digest);
+    ab_buf_fini(&wish);
+    return e == AB_ERR_OK && ab_digest_eq(&digest, &app->wish);
+}
+
 void ab_principal_state(ab_principal_app *app, const ab_object *hub)
 {
     ab_buf wish;
@@ -72,9 +88,7 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub)
     /* A create may adopt what stands at the agent; until a status came back nobody has done so. */
     bool create = ab_version_is_none(app->status_version);
     ab_buf_init(&wish, AB_JSON_SIZE_MAX);
-    ab_err e = ab_app_wish(hub, &wish);
-    if (e == AB_ERR_OK)
-        e = ab_digest_of(ab_buf_str(&wish), &app->wish);
+    ab_err e = wish_of(hub, &wish, &app->wish);
     if (e == AB_ERR_OK && !ab_digest_eq(&before, &app->wish))
         forget_own_error(app);
     if (e == AB_ERR_OK && ab_principal_is_open(app) &&

@@ -280,6 +280,9 @@ void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *dra
 /** Queue an object's payload for an agent that takes events. */
 void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
                         const ab_digest *digest);
+/** Is it to the agent what the store has shown? What was read may be newer; said, it would be said
+ * before what the store shows next. */
+bool ab_principal_is_as_seen(const ab_principal_app *app, const ab_object *hub);
 /** Queue the object as it is now, if the log says something else. */
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key, if the log has it. */

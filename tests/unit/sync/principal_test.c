@@ -286,6 +286,25 @@ static void a_read_that_is_older_than_what_was_seen_meanwhile_is_not_sent(void *
     assert_int_equal(spec_of(local()), 2);
 }
 
+/* Between the two the agent would delete its object, and make it anew. */
+static void a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that(void **state)
+{
+    (void)state;
+    look_in_flight("");
+    fake_store_erase(w.hub, HUB);
+    put_app(w.hub, "w1", "a", 2, "", "");
+    fake_store_step(w.hub, 0, false); /* the read takes place */
+    fake_store_step(w.hub, 0, false); /* and is answered */
+    while (world_choices(&w) > fake_store_choices(w.hub))
+        world_step(&w, fake_store_choices(w.hub));
+    assert_false(has_head(w.down, HUB));
+    world_settle(&w);
+    assert_true(has_head(w.down, HUB));
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+}
+
 /* --- ends --- */
 
 static void what_was_deleted_while_the_principal_was_down_is_removed(void **state)
@@ -541,6 +560,7 @@ int main(void)
         TEST(an_error_that_comes_meanwhile_is_shown),
         TEST(a_status_that_comes_while_an_error_is_written_is_written_too),
         TEST(a_read_that_is_older_than_what_was_seen_meanwhile_is_not_sent),
+        TEST(a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that),
         TEST(what_was_deleted_while_the_principal_was_down_is_removed),
         TEST(what_was_changed_while_the_principal_was_down_is_sent),
         TEST(a_restart_costs_no_event),

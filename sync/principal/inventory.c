@@ -211,7 +211,7 @@ static ab_err begin(struct peer *peer)
     AB_DEBUG(peer->principal->env.log, SYNC, "resync begins", AB_KV("agent", peer->name),
              AB_KV("why", r->why));
     r->why = NULL;
-    r->gave = r->corrected = r->unsaid = false;
+    r->gave = r->corrected = r->judged = r->unsaid = false;
     r->since = ab_writer_newest(peer->writer);
     r->begun_at = now_ms(peer->principal);
     r->deadline = r->begun_at + ANSWER_MS;
@@ -489,6 +489,7 @@ static void correct(struct peer *peer)
     if (peer->mode != AB_MANAGED)
         return;
     peer->doubt.again = !may_end;
+    peer->resync.judged = may_end;
     if (!may_end)
         return;
     ab_principal_mark_doubts(peer, &peer->doubt.agent, c.doubted, c.first);

@@ -131,7 +131,9 @@ void ab_principal_mark_prove(ab_principal *p)
 void ab_principal_mark_compared(struct peer *peer)
 {
     ab_principal *p = peer->principal;
-    if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer))
+    /* What was not judged when all was in hand is judged in the next one, whatever was read since.
+     */
+    if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer) || !peer->resync.judged)
         return;
     peer->doubt.again = !p->synced || !peer->swept || !ab_principal_mark_is_read(p);
     if (peer->doubt.again)

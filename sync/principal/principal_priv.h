@@ -33,6 +33,7 @@ struct peer_resync {
     bool raised;      /* our epoch was too low: what is on its way may be refused as older */
     bool gave;        /* the agent wants pages of ours, and has not said that it took them */
     bool corrected;   /* what it holds was seen to */
+    bool judged;      /* and the store and its mark were in hand: what it is not to have was told */
     bool unsaid;      /* it holds what is for it, and what was not said yet in this log of ours */
 };
 

@@ -71,16 +71,23 @@ static void end_up(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
     ab_agent_sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
 }
 
+/* Only the owner deletes: of what a managed agent says nothing but the report ends. Who reads that
+ * late, when the agent is autonomous, is not to take it for the end of a mirror. */
+static ab_type end_type(const ab_agent_object *o)
+{
+    return ab_agent_publishes(o) ? AB_TYPE_DELETE : AB_TYPE_STATUS_UPDATE;
+}
+
 void ab_agent_end_up(ab_agent_object *o)
 {
-    end_up(o, ab_str_of(o->key), AB_TYPE_DELETE, o->remapped);
+    end_up(o, ab_str_of(o->key), end_type(o), o->remapped);
 }
 
 ab_err ab_agent_confirm_gone(ab_agent_object *o)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
-    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_DELETE, subject);
+    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, end_type(o), subject);
     ab_err e =
         ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
     ab_agent_sent(o, e);

@@ -139,11 +139,22 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
     return enqueue(m, &task);
 }
 
+/* The end of what was no publication: of a report, when the agent was managed, or of what it has
+ * handed over. */
+static bool ends_other(const ab_event *event)
+{
+    ab_str type = ab_event_attr(event, AB_CE_TYPE);
+    return ab_str_is(type, ab_type_name(AB_TYPE_STATUS_UPDATE)) ||
+           ab_str_is(type, ab_type_name(AB_TYPE_RELEASE));
+}
+
 /* What a tombstone means depends on the key that it ends. @return false when it means nothing */
 static bool tombstone(const ab_event *event, ab_target *target, ab_type *type)
 {
     ab_str kind, ns, name;
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (ends_other(event))
+        return false;
     *type = AB_TYPE_DELETE;
     if (is_key_of(event, AB_KEY_ERROR)) {
         *type = AB_TYPE_ERROR;
@@ -162,8 +173,7 @@ void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
     const char *reason = NULL;
     if (ab_event_data(event).ptr != NULL) {
         reason = classify(event, &target, &type);
-    } else if (ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_RELEASE)) ||
-               !tombstone(event, &target, &type)) {
+    } else if (!tombstone(event, &target, &type)) {
         ab_principal_ack(peer->principal, delivery);
         return;
     }

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+static int ends; /* of the Application's key, that went up */
+
 static void hub_app(int n, const char *meta)
 {
     put_app(w.hub, "w1", "a", n, meta, "");
@@ -113,6 +115,38 @@ static void a_delete_at_the_hub_removes_it(void **state)
     assert_null(local());
     assert_false(has_head(w.up, LOCAL));
     assert_false(has_head(w.down, HUB));
+    assert_at_rest();
+}
+
+static void note_end(void *arg, bool down, const ab_event *event)
+{
+    (void)arg;
+    if (down || ab_event_data(event).ptr != NULL ||
+        !ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), LOCAL))
+        return;
+    ends++;
+    assert_true(ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_STATUS_UPDATE)));
+}
+
+static void what_it_says_last_of_an_object_ends_its_report_alone(void **state)
+{
+    (void)state;
+    placed("");
+    ends = 0;
+    w.on_sent = note_end;
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_int_equal(ends, 1);
+    put_app(w.hub, "w1", "a", 2, FINALIZER, "");
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    drop_finalizers(w.local, LOCAL);
+    world_settle(&w);
+    assert_null(local());
+    assert_null(hub());
+    assert_true(ends > 1);
     assert_at_rest();
 }
 
@@ -585,6 +619,7 @@ int main(void)
         TEST(an_update_of_what_has_changed_meanwhile_keeps_the_change),
         TEST(a_label_dropped_at_the_hub_while_the_agent_was_down_is_removed),
         TEST(a_delete_at_the_hub_removes_it),
+        TEST(what_it_says_last_of_an_object_ends_its_report_alone),
         TEST(a_delete_while_the_agent_was_down_removes_it),
         TEST(a_cascade_waits_for_the_workload_to_go),
         TEST(a_cascade_ends_also_when_the_agent_was_down_meanwhile),

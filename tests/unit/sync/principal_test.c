@@ -220,6 +220,25 @@ static void what_an_agent_may_not_say_is_refused(void **state)
     assert_at_rest();
 }
 
+/* --- what was said in another mode --- */
+
+static void the_end_of_a_report_ends_no_mirror(void **state)
+{
+    (void)state;
+    w.mode = AB_AUTONOMOUS;
+    w.policy.autonomous = true;
+    put_app(w.local, "argocd", "a", 1, "", "");
+    world_start(&w);
+    assert_non_null(hub());
+    say_up(LOCAL, AB_TYPE_STATUS_UPDATE, NULL, 1);
+    world_settle(&w);
+    assert_non_null(hub());
+    assert_at_rest();
+    say_up(LOCAL, AB_TYPE_DELETE, NULL, 2);
+    world_settle(&w);
+    assert_null(hub());
+}
+
 /* --- what comes while the object is read or written for something else --- */
 
 /* The principal reads the hub's object, in order to send it. */
@@ -556,6 +575,7 @@ int main(void)
         TEST(a_change_that_is_seen_late_does_not_let_an_older_status_in),
         TEST(an_unreadable_status_is_dropped),
         TEST(what_an_agent_may_not_say_is_refused),
+        TEST(the_end_of_a_report_ends_no_mirror),
         TEST(finalizers_are_not_dropped_by_an_end_that_comes_meanwhile),
         TEST(an_error_that_comes_meanwhile_is_shown),
         TEST(a_status_that_comes_while_an_error_is_written_is_written_too),

@@ -220,7 +220,10 @@ ab_err ab_dir_watch_start(ab_dir *d, ab_error *err)
     w->dir = d;
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (w->fd < 0)
-        return ab_fail_errno(err, AB_ERR_IO, errno, "cannot watch files");
+        return ab_fail_errno(err, AB_ERR_IO, errno, "cannot watch %s%s", d->path,
+                             errno == EMFILE ? ", raise fs.inotify.max_user_instances (sysctl), or "
+                                               "the limit of open files"
+                                             : "");
     ab_err e = ab_dir_list_all(d, err);
     if (e != AB_ERR_OK)
         return e;

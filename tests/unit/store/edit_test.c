@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -65,6 +66,37 @@ static void an_edit_in_place_raises_the_generation_once(void **state)
     wait_changes(w, AB_STORE_SEEN, KEY, 2);
     assert_generation(last_seen(w, KEY), 2);
     assert_text(TEXT_AT(last_seen(w, KEY), "spec", "a"), "2");
+    world_free(w);
+}
+
+/* As when no inotify instance is left, which the machine's other tests need. */
+static void leave_no_descriptor(struct rlimit *before)
+{
+    int lowest = dup(STDERR_FILENO);
+    assert_true(lowest >= 0);
+    assert_int_equal(close(lowest), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
+    const struct rlimit none = {(rlim_t)lowest, before->rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+static void a_folder_that_cannot_be_watched_says_which_and_what_to_do(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    struct rlimit before;
+    world *w = world_new_place(&directory_place);
+    const ab_store_env env = {
+        .loop = &w->loop, .config = w->config, .metrics = w->metrics, .clock = w->clock};
+    assert_int_equal(ab_store_new(&env, &w->store, &err), AB_ERR_OK);
+    leave_no_descriptor(&before);
+    ab_err e = ab_store_start(w->store, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(e, AB_ERR_IO);
+    assert_non_null(strstr(err.text, directory_place_path(w->place)));
+    assert_non_null(strstr(err.text, "fs.inotify.max_user_instances"));
+    ab_store_free(w->store);
+    w->store = NULL;
     world_free(w);
 }
 
@@ -443,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_manifest_in_new_folders_is_seen),
         cmocka_unit_test(an_edit_in_place_raises_the_generation_once),
+        cmocka_unit_test(a_folder_that_cannot_be_watched_says_which_and_what_to_do),
         cmocka_unit_test(an_edit_by_rename_is_seen),
         cmocka_unit_test(a_comment_is_no_change),
         cmocka_unit_test(an_edit_while_the_store_is_down_raises_the_generation),

@@ -50,6 +50,13 @@ static int watch_folder(ab_auth_file *f)
     return rc;
 }
 
+static const char *advice(int rc)
+{
+    if (rc == UV_EMFILE)
+        return "raise fs.inotify.max_user_instances (sysctl), or the limit of open files";
+    return rc == UV_ENOSPC ? "raise fs.inotify.max_user_watches (sysctl)" : "";
+}
+
 void ab_auth_watch_start(ab_auth_watch *w, uv_loop_t *loop, ab_log *log)
 {
     int rc = uv_timer_init(loop, &w->timer);
@@ -66,7 +73,8 @@ void ab_auth_watch_start(ab_auth_watch *w, uv_loop_t *loop, ab_log *log)
             rc = watch_folder(f);
         if (rc != 0)
             AB_WARN(log, AUTH, "cannot watch a file; looking every ten seconds instead",
-                    AB_KV("file", f->path), AB_KV("error", uv_strerror(rc)));
+                    AB_KV("file", f->path), AB_KV("error", uv_strerror(rc)),
+                    AB_KV("advice", advice(rc)));
     }
 }
 

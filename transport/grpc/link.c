@@ -458,13 +458,20 @@ static void feed(ab_grpc_link *l)
     ab_grpc_link_events(l)->on_writable(ab_grpc_link_events(l)->arg, l->agent);
 }
 
-void ab_grpc_link_run(ab_grpc_link *l)
+static void transmit(ab_grpc_link *l)
 {
     if (l->stream != NULL && !l->blocked)
         transmit_due(l);
+}
+
+/* What the upcalls gave us goes at once, while it is in the processor's caches. */
+void ab_grpc_link_run(ab_grpc_link *l)
+{
+    transmit(l);
     tell_settled(l);
     feed(l);
     ab_grpc_inbound_run(l);
+    transmit(l);
 }
 
 void ab_grpc_link_tick(ab_grpc_link *l)

@@ -73,6 +73,7 @@ typedef struct {
     uint32_t connections;    /* of a server; further ones wait to be accepted */
     uint32_t window_bytes;   /* received for one call ahead of what its on_message took */
     int64_t handshake_ms;    /* from TCP to HTTP/2 settings */
+    int64_t login_ms;        /* server: from TCP to ab_rpc_welcome; 0 = without end */
     int64_t ping_ms;         /* silence after which the peer is pinged; 0 = never */
     int64_t ping_timeout_ms; /* without any byte from it, or without it taking any, it is dead */
     int64_t retry_first_ms;  /* client: back-off between connections, doubling with jitter */
@@ -83,8 +84,8 @@ typedef struct {
 } ab_rpc_limits;
 
 /** Messages of 200 MiB, 512 MiB in all, 256 KiB queued per call, headers of 16 KiB, 100 streams,
- * 16,384 connections, windows of 1 MiB, handshake in 10 s, pings after 60 s with 20 s to answer,
- * back-off 500 ms to 30 s, 200 resets, 100 settings and 100 pings in 10 s. */
+ * 16,384 connections, windows of 1 MiB, handshake in 10 s, no end to a login, pings after 60 s with
+ * 20 s to answer, back-off 500 ms to 30 s, 200 resets, 100 settings and 100 pings in 10 s. */
 extern const ab_rpc_limits ab_rpc_default_limits;
 
 typedef enum {
@@ -206,6 +207,9 @@ const ab_rpc_peer *ab_rpc_call_peer(const ab_rpc_call *call);
  * @param handler  borrowed; must outlive the call
  */
 void ab_rpc_accept(ab_rpc_call *call, const ab_rpc_handler *handler, void *arg);
+/** Who makes this call is known: its connection stays for as long as the peer wants, whatever
+ * `login_ms` says. */
+void ab_rpc_welcome(ab_rpc_call *call);
 /** Send the headers now, with metadata. Without this they go with the first message.
  *  @return CLOSED: they are sent, or the call is over; INVALID: no metadata; NOMEM */
 AB_MUST_USE ab_err ab_rpc_respond(ab_rpc_call *call, const ab_rpc_field *metadata, size_t count);

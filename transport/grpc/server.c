@@ -166,7 +166,9 @@ static bool verify(served_call *c)
     (void)find_metadata(c, AB_GRPC_META_TOKEN, &token);
     describe(c, &from);
     ab_err e = ab_auth_verify(c->grpc->server.auth, &from.peer, token, &c->identity, NULL);
-    if (e != AB_ERR_OK)
+    if (e == AB_ERR_OK)
+        ab_rpc_welcome(c->call);
+    else
         ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_REFUSED);
     return e == AB_ERR_OK;
 }
@@ -204,6 +206,7 @@ static void grant(served_call *c, const ab_auth_grant *granted, bool login)
         message.namespace = ab_str_of(c->grpc->base.env.namespace);
     }
     ab_grpc_write_grant(&message, &out);
+    ab_rpc_welcome(c->call);
     if (ab_buf_status(&out) == AB_ERR_OK && say_argobus(c) == AB_ERR_OK)
         ab_rpc_reply(c->call, ab_buf_str(&out), false);
     else

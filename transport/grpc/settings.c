@@ -88,6 +88,7 @@ ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_grpc_settings 
     out->limits.message_bytes = message_max;
     out->limits.ping_ms = ab_config_int(c, "grpc.keepalive");
     out->limits.ping_timeout_ms = ab_config_int(c, "grpc.keepalive-timeout");
+    out->limits.login_ms = out->limits.handshake_ms + out->limits.ping_timeout_ms;
     out->message_max = message_max - ENCODING_MAX;
     if (out->message_max > AB_EVENT_DATA_MAX)
         out->message_max = AB_EVENT_DATA_MAX;

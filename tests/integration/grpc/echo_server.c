@@ -6,7 +6,7 @@
  *
  *   Unary  the request            Echo  each message, until the half-close
  *   Many   "COUNT SIZE": so many  Count  "MESSAGES BYTES" after the half-close
- *   Deny   PERMISSION_DENIED      Hold  nothing, until it is cut short
+ *   Deny   PERMISSION_DENIED      Hold  nothing, until it is cut short; its caller stays a stranger
  *   Meta   the metadata x-echo and x-echo-bin, and the certificate's subject as x-subject
  */
 #include "transport/grpc/rpc.h"
@@ -126,6 +126,8 @@ static void on_call(void *arg, ab_rpc_call *call, const ab_rpc_request *request)
         s->call = call;
         snprintf(s->method, sizeof(s->method), "%s", methods[i]);
         ab_rpc_accept(call, &handler, s);
+        if (strcmp(methods[i], "Hold") != 0)
+            ab_rpc_welcome(call);
         if (strcmp(methods[i], "Meta") == 0)
             answer_meta(call, request);
     }
@@ -144,6 +146,7 @@ static void set_limit(ab_rpc_limits *l, const char *text)
         size_t *bytes;
     } table[] = {
         {"handshake_ms", &l->handshake_ms, NULL, NULL},
+        {"login_ms", &l->login_ms, NULL, NULL},
         {"ping_ms", &l->ping_ms, NULL, NULL},
         {"ping_timeout_ms", &l->ping_timeout_ms, NULL, NULL},
         {"message_bytes", NULL, NULL, &l->message_bytes},

@@ -172,6 +172,39 @@ class AtPrincipal(Websockets):
         wait_for("only the agent is connected", lambda: self.principal.metric("argobus_grpc_connections") == 1)
 
 
+class Strangers(Fleet):
+    """Who have a certificate, and do not log in, at a principal that serves both kinds."""
+    transport = "grpc"
+
+    def grpc(self, name):
+        return dict(super().grpc(name), websocket=name != "w1" or self.by_websocket, **{"keepalive-timeout": "1s"})
+
+    by_websocket = False
+
+    def test_strangers_are_let_go_and_who_has_logged_in_is_not(self):
+        self.start()
+        strangers = [connect(self.grpc_port).upgraded(AUTHENTICATE), self.by_http2()]
+        for stranger in strangers:
+            self.addCleanup(stranger.close)
+            stranger.to_end()
+        self.assertGreaterEqual(self.principal.metric(r'argobus_grpc_refused_total\{reason="login"\}'), 2)
+        self.assertIn("it has not logged in within 11000 ms", self.principal.log.read_text())
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.arrives("guestbook", "1")
+        self.assertNotIn("the stream has ended", self.agent.log.read_text())
+
+    def by_http2(self):
+        context = context_of("w2")
+        context.set_alpn_protocols(["h2"])
+        client = Client(self.grpc_port, WAIT_S, lambda sock: context.wrap_socket(sock, server_hostname="localhost"))
+        client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+        return client
+
+
+class StrangersByWebsocket(Strangers):
+    by_websocket = True
+
+
 # ---- what is done to the agent; each is given its connection, and the key of its request ----
 
 def head(said):

@@ -232,6 +232,33 @@ class Hostile(unittest.TestCase):
         self.assertEqual(raw.sock.recv(100), b"")
         self.refused("handshake")
 
+    def test_a_stranger_holds_no_connection_for_ever(self):
+        """With no call, or one that does not tell who he is; and though he answers pings."""
+        self.serve(login_ms=5000, ping_ms=1000, ping_timeout_ms=600000)
+        known = self.raw()
+        known.send(frame(HEADERS, END_HEADERS, 1, request()) + frame(DATA, 0, 1, message(b"hello")))
+        self.assertEqual(known.until(DATA, 1), message(b"hello"))
+        for said in (b"", frame(HEADERS, END_HEADERS, 1, request("Hold"))):
+            stranger = self.raw()
+            stranger.send(said)
+            self.assertEqual(self.pings_answered_until_goaway(stranger), 0)
+        self.refused("login", 2)
+        known.send(frame(DATA, 0, 1, message(b"again")))
+        self.assertEqual(known.until(DATA, 1), message(b"again"))
+
+    def pings_answered_until_goaway(self, raw):
+        """@return the code of GOAWAY, behind which the connection has ended"""
+        pings = 0
+        while (f := raw.next()) is not None and f[0] != GOAWAY:
+            if f[0] == PING and f[1] != ACK:
+                raw.send(frame(PING, ACK, 0, f[3]))
+                pings += 1
+        self.assertIsNotNone(f)
+        self.assertGreater(pings, 0)
+        while raw.next() is not None:
+            pass
+        return int.from_bytes(f[3][4:8], "big")
+
     def test_tls_garbage(self):
         self.serve(secure=True)
         for garbage in (b"GET / HTTP/1.1\r\n\r\n", os.urandom(1000), b"\x16\x03\x01\x00\x05" + b"\xff" * 5, PREFACE):

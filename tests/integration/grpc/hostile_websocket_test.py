@@ -145,6 +145,26 @@ class Upgrade(Hostile):
         self.refused("handshake")
         self.still_serves()
 
+    def test_a_stranger_holds_no_connection_for_ever(self):
+        """Whose call does not tell who he is, though he answers pings."""
+        self.serve(login_ms=5000, ping_ms=1000, ping_timeout_ms=600000)
+        known = self.call()
+        known.send(frame(BINARY, message(b"hello")))
+        known.until(BINARY)  # headers
+        self.assertEqual(known.until(BINARY), message(b"hello"))
+        stranger = self.call("Hold")
+        pings = 0
+        while (f := stranger.frame()) is not None and f[0] != CLOSE:
+            if f[0] == PING:
+                stranger.send(frame(PONG, f[1]))
+                pings += 1
+        self.assertEqual(f, (CLOSE, POLICY.to_bytes(2, "big")))
+        self.assertGreater(pings, 0)
+        stranger.to_end()
+        self.refused("login", why="it has not logged in within 5000 ms")
+        known.send(frame(BINARY, message(b"again")))
+        self.assertEqual(known.until(BINARY), message(b"again"))
+
     def tls(self, protocols):
         context = ssl.create_default_context(cafile=os.path.join(peers.CERTS, "ca.crt"))
         context.load_cert_chain(os.path.join(peers.CERTS, "client.crt"), os.path.join(peers.CERTS, "client.key"))

@@ -564,6 +564,12 @@ void ab_rpc_accept(ab_rpc_call *call, const ab_rpc_handler *handler, void *arg)
     call->arg = arg;
 }
 
+void ab_rpc_welcome(ab_rpc_call *call)
+{
+    assert(call->conn->end->server);
+    call->conn->welcome = true;
+}
+
 ab_err ab_rpc_respond(ab_rpc_call *call, const ab_rpc_field *metadata, size_t count)
 {
     if (!takes_messages(call) || call->head_sent)

@@ -348,9 +348,24 @@ static void show_up(ab_rpc_conn *conn, int64_t now_ms)
     conn->pinged_ms = now_ms;
 }
 
+/* Nobody may hold a connection for ever who does not say who he is, though he answers pings. */
+static void refuse_stranger(ab_rpc_conn *conn, int64_t now_ms)
+{
+    int64_t limit_ms = conn->end->limits.login_ms;
+    bool stranger = conn->end->server && conn->state == AB_RPC_CONN_READY && !conn->welcome;
+    if (!stranger || limit_ms == 0 || now_ms - conn->born_ms < limit_ms || conn->closing ||
+        conn->doomed)
+        return;
+    if (conn->why.code == AB_ERR_OK)
+        ab_fail(&conn->why, AB_ERR_TIMEOUT, "it has not logged in within %lld ms",
+                (long long)limit_ms);
+    ab_rpc_conn_refuse(conn, "login", NGHTTP2_NO_ERROR);
+}
+
 void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms)
 {
     ab_error err = {0};
+    refuse_stranger(conn, now_ms);
     ping_if_silent(conn, now_ms);
     show_up(conn, now_ms);
     const char *fault = fault_of(conn, now_ms);

@@ -109,6 +109,8 @@ static uint64_t care_ms(const ab_rpc_limits *l)
     int64_t ms = l->handshake_ms < l->ping_timeout_ms ? l->handshake_ms : l->ping_timeout_ms;
     if (l->ping_ms > 0 && l->ping_ms < ms)
         ms = l->ping_ms;
+    if (l->login_ms > 0 && l->login_ms < ms)
+        ms = l->login_ms;
     ms /= 4;
     ms = ms > CARE_MAX_MS ? CARE_MAX_MS : ms;
     return (uint64_t)(ms < CARE_MIN_MS ? CARE_MIN_MS : ms);

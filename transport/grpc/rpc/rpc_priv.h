@@ -138,6 +138,7 @@ struct ab_rpc_conn {
     bool leaving; /* GOAWAY was sent or received: no new calls */
     bool closing; /* the peer is heard no more, and what was said last goes out */
     bool shut;    /* ... and has gone */
+    bool welcome; /* server: a call of it was */
     bool doomed;  /* is to be freed */
     ab_error why; /* of doomed or leaving */
 

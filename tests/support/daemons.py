@@ -319,7 +319,7 @@ class Fleet(unittest.TestCase):
     def principal_config(self):
         return {
             "agents": [{"name": "w1", "mode": "managed"}],
-            "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(self.folder / "hub")}},
+            "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(self.hub.folder)}},
             **self.carried("server", **{"topics": "create", "replication-factor": 1, "min-insync-replicas": 1}),
         }
 

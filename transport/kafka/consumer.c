@@ -59,17 +59,18 @@ static void fetch_on(ab_kafka_link *l)
 }
 
 /* Once the queue may have been full, and all of it has been taken, it is time to go on. At any
- * other time that would throw away what was fetched. */
+ * other time that would throw away what was fetched: of a queue that was empty in between, only
+ * what was taken since then can have been in it at once. */
 static void watch_queue(ab_kafka_link *l, const rd_kafka_message_t *m)
 {
     ab_kafka_group *g = l->in.group;
     /* Enough for both limits: each message counts for its share of the other one too. */
     g->taken += m->len + m->key_len + AB_KAFKA_AHEAD_BYTES / AB_KAFKA_AHEAD_MESSAGES;
-    if (g->taken < AB_KAFKA_AHEAD_BYTES ||
-        rd_kafka_queue_length(ab_kafka_handle_queue(g->handle)) > 0)
+    if (rd_kafka_queue_length(ab_kafka_handle_queue(g->handle)) > 0)
         return;
+    bool was_full = g->taken >= AB_KAFKA_AHEAD_BYTES;
     g->taken = 0;
-    if (!l->in.paused)
+    if (was_full && !l->in.paused)
         fetch_on(l);
 }
 

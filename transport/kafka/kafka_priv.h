@@ -184,7 +184,7 @@ struct ab_kafka_group {
     ab_kafka *kafka;
     ab_kafka_handle *handle;
     size_t partitions;
-    size_t taken; /* bytes from its queue, since it may last have been full */
+    size_t taken; /* bytes from its queue, since it was last empty */
     bool committing;
 };
 

@@ -257,6 +257,10 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
      */
     if (lane == AB_LANE_STATE && k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR)
         return AB_ERR_UNAVAILABLE;
+    if (lane == AB_LANE_STATE && k->producer.full_at > 0) {
+        l->wants_writable = true;
+        return AB_ERR_FULL;
+    }
     ab_kafka_send *s = NULL;
     if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
         return AB_ERR_UNAVAILABLE;

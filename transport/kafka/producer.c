@@ -30,7 +30,7 @@ ab_err ab_kafka_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event, int64_
     s->link = ab_kafka_link_ref(l);
     s->event = ab_event_ref(event);
     s->lane = lane;
-    s->deadline_ms = ab_kafka_now(l->kafka) + deadline_ms;
+    s->deadline_ms = lane == AB_LANE_LIVE ? ab_kafka_now(l->kafka) + deadline_ms : 0;
     s->done = done;
     s->arg = arg;
     *out = s;

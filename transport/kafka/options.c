@@ -78,8 +78,8 @@ static const ab_option rows[] = {
      .kind = AB_OPT_SIZE,
      .min = 256 * KIB,
      .max = 1024 * MIB,
-     .help = "Events on their way to the broker; 64MiB at a principal, 8MiB at an agent unless "
-             "set."},
+     .help = "Events on their way to the broker; unless set 8MiB, or twice kafka.message-max if "
+             "that is more."},
     {.name = "kafka.commit-interval",
      .kind = AB_OPT_DURATION,
      .deflt = "1s",

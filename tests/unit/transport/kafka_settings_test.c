@@ -83,7 +83,7 @@ static void state_is_produced_safely_and_live_at_once(void **state)
     assert_has(&l, AB_KAFKA_PRODUCER, "message.timeout.ms", "120000");
     assert_has(&l, AB_KAFKA_PRODUCER, "message.max.bytes", "1048576");
     assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "5");
-    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "65536");
+    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "8192");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "enable.idempotence", "false");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "acks", "1");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "linger.ms", "0");
@@ -102,6 +102,15 @@ static void an_agent_is_thriftier_unless_told_otherwise(void **state)
                      AB_ERR_OK);
     assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "7");
     assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "1024");
+    unload(&l);
+}
+
+static void the_queue_has_room_for_the_largest_event(void **state)
+{
+    (void)state;
+    loaded l;
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("kafka.message-max=64MiB")), AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "131072");
     unload(&l);
 }
 
@@ -282,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_is_produced_safely_and_live_at_once),
         cmocka_unit_test(an_agent_is_thriftier_unless_told_otherwise),
+        cmocka_unit_test(the_queue_has_room_for_the_largest_event),
         cmocka_unit_test(positions_are_never_committed_behind_our_back),
         cmocka_unit_test(other_settings_are_passed_through),
         cmocka_unit_test(settings_that_carry_a_promise_are_not_passed_through),

@@ -60,6 +60,14 @@ void ab_time_format(int64_t wall_us, char out[AB_TIME_TEXT])
     (void)snprintf(out + used, AB_TIME_TEXT - used, ".%06uZ", (unsigned)(wall_us % US_PER_S));
 }
 
+void ab_time_format_ms(int64_t wall_us, char out[AB_TIME_TEXT])
+{
+    wall_us = clamp_wall(wall_us);
+    size_t used = format_date(wall_us, out);
+    (void)snprintf(out + used, AB_TIME_TEXT - used, ".%03uZ",
+                   (unsigned)(wall_us % US_PER_S / 1000));
+}
+
 void ab_time_format_seconds(int64_t wall_us, char out[AB_TIME_TEXT])
 {
     size_t used = format_date(clamp_wall(wall_us), out);

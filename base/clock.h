@@ -24,6 +24,8 @@ int64_t ab_clock_wall_us(const ab_clock *c);
 #define AB_TIME_TEXT 28
 /** RFC 3339 in UTC with microseconds. */
 void ab_time_format(int64_t wall_us, char out[AB_TIME_TEXT]);
+/** The same with milliseconds ("….678Z"). */
+void ab_time_format_ms(int64_t wall_us, char out[AB_TIME_TEXT]);
 /** RFC 3339 in UTC without fraction, as Kubernetes writes time stamps ("…:05Z"); 21 bytes are
  * enough. */
 void ab_time_format_seconds(int64_t wall_us, char out[AB_TIME_TEXT]);

@@ -3,6 +3,7 @@
 
 #include "event/codec_json_priv.h"
 #include "event/draft_priv.h"
+#include "event/value_priv.h"
 #include "schema/attributes.h"
 
 #include <string.h>
@@ -38,21 +39,40 @@ static ab_str take_number(ab_str *s)
     return digits;
 }
 
-/* Attributes that follow from the key and the id; absent ones do not. */
+/* Attributes that follow from the key, the id and the record's time; absent ones do not. */
 typedef struct {
     ab_str subject;
     ab_str epoch;
     ab_str version;
+    char target[32]; /* the kind in lower case; empty: none */
+    char time[AB_VALUE_TIME_MAX];
 } implied;
 
-static implied implied_by(ab_str key, ab_str id)
+/** `kind` ends where the subject begins. */
+static void put_target(ab_str kind, char out[32])
 {
-    implied i = {.subject = subject_of(key)};
-    i.version = take_number(&id);
-    i.epoch = take_number(&id);
-    if (i.epoch.len == 0 || i.version.len == 0)
-        i.epoch = i.version = AB_STR_NONE;
-    return i;
+    size_t len = kind.len < 32 ? kind.len : 0;
+    for (size_t i = 0; i < len; i++)
+        out[i] = (char)(kind.ptr[i] | (kind.ptr[i] >= 'A' && kind.ptr[i] <= 'Z' ? 0x20 : 0));
+    out[len] = '\0';
+}
+
+static void put_time(int64_t ms, char out[AB_VALUE_TIME_MAX])
+{
+    if (ms <= 0 || !ab_value_time_format(ms / 1000, (int32_t)(ms % 1000) * 1000000, out))
+        out[0] = '\0';
+}
+
+static void imply(ab_str key, ab_str id, int64_t time_ms, implied *i)
+{
+    put_time(time_ms, i->time);
+    i->subject = subject_of(key);
+    i->version = take_number(&id);
+    i->epoch = take_number(&id);
+    if (i->epoch.len == 0 || i->version.len == 0)
+        i->epoch = i->version = AB_STR_NONE;
+    bool object = i->subject.ptr != NULL;
+    put_target((ab_str){key.ptr, object ? key.len - i->subject.len - 1 : 0}, i->target);
 }
 
 /* --- writing --- */
@@ -74,19 +94,32 @@ static bool is_implied(ab_attr attr, const implied *by)
 {
     if (ab_str_is(attr.name, AB_CE_SUBJECT))
         return ab_str_eq(attr.value, by->subject);
+    if (ab_str_is(attr.name, AB_CE_DATASCHEMA))
+        return ab_str_is(attr.value, by->target);
+    if (ab_str_is(attr.name, AB_CE_TIME))
+        return ab_str_is(attr.value, by->time);
     /* Only both of them are taken out of an id. */
     if (ab_str_is(attr.name, AB_CE_WRITEREPOCH) || ab_str_is(attr.name, AB_CE_OBJVERSION))
         return by->epoch.len > 0;
     return ab_str_is(attr.name, AB_CE_PARTITIONKEY) && attr.value.len > 0;
 }
 
-static implied implied_in(const ab_event *e, ab_str key)
+/** What a record's own time can say. @return 0 when the event has no time, or one before 1970 */
+static int64_t time_ms_of(const ab_event *e)
 {
-    implied by = implied_by(key, ab_event_attr(e, AB_CE_ID));
-    if (!ab_str_eq(ab_event_attr(e, AB_CE_WRITEREPOCH), by.epoch) ||
-        !ab_str_eq(ab_event_attr(e, AB_CE_OBJVERSION), by.version))
-        by.epoch = by.version = AB_STR_NONE;
-    return by;
+    int64_t seconds;
+    int32_t nanos;
+    if (!ab_value_time_parse(ab_event_attr(e, AB_CE_TIME), &seconds, &nanos) || seconds < 0)
+        return 0;
+    return seconds * 1000 + nanos / 1000000;
+}
+
+static void imply_in(const ab_event *e, const ab_record *r, implied *by)
+{
+    imply(r->key, ab_event_attr(e, AB_CE_ID), r->time_ms, by);
+    if (!ab_str_eq(ab_event_attr(e, AB_CE_WRITEREPOCH), by->epoch) ||
+        !ab_str_eq(ab_event_attr(e, AB_CE_OBJVERSION), by->version))
+        by->epoch = by->version = AB_STR_NONE;
 }
 
 void ab_kafka_encode(const ab_event *e, ab_record *out)
@@ -94,7 +127,9 @@ void ab_kafka_encode(const ab_event *e, ab_record *out)
     char *names = out->names;
     out->key = ab_event_attr(e, AB_CE_PARTITIONKEY);
     out->value = ab_event_data(e);
-    const implied by = implied_in(e, out->key);
+    implied by;
+    out->time_ms = time_ms_of(e);
+    imply_in(e, out, &by);
     size_t count = ab_event_attr_count(e);
     out->header_count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -167,23 +202,29 @@ static ab_err add_header(ab_event_draft *d, const ab_header *h, ab_error *err)
     return ab_draft_add(d, name, h->value, AB_ATTR_STRING, err);
 }
 
-/** What a header says counts. */
-static void add_implied(ab_event_draft *d, ab_str key)
+/** What a header says counts. `by` must live as long as the draft. */
+static void add_implied(ab_event_draft *d, const ab_record *r, implied *by)
 {
-    const implied by = implied_by(key, ab_draft_get(d, AB_CE_ID));
+    ab_str key = key_of(r);
+    imply(key, ab_draft_get(d, AB_CE_ID), r->time_ms, by);
     ab_event_set(d, AB_CE_PARTITIONKEY, key);
+    if (by->time[0] != '\0' && ab_draft_get(d, AB_CE_TIME).ptr == NULL)
+        ab_event_set_text(d, AB_CE_TIME, by->time);
     if (ab_draft_get(d, AB_CE_SUBJECT).ptr == NULL)
-        ab_event_set(d, AB_CE_SUBJECT, by.subject);
+        ab_event_set(d, AB_CE_SUBJECT, by->subject);
+    if (by->target[0] != '\0' && ab_draft_get(d, AB_CE_DATASCHEMA).ptr == NULL)
+        ab_event_set_text(d, AB_CE_DATASCHEMA, by->target);
     if (ab_draft_get(d, AB_CE_WRITEREPOCH).ptr == NULL &&
         ab_draft_get(d, AB_CE_OBJVERSION).ptr == NULL) {
-        ab_event_set(d, AB_CE_WRITEREPOCH, by.epoch);
-        ab_event_set(d, AB_CE_OBJVERSION, by.version);
+        ab_event_set(d, AB_CE_WRITEREPOCH, by->epoch);
+        ab_event_set(d, AB_CE_OBJVERSION, by->version);
     }
 }
 
 static ab_err decode_binary(const ab_record *r, ab_str content_type, ab_event **out, ab_error *err)
 {
     ab_event_draft d;
+    implied by;
     ab_draft_init(&d);
     d.data = r->value;
     ab_event_set(&d, AB_CE_DATACONTENTTYPE, content_type);
@@ -192,7 +233,7 @@ static ab_err decode_binary(const ab_record *r, ab_str content_type, ab_event **
         if (e != AB_ERR_OK)
             return e;
     }
-    add_implied(&d, key_of(r));
+    add_implied(&d, r, &by);
     return ab_event_new(&d, out, err);
 }
 

@@ -240,7 +240,8 @@ static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_d
         format_id(w, version, own_id);
         id = ab_str_of(own_id);
     }
-    ab_time_format(ab_clock_wall_us(w->env.clock), time);
+    /* A record of Kafka has no header for a time in milliseconds. */
+    ab_time_format_ms(ab_clock_wall_us(w->env.clock), time);
     ab_event_set(draft, AB_CE_ID, id);
     ab_event_set_text(draft, AB_CE_SOURCE, w->env.source);
     ab_event_set_text(draft, AB_CE_TIME, time);

@@ -35,7 +35,7 @@ ab_err ab_hello_event(const ab_hello *hello, const char *source, ab_event_draft 
     ab_err e = ab_uuid(id);
     if (e != AB_ERR_OK)
         return e;
-    ab_time_format(hello->time_ms * 1000, at);
+    ab_time_format_ms(hello->time_ms * 1000, at);
     ab_event_set_text(draft, AB_CE_ID, id);
     ab_event_set_text(draft, AB_CE_SOURCE, source);
     ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PING));

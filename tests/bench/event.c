@@ -72,7 +72,7 @@ ab_err ab_bench_event_of(ab_str data, size_t i, const char *source, uint64_t epo
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_SPEC_UPDATE));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_event_set_text(&d, AB_CE_SUBJECT, t.key + sizeof("Application/") - 1);
-    ab_event_set_text(&d, AB_CE_TIME, "2026-01-02T03:04:05.678901Z");
+    ab_event_set_text(&d, AB_CE_TIME, "2026-01-02T03:04:05.678Z");
     ab_event_set_text(&d, AB_CE_DATACONTENTTYPE, "application/json");
     return ab_event_new(&d, out, err);
 }

@@ -22,13 +22,15 @@ static bool is_event_itself(const ab_event *e)
     return type.len >= strlen(prefix) && strncasecmp(type.ptr, prefix, strlen(prefix)) == 0;
 }
 
-/** The reader finds these in the key and in the id, where a structured event may lack them. */
+/** The reader finds these in the key, in the id and in the time, where a structured event may lack
+ * them. */
 static bool lacks_what_it_implies(const ab_event *e)
 {
     ab_str id = ab_event_attr(e, AB_CE_ID);
-    return (ab_event_attr(e, AB_CE_SUBJECT).ptr == NULL &&
+    return ((ab_event_attr(e, AB_CE_SUBJECT).len == 0 ||
+             ab_event_attr(e, AB_CE_DATASCHEMA).len == 0) &&
             ab_event_attr(e, AB_CE_PARTITIONKEY).len > 0) ||
-           (ab_event_attr(e, AB_CE_OBJVERSION).ptr == NULL && memchr(id.ptr, '.', id.len) != NULL);
+           (ab_event_attr(e, AB_CE_OBJVERSION).len == 0 && memchr(id.ptr, '.', id.len) != NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -47,6 +47,8 @@ static void times_are_written_in_utc(void **state)
     char text[AB_TIME_TEXT];
     ab_time_format(INT64_C(1767323045678901), text);
     assert_string_equal(text, "2026-01-02T03:04:05.678901Z");
+    ab_time_format_ms(INT64_C(1767323045678901), text);
+    assert_string_equal(text, "2026-01-02T03:04:05.678Z");
     ab_time_format_seconds(INT64_C(1767323045678901), text);
     assert_string_equal(text, "2026-01-02T03:04:05Z");
     ab_time_format(0, text);

@@ -70,12 +70,14 @@ static void attributes_become_ce_headers_and_the_data_the_value(void **state)
 static void what_key_and_id_say_is_in_no_header(void **state)
 {
     (void)state;
-    static const char *const headers[] = {"ce_specversion", "ce_id",         "ce_source",
-                                          "ce_type",        "ce_dataschema", "content-type"};
+    static const char *const headers[] = {"ce_specversion", "ce_id", "ce_source", "ce_type",
+                                          "content-type"};
     ab_event_draft d = sample_state();
+    ab_event_set_text(&d, AB_CE_TIME, "2026-01-02T03:04:05.678Z");
     ab_event *e = must_make(&d);
     ab_record r;
     ab_kafka_encode(e, &r);
+    assert_int_equal(r.time_ms, INT64_C(1767323045678));
     assert_int_equal(r.header_count, sizeof(headers) / sizeof(headers[0]));
     for (size_t i = 0; i < r.header_count; i++)
         assert_non_null(header(&r, headers[i]).ptr);
@@ -114,6 +116,46 @@ static void what_key_and_id_say_otherwise_is_in_a_header(void **state)
     d = sample_state();
     ab_event_set_text(&d, AB_CE_ID, "w1.1767323045");
     said_in_a_header(&d, "ce_objversion");
+    d = sample_state();
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, "appproject");
+    said_in_a_header(&d, "ce_dataschema");
+    d = sample_state();
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, "cmd/w1/guestbook");
+    said_in_a_header(&d, "ce_dataschema");
+    d = sample_state();
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, "AKindOfMoreThanThirtyOneLetters0/w1/guestbook");
+    said_in_a_header(&d, "ce_dataschema");
+}
+
+static void a_time_that_a_record_cannot_say_is_in_a_header(void **state)
+{
+    (void)state;
+    static const char *const times[] = {"2026-01-02T03:04:05.678901Z",   "2026-01-02T03:04:05.000Z",
+                                        "2026-01-02T03:04:05.678+00:00", "1969-12-31T23:59:59Z",
+                                        "1970-01-01T00:00:00Z",          "2026-06-30T23:59:60Z"};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        ab_event_draft d = sample_state();
+        ab_event_set_text(&d, AB_CE_TIME, times[i]);
+        said_in_a_header(&d, "ce_time");
+    }
+}
+
+static void an_event_without_a_time_has_that_of_its_record(void **state)
+{
+    (void)state;
+    ab_event_draft d = sample_state();
+    ab_event *e = must_make(&d);
+    ab_record r;
+    ab_kafka_encode(e, &r);
+    assert_int_equal(r.time_ms, 0);
+    ab_event *back = must_decode(&r);
+    assert_attr(back, AB_CE_TIME, NULL);
+    ab_event_unref(back);
+    r.time_ms = INT64_C(1767323045678);
+    back = must_decode(&r);
+    assert_attr(back, AB_CE_TIME, "2026-01-02T03:04:05.678Z");
+    ab_event_unref(back);
+    ab_event_unref(e);
 }
 
 static void headers_count_over_what_key_and_id_say(void **state)
@@ -124,13 +166,19 @@ static void headers_count_over_what_key_and_id_say(void **state)
     r.key = AB_STR("Application/w1/a");
     ab_event *e = must_decode(&r);
     assert_attr(e, AB_CE_SUBJECT, "w1/a");
+    assert_attr(e, AB_CE_DATASCHEMA, "application");
     assert_attr(e, AB_CE_WRITEREPOCH, "5");
     assert_attr(e, AB_CE_OBJVERSION, "7");
     ab_event_unref(e);
 
     add(&r, "ce_subject", "w1/b");
     add(&r, "ce_objversion", "8");
+    add(&r, "ce_dataschema", "appproject");
+    add(&r, "ce_time", "2026-01-02T03:04:05Z");
+    r.time_ms = 1;
     e = must_decode(&r);
+    assert_attr(e, AB_CE_DATASCHEMA, "appproject");
+    assert_attr(e, AB_CE_TIME, "2026-01-02T03:04:05Z");
     assert_attr(e, AB_CE_SUBJECT, "w1/b");
     assert_attr(e, AB_CE_WRITEREPOCH, NULL);
     assert_attr(e, AB_CE_OBJVERSION, "8");
@@ -397,6 +445,8 @@ int main(void)
         cmocka_unit_test(attributes_become_ce_headers_and_the_data_the_value),
         cmocka_unit_test(what_key_and_id_say_is_in_no_header),
         cmocka_unit_test(what_key_and_id_say_otherwise_is_in_a_header),
+        cmocka_unit_test(a_time_that_a_record_cannot_say_is_in_a_header),
+        cmocka_unit_test(an_event_without_a_time_has_that_of_its_record),
         cmocka_unit_test(headers_count_over_what_key_and_id_say),
         cmocka_unit_test(other_keys_and_ids_say_nothing),
         cmocka_unit_test(header_names_end_with_a_nul_for_c_libraries),

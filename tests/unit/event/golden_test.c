@@ -75,6 +75,8 @@ static void what_key_and_id_say_needs_no_header(void **state)
     (void)state;
     ab_event_draft d = sample_state();
     expect(from_kafka("state.kafka"), &d);
+    ab_event_set_text(&d, AB_CE_TIME, "2026-01-02T03:04:05.678Z");
+    expect(from_kafka("state_time.kafka"), &d);
 }
 
 static void all_types_decode_from_every_format(void **state)

@@ -3,6 +3,7 @@
  * A Kafka record as a text file, for golden files and fuzz corpora:
  *
  *     key: <record key>
+ *     time_ms: <the record's own time>
  *     <header name>: <header value>
  *     <header name>             (null header value)
  *                               (an empty line, when the value is not null)

@@ -252,7 +252,10 @@ void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms)
 bool ab_outbox_has(const ab_outbox *o, ab_str object)
 {
     const struct lane *l = ab_map_find(o->lanes, object);
-    return l != NULL && l->head != NULL;
+    for (const ab_outgoing *g = l == NULL ? NULL : l->head; g != NULL; g = g->next)
+        if (!g->command)
+            return true;
+    return false;
 }
 
 void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg)

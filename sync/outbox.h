@@ -57,7 +57,8 @@ void ab_outbox_return(ab_outbox *o, ab_outgoing *g);
  */
 void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms);
 
-/** Does anything of this object wait, or is it in flight? */
+/** Does a state of this object wait, or is it in flight? What is asked of it meanwhile says nothing
+ * about it. */
 bool ab_outbox_has(const ab_outbox *o, ab_str object);
 /** The object in whose lane an event with this partitionkey waits or is in flight, rather than a
  * lane of that key alone; absent: none does. Goes through all. Borrowed until the next call. */

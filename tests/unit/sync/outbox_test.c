@@ -333,6 +333,21 @@ static void the_lane_of_a_key_is_its_objects_before_its_own(void **state)
     }
 }
 
+static void only_a_state_of_an_object_tells_what_becomes_of_it(void **state)
+{
+    struct box *b = *state;
+    put_command(b, "A", 1);
+    assert_false(ab_outbox_has(b->o, AB_STR("A")));
+    put_state(b, "A", 2, NULL);
+    put_command(b, "A", 3);
+    assert_true(ab_outbox_has(b->o, AB_STR("A")));
+    assert_false(ab_outbox_has(b->o, AB_STR("B")));
+    send(b, 1);
+    send(b, 2);
+    assert_false(ab_outbox_has(b->o, AB_STR("A")));
+    send(b, 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -357,6 +372,7 @@ int main(void)
         TEST(all_that_waits_or_is_in_flight_can_be_looked_at),
         TEST(the_lane_of_a_key_is_its_objects_before_its_own),
         TEST(it_may_be_freed_with_events_in_flight),
+        TEST(only_a_state_of_an_object_tells_what_becomes_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

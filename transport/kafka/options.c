@@ -63,10 +63,11 @@ static const ab_option rows[] = {
      .help = "Compression of what is sent."},
     {.name = "kafka.linger",
      .kind = AB_OPT_DURATION,
+     .deflt = "0s",
      .min = 0,
      .max = 10 * SECOND,
-     .help = "How long a state event waits for others to share a request with; 5ms at a principal, "
-             "0ms at an agent unless set."},
+     .help = "How long a state event waits for others to share a request with; those that come "
+             "while the broker is busy share one anyway."},
     {.name = "kafka.delivery-timeout",
      .kind = AB_OPT_DURATION,
      .deflt = "120s",

@@ -183,6 +183,8 @@ static ab_err set_common(const ab_kafka_settings *s, ab_error *err)
         {"client.software.version", AB_VERSION, NULL},
         {"log.queue", "true", NULL},
         {"socket.keepalive.enable", "true", NULL},
+        /* librdkafka 2.0 would hold back a request while an earlier one is not confirmed. */
+        {"socket.nagle.disable", "true", NULL},
         {"allow.auto.create.topics", "false", NULL},
     };
     ab_err e = SET_ALL(s->common, rows, err);
@@ -288,15 +290,6 @@ static void print(int64_t value, char out[NUMBER])
     snprintf(out, NUMBER, "%" PRId64, value);
 }
 
-/* These two have no default of their own. */
-
-static int64_t linger_ms(const ab_kafka_settings *s)
-{
-    if (ab_config_is_set(s->config, "kafka.linger"))
-        return ab_config_int(s->config, "kafka.linger");
-    return s->role == AB_ROLE_PRINCIPAL ? 5 : 0;
-}
-
 /* What lies there longer than the caches last makes sending slower, not faster (measured: 10 %).
  * But one event must never be too large for it. */
 static int64_t queue_bytes(const ab_kafka_settings *s)
@@ -310,7 +303,7 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
                            ab_error *err)
 {
     char linger[NUMBER], queue[NUMBER], timeout[NUMBER], largest[NUMBER];
-    print(linger_ms(s), linger);
+    print(ab_config_int(s->config, "kafka.linger"), linger);
     print(queue_bytes(s) / 1024, queue);
     print(ab_config_int(s->config, "kafka.delivery-timeout"), timeout);
     print(s->message_max_bytes, largest);

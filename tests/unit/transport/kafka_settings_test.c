@@ -82,7 +82,8 @@ static void state_is_produced_safely_and_live_at_once(void **state)
     assert_has(&l, AB_KAFKA_PRODUCER, "acks", "-1");
     assert_has(&l, AB_KAFKA_PRODUCER, "message.timeout.ms", "120000");
     assert_has(&l, AB_KAFKA_PRODUCER, "message.max.bytes", "1048576");
-    assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "5");
+    assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "0");
+    assert_has(&l, AB_KAFKA_PRODUCER, "socket.nagle.disable", "true");
     assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "8192");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "enable.idempotence", "false");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "acks", "1");
@@ -90,14 +91,10 @@ static void state_is_produced_safely_and_live_at_once(void **state)
     unload(&l);
 }
 
-static void an_agent_is_thriftier_unless_told_otherwise(void **state)
+static void linger_and_queue_are_what_is_asked_for(void **state)
 {
     (void)state;
     loaded l;
-    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS(NULL)), AB_ERR_OK);
-    assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "0");
-    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "8192");
-    unload(&l);
     assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("kafka.linger=7ms", "kafka.queue=1MiB")),
                      AB_ERR_OK);
     assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "7");
@@ -290,7 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_is_produced_safely_and_live_at_once),
-        cmocka_unit_test(an_agent_is_thriftier_unless_told_otherwise),
+        cmocka_unit_test(linger_and_queue_are_what_is_asked_for),
         cmocka_unit_test(the_queue_has_room_for_the_largest_event),
         cmocka_unit_test(positions_are_never_committed_behind_our_back),
         cmocka_unit_test(other_settings_are_passed_through),

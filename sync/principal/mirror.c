@@ -289,11 +289,15 @@ void ab_mirror_seen(ab_principal *p, const ab_object *object)
     ab_mirror_advance(m);
 }
 
-/* Nothing stands here. */
+/* Nothing stands here. What was to become the hub's own, and counted as that already, is missed as
+ * such. */
 static void vanish(struct mirror *m)
 {
+    bool was_own = is_of_managed(m) && m->here && m->marked;
     m->here = m->leaving = m->settled = m->marked = false;
     ab_mirror_set_taken(m, false);
+    if (was_own)
+        ab_principal_missed(m->principal, ab_str_of(m->key));
 }
 
 void ab_mirror_gone(ab_principal *p, const ab_object *object)

@@ -12,7 +12,7 @@
 #define SCRATCH_MAX  (4u * 1024 * 1024)
 #define TICK_MS      500
 #define STOP_TICK_MS 50
-#define RUNS_MAX     4 /* of links, in one turn of the loop */
+#define RUNS_MAX     2 /* of links, in one turn of the loop */
 
 static bool is_principal(const ab_grpc *g)
 {

@@ -18,7 +18,7 @@ typedef struct {
     size_t header_count;
     ab_str key;
     ab_str value;    /* absent = null: a tombstone when compacted */
-    int64_t time_ms; /* its own time since 1970, when the writer gave it; 0 = none */
+    int64_t time_ms; /* its own time since 1970; 0 = none */
     /* For encoding: where prefixed names ("ce_id") are kept; give it room once, reuse it. */
     char names[(AB_EVENT_ATTR_NAME_MAX + 4) * AB_EVENT_ATTRS_MAX];
 } ab_record;

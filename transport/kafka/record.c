@@ -54,14 +54,6 @@ static const char *word_for(ab_err e)
     }
 }
 
-/* A broker that stamps records itself does not say when the event was. */
-static int64_t time_of(const rd_kafka_message_t *m)
-{
-    rd_kafka_timestamp_type_t type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
-    int64_t ms = rd_kafka_message_timestamp(m, &type);
-    return type == RD_KAFKA_TIMESTAMP_CREATE_TIME ? ms : 0;
-}
-
 ab_err ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data, ab_event **out,
                               const char **reason, ab_error *err)
 {
@@ -76,7 +68,8 @@ ab_err ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data, ab_ev
         return ab_fail(err, AB_ERR_INVALID, "no headers: not written by argobus");
     }
     r.key = bytes(m->key, m->key_len);
-    r.time_ms = time_of(m);
+    int64_t time_ms = rd_kafka_message_timestamp(m, NULL);
+    r.time_ms = time_ms > 0 ? time_ms : 0;
     r.value = with_data || structured ? bytes(m->payload, m->len) : AB_STR_NONE;
     ab_err e = ab_kafka_decode(&r, out, err);
     if (e != AB_ERR_OK)

@@ -5,6 +5,7 @@
  */
 #include "tests/conformance/transport/kafka_fixture.h"
 
+#include "base/clock.h"
 #include "schema/attributes.h"
 
 #include <setjmp.h>
@@ -267,6 +268,21 @@ static void an_expired_live_record_is_skipped(void **state)
     assert_int_equal((int)ab_end_refused(agent, "expired"), 1);
 }
 
+static void an_event_without_a_time_has_that_of_its_record(void **state)
+{
+    ab_ends *ends = *state;
+    char topic[AB_KAFKA_TOPIC_MAX], before[AB_TIME_TEXT], after[AB_TIME_TEXT];
+    ab_end *principal = ready_principal(ends, topic);
+    ab_time_format_seconds(ab_clock_wall_us(&ab_clock_real), before);
+    write_good(ends, topic, "app/good");
+    AB_UNTIL(ends, ab_end_count(principal, "app/good") == 1);
+    ab_time_format_seconds(ab_clock_wall_us(&ab_clock_real) + 1000000, after);
+    ab_str time = ab_event_attr(ab_end_newest(principal, "w1", "app/good")->event, AB_CE_TIME);
+    assert_true(time.len > strlen("2026-01-02T03:04:05"));
+    assert_true(memcmp(time.ptr, before, strlen("2026-01-02T03:04:05")) >= 0);
+    assert_true(memcmp(time.ptr, after, strlen("2026-01-02T03:04:05")) <= 0);
+}
+
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
@@ -290,6 +306,7 @@ int main(int argc, char **argv)
         CASE(bad_records_in_our_own_log_do_not_stop_the_start),
         CASE(a_foreign_tombstone_ends_a_key_of_our_own_log),
         CASE(an_expired_live_record_is_skipped),
+        CASE(an_event_without_a_time_has_that_of_its_record),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -289,7 +289,7 @@ static bool advance_once(ab_agent_object *o)
         ab_agent_command(o);
         return o->step == STEP_IDLE;
     }
-    if (t == NULL && o->report_due && o->here && writer_ready)
+    if (t == NULL && o->report_due && o->report_at <= now_ms(o) && o->here && writer_ready)
         ab_agent_get(o);
     return false;
 }
@@ -494,10 +494,11 @@ void ab_agent_tick(ab_agent *a)
     ab_agent_tell_held(a);
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_object *o = i.value;
-        if (o->inbox.retry_at != 0 && o->inbox.retry_at <= now) {
+        bool retry = o->inbox.retry_at != 0 && o->inbox.retry_at <= now;
+        if (retry)
             o->inbox.retry_at = 0;
+        if (retry || (o->report_at != 0 && o->report_at <= now))
             ab_agent_advance(o);
-        }
     }
 }
 

@@ -62,7 +62,10 @@ struct ab_agent_object {
     ab_digest report;    /* of what it last had to say upwards */
     bool report_empty;   /* that has no status */
     bool report_due;
-    char *error; /* what keeps it from being as wished, as reported; NULL = nothing */
+    bool report_waits; /* the principal has no status of it: while it has none here either, nothing
+                          is said, for a while */
+    int64_t report_at; /* mono_ms: when that is over; 0: it did not begin */
+    char *error;       /* what keeps it from being as wished, as reported; NULL = nothing */
 
     ab_inbox inbox;
     enum step step;
@@ -192,6 +195,8 @@ void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft
 void ab_agent_sent(ab_agent_object *o, ab_err e);
 /** Status upwards, if the log has another one. */
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
+/** What it has to say goes up once more, status or not. */
+void ab_agent_report_again(ab_agent_object *o);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
 /** Say upwards, about the rival, what is to be said, once our log has been read. */

@@ -24,8 +24,7 @@ static void answer(ab_agent_object *o, const char *why)
  * here. */
 static void answer_and_report(ab_agent_object *o)
 {
-    ab_writer_repeat(o->agent->writer, ab_str_of(o->key));
-    o->report_due = true;
+    ab_agent_report_again(o);
     answer(o, NULL);
 }
 

@@ -298,8 +298,7 @@ static void correct_report(ab_agent_object *o)
     (void)ab_writer_find(o->agent->writer, ab_str_of(o->key), &ours);
     if (!is_otherwise(o->agent, ab_str_of(o->hub_key), &ours))
         return;
-    ab_writer_repeat(o->agent->writer, ab_str_of(o->key));
-    o->report_due = true;
+    ab_agent_report_again(o);
 }
 
 static void correct_error(ab_agent_object *o)

@@ -208,6 +208,9 @@ static void take_effect(ab_agent_object *o)
         o->principal = o->next_principal;
     o->settled = (ab_digest){0};
     o->report_due = ab_agent_reports(o) && ab_agent_has_source(o);
+    o->report_waits = o->inbox.head->type == AB_TYPE_CREATE &&
+                      !ab_writer_has_key(o->agent->writer, ab_str_of(o->key));
+    o->report_at = 0;
     o->inbox.failing_since = 0;
 }
 

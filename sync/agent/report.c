@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define STATUS_WAIT_MS 30000
+
 void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
                          ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])
 {
@@ -158,6 +160,36 @@ void ab_agent_say_rival(ab_agent_object *o)
     o->rival.state = RIVAL_NONE;
 }
 
+/* It has nothing that the principal would want to know. */
+static bool is_bare(const ab_object *local)
+{
+    static const char *const records[] = {AB_ANN_LAST_OPERATION, AB_ANN_LAST_REFRESH};
+    for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
+        if (ab_object_annotation(local, records[i]).ptr != NULL)
+            return false;
+    return ab_json_count(ab_object_field(local, "status")) == 0 &&
+           !ab_json_present(ab_object_field(local, "operation"));
+}
+
+/* What was just made has no status yet, and Argo CD is about to give it one. */
+static bool waits_for_status(ab_agent_object *o, const ab_object *local)
+{
+    int64_t now = ab_clock_mono_ms(o->agent->env.clock);
+    if (!o->report_waits || !is_bare(local))
+        return false;
+    if (o->report_at == 0)
+        o->report_at = now + STATUS_WAIT_MS;
+    return now < o->report_at;
+}
+
+void ab_agent_report_again(ab_agent_object *o)
+{
+    ab_writer_repeat(o->agent->writer, ab_str_of(o->key));
+    o->report_due = true;
+    o->report_waits = false;
+    o->report_at = 0;
+}
+
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
 {
     ab_buf data;
@@ -168,6 +200,12 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
     }
     if (!ab_agent_reports(o) || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
         return; /* not ours to tell about */
+    if (waits_for_status(o, local)) {
+        o->report_due = o->report_empty = true;
+        return;
+    }
+    o->report_waits = false;
+    o->report_at = 0;
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
     o->report_empty = ab_json_count(ab_object_field(local, "status")) == 0;
     if (ab_app_report(local, &data) != AB_ERR_OK ||

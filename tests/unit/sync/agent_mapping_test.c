@@ -38,6 +38,13 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* It has something to report. */
+static void give_status(const char *key)
+{
+    set_field(w.local, key, "status", "{\"n\":1}");
+    world_settle(&w);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* --- where it stands --- */
@@ -49,6 +56,7 @@ static void an_application_keeps_its_namespace(void **state)
     wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_int_equal(spec_of(at(TEAM)), 1);
     assert_true(has_in(at(TEAM), "annotations", AB_ANN_REMAPPED, NULL));
+    give_status(TEAM);
     assert_true(said_of_target(TEAM, AB_TARGET_APPLICATION, false));
     assert_at_rest();
 }
@@ -60,6 +68,7 @@ static void one_of_the_hubs_own_namespace_stands_in_the_agents_own(void **state)
     remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_int_equal(spec_of(at(HERE)), 1);
     assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, "true"));
+    give_status(HERE);
     assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, true));
     set_in(w.local, HERE, "annotations", AB_ANN_REMAPPED, NULL);
     world_settle(&w);
@@ -92,6 +101,7 @@ static void with_namespace_mapping_all_stand_in_the_agents_own(void **state)
     begin();
     wish("Application/w1/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_int_equal(spec_of(at(HERE)), 1);
+    give_status(HERE);
     assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
     assert_at_rest();
 }
@@ -295,6 +305,7 @@ static void when_the_first_is_gone_a_change_of_the_second_is_placed(void **state
     assert_int_equal(spec_of(at(HERE)), 3);
     assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, NULL));
     assert_null(said(ERROR_HERE));
+    give_status(HERE);
     assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
     assert_at_rest();
 }
@@ -342,6 +353,7 @@ static void the_second_takes_the_place_of_the_first_when_that_ends_just_before(v
     settle();
     assert_int_equal(spec_of(at(HERE)), 2);
     assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, NULL));
+    give_status(HERE);
     assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
     assert_at_rest();
 }

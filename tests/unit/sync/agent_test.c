@@ -60,6 +60,7 @@ static void creates_and_updates_need_no_reading(void **state)
 {
     (void)state;
     placed(",\"labels\":{\"team\":\"x\"}");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
     set_spec(w.hub, HUB, 2);
     world_settle(&w);
     set_in(w.local, LOCAL, "labels", "theirs", "1");
@@ -109,6 +110,8 @@ static void a_delete_at_the_hub_removes_it(void **state)
 {
     (void)state;
     placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
     assert_true(has_head(w.up, LOCAL));
     fake_store_erase(w.hub, HUB);
     world_settle(&w);
@@ -132,6 +135,8 @@ static void what_it_says_last_of_an_object_ends_its_report_alone(void **state)
 {
     (void)state;
     placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
     ends = 0;
     w.on_sent = note_end;
     fake_store_erase(w.hub, HUB);
@@ -572,6 +577,8 @@ static void a_newer_state_lets_go_of_the_one_that_could_not_be_written(void **st
 {
     (void)state;
     placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
     w.local_refuses = AB_ERR_UNAVAILABLE;
     set_spec(w.hub, HUB, 2);
     world_settle(&w);
@@ -604,6 +611,8 @@ static void a_restart_costs_no_event_but_the_wish_for_a_resync(void **state)
 {
     (void)state;
     placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
     size_t events = fake_log_appended(w.up);
     restart_agent();
     assert_int_equal(fake_log_appended(w.up), events + 1);

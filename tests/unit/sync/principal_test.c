@@ -479,6 +479,7 @@ static void what_is_refused_is_set_aside_and_shown(void **state)
     world_run(&w, 310);
     assert_int_equal(spec_of(local()), 2);
     assert_false(has_error(hub()));
+    world_run(&w, 30); /* what has no status yet is reported then */
     assert_at_rest();
 }
 

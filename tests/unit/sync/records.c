@@ -132,6 +132,14 @@ void ask_operation(const char *id, const char *key, bool remapped, int n)
     send(id, record, AB_TARGET_APPLICATION, AB_TYPE_SET_OPERATION, key, remapped, text);
 }
 
+void ask_terminate(const char *id, const char *key)
+{
+    char text[TEXT_MAX], record[80];
+    snprintf(record, sizeof(record), AB_KEY_COMMAND "%s", id);
+    object_text(key, "", "", text);
+    send(id, record, AB_TARGET_APPLICATION, AB_TYPE_TERMINATE_OPERATION, key, false, text);
+}
+
 void end_command(const char *id, const char *key, bool remapped)
 {
     char record[80];

@@ -26,6 +26,8 @@ void end(const char *key);
 void remapped_end(const char *key);
 /** A sync asked for: operation {"n":n} on the Application of this key. */
 void ask_operation(const char *id, const char *key, bool remapped, int n);
+/** The end of an operation asked for, of one that nothing is known of. */
+void ask_terminate(const char *id, const char *key);
 /** The principal ends a command. */
 void end_command(const char *id, const char *key, bool remapped);
 /** "<writerepoch>.<objversion>" of the last record; until the next. */

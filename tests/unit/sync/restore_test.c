@@ -308,7 +308,7 @@ what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again(void
     world_lose_log(&w, &w.principal_link);
     assert_int_equal(ab_principal_add_agent(w.principal, "w1"), AB_ERR_OK);
     ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
-    world_run(&w, 10);
+    world_run(&w, 40); /* what has no status is reported after 30 s */
     assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
     assert_null(fake_store_find(w.local, "Application/argocd/c"));
     assert_int_equal(held(), 0);

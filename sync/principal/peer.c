@@ -158,8 +158,8 @@ static void look_at_apps(struct peer *peer)
             continue;
         bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
                     app->requests.terminate.asked;
-        app->look_due =
-            asks || app->moved || !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
+        app->look_due = app->look_due || asks || app->moved ||
+                        !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
         ab_principal_advance(app);
     }
 }

@@ -160,6 +160,23 @@ static void a_request_whose_id_could_not_be_written_is_sent_later(void **state)
     assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, "hard"));
 }
 
+/* With the mode goes what was asked; that the log has the object as it is is no reason not to look.
+ */
+static void a_request_is_sent_though_the_mode_was_mistaken_meanwhile(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.principal_link, false);
+    restart_principal();
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "hard");
+    world_settle(&w);
+    ab_principal_set_mode(w.principal, "w1", AB_AUTONOMOUS);
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    world_connect(&w.principal_link, true);
+    world_settle(&w);
+    assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, "hard"));
+}
+
 static void a_request_for_what_is_not_managed_is_refused(void **state)
 {
     (void)state;
@@ -321,6 +338,7 @@ int main(void)
         TEST(a_request_is_not_sent_again_by_a_restarted_principal),
         TEST(a_request_is_sent_behind_the_state_it_follows),
         TEST(a_request_whose_id_could_not_be_written_is_sent_later),
+        TEST(a_request_is_sent_though_the_mode_was_mistaken_meanwhile),
         TEST(a_request_for_what_is_not_managed_is_refused),
         TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
         TEST(a_request_ends_though_its_object_is_deleted_and_made_anew),

@@ -39,7 +39,8 @@ typedef void (*ab_store_done)(void *arg, ab_err code, ab_object *object, const a
 
 typedef struct {
     /** One change, borrowed object. Changes of one object come in order; intermediate states may be
-     * skipped. Pass-through of a changed resourceVersion alone is allowed. */
+     * skipped. The last one never is, even when its resourceVersion alone is another: who has read
+     * it before may wait for it. */
     void (*on_change)(void *arg, ab_store_change change, ab_object *object);
     /** Something cannot be read: a broken manifest, a refused list. `where` is a file, URL or key;
      * the message says what to do. An object that cannot be read now keeps its last known state: it

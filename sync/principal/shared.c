@@ -28,13 +28,13 @@ struct shared {
     ab_principal *principal;
     const ab_kind *kind;
     char *key;
+    char *version; /* resourceVersion that the store has shown last */
     bool here;
     bool deleting;       /* AppProject: to be let go */
     ab_project *project; /* AppProject: which agents it is for */
     char *scope;         /* Secret: key of its project; NULL: it is for no agent */
     bool look_due;
     bool asked; /* an answer of the store is to come */
-    bool seen_meanwhile;
     ab_backoff backoff;
     int64_t retry_at; /* mono_ms */
 };
@@ -44,6 +44,7 @@ void ab_principal_shared_free(void *value)
     struct shared *s = value;
     ab_project_free(s->project);
     free(s->scope);
+    free(s->version);
     free(s->key);
     free(s);
 }
@@ -193,7 +194,7 @@ static void advance(struct shared *s)
     bool use = s->deleting || (s->here && p->listed && is_anybody_open(p));
     if (s->asked || !s->look_due || !use || s->retry_at > now_ms(s))
         return;
-    s->look_due = s->seen_meanwhile = false;
+    s->look_due = false;
     s->asked = true;
     p->env.effects.get(p->env.effects.arg, ab_str_of(s->key), &s->record);
 }
@@ -310,6 +311,12 @@ static void see(struct shared *s, const ab_object *hub)
         look_at_secrets(p, s->key);
 }
 
+/* What was read may be newer, too: said, it would be said before what the store shows next. */
+static bool is_as_seen(const struct shared *s, const ab_object *hub)
+{
+    return (s->here || s->deleting) && ab_str_is(ab_object_version(hub), s->version);
+}
+
 static void done(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err)
 {
     struct shared *s = (struct shared *)record;
@@ -317,7 +324,7 @@ static void done(ab_principal_record *record, ab_err code, ab_object *object, co
     if (code == AB_ERR_OK || code == AB_ERR_NOTFOUND) {
         ab_backoff_reset(&s->backoff);
         s->retry_at = 0;
-        if (object != NULL && !s->seen_meanwhile && (s->here || s->deleting))
+        if (object != NULL && is_as_seen(s, object))
             see(s, object);
     } else {
         AB_WARN(s->principal->env.log, SYNC, "cannot be read or written now",
@@ -361,11 +368,14 @@ void ab_principal_shared_seen(ab_principal *p, ab_object *object)
         return;
     }
     struct shared *s = shared_for(p, object);
-    if (s == NULL) {
+    char *version = ab_str_dup(ab_object_version(object));
+    if (s == NULL || version == NULL) {
+        free(version);
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
-    s->seen_meanwhile = true;
+    free(s->version);
+    s->version = version;
     see(s, object);
     advance(s);
 }
@@ -375,7 +385,6 @@ void ab_principal_shared_gone(ab_principal *p, const ab_object *object)
     struct shared *s = find(p, ab_str_of(ab_object_key(object)));
     if (s == NULL)
         return;
-    s->seen_meanwhile = true;
     s->deleting = false;
     vanish(s);
 }

@@ -200,6 +200,34 @@ static void what_has_not_changed_is_not_sent_again(void **state)
     assert_int_equal(hub_sent_count(&h, "a1"), sent);
 }
 
+/* Let all happen but what the store has to tell. */
+static void go_on_unseeing(void)
+{
+    while (hub_choices(&h) > fake_store_choices(h.store))
+        hub_step(&h, fake_store_choices(h.store));
+}
+
+/* It is to be looked at; when that is done, the store has not told of the new one yet. */
+static void a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that(void **state)
+{
+    (void)state;
+    put_project("a1");
+    hub_start(&h);
+    hub_add(&h, "a3");
+    assert_int_equal(fake_store_choices(h.store), 1);
+    fake_store_erase(h.store, PROJECT);
+    put_project("a2");
+    fake_store_step(h.store, 0, false); /* the read takes place */
+    fake_store_step(h.store, 0, false); /* and is answered */
+    go_on_unseeing();
+    assert_true(has("a1", PROJECT));
+    assert_false(has("a2", PROJECT));
+    hub_settle(&h);
+    assert_false(has("a1", PROJECT));
+    assert_true(has("a2", PROJECT));
+    assert_int_equal(hub_sent_count(&h, "a2"), 1);
+}
+
 /* --- Secrets --- */
 
 static void a_secret_goes_where_its_project_goes(void **state)
@@ -441,6 +469,7 @@ int main(void)
         TEST(a_mirrored_project_is_not_sent),
         TEST(a_project_that_is_being_deleted_is_let_go),
         TEST(what_has_not_changed_is_not_sent_again),
+        TEST(a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that),
         TEST(a_secret_goes_where_its_project_goes),
         TEST(a_secret_without_a_project_stays),
         TEST(a_project_that_comes_late_finds_its_secrets),

@@ -24,11 +24,11 @@ static void fx_apply(void *arg, ab_object *object, ab_str version, ab_principal_
     ab_store_apply(s->base.store, object, &condition, on_done, record);
 }
 
-static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str version,
-                            ab_principal_record *record)
+static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
+                            ab_str version, ab_principal_record *record)
 {
     service *s = arg;
-    ab_store_condition condition = {.version = version, .must_exist = true};
+    ab_store_condition condition = {.version = version, .uid = uid, .must_exist = true};
     ab_store_patch_status(s->base.store, key, status, stamp, &condition, on_done, record);
 }
 

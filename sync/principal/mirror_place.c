@@ -276,7 +276,7 @@ static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
     m->seen_meanwhile = false;
     ab_metric_add(m->principal->metrics.writes, 1);
     effects(m)->patch_status(effects(m)->arg, ab_str_of(m->key), ab_buf_str(text), ab_str_of(stamp),
-                             version, &m->record);
+                             AB_STR_NONE, version, &m->record);
 }
 
 /* @return true when a write is under way, or failed */

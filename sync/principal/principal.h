@@ -35,10 +35,10 @@ typedef struct {
     void (*get)(void *arg, ab_str key, ab_principal_record *record);
     /** The object's resourceVersion must be `version`; absent: it must not exist. */
     void (*apply)(void *arg, ab_object *object, ab_str version, ab_principal_record *record);
-    /** `stamp`: becomes annotation argobus.io/status-version; absent: left. The object's
-     * resourceVersion must be `version`; absent: whatever it is. */
-    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str version,
-                         ab_principal_record *record);
+    /** `stamp`: becomes annotation argobus.io/status-version; absent: left. The object's uid and
+     * resourceVersion must be `uid` and `version`; absent: whatever it is. */
+    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
+                         ab_str version, ab_principal_record *record);
     /** The delivery is dealt with. */
     void (*ack)(void *arg, void *delivery);
     /** Something can be sent to this agent. */

@@ -47,7 +47,9 @@ static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
     const ab_principal_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_STATUS;
     ab_metric_add(app->principal->metrics.writes, 1);
-    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, AB_STR_NONE, &app->record);
+    /* It may be another one already, which the store has not told yet. */
+    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, ab_str_of(app->uid), AB_STR_NONE,
+                     &app->record);
 }
 
 /* `status` with the error that stands, if one does. */

@@ -271,8 +271,10 @@ static void another_uid_is_a_conflict(void **state)
     ab_store_condition right = {.uid = uid_of(&first)};
     ab_store_condition wrong = {.uid = AB_STR("00000000-0000-4000-8000-000000000000")};
     expect(do_apply(w, app(w, "", "{\"a\":2}"), &wrong), AB_ERR_CONFLICT);
+    expect(do_patch(w, w->key, "{\"x\":1}", "3.1", &wrong), AB_ERR_CONFLICT);
     expect(do_remove(w, w->key, &wrong), AB_ERR_CONFLICT);
     expect(do_apply(w, app(w, "", "{\"a\":2}"), &right), AB_ERR_OK);
+    expect(do_patch(w, w->key, "{\"x\":1}", "3.1", &right), AB_ERR_OK);
     expect(do_remove(w, w->key, &right), AB_ERR_OK);
     result_fini(&first);
     world_free(w);

@@ -372,12 +372,13 @@ void fake_store_apply(fake_store *s, const ab_object *object, ab_str version, fa
     j->version = dup_or_null(version);
 }
 
-void fake_store_patch_status(fake_store *s, ab_str key, ab_str status, ab_str stamp, ab_str version,
-                             fake_done done, void *arg)
+void fake_store_patch_status(fake_store *s, ab_str key, ab_str status, ab_str stamp, ab_str uid,
+                             ab_str version, fake_done done, void *arg)
 {
     struct job *j = add_job(s, PATCH_STATUS, key, done, arg);
     j->status = dup_or_null(status);
     j->stamp = dup_or_null(stamp);
+    j->uid = dup_or_null(uid);
     j->version = dup_or_null(version);
 }
 
@@ -408,6 +409,8 @@ static ab_err do_patch_status(fake_store *s, const struct job *j, const ab_objec
     if (before == NULL)
         return AB_ERR_NOTFOUND;
     if (j->version != NULL && !ab_str_is(ab_object_version(before), j->version))
+        return AB_ERR_CONFLICT;
+    if (j->uid != NULL && !ab_str_is(ab_object_uid(before), j->uid))
         return AB_ERR_CONFLICT;
     ab_buf text;
     ab_object *content = NULL;

@@ -59,9 +59,9 @@ void fake_store_get(fake_store *s, ab_str key, fake_done done, void *arg);
 /** `version` absent: it must not exist; else its resourceVersion must be this. */
 void fake_store_apply(fake_store *s, const ab_object *object, ab_str version, fake_done done,
                       void *arg);
-/** Absent `stamp` and `version`: left, not checked. */
-void fake_store_patch_status(fake_store *s, ab_str key, ab_str status, ab_str stamp, ab_str version,
-                             fake_done done, void *arg);
+/** Absent `stamp`, `uid` and `version`: left, not checked. */
+void fake_store_patch_status(fake_store *s, ab_str key, ab_str status, ab_str stamp, ab_str uid,
+                             ab_str version, fake_done done, void *arg);
 void fake_store_remove(fake_store *s, ab_str key, ab_str uid, fake_done done, void *arg);
 
 /** How many things can happen now. */

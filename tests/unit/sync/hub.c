@@ -48,11 +48,11 @@ static void apply(void *arg, ab_object *object, ab_str version, ab_principal_rec
     fake_store_apply(h->store, object, version, done, record);
 }
 
-static void patch_status(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str version,
-                         ab_principal_record *record)
+static void patch_status(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
+                         ab_str version, ab_principal_record *record)
 {
     hub *h = arg;
-    fake_store_patch_status(h->store, key, status, stamp, version, done, record);
+    fake_store_patch_status(h->store, key, status, stamp, uid, version, done, record);
 }
 
 struct hub_delivery {

@@ -42,6 +42,12 @@ static void say_status(int n, uint64_t version)
     say_up(LOCAL, AB_TYPE_STATUS_UPDATE, data, version);
 }
 
+/* Deliver what comes up next, before anything that the hub's store has to say. */
+static void deliver_up(void)
+{
+    world_step(&w, fake_store_choices(w.hub));
+}
+
 /* --- status --- */
 
 static void the_status_of_the_agent_shows_at_the_hub(void **state)
@@ -98,6 +104,24 @@ static void a_status_that_comes_again_is_not_written_again(void **state)
     world_settle(&w);
     assert_int_equal(fake_store_changes(w.hub), writes);
     assert_int_equal(status_of(hub()), 3);
+}
+
+static void a_status_is_not_written_to_what_was_made_anew_meanwhile(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    say_status(7, 1);
+    fake_store_erase(w.hub, HUB);
+    put_app(w.hub, "w1", "a", 1, "", "");
+    deliver_up();
+    fake_store_step(w.hub, 0, false); /* the write takes place */
+    assert_false(ab_json_present(ab_object_field(hub(), "status")));
+    world_settle(&w);
+    world_tick(&w, 60000);
+    world_settle(&w);
+    assert_false(ab_json_present(ab_object_field(hub(), "status")));
+    assert_int_equal(fake_log_open(w.up), 0);
 }
 
 /* As over a transport that keeps no log. */
@@ -169,12 +193,6 @@ static void the_status_of_a_former_object_is_not_shown(void **state)
     world_settle(&w);
     assert_int_equal(spec_of(local()), 2);
     assert_at_rest();
-}
-
-/* Deliver what comes up next, before anything that the hub's store has to say. */
-static void deliver_up(void)
-{
-    world_step(&w, fake_store_choices(w.hub));
 }
 
 static void a_change_that_is_seen_late_does_not_let_an_older_status_in(void **state)
@@ -570,6 +588,7 @@ int main(void)
         TEST(the_status_of_the_agent_shows_at_the_hub),
         TEST(a_status_needs_no_reading),
         TEST(a_status_that_comes_again_is_not_written_again),
+        TEST(a_status_is_not_written_to_what_was_made_anew_meanwhile),
         TEST(a_status_that_the_hub_shows_is_not_written_when_it_is_said_again),
         TEST(an_error_that_is_over_goes_with_a_status_that_is_said_again),
         TEST(the_status_of_a_former_object_is_not_shown),

@@ -195,7 +195,8 @@ static void agent_apply(void *arg, ab_object *object, ab_str version, ab_agent_o
 static void agent_patch(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o)
 {
     world *w = arg;
-    fake_store_patch_status(w->local, key, status, AB_STR_NONE, version, agent_done, o);
+    fake_store_patch_status(w->local, key, status, AB_STR_NONE, AB_STR_NONE, version, agent_done,
+                            o);
 }
 
 static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o)
@@ -271,11 +272,11 @@ static void principal_apply(void *arg, ab_object *object, ab_str version, ab_pri
     fake_store_apply(w->hub, object, version, principal_done, app);
 }
 
-static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str version,
-                            ab_principal_record *app)
+static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
+                            ab_str version, ab_principal_record *app)
 {
     world *w = arg;
-    fake_store_patch_status(w->hub, key, status, stamp, version, principal_done, app);
+    fake_store_patch_status(w->hub, key, status, stamp, uid, version, principal_done, app);
 }
 
 static void principal_remove(void *arg, ab_str key, ab_str uid, ab_principal_record *record)

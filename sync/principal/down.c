@@ -75,6 +75,9 @@ bool ab_principal_is_as_seen(const ab_principal_app *app, const ab_object *hub)
 {
     ab_buf wish;
     ab_digest digest = {{0}};
+    /* The same may be another text by now, in a file: the store tells nothing of that. */
+    if (ab_str_is(ab_object_version(hub), app->version))
+        return true;
     ab_buf_init(&wish, AB_JSON_SIZE_MAX);
     ab_err e = wish_of(hub, &wish, &digest);
     ab_buf_fini(&wish);

@@ -54,6 +54,7 @@ static void app_free(void *value)
     ab_principal_app *app = value;
     ab_inbox_fini(&app->inbox);
     free(app->error);
+    free(app->version);
     free(app->uid);
     free(app->agent);
     free(app->key);
@@ -238,11 +239,17 @@ static void note_status_version(ab_principal_app *app, const ab_object *object)
 static ab_err note_seen(ab_principal_app *app, const ab_object *object)
 {
     char *uid = ab_str_dup(ab_object_uid(object));
-    if (uid == NULL)
+    char *version = ab_str_dup(ab_object_version(object));
+    if (uid == NULL || version == NULL) {
+        free(uid);
+        free(version);
         return AB_ERR_NOMEM;
+    }
     note_status_version(app, object);
     free(app->uid);
+    free(app->version);
     app->uid = uid;
+    app->version = version;
     app->here = app->seen_meanwhile = true;
     app->deleting = ab_object_deleting(object);
     app->has_status = ab_json_count(ab_object_field(object, "status")) > 0;

@@ -122,6 +122,7 @@ struct ab_principal_app {
     bool deleting;
     bool has_status; /* whosoever it is */
     char *uid;
+    char *version;             /* resourceVersion that the store has shown last */
     ab_digest wish;            /* of the payload that goes down */
     bool look_due;             /* the object has something to say that the log does not */
     bool moved;                /* other agents may have it still */

@@ -302,6 +302,23 @@ void fake_backup_free(ab_map *backup)
     ab_map_free(backup, unref);
 }
 
+void fake_store_reword(fake_store *s, const ab_object *object)
+{
+    ab_object *before = fake_store_find(s, ab_object_key(object));
+    assert_true(before != NULL);
+    struct server_meta m = {.uid = ab_object_uid(before),
+                            .generation = generation_of(before),
+                            .deleting = ab_object_deleting(before)};
+    assert_int_equal(ab_str_to_u64(ab_object_version(before), &m.version), AB_ERR_OK);
+    ab_object *same = compose(object, ab_object_field(before, "status"), &m);
+    assert_true(ab_json_same(ab_object_json(before), ab_object_json(same)));
+    assert_false(ab_str_eq(ab_json_raw(ab_object_json(before)), ab_json_raw(ab_object_json(same))));
+    ab_str key = ab_str_of(ab_object_key(same));
+    void *old = NULL;
+    assert_int_equal(ab_map_put(s->objects, key, same, &old), AB_ERR_OK);
+    ab_object_unref(old);
+}
+
 void fake_store_restore(fake_store *s, const ab_map *backup)
 {
     s->changes_made++;

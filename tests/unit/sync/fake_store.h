@@ -41,6 +41,8 @@ void fake_store_close(fake_store *s);
 /* A user's or a controller's hand: takes effect at once. */
 /** Create, or replace everything, .status too; server-set metadata is kept. */
 void fake_store_put(fake_store *s, const ab_object *object);
+/** Write the same as another text, as an editor may do with a file: no change, nothing is told. */
+void fake_store_reword(fake_store *s, const ab_object *object);
 /** As a user's delete. */
 void fake_store_erase(fake_store *s, const char *key);
 /** The object, NULL if absent; borrowed until the next change. */

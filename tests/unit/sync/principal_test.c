@@ -342,6 +342,20 @@ static void a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that(void
     assert_int_equal(spec_of(local()), 2);
 }
 
+static void what_was_only_written_in_other_words_is_sent(void **state)
+{
+    (void)state;
+    look_in_flight("");
+    ab_object *o =
+        sample_object("{\"kind\":\"Application\",\"apiVersion\":\"argoproj.io/v1alpha1\","
+                      "\"metadata\":{\"name\":\"a\",\"namespace\":\"w1\"},"
+                      "\"spec\":{\"n\":1,\"destination\":{\"server\":\"x\"}}}");
+    fake_store_reword(w.hub, o);
+    ab_object_unref(o);
+    world_settle(&w);
+    assert_true(has_head(w.down, HUB));
+}
+
 /* --- ends --- */
 
 static void what_was_deleted_while_the_principal_was_down_is_removed(void **state)
@@ -601,6 +615,7 @@ int main(void)
         TEST(a_status_that_comes_while_an_error_is_written_is_written_too),
         TEST(a_read_that_is_older_than_what_was_seen_meanwhile_is_not_sent),
         TEST(a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that),
+        TEST(what_was_only_written_in_other_words_is_sent),
         TEST(what_was_deleted_while_the_principal_was_down_is_removed),
         TEST(what_was_changed_while_the_principal_was_down_is_sent),
         TEST(a_restart_costs_no_event),

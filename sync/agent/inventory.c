@@ -266,13 +266,15 @@ static bool note_begin(ab_agent *a, const ab_event *event, const ab_resync *begi
 
 /* --- corrections --- */
 
-/* Does the principal have something else under `key` than what we say it has? */
+/* Does the principal have something else under `key` than what we say it has, or something that it
+ * cannot name? */
 static bool is_otherwise(const ab_agent *a, ab_str key, const ab_digest *ours)
 {
     const ab_resync_session *s = a->resync.session;
     const ab_inventory_entry *theirs = ab_resync_session_find(s, key);
     return ab_resync_session_covers(s, key) &&
-           (theirs == NULL || !ab_digest_eq(&theirs->hash, ours));
+           (theirs == NULL || ab_digest_is_none(&theirs->hash) ||
+            !ab_digest_eq(&theirs->hash, ours));
 }
 
 static bool is_settled(const ab_agent_object *o, const char *key)

@@ -59,7 +59,8 @@ static ab_err hold_app(const struct peer *peer, const ab_principal_app *app, ab_
     ab_err e = AB_ERR_OK;
     if (app->peer != peer || !app->here)
         return e;
-    if (!ab_digest_is_none(&app->status_hash))
+    /* One that nobody reported is named too: whoever has none says so then. */
+    if (app->has_status || !ab_digest_is_none(&app->status_hash))
         e = ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(app->key),
                                                         .version = app->status_version,
                                                         .hash = app->status_hash});

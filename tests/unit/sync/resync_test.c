@@ -478,6 +478,18 @@ static void a_status_that_the_hub_lost_comes_again(void **state)
     assert_at_rest();
 }
 
+static void a_status_at_the_hub_that_nobody_reported_goes_if_the_agent_has_none(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_principal(&w);
+    set_field(w.hub, HUB, "status", "{\"n\":0}");
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), -1);
+    assert_at_rest();
+}
+
 static void a_status_that_was_set_aside_comes_again(void **state)
 {
     (void)state;
@@ -538,6 +550,7 @@ int main(void)
         T(it_runs_whenever_it_is_asked_for),
         T(a_sync_that_ran_and_comes_again_under_an_older_epoch_is_only_answered),
         T(a_status_that_the_hub_lost_comes_again),
+        T(a_status_at_the_hub_that_nobody_reported_goes_if_the_agent_has_none),
         T(a_status_that_was_set_aside_comes_again),
         T(an_error_that_stands_is_said_again_to_a_new_principal),
     };

@@ -6,6 +6,7 @@
 #include "samples.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
+#include "sync/stamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -579,6 +580,26 @@ static void an_error_that_is_over_leaves_the_status_as_reported(void **state)
     assert_at_rest();
 }
 
+/* It bears the marks of a mirror, as after a change of mode that was cut short. */
+static void a_mirror_deleted_before_it_is_handed_over_goes_at_the_agent(void **state)
+{
+    char stamp[AB_STAMP_TEXT];
+    const ab_stamp older = {.version = {1, 1}, .agent = AB_STR("w1")};
+    (void)state;
+    placed("");
+    ab_stamp_format(&older, stamp);
+    w.hub_refuses = AB_ERR_DENIED;
+    set_in(w.hub, HUB, "annotations", AB_ANN_MIRROR, stamp);
+    set_in(w.hub, HUB, "annotations", AB_ANN_SOURCE_UID, "u");
+    world_run(&w, 1);
+    assert_true(has_in(hub(), "annotations", AB_ANN_SOURCE_UID, "u"));
+    assert_non_null(local());
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 1);
+    assert_null(local());
+    assert_at_rest();
+}
+
 static void it_may_be_freed_with_everything_in_flight(void **state)
 {
     (void)state;
@@ -629,6 +650,7 @@ int main(void)
         TEST(what_fails_for_long_is_set_aside_and_tried_on),
         TEST(a_status_that_the_hub_refuses_is_set_aside_and_a_newer_one_written),
         TEST(an_error_that_is_over_leaves_the_status_as_reported),
+        TEST(a_mirror_deleted_before_it_is_handed_over_goes_at_the_agent),
         TEST(it_may_be_freed_with_everything_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

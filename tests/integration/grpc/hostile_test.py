@@ -253,6 +253,7 @@ class Hostile(unittest.TestCase):
             if f[0] == PING and f[1] != ACK:
                 raw.send(frame(PING, ACK, 0, f[3]))
                 pings += 1
+                self.assertLess(pings, peers.WAIT_S, "it is still let in")
         self.assertIsNotNone(f)
         self.assertGreater(pings, 0)
         while raw.next() is not None:

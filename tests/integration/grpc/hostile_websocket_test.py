@@ -158,6 +158,7 @@ class Upgrade(Hostile):
             if f[0] == PING:
                 stranger.send(frame(PONG, f[1]))
                 pings += 1
+                self.assertLess(pings, peers.WAIT_S, "it is still let in")
         self.assertEqual(f, (CLOSE, POLICY.to_bytes(2, "big")))
         self.assertGreater(pings, 0)
         stranger.to_end()

@@ -39,19 +39,21 @@ static ab_str take_number(ab_str *s)
     return digits;
 }
 
+#define TARGET_SIZE 32 /* of the name of a kind, and its end */
+
 /* Attributes that follow from the key, the id and the record's time; absent ones do not. */
 typedef struct {
     ab_str subject;
     ab_str epoch;
     ab_str version;
-    char target[32]; /* the kind in lower case; empty: none */
+    char target[TARGET_SIZE]; /* the kind in lower case; empty: none */
     char time[AB_VALUE_TIME_MAX];
 } implied;
 
 /** `kind` ends where the subject begins. */
-static void put_target(ab_str kind, char out[32])
+static void put_target(ab_str kind, char out[TARGET_SIZE])
 {
-    size_t len = kind.len < 32 ? kind.len : 0;
+    size_t len = kind.len < TARGET_SIZE ? kind.len : 0;
     for (size_t i = 0; i < len; i++)
         out[i] = (char)(kind.ptr[i] | (kind.ptr[i] >= 'A' && kind.ptr[i] <= 'Z' ? 0x20 : 0));
     out[len] = '\0';

@@ -203,6 +203,24 @@ class GoAgent(AtPrincipal):
         self.assertEqual(data(end)["metadata"], {"name": "a", "namespace": "w1", "uid": uid})
         self.assertEqual(end["ext"]["resourceid"], f"a_{uid}")
 
+    def test_a_token_is_refreshed_and_a_ping_answered(self):
+        agent, _ = self.joined(application("a"))
+
+        def asked(what, token, *answer):
+            agent.order(ask={"what": what, "token": token})
+            agent.wait("answered", lambda a: a == list(answer))
+
+        def refused(what, token):
+            agent.order(ask={"what": what, "token": token})
+            self.assertEqual(agent.wait("refused"), "UNAUTHENTICATED")
+        asked("Ping", "access")
+        asked("RefreshToken", "refresh", 1, 2)
+        asked("Ping", "access")  # with the new one
+        refused("RefreshToken", "access")
+        refused("RefreshToken", "none")
+        refused("Ping", "refresh")
+        refused("Ping", "none")
+
     def test_what_is_asked_for_is_asked_of_the_agent(self):
         agent, create = self.joined(application("a"))
         self.hub.edit("w1", "a", lambda a: a.update(operation={"sync": {"revision": "abc"}}))

@@ -151,6 +151,8 @@ class Peer:
                 self.push(order["push"])
             if "encode" in order:
                 self.encode(order["encode"])
+            if "ask" in order:
+                self.ask(**order["ask"])
             if order.get("end"):
                 self.end_stream()
             if order.get("open"):
@@ -170,13 +172,13 @@ class Agent(Peer):
         self.channel = grpc.secure_channel(f"localhost:{port}", grpc.ssl_channel_credentials(*parts), OPTIONS)
         self.request = field(1, "mtls") + field(3, mode) + field(4, version) + field(5, namespace)
         self.call = None
-        self.token = ""
+        self.token = self.refresh_token = ""
         self.open_stream()
 
     def open_stream(self):
         answer = texts(unary(self.channel, "/authapi.Authentication/Authenticate", self.request))
         version = texts(unary(self.channel, "/versionapi.Version/Version", b""))
-        self.token = answer[1]
+        self.token, self.refresh_token = answer[1], answer[2]
         self.call = self.channel.stream_stream("/eventstreamapi.EventStream/Subscribe")(
             self.sending(), metadata=[("authorization", self.token)])
         tell(login={"version": answer.get(3, ""), "namespace": answer.get(4, ""), "server": version.get(1, "")})
@@ -193,6 +195,19 @@ class Agent(Peer):
     def end_stream(self):
         self.out.put(None)
         self.call.cancel()
+
+    def ask(self, what, token):
+        """Ping or RefreshToken; `token`: access, refresh or any text. The access token that comes is used from then on."""
+        token = {"access": self.token, "refresh": self.refresh_token}.get(token, token)
+        try:
+            if what == "Ping":
+                answer = unary(self.channel, "/eventstreamapi.EventStream/Ping", b"", metadata=[("authorization", token)])
+            else:
+                answer = unary(self.channel, "/authapi.Authentication/RefreshToken", field(1, token))
+                self.token = texts(answer)[1]
+            tell(answered=sorted(texts(answer)))
+        except grpc.RpcError as e:
+            tell(refused=e.code().name, why=e.details())
 
     def push(self, events):
         """What argocd-agent has, and never calls."""

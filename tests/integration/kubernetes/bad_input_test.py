@@ -229,6 +229,45 @@ class Reading(Case):
         store.change("seen", "a")
         self.assertEqual(store.count("seen", "a"), 1)
 
+    def test_a_bookmark_is_where_the_next_watch_begins(self):
+        store = self.synced()
+        bookmark = {"type": "BOOKMARK", "object": {"kind": "Application", "apiVersion": "argoproj.io/v1alpha1",
+                                                   "metadata": {"resourceVersion": "150", "creationTimestamp": None}}}
+
+        def say(request):
+            request.begin_stream()
+            request.chunk(bookmark)
+            request.end_stream()
+        self.api.fault(lambda r: r.is_watch and r.path.endswith(LIST), say, times=1)
+        self.api.cut()
+        self.api.version = 160
+        self.api.put("Application", "a", spec={"n": 1})
+        store.change("seen", "a")
+        watches = [r.query for r in self.api.asked("GET", LIST, watch=True)]
+        self.assertEqual({q.get("allowWatchBookmarks") for q in watches}, {"true"})
+        self.assertIn("150", [q["resourceVersion"] for q in watches])
+        self.assertFalse([line for line in store.lines if "fault" in line and "metadata" in line["fault"]])
+
+    def test_a_list_that_is_refused_is_asked_for_when_the_server_says(self):
+        self.api.fault(lambda r: r.path.endswith(LIST),
+                       lambda r: r.refuse(429, "TooManyRequests", "later", headers=["Retry-After: 4"]), times=1)
+        store = self.start()
+        store.fault("applications", "later")
+        store.change("synced")
+        refused, taken = [r.time for r in self.api.asked("GET", LIST)][:2]
+        self.assertGreaterEqual(taken - refused, 3.9)
+
+    def test_only_applications_that_fit_the_selector_are_asked_for(self):
+        self.synced("store.kubernetes.selector=team=a,!old")
+        self.api.await_watch(LIST)
+        self.api.await_watch("/secrets")
+        for watch in (False, True):
+            asked = {r.query["labelSelector"] for r in self.api.asked("GET", LIST, watch)}
+            self.assertEqual(len(asked), 1)
+            self.assertTrue(asked.pop().endswith(",team=a,!old"))
+            secrets = {r.query.get("labelSelector", "") for r in self.api.asked("GET", "/secrets", watch)}
+            self.assertFalse([s for s in secrets if "team=a" in s])
+
     def test_a_store_restored_from_a_backup_is_listed_anew(self):
         self.api.put("Application", "kept", spec={"n": 1})
         self.api.put("Application", "lost", spec={"n": 1})
@@ -329,6 +368,16 @@ class Writing(Case):
                               (("remove", key), ["DELETE"])):
             self.assertEqual(store.call(*call)["code"], "success")
             self.assertEqual(asked(), methods, call)
+
+    def test_every_write_names_argobus_as_its_manager(self):
+        store = self.synced("store.kubernetes.create-namespaces=team")
+        key = "Application/team/a"
+        store.call("apply", {**application("a"), "metadata": {"name": "a", "namespace": "team"}})
+        store.call("apply", {**application("a", 2), "metadata": {"name": "a", "namespace": "team"}})
+        store.call("status", key, "1.1", {"x": 1})
+        writes = [r for method in ("POST", "PATCH") for r in self.api.asked(method)]
+        self.assertGreaterEqual(len(writes), 5)
+        self.assertEqual({r.query.get("fieldManager") for r in writes}, {"argobus"}, [r.path for r in writes])
 
     def test_a_busy_server_is_asked_again_and_others_are_not_held(self):
         store = self.synced()

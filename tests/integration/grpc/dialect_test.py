@@ -206,20 +206,14 @@ class GoAgent(AtPrincipal):
     def test_a_token_is_refreshed_and_a_ping_answered(self):
         agent, _ = self.joined(application("a"))
 
-        def asked(what, token, *answer):
+        def ask(what, token):
             agent.order(ask={"what": what, "token": token})
-            agent.wait("answered", lambda a: a == list(answer))
-
-        def refused(what, token):
-            agent.order(ask={"what": what, "token": token})
-            self.assertEqual(agent.wait("refused"), "UNAUTHENTICATED")
-        asked("Ping", "access")
-        asked("RefreshToken", "refresh", 1, 2)
-        asked("Ping", "access")  # with the new one
-        refused("RefreshToken", "access")
-        refused("RefreshToken", "none")
-        refused("Ping", "refresh")
-        refused("Ping", "none")
+            return agent.wait("asked")
+        self.assertEqual(ask("Ping", "access"), [])
+        self.assertEqual(ask("RefreshToken", "refresh"), [1, 2])
+        self.assertEqual(ask("Ping", "access"), [], "with the new token")
+        for what, token in (("RefreshToken", "access"), ("RefreshToken", "none"), ("Ping", "refresh"), ("Ping", "none")):
+            self.assertEqual(ask(what, token), "UNAUTHENTICATED", (what, token))
 
     def test_what_is_asked_for_is_asked_of_the_agent(self):
         agent, create = self.joined(application("a"))

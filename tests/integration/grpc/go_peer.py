@@ -205,9 +205,9 @@ class Agent(Peer):
             else:
                 answer = unary(self.channel, "/authapi.Authentication/RefreshToken", field(1, token))
                 self.token = texts(answer)[1]
-            tell(answered=sorted(texts(answer)))
+            tell(asked=sorted(texts(answer)))
         except grpc.RpcError as e:
-            tell(refused=e.code().name, why=e.details())
+            tell(asked=e.code().name)
 
     def push(self, events):
         """What argocd-agent has, and never calls."""

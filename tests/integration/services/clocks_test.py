@@ -181,6 +181,19 @@ class Clocks(Fleet):
                 self.all_goes_on()
         self.finish()
 
+    @unittest.skipUnless(Fleet.transport == "grpc", "a broker lets in whom it wants")
+    def test_a_stream_does_not_outlive_the_certificate_of_its_agent(self):
+        self.start()
+        wait_for("all have arrived", lambda: self.mirror[0].names(self.mirror[1]) == {"spec", "status", "op"})
+        self.clocks[self.principal].set(31 * 24 * 3600)
+        wait_for("it is said why", lambda: "the agent's identity does not hold" in self.principal.log.read_text())
+        wait_for("the agent is told", lambda: "the stream has ended: UNAUTHENTICATED" in self.agent.log.read_text())
+        wait_for("it is not let in again", lambda: not self.agent.is_ready())
+        self.value += 1
+        self.write("spec")
+        self.clocks[self.principal].set(RIGHT)
+        wait_for("it goes on", lambda: revision(self.mirrored("spec")) == str(self.value))
+
     def test_clocks_that_were_ahead_and_logs_that_are_lost(self):
         """What stands at the other end, and what was executed there, is newer than all that is said now."""
         for clock in self.clocks.values():

@@ -41,8 +41,9 @@ static const ab_option rows[] = {
      .help = "Oldest version of TLS to agree to."},
     {.name = "grpc.tls.ciphers",
      .kind = AB_OPT_STRING,
-     .help = "Ciphers to agree to, as OpenSSL names them, with colons between; unset: its "
-             "defaults."},
+     .help = "Ciphers to agree to, as OpenSSL names them, with colons between: either of TLS 1.3 "
+             "(TLS_...) or, with grpc.tls.min-version 1.2, of TLS 1.2; those of the other version "
+             "stay as they are. Unset: OpenSSL's defaults."},
     {.name = "grpc.tls.server-name",
      .kind = AB_OPT_STRING,
      .help = "Agent: the name that the principal's certificate must have; unset: the host of "

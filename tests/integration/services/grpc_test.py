@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What only gRPC has: logins that end while a stream is open, and two agents of one name."""
 import pathlib
+import socket
+import ssl
 import subprocess
 import unittest
 
@@ -147,6 +149,45 @@ class TokenKey(Fleet):
         self.arrives("second", "1")
 
 
+class Strength(Fleet):
+    """What version of TLS and what ciphers a principal agrees to."""
+
+    def serve(self, **tls):
+        config = self.principal_config()
+        config["grpc"]["tls"].update(tls)
+        self.principal.configure(config)
+        self.principal.start()
+
+    def agreed(self, version, ciphers="ALL"):
+        """The cipher and the version; None when the principal does not agree."""
+        client = ssl.create_default_context(cafile=self.grpc("server")["tls"]["ca"])
+        client.minimum_version = client.maximum_version = version
+        client.set_ciphers(ciphers)
+        client.set_alpn_protocols(["h2"])
+        with socket.create_connection(("127.0.0.1", self.grpc_port), 120) as plain:
+            try:
+                with client.wrap_socket(plain, server_hostname="localhost") as connection:
+                    return connection.cipher()[0], connection.version()
+            except OSError:
+                return None
+
+    def test_only_1_3_unless_1_2_is_asked_for(self):
+        self.serve()
+        self.assertEqual(self.agreed(ssl.TLSVersion.TLSv1_3)[1], "TLSv1.3")
+        self.assertIsNone(self.agreed(ssl.TLSVersion.TLSv1_2))
+
+    def test_a_cipher_of_1_3(self):
+        self.serve(ciphers="TLS_AES_128_GCM_SHA256")
+        self.assertEqual(self.agreed(ssl.TLSVersion.TLSv1_3), ("TLS_AES_128_GCM_SHA256", "TLSv1.3"))
+
+    def test_a_cipher_of_1_2(self):
+        good, other = "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256"
+        self.serve(ciphers=good, **{"min-version": "1.2"})
+        self.assertEqual(self.agreed(ssl.TLSVersion.TLSv1_2), (good, "TLSv1.2"))
+        self.assertIsNone(self.agreed(ssl.TLSVersion.TLSv1_2, other))
+        self.assertEqual(self.agreed(ssl.TLSVersion.TLSv1_3)[1], "TLSv1.3")
+
+
 class CheckConfig(Fleet):
     """Files of grpc.auth and grpc.tls that are no good are named before anything runs."""
 
@@ -171,6 +212,17 @@ class CheckConfig(Fleet):
     def test_what_is_good_is_good(self):
         for daemon in (self.principal, self.agent):
             subprocess.run([daemon.program, "-c", daemon.config, "--check-config"], check=True)
+
+    def test_no_tls_must_be_asked_for_by_name(self):
+        config = self.principal_config()
+        del config["grpc"]["tls"]
+        self.refused(self.principal, config, "grpc.tls.cert", "grpc.tls.key", "grpc.insecure: true")
+
+    def test_ciphers(self):
+        for ciphers, word in (("TLS_NONE", "no cipher match"), ("ECDHE-ECDSA-AES256-GCM-SHA384", "begin with TLS_")):
+            config = self.principal_config()
+            config["grpc"]["tls"]["ciphers"] = ciphers
+            self.refused(self.principal, config, ciphers, word)
 
     def test_a_list_of_revoked_certificates(self):
         self.refused(self.principal, self.principal_with(revoked=self.file("# good\nAB:CD\n")),

@@ -124,6 +124,10 @@ static ab_err set_strength(const ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
         return AB_ERR_OK;
     /* The suites of 1.3 have names of their own, and a list apart. */
     bool is_13 = strncmp(s->ciphers, "TLS_", 4) == 0;
+    if (!is_13 && !old)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "ciphers %s: those of TLS 1.3, which alone is agreed to, begin with TLS_",
+                       s->ciphers);
     if ((is_13 ? SSL_CTX_set_ciphersuites(ctx, s->ciphers)
                : SSL_CTX_set_cipher_list(ctx, s->ciphers)) != 1)
         return fail_openssl(err, "ciphers", s->ciphers);

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy/kafka: what `provision` makes on a real broker, and that the Strimzi resources say the same."""
 import os
+import pathlib
 import re
+import tempfile
 import unittest
 
 import yaml
 
 import broker
+from daemons import Daemon, Tree, broker_ports
 
 PREFIX = "deploytest"
 
@@ -69,6 +72,25 @@ class Provision(unittest.TestCase):
             for key, value in resource["spec"]["config"].items():
                 wanted = "1" if key == "min.insync.replicas" else str(value)  # one broker only
                 self.assertEqual(made[key], wanted, f"{resource['metadata']['name']} {key}")
+
+    def test_a_principal_makes_the_same_ones(self):
+        with tempfile.TemporaryDirectory(prefix="argobus-test-") as folder:
+            store = Tree(pathlib.Path(folder, "hub")).folder
+            kafka = {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": f"{PREFIX}.made", "topics": "create",
+                     "replication-factor": 1}
+            principal = Daemon("argobus-principal", folder, {
+                "agents": [{"name": "w1"}], "transport": "kafka", "kafka": kafka,
+                "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(store)}}})
+            self.addCleanup(principal.kill)
+            principal.start()
+            principal.stop()
+        there = topics()
+        made = {name: configs for name, configs in there.items() if name.startswith(f"{PREFIX}.made.")}
+        self.addCleanup(broker.run, "kafka-topics.sh", "--delete", "--topic", f"{PREFIX}[.]made[.].*",
+                        env=broker.environment())
+        self.assertEqual(len(made), 4)
+        for name, configs in made.items():
+            self.assertEqual(configs, there[name.replace(".made.", ".")], name)
 
     def test_gives_the_rights_that_strimzi_would(self):
         agent = [r for r in strimzi("agent.yaml") if r["kind"] == "KafkaUser"][0]

@@ -247,6 +247,18 @@ static void tls_is_on_as_soon_as_a_certificate_is_named(void **state)
     unload(&l);
 }
 
+static void the_password_of_the_key_is_passed_on(void **state)
+{
+    (void)state;
+    loaded l;
+    assert_int_equal(
+        load(&l, AB_ROLE_AGENT, WORDS("kafka.tls.enabled=true", "kafka.tls.key-password=hunter2")),
+        AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_PRODUCER, "ssl.key.password", "hunter2");
+    assert_has(&l, AB_KAFKA_CONSUMER, "ssl.key.password", "hunter2");
+    unload(&l);
+}
+
 static void a_certificate_that_is_none_is_refused_at_once(void **state)
 {
     (void)state;
@@ -300,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_login_needs_a_user_and_one_password),
         cmocka_unit_test(a_password_can_come_from_a_file),
         cmocka_unit_test(tls_is_on_as_soon_as_a_certificate_is_named),
+        cmocka_unit_test(the_password_of_the_key_is_passed_on),
         cmocka_unit_test(a_certificate_that_is_none_is_refused_at_once),
         cmocka_unit_test(errors_about_an_event_are_permanent_and_others_are_not),
     };

@@ -2,6 +2,7 @@
 #include "transport/kafka/passthrough.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Keys that may not be passed through, save with the one value `allowed`. */
 static const struct {
@@ -34,6 +35,11 @@ static const struct {
     {"compression.type", NULL, "use kafka.compression"},
     {"compression.codec", NULL, "use kafka.compression"},
     {"log.queue", NULL, "its log must arrive on our thread"},
+    {"enabled_events", NULL, "an event counts as sent when its delivery is reported"},
+    {"delivery.report.only.error", NULL, "an event counts as sent when its delivery is reported"},
+    {"security.protocol", "sasl_ssl",
+     "use kafka.tls.enabled and kafka.sasl.mechanism (only sasl_ssl, for a mechanism that these do "
+     "not have)"},
     {"sasl.password", NULL, "use kafka.sasl.password, which is never printed"},
     {"ssl.key.password", NULL, "use kafka.tls.key-password, which is never printed"},
     {"ssl.endpoint.identification.algorithm", "https",
@@ -45,7 +51,7 @@ static const char *why_refused(const char *key, const char *value)
 {
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         if (strcmp(key, refused[i].key) == 0 &&
-            (refused[i].allowed == NULL || strcmp(value, refused[i].allowed) != 0))
+            (refused[i].allowed == NULL || strcasecmp(value, refused[i].allowed) != 0))
             return refused[i].why;
     }
     return NULL;

@@ -153,6 +153,25 @@ static void settings_that_carry_a_promise_are_not_passed_through(void **state)
     assert_refused(WORDS("kafka.librdkafka.message.timeout.ms=0"), "kafka.delivery-timeout");
     assert_refused(WORDS("kafka.librdkafka.ssl.endpoint.identification.algorithm=none"), "pose");
     assert_refused(WORDS("kafka.librdkafka.enable.ssl.certificate.verification=f"), "pose");
+    assert_refused(WORDS("kafka.librdkafka.delivery.report.only.error=true"), "report");
+    assert_refused(WORDS("kafka.librdkafka.enabled_events=0"), "report");
+}
+
+static void tls_is_not_taken_away_by_the_way(void **state)
+{
+    (void)state;
+    loaded l;
+    assert_refused(WORDS("kafka.tls.enabled=true", "kafka.librdkafka.security.protocol=plaintext"),
+                   "kafka.tls.enabled");
+    assert_refused(WORDS("kafka.librdkafka.security.protocol=sasl_plaintext"), "kafka.tls.enabled");
+    assert_int_equal(
+        load(&l, AB_ROLE_AGENT,
+             WORDS("kafka.tls.enabled=true", "kafka.librdkafka.security.protocol=sasl_ssl",
+                   "kafka.librdkafka.sasl.mechanisms=OAUTHBEARER",
+                   "kafka.librdkafka.enable.sasl.oauthbearer.unsecure.jwt=true")),
+        AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_PRODUCER, "security.protocol", "sasl_ssl");
+    unload(&l);
 }
 
 static void what_proves_the_broker_may_be_said_aloud(void **state)
@@ -304,6 +323,7 @@ int main(void)
         cmocka_unit_test(positions_are_never_committed_behind_our_back),
         cmocka_unit_test(other_settings_are_passed_through),
         cmocka_unit_test(settings_that_carry_a_promise_are_not_passed_through),
+        cmocka_unit_test(tls_is_not_taken_away_by_the_way),
         cmocka_unit_test(what_proves_the_broker_may_be_said_aloud),
         cmocka_unit_test(a_refused_password_is_not_repeated),
         cmocka_unit_test(an_unknown_setting_is_named),

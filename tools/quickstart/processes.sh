@@ -18,7 +18,7 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 stop_program() {
     local pid
     pid=$(running "$1") || return 0
-    kill "$pid"
+    kill "$pid" 2>/dev/null # it may just have ended, of the same Ctrl-C
     until_true 20 gone "$pid" || { kill -KILL "$pid"; broken "$1 did not end in 20 s and was killed"; }
 }
 

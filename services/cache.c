@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/cache.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FORMAT          2
 #define ENDED_KEPT_DAYS 30
@@ -69,9 +71,19 @@ static ab_err run(sqlite3 *db, const char *sql, ab_error *err)
     return code == SQLITE_OK ? AB_ERR_OK : sql_error(db, code, err, "cache");
 }
 
+/* SQLite would let everybody read what it makes. What is there already is not touched: closing it
+ * would take away the locks that another connection of ours has. */
+static void make_private(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 static ab_err open_one(const char *path, sqlite3 **out, ab_error *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    make_private(path);
     int code = sqlite3_open_v2(path, out, flags, NULL);
     if (code != SQLITE_OK)
         return sql_error(*out, code, err, path);

@@ -145,11 +145,11 @@ static int write_all(int fd, ab_str text)
     return fsync(fd) == 0 ? 0 : errno;
 }
 
-ab_err ab_temp_write(int meta, int slot, ab_str text, ab_temp *out, ab_error *err)
+ab_err ab_temp_write(int meta, int slot, mode_t mode, ab_str text, ab_temp *out, ab_error *err)
 {
     ab_temp t;
     (void)snprintf(t.name, sizeof(t.name), ".tmp-%d-%d", (int)gettid(), slot);
-    int fd = openat(meta, t.name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int fd = openat(meta, t.name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return fail(err, errno, "make", t.name);
     int number = write_all(fd, text);
@@ -222,7 +222,7 @@ static ab_err count_start(int meta, uint64_t *out_start, ab_error *err)
     char text[24];
     (void)snprintf(text, sizeof(text), "%" PRIu64 "\n", before + 1);
     ab_temp temp = {0};
-    e = ab_temp_write(meta, 0, ab_str_of(text), &temp, err);
+    e = ab_temp_write(meta, 0, 0666, ab_str_of(text), &temp, err);
     if (e == AB_ERR_OK)
         e = ab_temp_place(meta, &temp, meta, "starts", err);
     if (e == AB_ERR_OK)

@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 
+#include <sys/types.h>
+
 /* Where sidecars and temporary files live, in each <namespace>/<kind> and at the root. */
 #define AB_DISK_META ".argobus"
 
@@ -46,10 +48,12 @@ typedef struct {
 } ab_temp;
 
 /**
- * Write `text` to a temporary file. A thread may hold one of each `slot` at a time.
+ * Write `text` to a temporary file with this mode, less the umask. A thread may hold one of each
+ * `slot` at a time.
  * @return NOSPACE, DENIED, IO; no file is left then
  */
-AB_MUST_USE ab_err ab_temp_write(int meta, int slot, ab_str text, ab_temp *out, ab_error *err);
+AB_MUST_USE ab_err ab_temp_write(int meta, int slot, mode_t mode, ab_str text, ab_temp *out,
+                                 ab_error *err);
 /** Give the file its name in `dir`, replacing what is there. @return as ab_temp_write */
 AB_MUST_USE ab_err ab_temp_place(int meta, ab_temp *t, int dir, const char *name, ab_error *err);
 /** Remove the temporary file if it was not placed. */

@@ -49,7 +49,7 @@ static ab_err sidecar_temp(int meta, const ab_sidecar *s, ab_temp *out, ab_error
     ab_buf_init(&text, AB_JSON_SIZE_MAX);
     ab_err e = ab_sidecar_format(s, &text);
     if (e == AB_ERR_OK)
-        e = ab_temp_write(meta, 1, ab_buf_str(&text), out, err);
+        e = ab_temp_write(meta, 1, 0666, ab_buf_str(&text), out, err);
     else
         (void)ab_fail(err, e, "the sidecar: %s", ab_err_text(e));
     ab_buf_fini(&text);
@@ -188,6 +188,12 @@ static ab_err place_both(job *j, ab_temp *manifest, ab_temp *sidecar, ab_str tex
     return e;
 }
 
+/* A Secret is for nobody else on this machine, whatever the umask says. */
+static mode_t mode_of(const ab_dir_op *op)
+{
+    return strcmp(op->place.kind, "Secret") == 0 ? 0600 : 0666;
+}
+
 static ab_err write_both(job *j, ab_str json, const ab_sidecar *s)
 {
     ab_dir_op *op = j->op;
@@ -197,7 +203,7 @@ static ab_err write_both(job *j, ab_str json, const ab_sidecar *s)
     ab_buf_init(&text, ab_yaml_default_limits.bytes_max);
     ab_err e = next_text(j, json, &text);
     if (e == AB_ERR_OK)
-        e = ab_temp_write(j->folder.meta, 0, ab_buf_str(&text), &manifest, &op->err);
+        e = ab_temp_write(j->folder.meta, 0, mode_of(op), ab_buf_str(&text), &manifest, &op->err);
     if (e == AB_ERR_OK)
         e = sidecar_temp(j->folder.meta, s, &sidecar, &op->err);
     if (e == AB_ERR_OK)
@@ -220,7 +226,7 @@ static ab_err replace_text(job *j, ab_str text)
     if (text.len == 0)
         return ab_disk_unlink(j->folder.manifests, op->place.file, &op->err);
     ab_temp manifest = {0};
-    ab_err e = ab_temp_write(j->folder.meta, 0, text, &manifest, &op->err);
+    ab_err e = ab_temp_write(j->folder.meta, 0, mode_of(op), text, &manifest, &op->err);
     if (e == AB_ERR_OK)
         e = ab_temp_place(j->folder.meta, &manifest, j->folder.manifests, op->place.file, &op->err);
     ab_temp_drop(j->folder.meta, &manifest);

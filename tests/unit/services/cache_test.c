@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -108,6 +109,19 @@ static void a_new_file_is_fresh_and_an_old_one_is_not(void **state)
     assert_true(f->fresh);
     reopen(f);
     assert_false(f->fresh);
+}
+
+static void nobody_else_may_read_it(void **state)
+{
+    fixture *f = *state;
+    const char *const ends[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < 3; i++) {
+        char path[160];
+        struct stat st;
+        snprintf(path, sizeof(path), "%s%s", f->path, ends[i]);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
 }
 
 static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
@@ -280,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_new_file_is_fresh_and_an_old_one_is_not),
+        CASE(nobody_else_may_read_it),
         CASE(a_row_comes_back_as_it_was_also_after_reopening),
         CASE(the_newest_of_one_key_stays),
         CASE(an_unknown_key_is_not_found),

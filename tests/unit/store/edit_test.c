@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -335,6 +336,21 @@ static void own_writes_are_seen_once_and_not_again_by_their_echo(void **state)
     world_free(w);
 }
 
+static void a_secret_is_for_its_owner_alone(void **state)
+{
+    (void)state;
+    world *w = begin();
+    const char *text = "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\","
+                       "\"namespace\":\"argocd\"},\"data\":{\"password\":\"eA==\"}}";
+    char path[512];
+    struct stat st;
+    apply_ok(w, text);
+    (void)snprintf(path, sizeof(path), "%s/argocd/Secret/s.yaml", directory_place_path(w->place));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    world_free(w);
+}
+
 static void manifests_hold_nothing_that_the_server_sets(void **state)
 {
     (void)state;
@@ -488,6 +504,7 @@ int main(void)
         cmocka_unit_test(a_json_file_stays_json),
         cmocka_unit_test(an_exported_object_with_status_can_be_dropped_in),
         cmocka_unit_test(own_writes_are_seen_once_and_not_again_by_their_echo),
+        cmocka_unit_test(a_secret_is_for_its_owner_alone),
         cmocka_unit_test(manifests_hold_nothing_that_the_server_sets),
         cmocka_unit_test(an_apply_on_an_older_version_than_the_file_is_a_conflict),
         cmocka_unit_test(a_finalizer_taken_out_by_a_person_lets_the_object_go),

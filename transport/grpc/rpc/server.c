@@ -20,6 +20,7 @@ struct ab_rpc_server {
     int fd; /* -1: does not listen */
     bool accepting;
     int64_t retry_ms; /* accepting again after descriptors ran out; 0 = not waiting */
+    bool short_of;    /* them, or memory, at the last connection that came */
     bool draining;
     void (*drained)(void *arg);
     void *drained_arg;
@@ -43,6 +44,26 @@ static void set_accepting(ab_rpc_server *s, bool on)
         uv_poll_stop(&s->listen);
 }
 
+/* Without a free descriptor the loop would spin. */
+static void rest(ab_rpc_server *s, int reason)
+{
+    set_accepting(s, false);
+    s->retry_ms = ab_rpc_end_now_ms(&s->end) + RETRY_MS;
+    if (!s->short_of)
+        AB_WARN(s->end.env.log, TRANSPORT, "cannot take connections; trying again",
+                AB_KV("why", (const char *)strerror(reason)),
+                AB_KV("connections", s->end.conn_count),
+                AB_KV("advice", reason == EMFILE ? "raise the limit of open files" : ""));
+    s->short_of = true;
+}
+
+static void go_on(ab_rpc_server *s)
+{
+    if (s->short_of)
+        AB_INFO(s->end.env.log, TRANSPORT, "connections are taken again");
+    s->short_of = false;
+}
+
 /* @return false when there are no more for now */
 static bool accept_one(ab_rpc_server *s)
 {
@@ -55,11 +76,10 @@ static bool accept_one(ab_rpc_server *s)
     if (fd < 0 && errno == EAGAIN)
         return false;
     if (fd < 0) {
-        /* Without a free descriptor the loop would spin. */
-        set_accepting(s, false);
-        s->retry_ms = ab_rpc_end_now_ms(&s->end) + RETRY_MS;
+        rest(s, errno);
         return false;
     }
+    go_on(s);
     if (ab_rpc_conn_new(&s->end, fd, (struct sockaddr *)&peer, false, &conn) != AB_ERR_OK)
         close(fd);
     return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * librdkafka alone: the limit that our transport is measured against. Its defaults, save for what
- * the transport has too: all in-sync replicas, idempotence, compression, linger, queue.
+ * the transport has too: all in-sync replicas, idempotence, compression, no linger, and a topic
+ * like ours, since the broker compacts it while it is written.
  * Records have the same keys and values, and no headers; those of raw.headers have the headers of
  * one of our events too, all the same ones: what the CloudEvents binding costs by itself.
  */
@@ -34,6 +35,13 @@ typedef struct {
     const char *key;
     const char *value;
 } setting;
+
+typedef char topic_name[sizeof(((ab_bench_run *)NULL)->name) + sizeof(".raw")];
+
+static void name_topic(const ab_bench_run *run, topic_name out)
+{
+    (void)snprintf(out, sizeof(topic_name), "%s.raw", run->name);
+}
 
 static rd_kafka_t *open_handle(const ab_bench_run *run, rd_kafka_type_t type, const setting *rows,
                                size_t count)
@@ -168,18 +176,17 @@ static bool learn_topic(rd_kafka_t *rk, rd_kafka_topic_t *topic)
 static int send_with(const ab_bench_run *run, const rd_kafka_headers_t *sample)
 {
     const setting rows[] = {
-        {"enable.idempotence", "true"},
-        {"acks", "all"},
-        {"compression.type", "lz4"},
-        {"queue.buffering.max.kbytes", "65536"},
-        {"linger.ms", run->one_by_one ? "0" : "5"},
+        {"enable.idempotence", "true"},          {"acks", "all"},    {"compression.type", "lz4"},
+        {"queue.buffering.max.kbytes", "65536"}, {"linger.ms", "0"},
     };
     rd_kafka_t *rk = open_handle(run, RD_KAFKA_PRODUCER, rows, sizeof(rows) / sizeof(rows[0]));
     if (rk == NULL)
         return 1;
-    rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, run->name, NULL);
+    topic_name name;
+    name_topic(run, name);
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, name, NULL);
     if (!wait_go(run) || !learn_topic(rk, topic))
-        return fail("no topic", run->name);
+        return fail("no topic", name);
     rd_kafka_resp_err_t code = send_all(rk, topic, run, sample);
     rd_kafka_topic_destroy(topic);
     rd_kafka_destroy(rk);
@@ -210,6 +217,19 @@ static void look_at(const rd_kafka_message_t *m)
     (void)rd_kafka_message_headers(m, &headers);
 }
 
+/* What of transport/kafka/topics.c makes work for the broker. */
+static rd_kafka_resp_err_t configure(rd_kafka_NewTopic_t *topic)
+{
+    static const setting rows[] = {{"cleanup.policy", "compact"},
+                                   {"segment.bytes", "33554432"},
+                                   {"min.cleanable.dirty.ratio", "0.3"},
+                                   {"message.timestamp.type", "LogAppendTime"}};
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && code == 0; i++)
+        code = rd_kafka_NewTopic_set_config(topic, rows[i].key, rows[i].value);
+    return code;
+}
+
 static rd_kafka_resp_err_t make_topic(rd_kafka_t *rk, const char *name)
 {
     char why[256];
@@ -217,7 +237,7 @@ static rd_kafka_resp_err_t make_topic(rd_kafka_t *rk, const char *name)
     if (topic == NULL)
         return RD_KAFKA_RESP_ERR__INVALID_ARG;
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_resp_err_t code = rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "compact");
+    rd_kafka_resp_err_t code = configure(topic);
     rd_kafka_CreateTopics(rk, &topic, 1, NULL, queue);
     rd_kafka_event_t *event = rd_kafka_queue_poll(queue, WAIT_MS);
     if (event == NULL)
@@ -274,13 +294,15 @@ static int run_receiver(const void *arg)
     if (rk == NULL)
         return 1;
     rd_kafka_poll_set_consumer(rk);
-    rd_kafka_resp_err_t code = make_topic(rk, run->name);
-    rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, run->name, NULL);
+    topic_name name;
+    name_topic(run, name);
+    rd_kafka_resp_err_t code = make_topic(rk, name);
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, name, NULL);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR && !learn_topic(rk, topic))
         code = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
     rd_kafka_topic_destroy(topic);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-        code = assign(rk, run->name);
+        code = assign(rk, name);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
         code = receive_all(rk, run);
     rd_kafka_consumer_close(rk);

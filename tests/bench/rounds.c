@@ -2,6 +2,7 @@
 #include "tests/bench/rounds.h"
 
 #include "tests/bench/process.h"
+#include "tests/bench/topics.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -38,6 +39,13 @@ static void take(const ab_bench_run *run, const ab_bench_cost cost[2], ab_bench_
     }
 }
 
+/* Or the broker would go on to compact them while the next run is measured. */
+static bool delete_topics(const ab_bench_run *run)
+{
+    const ab_bench_topics topics = {run->broker, run->name};
+    return run->certs != NULL || ab_bench_topics_delete(&topics);
+}
+
 static bool run_once(ab_bench_run *run, ab_bench_results *r, unsigned round)
 {
     ab_bench_cost cost[2];
@@ -55,7 +63,7 @@ static bool run_once(ab_bench_run *run, ab_bench_results *r, unsigned round)
         take(run, cost, r, round);
     else
         fprintf(stderr, "argobus-bench: a run of %s failed\n", r->carrier->name);
-    return ok;
+    return ok && delete_topics(run);
 }
 
 bool ab_bench_rounds(const ab_bench_options *o, const ab_bench_load *load, const char *certs,

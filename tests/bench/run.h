@@ -32,11 +32,11 @@ typedef struct {
     const char *certs;   /* folder of certificates (certs.h); gRPC */
     const char *grpc_go; /* program of tests/support/grpc */
     int port;            /* where the principal listens; gRPC */
-    char name[64];       /* of this run alone: topics and groups begin with it */
+    char name[64];       /* of this run alone: names of topics are <name>.<...> */
     const ab_bench_pool *pool;
     size_t count;
     unsigned streams; /* agents, each of which takes an equal share of the events */
-    bool one_by_one;  /* the next event is sent when the last one has arrived; linger 0 */
+    bool one_by_one;  /* the next event is sent when the last one has arrived */
     bool round_trip;  /* gRPC: from an agent to the principal, and it has arrived when that is known
                        */
     int go_fd; /* eventfd, the sender waits for it: the receiver is ready (for the next one) */

@@ -255,7 +255,6 @@ static void use_kafka(const end *e, const stream *s, ab_bench_settings *out)
     ab_bench_set(out, "kafka.topics=create");
     ab_bench_set(out, "kafka.replication-factor=1");
     ab_bench_set(out, "kafka.min-insync-replicas=1");
-    ab_bench_set(out, "kafka.linger=%s", e->run->one_by_one ? "0ms" : "5ms");
 }
 
 static void use_grpc(const end *e, const stream *s, ab_bench_settings *out)

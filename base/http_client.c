@@ -2,10 +2,16 @@
  *
  * Calls. curl must not be told about its transfers from inside its own callbacks, but the upcalls
  * may begin, cancel and free: what they ask for then is noted and done when curl has returned.
+ *
+ * A connection that is dead without a word, or behind something that lives on and acknowledges for
+ * the dead, would be called on for ever: curl ends a call that timed out and keeps the connection
+ * of HTTP/2 for the next. So when a call got no answer in time, and no other was heard meanwhile,
+ * all connections are given up, with the calls on them.
  */
 #include "base/http_client_priv.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +26,11 @@ struct ab_http_call {
     bool added;              /* curl has it */
     bool warned;             /* idle for too long, unless something is there to be read */
     bool cancelled;
-    bool ended;       /* its on_done is running */
-    uint64_t heard;   /* when something came last, uv_now() */
+    bool over;  /* it is to be finished, with `code` */
+    bool ended; /* its on_done is running */
+    CURLcode code;
+    uint64_t began;   /* uv_now() */
+    uint64_t heard;   /* when something came last, or `began` */
     ab_err data_code; /* what on_data returned */
     char said[CURL_ERROR_SIZE];
 };
@@ -33,7 +42,9 @@ struct ab_http {
     char *sni;       /* or NULL */
     uv_timer_t idle; /* due when the first call may have been idle for too long */
     ab_http_call *calls;
-    bool freed; /* by an upcall; nothing is touched any more, the loop frees the memory */
+    uint64_t heard; /* when something came last, of any call */
+    bool is_http1;  /* what came last: each call has a connection, which ends with it */
+    bool freed;     /* by an upcall; nothing is touched any more, the loop frees the memory */
 };
 
 static void unlink_call(ab_http_call *c)
@@ -107,26 +118,85 @@ static void finish(ab_http_call *c, ab_err code, const ab_error *err)
     free_call(c);
 }
 
-static void finish_curl(ab_http_call *c, CURLcode code)
+static void finish_curl(ab_http_call *c)
 {
     ab_error err = {0};
     ab_err e = AB_ERR_OK;
     if (c->data_code != AB_ERR_OK)
         e = ab_fail(&err, c->data_code, "the answer was refused: %s", ab_err_text(c->data_code));
-    else if (code != CURLE_OK)
-        e = ab_http_explain(c->easy, code, c->said, &err);
+    else if (c->code != CURLE_OK)
+        e = ab_http_explain(c->easy, c->code, c->said, &err);
     finish(c, e, &err);
+}
+
+static void end_silent(ab_http_call *c, const char *why)
+{
+    c->over = true;
+    c->code = CURLE_OPERATION_TIMEDOUT;
+    snprintf(c->said, sizeof(c->said), "%s", why);
+}
+
+static void on_turned(void *arg, bool ok);
+
+/* Without memory for that, the calls to come time out in their turn. */
+static void give_up_connections(ab_http *h)
+{
+    ab_http_loop *fresh = ab_http_loop_new(h->loop, on_turned, h);
+    if (fresh == NULL)
+        return;
+    for (ab_http_call *c = h->calls; c != NULL; c = c->next) {
+        if (c->added)
+            curl_multi_remove_handle(ab_http_loop_multi(h->curl), c->easy);
+        c->added = false;
+        if (!c->over)
+            end_silent(c, "the connection has been silent for too long");
+    }
+    ab_http_loop_free(h->curl);
+    h->curl = fresh;
+}
+
+/* Whether the connection of a call that is over is to be taken for dead.
+ * @param since  the call has got nothing since then */
+static bool is_dead(const ab_http_call *c, uint64_t since)
+{
+    curl_off_t sent_us = 0;
+    curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &sent_us);
+    return c->code == CURLE_OPERATION_TIMEDOUT && sent_us > 0 && !c->http->is_http1 &&
+           c->http->heard <= since;
+}
+
+static ab_http_call *find_over(const ab_http *h)
+{
+    ab_http_call *c = h->calls;
+    while (c != NULL && (!c->over || c->ended))
+        c = c->next;
+    return c;
+}
+
+/* What upcalls begin is on new connections already. */
+static void finish_over(ab_http *h, bool dead)
+{
+    ab_http_call *c = NULL;
+    if (dead)
+        give_up_connections(h);
+    while (!h->freed && (c = find_over(h)) != NULL)
+        finish_curl(c);
 }
 
 static void finish_read(ab_http *h)
 {
     int left = 0;
+    bool dead = false;
     CURLMsg *msg = NULL;
-    while (!h->freed && (msg = curl_multi_info_read(ab_http_loop_multi(h->curl), &left)) != NULL) {
+    while ((msg = curl_multi_info_read(ab_http_loop_multi(h->curl), &left)) != NULL) {
         char *arg = NULL;
         curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &arg);
-        finish_curl((ab_http_call *)(void *)arg, msg->data.result);
+        ab_http_call *c = (ab_http_call *)(void *)arg;
+        c->over = true;
+        c->code = msg->data.result;
+        dead = dead || is_dead(c, c->began);
     }
+    finish_over(h, dead);
 }
 
 static void finish_no_memory(ab_http_call *c)
@@ -180,6 +250,7 @@ static void on_turned(void *arg, bool ok)
 static void hear(ab_http_call *c)
 {
     c->heard = uv_now(c->http->loop);
+    c->http->heard = c->heard;
     c->warned = false;
 }
 
@@ -201,8 +272,11 @@ static size_t on_piece(char *bytes, size_t size, size_t count, void *arg)
 static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
     ab_http_call *c = arg;
+    long version = 0;
     (void)bytes;
     hear(c);
+    curl_easy_getinfo(c->easy, CURLINFO_HTTP_VERSION, &version);
+    c->http->is_http1 = version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1;
     return size * count;
 }
 
@@ -221,23 +295,18 @@ static void watch_idle(ab_http *h, int64_t ms)
         uv_timer_start(&h->idle, on_idle, due, 0);
 }
 
-static ab_http_call *find_idle(ab_http *h)
-{
-    for (ab_http_call *c = h->calls; c != NULL; c = c->next)
-        if (c->warned && idle_left(c) <= 0)
-            return c;
-    return NULL;
-}
-
 static void on_idle(uv_timer_t *timer)
 {
     ab_http *h = timer->data;
     ab_http_call *c = NULL;
-    while (!h->freed && (c = find_idle(h)) != NULL) {
-        ab_error err = {0};
-        ab_err e = ab_http_explain(c->easy, CURLE_OPERATION_TIMEDOUT, "nothing came", &err);
-        finish(c, e, &err);
+    bool dead = false;
+    for (c = h->calls; c != NULL; c = c->next) {
+        if (!c->warned || idle_left(c) > 0)
+            continue;
+        end_silent(c, "nothing came");
+        dead = dead || is_dead(c, c->heard);
     }
+    finish_over(h, dead);
     if (h->freed)
         return;
     /* After the loop was held up, timers come before what has arrived meanwhile: it is read first.
@@ -366,7 +435,7 @@ ab_http_call *ab_http_start(ab_http *h, const ab_http_request *request)
         return NULL;
     c->http = h;
     c->request = *request;
-    c->heard = uv_now(h->loop);
+    c->began = c->heard = uv_now(h->loop);
     if (h->freed || !prepare(c, request) || (!ab_http_loop_inside(h->curl) && !add_call(c))) {
         free_call(c);
         return NULL;

@@ -273,6 +273,40 @@ static void calls_share_one_connection_over_http2(void **state)
     check_answer(&count, 200, "1");
 }
 
+static void give_up_silent_connection(ab_http_request request)
+{
+    if (ab_peer_port("h2") == 0)
+        skip();
+    world w;
+    call calls[4] = {0};
+    ab_http_options o = trusting();
+    world_open(&w, &o);
+    get(&w, &calls[0], "h2", "/page");
+    world_run(&w);
+    call freeze = fetch(&o, "plain", "/freeze", (ab_http_request){0});
+    check_answer(&freeze, 200, "");
+    start(&w, &calls[1], "h2", "/page", (ab_http_request){0}); /* as a watch */
+    start(&w, &calls[2], "h2", "/page", request);
+    world_run(&w);
+    start(&w, &calls[3], "h2", "/page", (ab_http_request){.timeout_ms = 60000});
+    world_run(&w);
+    world_close(&w);
+    check_failure(&calls[1], AB_ERR_TIMEOUT, "silent for too long");
+    check_failure(&calls[2], AB_ERR_TIMEOUT, "in time");
+    for (size_t i = 0; i < 4; i += 3) {
+        assert_int_equal(calls[i].result.code, AB_ERR_OK);
+        assert_int_equal(calls[i].result.status, 200);
+        ab_buf_fini(&calls[i].body);
+    }
+}
+
+static void a_connection_that_says_nothing_more_is_not_called_on_again(void **state)
+{
+    (void)state;
+    give_up_silent_connection((ab_http_request){.timeout_ms = 300});
+    give_up_silent_connection((ab_http_request){.idle_ms = 300});
+}
+
 static void a_server_of_another_authority_is_not_trusted(void **state)
 {
     (void)state;
@@ -481,10 +515,11 @@ static void each_call_has_its_own_patience(void **state)
     call calls[4] = {0};
     ab_http_options o = trusting();
     world_open(&w, &o);
+    get(&w, &calls[3], "plain", "/hello");
+    world_run(&w);
     start(&w, &calls[0], "plain", "/silent", (ab_http_request){.idle_ms = 3000});
     start(&w, &calls[1], "plain", "/silent", (ab_http_request){.idle_ms = 100});
     start(&w, &calls[2], "plain", "/silent", (ab_http_request){.idle_ms = 100000});
-    get(&w, &calls[3], "plain", "/hello");
     while (calls[1].ends == 0)
         uv_run(&w.loop, UV_RUN_ONCE);
     assert_int_equal(calls[0].ends, 0);
@@ -686,6 +721,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* First, for it counts the connections of this program to that server. */
         cmocka_unit_test(calls_share_one_connection_over_http2),
+        cmocka_unit_test(a_connection_that_says_nothing_more_is_not_called_on_again),
         cmocka_unit_test(an_answer_comes_with_its_status),
         cmocka_unit_test(method_headers_and_body_arrive),
         cmocka_unit_test(a_large_body_is_sent_at_once),

@@ -9,7 +9,8 @@ Prints "NAME PORT" for each server, then "ready"; ends when its standard input d
   mutual12 the same with TLS 1.2
   other    the same with TLS, and a certificate for another name
   old      the same with TLS 1.1 and nothing newer
-  h2       HTTP/2 with TLS (nghttpd); /connections at plain counts the connections to it
+  h2       HTTP/2 with TLS (nghttpd); /connections at plain counts the connections to it, and after /freeze there
+           those that it has say nothing more, and do not end
   refused  nobody listens
 """
 import http.server
@@ -27,6 +28,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from ports import free_port  # noqa: E402 - it is found only now
 
 connections = 0
+freezes = 0
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -56,6 +58,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def handle_one(self):
+        global freezes
         length = int(self.headers.get("Content-Length", 0))
         sent = self.rfile.read(length)
         path = self.path.split("?")[0]
@@ -93,6 +96,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif path == "/garbage":
             self.wfile.write(b"SSH-2.0-not_http\r\n")
             self.close_connection = True
+        elif path == "/freeze":
+            freezes += 1
+            self.answer(200)
         elif path == "/connections":
             self.answer(200, str(connections).encode())
         else:
@@ -175,10 +181,11 @@ def tls_at_most(context, version):
     return context
 
 
-def copy(source, target):
+def copy(source, target, born):
     try:
         while data := source.recv(65536):
-            target.sendall(data)
+            if freezes == born:
+                target.sendall(data)
         target.shutdown(socket.SHUT_WR)
     except OSError:
         pass
@@ -190,7 +197,7 @@ def relay(listener, port):
         client = listener.accept()[0]
         connections += 1
         server = socket.create_connection(("127.0.0.1", port))
-        for ends in ((client, server), (server, client)):
+        for ends in ((client, server, freezes), (server, client, freezes)):
             threading.Thread(target=copy, args=ends, daemon=True).start()
 
 

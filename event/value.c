@@ -79,14 +79,35 @@ typedef struct {
     int year, month, day, hour, minute, second;
 } date_time;
 
+/** @return below 0 when these are not two digits */
+static int two_digits(const char *at)
+{
+    unsigned tens = (unsigned)at[0] - '0';
+    unsigned ones = (unsigned)at[1] - '0';
+    return tens <= 9 && ones <= 9 ? (int)(tens * 10 + ones) : -1;
+}
+
+/** Every event has a time, which is read up to four times on its way: all at once, where each part
+ * must be. */
 static bool take_date_time(ab_str *s, date_time *t)
 {
-    if (!take_digits(s, 4, &t->year) || !take_char(s, '-') || !take_digits(s, 2, &t->month) ||
-        !take_char(s, '-') || !take_digits(s, 2, &t->day) || !take_either(s, 'T', 't') ||
-        !take_digits(s, 2, &t->hour) || !take_char(s, ':') || !take_digits(s, 2, &t->minute) ||
-        !take_char(s, ':') || !take_digits(s, 2, &t->second))
+    const size_t len = strlen("0001-01-01T00:00:00");
+    const char *at = s->ptr;
+    if (s->len < len || at[4] != '-' || at[7] != '-' || (at[10] != 'T' && at[10] != 't') ||
+        at[13] != ':' || at[16] != ':')
         return false;
-    return t->hour <= 23 && t->minute <= 59 && t->second <= 60;
+    int century = two_digits(at);
+    int year = two_digits(at + 2);
+    *t = (date_time){.year = century * 100 + year,
+                     .month = two_digits(at + 5),
+                     .day = two_digits(at + 8),
+                     .hour = two_digits(at + 11),
+                     .minute = two_digits(at + 14),
+                     .second = two_digits(at + 17)};
+    *s = (ab_str){at + len, s->len - len};
+    /* One that is below 0 makes all of them so. */
+    return (century | year | t->month | t->day | t->hour | t->minute | t->second) >= 0 &&
+           t->hour <= 23 && t->minute <= 59 && t->second <= 60;
 }
 
 /** Digits past the ninth are dropped: no format has room for them. */

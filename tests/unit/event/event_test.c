@@ -87,6 +87,33 @@ static void names_are_lower_case_letters_and_digits(void **state)
     refused(&d, AB_ERR_INVALID, "attribute 4");
 }
 
+/** The event, or NULL, of a draft with this name. */
+static ab_event *make_named(ab_str name)
+{
+    ab_event_draft d = sample_least();
+    ab_event *e = NULL;
+    ab_event_set(&d, "ext", AB_STR("x"));
+    d.attrs[d.count - 1].name = name;
+    return ab_event_new(&d, &e, NULL) == AB_ERR_OK ? e : NULL;
+}
+
+static void a_byte_is_judged_alike_wherever_it_stands_in_a_name(void **state)
+{
+    (void)state;
+    for (size_t len = 1; len <= 17; len++) {
+        for (size_t at = 0; at < len; at++) {
+            for (int byte = 0; byte < 256; byte++) {
+                char name[] = "abcdefghijklmnopq";
+                name[at] = (char)byte;
+                bool good = (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');
+                ab_event *e = make_named((ab_str){name, len});
+                assert_int_equal(e != NULL, good);
+                ab_event_unref(e);
+            }
+        }
+    }
+}
+
 static void values_are_utf8_without_control_characters(void **state)
 {
     (void)state;
@@ -314,6 +341,7 @@ int main(void)
         cmocka_unit_test(each_required_attribute_is_named_when_it_is_missing_or_empty),
         cmocka_unit_test(specversion_is_added_when_absent_and_must_be_1_0),
         cmocka_unit_test(names_are_lower_case_letters_and_digits),
+        cmocka_unit_test(a_byte_is_judged_alike_wherever_it_stands_in_a_name),
         cmocka_unit_test(values_are_utf8_without_control_characters),
         cmocka_unit_test(a_value_must_be_one_of_its_type),
         cmocka_unit_test(core_attributes_have_the_type_of_the_specification),

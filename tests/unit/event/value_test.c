@@ -37,6 +37,26 @@ static void a_time_is_read_with_any_offset_and_fraction(void **state)
     }
 }
 
+static void each_place_of_a_time_takes_what_belongs_there_only(void **state)
+{
+    (void)state;
+    static const char good[] = "2021-11-21T08:00:00Z";
+    static const char others[] = {'/', ':', '-', 'T', 'Z', ' ', '+', '\0', '\x80'};
+    int64_t seconds = 0;
+    int32_t nanos = 0;
+    for (size_t at = 0; at + 1 < sizeof(good); at++) {
+        for (size_t i = 0; i < sizeof(others); i++) {
+            char text[sizeof(good)];
+            memcpy(text, good, sizeof(good));
+            text[at] = others[i];
+            assert_int_equal(
+                ab_value_time_parse((ab_str){text, sizeof(good) - 1}, &seconds, &nanos),
+                good[at] == others[i]);
+        }
+        assert_false(ab_value_time_parse((ab_str){good, at}, &seconds, &nanos));
+    }
+}
+
 static void what_is_no_time_is_refused(void **state)
 {
     (void)state;
@@ -162,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_time_is_read_with_any_offset_and_fraction),
+        cmocka_unit_test(each_place_of_a_time_takes_what_belongs_there_only),
         cmocka_unit_test(what_is_no_time_is_refused),
         cmocka_unit_test(a_time_is_written_with_as_few_groups_of_digits_as_hold_it),
         cmocka_unit_test(the_days_about_the_ends_of_february_and_of_any_year_are_written),

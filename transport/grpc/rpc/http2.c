@@ -10,6 +10,7 @@
 
 #define CONNECTION_WINDOW_MIN (1024 * 1024)
 #define REASON_MAX            200
+#define HEAD_LEN              9u           /* of a frame */
 #define FRAME_MAX             (17u * 1024) /* nghttp2 sends 16 KiB and a head at most */
 #define RECORD_MAX            (16u * 1024) /* of TLS */
 #define WRITES_MAX            8 /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
@@ -209,31 +210,48 @@ static int on_stream_close(nghttp2_session *h2, int32_t stream, uint32_t code, v
     return 0;
 }
 
-/* Bytes for a DATA frame. */
-static ssize_t on_pull(nghttp2_session *h2, int32_t stream, uint8_t *into, size_t room,
-                       uint32_t *flags, nghttp2_data_source *source, void *arg)
+/* How many bytes the next DATA frame has; on_frame_data puts them where they go. */
+static ssize_t on_measure(nghttp2_session *h2, int32_t stream, uint8_t *into, size_t room,
+                          uint32_t *flags, nghttp2_data_source *source, void *arg)
 {
+    (void)into;
     (void)source;
     (void)arg;
     ab_rpc_call *call = call_of(h2, stream);
     if (call == NULL)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    size_t filled = ab_rpc_call_pull(call, into, room);
-    if (!STAILQ_EMPTY(&call->out))
-        return (ssize_t)filled;
+    *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+    if (call->queued > room)
+        return (ssize_t)room;
     if (call->finishing && !call->finished) {
         *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
         ab_rpc_call_trail(call);
     } else if (call->half_closed) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
-    } else if (filled == 0) {
+    } else if (call->queued == 0) {
         call->deferred = true;
         return NGHTTP2_ERR_DEFERRED;
     }
-    return (ssize_t)filled;
+    return (ssize_t)call->queued;
 }
 
-static const nghttp2_data_provider source = {.read_callback = on_pull};
+/* fill_out has seen to it that there is room. PAUSE lets it look again. */
+static int on_frame_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8_t *head, size_t len,
+                         nghttp2_data_source *source, void *arg)
+{
+    (void)source;
+    const ab_rpc_conn *conn = arg;
+    ab_rpc_end *end = conn->end;
+    ab_rpc_call *call = call_of(h2, frame->hd.stream_id);
+    assert(frame->data.padlen == 0 && HEAD_LEN + len <= AB_RPC_SCRATCH - end->out_filled);
+    memcpy(end->out + end->out_filled, head, HEAD_LEN);
+    if (call == NULL || ab_rpc_call_pull(call, end->out + end->out_filled + HEAD_LEN, len) != len)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    end->out_filled += HEAD_LEN + len;
+    return NGHTTP2_ERR_PAUSE;
+}
+
+static const nghttp2_data_provider source = {.read_callback = on_measure};
 
 ab_err ab_rpc_http2_init(ab_rpc_end *end)
 {
@@ -246,6 +264,7 @@ ab_err ab_rpc_http2_init(ab_rpc_end *end)
     nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
     nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
+    nghttp2_session_callbacks_set_send_data_callback(c, on_frame_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(c, on_stream_close);
     nghttp2_option_set_no_auto_window_update(end->option, 1);
     nghttp2_option_set_no_closed_streams(end->option, 1);
@@ -324,41 +343,54 @@ static void tell_writable(ab_rpc_conn *conn)
     }
 }
 
-/* Frames are put together, as far as there is room for the largest. @return how much there is */
-static size_t fill_out(ab_rpc_conn *conn, size_t filled)
+/* The next frame. @return false: there is none for now */
+static bool add_frame(ab_rpc_conn *conn)
+{
+    ab_rpc_end *end = conn->end;
+    size_t before = end->out_filled;
+    const uint8_t *frame = NULL;
+    ssize_t len = nghttp2_session_mem_send(conn->h2, &frame);
+    if (len > 0) {
+        assert((size_t)len <= AB_RPC_SCRATCH - end->out_filled);
+        memcpy(end->out + end->out_filled, frame, (size_t)len);
+        end->out_filled += (size_t)len;
+    }
+    return end->out_filled > before;
+}
+
+/* Frames are put together, as far as there is room for the largest. */
+static void fill_out(ab_rpc_conn *conn)
 {
     conn->send_on = true;
-    while (AB_RPC_SCRATCH - filled >= FRAME_MAX) {
-        const uint8_t *frame = NULL;
-        ssize_t len = nghttp2_session_mem_send(conn->h2, &frame);
-        if (len <= 0 || conn->doomed) {
-            conn->send_on = false;
-            break;
-        }
-        assert((size_t)len <= AB_RPC_SCRATCH - filled);
-        memcpy(conn->end->out + filled, frame, (size_t)len);
-        filled += (size_t)len;
-    }
-    return filled;
+    while (conn->send_on && AB_RPC_SCRATCH - conn->end->out_filled >= FRAME_MAX)
+        conn->send_on = !conn->doomed && add_frame(conn);
 }
 
 /* As long as more follows, only whole records of TLS are written: a short one at the end of each
  * write would cost about as much as a long one. */
 static ab_rpc_wire send_frames(ab_rpc_conn *conn)
 {
-    uint8_t *out = conn->end->out;
-    size_t filled = 0;
+    ab_rpc_end *end = conn->end;
     ab_rpc_wire w = AB_RPC_WIRE_DONE;
+    bool corked = false;
+    end->out_filled = 0;
     for (int i = 1; i <= WRITES_MAX && w == AB_RPC_WIRE_DONE && !conn->doomed; i++) {
-        filled = fill_out(conn, filled);
-        size_t rest = conn->send_on && i < WRITES_MAX ? filled % RECORD_MAX : 0;
-        if (filled > rest)
-            w = ab_rpc_wire_write(conn, out, filled - rest, rest);
+        fill_out(conn);
+        size_t rest = conn->send_on && i < WRITES_MAX ? end->out_filled % RECORD_MAX : 0;
+        size_t whole = end->out_filled - rest;
+        if (whole > RECORD_MAX && !corked) {
+            corked = true;
+            ab_rpc_wire_cork(conn, true);
+        }
+        if (whole > 0)
+            w = ab_rpc_wire_write(conn, end->out, whole, rest);
         if (!conn->send_on)
             break;
-        memmove(out, out + filled - rest, rest);
-        filled = rest;
+        memmove(end->out, end->out + whole, rest);
+        end->out_filled = rest;
     }
+    if (corked)
+        ab_rpc_wire_cork(conn, false);
     return w;
 }
 

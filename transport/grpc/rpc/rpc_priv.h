@@ -208,6 +208,7 @@ struct ab_rpc_end {
     nghttp2_option *option;
     uint8_t *in; /* AB_RPC_SCRATCH bytes each, for one connection at a time */
     uint8_t *out;
+    size_t out_filled; /* of `out`, while a connection sends */
     uv_idle_t idle;
     uv_timer_t care;
     uv_timer_t deadline;
@@ -286,6 +287,8 @@ ab_rpc_wire ab_rpc_wire_read(ab_rpc_conn *conn, uint8_t *into, size_t len, size_
 /** Send, or keep what cannot be sent now. AGAIN: some is kept, and with it the `more` bytes that
  * lie behind it; give no more. */
 ab_rpc_wire ab_rpc_wire_write(ab_rpc_conn *conn, const uint8_t *bytes, size_t len, size_t more);
+/** More follows at once: let TCP wait for it. */
+void ab_rpc_wire_cork(const ab_rpc_conn *conn, bool on);
 /** Send what was kept. */
 ab_rpc_wire ab_rpc_wire_flush(ab_rpc_conn *conn);
 /** Tell the peer that nothing more is sent. */

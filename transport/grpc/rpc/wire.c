@@ -7,6 +7,7 @@
 #include "transport/grpc/rpc/rpc_priv.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -130,6 +131,12 @@ ab_rpc_wire ab_rpc_wire_read(ab_rpc_conn *conn, uint8_t *into, size_t len, size_
     errno = 0;
     int rc = SSL_read_ex(conn->ssl, into, len, got);
     return rc == 1 ? AB_RPC_WIRE_DONE : after_tls(conn, rc, "TLS failed");
+}
+
+void ab_rpc_wire_cork(const ab_rpc_conn *conn, bool on)
+{
+    int value = on;
+    (void)setsockopt(conn->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
 }
 
 /* Some of the bytes, as far as they go at once. */

@@ -52,14 +52,22 @@ static ab_grpc_link *link_of(const ab_grpc *g, const char *agent)
     return l == NULL || !ab_grpc_link_is_served(l) ? NULL : l;
 }
 
+static void on_wake(uv_idle_t *handle);
+
+/* Unlike an async handle it costs no system call, and all that wakes is on the loop's thread. */
+static void wake(ab_grpc *g)
+{
+    if (g->running)
+        uv_idle_start(&g->wake, on_wake);
+}
+
 static void wake_link(void *arg, ab_grpc_link *l)
 {
     ab_grpc *g = arg;
     if (!l->woken)
         STAILQ_INSERT_TAIL(&g->woken, l, woken_at);
     l->woken = true;
-    if (g->running)
-        uv_async_send(&g->wake);
+    wake(g);
 }
 
 static void wake_dialect(void *arg, ab_dialect *d)
@@ -68,8 +76,7 @@ static void wake_dialect(void *arg, ab_dialect *d)
     if (!d->woken)
         STAILQ_INSERT_TAIL(&g->woken_dialects, d, woken_at);
     d->woken = true;
-    if (g->running)
-        uv_async_send(&g->wake);
+    wake(g);
 }
 
 ab_dialect *ab_grpc_dialect(ab_grpc *g, ab_grpc_link *l)
@@ -158,8 +165,7 @@ static void go_on_stopping(ab_grpc *g)
 
 void ab_grpc_go_on(ab_grpc *g)
 {
-    if (g->running)
-        uv_async_send(&g->wake);
+    wake(g);
 }
 
 /* ----- the loop ----- */
@@ -187,12 +193,13 @@ static void run_links(ab_grpc *g)
         ab_grpc_link_run(l);
     }
     if (!STAILQ_EMPTY(&g->woken))
-        uv_async_send(&g->wake);
+        wake(g);
 }
 
-static void on_wake(uv_async_t *wake)
+static void on_wake(uv_idle_t *handle)
 {
-    ab_grpc *g = wake->data;
+    ab_grpc *g = handle->data;
+    uv_idle_stop(handle);
     run_links(g);
     run_dialects(g);
     go_on_stopping(g);
@@ -268,7 +275,7 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
 static ab_err grpc_start(ab_transport *self, ab_error *err)
 {
     ab_grpc *g = (ab_grpc *)self;
-    int code = uv_async_init(self->env.loop, &g->wake, on_wake);
+    int code = uv_idle_init(self->env.loop, &g->wake);
     if (code == 0)
         code = uv_timer_init(self->env.loop, &g->tick);
     if (code == 0)
@@ -282,7 +289,7 @@ static ab_err grpc_start(ab_transport *self, ab_error *err)
         ab_grpc_server_start(g);
     else
         ab_grpc_client_start(g);
-    uv_async_send(&g->wake);
+    wake(g);
     return AB_ERR_OK;
 }
 
@@ -359,7 +366,7 @@ static void grpc_stop(ab_transport *self, int64_t deadline_ms, void (*stopped)(v
     g->stopped = stopped;
     g->stopped_arg = arg;
     (void)uv_timer_start(&g->tick, on_tick, STOP_TICK_MS, STOP_TICK_MS); /* of an open handle */
-    uv_async_send(&g->wake);
+    wake(g);
 }
 
 static void free_link(void *link)

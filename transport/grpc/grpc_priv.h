@@ -62,7 +62,7 @@ typedef struct ab_grpc {
     STAILQ_HEAD(, ab_grpc_link) woken;
     ab_map *dialects; /* by agent: of those whose peer is, or was, no argobus */
     STAILQ_HEAD(, ab_dialect) woken_dialects;
-    uv_async_t wake;
+    uv_idle_t wake; /* active: there is something to run */
     uv_timer_t tick;
     bool running; /* both handles are in use */
     bool closed;

@@ -165,15 +165,14 @@ void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event)
         ab_grpc_inbound_refuse(l, "early", NULL);
         return;
     }
-    ab_grpc_delivery *d = calloc(1, sizeof(*d));
+    ab_grpc_delivery *d = malloc(sizeof(*d));
     if (d == NULL) {
         ab_grpc_link_fatal(l, AB_ERR_NOMEM, "a delivery");
         return;
     }
+    *d = (ab_grpc_delivery){.link = l, .stream = l->streams};
     ab_lane lane = is_state(event, &d->epoch, &d->version) ? AB_LANE_STATE : AB_LANE_LIVE;
     d->base = (ab_delivery){l->agent, lane, ab_event_ref(event)};
-    d->link = l;
-    d->stream = l->streams;
     come_in(l, d);
 }
 

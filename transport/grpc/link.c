@@ -62,10 +62,9 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
     if (!ab_str_is_dns_label(ab_str_of(agent)))
         return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is no DNS label", agent);
     ab_grpc_link *l = calloc(1, sizeof(*l));
-    if (l == NULL || ab_grpc_sendq_init(&l->queue) != AB_ERR_OK) {
-        free(l);
+    if (l == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", agent);
-    }
+    ab_grpc_sendq_init(&l->queue);
     l->env = env;
     snprintf(l->agent, sizeof(l->agent), "%s", agent);
     name_sources(l);
@@ -311,14 +310,14 @@ ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event, int64_t
         l->starved = true;
         return AB_ERR_FULL;
     }
-    ab_grpc_receipt *r = calloc(1, sizeof(*r));
+    ab_grpc_receipt *r = malloc(sizeof(*r));
     if (r == NULL)
         return AB_ERR_NOMEM;
-    r->done = done;
-    r->arg = arg;
-    r->event = ab_event_ref(event);
-    r->deadline_ms =
-        deadline_ms <= 0 ? INT64_MAX : ab_clock_mono_ms(l->env->env->clock) + deadline_ms;
+    int64_t now_ms = deadline_ms <= 0 ? 0 : ab_clock_mono_ms(l->env->env->clock);
+    *r = (ab_grpc_receipt){.done = done,
+                           .arg = arg,
+                           .event = ab_event_ref(event),
+                           .deadline_ms = deadline_ms <= 0 ? INT64_MAX : now_ms + deadline_ms};
     put(l, lane, r);
     l->env->wake(l->env->arg, l);
     return AB_ERR_OK;

@@ -6,12 +6,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
-ab_err ab_grpc_sendq_init(ab_grpc_sendq *q)
+/* Keys differ in their ends. */
+#define KEY_END 16
+
+void ab_grpc_sendq_init(ab_grpc_sendq *q)
 {
     *q = (ab_grpc_sendq){0};
     TAILQ_INIT(&q->items);
-    q->newest = ab_map_new();
-    return q->newest == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
 static ab_str key_of(const ab_event *event)
@@ -26,11 +27,36 @@ static bool keeps_place(ab_str key)
            ab_str_starts(key, AB_KEY_ERROR) || ab_str_starts(key, AB_KEY_CONTROL);
 }
 
+static unsigned bucket_of(ab_str key)
+{
+    unsigned hash = 0;
+    for (size_t i = key.len > KEY_END ? key.len - KEY_END : 0; i < key.len; i++)
+        hash = hash * 31 + (unsigned char)key.ptr[i];
+    return hash % AB_GRPC_SENDQ_BUCKETS;
+}
+
+static ab_grpc_item *find_newest(const ab_grpc_sendq *q, unsigned bucket, ab_str key)
+{
+    ab_grpc_item *item = NULL;
+    LIST_FOREACH(item, &q->newest[bucket], alike)
+    {
+        if (ab_str_eq(item->key, key))
+            return item;
+    }
+    return NULL;
+}
+
+static void set_newest(ab_grpc_sendq *q, ab_grpc_item *item)
+{
+    item->newest = true;
+    LIST_INSERT_HEAD(&q->newest[item->bucket], item, alike);
+}
+
 /* It is not to be replaced any more. */
-static void fix(ab_grpc_sendq *q, ab_grpc_item *item)
+static void fix(ab_grpc_item *item)
 {
     if (item->newest)
-        ab_map_take(q->newest, item->key);
+        LIST_REMOVE(item, alike);
     item->newest = false;
 }
 
@@ -40,7 +66,7 @@ static void *drop(ab_grpc_sendq *q, ab_grpc_item *item)
     size_t size = ab_event_size(item->event);
     if (q->next == item)
         q->next = TAILQ_NEXT(item, at);
-    fix(q, item);
+    fix(item);
     TAILQ_REMOVE(&q->items, item, at);
     q->count--;
     q->sent -= item->sent ? 1 : 0;
@@ -53,13 +79,9 @@ static void *drop(ab_grpc_sendq *q, ab_grpc_item *item)
 
 void ab_grpc_sendq_fini(ab_grpc_sendq *q)
 {
-    if (q->newest == NULL)
-        return;
     void *token;
     while (ab_grpc_sendq_pop(q, &token)) {
     }
-    ab_map_free(q->newest, NULL);
-    q->newest = NULL;
 }
 
 static void append(ab_grpc_sendq *q, ab_grpc_item *item)
@@ -93,30 +115,28 @@ static ab_grpc_item *new_item(ab_event *event, void *token, uint64_t epoch, uint
                            .token = token,
                            .epoch = epoch,
                            .version = version,
-                           .newest = true};
+                           .bucket = bucket_of(key_of(event))};
     return item;
 }
 
 ab_err ab_grpc_sendq_put(ab_grpc_sendq *q, ab_event *event, void *token, void **replaced)
 {
     uint64_t epoch = 0, version = 0;
-    void *former = NULL;
     *replaced = NULL;
     if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch) != AB_ERR_OK ||
         ab_event_attr_u64(event, AB_CE_OBJVERSION, &version) != AB_ERR_OK)
         return AB_ERR_INVALID;
     ab_grpc_item *item = new_item(event, token, epoch, version);
-    if (item == NULL || ab_map_put(q->newest, item->key, item, &former) != AB_ERR_OK) {
-        free(item);
+    if (item == NULL)
         return AB_ERR_NOMEM;
-    }
+    ab_grpc_item *old = find_newest(q, item->bucket, item->key);
+    if (old != NULL)
+        fix(old);
+    set_newest(q, item);
     ab_event_ref(event);
     q->count++;
     q->bytes += ab_event_size(event);
     q->waiting_bytes += ab_event_size(event);
-    ab_grpc_item *old = former;
-    if (old != NULL)
-        old->newest = false;
     if (old != NULL && old->place > q->fixed_place)
         *replaced = replace(q, old, item);
     else
@@ -133,7 +153,7 @@ void ab_grpc_sendq_sent(ab_grpc_sendq *q)
 {
     ab_grpc_item *item = q->next;
     assert(item != NULL);
-    fix(q, item);
+    fix(item);
     item->sent = true;
     q->sent++;
     q->waiting_bytes -= ab_event_size(item->event);
@@ -170,9 +190,8 @@ void ab_grpc_sendq_rewind(ab_grpc_sendq *q)
     TAILQ_FOREACH_REVERSE(item, &q->items, ab_grpc_items, at)
     {
         item->sent = false;
-        /* Without memory for it, it is sent though there is a newer one. */
-        if (ab_map_find(q->newest, item->key) == NULL)
-            item->newest = ab_map_put(q->newest, item->key, item, NULL) == AB_ERR_OK;
+        if (find_newest(q, item->bucket, item->key) == NULL)
+            set_newest(q, item);
     }
     q->next = TAILQ_FIRST(&q->items);
     q->sent = 0;

@@ -9,10 +9,11 @@
  */
 #pragma once
 
-#include "base/map.h"
 #include "event/event.h"
 
 #include <sys/queue.h>
+
+#define AB_GRPC_SENDQ_BUCKETS 64
 
 /* One event that waits to be sent, or was sent and waits to be acknowledged. */
 typedef struct ab_grpc_item {
@@ -24,13 +25,18 @@ typedef struct ab_grpc_item {
     uint64_t epoch;
     uint64_t version;
     bool sent;
-    bool newest; /* of its key, among those that were not sent */
+    bool newest;                    /* of its key, among those that were not sent */
+    unsigned bucket;                /* of its key */
+    LIST_ENTRY(ab_grpc_item) alike; /* in its bucket, while it is the newest */
 } ab_grpc_item;
+LIST_HEAD(ab_grpc_bucket, ab_grpc_item);
 
 typedef struct {
     TAILQ_HEAD(ab_grpc_items, ab_grpc_item) items; /* those that were sent come first */
     ab_grpc_item *next;                            /* the first that was not */
-    ab_map *newest; /* key to the newest item of it that was not sent */
+    /* The newest items by key. Few wait to be sent: there are never many in a bucket, and they need
+     * no memory of their own. */
+    struct ab_grpc_bucket newest[AB_GRPC_SENDQ_BUCKETS];
     uint64_t last_place;
     uint64_t fixed_place; /* what was given up to here is not replaced */
     size_t count;
@@ -39,8 +45,7 @@ typedef struct {
     size_t waiting_bytes; /* of those that were not sent */
 } ab_grpc_sendq;
 
-/** @return NOMEM */
-AB_MUST_USE ab_err ab_grpc_sendq_init(ab_grpc_sendq *q);
+void ab_grpc_sendq_init(ab_grpc_sendq *q);
 /** Forget everything; also of a zeroed one. Tokens are not given back. */
 void ab_grpc_sendq_fini(ab_grpc_sendq *q);
 /**

@@ -51,13 +51,15 @@ typedef struct {
     ab_buf bytes;    /* the body, where it is no text */
 } value_out;
 
-static bool is_core(ab_str name)
+/** The field of an attribute that has one of its own, or 0. */
+static unsigned core_number(ab_str name)
 {
-    for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++) {
-        if (ab_str_eq(name, core_names[i]))
-            return true;
-    }
-    return false;
+    static const uint8_t by_len[] = {[sizeof(AB_CE_ID) - 1] = EVENT_ID,
+                                     [sizeof(AB_CE_SOURCE) - 1] = EVENT_SOURCE,
+                                     [sizeof(AB_CE_SPECVERSION) - 1] = EVENT_SPECVERSION,
+                                     [sizeof(AB_CE_TYPE) - 1] = EVENT_TYPE};
+    unsigned number = name.len < sizeof(by_len) ? by_len[name.len] : 0;
+    return number > 0 && ab_str_eq(name, core_names[number]) ? number : 0;
 }
 
 static void lay_out_text(value_out *v, unsigned number, ab_str text)
@@ -147,10 +149,14 @@ static char *put_attribute(char *to, const ab_attr *attr)
 
 static char *put_core(char *to, const ab_event *e)
 {
-    to = ab_pb_put_bytes(to, EVENT_ID, ab_event_attr(e, AB_CE_ID));
-    to = ab_pb_put_bytes(to, EVENT_SOURCE, ab_event_attr(e, AB_CE_SOURCE));
-    to = ab_pb_put_bytes(to, EVENT_SPECVERSION, ab_event_attr(e, AB_CE_SPECVERSION));
-    return ab_pb_put_bytes(to, EVENT_TYPE, ab_event_attr(e, AB_CE_TYPE));
+    ab_str core[EVENT_ATTRIBUTES] = {0}; /* and first whatever is none */
+    for (size_t i = 0; i < ab_event_attr_count(e); i++) {
+        ab_attr attr = ab_event_attr_at(e, i);
+        core[core_number(attr.name)] = attr.value;
+    }
+    for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++)
+        to = ab_pb_put_bytes(to, i, core[i]);
+    return to;
 }
 
 /** @return NULL when out of memory */
@@ -160,7 +166,7 @@ static char *put_head(char *to, const ab_event *e)
     to = put_core(to, e);
     for (size_t i = 0; i < ab_event_attr_count(e) && to != NULL; i++) {
         ab_attr attr = ab_event_attr_at(e, i);
-        if (!is_core(attr.name))
+        if (core_number(attr.name) == 0)
             to = put_attribute(to, &attr);
     }
     return data.ptr == NULL || to == NULL ? to : ab_pb_put_head(to, EVENT_BINARY, data.len);

@@ -2,6 +2,7 @@
 """foreign.py serve CERTS|-, check CERTS|- PORT: what tests/support/grpc/go/main.go is for grpc-go, for grpcio. And
 foreign.py stray CERTS PORT certificate|message|pings: what is too much, and the status by which it ends."""
 import os
+import queue
 import signal
 import sys
 import threading
@@ -161,6 +162,23 @@ def stray(certs, port, how):
     print(code_of(lambda: channel.unary_unary("/test.Echo/" + method)(bytes(3000)))[0].name)
 
 
+def stay(certs, port):
+    say = queue.SimpleQueue()
+    heard = dial(certs, port).stream_stream("/test.Echo/Echo")(iter(say.get, None))
+    say.put(b"first")
+    assert next(heard) == b"first"
+    print("open", flush=True)
+    sys.stdin.readline()
+    say.put(b"second")
+    assert next(heard) == b"second"
+    print("goes on", flush=True)
+    another = dial(certs, port, more=[("grpc.use_local_subchannel_pool", 1)])
+    assert another.unary_unary("/test.Echo/Unary")(b"third") == b"third"
+    print("another", flush=True)
+    say.put(None)
+    assert list(heard) == []
+
+
 def check(certs, port):
     channel = dial(certs, port) if certs != "-" else grpc.insecure_channel("localhost:" + port, OPTIONS)
     checks = Checks(channel, certs != "-")
@@ -178,4 +196,4 @@ def check(certs, port):
 
 
 if __name__ == "__main__":
-    {"serve": serve, "check": check, "stray": stray}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "check": check, "stray": stray, "stay": stay}[sys.argv[1]](*sys.argv[2:])

@@ -337,6 +337,18 @@ class Hostile(unittest.TestCase):
                  frame(DATA, 0, 1, message(gzip.compress(b"hello"), flag=1)))
         self.server.wait("^Echo INTERNAL.*compressed")
 
+    def test_gzip_is_for_those_who_say_that_they_take_it(self):
+        self.serve()
+        body = b"hello" * 1000
+        for takes, flag in (("identity,gzip", 1), ("identity", 0)):
+            raw = self.raw()
+            raw.send(frame(HEADERS, END_HEADERS, 1, request("Echo", ("grpc-accept-encoding", takes))) +
+                     frame(DATA, 0, 1, message(body)))
+            answer = raw.until(DATA, 1)
+            self.assertEqual(answer[0], flag)
+            self.assertEqual(struct.unpack(">I", answer[1:5])[0], len(answer) - 5)
+            self.assertEqual(gzip.decompress(answer[5:]) if flag else answer[5:], body)
+
     def test_broken_gzip(self):
         self.serve()
         for i, body in enumerate((b"hello", gzip.compress(b"hello")[:-1], gzip.compress(b"hello") + b"x", b"")):

@@ -2,7 +2,11 @@
 """Our server and our client with those of grpc-go and grpcio, in plaintext and by TLS: the same calls in each of the
 four directions; and by WebSockets with grpc-go behind Go's."""
 import os
+import pathlib
+import shutil
+import ssl
 import subprocess
+import tempfile
 import unittest
 
 import peers
@@ -105,6 +109,29 @@ class Interop(unittest.TestCase):
         self.assertEqual(client.stdout.readline(), "ended\n")
         client.stdout.close()
         self.assertEqual((client.wait(peers.WAIT_S), code), (0, 0))
+
+    def stays(self, foreign):
+        """The server's certificate changes: what runs goes on, and who comes then is shown the new one."""
+        with tempfile.TemporaryDirectory() as folder:
+            certs = pathlib.Path(shutil.copytree(peers.CERTS, folder, dirs_exist_ok=True))
+            server = peers.Server(os.path.join(peers.BIN, "grpc_echo_server"), str(certs))
+            client = subprocess.Popen([*foreign, "stay", str(certs), str(server.port)], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True)
+            self.assertEqual(client.stdout.readline(), "open\n")
+            for end in ("key", "crt"):
+                (certs / f"renewed.{end}").replace(certs / f"server.{end}")
+            server.wait("certificates were read again")
+            shown = ssl.get_server_certificate(("localhost", server.port), timeout=peers.WAIT_S)
+            self.assertEqual(shown.strip(), (certs / "server.crt").read_text().strip())
+            said, _ = client.communicate("\n", timeout=peers.WAIT_S)
+            code = server.stop()
+        self.assertEqual((said, client.returncode, code), ("goes on\nanother\n", 0, 0), "".join(server.seen))
+
+    def test_grpc_go_stays_while_certificates_change(self):
+        self.stays(GO)
+
+    def test_grpcio_stays_while_certificates_change(self):
+        self.stays(PYTHON)
 
 
 if __name__ == "__main__":

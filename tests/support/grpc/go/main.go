@@ -4,6 +4,8 @@
 // grpcpeer check CERTS|- PORT [websocket]
 //                                      a client that tries each method, and prints what fails
 // grpcpeer drain CERTS|- PORT          a client that keeps a call open, and goes when the server says so
+// grpcpeer stay CERTS PORT             a client that keeps a call open until it reads a line, then goes on with it, and
+//                                      makes another connection
 // grpcpeer stray CERTS PORT certificate|message
 //                                      a client that a server has to refuse; prints the code by which its call ends
 // grpcpeer push CERTS PORT NAME TOKEN  a client of that name, which calls Push of argocd-agent's EventStream: each line
@@ -407,6 +409,21 @@ func drain(certs, port string) {
 	fmt.Println("ended")
 }
 
+func stay(certs, port string) {
+	s, err := open(context.Background(), dial(certs, port), "Echo")
+	die(err)
+	m := []byte("hello")
+	die(s.SendMsg(&m))
+	die(s.RecvMsg(&m))
+	fmt.Println("open")
+	bufio.NewReader(os.Stdin).ReadString('\n')
+	die(s.SendMsg(&m))
+	die(s.RecvMsg(&m))
+	fmt.Println("goes on")
+	die(tryUnary(dial(certs, port), 100))
+	fmt.Println("another")
+}
+
 // stray sends a certificate that nobody signed, whatever the server asks for, or a message that may be too large.
 func stray(certs, port, how string) {
 	name := map[string]string{"certificate": "foreign", "message": "client"}[how]
@@ -447,6 +464,8 @@ func main() {
 		check(os.Args[2], os.Args[3], byWebSocket)
 	case len(os.Args) == 4 && os.Args[1] == "drain":
 		drain(os.Args[2], os.Args[3])
+	case len(os.Args) == 4 && os.Args[1] == "stay":
+		stay(os.Args[2], os.Args[3])
 	case len(os.Args) == 5 && os.Args[1] == "stray":
 		stray(os.Args[2], os.Args[3], os.Args[4])
 	case len(os.Args) == 6 && os.Args[1] == "push":

@@ -46,8 +46,8 @@ class Quickstart(unittest.TestCase):
     def test_without_a_network_what_could_not_be_installed_is_told(self):
         self.stub("dpkg-query", "exit 1")
         self.stub("id", "echo 0")
-        self.stub("apt-get", '[ "$1" = update ] || { echo "Could not resolve deb.debian.org" >&2; exit 100; }')
-        self.refused("Could not resolve deb.debian.org", "Is there a network")
+        self.stub("apt-get", '[ "$1" = update ] || { echo "Could not resolve packages.example.com" >&2; exit 100; }')
+        self.refused("Could not resolve packages.example.com", "Is there a network")
 
 
 if __name__ == "__main__":

@@ -98,11 +98,11 @@ ab_err ab_transport_new(const ab_transport_env *env, ab_transport **out, ab_erro
     return e == AB_ERR_OK ? ab_transport_new_with(ops, env, out, err) : e;
 }
 
-ab_err ab_transport_check(const ab_config *config, ab_role role, ab_error *err)
+ab_err ab_transport_check(const ab_config *config, ab_role role, const char *agent, ab_error *err)
 {
     const ab_transport_ops *ops = NULL;
     ab_err e = find_ops(config, &ops, err);
-    return e == AB_ERR_OK && ops->check != NULL ? ops->check(config, role, err) : e;
+    return e == AB_ERR_OK && ops->check != NULL ? ops->check(config, role, agent, err) : e;
 }
 
 void ab_transport_free(ab_transport *t)

@@ -120,9 +120,10 @@ typedef struct ab_transport_ops {
     const ab_options *const *options; /* NULL-terminated */
     size_t size; /* of the implementation's struct, whose first member is ab_transport */
 
-    /** Whether `init` would take the configuration, and the files that it names. NULL: the tables
-     * of options say it all. @return CONFIG naming option and file, NOMEM */
-    ab_err (*check)(const ab_config *config, ab_role role, ab_error *err);
+    /** Whether `init` would take the configuration, and the files that it names. `agent` is as in
+     * ab_transport_env. NULL: the tables of options say it all. @return CONFIG naming option and
+     * file, NOMEM */
+    ab_err (*check)(const ab_config *config, ab_role role, const char *agent, ab_error *err);
 
     /** Take the configuration; `self` is zeroed. No network, no upcall. @return CONFIG, NOMEM */
     ab_err (*init)(ab_transport *self, const ab_transport_env *env, ab_error *err);
@@ -189,8 +190,10 @@ AB_MUST_USE ab_err ab_transport_new(const ab_transport_env *env, ab_transport **
 /** As ab_transport_new, with ops that are not in the table (tests). */
 AB_MUST_USE ab_err ab_transport_new_with(const ab_transport_ops *ops, const ab_transport_env *env,
                                          ab_transport **out, ab_error *err);
-/** Look at the configuration and its files without making a transport. @return CONFIG, NOMEM */
-AB_MUST_USE ab_err ab_transport_check(const ab_config *config, ab_role role, ab_error *err);
+/** Look at the configuration and its files without making a transport. `agent` is as in
+ * ab_transport_env. @return CONFIG, NOMEM */
+AB_MUST_USE ab_err ab_transport_check(const ab_config *config, ab_role role, const char *agent,
+                                      ab_error *err);
 /** fini and free; NULL is allowed. Only when stopped or never started. */
 void ab_transport_free(ab_transport *t);
 

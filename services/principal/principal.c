@@ -213,7 +213,7 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
             return e;
     }
     ab_err e = check_namespaces(config, err);
-    return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, err) : e;
+    return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, NULL, err) : e;
 }
 
 static ab_err make_machine(service *s, ab_error *err)

@@ -233,8 +233,9 @@ static ab_err check_login(const ab_config *config, ab_error *err)
     return e;
 }
 
-static ab_err grpc_check(const ab_config *config, ab_role role, ab_error *err)
+static ab_err grpc_check(const ab_config *config, ab_role role, const char *agent, ab_error *err)
 {
+    (void)agent;
     ab_grpc_settings settings;
     bool principal = role == AB_ROLE_PRINCIPAL;
     ab_err e = ab_grpc_settings_read(config, role, &settings, err);

@@ -27,6 +27,15 @@ static void release(ab_kafka *k)
     ab_kafka_settings_fini(&k->settings);
 }
 
+static ab_err kafka_check(const ab_config *config, ab_role role, const char *agent, ab_error *err)
+{
+    const ab_transport_env env = {.config = config, .role = role, .agent = agent};
+    ab_kafka_settings settings = {0};
+    ab_err e = ab_kafka_settings_init(&settings, &env, err);
+    ab_kafka_settings_fini(&settings);
+    return e;
+}
+
 static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_error *err)
 {
     ab_kafka *k = (ab_kafka *)self;
@@ -346,6 +355,7 @@ const ab_transport_ops ab_kafka_transport = {
     .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
     .options = options,
     .size = sizeof(ab_kafka),
+    .check = kafka_check,
     .init = kafka_init,
     .start = kafka_start,
     .add_agent = kafka_add_agent,

@@ -235,12 +235,20 @@ static ab_kafka_management management(const ab_config *c)
     return strcmp(word, "external") == 0 ? AB_TOPICS_EXTERNAL : AB_TOPICS_VERIFY;
 }
 
+/* The group's name is kept, that of an agent's longest topic is only tried. */
+static bool make_names(ab_kafka_settings *s)
+{
+    char topic[AB_TOPIC_NAME_MAX];
+    if (s->role == AB_ROLE_PRINCIPAL)
+        return ab_group_principal(s->prefix, s->group);
+    return ab_topic_format(s->prefix, AB_DOWN, s->agent, false, topic) &&
+           ab_group_agent(s->prefix, s->agent, s->group);
+}
+
 static ab_err read_names(ab_kafka_settings *s, ab_error *err)
 {
     s->prefix = ab_config_str(s->config, "kafka.prefix");
-    bool ok = s->role == AB_ROLE_PRINCIPAL ? ab_group_principal(s->prefix, s->group)
-                                           : ab_group_agent(s->prefix, s->agent, s->group);
-    if (!ok)
+    if (!make_names(s))
         return ab_fail(err, AB_ERR_CONFIG,
                        "kafka.prefix \"%s\" and agent name \"%s\" make no legal topic name",
                        s->prefix, s->agent == NULL ? "" : s->agent);

@@ -155,6 +155,21 @@ class BadConfiguration(unittest.TestCase):
     def test_a_missing_certificate_is_named(self):
         self.refused("kafka.tls.ca", "nowhere.crt", args=["--set", "kafka.tls.ca=nowhere.crt"])
 
+    def test_what_librdkafka_would_refuse_at_the_start_is_refused(self):
+        self.refused("kafka.librdkafka.acks may not be set", args=["--set", "kafka.librdkafka.acks=1"])
+        self.refused("kafka.librdkafka.security.protocol", "kafka.tls.enabled",
+                     args=["--set", "kafka.librdkafka.security.protocol=plaintext"])
+        self.refused("agent name \"w1\"", args=["--set", "kafka.prefix=" + "a" * 236])
+
+    def test_the_password_of_a_key_is_tried(self):
+        key, cert = self.file.with_name("w1.key"), self.file.with_name("w1.crt")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-passout", "pass:right", "-days", "1",
+                        "-subj", "/CN=w1", "-keyout", key, "-out", cert], check=True, capture_output=True)
+        tls = ["--set", "kafka.tls.cert=w1.crt", "--set", "kafka.tls.key=w1.key"]
+        self.refused("ssl.key.location", args=[*tls, "--set", "kafka.tls.key-password=wrong"])
+        code = run("argobus-agent", "-c", str(self.file), "--check-config", *tls, "--set", "kafka.tls.key-password=right")
+        self.assertEqual(code, (0, ""))
+
     def test_an_agent_name_that_is_no_label_is_refused(self):
         self.refused("agent.name", "DNS label", args=["--set", "agent.name=W1.example"])
 

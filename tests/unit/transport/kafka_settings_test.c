@@ -2,6 +2,7 @@
 #include "transport/kafka/settings.h"
 
 #include "transport/kafka/errors.h"
+#include "transport/kafka/kafka.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,6 +23,15 @@ typedef struct {
     ab_error err;
 } loaded;
 
+/* What --check-config says must be what the start says. */
+static void assert_check_says(const ab_transport_env *env, ab_err wanted, const ab_error *why)
+{
+    ab_error err = {0};
+    ab_err e = ab_kafka_transport.check(env->config, env->role, env->agent, &err);
+    assert_int_equal(e, wanted);
+    assert_string_equal(err.text, why->text);
+}
+
 /* Settings of an agent w1, or a principal, from "key=value" words; the last is NULL. */
 static ab_err load(loaded *out, ab_role role, const char *const *words)
 {
@@ -37,7 +47,9 @@ static ab_err load(loaded *out, ab_role role, const char *const *words)
         return e;
     const ab_transport_env env = {
         .config = out->config, .role = role, .agent = role == AB_ROLE_AGENT ? "w1" : NULL};
-    return ab_kafka_settings_init(&out->settings, &env, &out->err);
+    e = ab_kafka_settings_init(&out->settings, &env, &out->err);
+    assert_check_says(&env, e, &out->err);
+    return e;
 }
 
 static void unload(loaded *l)
@@ -212,6 +224,14 @@ static void a_prefix_that_makes_no_topic_is_refused(void **state)
 {
     (void)state;
     assert_refused(WORDS("kafka.prefix=with space"), "kafka.prefix");
+    const int longest = AB_TOPIC_NAME_MAX - (int)sizeof(".down.w1.state");
+    char word[AB_TOPIC_NAME_MAX + 16];
+    snprintf(word, sizeof(word), "kafka.prefix=%0*d", longest + 1, 0);
+    assert_refused(WORDS(word), "agent name \"w1\"");
+    snprintf(word, sizeof(word), "kafka.prefix=%0*d", longest, 0);
+    loaded l;
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS(word)), AB_ERR_OK);
+    unload(&l);
 }
 
 static void a_login_needs_a_user_and_one_password(void **state)

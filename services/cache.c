@@ -2,9 +2,12 @@
 #include "services/cache.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FORMAT          2
@@ -71,13 +74,19 @@ static ab_err run(sqlite3 *db, const char *sql, ab_error *err)
     return code == SQLITE_OK ? AB_ERR_OK : sql_error(db, code, err, "cache");
 }
 
-/* SQLite would let everybody read what it makes. What is there already is not touched: closing it
+/* SQLite would let everybody read what it makes. What is there already is not opened: closing it
  * would take away the locks that another connection of ours has. */
 static void make_private(const char *path)
 {
+    static const char *const ends[] = {"", "-wal", "-shm"};
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0)
         (void)close(fd);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        char file[PATH_MAX];
+        if (snprintf(file, sizeof(file), "%s%s", path, ends[i]) < (int)sizeof(file))
+            (void)chmod(file, 0600);
+    }
 }
 
 static ab_err open_one(const char *path, sqlite3 **out, ab_error *err)

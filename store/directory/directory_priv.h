@@ -142,6 +142,8 @@ struct ab_dir {
 /* index.c */
 /** Split a path or build one; false when it has not the form. */
 bool ab_place_of(const char *path, ab_place *out);
+/** Are these credentials, which nobody else on this machine may read? */
+bool ab_place_is_secret(const ab_place *place);
 /** The file, made known if it is not. NULL when out of memory. */
 ab_dir_file *ab_dir_file_at(ab_dir *d, const char *path);
 /** Forget a file that nothing refers to. */

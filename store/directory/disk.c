@@ -131,6 +131,17 @@ ab_err ab_disk_read(int dir, const char *name, ab_buf *out, ab_error *err)
     return e;
 }
 
+void ab_disk_hide(int dir, const char *name)
+{
+    struct stat st;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH) != 0)
+        (void)fchmod(fd, 0600);
+    (void)close(fd);
+}
+
 static int write_all(int fd, ab_str text)
 {
     while (text.len > 0) {

@@ -24,6 +24,11 @@ bool ab_place_of(const char *path, ab_place *out)
            take_part(&at, '\0', out->file, sizeof(out->file));
 }
 
+bool ab_place_is_secret(const ab_place *place)
+{
+    return strcmp(place->kind, "Secret") == 0;
+}
+
 ab_dir_file *ab_dir_file_at(ab_dir *d, const char *path)
 {
     ab_dir_file *f = ab_map_find(d->files, ab_str_of(path));

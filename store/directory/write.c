@@ -191,7 +191,7 @@ static ab_err place_both(job *j, ab_temp *manifest, ab_temp *sidecar, ab_str tex
 /* A Secret is for nobody else on this machine, whatever the umask says. */
 static mode_t mode_of(const ab_dir_op *op)
 {
-    return strcmp(op->place.kind, "Secret") == 0 ? 0600 : 0666;
+    return ab_place_is_secret(&op->place) ? 0600 : 0666;
 }
 
 static ab_err write_both(job *j, ab_str json, const ab_sidecar *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/cache.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -111,9 +112,8 @@ static void a_new_file_is_fresh_and_an_old_one_is_not(void **state)
     assert_false(f->fresh);
 }
 
-static void nobody_else_may_read_it(void **state)
+static void assert_private(const fixture *f)
 {
-    fixture *f = *state;
     const char *const ends[] = {"", "-wal", "-shm"};
     for (size_t i = 0; i < 3; i++) {
         char path[160];
@@ -122,6 +122,28 @@ static void nobody_else_may_read_it(void **state)
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
     }
+}
+
+static void nobody_else_may_read_it(void **state)
+{
+    assert_private(*state);
+}
+
+/* As an older argobus left it, which was killed. */
+static void what_everybody_could_read_is_taken_from_them(void **state)
+{
+    fixture *f = *state;
+    char log[160];
+    snprintf(log, sizeof(log), "%s-wal", f->path);
+    ab_cache_close(f->cache);
+    f->cache = NULL;
+    assert_int_equal(chmod(f->path, 0644), 0);
+    int fd = open(log, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, 0644), 0);
+    assert_int_equal(close(fd), 0);
+    reopen(f);
+    assert_private(f);
 }
 
 static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
@@ -295,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_new_file_is_fresh_and_an_old_one_is_not),
         CASE(nobody_else_may_read_it),
+        CASE(what_everybody_could_read_is_taken_from_them),
         CASE(a_row_comes_back_as_it_was_also_after_reopening),
         CASE(the_newest_of_one_key_stays),
         CASE(an_unknown_key_is_not_found),

@@ -336,18 +336,47 @@ static void own_writes_are_seen_once_and_not_again_by_their_echo(void **state)
     world_free(w);
 }
 
+static void assert_mode(world *w, const char *path, mode_t expected)
+{
+    struct stat st;
+    assert_int_equal(stat(path_of(w, path), &st), 0);
+    assert_int_equal(st.st_mode & 0777, expected);
+}
+
 static void a_secret_is_for_its_owner_alone(void **state)
 {
     (void)state;
     world *w = begin();
     const char *text = "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"s\","
                        "\"namespace\":\"argocd\"},\"data\":{\"password\":\"eA==\"}}";
-    char path[512];
-    struct stat st;
     apply_ok(w, text);
-    (void)snprintf(path, sizeof(path), "%s/argocd/Secret/s.yaml", directory_place_path(w->place));
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_mode(w, "argocd/Secret/s.yaml", 0600);
+    world_free(w);
+}
+
+static void person_writes_secret(world *w, const char *name, mode_t mode)
+{
+    const char *temp = "argocd/Secret/.swp";
+    char path[64];
+    char text[256];
+    (void)snprintf(path, sizeof(path), "argocd/Secret/%s.yaml", name);
+    (void)snprintf(text, sizeof(text), "apiVersion: v1\nkind: Secret\nmetadata: {name: %s}\n",
+                   name);
+    person_writes(w, temp, text);
+    assert_int_equal(chmod(path_of(w, temp), mode), 0);
+    person_renames(w, temp, path);
+}
+
+static void a_secret_that_everybody_could_read_is_so_no_longer(void **state)
+{
+    (void)state;
+    world *w = begin();
+    person_writes_secret(w, "open", 0644);
+    person_writes_secret(w, "shared", 0640);
+    wait_changes(w, AB_STORE_SEEN, "Secret/argocd/open", 1);
+    wait_changes(w, AB_STORE_SEEN, "Secret/argocd/shared", 1);
+    assert_mode(w, "argocd/Secret/open.yaml", 0600);
+    assert_mode(w, "argocd/Secret/shared.yaml", 0640);
     world_free(w);
 }
 
@@ -505,6 +534,7 @@ int main(void)
         cmocka_unit_test(an_exported_object_with_status_can_be_dropped_in),
         cmocka_unit_test(own_writes_are_seen_once_and_not_again_by_their_echo),
         cmocka_unit_test(a_secret_is_for_its_owner_alone),
+        cmocka_unit_test(a_secret_that_everybody_could_read_is_so_no_longer),
         cmocka_unit_test(manifests_hold_nothing_that_the_server_sets),
         cmocka_unit_test(an_apply_on_an_older_version_than_the_file_is_a_conflict),
         cmocka_unit_test(a_finalizer_taken_out_by_a_person_lets_the_object_go),

@@ -20,7 +20,7 @@ struct ab_rpc_server {
     int fd; /* -1: does not listen */
     bool accepting;
     int64_t retry_ms; /* accepting again after descriptors ran out; 0 = not waiting */
-    bool short_of;    /* them, or memory, at the last connection that came */
+    bool short_of;    /* them, memory or room; until all who waited are taken */
     bool draining;
     void (*drained)(void *arg);
     void *drained_arg;
@@ -44,17 +44,22 @@ static void set_accepting(ab_rpc_server *s, bool on)
         uv_poll_stop(&s->listen);
 }
 
-/* Without a free descriptor the loop would spin. */
-static void rest(ab_rpc_server *s, int reason)
+/* Accept no more; on_gone or on_care begin again. Said once, however often some get in between. */
+static void rest(ab_rpc_server *s, const char *why, const char *advice)
 {
     set_accepting(s, false);
-    s->retry_ms = ab_rpc_end_now_ms(&s->end) + RETRY_MS;
     if (!s->short_of)
         AB_WARN(s->end.env.log, TRANSPORT, "cannot take connections; trying again",
-                AB_KV("why", (const char *)strerror(reason)),
-                AB_KV("connections", s->end.conn_count),
-                AB_KV("advice", reason == EMFILE ? "raise the limit of open files" : ""));
+                AB_KV("why", why), AB_KV("connections", s->end.conn_count),
+                AB_KV("advice", advice));
     s->short_of = true;
+}
+
+/* Without a free descriptor the loop would spin. */
+static void rest_a_while(ab_rpc_server *s, int reason)
+{
+    s->retry_ms = ab_rpc_end_now_ms(&s->end) + RETRY_MS;
+    rest(s, strerror(reason), reason == EMFILE ? "raise the limit of open files" : "");
 }
 
 static void go_on(ab_rpc_server *s)
@@ -74,12 +79,11 @@ static bool accept_one(ab_rpc_server *s)
     if (fd < 0 && (errno == ECONNABORTED || errno == EINTR))
         return true;
     if (fd < 0 && errno == EAGAIN)
+        go_on(s);
+    else if (fd < 0)
+        rest_a_while(s, errno);
+    if (fd < 0)
         return false;
-    if (fd < 0) {
-        rest(s, errno);
-        return false;
-    }
-    go_on(s);
     if (ab_rpc_conn_new(&s->end, fd, (struct sockaddr *)&peer, false, &conn) != AB_ERR_OK)
         close(fd);
     return true;
@@ -92,7 +96,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     ab_rpc_server *s = poll->data;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         if (s->end.conn_count >= s->end.limits.connections) {
-            set_accepting(s, false);
+            rest(s, "the limit of connections is reached", "");
             return;
         }
         if (!accept_one(s))

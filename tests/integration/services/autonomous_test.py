@@ -225,6 +225,29 @@ class Autonomous(Fleet):
         wait_for("the others are gone", lambda: len(self.hub.names("w1")) == 11)
         self.is_confirmed()
 
+    def guard(self, *settings):
+        """Five Applications at the hub, and an agent with these settings of its guard."""
+        for i in range(4):
+            self.spoke.write("argocd", f"app-{i}", application(f"app-{i}", namespace="argocd"))
+        wait_for("all are mirrored", lambda: len(self.hub.names("w1")) == 5)
+        self.agent.stop()
+        self.agent.start(*(word for setting in settings for word in ("--set", f"sync.{setting}")))
+
+    def test_the_guard_holds_more_than_the_percentage_that_is_set(self):
+        self.guard("max-deletions=0", "max-deletions-percent=20")
+        self.spoke.remove("argocd", "app-0")
+        self.is_gone("app-0")
+        self.spoke.remove("argocd", "app-1")
+        wait_for("the guard holds", lambda: self.agent.metric("argobus_deletions_held") == 1)
+        self.assertIsNotNone(self.hub.read("w1", "app-1"))
+
+    def test_the_guard_counts_within_the_window_that_is_set(self):
+        self.guard("max-deletions=1", "max-deletions-percent=0", "deletions-window=0s")
+        for name in ("app-0", "app-1"):
+            self.spoke.remove("argocd", name)
+            self.is_gone(name)
+        self.assertEqual(self.agent.metric("argobus_deletions_held"), 0)
+
     def is_confirmed(self):
         self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
         wait_for("they are deleted", lambda: not self.hub.names("w1"))

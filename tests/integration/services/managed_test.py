@@ -186,6 +186,29 @@ class Managed(Fleet):
         wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == 31)
         self.assertEqual(len(self.spoke.names("argocd")), 31)
 
+    def guard(self, *settings):
+        """Five Applications at the agent, and a principal with these settings of its guard."""
+        for i in range(4):
+            self.hub.write("w1", f"app-{i}", application(f"app-{i}"))
+        wait_for("all are there", lambda: len(self.spoke.names("argocd")) == 5)
+        self.principal.stop()
+        self.principal.start(*(word for setting in settings for word in ("--set", f"sync.{setting}")))
+
+    def test_the_guard_holds_more_than_the_percentage_that_is_set(self):
+        self.guard("max-deletions=0", "max-deletions-percent=20")
+        self.hub.remove("w1", "app-0")
+        wait_for("a fifth may go", lambda: self.spoke.read("argocd", "app-0") is None)
+        self.hub.remove("w1", "app-1")
+        wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == 1)
+        self.assertIsNotNone(self.spoke.read("argocd", "app-1"))
+
+    def test_the_guard_counts_within_the_window_that_is_set(self):
+        self.guard("max-deletions=1", "max-deletions-percent=0", "deletions-window=0s")
+        for name in ("app-0", "app-1"):
+            self.hub.remove("w1", name)
+            wait_for("each is the first", lambda: self.spoke.read("argocd", name) is None)
+        self.assertEqual(self.principal.metric("argobus_deletions_held"), 0)
+
     def test_a_wiped_cache_is_learnt_anew(self):
         self.agent.stop()
         for path in (self.folder / "agent" / "data").iterdir():

@@ -307,6 +307,45 @@ static void a_connection_that_says_nothing_more_is_not_called_on_again(void **st
     give_up_silent_connection((ab_http_request){.idle_ms = 300});
 }
 
+/* Else the loop would wait for more when a call has ended by a timer. */
+static void stop_loop(call *c)
+{
+    uv_stop(&c->w->loop);
+}
+
+static void keep_connection_that_answers(ab_http_request request)
+{
+    world w;
+    call calls[3] = {0};
+    ab_http_options o = trusting();
+    world_open(&w, &o);
+    get(&w, &calls[0], "some", "/");
+    world_run(&w);
+    assert_int_equal(calls[0].result.status, 200);
+    request.method = "POST"; /* which gets no answer */
+    start(&w, &calls[1], "some", "/", request);
+    start(&w, &calls[2], "some", "/", (ab_http_request){.method = "POST"}); /* as a watch */
+    while (calls[1].ends == 0) {
+        call other = {.at_end = stop_loop};
+        get(&w, &other, "some", "/");
+        while (other.ends == 0)
+            uv_run(&w.loop, UV_RUN_ONCE);
+        check_answer(&other, 200, calls[0].body.ptr);
+    }
+    check_failure(&calls[1], AB_ERR_TIMEOUT, "in time");
+    assert_int_equal(calls[2].ends, 0);
+    world_close(&w);
+    ab_buf_fini(&calls[0].body);
+    ab_buf_fini(&calls[2].body);
+}
+
+static void a_call_that_gets_no_answer_leaves_others_their_connection(void **state)
+{
+    (void)state;
+    keep_connection_that_answers((ab_http_request){.timeout_ms = 500});
+    keep_connection_that_answers((ab_http_request){.idle_ms = 500});
+}
+
 static void a_server_of_another_authority_is_not_trusted(void **state)
 {
     (void)state;
@@ -722,6 +761,7 @@ int main(void)
         /* First, for it counts the connections of this program to that server. */
         cmocka_unit_test(calls_share_one_connection_over_http2),
         cmocka_unit_test(a_connection_that_says_nothing_more_is_not_called_on_again),
+        cmocka_unit_test(a_call_that_gets_no_answer_leaves_others_their_connection),
         cmocka_unit_test(an_answer_comes_with_its_status),
         cmocka_unit_test(method_headers_and_body_arrive),
         cmocka_unit_test(a_large_body_is_sent_at_once),

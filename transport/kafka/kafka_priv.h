@@ -252,6 +252,8 @@ void ab_kafka_link_unref(ab_kafka_link *l);
 void ab_kafka_link_remove(ab_kafka_link *l);
 /** Back to ASK, for a reason that is logged. */
 void ab_kafka_link_restart(ab_kafka_link *l, const char *reason);
+/** The same where somebody must do something first, so that to ask at once would not help. */
+void ab_kafka_link_wait(ab_kafka_link *l, const char *reason);
 /** Back to ASK, to go on from where it is with other handles. */
 void ab_kafka_link_renew(ab_kafka_link *l);
 /** Events are taken from now on. */

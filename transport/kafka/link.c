@@ -165,6 +165,12 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
     l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
 }
 
+void ab_kafka_link_wait(ab_kafka_link *l, const char *reason)
+{
+    ab_kafka_link_restart(l, reason);
+    l->retry_ms = ab_kafka_now(l->kafka) + RETRY_MAX_MS;
+}
+
 void ab_kafka_link_renew(ab_kafka_link *l)
 {
     withdraw(l);

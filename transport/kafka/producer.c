@@ -8,6 +8,7 @@
 #include "transport/kafka/errors.h"
 #include "transport/kafka/record.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,18 +97,43 @@ static void check_offset(ab_kafka_link *l, int64_t offset)
     l->sent_offset = offset;
 }
 
+/* What counts beside its attributes and data when a broker looks at an event's size. */
+#define ENVELOPE 1024
+
+/* The client keeps to kafka.message-max. What a broker finds too large, and leaves room for others
+ * in a batch, came with them: the topic takes less, and the event is not at fault. */
+static bool is_for_a_small_topic(const ab_kafka_send *s, rd_kafka_resp_err_t code)
+{
+    return ab_kafka_err(code) == AB_ERR_TOOBIG &&
+           (int64_t)ab_event_size(s->event) + ENVELOPE < s->link->kafka->settings.batch_bytes;
+}
+
+static void say_failure(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_error *err)
+{
+    if (is_for_a_small_topic(s, m->err))
+        ab_fail(err, AB_ERR_UNAVAILABLE,
+                "topic %s takes less than kafka.message-max (%" PRId64
+                "): set its max.message.bytes to that",
+                rd_kafka_topic_name(m->rkt), s->link->kafka->settings.message_max_bytes);
+    else
+        ab_kafka_fail(err, m->err, "not sent");
+}
+
 static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
 {
     ab_kafka_send *s = m->_private;
     ab_kafka_link *l = ab_kafka_link_ref(s->link);
     ab_error err = {0};
+    bool small_topic = is_for_a_small_topic(s, m->err);
     TAILQ_REMOVE(&p->sends, s, at);
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        ab_kafka_fail(&err, m->err, "not sent");
+        say_failure(s, m, &err);
     else
         p->kafka->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
         check_offset(l, m->offset);
+    if (small_topic && !l->removed) /* first, or it would be sent again at once */
+        ab_kafka_link_wait(l, err.text);
     ab_kafka_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);

@@ -34,6 +34,7 @@ typedef struct {
     int64_t commit_ms;
     int64_t heartbeat_ms;
     int64_t message_max_bytes;
+    int64_t batch_bytes; /* most that is sent in one go, unless one event is larger */
     size_t inflight;
     char group[AB_TOPIC_NAME_MAX];
     const char *agent;       /* NULL: PRINCIPAL */

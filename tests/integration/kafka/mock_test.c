@@ -154,9 +154,9 @@ static void assert_outcome(ab_ends *ends, rd_kafka_resp_err_t fault, ab_err expe
     AB_UNTIL(ends, is_safe(principal, "app/third", 3, &third));
 }
 
-static void an_event_too_large_for_the_topic_is_told_so(void **state)
+static void a_batch_too_large_for_the_topic_is_no_fault_of_its_events(void **state)
 {
-    assert_outcome(*state, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, AB_ERR_TOOBIG);
+    assert_outcome(*state, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, AB_ERR_UNAVAILABLE);
 }
 
 static void an_event_that_the_broker_finds_invalid_is_told_so(void **state)
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CASE(events_flow_when_nothing_fails),
         CASE(passing_produce_errors_are_lived_through),
-        CASE(an_event_too_large_for_the_topic_is_told_so),
+        CASE(a_batch_too_large_for_the_topic_is_no_fault_of_its_events),
         CASE(an_event_that_the_broker_finds_invalid_is_told_so),
         CASE(an_event_against_a_policy_is_told_so),
         CASE(a_right_that_was_withdrawn_is_waited_for),

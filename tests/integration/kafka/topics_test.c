@@ -197,6 +197,58 @@ static void a_deleted_topic_is_waited_for(void **state)
     AB_UNTIL(ends, ab_end_count(principal, "app/a") == 1);
 }
 
+/* Text that lz4 makes little of. */
+static ab_str noise(char *room, size_t size)
+{
+    uint32_t seed = 1;
+    for (size_t i = 0; i < size; i++) {
+        seed = seed * 1664525 + 1013904223;
+        room[i] = (char)('a' + (seed >> 24) % 26);
+    }
+    return (ab_str){room, size};
+}
+
+/* True once that is what becomes of it; sends it until then, as settings take their time. */
+static bool comes_to(ab_end *principal, const ab_draft *draft, ab_err wanted, ab_sending *sending)
+{
+    bool accepted = sending->accepted == AB_ERR_OK;
+    if (accepted && sending->finished == 0)
+        return false;
+    if (accepted && sending->code == wanted)
+        return true;
+    *sending = (ab_sending){0};
+    (void)ab_end_send(principal, "w1", draft, sending); /* says it in `sending` too */
+    return false;
+}
+
+static void what_a_topic_has_become_too_small_for_waits(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_set(ends, "kafka.topics=verify");
+    ab_kafka_make_topics(ends, "w1");
+    ab_ends_pair(ends, &principal, &agent);
+    char topic[AB_KAFKA_TOPIC_MAX];
+    ab_kafka_topic_name(ends, "down.w1.state", topic);
+    ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", "4000");
+    static char room[256 * 1024 - 1000]; /* as large as kafka.message-max lets it be */
+    const ab_draft large = {.key = "app/b", .version = 1, .data = noise(room, sizeof(room))};
+    const ab_draft draft = {.key = "app/a", .version = 2, .data = {room, 16 * 1024}};
+    ab_sending denied = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, comes_to(principal, &large, AB_ERR_TOOBIG, &denied));
+    ab_sending refused = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, comes_to(principal, &draft, AB_ERR_UNAVAILABLE, &refused));
+    assert_true(ab_end_says(principal, "takes less than kafka.message-max"));
+    assert_true(ab_end_says(principal, topic));
+    AB_UNTIL(ends, ab_end_says(principal, "has max.message.bytes=4000, must be"));
+    ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", "1048588");
+    size_t before = ab_end_count(agent, "app/a");
+    ab_sending safe = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, comes_to(principal, &draft, AB_ERR_OK, &safe));
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") > before);
+}
+
 static void no_broker_is_no_error_but_not_ready(void **state)
 {
     ab_ends *ends = *state;
@@ -225,6 +277,7 @@ int main(int argc, char **argv)
         CASE(a_topic_made_anew_that_has_grown_past_the_reader_is_read_from_its_beginning),
         CASE(a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginning),
         CASE(a_deleted_topic_is_waited_for),
+        CASE(what_a_topic_has_become_too_small_for_waits),
         CASE(no_broker_is_no_error_but_not_ready),
     };
     if (argc > 1)

@@ -164,6 +164,27 @@ void ab_broker_topic_create(rd_kafka_t *admin, const char *topic, int partitions
     until_leader(admin, topic, true);
 }
 
+void ab_broker_topic_limit(rd_kafka_t *admin, const char *topic, const char *policy,
+                           const char *largest)
+{
+    rd_kafka_ConfigResource_t *resource =
+        rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
+    assert_non_null(resource);
+    rd_kafka_ConfigResource_set_config(resource, "cleanup.policy", policy);
+    rd_kafka_ConfigResource_set_config(resource, "max.message.bytes", largest);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
+    rd_kafka_AlterConfigs(admin, &resource, 1, NULL, queue);
+    rd_kafka_event_t *event = answer(queue);
+    size_t count = 0;
+    const rd_kafka_ConfigResource_t **changed =
+        rd_kafka_AlterConfigs_result_resources(rd_kafka_event_AlterConfigs_result(event), &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(rd_kafka_ConfigResource_error(changed[0]), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_ConfigResource_destroy(resource);
+}
+
 void ab_broker_topic_delete(rd_kafka_t *admin, const char *topic)
 {
     rd_kafka_DeleteTopic_t *old = rd_kafka_DeleteTopic_new(topic);

@@ -26,6 +26,10 @@ rd_kafka_t *ab_broker_admin_new(void);
 /** Make a topic, ready for use when this returns. `policy` is its cleanup.policy. */
 void ab_broker_topic_create(rd_kafka_t *admin, const char *topic, int partitions,
                             const char *policy);
+/** Change what a topic takes: its cleanup.policy and max.message.bytes; other settings are the
+ * broker's defaults then. */
+void ab_broker_topic_limit(rd_kafka_t *admin, const char *topic, const char *policy,
+                           const char *largest);
 /** Delete a topic; it is gone from the metadata when this returns. */
 void ab_broker_topic_delete(rd_kafka_t *admin, const char *topic);
 /** Allow `user` an operation on the resources of that type whose name begins with `prefix`. */

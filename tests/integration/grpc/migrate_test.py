@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs/migrate-from-argocd-agent.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 YAML = re.compile(r"^```yaml\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
-VERSION = "v0.8.1"  # as the page has it
+VERSION = "v0.10.0"  # as the page has it
 
 
 class Migrate(Dialect):

@@ -35,6 +35,16 @@ static const ab_option rows[] = {
      .max = 65536,
      .help = "Received events per agent that may be in work at once; past it, reading pauses."},
 };
+const char *ab_gap_name(ab_gap gap)
+{
+    static const char *const names[] = {
+        [AB_GAP_FIRST] = "first",
+        [AB_GAP_EXPIRED] = "expired",
+        [AB_GAP_RECREATED] = "recreated",
+    };
+    return names[gap];
+}
+
 const ab_options ab_transport_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
 /* A transport with an empty slot is a bug that must show at once, not when the slot is first used.

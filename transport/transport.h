@@ -53,6 +53,9 @@ typedef enum {
                         too */
 } ab_gap;
 
+/** The name of a gap for the log: "first", "expired" or "recreated". A literal; any thread. */
+const char *ab_gap_name(ab_gap gap);
+
 /* What a peer says of itself in its hello. Borrowed for the upcall; NUL-terminated; "" when
  * unknown. */
 typedef struct {

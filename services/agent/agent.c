@@ -47,8 +47,7 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
     service *s = arg;
     (void)agent;
-    AB_INFO(s->base.daemon->log, MAIN,
-            up ? "principal is there" : "principal is not heard any more",
+    AB_INFO(s->base.daemon->log, MAIN, up ? "principal connected" : "principal disconnected",
             AB_KV("version", peer == NULL ? "" : peer->version));
 }
 
@@ -63,7 +62,8 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     service *s = arg;
     (void)agent;
-    AB_INFO(s->base.daemon->log, MAIN, "connected", AB_KV("epoch", (int64_t)epoch));
+    AB_INFO(s->base.daemon->log, MAIN, "ready to send to the principal",
+            AB_KV("epoch", (int64_t)epoch));
     ab_agent_ready(s->machine, epoch);
     ab_pump_run(&s->pump);
 }
@@ -72,8 +72,8 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
     (void)agent;
-    AB_WARN(s->base.daemon->log, MAIN, "receiving from the beginning",
-            AB_KV("reason", (int64_t)gap));
+    AB_WARN(s->base.daemon->log, MAIN, "replaying the log of the principal",
+            AB_KV("reason", ab_gap_name(gap)));
     if (gap == AB_GAP_RECREATED)
         ab_agent_log_lost(s->machine);
     ab_agent_resync(s->machine, "gap");

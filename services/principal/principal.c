@@ -98,7 +98,7 @@ static void on_event(void *arg, ab_delivery *delivery)
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
     service *s = arg;
-    AB_INFO(s->base.daemon->log, MAIN, up ? "agent is there" : "agent is not heard any more",
+    AB_INFO(s->base.daemon->log, MAIN, up ? "agent connected" : "agent disconnected",
             AB_KV("agent", agent), AB_KV("mode", peer == NULL ? "" : peer->mode),
             AB_KV("version", peer == NULL ? "" : peer->version));
     if (up)
@@ -115,7 +115,7 @@ static void on_written(void *arg, const char *agent, ab_event *head)
 static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     service *s = arg;
-    AB_INFO(s->base.daemon->log, MAIN, "connected to agent's topics", AB_KV("agent", agent),
+    AB_INFO(s->base.daemon->log, MAIN, "ready to send to agent", AB_KV("agent", agent),
             AB_KV("epoch", (int64_t)epoch));
     ab_principal_ready(s->machine, agent, epoch);
     ab_principal_service_wake(s, agent);
@@ -124,8 +124,8 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
-    AB_WARN(s->base.daemon->log, MAIN, "receiving from the beginning", AB_KV("agent", agent),
-            AB_KV("reason", (int64_t)gap));
+    AB_WARN(s->base.daemon->log, MAIN, "replaying the log of agent", AB_KV("agent", agent),
+            AB_KV("reason", ab_gap_name(gap)));
     if (gap == AB_GAP_RECREATED)
         ab_principal_log_lost(s->machine, agent);
     ab_principal_gap(s->machine, agent);

@@ -88,7 +88,7 @@ class Resync(Fleet):
         wait_for("all is sent", lambda: self.principal.metric("argobus_events_sent_total") >= sent + 10)
         self.forget_records(self.topic("down"))
         self.agent.start(ready=False)
-        wait_for("it is where the log begins", lambda: "reason=1" in self.agent.log.read_text())
+        wait_for("it is where the log begins", lambda: "reason=expired" in self.agent.log.read_text())
         wait_for("the deleted one goes", lambda: self.spoke.read("argocd", "n0") is None)
         for i in range(1, 10):
             self.arrives(f"n{i}", "2")

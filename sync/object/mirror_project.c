@@ -59,32 +59,32 @@ static ab_str last_part(ab_str object)
     return object;
 }
 
-ab_err ab_mirror_policy(ab_str line, ab_str project, const char *agent, ab_buf *out)
+ab_err ab_mirror_policy(ab_str line, const ab_mirror_role *role, ab_buf *out)
 {
     ab_str f[POLICY_FIELDS];
     bool is_policy = split(line, f) && ab_str_is(f[0], "p") && is_about_applications(f[2]);
-    ab_str role = is_policy ? behind(f[1], AB_STR("proj:"), project, ':') : AB_STR_NONE;
-    ab_str object = is_policy ? behind(f[4], AB_STR(""), project, '/') : AB_STR_NONE;
-    if (role.ptr == NULL || object.ptr == NULL) {
+    ab_str named = is_policy ? behind(f[1], AB_STR("proj:"), role->project, ':') : AB_STR_NONE;
+    ab_str object = is_policy ? behind(f[4], AB_STR(""), role->project, '/') : AB_STR_NONE;
+    if (named.len == 0 || !ab_str_eq(named, role->name) || object.ptr == NULL) {
         ab_buf_put(out, line);
         return ab_buf_status(out);
     }
     ab_str name = last_part(object);
-    ab_buf_printf(out, "p, proj:%s-%.*s:%.*s, %.*s, %.*s, ", agent, AB_STR_ARG(project),
-                  AB_STR_ARG(role), AB_STR_ARG(f[2]), AB_STR_ARG(f[3]));
-    ab_buf_printf(out, "%s-%.*s/%s/%.*s, %.*s", agent, AB_STR_ARG(project), agent, AB_STR_ARG(name),
-                  AB_STR_ARG(f[5]));
+    ab_buf_printf(out, "p, proj:%s-%.*s:%.*s, %.*s, %.*s, ", role->agent, AB_STR_ARG(role->project),
+                  AB_STR_ARG(named), AB_STR_ARG(f[2]), AB_STR_ARG(f[3]));
+    ab_buf_printf(out, "%s-%.*s/%s/%.*s, %.*s", role->agent, AB_STR_ARG(role->project), role->agent,
+                  AB_STR_ARG(name), AB_STR_ARG(f[5]));
     return ab_buf_status(out);
 }
 
-static ab_err place_policy(ab_jsonw *w, ab_jsonv policy, ab_str project, const char *agent)
+static ab_err place_policy(ab_jsonw *w, ab_jsonv policy, const ab_mirror_role *role)
 {
     ab_buf line, text;
     ab_buf_init(&line, POLICY_MAX);
     ab_buf_init(&text, 2 * POLICY_MAX);
     ab_err e = ab_json_copy(policy, &line);
     if (e == AB_ERR_OK)
-        e = ab_mirror_policy(ab_buf_str(&line), project, agent, &text);
+        e = ab_mirror_policy(ab_buf_str(&line), role, &text);
     if (e == AB_ERR_OK)
         ab_jsonw_str(w, ab_buf_str(&text));
     else if (e == AB_ERR_INVALID) { /* no string: not ours to judge */
@@ -100,6 +100,7 @@ static ab_err place_role(ab_jsonw *w, ab_jsonv role, ab_str project, const char 
 {
     static const char *const replaced[] = {"policies", NULL};
     ab_jsonv policies = ab_json_get(role, "policies");
+    const ab_mirror_role of = {project, ab_json_plain(ab_json_get(role, "name")), agent};
     ab_err e = AB_ERR_OK;
     ab_jsonw_object(w);
     ab_copy_except(w, role, replaced);
@@ -108,7 +109,7 @@ static ab_err place_role(ab_jsonw *w, ab_jsonv role, ab_str project, const char 
         ab_jsonw_array(w);
         for (ab_jsonv v = ab_json_first(policies); ab_json_present(v) && e == AB_ERR_OK;
              v = ab_json_next(v))
-            e = place_policy(w, v, project, agent);
+            e = place_policy(w, v, &of);
         ab_jsonw_array_end(w);
     }
     ab_jsonw_object_end(w);

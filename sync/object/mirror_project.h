@@ -15,11 +15,18 @@
  */
 AB_MUST_USE ab_err ab_mirror_project_spec(ab_jsonw *w, const ab_object *source, const char *agent);
 
+/* The role whose policies are rewritten; everything borrowed. */
+typedef struct {
+    ab_str project; /* name at the agent */
+    ab_str name;    /* of the role; empty: it has none, and no line is rewritten */
+    const char *agent;
+} ab_mirror_role;
+
 /**
- * One policy line of a role of project `project`: "p, proj:P:R, RESOURCE, ACTION, P/OBJECT, EFFECT"
+ * One policy line of role R of project P: "p, proj:P:R, RESOURCE, ACTION, P/OBJECT, EFFECT"
  * becomes one about proj:<agent>-P:R and <agent>-P/<agent>/OBJECT. A line of another form, about
- * another project, or about no Application is left as it is.
+ * another project or role, or about no Application is left as it is.
  *
  * @return NOMEM, TOOBIG
  */
-AB_MUST_USE ab_err ab_mirror_policy(ab_str line, ab_str project, const char *agent, ab_buf *out);
+AB_MUST_USE ab_err ab_mirror_policy(ab_str line, const ab_mirror_role *role, ab_buf *out);

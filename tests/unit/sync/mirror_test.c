@@ -257,7 +257,9 @@ static void assert_policy(const char *line, const char *expected)
 {
     ab_buf out;
     ab_buf_init(&out, 4096);
-    assert_int_equal(ab_mirror_policy(ab_str_of(line), AB_STR("p"), "w1", &out), AB_ERR_OK);
+    assert_int_equal(ab_mirror_policy(ab_str_of(line),
+                                      &(ab_mirror_role){AB_STR("p"), AB_STR("dev"), "w1"}, &out),
+                     AB_ERR_OK);
     ab_buf_putc(&out, '\0');
     assert_string_equal(out.ptr, expected);
     ab_buf_fini(&out);
@@ -282,6 +284,10 @@ static void other_policies_are_left_alone(void **state)
         "p, proj:q:dev, applications, sync, p/*, allow",
         "p, proj:p:dev, applications, sync, q/*, allow",
         "p, proj:p:dev, extensions, invoke, p/x, allow",
+        "p, proj:p:ops, applications, get, p/*, allow",
+        "p, proj:p:de, applications, get, p/*, allow",
+        "p, proj:p:deva, applications, get, p/*, allow",
+        "p, proj:p:, applications, get, p/*, allow",
         "p, proj:pp:dev, applications, sync, pp/*, allow",
         "p, proj:p:dev, applications, sync, p/*",
         "p, proj:p:dev, applications, sync, p/*, allow, more",
@@ -291,6 +297,23 @@ static void other_policies_are_left_alone(void **state)
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         assert_policy(lines[i], lines[i]);
+}
+
+static void a_line_that_names_another_role_stays_as_it_is(void **state)
+{
+    (void)state;
+    ab_object *o =
+        place(PROJECT("{\"roles\":[{\"name\":\"read-only\",\"policies\":["
+                      "\"p, proj:p:differentrole, applications, get, p/*, allow\","
+                      "\"p, proj:p:read-only, applications, get, p/*, allow\"]},{\"policies\":["
+                      "\"p, proj:p:dev, applications, get, p/*, allow\"]}]}"),
+              NULL, (ab_mirroring){0});
+    assert_same(spec(o, "roles"),
+                "[{\"name\":\"read-only\",\"policies\":["
+                "\"p, proj:p:differentrole, applications, get, p/*, allow\","
+                "\"p, proj:w1-p:read-only, applications, get, w1-p/w1/*, allow\"]},"
+                "{\"policies\":[\"p, proj:p:dev, applications, get, p/*, allow\"]}]");
+    ab_object_unref(o);
 }
 
 static void roles_keep_all_but_their_policies(void **state)
@@ -359,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_project_is_for_the_agent_alone),
         cmocka_unit_test(policies_of_the_project_are_about_its_mirror),
         cmocka_unit_test(other_policies_are_left_alone),
+        cmocka_unit_test(a_line_that_names_another_role_stays_as_it_is),
         cmocka_unit_test(roles_keep_all_but_their_policies),
         cmocka_unit_test(what_the_store_sets_makes_no_difference),
         cmocka_unit_test(whatever_a_user_may_change_makes_a_difference),

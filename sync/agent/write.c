@@ -226,6 +226,9 @@ static void not_ours(ab_agent_object *o)
                   "the agent has a %s of this name that is not managed: delete it there, or let it "
                   "be adopted (annotation " AB_ANN_ADOPTION_POLICY "=always)",
                   o->kind->kind);
+    if (o->error == NULL || strcmp(o->error, err.text) != 0)
+        AB_WARN(o->agent->env.log, SYNC, "adoption refused", AB_KV("object", (const char *)o->key),
+                AB_KV("why", (const char *)err.text));
     ab_agent_report_error(o, &err);
     o->settled = o->digest;
     if (o->inbox.head != NULL && o->inbox.head->begun)

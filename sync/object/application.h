@@ -35,8 +35,9 @@ AB_MUST_USE ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab
  * operationState */
 AB_MUST_USE ab_err ab_app_status_terminating(const ab_object *o, ab_buf *out);
 
-/** .status with condition AgentError carrying `message`, and health Degraded where no health is
- * reported; an absent `message` removes the condition. `status` may be absent. `time` is RFC 3339.
+/** .status with condition AgentError carrying `message`, and health Degraded where no health
+ * status is reported; an absent `message` removes the condition. `status` may be absent. `time` is
+ * RFC 3339.
  */
 AB_MUST_USE ab_err ab_app_status_with_error(ab_jsonv status, ab_str message, ab_str time,
                                             ab_buf *out);

@@ -126,14 +126,16 @@ static void conditions_with_error(ab_jsonw *w, ab_jsonv conditions, ab_str messa
 
 ab_err ab_app_status_with_error(ab_jsonv status, ab_str message, ab_str time, ab_buf *out)
 {
+    ab_str health = ab_json_plain(ab_json_path(status, "health", "status", NULL));
+    bool degraded = message.ptr != NULL && health.len == 0;
     ab_jsonw w = ab_jsonw_to(out);
     ab_jsonw_object(&w);
     for (ab_jsonv v = ab_json_first(status); ab_json_present(v); v = ab_json_next(v)) {
         ab_str name = ab_json_plain_key(v);
-        if (!ab_str_is(name, "conditions"))
+        if (!ab_str_is(name, "conditions") && !(degraded && ab_str_is(name, "health")))
             ab_jsonw_member(&w, v);
     }
-    if (message.ptr != NULL && !ab_json_present(ab_json_get(status, "health")))
+    if (degraded)
         ab_jsonw_key_raw(&w, "health", AB_STR("{\"status\":\"Degraded\"}"));
     conditions_with_error(&w, ab_json_get(status, "conditions"), message, time);
     ab_jsonw_object_end(&w);

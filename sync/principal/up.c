@@ -155,6 +155,10 @@ static void note_error(ab_principal_app *app, const ab_task *t)
     ab_buf_init(&message, 4096);
     if (ab_json_copy(ab_json_get(ab_json_root(doc), "message"), &message) != AB_ERR_OK)
         ab_buf_puts(&message, "error at the agent");
+    if (doc != NULL && !ab_str_is(ab_buf_str(&message), app->error == NULL ? "" : app->error))
+        AB_WARN(app->principal->env.log, SYNC, "agent reported an error",
+                AB_KV("agent", (const char *)app->agent), AB_KV("object", (const char *)app->key),
+                AB_KV("why", ab_buf_str(&message)));
     free(app->error);
     app->error = doc == NULL ? NULL : ab_buf_take(&message);
     app->error_ours = false;
@@ -206,6 +210,9 @@ void ab_principal_begin(ab_principal_app *app)
         ab_principal_finish_head(app);
     } else if (t->type == AB_TYPE_STATUS_UPDATE) {
         begin_report(app, t);
+    } else if (t->type == AB_TYPE_DELETE && ab_version_cmp(t->version, app->status_version) < 0) {
+        ab_metric_add(app->principal->metrics.stale, 1);
+        ab_principal_finish_head(app);
     } else if (t->type == AB_TYPE_DELETE && !app->deleting) {
         ab_principal_finish_head(
             app); /* the agent lost it by itself and brings it back by itself */

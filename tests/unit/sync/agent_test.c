@@ -421,6 +421,38 @@ static void what_is_not_managed_is_not_touched(void **state)
     assert_at_rest();
 }
 
+static size_t count_of(const char *text, const char *part)
+{
+    size_t count = 0;
+    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part))
+        count++;
+    return count;
+}
+
+static void a_refused_adoption_is_logged_once_at_each_end(void **state)
+{
+    (void)state;
+    char text[65536];
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(ab_log_new(fileno(file), "debug", AB_LOG_JSON, &w.clock, &w.log, NULL),
+                     AB_ERR_OK);
+    put_app(w.local, "argocd", "a", 7, "", "");
+    hub_app(1, ",\"annotations\":{\"x\":\"1\"}");
+    set_field(w.hub, HUB, "status", "{\"health\":{},\"sync\":{}}");
+    world_start(&w);
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_run(&w, 60);
+    rewind(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    assert_int_equal(count_of(text, "\"adoption refused\""), 1);
+    assert_int_equal(count_of(text, "\"agent reported an error\""), 1);
+    assert_int_equal(spec_of(local()), 7);
+    assert_true(ab_json_is(ab_json_path(ab_object_field(hub(), "status"), "health", "status", NULL),
+                           "Degraded"));
+    fclose(file);
+}
+
 static void a_create_adopts_when_that_is_the_policy(void **state)
 {
     (void)state;
@@ -647,6 +679,7 @@ int main(void)
         TEST(one_made_anew_at_the_hub_does_not_get_the_status_of_the_deleted),
         TEST(what_is_recreated_after_a_local_deletion_may_be_synced),
         TEST(what_is_not_managed_is_not_touched),
+        TEST(a_refused_adoption_is_logged_once_at_each_end),
         TEST(a_create_adopts_when_that_is_the_policy),
         TEST(an_object_may_say_that_it_can_be_adopted),
         TEST(an_object_may_say_that_it_must_not_be_adopted),

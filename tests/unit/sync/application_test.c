@@ -186,6 +186,19 @@ static void an_error_is_a_condition_beside_those_of_others(void **state)
                         "{\"health\":{\"status\":\"Degraded\"},\"conditions\":[" CONDITION "]}");
 }
 
+/* Go clients write a struct that has no value as an empty object. */
+static void an_error_is_degraded_where_health_says_nothing(void **state)
+{
+    (void)state;
+    static const char *const empty[] = {"{\"health\":{}}", "{\"health\":null}",
+                                        "{\"health\":{\"status\":\"\"}}"};
+    for (size_t i = 0; i < sizeof(empty) / sizeof(empty[0]); i++)
+        assert_error_status(empty[i], "why",
+                            "{\"health\":{\"status\":\"Degraded\"},\"conditions\":[" CONDITION
+                            "]}");
+    assert_error_status("{\"health\":{}}", NULL, "{\"health\":{}}");
+}
+
 static void an_error_that_is_over_leaves_no_condition(void **state)
 {
     (void)state;
@@ -208,6 +221,7 @@ int main(void)
         cmocka_unit_test(a_status_can_be_set_to_terminating),
         cmocka_unit_test(without_an_operation_there_is_nothing_to_terminate),
         cmocka_unit_test(an_error_is_a_condition_beside_those_of_others),
+        cmocka_unit_test(an_error_is_degraded_where_health_says_nothing),
         cmocka_unit_test(an_error_that_is_over_leaves_no_condition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

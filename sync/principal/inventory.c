@@ -11,7 +11,6 @@
 #include "sync/object/kind.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ANSWER_MS      30000
 #define ASKS_APART_MS  1000
@@ -54,10 +53,10 @@ static ab_err hold_error(const char *about, const ab_digest *hash, ab_inventory 
     return ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .hash = *hash});
 }
 
-static ab_err hold_app(const struct peer *peer, const ab_principal_app *app, ab_inventory *inv)
+static ab_err hold_app(const ab_principal_app *app, ab_inventory *inv)
 {
     ab_err e = AB_ERR_OK;
-    if (app->peer != peer || !app->here)
+    if (!app->here)
         return e;
     /* One that nobody reported is named too: whoever has none says so then. */
     if (app->has_status || !ab_digest_is_none(&app->status_hash))
@@ -69,15 +68,10 @@ static ab_err hold_app(const struct peer *peer, const ab_principal_app *app, ab_
     return hold_error(app->key, &app->error_hash, inv);
 }
 
-static bool is_of(const struct mirror *m, const struct peer *peer)
-{
-    return strcmp(m->agent, peer->name) == 0;
-}
-
-static ab_err hold_mirror(const struct peer *peer, const struct mirror *m, ab_inventory *inv)
+static ab_err hold_mirror(const struct mirror *m, ab_inventory *inv)
 {
     ab_inventory_entry entry = {.key = ab_str_of(m->key)};
-    if (!is_of(m, peer) || !ab_mirror_held(m, &entry.version, &entry.hash))
+    if (!ab_mirror_held(m, &entry.version, &entry.hash))
         return AB_ERR_OK;
     ab_err e = ab_inventory_add(inv, &entry);
     if (e != AB_ERR_OK || m->error == NULL || m->error_ours)
@@ -101,9 +95,9 @@ static ab_err hold_shared_error(const struct peer *peer, ab_str theirs,
 static ab_err hold_reports(const struct peer *peer, ab_inventory *inv)
 {
     ab_err e = AB_ERR_OK;
-    for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL && e == AB_ERR_OK;
-         ab_map_next(&i))
-        e = hold_app(peer, i.value, inv);
+    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL && e == AB_ERR_OK;
+         ab_list_next(&i))
+        e = hold_app(AB_LINK_OF(i.link, ab_principal_app, in_roster), inv);
     for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL && e == AB_ERR_OK;
          ab_map_next(&i))
         e = hold_shared_error(peer, i.key, i.value, inv);
@@ -113,9 +107,9 @@ static ab_err hold_reports(const struct peer *peer, ab_inventory *inv)
 static ab_err hold_mirrors(const struct peer *peer, ab_inventory *inv)
 {
     ab_err e = AB_ERR_OK;
-    for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL && e == AB_ERR_OK;
-         ab_map_next(&i))
-        e = hold_mirror(peer, i.value, inv);
+    for (ab_list_iter i = ab_list_first(&peer->roster->mirrors); i.link != NULL && e == AB_ERR_OK;
+         ab_list_next(&i))
+        e = hold_mirror(AB_LINK_OF(i.link, struct mirror, in_roster), inv);
     return e;
 }
 
@@ -267,17 +261,7 @@ static void check_time(struct peer *peer)
 /* What came and is not dealt with yet would look as if the agent had to say it again. */
 static bool is_dealt_with(const struct peer *peer)
 {
-    if (!peer->caught_up || peer->held != NULL)
-        return false;
-    for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL; ab_map_next(&i)) {
-        const ab_principal_app *app = i.value;
-        if (app->peer == peer && app->inbox.head != NULL && app->inbox.head->delivery != NULL)
-            return false;
-    }
-    for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL; ab_map_next(&i))
-        if (is_of(i.value, peer) && !ab_mirror_is_kept(i.value))
-            return false;
-    return true;
+    return peer->caught_up && peer->held == NULL && ab_roster_is_dealt_with(peer->roster);
 }
 
 static bool may_begin(const struct peer *peer)
@@ -335,11 +319,11 @@ static void say_again(const struct peer *peer, ab_str key)
  * store that was restored for one, is asked again: the agent has its record of it. */
 static void advance_apps(const struct peer *peer)
 {
-    for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (app->peer == peer && ab_requests_forget_answers(&app->requests))
+    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i)) {
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
+        if (ab_requests_forget_answers(&app->requests))
             app->look_due = app->here;
-        if (app->peer == peer && app->look_due)
+        if (app->look_due)
             ab_principal_advance(app);
     }
 }
@@ -371,23 +355,33 @@ static bool asks(const struct requests *requests, ab_str id)
     return false;
 }
 
-/* Who asks for this command still is looked at again. @return false when nobody does */
-static bool look_at_asker(const struct peer *peer, ab_str id)
+static bool look_at_asking_app(const struct roster *r, ab_str id)
 {
-    for (ab_map_iter i = ab_map_first(peer->principal->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (peer->mode == AB_MANAGED && app->peer == peer && asks(&app->requests, id)) {
+    for (ab_list_iter i = ab_list_first(&r->apps); i.link != NULL; ab_list_next(&i)) {
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
+        if (asks(&app->requests, id)) {
             app->look_due = app->here;
             return true;
         }
     }
-    for (ab_map_iter i = ab_map_first(peer->principal->mirrors); i.entry != NULL; ab_map_next(&i)) {
-        const struct mirror *m = i.value;
-        bool stands = m->here && m->marked && is_of(m, peer);
-        if (peer->mode == AB_AUTONOMOUS && stands && asks(&m->requests, id))
+    return false;
+}
+
+static bool does_mirror_ask(const struct roster *r, ab_str id)
+{
+    for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
+        const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_roster);
+        if (m->here && m->marked && asks(&m->requests, id))
             return true;
     }
     return false;
+}
+
+/* Who asks for this command still is looked at again. @return false when nobody does */
+static bool look_at_asker(const struct peer *peer, ab_str id)
+{
+    return peer->mode == AB_MANAGED ? look_at_asking_app(peer->roster, id)
+                                    : does_mirror_ask(peer->roster, id);
 }
 
 /* A command that stands in the log may have been answered into a log that was lost. */
@@ -486,7 +480,7 @@ static void correct(struct peer *peer)
     ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);
     peer->resync.corrected = true;
     advance_apps(peer);
-    ab_mirror_look(peer->principal, peer->name);
+    ab_mirror_look(peer->roster);
     if (peer->mode != AB_MANAGED)
         return;
     peer->doubt.again = !may_end;

@@ -16,15 +16,39 @@
 
 /* --- records --- */
 
+static void leave_roster(struct mirror *m)
+{
+    if (m->roster == NULL)
+        return;
+    ab_roster_count(m->roster, &m->unfinished, false);
+    m->roster->places_taken -= m->taken;
+    ab_link_remove(&m->in_roster);
+    ab_roster_leave(m->roster);
+}
+
+ab_err ab_mirror_enlist(struct mirror *m, ab_str agent)
+{
+    struct roster *r = ab_roster_use(m->principal, agent);
+    if (r == NULL)
+        return AB_ERR_NOMEM;
+    leave_roster(m);
+    ab_list_append(&r->mirrors, &m->in_roster);
+    r->places_taken += m->taken;
+    m->roster = r;
+    m->agent = r->name;
+    return AB_ERR_OK;
+}
+
 void ab_mirror_free(void *value)
 {
     struct mirror *m = value;
+    leave_roster(m);
+    ab_link_remove(&m->in_tended);
     ab_inbox_fini(&m->inbox);
     free(m->next_uid);
     free(m->error);
     free(m->made);
     free(m->uid);
-    free(m->agent);
     free(m->key);
     free(m);
 }
@@ -32,7 +56,7 @@ void ab_mirror_free(void *value)
 static void mirror_done(ab_principal_record *record, ab_err code, ab_object *object,
                         const ab_error *err);
 
-struct mirror *ab_mirror_for(ab_principal *p, ab_str key, const char *agent)
+struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
 {
     ab_str kind, ns, name;
     struct mirror *m = ab_map_find(p->mirrors, key);
@@ -45,10 +69,12 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, const char *agent)
     m->principal = p;
     m->kind = ab_kind_of(kind);
     m->key = ab_str_dup(key);
-    m->agent = ab_str_dup(ab_str_of(agent));
+    ab_link_init(&m->in_roster);
+    ab_link_init(&m->in_tended);
     m->looked = !p->listed; /* what is here will be seen with the rest */
     ab_inbox_init(&m->inbox);
-    if (m->key == NULL || m->agent == NULL || ab_map_put(p->mirrors, key, m, NULL) != AB_ERR_OK) {
+    if (m->key == NULL || ab_mirror_enlist(m, agent) != AB_ERR_OK ||
+        ab_map_put(p->mirrors, key, m, NULL) != AB_ERR_OK) {
         ab_mirror_free(m);
         return NULL;
     }
@@ -66,33 +92,30 @@ static ab_err take_text(char **to, ab_str text)
 ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept)
 {
     ab_str kind, ns, name;
-    char *agent = NULL;
     const ab_kind *row =
         ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK ? ab_kind_of(kind) : NULL;
     if (row == NULL || !ab_mirror_is_for(row->target) || kept->owner.len == 0)
         return AB_ERR_OK; /* kept by another version */
-    ab_err e = take_text(&agent, kept->owner);
-    struct mirror *m = e == AB_ERR_OK ? ab_mirror_for(p, key, agent) : NULL;
-    free(agent);
+    struct mirror *m = ab_mirror_for(p, key, kept->owner);
     if (m == NULL)
         return AB_ERR_NOMEM;
     m->version = kept->version;
     m->hash = kept->hash;
     if (!kept->released)
         m->source = kept->ended ? MIRROR_ENDED : MIRROR_LIVE;
-    e = take_text(&m->uid, kept->uid);
+    ab_err e = take_text(&m->uid, kept->uid);
     return e == AB_ERR_OK ? take_text(&m->made, kept->owned) : e;
 }
 
 struct peer *ab_mirror_peer(const struct mirror *m)
 {
-    struct peer *peer = ab_principal_peer(m->principal, ab_str_of(m->agent));
+    struct peer *peer = m->roster->peer;
     return peer == NULL || peer->mode == AB_MANAGED ? NULL : peer;
 }
 
 static bool is_of_managed(const struct mirror *m)
 {
-    const struct peer *peer = ab_principal_peer(m->principal, ab_str_of(m->agent));
+    const struct peer *peer = m->roster->peer;
     return peer != NULL && peer->mode == AB_MANAGED;
 }
 
@@ -131,11 +154,20 @@ static int64_t now_ms(const struct mirror *m)
     return ab_clock_mono_ms(m->principal->env.clock);
 }
 
+/* Count it as what it is now, and have the tick look at it if need be. */
+static void tend(struct mirror *m)
+{
+    ab_roster_count(m->roster, &m->unfinished, !ab_mirror_is_kept(m));
+    if (m->inbox.retry_at != 0)
+        ab_list_append(&m->principal->tended_mirrors, &m->in_tended);
+}
+
 void ab_mirror_finish_head(struct mirror *m)
 {
     void *delivery = ab_inbox_pop(&m->inbox);
     if (delivery != NULL)
         ab_principal_ack(m->principal, delivery);
+    tend(m);
 }
 
 /* The head no longer holds the offset; a state that is kept goes on being tried. */
@@ -234,6 +266,7 @@ void ab_mirror_advance(struct mirror *m)
 {
     while (advance_once(m))
         ;
+    tend(m);
 }
 
 /* --- facts --- */
@@ -266,14 +299,10 @@ static bool asks(const ab_object *hub)
 /* A mirror of which nothing is known may be one to hand over. */
 static struct mirror *seen_mirror(ab_principal *p, const ab_object *object)
 {
-    char agent[64];
     ab_str key = ab_str_of(ab_object_key(object));
     ab_str owner = ab_mirror_owner(object);
     struct mirror *m = ab_map_find(p->mirrors, key);
-    if (m != NULL || owner.len == 0 || owner.len >= sizeof(agent))
-        return m;
-    snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(owner));
-    return ab_mirror_for(p, key, agent);
+    return m != NULL || owner.len == 0 ? m : ab_mirror_for(p, key, owner);
 }
 
 void ab_mirror_seen(ab_principal *p, const ab_object *object)
@@ -312,29 +341,42 @@ void ab_mirror_gone(ab_principal *p, const ab_object *object)
     ab_mirror_advance(m);
 }
 
-void ab_mirror_look(ab_principal *p, const char *agent)
+static void look_at(struct mirror *m)
 {
-    for (ab_map_iter i = ab_map_first(p->mirrors); i.entry != NULL; ab_map_next(&i)) {
-        struct mirror *m = i.value;
-        const struct requests *r = &m->requests;
-        if (agent != NULL && !ab_str_is(ab_str_of(m->agent), agent))
-            continue;
-        if (r->operation.asked || r->refresh.asked || r->terminate.asked)
-            m->settled = false;
+    const struct requests *r = &m->requests;
+    if (r->operation.asked || r->refresh.asked || r->terminate.asked)
+        m->settled = false;
+    ab_mirror_advance(m);
+}
+
+void ab_mirror_look(const struct roster *r)
+{
+    for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i))
+        look_at(AB_LINK_OF(i.link, struct mirror, in_roster));
+}
+
+void ab_mirror_look_at_all(ab_principal *p)
+{
+    for (ab_map_iter i = ab_map_first(p->mirrors); i.entry != NULL; ab_map_next(&i))
+        look_at(i.value);
+}
+
+static void tick(struct mirror *m)
+{
+    if (m->inbox.retry_at != 0 && m->inbox.retry_at <= now_ms(m)) {
+        m->inbox.retry_at = 0;
         ab_mirror_advance(m);
     }
+    tend(m);
 }
 
 void ab_mirror_tick(ab_principal *p)
 {
-    int64_t now = ab_clock_mono_ms(p->env.clock);
-    for (ab_map_iter i = ab_map_first(p->mirrors); i.entry != NULL; ab_map_next(&i)) {
-        struct mirror *m = i.value;
-        if (m->inbox.retry_at != 0 && m->inbox.retry_at <= now) {
-            m->inbox.retry_at = 0;
-            ab_mirror_advance(m);
-        }
-    }
+    ab_link due;
+    ab_link_init(&due);
+    ab_list_move_all(&p->tended_mirrors, &due);
+    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due))
+        tick(AB_LINK_OF(l, struct mirror, in_tended));
 }
 
 /* --- answers --- */

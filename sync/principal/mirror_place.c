@@ -87,17 +87,12 @@ static bool is_behind(const struct mirror *m, const ab_object *hub)
 
 static void show_conflicts(const struct mirror *m)
 {
-    double count = 0;
     ab_label label = {"agent", ab_str_of(m->agent)};
-    for (ab_map_iter i = ab_map_first(m->principal->mirrors); i.entry != NULL; ab_map_next(&i)) {
-        const struct mirror *other = i.value;
-        count += other->taken && strcmp(other->agent, m->agent) == 0;
-    }
     ab_metric_set(ab_metric_get(m->principal->env.metrics, AB_METRIC_GAUGE,
                                 "argobus_mirror_conflicts",
                                 "Objects of an agent whose place here is taken by another object.",
                                 &label, 1),
-                  count);
+                  (double)m->roster->places_taken);
 }
 
 void ab_mirror_set_taken(struct mirror *m, bool taken)
@@ -105,6 +100,10 @@ void ab_mirror_set_taken(struct mirror *m, bool taken)
     if (m->taken == taken)
         return;
     m->taken = taken;
+    if (taken)
+        m->roster->places_taken++;
+    else
+        m->roster->places_taken--;
     show_conflicts(m);
     if (taken)
         AB_WARN(m->principal->env.log, SYNC,

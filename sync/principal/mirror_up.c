@@ -73,11 +73,8 @@ static ab_err take_over(struct mirror *m, const struct peer *peer)
 {
     if (strcmp(m->agent, peer->name) == 0)
         return AB_ERR_OK;
-    char *agent = ab_str_dup(ab_str_of(peer->name));
-    if (agent == NULL)
+    if (ab_mirror_enlist(m, ab_str_of(peer->name)) != AB_ERR_OK)
         return AB_ERR_NOMEM;
-    free(m->agent);
-    m->agent = agent;
     m->source = MIRROR_NONE;
     m->version = (ab_version){0}; /* was another writer's */
     return AB_ERR_OK;
@@ -133,7 +130,7 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
     if (m != NULL && is_anothers(m, peer))
         return type == AB_TYPE_DELETE ? take_stray(peer, event, delivery, type, key) : "taken";
     if (m == NULL)
-        m = ab_mirror_for(p, ab_str_of(key), peer->name);
+        m = ab_mirror_for(p, ab_str_of(key), ab_str_of(peer->name));
     if (m == NULL || take_over(m, peer) != AB_ERR_OK)
         return "memory";
     return enqueue(m, &task);

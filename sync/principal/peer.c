@@ -49,17 +49,27 @@ void ab_principal_peer_free(void *value)
     ab_principal_resync_stop(peer);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
-    free(peer->name);
+    if (peer->roster != NULL && peer->roster->peer == peer)
+        peer->roster->peer = NULL;
+    ab_roster_leave(peer->roster);
     free(peer);
 }
 
-static void wait_no_more(ab_principal *p, struct peer *peer)
+static void wait_no_more(struct peer *peer)
 {
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (app->peer == NULL && ab_str_is(ab_str_of(app->agent), peer->name))
-            app->peer = peer;
-    }
+    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i))
+        AB_LINK_OF(i.link, ab_principal_app, in_roster)->peer = peer;
+}
+
+static void park_apps(const struct peer *peer)
+{
+    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i))
+        ab_principal_park(AB_LINK_OF(i.link, ab_principal_app, in_roster));
+}
+
+static bool has_all(const struct peer *peer)
+{
+    return peer->roster != NULL && peer->writer != NULL && peer->errors != NULL;
 }
 
 ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
@@ -72,16 +82,17 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     peer->principal = p;
     ab_principal_resync_init(peer);
     ab_guard_init(&peer->guard, p->env.guard);
-    peer->name = ab_str_dup(ab_str_of(agent));
+    peer->roster = ab_roster_use(p, ab_str_of(agent));
+    peer->name = peer->roster == NULL ? NULL : peer->roster->name;
     peer->writer =
         ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p});
     peer->errors = ab_map_new();
-    if (peer->name == NULL || peer->writer == NULL || peer->errors == NULL ||
-        ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
+    if (!has_all(peer) || ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
         ab_principal_peer_free(peer);
         return AB_ERR_NOMEM;
     }
-    wait_no_more(p, peer);
+    peer->roster->peer = peer;
+    wait_no_more(peer);
     return AB_ERR_OK;
 }
 
@@ -90,14 +101,11 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
     struct peer *peer = ab_map_take(p->peers, ab_str_of(agent));
     if (peer == NULL)
         return;
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (app->peer == peer)
-            ab_principal_park(app);
-    }
+    peer->roster->peer = NULL;
+    park_apps(peer);
     for (const struct held *h = peer->held; h != NULL; h = h->next)
         ab_principal_ack(p, h->delivery);
-    ab_mirror_look(p, agent);
+    ab_mirror_look(peer->roster);
     ab_principal_mark_leave(peer);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);
@@ -151,10 +159,9 @@ void ab_principal_written(ab_principal *p, const char *agent, const ab_event *he
 
 static void look_at_apps(struct peer *peer)
 {
-    ab_principal *p = peer->principal;
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (app->peer != peer || !app->here)
+    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i)) {
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
+        if (!app->here)
             continue;
         bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
                     app->requests.terminate.asked;
@@ -188,7 +195,7 @@ static void open_peer(struct peer *peer)
     if (peer->mode == 0)
         return;
     open_writer(peer);
-    ab_mirror_look(peer->principal, peer->name);
+    ab_mirror_look(peer->roster);
     ab_principal_take_held(peer);
     ab_principal_resync_due(peer, "connected");
 }
@@ -207,13 +214,8 @@ void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
 /* What it said while it was managed, or may have been, means nothing any more. */
 static void forget_words(struct peer *peer)
 {
-    ab_principal *p = peer->principal;
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (app->peer == peer)
-            ab_principal_park(app);
-    }
-    wait_no_more(p, peer);
+    park_apps(peer);
+    wait_no_more(peer);
     peer->guard.held = peer->doubt.log = peer->doubt.agent = 0; /* it was of its log */
     ab_principal_show_held(peer);
 }

@@ -28,9 +28,13 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->apps = ab_map_new();
     p->shared = ab_map_new();
     p->mirrors = ab_map_new();
+    p->rosters = ab_map_new();
+    ab_link_init(&p->moved);
+    ab_link_init(&p->tended_apps);
+    ab_link_init(&p->tended_mirrors);
     ab_err e = ab_principal_mark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
-        p->mirrors == NULL) {
+        p->mirrors == NULL || p->rosters == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -53,10 +57,15 @@ static void app_free(void *value)
 {
     ab_principal_app *app = value;
     ab_inbox_fini(&app->inbox);
+    ab_link_remove(&app->in_moved);
+    ab_link_remove(&app->in_tended);
+    ab_link_remove(&app->in_roster);
+    if (app->roster != NULL)
+        ab_roster_count(app->roster, &app->unfinished, false);
+    ab_roster_leave(app->roster);
     free(app->error);
     free(app->version);
     free(app->uid);
-    free(app->agent);
     free(app->key);
     free(app);
 }
@@ -69,6 +78,7 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->shared, ab_principal_shared_free);
     ab_map_free(p->mirrors, ab_mirror_free);
     ab_map_free(p->peers, ab_principal_peer_free);
+    ab_map_free(p->rosters, NULL);
     ab_principal_mark_fini(p);
     free(p);
 }
@@ -81,23 +91,33 @@ ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key)
     return ab_map_find(p->apps, key);
 }
 
-ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key)
+static ab_principal_app *app_new(ab_principal *p, ab_str key, ab_str agent)
 {
-    ab_principal_app *app = ab_principal_find(p, key);
-    if (app != NULL)
-        return app;
-    app = calloc(1, sizeof(*app));
+    ab_principal_app *app = calloc(1, sizeof(*app));
     if (app == NULL)
         return NULL;
     app->record.done = app_done;
     app->principal = p;
     app->key = ab_str_dup(key);
+    ab_link_init(&app->in_roster);
+    ab_link_init(&app->in_moved);
+    ab_link_init(&app->in_tended);
     ab_inbox_init(&app->inbox);
-    if (app->key == NULL || ab_map_put(p->apps, key, app, NULL) != AB_ERR_OK) {
+    if (app->key == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
+        ab_map_put(p->apps, key, app, NULL) != AB_ERR_OK) {
         app_free(app);
         return NULL;
     }
     return app;
+}
+
+/* This agent's from now on. @return NULL when out of memory */
+static ab_principal_app *app_of(ab_principal *p, ab_str key, ab_str agent)
+{
+    ab_principal_app *app = ab_principal_find(p, key);
+    if (app == NULL)
+        return app_new(p, key, agent);
+    return ab_principal_assign(app, agent) == AB_ERR_OK ? app : NULL;
 }
 
 /* --- steps --- */
@@ -105,6 +125,20 @@ ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key)
 static int64_t now_ms(const ab_principal_app *app)
 {
     return ab_clock_mono_ms(app->principal->env.clock);
+}
+
+/* Nothing is known of an object that is gone, and nothing is under way for it. */
+static bool is_over(const ab_principal_app *app)
+{
+    return !app->here && app->step == PSTEP_IDLE && app->inbox.head == NULL;
+}
+
+void ab_principal_tend(ab_principal_app *app)
+{
+    const ab_task *head = app->inbox.head;
+    ab_roster_count(app->roster, &app->unfinished, head != NULL && head->delivery != NULL);
+    if (app->inbox.retry_at != 0 || is_over(app))
+        ab_list_append(&app->principal->tended_apps, &app->in_tended);
 }
 
 void ab_principal_get(ab_principal_app *app)
@@ -149,6 +183,7 @@ void ab_principal_finish_head(ab_principal_app *app)
     app->cleared = false;
     if (delivery != NULL)
         ab_principal_ack(app->principal, delivery);
+    ab_principal_tend(app);
 }
 
 /* The head goes on being tried, but no longer holds the offset. */
@@ -215,6 +250,7 @@ void ab_principal_advance(ab_principal_app *app)
 {
     while (advance_once(app))
         ;
+    ab_principal_tend(app);
 }
 
 /* --- facts --- */
@@ -285,9 +321,8 @@ static void app_seen(ab_principal *p, ab_object *object)
         app_gone(p, object);
         return;
     }
-    ab_principal_app *app = ab_principal_app_for(p, ab_str_of(ab_object_key(object)));
-    if (app == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
-        note_seen(app, object) != AB_ERR_OK) {
+    ab_principal_app *app = app_of(p, ab_str_of(ab_object_key(object)), agent);
+    if (app == NULL || note_seen(app, object) != AB_ERR_OK) {
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
@@ -329,7 +364,7 @@ void ab_principal_listed(ab_principal *p)
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
         ab_principal_advance(i.value);
     ab_principal_shared_look(p);
-    ab_mirror_look(p, NULL);
+    ab_mirror_look_at_all(p);
     ab_principal_resync_go(p);
 }
 
@@ -415,24 +450,30 @@ void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *obje
     record->done(record, code, object, err);
 }
 
-/* Nothing is known of an object that is gone, and nothing is under way for it. */
-static bool is_over(const ab_principal_app *app)
+static void tick_app(ab_principal_app *app)
 {
-    return !app->here && app->step == PSTEP_IDLE && app->inbox.head == NULL;
+    if (app->inbox.retry_at != 0 && app->inbox.retry_at <= now_ms(app)) {
+        app->inbox.retry_at = 0;
+        ab_principal_advance(app);
+    }
+    if (is_over(app))
+        app_free(ab_map_take(app->principal->apps, ab_str_of(app->key)));
+    else
+        ab_principal_tend(app);
+}
+
+static void tick_apps(ab_principal *p)
+{
+    ab_link due;
+    ab_link_init(&due);
+    ab_list_move_all(&p->tended_apps, &due);
+    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due))
+        tick_app(AB_LINK_OF(l, ab_principal_app, in_tended));
 }
 
 void ab_principal_tick(ab_principal *p)
 {
-    int64_t now = ab_clock_mono_ms(p->env.clock);
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_app *app = i.value;
-        if (app->inbox.retry_at != 0 && app->inbox.retry_at <= now) {
-            app->inbox.retry_at = 0;
-            ab_principal_advance(app);
-        }
-        if (is_over(app))
-            app_free(ab_map_take(p->apps, i.key));
-    }
+    tick_apps(p);
     ab_principal_mark_go(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_guard_tick(i.value);

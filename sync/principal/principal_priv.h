@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/list.h"
 #include "base/map.h"
 #include "sync/inbox.h"
 #include "sync/mark.h"
@@ -39,11 +40,25 @@ struct peer_resync {
 
 #define EPOCHS_MAX 8
 
+/* What belongs to an agent by its name, whether it is served or not. It exists while there is
+ * anything. */
+struct roster {
+    ab_principal *principal;
+    char *name;
+    size_t uses;
+    struct peer *peer;   /* NULL: it is not served */
+    ab_link apps;        /* ab_principal_app.in_roster */
+    ab_link mirrors;     /* struct mirror.in_roster */
+    size_t unfinished;   /* of both: those with a delivery that is not dealt with */
+    size_t places_taken; /* mirrors whose place is another object's */
+};
+
 /* One agent. */
 struct peer {
     ab_principal *principal;
-    char *name;
-    unsigned mode; /* an ab_mode_set; 0 while it is not known */
+    struct roster *roster;
+    const char *name; /* the roster's */
+    unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
     bool swept; /* since ready: what the hub no longer has was ended */
     struct held *held, *held_last;
@@ -115,8 +130,13 @@ struct ab_principal_app {
     ab_principal_record record;
     ab_principal *principal;
     char *key;
-    char *agent;       /* whose it is */
-    struct peer *peer; /* of that name; NULL while there is none */
+    struct roster *roster; /* of the agent whose it is */
+    const char *agent;     /* the roster's name */
+    struct peer *peer;     /* of that name; NULL while there is none */
+    ab_link in_roster;
+    ab_link in_moved;  /* while `moved` */
+    ab_link in_tended; /* while there is something to do once its time has come */
+    bool unfinished;   /* counted in the roster */
 
     bool here;
     bool deleting;
@@ -181,7 +201,11 @@ struct mirror {
     ab_principal *principal;
     const ab_kind *kind;
     char *key;
-    char *agent; /* whose it is */
+    struct roster *roster; /* of the agent whose it is */
+    const char *agent;     /* the roster's name */
+    ab_link in_roster;
+    ab_link in_tended; /* while it waits to be tried again */
+    bool unfinished;   /* counted in the roster */
 
     enum mirror_source source;
     ab_version version;
@@ -221,6 +245,10 @@ struct ab_principal {
     ab_map *apps;
     ab_map *shared;
     ab_map *mirrors;
+    ab_map *rosters;
+    ab_link moved;       /* Applications that other agents may have still */
+    ab_link tended_apps; /* what the next tick looks at */
+    ab_link tended_mirrors;
     bool listed;
     bool synced;
     struct mark mark;
@@ -233,10 +261,10 @@ struct ab_principal {
 /* principal.c */
 /** The record of an Application; NULL when there is none. */
 ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key);
-/** The record of an Application, made if need be; NULL when out of memory. */
-ab_principal_app *ab_principal_app_for(ab_principal *p, ab_str key);
 /** Do the next thing for this object, if it is idle and there is one. */
 void ab_principal_advance(ab_principal_app *app);
+/** Count it as what it is now, and have the tick look at it if need be. */
+void ab_principal_tend(ab_principal_app *app);
 /** Read the object; ab_principal_with follows. */
 void ab_principal_get(ab_principal_app *app);
 /** Write the object with these changes. */
@@ -249,6 +277,17 @@ ab_task *ab_principal_head(const ab_principal_app *app);
 /** The head task is dealt with: acknowledge and drop it. */
 void ab_principal_finish_head(ab_principal_app *app);
 void ab_principal_ack(const ab_principal *p, void *delivery);
+
+/* roster.c: what belongs to one agent */
+/** The roster of this agent, made if need be, for one more user. @return NULL when out of memory */
+struct roster *ab_roster_use(ab_principal *p, ab_str agent);
+/** One user less; the last one frees it. NULL is allowed. */
+void ab_roster_leave(struct roster *r);
+/** A record of it has a delivery that is not dealt with, or has none. @param counted  whether it
+ * is counted as one that has; kept by the record */
+void ab_roster_count(struct roster *r, bool *counted, bool has);
+/** Has any record of it a delivery that is not dealt with? */
+bool ab_roster_is_dealt_with(const struct roster *r);
 
 /* peer.c: agents come and go */
 struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
@@ -267,6 +306,8 @@ void ab_principal_peer_free(void *value);
 ab_str ab_principal_route(const ab_principal *p, const ab_object *hub);
 /** It belongs to this agent now. @return NOMEM */
 AB_MUST_USE ab_err ab_principal_assign(ab_principal_app *app, ab_str agent);
+/** Other agents may have it still. */
+void ab_principal_note_moved(ab_principal_app *app);
 /** Its agent is served no more. */
 void ab_principal_park(ab_principal_app *app);
 /** End what other agents still have of an Application, once the one whose it is has it queued. */
@@ -434,7 +475,9 @@ ab_str ab_principal_answered_id(const ab_event *event);
 
 /* mirror.c: what stands here for an object of an autonomous agent */
 /** Made when it is not known. @return NULL when out of memory */
-struct mirror *ab_mirror_for(ab_principal *p, ab_str key, const char *agent);
+struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
+/** It is this agent's from now on. @return NOMEM */
+AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
 void ab_mirror_free(void *value);
 void ab_mirror_advance(struct mirror *m);
 /** A step failed: retry or set aside, by the class of `code`. */
@@ -447,8 +490,10 @@ struct peer *ab_mirror_peer(const struct mirror *m);
 void ab_mirror_note(struct mirror *m, const ab_object *hub);
 void ab_mirror_seen(ab_principal *p, const ab_object *object);
 void ab_mirror_gone(ab_principal *p, const ab_object *object);
-/** Look again at those that `agent` (NULL: anybody) has to do with. */
-void ab_mirror_look(ab_principal *p, const char *agent);
+/** Look again at those of one agent. */
+void ab_mirror_look(const struct roster *r);
+/** Look again at all. */
+void ab_mirror_look_at_all(ab_principal *p);
 void ab_mirror_tick(ab_principal *p);
 /** All that came of it is kept. */
 bool ab_mirror_is_kept(const struct mirror *m);

@@ -44,20 +44,29 @@ static void forget_agent(ab_principal_app *app)
     app->error_ours = false;
 }
 
+void ab_principal_note_moved(ab_principal_app *app)
+{
+    app->moved = true;
+    ab_list_append(&app->principal->moved, &app->in_moved);
+}
+
 ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
 {
-    if (app->agent != NULL && ab_str_is(agent, app->agent))
+    struct roster *former = app->roster;
+    if (former != NULL && ab_str_is(agent, former->name))
         return AB_ERR_OK;
-    char *name = ab_str_dup(agent);
-    if (name == NULL)
+    struct roster *r = ab_roster_use(app->principal, agent);
+    if (r == NULL)
         return AB_ERR_NOMEM;
-    if (app->agent != NULL) {
+    if (former != NULL) {
         forget_agent(app);
-        app->moved = true;
+        ab_principal_note_moved(app);
     }
-    free(app->agent);
-    app->agent = name;
-    app->peer = ab_principal_peer(app->principal, agent);
+    ab_list_append(&r->apps, &app->in_roster);
+    app->roster = r;
+    app->agent = r->name;
+    app->peer = r->peer;
+    ab_roster_leave(former);
     return AB_ERR_OK;
 }
 
@@ -66,6 +75,7 @@ void ab_principal_park(ab_principal_app *app)
     forget_agent(app);
     app->look_due = app->here;
     ab_principal_settle_move(app);
+    ab_principal_tend(app);
 }
 
 /* --- moves --- */
@@ -89,6 +99,7 @@ void ab_principal_settle_move(ab_principal_app *app)
         return;
     /* One whose writer is not ready now is swept when it is. */
     app->moved = false;
+    ab_link_remove(&app->in_moved);
     for (ab_map_iter i = ab_map_first(app->principal->peers); i.entry != NULL; ab_map_next(&i)) {
         struct peer *peer = i.value;
         if (!ab_principal_takes_state(peer) || (has_place && peer == app->peer))

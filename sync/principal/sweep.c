@@ -166,7 +166,7 @@ static void note_moved(void *arg, ab_str key)
     const struct peer *peer = arg;
     ab_principal_app *app = ab_principal_find(peer->principal, key);
     if (app != NULL && app->here && app->peer != peer)
-        app->moved = true;
+        ab_principal_note_moved(app);
 }
 
 void ab_principal_sweep(struct peer *peer)
@@ -175,8 +175,8 @@ void ab_principal_sweep(struct peer *peer)
     if (!p->listed || !ab_principal_takes_state(peer) || peer->swept)
         return;
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
-    for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
-        ab_principal_settle_move(i.value);
+    for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
+        ab_principal_settle_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
     if (ab_principal_mark_is_read(p) || peer->guard.confirmed)
         end_missing(peer);
 }

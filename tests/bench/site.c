@@ -92,6 +92,7 @@ static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
     fprintf(f,
             "kafka:\n"
             "  brokers: [\"%s\"]\n"
+            "  insecure: true\n"
             "  prefix: %s\n"
             "  topics: %s\n"
             "  replication-factor: 1\n"

@@ -251,6 +251,7 @@ static void use_kafka(const end *e, const stream *s, ab_bench_settings *out)
 {
     (void)s;
     ab_bench_set(out, "kafka.brokers=%s", e->run->broker);
+    ab_bench_set(out, "kafka.insecure=true");
     ab_bench_set(out, "kafka.prefix=%s", e->run->name);
     ab_bench_set(out, "kafka.topics=create");
     ab_bench_set(out, "kafka.replication-factor=1");

@@ -56,7 +56,7 @@ class Fleet:
         if self.transport == "grpc":
             return {"listen": f"127.0.0.1:{self.grpc_port}", "address": f"localhost:{self.grpc_port}",
                     "tls": certificate(name)}
-        return {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": self.prefix}
+        return {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True, "prefix": self.prefix}
 
     def shared(self, cluster, account, folder, name):
         kubeconfig = cluster.kubeconfig(folder / "kubeconfig", token=cluster.token(account))

@@ -302,7 +302,7 @@ class Fleet(unittest.TestCase):
         self.agent = Daemon("argobus-agent", self.folder / "agent", self.agent_config())
 
     def kafka(self, **more):
-        return {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": self.prefix, **more}
+        return {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True, "prefix": self.prefix, **more}
 
     def grpc(self, name):
         certs = pathlib.Path(os.environ["AB_GRPC_CERTS"])

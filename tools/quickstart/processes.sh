@@ -55,7 +55,7 @@ prepare() {
 # carrier NAME KAFKA-SETTINGS: the part of a configuration that says how events travel.
 carrier() {
     if [ "$transport" = kafka ]; then
-        printf 'transport: kafka\nkafka: {brokers: ["127.0.0.1:%s"], prefix: argobus%s}\n' "$port" "$2"
+        printf 'transport: kafka\nkafka: {brokers: ["127.0.0.1:%s"], insecure: true, prefix: argobus%s}\n' "$port" "$2"
     else
         printf 'transport: grpc\ngrpc: {listen: "127.0.0.1:%s", address: "localhost:%s", tls: %s}\n' "$port" "$port" \
             "{ca: certificates/ca.crt, cert: certificates/$1.crt, key: certificates/$1.key}"

@@ -87,11 +87,17 @@ static const ab_option rows[] = {
      .min = 100,
      .max = HOUR,
      .help = "How often the position of what has been applied is committed."},
+    {.name = "kafka.insecure",
+     .kind = AB_OPT_BOOL,
+     .deflt = "false",
+     .help = "No TLS at all, for a service mesh or a test: who can reach the network between reads "
+             "and writes everything, a SASL password too. Without it TLS must be configured "
+             "(kafka.tls.*), with it none may be."},
     {.name = "kafka.tls.enabled",
      .kind = AB_OPT_BOOL,
      .deflt = "false",
-     .help = "Use TLS also when neither kafka.tls.ca nor kafka.tls.cert is set (the system's "
-             "authorities are trusted)."},
+     .help = "Use TLS also when no other kafka.tls option is set (the system's authorities are "
+             "trusted)."},
     {.name = "kafka.tls.ca",
      .kind = AB_OPT_FILE,
      .help = "Authorities that the brokers' certificates must come from (PEM). When this file, the "

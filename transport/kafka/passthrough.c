@@ -72,3 +72,15 @@ ab_err ab_kafka_passthrough(const ab_config *config, rd_kafka_conf_t *conf, ab_e
     }
     return AB_ERR_OK;
 }
+
+bool ab_kafka_passthrough_is_tls(const ab_config *config)
+{
+    for (size_t i = 0; i < ab_config_count(config, "kafka.librdkafka"); i++) {
+        const char *key = NULL;
+        const char *value = NULL;
+        ab_config_pair(config, "kafka.librdkafka", i, &key, &value);
+        if (strcmp(key, "security.protocol") == 0)
+            return strcasecmp(value, "sasl_ssl") == 0;
+    }
+    return false;
+}

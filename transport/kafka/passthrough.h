@@ -13,3 +13,6 @@
  * librdkafka says */
 AB_MUST_USE ab_err ab_kafka_passthrough(const ab_config *config, rd_kafka_conf_t *conf,
                                         ab_error *err);
+
+/** Whether they turn TLS on, by `security.protocol`. */
+bool ab_kafka_passthrough_is_tls(const ab_config *config);

@@ -71,10 +71,18 @@ static bool wants_sasl(const ab_config *c)
     return strcmp(ab_config_str(c, "kafka.sasl.mechanism"), "none") != 0;
 }
 
-static bool wants_tls(const ab_config *c)
+/* The first of our own options that asks for TLS, or NULL. */
+static const char *tls_option(const ab_config *c)
 {
-    return ab_config_bool(c, "kafka.tls.enabled") || ab_config_str(c, "kafka.tls.ca") != NULL ||
-           ab_config_str(c, "kafka.tls.cert") != NULL;
+    static const char *const names[] = {"kafka.tls.ca", "kafka.tls.cert", "kafka.tls.key",
+                                        "kafka.tls.key-password"};
+    if (ab_config_bool(c, "kafka.tls.enabled"))
+        return "kafka.tls.enabled";
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (ab_config_str(c, names[i]) != NULL)
+            return names[i];
+    }
+    return NULL;
 }
 
 /* librdkafka may have been built without a part that we need; it would say so only when connecting.
@@ -157,13 +165,35 @@ static ab_err set_tls(const ab_kafka_settings *s, ab_error *err)
     return SET_ALL(s->common, rows, err);
 }
 
+/* Plain text has to be asked for by name: nobody gets it by a forgotten line. */
+static ab_err check_encryption(const ab_config *c, ab_error *err)
+{
+    const char *tls = tls_option(c);
+    if (tls == NULL && ab_kafka_passthrough_is_tls(c))
+        tls = "kafka.librdkafka.security.protocol";
+    bool insecure = ab_config_bool(c, "kafka.insecure");
+    if (insecure && tls != NULL)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "kafka.insecure: true turns TLS off, but %s turns it on: remove one of them",
+                       tls);
+    if (!insecure && tls == NULL)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "TLS to the brokers is not configured: set kafka.tls.ca, or "
+                       "kafka.tls.enabled: true to trust the system's authorities "
+                       "(kafka.insecure: true is for a service mesh or a test)");
+    return AB_ERR_OK;
+}
+
 static ab_err set_security(const ab_kafka_settings *s, ab_error *err)
 {
+    ab_err e = check_encryption(s->config, err);
+    if (e != AB_ERR_OK)
+        return e;
     bool sasl = wants_sasl(s->config);
-    bool tls = wants_tls(s->config);
+    bool tls = tls_option(s->config) != NULL;
     const char *protocol =
         sasl ? (tls ? "SASL_SSL" : "SASL_PLAINTEXT") : (tls ? "SSL" : "PLAINTEXT");
-    ab_err e = set(s->common, "security.protocol", protocol, "kafka.tls", err);
+    e = set(s->common, "security.protocol", protocol, "kafka.tls", err);
     if (e == AB_ERR_OK && tls)
         e = set_tls(s, err);
     if (e == AB_ERR_OK && sasl)

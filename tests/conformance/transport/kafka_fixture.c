@@ -30,6 +30,7 @@ static void open_topics(ab_ends *ends)
     char address[32];
     ab_broker_address("plain", address);
     ab_ends_set(ends, "kafka.brokers=%s", address);
+    ab_ends_set(ends, "kafka.insecure=true");
     ab_ends_set(ends, "kafka.prefix=%s", own->prefix);
     ab_ends_set(ends, "kafka.topics=create");
     ab_ends_set(ends, "kafka.replication-factor=1");

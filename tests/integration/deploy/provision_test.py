@@ -76,8 +76,8 @@ class Provision(unittest.TestCase):
     def test_a_principal_makes_the_same_ones(self):
         with tempfile.TemporaryDirectory(prefix="argobus-test-") as folder:
             store = Tree(pathlib.Path(folder, "hub")).folder
-            kafka = {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "prefix": f"{PREFIX}.made", "topics": "create",
-                     "replication-factor": 1}
+            kafka = {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True, "prefix": f"{PREFIX}.made",
+                     "topics": "create", "replication-factor": 1}
             principal = Daemon("argobus-principal", folder, {
                 "agents": [{"name": "w1"}], "transport": "kafka", "kafka": kafka,
                 "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": str(store)}}})

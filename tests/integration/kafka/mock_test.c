@@ -49,6 +49,7 @@ static void open_cluster(ab_ends *ends)
     assert_non_null(m->cluster);
     make_topics(m);
     ab_ends_set(ends, "kafka.brokers=%s", rd_kafka_mock_cluster_bootstraps(m->cluster));
+    ab_ends_set(ends, "kafka.insecure=true");
     ab_ends_set(ends, "kafka.prefix=mock");
     ab_ends_set(ends, "kafka.topics=external");
     ab_ends_set(ends, "kafka.commit-interval=100ms");

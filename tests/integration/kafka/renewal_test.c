@@ -91,6 +91,7 @@ static void use_files(ab_ends *ends)
     char path[96];
     ab_broker_address("tls", address);
     ab_ends_set(ends, "kafka.brokers=%s", address);
+    ab_ends_set(ends, "kafka.insecure=false");
     ab_ends_set(ends, "kafka.tls.ca=%s", path_of("ca", path));
     ab_ends_set(ends, "kafka.tls.cert=%s", path_of("crt", path));
     ab_ends_set(ends, "kafka.tls.key=%s", path_of("key", path));

@@ -63,6 +63,7 @@ static void use_listener(ab_ends *ends, const char *listener)
     ab_broker_address(listener, address);
     ab_broker_file("tls/ca.crt", ca);
     ab_ends_set(ends, "kafka.brokers=%s", address);
+    ab_ends_set(ends, "kafka.insecure=false");
     ab_ends_set(ends, "kafka.tls.ca=%s", ca);
     ab_ends_set(ends, "kafka.topics=verify");
 }

@@ -118,13 +118,16 @@ class FullDisk(Fleet):
         wait_for("the error is gone", lambda: not (self.hub.status("w1", "late") or {}).get("conditions"))
 
 
+TLS = ["--set", "kafka.insecure=false"]
+
+
 class BadConfiguration(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="argobus-test-")
         self.addCleanup(folder.cleanup)
         self.file = pathlib.Path(folder.name, "agent.yaml")
         self.file.write_text("agent: {name: w1, data: .}\nstore: {kind: directory, directory: {path: .}}\n"
-                             "kafka: {brokers: ['127.0.0.1:1']}\n")
+                             "kafka: {brokers: ['127.0.0.1:1'], insecure: true}\n")
 
     def refused(self, *words, args=(), env=None, text=None):
         if text is not None:
@@ -153,7 +156,25 @@ class BadConfiguration(unittest.TestCase):
         self.refused("nowhere.yaml", "No such file")
 
     def test_a_missing_certificate_is_named(self):
-        self.refused("kafka.tls.ca", "nowhere.crt", args=["--set", "kafka.tls.ca=nowhere.crt"])
+        self.refused("kafka.tls.ca", "nowhere.crt", args=[*TLS, "--set", "kafka.tls.ca=nowhere.crt"])
+
+    def test_plain_text_has_to_be_asked_for(self):
+        asked = self.file.read_text()
+        for forgotten in ("", "insecure: false", "insecure: false, sasl: {mechanism: PLAIN, username: w1, password: x}"):
+            self.refused("TLS to the brokers is not configured", "kafka.insecure: true",
+                         text=asked.replace("insecure: true", forgotten))
+        code, error = run("argobus-agent", "-c", str(self.file))
+        self.assertEqual(code, 2, error)
+        self.assertIn("TLS to the brokers is not configured", error)
+
+    def test_plain_text_and_tls_contradict_each_other(self):
+        self.refused("kafka.insecure: true", "kafka.tls.enabled", args=["--set", "kafka.tls.enabled=true"])
+        self.refused("kafka.insecure: true", "kafka.librdkafka.security.protocol",
+                     args=["--set", "kafka.librdkafka.security.protocol=sasl_ssl"])
+
+    def test_plain_text_misspelt_is_told_the_right_name(self):
+        self.refused('"kafka.unsecure"', 'did you mean "kafka.insecure"',
+                     text=self.file.read_text().replace("insecure", "unsecure"))
 
     def test_what_librdkafka_would_refuse_at_the_start_is_refused(self):
         self.refused("kafka.librdkafka.acks may not be set", args=["--set", "kafka.librdkafka.acks=1"])
@@ -165,7 +186,7 @@ class BadConfiguration(unittest.TestCase):
         key, cert = self.file.with_name("w1.key"), self.file.with_name("w1.crt")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-passout", "pass:right", "-days", "1",
                         "-subj", "/CN=w1", "-keyout", key, "-out", cert], check=True, capture_output=True)
-        tls = ["--set", "kafka.tls.cert=w1.crt", "--set", "kafka.tls.key=w1.key"]
+        tls = [*TLS, "--set", "kafka.tls.cert=w1.crt", "--set", "kafka.tls.key=w1.key"]
         self.refused("ssl.key.location", args=[*tls, "--set", "kafka.tls.key-password=wrong"])
         code = run("argobus-agent", "-c", str(self.file), "--check-config", *tls, "--set", "kafka.tls.key-password=right")
         self.assertEqual(code, (0, ""))

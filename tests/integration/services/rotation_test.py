@@ -105,7 +105,8 @@ class Connection(Rotation):
 
     def kafka(self, **more):
         files = {"ca": "../certs/kafka-ca.crt", "cert": "../certs/kafka.crt", "key": "../certs/kafka.key"}
-        return {**super().kafka(**more), "brokers": [f"127.0.0.1:{broker_ports()['tls']}"], "tls": files}
+        return {**super().kafka(**more), "brokers": [f"127.0.0.1:{broker_ports()['tls']}"], "insecure": False,
+                "tls": files}
 
     def setUp(self):
         kafka_dev("cert", "admin")

@@ -32,13 +32,14 @@ static void assert_check_says(const ab_transport_env *env, ab_err wanted, const 
     assert_string_equal(err.text, why->text);
 }
 
-/* Settings of an agent w1, or a principal, from "key=value" words; the last is NULL. */
+/* Settings of an agent w1, or a principal, from "key=value" words; the last is NULL. Plain text
+ * unless they say otherwise. */
 static ab_err load(loaded *out, ab_role role, const char *const *words)
 {
     *out = (loaded){0};
     const ab_options tables[] = {ab_transport_options, ab_kafka_options};
-    const char *set[SET_MAX] = {"kafka.brokers=127.0.0.1:1"};
-    size_t count = 1;
+    const char *set[SET_MAX] = {"kafka.brokers=127.0.0.1:1", "kafka.insecure=true"};
+    size_t count = 2;
     for (; *words != NULL && count < SET_MAX; words++)
         set[count++] = *words;
     const ab_config_sources sources = {.set = set, .set_count = count};
@@ -57,6 +58,9 @@ static void unload(loaded *l)
     ab_kafka_settings_fini(&l->settings);
     ab_config_free(l->config);
 }
+
+/* First of the words of a test that wants TLS. */
+#define SECURE "kafka.insecure=false"
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -192,17 +196,54 @@ static void tls_is_not_taken_away_by_the_way(void **state)
 {
     (void)state;
     loaded l;
-    assert_refused(WORDS("kafka.tls.enabled=true", "kafka.librdkafka.security.protocol=plaintext"),
-                   "kafka.tls.enabled");
+    assert_refused(
+        WORDS(SECURE, "kafka.tls.enabled=true", "kafka.librdkafka.security.protocol=plaintext"),
+        "kafka.tls.enabled");
     assert_refused(WORDS("kafka.librdkafka.security.protocol=sasl_plaintext"), "kafka.tls.enabled");
     assert_int_equal(
         load(&l, AB_ROLE_AGENT,
-             WORDS("kafka.tls.enabled=true", "kafka.librdkafka.security.protocol=sasl_ssl",
+             WORDS(SECURE, "kafka.tls.enabled=true", "kafka.librdkafka.security.protocol=sasl_ssl",
                    "kafka.librdkafka.sasl.mechanisms=OAUTHBEARER",
                    "kafka.librdkafka.enable.sasl.oauthbearer.unsecure.jwt=true")),
         AB_ERR_OK);
     assert_has(&l, AB_KAFKA_PRODUCER, "security.protocol", "sasl_ssl");
     unload(&l);
+}
+
+static void plain_text_is_only_for_who_asks_for_it(void **state)
+{
+    (void)state;
+    const char *const remedy = "kafka.insecure: true is for";
+    assert_refused(WORDS(SECURE), remedy);
+    assert_refused(WORDS(SECURE, "kafka.tls.enabled=false"), remedy);
+    assert_refused(WORDS(SECURE, "kafka.sasl.mechanism=PLAIN", "kafka.sasl.username=w1",
+                         "kafka.sasl.password=hunter2"),
+                   remedy);
+    assert_refused(WORDS(SECURE, "kafka.librdkafka.security.protocol=plaintext"), remedy);
+    assert_refused(WORDS(SECURE, "kafka.librdkafka.ssl.ca.location=/etc/ssl/ca.crt"), remedy);
+    loaded l;
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS(NULL)), AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_PRODUCER, "security.protocol", "plaintext");
+    unload(&l);
+}
+
+static void plain_text_and_tls_contradict_each_other(void **state)
+{
+    (void)state;
+    assert_refused(WORDS("kafka.tls.enabled=true"), "kafka.tls.enabled turns it on");
+    assert_refused(WORDS("kafka.tls.ca=/dev/null"), "kafka.tls.ca turns it on");
+    assert_refused(WORDS("kafka.tls.cert=/dev/null"), "kafka.tls.cert turns it on");
+    assert_refused(WORDS("kafka.tls.key=/dev/null"), "kafka.tls.key turns it on");
+    assert_refused(WORDS("kafka.tls.key-password=x"), "kafka.tls.key-password turns it on");
+    assert_refused(WORDS("kafka.librdkafka.security.protocol=SASL_SSL"),
+                   "kafka.librdkafka.security.protocol turns it on");
+}
+
+static void a_misspelt_insecure_is_told_the_right_name(void **state)
+{
+    (void)state;
+    assert_refused(WORDS(SECURE, "kafka.insecur=true"), "kafka.insecure");
+    assert_refused(WORDS("kafka.insecure=maybe"), "kafka.insecure");
 }
 
 static void what_proves_the_broker_may_be_said_aloud(void **state)
@@ -299,7 +340,7 @@ static void tls_is_on_as_soon_as_a_certificate_is_named(void **state)
 {
     (void)state;
     loaded l;
-    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("kafka.tls.enabled=true")), AB_ERR_OK);
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS(SECURE, "kafka.tls.enabled=true")), AB_ERR_OK);
     assert_has(&l, AB_KAFKA_PRODUCER, "security.protocol", "ssl");
     assert_has(&l, AB_KAFKA_PRODUCER, "ssl.endpoint.identification.algorithm", "https");
     unload(&l);
@@ -310,7 +351,8 @@ static void the_password_of_the_key_is_passed_on(void **state)
     (void)state;
     loaded l;
     assert_int_equal(
-        load(&l, AB_ROLE_AGENT, WORDS("kafka.tls.enabled=true", "kafka.tls.key-password=hunter2")),
+        load(&l, AB_ROLE_AGENT,
+             WORDS(SECURE, "kafka.tls.enabled=true", "kafka.tls.key-password=hunter2")),
         AB_ERR_OK);
     assert_has(&l, AB_KAFKA_PRODUCER, "ssl.key.password", "hunter2");
     assert_has(&l, AB_KAFKA_CONSUMER, "ssl.key.password", "hunter2");
@@ -325,8 +367,8 @@ static void a_certificate_that_is_none_is_refused_at_once(void **state)
     char ca[128], cert[128];
     snprintf(ca, sizeof(ca), "kafka.tls.ca=%s", path);
     snprintf(cert, sizeof(cert), "kafka.tls.cert=%s", path);
-    assert_refused(WORDS(ca), "ssl.ca.location");
-    assert_refused(WORDS(cert), "kafka.tls.key");
+    assert_refused(WORDS(SECURE, ca), "ssl.ca.location");
+    assert_refused(WORDS(SECURE, cert), "kafka.tls.key");
     unlink(path);
 }
 
@@ -364,6 +406,9 @@ int main(void)
         cmocka_unit_test(other_settings_are_passed_through),
         cmocka_unit_test(settings_that_carry_a_promise_are_not_passed_through),
         cmocka_unit_test(tls_is_not_taken_away_by_the_way),
+        cmocka_unit_test(plain_text_is_only_for_who_asks_for_it),
+        cmocka_unit_test(plain_text_and_tls_contradict_each_other),
+        cmocka_unit_test(a_misspelt_insecure_is_told_the_right_name),
         cmocka_unit_test(what_proves_the_broker_may_be_said_aloud),
         cmocka_unit_test(a_refused_password_is_not_repeated),
         cmocka_unit_test(an_unknown_setting_is_named),

@@ -114,7 +114,7 @@ AB_MUST_USE ab_err ab_rpc_tls_check(const ab_rpc_tls *tls, bool server, ab_error
 
 /* Whom a connection leads to. Lives as long as any call on it. */
 typedef struct {
-    const char *address; /* "192.0.2.7", "2001:db8::7" */
+    const char *address; /* "192.0.2.7", "2001:db8::7", "fe80::7%2" */
     int port;
     bool loopback;
     bool secure;       /* TLS */

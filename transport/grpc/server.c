@@ -130,42 +130,23 @@ static size_t find_metadata(void *arg, const char *name, ab_str *first)
     return found;
 }
 
-/* What authentication is told of the peer, and what that borrows. */
-typedef struct {
-    ab_auth_peer peer;
-    char address[64];
-} caller;
-
-/* "192.0.2.7:4711" and "[::1]:4711" without port and brackets. */
-static void copy_host(const char *address, char out[64])
+/* What authentication is told of the peer. */
+static ab_auth_peer describe(served_call *c)
 {
-    const char *colon = strrchr(address, ':');
-    size_t len = colon == NULL ? strlen(address) : (size_t)(colon - address);
-    if (len >= 2 && address[0] == '[') {
-        address++;
-        len -= 2;
-    }
-    snprintf(out, 64, "%.*s", (int)len, address);
-}
-
-static void describe(served_call *c, caller *out)
-{
-    copy_host(c->peer->address, out->address);
-    out->peer = (ab_auth_peer){.address = out->address,
-                               .loopback = c->peer->loopback,
-                               .certificate = c->peer->certificate,
-                               .metadata = find_metadata,
-                               .metadata_arg = c};
+    return (ab_auth_peer){.address = c->peer->address,
+                          .loopback = c->peer->loopback,
+                          .certificate = c->peer->certificate,
+                          .metadata = find_metadata,
+                          .metadata_arg = c};
 }
 
 /* Whose access token it is. @return false when the call was refused */
 static bool verify(served_call *c)
 {
-    caller from;
     ab_str token = AB_STR_NONE;
     (void)find_metadata(c, AB_GRPC_META_TOKEN, &token);
-    describe(c, &from);
-    ab_err e = ab_auth_verify(c->grpc->server.auth, &from.peer, token, &c->identity, NULL);
+    const ab_auth_peer from = describe(c);
+    ab_err e = ab_auth_verify(c->grpc->server.auth, &from, token, &c->identity, NULL);
     if (e == AB_ERR_OK)
         ab_rpc_welcome(c->call);
     else
@@ -269,10 +250,9 @@ static void on_authenticate(void *arg, ab_str bytes)
     for (size_t i = 0; i < login.credential_count; i++)
         credentials[i] =
             (ab_auth_credential){login.credentials[i].name, login.credentials[i].value};
-    caller from;
-    describe(c, &from);
+    const ab_auth_peer from = describe(c);
     const ab_auth_request request = {login.method, login.mode, credentials, login.credential_count};
-    begin_check(c, ab_auth_authenticate(c->grpc->server.auth, &from.peer, &request, on_login, c));
+    begin_check(c, ab_auth_authenticate(c->grpc->server.auth, &from, &request, on_login, c));
 }
 
 static void on_refresh(void *arg, ab_str bytes)
@@ -285,9 +265,8 @@ static void on_refresh(void *arg, ab_str bytes)
         ab_rpc_finish(c->call, AB_RPC_INVALID_ARGUMENT, "the request is no RefreshTokenRequest");
         return;
     }
-    caller from;
-    describe(c, &from);
-    begin_check(c, ab_auth_refresh(c->grpc->server.auth, &from.peer, token, on_refreshed, c));
+    const ab_auth_peer from = describe(c);
+    begin_check(c, ab_auth_refresh(c->grpc->server.auth, &from, token, on_refreshed, c));
 }
 
 /* ----- Version, Ping ----- */
@@ -554,10 +533,9 @@ static void on_call(void *arg, ab_rpc_call *call, const ab_rpc_request *request)
 
 static void renew(served_call *c)
 {
-    caller from;
     ab_error err = {0};
-    describe(c, &from);
-    ab_err e = ab_auth_renew(c->grpc->server.auth, &from.peer, &c->identity, &err);
+    const ab_auth_peer from = describe(c);
+    ab_err e = ab_auth_renew(c->grpc->server.auth, &from, &c->identity, &err);
     if (e == AB_ERR_OK)
         return;
     AB_WARN(c->grpc->base.env.log, TRANSPORT, "stream ended: the agent's identity does not hold",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/rpc/rpc_priv.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -18,39 +17,6 @@ bool ab_rpc_count_add(ab_rpc_count *c, const ab_rpc_rate *rate, int64_t now_ms)
         c->count = 0;
     }
     return ++c->count <= rate->count;
-}
-
-static void set_ipv4(ab_rpc_conn *conn, const struct in_addr *a)
-{
-    (void)inet_ntop(AF_INET, a, conn->address, sizeof(conn->address));
-    conn->peer.loopback = ntohl(a->s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-static void set_ipv6(ab_rpc_conn *conn, const struct in6_addr *a)
-{
-    if (IN6_IS_ADDR_V4MAPPED(a)) {
-        struct in_addr v4;
-        memcpy(&v4, a->s6_addr + 12, sizeof(v4));
-        set_ipv4(conn, &v4);
-        return;
-    }
-    (void)inet_ntop(AF_INET6, a, conn->address, sizeof(conn->address));
-    conn->peer.loopback = IN6_IS_ADDR_LOOPBACK(a);
-}
-
-static void set_peer(ab_rpc_conn *conn, const struct sockaddr *peer)
-{
-    if (peer->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const void *)peer;
-        conn->peer.port = ntohs(in->sin_port);
-        set_ipv4(conn, &in->sin_addr);
-    } else if (peer->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in = (const void *)peer;
-        conn->peer.port = ntohs(in->sin6_port);
-        set_ipv6(conn, &in->sin6_addr);
-    }
-    conn->peer.address = conn->address;
-    conn->peer.secure = conn->ssl != NULL;
 }
 
 /* Bytes can flow, and it is known how calls travel. */
@@ -225,7 +191,8 @@ ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, boo
     if (connecting)
         conn->state = AB_RPC_CONN_TCP;
     TAILQ_INIT(&conn->calls);
-    set_peer(conn, peer);
+    ab_rpc_peer_set_address(&conn->peer, peer, conn->address);
+    conn->peer.secure = ssl != NULL;
     conn->born_ms = ab_rpc_end_now_ms(end);
     conn->heard_ms = conn->born_ms;
     conn->moved_ms = conn->born_ms;

@@ -23,6 +23,8 @@
 #include <sys/socket.h>
 
 #define AB_RPC_SCRATCH (64u * 1024)
+/* "fe80::1%4294967295" and the NUL. */
+#define AB_RPC_ADDRESS_MAX (INET6_ADDRSTRLEN + 11)
 
 typedef struct ab_rpc_end ab_rpc_end;
 typedef struct ab_rpc_conn ab_rpc_conn;
@@ -168,7 +170,7 @@ struct ab_rpc_conn {
     ab_rpc_count pings;
 
     ab_rpc_peer peer;
-    char address[INET6_ADDRSTRLEN];
+    char address[AB_RPC_ADDRESS_MAX];
 };
 
 /* What differs between a server and a client. Called from the top. */
@@ -272,6 +274,14 @@ void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms);
 void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent);
 /** One more event of a kind. @return false: that is more than `rate` allows */
 bool ab_rpc_count_add(ab_rpc_count *c, const ab_rpc_rate *rate, int64_t now_ms);
+
+/* ---- peer.c ---- */
+
+/** Set address, port and loopback of `peer` by the socket's address.
+ *  @param text  room for the address, which `peer` borrows: an IP address without brackets and
+ * port, with its zone where it has one */
+void ab_rpc_peer_set_address(ab_rpc_peer *peer, const struct sockaddr *from,
+                             char text[AB_RPC_ADDRESS_MAX]);
 
 /* ---- wire.c: bytes over TCP, with or without TLS ---- */
 

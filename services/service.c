@@ -137,15 +137,20 @@ void ab_service_release(ab_service *s)
     ab_store_free(s->store);
 }
 
+bool ab_service_is_connected(const ab_service *s, ab_buf *why)
+{
+    if (!s->connecting) {
+        ab_buf_puts(why, "the principal's identity is not known yet");
+        return false;
+    }
+    return ab_transport_ready(s->transport, why);
+}
+
 bool ab_service_is_ready(const ab_service *s, ab_buf *why)
 {
     if (!s->listed) {
         ab_buf_puts(why, "the store is not read yet");
         return false;
     }
-    if (!s->connecting) {
-        ab_buf_puts(why, "the principal's identity is not known yet");
-        return false;
-    }
-    return ab_transport_ready(s->transport, why);
+    return ab_service_is_connected(s, why);
 }

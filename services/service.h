@@ -51,5 +51,8 @@ AB_MUST_USE ab_err ab_service_connect(ab_service *s, ab_error *err);
 void ab_service_stop(ab_service *s);
 /** Release store, transport and tick, also after a start that failed half-way. */
 void ab_service_release(ab_service *s);
+/** The transport runs and its other side is reached.
+ *  @param why  the reason is appended when false */
+bool ab_service_is_connected(const ab_service *s, ab_buf *why);
 /** For /readyz. */
 bool ab_service_is_ready(const ab_service *s, ab_buf *why);

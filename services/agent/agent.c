@@ -330,3 +330,10 @@ bool ab_agent_is_ready(ab_daemon *d, ab_buf *why)
 {
     return ab_service_is_ready(d->state, why);
 }
+
+bool ab_agent_is_healthy(ab_daemon *d, ab_buf *why)
+{
+    if (!ab_config_bool(d->config, "health.disconnected-is-unhealthy"))
+        return true;
+    return ab_service_is_connected(d->state, why);
+}

@@ -15,3 +15,4 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err);
 void ab_agent_stop(ab_daemon *d);
 void ab_agent_release(ab_daemon *d);
 bool ab_agent_is_ready(ab_daemon *d, ab_buf *why);
+bool ab_agent_is_healthy(ab_daemon *d, ab_buf *why);

@@ -12,6 +12,7 @@ int main(int argc, char **argv)
         .start = ab_agent_start,
         .stop = ab_agent_stop,
         .free = ab_agent_release,
+        .healthy = ab_agent_is_healthy,
         .ready = ab_agent_is_ready,
     };
     return ab_daemon_main(&program, argc, argv);

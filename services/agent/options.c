@@ -37,6 +37,12 @@ static const ab_option rows[] = {
              "it had, as far as the store tells it (ignore; the directory store does not), so "
              "that auto-sync does not sync the same revision again; without one, so that it does "
              "(clear-status); or without one, and a sync is asked for (resync)."},
+    {.name = "health.disconnected-is-unhealthy",
+     .kind = AB_OPT_BOOL,
+     .deflt = "false",
+     .help = "Answer /healthz with 503 while the agent is not connected to the principal (gRPC) or "
+             "to Kafka, as argocd-agent does. A liveness probe then restarts the agent during an "
+             "outage of the other side, which does not help: /readyz says the same by default."},
     {.name = "mapping",
      .kind = AB_OPT_ENUM,
      .deflt = "namespace",

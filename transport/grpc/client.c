@@ -33,6 +33,9 @@ static void start_over(ab_grpc *g)
 static void failed(ab_grpc *g, const char *what, ab_rpc_status status, ab_str text)
 {
     note_why(g, what, status, text);
+    /* Somebody answers, and refuses: asking more often does not help. */
+    if (status != AB_RPC_UNAVAILABLE)
+        ab_rpc_client_hurry(g->client.rpc, false);
     start_over(g);
 }
 
@@ -102,6 +105,9 @@ static void on_writable(void *arg)
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     ab_grpc *g = arg;
+    /* A principal that stops in order, or is gone, comes back soon. */
+    if (g->client.greeted && status == AB_RPC_UNAVAILABLE)
+        ab_rpc_client_hurry(g->client.rpc, true);
     g->client.stream = NULL;
     g->client.greeted = false;
     if (g->client.dialect != NULL)

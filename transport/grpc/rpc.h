@@ -298,6 +298,13 @@ void ab_rpc_client_reconnect(ab_rpc_client *client);
 /** The server has shown to be of use (the application's own greeting succeeded): begin again with
  * the first back-off. */
 void ab_rpc_client_good(ab_rpc_client *client);
+/**
+ * Connect again every 100 to 200 ms for the next 10 s, and only then back off: the server was of
+ * use, and is probably restarting.
+ *
+ * @param on  false: back off as usual, because the server answers and what it says is of no use
+ */
+void ab_rpc_client_hurry(ab_rpc_client *client, bool on);
 /** Read the certificates again now (SIGHUP), for connections to come. @return as of new */
 AB_MUST_USE ab_err ab_rpc_client_reload(ab_rpc_client *client, ab_error *err);
 /** Close at once, without any further upcall (a call gets no on_end), and free. The loop must be

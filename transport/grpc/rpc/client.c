@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #define LASTING_MS 60000 /* a connection that stood so long was a good one */
+/* A server that was of use and is gone is most likely restarting. */
+#define HURRY_MS       10000
+#define HURRY_EVERY_MS 200
 
 struct ab_rpc_client {
     ab_rpc_end end;
@@ -24,6 +27,8 @@ struct ab_rpc_client {
     ab_rpc_link link;
     uv_timer_t retry;
     ab_backoff backoff;
+    ab_backoff hurry; /* of equal steps; instead of the other until `hurry_until_ms` */
+    int64_t hurry_until_ms;
     uv_getaddrinfo_t resolver;
     bool resolving;
     struct addrinfo *addresses;   /* of this attempt */
@@ -56,12 +61,18 @@ static void drop_addresses(ab_rpc_client *c)
     c->next = NULL;
 }
 
+static int64_t next_wait_ms(ab_rpc_client *c)
+{
+    bool hurry = ab_rpc_end_now_ms(&c->end) < c->hurry_until_ms;
+    return ab_backoff_next(hurry ? &c->hurry : &c->backoff);
+}
+
 /* This attempt is over. */
 static void go_down(ab_rpc_client *c, const ab_error *err)
 {
     drop_addresses(c);
     c->failed = false;
-    uv_timer_start(&c->retry, on_retry, (uint64_t)ab_backoff_next(&c->backoff), 0);
+    uv_timer_start(&c->retry, on_retry, (uint64_t)next_wait_ms(c), 0);
     set_link(c, AB_RPC_DOWN, err);
 }
 
@@ -258,6 +269,7 @@ ab_err ab_rpc_client_new(const ab_rpc_env *env, const char *host, int port, cons
     c->host = strdup(host);
     c->authority = authority_of(host, port);
     ab_backoff_init(&c->backoff, limits->retry_first_ms, limits->retry_max_ms);
+    ab_backoff_init(&c->hurry, HURRY_EVERY_MS, HURRY_EVERY_MS);
     ab_err e = ab_rpc_end_init(&c->end, &ops, env, limits, tls, false, host, err);
     init_retry(c);
     if (e == AB_ERR_OK && (c->host == NULL || c->authority == NULL))
@@ -309,6 +321,13 @@ void ab_rpc_client_reconnect(ab_rpc_client *client)
 void ab_rpc_client_good(ab_rpc_client *client)
 {
     ab_backoff_reset(&client->backoff);
+}
+
+void ab_rpc_client_hurry(ab_rpc_client *client, bool on)
+{
+    client->hurry_until_ms = on ? ab_rpc_end_now_ms(&client->end) + HURRY_MS : 0;
+    if (on)
+        ab_backoff_reset(&client->backoff);
 }
 
 ab_err ab_rpc_client_reload(ab_rpc_client *client, ab_error *err)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent whose principal restarts comes back at once, however often; one whose login fails backs off; and what
+/healthz says meanwhile."""
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+from daemons import Fleet, wait_for
+
+RESTARTS = 6
+WITHIN_S = 3
+UP = r'argobus_peer_up\{agent="w1"\}'
+
+
+class Restarts(Fleet):
+    transport = "grpc"
+
+    def is_up(self):
+        return self.principal.metric(UP) == 1
+
+    def restart(self):
+        self.principal.stop()
+        self.principal.start()
+        began = time.monotonic()
+        wait_for("the agent is back", self.is_up, WITHIN_S)
+        return time.monotonic() - began
+
+    def test_the_agent_is_back_at_once_after_every_restart_in_order(self):
+        self.start()
+        wait_for("the agent is there", self.is_up)
+        print("back after, s:", *(f"{self.restart():.2f}" for _ in range(RESTARTS)))
+
+    def test_the_agent_is_back_at_once_after_the_principal_was_killed(self):
+        self.start()
+        for _ in range(RESTARTS // 2):
+            wait_for("the agent is there", self.is_up)
+            self.principal.kill()
+            self.principal.start()
+            wait_for("the agent is back", self.is_up, WITHIN_S)
+
+
+class Refused(Fleet):
+    """An agent that the principal does not let in."""
+    transport = "grpc"
+
+    def agent_config(self):
+        config = super().agent_config()
+        config["grpc"]["auth"] = {"method": "header"}
+        return config
+
+    def test_an_agent_whose_login_is_refused_asks_ever_more_slowly(self):
+        self.principal.start()
+        self.agent.start(ready=False)
+        asked = self.agent.log.read_text
+        wait_for("it has asked some times", lambda: asked().count("Authenticate: UNAUTHENTICATED") >= 4)
+        began = time.monotonic()
+        wait_for("it asks again", lambda: asked().count("Authenticate: UNAUTHENTICATED") >= 5)
+        self.assertGreater(time.monotonic() - began, 1)
+
+
+class Health(Fleet):
+    transport = "grpc"
+    option = True
+
+    def agent_config(self):
+        return dict(super().agent_config(), health={"disconnected-is-unhealthy": self.option})
+
+    def healthz(self):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.agent.port}/healthz", timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def test_healthz_says_when_the_agent_is_disconnected(self):
+        self.agent.start(ready=False)
+        code, why = self.healthz()
+        self.assertEqual(code, 503)
+        self.assertIn("no stream to the principal", why)
+        self.principal.start()
+        wait_for("it is connected", lambda: self.healthz()[0] == 200)
+        self.principal.stop()
+        wait_for("it is disconnected", lambda: self.healthz()[0] == 503)
+
+
+class HealthByDefault(Health):
+    option = False
+
+    def test_healthz_says_when_the_agent_is_disconnected(self):
+        self.agent.start(ready=False)
+        self.assertEqual(self.healthz(), (200, "ok\n"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -233,3 +233,13 @@ def test_what_an_application_set_generates_is_mirrored_updated_and_pruned(fleet,
     wait_for("c is mirrored", lambda: mirror("c"))
     wait_for("a is gone", lambda: mirror("a") is None)
     assert revision(mirror("b")) == "2"
+
+
+def test_the_namespace_of_an_agent_is_created_with_its_first_mirror(fleet):
+    """principal-autonomous.yaml gives the right, and the option the permission."""
+    fleet.principal.stop()
+    fleet.hub.delete("Namespace", None, "w1")
+    wait_for("the namespace is gone", lambda: fleet.hub.get("Namespace", None, "w1") is None)
+    fleet.principal.start("--set", 'store.kubernetes.create-namespaces=["w1"]')
+    Own(fleet)
+    assert fleet.hub.get("Namespace", None, "w1")

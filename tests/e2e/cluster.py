@@ -11,7 +11,8 @@ import yaml
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 
 ARGOCD = "argocd"
-API = dict.fromkeys(("Application", "ApplicationSet", "AppProject"), "argoproj.io/v1alpha1")
+API = {**dict.fromkeys(("Application", "ApplicationSet", "AppProject"), "argoproj.io/v1alpha1"),
+       **dict.fromkeys(("Deployment", "StatefulSet"), "apps/v1")}
 DEPLOY = pathlib.Path(__file__).parents[2] / "deploy/kubernetes/rbac"
 
 

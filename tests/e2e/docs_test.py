@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs docs/operate/kubernetes.md: its files are written, its commands are run in order, while principal and agents run.
+"""Runs docs/operate/kubernetes.md and argocd.md: files are written, commands run in order, while principal and agents run.
 
 A command must succeed. Where an ```output block follows, its lines must be what was printed.
 """
@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 import yaml
-from cluster import DEPLOY
+from cluster import ARGOCD, DEPLOY
 
 ROOT = pathlib.Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(sh|yaml)\n(.*?)^```\n(?:^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
@@ -49,16 +49,48 @@ def shell(fleet, clusters, tmp_path):
         return done.stdout
     yield run
     for cluster, further in (("hub", "principal-autonomous"), ("w1", "agent-destination")):
-        clusters[cluster].kubectl("delete", "-f", str(DEPLOY / f"{further}.yaml"))
+        clusters[cluster].kubectl("delete", "-f", str(DEPLOY / f"{further}.yaml"), "--ignore-not-found")
 
 
-def test_the_page_on_kubernetes_works_as_it_says(shell, tmp_path):
-    files = iter(("principal.yaml", "agent.yaml"))
-    blocks = BLOCK.findall((ROOT / "docs/operate/kubernetes.md").read_text())
+def run_page(page, shell, folder, files=()):
+    """Its YAML blocks become these files."""
+    files = iter(files)
+    blocks = BLOCK.findall((ROOT / "docs/operate" / page).read_text())
     assert len(blocks) > 5
     for language, text, expected in blocks:
         if language == "yaml":
-            (tmp_path / next(files)).write_text(text)
+            (folder / next(files)).write_text(text)
         else:
             shown = shell(text)
             assert [line for line in expected.splitlines() if line not in shown.splitlines()] == [], text
+
+
+def test_the_page_on_kubernetes_works_as_it_says(shell, tmp_path):
+    run_page("kubernetes.md", shell, tmp_path, ("principal.yaml", "agent.yaml"))
+
+
+def workload(kind, name):
+    """What an installed Argo CD has; without nodes it has no pods."""
+    labels = {"app.kubernetes.io/name": name}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": ARGOCD},
+            "spec": {"replicas": 1, "selector": {"matchLabels": labels},
+                     "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}},
+                     **({"serviceName": name} if kind == "StatefulSet" else {})}}
+
+
+@pytest.fixture
+def installed(clusters):
+    """What the page expects of Argo CD's installation at the control plane."""
+    objects = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cmd-params-cm", "namespace": ARGOCD}},
+               workload("Deployment", "argocd-server"), workload("StatefulSet", "argocd-application-controller")]
+    for o in objects:
+        clusters["hub"].kubectl("-n", ARGOCD, "delete", o["kind"], o["metadata"]["name"], "--ignore-not-found")
+        clusters["hub"].create(o)
+    yield
+    for o in objects:
+        clusters["hub"].delete(o["kind"], ARGOCD, o["metadata"]["name"])
+
+
+def test_the_page_on_argocd_works_as_it_says(shell, installed, clusters, tmp_path):
+    run_page("argocd.md", shell, tmp_path)
+    assert clusters["hub"].get("StatefulSet", ARGOCD, "argocd-application-controller")["spec"]["replicas"] == 0

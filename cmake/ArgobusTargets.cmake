@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two helpers and the flags that every target of ours shares.
+include(CheckCCompilerFlag)
+
+# Assertions stay in a release: the flags of CMake's release types would take them out. The libraries made of
+# generated code do not link ab_flags, so this is for the whole tree.
+add_compile_options(-UNDEBUG)
 
 add_library(ab_flags INTERFACE)
 target_include_directories(ab_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_definitions(ab_flags INTERFACE _GNU_SOURCE AB_VERSION="${PROJECT_VERSION}")
 target_compile_options(ab_flags INTERFACE
-    -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wstrict-prototypes
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
     -Wmissing-prototypes -Wvla -Wcast-qual -Wundef -Wformat=2 -Wwrite-strings
     -fno-common -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+if(AB_WERROR)
+    target_compile_options(ab_flags INTERFACE -Werror)
+endif()
 if(CMAKE_C_COMPILER_ID STREQUAL GNU)
     # snprintf into a bounded field is how we cut; gcc guesses at lengths only when it optimises.
     target_compile_options(ab_flags INTERFACE -Wno-format-truncation)
@@ -22,8 +30,14 @@ if(AB_FUZZ)
 endif()
 if(AB_HARDEN)
     target_compile_options(ab_flags INTERFACE
-        -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE
-        -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+        -fstack-protector-strong -fPIE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+    foreach(flag -fstack-clash-protection -fcf-protection) # not on every processor
+        string(MAKE_C_IDENTIFIER "AB_HAS${flag}" known)
+        check_c_compiler_flag(${flag} ${known})
+        if(${known})
+            target_compile_options(ab_flags INTERFACE ${flag})
+        endif()
+    endforeach()
     target_link_options(ab_flags INTERFACE -pie -Wl,-z,relro,-z,now,-z,noexecstack)
 endif()
 if(AB_COVERAGE)

@@ -145,17 +145,66 @@ static void add_said(void *arg, ab_str key)
 
 /* --- beginning and ending one --- */
 
+/* What came and is not dealt with yet would look as if the agent had to say it again. */
+static bool is_dealt_with(const struct peer *peer)
+{
+    return peer->caught_up && peer->held == NULL && ab_roster_is_dealt_with(peer->roster);
+}
+
+static bool is_ripe(const struct peer *peer)
+{
+    return peer->mode != 0 && peer->heard && peer->principal->listed &&
+           ab_writer_is_ready(peer->writer) && is_dealt_with(peer);
+}
+
+/* NULL: it waits for something that ab_principal_resync_sort is called for. */
+static ab_link *queue_of(const struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    const struct peer_resync *r = &peer->resync;
+    if (r->session != NULL)
+        return &p->resyncs.running;
+    if (r->why == NULL)
+        return r->was_held && p->env.resync_ms > 0 ? &p->resyncs.periodic : NULL;
+    if (r->at > now_ms(p))
+        return &p->resyncs.retrying;
+    return is_ripe(peer) ? &p->resyncs.ripe : NULL;
+}
+
+void ab_principal_resync_sort(struct peer *peer)
+{
+    struct peer_resync *r = &peer->resync;
+    ab_link *queue = queue_of(peer);
+    if (queue == NULL)
+        ab_link_remove(&r->in_queue);
+    else if (queue != r->queue)
+        ab_list_append(queue, &r->in_queue);
+    if (queue != r->queue && queue == &peer->principal->resyncs.periodic)
+        r->next_at = now_ms(peer->principal) + peer->principal->env.resync_ms;
+    r->queue = queue;
+}
+
 static void close_session(struct peer *peer)
 {
     if (peer->resync.session == NULL)
         return;
     ab_resync_session_free(peer->resync.session);
     peer->resync.session = NULL;
-    peer->principal->resyncs--;
+    peer->principal->resyncs.under_way--;
+    ab_principal_resync_sort(peer);
+}
+
+void ab_principal_resyncs_init(ab_principal *p)
+{
+    ab_link_init(&p->resyncs.running);
+    ab_link_init(&p->resyncs.ripe);
+    ab_link_init(&p->resyncs.retrying);
+    ab_link_init(&p->resyncs.periodic);
 }
 
 void ab_principal_resync_init(struct peer *peer)
 {
+    ab_link_init(&peer->resync.in_queue);
     ab_backoff_init(&peer->resync.backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
 }
 
@@ -164,12 +213,19 @@ void ab_principal_resync_stop(struct peer *peer)
     close_session(peer);
 }
 
+void ab_principal_resync_fini(struct peer *peer)
+{
+    close_session(peer);
+    ab_link_remove(&peer->resync.in_queue);
+}
+
 static void retry_later(struct peer *peer, const char *why)
 {
     struct peer_resync *r = &peer->resync;
     close_session(peer);
     r->why = why;
     r->at = now_ms(peer->principal) + ab_backoff_next(&r->backoff);
+    ab_principal_resync_sort(peer);
 }
 
 static ab_err open_session(struct peer *peer)
@@ -187,7 +243,7 @@ static ab_err open_session(struct peer *peer)
     peer->resync.session = ab_resync_session_new(ab_str_of(id), mine);
     if (peer->resync.session == NULL)
         return AB_ERR_NOMEM;
-    peer->principal->resyncs++;
+    peer->principal->resyncs.under_way++;
     return AB_ERR_OK;
 }
 
@@ -210,6 +266,7 @@ static ab_err begin(struct peer *peer)
     r->since = ab_writer_newest(peer->writer);
     r->begun_at = now_ms(peer->principal);
     r->deadline = r->begun_at + ANSWER_MS;
+    ab_principal_resync_sort(peer);
     say(peer, &step);
     return AB_ERR_OK;
 }
@@ -219,10 +276,10 @@ static void end(struct peer *peer)
     struct peer_resync *r = &peer->resync;
     say(peer, &(ab_resync){.step = AB_RESYNC_END});
     ab_resync_end_pages(peer->writer);
+    r->was_held = true;
     close_session(peer);
     ab_backoff_reset(&r->backoff);
     r->at = 0;
-    r->next_at = now_ms(peer->principal) + peer->principal->env.resync_ms;
     peer->guard.confirmed = false;
     ab_metric_add(peer->principal->metrics.resyncs, 1);
     AB_INFO(peer->principal->env.log, SYNC, "in step with agent", AB_KV("agent", peer->name));
@@ -234,6 +291,7 @@ void ab_principal_resync_due(struct peer *peer, const char *why)
 {
     peer->resync.why = why;
     peer->resync.at = 0;
+    ab_principal_resync_sort(peer);
     ab_principal_resync_go(peer->principal);
 }
 
@@ -247,40 +305,53 @@ ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why)
     return AB_ERR_OK;
 }
 
-static void check_time(struct peer *peer)
+static struct peer *first(const ab_link *queue)
 {
-    struct peer_resync *r = &peer->resync;
-    int64_t now = now_ms(peer->principal);
-    if (r->session != NULL && now >= r->deadline)
-        retry_later(peer, "no answer");
-    if (r->why == NULL && r->session == NULL && peer->principal->env.resync_ms > 0 &&
-        r->next_at != 0 && now >= r->next_at)
-        r->why = "period";
-}
-
-/* What came and is not dealt with yet would look as if the agent had to say it again. */
-static bool is_dealt_with(const struct peer *peer)
-{
-    return peer->caught_up && peer->held == NULL && ab_roster_is_dealt_with(peer->roster);
-}
-
-static bool may_begin(const struct peer *peer)
-{
-    const ab_principal *p = peer->principal;
-    const struct peer_resync *r = &peer->resync;
-    return r->why != NULL && peer->mode != 0 && r->session == NULL && r->at <= now_ms(p) &&
-           peer->heard && p->listed && ab_writer_is_ready(peer->writer) &&
-           p->resyncs < p->env.resyncs_max && is_dealt_with(peer);
+    return ab_link_is_in_use(queue) ? AB_LINK_OF(queue->next, struct peer, resync.in_queue) : NULL;
 }
 
 void ab_principal_resync_go(ab_principal *p)
 {
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
-        check_time(peer);
-        if (may_begin(peer) && begin(peer) != AB_ERR_OK)
+    for (struct peer *peer = first(&p->resyncs.ripe);
+         peer != NULL && p->resyncs.under_way < p->env.resyncs_max;
+         peer = first(&p->resyncs.ripe)) {
+        ab_principal_resync_sort(peer); /* something may have come in between */
+        if (peer->resync.queue == &p->resyncs.ripe && begin(peer) != AB_ERR_OK)
             retry_later(peer, peer->resync.why);
     }
+}
+
+static void check_answers(const ab_principal *p, int64_t now)
+{
+    for (ab_list_iter i = ab_list_first(&p->resyncs.running); i.link != NULL; ab_list_next(&i)) {
+        struct peer *peer = AB_LINK_OF(i.link, struct peer, resync.in_queue);
+        if (now >= peer->resync.deadline)
+            retry_later(peer, "no answer");
+    }
+}
+
+static void check_retries(const ab_principal *p)
+{
+    for (ab_list_iter i = ab_list_first(&p->resyncs.retrying); i.link != NULL; ab_list_next(&i))
+        ab_principal_resync_sort(AB_LINK_OF(i.link, struct peer, resync.in_queue));
+}
+
+static void check_period(const ab_principal *p, int64_t now)
+{
+    for (struct peer *peer = first(&p->resyncs.periodic);
+         peer != NULL && now >= peer->resync.next_at; peer = first(&p->resyncs.periodic)) {
+        peer->resync.why = "period";
+        ab_principal_resync_sort(peer);
+    }
+}
+
+void ab_principal_resync_tick(ab_principal *p)
+{
+    int64_t now = now_ms(p);
+    check_answers(p, now);
+    check_retries(p);
+    check_period(p, now);
+    ab_principal_resync_go(p);
 }
 
 /* --- corrections --- */
@@ -576,6 +647,7 @@ static void take_step(struct peer *peer, const ab_event *event)
         close_session(peer); /* it has forgotten the one that may be under way */
         peer->resync.why = "the agent asks";
         peer->resync.at = peer->resync.begun_at + ASKS_APART_MS;
+        ab_principal_resync_sort(peer);
         ab_principal_resync_go(peer->principal);
     } else if (ours && r->step == AB_RESYNC_ANSWER) {
         take_answer(peer, r);

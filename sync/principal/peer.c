@@ -46,7 +46,7 @@ void ab_principal_peer_free(void *value)
     struct peer *peer = value;
     while (peer->held != NULL)
         held_free(take_held(peer));
-    ab_principal_resync_stop(peer);
+    ab_principal_resync_fini(peer);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
     if (peer->roster != NULL && peer->roster->peer == peer)
@@ -140,6 +140,7 @@ void ab_principal_take_held(struct peer *peer)
         ab_principal_take(peer, h->event, h->delivery);
         held_free(h);
     }
+    ab_principal_resync_sort(peer);
 }
 
 /* --- the transport --- */
@@ -242,6 +243,7 @@ void ab_principal_unset_mode(ab_principal *p, const char *agent)
     ab_principal_resync_stop(peer);
     ab_writer_vouch_none(peer->writer); /* what the store has now is not compared with its mark */
     peer->mode = 0;
+    ab_principal_resync_sort(peer);
 }
 
 void ab_principal_log_lost(ab_principal *p, const char *agent)
@@ -251,6 +253,7 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
         return;
     ab_principal_resync_stop(peer);
     ab_writer_forget(peer->writer);
+    ab_principal_resync_sort(peer);
 }
 
 void ab_principal_presence(ab_principal *p, const char *agent, bool heard)
@@ -259,14 +262,17 @@ void ab_principal_presence(ab_principal *p, const char *agent, bool heard)
     if (peer == NULL)
         return;
     peer->heard = heard;
+    ab_principal_resync_sort(peer);
     ab_principal_resync_go(p);
 }
 
 void ab_principal_gap(ab_principal *p, const char *agent)
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer != NULL)
-        peer->caught_up = false;
+    if (peer == NULL)
+        return;
+    peer->caught_up = false;
+    ab_principal_resync_sort(peer);
 }
 
 void ab_principal_caught_up(ab_principal *p, const char *agent)

@@ -32,6 +32,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_link_init(&p->moved);
     ab_link_init(&p->tended_apps);
     ab_link_init(&p->tended_mirrors);
+    ab_principal_resyncs_init(p);
     ab_err e = ab_principal_mark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
         p->mirrors == NULL || p->rosters == NULL) {
@@ -481,5 +482,5 @@ void ab_principal_tick(ab_principal *p)
     }
     ab_principal_shared_tick(p);
     ab_mirror_tick(p);
-    ab_principal_resync_go(p);
+    ab_principal_resync_tick(p);
 }

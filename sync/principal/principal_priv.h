@@ -24,9 +24,12 @@ struct held {
 
 /* The resyncs of one agent. */
 struct peer_resync {
+    ab_link *queue; /* the one of principal.resyncs that it is in; NULL: none */
+    ab_link in_queue;
     const char *why;            /* one is due; NULL: none is */
     int64_t at;                 /* mono_ms: not before then */
-    int64_t next_at;            /* mono_ms: when the next periodic one is due */
+    bool was_held;              /* once: from then on periodically */
+    int64_t next_at;            /* mono_ms: when the next periodic one is due, in that queue */
     ab_resync_session *session; /* the one that is under way; NULL: none is */
     int64_t begun_at, deadline; /* mono_ms; the latter of the agent's next word in it */
     ab_backoff backoff;
@@ -252,7 +255,13 @@ struct ab_principal {
     bool listed;
     bool synced;
     struct mark mark;
-    size_t resyncs; /* under way */
+    struct {
+        size_t under_way;
+        ab_link running;  /* these */
+        ab_link ripe;     /* due, and nothing is in the way but that there may be no room */
+        ab_link retrying; /* due, not before their time */
+        ab_link periodic; /* none is due; in the order of when the next one will be */
+    } resyncs;
     struct {
         ab_metric *writes, *stale, *set_aside, *reverts, *resyncs;
     } metrics;
@@ -390,8 +399,14 @@ void ab_principal_mark_tick(struct peer *peer);
 /* inventory.c: resyncs */
 /** A resync is due with this agent. */
 void ab_principal_resync_due(struct peer *peer, const char *why);
-/** Begin those that are due, as many as there is room for; end those that hear nothing. */
+/** Something that a resync with this agent waits for may be there, or no more. Begins none. */
+void ab_principal_resync_sort(struct peer *peer);
+/** Begin those that nothing is in the way of, as many as there is room for. */
 void ab_principal_resync_go(ab_principal *p);
+/** Time has passed. */
+void ab_principal_resync_tick(ab_principal *p);
+/** Before all else. */
+void ab_principal_resyncs_init(ab_principal *p);
 /** An event under a key of ours that is about no object: a step of a resync, a page. */
 bool ab_principal_is_control(const ab_event *event);
 /** Deal with it; it need not be kept. */
@@ -399,6 +414,8 @@ void ab_principal_control(struct peer *peer, const ab_event *event);
 void ab_principal_resync_init(struct peer *peer);
 /** Give up the one that is under way. */
 void ab_principal_resync_stop(struct peer *peer);
+/** The agent is served no more. */
+void ab_principal_resync_fini(struct peer *peer);
 
 /* request.c: commands that go to an agent, and their answers */
 /** Learn what the object asks for. */

@@ -54,6 +54,8 @@ void ab_roster_count(struct roster *r, bool *counted, bool has)
         r->unfinished++;
     else
         r->unfinished--;
+    if (r->unfinished == 0 && r->peer != NULL)
+        ab_principal_resync_sort(r->peer);
 }
 
 bool ab_roster_is_dealt_with(const struct roster *r)

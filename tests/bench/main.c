@@ -2,6 +2,7 @@
  *
  * argobus-bench: every figure beside its limit, measured in the same run.
  */
+#include "tests/bench/core.h"
 #include "tests/bench/flow.h"
 #include "tests/bench/grpc.h"
 #include "tests/bench/kube.h"
@@ -35,6 +36,7 @@ static const bench_case cases[] = {
     {"grpc.reconnect", ab_bench_grpc_reconnect, false, true},
     {"grpc.large", ab_bench_grpc_large, false, true},
     {"sync", ab_bench_sync, true, false},
+    {"sync.core", ab_bench_core, true, true},
     {"resync", ab_bench_resync, true, false},
     {"resync.absence", ab_bench_resync_absence, false, false},
     {"resync.unchanged", ab_bench_resync_unchanged, false, false},
@@ -63,6 +65,7 @@ static int usage(FILE *out, int code)
         "             (PROGRAM: tests/support/grpc/grpc-go), or one case of it: grpc.flow,\n"
         "             grpc.latency, grpc.idle, grpc.reconnect, grpc.large; these need no broker\n"
         "  sync       store to store with the real programs, against writing the same files\n"
+        "  sync.core  the principal's sync core alone, with 100 to 3,000 agents; needs no broker\n"
         "  resync     an agent that was away for a day, a resync without changes, and, where an\n"
         "             API server is given, 100 agents at once; or one case of it:\n"
         "             resync.absence, resync.unchanged, resync.fleet\n"
@@ -71,7 +74,8 @@ static int usage(FILE *out, int code)
         "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
         "             kube.restart\n"
         "\n"
-        "Without a CASE: transport, grpc, sync, resync and idle, and kube where API servers are "
+        "Without a CASE: transport, grpc, sync, sync.core, resync and idle, and kube where API "
+        "servers are "
         "given. "
         "docs/benchmark.md explains the figures.\n"
         "The broker may also be given as ARGOBUS_BENCH_BROKER. Topics named bench-* stay\n"

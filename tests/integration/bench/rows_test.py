@@ -18,7 +18,7 @@ CASES = {case for line in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for c
 ELSEWHERE = re.compile(r"[.](go|idle|reconnect|large|of-go)\b")  # what other runs are for
 PROCESS = {"cpu_s", "rss_kib"}
 FIGURES = {"events/s": {"value", "limit", "ratio"}, "us/event": {"value", "limit", "ratio"},
-           "ms": {"value", "limit", "ratio", "p50_ms", "p99_ms"}, None: PROCESS}
+           "ms": {"value", "limit", "ratio", "p50_ms", "p99_ms"}, "cpu-ms": {"value", "p99_ms"}, None: PROCESS}
 
 
 def measure(*cases):
@@ -40,6 +40,8 @@ class Rows(unittest.TestCase):
         wanted = FIGURES[row["unit"]]
         if row["case"].endswith(".added"):
             wanted = wanted - {"limit", "ratio"}
+        if ".hellos." in row["case"]:
+            wanted = wanted | {"limit", "ratio"}
         has = {name for name, figure in row.items() if figure is not None and name not in ("case", "unit")}
         self.assertEqual(has, wanted, row)
         self.assertTrue(all(math.isfinite(row[name]) for name in has), row)
@@ -63,6 +65,14 @@ class Rows(unittest.TestCase):
         names = {"grpc.latency.added"} | {f"{flow}.cpu" for flow in flows}
         names |= with_ends("grpc.latency", "grpc.bare.latency", *flows)
         self.check_all(measure("grpc.flow", "grpc.latency"), names, "grpc")
+
+    def test_core(self):
+        whats = ("ready", "hellos", "tick", "first-round", "tick.idle", "round")
+        rows = measure("sync.core")
+        self.assertEqual(set(rows), {f"sync.core.{what}.{agents}" for what in whats for agents in (100, 300, 1000, 3000)})
+        self.assertLessEqual({case for case in CASES if case.startswith("sync.core.")}, set(rows))
+        for row in rows.values():
+            self.check(row)
 
 
 if __name__ == "__main__":

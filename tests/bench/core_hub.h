@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the principal's sync core has around it in this benchmark: a store that answers at once but
+ * for the writes of statuses, which wait, and agents that take all that they are sent and hold it.
+ * What the core itself takes is counted, and nothing else.
+ */
+#pragma once
+
+#include "base/metrics.h"
+#include "sync/principal/principal.h"
+
+#define AB_BENCH_CORE_APPS 50
+
+typedef struct ab_bench_answer ab_bench_answer;
+
+/* What one agent holds. */
+typedef struct {
+    char name[16];
+    ab_digest hash[AB_BENCH_CORE_APPS];
+    ab_version version[AB_BENCH_CORE_APPS];
+    bool woken;
+} ab_bench_core_agent;
+
+typedef struct {
+    ab_principal *principal;
+    ab_metrics *metrics;
+    ab_clock clock;
+    int64_t ms;
+    size_t count;
+    ab_bench_core_agent *agents;
+    size_t *woken; /* agents that are to be sent something */
+    size_t woken_count;
+    ab_bench_answer *answers, *writes; /* newest first */
+    ab_object *mark;
+    bool failed;      /* and it was said */
+    int64_t cost_ns;  /* CPU time of the core since it was set to 0 */
+    int64_t worst_ns; /* the longest turn of it since then */
+} ab_bench_core_hub;
+
+/** A principal with so many agents, none of which can be sent anything yet, and their Applications.
+ * @return false when it failed; said on stderr */
+bool ab_bench_core_open(ab_bench_core_hub *h, size_t agents);
+void ab_bench_core_close(ab_bench_core_hub *h);
+
+/* Each is given to the core in a turn of its own. */
+void ab_bench_core_ready(ab_bench_core_hub *h, size_t agent);
+/** Its first Application has a new status. */
+void ab_bench_core_report(ab_bench_core_hub *h, size_t agent);
+void ab_bench_core_caught_up(ab_bench_core_hub *h, size_t agent);
+void ab_bench_core_hello(ab_bench_core_hub *h, size_t agent);
+/** 250 ms later. @return what the turn took, nanoseconds */
+int64_t ab_bench_core_tick(ab_bench_core_hub *h);
+/** The store answers the writes of statuses. */
+void ab_bench_core_release(ab_bench_core_hub *h);
+/** Answers of the store and of the agents, until nothing is left to answer. */
+void ab_bench_core_settle(ab_bench_core_hub *h);

@@ -182,12 +182,23 @@ ab_err ab_auth_check_config(const ab_config *config, ab_error *err)
     return e;
 }
 
+static ab_err start_pool(ab_auth *a, ab_error *err)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < a->method_count; i++)
+        wanted = wanted || a->methods[i]->ops->work != NULL;
+    ab_err e = wanted ? ab_auth_pool_new(a->env.loop, &a->pool) : AB_ERR_OK;
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "no threads for password checks");
+}
+
 ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err)
 {
     ab_auth *a = NULL;
     ab_err e = open_from(env, &a, err);
     if (e == AB_ERR_OK && a->keys.present == NULL)
         e = ab_auth_keys_make(&a->keys, err);
+    if (e == AB_ERR_OK)
+        e = start_pool(a, err);
     if (e != AB_ERR_OK) {
         ab_auth_free(a);
         return e;
@@ -199,8 +210,15 @@ ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err)
 
 static void end_if_done(ab_auth *a)
 {
-    if (a->watch_closed && a->jobs == 0)
+    if (a->watch_closed && a->pool_closed && a->jobs == 0)
         a->closed(a->closed_arg);
+}
+
+static void on_pool_closed(void *arg)
+{
+    ab_auth *a = arg;
+    a->pool_closed = true;
+    end_if_done(a);
 }
 
 static void on_watch_closed(void *arg)
@@ -223,6 +241,9 @@ void ab_auth_close(ab_auth *a, void (*closed)(void *arg), void *arg)
     a->closing = true;
     a->closed = closed;
     a->closed_arg = arg;
+    a->pool_closed = a->pool == NULL;
+    if (a->pool != NULL)
+        ab_auth_pool_close(a->pool, on_pool_closed, a);
     ab_auth_watch_close(&a->watch, on_watch_closed, a);
 }
 

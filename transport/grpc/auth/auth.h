@@ -13,8 +13,8 @@
  * of revoked certificates, or the file of passwords, says something else now.
  *
  * What was wrong with a login or a token is logged and counted here, by its own reason; the peer
- * is told AB_AUTH_REFUSED and no more. Loop thread only; costly work (bcrypt, RSA signatures) is
- * done in libuv's pool. No upcall is made from inside a call.
+ * is told AB_AUTH_REFUSED and no more. Loop thread only; RSA signatures are made in libuv's pool,
+ * and passwords checked by threads of their own. No upcall is made from inside a call.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include "transport/grpc/auth/keys_priv.h"
 #include "transport/grpc/auth/limiter_priv.h"
 #include "transport/grpc/auth/method_priv.h"
+#include "transport/grpc/auth/pool_priv.h"
 #include "transport/grpc/auth/revoked_priv.h"
 
 #define AB_AUTH_METHODS_MAX 3
@@ -24,9 +25,11 @@ struct ab_auth {
     ab_auth_revoked revoked;
     ab_auth_watch watch;
     ab_auth_limiter limiter;
-    size_t jobs; /* logins and refreshes under way */
+    ab_auth_pool *pool; /* NULL: no method has work for it */
+    size_t jobs;        /* logins and refreshes under way */
     bool closing;
     bool watch_closed;
+    bool pool_closed;
     void (*closed)(void *arg);
     void *closed_arg;
 };

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#define SHUT_MAX_MS (10 * 60 * 1000)
-
 typedef struct {
     int64_t paid_ms;
 } entry;
@@ -51,9 +49,7 @@ void ab_auth_limiter_note(ab_auth_limiter *l, ab_str key, ab_auth_allowance allo
         e = add(l, key);
     if (e == NULL)
         return;
-    int64_t paid_ms = (e->paid_ms > now_ms ? e->paid_ms : now_ms) + allowance.interval_ms;
-    int64_t latest_ms = now_ms + allowance.burst * allowance.interval_ms + SHUT_MAX_MS;
-    e->paid_ms = paid_ms < latest_ms ? paid_ms : latest_ms;
+    e->paid_ms = (e->paid_ms > now_ms ? e->paid_ms : now_ms) + allowance.interval_ms;
 }
 
 void ab_auth_limiter_forgive(ab_auth_limiter *l, ab_str key, ab_auth_allowance allowance)

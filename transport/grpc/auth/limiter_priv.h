@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How often somebody may fail. Each key may do so some times at once, and then again once per
- * interval; the more it fails beyond that, the longer it is shut out, up to ten minutes. The table
- * is bounded: past its end the key that was noted first is forgotten.
+ * interval. An attempt is noted before it is known to fail, so that attempts at the same time are
+ * limited too. The table is bounded: past its end the key that was noted first is forgotten.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ void ab_auth_limiter_fini(ab_auth_limiter *l);
 /** Whether `key` has failed too often to try again at `now_ms` (monotonic). */
 bool ab_auth_limiter_is_shut(const ab_auth_limiter *l, ab_str key, ab_auth_allowance allowance,
                              int64_t now_ms);
-/** Note a failure, or an attempt before it is known to fail. Without memory it is not noted. */
+/** Note an attempt of a key that is not shut out. Without memory it is not noted. */
 void ab_auth_limiter_note(ab_auth_limiter *l, ab_str key, ab_auth_allowance allowance,
                           int64_t now_ms);
 /** Take one back: the attempt did not fail. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Logins and refreshes: decided on the loop as far as that costs nothing, then in libuv's pool
- * (passwords, signatures), then answered on the loop.
+ * Logins and refreshes: decided on the loop as far as that costs nothing, then in a thread, then
+ * answered on the loop. A login with a password goes to the pool for these, all others to libuv's
+ * pool, which signs tokens: so no number of passwords delays a certificate.
  *
- * A refused login takes the same way through the pool as one that succeeds, so that no upcall is
- * made from inside a call.
+ * A refused login takes the same way through a pool as one that succeeds, so that no upcall is made
+ * from inside a call.
  */
 #include "transport/grpc/auth/auth_priv.h"
 #include "transport/grpc/auth/certificate_priv.h"
@@ -24,6 +25,7 @@ static const ab_auth_allowance of_one = {.burst = 10, .interval_ms = 6000};
 static const ab_auth_allowance of_address = {.burst = 60, .interval_ms = 1000};
 
 typedef struct {
+    ab_auth_task task; /* first */
     uv_work_t work;
     ab_auth *auth;
     ab_auth_method *method; /* NULL: refused before there was one */
@@ -37,8 +39,9 @@ typedef struct {
     bool keeps_refresh; /* `refresh` is there, and stays */
     ab_buf access;
     ab_buf refresh;
-    bool counted; /* `one` has been noted, and is forgiven if the login succeeds */
-    bool by_address;
+    /* What has been noted before it is known to fail, and is forgiven if it does not. */
+    bool counted;    /* under `one` */
+    bool by_address; /* under the address */
     uint8_t one[AB_AUTH_HASH_BYTES];
     ab_auth_done done;
     void *arg;
@@ -64,9 +67,8 @@ static void make_tokens(job *j)
         j->check.reason = AB_AUTH_INTERNAL;
 }
 
-static void run(uv_work_t *work)
+static void run(job *j)
 {
-    job *j = work->data;
     if (j->check.reason == AB_AUTH_NONE && j->check.state != NULL)
         j->method->ops->work(&j->check);
     if (j->check.reason != AB_AUTH_NONE)
@@ -74,6 +76,16 @@ static void run(uv_work_t *work)
     memcpy(j->claims.agent, j->check.agent, sizeof(j->claims.agent));
     memcpy(j->claims.mark, j->check.mark, sizeof(j->claims.mark));
     make_tokens(j);
+}
+
+static void run_work(uv_work_t *work)
+{
+    run(work->data);
+}
+
+static void run_task(ab_auth_task *task)
+{
+    run((job *)task);
 }
 
 /* ----- back on the loop ----- */
@@ -94,18 +106,16 @@ static bool is_failure(ab_auth_reason r)
            r != AB_AUTH_CLOSED && r != AB_AUTH_INTERNAL;
 }
 
-static void settle_limits(job *j)
+static void forgive(job *j)
 {
     ab_auth *a = j->auth;
     uint8_t address[AB_AUTH_HASH_BYTES];
-    bool failed = is_failure(j->check.reason);
-    if (j->counted && !failed)
+    if (j->counted)
         ab_auth_limiter_forgive(&a->limiter, key_text(j->one), of_one);
-    if (!j->by_address || !failed)
+    if (!j->by_address)
         return;
     ab_auth_limiter_key(j->address, AB_STR_NONE, address);
-    ab_auth_limiter_note(&a->limiter, key_text(address), of_address,
-                         ab_clock_mono_ms(a->env.clock));
+    ab_auth_limiter_forgive(&a->limiter, key_text(address), of_address);
 }
 
 static void set_identity(job *j)
@@ -141,20 +151,30 @@ static void answer(job *j)
     j->done(j->arg, AB_ERR_OK, &err, &grant);
 }
 
-static void after(uv_work_t *work, int status)
+static void end(job *j)
 {
-    job *j = work->data;
     ab_auth *a = j->auth;
-    (void)status; /* nothing is ever cancelled */
     if (a->closing)
         j->check.reason = AB_AUTH_CLOSED;
     else if (j->check.reason == AB_AUTH_NONE && j->claims.bound &&
              ab_auth_revoked_has(&a->revoked, j->claims.fingerprint))
         j->check.reason = AB_AUTH_REVOKED; /* while it was in the pool */
-    settle_limits(j);
+    if (!is_failure(j->check.reason))
+        forgive(j);
     answer(j);
     free_job(j);
     ab_auth_job_ended(a);
+}
+
+static void after_work(uv_work_t *work, int status)
+{
+    (void)status; /* nothing is ever cancelled */
+    end(work->data);
+}
+
+static void after_task(ab_auth_task *task)
+{
+    end((job *)task);
 }
 
 /* ----- on the loop, before ----- */
@@ -164,6 +184,7 @@ static job *new_job(ab_auth *a, const ab_auth_peer *peer, ab_auth_done done, voi
     job *j = calloc(1, sizeof(*j));
     if (j == NULL)
         return NULL;
+    j->task = (ab_auth_task){.work = run_task, .after = after_task};
     j->work.data = j;
     j->auth = a;
     j->done = done;
@@ -178,10 +199,15 @@ static void start(job *j)
 {
     (void)EVP_PKEY_up_ref(j->auth->keys.present);
     j->key = j->auth->keys.present;
-    int rc = uv_queue_work(j->auth->env.loop, &j->work, run, after);
-    assert(rc == 0); /* fails only without `run` */
-    (void)rc;
     j->auth->jobs++;
+    bool costly = j->check.reason == AB_AUTH_NONE && j->check.state != NULL;
+    if (costly && ab_auth_pool_add(j->auth->pool, &j->task) == AB_ERR_OK)
+        return;
+    if (costly)
+        j->check.reason = AB_AUTH_BUSY;
+    int rc = uv_queue_work(j->auth->env.loop, &j->work, run_work, after_work);
+    assert(rc == 0); /* fails only without `run_work` */
+    (void)rc;
 }
 
 /* Bind what will be made to the certificate, and end it with that. */
@@ -219,15 +245,24 @@ static void take_claim(job *j, const ab_auth_peer *peer, const ab_auth_request *
     ab_buf_fini(&who);
 }
 
-static bool is_shut_out(const job *j)
+/* Note the attempt, before it costs anything; what is noted already may shut it out. */
+static bool may_try(job *j)
 {
-    const ab_auth *a = j->auth;
+    ab_auth *a = j->auth;
     int64_t now_ms = ab_clock_mono_ms(a->env.clock);
     uint8_t address[AB_AUTH_HASH_BYTES];
     ab_auth_limiter_key(j->address, AB_STR_NONE, address);
-    return (j->counted && ab_auth_limiter_is_shut(&a->limiter, key_text(j->one), of_one, now_ms)) ||
-           (j->by_address &&
-            ab_auth_limiter_is_shut(&a->limiter, key_text(address), of_address, now_ms));
+    if ((j->counted && ab_auth_limiter_is_shut(&a->limiter, key_text(j->one), of_one, now_ms)) ||
+        (j->by_address &&
+         ab_auth_limiter_is_shut(&a->limiter, key_text(address), of_address, now_ms))) {
+        j->counted = j->by_address = false;
+        return false;
+    }
+    if (j->counted)
+        ab_auth_limiter_note(&a->limiter, key_text(j->one), of_one, now_ms);
+    if (j->by_address)
+        ab_auth_limiter_note(&a->limiter, key_text(address), of_address, now_ms);
+    return true;
 }
 
 /* All that is decided at once; fills in what the pool needs. */
@@ -239,12 +274,8 @@ static ab_auth_reason consider(job *j, const ab_auth_peer *peer, const ab_auth_r
     j->label = m == NULL ? "unknown" : m->ops->name;
     ab_auth_reason r = bind_certificate(j, peer->certificate);
     take_claim(j, peer, request);
-    if (is_shut_out(j)) {
-        j->counted = false;
+    if (!may_try(j))
         return AB_AUTH_THROTTLED;
-    }
-    if (j->counted)
-        ab_auth_limiter_note(&a->limiter, key_text(j->one), of_one, ab_clock_mono_ms(a->env.clock));
     if (a->jobs >= JOBS_MAX)
         return AB_AUTH_BUSY;
     if (r != AB_AUTH_NONE)

@@ -3,8 +3,8 @@
  * A way to log in: the interface that each implements. methods_test.c runs what all have in common
  * over every one of them.
  *
- * A login is looked at on the loop (begin); what costs time is done in libuv's pool (work), on what
- * begin has set aside and nothing else.
+ * A login is looked at on the loop (begin); what costs time is done in the pool for passwords
+ * (work), on what begin has set aside and nothing else.
  */
 #pragma once
 

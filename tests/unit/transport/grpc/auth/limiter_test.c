@@ -64,21 +64,6 @@ static void what_did_not_fail_is_taken_back(void **state)
     ab_auth_limiter_fini(&l);
 }
 
-static void whoever_goes_on_is_shut_out_for_longer_but_not_for_ever(void **state)
-{
-    (void)state;
-    ab_auth_limiter l = {0};
-    assert_int_equal(ab_auth_limiter_init(&l), AB_ERR_OK);
-    for (int i = 0; i < 100; i++)
-        note(&l, "a", 0);
-    assert_true(is_shut(&l, "a", 90 * 1000));
-    for (int i = 0; i < 100000; i++)
-        note(&l, "a", 0);
-    assert_true(is_shut(&l, "a", 9 * 60 * 1000));
-    assert_false(is_shut(&l, "a", 10 * 60 * 1000 + 3000));
-    ab_auth_limiter_fini(&l);
-}
-
 static void the_table_is_bounded_and_forgets_the_first(void **state)
 {
     (void)state;
@@ -104,7 +89,6 @@ int main(void)
         cmocka_unit_test(some_failures_are_allowed_at_once_and_then_one_per_interval),
         cmocka_unit_test(keys_are_counted_apart),
         cmocka_unit_test(what_did_not_fail_is_taken_back),
-        cmocka_unit_test(whoever_goes_on_is_shut_out_for_longer_but_not_for_ever),
         cmocka_unit_test(the_table_is_bounded_and_forgets_the_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

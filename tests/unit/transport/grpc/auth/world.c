@@ -243,18 +243,25 @@ static void on_done(void *arg, ab_err code, const ab_error *err, const ab_auth_g
     copy(grant->refresh, o->refresh, sizeof(o->refresh));
 }
 
-outcome log_in(world *w, const caller *c, const char *method, const char *mode, const char *user,
-               const char *password)
+void begin_login(world *w, const caller *c, const char *method, const char *mode, const char *user,
+                 const char *password, outcome *out)
 {
-    outcome o = {0};
+    *out = (outcome){0};
     const ab_auth_credential credentials[] = {{AB_STR("clientid"), ab_str_of(user)},
                                               {AB_STR("clientsecret"), ab_str_of(password)}};
     const ab_auth_request request = {.method = ab_str_of(method),
                                      .mode = ab_str_of(mode),
                                      .credentials = credentials,
                                      .credential_count = user == NULL ? 0 : 2};
-    assert_int_equal(ab_auth_authenticate(w->auth, &c->peer, &request, on_done, &o), AB_ERR_OK);
-    assert_false(o.ended);
+    assert_int_equal(ab_auth_authenticate(w->auth, &c->peer, &request, on_done, out), AB_ERR_OK);
+    assert_false(out->ended);
+}
+
+outcome log_in(world *w, const caller *c, const char *method, const char *mode, const char *user,
+               const char *password)
+{
+    outcome o;
+    begin_login(w, c, method, mode, user, password, &o);
     world_wait(w, &o.ended);
     return o;
 }

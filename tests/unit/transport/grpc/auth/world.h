@@ -68,6 +68,9 @@ void caller_fini(caller *c);
 /** Log in and wait. `user` NULL: no credentials. */
 outcome log_in(world *w, const caller *c, const char *method, const char *mode, const char *user,
                const char *password);
+/** The same without waiting: `out` is filled in when the loop runs. */
+void begin_login(world *w, const caller *c, const char *method, const char *mode, const char *user,
+                 const char *password, outcome *out);
 outcome refresh(world *w, const caller *c, const char *token);
 /** OK, or DENIED with `reason` as its text. */
 void assert_refused(const outcome *o, const char *reason);

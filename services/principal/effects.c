@@ -32,10 +32,11 @@ static void fx_patch_status(void *arg, ab_str key, ab_str status, ab_str stamp, 
     ab_store_patch_status(s->base.store, key, status, stamp, &condition, on_done, record);
 }
 
-static void fx_remove(void *arg, ab_str key, ab_str uid, ab_principal_record *record)
+static void fx_remove(void *arg, ab_str key, ab_str uid, ab_str version,
+                      ab_principal_record *record)
 {
     service *s = arg;
-    ab_store_condition condition = {.uid = uid};
+    ab_store_condition condition = {.version = version, .uid = uid};
     ab_store_remove(s->base.store, key, &condition, AB_PROPAGATE_BACKGROUND, on_done, record);
 }
 

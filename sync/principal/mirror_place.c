@@ -72,7 +72,7 @@ ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub)
     static const char *const names[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION};
     ab_version newest = {0};
     ab_stamp stamp;
-    for (size_t i = 0; i < 2 && !was_made(m, hub); i++)
+    for (size_t i = 0; i < 2; i++)
         if (ab_stamp_parse(ab_object_annotation(hub, names[i]), &stamp) &&
             ab_str_is(stamp.agent, m->agent) && ab_version_cmp(stamp.version, newest) > 0)
             newest = stamp.version;
@@ -321,6 +321,8 @@ static void decide_live(struct mirror *m, const ab_object *source, const ab_obje
     ab_mirror_set_taken(m, !ours);
     if (!ours || is_behind(m, hub)) {
         m->settled = true;
+        if (was_made(m, hub)) /* by another principal, or a user has forged the stamp */
+            ab_principal_resync_due(ab_mirror_peer(m), "a mirror is newer than what is kept");
         return;
     }
     ask(m, source, hub);
@@ -354,7 +356,8 @@ static void decide_end(struct mirror *m, const ab_object *hub)
         m->step = MSTEP_REMOVE;
         m->seen_meanwhile = false;
         ab_metric_add(m->principal->metrics.writes, 1);
-        effects(m)->remove(effects(m)->arg, ab_str_of(m->key), ab_object_uid(hub), &m->record);
+        effects(m)->remove(effects(m)->arg, ab_str_of(m->key), ab_object_uid(hub),
+                           ab_object_version(hub), &m->record);
     }
 }
 

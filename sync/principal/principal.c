@@ -65,6 +65,7 @@ static void app_free(void *value)
         ab_roster_count(app->roster, &app->unfinished, false);
     ab_roster_leave(app->roster);
     free(app->error);
+    free(app->newest);
     free(app->version);
     free(app->uid);
     free(app->key);
@@ -256,8 +257,28 @@ void ab_principal_advance(ab_principal_app *app)
 
 /* --- facts --- */
 
+static void forget_newest(ab_principal_app *app)
+{
+    free(app->newest);
+    app->newest = NULL;
+}
+
+void ab_principal_note_newest(ab_principal_app *app, const ab_object *object)
+{
+    forget_newest(app);
+    app->outdated = false;
+    /* Out of memory, the one that was shown last makes the write be refused, and read again. */
+    if (app->version == NULL || !ab_str_is(ab_object_version(object), app->version))
+        app->newest = ab_str_dup(ab_object_version(object));
+}
+
+ab_str ab_principal_newest(const ab_principal_app *app)
+{
+    return ab_str_of(app->newest != NULL ? app->newest : app->version);
+}
+
 /* What is seen may be older than what we wrote last. */
-static void note_status_version(ab_principal_app *app, const ab_object *object)
+void ab_principal_note_status(ab_principal_app *app, const ab_object *object)
 {
     ab_stamp stamp;
     bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
@@ -282,7 +303,10 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
         free(version);
         return AB_ERR_NOMEM;
     }
-    note_status_version(app, object);
+    ab_principal_note_status(app, object);
+    bool other = app->uid != NULL && strcmp(app->uid, uid) != 0;
+    if (other || (app->newest != NULL && strcmp(app->newest, version) == 0))
+        forget_newest(app);
     free(app->uid);
     free(app->version);
     app->uid = uid;
@@ -304,6 +328,7 @@ static void app_gone(ab_principal *p, const ab_object *object)
     bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
     app->here = app->deleting = app->look_due = false;
     app->seen_meanwhile = true;
+    forget_newest(app);
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
     if (meant && said)
@@ -406,6 +431,7 @@ static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_err
     } else if (code != AB_ERR_OK) {
         ab_principal_fail(app, code, err);
     } else {
+        ab_principal_note_newest(app, hub);
         ab_principal_with(app, hub);
     }
 }
@@ -435,9 +461,12 @@ static void app_done(ab_principal_record *record, ab_err code, ab_object *object
     } else if (code == AB_ERR_NOTFOUND && ab_principal_head(app) != NULL) {
         ab_principal_without(app);
     } else if (code != AB_ERR_OK) {
+        app->outdated = app->outdated || ab_err_class_of(code) == AB_CLASS_STALE;
         ab_principal_fail(app, code, err);
     } else {
         ab_inbox_succeeded(&app->inbox);
+        if (object != NULL)
+            ab_principal_note_newest(app, object);
         app->cleared = step == PSTEP_CLEAR;
         if (step == PSTEP_STATUS)
             status_written(app);

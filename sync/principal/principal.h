@@ -43,8 +43,9 @@ typedef struct {
     void (*ack)(void *arg, void *delivery);
     /** Something can be sent to this agent. */
     void (*wake)(void *arg, const char *agent);
-    /* Mirrors of autonomous agents. */
-    void (*remove)(void *arg, ab_str key, ab_str uid, ab_principal_record *record);
+    /** Mirrors of autonomous agents. The object's uid and resourceVersion must be `uid` and
+     * `version`. */
+    void (*remove)(void *arg, ab_str key, ab_str uid, ab_str version, ab_principal_record *record);
     /** Keep durably; answered, without object, when it is safe. `kept` and what it points to is
      * valid during the call. */
     void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record);

@@ -146,6 +146,8 @@ struct ab_principal_app {
     bool has_status; /* whosoever it is */
     char *uid;
     char *version;             /* resourceVersion that the store has shown last */
+    char *newest;              /* the same that was read or written after that; NULL: none was */
+    bool outdated;             /* a write met a newer object: read it before the next one */
     ab_digest wish;            /* of the payload that goes down */
     bool look_due;             /* the object has something to say that the log does not */
     bool moved;                /* other agents may have it still */
@@ -274,6 +276,12 @@ ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key);
 void ab_principal_advance(ab_principal_app *app);
 /** Count it as what it is now, and have the tick look at it if need be. */
 void ab_principal_tend(ab_principal_app *app);
+/** Learn which report the object's status is from, unless a newer one is known. */
+void ab_principal_note_status(ab_principal_app *app, const ab_object *object);
+/** The object as it was read or written: what is written next must find this resourceVersion. */
+void ab_principal_note_newest(ab_principal_app *app, const ab_object *object);
+/** The resourceVersion that the object has, as far as is known. */
+ab_str ab_principal_newest(const ab_principal_app *app);
 /** Read the object; ab_principal_with follows. */
 void ab_principal_get(ab_principal_app *app);
 /** Write the object with these changes. */
@@ -527,8 +535,7 @@ bool ab_mirror_is_handed_over(const struct mirror *m);
 void ab_mirror_create(struct mirror *m);
 /** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
 ab_str ab_mirror_owner(const ab_object *hub);
-/** The newest version that an object says it is of; none where it was made for what is kept, or its
- * stamps are another agent's. */
+/** The newest version that an object says it is of; none where its stamps are another agent's. */
 ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
 /** Is its place another object's? That is counted, and said. */
 void ab_mirror_set_taken(struct mirror *m, bool taken);

@@ -47,9 +47,9 @@ static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
     const ab_principal_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_STATUS;
     ab_metric_add(app->principal->metrics.writes, 1);
-    /* It may be another one already, which the store has not told yet. */
-    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, ab_str_of(app->uid), AB_STR_NONE,
-                     &app->record);
+    /* Another principal may have written a newer status, which the store has not told yet. */
+    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, ab_str_of(app->uid),
+                     ab_principal_newest(app), &app->record);
 }
 
 /* `status` with the error that stands, if one does. */
@@ -126,15 +126,35 @@ static void wait(ab_principal_app *app)
     ab_inbox_wait(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), WAIT_MS);
 }
 
+static bool is_stale(const ab_principal_app *app, const ab_task *t)
+{
+    return ab_version_cmp(t->version, app->status_version) <= 0;
+}
+
+/* Of what the agent had before the status that the hub shows. */
+static bool is_old_end(const ab_principal_app *app, const ab_task *t)
+{
+    return t->type == AB_TYPE_DELETE && ab_version_cmp(t->version, app->status_version) < 0;
+}
+
+static void drop_stale(ab_principal_app *app)
+{
+    ab_metric_add(app->principal->metrics.stale, 1);
+    ab_principal_finish_head(app);
+}
+
 static void begin_report(ab_principal_app *app, ab_task *t)
 {
     if (app->requests.terminate.asked && !ab_principal_is_open(app)) {
         wait(app); /* the status would take the request away before it is sent */
         return;
     }
-    if (ab_version_cmp(t->version, app->status_version) <= 0) {
-        ab_metric_add(app->principal->metrics.stale, 1);
-        ab_principal_finish_head(app);
+    if (is_stale(app, t)) {
+        drop_stale(app);
+        return;
+    }
+    if (app->outdated) {
+        ab_principal_get(app);
         return;
     }
     ab_json *report = parse(t);
@@ -210,9 +230,8 @@ void ab_principal_begin(ab_principal_app *app)
         ab_principal_finish_head(app);
     } else if (t->type == AB_TYPE_STATUS_UPDATE) {
         begin_report(app, t);
-    } else if (t->type == AB_TYPE_DELETE && ab_version_cmp(t->version, app->status_version) < 0) {
-        ab_metric_add(app->principal->metrics.stale, 1);
-        ab_principal_finish_head(app);
+    } else if (is_old_end(app, t)) {
+        drop_stale(app);
     } else if (t->type == AB_TYPE_DELETE && !app->deleting) {
         ab_principal_finish_head(
             app); /* the agent lost it by itself and brings it back by itself */
@@ -232,8 +251,20 @@ static bool is_shown(const ab_principal_app *app, ab_jsonv report, const ab_obje
            ab_json_same(ab_json_get(report, "status"), ab_object_field(hub, "status"));
 }
 
+/* Another principal may have written a newer status. */
+static void learn_status(ab_principal_app *app, const ab_object *hub)
+{
+    if (ab_str_is(ab_object_uid(hub), app->uid))
+        ab_principal_note_status(app, hub);
+}
+
 static void with_report(ab_principal_app *app, const ab_object *hub)
 {
+    learn_status(app, hub);
+    if (is_stale(app, app->inbox.head)) {
+        drop_stale(app);
+        return;
+    }
     ab_json *report = parse(app->inbox.head);
     ab_requests_note(&app->requests, hub); /* they may be other ones by now */
     struct finished done = finished_by(app, ab_json_root(report));
@@ -247,6 +278,18 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
     } else {
         app->cleared = true;
     }
+}
+
+/* The agent has nothing left of an object that is being deleted. */
+static void with_end(ab_principal_app *app, const ab_object *hub)
+{
+    learn_status(app, hub);
+    if (app->cleared)
+        ab_principal_finish_head(app);
+    else if (is_old_end(app, app->inbox.head))
+        drop_stale(app);
+    else
+        ab_principal_apply(app, hub, &(ab_app_edit){.drop_finalizers = true}, PSTEP_CLEAR);
 }
 
 /* A refused command: the request is taken off the object, and the object says why. */
@@ -344,10 +387,7 @@ void ab_principal_with(ab_principal_app *app, ab_object *hub)
         with_refusal(app, hub);
         return;
     case AB_TYPE_DELETE:
-        if (app->cleared)
-            ab_principal_finish_head(app);
-        else
-            ab_principal_apply(app, hub, &(ab_app_edit){.drop_finalizers = true}, PSTEP_CLEAR);
+        with_end(app, hub);
         return;
     default: /* error: deliver lets no other type in */
         write_status_and_error(app, ab_object_field(hub, "status"), ab_str_of(app->error),

@@ -399,10 +399,12 @@ void fake_store_patch_status(fake_store *s, ab_str key, ab_str status, ab_str st
     j->version = dup_or_null(version);
 }
 
-void fake_store_remove(fake_store *s, ab_str key, ab_str uid, fake_done done, void *arg)
+void fake_store_remove(fake_store *s, ab_str key, ab_str uid, ab_str version, fake_done done,
+                       void *arg)
 {
     struct job *j = add_job(s, REMOVE, key, done, arg);
     j->uid = dup_or_null(uid);
+    j->version = dup_or_null(version);
 }
 
 static ab_err do_apply(fake_store *s, const struct job *j, const ab_object *before)
@@ -457,6 +459,8 @@ static ab_err do_remove(fake_store *s, const struct job *j, ab_object *before)
 {
     if (before == NULL)
         return AB_ERR_NOTFOUND;
+    if (j->version != NULL && !ab_str_is(ab_object_version(before), j->version))
+        return AB_ERR_CONFLICT;
     if (j->uid != NULL && !ab_str_is(ab_object_uid(before), j->uid))
         return AB_ERR_CONFLICT;
     erase(s, before);

@@ -64,7 +64,9 @@ void fake_store_apply(fake_store *s, const ab_object *object, ab_str version, fa
 /** Absent `stamp`, `uid` and `version`: left, not checked. */
 void fake_store_patch_status(fake_store *s, ab_str key, ab_str status, ab_str stamp, ab_str uid,
                              ab_str version, fake_done done, void *arg);
-void fake_store_remove(fake_store *s, ab_str key, ab_str uid, fake_done done, void *arg);
+/** Absent `uid` and `version`: not checked. */
+void fake_store_remove(fake_store *s, ab_str key, ab_str uid, ab_str version, fake_done done,
+                       void *arg);
 
 /** How many things can happen now. */
 size_t fake_store_choices(const fake_store *s);

@@ -125,26 +125,6 @@ static void a_status_is_not_written_to_what_was_made_anew_meanwhile(void **state
     assert_int_equal(fake_log_open(w.up), 0);
 }
 
-static void a_tombstone_older_than_the_status_does_not_drop_finalizers(void **state)
-{
-    (void)state;
-    placed(FINALIZER);
-    world_crash_agent(&w);
-    say_status(1, 10);
-    world_settle(&w);
-    assert_int_equal(status_of(hub()), 1);
-    fake_store_erase(w.hub, HUB);
-    world_settle(&w);
-    assert_true(ab_object_deleting(hub()));
-    say_up(LOCAL, AB_TYPE_DELETE, NULL, 5);
-    world_settle(&w);
-    assert_non_null(hub());
-    assert_int_equal(fake_log_open(w.up), 0);
-    say_up(LOCAL, AB_TYPE_DELETE, NULL, 11);
-    world_settle(&w);
-    assert_null(hub());
-}
-
 /* As over a transport that keeps no log. */
 static void forget_what_was_said_up(void)
 {
@@ -640,7 +620,6 @@ static void it_may_be_freed_with_everything_in_flight(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_tombstone_older_than_the_status_does_not_drop_finalizers),
         TEST(the_status_of_the_agent_shows_at_the_hub),
         TEST(a_status_needs_no_reading),
         TEST(a_status_that_comes_again_is_not_written_again),

@@ -203,7 +203,7 @@ static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_
 {
     world *w = arg;
     (void)foreground;
-    fake_store_remove(w->local, key, uid, agent_done, o);
+    fake_store_remove(w->local, key, uid, AB_STR_NONE, agent_done, o);
 }
 
 static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
@@ -279,10 +279,11 @@ static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp, 
     fake_store_patch_status(w->hub, key, status, stamp, uid, version, principal_done, app);
 }
 
-static void principal_remove(void *arg, ab_str key, ab_str uid, ab_principal_record *record)
+static void principal_remove(void *arg, ab_str key, ab_str uid, ab_str version,
+                             ab_principal_record *record)
 {
     world *w = arg;
-    fake_store_remove(w->hub, key, uid, principal_done, record);
+    fake_store_remove(w->hub, key, uid, version, principal_done, record);
 }
 
 static void principal_keep(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record)

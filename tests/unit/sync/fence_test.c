@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two principals of one store: the one that was stopped, or is late, does not write over what the
+ * other has written since.
+ */
+#include "pair.h"
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+#include "sync/stamp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/* An event as the agent would send it. `data` NULL: a tombstone. */
+static void say_up(const char *key, ab_type type, const char *data, uint64_t version)
+{
+    ab_event *event = NULL;
+    ab_event_draft d = {.data = ab_str_of(data)};
+    ab_event_set_text(&d, AB_CE_ID, "x");
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT "w1");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set_text(&d, AB_CE_SUBJECT, "argocd/a");
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 100);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, version);
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    fake_log_append(w.up, event);
+    ab_event_unref(event);
+}
+
+static void say_status(int n, uint64_t version)
+{
+    char data[300];
+    snprintf(data, sizeof(data),
+             "{\"metadata\":{\"name\":\"a\",\"namespace\":\"argocd\",\"annotations\":"
+             "{\"" AB_ANN_SOURCE_UID "\":\"%.*s\"}},\"status\":{\"n\":%d}}",
+             AB_STR_ARG(ab_object_uid(hub())), n);
+    say_up(LOCAL, AB_TYPE_STATUS_UPDATE, data, version);
+}
+
+/* Deliver what comes up next, before anything that the hub's store has to say. */
+static void deliver_up(void)
+{
+    world_step(&w, fake_store_choices(w.hub));
+}
+
+/* --- a managed agent --- */
+
+static void a_tombstone_older_than_the_status_does_not_drop_finalizers(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    world_crash_agent(&w);
+    say_status(1, 10);
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 1);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_true(ab_object_deleting(hub()));
+    say_up(LOCAL, AB_TYPE_DELETE, NULL, 5);
+    world_settle(&w);
+    assert_non_null(hub());
+    assert_int_equal(fake_log_open(w.up), 0);
+    say_up(LOCAL, AB_TYPE_DELETE, NULL, 11);
+    world_settle(&w);
+    assert_null(hub());
+}
+
+/* Another principal has taken over, and written this. */
+static void write_as_another(int n, uint64_t version)
+{
+    char stamp[40], status[20];
+    snprintf(stamp, sizeof(stamp), "100.%d/w1", (int)version);
+    snprintf(status, sizeof(status), "{\"n\":%d}", n);
+    set_field(w.hub, HUB, "status", status);
+    set_in(w.hub, HUB, "annotations", AB_ANN_STATUS_VERSION, stamp);
+}
+
+static void assert_written_by_another(int n, uint64_t version)
+{
+    ab_stamp stamp;
+    world_settle(&w);
+    world_run(&w, 10);
+    assert_int_equal(status_of(hub()), n);
+    assert_true(ab_stamp_parse(ab_object_annotation(hub(), AB_ANN_STATUS_VERSION), &stamp));
+    assert_int_equal(stamp.version.version, version);
+    assert_int_equal(fake_log_open(w.up), 0);
+}
+
+static void a_status_that_was_decided_before_a_pause_is_not_written_after_it(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    say_status(1, 10);
+    deliver_up(); /* the write is asked for, and there the principal is stopped */
+    write_as_another(2, 20);
+    assert_written_by_another(2, 20);
+}
+
+static void a_status_is_written_to_an_object_that_was_changed_meanwhile(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    say_status(1, 10);
+    deliver_up();
+    set_in(w.hub, HUB, "labels", "l", "1");
+    assert_written_by_another(1, 10);
+    assert_true(has_in(hub(), "labels", "l", "1"));
+}
+
+static void an_error_leaves_the_status_that_was_written_meanwhile(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    say_up(AB_KEY_ERROR LOCAL, AB_TYPE_ERROR, "{\"message\":\"why\"}", 10);
+    deliver_up();
+    fake_store_step(w.hub, 0, false); /* read */
+    fake_store_step(w.hub, 0, false); /* answered: the write is asked for */
+    write_as_another(2, 20);
+    assert_written_by_another(2, 20);
+    assert_true(has_error(hub()));
+}
+
+static void an_end_that_was_decided_before_a_pause_drops_no_finalizers(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    world_crash_agent(&w);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    say_up(LOCAL, AB_TYPE_DELETE, NULL, 10);
+    deliver_up();
+    fake_store_step(w.hub, 0, false);
+    fake_store_step(w.hub, 0, false);
+    write_as_another(2, 20);
+    assert_written_by_another(2, 20);
+    assert_true(ab_object_deleting(hub()));
+}
+
+/* --- an autonomous agent --- */
+
+static int setup_autonomous(void **state)
+{
+    (void)setup(state);
+    w.policy.autonomous = true;
+    w.mode = AB_AUTONOMOUS;
+    return 0;
+}
+
+#define AUTONOMOUS(f) cmocka_unit_test_setup_teardown(f, setup_autonomous, teardown)
+
+/* The agent's Application a stands at both ends, with spec 1. */
+static void mirrored(void)
+{
+    put_app(w.local, "argocd", "a", 1, "", "");
+    world_start(&w);
+    assert_int_equal(spec_of(hub()), 1);
+}
+
+/* Another principal has read a newer event than this one. */
+static void a_mirror_that_another_principal_wrote_later_stays(void **state)
+{
+    (void)state;
+    mirrored();
+    set_field(w.local, LOCAL, "status", "{\"n\":3}");
+    world_settle(&w);
+    set_spec(w.hub, HUB, 5); /* the reverting write is asked for */
+    set_in(w.hub, HUB, "annotations", AB_ANN_MIRROR, "999.5/w1");
+    set_field(w.hub, HUB, "status", "{\"n\":6}");
+    world_settle(&w);
+    world_run(&w, 10);
+    assert_int_equal(spec_of(hub()), 5);
+    assert_int_equal(status_of(hub()), 6);
+}
+
+static void a_stamp_that_a_user_forged_is_undone(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    mirrored();
+    set_in(w.hub, HUB, "annotations", AB_ANN_MIRROR, "999.5/w1");
+    set_spec(w.hub, HUB, 5);
+    world_settle(&w);
+    world_run(&w, 60);
+    assert_int_equal(spec_of(hub()), 1);
+    assert_false(has_in(hub(), "annotations", AB_ANN_MIRROR, "999.5/w1"));
+    set_spec(w.local, LOCAL, 2);
+    world_settle(&w);
+    assert_int_equal(spec_of(hub()), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_tombstone_older_than_the_status_does_not_drop_finalizers),
+        TEST(a_status_that_was_decided_before_a_pause_is_not_written_after_it),
+        TEST(a_status_is_written_to_an_object_that_was_changed_meanwhile),
+        TEST(an_error_leaves_the_status_that_was_written_meanwhile),
+        TEST(an_end_that_was_decided_before_a_pause_drops_no_finalizers),
+        AUTONOMOUS(a_mirror_that_another_principal_wrote_later_stays),
+        AUTONOMOUS(a_stamp_that_a_user_forged_is_undone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

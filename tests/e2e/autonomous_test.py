@@ -240,6 +240,6 @@ def test_the_namespace_of_an_agent_is_created_with_its_first_mirror(fleet):
     fleet.principal.stop()
     fleet.hub.delete("Namespace", None, "w1")
     wait_for("the namespace is gone", lambda: fleet.hub.get("Namespace", None, "w1") is None)
-    fleet.principal.start("--set", 'store.kubernetes.create-namespaces=["w1"]')
+    fleet.principal.start("--set", 'store.kubernetes.create-namespaces=w1')
     Own(fleet)
     assert fleet.hub.get("Namespace", None, "w1")

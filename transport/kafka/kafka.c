@@ -77,8 +77,6 @@ static void on_wake(uv_async_t *wake)
 {
     ab_kafka *k = wake->data;
     tell_failed(k);
-    ab_kafka_producer_check_room(&k->producer);
-    ab_kafka_producer_check_room(&k->live_producer);
 }
 
 static void on_uv_closed(uv_handle_t *handle)
@@ -266,18 +264,19 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
      */
     if (lane == AB_LANE_STATE && k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR)
         return AB_ERR_UNAVAILABLE;
-    if (lane == AB_LANE_STATE && k->producer.full_at > 0) {
-        l->wants_writable = true;
+    ab_kafka_producer *p = lane == AB_LANE_STATE ? &k->producer : &k->live_producer;
+    if (!ab_kafka_producer_admits(p, l, event))
         return AB_ERR_FULL;
-    }
     ab_kafka_send *s = NULL;
     if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
         return AB_ERR_UNAVAILABLE;
-    ab_err e =
-        lane == AB_LANE_LIVE ? ab_kafka_live_send(l, s) : ab_kafka_producer_send(&k->producer, s);
+    if (lane == AB_LANE_STATE) {
+        ab_kafka_producer_send(p, s);
+        return AB_ERR_OK;
+    }
+    ab_err e = ab_kafka_live_send(l, s);
     if (e != AB_ERR_OK)
         ab_kafka_send_drop(s);
-    l->wants_writable = l->wants_writable || e == AB_ERR_FULL;
     return e;
 }
 

@@ -17,6 +17,7 @@
 #include "transport/kafka/handle.h"
 #include "transport/kafka/offsets.h"
 #include "transport/kafka/settings.h"
+#include "transport/kafka/share.h"
 #include "transport/transport.h"
 
 #include <stdatomic.h>
@@ -120,12 +121,12 @@ struct ab_kafka_link {
     bool lost_out;  /* the same of ours */
     bool new_log;   /* ours is to be given an identity of its own */
     bool has_epoch; /* our log was read, and is still the same one */
-    bool wants_writable;
     ab_link_phase phase;
     char name[64];
     char source[96]; /* what attribute source of the peer's events must be */
     char *topics[AB_KAFKA_TOPICS];
     rd_kafka_topic_t *out[2]; /* by ab_lane, at its producer: see ab_kafka_producer_topic */
+    ab_share share[2];        /* by ab_lane, of its producer's budget */
     int64_t sent_offset;      /* of the last event acknowledged; -1 = none */
     uint64_t epoch;
     uint64_t log_id; /* the epoch that began our log */
@@ -173,7 +174,7 @@ typedef struct {
     ab_kafka_handle *handle; /* NULL: not made yet, or to be rebuilt */
     ab_kafka_sends sends;
     bool broken; /* by a fatal error */
-    int full_at; /* messages it held when it was last full; 0 = not full */
+    ab_budget budget;
     ab_backoff backoff;
     int64_t retry_ms;
 } ab_kafka_producer;
@@ -330,10 +331,10 @@ AB_MUST_USE ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err);
 /** The topic that it writes for a link, made at first use and kept, so that its metadata is. NULL:
  * no memory. There must be a handle. */
 rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_link *l);
-/** Produce; `s` belongs to the producer until told. @return FULL, and `s` is still the caller's */
-AB_MUST_USE ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s);
-/** Tell those who wait that there is room, when there is. Not while an event is given out. */
-void ab_kafka_producer_check_room(ab_kafka_producer *p);
+/** Whether the link may send this event now; else on_writable follows. */
+bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, const ab_event *event);
+/** Produce, admitted or not; `s` belongs to the producer until told. */
+void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s);
 /** Fail all that is on its way, drop the handle. Its data stays until the handle is destroyed. */
 void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code);
 /** Deadlines, rebuilding. */

@@ -80,8 +80,7 @@ static void send_waiting(ab_kafka_link *l)
     while ((s = TAILQ_FIRST(&l->live.waiting)) != NULL) {
         TAILQ_REMOVE(&l->live.waiting, s, at);
         l->live.waiting_count--;
-        if (ab_kafka_producer_send(&l->kafka->live_producer, s) != AB_ERR_OK)
-            ab_kafka_send_fail_later(s, AB_ERR_UNAVAILABLE, "too many live events wait");
+        ab_kafka_producer_send(&l->kafka->live_producer, s);
     }
 }
 
@@ -160,8 +159,10 @@ ab_err ab_kafka_live_send(ab_kafka_link *l, ab_kafka_send *s)
 {
     ab_kafka *k = l->kafka;
     l->live.used_ms = ab_kafka_now(k);
-    if (l->live.phase == AB_LIVE_OPEN && k->live_producer.handle != NULL)
-        return ab_kafka_producer_send(&k->live_producer, s);
+    if (l->live.phase == AB_LIVE_OPEN && k->live_producer.handle != NULL) {
+        ab_kafka_producer_send(&k->live_producer, s);
+        return AB_ERR_OK;
+    }
     if (l->live.phase == AB_LIVE_SHUT) {
         ab_err e = begin(l);
         if (e != AB_ERR_OK)

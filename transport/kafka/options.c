@@ -79,8 +79,9 @@ static const ab_option rows[] = {
      .kind = AB_OPT_SIZE,
      .min = 256 * KIB,
      .max = 1024 * MIB,
-     .help = "Events on their way to the broker; unless set 16MiB, or twice kafka.message-max if "
-             "that is more."},
+     .help = "Events on their way to the brokers, of all agents together; one agent has half of it "
+             "at most, and one whose events are not confirmed holds up no other. Unless set 16MiB, "
+             "or twice kafka.message-max if that is more."},
     {.name = "kafka.commit-interval",
      .kind = AB_OPT_DURATION,
      .deflt = "1s",

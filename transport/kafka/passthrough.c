@@ -32,6 +32,7 @@ static const struct {
     {"linger.ms", NULL, "use kafka.linger"},
     {"queue.buffering.max.ms", NULL, "use kafka.linger"},
     {"queue.buffering.max.kbytes", NULL, "use kafka.queue"},
+    {"queue.buffering.max.messages", NULL, "use kafka.queue"},
     {"compression.type", NULL, "use kafka.compression"},
     {"compression.codec", NULL, "use kafka.compression"},
     {"log.queue", NULL, "its log must arrive on our thread"},

@@ -76,11 +76,12 @@ static void send_hello(ab_kafka_link *l, bool leaving, ab_sent done)
     if (e == AB_ERR_OK)
         e = ab_kafka_send_new(l, AB_LANE_STATE, hello, 0, done, l, &s);
     ab_event_unref(hello);
-    if (e == AB_ERR_OK)
-        e = k->producer.handle == NULL ? AB_ERR_UNAVAILABLE
-                                       : ab_kafka_producer_send(&k->producer, s);
-    if (e == AB_ERR_OK)
+    if (e == AB_ERR_OK && k->producer.handle == NULL)
+        e = AB_ERR_UNAVAILABLE;
+    if (e == AB_ERR_OK) {
+        ab_kafka_producer_send(&k->producer, s);
         return;
+    }
     ab_error err = {0};
     ab_fail(&err, e, "a hello cannot be sent: %s", ab_err_text(e));
     if (s != NULL)

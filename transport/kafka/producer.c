@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sending. An event is safe when all in-sync replicas have it; until then it is on the producer's
- * list, so that each one is told its outcome exactly once, whatever becomes of the handle.
+ * list, so that each one is told its outcome exactly once, whatever becomes of the handle. All
+ * links share its queue; share.h says how much of it each may have.
  */
 #include "transport/kafka/kafka_priv.h"
 
@@ -14,6 +15,20 @@
 
 #define REBUILD_FIRST_MS 1000
 #define REBUILD_MAX_MS   60000
+/* Without a confirmation for so long, and for the time that events linger, a link is stuck. */
+#define STUCK_MS 2000
+/* What librdkafka has for an event, beside its bytes. */
+#define OVERHEAD 512
+
+static ab_lane lane_of(const ab_kafka_producer *p)
+{
+    return p->kind == AB_KAFKA_PRODUCER ? AB_LANE_STATE : AB_LANE_LIVE;
+}
+
+static size_t size_of(const ab_event *event)
+{
+    return ab_event_size(event) + OVERHEAD;
+}
 
 void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind)
 {
@@ -119,6 +134,20 @@ static void say_failure(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_
         ab_kafka_fail(err, m->err, "not sent");
 }
 
+static void give_back(ab_kafka_producer *p, const ab_kafka_send *s, ab_err outcome)
+{
+    bool confirmed = outcome == AB_ERR_OK || ab_err_class_of(outcome) == AB_CLASS_PERMANENT;
+    ab_share_give(&p->budget, &s->link->share[lane_of(p)], size_of(s->event), confirmed,
+                  ab_kafka_now(p->kafka));
+}
+
+static void tell_room(const ab_kafka_producer *p, ab_kafka_link *l)
+{
+    ab_kafka *k = p->kafka;
+    if (ab_share_wakes(&l->share[lane_of(p)]) && !l->removed && !k->closed)
+        k->base.env.events.on_writable(k->base.env.events.arg, l->name);
+}
+
 static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
 {
     ab_kafka_send *s = m->_private;
@@ -134,31 +163,12 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
         check_offset(l, m->offset);
     if (small_topic && !l->removed) /* first, or it would be sent again at once */
         ab_kafka_link_wait(l, err.text);
+    give_back(p, s, err.code);
     ab_kafka_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);
+    tell_room(p, l);
     ab_kafka_link_unref(l);
-}
-
-/* Half empty: not for each single event that leaves. */
-void ab_kafka_producer_check_room(ab_kafka_producer *p)
-{
-    if (p->full_at == 0 || p->handle == NULL ||
-        rd_kafka_outq_len(ab_kafka_handle_rk(p->handle)) > p->full_at / 2)
-        return;
-    p->full_at = 0;
-    ab_kafka *k = p->kafka;
-    ab_kafka_link *l = NULL;
-    ab_kafka_link *next = NULL;
-    for (l = TAILQ_FIRST(&k->links); l != NULL; l = next) {
-        ab_kafka_link_ref(l);
-        if (l->wants_writable && !l->removed && !k->closed) {
-            l->wants_writable = false;
-            k->base.env.events.on_writable(k->base.env.events.arg, l->name);
-        }
-        next = TAILQ_NEXT(l, at);
-        ab_kafka_link_unref(l);
-    }
 }
 
 static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
@@ -174,9 +184,6 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
         if (code == RD_KAFKA_RESP_ERR__FATAL || rd_kafka_event_error_is_fatal(event))
             p->broken = true;
     }
-    /* librdkafka counts what it has reported until its event is destroyed, after this. */
-    if (p->full_at > 0)
-        uv_async_send(&p->kafka->wake);
 }
 
 ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
@@ -186,15 +193,12 @@ ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
         return AB_ERR_OK;
     if (ab_kafka_now(k) < p->retry_ms)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "the producer failed; a new one is being made");
+    p->budget.max = (size_t)k->settings.queue_bytes;
+    p->budget.stuck_ms = STUCK_MS + k->settings.linger_ms;
     ab_err e = ab_kafka_handle_open(&k->host, &k->settings, p->kind, on_event, p, &p->handle, err);
     if (e != AB_ERR_OK)
         p->retry_ms = ab_kafka_now(k) + ab_backoff_next(&p->backoff);
     return e;
-}
-
-static ab_lane lane_of(const ab_kafka_producer *p)
-{
-    return p->kind == AB_KAFKA_PRODUCER ? AB_LANE_STATE : AB_LANE_LIVE;
 }
 
 rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_link *l)
@@ -206,38 +210,39 @@ rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_l
     return l->out[lane];
 }
 
-ab_err ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
+bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, const ab_event *event)
 {
-    /* Or each event that leaves would make the next one be encoded in vain. */
-    if (p->full_at > 0)
-        return AB_ERR_FULL;
-    rd_kafka_t *rk = ab_kafka_handle_rk(p->handle);
+    return ab_share_admits(&p->budget, &l->share[lane_of(p)], size_of(event));
+}
+
+void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
+{
     rd_kafka_topic_t *topic = ab_kafka_producer_topic(p, s->link);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__FAIL;
     if (topic != NULL)
-        code = ab_kafka_record_produce(rk, topic, s->event, s);
-    if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
-        p->full_at = rd_kafka_outq_len(rk);
-        return AB_ERR_FULL;
-    }
+        code = ab_kafka_record_produce(ab_kafka_handle_rk(p->handle), topic, s->event, s);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
         ab_kafka_send_fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
-        return AB_ERR_OK;
+        return;
     }
+    ab_share_take(&p->budget, &s->link->share[lane_of(p)], size_of(s->event),
+                  ab_kafka_now(p->kafka));
     TAILQ_INSERT_TAIL(&p->sends, s, at);
-    return AB_ERR_OK;
 }
 
-/* Topics belong to the handle that made them. */
-static void drop_topics(const ab_kafka_producer *p)
+/* Topics belong to the handle that made them, and so does what is on its way. */
+static void leave_handle(ab_kafka_producer *p)
 {
     ab_kafka_link *l = NULL;
+    p->budget.flowing = 0;
+    p->budget.stuck = 0;
     TAILQ_FOREACH(l, &p->kafka->links, at)
     {
         rd_kafka_topic_t **topic = &l->out[lane_of(p)];
         if (*topic != NULL)
             rd_kafka_topic_destroy(*topic);
         *topic = NULL;
+        l->share[lane_of(p)] = (ab_share){.waits = l->share[lane_of(p)].waits};
     }
 }
 
@@ -269,14 +274,13 @@ void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code)
 {
     if (p->handle == NULL)
         return;
-    drop_topics(p);
+    leave_handle(p);
     /* Or destroying it would wait for what no broker takes. */
     rd_kafka_purge(ab_kafka_handle_rk(p->handle), RD_KAFKA_PURGE_F_QUEUE |
                                                       RD_KAFKA_PURGE_F_INFLIGHT |
                                                       RD_KAFKA_PURGE_F_NON_BLOCKING);
     ab_kafka_handle *handle = p->handle;
     p->handle = NULL;
-    p->full_at = 0;
     p->broken = false;
     fail_all(p, handle, code);
     ab_kafka_handle_close(handle);
@@ -294,10 +298,24 @@ static void expire(ab_kafka_producer *p, int64_t now)
     }
 }
 
+/* Who waits without anything of its own under way has no report that would tell it. */
+static void check_shares(ab_kafka_producer *p, int64_t now)
+{
+    ab_kafka_link *next = NULL;
+    for (ab_kafka_link *l = TAILQ_FIRST(&p->kafka->links); l != NULL; l = next) {
+        ab_kafka_link_ref(l);
+        ab_share_check(&p->budget, &l->share[lane_of(p)], now);
+        tell_room(p, l);
+        next = TAILQ_NEXT(l, at);
+        ab_kafka_link_unref(l);
+    }
+}
+
 void ab_kafka_producer_tick(ab_kafka_producer *p)
 {
     ab_kafka *k = p->kafka;
     int64_t now = ab_kafka_now(k);
+    check_shares(p, now);
     if (p->kind == AB_KAFKA_LIVE_PRODUCER)
         expire(p, now);
     /* A job may be using the handle. */

@@ -35,6 +35,8 @@ typedef struct {
     int64_t heartbeat_ms;
     int64_t message_max_bytes;
     int64_t batch_bytes; /* most that is sent in one go, unless one event is larger */
+    int64_t queue_bytes; /* on their way to the broker, of all agents */
+    int64_t linger_ms;
     size_t inflight;
     char group[AB_TOPIC_NAME_MAX];
     const char *agent;       /* NULL: PRINCIPAL */

@@ -30,9 +30,10 @@ typedef struct {
 
 static void make_topics(const mock *m)
 {
-    static const char *const names[] = {"mock.down.w1.state", "mock.up.w1.state",
-                                        "mock.down.w1.live", "mock.up.w1.live"};
-    for (size_t i = 0; i < 4; i++)
+    static const char *const names[] = {
+        "mock.down.w1.state", "mock.up.w1.state", "mock.down.w1.live", "mock.up.w1.live",
+        "mock.down.w2.state", "mock.up.w2.state", "mock.down.w2.live", "mock.up.w2.live"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_int_equal(rd_kafka_mock_topic_create(m->cluster, names[i], 1, BROKERS),
                          RD_KAFKA_RESP_ERR_NO_ERROR);
 }
@@ -277,6 +278,76 @@ static void a_coordinator_that_is_not_ready_is_waited_for(void **state)
     assert_flows(ends, principal, agent, "app");
 }
 
+/* Sends large events under keys of their own until FULL; tells how many were accepted. */
+static unsigned fill(ab_end *end, const char *agent)
+{
+    static const char filler[64 * 1024] = {' '};
+    for (unsigned n = 1; n < 1000; n++) {
+        char key[64];
+        snprintf(key, sizeof(key), "fill/%u", n);
+        const ab_draft draft = {.key = key, .version = n, .data = {filler, sizeof(filler)}};
+        ab_err e = ab_end_send(end, agent, &draft, NULL);
+        if (e == AB_ERR_FULL)
+            return n - 1;
+        assert_int_equal(e, AB_ERR_OK);
+    }
+    fail_msg("never FULL");
+    return 0;
+}
+
+/* The principal serves both; w1 cannot be written to while no broker leads its partition. */
+static void serve_two(ab_ends *ends, ab_end **principal, ab_end **w1, ab_end **w2)
+{
+    *principal = ab_end_principal(ends, "w1,w2");
+    *w1 = ab_end_agent(ends, "w1");
+    *w2 = ab_end_agent(ends, "w2");
+    const ab_end_peer *first = ab_end_peer_of(*principal, "w1");
+    const ab_end_peer *second = ab_end_peer_of(*principal, "w2");
+    AB_UNTIL(ends, first->ready && first->up && second->ready && second->up);
+}
+
+static void an_agent_that_cannot_be_written_to_holds_up_no_other(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "kafka.queue=4MiB");
+    ab_end *principal = NULL;
+    ab_end *w1 = NULL;
+    ab_end *w2 = NULL;
+    serve_two(ends, &principal, &w1, &w2);
+    rd_kafka_mock_partition_set_leader(cluster_of(ends), "mock.down.w1.state", 0, -1);
+    unsigned waiting = fill(principal, "w1");
+    for (uint64_t n = 1; n <= 20; n++) {
+        char key[32];
+        snprintf(key, sizeof(key), "app/%u", (unsigned)n);
+        ab_end_put(principal, "w2", key, n);
+        AB_UNTIL(ends, ab_end_count(w2, key) == 1);
+    }
+    assert_true(fill(principal, "w2") > 0);
+    assert_int_equal(ab_end_count(w1, NULL), 0);
+    rd_kafka_mock_partition_set_leader(cluster_of(ends), "mock.down.w1.state", 0, 1);
+    AB_UNTIL(ends, ab_end_count(w1, NULL) == waiting);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->writable > 0);
+    assert_flows(ends, principal, w1, "after");
+}
+
+/* Events of w1 that time out, again and again, never take what the other needs. */
+static void an_agent_whose_events_time_out_holds_up_no_other(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "kafka.queue=4MiB");
+    ab_ends_set(ends, "kafka.delivery-timeout=1s");
+    ab_end *principal = NULL;
+    ab_end *w1 = NULL;
+    ab_end *w2 = NULL;
+    serve_two(ends, &principal, &w1, &w2);
+    rd_kafka_mock_partition_set_leader(cluster_of(ends), "mock.down.w1.state", 0, -1);
+    assert_true(fill(principal, "w1") > 1);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->writable > 0);
+    assert_int_equal(fill(principal, "w1"), 1); /* to see whether it can be written to again */
+    AB_UNTIL(ends, ab_end_try_put(principal, "w2", "app/a", 1));
+    AB_UNTIL(ends, ab_end_count(w2, "app/a") == 1);
+}
+
 #define CASE(f)                                                                                    \
     cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &fixture)
 
@@ -305,6 +376,8 @@ int main(int argc, char **argv)
         CASE(a_commit_that_failed_is_made_again),
         CASE(fetch_errors_are_lived_through),
         CASE(a_coordinator_that_is_not_ready_is_waited_for),
+        CASE(an_agent_that_cannot_be_written_to_holds_up_no_other),
+        CASE(an_agent_whose_events_time_out_holds_up_no_other),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

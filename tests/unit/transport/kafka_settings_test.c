@@ -100,7 +100,8 @@ static void state_is_produced_safely_and_live_at_once(void **state)
     assert_has(&l, AB_KAFKA_PRODUCER, "message.max.bytes", "1048576");
     assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "0");
     assert_has(&l, AB_KAFKA_PRODUCER, "socket.nagle.disable", "true");
-    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "16384");
+    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "2147483647");
+    assert_int_equal(l.settings.queue_bytes, 16 * 1024 * 1024);
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "enable.idempotence", "false");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "acks", "1");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "linger.ms", "0");
@@ -133,7 +134,7 @@ static void linger_and_queue_are_what_is_asked_for(void **state)
     assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("kafka.linger=7ms", "kafka.queue=1MiB")),
                      AB_ERR_OK);
     assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "7");
-    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "1024");
+    assert_int_equal(l.settings.queue_bytes, 1024 * 1024);
     unload(&l);
 }
 
@@ -142,7 +143,7 @@ static void the_queue_has_room_for_the_largest_event(void **state)
     (void)state;
     loaded l;
     assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("kafka.message-max=64MiB")), AB_ERR_OK);
-    assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "131072");
+    assert_int_equal(l.settings.queue_bytes, 128 * 1024 * 1024);
     unload(&l);
 }
 
@@ -185,6 +186,7 @@ static void settings_that_carry_a_promise_are_not_passed_through(void **state)
     assert_refused(WORDS("kafka.librdkafka.auto.offset.reset=latest"), "replay");
     assert_refused(WORDS("kafka.librdkafka.enable.auto.commit=true"), "after the effect");
     assert_refused(WORDS("kafka.librdkafka.group.id=mine"), "kafka.prefix");
+    assert_refused(WORDS("kafka.librdkafka.queue.buffering.max.messages=5"), "kafka.queue");
     assert_refused(WORDS("kafka.librdkafka.message.timeout.ms=0"), "kafka.delivery-timeout");
     assert_refused(WORDS("kafka.librdkafka.ssl.endpoint.identification.algorithm=none"), "pose");
     assert_refused(WORDS("kafka.librdkafka.enable.ssl.certificate.verification=f"), "pose");

@@ -1,189 +1,171 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The message is written and read without a tree of its parts: an event lies in memory about as it
- * does on the wire, name by name and value by value.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "event/codec_protobuf.h"
 
 #include "base/base64.h"
-#include "base/protobuf.h"
 #include "event/draft_priv.h"
 #include "event/value_priv.h"
 #include "schema/attributes.h"
+#include "schema/proto/cloudevents.pb-c.h"
 
-#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-/* Numbers of the fields (schema/proto/cloudevents.proto). The first four are attributes too. */
-enum { EVENT_ID = 1, EVENT_SOURCE, EVENT_SPECVERSION, EVENT_TYPE, EVENT_ATTRIBUTES };
-enum { EVENT_BINARY = 6, EVENT_TEXT, EVENT_PROTO };
-enum { ENTRY_KEY = 1, ENTRY_VALUE };
-enum { VALUE_BOOLEAN = 1, VALUE_INTEGER, VALUE_STRING, VALUE_BYTES, VALUE_URI, VALUE_URI_REF };
-enum { VALUE_TIMESTAMP = 7, VALUE_END };
-enum { TIME_SECONDS = 1, TIME_NANOS };
-enum { ANY_VALUE = 2 };
+typedef Io__Cloudevents__V1__CloudEvent message;
+typedef Io__Cloudevents__V1__AttributeEntry entry;
+typedef Io__Cloudevents__V1__AttributeValue value;
+typedef Io__Cloudevents__V1__Timestamp timestamp;
 
+/* Larger messages are refused unread. */
+#define MESSAGE_MAX (AB_EVENT_DATA_MAX + (size_t)AB_EVENT_ATTRS_MAX * AB_EVENT_ATTR_VALUE_MAX)
+
+/* The attributes that have a field of their own. */
+enum { CORE_ID, CORE_SOURCE, CORE_SPECVERSION, CORE_TYPE, CORE_COUNT };
 #define NAME(literal)                                                                              \
     {                                                                                              \
         (literal), sizeof(literal) - 1                                                             \
     }
-static const ab_str core_names[] = {
-    [EVENT_ID] = NAME(AB_CE_ID),
-    [EVENT_SOURCE] = NAME(AB_CE_SOURCE),
-    [EVENT_SPECVERSION] = NAME(AB_CE_SPECVERSION),
-    [EVENT_TYPE] = NAME(AB_CE_TYPE),
+static const ab_str core_names[CORE_COUNT] = {
+    [CORE_ID] = NAME(AB_CE_ID),
+    [CORE_SOURCE] = NAME(AB_CE_SOURCE),
+    [CORE_SPECVERSION] = NAME(AB_CE_SPECVERSION),
+    [CORE_TYPE] = NAME(AB_CE_TYPE),
 };
 #undef NAME
 
 /* ----- out ----- */
 
-/* At most: what is around a name and a value, and around the data. */
-#define ENTRY_HEADS 40
-#define DATA_HEAD   11
-/* Tags and lengths, or all there is of a number. */
-#define VALUE_HEAD_MAX 24
-
-/* The value of an attribute as it goes out. */
+/* An attribute as it goes out. */
 typedef struct {
-    char head[VALUE_HEAD_MAX];
-    const char *end; /* of `head` */
-    ab_str body;     /* what follows it */
-    ab_buf bytes;    /* the body, where it is no text */
-} value_out;
+    entry entry;
+    value value;
+} pair;
 
-/** The field of an attribute that has one of its own, or 0. */
-static unsigned core_number(ab_str name)
+/** The field of an attribute that has one of its own, or NULL. */
+static ProtobufCBinaryData *core_field(message *m, ab_str name)
 {
-    static const uint8_t by_len[] = {[sizeof(AB_CE_ID) - 1] = EVENT_ID,
-                                     [sizeof(AB_CE_SOURCE) - 1] = EVENT_SOURCE,
-                                     [sizeof(AB_CE_SPECVERSION) - 1] = EVENT_SPECVERSION,
-                                     [sizeof(AB_CE_TYPE) - 1] = EVENT_TYPE};
-    unsigned number = name.len < sizeof(by_len) ? by_len[name.len] : 0;
-    return number > 0 && ab_str_eq(name, core_names[number]) ? number : 0;
+    ProtobufCBinaryData *const fields[] = {&m->id, &m->source, &m->spec_version, &m->type};
+    for (size_t i = 0; i < CORE_COUNT; i++)
+        if (ab_str_eq(name, core_names[i]))
+            return fields[i];
+    return NULL;
 }
 
-static void lay_out_text(value_out *v, unsigned number, ab_str text)
+static ab_err set_bytes(value *v, ab_str base64, ab_pb_arena *arena)
 {
-    v->end = ab_pb_put_head(v->head, number, text.len);
-    v->body = text;
+    ab_buf bytes;
+    ab_buf_init(&bytes, AB_EVENT_ATTR_VALUE_MAX);
+    (void)ab_base64_decode(base64, &bytes);
+    char *kept = ab_pb_alloc(arena, bytes.len);
+    if (kept != NULL && bytes.len > 0)
+        memcpy(kept, bytes.ptr, bytes.len);
+    ab_err e = kept == NULL ? arena->status : ab_buf_status(&bytes);
+    v->ce_bytes = ab_pb_bytes((ab_str){kept, bytes.len});
+    ab_buf_fini(&bytes);
+    return e;
 }
 
-static void lay_out_number(value_out *v, unsigned number, uint64_t value)
+static ab_err set_time(value *v, ab_str text, ab_pb_arena *arena)
 {
-    v->end = ab_pb_put_varint(ab_pb_put_tag(v->head, number, AB_PB_VARINT), value);
+    timestamp *t = ab_pb_alloc(arena, sizeof(*t));
+    if (t == NULL)
+        return arena->status;
+    io__cloudevents__v1__timestamp__init(t);
+    (void)ab_value_time_parse(text, &t->seconds, &t->nanos);
+    v->ce_timestamp = t;
+    return AB_ERR_OK;
 }
 
-static void lay_out_time(value_out *v, int64_t seconds, int32_t nanos)
-{
-    char fields[VALUE_HEAD_MAX];
-    char *to = fields;
-    if (seconds != 0)
-        to = ab_pb_put_varint(ab_pb_put_tag(to, TIME_SECONDS, AB_PB_VARINT), (uint64_t)seconds);
-    if (nanos != 0)
-        to = ab_pb_put_varint(ab_pb_put_tag(to, TIME_NANOS, AB_PB_VARINT), (uint64_t)nanos);
-    v->end = ab_pb_put_bytes(v->head, VALUE_TIMESTAMP, (ab_str){fields, (size_t)(to - fields)});
-}
+#define ATTR(name) IO__CLOUDEVENTS__V1__ATTRIBUTE_VALUE__ATTR_CE_##name
 
 /** Values are valid for their type: ab_event_new saw to it. */
-static ab_err lay_out(value_out *v, const ab_attr *attr)
+static ab_err set_value(value *v, const ab_attr *attr, ab_pb_arena *arena)
 {
-    int32_t integer = 0, nanos = 0;
-    int64_t seconds = 0;
-    v->body = AB_STR("");
+    static const Io__Cloudevents__V1__AttributeValue__AttrCase cases[] = {
+        [AB_ATTR_STRING] = ATTR(STRING),
+        [AB_ATTR_BOOLEAN] = ATTR(BOOLEAN),
+        [AB_ATTR_INTEGER] = ATTR(INTEGER),
+        [AB_ATTR_BYTES] = ATTR(BYTES),
+        [AB_ATTR_URI] = ATTR(URI),
+        [AB_ATTR_URI_REF] = ATTR(URI_REF),
+        [AB_ATTR_TIMESTAMP] = ATTR(TIMESTAMP),
+    };
+    io__cloudevents__v1__attribute_value__init(v);
+    v->attr_case = cases[attr->type];
     switch (attr->type) {
     case AB_ATTR_BOOLEAN:
-        lay_out_number(v, VALUE_BOOLEAN, ab_str_is(attr->value, "true") ? 1 : 0);
+        v->ce_boolean = ab_str_is(attr->value, "true");
         break;
     case AB_ATTR_INTEGER:
-        ab_value_integer_parse(attr->value, &integer);
-        lay_out_number(v, VALUE_INTEGER, (uint64_t)(int64_t)integer);
+        (void)ab_value_integer_parse(attr->value, &v->ce_integer);
         break;
     case AB_ATTR_BYTES:
-        ab_base64_decode(attr->value, &v->bytes);
-        lay_out_text(v, VALUE_BYTES, ab_buf_str(&v->bytes));
-        break;
+        return set_bytes(v, attr->value, arena);
     case AB_ATTR_TIMESTAMP:
-        ab_value_time_parse(attr->value, &seconds, &nanos);
-        lay_out_time(v, seconds, nanos);
-        break;
+        return set_time(v, attr->value, arena);
     case AB_ATTR_STRING:
-        lay_out_text(v, VALUE_STRING, attr->value);
-        break;
     case AB_ATTR_URI:
-        lay_out_text(v, VALUE_URI, attr->value);
-        break;
-    case AB_ATTR_URI_REF:
-        lay_out_text(v, VALUE_URI_REF, attr->value);
+    case AB_ATTR_URI_REF: /* one member of the union: bytes */
+        v->ce_string = ab_pb_bytes(attr->value);
         break;
     }
-    return ab_buf_status(&v->bytes);
+    return AB_ERR_OK;
 }
 
-static char *put(char *to, ab_str bytes)
+static ab_err set_attribute(message *m, pair *room, const ab_attr *attr, ab_pb_arena *arena)
 {
-    if (bytes.len > 0)
-        memcpy(to, bytes.ptr, bytes.len);
-    return to + bytes.len;
-}
-
-static char *put_entry(char *to, ab_str name, const value_out *v)
-{
-    ab_str head = {v->head, (size_t)(v->end - v->head)};
-    size_t len = head.len + v->body.len;
-    to = ab_pb_put_head(to, EVENT_ATTRIBUTES, ab_pb_bytes_size(name.len) + ab_pb_bytes_size(len));
-    to = ab_pb_put_bytes(to, ENTRY_KEY, name);
-    to = ab_pb_put_head(to, ENTRY_VALUE, len);
-    return put(put(to, head), v->body);
-}
-
-/** @return NULL when out of memory */
-static char *put_attribute(char *to, const ab_attr *attr)
-{
-    value_out v;
-    ab_buf_init(&v.bytes, AB_EVENT_ATTR_VALUE_MAX);
-    ab_err r = lay_out(&v, attr);
-    to = r == AB_ERR_OK ? put_entry(to, attr->name, &v) : NULL;
-    ab_buf_fini(&v.bytes);
-    return to;
-}
-
-static char *put_core(char *to, const ab_event *e)
-{
-    ab_str core[EVENT_ATTRIBUTES] = {0}; /* and first whatever is none */
-    for (size_t i = 0; i < ab_event_attr_count(e); i++) {
-        ab_attr attr = ab_event_attr_at(e, i);
-        core[core_number(attr.name)] = attr.value;
+    ProtobufCBinaryData *field = core_field(m, attr->name);
+    if (field != NULL) {
+        *field = ab_pb_bytes(attr->value);
+        return AB_ERR_OK;
     }
-    for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++)
-        to = ab_pb_put_bytes(to, i, core[i]);
-    return to;
+    pair *p = &room[m->n_attributes];
+    io__cloudevents__v1__attribute_entry__init(&p->entry);
+    p->entry.key = ab_pb_bytes(attr->name);
+    p->entry.value = &p->value;
+    m->attributes[m->n_attributes++] = &p->entry;
+    return set_value(&p->value, attr, arena);
 }
 
-/** @return NULL when out of memory */
-static char *put_head(char *to, const ab_event *e)
+static ab_err set_attributes(message *m, const ab_event *e, ab_pb_arena *arena)
 {
-    ab_str data = ab_event_data(e);
-    to = put_core(to, e);
-    for (size_t i = 0; i < ab_event_attr_count(e) && to != NULL; i++) {
+    size_t count = ab_event_attr_count(e);
+    m->attributes = ab_pb_alloc(arena, count * sizeof(entry *));
+    pair *room = ab_pb_alloc(arena, count * sizeof(pair));
+    if (m->attributes == NULL || room == NULL)
+        return arena->status;
+    ab_err r = AB_ERR_OK;
+    for (size_t i = 0; i < count && r == AB_ERR_OK; i++) {
         ab_attr attr = ab_event_attr_at(e, i);
-        if (core_number(attr.name) == 0)
-            to = put_attribute(to, &attr);
+        r = set_attribute(m, room, &attr, arena);
     }
-    return data.ptr == NULL || to == NULL ? to : ab_pb_put_head(to, EVENT_BINARY, data.len);
+    return r;
+}
+
+/* The last field of an event's message. Messages that follow each other are one message, so it may
+ * be written by itself. */
+static void pack_data_head(ab_str data, ab_buf *out)
+{
+    message m;
+    io__cloudevents__v1__cloud_event__init(&m);
+    m.data_case = IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_BINARY_DATA;
+    m.binary_data = ab_pb_bytes(data);
+    ab_pb_pack_head(&m.base, data, out);
 }
 
 ab_err ab_event_to_protobuf_head(const ab_event *e, ab_buf *out)
 {
-    size_t before = out->len;
-    size_t most =
-        ab_event_size(e) - ab_event_data(e).len + ab_event_attr_count(e) * ENTRY_HEADS + DATA_HEAD;
-    char *to = ab_buf_extend(out, most);
-    if (to == NULL)
-        return ab_buf_status(out);
-    const char *end = put_head(to, e);
-    assert(end == NULL || end <= to + most);
-    out->len = end != NULL ? before + (size_t)(end - to) : before;
-    return end != NULL ? AB_ERR_OK : AB_ERR_NOMEM;
+    ab_pb_arena arena;
+    message m;
+    io__cloudevents__v1__cloud_event__init(&m);
+    ab_pb_arena_init(&arena, ab_event_size(e) + AB_PB_OVERHEAD);
+    ab_err r = set_attributes(&m, e, &arena);
+    if (r == AB_ERR_OK)
+        ab_pb_pack(&m.base, out);
+    if (ab_event_data(e).ptr != NULL)
+        pack_data_head(ab_event_data(e), out);
+    ab_pb_arena_fini(&arena);
+    return r == AB_ERR_OK ? ab_buf_status(out) : r;
 }
 
 ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out)
@@ -197,258 +179,166 @@ ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out)
 /* ----- in ----- */
 
 typedef struct {
-    uint64_t number; /* of its field; 0 = none is set */
-    ab_pb_field field;
-    int64_t seconds;
-    int32_t nanos;
-} value;
-
-typedef struct {
     ab_event_draft draft;
-    ab_str core[EVENT_ATTRIBUTES];
-    ab_str entries[AB_EVENT_ATTRS_MAX]; /* attributes as they come */
-    size_t entry_count;
-    uint64_t data_number;
-    ab_buf texts[AB_EVENT_ATTRS_MAX]; /* of the attributes that are not text on the wire */
-    size_t text_count;
+    ab_pb_arena *arena;
     ab_error *err;
 } decoder;
 
-static ab_err no_message(const decoder *d)
+/** Add an attribute whose value is no text in the message. */
+static ab_err add_converted(decoder *d, ab_str name, ab_str text, ab_attr_type type)
 {
-    return ab_fail(d->err, AB_ERR_PARSE, "bytes are no CloudEvent message");
+    char *kept = ab_pb_alloc(d->arena, text.len);
+    if (kept == NULL)
+        return ab_fail(d->err, d->arena->status, "attribute %.*s: %s", AB_STR_ARG(name),
+                       ab_err_text(d->arena->status));
+    memcpy(kept, text.ptr, text.len);
+    return ab_draft_add(&d->draft, name, (ab_str){kept, text.len}, type, d->err);
 }
 
-/** Take a field of a message whose known fields have these types. Unknown ones are passed over.
- *  @return false at the end, or when `*e` has become PARSE */
-static bool take_known(ab_str *in, const ab_pb_type *types, size_t count, ab_pb_field *out,
-                       ab_err *e)
+static ab_err add_integer(decoder *d, ab_str name, int32_t integer)
 {
-    while (in->len > 0) {
-        *e = ab_pb_take(in, out);
-        if (*e != AB_ERR_OK)
-            return false;
-        if (out->number >= count)
-            continue;
-        if (out->type != types[out->number])
-            *e = AB_ERR_PARSE;
-        return *e == AB_ERR_OK;
-    }
-    return false;
+    char text[16];
+    snprintf(text, sizeof(text), "%" PRId32, integer);
+    return add_converted(d, name, ab_str_of(text), AB_ATTR_INTEGER);
 }
 
-static ab_err read_time(ab_str in, value *v)
+static ab_err add_bytes(decoder *d, ab_str name, ProtobufCBinaryData bytes)
 {
-    static const ab_pb_type types[] = {[TIME_SECONDS] = AB_PB_VARINT, [TIME_NANOS] = AB_PB_VARINT};
-    ab_err e = AB_ERR_OK;
-    ab_pb_field f;
-    while (take_known(&in, types, TIME_NANOS + 1, &f, &e)) {
-        if (f.number == TIME_SECONDS)
-            v->seconds = (int64_t)f.value;
-        else
-            v->nanos = (int32_t)(uint32_t)f.value;
-    }
+    ab_buf text;
+    ab_buf_init(&text, AB_EVENT_ATTR_VALUE_MAX);
+    ab_base64_encode(ab_pb_str(bytes), &text);
+    ab_err e = ab_buf_status(&text);
+    if (e == AB_ERR_OK)
+        e = add_converted(d, name, ab_buf_str(&text), AB_ATTR_BYTES);
+    else
+        ab_fail(d->err, e, "attribute %.*s: %s", AB_STR_ARG(name), ab_err_text(e));
+    ab_buf_fini(&text);
     return e;
 }
 
-/** Of the fields that exclude each other the last one counts, and what is said of it before that is
- * the same. */
-static ab_err read_value(ab_str in, value *v)
+static ab_err add_time(decoder *d, ab_str name, const timestamp *t)
 {
-    static const ab_pb_type types[VALUE_END] = {
-        [VALUE_BOOLEAN] = AB_PB_VARINT, [VALUE_INTEGER] = AB_PB_VARINT,
-        [VALUE_STRING] = AB_PB_BYTES,   [VALUE_BYTES] = AB_PB_BYTES,
-        [VALUE_URI] = AB_PB_BYTES,      [VALUE_URI_REF] = AB_PB_BYTES,
-        [VALUE_TIMESTAMP] = AB_PB_BYTES};
-    ab_err e = AB_ERR_OK;
-    ab_pb_field f;
-    while (take_known(&in, types, VALUE_END, &f, &e)) {
-        if (f.number != v->number)
-            *v = (value){.number = f.number};
-        v->field = f;
-        if (f.number == VALUE_TIMESTAMP)
-            e = read_time(f.bytes, v);
-        if (e != AB_ERR_OK)
-            return e;
-    }
-    return e;
+    char text[AB_VALUE_TIME_MAX];
+    if (!ab_value_time_format(t->seconds, t->nanos, text))
+        return ab_fail(d->err, AB_ERR_INVALID, "attribute %.*s: the time is out of range",
+                       AB_STR_ARG(name));
+    return add_converted(d, name, ab_str_of(text), AB_ATTR_TIMESTAMP);
 }
 
-static ab_err read_entry(ab_str in, ab_str *key, value *v)
+static ab_err add_text(decoder *d, ab_str name, ProtobufCBinaryData text, ab_attr_type type)
 {
-    static const ab_pb_type types[] = {[ENTRY_KEY] = AB_PB_BYTES, [ENTRY_VALUE] = AB_PB_BYTES};
-    ab_err e = AB_ERR_OK;
-    ab_pb_field f;
-    *key = AB_STR("");
-    while (take_known(&in, types, ENTRY_VALUE + 1, &f, &e)) {
-        if (f.number == ENTRY_KEY)
-            *key = f.bytes;
-        else
-            e = read_value(f.bytes, v);
-        if (e != AB_ERR_OK)
-            return e;
-    }
-    return e;
-}
-
-/** Write the text of a value that is not text on the wire. */
-static ab_err value_text(const value *v, ab_buf *out)
-{
-    char time[AB_VALUE_TIME_MAX];
-    if (v->number == VALUE_TIMESTAMP) {
-        if (!ab_value_time_format(v->seconds, v->nanos, time))
-            return AB_ERR_INVALID;
-        ab_buf_puts(out, time);
-    } else if (v->number == VALUE_INTEGER) {
-        ab_buf_printf(out, "%" PRId32, (int32_t)(uint32_t)v->field.value);
-    } else {
-        ab_base64_encode(v->field.bytes, out);
-    }
-    return ab_buf_status(out);
-}
-
-static ab_err add_converted(decoder *d, ab_str name, const value *v, ab_attr_type type)
-{
-    ab_buf *text = &d->texts[d->text_count++];
-    ab_buf_init(text, AB_EVENT_ATTR_VALUE_MAX);
-    ab_err e = value_text(v, text);
-    if (e != AB_ERR_OK)
-        return ab_fail(d->err, e, "attribute %.*s: %s", AB_STR_ARG(name), ab_err_text(e));
-    return ab_draft_add(&d->draft, name, ab_buf_str(text), type, d->err);
+    return ab_draft_add(&d->draft, name, ab_pb_str(text), type, d->err);
 }
 
 static ab_err add_value(decoder *d, ab_str name, const value *v)
 {
-    ab_str boolean = v->field.value != 0 ? AB_STR("true") : AB_STR("false");
-    switch (v->number) {
-    case VALUE_BOOLEAN:
-        return ab_draft_add(&d->draft, name, boolean, AB_ATTR_BOOLEAN, d->err);
-    case VALUE_INTEGER:
-        return add_converted(d, name, v, AB_ATTR_INTEGER);
-    case VALUE_STRING:
-        return ab_draft_add(&d->draft, name, v->field.bytes, AB_ATTR_STRING, d->err);
-    case VALUE_BYTES:
-        return add_converted(d, name, v, AB_ATTR_BYTES);
-    case VALUE_URI:
-        return ab_draft_add(&d->draft, name, v->field.bytes, AB_ATTR_URI, d->err);
-    case VALUE_URI_REF:
-        return ab_draft_add(&d->draft, name, v->field.bytes, AB_ATTR_URI_REF, d->err);
-    case VALUE_TIMESTAMP:
-        return add_converted(d, name, v, AB_ATTR_TIMESTAMP);
+    switch (v->attr_case) {
+    case ATTR(BOOLEAN):
+        return ab_draft_add(&d->draft, name, v->ce_boolean ? AB_STR("true") : AB_STR("false"),
+                            AB_ATTR_BOOLEAN, d->err);
+    case ATTR(INTEGER):
+        return add_integer(d, name, v->ce_integer);
+    case ATTR(STRING):
+        return add_text(d, name, v->ce_string, AB_ATTR_STRING);
+    case ATTR(BYTES):
+        return add_bytes(d, name, v->ce_bytes);
+    case ATTR(URI):
+        return add_text(d, name, v->ce_uri, AB_ATTR_URI);
+    case ATTR(URI_REF):
+        return add_text(d, name, v->ce_uri_ref, AB_ATTR_URI_REF);
+    case ATTR(TIMESTAMP):
+        return add_time(d, name, v->ce_timestamp);
     default: /* no value, or one of a later version */
         return AB_ERR_OK;
     }
 }
 
-static ab_err add_entry(decoder *d, ab_str in)
-{
-    ab_str name;
-    value v = {0};
-    if (read_entry(in, &name, &v) != AB_ERR_OK)
-        return no_message(d);
-    return add_value(d, name, &v);
-}
-
-static ab_err read_any(decoder *d, ab_str in)
-{
-    static const ab_pb_type types[] = {[1] = AB_PB_BYTES, [ANY_VALUE] = AB_PB_BYTES};
-    ab_err e = AB_ERR_OK;
-    ab_pb_field f;
-    while (take_known(&in, types, ANY_VALUE + 1, &f, &e)) {
-        if (f.number == ANY_VALUE)
-            d->draft.data = f.bytes;
-    }
-    return e == AB_ERR_OK ? e : no_message(d);
-}
-
-static ab_err take_data(decoder *d, const ab_pb_field *f)
-{
-    bool other = f->number != d->data_number;
-    d->data_number = f->number;
-    if (f->number != EVENT_PROTO) {
-        d->draft.data = f->bytes;
-        return AB_ERR_OK;
-    }
-    if (other)
-        d->draft.data = AB_STR("");
-    return read_any(d, f->bytes);
-}
-
-static const ab_pb_type event_types[] = {
-    [EVENT_ID] = AB_PB_BYTES,   [EVENT_SOURCE] = AB_PB_BYTES,     [EVENT_SPECVERSION] = AB_PB_BYTES,
-    [EVENT_TYPE] = AB_PB_BYTES, [EVENT_ATTRIBUTES] = AB_PB_BYTES, [EVENT_BINARY] = AB_PB_BYTES,
-    [EVENT_TEXT] = AB_PB_BYTES, [EVENT_PROTO] = AB_PB_BYTES};
-
-static ab_err take_entry(decoder *d, ab_str in)
-{
-    if (d->entry_count == AB_EVENT_ATTRS_MAX)
-        return ab_fail(d->err, AB_ERR_TOOBIG, "more than %d attributes", AB_EVENT_ATTRS_MAX);
-    d->entries[d->entry_count++] = in;
-    return AB_ERR_OK;
-}
-
-static ab_err read_fields(decoder *d, ab_str in)
+static ab_err add_entries(decoder *d, const message *m)
 {
     ab_err e = AB_ERR_OK;
-    ab_pb_field f;
-    while (take_known(&in, event_types, EVENT_PROTO + 1, &f, &e)) {
-        if (f.number < EVENT_ATTRIBUTES)
-            d->core[f.number] = f.bytes;
-        else if (f.number == EVENT_ATTRIBUTES)
-            e = take_entry(d, f.bytes);
-        else
-            e = take_data(d, &f);
-        if (e != AB_ERR_OK)
-            return e;
+    for (size_t i = 0; i < m->n_attributes && e == AB_ERR_OK; i++) {
+        const entry *a = m->attributes[i];
+        if (a->value != NULL)
+            e = add_value(d, ab_pb_str(a->key), a->value);
     }
-    return e == AB_ERR_OK ? e : no_message(d);
+    return e;
 }
 
 /** Proto3 does not tell an empty field from one that is not there. */
-static void add_fields(decoder *d, bool lenient)
+static void add_core(decoder *d, const message *m, bool lenient)
 {
-    for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++) {
-        bool nameless = lenient && (i == EVENT_ID || i == EVENT_SOURCE);
-        if (d->core[i].len > 0)
-            ab_event_set_typed(&d->draft, core_names[i], d->core[i], AB_ATTR_STRING);
+    const ab_str fields[CORE_COUNT] = {ab_pb_str(m->id), ab_pb_str(m->source),
+                                       ab_pb_str(m->spec_version), ab_pb_str(m->type)};
+    for (size_t i = 0; i < CORE_COUNT; i++) {
+        bool nameless = lenient && (i == CORE_ID || i == CORE_SOURCE);
+        if (fields[i].len > 0)
+            ab_event_set_typed(&d->draft, core_names[i], fields[i], AB_ATTR_STRING);
         else if (nameless)
             ab_event_set_typed(&d->draft, core_names[i], AB_STR("-"), AB_ATTR_STRING);
     }
 }
 
-static ab_err add_entries(decoder *d)
+static ab_str data_of(const message *m)
 {
-    ab_err e = AB_ERR_OK;
-    for (size_t i = 0; i < d->entry_count && e == AB_ERR_OK; i++)
-        e = add_entry(d, d->entries[i]);
+    switch (m->data_case) {
+    case IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_BINARY_DATA:
+        return ab_pb_str(m->binary_data);
+    case IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_TEXT_DATA:
+        return ab_pb_str(m->text_data);
+    case IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_PROTO_DATA:
+        return ab_pb_str(m->proto_data->value);
+    default:
+        return AB_STR_NONE;
+    }
+}
+
+/* Large data lies in a block of its own, which becomes the event's. */
+static ab_err make_event(decoder *d, ab_event **out)
+{
+    if (ab_pb_take(d->arena, d->draft.data.ptr))
+        d->draft.block = (void *)(uintptr_t)d->draft.data.ptr;
+    ab_err e = ab_event_new(&d->draft, out, d->err);
+    if (e != AB_ERR_OK)
+        free(d->draft.block);
     return e;
 }
 
-static void decoder_init(decoder *d, ab_error *err)
+ab_err ab_event_from_message(const message *m, ab_pb_arena *arena, bool lenient, ab_event **out,
+                             ab_error *err)
 {
-    ab_draft_init(&d->draft);
-    for (unsigned i = EVENT_ID; i < EVENT_ATTRIBUTES; i++)
-        d->core[i] = AB_STR_NONE;
-    d->entry_count = 0;
-    d->data_number = 0;
-    d->text_count = 0;
-    d->err = err;
+    decoder d;
+    if (m->n_attributes > AB_EVENT_ATTRS_MAX)
+        return ab_fail(err, AB_ERR_TOOBIG, "more than %d attributes", AB_EVENT_ATTRS_MAX);
+    ab_draft_init(&d.draft);
+    d.arena = arena;
+    d.err = err;
+    d.draft.data = data_of(m);
+    add_core(&d, m, lenient);
+    ab_err e = add_entries(&d, m);
+    return e == AB_ERR_OK ? make_event(&d, out) : e;
+}
+
+ab_err ab_event_unpack(ab_pb_arena *arena, const ProtobufCMessageDescriptor *type, ab_str bytes,
+                       const ProtobufCMessage **out, ab_error *err)
+{
+    ab_pb_arena_init(arena, bytes.len + AB_PB_OVERHEAD);
+    if (bytes.len > MESSAGE_MAX)
+        return ab_fail(err, AB_ERR_TOOBIG, "message has %zu bytes", bytes.len);
+    ab_err e = ab_pb_unpack(arena, type, bytes, out);
+    if (e == AB_ERR_TOOBIG)
+        return ab_fail(err, e, "message has more parts than an event of %d attributes",
+                       AB_EVENT_ATTRS_MAX);
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "cannot read a CloudEvent: %s", ab_err_text(e));
 }
 
 ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out, ab_error *err)
 {
-    decoder d;
-    if (bytes.len > AB_EVENT_DATA_MAX + (size_t)AB_EVENT_ATTRS_MAX * AB_EVENT_ATTR_VALUE_MAX)
-        return ab_fail(err, AB_ERR_TOOBIG, "message has %zu bytes", bytes.len);
-    decoder_init(&d, err);
-    ab_err e = read_fields(&d, bytes);
-    if (e == AB_ERR_OK) {
-        add_fields(&d, lenient);
-        e = add_entries(&d);
-    }
+    ab_pb_arena arena;
+    const ProtobufCMessage *m = NULL;
+    ab_err e =
+        ab_event_unpack(&arena, &io__cloudevents__v1__cloud_event__descriptor, bytes, &m, err);
     if (e == AB_ERR_OK)
-        e = ab_event_new(&d.draft, out, err);
-    for (size_t i = 0; i < d.text_count; i++)
-        ab_buf_fini(&d.texts[i]);
+        e = ab_event_from_message((const message *)m, &arena, lenient, out, err);
+    ab_pb_arena_fini(&arena);
     return e;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An event is one block: header, one slot per attribute, then all names and values end to end, then
- * the data. Slots hold offsets instead of pointers, which halves them: an agent keeps thousands of
- * events in its outbox.
+ * the data, unless that came in a block of its own. Slots hold offsets instead of pointers, which
+ * halves them: an agent keeps thousands of events in its outbox.
  */
 #include "event/event.h"
 
@@ -27,6 +27,7 @@ struct ab_event {
     uint32_t text_len;
     uint32_t data_len;
     bool has_data;
+    void *block; /* of the data; NULL: it follows the text */
     slot slots[];
 };
 
@@ -110,6 +111,7 @@ void ab_draft_init(ab_event_draft *d)
     d->count = 0;
     d->marks = 0;
     d->data = AB_STR_NONE;
+    d->block = NULL;
     d->status = AB_ERR_OK;
     d->number_count = 0;
 }
@@ -241,7 +243,7 @@ static void copy_draft(ab_event *e, const ab_event_draft *d)
         memcpy(text + at + a->name.len, a->value.ptr, a->value.len);
         at += (uint32_t)(a->name.len + a->value.len);
     }
-    if (e->has_data)
+    if (e->has_data && e->block == NULL)
         memcpy(text + at, d->data.ptr, e->data_len);
 }
 
@@ -250,7 +252,8 @@ static ab_err make(const ab_event_draft *d, ab_event **out, ab_error *err)
     size_t text_len = 0;
     for (size_t i = 0; i < d->count; i++)
         text_len += d->attrs[i].name.len + d->attrs[i].value.len;
-    ab_event *e = malloc(sizeof(*e) + d->count * sizeof(slot) + text_len + d->data.len);
+    size_t data_len = d->block == NULL ? d->data.len : 0;
+    ab_event *e = malloc(sizeof(*e) + d->count * sizeof(slot) + text_len + data_len);
     if (e == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for an event");
     *e = (ab_event){
@@ -259,6 +262,7 @@ static ab_err make(const ab_event_draft *d, ab_event **out, ab_error *err)
         .text_len = (uint32_t)text_len,
         .data_len = (uint32_t)d->data.len,
         .has_data = d->data.ptr != NULL,
+        .block = d->block,
     };
     copy_draft(e, d);
     *out = e;
@@ -272,6 +276,7 @@ static void copy_used(ab_event_draft *to, const ab_event_draft *from)
     to->count = from->count;
     to->marks = from->marks;
     to->data = from->data;
+    to->block = from->block;
     to->status = from->status;
 }
 
@@ -302,8 +307,10 @@ void ab_event_unref(ab_event *e)
     if (e == NULL)
         return;
     assert(e->refs > 0);
-    if (--e->refs == 0)
-        free(e);
+    if (--e->refs > 0)
+        return;
+    free(e->block);
+    free(e);
 }
 
 ab_str ab_event_attr(const ab_event *e, const char *name)
@@ -340,7 +347,8 @@ ab_attr ab_event_attr_at(const ab_event *e, size_t i)
 
 ab_str ab_event_data(const ab_event *e)
 {
-    return e->has_data ? (ab_str){text_in(e) + e->text_len, e->data_len} : AB_STR_NONE;
+    const char *data = e->block != NULL ? e->block : text_in(e) + e->text_len;
+    return e->has_data ? (ab_str){data, e->data_len} : AB_STR_NONE;
 }
 
 size_t ab_event_size(const ab_event *e)

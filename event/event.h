@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A CloudEvent 1.0: context attributes and data. Immutable and shared by reference count (loop
- * thread only; one allocation per event). Unknown attributes are kept. Attribute values are text in
- * the canonical form of CloudEvents §3 type system whatever their type; the type is kept for the
- * formats that carry it.
+ * thread only; one allocation per event, two if it took its data over). Unknown attributes are
+ * kept. Attribute values are text in the canonical form of CloudEvents §3 type system whatever
+ * their type; the type is kept for the formats that carry it.
  */
 #pragma once
 
@@ -42,6 +42,7 @@ typedef struct {
     size_t count;
     uint64_t marks; /* of the names that are set: most others need not be searched for */
     ab_str data;    /* ptr NULL = the event has no data, which is not the same as empty data */
+    void *block;    /* NULL, or what malloc() gave and `data` begins: the event takes it over */
     ab_err status;  /* first failure of ab_event_set, reported by ab_event_new */
     char numbers[AB_EVENT_NUMBERS_MAX][20]; /* digits of ab_event_set_u64 */
     size_t number_count;
@@ -73,7 +74,8 @@ void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value);
  * not empty (CloudEvents 1.0 §2.4; specversion is set when absent), names of lower-case letters and
  * digits, values UTF-8 without control characters, bounds kept.
  *
- * @param out  one reference, owned by the caller; nothing is borrowed from the draft any more
+ * @param out  one reference, owned by the caller; nothing is borrowed from the draft any more, and
+ * the draft's block is the event's
  * @return INVALID naming the attribute, TOOBIG, NOMEM
  */
 AB_MUST_USE ab_err ab_event_new(const ab_event_draft *d, ab_event **out, ab_error *err);

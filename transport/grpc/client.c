@@ -184,28 +184,41 @@ static void on_version(void *arg, ab_rpc_status status, ab_str text, ab_str resp
         failed(g, "Version", status, text);
         return;
     }
-    if (ab_grpc_read_text(response, &version) == AB_ERR_OK)
+    ab_pb_arena arena;
+    if (ab_grpc_read_version(response, &arena, &version) == AB_ERR_OK)
         AB_INFO(g->base.env.log, TRANSPORT, "logged in to the principal",
                 AB_KV("version", version));
+    ab_pb_arena_fini(&arena);
     if (g->phase == AB_GRPC_LIVE && !g->closed)
         open_stream(g);
+}
+
+static ab_err keep_grant(ab_grpc *g, ab_str response)
+{
+    ab_pb_arena arena;
+    ab_grpc_grant grant;
+    ab_err e = ab_grpc_read_grant(response, &arena, &grant);
+    if (e == AB_ERR_OK) {
+        ab_buf_wipe(&g->client.token);
+        ab_buf_put(&g->client.token, grant.access);
+        snprintf(g->client.namespace, sizeof(g->client.namespace), "%.*s",
+                 AB_STR_ARG(grant.namespace));
+    }
+    ab_pb_arena_wipe(&arena);
+    return e;
 }
 
 static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str response)
 {
     ab_grpc *g = arg;
-    ab_grpc_grant grant;
     if (status != AB_RPC_OK) {
         failed(g, "Authenticate", status, text);
         return;
     }
-    if (response.len > AB_GRPC_UNARY_MAX || ab_grpc_read_grant(response, &grant) != AB_ERR_OK) {
+    if (response.len > AB_GRPC_UNARY_MAX || keep_grant(g, response) != AB_ERR_OK) {
         failed(g, "Authenticate", status, AB_STR("the answer cannot be read"));
         return;
     }
-    ab_buf_wipe(&g->client.token);
-    ab_buf_put(&g->client.token, grant.access);
-    snprintf(g->client.namespace, sizeof(g->client.namespace), "%.*s", AB_STR_ARG(grant.namespace));
     if (ab_buf_status(&g->client.token) != AB_ERR_OK) {
         failed(g, "Authenticate", status, AB_STR("the token cannot be kept"));
         return;

@@ -256,11 +256,11 @@ static ab_err send_each(ab_grpc_link *l)
 
 static ab_err write_list(const ab_grpc_ack *acks, size_t count, ab_buf *out)
 {
-    ab_grpc_ack last = {0};
-    for (size_t i = 0; i < count; i++) {
-        ab_grpc_write_ack(&acks[i], &last, out);
-        last = acks[i];
-    }
+    uint64_t versions[ACKS_MAX];
+    for (size_t i = 0; i < count; i++)
+        versions[i] = acks[i].version;
+    const ab_grpc_acks list = {acks[0].epoch, versions, count};
+    ab_grpc_write_acks(&list, out);
     return ab_buf_status(out);
 }
 
@@ -294,13 +294,22 @@ static ab_err send_list(ab_grpc_link *l, const ab_grpc_ack *acks, size_t count)
     return e;
 }
 
+/* How many of the first go into one list: those of one epoch. */
+static size_t count_of_list(const ab_grpc_ack *acks, size_t count)
+{
+    size_t some = 1;
+    while (some < count && some < ACKS_MAX && acks[some].epoch == acks[0].epoch)
+        some++;
+    return some;
+}
+
 static ab_err send_lists(ab_grpc_link *l)
 {
     const ab_grpc_ack *acks = (const void *)l->acks.ptr;
     size_t count = l->acks.len / sizeof(*acks), sent = 0;
     ab_err e = AB_ERR_OK;
     while (sent < count && e == AB_ERR_OK) {
-        size_t some = count - sent < ACKS_MAX ? count - sent : ACKS_MAX;
+        size_t some = count_of_list(acks + sent, count - sent);
         e = send_list(l, acks + sent, some);
         sent += e == AB_ERR_OK ? some : 0;
     }

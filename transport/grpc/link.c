@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/link.h"
 
-#include "event/codec_protobuf.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "transport/grpc/link_priv.h"
@@ -205,15 +204,10 @@ void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event)
 void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message)
 {
     ab_error err = {0};
-    ab_str bytes;
     ab_event *event = NULL;
     if (l->stream == NULL || l->stream != stream)
         return;
-    ab_err e = ab_grpc_read_text(message, &bytes);
-    if (e != AB_ERR_OK)
-        ab_fail(&err, e, "message is no event of a stream");
-    else
-        e = ab_event_from_protobuf(bytes, true, &event, &err);
+    ab_err e = ab_grpc_read_event(message, &event, &err);
     if (e == AB_ERR_NOMEM)
         ab_grpc_link_fatal(l, e, "an event");
     else if (e != AB_ERR_OK)
@@ -400,14 +394,12 @@ static void settle_one(ab_grpc_link *l, ab_str key, uint64_t epoch, uint64_t ver
 
 static ab_err settle_list(ab_grpc_link *l, ab_str list)
 {
-    ab_grpc_ack ack = {0};
-    ab_err e = AB_ERR_OK;
-    while (list.len > 0 && e == AB_ERR_OK) {
-        bool found = false;
-        e = ab_grpc_read_ack(&list, &ack, &found);
-        if (found)
-            settle_one(l, AB_STR_NONE, ack.epoch, ack.version);
-    }
+    ab_pb_arena arena;
+    ab_grpc_acks acks = {0};
+    ab_err e = ab_grpc_read_acks(list, &arena, &acks);
+    for (size_t i = 0; i < acks.count; i++)
+        settle_one(l, AB_STR_NONE, acks.epoch, acks.versions[i]);
+    ab_pb_arena_fini(&arena);
     return e;
 }
 

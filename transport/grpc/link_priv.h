@@ -32,6 +32,12 @@ typedef struct ab_grpc_delivery {
 } ab_grpc_delivery;
 TAILQ_HEAD(ab_grpc_deliveries, ab_grpc_delivery);
 
+/* An event of which the peer is to be told. */
+typedef struct {
+    uint64_t epoch;
+    uint64_t version;
+} ab_grpc_ack;
+
 typedef struct {
     ab_metric *received[2]; /* by ab_lane */
     ab_metric *sent[2];

@@ -236,37 +236,50 @@ static void begin_check(served_call *c, ab_err e)
         ab_rpc_finish(c->call, status_of(e), AB_AUTH_REFUSED);
 }
 
+static void check_login(served_call *c, const ab_grpc_login *login)
+{
+    ab_auth_credential credentials[AB_GRPC_CREDENTIALS_MAX];
+    for (size_t i = 0; i < login->credential_count; i++)
+        credentials[i] =
+            (ab_auth_credential){login->credentials[i].name, login->credentials[i].value};
+    const ab_auth_peer from = describe(c);
+    const ab_auth_request request = {login->method, login->mode, credentials,
+                                     login->credential_count};
+    begin_check(c, ab_auth_authenticate(c->grpc->server.auth, &from, &request, on_login, c));
+}
+
 static void on_authenticate(void *arg, ab_str bytes)
 {
     served_call *c = arg;
+    ab_pb_arena arena;
     ab_grpc_login login;
-    ab_auth_credential credentials[AB_GRPC_CREDENTIALS_MAX];
     if (!is_first(c, bytes))
         return;
-    if (ab_grpc_read_login(bytes, &login) != AB_ERR_OK) {
+    if (ab_grpc_read_login(bytes, &arena, &login) == AB_ERR_OK)
+        check_login(c, &login);
+    else
         ab_rpc_finish(c->call, AB_RPC_INVALID_ARGUMENT, "the request is no AuthRequest");
-        return;
-    }
-    for (size_t i = 0; i < login.credential_count; i++)
-        credentials[i] =
-            (ab_auth_credential){login.credentials[i].name, login.credentials[i].value};
+    ab_pb_arena_wipe(&arena);
+}
+
+static void check_refresh(served_call *c, ab_str token)
+{
     const ab_auth_peer from = describe(c);
-    const ab_auth_request request = {login.method, login.mode, credentials, login.credential_count};
-    begin_check(c, ab_auth_authenticate(c->grpc->server.auth, &from, &request, on_login, c));
+    begin_check(c, ab_auth_refresh(c->grpc->server.auth, &from, token, on_refreshed, c));
 }
 
 static void on_refresh(void *arg, ab_str bytes)
 {
     served_call *c = arg;
+    ab_pb_arena arena;
     ab_str token;
     if (!is_first(c, bytes))
         return;
-    if (ab_grpc_read_text(bytes, &token) != AB_ERR_OK) {
+    if (ab_grpc_read_refresh(bytes, &arena, &token) == AB_ERR_OK)
+        check_refresh(c, token);
+    else
         ab_rpc_finish(c->call, AB_RPC_INVALID_ARGUMENT, "the request is no RefreshTokenRequest");
-        return;
-    }
-    const ab_auth_peer from = describe(c);
-    begin_check(c, ab_auth_refresh(c->grpc->server.auth, &from, token, on_refreshed, c));
+    ab_pb_arena_wipe(&arena);
 }
 
 /* ----- Version, Ping ----- */
@@ -280,7 +293,7 @@ static void on_version(void *arg, ab_str bytes)
     char version[256];
     snprintf(version, sizeof(version), "argocd-agent-%s", c->grpc->settings.peer_version);
     ab_buf_init(&out, AB_GRPC_UNARY_MAX);
-    ab_grpc_write_text(ab_str_of(version), &out);
+    ab_grpc_write_version(ab_str_of(version), &out);
     if (ab_buf_status(&out) == AB_ERR_OK)
         ab_rpc_reply(c->call, ab_buf_str(&out), false);
     else

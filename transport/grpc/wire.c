@@ -1,175 +1,192 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/wire.h"
 
-#include "base/protobuf.h"
 #include "event/codec_protobuf.h"
+#include "schema/proto/argocd_agent.pb-c.h"
 
 /* ----- out ----- */
 
-static void put_text(ab_buf *out, unsigned number, ab_str text)
-{
-    char *to = text.len == 0 ? NULL : ab_buf_extend(out, ab_pb_bytes_size(text.len));
-    if (to != NULL)
-        ab_pb_put_bytes(to, number, text);
-}
-
-/* Of a field with this content. */
-static size_t text_size(ab_str text)
-{
-    return text.len == 0 ? 0 : ab_pb_bytes_size(text.len);
-}
-
-static void put_credential(ab_buf *out, const ab_grpc_credential *c)
-{
-    size_t len = text_size(c->name) + text_size(c->value);
-    char *to = ab_buf_extend(out, ab_pb_bytes_size(len) - len);
-    if (to != NULL)
-        ab_pb_put_head(to, 2, len);
-    put_text(out, 1, c->name);
-    put_text(out, 2, c->value);
-}
-
 void ab_grpc_write_login(const ab_grpc_login *login, ab_buf *out)
 {
-    put_text(out, 1, login->method);
-    for (size_t i = 0; i < login->credential_count; i++)
-        put_credential(out, &login->credentials[i]);
-    put_text(out, 3, login->mode);
-    put_text(out, 4, login->version);
-    put_text(out, 5, login->namespace);
+    Argocdagent__Credential credentials[AB_GRPC_CREDENTIALS_MAX];
+    Argocdagent__Credential *list[AB_GRPC_CREDENTIALS_MAX];
+    Argocdagent__AuthRequest m = ARGOCDAGENT__AUTH_REQUEST__INIT;
+    for (size_t i = 0; i < login->credential_count; i++) {
+        argocdagent__credential__init(&credentials[i]);
+        credentials[i].key = ab_pb_bytes(login->credentials[i].name);
+        credentials[i].value = ab_pb_bytes(login->credentials[i].value);
+        list[i] = &credentials[i];
+    }
+    m.method = ab_pb_bytes(login->method);
+    m.credentials = list;
+    m.n_credentials = login->credential_count;
+    m.mode = ab_pb_bytes(login->mode);
+    m.version = ab_pb_bytes(login->version);
+    m.agent_namespace = ab_pb_bytes(login->namespace);
+    ab_pb_pack(&m.base, out);
 }
 
 void ab_grpc_write_grant(const ab_grpc_grant *grant, ab_buf *out)
 {
-    put_text(out, 1, grant->access);
-    put_text(out, 2, grant->refresh);
-    put_text(out, 3, grant->version);
-    put_text(out, 4, grant->namespace);
+    Argocdagent__AuthResponse m = ARGOCDAGENT__AUTH_RESPONSE__INIT;
+    m.access_token = ab_pb_bytes(grant->access);
+    m.refresh_token = ab_pb_bytes(grant->refresh);
+    m.version = ab_pb_bytes(grant->version);
+    m.principal_namespace = ab_pb_bytes(grant->namespace);
+    ab_pb_pack(&m.base, out);
 }
 
-void ab_grpc_write_text(ab_str text, ab_buf *out)
+void ab_grpc_write_version(ab_str version, ab_buf *out)
 {
-    put_text(out, 1, text);
+    Argocdagent__VersionResponse m = ARGOCDAGENT__VERSION_RESPONSE__INIT;
+    m.version = ab_pb_bytes(version);
+    ab_pb_pack(&m.base, out);
 }
-
-enum { ACK_EPOCH = 1, ACK_VERSION };
-
-static void put_number(ab_buf *out, unsigned number, uint64_t value)
-{
-    char *to = ab_buf_extend(out, 1 + ab_pb_varint_size(value));
-    if (to != NULL)
-        ab_pb_put_varint(ab_pb_put_tag(to, number, AB_PB_VARINT), value);
-}
-
-enum { SUMMARY_RECEIVED = 2 };
 
 void ab_grpc_write_push_summary(uint32_t received, ab_buf *out)
 {
-    if (received > 0)
-        put_number(out, SUMMARY_RECEIVED, received > INT32_MAX ? INT32_MAX : received);
+    Argocdagent__PushSummary m = ARGOCDAGENT__PUSH_SUMMARY__INIT;
+    m.received = received > INT32_MAX ? INT32_MAX : (int32_t)received;
+    ab_pb_pack(&m.base, out);
 }
 
-void ab_grpc_write_ack(const ab_grpc_ack *ack, const ab_grpc_ack *last, ab_buf *out)
+void ab_grpc_write_message(Io__Cloudevents__V1__CloudEvent *event, ab_buf *out)
 {
-    if (ack->epoch != last->epoch)
-        put_number(out, ACK_EPOCH, ack->epoch);
-    put_number(out, ACK_VERSION, ack->version);
+    Argocdagent__StreamEvent m = ARGOCDAGENT__STREAM_EVENT__INIT;
+    m.event = event;
+    ab_pb_pack(&m.base, out);
 }
 
-/* The field's head comes before what it tells the length of: there is room for the longest. */
+/* Tag and length of an event; the event's length is known only when it was written. */
 #define EVENT_HEAD_MAX 11
+
+/* Append what comes before an event of `len` bytes, of which none is read. */
+static void pack_event_head(size_t len, ab_buf *out)
+{
+    Argocdagent__StreamEventBytes m = ARGOCDAGENT__STREAM_EVENT_BYTES__INIT;
+    m.event = (ProtobufCBinaryData){.len = len, .data = (uint8_t *)&m};
+    ab_pb_pack_head(&m.base, ab_pb_str(m.event), out);
+}
 
 ab_err ab_grpc_write_event(const ab_event *event, ab_buf *out, ab_str *head)
 {
-    char field[EVENT_HEAD_MAX];
     ab_buf_clear(out);
     (void)ab_buf_extend(out, EVENT_HEAD_MAX);
     ab_err e = ab_event_to_protobuf_head(event, out);
     if (e != AB_ERR_OK)
         return e;
-    size_t written = out->len - EVENT_HEAD_MAX;
-    const char *end = ab_pb_put_head(field, 1, written + ab_event_data(event).len);
-    size_t len = (size_t)(end - field);
+    size_t end = out->len;
+    pack_event_head(end - EVENT_HEAD_MAX + ab_event_data(event).len, out);
+    if (ab_buf_status(out) != AB_ERR_OK)
+        return ab_buf_status(out);
+    size_t len = out->len - end;
     char *begin = out->ptr + EVENT_HEAD_MAX - len;
-    memcpy(begin, field, len);
-    *head = (ab_str){begin, len + written};
+    memcpy(begin, out->ptr + end, len);
+    out->len = end;
+    *head = (ab_str){begin, end - EVENT_HEAD_MAX + len};
     return AB_ERR_OK;
+}
+
+void ab_grpc_write_acks(const ab_grpc_acks *acks, ab_buf *out)
+{
+    Argocdagent__AckList m = ARGOCDAGENT__ACK_LIST__INIT;
+    m.epoch = acks->epoch;
+    m.n_versions = acks->count;
+    m.versions = (uint64_t *)(uintptr_t)acks->versions;
+    ab_pb_pack(&m.base, out);
 }
 
 /* ----- in ----- */
 
-/* Read a message whose fields of interest are texts: number i goes to texts[i - 1]. Of a repeated
- * one the last counts; one of another wire type is as unknown. */
-static ab_err read_texts(ab_str in, ab_str *texts, size_t count)
+static ab_err unpack(ab_pb_arena *arena, const ProtobufCMessageDescriptor *type, ab_str bytes,
+                     const ProtobufCMessage **out)
 {
-    for (size_t i = 0; i < count; i++)
-        texts[i] = AB_STR("");
-    while (in.len > 0) {
-        ab_pb_field f;
-        ab_err e = ab_pb_take(&in, &f);
-        if (e != AB_ERR_OK)
-            return e;
-        if (f.type == AB_PB_BYTES && f.number <= count)
-            texts[f.number - 1] = f.bytes;
+    ab_pb_arena_init(arena, bytes.len + AB_PB_OVERHEAD);
+    return ab_pb_unpack(arena, type, bytes, out);
+}
+
+static void read_credentials(const Argocdagent__AuthRequest *m, ab_grpc_login *out)
+{
+    for (size_t i = 0; i < m->n_credentials; i++) {
+        const Argocdagent__Credential *c = m->credentials[i];
+        out->credentials[i] = (ab_grpc_credential){ab_pb_str(c->key), ab_pb_str(c->value)};
     }
-    return AB_ERR_OK;
+    out->credential_count = m->n_credentials;
 }
 
-static ab_err read_credential(ab_str in, ab_grpc_login *login)
+ab_err ab_grpc_read_login(ab_str bytes, ab_pb_arena *arena, ab_grpc_login *out)
 {
-    ab_str texts[2];
-    if (login->credential_count == AB_GRPC_CREDENTIALS_MAX)
-        return AB_ERR_TOOBIG;
-    ab_err e = read_texts(in, texts, 2);
-    if (e == AB_ERR_OK)
-        login->credentials[login->credential_count++] = (ab_grpc_credential){texts[0], texts[1]};
-    return e;
-}
-
-ab_err ab_grpc_read_login(ab_str bytes, ab_grpc_login *out)
-{
-    ab_str texts[5];
+    const ProtobufCMessage *base = NULL;
     *out = (ab_grpc_login){0};
-    ab_err e = read_texts(bytes, texts, 5);
+    ab_err e = unpack(arena, &argocdagent__auth_request__descriptor, bytes, &base);
+    const Argocdagent__AuthRequest *m = (const void *)base;
     if (e != AB_ERR_OK)
         return e;
-    out->method = texts[0];
-    out->mode = texts[2];
-    out->version = texts[3];
-    out->namespace = texts[4];
-    while (e == AB_ERR_OK && bytes.len > 0) {
-        ab_pb_field f;
-        e = ab_pb_take(&bytes, &f);
-        if (e == AB_ERR_OK && f.number == 2 && f.type == AB_PB_BYTES)
-            e = read_credential(f.bytes, out);
-    }
-    return e;
-}
-
-ab_err ab_grpc_read_grant(ab_str bytes, ab_grpc_grant *out)
-{
-    ab_str texts[4];
-    ab_err e = read_texts(bytes, texts, 4);
-    *out = (ab_grpc_grant){texts[0], texts[1], texts[2], texts[3]};
-    return e;
-}
-
-ab_err ab_grpc_read_text(ab_str bytes, ab_str *out)
-{
-    return read_texts(bytes, out, 1);
-}
-
-ab_err ab_grpc_read_ack(ab_str *list, ab_grpc_ack *ack, bool *found)
-{
-    ab_pb_field f;
-    *found = false;
-    ab_err e = ab_pb_take(list, &f);
-    if (e != AB_ERR_OK || f.type != AB_PB_VARINT)
-        return e;
-    if (f.number == ACK_EPOCH)
-        ack->epoch = f.value;
-    if (f.number == ACK_VERSION)
-        ack->version = f.value;
-    *found = f.number == ACK_VERSION;
+    if (m->n_credentials > AB_GRPC_CREDENTIALS_MAX)
+        return AB_ERR_TOOBIG;
+    out->method = ab_pb_str(m->method);
+    out->mode = ab_pb_str(m->mode);
+    out->version = ab_pb_str(m->version);
+    out->namespace = ab_pb_str(m->agent_namespace);
+    read_credentials(m, out);
     return AB_ERR_OK;
+}
+
+ab_err ab_grpc_read_grant(ab_str bytes, ab_pb_arena *arena, ab_grpc_grant *out)
+{
+    const ProtobufCMessage *base = NULL;
+    ab_err e = unpack(arena, &argocdagent__auth_response__descriptor, bytes, &base);
+    const Argocdagent__AuthResponse *m = (const void *)base;
+    if (e == AB_ERR_OK)
+        *out = (ab_grpc_grant){ab_pb_str(m->access_token), ab_pb_str(m->refresh_token),
+                               ab_pb_str(m->version), ab_pb_str(m->principal_namespace)};
+    return e;
+}
+
+ab_err ab_grpc_read_refresh(ab_str bytes, ab_pb_arena *arena, ab_str *token)
+{
+    const ProtobufCMessage *base = NULL;
+    ab_err e = unpack(arena, &argocdagent__refresh_token_request__descriptor, bytes, &base);
+    if (e == AB_ERR_OK)
+        *token = ab_pb_str(((const Argocdagent__RefreshTokenRequest *)base)->refresh_token);
+    return e;
+}
+
+ab_err ab_grpc_read_version(ab_str bytes, ab_pb_arena *arena, ab_str *version)
+{
+    const ProtobufCMessage *base = NULL;
+    ab_err e = unpack(arena, &argocdagent__version_response__descriptor, bytes, &base);
+    if (e == AB_ERR_OK)
+        *version = ab_pb_str(((const Argocdagent__VersionResponse *)base)->version);
+    return e;
+}
+
+ab_err ab_grpc_read_acks(ab_str bytes, ab_pb_arena *arena, ab_grpc_acks *out)
+{
+    const ProtobufCMessage *base = NULL;
+    ab_err e = unpack(arena, &argocdagent__ack_list__descriptor, bytes, &base);
+    const Argocdagent__AckList *m = (const void *)base;
+    if (e == AB_ERR_OK)
+        *out = (ab_grpc_acks){m->epoch, m->versions, m->n_versions};
+    return e;
+}
+
+static ab_err read_event(ab_pb_arena *arena, ab_str bytes, ab_event **out, ab_error *err)
+{
+    const ProtobufCMessage *base = NULL;
+    ab_err e = ab_event_unpack(arena, &argocdagent__stream_event__descriptor, bytes, &base, err);
+    const Argocdagent__StreamEvent *m = (const void *)base;
+    if (e != AB_ERR_OK)
+        return e;
+    if (m->event == NULL)
+        return ab_fail(err, AB_ERR_PARSE, "a message of the stream holds no event");
+    return ab_event_from_message(m->event, arena, true, out, err);
+}
+
+ab_err ab_grpc_read_event(ab_str bytes, ab_event **out, ab_error *err)
+{
+    ab_pb_arena arena;
+    ab_err e = read_event(&arena, bytes, out, err);
+    ab_pb_arena_fini(&arena);
+    return e;
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The messages of argocd-agent's services as bytes (schema/proto/argocd_agent.proto). They are few,
- * flat, and carry passwords, tokens and large events: so they are read in place, without a copy.
- * Reading is tolerant: fields that are unknown are passed over.
+ * The messages of argocd-agent's services (schema/proto/argocd_agent.proto), as the transport wants
+ * them; protobuf-c reads and writes the bytes. Reading is tolerant: fields that are unknown are
+ * passed over.
  */
 #pragma once
 
 #include "event/event.h"
+#include "schema/protobuf.h"
+
+struct Io__Cloudevents__V1__CloudEvent; /* schema/proto/cloudevents.pb-c.h */
 
 /* Paths of the services that both ends speak. */
 #define AB_GRPC_AUTHENTICATE "/authapi.Authentication/Authenticate"
@@ -49,8 +52,7 @@ typedef struct {
  */
 void ab_grpc_write_login(const ab_grpc_login *login, ab_buf *out);
 void ab_grpc_write_grant(const ab_grpc_grant *grant, ab_buf *out);
-/** RefreshTokenRequest and VersionResponse: one field of text. */
-void ab_grpc_write_text(ab_str text, ab_buf *out);
+void ab_grpc_write_version(ab_str version, ab_buf *out);
 /** PushSummary: how many events have come, at most INT32_MAX of them. */
 void ab_grpc_write_push_summary(uint32_t received, ab_buf *out);
 
@@ -63,26 +65,31 @@ void ab_grpc_write_push_summary(uint32_t received, ab_buf *out);
  */
 AB_MUST_USE ab_err ab_grpc_write_event(const ab_event *event, ab_buf *out, ab_str *head);
 
-/* One event that is acknowledged, of a list of them: argobus's own, field after field. */
+/** Append the whole StreamEvent of a message. */
+void ab_grpc_write_message(struct Io__Cloudevents__V1__CloudEvent *event, ab_buf *out);
+
+/** Read a StreamEvent.
+ *  @param out  one reference
+ *  @return PARSE, INVALID, TOOBIG, NOMEM */
+AB_MUST_USE ab_err ab_grpc_read_event(ab_str bytes, ab_event **out, ab_error *err);
+
+/* Acknowledged events of one writer: what two ends of argobus tell each other in one message. */
 typedef struct {
-    uint64_t epoch; /* its writerepoch; is told when it is another one than the last */
-    uint64_t version;
-} ab_grpc_ack;
+    uint64_t epoch;           /* its writerepoch */
+    const uint64_t *versions; /* borrowed */
+    size_t count;
+} ab_grpc_acks;
 
-/** Append one. @param last  the one before it; zeroed for the first */
-void ab_grpc_write_ack(const ab_grpc_ack *ack, const ab_grpc_ack *last, ab_buf *out);
-/**
- * Read on in a list.
- *
- * @param ack    the last one that was found, zeroed at first; becomes the next
- * @param found  whether it is one; else it is a part of the next, or unknown
- * @return PARSE
- */
-AB_MUST_USE ab_err ab_grpc_read_ack(ab_str *list, ab_grpc_ack *ack, bool *found);
+/** Append the list. */
+void ab_grpc_write_acks(const ab_grpc_acks *acks, ab_buf *out);
+/** @param arena  initialised here, to be released whatever is returned; the versions lie in it
+ *  @return PARSE, TOOBIG, NOMEM */
+AB_MUST_USE ab_err ab_grpc_read_acks(ab_str bytes, ab_pb_arena *arena, ab_grpc_acks *out);
 
-/* Each fills `out` with texts that are borrowed from `bytes`; what is not there is empty.
- * @return PARSE; TOOBIG: too many credentials */
-AB_MUST_USE ab_err ab_grpc_read_login(ab_str bytes, ab_grpc_login *out);
-AB_MUST_USE ab_err ab_grpc_read_grant(ab_str bytes, ab_grpc_grant *out);
-/* Of a StreamEvent, too: the event. */
-AB_MUST_USE ab_err ab_grpc_read_text(ab_str bytes, ab_str *out);
+/* Each initialises the arena, which is to be released whatever is returned (and wiped after
+ * passwords and tokens), and fills `out` with texts that lie in it; what is not there is empty.
+ * @return PARSE; TOOBIG: too many credentials or other parts; NOMEM */
+AB_MUST_USE ab_err ab_grpc_read_login(ab_str bytes, ab_pb_arena *arena, ab_grpc_login *out);
+AB_MUST_USE ab_err ab_grpc_read_grant(ab_str bytes, ab_pb_arena *arena, ab_grpc_grant *out);
+AB_MUST_USE ab_err ab_grpc_read_refresh(ab_str bytes, ab_pb_arena *arena, ab_str *token);
+AB_MUST_USE ab_err ab_grpc_read_version(ab_str bytes, ab_pb_arena *arena, ab_str *version);

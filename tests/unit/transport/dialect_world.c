@@ -2,6 +2,7 @@
 #include "tests/unit/transport/dialect_world.h"
 
 #include "schema/attributes.h"
+#include "transport/grpc/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static ab_err stream_send(void *stream, ab_str message, ab_event *event)
     if (w->full)
         return AB_ERR_FULL;
     must(w->told_count < WORLD_MAX);
-    must(ab_go_event_read(message, &w->told[w->told_count++], NULL) == AB_ERR_OK);
+    must(ab_grpc_read_event(message, &w->told[w->told_count++], NULL) == AB_ERR_OK);
     return AB_ERR_OK;
 }
 

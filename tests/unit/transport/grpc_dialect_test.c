@@ -125,7 +125,7 @@ static void an_acknowledgement_has_all_extensions_and_no_data(void **state)
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
     ab_buf_init(&out, 4096);
     ab_go_ack_write(event, AB_GO_SOURCE_PRINCIPAL, &out);
-    assert_int_equal(ab_go_event_read(ab_buf_str(&out), &ack, NULL), AB_ERR_OK);
+    assert_int_equal(ab_grpc_read_event(ab_buf_str(&out), &ack, NULL), AB_ERR_OK);
     assert_type(ack, AB_TYPE_PROCESSED);
     assert_attr(ack, AB_CE_DATASCHEMA, "eventProcessed");
     assert_attr(ack, AB_CE_RESOURCEID, "r");

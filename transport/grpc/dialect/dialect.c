@@ -9,6 +9,7 @@
 #include "schema/attributes.h"
 #include "transport/grpc/dialect/dialect_priv.h"
 #include "transport/grpc/hello.h"
+#include "transport/grpc/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,7 +319,7 @@ void ab_dialect_receive(ab_dialect *d, const void *stream, ab_str message)
     ab_event *event = NULL;
     if (d->stream == NULL || d->stream != stream)
         return;
-    ab_err e = ab_go_event_read(message, &event, &err);
+    ab_err e = ab_grpc_read_event(message, &event, &err);
     if (e == AB_ERR_NOMEM)
         ab_dialect_fatal(d, "an event of the peer");
     else if (e != AB_ERR_OK)

@@ -1,84 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/dialect/go_event.h"
 
-#include "base/protobuf.h"
-#include "event/codec_protobuf.h"
 #include "schema/attributes.h"
+#include "schema/proto/cloudevents.pb-c.h"
 #include "transport/grpc/wire.h"
 
-/* Room for attributes and framing beside the data. */
-#define MESSAGE_OVERHEAD (4u * 1024 * 1024)
-
-/* Fields of io.cloudevents.v1.CloudEvent, and the cases of an attribute's value. */
-enum { FIELD_SOURCE = 2, FIELD_VERSION = 3, FIELD_TYPE = 4, FIELD_ATTRIBUTE = 5, FIELD_DATA = 6 };
-enum { VALUE_STRING = 3, VALUE_URI = 5 };
+typedef Io__Cloudevents__V1__AttributeEntry entry;
+typedef Io__Cloudevents__V1__AttributeValue value;
 
 /* ----- out ----- */
 
-static void put_field(ab_buf *out, unsigned number, ab_str bytes)
+/* A message that is being made; all texts are borrowed. */
+typedef struct {
+    Io__Cloudevents__V1__CloudEvent event;
+    entry *list[AB_EVENT_ATTRS_MAX];
+    entry entries[AB_EVENT_ATTRS_MAX];
+    value values[AB_EVENT_ATTRS_MAX];
+} message;
+
+static value *add_attribute(message *m, ab_str name)
 {
-    char *to = ab_buf_extend(out, ab_pb_bytes_size(bytes.len));
-    if (to != NULL)
-        ab_pb_put_bytes(to, number, bytes);
+    size_t i = m->event.n_attributes++;
+    io__cloudevents__v1__attribute_value__init(&m->values[i]);
+    io__cloudevents__v1__attribute_entry__init(&m->entries[i]);
+    m->entries[i].key = ab_pb_bytes(name);
+    m->entries[i].value = &m->values[i];
+    m->list[i] = &m->entries[i];
+    return &m->values[i];
 }
 
-static void put_attribute(ab_buf *out, ab_str name, unsigned kind, ab_str text)
+static void add_string(message *m, ab_str name, ab_str text)
 {
-    ab_buf value, entry;
-    if (text.len == 0)
+    if (text.len == 0 || m->event.n_attributes == AB_EVENT_ATTRS_MAX)
         return;
-    ab_buf_init(&value, AB_EVENT_ATTR_VALUE_MAX * 2);
-    ab_buf_init(&entry, AB_EVENT_ATTR_VALUE_MAX * 2);
-    put_field(&value, kind, text);
-    put_field(&entry, 1, name);
-    put_field(&entry, 2, ab_buf_str(&value));
-    if (ab_buf_status(&value) == AB_ERR_OK && ab_buf_status(&entry) == AB_ERR_OK)
-        put_field(out, FIELD_ATTRIBUTE, ab_buf_str(&entry));
-    else
-        out->status = AB_ERR_NOMEM;
-    ab_buf_fini(&value);
-    ab_buf_fini(&entry);
+    value *v = add_attribute(m, name);
+    v->attr_case = IO__CLOUDEVENTS__V1__ATTRIBUTE_VALUE__ATTR_CE_STRING;
+    v->ce_string = ab_pb_bytes(text);
 }
 
-static void put_text(ab_buf *out, const char *name, const char *text)
+static void add_text(message *m, const char *name, const char *text)
 {
-    put_attribute(out, ab_str_of(name), VALUE_STRING, ab_str_of(text));
+    add_string(m, ab_str_of(name), ab_str_of(text));
 }
 
-static void put_head(ab_buf *out, ab_target target, ab_type type, const char *source)
+static void begin(message *m, ab_target target, ab_type type, const char *source)
 {
-    if (source[0] != '\0')
-        put_field(out, FIELD_SOURCE, ab_str_of(source));
-    put_field(out, FIELD_VERSION, AB_STR("1.0"));
-    put_field(out, FIELD_TYPE, ab_str_of(ab_type_name(type)));
-    put_attribute(out, AB_STR(AB_CE_DATASCHEMA), VALUE_URI, ab_str_of(ab_target_name(target)));
-}
-
-static void finish(ab_buf *event, ab_buf *out)
-{
-    ab_err e = ab_buf_status(event);
-    if (e == AB_ERR_OK)
-        ab_grpc_write_text(ab_buf_str(event), out);
-    else
-        out->status = e;
-    ab_buf_wipe(event); /* it may have been a Secret */
+    io__cloudevents__v1__cloud_event__init(&m->event);
+    m->event.attributes = m->list;
+    m->event.source = ab_pb_bytes(ab_str_of(source));
+    m->event.spec_version = ab_pb_bytes(AB_STR("1.0"));
+    m->event.type = ab_pb_bytes(ab_str_of(ab_type_name(type)));
+    value *v = add_attribute(m, AB_STR(AB_CE_DATASCHEMA));
+    v->attr_case = IO__CLOUDEVENTS__V1__ATTRIBUTE_VALUE__ATTR_CE_URI;
+    v->ce_uri = ab_pb_bytes(ab_str_of(ab_target_name(target)));
 }
 
 void ab_go_event_write(const ab_go_event *e, const char *source, ab_buf *out)
 {
-    ab_buf event;
-    ab_buf_init(&event, AB_EVENT_DATA_MAX + MESSAGE_OVERHEAD);
-    put_head(&event, e->target, e->type, source);
-    put_text(&event, AB_CE_SUBJECT, e->subject);
-    put_text(&event, AB_CE_RESOURCEID, e->resourceid);
-    put_text(&event, AB_CE_EVENTID, e->eventid);
-    put_text(&event, AB_CE_PRINCIPALUID, e->principaluid);
-    put_text(&event, AB_CE_SENTAT, e->sentat);
+    message m;
+    begin(&m, e->target, e->type, source);
+    add_text(&m, AB_CE_SUBJECT, e->subject);
+    add_text(&m, AB_CE_RESOURCEID, e->resourceid);
+    add_text(&m, AB_CE_EVENTID, e->eventid);
+    add_text(&m, AB_CE_PRINCIPALUID, e->principaluid);
+    add_text(&m, AB_CE_SENTAT, e->sentat);
     if (e->data.ptr != NULL) {
-        put_text(&event, AB_CE_DATACONTENTTYPE, "application/json");
-        put_field(&event, FIELD_DATA, e->data);
+        add_text(&m, AB_CE_DATACONTENTTYPE, "application/json");
+        m.event.data_case = IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_BINARY_DATA;
+        m.event.binary_data = ab_pb_bytes(e->data);
     }
-    finish(&event, out);
+    ab_grpc_write_message(&m.event, out);
 }
 
 /* What a CloudEvent has of its own; all else is an extension. */
@@ -95,24 +86,12 @@ static bool is_core(ab_str name)
 
 void ab_go_ack_write(const ab_event *event, const char *source, ab_buf *out)
 {
-    ab_buf ack;
-    ab_buf_init(&ack, MESSAGE_OVERHEAD);
-    put_head(&ack, AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED, source);
+    message m;
+    begin(&m, AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED, source);
     for (size_t i = 0; i < ab_event_attr_count(event); i++) {
         ab_attr attr = ab_event_attr_at(event, i);
         if (!is_core(attr.name))
-            put_attribute(&ack, attr.name, VALUE_STRING, attr.value);
+            add_string(&m, attr.name, attr.value);
     }
-    finish(&ack, out);
-}
-
-/* ----- in ----- */
-
-ab_err ab_go_event_read(ab_str message, ab_event **out, ab_error *err)
-{
-    ab_str bytes;
-    ab_err e = ab_grpc_read_text(message, &bytes);
-    if (e != AB_ERR_OK)
-        return ab_fail(err, e, "message is no event of a stream");
-    return ab_event_from_protobuf(bytes, true, out, err);
+    ab_grpc_write_message(&m.event, out);
 }

@@ -33,7 +33,3 @@ void ab_go_event_write(const ab_go_event *e, const char *source, ab_buf *out);
 /** Append the stream's message that acknowledges `event`: with all its extensions. The outcome is
  * in the buffer's status. */
 void ab_go_ack_write(const ab_event *event, const char *source, ab_buf *out);
-/** Read the stream's message, written by whatever revision of the SDK.
- *  @param out  one reference
- *  @return PARSE, INVALID, TOOBIG, NOMEM */
-AB_MUST_USE ab_err ab_go_event_read(ab_str message, ab_event **out, ab_error *err);

@@ -64,6 +64,10 @@ class Docs(unittest.TestCase):
         self.assertEqual(self.log_in("token:", "mtls", "w1.crt"), "w1")
         shown = 'By=x;Hash=00;Subject="";URI=spiffe://cluster.local/ns/argobus/sa/w1'
         self.assertEqual(self.log_in("header:", "header", shown), "w1")
+        for lie in ('By=x;Hash=00;Subject="URI=spiffe://cluster.local/ns/argobus/sa/w1";URI=spiffe://cluster.local/other',
+                    'By=x;Hash=00;Subject="CN=\\";URI=spiffe://cluster.local/ns/argobus/sa/w1";URI=spiffe://other/w2',
+                    shown + ",By=x", "Hash=00;" + shown, shown + "/w2", shown.replace("spiffe:", "https://x/spiffe:")):
+            self.assertIn("does not match", self.log_in("header:", "header", lie), lie)
         self.assertEqual(self.log_in("accept: [mtls, userpass]", "userpass", self.write_agent()), "w1")
         (self.folder / "w1.login").write_text("w1:guessed\n")
         self.assertEqual(self.log_in("accept: [mtls, userpass]", "userpass", self.write_agent()), "wrong password")

@@ -125,6 +125,15 @@ class Provision(unittest.TestCase):
             self.assertEqual(done.returncode, 1, name)
             self.assertIn("no name for an agent", done.stderr)
 
+    def test_an_agent_never_gets_the_principals_user(self):
+        for name, environment in (("principal", {}), ("w2", {"KAFKA_USER": "principal"})):
+            rights = acls("principal")
+            for command in ("agent", "remove"):
+                done = provision(command, name, **environment)
+                self.assertEqual(done.returncode, 1, name)
+                self.assertIn("the Kafka user 'principal' is the control plane's", done.stderr)
+            self.assertEqual(acls("principal"), rights)
+
     def test_says_what_is_missing(self):
         self.assertIn("set BOOTSTRAP", provision("agent", "w1", BOOTSTRAP="").stderr)
         self.assertIn("set KAFKA_BIN", provision("agent", "w1", KAFKA_BIN="/nowhere").stderr)

@@ -77,10 +77,25 @@ static char *exec_info(const ab_kubeconfig *config)
     return ab_buf_take(&text);
 }
 
-static bool same_name(const char *a, const char *b)
+/* What a plugin gets of our own environment: what it needs to find programs and files and to reach
+ * its issuer. The rest may hold our passwords (ARGOBUS_...), which are none of its business. */
+static const char *const inherited[] = {
+    "PATH",       "HOME",        "http_proxy", "https_proxy", "no_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",   "all_proxy",   "ALL_PROXY",
+};
+#define INHERITED (sizeof(inherited) / sizeof(inherited[0]))
+
+static bool has_name(const char *variable, const char *name, size_t len)
 {
-    size_t len = strcspn(a, "=");
-    return strncmp(a, b, len) == 0 && b[len] == '=';
+    return strncmp(variable, name, len) == 0 && variable[len] == '=';
+}
+
+static bool is_in(char *const *list, const char *name, size_t len)
+{
+    for (; *list != NULL; list++)
+        if (has_name(*list, name, len))
+            return true;
+    return false;
 }
 
 static size_t count(char *const *list)
@@ -91,26 +106,30 @@ static size_t count(char *const *list)
     return n;
 }
 
-static bool overridden(const char *variable, char *const *by, const char *info)
+/* Our own variable of this name, borrowed; NULL: there is none. */
+static char *own_variable(const char *name)
 {
-    for (; *by != NULL; by++)
-        if (same_name(variable, *by))
-            return true;
-    return same_name(variable, info);
+    for (char **v = environ; *v != NULL; v++)
+        if (has_name(*v, name, strlen(name)))
+            return *v;
+    return NULL;
 }
 
-/* Our own variables, then the kubeconfig's, then `info`. Borrowed texts; NULL: out of memory. */
+/* The inherited variables, then the kubeconfig's, then `info`. Borrowed texts; NULL: out of memory.
+ */
 static char **make_env(char *const *added, char *info)
 {
-    char **env = calloc(count(environ) + count(added) + 2, sizeof(*env));
+    char **env = calloc(INHERITED + count(added) + 2, sizeof(*env));
     if (env == NULL)
         return NULL;
     size_t n = 0;
-    for (char **v = environ; *v != NULL; v++)
-        if (!overridden(*v, added, info))
-            env[n++] = *v;
+    for (size_t i = 0; i < INHERITED; i++) {
+        char *variable = own_variable(inherited[i]);
+        if (variable != NULL && !is_in(added, inherited[i], strlen(inherited[i])))
+            env[n++] = variable;
+    }
     for (char *const *v = added; *v != NULL; v++)
-        if (!same_name(*v, info))
+        if (!has_name(*v, INFO, sizeof(INFO) - 2))
             env[n++] = *v;
     env[n] = info;
     return env;

@@ -260,6 +260,41 @@ static void a_plugin_is_told_about_the_cluster(void **state)
     end(w);
 }
 
+static void assert_line(const ab_buf *text, const char *line, bool wanted)
+{
+    char whole[128];
+    (void)snprintf(whole, sizeof(whole), "\n%s\n", line);
+    if ((strstr(text->ptr, whole) != NULL) != wanted)
+        fail_msg("\"%s\" is %s", line, wanted ? "missing" : "there");
+}
+
+static void a_plugin_sees_little_of_our_environment(void **state)
+{
+    (void)state;
+    world *w = begin();
+    assert_int_equal(setenv("ARGOBUS_KAFKA_SASL_PASSWORD", "hunter2", 1), 0);
+    assert_int_equal(setenv("AWS_SECRET_ACCESS_KEY", "hunter2", 1), 0);
+    assert_int_equal(setenv("HTTPS_PROXY", "http://proxy:3128", 1), 0);
+    assert_int_equal(setenv("WHO", "somebody", 1), 0);
+    put_plugin(w, "(echo && env) >\"${0%/*}/env\"\n" ANSWER("\"token\":\"t\""));
+    assert_token(w, "t");
+    ab_buf text;
+    get(w, "env", &text);
+    assert_null(strstr(text.ptr, "hunter2"));
+    assert_null(strstr(text.ptr, "ARGOBUS_"));
+    assert_line(&text, "HTTPS_PROXY=http://proxy:3128", true);
+    assert_line(&text, "WHO=me", true);
+    assert_line(&text, "WHO=somebody", false);
+    assert_non_null(strstr(text.ptr, "\nPATH="));
+    assert_non_null(strstr(text.ptr, "\nKUBERNETES_EXEC_INFO={"));
+    ab_buf_fini(&text);
+    assert_int_equal(unsetenv("ARGOBUS_KAFKA_SASL_PASSWORD"), 0);
+    assert_int_equal(unsetenv("AWS_SECRET_ACCESS_KEY"), 0);
+    assert_int_equal(unsetenv("HTTPS_PROXY"), 0);
+    assert_int_equal(unsetenv("WHO"), 0);
+    end(w);
+}
+
 static void append_pem(ab_buf *script, const char *name, const char *pem)
 {
     ab_buf_printf(script, "\"%s\":\"", name);
@@ -309,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_plugin_that_hangs_is_ended_with_all_it_started),
         cmocka_unit_test(ending_while_a_plugin_runs_makes_no_upcall),
         cmocka_unit_test(a_plugin_is_told_about_the_cluster),
+        cmocka_unit_test(a_plugin_sees_little_of_our_environment),
         cmocka_unit_test(a_plugins_certificate_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

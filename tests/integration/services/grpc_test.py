@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What only gRPC has: logins that end while a stream is open, and two agents of one name."""
-import pathlib
 import socket
 import ssl
 import subprocess
@@ -24,19 +23,34 @@ def replace(path, text):
 
 
 class Revoked(Fleet):
+    second_mode = "managed"
+
     def principal_config(self):
         self.list = self.folder / "revoked"
         self.list.write_text("# none\n")
         config = super().principal_config()
         config["grpc"]["auth"] = {"revoked": str(self.list)}
-        return dict(config, agents=[{"name": "w1"}, {"name": "w2"}])
+        data = self.folder / "principal" / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        return dict(config, agents=[{"name": "w1"}, {"name": "w2", "mode": self.second_mode}],
+                    principal={"data": str(data)})
+
+    def revoke(self, *names):
+        """Only the certificates of these agents are on the list."""
+        certificates = [self.grpc(name)["tls"]["cert"] for name in names]
+        prints = [openssl("x509", "-in", cert, "-noout", "-fingerprint", "-sha256") for cert in certificates]
+        replace(self.list, "# none\n" + "".join(prints))
+
+    def revoked_logins(self):
+        return self.principal.metric(r'argobus_auth_failures_total\{reason="revoked"\}')
 
     def second_agent(self):
         config = {**self.agent_config(), **self.carried("w2")}
         folder = self.folder / "agent2"
         (folder / "data").mkdir(parents=True)
-        config["agent"] = {**config["agent"], "name": "w2", "data": str(folder / "data")}
-        config["store"]["directory"]["path"] = str(Tree(self.folder / "w2").folder)
+        config["agent"] = {"name": "w2", "mode": self.second_mode, "data": str(folder / "data")}
+        self.second_spoke = Tree(self.folder / "w2")
+        config["store"]["directory"]["path"] = str(self.second_spoke.folder)
         second = Daemon("argobus-agent", folder, config)
         self.addCleanup(second.kill)
         return second.start()
@@ -44,16 +58,58 @@ class Revoked(Fleet):
     def test_an_entry_added_to_the_list_disconnects_its_agent_and_nobody_else(self):
         self.start()
         second = self.second_agent()
-        certificate = pathlib.Path(self.grpc("w1")["tls"]["cert"])
-        replace(self.list, openssl("x509", "-in", certificate, "-noout", "-fingerprint", "-sha256"))
+        self.revoke("w1")
         wait_for("its stream is ended", lambda: "the stream has ended: UNAUTHENTICATED" in self.agent.log.read_text())
         wait_for("the principal knows", lambda: self.principal.metric(UP) == 0)
-        wait_for("it is not let in again", lambda: self.principal.metric(
-            r'argobus_auth_failures_total\{reason="revoked"\}') > 0)
+        wait_for("it is not let in again", lambda: self.revoked_logins() > 0)
         wait_for("it knows", lambda: not self.agent.is_ready())
         self.assertNotIn("the stream has ended", second.log.read_text())
-        replace(self.list, "# none\n")
+        self.revoke()
         wait_for("it is back", self.agent.is_ready)
+
+    def test_a_revoked_agent_stays_out_when_the_principal_restarts(self):
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start()
+        self.arrives("guestbook", "1")
+        self.revoke("w1")
+        wait_for("the principal knows", lambda: self.principal.metric(UP) == 0)
+        self.principal.stop()
+        self.hub.write("w1", "guestbook", application("guestbook", "2"))
+        self.principal.start()
+        wait_for("it is refused again", lambda: self.revoked_logins() > 0)
+        self.assertFalse(self.agent.is_ready())
+        self.assertEqual(self.spoke.read("argocd", "guestbook")["spec"]["source"]["targetRevision"], "1")
+        self.revoke()
+        self.arrives("guestbook", "2")
+
+
+class RevokedAutonomous(Revoked):
+    """The same beside an autonomous agent, whose own certificate is revoked here."""
+
+    second_mode = "autonomous"
+
+    def mirror(self, name):
+        return self.hub.read("w2", name)
+
+    def test_a_revoked_autonomous_agent_publishes_nothing_until_it_is_let_in_again(self):
+        self.start()
+        second = self.second_agent()
+        self.second_spoke.write("argocd", "first", application("first", namespace="argocd"))
+        wait_for("it is mirrored", lambda: self.mirror("first"))
+        self.revoke("w2")
+        wait_for("it is not let in again", lambda: self.revoked_logins() > 0)
+        self.second_spoke.write("argocd", "second", application("second", namespace="argocd"))
+        self.second_spoke.remove("argocd", "first")
+        refused = self.revoked_logins()
+        wait_for("it is refused once more", lambda: self.revoked_logins() > refused)
+        self.assertFalse(second.is_ready())
+        self.assertIsNone(self.mirror("second"))
+        self.assertIsNotNone(self.mirror("first"))
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.arrives("guestbook", "1")
+        self.revoke()
+        wait_for("what was made meanwhile is mirrored", lambda: self.mirror("second"))
+        wait_for("what was deleted meanwhile is gone", lambda: self.mirror("first") is None)
 
 
 class Websockets(Fleet):

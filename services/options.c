@@ -14,6 +14,12 @@ static const ab_option rows[] = {
      .min = 0,
      .max = 100,
      .help = "See sync.max-deletions."},
+    {.name = "sync.guard-observed",
+     .kind = AB_OPT_BOOL,
+     .deflt = "false",
+     .help = "Whether the mass-deletion guard also holds back deletions that the running program "
+             "observed in its store. Else it judges only what is inferred: what a list or a "
+             "comparison lacks after a gap or at a start."},
     {.name = "sync.deletions-window",
      .kind = AB_OPT_DURATION,
      .deflt = "1m",

@@ -24,7 +24,13 @@ typedef struct ab_store ab_store;
 
 typedef enum {
     AB_STORE_SEEN, /* exists: initial listing, or created, or changed. Also after our own writes. */
-    AB_STORE_DELETED, /* is gone; `object` is its last known state */
+    AB_STORE_DELETED, /* was deleted: the store observed it. Its watch was continuous, from the
+                         last state of the object that was SEEN to this deletion (Kubernetes: an
+                         event of the watch; folder: inotify told of the file, or the write was
+                         ours). `object` is its last known state */
+    AB_STORE_ABSENT,  /* is gone, and nobody observed how: a list made after a gap of the watch does
+                         not have it. The store may have been restored from a backup, or emptied.
+                         `object` is its last known state */
     AB_STORE_LISTED,  /* every object that could be read at start has been SEEN; `object` is NULL.
                          Once per  start. What is not known may still exist: create it, but delete
                          nothing for it */

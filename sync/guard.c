@@ -6,7 +6,7 @@ void ab_guard_init(ab_guard *g, ab_guard_limits limits)
     *g = (ab_guard){.limits = limits};
 }
 
-bool ab_guard_is_idle(const ab_guard *g, int64_t now_ms)
+static bool is_idle(const ab_guard *g, int64_t now_ms)
 {
     bool over = g->made == 0 || now_ms - g->since > g->limits.window_ms;
     return over && g->held == 0; /* as long as something is held, it is all one deletion */
@@ -14,7 +14,7 @@ bool ab_guard_is_idle(const ab_guard *g, int64_t now_ms)
 
 static void open_window(ab_guard *g, int64_t now_ms, size_t total)
 {
-    if (!ab_guard_is_idle(g, now_ms))
+    if (!is_idle(g, now_ms))
         return;
     g->since = now_ms;
     g->total = total;
@@ -24,18 +24,6 @@ static void open_window(ab_guard *g, int64_t now_ms, size_t total)
 static bool is_too_many(const ab_guard *g, size_t count)
 {
     return count > g->limits.max && count * 100 > g->limits.percent * g->total;
-}
-
-bool ab_guard_one(ab_guard *g, int64_t now_ms, size_t total)
-{
-    open_window(g, now_ms, total);
-    if (g->held == 0 && !is_too_many(g, g->made + 1)) {
-        g->made++;
-        return true;
-    }
-    if (g->held++ == 0)
-        g->due_at = now_ms + g->limits.window_ms;
-    return false;
 }
 
 bool ab_guard_all(ab_guard *g, int64_t now_ms, size_t missing, size_t total)

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The mass-deletion guard of whoever owns objects that another side has too: it lets deletions
- * through one by one, until there are so many of them that a lost store is more likely than a wish.
- * From then on it holds all of them back, until the objects are there again or the operator says
- * that it is meant.
+ * The mass-deletion guard of the owner of objects that another side has too. It judges deletions
+ * that are only inferred: from a list made after a gap of the watch, from an inventory, at a start.
+ * All that are missing are judged together: when there are too many of them, a lost store is more
+ * likely than a deletion, and all are held back until the objects are there again or the operator
+ * says that the deletion is meant.
+ *
+ * A deletion that the store observed (AB_STORE_DELETED in store/store.h says what that means) does
+ * not come here, unless `observed` is set: somebody deleted this very object, which is proof,
+ * however many they are. Its owner passes it at once, or as soon as the proof is complete:
+ * ab_principal_missed (sweep.c) and ab_agent_missed (publish.c) say under which conditions.
  *
  * Pure: no clock; loop thread.
  */
@@ -13,11 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* More deletions than `max`, and than so many percent of what there was, within the window. */
+/* More deletions than `max`, and than so many percent of the objects, within the window. */
 typedef struct {
     size_t max;
     unsigned percent;
     int64_t window_ms;
+    bool observed; /* judge observed deletions as if they were inferred */
 } ab_guard_limits;
 
 typedef struct {
@@ -31,11 +38,6 @@ typedef struct {
 } ab_guard;
 
 void ab_guard_init(ab_guard *g, ab_guard_limits limits);
-/** Would a deletion now be the first of a window? Only then `total` of ab_guard_one is used. */
-bool ab_guard_is_idle(const ab_guard *g, int64_t now_ms);
-/** An object is seen to go. @param total  how many there were before. @return may it be ended? When
- * not it is held. */
-bool ab_guard_one(ab_guard *g, int64_t now_ms, size_t total);
 /** All that is missing was counted, what is held among it. @param total  how many objects there
  * were, the missing ones included. @return may they be ended? When not, all of them are held; when
  * so, none is any more */

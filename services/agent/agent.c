@@ -23,7 +23,8 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         ab_agent_seen(s->machine, object);
         break;
     case AB_STORE_DELETED:
-        ab_agent_gone(s->machine, object);
+    case AB_STORE_ABSENT:
+        ab_agent_gone(s->machine, object, change == AB_STORE_DELETED);
         break;
     case AB_STORE_LISTED:
         s->base.listed = true;
@@ -206,6 +207,7 @@ static ab_agent_policy make_policy(service *s)
         .autonomous = is_autonomous(c),
         .guard = {.max = (size_t)ab_config_int(c, "sync.max-deletions"),
                   .percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
+                  .observed = ab_config_bool(c, "sync.guard-observed"),
                   .window_ms = ab_config_int(c, "sync.deletions-window")},
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
         .name = ab_config_str(c, "agent.name"),

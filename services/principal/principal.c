@@ -70,9 +70,10 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         ab_principal_seen(s->machine, object);
         break;
     case AB_STORE_DELETED:
+    case AB_STORE_ABSENT:
         if (names_agents(s, object))
             ab_roster_gone(s->roster, object);
-        ab_principal_gone(s->machine, object);
+        ab_principal_gone(s->machine, object, change == AB_STORE_DELETED);
         break;
     case AB_STORE_LISTED:
         s->base.listed = true;
@@ -245,6 +246,7 @@ static ab_err make_machine(service *s, ab_error *err)
         .set_aside_ms = ab_config_int(c, "sync.set-aside"),
         .guard = {.max = (size_t)ab_config_int(c, "sync.max-deletions"),
                   .percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
+                  .observed = ab_config_bool(c, "sync.guard-observed"),
                   .window_ms = ab_config_int(c, "sync.deletions-window")},
         .resync_ms = ab_config_int(c, "sync.resync"),
         .resyncs_max = (size_t)ab_config_int(c, "sync.resyncs"),

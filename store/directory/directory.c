@@ -76,10 +76,11 @@ void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last)
         ab_object_parse(ab_str_of(e->head), &kept, &err) != AB_ERR_OK)
         ab_dir_fault(d, e->key, &err);
     bool known = e->version != 0;
+    ab_store_change how = e->unobserved ? AB_STORE_ABSENT : AB_STORE_DELETED;
     ab_dir_entry_remove(d, e);
     ab_object *object = last != NULL ? last : kept;
     if (known && object != NULL)
-        d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_DELETED, object);
+        d->base.env.events.on_change(d->base.env.events.arg, how, object);
     ab_object_unref(kept);
 }
 

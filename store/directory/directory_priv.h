@@ -44,6 +44,8 @@ struct ab_dir_file {
     bool busy;        /* a job works on it */
     bool loading;     /* that job reads it */
     bool must_read;   /* read it although its text is the same */
+    bool relisted;    /* what it lacks when it is read next was not observed to go */
+    bool relisting;   /* so it is with what is being read of it */
     bool second;      /* another file has precedence for an object of it, and was read */
     ab_dir_file *next_dirty;
     ab_dir_entry *entries;
@@ -60,6 +62,7 @@ struct ab_dir_entry {
     char *head;         /* JSON: what its deletion will report; NULL before the first report */
     char *rival;        /* path of another file that has it too, NULL when none is known */
     bool missing;       /* its file does not have it; gone when that lasts */
+    bool unobserved;    /* and inotify did not tell so of this very file */
     int64_t missing_since_ms;
 };
 
@@ -168,7 +171,7 @@ void ab_dir_fault(ab_dir *d, const char *where, const ab_error *err);
 /** Report an object if its version was not reported yet, and remember what its deletion will
  * report. */
 void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object);
-/** Report a deletion and free the entry. `last` NULL: report what was kept. */
+/** Report that it is gone, and free the entry. `last` NULL: report what was kept. */
 void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last);
 /** Something ended: finish stopping if that was the last. */
 void ab_dir_settle(ab_dir *d);
@@ -181,6 +184,9 @@ void ab_dir_load_next(ab_dir *d);
 /* missing.c */
 /** Its file has it no longer, or some file has it again. */
 void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing);
+/** Something else than an event of its own has this file read: what it lacks, or is found to lack
+ * then, is not observed to have been deleted. */
+void ab_dir_file_set_relisted(ab_dir_file *f);
 /** Have another file that has the object too read again: it may take it over. */
 void ab_dir_entry_wake_rival(ab_dir *d, ab_dir_entry *e);
 /** Entries are missing: look after the grace time. */

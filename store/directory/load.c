@@ -75,8 +75,10 @@ static void retry(uv_timer_t *timer)
     ab_dir *d = timer->data;
     for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
         ab_dir_file *f = i.value;
-        if (f->broken && f->must_read)
-            ab_dir_touch(d, f);
+        if (!f->broken || !f->must_read)
+            continue;
+        ab_dir_file_set_relisted(f);
+        ab_dir_touch(d, f);
     }
     ab_dir_load_next(d);
 }
@@ -231,6 +233,8 @@ static void take_file(ab_dir_load *load, ab_dir_file *f)
     assert(placed);
     (void)placed;
     f->must_read = false;
+    f->relisting = f->relisted;
+    f->relisted = false;
     f->dirty = false;
     f->busy = true;
     f->loading = true;

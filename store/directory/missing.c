@@ -2,6 +2,13 @@
  *
  * An object that its file no longer has is missing. It is gone when no file had it within the grace
  * time, which covers renames and editors that replace a file in two steps.
+ *
+ * It is reported as DELETED when its deletion was observed: inotify told that this very file was
+ * deleted, moved or written, and reading it showed that the object is not there any more. That is
+ * proof, however many files go: each was deleted by itself while it was watched. It is ABSENT when
+ * something else had the file read: a folder that went (with what its files lost within the grace
+ * time before, as by rm -r), events that the kernel dropped, a folder or a file that could not be
+ * read for a while. What is ABSENT waits until nothing more becomes so: it is reported together.
  */
 #include "store/directory/directory_priv.h"
 
@@ -25,11 +32,19 @@ void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing)
 {
     if (missing)
         ab_dir_entry_wake_rival(d, e);
+    e->unobserved = missing && (e->unobserved || e->file->relisting || e->file->relisted);
     if (e->missing == missing)
         return;
     e->missing = missing;
     e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
     d->missing = missing ? d->missing + 1 : d->missing - 1;
+}
+
+void ab_dir_file_set_relisted(ab_dir_file *f)
+{
+    f->relisted = true;
+    for (ab_dir_entry *e = f->entries; e != NULL; e = e->next)
+        e->unobserved |= e->missing;
 }
 
 static void forget(ab_dir *d, ab_dir_entry *e)
@@ -41,17 +56,33 @@ static void forget(ab_dir *d, ab_dir_entry *e)
     ab_dir_submit(d, op);
 }
 
+static bool is_fresh(const ab_dir_entry *e, int64_t now)
+{
+    return e->missing && e->missing_since_ms != INT64_MAX && now - e->missing_since_ms < GRACE_MS;
+}
+
+static bool is_more_going(const ab_dir *d, int64_t now)
+{
+    for (ab_map_iter i = ab_map_first(d->entries); i.entry != NULL; ab_map_next(&i)) {
+        const ab_dir_entry *e = i.value;
+        if (e->unobserved && is_fresh(e, now))
+            return true;
+    }
+    return false;
+}
+
 static void grace_expired(uv_timer_t *timer)
 {
     ab_dir *d = timer->data;
     bool unread = d->load != NULL || d->dirty_first != NULL;
     int64_t now = ab_clock_mono_ms(d->base.env.clock);
+    bool going = is_more_going(d, now);
     bool more = false;
     for (ab_map_iter i = ab_map_first(d->entries); !d->lost && i.entry != NULL; ab_map_next(&i)) {
         ab_dir_entry *e = i.value;
         if (!e->missing || e->missing_since_ms == INT64_MAX)
             continue;
-        if (unread || now - e->missing_since_ms < GRACE_MS)
+        if (unread || is_fresh(e, now) || (e->unobserved && going))
             more = true;
         else
             forget(d, e);

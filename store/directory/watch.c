@@ -83,8 +83,10 @@ static void touch_known(ab_dir *d, const char *path)
     size_t len = strlen(path);
     for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
         ab_dir_file *f = i.value;
-        if (len == 0 || (strncmp(f->path, path, len) == 0 && f->path[len] == '/'))
-            ab_dir_touch(d, f);
+        if (len > 0 && (strncmp(f->path, path, len) != 0 || f->path[len] != '/'))
+            continue;
+        ab_dir_file_set_relisted(f);
+        ab_dir_touch(d, f);
     }
 }
 

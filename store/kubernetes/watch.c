@@ -4,7 +4,11 @@
  * seen whenever the watch ends. It is listed again when the server no longer knows what came after
  * that version (410), or when its own version is smaller than ours: then what stands behind the API
  * was restored from a backup, and a watch from the future would be silent for ever. What was known
- * and is not in a new list was deleted meanwhile; a list that breaks off deletes nothing.
+ * and is not in a new list is ABSENT; a list that breaks off loses nothing.
+ *
+ * Only a DELETED event of the watch is reported as AB_STORE_DELETED. It is proof: the server sends
+ * every event after the version that it is asked to watch from, in order, or says 410, and this
+ * version is the last one seen. So a watch that broke off and goes on from there has no gap.
  */
 #include "store/kubernetes/kubernetes_priv.h"
 
@@ -124,21 +128,21 @@ static ab_err see(ab_kube_watcher *w, ab_object *object)
     if (e != AB_ERR_OK)
         return e;
     ab_metric_add(w->kube->objects, (double)(ab_kube_known_count(w->known) - before));
-    if (last != NULL)
-        report(w, AB_STORE_DELETED, last);
+    if (last != NULL) /* its own deletion was not told */
+        report(w, AB_STORE_ABSENT, last);
     ab_object_unref(last);
     if (news != AB_KUBE_SAME && !w->stopped)
         report(w, AB_STORE_SEEN, object);
     return AB_ERR_OK;
 }
 
-static void lose(ab_kube_watcher *w, ab_object *last)
+static void lose(ab_kube_watcher *w, ab_store_change how, ab_object *last)
 {
     if (!ab_kube_known_forget(w->known, ab_str_of(ab_object_key(last))))
         return;
     ab_metric_add(w->kube->objects, -1);
     if (!w->stopped)
-        report(w, AB_STORE_DELETED, last);
+        report(w, how, last);
 }
 
 static void lose_old(void *arg, ab_str key)
@@ -154,7 +158,7 @@ static void lose_old(void *arg, ab_str key)
         ab_kube_fault(w->kube, w->path, &err);
         return;
     }
-    lose(w, last);
+    lose(w, AB_STORE_ABSENT, last);
     ab_object_unref(last);
 }
 
@@ -357,7 +361,7 @@ static ab_err on_deleted(ab_kube_watcher *w, ab_str json)
         ab_kube_fault(w->kube, w->path, &err);
         return e;
     }
-    lose(w, object);
+    lose(w, AB_STORE_DELETED, object);
     ab_object_unref(object);
     return w->stopped ? AB_ERR_CLOSED : AB_ERR_OK;
 }

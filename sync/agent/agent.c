@@ -320,6 +320,7 @@ static void note_whose(ab_agent_object *o, const ab_object *object)
 static void note_seen(ab_agent_object *o, const ab_object *object)
 {
     o->here = true;
+    o->end_observed = false;
     o->leaving = ab_object_deleting(object);
     ab_agent_note_own(o, object);
     o->lost = false;
@@ -383,7 +384,7 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
     ab_agent_advance(o);
 }
 
-void ab_agent_gone(ab_agent *a, ab_object *object)
+void ab_agent_gone(ab_agent *a, ab_object *object, bool observed)
 {
     ab_agent_object *o = ab_map_find(a->objects, ab_str_of(ab_object_key(object)));
     if (o == NULL)
@@ -399,7 +400,7 @@ void ab_agent_gone(ab_agent *a, ab_object *object)
     ab_agent_drop_outline(o);
     o->digest = o->settled = (ab_digest){0};
     if (ab_agent_publishes(o) && !meant)
-        ab_agent_end_published(o);
+        ab_agent_missed(o, observed);
     else if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
         ab_agent_end_up(o);
     o->inbox.retry_at = 0;

@@ -92,7 +92,9 @@ AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept
 
 /* The local store's changes. */
 void ab_agent_seen(ab_agent *a, ab_object *object);
-void ab_agent_gone(ab_agent *a, ab_object *object);
+/** @param observed  the store observed its deletion (AB_STORE_DELETED); else a list made after a
+ * gap does not have it (AB_STORE_ABSENT) */
+void ab_agent_gone(ab_agent *a, ab_object *object, bool observed);
 /** Every object that can be read was seen: what is not known here is to be made. Again when more
  * can be read: what was refused is tried again. */
 void ab_agent_synced(ab_agent *a);

@@ -51,6 +51,7 @@ struct ab_agent_object {
     ab_digest here_uid;  /* autonomous: of the uid of what is here; none: not known */
     bool marked;         /* autonomous: still carries the marks of a managed one */
     bool excluded;       /* autonomous: is here, and is not to be synchronised */
+    bool end_observed;   /* autonomous: it is not here, or excluded, and that was observed */
     bool leaving;        /* has a deletionTimestamp */
     bool lost;           /* was here and went without being asked to */
     char *lost_status;   /* which it had then; NULL: none, or not wanted again */
@@ -86,6 +87,7 @@ struct ab_agent {
     bool synced;
     bool complete;  /* every object that exists was seen */
     bool swept;     /* autonomous: since ready, what the store no longer has was ended */
+    bool sweep_due; /* something was missed since, with the next tick all that is is judged */
     ab_guard guard; /* autonomous: what may be ended at the hub */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t unsettled;
@@ -169,8 +171,16 @@ bool ab_agent_is_another(const ab_agent_object *o, const ab_object *told);
 void ab_agent_publish(ab_agent_object *o, const ab_object *local);
 /** The log was read: queue what it should say and does not. */
 void ab_agent_catch_up_published(ab_agent_object *o);
-/** It is gone: end it, if the log has it and the mass-deletion guard agrees. */
-void ab_agent_end_published(ab_agent_object *o);
+/**
+ * It is gone, or not to be synchronised any more: end it, if the log has it.
+ *
+ * @param observed  the store observed its deletion, or it is there and says itself that it is not
+ * for the principal. That is proof, and passes without the guard: this process saw the object in
+ * its own store, and somebody deleted that very object while it was watched. What is ended is a
+ * mirror. Else (a list after a gap, an object that could not be read when it was asked for) it is
+ * inferred, and judged with all else that is missing by the guard.
+ */
+void ab_agent_missed(ab_agent_object *o, bool observed);
 /** Is it the key of an object that the store, as far as it was read, does not have? */
 bool ab_agent_is_missing(const ab_agent *a, ab_str key);
 /** End that key, if the log has it; whether it may be is known. */

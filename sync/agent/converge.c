@@ -144,7 +144,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     if (code == AB_ERR_NOTFOUND) {
         o->here = o->marked = o->report_due = false;
         if (ab_agent_publishes(o))
-            ab_agent_end_published(o);
+            ab_agent_missed(o, false); /* the store is about to tell how it went */
         return;
     }
     if (code != AB_ERR_OK) {
@@ -152,6 +152,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
         return;
     }
     o->here = true;
+    o->end_observed = false;
     o->leaving = ab_object_deleting(local);
     ab_agent_note_own(o, local);
     if (ab_place_digest(local, &o->digest) != AB_ERR_OK)
@@ -181,6 +182,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
         return; /* what was seen may be newer than what we wrote */
     ab_agent_note_own(o, object);
     o->here = true;
+    o->end_observed = false;
     o->leaving = ab_object_deleting(object);
     o->digest = o->settled;
     ab_agent_keep_outline(o, object);

@@ -72,7 +72,7 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local)
     o->excluded = !ab_kind_is_synchronised(local);
     if (o->excluded) {
         o->report = (ab_digest){0};
-        ab_agent_end_published(o);
+        ab_agent_missed(o, true);
         return;
     }
     ab_buf_init(&payload, AB_JSON_SIZE_MAX);
@@ -92,7 +92,7 @@ void ab_agent_catch_up_published(ab_agent_object *o)
     bool was_here = !ab_digest_is_none(&o->report);
     o->report_due |= o->here && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
     if (!o->here && was_here)
-        ab_agent_end_published(o);
+        ab_agent_missed(o, o->end_observed);
     if (o->error != NULL)
         ab_agent_say_error(o);
 }
@@ -127,35 +127,25 @@ static void show_held(const ab_agent *a)
                   (double)a->guard.held);
 }
 
-static void say_held(const ab_agent *a)
+static void say_held(const ab_agent *a, size_t total)
 {
+    const ab_guard *g = &a->guard;
     AB_ERROR(a->env.log, SYNC,
-             "mass deletion held back: the store has lost most objects that are mirrored at the "
-             "principal; if that is meant: argobusctl resync --confirm, at the principal",
-             AB_KV("agent", a->env.policy.name), AB_KV("missing", (int64_t)a->guard.held));
+             "deletions held back: the store lacks too many objects that are mirrored at the "
+             "principal, and nobody observed their deletion; to delete the mirrors: argobusctl "
+             "resync --confirm, at the principal",
+             AB_KV("agent", a->env.policy.name), AB_KV("missing", (int64_t)g->held),
+             AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
+             AB_KV("max_deletions", (int64_t)g->limits.max));
 }
 
-static void count_published(void *arg, ab_str key)
+void ab_agent_missed(ab_agent_object *o, bool observed)
 {
-    *(size_t *)arg += is_published_key(key);
-}
-
-void ab_agent_end_published(ab_agent_object *o)
-{
-    ab_agent *a = o->agent;
-    size_t total = 0;
-    if (!ab_writer_is_ready(a->writer) || !ab_writer_has_key(a->writer, ab_str_of(o->key)))
-        return;
-    if (ab_guard_is_idle(&a->guard, now_ms(a)))
-        ab_writer_each(a->writer, "", count_published, &total);
-    if (ab_guard_one(&a->guard, now_ms(a), total)) {
-        ab_agent_end_up(o);
-        return;
-    }
-    show_held(a);
-    if (a->guard.held == 1)
-        say_held(a);
-    a->swept = false; /* a sweep finds it, when it is allowed to */
+    o->end_observed = observed && !o->agent->guard.limits.observed;
+    if (o->end_observed)
+        ab_agent_end_up(o); /* what is not read of our log yet is swept when it is */
+    else
+        o->agent->sweep_due = true;
 }
 
 bool ab_agent_is_missing(const ab_agent *a, ab_str key)
@@ -173,14 +163,22 @@ void ab_agent_end_missing(ab_agent *a, ab_str key)
         ab_agent_end_up(o);
 }
 
+/* As long as something of the store cannot be read, only what was seen here is known to be gone. */
+static bool is_gone(const ab_agent *a, const ab_agent_object *o)
+{
+    return a->complete || (o != NULL && (o->excluded || !ab_digest_is_none(&o->report)));
+}
+
 static void sweep_key(void *arg, ab_str key)
 {
     struct sweep *s = arg;
+    const ab_agent_object *o = ab_map_find(s->agent->objects, key);
     s->total += is_published_key(key);
-    if (!ab_agent_is_missing(s->agent, key))
+    if (!ab_agent_is_missing(s->agent, key) || !is_gone(s->agent, o))
         return;
-    s->missing++;
-    if (s->end)
+    bool proved = o != NULL && o->end_observed;
+    s->missing += !proved;
+    if (s->end || proved)
         ab_agent_end_missing(s->agent, key);
 }
 
@@ -200,17 +198,20 @@ static void sweep_error(void *arg, ab_str key)
 
 void ab_agent_sweep(ab_agent *a)
 {
-    if (!ab_agent_is_autonomous(a) || !a->complete || !ab_writer_is_ready(a->writer) || a->swept)
+    if (!ab_agent_is_autonomous(a) || !a->synced || !ab_writer_is_ready(a->writer) || a->swept)
         return;
     struct sweep s = {.agent = a};
-    ab_writer_each(a->writer, AB_KEY_ERROR, sweep_error, a);
+    if (a->complete)
+        ab_writer_each(a->writer, AB_KEY_ERROR, sweep_error, a);
     ab_writer_each(a->writer, "", sweep_key, &s);
-    a->swept = ab_guard_all(&a->guard, now_ms(a), s.missing, s.total);
+    size_t before = a->guard.held;
+    bool may = ab_guard_all(&a->guard, now_ms(a), s.missing, s.total);
+    a->swept = may && a->complete;
     show_held(a);
-    if (!a->swept) {
-        say_held(a);
+    if (!may && a->guard.held != before)
+        say_held(a, s.total);
+    if (!may)
         return;
-    }
     s = (struct sweep){.agent = a, .end = true};
     ab_writer_each(a->writer, "", sweep_key, &s);
     a->env.effects.wake(a->env.effects.arg);
@@ -218,8 +219,10 @@ void ab_agent_sweep(ab_agent *a)
 
 void ab_agent_guard_tick(ab_agent *a)
 {
-    if (ab_guard_is_due(&a->guard, now_ms(a)))
-        ab_agent_sweep(a); /* the objects may be back */
+    if (!ab_guard_is_due(&a->guard, now_ms(a)) && !a->sweep_due)
+        return;
+    a->sweep_due = a->swept = false;
+    ab_agent_sweep(a); /* the objects may be back */
 }
 
 /* --- another mode than before --- */

@@ -320,22 +320,22 @@ void ab_mirror_seen(ab_principal *p, const ab_object *object)
 
 /* Nothing stands here. What was to become the hub's own, and counted as that already, is missed as
  * such. */
-static void vanish(struct mirror *m)
+static void vanish(struct mirror *m, bool observed)
 {
     bool was_own = is_of_managed(m) && m->here && m->marked;
     m->here = m->leaving = m->settled = m->marked = false;
     ab_mirror_set_taken(m, false);
     if (was_own)
-        ab_principal_missed(m->principal, ab_str_of(m->key));
+        ab_principal_missed(m->principal, ab_str_of(m->key), observed);
 }
 
-void ab_mirror_gone(ab_principal *p, const ab_object *object)
+void ab_mirror_gone(ab_principal *p, const ab_object *object, bool observed)
 {
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(ab_object_key(object)));
     if (m == NULL)
         return;
     m->seen_meanwhile = true;
-    vanish(m);
+    vanish(m, observed);
     m->requests = (struct requests){0};
     m->inbox.retry_at = 0;
     ab_mirror_advance(m);
@@ -386,7 +386,7 @@ static void got(struct mirror *m, ab_err code, const ab_object *hub, const ab_er
     if (m->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        vanish(m);
+        vanish(m, false);
         m->looked = true;
         return;
     }

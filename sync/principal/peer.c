@@ -47,6 +47,7 @@ void ab_principal_peer_free(void *value)
     while (peer->held != NULL)
         held_free(take_held(peer));
     ab_principal_resync_fini(peer);
+    ab_principal_forget_observed(peer);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
     if (peer->roster != NULL && peer->roster->peer == peer)
@@ -217,6 +218,7 @@ static void forget_words(struct peer *peer)
 {
     park_apps(peer);
     wait_no_more(peer);
+    ab_principal_forget_observed(peer);
     peer->guard.held = peer->doubt.log = peer->doubt.agent = 0; /* it was of its log */
     ab_principal_show_held(peer);
 }
@@ -241,6 +243,7 @@ void ab_principal_unset_mode(ab_principal *p, const char *agent)
     if (peer == NULL)
         return;
     ab_principal_resync_stop(peer);
+    ab_principal_forget_observed(peer);
     ab_writer_vouch_none(peer->writer); /* what the store has now is not compared with its mark */
     peer->mode = 0;
     ab_principal_resync_sort(peer);

@@ -318,7 +318,7 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     return AB_ERR_OK;
 }
 
-static void app_gone(ab_principal *p, const ab_object *object)
+static void app_gone(ab_principal *p, const ab_object *object, bool observed)
 {
     ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
     if (app == NULL || !app->here)
@@ -334,7 +334,7 @@ static void app_gone(ab_principal *p, const ab_object *object)
     if (meant && said)
         ab_principal_end(app->peer, ab_str_of(app->key));
     else
-        ab_principal_missed(p, ab_str_of(app->key));
+        ab_principal_missed(p, ab_str_of(app->key), observed);
     ab_principal_settle_move(app);
     app->requests = (struct requests){0};
     ab_principal_advance(app);
@@ -344,7 +344,7 @@ static void app_seen(ab_principal *p, ab_object *object)
 {
     ab_str agent = ab_principal_route(p, object);
     if (agent.len == 0) {
-        app_gone(p, object);
+        app_gone(p, object, true); /* it is there, and says itself that it is nobody's */
         return;
     }
     ab_principal_app *app = app_of(p, ab_str_of(ab_object_key(object)), agent);
@@ -370,13 +370,13 @@ void ab_principal_seen(ab_principal *p, ab_object *object)
         ab_principal_shared_seen(p, object);
 }
 
-void ab_principal_gone(ab_principal *p, ab_object *object)
+void ab_principal_gone(ab_principal *p, ab_object *object, bool observed)
 {
-    ab_mirror_gone(p, object);
+    ab_mirror_gone(p, object, observed);
     if (ab_str_is(ab_object_kind(object), "Application"))
-        app_gone(p, object);
+        app_gone(p, object, observed);
     else
-        ab_principal_shared_gone(p, object);
+        ab_principal_shared_gone(p, object, observed);
 }
 
 void ab_principal_listed(ab_principal *p)

@@ -128,7 +128,9 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent);
 
 /* The hub's store. Objects that do not concern the principal are ignored. */
 void ab_principal_seen(ab_principal *p, ab_object *object);
-void ab_principal_gone(ab_principal *p, ab_object *object);
+/** @param observed  the store observed its deletion (AB_STORE_DELETED); else a list made after a
+ * gap does not have it (AB_STORE_ABSENT) */
+void ab_principal_gone(ab_principal *p, ab_object *object, bool observed);
 /** Every object that can be read was seen: events from agents can be dealt with. */
 void ab_principal_listed(ab_principal *p);
 /** No object is unreadable either (implies listed): what is not there was deleted. */

@@ -63,7 +63,10 @@ struct peer {
     const char *name; /* the roster's */
     unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
-    bool swept; /* since ready: what the hub no longer has was ended */
+    bool swept;        /* since ready: what the hub no longer has was ended */
+    int64_t missed_at; /* mono_ms: when what is inferred to be gone may be judged: a list that lacks
+                          many objects says so of one after another; 0: nothing waits for that */
+    ab_map *observed;  /* keys whose deletion was observed, until the mark is read; NULL: none */
     struct held *held, *held_last;
     ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
                        with it */
@@ -356,8 +359,19 @@ void ab_principal_end_anyway(struct peer *peer, ab_str key);
 bool ab_principal_is_object(ab_str key);
 
 /* sweep.c: ending what is gone */
-/** An object is gone, or is nobody's any more: end its key everywhere, once that is proved. */
-void ab_principal_missed(ab_principal *p, ab_str key);
+/**
+ * An object that was here is gone, or is nobody's any more: end its key everywhere, once that is
+ * proved.
+ *
+ * @param observed  the store observed this deletion, or the object is there and says itself that it
+ * is for nobody. It passes without the guard when the mark, read after it, is still ours. That is
+ * proof: this process saw the object in its own store, somebody deleted that very object while it
+ * was watched, and the store is the one that it was. Else it is inferred, and swept under the
+ * guard.
+ */
+void ab_principal_missed(ab_principal *p, ab_str key, bool observed);
+/** What was observed means nothing any more for this agent. */
+void ab_principal_forget_observed(struct peer *peer);
 /** Learn from the peer's log: end what is another agent's now and what the hub no longer has, as
  * far as that is proved, under the mass-deletion guard. */
 void ab_principal_sweep(struct peer *peer);
@@ -465,7 +479,7 @@ void ab_principal_without(ab_principal_app *app);
 
 /* shared.c: what goes to every agent that it concerns */
 void ab_principal_shared_seen(ab_principal *p, ab_object *object);
-void ab_principal_shared_gone(ab_principal *p, const ab_object *object);
+void ab_principal_shared_gone(ab_principal *p, const ab_object *object, bool observed);
 /** Look at all again, when there is an agent to tell. */
 void ab_principal_shared_look(ab_principal *p);
 /** Does the hub have this object? */
@@ -514,7 +528,7 @@ struct peer *ab_mirror_peer(const struct mirror *m);
 /** Learn what stands here. */
 void ab_mirror_note(struct mirror *m, const ab_object *hub);
 void ab_mirror_seen(ab_principal *p, const ab_object *object);
-void ab_mirror_gone(ab_principal *p, const ab_object *object);
+void ab_mirror_gone(ab_principal *p, const ab_object *object, bool observed);
 /** Look again at those of one agent. */
 void ab_mirror_look(const struct roster *r);
 /** Look again at all. */

@@ -221,12 +221,12 @@ void ab_principal_shared_look_below(const ab_principal *p, const char *key)
 }
 
 /* Its key ends at every agent. */
-static void vanish(struct shared *s)
+static void vanish(struct shared *s, bool observed)
 {
     if (!s->here)
         return;
     s->here = s->look_due = false;
-    ab_principal_missed(s->principal, ab_str_of(s->key));
+    ab_principal_missed(s->principal, ab_str_of(s->key), observed);
     if (s->kind->target == AB_TARGET_APPPROJECT)
         look_at_secrets(s->principal, s->key);
 }
@@ -295,7 +295,7 @@ static void see(struct shared *s, const ab_object *hub)
     bool project = s->kind->target == AB_TARGET_APPPROJECT;
     s->deleting = project && ab_object_deleting(hub);
     if (s->deleting) {
-        vanish(s);
+        vanish(s, true); /* its user said so on the object */
         s->look_due = s->asked;
         if (!s->asked && ab_json_count(ab_object_meta(hub, "finalizers")) > 0)
             let_go(s, hub);
@@ -364,7 +364,7 @@ void ab_principal_shared_seen(ab_principal *p, ab_object *object)
     if (kind == NULL || !kind->shared || !ab_str_is(ab_object_namespace(object), p->env.namespace))
         return;
     if (mirror || !ab_kind_is_synchronised(object)) {
-        ab_principal_shared_gone(p, object);
+        ab_principal_shared_gone(p, object, true); /* it is there, and says so itself */
         return;
     }
     struct shared *s = shared_for(p, object);
@@ -380,13 +380,13 @@ void ab_principal_shared_seen(ab_principal *p, ab_object *object)
     advance(s);
 }
 
-void ab_principal_shared_gone(ab_principal *p, const ab_object *object)
+void ab_principal_shared_gone(ab_principal *p, const ab_object *object, bool observed)
 {
     struct shared *s = find(p, ab_str_of(ab_object_key(object)));
     if (s == NULL)
         return;
     s->deleting = false;
-    vanish(s);
+    vanish(s, observed);
 }
 
 void ab_principal_shared_look_at(const ab_principal *p, ab_str key)

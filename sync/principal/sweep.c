@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ending what an agent's log has and the hub no longer has: object by object, each proved to have
- * been deleted (mark.c), all of them under the mass-deletion guard.
+ * been deleted (mark.c). What was observed to be deleted is ended at once, what is inferred from
+ * its absence is all judged together by the mass-deletion guard.
  */
 #include "sync/principal/principal_priv.h"
 
 #include <stdio.h>
+
+/* How long nothing more is missed before what is inferred to be gone is judged. */
+#define MISSED_MS 1000
 
 struct sweep {
     struct peer *peer;
@@ -39,12 +43,15 @@ void ab_principal_show_held(const struct peer *peer)
                   (double)held_at(peer));
 }
 
-static void say_held(const struct peer *peer)
+static void say_held(const struct peer *peer, size_t total)
 {
+    const ab_guard *g = &peer->guard;
     AB_ERROR(peer->principal->env.log, SYNC,
-             "mass deletion held back: the store has lost most objects that the agent has; "
-             "if that is meant: argobusctl resync --confirm",
-             AB_KV("agent", peer->name), AB_KV("missing", (int64_t)peer->guard.held));
+             "deletions held back: the store lacks too many objects that the agent has, and nobody "
+             "observed their deletion; to delete them at the agent: argobusctl resync --confirm",
+             AB_KV("agent", peer->name), AB_KV("missing", (int64_t)g->held),
+             AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
+             AB_KV("max_deletions", (int64_t)g->limits.max));
 }
 
 void ab_principal_note_held(struct peer *peer, size_t held)
@@ -54,8 +61,8 @@ void ab_principal_note_held(struct peer *peer, size_t held)
     ab_principal_show_held(peer);
     if (more)
         AB_ERROR(peer->principal->env.log, SYNC,
-                 "mass deletion held back by the agent: its store has lost most objects that are "
-                 "mirrored here; if that is meant: argobusctl resync --confirm",
+                 "deletions held back by the agent: its store lacks too many objects that are "
+                 "mirrored here; to delete their mirrors: argobusctl resync --confirm",
                  AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
 }
 
@@ -75,19 +82,22 @@ bool ab_principal_is_holding(const struct peer *peer)
 
 bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
 {
+    size_t before = peer->guard.held;
     bool may = ab_guard_all(&peer->guard, now_ms(peer), missing, total);
     ab_principal_show_held(peer);
-    if (!may)
-        say_held(peer);
+    if (!may && peer->guard.held != before)
+        say_held(peer, total);
     return may;
 }
 
 void ab_principal_guard_tick(struct peer *peer)
 {
-    if (!ab_guard_is_due(&peer->guard, now_ms(peer)))
+    bool missed = peer->missed_at != 0 && now_ms(peer) >= peer->missed_at;
+    if (!ab_guard_is_due(&peer->guard, now_ms(peer)) && !missed)
         return;
+    bool held = ab_principal_is_holding(peer);
     ab_principal_sweep(peer); /* the objects may be back */
-    if (!ab_principal_is_holding(peer))
+    if (held && !ab_principal_is_holding(peer))
         ab_principal_resync_due(peer, "nothing is held back any more");
 }
 
@@ -169,11 +179,45 @@ static void note_moved(void *arg, ab_str key)
         ab_principal_note_moved(app);
 }
 
+/* --- what was observed to be deleted --- */
+
+static bool note_observed(struct peer *peer, ab_str key)
+{
+    if (!ab_principal_takes_state(peer) || peer->guard.limits.observed)
+        return false;
+    if (peer->observed == NULL)
+        peer->observed = ab_map_new();
+    return peer->observed != NULL && ab_map_put(peer->observed, key, peer, NULL) == AB_ERR_OK;
+}
+
+void ab_principal_forget_observed(struct peer *peer)
+{
+    ab_map_free(peer->observed, NULL);
+    peer->observed = NULL;
+}
+
+/* One that is here again was made anew, perhaps for another agent. */
+static void end_observed(struct peer *peer)
+{
+    if (peer->observed == NULL || !ab_principal_mark_is_read(peer->principal))
+        return;
+    for (ab_map_iter i = ab_map_first(peer->observed); i.entry != NULL; ab_map_next(&i))
+        if (is_here(peer->principal, i.key))
+            peer->swept = false;
+        else
+            end_deleted(peer, i.key);
+    ab_principal_forget_observed(peer);
+}
+
 void ab_principal_sweep(struct peer *peer)
 {
     ab_principal *p = peer->principal;
-    if (!p->listed || !ab_principal_takes_state(peer) || peer->swept)
+    if (!p->listed || !ab_principal_takes_state(peer))
         return;
+    end_observed(peer);
+    if (peer->swept || now_ms(peer) < peer->missed_at)
+        return;
+    peer->missed_at = 0;
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
     for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
         ab_principal_settle_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
@@ -181,15 +225,25 @@ void ab_principal_sweep(struct peer *peer)
         end_missing(peer);
 }
 
-void ab_principal_missed(ab_principal *p, ab_str key)
+static void miss(struct peer *peer, ab_str key, bool observed)
 {
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
-        if (ab_writer_has_key(peer->writer, key))
-            peer->swept = false;
-        else if (peer->resync.unsaid) /* its log does not tell that the agent has it */
+    if (!ab_writer_has_key(peer->writer, key)) {
+        if (peer->resync.unsaid) /* its log does not tell that the agent has it */
             peer->doubt.again = true;
+        return;
     }
+    if (observed && note_observed(peer, key))
+        return;
+    if (peer->observed != NULL) /* what was observed was the end of a former one */
+        (void)ab_map_take(peer->observed, key);
+    peer->swept = false;
+    peer->missed_at = now_ms(peer) + MISSED_MS;
+}
+
+void ab_principal_missed(ab_principal *p, ab_str key, bool observed)
+{
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+        miss(i.value, key, observed);
     ab_principal_mark_prove(p);
 }
 
@@ -204,6 +258,7 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         ab_principal_resync_stop(peer); /* one that was begun without it would use it up */
         peer->guard.confirmed = true;
         peer->swept = false;
+        peer->missed_at = 0;
         ab_principal_sweep(peer);
     }
     return ab_principal_resync(p, agent, "confirmed");

@@ -155,7 +155,7 @@ class Reading(Case):
         store.fault("503", "etcd is away")
         self.api.put("Application", "b", spec={"n": 1})
         store.change("seen", "b")
-        self.assertEqual(store.count("deleted", "a"), 0)
+        self.assertEqual(store.count("deleted", "a") + store.count("absent", "a"), 0)
 
     def test_a_list_that_breaks_off_deletes_nothing(self):
         for i in range(5):
@@ -169,7 +169,7 @@ class Reading(Case):
         store.fault("applications")
         self.api.put("Application", "b", spec={"n": 1})
         store.change("seen", "b")
-        self.assertEqual(sum(1 for line in store.lines if line.get("change") == "deleted"), 0)
+        self.assertEqual(sum(1 for line in store.lines if line.get("change") in ("deleted", "absent")), 0)
 
     def expire(self, store):
         """The watch is told that it is too far behind."""
@@ -191,12 +191,25 @@ class Reading(Case):
         self.api.put("Application", "changed", spec={"n": 2}, event=False)
         self.api.put("Application", "new", spec={"n": 1}, event=False)
         self.expire(store)
-        gone = store.change("deleted", "gone")
+        gone = store.change("absent", "gone")
         self.assertTrue(gone["object"]["metadata"]["uid"])
         for name in ("changed", "new", "replaced"):
             store.change("seen", name)
-        store.change("deleted", "replaced")
+        store.change("absent", "replaced")
         self.assertEqual([store.count("seen", n) for n in ("gone", "stays", "changed", "replaced")], [1, 1, 2, 2])
+        self.assertEqual(sum(1 for line in store.lines if line.get("change") == "deleted"), 0)
+
+    def test_a_deletion_while_the_watch_was_cut_is_observed(self):
+        """The next watch begins after the last event, so the server tells it."""
+        for name in ("gone", "stays"):
+            self.api.put("Application", name, spec={"n": 1})
+        store = self.synced()
+        lists = len(self.api.asked("GET", LIST))
+        self.api.cut()
+        self.api.drop("Application", "gone")
+        store.change("deleted", "gone")
+        self.assertEqual(store.count("absent", "gone"), 0)
+        self.assertEqual({r.query.get("limit") for r in self.api.asked("GET", LIST)[lists:]} - {"1"}, set())
 
     def test_a_watch_that_ends_is_taken_up_without_a_list(self):
         store = self.start()
@@ -278,7 +291,8 @@ class Reading(Case):
         self.api.version = 50
         self.api.put("Application", "kept", spec={"n": 77}, event=False)
         self.api.cut()
-        store.change("deleted", "lost")
+        store.change("absent", "lost")
+        self.assertEqual(store.count("deleted", "lost"), 0)
         store.change("seen", "kept", 77)
 
     def test_missing_crds_are_named_and_waited_for(self):

@@ -165,12 +165,13 @@ class Restored(unittest.TestCase):
         self.restore()
         self.seen(store, "changed", 1, since)
         self.seen(store, "deleted", 1, since)
-        store.wait("what was made is gone", lambda line: line.get("change") == "deleted" and
+        store.wait("what was made is gone", lambda line: line.get("change") == "absent" and
                    line["key"].endswith("/made"), 120)
         self.cluster.put("after", 1)
         self.seen(store, "after", 1, since)
         self.assertEqual(store.count("deleted", "changed"), 0)
         self.assertEqual(store.count("deleted", "same"), 0)
+        self.assertEqual(store.count("deleted", "made"), 0)
 
 
 if __name__ == "__main__":

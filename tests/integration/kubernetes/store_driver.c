@@ -53,7 +53,7 @@ static void put_object(ab_jsonw *w, const ab_object *object)
 
 static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
-    static const char *const names[] = {"seen", "deleted", "listed", "synced"};
+    static const char *const names[] = {"seen", "deleted", "absent", "listed", "synced"};
     ab_buf line;
     (void)arg;
     ab_buf_init(&line, LINE_MAX_BYTES);

@@ -215,14 +215,23 @@ class Autonomous(Fleet):
         self.assertEqual(len(self.hub.names("w1")), 31)
         self.is_confirmed()
 
-    def test_a_mass_deletion_that_is_seen_is_held_until_the_operator_confirms(self):
+    def many(self):
         for i in range(30):
             self.spoke.write("argocd", f"app-{i}", application(f"app-{i}", namespace="argocd"))
         wait_for("all are mirrored", lambda: len(self.hub.names("w1")) == 31)
+
+    def test_deletions_that_are_observed_all_arrive(self):
+        self.many()
         for name in self.spoke.names("argocd"):
             self.spoke.remove("argocd", name)
-        wait_for("the principal knows", lambda: self.principal.metric("argobus_deletions_held") == 11)
-        wait_for("the others are gone", lambda: len(self.hub.names("w1")) == 11)
+        wait_for("all are gone", lambda: not self.hub.names("w1"))
+        self.assertEqual(self.agent.metric("argobus_deletions_held"), 0)
+
+    def test_a_folder_that_goes_as_a_whole_is_held_until_the_operator_confirms(self):
+        self.many()
+        (self.spoke.folder / "argocd" / "Application").rename(self.folder / "aside")
+        wait_for("the principal knows", lambda: self.principal.metric("argobus_deletions_held") == 31, seconds=10)
+        self.assertEqual(len(self.hub.names("w1")), 31)
         self.is_confirmed()
 
     def guard(self, *settings):
@@ -234,7 +243,7 @@ class Autonomous(Fleet):
         self.agent.start(*(word for setting in settings for word in ("--set", f"sync.{setting}")))
 
     def test_the_guard_holds_more_than_the_percentage_that_is_set(self):
-        self.guard("max-deletions=0", "max-deletions-percent=20")
+        self.guard("guard-observed=true", "max-deletions=0", "max-deletions-percent=20")
         self.spoke.remove("argocd", "app-0")
         self.is_gone("app-0")
         self.spoke.remove("argocd", "app-1")
@@ -242,7 +251,7 @@ class Autonomous(Fleet):
         self.assertIsNotNone(self.hub.read("w1", "app-1"))
 
     def test_the_guard_counts_within_the_window_that_is_set(self):
-        self.guard("max-deletions=1", "max-deletions-percent=0", "deletions-window=0s")
+        self.guard("guard-observed=true", "max-deletions=1", "max-deletions-percent=0", "deletions-window=0s")
         for name in ("app-0", "app-1"):
             self.spoke.remove("argocd", name)
             self.is_gone(name)

@@ -186,6 +186,29 @@ class Managed(Fleet):
         wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == 31)
         self.assertEqual(len(self.spoke.names("argocd")), 31)
 
+    def many(self, count):
+        for i in range(count):
+            self.hub.write("w1", f"app-{i}", application(f"app-{i}"))
+        wait_for("all are there", lambda: len(self.spoke.names("argocd")) == count + 1)
+
+    def test_two_hundred_deletions_that_are_observed_all_arrive(self):
+        self.many(200)
+        for i in range(200):
+            self.hub.remove("w1", f"app-{i}")
+        wait_for("all are gone", lambda: self.spoke.names("argocd") == {"guestbook"})
+        self.assertEqual(self.principal.metric("argobus_deletions_held"), 0)
+        self.assertNotIn("held back", self.principal.log.read_text())
+
+    def test_a_folder_that_goes_as_a_whole_is_held(self):
+        self.many(30)
+        (self.folder / "hub" / "w1").rename(self.folder / "aside")
+        wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == 31, seconds=10)
+        self.assertEqual(len(self.spoke.names("argocd")), 31)
+        (self.folder / "aside").rename(self.folder / "hub" / "w1")
+        self.hub.write("w1", "guestbook", application("guestbook", "7"))
+        self.arrives("guestbook", "7")
+        self.assertEqual(len(self.spoke.names("argocd")), 31)
+
     def guard(self, *settings):
         """Five Applications at the agent, and a principal with these settings of its guard."""
         for i in range(4):
@@ -195,7 +218,7 @@ class Managed(Fleet):
         self.principal.start(*(word for setting in settings for word in ("--set", f"sync.{setting}")))
 
     def test_the_guard_holds_more_than_the_percentage_that_is_set(self):
-        self.guard("max-deletions=0", "max-deletions-percent=20")
+        self.guard("guard-observed=true", "max-deletions=0", "max-deletions-percent=20")
         self.hub.remove("w1", "app-0")
         wait_for("a fifth may go", lambda: self.spoke.read("argocd", "app-0") is None)
         self.hub.remove("w1", "app-1")
@@ -203,7 +226,7 @@ class Managed(Fleet):
         self.assertIsNotNone(self.spoke.read("argocd", "app-1"))
 
     def test_the_guard_counts_within_the_window_that_is_set(self):
-        self.guard("max-deletions=1", "max-deletions-percent=0", "deletions-window=0s")
+        self.guard("guard-observed=true", "max-deletions=1", "max-deletions-percent=0", "deletions-window=0s")
         for name in ("app-0", "app-1"):
             self.hub.remove("w1", name)
             wait_for("each is the first", lambda: self.spoke.read("argocd", name) is None)

@@ -438,7 +438,8 @@ static void a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_th
     world *w = begin();
     apply_ok(w, APP("guestbook", "{}"));
     person_renames(w, "argocd", ".aside");
-    wait_changes(w, AB_STORE_DELETED, KEY, 1);
+    wait_changes(w, AB_STORE_ABSENT, KEY, 1);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
     person_renames(w, ".aside", "argocd");
     wait_changes(w, AB_STORE_SEEN, KEY, 2);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
@@ -447,11 +448,8 @@ static void a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_th
 }
 
 /* More events than the kernel keeps, before the loop runs again. */
-static void changes_whose_events_the_kernel_dropped_are_seen(void **state)
+static void overflow(world *w)
 {
-    (void)state;
-    world *w = begin();
-    apply_ok(w, APP("guestbook", "{\"a\":1}"));
     FILE *limit = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
     int events = 0;
     assert_non_null(limit);
@@ -461,6 +459,14 @@ static void changes_whose_events_the_kernel_dropped_are_seen(void **state)
         person_writes(w, "argocd/Application/one.yaml", "");
         person_writes(w, "argocd/Application/two.yaml", "");
     }
+}
+
+static void changes_whose_events_the_kernel_dropped_are_seen(void **state)
+{
+    (void)state;
+    world *w = begin();
+    apply_ok(w, APP("guestbook", "{\"a\":1}"));
+    overflow(w);
     person_writes(w, "other/Application/late.yaml", manifest("late", "{}"));
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
     person_writes(w, "argocd/Application/new.yaml", manifest("new", "{}"));
@@ -468,6 +474,32 @@ static void changes_whose_events_the_kernel_dropped_are_seen(void **state)
     wait_changes(w, AB_STORE_SEEN, "Application/argocd/new", 1);
     wait_changes(w, AB_STORE_SEEN, KEY, 2);
     assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
+    assert_int_equal(count_changes(w, AB_STORE_ABSENT, NULL), 0);
+    world_free(w);
+}
+
+/* As rm -r does it: the files first, then their folder. */
+static void a_folder_that_goes_takes_along_what_its_files_lost_just_before(void **state)
+{
+    (void)state;
+    world *w = begin();
+    apply_ok(w, APP("guestbook", "{}"));
+    person_removes(w, FILE_NAME);
+    person_renames(w, "argocd/Application", ".aside");
+    wait_changes(w, AB_STORE_ABSENT, KEY, 1);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
+    world_free(w);
+}
+
+static void what_the_kernel_dropped_the_events_of_was_not_observed_to_go(void **state)
+{
+    (void)state;
+    world *w = begin();
+    apply_ok(w, APP("guestbook", "{}"));
+    overflow(w);
+    person_removes(w, FILE_NAME);
+    wait_changes(w, AB_STORE_ABSENT, KEY, 1);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
     world_free(w);
 }
 
@@ -482,6 +514,7 @@ static void a_root_that_is_gone_deletes_nothing(void **state)
     world_wait_fault(w, directory_place_path(w->place), "moved");
     assert_int_equal(rename(aside, directory_place_path(w->place)), 0);
     assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
+    assert_int_equal(count_changes(w, AB_STORE_ABSENT, NULL), 0);
     world_free(w);
 }
 
@@ -540,6 +573,8 @@ int main(void)
         cmocka_unit_test(a_finalizer_taken_out_by_a_person_lets_the_object_go),
         cmocka_unit_test(a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_them),
         cmocka_unit_test(changes_whose_events_the_kernel_dropped_are_seen),
+        cmocka_unit_test(a_folder_that_goes_takes_along_what_its_files_lost_just_before),
+        cmocka_unit_test(what_the_kernel_dropped_the_events_of_was_not_observed_to_go),
         cmocka_unit_test(a_root_that_is_gone_deletes_nothing),
         cmocka_unit_test(files_of_a_crash_are_removed_at_start),
         cmocka_unit_test(a_second_process_on_the_same_folder_is_refused),

@@ -319,6 +319,14 @@ void fake_store_reword(fake_store *s, const ab_object *object)
     ab_object_unref(old);
 }
 
+void fake_store_lose(fake_store *s, const char *key)
+{
+    ab_object *lost = ab_map_take(s->objects, ab_str_of(key));
+    s->changes_made++;
+    announce(s, FAKE_ABSENT, lost, false);
+    ab_object_unref(lost);
+}
+
 void fake_store_restore(fake_store *s, const ab_map *backup)
 {
     s->changes_made++;
@@ -326,7 +334,7 @@ void fake_store_restore(fake_store *s, const ab_map *backup)
         if (ab_map_find(backup, i.key) != NULL)
             continue;
         ab_object *gone = ab_map_take(s->objects, i.key);
-        announce(s, FAKE_GONE, gone, false);
+        announce(s, FAKE_ABSENT, gone, false);
         ab_object_unref(gone);
     }
     for (ab_map_iter i = ab_map_first(backup); i.entry != NULL; ab_map_next(&i)) {

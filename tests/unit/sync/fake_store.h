@@ -15,7 +15,8 @@
 
 typedef struct fake_store fake_store;
 
-typedef enum { FAKE_SEEN, FAKE_GONE, FAKE_SYNCED } fake_change;
+/* GONE: its deletion was observed. ABSENT: a new list does not have it. */
+typedef enum { FAKE_SEEN, FAKE_GONE, FAKE_ABSENT, FAKE_SYNCED } fake_change;
 /* What becomes of a job. */
 typedef enum { FAKE_WORKS, FAKE_FAILS, FAKE_WORKS_BUT_FAILS } fake_fate;
 
@@ -45,6 +46,8 @@ void fake_store_put(fake_store *s, const ab_object *object);
 void fake_store_reword(fake_store *s, const ab_object *object);
 /** As a user's delete. */
 void fake_store_erase(fake_store *s, const char *key);
+/** It is gone, finalizers or not, and nobody saw it go: a new list does not have it. */
+void fake_store_lose(fake_store *s, const char *key);
 /** The object, NULL if absent; borrowed until the next change. */
 ab_object *fake_store_find(const fake_store *s, const char *key);
 /** The i-th object in order of first creation, NULL behind the last. */
@@ -53,7 +56,7 @@ ab_object *fake_store_at(const fake_store *s, size_t i);
 /** All that is in it now, the caller's until fake_backup_free. */
 ab_map *fake_store_back_up(const fake_store *s);
 void fake_backup_free(ab_map *backup);
-/** It is as it was then; who watches sees what went, and what is otherwise. */
+/** It is as it was then; who watches lists it anew. */
 void fake_store_restore(fake_store *s, const ab_map *backup);
 
 /* A machine's hand: jobs. */

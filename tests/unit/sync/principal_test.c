@@ -493,7 +493,7 @@ static void what_is_sent_before_the_mode_is_known_counts_as_said(void **state)
     world_settle(&w);
     assert_non_null(local());
     ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
-    world_settle(&w);
+    world_run(&w, 2);
     assert_null(local());
     assert_at_rest();
 }

@@ -221,16 +221,85 @@ static void erase_apps(int count)
     world_settle(&w);
 }
 
-static void deletions_that_are_seen_are_held_when_they_are_too_many(void **state)
+/* A new list of the store does not have them. */
+static void lose_apps(int count)
+{
+    char key[64];
+    for (int i = 0; i < count; i++) {
+        snprintf(key, sizeof(key), "Application/w1/n%d", i);
+        fake_store_lose(w.hub, key);
+    }
+    world_run(&w, 2);
+}
+
+static void deletions_that_were_observed_are_not_held_however_many(void **state)
+{
+    (void)state;
+    w.deletions_max = 0;
+    put_apps(5);
+    world_start(&w);
+    erase_apps(5);
+    assert_int_equal(local_count(), 0);
+    assert_int_equal(ab_principal_held(w.principal, NULL), 0);
+    assert_at_rest();
+}
+
+static void what_a_new_list_lacks_is_held_when_it_is_too_much(void **state)
 {
     (void)state;
     w.deletions_max = 2;
     put_apps(5);
     world_start(&w);
-    erase_apps(5);
-    assert_int_equal(local_count(), 3);
+    lose_apps(3);
     world_run(&w, 200);
-    assert_int_equal(local_count(), 3);
+    assert_int_equal(local_count(), 5);
+    assert_int_equal(ab_principal_held(w.principal, NULL), 3);
+}
+
+static void what_is_held_stays_while_observed_deletions_pass(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    lose_apps(3);
+    fake_store_erase(w.hub, "Application/w1/n4");
+    world_run(&w, 200);
+    assert_int_equal(local_count(), 4);
+    assert_null(fake_store_find(w.local, "Application/argocd/n4"));
+    assert_int_equal(ab_principal_held(w.principal, NULL), 3);
+}
+
+/* The mark was not read between the two. */
+static void an_observed_deletion_says_nothing_of_the_next_object_of_that_name(void **state)
+{
+    (void)state;
+    w.deletions_max = 0;
+    put_apps(1);
+    world_start(&w);
+    w.hub_refuses_reads = true;
+    w.hub_refuses = AB_ERR_UNAVAILABLE;
+    erase_apps(1);
+    assert_int_equal(local_count(), 1);
+    put_apps(1);
+    world_settle(&w);
+    lose_apps(1);
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 200);
+    assert_int_equal(local_count(), 1);
+    assert_int_equal(ab_principal_held(w.principal, NULL), 1);
+}
+
+static void observed_deletions_are_held_where_that_is_asked_for(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    w.guard_observed = true;
+    put_apps(5);
+    world_start(&w);
+    erase_apps(5);
+    world_run(&w, 200);
+    assert_int_equal(local_count(), 5);
 }
 
 /* What was let through before the guard held is of the same deletion. */
@@ -240,8 +309,10 @@ static void a_held_rest_that_is_few_by_itself_is_not_let_go(void **state)
     w.deletions_max = 3;
     put_apps(5);
     world_start(&w);
-    erase_apps(5);
+    lose_apps(3);
     assert_int_equal(local_count(), 2);
+    fake_store_lose(w.hub, "Application/w1/n3");
+    fake_store_lose(w.hub, "Application/w1/n4");
     world_run(&w, 200);
     assert_int_equal(local_count(), 2);
 }
@@ -301,9 +372,9 @@ static void the_operator_confirms_them(void **state)
     w.deletions_max = 2;
     put_apps(5);
     world_start(&w);
-    erase_apps(5);
+    lose_apps(5);
     assert_int_equal(ab_principal_confirm(w.principal, "w2"), AB_ERR_NOTFOUND);
-    assert_int_equal(local_count(), 3);
+    assert_int_equal(local_count(), 5);
     assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
     world_run(&w, 2);
     assert_int_equal(local_count(), 0);
@@ -318,8 +389,8 @@ static void a_confirmation_is_for_once(void **state)
     world_start(&w);
     assert_int_equal(ab_principal_confirm(w.principal, NULL), AB_ERR_OK);
     world_run(&w, 2);
-    erase_apps(5);
-    assert_int_equal(local_count(), 3);
+    lose_apps(5);
+    assert_int_equal(local_count(), 5);
 }
 
 static void few_deletions_over_a_long_time_are_not_held(void **state)
@@ -327,6 +398,7 @@ static void few_deletions_over_a_long_time_are_not_held(void **state)
     (void)state;
     char key[64];
     w.deletions_max = 2;
+    w.guard_observed = true;
     put_apps(5);
     world_start(&w);
     for (int i = 0; i < 5; i++) {
@@ -344,7 +416,7 @@ static void what_comes_back_is_not_held_any_more(void **state)
     w.deletions_max = 2;
     put_apps(5);
     world_start(&w);
-    erase_apps(5);
+    lose_apps(5);
     put_apps(5);
     world_run(&w, 70);
     fake_store_erase(w.hub, "Application/w1/n0");
@@ -536,7 +608,11 @@ int main(void)
         T(an_object_of_another_principal_stays),
         T(an_object_of_this_principal_that_it_may_never_have_had_is_held),
         T(an_empty_hub_deletes_nothing),
-        T(deletions_that_are_seen_are_held_when_they_are_too_many),
+        T(deletions_that_were_observed_are_not_held_however_many),
+        T(what_a_new_list_lacks_is_held_when_it_is_too_much),
+        T(what_is_held_stays_while_observed_deletions_pass),
+        T(an_observed_deletion_says_nothing_of_the_next_object_of_that_name),
+        T(observed_deletions_are_held_where_that_is_asked_for),
         T(a_held_rest_that_is_few_by_itself_is_not_let_go),
         T(what_a_resync_held_is_not_held_when_it_is_back),
         T(deletions_that_users_said_on_the_objects_are_never_held),

@@ -243,7 +243,7 @@ static void agent_change(void *arg, fake_change change, ab_object *object)
     else if (change == FAKE_SEEN)
         ab_agent_seen(w->agent, object);
     else
-        ab_agent_gone(w->agent, object);
+        ab_agent_gone(w->agent, object, change == FAKE_GONE);
 }
 
 static void local_write(void *arg, const ab_object *before, const ab_object *after)
@@ -329,7 +329,7 @@ static void principal_change(void *arg, fake_change change, ab_object *object)
     else if (change == FAKE_SEEN)
         ab_principal_seen(w->principal, object);
     else
-        ab_principal_gone(w->principal, object);
+        ab_principal_gone(w->principal, object, change == FAKE_GONE);
 }
 
 void world_unhide(world *w)
@@ -446,7 +446,7 @@ void world_start_principal(world *w)
         .uid = "principal-1",
         .namespace = WORLD_AGENT_NAMESPACE,
         .set_aside_ms = WORLD_SET_ASIDE_MS,
-        .guard = {w->deletions_max, 50, 60000},
+        .guard = {w->deletions_max, 50, 60000, w->guard_observed},
         .resync_ms = w->resync_ms,
         .resyncs_max = w->resyncs ? 8 : 0,
     };

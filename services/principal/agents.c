@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/principal_priv.h"
 
+#include "schema/attributes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,25 +158,50 @@ static void complain(const service *s, const char *agent, const char *what)
     AB_ERROR(s->base.daemon->log, MAIN, what, AB_KV("agent", agent));
 }
 
-/* By the configuration and by what the agent says; where they differ nothing is done. */
-static void settle_mode(service *s, const char *agent)
+/* What the control plane says: option agents, else the cluster Secret. An agent of which neither
+ * says anything is managed, but only once it is heard: a mirror handed over for want of a word
+ * would not come back. @return NULL: not known yet */
+static const ab_mode_set *mode_for(const service *s, const char *agent, const ab_mode_set *told)
 {
     const ab_mode_set *listed = listed_mode(s, agent);
+    const ab_mode_set *noted = mode_of(ab_roster_mode(s->roster, agent));
+    const ab_mode_set *by_default = told == NULL ? NULL : mode_of("managed");
+    return listed != NULL ? listed : noted != NULL ? noted : by_default;
+}
+
+static const char *mode_name(const ab_mode_set *mode)
+{
+    return *mode == AB_AUTONOMOUS ? "autonomous" : "managed";
+}
+
+/* By the control plane's word and the agent's; where they differ nothing is done. */
+static void settle_mode(service *s, const char *agent)
+{
     const ab_mode_set *told = ab_map_find(s->told, ab_str_of(agent));
-    const ab_mode_set *mode = listed != NULL ? listed : told;
-    bool agree = listed == NULL || told == NULL || listed == told;
-    if (!agree)
-        complain(s, agent,
-                 "the agent says that it has another mode than option agents says: nothing is sent "
-                 "to it or taken from it until they agree");
+    const ab_mode_set *mode = mode_for(s, agent, told);
+    if (mode != NULL && told != NULL && told != mode)
+        AB_ERROR(s->base.daemon->log, MAIN,
+                 "agent refused: it claims another mode than the control plane says. Nothing is "
+                 "sent to it or taken from it; set agent.mode there, or mode in option agents or "
+                 "annotation " AB_ANN_MODE " of its cluster Secret here",
+                 AB_KV("agent", agent), AB_KV("claimed", mode_name(told)),
+                 AB_KV("expected", mode_name(mode)));
     else if (mode != NULL && *mode == AB_AUTONOMOUS && s->cache == NULL)
         complain(s, agent, "an autonomous agent cannot be served: set principal.data to a folder");
     else if (mode != NULL) {
         ab_principal_set_mode(s->machine, agent, *mode);
         return;
     }
-    if (mode != NULL)
-        ab_principal_unset_mode(s->machine, agent);
+    ab_principal_unset_mode(s->machine, agent);
+}
+
+static void on_changed(void *arg, const char *agent)
+{
+    service *s = arg;
+    const char *mode = ab_roster_mode(s->roster, agent);
+    AB_INFO(s->base.daemon->log, MAIN, "cluster Secret says another mode than before",
+            AB_KV("agent", agent), AB_KV("mode", mode == NULL ? "" : mode));
+    settle_mode(s, agent);
 }
 
 static ab_err note_told(service *s, const char *agent, const char *mode)
@@ -214,7 +241,7 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
         return e;
     s->pumps = ab_map_new();
     s->told = ab_map_new();
-    s->roster = ab_roster_new((ab_roster_events){on_added, on_removed, s}, d->log);
+    s->roster = ab_roster_new((ab_roster_events){on_added, on_removed, on_changed, s}, d->log);
     if (s->pumps == NULL || s->told == NULL || s->roster == NULL ||
         ab_roster_list(s->roster, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");

@@ -8,7 +8,8 @@ static const ab_option rows[] = {
      .paths = "certificate",
      .reloadable = true,
      .help = "Agents to serve beside those of agent-secrets: name (a DNS label), mode (managed or "
-             "autonomous; unset: what the agent says of itself), certificate (a PEM file to seal "
+             "autonomous; unset: what annotation argobus.io/mode of its cluster Secret says, else "
+             "managed), certificate (a PEM file to seal "
              "Secrets to, instead of the certificate that the agent tells; read again when it "
              "changes) and secrets (sealed, which is the default, or clear: this agent's travel "
              "unsealed, as an argocd-agent needs it)."},

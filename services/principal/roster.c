@@ -8,17 +8,28 @@
 
 #define LABEL_AGENT "argocd-agent.argoproj-labs.io/agent-name"
 
+static const char *const modes[] = {"managed", "autonomous"};
+#define MODES (sizeof(modes) / sizeof(modes[0]))
+
 struct entry {
     char *agent;
-    bool listed;    /* by the configuration */
-    size_t secrets; /* that name it */
+    bool listed;          /* by the configuration */
+    size_t secrets;       /* that name it */
+    size_t saying[MODES]; /* of these, those that say so */
+    const char *mode;     /* what that comes to; NULL: nothing */
+};
+
+/* A cluster Secret that names an agent. */
+struct naming {
+    struct entry *entry;
+    size_t mode; /* index in modes; MODES: it says nothing, or nonsense */
 };
 
 struct ab_roster {
     ab_roster_events events;
     ab_log *log;
     ab_map *entries; /* by agent */
-    ab_map *secrets; /* key -> the agent's struct entry */
+    ab_map *secrets; /* key -> struct naming */
 };
 
 static void entry_free(void *value)
@@ -45,7 +56,7 @@ void ab_roster_free(ab_roster *r)
 {
     if (r == NULL)
         return;
-    ab_map_free(r->secrets, NULL);
+    ab_map_free(r->secrets, free);
     ab_map_free(r->entries, entry_free);
     free(r);
 }
@@ -107,40 +118,114 @@ static ab_str name_in(const ab_object *secret)
     return cluster && name.len > 0 ? name : AB_STR_NONE;
 }
 
+/* @return MODES when it says nothing, or nonsense */
+static size_t mode_in(const ab_roster *r, const ab_object *secret)
+{
+    ab_jsonv annotation = ab_json_get(ab_object_meta(secret, "annotations"), AB_ANN_MODE);
+    for (size_t i = 0; i < MODES; i++)
+        if (ab_json_is(annotation, modes[i]))
+            return i;
+    if (ab_json_present(annotation))
+        AB_ERROR(r->log, MAIN,
+                 "annotation of a cluster Secret ignored: it is neither managed nor autonomous; "
+                 "its agent counts as managed",
+                 AB_KV("secret", ab_object_key(secret)), AB_KV("annotation", AB_ANN_MODE),
+                 AB_KV("value", ab_json_plain(annotation)));
+    return MODES;
+}
+
+/* The Secrets that name the agent have changed. */
+static void weigh(const ab_roster *r, struct entry *e)
+{
+    const char *mode = NULL;
+    size_t said = 0;
+    for (size_t i = 0; i < MODES; i++) {
+        mode = e->saying[i] > 0 ? modes[i] : mode;
+        said += e->saying[i] > 0;
+    }
+    if (said > 1) {
+        AB_ERROR(r->log, MAIN,
+                 "cluster Secrets of one agent say different modes; it counts as managed",
+                 AB_KV("agent", (const char *)e->agent), AB_KV("annotation", AB_ANN_MODE));
+        mode = NULL;
+    }
+    if (mode == e->mode)
+        return;
+    e->mode = mode;
+    r->events.changed(r->events.arg, e->agent);
+}
+
 static void take_over(ab_roster *r, const ab_object *secret, ab_str agent)
 {
-    struct entry *e = entry_for(r, agent);
-    if (e == NULL || ab_map_put(r->secrets, ab_str_of(ab_object_key(secret)), e, NULL)) {
+    struct naming *n = calloc(1, sizeof(*n));
+    struct entry *e = n == NULL ? NULL : entry_for(r, agent);
+    if (e == NULL || ab_map_put(r->secrets, ab_str_of(ab_object_key(secret)), n, NULL)) {
         AB_ERROR(r->log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
+        free(n);
         if (e != NULL)
             drop_unless_named(r, e);
         return;
     }
+    *n = (struct naming){e, MODES};
     e->secrets++;
+}
+
+static void note_mode(const ab_roster *r, struct naming *n, size_t mode)
+{
+    if (n->mode == mode)
+        return;
+    if (n->mode < MODES)
+        n->entry->saying[n->mode]--;
+    if (mode < MODES)
+        n->entry->saying[mode]++;
+    n->mode = mode;
+    weigh(r, n->entry);
+}
+
+/* @return false when it names none, or there is no memory for it */
+static bool take_name(ab_roster *r, const ab_object *secret)
+{
+    ab_str agent = name_in(secret);
+    const struct naming *before = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    if (before != NULL && ab_str_is(agent, before->entry->agent))
+        return true;
+    ab_roster_gone(r, secret);
+    if (agent.len == 0)
+        return false;
+    if (!ab_str_is_dns_label(agent)) {
+        AB_WARN(r->log, MAIN, "a cluster Secret names no agent: its label is not a DNS label",
+                AB_KV("secret", ab_object_key(secret)), AB_KV("label", LABEL_AGENT),
+                AB_KV("value", agent));
+        return false;
+    }
+    take_over(r, secret, agent);
+    return true;
 }
 
 void ab_roster_seen(ab_roster *r, const ab_object *secret)
 {
-    ab_str agent = name_in(secret);
-    const struct entry *before = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
-    if (before != NULL && ab_str_is(agent, before->agent))
+    if (!take_name(r, secret))
         return;
-    ab_roster_gone(r, secret);
-    if (agent.len == 0)
-        return;
-    if (ab_str_is_dns_label(agent))
-        take_over(r, secret, agent);
-    else
-        AB_WARN(r->log, MAIN, "a cluster Secret names no agent: its label is no DNS label",
-                AB_KV("secret", ab_object_key(secret)), AB_KV("label", LABEL_AGENT),
-                AB_KV("value", agent));
+    struct naming *n = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    if (n != NULL)
+        note_mode(r, n, mode_in(r, secret));
 }
 
 void ab_roster_gone(ab_roster *r, const ab_object *secret)
 {
-    struct entry *e = ab_map_take(r->secrets, ab_str_of(ab_object_key(secret)));
-    if (e == NULL)
+    struct naming *n = ab_map_take(r->secrets, ab_str_of(ab_object_key(secret)));
+    if (n == NULL)
         return;
+    struct entry *e = n->entry;
     e->secrets--;
+    if (e->listed || e->secrets > 0)
+        note_mode(r, n, MODES);
+    free(n);
     drop_unless_named(r, e);
+}
+
+const char *ab_roster_mode(const ab_roster *r, const char *agent)
+{
+    const struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
+    return e == NULL ? NULL : e->mode;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which agents are served, and why: those that the configuration lists, and those that Argo CD's
- * cluster Secrets name by label. An agent is served as long as one of them names it.
+ * cluster Secrets name by label. An agent is served as long as one of them names it. A cluster
+ * Secret may also say, by annotation, how its agent works.
  */
 #pragma once
 
@@ -15,6 +16,8 @@ typedef struct {
     /** Called from inside the calls below. `agent` is borrowed until `removed` has returned. */
     void (*added)(void *arg, const char *agent);
     void (*removed)(void *arg, const char *agent);
+    /** What ab_roster_mode says of this agent is another than before. */
+    void (*changed)(void *arg, const char *agent);
     void *arg;
 } ab_roster_events;
 
@@ -28,3 +31,6 @@ AB_MUST_USE ab_err ab_roster_list(ab_roster *r, const ab_config *config);
 /** A Secret of the store, whatever it is for. */
 void ab_roster_seen(ab_roster *r, const ab_object *secret);
 void ab_roster_gone(ab_roster *r, const ab_object *secret);
+/** "managed" or "autonomous", as annotation argobus.io/mode of its cluster Secrets says.
+ *  @return NULL: they do not say, they contradict each other, or there are none */
+const char *ab_roster_mode(const ab_roster *r, const char *agent);

@@ -36,7 +36,7 @@ class BothModes(Fleet):
     def principal_config(self):
         data = self.folder / self.host / "data"
         data.mkdir(parents=True, exist_ok=True)
-        return dict(super().principal_config(), agents=[{"name": name} for name in self.modes],
+        return dict(super().principal_config(), agents=[{"name": name, "mode": self.modes[name]} for name in self.modes],
                     principal={"data": str(data)}, control={"socket": str(self.folder / "ctl.sock")})
 
     def config_of(self, name):

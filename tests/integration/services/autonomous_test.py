@@ -17,7 +17,7 @@ class Autonomous(Fleet):
     def principal_config(self):
         data = self.folder / "principal" / "data"
         data.mkdir(parents=True, exist_ok=True)
-        return dict(super().principal_config(), agents=[{"name": "w1"}], principal={"data": str(data)},
+        return dict(super().principal_config(), agents=[{"name": "w1", "mode": "autonomous"}], principal={"data": str(data)},
                     control={"socket": str(self.folder / "ctl.sock")})
 
     def agent_config(self):

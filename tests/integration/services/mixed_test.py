@@ -5,13 +5,13 @@ import unittest
 
 import yaml
 
-from daemons import Daemon, Fleet, Tree, application, only_kafka, read_yaml, revision, wait_for
+from daemons import Daemon, Fleet, Objects, Tree, application, only_kafka, read_yaml, revision, wait_for
 
 SOURCE_UID = "argocd.argoproj.io/source-uid"
 
 
 class TwoAgents(Fleet):
-    """w1 is managed, w2 autonomous; the principal is told so by nobody but them."""
+    """w1 is listed and managed for want of a word; the cluster Secret of w2 says that it is autonomous."""
 
     def setUp(self):
         super().setUp()
@@ -19,11 +19,22 @@ class TwoAgents(Fleet):
         (self.folder / "agent2" / "data").mkdir(parents=True)
         self.agent2 = Daemon("argobus-agent", self.folder / "agent2", self.agent2_config("autonomous"))
         self.addCleanup(self.agent2.kill)
+        self.say_mode("autonomous")
 
     def principal_config(self):
         data = self.folder / "principal" / "data"
         data.mkdir(parents=True, exist_ok=True)
-        return dict(super().principal_config(), agents=[{"name": "w1"}, {"name": "w2"}], principal={"data": str(data)})
+        return dict(super().principal_config(), agents=[{"name": "w1"}], principal={"data": str(data)})
+
+    def say_mode(self, mode):
+        """What the control plane says of w2; None: nothing."""
+        annotations = {} if mode is None else {"annotations": {"argobus.io/mode": mode}}
+        labels = {"argocd.argoproj.io/secret-type": "cluster", "argocd-agent.argoproj-labs.io/agent-name": "w2"}
+        Objects(self.hub).write({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {
+            "name": "cluster-w2", "namespace": "argocd", "labels": labels, **annotations}})
+
+    def is_logged(self, text):
+        wait_for(f"{text!r} is logged", lambda: text in self.principal.log.read_text())
 
     def agent2_config(self, mode):
         return dict(super().agent_config(),
@@ -79,6 +90,8 @@ class Mixed(TwoAgents):
         self.at_hub("1")
         uids = lambda: (self.hub.sidecar("w2", "own").get("uid"), self.spoke2.sidecar("argocd", "own").get("uid"))
         before = wait_for("both have their uid", lambda: all(uids()) and uids())
+        self.say_mode("managed")
+        self.is_logged("agent refused: it claims another mode")
         self.restart_agent2("managed")
         wait_for("the hub owns it", lambda: SOURCE_UID not in
                  (self.hub.read("w2", "own")["metadata"].get("annotations") or {}))
@@ -86,6 +99,7 @@ class Mixed(TwoAgents):
         self.at_w2("2")
         self.spoke2.edit("argocd", "own", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
         self.at_w2("2")
+        self.say_mode("autonomous")
         self.restart_agent2("autonomous")
         wait_for("the agent owns it", lambda: SOURCE_UID in
                  (self.hub.read("w2", "own")["metadata"].get("annotations") or {}))
@@ -95,11 +109,25 @@ class Mixed(TwoAgents):
 
     def test_an_agent_with_another_mode_than_the_configuration_says_is_left_alone(self):
         self.principal.configure(dict(self.principal_config(), agents=[{"name": "w1"}, {"name": "w2", "mode": "managed"}]))
+        self.is_left_alone()
+
+    def test_an_agent_cannot_choose_to_be_autonomous(self):
+        self.say_mode(None)
+        self.is_left_alone()
+
+    def test_nonsense_in_the_annotation_is_named_and_the_agent_counts_as_managed(self):
+        self.say_mode("Autonomous")
+        self.is_left_alone()
+        self.is_logged("annotation of a cluster Secret ignored")
+        self.say_mode("autonomous")
+        self.at_hub("1")
+
+    def is_left_alone(self):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
         self.start()
         self.arrives("guestbook", "1")
-        wait_for("it is said", lambda: "another mode than option agents says" in self.principal.log.read_text())
+        self.is_logged("agent refused: it claims another mode")
         self.hub.write("w2", "mine", application("mine", namespace="w2"))
         self.hub.write("w1", "probe", application("probe"))
         self.arrives("probe", "1")
@@ -145,7 +173,8 @@ class Clash(Fleet):
     def principal_config(self):
         data = self.folder / "principal" / "data"
         data.mkdir(parents=True, exist_ok=True)
-        return dict(super().principal_config(), agents=[{"name": "w1"}, {"name": "w1-a"}], principal={"data": str(data)})
+        return dict(super().principal_config(), principal={"data": str(data)},
+                    agents=[{"name": name, "mode": "autonomous"} for name in ("w1", "w1-a")])
 
     def config(self, name):
         data = self.folder / f"data-{name}"

@@ -25,7 +25,7 @@ class Offline(Fleet):
     def principal_config(self):
         data = self.folder / "principal" / "data"
         data.mkdir(parents=True, exist_ok=True)
-        return dict(super().principal_config(), agents=[{"name": "w1"}], principal={"data": str(data)})
+        return dict(super().principal_config(), agents=[{"name": "w1", "mode": self.mode}], principal={"data": str(data)})
 
     def agent_config(self):
         config = super().agent_config()

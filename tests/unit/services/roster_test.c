@@ -36,11 +36,18 @@ static void removed(void *arg, const char *agent)
     tell("-", agent);
 }
 
+static void changed(void *arg, const char *agent)
+{
+    const char *mode = ab_roster_mode(t.roster, agent);
+    (void)arg;
+    tell("=", mode == NULL ? "none" : mode);
+}
+
 static int setup(void **state)
 {
     (void)state;
     memset(&t, 0, sizeof(t));
-    t.roster = ab_roster_new((ab_roster_events){added, removed, NULL}, NULL);
+    t.roster = ab_roster_new((ab_roster_events){added, removed, changed, NULL}, NULL);
     return t.roster == NULL;
 }
 
@@ -63,6 +70,22 @@ static ab_object *secret(const char *name, const char *type, const char *agent)
         name, type, agent);
     assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
     return o;
+}
+
+/* A cluster Secret of agent a with this annotation. */
+static void see_mode(const char *name, const char *mode)
+{
+    char json[500];
+    ab_object *o = NULL;
+    snprintf(json, sizeof(json),
+             "{\"kind\":\"Secret\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"argocd\","
+             "\"labels\":{\"" AB_LABEL_SECRET_TYPE
+             "\":\"cluster\",\"argocd-agent.argoproj-labs.io/agent-name\":\"a\"},"
+             "\"annotations\":{\"" AB_ANN_MODE "\":%s}}}",
+             name, mode);
+    assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
+    ab_roster_seen(t.roster, o);
+    ab_object_unref(o);
 }
 
 static void see(const char *name, const char *type, const char *agent)
@@ -159,6 +182,47 @@ static void an_agent_that_is_listed_and_named_stays_until_neither_holds(void **s
     assert_string_equal(t.told, "+a -a +a");
 }
 
+static void a_secret_may_say_how_its_agent_works(void **state)
+{
+    (void)state;
+    assert_null(ab_roster_mode(t.roster, "a"));
+    see("one", "cluster", "a");
+    assert_null(ab_roster_mode(t.roster, "a"));
+    see_mode("one", "\"autonomous\"");
+    see_mode("one", "\"autonomous\"");
+    see_mode("one", "\"managed\"");
+    see("one", "cluster", "a");
+    assert_string_equal(t.told, "+a =autonomous =managed =none");
+    lose("one");
+    assert_null(ab_roster_mode(t.roster, "a"));
+}
+
+static void a_mode_that_is_nonsense_says_nothing(void **state)
+{
+    (void)state;
+    static const char *const nonsense[] = {
+        "\"Autonomous\"", "\"\"", "\"autonomous \"", "\"managed,autonomous\"", "7", "null", "{}"};
+    for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+        see_mode("one", "\"autonomous\"");
+        assert_string_equal(ab_roster_mode(t.roster, "a"), "autonomous");
+        see_mode("one", nonsense[i]);
+        assert_null(ab_roster_mode(t.roster, "a"));
+    }
+}
+
+static void secrets_that_contradict_each_other_say_nothing(void **state)
+{
+    (void)state;
+    see_mode("one", "\"autonomous\"");
+    see_mode("two", "\"managed\"");
+    assert_null(ab_roster_mode(t.roster, "a"));
+    lose("two");
+    assert_string_equal(t.told, "+a =autonomous =none =autonomous");
+    list_text("agents:\n- name: a\n");
+    lose("one");
+    assert_string_equal(t.told, "+a =autonomous =none =autonomous =none");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -168,6 +232,9 @@ int main(void)
         TEST(a_secret_that_names_another_gives_the_former_up),
         TEST(only_cluster_secrets_with_a_possible_name_count),
         TEST(listed_agents_come_and_go_with_the_list),
+        TEST(a_secret_may_say_how_its_agent_works),
+        TEST(a_mode_that_is_nonsense_says_nothing),
+        TEST(secrets_that_contradict_each_other_say_nothing),
         TEST(an_agent_that_is_listed_and_named_stays_until_neither_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

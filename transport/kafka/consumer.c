@@ -206,14 +206,19 @@ static ab_event *take_in(ab_kafka_link *l, ab_lane lane, const rd_kafka_message_
     return NULL;
 }
 
-static void hear(ab_kafka_link *l, const rd_kafka_message_t *m, const ab_event *hello)
+static bool is_hello(const ab_event *event)
 {
-    bool fresh = m->offset >= l->in.fresh_from;
-    if (ab_kafka_presence_is_elsewhere(l, hello) && fresh) {
-        l->lost_in = true;
-        ab_kafka_link_restart(l, "the peer's log is another one than before");
-    }
-    ab_kafka_presence_hear(l, hello, age_of(l->kafka, m), fresh);
+    return ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO);
+}
+
+/* `fresh`: it was written after we began to listen. */
+static void compare_logs(ab_kafka_link *l, const ab_event *hello, bool fresh)
+{
+    bool elsewhere = ab_kafka_presence_is_elsewhere(l, hello);
+    if (!elsewhere || !fresh)
+        return;
+    l->lost_in = true;
+    ab_kafka_link_restart(l, "the peer's log is another one than before");
 }
 
 static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
@@ -221,11 +226,10 @@ static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
     if (m->offset < l->in.offsets.next)
         return;
     ab_event *event = take_in(l, AB_LANE_STATE, m);
-    bool hello = event != NULL && ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO);
-    if (event == NULL || hello) {
+    if (event == NULL || is_hello(event)) {
         ab_offsets_pass(&l->in.offsets, m->offset + 1);
-        if (hello)
-            hear(l, m, event);
+        if (event != NULL && ab_event_attr_u64(event, AB_CE_LOGID, &l->in.log_id) == AB_ERR_OK)
+            compare_logs(l, event, m->offset >= l->in.fresh_from);
         ab_event_unref(event);
         return;
     }
@@ -252,6 +256,12 @@ void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
     ab_event *event = take_in(l, AB_LANE_LIVE, m);
     if (event == NULL)
         return;
+    if (is_hello(event)) {
+        compare_logs(l, event, true);
+        ab_kafka_presence_hear(l, event, age_of(l->kafka, m));
+        ab_event_unref(event);
+        return;
+    }
     if (is_expired(l->kafka, event)) {
         ab_error err = {0};
         ab_fail(&err, AB_ERR_TIMEOUT, "past its expirytime");
@@ -266,14 +276,11 @@ static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
 {
     ab_kafka_topic which = AB_KAFKA_TOPICS;
     ab_kafka_link *l = ab_kafka_link_of_topic(k, rd_kafka_topic_name(m->rkt), &which);
-    if (l == NULL || l->in.group == NULL || k->closed)
+    if (l == NULL || which != AB_KAFKA_IN_STATE || l->in.group == NULL || k->closed)
         return;
     ab_kafka_link_ref(l);
-    if (which == AB_KAFKA_IN_LIVE)
-        ab_kafka_consumer_live(l, m);
-    else if (which == AB_KAFKA_IN_STATE)
-        receive_state(l, m);
-    if (l->in.group != NULL && which == AB_KAFKA_IN_STATE) {
+    receive_state(l, m);
+    if (l->in.group != NULL) {
         watch_queue(l, m);
         control_flow(l);
         check_caught_up(l);
@@ -306,7 +313,7 @@ static void on_partition_error(ab_kafka *k, rd_kafka_resp_err_t code, const char
         ab_kafka_host_error(&k->host, code, text);
 }
 
-static void on_error(ab_kafka *k, rd_kafka_event_t *event)
+void ab_kafka_consumer_error(ab_kafka *k, rd_kafka_event_t *event)
 {
     rd_kafka_resp_err_t code = rd_kafka_event_error(event);
     rd_kafka_topic_partition_t *p = rd_kafka_event_topic_partition(event);
@@ -353,26 +360,28 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
         on_committed(g, event);
         break;
     case RD_KAFKA_EVENT_ERROR:
-        on_error(g->kafka, event);
+        ab_kafka_consumer_error(g->kafka, event);
         break;
     default:
         break;
     }
 }
 
-static ab_err open_group(ab_kafka *k, ab_kafka_group **out, ab_error *err)
+static ab_err open_group(ab_kafka *k, ab_kafka_groups *groups, ab_kafka_group **out, ab_error *err)
 {
+    bool live = groups == &k->live_groups;
     ab_kafka_group *g = calloc(1, sizeof(*g));
     if (g == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "kafka: out of memory");
     g->kafka = k;
-    ab_err e = ab_kafka_handle_open(&k->host, &k->settings, AB_KAFKA_CONSUMER, on_event, g,
-                                    &g->handle, err);
+    ab_err e = ab_kafka_handle_open(&k->host, &k->settings,
+                                    live ? AB_KAFKA_LIVE_CONSUMER : AB_KAFKA_CONSUMER,
+                                    live ? ab_kafka_live_event : on_event, g, &g->handle, err);
     if (e != AB_ERR_OK) {
         free(g);
         return e;
     }
-    TAILQ_INSERT_TAIL(&k->groups, g, at);
+    TAILQ_INSERT_TAIL(groups, g, at);
     *out = g;
     return AB_ERR_OK;
 }
@@ -380,20 +389,20 @@ static ab_err open_group(ab_kafka *k, ab_kafka_group **out, ab_error *err)
 ab_err ab_kafka_consumer_start(ab_kafka *k, ab_error *err)
 {
     ab_kafka_group *g = NULL;
-    return open_group(k, &g, err);
+    return ab_kafka_group_for(k, &k->groups, &g, err);
 }
 
-static ab_err find_room(ab_kafka *k, ab_kafka_group **out, ab_error *err)
+ab_err ab_kafka_group_for(ab_kafka *k, ab_kafka_groups *groups, ab_kafka_group **out, ab_error *err)
 {
     ab_kafka_group *g = NULL;
-    TAILQ_FOREACH(g, &k->groups, at)
+    TAILQ_FOREACH(g, groups, at)
     {
         if (g->partitions < PARTITIONS_MAX) {
             *out = g;
             return AB_ERR_OK;
         }
     }
-    return open_group(k, out, err);
+    return open_group(k, groups, out, err);
 }
 
 typedef struct {
@@ -431,21 +440,20 @@ static void begin_anew(ab_kafka_link *l, const ab_kafka_findings *f, int64_t fro
     l->in.generation++;
     l->in.caught_up_at = f->in_high;
     l->in.fresh_from = f->in_high;
+    l->in.log_id = 0;
+    l->in.whole = from == f->in_low;
     l->in.committed = f->committed;
     l->in.committed_ms = ab_kafka_now(l->kafka);
 }
 
-static ab_err assign(ab_kafka_link *l, const plan *p, const ab_kafka_findings *f, ab_error *err)
+static ab_err assign(ab_kafka_link *l, const plan *p, ab_error *err)
 {
     ab_kafka_group *g = NULL;
-    ab_err e = find_room(l->kafka, &g, err);
+    ab_err e = ab_kafka_group_for(l->kafka, &l->kafka->groups, &g, err);
     if (e != AB_ERR_OK)
         return e;
     rd_kafka_topic_partition_list_t *list = state_partition(l);
     list->elems[0].offset = p->from;
-    if (l->kafka->settings.role == AB_ROLE_AGENT)
-        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_LIVE], 0)->offset =
-            f->in_live_high;
     rd_kafka_error_t *failed = rd_kafka_incremental_assign(ab_kafka_handle_rk(g->handle), list);
     if (failed != NULL) {
         e = ab_fail(err, AB_ERR_UNAVAILABLE, "topics cannot be assigned: %s",
@@ -477,7 +485,9 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
 {
     l->lost_out = l->lost_out || l->sent_offset >= f->out_high;
     plan p = make_plan(l, f);
-    ab_err e = assign(l, &p, f, err);
+    ab_err e = assign(l, &p, err);
+    if (e == AB_ERR_OK)
+        e = ab_kafka_live_open(l, f->in_live_high, err);
     if (e != AB_ERR_OK)
         return e;
     if (p.gap || !l->in.known)
@@ -504,8 +514,6 @@ void ab_kafka_consumer_remove(ab_kafka_link *l)
         return;
     set_paused(l, false);
     rd_kafka_topic_partition_list_t *list = state_partition(l);
-    if (l->kafka->settings.role == AB_ROLE_AGENT)
-        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_LIVE], 0);
     rd_kafka_error_t *failed = rd_kafka_incremental_unassign(ab_kafka_handle_rk(g->handle), list);
     if (failed != NULL) {
         ab_kafka_host_error(&l->kafka->host, rd_kafka_error_code(failed),
@@ -564,11 +572,11 @@ bool ab_kafka_consumer_commit(ab_kafka *k)
     return settled;
 }
 
-void ab_kafka_consumer_close(ab_kafka *k)
+void ab_kafka_groups_close(ab_kafka_groups *groups)
 {
     ab_kafka_group *g = NULL;
-    while ((g = TAILQ_FIRST(&k->groups)) != NULL) {
-        TAILQ_REMOVE(&k->groups, g, at);
+    while ((g = TAILQ_FIRST(groups)) != NULL) {
+        TAILQ_REMOVE(groups, g, at);
         ab_kafka_handle_close(g->handle);
         free(g);
     }

@@ -41,6 +41,7 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     ab_kafka *k = (ab_kafka *)self;
     TAILQ_INIT(&k->links);
     TAILQ_INIT(&k->groups);
+    TAILQ_INIT(&k->live_groups);
     TAILQ_INIT(&k->removals);
     TAILQ_INIT(&k->deliveries);
     TAILQ_INIT(&k->failed);
@@ -94,15 +95,14 @@ static void close_handles(ab_kafka *k)
     TAILQ_FOREACH(l, &k->links, at)
     {
         ab_kafka_readback_stop(l);
-        ab_kafka_live_close(l);
+        l->live = NULL;
         l->in.group = NULL;
     }
     ab_kafka_readback_pump(k);
-    ab_kafka_handle_close(k->live_consumer);
-    k->live_consumer = NULL;
     ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
-    ab_kafka_consumer_close(k);
+    ab_kafka_groups_close(&k->groups);
+    ab_kafka_groups_close(&k->live_groups);
 }
 
 static bool is_drained(ab_kafka *k)
@@ -139,24 +139,25 @@ static void tick_links(ab_kafka *k)
     ab_kafka_link *next = NULL;
     for (ab_kafka_link *l = TAILQ_FIRST(&k->links); l != NULL; l = next) {
         ab_kafka_link_ref(l);
-        if (!l->removed) {
-            if (k->base.certificate_is_new)
-                ab_kafka_presence_speak(l, false);
+        if (!l->removed)
             ab_kafka_presence_tick(l);
-            ab_kafka_live_tick(l);
-        }
         next = TAILQ_NEXT(l, at);
         ab_kafka_link_unref(l);
     }
-    k->base.certificate_is_new = false;
 }
 
-static void keep_producer(ab_kafka *k)
+static ab_err open_producers(ab_kafka *k, ab_error *err)
+{
+    ab_err e = ab_kafka_producer_open(&k->producer, err);
+    return e == AB_ERR_OK ? ab_kafka_producer_open(&k->live_producer, err) : e;
+}
+
+static void keep_producers(ab_kafka *k)
 {
     ab_error err = {0};
     ab_kafka_producer_tick(&k->producer);
     ab_kafka_producer_tick(&k->live_producer);
-    if (ab_kafka_producer_open(&k->producer, &err) != AB_ERR_OK)
+    if (open_producers(k, &err) != AB_ERR_OK)
         AB_DEBUG(k->base.env.log, KAFKA, "no producer yet", AB_KV("error", err.text));
 }
 
@@ -172,7 +173,9 @@ static void on_tick(uv_timer_t *timer)
     ab_kafka_host_reap(&k->host);
     if (!k->closed) {
         ab_kafka_renewal_tick(k);
-        keep_producer(k);
+        keep_producers(k);
+        if (k->base.certificate_is_new)
+            ab_kafka_presence_changed(k);
         tick_links(k);
         ab_kafka_readback_pump(k);
         ab_kafka_removal_start(k);
@@ -216,7 +219,9 @@ static ab_err kafka_start(ab_transport *self, ab_error *err)
     if (e == AB_ERR_OK)
         e = ab_kafka_consumer_start(k, err);
     if (e == AB_ERR_OK)
-        e = ab_kafka_producer_open(&k->producer, err);
+        e = ab_kafka_live_start(k, err);
+    if (e == AB_ERR_OK)
+        e = open_producers(k, err);
     if (e == AB_ERR_OK)
         ab_kafka_survey_start(k);
     return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
@@ -255,29 +260,22 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     if (k->closed)
         return AB_ERR_CLOSED;
     ab_kafka_link *l = ab_kafka_link_find(k, agent == NULL ? self->env.agent : agent);
+    ab_kafka_producer *p = ab_kafka_producer_of(k, lane);
     if (l == NULL)
         return AB_ERR_NOTFOUND;
-    if (l->phase != AB_LINK_READY || k->producer.handle == NULL || k->producer.broken ||
-        k->renewing)
+    if (l->phase != AB_LINK_READY || p->handle == NULL || p->broken || k->renewing)
         return AB_ERR_UNAVAILABLE;
     /* What librdkafka has is sent when there is a broker again, also where a newer state follows.
      */
     if (lane == AB_LANE_STATE && k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR)
         return AB_ERR_UNAVAILABLE;
-    ab_kafka_producer *p = lane == AB_LANE_STATE ? &k->producer : &k->live_producer;
     if (!ab_kafka_producer_admits(p, l, event))
         return AB_ERR_FULL;
     ab_kafka_send *s = NULL;
     if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
         return AB_ERR_UNAVAILABLE;
-    if (lane == AB_LANE_STATE) {
-        ab_kafka_producer_send(p, s);
-        return AB_ERR_OK;
-    }
-    ab_err e = ab_kafka_live_send(l, s);
-    if (e != AB_ERR_OK)
-        ab_kafka_send_drop(s);
-    return e;
+    ab_kafka_producer_send(p, s);
+    return AB_ERR_OK;
 }
 
 static void kafka_ack(ab_transport *self, ab_delivery *delivery, ab_verdict verdict)

@@ -47,6 +47,8 @@ typedef struct {
     int64_t committed;    /* last position given to a commit; -1 = none known */
     int64_t committed_ms; /* when */
     int64_t fresh_from;   /* records from here on were written after we began to listen */
+    uint64_t log_id;      /* what the log says that it is, as far as it was read; 0 = nothing */
+    bool whole;           /* it was read from its beginning on */
     int64_t caught_up_at; /* reaching this offset is being caught up; -1 = told already */
     size_t open;          /* deliveries not acknowledged */
     size_t open_bytes;
@@ -73,33 +75,28 @@ typedef enum {
     AB_RIVAL_TOLD,     /* and was heard again */
 } ab_kafka_rival;
 
+#define AB_KAFKA_HANDSHAKE 64
+
 /* What is known of the peer, and when to speak next (presence.c). */
 typedef struct {
     bool up;
     bool hello_in_flight;
     char instance[40];
-    uint64_t epoch; /* of what that one writes */
+    char handshake[AB_KAFKA_HANDSHAKE]; /* the peer's last one that we have; "" = none */
+    char heard[AB_KAFKA_HANDSHAKE];     /* ours that the peer has, as it says */
+    uint64_t epoch;                     /* of what that one writes */
     ab_kafka_rival rival;
     int64_t rival_ms;      /* when it was heard last */
     int64_t age_ms;        /* of the last hello, by two clocks: alone it says nothing */
     ab_digest certificate; /* that was told */
     uint64_t log_id;       /* of the log it writes to; 0 = not known */
+    int64_t log_id_ms;     /* when that was heard first */
     int64_t heard_ms;
     int64_t interval_ms;
     int64_t hello_due_ms;
 } ab_kafka_presence;
 
-typedef enum { AB_LIVE_SHUT, AB_LIVE_OPENING, AB_LIVE_OPEN } ab_live_phase;
-
 typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
-
-/* The live lane of a link (live.c). */
-typedef struct {
-    ab_live_phase phase;
-    ab_kafka_sends waiting; /* until it is open */
-    size_t waiting_count;
-    int64_t used_ms;
-} ab_kafka_live;
 
 typedef struct {
     ab_metric *received[2]; /* by ab_lane */
@@ -137,7 +134,7 @@ struct ab_kafka_link {
     ab_kafka_inbox in;
     ab_kafka_readback read;
     ab_kafka_presence peer;
-    ab_kafka_live live;
+    ab_kafka_group *live; /* whose handle reads the peer's live topic; NULL: none (live.c) */
     ab_kafka_link_metrics metrics;
 };
 
@@ -188,6 +185,7 @@ struct ab_kafka_group {
     size_t taken; /* bytes from its queue, since it was last empty */
     bool committing;
 };
+typedef TAILQ_HEAD(ab_kafka_groups, ab_kafka_group) ab_kafka_groups;
 
 /* Where stopping is. */
 typedef enum {
@@ -205,21 +203,20 @@ struct ab_kafka {
     ab_map *links_by_name;
     TAILQ_HEAD(, ab_kafka_link) links; /* removed ones too, while somebody holds them */
     uint64_t epoch;                    /* highest of a link that was removed */
-    TAILQ_HEAD(, ab_kafka_group) groups;
+    ab_kafka_groups groups;
+    ab_kafka_groups live_groups;
     TAILQ_HEAD(, ab_kafka_removal) removals;
     ab_kafka_removal *removing; /* the one whose request runs */
     ab_kafka_producer producer;
     ab_kafka_producer live_producer;
     ab_kafka_handle *reader;
     size_t reading;
-    ab_kafka_handle *live_consumer; /* PRINCIPAL, on demand */
-    size_t live_open;               /* links whose live lane is open or opening */
-    size_t live_jobs;
     ab_kafka_deliveries deliveries; /* not acknowledged */
     ab_kafka_sends failed;          /* to be told about at the next turn of the loop */
     uv_async_t wake;                /* see on_wake */
     uv_timer_t tick;
     char instance[37];
+    unsigned certificates; /* that we have said so far */
     bool running;
     bool survey_running;
     bool closed;
@@ -305,13 +302,20 @@ void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *given, ab_verdict verdict);
 void ab_kafka_consumer_recommit(ab_kafka *k);
 /** Commit what has moved. True when nothing is left to commit or under way. */
 bool ab_kafka_consumer_commit(ab_kafka *k);
-void ab_kafka_consumer_close(ab_kafka *k);
 /** Release the deliveries that were never acknowledged. */
 void ab_kafka_consumer_forget(ab_kafka *k);
 /** Bring the lag gauges up to date. */
 void ab_kafka_consumer_measure(ab_kafka *k);
-/** Deliver one live record of this link. */
+/** Take in one live record of this link: a hello, or an event to deliver. */
 void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m);
+/** An error event of a handle that reads what peers send. */
+void ab_kafka_consumer_error(ab_kafka *k, rd_kafka_event_t *event);
+/** A handle for one more partition: one of `groups` that has room, or a new one. @return CONFIG,
+ * FATAL, NOMEM */
+AB_MUST_USE ab_err ab_kafka_group_for(ab_kafka *k, ab_kafka_groups *groups, ab_kafka_group **out,
+                                      ab_error *err);
+/** Close the handles of all groups. */
+void ab_kafka_groups_close(ab_kafka_groups *groups);
 /** Count and log a record that is skipped. `reason`: a word for the metric. */
 void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const ab_error *err);
 
@@ -331,6 +335,8 @@ AB_MUST_USE ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err);
 /** The topic that it writes for a link, made at first use and kept, so that its metadata is. NULL:
  * no memory. There must be a handle. */
 rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_link *l);
+/** The producer of this lane. */
+ab_kafka_producer *ab_kafka_producer_of(ab_kafka *k, ab_lane lane);
 /** Whether the link may send this event now; else on_writable follows. */
 bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, const ab_event *event);
 /** Produce, admitted or not; `s` belongs to the producer until told. */
@@ -350,22 +356,27 @@ void ab_kafka_send_drop(ab_kafka_send *s);
 void ab_kafka_send_fail_later(ab_kafka_send *s, ab_err code, const char *text);
 
 /* live.c */
-/** Send, after opening the lane if need be. @return FULL, UNAVAILABLE, and `s` is still the
- * caller's */
-AB_MUST_USE ab_err ab_kafka_live_send(ab_kafka_link *l, ab_kafka_send *s);
-void ab_kafka_live_tick(ab_kafka_link *l);
+/** One handle at once, so that surveys have one to prepare. @return CONFIG, FATAL, NOMEM */
+AB_MUST_USE ab_err ab_kafka_live_start(ab_kafka *k, ab_error *err);
+/** Read the peer's live topic, from this offset on. @return CONFIG, FATAL, NOMEM, UNAVAILABLE */
+AB_MUST_USE ab_err ab_kafka_live_open(ab_kafka_link *l, int64_t from, ab_error *err);
+/** Stop reading it. */
 void ab_kafka_live_close(ab_kafka_link *l);
+/** What a handle of the live groups reports; `arg` is its group. */
+void ab_kafka_live_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event);
 
 /* presence.c */
 /** Whether this hello was written to another log than those before it. */
 bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello);
-/** A hello of the peer. `fresh`: it was written after we began to listen. `age_ms`: by the broker's
- * or the writer's clock, and ours. */
-void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh);
+/** A hello of the peer on its live topic, written after we began to listen. `age_ms`: by the
+ * broker's or the writer's clock, and ours. */
+void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms);
 /** Say hello when it is time; notice when the peer has gone. */
 void ab_kafka_presence_tick(ab_kafka_link *l);
-/** Say the first hello on a log that was read; leads to ab_kafka_readback_announced, or a failed
- * link. */
-void ab_kafka_presence_announce(ab_kafka_link *l);
+/** Say hello for the first time after our log was read; leads to ab_kafka_readback_announced, or a
+ * failed link. `new_log`: into the log itself, which it gives its identity. */
+void ab_kafka_presence_announce(ab_kafka_link *l, bool new_log);
+/** What we say of ourselves has changed: peers are to get all of it again. */
+void ab_kafka_presence_changed(ab_kafka *k);
 /** Say hello at once; `leaving`: for the last time. */
 void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving);

@@ -79,7 +79,6 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->epoch = k->epoch;
     l->in.committed = -1;
     l->in.caught_up_at = -1;
-    TAILQ_INIT(&l->live.waiting);
     ab_backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_fail(&l->why, AB_ERR_UNAVAILABLE, "topics are being looked at");
     snprintf(l->name, sizeof(l->name), "%s", name);

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is there. Kafka has no connection to look at, so both sides say hello on the state topic,
- * again and again under one key. A peer is there when a hello was written after we began to listen,
- * and gone after three intervals without one, or when it says that it leaves. Clocks are never
- * compared: what an age says is how much longer it is than that of the hello before.
+ * Who is there. Kafka has no connection to look at, so both sides say hello on their live topics,
+ * again and again. A peer is there when a hello was written after we began to listen, and gone
+ * after three intervals without one, or when it says that it leaves. Clocks are never compared:
+ * what an age says is how much longer it is than that of the hello before.
+ *
+ * Nothing of this is written to a state topic, where each record counts as lag until the receiver
+ * has read it. The one exception is a log that begins: its first record gives it its identity.
+ *
+ * A hello is whole, with the certificate, until the peer says that it has it: each names our last
+ * handshake and the last one that we have of the peer. So nothing depends on one hello's arrival.
  *
  * Nothing keeps two processes of one name from writing to the same topics. Each hello names its
  * process; the one that began last counts, and when another one says hello in turns with it, that
@@ -20,40 +26,74 @@
 /* A hello that was this much longer on its way than the one before says nothing of now. */
 #define LATE_MS         30000
 #define INTERVAL_MAX_MS (3600 * 1000)
+/* Later, the next hello says the same. */
+#define HELLO_DEADLINE_MS 10000
 
-static ab_hello compose(const ab_kafka_link *l, bool leaving)
+static void name_handshake(const ab_kafka *k, char out[AB_KAFKA_HANDSHAKE])
+{
+    snprintf(out, AB_KAFKA_HANDSHAKE, "%s/%u", k->instance, k->certificates);
+}
+
+static bool has_ours(const ab_kafka_link *l)
+{
+    char ours[AB_KAFKA_HANDSHAKE];
+    name_handshake(l->kafka, ours);
+    return strcmp(l->peer.heard, ours) == 0;
+}
+
+static ab_hello compose(const ab_kafka_link *l, bool leaving, bool whole)
 {
     const ab_transport_env *env = &l->kafka->base.env;
     ab_hello hello = {.epoch = l->epoch,
                       .time_ms = ab_clock_wall_us(env->clock) / 1000,
                       .leaving = leaving,
-                      .certificate = env->certificate == NULL ? "" : env->certificate};
+                      .certificate = !whole || env->certificate == NULL ? "" : env->certificate};
     snprintf(hello.mode, sizeof(hello.mode), "%s", env->mode);
     snprintf(hello.version, sizeof(hello.version), "%s", AB_VERSION);
     snprintf(hello.instance, sizeof(hello.instance), "%s", l->kafka->instance);
     return hello;
 }
 
-static void write_json(const ab_kafka_link *l, const ab_hello *hello, ab_buf *out)
+/* The log that the peer says it writes to, when we have read the whole of what is there and it does
+ * not say that it is that one: the peer's topic was replaced, and it has not noticed. The record
+ * that says so may be on its way for a moment. 0: all is well, as far as we know. */
+static uint64_t lost_log(const ab_kafka_link *l)
 {
+    bool read = l->in.group != NULL && l->in.whole && l->in.caught_up_at < 0;
+    int64_t known_ms = ab_kafka_now(l->kafka) - l->peer.log_id_ms;
+    bool lost =
+        read && l->in.log_id < l->peer.log_id && known_ms >= 2 * l->kafka->settings.heartbeat_ms;
+    return lost ? l->peer.log_id : 0;
+}
+
+static void write_json(const ab_kafka_link *l, const ab_hello *hello, bool whole, ab_buf *out)
+{
+    char ours[AB_KAFKA_HANDSHAKE];
+    name_handshake(l->kafka, ours);
     ab_jsonw w = ab_jsonw_to(out);
     ab_jsonw_object(&w);
     ab_hello_write(hello, &w);
     ab_jsonw_key(&w, AB_STR("interval_ms"));
     ab_jsonw_int(&w, l->kafka->settings.heartbeat_ms);
+    ab_jsonw_key(&w, AB_STR("whole"));
+    ab_jsonw_bool(&w, whole);
+    ab_jsonw_key(&w, AB_STR("lost"));
+    ab_jsonw_int(&w, (int64_t)lost_log(l));
+    ab_jsonw_key_str(&w, "handshake", ab_str_of(ours));
+    ab_jsonw_key_str(&w, "heard", ab_str_of(l->peer.handshake));
     ab_jsonw_object_end(&w);
 }
 
-static ab_err make_hello(const ab_kafka_link *l, bool leaving, ab_event **out)
+static ab_err make_hello(const ab_kafka_link *l, bool leaving, bool whole, ab_event **out)
 {
     char source[96];
-    ab_hello hello = compose(l, leaving);
+    ab_hello hello = compose(l, leaving, whole);
     bool principal = l->kafka->settings.role == AB_ROLE_PRINCIPAL;
     snprintf(source, sizeof(source), "%s%s", principal ? AB_SOURCE_PRINCIPAL : AB_SOURCE_AGENT,
              principal ? "" : l->name);
     ab_buf data;
     ab_buf_init(&data, AB_HELLO_MAX);
-    write_json(l, &hello, &data);
+    write_json(l, &hello, whole, &data);
     ab_event_draft d = {.data = ab_buf_str(&data)};
     ab_event_set_u64(&d, AB_CE_WRITEREPOCH, l->epoch);
     ab_event_set_u64(&d, AB_CE_OBJVERSION, (uint64_t)ab_clock_wall_us(l->kafka->base.env.clock));
@@ -65,25 +105,26 @@ static ab_err make_hello(const ab_kafka_link *l, bool leaving, ab_event **out)
     return e;
 }
 
-static void send_hello(ab_kafka_link *l, bool leaving, ab_sent done)
+/* `done` is called with a reference to the link, which it releases. */
+static void send_hello(ab_kafka_link *l, ab_lane lane, bool leaving, ab_sent done)
 {
     ab_kafka *k = l->kafka;
+    ab_kafka_producer *p = ab_kafka_producer_of(k, lane);
     ab_event *hello = NULL;
     ab_kafka_send *s = NULL;
-    l->peer.hello_due_ms = ab_kafka_now(k) + k->settings.heartbeat_ms;
     ab_kafka_link_ref(l);
-    ab_err e = make_hello(l, leaving, &hello);
+    ab_err e = make_hello(l, leaving, lane == AB_LANE_LIVE && !has_ours(l), &hello);
     if (e == AB_ERR_OK)
-        e = ab_kafka_send_new(l, AB_LANE_STATE, hello, 0, done, l, &s);
+        e = ab_kafka_send_new(l, lane, hello, HELLO_DEADLINE_MS, done, l, &s);
     ab_event_unref(hello);
-    if (e == AB_ERR_OK && k->producer.handle == NULL)
+    if (e == AB_ERR_OK && p->handle == NULL)
         e = AB_ERR_UNAVAILABLE;
     if (e == AB_ERR_OK) {
-        ab_kafka_producer_send(&k->producer, s);
+        ab_kafka_producer_send(p, s);
         return;
     }
     ab_error err = {0};
-    ab_fail(&err, e, "a hello cannot be sent: %s", ab_err_text(e));
+    ab_fail(&err, e, "cannot send a hello: %s", ab_err_text(e));
     if (s != NULL)
         ab_kafka_send_drop(s);
     done(l, e, &err);
@@ -109,9 +150,10 @@ static void on_announced(void *arg, ab_err code, const ab_error *err)
     ab_kafka_link_unref(l);
 }
 
-void ab_kafka_presence_announce(ab_kafka_link *l)
+void ab_kafka_presence_announce(ab_kafka_link *l, bool new_log)
 {
-    send_hello(l, false, on_announced);
+    l->peer.hello_due_ms = new_log ? 0 : ab_kafka_now(l->kafka) + l->kafka->settings.heartbeat_ms;
+    send_hello(l, new_log ? AB_LANE_STATE : AB_LANE_LIVE, false, on_announced);
 }
 
 void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
@@ -120,13 +162,32 @@ void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
     if (l->phase != AB_LINK_READY || (l->peer.hello_in_flight && !leaving))
         return;
     l->peer.hello_in_flight = true;
-    send_hello(l, leaving, on_spoken);
+    l->peer.hello_due_ms = ab_kafka_now(l->kafka) + l->kafka->settings.heartbeat_ms;
+    send_hello(l, AB_LANE_LIVE, leaving, on_spoken);
+}
+
+void ab_kafka_presence_changed(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    k->base.certificate_is_new = false;
+    k->certificates++;
+    TAILQ_FOREACH(l, &k->links, at)
+    l->peer.hello_due_ms = 0;
 }
 
 typedef struct {
     ab_hello base;
     int64_t interval_ms;
+    int64_t lost; /* a log of ours that it finds replaced; 0 = none */
+    bool whole;
+    char handshake[AB_KAFKA_HANDSHAKE]; /* the peer's last one */
+    char heard[AB_KAFKA_HANDSHAKE];     /* the last one of ours that it has */
 } saying;
+
+static void read_text(ab_jsonv from, const char *name, char out[AB_KAFKA_HANDSHAKE])
+{
+    snprintf(out, AB_KAFKA_HANDSHAKE, "%.*s", AB_STR_ARG(ab_json_plain(ab_json_get(from, name))));
+}
 
 /* Fills `out`, which is released by the caller. */
 static bool understand(const ab_event *event, saying *out, ab_error *err)
@@ -136,6 +197,11 @@ static bool understand(const ab_event *event, saying *out, ab_error *err)
         return false;
     ab_jsonv v = ab_json_root(doc);
     bool ok = ab_hello_read(v, &out->base, err) == AB_ERR_OK;
+    if (ab_json_i64(ab_json_get(v, "lost"), &out->lost) != AB_ERR_OK)
+        out->lost = 0;
+    out->whole = ab_json_typeof(ab_json_get(v, "whole")) == AB_JSON_TRUE;
+    read_text(v, "handshake", out->handshake);
+    read_text(v, "heard", out->heard);
     if (ok && (ab_json_i64(ab_json_get(v, "interval_ms"), &out->interval_ms) != AB_ERR_OK ||
                out->interval_ms <= 0 || out->interval_ms > INTERVAL_MAX_MS)) {
         ab_fail(err, AB_ERR_INVALID, "a hello without interval");
@@ -209,6 +275,7 @@ static void end_rivals(ab_kafka_link *l)
 
 static void gone(ab_kafka_link *l)
 {
+    l->peer.handshake[0] = '\0';
     if (!l->peer.up)
         return;
     l->peer.up = false;
@@ -217,7 +284,7 @@ static void gone(ab_kafka_link *l)
     up->on_peer(up->arg, l->name, false, NULL);
 }
 
-static void there(ab_kafka_link *l, const saying *said)
+static void tell_peer(ab_kafka_link *l, const saying *said)
 {
     ab_kafka *k = l->kafka;
     const ab_peer peer = {
@@ -227,23 +294,38 @@ static void there(ab_kafka_link *l, const saying *said)
         .clock_skew_ms = said->base.time_ms - ab_clock_wall_us(k->base.env.clock) / 1000,
         .certificate = said->base.certificate,
     };
+    l->peer.up = true;
+    ab_metric_set(l->metrics.peer_up, 1);
+    k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
+}
+
+/* What a whole hello says. */
+static void shake_hands(ab_kafka_link *l, const saying *said, bool other)
+{
+    bool news =
+        ab_hello_is_new_certificate(&said->base, &l->peer.certificate) || other || !l->peer.up;
+    memcpy(l->peer.handshake, said->handshake, sizeof(l->peer.handshake));
+    memcpy(l->peer.instance, said->base.instance, sizeof(l->peer.instance));
+    if (news)
+        tell_peer(l, said);
+}
+
+static void there(ab_kafka_link *l, const saying *said)
+{
     bool other = strcmp(said->base.instance, l->peer.instance) != 0;
     if (other)
         gone(l);
     hear_who_counts(l, other);
-    l->peer.heard_ms = ab_kafka_now(k);
+    l->peer.heard_ms = ab_kafka_now(l->kafka);
     l->peer.interval_ms = said->interval_ms;
     l->peer.epoch = said->base.epoch;
-    bool news =
-        ab_hello_is_new_certificate(&said->base, &l->peer.certificate) || other || !l->peer.up;
-    if (l->removed || !news)
-        return;
-    snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", said->base.instance);
-    l->peer.up = true;
-    ab_metric_set(l->metrics.peer_up, 1);
-    /* So that it need not wait for our next one. */
-    ab_kafka_presence_speak(l, false);
-    k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
+    memcpy(l->peer.heard, said->heard, sizeof(l->peer.heard));
+    if (said->whole && !l->removed)
+        shake_hands(l, said, other);
+    /* So that neither need wait for the next one: the peer lacks ours, or we lack the peer's. */
+    bool complete = has_ours(l) && strcmp(l->peer.handshake, said->handshake) == 0;
+    if (!l->removed && !complete)
+        ab_kafka_presence_speak(l, false);
 }
 
 /* A topic that was deleted and made again may have grown past our position before we look: then
@@ -256,6 +338,7 @@ bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello)
         return false;
     bool other = l->peer.log_id != 0;
     l->peer.log_id = log_id;
+    l->peer.log_id_ms = ab_kafka_now(l->kafka);
     return other;
 }
 
@@ -275,19 +358,23 @@ static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
     if (same && is_late(l, said, age_ms))
         return;
     l->peer.age_ms = age_ms;
+    if (said->lost > 0 && (uint64_t)said->lost == l->log_id && l->phase == AB_LINK_READY) {
+        l->lost_out = true;
+        ab_kafka_link_restart(l, "the peer finds that our log was replaced");
+    }
     if (!said->base.leaving)
         there(l, said);
     else if (same)
         gone(l);
 }
 
-void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms, bool fresh)
+void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms)
 {
     saying said = {0};
     ab_error err = {0};
     if (!understand(hello, &said, &err))
-        ab_kafka_refused(l->kafka, l->topics[AB_KAFKA_IN_STATE], "hello", &err);
-    else if (fresh)
+        ab_kafka_refused(l->kafka, l->topics[AB_KAFKA_IN_LIVE], "hello", &err);
+    else
         take(l, &said, age_ms);
     ab_hello_fini(&said.base);
 }

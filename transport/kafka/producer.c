@@ -210,6 +210,11 @@ rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_l
     return l->out[lane];
 }
 
+ab_kafka_producer *ab_kafka_producer_of(ab_kafka *k, ab_lane lane)
+{
+    return lane == AB_LANE_STATE ? &k->producer : &k->live_producer;
+}
+
 bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, const ab_event *event)
 {
     return ab_share_admits(&p->budget, &l->share[lane_of(p)], size_of(event));
@@ -319,7 +324,7 @@ void ab_kafka_producer_tick(ab_kafka_producer *p)
     if (p->kind == AB_KAFKA_LIVE_PRODUCER)
         expire(p, now);
     /* A job may be using the handle. */
-    if (!p->broken || k->survey_running || k->live_jobs > 0 || k->removing != NULL)
+    if (!p->broken || k->survey_running || k->removing != NULL)
         return;
     AB_WARN(k->base.env.log, KAFKA, "the producer failed for good; a new one follows");
     p->retry_ms = now + ab_backoff_next(&p->backoff);

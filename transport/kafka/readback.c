@@ -53,16 +53,24 @@ static uint64_t next_epoch(const ab_kafka_link *l)
     return now > last ? now : last + 1;
 }
 
-/* Ready is who could write to the log: the first hello tells, and tells the reader of a new log
- * that it is one. */
+/* A new log may hold hellos from before we noticed that it is one. */
+static bool is_new_log(const ab_kafka_link *l)
+{
+    return l->new_log || l->read.log_id == 0;
+}
+
+/* Ready is who could write: the first hello tells, and tells the reader of a new log that it is
+ * one. A log that has its identity gets none, for each record in it counts as lag. */
 static void finish(ab_kafka_link *l)
 {
     leave_batch(l);
     l->read.complete = true;
+    if (l->sent_offset < l->read.end - 1)
+        l->sent_offset = l->read.end - 1;
     l->epoch = next_epoch(l);
-    /* A new log may hold hellos from before we noticed that it is one. */
-    l->log_id = l->new_log || l->read.log_id == 0 ? l->epoch : l->read.log_id;
-    ab_kafka_presence_announce(l);
+    bool new_log = is_new_log(l);
+    l->log_id = new_log ? l->epoch : l->read.log_id;
+    ab_kafka_presence_announce(l, new_log);
 }
 
 void ab_kafka_readback_announced(ab_kafka_link *l)

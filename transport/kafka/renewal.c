@@ -41,7 +41,7 @@ static void look(ab_kafka *k)
 
 static bool is_idle(const ab_kafka *k)
 {
-    return !k->survey_running && k->live_jobs == 0 && k->removing == NULL;
+    return !k->survey_running && k->removing == NULL;
 }
 
 static bool is_drained(ab_kafka *k)
@@ -59,7 +59,8 @@ static void close_all(ab_kafka *k)
             ab_kafka_link_renew(l);
     }
     ab_kafka_readback_pump(k);
-    ab_kafka_consumer_close(k);
+    ab_kafka_groups_close(&k->groups);
+    ab_kafka_groups_close(&k->live_groups);
     ab_kafka_consumer_recommit(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_UNAVAILABLE);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_UNAVAILABLE);
@@ -73,7 +74,8 @@ void ab_kafka_renewal_tick(ab_kafka *k)
     if (!k->renewing || !is_idle(k) || (!is_drained(k) && ab_kafka_now(k) < k->renew_by_ms))
         return;
     close_all(k);
-    k->renewing = ab_kafka_consumer_start(k, &err) != AB_ERR_OK;
+    k->renewing =
+        ab_kafka_consumer_start(k, &err) != AB_ERR_OK || ab_kafka_live_start(k, &err) != AB_ERR_OK;
     if (k->renewing)
         AB_ERROR(k->base.env.log, KAFKA, "no connections can be made; it is tried again",
                  AB_KV("error", (const char *)err.text));

@@ -390,7 +390,7 @@ static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab
         {"group.id", s->group, "kafka.prefix"},
         {"enable.auto.commit", "false", NULL},
         {"enable.auto.offset.store", "false", NULL},
-        {"auto.offset.reset", "error", NULL},
+        {"auto.offset.reset", kind == AB_KAFKA_LIVE_CONSUMER ? "latest" : "error", NULL},
         {"enable.partition.eof", "true", NULL},
         /* librdkafka 2.0 looks only once a second whether a full queue has room again. So the
          * queue holds far more than one answer, and of events that are not tiny bytes are the

@@ -34,6 +34,8 @@ typedef struct {
      */
     rd_kafka_t *producer;
     rd_kafka_t *consumer;
+    rd_kafka_t *live_producer;
+    rd_kafka_t *live_consumer;
     bool all_topics;
     bool answered;  /* by a broker, to all that was asked */
     unsigned downs; /* host.downs when it began */
@@ -157,8 +159,7 @@ static void hold_incoming(survey *s)
         if (e->error.code != AB_ERR_OK)
             continue;
         e->in[0] = rd_kafka_topic_new(s->consumer, e->link->topics[AB_KAFKA_IN_STATE], NULL);
-        if (s->kafka->settings.role == AB_ROLE_AGENT)
-            e->in[1] = rd_kafka_topic_new(s->consumer, e->link->topics[AB_KAFKA_IN_LIVE], NULL);
+        e->in[1] = rd_kafka_topic_new(s->live_consumer, e->link->topics[AB_KAFKA_IN_LIVE], NULL);
     }
 }
 
@@ -173,8 +174,11 @@ static void release_incoming(entry *e)
 static ab_err warm(survey *s, ab_error *err)
 {
     hold_incoming(s);
-    ab_err e = ab_kafka_topics_learn(s->producer, err);
-    return e != AB_ERR_OK ? e : ab_kafka_topics_learn(s->consumer, err);
+    rd_kafka_t *const handles[] = {s->producer, s->consumer, s->live_producer, s->live_consumer};
+    ab_err e = AB_ERR_OK;
+    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]) && e == AB_ERR_OK; i++)
+        e = ab_kafka_topics_learn(handles[i], err);
+    return e;
 }
 
 static ab_err check_and_collect(survey *s, ab_error *err)
@@ -256,7 +260,9 @@ static void done(ab_kafka_job *job)
 static void take_up(survey *s, ab_kafka_link *l)
 {
     l->surveying = true;
-    (void)ab_kafka_producer_topic(&s->kafka->producer, l); /* without it, events wait later */
+    /* Without them, events wait later. */
+    (void)ab_kafka_producer_topic(&s->kafka->producer, l);
+    (void)ab_kafka_producer_topic(&s->kafka->live_producer, l);
     s->entries[s->count++] = (entry){
         .link = ab_kafka_link_ref(l),
         .check = !l->verified && s->kafka->settings.topics != AB_TOPICS_EXTERNAL,
@@ -289,6 +295,8 @@ static survey *new_survey(ab_kafka *k)
     s->kafka = k;
     s->producer = ab_kafka_handle_rk(k->producer.handle);
     s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
+    s->live_producer = ab_kafka_handle_rk(k->live_producer.handle);
+    s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups)->handle);
     s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
     s->downs = k->host.downs;
     s->job.run = run;
@@ -313,7 +321,7 @@ void ab_kafka_survey_start(ab_kafka *k)
 {
     int64_t now = ab_kafka_now(k);
     if (!k->running || k->closed || k->survey_running || k->renewing ||
-        k->producer.handle == NULL || !is_wanted(k, now))
+        k->producer.handle == NULL || k->live_producer.handle == NULL || !is_wanted(k, now))
         return;
     survey *s = new_survey(k);
     if (s == NULL)

@@ -103,3 +103,29 @@ void ab_kafka_make_topics(const ab_ends *ends, const char *agent)
                                "delete");
     }
 }
+
+int64_t ab_kafka_committed(const ab_ends *ends, const char *group, const char *topic)
+{
+    char name[AB_KAFKA_TOPIC_MAX];
+    char full[AB_KAFKA_TOPIC_MAX];
+    rd_kafka_t *admin = ab_kafka_admin(ends);
+    rd_kafka_topic_partition_list_t *asked = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(asked, ab_kafka_topic_name(ends, topic, full), 0);
+    rd_kafka_ListConsumerGroupOffsets_t *request =
+        rd_kafka_ListConsumerGroupOffsets_new(ab_kafka_topic_name(ends, group, name), asked);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
+    rd_kafka_ListConsumerGroupOffsets(admin, &request, 1, NULL, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 120000);
+    assert_non_null(event);
+    size_t count = 0;
+    const rd_kafka_group_result_t **groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
+        rd_kafka_event_ListConsumerGroupOffsets_result(event), &count);
+    assert_int_equal(count, 1);
+    const rd_kafka_topic_partition_list_t *found = rd_kafka_group_result_partitions(groups[0]);
+    int64_t position = found == NULL || found->cnt == 0 ? -1 : found->elems[0].offset;
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_ListConsumerGroupOffsets_destroy(request);
+    rd_kafka_topic_partition_list_destroy(asked);
+    return position;
+}

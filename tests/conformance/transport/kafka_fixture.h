@@ -27,3 +27,6 @@ const char *ab_kafka_topic_name(const ab_ends *ends, const char *rest,
                                 char out[AB_KAFKA_TOPIC_MAX]);
 /** Make the four topics of an agent, as an administrator would. */
 void ab_kafka_make_topics(const ab_ends *ends, const char *agent);
+/** The position that a group of these ends, e.g. "agent.w1", has committed in a topic of theirs;
+ * negative = none. */
+int64_t ab_kafka_committed(const ab_ends *ends, const char *group, const char *topic);

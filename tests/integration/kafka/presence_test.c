@@ -87,13 +87,16 @@ static bool say_former_hello(ab_end *agent)
     ab_hello_write(&hello, &json);
     ab_jsonw_key(&json, AB_STR("interval_ms"));
     ab_jsonw_int(&json, 1000);
+    ab_jsonw_key(&json, AB_STR("whole"));
+    ab_jsonw_bool(&json, true);
+    ab_jsonw_key_str(&json, "handshake", AB_STR("former/0"));
     ab_jsonw_object_end(&json);
     draft.data = ab_buf_str(&data);
     ab_event_set_u64(&draft, AB_CE_WRITEREPOCH, 1);
     ab_event_set_u64(&draft, AB_CE_OBJVERSION, 1);
     assert_int_equal(ab_hello_event(&hello, ab_end_source(agent, source), &draft, &event),
                      AB_ERR_OK);
-    ab_err e = ab_end_send_event(agent, NULL, AB_LANE_STATE, event, 0, NULL);
+    ab_err e = ab_end_send_event(agent, NULL, AB_LANE_LIVE, event, 1000, NULL);
     ab_event_unref(event);
     ab_buf_fini(&data);
     return e == AB_ERR_OK;

@@ -32,33 +32,6 @@ static int topics_of(const ab_ends *ends, const char *agent)
     return found;
 }
 
-/* The position that a group has in a topic; negative = none. */
-static int64_t committed(const ab_ends *ends, const char *group, const char *topic)
-{
-    char name[AB_KAFKA_TOPIC_MAX];
-    char full[AB_KAFKA_TOPIC_MAX];
-    rd_kafka_t *admin = ab_kafka_admin(ends);
-    rd_kafka_topic_partition_list_t *asked = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(asked, ab_kafka_topic_name(ends, topic, full), 0);
-    rd_kafka_ListConsumerGroupOffsets_t *request =
-        rd_kafka_ListConsumerGroupOffsets_new(ab_kafka_topic_name(ends, group, name), asked);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
-    rd_kafka_ListConsumerGroupOffsets(admin, &request, 1, NULL, queue);
-    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 120000);
-    assert_non_null(event);
-    size_t count = 0;
-    const rd_kafka_group_result_t **groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
-        rd_kafka_event_ListConsumerGroupOffsets_result(event), &count);
-    assert_int_equal(count, 1);
-    const rd_kafka_topic_partition_list_t *found = rd_kafka_group_result_partitions(groups[0]);
-    int64_t position = found == NULL || found->cnt == 0 ? -1 : found->elems[0].offset;
-    rd_kafka_event_destroy(event);
-    rd_kafka_queue_destroy(queue);
-    rd_kafka_ListConsumerGroupOffsets_destroy(request);
-    rd_kafka_topic_partition_list_destroy(asked);
-    return position;
-}
-
 static void pass(ab_ends *ends, int64_t ms)
 {
     int64_t until = ab_clock_mono_ms(&ab_clock_real) + ms;
@@ -84,15 +57,15 @@ static void an_agent_that_is_gone_leaves_no_topics_and_no_positions(void **state
     AB_UNTIL(ends, ab_end_peer_of(principal, "w10")->ready == 1);
     ab_end_put(principal, "w1", "app/a", 1);
     ab_end_put(agent, NULL, "app/b", 1);
-    AB_UNTIL(ends, committed(ends, "agent.w1", "down.w1.state") > 0 &&
-                       committed(ends, "principal", "up.w1.state") > 0);
+    AB_UNTIL(ends, ab_kafka_committed(ends, "agent.w1", "down.w1.state") > 0 &&
+                       ab_kafka_committed(ends, "principal", "up.w1.state") > 0);
     assert_int_equal(topics_of(ends, "w1"), 4);
     ab_transport_remove_agent(principal->transport, "w1", true);
     AB_UNTIL(ends, topics_of(ends, "w1") == 0);
     assert_int_equal(topics_of(ends, "w10"), 4);
     ab_end_stop(agent);
-    AB_UNTIL(ends, committed(ends, "agent.w1", "down.w1.state") < 0 &&
-                       committed(ends, "principal", "up.w1.state") < 0);
+    AB_UNTIL(ends, ab_kafka_committed(ends, "agent.w1", "down.w1.state") < 0 &&
+                       ab_kafka_committed(ends, "principal", "up.w1.state") < 0);
     /* The others do not feel it. */
     ab_end_put(principal, "w10", "app/c", 1);
     ab_end *other = ab_end_agent(ends, "w10");
@@ -109,7 +82,7 @@ static void an_agent_that_was_away_meanwhile_gets_everything_anew(void **state)
         ab_end_put(principal, "w1", "app/a", n);
         ab_end_put(agent, NULL, "app/b", n);
     }
-    AB_UNTIL(ends, committed(ends, "agent.w1", "down.w1.state") > 20);
+    AB_UNTIL(ends, ab_kafka_committed(ends, "agent.w1", "down.w1.state") > 20);
     ab_end_stop(agent);
     ab_transport_remove_agent(principal->transport, "w1", true);
     AB_UNTIL(ends, topics_of(ends, "w1") == 0);
@@ -160,7 +133,7 @@ static void topics_that_somebody_else_makes_stay(void **state)
         AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1 &&
                            ab_end_peer_of(principal, "w2")->ready == 1);
         ab_transport_remove_agent(principal->transport, "w1", true);
-        pass_hellos(ends, "down.w2.state");
+        pass_hellos(ends, "down.w2.live");
         assert_int_equal(topics_of(ends, "w1"), 4);
         ab_end_stop(principal);
     }
@@ -173,7 +146,7 @@ static void topics_stay_when_the_agent_is_only_not_served(void **state)
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1 &&
                        ab_end_peer_of(principal, "w2")->ready == 1);
     ab_transport_remove_agent(principal->transport, "w1", false);
-    pass_hellos(ends, "down.w2.state");
+    pass_hellos(ends, "down.w2.live");
     assert_int_equal(topics_of(ends, "w1"), 4);
     ab_end_stop(principal);
     assert_int_equal(topics_of(ends, "w1") + topics_of(ends, "w2"), 8);

@@ -101,7 +101,7 @@ static void a_topic_made_anew_while_running_is_a_gap_for_its_writer(void **state
     AB_UNTIL(ends, ab_end_newest(agent, "w1", "app/a") != NULL &&
                        ab_end_newest(agent, "w1", "app/a")->version == 5);
     recreate(ends, "down.w1.state");
-    /* Hellos go on being written, so both notice without anything else to do. */
+    /* The reader notices, and its hellos tell the writer. */
     ab_end_peer *down = ab_end_peer_of(principal, "w1");
     AB_UNTIL(ends, down->gaps[AB_GAP_RECREATED] >= 1 && down->ready >= 2);
     assert_int_equal(down->head_count, 0);
@@ -166,6 +166,7 @@ static void a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginni
     AB_UNTIL(ends, ab_end_count(agent, "app/5") == 1);
     ab_end_stop(agent);
     recreate(ends, "down.w1.state");
+    ab_end_put(principal, "w1", "new/0", 1);
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready >= 2);
     for (unsigned n = 1; n <= 20; n++) {
         char key[32];
@@ -176,6 +177,22 @@ static void a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginni
     AB_UNTIL(ends, ab_end_count(agent, "new/20") == 1 && ab_end_count(agent, "new/1") == 1);
     const ab_end_peer *peer = ab_end_peer_of(agent, "w1");
     assert_int_equal(peer->gaps[AB_GAP_FIRST] + peer->gaps[AB_GAP_RECREATED], 1);
+}
+
+/* Nobody writes meanwhile: the reader, once it is back, is who finds out. */
+static void a_topic_made_anew_while_its_reader_was_away_is_told_to_its_writer(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    ab_end_stop(agent);
+    recreate(ends, "down.w1.state");
+    (void)ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->gaps[AB_GAP_RECREATED] == 1 &&
+                       ab_end_peer_of(principal, "w1")->ready == 2);
 }
 
 static void a_deleted_topic_is_waited_for(void **state)
@@ -189,6 +206,7 @@ static void a_deleted_topic_is_waited_for(void **state)
     char topic[AB_KAFKA_TOPIC_MAX];
     ab_kafka_topic_name(ends, "up.w1.state", topic);
     ab_broker_topic_delete(ab_kafka_admin(ends), topic);
+    ab_end_put(agent, NULL, "app/a", 1);
     AB_UNTIL(ends, ab_end_says(agent, topic) && ab_end_says(principal, topic));
     ab_broker_topic_create(ab_kafka_admin(ends), topic, 1, "compact");
     AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->ready >= 2 &&
@@ -276,6 +294,7 @@ int main(int argc, char **argv)
         CASE(a_topic_made_anew_while_running_is_a_gap_for_its_reader),
         CASE(a_topic_made_anew_that_has_grown_past_the_reader_is_read_from_its_beginning),
         CASE(a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginning),
+        CASE(a_topic_made_anew_while_its_reader_was_away_is_told_to_its_writer),
         CASE(a_deleted_topic_is_waited_for),
         CASE(what_a_topic_has_become_too_small_for_waits),
         CASE(no_broker_is_no_error_but_not_ready),

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The lag of a consumer group is the number of records that hold changes: while one side is away
+ * and nothing changes, the state topics do not grow, however often the other one says that it
+ * lives.
+ */
+#include "tests/conformance/transport/kafka_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static int64_t log_end(const ab_ends *ends, const char *topic)
+{
+    char name[AB_KAFKA_TOPIC_MAX];
+    return ab_broker_log_end(ab_kafka_admin(ends), ab_kafka_topic_name(ends, topic, name));
+}
+
+/* As stock tools count it. */
+static int64_t lag(const ab_ends *ends, const char *group, const char *topic)
+{
+    return log_end(ends, topic) - ab_kafka_committed(ends, group, topic);
+}
+
+/* Until so many hellos were written to a live topic from now on. */
+static void pass_hellos(ab_ends *ends, const char *live_topic, int count)
+{
+    int64_t end = log_end(ends, live_topic) + count;
+    AB_UNTIL(ends, log_end(ends, live_topic) >= end);
+}
+
+static void the_lag_of_an_agent_that_is_away_is_what_changed(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 0);
+    ab_end_stop(agent);
+    pass_hellos(ends, "down.w1.live", 15);
+    assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 0);
+    for (uint64_t n = 2; n <= 4; n++)
+        ab_end_put(principal, "w1", "app/a", n);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 3);
+    pass_hellos(ends, "down.w1.live", 15);
+    assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 3);
+    agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 0);
+}
+
+static void the_lag_of_a_principal_that_is_away_is_what_changed(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(agent, NULL, "app/a", 1);
+    AB_UNTIL(ends, ab_end_newest(principal, "w1", "app/a") != NULL);
+    AB_UNTIL(ends, lag(ends, "principal", "up.w1.state") == 0);
+    ab_end_stop(principal);
+    pass_hellos(ends, "up.w1.live", 15);
+    assert_int_equal(lag(ends, "principal", "up.w1.state"), 0);
+    ab_end_put(agent, NULL, "app/a", 2);
+    AB_UNTIL(ends, lag(ends, "principal", "up.w1.state") == 1);
+    pass_hellos(ends, "up.w1.live", 15);
+    assert_int_equal(lag(ends, "principal", "up.w1.state"), 1);
+}
+
+static void a_restart_of_the_other_side_is_no_lag(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 0);
+    ab_end_stop(agent);
+    int64_t end = log_end(ends, "down.w1.state");
+    for (int n = 0; n < 3; n++) {
+        ab_end_stop(principal);
+        principal = ab_end_principal(ends, "w1");
+        AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1);
+        pass_hellos(ends, "down.w1.live", 2);
+    }
+    assert_int_equal(log_end(ends, "down.w1.state"), end);
+    assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 0);
+}
+
+#define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
+
+int main(int argc, char **argv)
+{
+    ab_kafka_fixture kafka;
+    ab_kafka_fixture_init(&kafka);
+    const struct CMUnitTest tests[] = {
+        CASE(the_lag_of_an_agent_that_is_away_is_what_changed),
+        CASE(the_lag_of_a_principal_that_is_away_is_what_changed),
+        CASE(a_restart_of_the_other_side_is_no_lag),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("lag", tests, NULL, NULL);
+}

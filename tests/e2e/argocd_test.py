@@ -4,7 +4,7 @@ import pytest
 import yaml
 from argocd import argocd_dev
 from daemons import wait_for
-from objects import REFRESH, annotations, project
+from objects import CASCADE, REFRESH, annotations, project
 
 
 pytestmark = pytest.mark.parametrize("shared_fleet", ["namespace"], indirect=True)
@@ -78,3 +78,14 @@ def test_a_terminate_at_the_hub_ends_a_sync_that_hangs(deploy, repository):
     app.edit({"status": {"operationState": {"phase": "Terminating"}}})
     status = app.reports(lambda s: s["operationState"]["phase"] in ("Failed", "Error"), "the sync has ended")
     assert "terminated" in status["operationState"]["message"]
+
+
+def test_a_cascade_delete_at_the_hub_prunes_what_was_deployed(fleet, deploy, repository):
+    app = deploy(repository(config_map("one")))
+    app.edit({"metadata": {"finalizers": [CASCADE]}, "operation": {"sync": {}}})
+    app.reports(lambda s: s["sync"]["status"] == "Synced" and s["operationState"]["phase"] == "Succeeded", "it is deployed")
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed")
+    app.delete()
+    app.goes()
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed") is None
+    wait_for("it is gone at the hub", lambda: app.hub() is None)

@@ -135,6 +135,23 @@ def test_a_project_is_mirrored_with_its_roles_and_kept(fleet):
     wait_for("the mirror is gone", lambda: mirror() is None)
 
 
+def test_a_project_with_another_clusters_destination_stays_as_it_is_over_restarts(fleet):
+    spoke, mirror = fleet.spokes["w1"], lambda: fleet.hub.get("AppProject", ARGOCD, "w1-team")
+    own = project("team")
+    own["spec"]["destinations"] = [{"name": "some-other-cluster", "namespace": "*"}]
+    spoke.create(own)
+    spec = wait_for("it is mirrored", mirror)["spec"]
+    assert spec["destinations"] == [{"name": "w1", "server": "*", "namespace": "*"}]
+    for who in ("principal", "w1"):
+        with fleet.away(who):
+            before = mirror()["metadata"]
+        Own(fleet, f"probe-{who}")
+        after = mirror()["metadata"]
+        assert (after["uid"], after["resourceVersion"]) == (before["uid"], before["resourceVersion"])
+    spoke.patch("AppProject", ARGOCD, "team", {"spec": {"description": "second"}})
+    wait_for("a change follows", lambda: mirror()["spec"]["description"] == "second")
+
+
 def test_applications_created_changed_and_deleted_meanwhile_follow(fleet, missing):
     changed, deleted = Own(fleet, "changed"), Own(fleet, "deleted")
     with fleet.away(missing):
@@ -240,6 +257,27 @@ def test_the_namespace_of_an_agent_is_created_with_its_first_mirror(fleet):
     fleet.principal.stop()
     fleet.hub.delete("Namespace", None, "w1")
     wait_for("the namespace is gone", lambda: fleet.hub.get("Namespace", None, "w1") is None)
-    fleet.principal.start("--set", 'store.kubernetes.create-namespaces=w1')
+    fleet.principal.start("--set", "store.kubernetes.create-namespaces=w1")
     Own(fleet)
     assert fleet.hub.get("Namespace", None, "w1")
+
+
+def test_an_autonomous_agent_at_a_principal_that_maps_by_destination(own_fleet, clusters, tmp_path):
+    """w2 is managed; its Applications go where their destination says."""
+    clusters["hub"].grant("principal-autonomous")
+    fleet = own_fleet("destination", principal={"data": str(tmp_path)},
+                      agents=[{"name": "w1", "mode": "autonomous"}, {"name": "w2"}])
+    fleet.configure_agent("w1", mapping="namespace", agent={"mode": "autonomous"})
+    fleet.start()
+    own = Own(fleet)
+    assert own.mirror()["spec"]["destination"] == {"name": "w1", "namespace": "default"}
+    own.edit({"spec": {"source": {"targetRevision": "2"}}, "status": SYNCED})
+    own.is_mirrored("2")
+    wait_for("its status is at the hub", lambda: own.mirror().get("status") == SYNCED)
+    other = fleet.application("other", "w2")
+    other.arrives()
+    assert [a["metadata"]["name"] for a in fleet.spokes["w1"].list("Application")] == [own.name]
+    own.edit_at_hub({"spec": {"source": {"targetRevision": "hacked"}}})
+    own.is_mirrored("2")
+    fleet.stop()
+    clusters["hub"].kubectl("delete", "-f", str(DEPLOY / "principal-autonomous.yaml"))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * JSON (RFC 8259) that keeps the original text. A document is its text plus an index of spans into
- * it, so what is passed through is passed through byte for byte: integers past 2^53, exponents,
- * \u0000, unknown members, the order of everything. Changing a document means writing a new text
- * from old spans and new pieces (ab_jsonw). cJSON keeps numbers as doubles and ends strings at NUL,
- * so it is not used.
+ * Kubernetes objects that pass through byte for byte: a document is its text plus an index of spans
+ * into it. Integers past 2^53, exponents, \u0000, unknown members and the order of everything stay
+ * as others wrote them. Changing an object means writing a new text from old spans and new pieces
+ * (ab_jsonw). Documents that argobus writes itself or only reads are cJSON's: base/document.h. What
+ * still uses this for those: docs/decisions/0001.
  *
  * The parser does not recurse; nesting, size and node count are bounded. Duplicate member names are
  * an error, because two readers would see two different objects. Invalid UTF-8 is an error.

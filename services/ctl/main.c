@@ -2,7 +2,7 @@
  *
  * argobusctl: what an operator asks of a running principal, over its control socket.
  */
-#include "base/json.h"
+#include "base/document.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -14,6 +14,7 @@
 
 #define SOCKET_DEFAULT "/run/argobus-principal/control.sock"
 #define TIMEOUT_S      10
+#define ANSWER_MAX     4096
 
 static const char usage[] =
     "usage: argobusctl [--socket PATH] resync [--agent NAME] [--confirm]\n"
@@ -49,14 +50,12 @@ static int connect_to(const char *path)
 
 static void write_request(const char *agent, bool confirm, ab_buf *out)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "do", AB_STR("resync"));
-    ab_jsonw_key_str(&w, "agent", ab_str_of(agent));
-    ab_jsonw_key(&w, AB_STR("confirm"));
-    ab_jsonw_bool(&w, confirm);
-    ab_jsonw_object_end(&w);
-    ab_buf_putc(out, '\n');
+    cJSON *doc = cJSON_CreateObject();
+    bool complete = ab_doc_add_str(doc, "do", AB_STR("resync")) &&
+                    (agent == NULL || ab_doc_add_str(doc, "agent", ab_str_of(agent))) &&
+                    ab_doc_add_bool(doc, "confirm", confirm);
+    if (ab_doc_finish(doc, complete, out) == AB_ERR_OK)
+        ab_buf_putc(out, '\n');
 }
 
 /* One line of answer, without its end. */
@@ -73,17 +72,17 @@ static bool read_answer(int fd, ab_buf *out)
 
 static int show(ab_str answer)
 {
-    ab_json *doc = NULL;
-    if (ab_json_parse(answer, &doc, NULL) != AB_ERR_OK)
+    cJSON *doc = NULL;
+    if (ab_doc_parse(answer, ANSWER_MAX, &doc, NULL) != AB_ERR_OK)
         return fail("the principal's answer cannot be read");
-    ab_str error = ab_json_plain(ab_json_get(ab_json_root(doc), "error"));
-    ab_str ok = ab_json_plain(ab_json_get(ab_json_root(doc), "ok"));
+    ab_str error = ab_doc_text(doc, "error");
+    ab_str ok = ab_doc_text(doc, "ok");
     if (error.ptr != NULL)
         fprintf(stderr, "argobusctl: %.*s\n", AB_STR_ARG(error));
     else
         printf("%.*s\n", AB_STR_ARG(ok));
     int code = error.ptr != NULL;
-    ab_json_free(doc);
+    cJSON_Delete(doc);
     return code;
 }
 
@@ -98,7 +97,7 @@ static int resync(const char *socket_path, const char *agent, bool confirm)
         return 1;
     }
     ab_buf_init(&request, 4096);
-    ab_buf_init(&answer, 4096);
+    ab_buf_init(&answer, ANSWER_MAX);
     write_request(agent, confirm, &request);
     if (ab_buf_status(&request) != AB_ERR_OK ||
         write(fd, request.ptr, request.len) != (ssize_t)request.len || !read_answer(fd, &answer))

@@ -2,17 +2,18 @@
  *
  * What the operator may ask of a running principal: {"do":"resync","agent":NAME,"confirm":true}.
  */
+#include "base/document.h"
 #include "services/principal/principal_priv.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define REQUEST_MAX 4096
+
 static void say(ab_buf *answer, const char *member, const char *text)
 {
-    ab_jsonw w = ab_jsonw_to(answer);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, member, ab_str_of(text));
-    ab_jsonw_object_end(&w);
+    cJSON *doc = cJSON_CreateObject();
+    ab_doc_finish(doc, ab_doc_add_str(doc, member, ab_str_of(text)), answer);
 }
 
 static void say_under_way(ab_buf *answer, size_t held)
@@ -26,13 +27,13 @@ static void say_under_way(ab_buf *answer, size_t held)
     say(answer, "ok", text);
 }
 
-static void resync(service *s, ab_jsonv request, ab_buf *answer)
+static void resync(service *s, const cJSON *request, ab_buf *answer)
 {
     char name[64]; /* a DNS label */
-    ab_jsonv named = ab_json_get(request, "agent");
-    ab_str agent = ab_json_plain(named);
-    bool confirm = ab_json_typeof(ab_json_get(request, "confirm")) == AB_JSON_TRUE;
-    if (agent.len >= sizeof(name) || (ab_json_present(named) && agent.ptr == NULL)) {
+    ab_str agent = ab_doc_text(request, "agent");
+    bool named = cJSON_HasObjectItem(request, "agent");
+    bool confirm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, "confirm"));
+    if (agent.len >= sizeof(name) || (named && agent.ptr == NULL)) {
         say(answer, "error", "no such agent");
         return;
     }
@@ -53,13 +54,13 @@ static void resync(service *s, ab_jsonv request, ab_buf *answer)
 
 static void on_request(void *arg, ab_str request, ab_buf *answer)
 {
-    ab_json *doc = NULL;
-    if (ab_json_parse(request, &doc, NULL) == AB_ERR_OK &&
-        ab_json_is(ab_json_get(ab_json_root(doc), "do"), "resync"))
-        resync(arg, ab_json_root(doc), answer);
+    cJSON *doc = NULL;
+    if (ab_doc_parse(request, REQUEST_MAX, &doc, NULL) == AB_ERR_OK &&
+        ab_doc_is(doc, "do", "resync"))
+        resync(arg, doc, answer);
     else
         say(answer, "error", "no such request");
-    ab_json_free(doc);
+    cJSON_Delete(doc);
 }
 
 ab_err ab_principal_listen(service *s, ab_error *err)

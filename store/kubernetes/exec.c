@@ -4,7 +4,7 @@
  * leads a session of its own, so that a time-out also ends what it started.
  */
 #include "base/base64.h"
-#include "base/json.h"
+#include "base/document.h"
 #include "store/kubernetes/access_priv.h"
 
 #include <assert.h>
@@ -39,21 +39,31 @@ struct ab_kube_exec {
 
 /* ----- what the plugin is told ----- */
 
-static void put_cluster(ab_jsonw *w, const ab_kubeconfig *config)
+static bool add_optional(cJSON *object, const char *name, const char *text)
+{
+    return text == NULL || ab_doc_add_str(object, name, ab_str_of(text));
+}
+
+static bool add_authority(cJSON *cluster, ab_str pem)
 {
     ab_buf ca;
     ab_buf_init(&ca, 2 * AB_KUBE_FILE_MAX);
-    ab_base64_encode(ab_kube_text_str(&config->ca), &ca);
-    ab_jsonw_key(w, AB_STR("cluster"));
-    ab_jsonw_object(w);
-    ab_jsonw_key_str(w, "server", ab_str_of(config->server));
-    ab_jsonw_key_str(w, "tls-server-name", ab_str_of(config->server_name));
-    if (ca.len > 0)
-        ab_jsonw_key_str(w, "certificate-authority-data", ab_buf_str(&ca));
-    ab_jsonw_key_str(w, "proxy-url", ab_str_of(config->proxy));
-    ab_jsonw_key_raw(w, "config", ab_str_of(config->plugin.cluster_config));
-    ab_jsonw_object_end(w);
+    ab_base64_encode(pem, &ca);
+    bool added =
+        ca.len == 0 || ab_doc_add_str(cluster, "certificate-authority-data", ab_buf_str(&ca));
     ab_buf_fini(&ca);
+    return added;
+}
+
+static bool add_cluster(cJSON *spec, const ab_kubeconfig *config)
+{
+    cJSON *cluster = cJSON_AddObjectToObject(spec, "cluster");
+    const char *own = config->plugin.cluster_config; /* passes through */
+    return cluster != NULL && add_optional(cluster, "server", config->server) &&
+           add_optional(cluster, "tls-server-name", config->server_name) &&
+           add_authority(cluster, ab_kube_text_str(&config->ca)) &&
+           add_optional(cluster, "proxy-url", config->proxy) &&
+           (own == NULL || cJSON_AddRawToObject(cluster, "config", own) != NULL);
 }
 
 /* "KUBERNETES_EXEC_INFO={...}"; NULL: out of memory. */
@@ -62,19 +72,13 @@ static char *exec_info(const ab_kubeconfig *config)
     ab_buf text;
     ab_buf_init(&text, 4 * AB_KUBE_FILE_MAX);
     ab_buf_puts(&text, INFO);
-    ab_jsonw w = ab_jsonw_to(&text);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "kind", AB_STR("ExecCredential"));
-    ab_jsonw_key_str(&w, "apiVersion", ab_str_of(config->plugin.api));
-    ab_jsonw_key(&w, AB_STR("spec"));
-    ab_jsonw_object(&w);
-    ab_jsonw_key(&w, AB_STR("interactive"));
-    ab_jsonw_bool(&w, false);
-    if (config->plugin.cluster)
-        put_cluster(&w, config);
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
-    return ab_buf_take(&text);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete = ab_doc_add_str(doc, "kind", AB_STR("ExecCredential")) &&
+                    ab_doc_add_str(doc, "apiVersion", ab_str_of(config->plugin.api));
+    cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
+    complete = complete && spec != NULL && ab_doc_add_bool(spec, "interactive", false) &&
+               (!config->plugin.cluster || add_cluster(spec, config));
+    return ab_doc_finish(doc, complete, &text) == AB_ERR_OK ? ab_buf_take(&text) : NULL;
 }
 
 /* What a plugin gets of our own environment: what it needs to find programs and files and to reach

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json.h"
+#include "base/document.h"
 #include "store/kubernetes/access_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* Three files, escaped. */
+#define OUTPUT_MAX (8 * (size_t)AB_KUBE_FILE_MAX)
 
 void ab_kube_credential_fini(ab_kube_credential *c)
 {
@@ -14,23 +17,15 @@ void ab_kube_credential_fini(ab_kube_credential *c)
     *c = (ab_kube_credential){0};
 }
 
-static ab_err take(ab_jsonv status, const char *name, char **out, ab_error *err)
+static ab_err take(const cJSON *status, const char *name, char **out, ab_error *err)
 {
-    ab_jsonv v = ab_json_get(status, name);
-    ab_json_type type = ab_json_typeof(v);
-    if (type == AB_JSON_NONE || type == AB_JSON_NULL || ab_json_is(v, ""))
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(status, name);
+    if (v == NULL || cJSON_IsNull(v) || ab_doc_is(status, name, ""))
         return AB_ERR_OK;
-    ab_buf text;
-    ab_buf_init(&text, AB_KUBE_FILE_MAX);
-    ab_err e = ab_json_copy(v, &text);
-    if (e == AB_ERR_NOMEM)
-        (void)ab_fail(err, e, "no memory for %s", name);
-    else if (e != AB_ERR_OK || memchr(text.ptr, '\0', text.len) != NULL)
-        e = ab_fail(err, AB_ERR_UNAVAILABLE, "its %s is no text", name);
-    else if ((*out = ab_str_dup(ab_buf_str(&text))) == NULL)
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for %s", name);
-    ab_buf_wipe(&text);
-    return e;
+    if (!cJSON_IsString(v))
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "its %s is no text", name);
+    *out = strdup(v->valuestring);
+    return *out != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "no memory for %s", name);
 }
 
 /* "Z", "+02:00", perhaps after a fraction. */
@@ -64,7 +59,7 @@ static bool read_time(const char *text, int64_t *out_us)
     return true;
 }
 
-static ab_err read_until(ab_jsonv status, int64_t *out_us, ab_error *err)
+static ab_err read_until(const cJSON *status, int64_t *out_us, ab_error *err)
 {
     char *text = NULL;
     *out_us = INT64_MAX;
@@ -75,7 +70,7 @@ static ab_err read_until(ab_jsonv status, int64_t *out_us, ab_error *err)
     return e;
 }
 
-static ab_err read_status(ab_jsonv status, ab_kube_credential *out, ab_error *err)
+static ab_err read_status(const cJSON *status, ab_kube_credential *out, ab_error *err)
 {
     ab_err e = read_until(status, &out->until_us, err);
     if (e == AB_ERR_OK)
@@ -97,20 +92,18 @@ static ab_err read_status(ab_jsonv status, ab_kube_credential *out, ab_error *er
 
 ab_err ab_kube_credential_read(ab_str json, const char *api, ab_kube_credential *out, ab_error *err)
 {
-    ab_json *doc = NULL;
+    cJSON *doc = NULL;
     ab_kube_credential read = {0};
-    ab_err e = ab_json_parse(json, &doc, NULL);
+    ab_err e = ab_doc_parse(json, OUTPUT_MAX, &doc, NULL);
     if (e == AB_ERR_NOMEM)
         return ab_fail(err, e, "no memory for what it printed");
     if (e != AB_ERR_OK)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "it printed no JSON");
-    ab_jsonv root = ab_json_root(doc);
-    if (!ab_json_is(ab_json_get(root, "kind"), "ExecCredential") ||
-        !ab_json_is(ab_json_get(root, "apiVersion"), api))
+    if (!ab_doc_is(doc, "kind", "ExecCredential") || !ab_doc_is(doc, "apiVersion", api))
         e = ab_fail(err, AB_ERR_UNAVAILABLE, "it printed no ExecCredential of %s", api);
     else
-        e = read_status(ab_json_get(root, "status"), &read, err);
-    ab_json_free(doc);
+        e = read_status(cJSON_GetObjectItemCaseSensitive(doc, "status"), &read, err);
+    cJSON_Delete(doc);
     if (e == AB_ERR_OK)
         *out = read;
     else

@@ -6,17 +6,19 @@
  */
 #include "store/kubernetes/status.h"
 
-#include "base/json.h"
+#include "base/document.h"
 
 #include <string.h>
 
+/* Larger bodies are no Status. */
+#define STATUS_MAX (1024u * 1024)
 /* Of what a server says that is no Status. */
 #define EXCERPT_MAX 160
 
 typedef struct {
     int code;
     const char *message; /* NUL-terminated */
-    ab_jsonv status;     /* absent when the body is no Status */
+    const cJSON *status; /* NULL when the body is no Status */
 } refusal;
 
 static bool says(const refusal *r, const char *text)
@@ -24,18 +26,26 @@ static bool says(const refusal *r, const char *text)
     return strstr(r->message, text) != NULL;
 }
 
+static const cJSON *details_of(const refusal *r)
+{
+    return cJSON_GetObjectItemCaseSensitive(r->status, "details");
+}
+
 static bool has_cause(const refusal *r, const char *reason)
 {
-    ab_jsonv causes = ab_json_path(r->status, "details", "causes", NULL);
-    for (ab_jsonv c = ab_json_first(causes); ab_json_present(c); c = ab_json_next(c))
-        if (ab_json_is(ab_json_get(c, "reason"), reason))
+    const cJSON *causes = cJSON_GetObjectItemCaseSensitive(details_of(r), "causes");
+    const cJSON *c;
+    cJSON_ArrayForEach(c, causes)
+    {
+        if (ab_doc_is(c, "reason", reason))
             return true;
+    }
     return false;
 }
 
 static bool has_reason(const refusal *r, const char *reason)
 {
-    return ab_json_is(ab_json_get(r->status, "reason"), reason);
+    return ab_doc_is(r->status, "reason", reason);
 }
 
 static ab_err of_forbidden(const refusal *r)
@@ -50,8 +60,7 @@ static ab_err of_forbidden(const refusal *r)
 /* A JSON patch that does not fit is answered with a Status that names no object and no cause. */
 static ab_err of_unprocessable(const refusal *r, ab_kube_why *why)
 {
-    ab_jsonv details = ab_json_get(r->status, "details");
-    if (!ab_json_present(r->status) || ab_json_count(details) > 0)
+    if (r->status == NULL || cJSON_GetArraySize(details_of(r)) > 0)
         return AB_ERR_INVALID;
     *why = AB_KUBE_WHY_PATCH;
     return AB_ERR_CONFLICT;
@@ -68,7 +77,7 @@ static ab_err of_server(const refusal *r)
 
 static ab_err of_missing(const refusal *r, ab_kube_why *why)
 {
-    if (ab_json_is(ab_json_path(r->status, "details", "kind", NULL), "namespaces"))
+    if (ab_doc_is(details_of(r), "kind", "namespaces"))
         *why = AB_KUBE_WHY_NAMESPACE;
     return AB_ERR_NOTFOUND;
 }
@@ -114,25 +123,26 @@ static void put_excerpt(ab_str body, ab_buf *out)
         ab_buf_putc(out, body.ptr[i] >= ' ' && body.ptr[i] <= '~' ? body.ptr[i] : ' ');
 }
 
-static void put_message(ab_jsonv status, ab_str body, ab_buf *out)
+static void put_message(const cJSON *status, ab_str body, ab_buf *out)
 {
-    ab_jsonv message = ab_json_get(status, "message");
-    if (!ab_json_present(message) || ab_json_copy(message, out) != AB_ERR_OK)
+    ab_str message = ab_doc_text(status, "message");
+    if (message.ptr != NULL)
+        ab_buf_put(out, message);
+    if (message.ptr == NULL || ab_buf_status(out) != AB_ERR_OK)
         put_excerpt(body, out);
 }
 
 ab_err ab_kube_status_explain(int http, ab_str body, const char *request, ab_kube_why *why,
                               ab_error *err)
 {
-    ab_json *doc = NULL;
+    cJSON *doc = NULL;
     ab_buf message;
     int64_t code = http;
     refusal r = {0};
     ab_buf_init(&message, 64 * 1024);
-    if (ab_json_parse(body, &doc, NULL) == AB_ERR_OK &&
-        ab_json_is(ab_json_get(ab_json_root(doc), "kind"), "Status"))
-        r.status = ab_json_root(doc);
-    if (http == 0 && ab_json_i64(ab_json_get(r.status, "code"), &code) != AB_ERR_OK)
+    if (ab_doc_parse(body, STATUS_MAX, &doc, NULL) == AB_ERR_OK && ab_doc_is(doc, "kind", "Status"))
+        r.status = doc;
+    if (http == 0 && ab_doc_i64(r.status, "code", &code) != AB_ERR_OK)
         code = 500;
     put_message(r.status, body, &message);
     r.code = code > 0 && code < 1000 ? (int)code : 500;
@@ -147,6 +157,6 @@ ab_err ab_kube_status_explain(int http, ab_str body, const char *request, ab_kub
     if (err != NULL)
         err->foreign = r.code;
     ab_buf_fini(&message);
-    ab_json_free(doc);
+    cJSON_Delete(doc);
     return e;
 }

@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "base/digest.h"
-#include "base/json.h"
+#include "base/document.h"
 
 #include <openssl/err.h>
 #include <stdlib.h>
@@ -63,44 +63,44 @@ static bool get_base64url(ab_str text, ab_buf *out)
 
 /* ----- writing ----- */
 
-static void put_hash(ab_jsonw *w, const char *name, const uint8_t hash[AB_AUTH_HASH_BYTES])
+static bool add_hash(cJSON *object, const char *name, const uint8_t hash[AB_AUTH_HASH_BYTES])
 {
     ab_buf text;
     ab_buf_init(&text, HASH_TEXT);
     put_base64url((ab_str){(const char *)hash, AB_AUTH_HASH_BYTES}, &text);
-    if (ab_buf_status(&text) != AB_ERR_OK)
-        w->buf->status = ab_buf_status(&text);
-    ab_jsonw_key_str(w, name, ab_buf_str(&text));
+    bool added =
+        ab_buf_status(&text) == AB_ERR_OK && ab_doc_add_str(object, name, ab_buf_str(&text));
     ab_buf_fini(&text);
+    return added;
 }
 
-static void put_subject(ab_jsonw *w, const ab_jwt_claims *claims)
+/* The subject is a document of its own, as text. */
+static bool add_subject(cJSON *object, const ab_jwt_claims *claims)
 {
     ab_buf text;
     ab_buf_init(&text, AB_JWT_MAX);
-    ab_jsonw subject = ab_jsonw_to(&text);
-    ab_jsonw_object(&subject);
-    ab_jsonw_key_str(&subject, "clientID", ab_str_of(claims->agent));
-    ab_jsonw_key_str(&subject, "mode", ab_str_of(claims->mode));
-    ab_jsonw_object_end(&subject);
-    if (ab_buf_status(&text) != AB_ERR_OK)
-        w->buf->status = ab_buf_status(&text);
-    ab_jsonw_key_str(w, "sub", ab_buf_str(&text));
+    cJSON *subject = cJSON_CreateObject();
+    bool complete = ab_doc_add_str(subject, "clientID", ab_str_of(claims->agent)) &&
+                    ab_doc_add_str(subject, "mode", ab_str_of(claims->mode));
+    bool added = ab_doc_finish(subject, complete, &text) == AB_ERR_OK &&
+                 ab_doc_add_str(object, "sub", ab_buf_str(&text));
     ab_buf_fini(&text);
+    return added;
 }
 
-static void put_list_of_one(ab_jsonw *w, const char *name, const char *value)
+static bool add_list_of_one(cJSON *object, const char *name, const char *value)
 {
-    ab_jsonw_key(w, ab_str_of(name));
-    ab_jsonw_array(w);
-    ab_jsonw_str(w, ab_str_of(value));
-    ab_jsonw_array_end(w);
+    cJSON *list = cJSON_AddArrayToObject(object, name);
+    cJSON *item = list == NULL ? NULL : cJSON_CreateString(value);
+    return item != NULL && cJSON_AddItemToArray(list, item);
 }
 
-static void put_time(ab_jsonw *w, const char *name, int64_t at_s)
+static bool add_bond(cJSON *object, const ab_jwt_claims *claims)
 {
-    ab_jsonw_key(w, ab_str_of(name));
-    ab_jsonw_int(w, at_s);
+    if (!claims->bound)
+        return true;
+    cJSON *bond = cJSON_AddObjectToObject(object, "cnf");
+    return bond != NULL && add_hash(bond, "x5t#S256", claims->fingerprint);
 }
 
 static ab_err put_claims(ab_jwt_use use, const ab_jwt_claims *claims, ab_buf *out)
@@ -109,25 +109,16 @@ static ab_err put_claims(ab_jwt_use use, const ab_jwt_claims *claims, ab_buf *ou
     ab_err e = ab_uuid(id);
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "iss", AB_STR(ISSUER));
-    put_list_of_one(&w, "aud", audiences[use]);
-    put_subject(&w, claims);
-    ab_jsonw_key_str(&w, "jti", ab_str_of(id));
-    put_time(&w, "iat", claims->issued_s);
-    put_time(&w, "nbf", claims->issued_s);
-    put_time(&w, "exp", claims->expires_s);
-    put_list_of_one(&w, "amr", claims->method);
-    put_hash(&w, "mark", claims->mark);
-    if (claims->bound) {
-        ab_jsonw_key(&w, AB_STR("cnf"));
-        ab_jsonw_object(&w);
-        put_hash(&w, "x5t#S256", claims->fingerprint);
-        ab_jsonw_object_end(&w);
-    }
-    ab_jsonw_object_end(&w);
-    return ab_buf_status(out);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete = ab_doc_add_str(doc, "iss", AB_STR(ISSUER)) &&
+                    add_list_of_one(doc, "aud", audiences[use]) && add_subject(doc, claims) &&
+                    ab_doc_add_str(doc, "jti", ab_str_of(id)) &&
+                    ab_doc_add_i64(doc, "iat", claims->issued_s) &&
+                    ab_doc_add_i64(doc, "nbf", claims->issued_s) &&
+                    ab_doc_add_i64(doc, "exp", claims->expires_s) &&
+                    add_list_of_one(doc, "amr", claims->method) &&
+                    add_hash(doc, "mark", claims->mark) && add_bond(doc, claims);
+    return ab_doc_finish(doc, complete, out);
 }
 
 static ab_err put_signature(EVP_PKEY *key, ab_str text, ab_buf *out)
@@ -197,38 +188,37 @@ static bool split(ab_str token, parts *out)
 }
 
 /* A part of the token as a JSON object; owned by the caller. */
-static ab_auth_reason open_part(ab_str part, ab_json **out)
+static ab_auth_reason open_part(ab_str part, cJSON **out)
 {
     ab_buf text;
     ab_buf_init(&text, AB_JWT_MAX);
     bool good = get_base64url(part, &text);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
-        e = good ? ab_json_parse(ab_buf_str(&text), out, NULL) : AB_ERR_PARSE;
+        e = good ? ab_doc_parse(ab_buf_str(&text), AB_JWT_MAX, out, NULL) : AB_ERR_PARSE;
     ab_buf_fini(&text);
     if (e == AB_ERR_NOMEM)
         return AB_AUTH_INTERNAL;
     if (e != AB_ERR_OK)
         return AB_AUTH_TOKEN_FORM;
-    if (ab_json_typeof(ab_json_root(*out)) == AB_JSON_OBJECT)
+    if (cJSON_IsObject(*out))
         return AB_AUTH_NONE;
-    ab_json_free(*out);
+    cJSON_Delete(*out);
     *out = NULL;
     return AB_AUTH_TOKEN_FORM;
 }
 
 static ab_auth_reason check_header(ab_str part)
 {
-    ab_json *doc = NULL;
-    ab_auth_reason r = open_part(part, &doc);
+    cJSON *header = NULL;
+    ab_auth_reason r = open_part(part, &header);
     if (r != AB_AUTH_NONE)
         return r;
-    ab_jsonv root = ab_json_root(doc);
-    if (!ab_json_is(ab_json_get(root, "alg"), "RS512"))
+    if (!ab_doc_is(header, "alg", "RS512"))
         r = AB_AUTH_TOKEN_ALGORITHM;
-    else if (!ab_json_is(ab_json_get(root, "typ"), "JWT") || ab_json_count(root) != 2)
+    else if (!ab_doc_is(header, "typ", "JWT") || cJSON_GetArraySize(header) != 2)
         r = AB_AUTH_TOKEN_FORM; /* keys to fetch, extensions to understand: none of it is ours */
-    ab_json_free(doc);
+    cJSON_Delete(header);
     return r;
 }
 
@@ -251,10 +241,9 @@ static ab_auth_reason check_signature(EVP_PKEY *key, const parts *p)
     return r;
 }
 
-/* The content of a string into a fixed field; false when it is none, empty, or too long. */
-static bool take_text(ab_jsonv v, char *out, size_t room)
+/* A text into a fixed field; false when it is absent, empty, or too long. */
+static bool take_text(ab_str text, char *out, size_t room)
 {
-    ab_str text = ab_json_plain(v);
     if (text.ptr == NULL || text.len == 0 || text.len >= room)
         return false;
     memcpy(out, text.ptr, text.len);
@@ -262,9 +251,8 @@ static bool take_text(ab_jsonv v, char *out, size_t room)
     return true;
 }
 
-static bool take_hash(ab_jsonv v, uint8_t out[AB_AUTH_HASH_BYTES])
+static bool take_hash(ab_str text, uint8_t out[AB_AUTH_HASH_BYTES])
 {
-    ab_str text = ab_json_plain(v);
     ab_buf bytes;
     ab_buf_init(&bytes, AB_AUTH_HASH_BYTES);
     bool good = text.ptr != NULL && get_base64url(text, &bytes) && bytes.len == AB_AUTH_HASH_BYTES;
@@ -274,44 +262,46 @@ static bool take_hash(ab_jsonv v, uint8_t out[AB_AUTH_HASH_BYTES])
     return good;
 }
 
-static ab_jsonv only_item(ab_jsonv list)
+/* The text of a list that has no other item. */
+static ab_str only_item(const cJSON *object, const char *name)
 {
-    bool one = ab_json_typeof(list) == AB_JSON_ARRAY && ab_json_count(list) == 1;
-    return one ? ab_json_first(list) : (ab_jsonv){0};
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(object, name);
+    bool one = cJSON_IsArray(list) && cJSON_GetArraySize(list) == 1;
+    return one ? ab_str_of(cJSON_GetStringValue(cJSON_GetArrayItem(list, 0))) : AB_STR_NONE;
 }
 
-static bool take_subject(ab_jsonv v, ab_jwt_claims *out)
+static bool take_subject(ab_str text, ab_jwt_claims *out)
 {
-    ab_buf text;
-    ab_json *doc = NULL;
-    ab_buf_init(&text, AB_JWT_MAX);
-    bool good = ab_json_copy(v, &text) == AB_ERR_OK &&
-                ab_json_parse(ab_buf_str(&text), &doc, NULL) == AB_ERR_OK;
-    ab_jsonv root = ab_json_root(doc);
-    good = good && take_text(ab_json_get(root, "clientID"), out->agent, sizeof(out->agent)) &&
-           ab_str_is_dns_label(ab_str_of(out->agent)) &&
-           take_text(ab_json_get(root, "mode"), out->mode, sizeof(out->mode));
-    ab_json_free(doc);
-    ab_buf_fini(&text);
+    cJSON *subject = NULL;
+    bool good = ab_doc_parse(text, AB_JWT_MAX, &subject, NULL) == AB_ERR_OK &&
+                take_text(ab_doc_text(subject, "clientID"), out->agent, sizeof(out->agent)) &&
+                ab_str_is_dns_label(ab_str_of(out->agent)) &&
+                take_text(ab_doc_text(subject, "mode"), out->mode, sizeof(out->mode));
+    cJSON_Delete(subject);
     return good;
 }
 
-static ab_auth_reason check_claims(ab_jwt_use use, ab_jsonv root, int64_t now_s, ab_jwt_claims *out)
+static bool take_bond(const cJSON *root, ab_jwt_claims *out)
+{
+    const cJSON *bond = cJSON_GetObjectItemCaseSensitive(root, "cnf");
+    out->bound = bond != NULL;
+    return !out->bound || take_hash(ab_doc_text(bond, "x5t#S256"), out->fingerprint);
+}
+
+static ab_auth_reason check_claims(ab_jwt_use use, const cJSON *root, int64_t now_s,
+                                   ab_jwt_claims *out)
 {
     int64_t not_before_s = 0;
-    ab_jsonv bound = ab_json_get(root, "cnf");
-    out->bound = ab_json_present(bound);
-    if (!ab_json_is(ab_json_get(root, "iss"), ISSUER))
+    if (!ab_doc_is(root, "iss", ISSUER))
         return AB_AUTH_TOKEN_ISSUER;
-    if (!ab_json_is(only_item(ab_json_get(root, "aud")), audiences[use]))
+    if (!ab_str_is(only_item(root, "aud"), audiences[use]))
         return AB_AUTH_TOKEN_AUDIENCE;
-    if (ab_json_i64(ab_json_get(root, "iat"), &out->issued_s) != AB_ERR_OK ||
-        ab_json_i64(ab_json_get(root, "nbf"), &not_before_s) != AB_ERR_OK ||
-        ab_json_i64(ab_json_get(root, "exp"), &out->expires_s) != AB_ERR_OK ||
-        !take_subject(ab_json_get(root, "sub"), out) ||
-        !take_text(only_item(ab_json_get(root, "amr")), out->method, sizeof(out->method)) ||
-        !take_hash(ab_json_get(root, "mark"), out->mark) ||
-        (out->bound && !take_hash(ab_json_get(bound, "x5t#S256"), out->fingerprint)))
+    if (ab_doc_i64(root, "iat", &out->issued_s) != AB_ERR_OK ||
+        ab_doc_i64(root, "nbf", &not_before_s) != AB_ERR_OK ||
+        ab_doc_i64(root, "exp", &out->expires_s) != AB_ERR_OK ||
+        !take_subject(ab_doc_text(root, "sub"), out) ||
+        !take_text(only_item(root, "amr"), out->method, sizeof(out->method)) ||
+        !take_hash(ab_doc_text(root, "mark"), out->mark) || !take_bond(root, out))
         return AB_AUTH_TOKEN_CLAIMS;
     if (not_before_s > now_s + EARLY_S || out->issued_s > now_s + EARLY_S)
         return AB_AUTH_TOKEN_EARLY;
@@ -320,12 +310,12 @@ static ab_auth_reason check_claims(ab_jwt_use use, ab_jsonv root, int64_t now_s,
 
 static ab_auth_reason read_payload(ab_jwt_use use, ab_str part, int64_t now_s, ab_jwt_claims *out)
 {
-    ab_json *doc = NULL;
+    cJSON *payload = NULL;
     ab_jwt_claims claims = {0};
-    ab_auth_reason r = open_part(part, &doc);
+    ab_auth_reason r = open_part(part, &payload);
     if (r == AB_AUTH_NONE)
-        r = check_claims(use, ab_json_root(doc), now_s, &claims);
-    ab_json_free(doc);
+        r = check_claims(use, payload, now_s, &claims);
+    cJSON_Delete(payload);
     if (r == AB_AUTH_NONE)
         *out = claims;
     return r;
@@ -350,15 +340,15 @@ ab_auth_reason ab_jwt_read(EVP_PKEY *key, ab_jwt_use use, ab_str token, int64_t 
 ab_err ab_auth_token_expiry(ab_str token, int64_t *out_s)
 {
     parts p;
-    ab_json *doc = NULL;
+    cJSON *payload = NULL;
     if (token.len > AB_JWT_MAX)
         return AB_ERR_TOOBIG;
     if (token.ptr == NULL || !split(token, &p))
         return AB_ERR_PARSE;
-    ab_auth_reason r = open_part(p.payload, &doc);
+    ab_auth_reason r = open_part(p.payload, &payload);
     if (r != AB_AUTH_NONE)
         return r == AB_AUTH_INTERNAL ? AB_ERR_NOMEM : AB_ERR_PARSE;
-    ab_err e = ab_json_i64(ab_json_get(ab_json_root(doc), "exp"), out_s);
-    ab_json_free(doc);
+    ab_err e = ab_doc_i64(payload, "exp", out_s);
+    cJSON_Delete(payload);
     return e == AB_ERR_OK ? e : AB_ERR_PARSE;
 }

@@ -401,7 +401,7 @@ static void a_payload_without_our_claims_is_refused(void **state)
         "{" ISS AUD TIMES REST "}",
         "{" ISS AUD SUB REST "}",
         "{" ISS AUD SUB "\"iat\":1790000000,\"nbf\":1790000000," REST "}",
-        "{" ISS AUD SUB "\"iat\":1790000000,\"nbf\":1790000000,\"exp\":1.79e10," REST "}",
+        "{" ISS AUD SUB "\"iat\":1790000000,\"nbf\":1790000000,\"exp\":1790000000.5," REST "}",
         "{" ISS AUD SUB "\"iat\":1790000000,\"nbf\":1790000000,\"exp\":\"1790000300\"," REST "}",
         "{" ISS AUD SUB TIMES "\"amr\":[\"mtls\"]}",
         "{" ISS AUD SUB TIMES "\"amr\":[\"mtls\"],\"mark\":\"AAAA\"}",

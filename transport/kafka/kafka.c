@@ -42,6 +42,7 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     TAILQ_INIT(&k->links);
     TAILQ_INIT(&k->groups);
     TAILQ_INIT(&k->live_groups);
+    TAILQ_INIT(&k->to_read);
     TAILQ_INIT(&k->removals);
     TAILQ_INIT(&k->deliveries);
     TAILQ_INIT(&k->failed);
@@ -78,6 +79,7 @@ static void on_wake(uv_async_t *wake)
 {
     ab_kafka *k = wake->data;
     tell_failed(k);
+    ab_kafka_readback_pump(k);
 }
 
 static void on_uv_closed(uv_handle_t *handle)
@@ -139,8 +141,10 @@ static void tick_links(ab_kafka *k)
     ab_kafka_link *next = NULL;
     for (ab_kafka_link *l = TAILQ_FIRST(&k->links); l != NULL; l = next) {
         ab_kafka_link_ref(l);
-        if (!l->removed)
+        if (!l->removed) {
             ab_kafka_presence_tick(l);
+            ab_kafka_readback_tick(l);
+        }
         next = TAILQ_NEXT(l, at);
         ab_kafka_link_unref(l);
     }

@@ -63,8 +63,11 @@ typedef struct {
     uint64_t log_id;
     int64_t from;
     int64_t end;
-    bool assigned; /* in the batch that is being read */
-    bool complete; /* read; the hello that makes us ready is on its way */
+    int64_t heard_ms; /* when the reader had something of it last, or began */
+    bool waiting;     /* for its turn, in the queue of those */
+    bool assigned;    /* at the reader */
+    bool quiet;       /* for so long that its turn is another's */
+    bool complete;    /* read; the hello that makes us ready is on its way */
 } ab_kafka_readback;
 
 /* A process of the peer's name, beside the one that counts. */
@@ -109,6 +112,7 @@ typedef struct {
 
 struct ab_kafka_link {
     TAILQ_ENTRY(ab_kafka_link) at;
+    TAILQ_ENTRY(ab_kafka_link) read_at; /* while read.waiting */
     ab_kafka *kafka;
     unsigned refs; /* the transport's, and one for each delivery, send and survey */
     bool removed;
@@ -133,6 +137,7 @@ struct ab_kafka_link {
     ab_error why;    /* it is not READY */
     ab_kafka_inbox in;
     ab_kafka_readback read;
+    unsigned unread; /* how often our log stayed silent, one after the other */
     ab_kafka_presence peer;
     ab_kafka_group *live; /* whose handle reads the peer's live topic; NULL: none (live.c) */
     ab_kafka_link_metrics metrics;
@@ -210,10 +215,13 @@ struct ab_kafka {
     ab_kafka_producer producer;
     ab_kafka_producer live_producer;
     ab_kafka_handle *reader;
-    size_t reading;
-    ab_kafka_deliveries deliveries; /* not acknowledged */
-    ab_kafka_sends failed;          /* to be told about at the next turn of the loop */
-    uv_async_t wake;                /* see on_wake */
+    TAILQ_HEAD(, ab_kafka_link) to_read;        /* wait for their turn */
+    size_t reading;                             /* have it */
+    size_t read_assigned;                       /* and those that are quiet */
+    rd_kafka_topic_partition_list_t *read_over; /* still at the reader; NULL: none */
+    ab_kafka_deliveries deliveries;             /* not acknowledged */
+    ab_kafka_sends failed;                      /* to be told about at the next turn of the loop */
+    uv_async_t wake;                            /* see on_wake */
     uv_timer_t tick;
     char instance[37];
     unsigned certificates; /* that we have said so far */
@@ -327,6 +335,8 @@ void ab_kafka_readback_announced(ab_kafka_link *l);
 void ab_kafka_readback_stop(ab_kafka_link *l);
 /** Take up links that waited for their turn; close the reader when it has nothing to do. */
 void ab_kafka_readback_pump(ab_kafka *k);
+/** Set the link aside when its log stays silent. */
+void ab_kafka_readback_tick(ab_kafka_link *l);
 
 /* producer.c */
 void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind);

@@ -2,7 +2,8 @@
  *
  * Before it sends, a writer reads what its own log says, so that it sends only what differs. One
  * handle of its own reads for all links that wait, some at a time; it is gone when the last has
- * been read.
+ * been read. Each link comes and goes by itself: one whose log stays silent loses its turn after
+ * a second and is set aside some seconds later, and nobody waits for it.
  */
 #include "transport/kafka/kafka_priv.h"
 
@@ -10,24 +11,45 @@
 #include "transport/kafka/errors.h"
 #include "transport/kafka/record.h"
 
+#include <inttypes.h>
+
 /* Logs read at the same time: their heads are all in memory. */
 #define READING_MAX 200
+/* The same with those that are quiet: fetching slows down with the partitions of a handle. */
+#define ASSIGNED_MAX 1000
+#define QUIET_MS     1000
+/* Doubled each time, or on a slow network a log would never be read to its end. */
+#define SILENT_MS      10000
+#define SILENT_DOUBLED 4
 
 static void free_head(void *event)
 {
     ab_event_unref(event);
 }
 
-static void leave_batch(ab_kafka_link *l)
+static void leave_reader(ab_kafka_link *l)
 {
-    if (l->read.assigned)
-        l->kafka->reading--;
+    ab_kafka *k = l->kafka;
+    if (k->read_over == NULL)
+        k->read_over = rd_kafka_topic_partition_list_new(READING_MAX);
+    rd_kafka_topic_partition_list_add(k->read_over, l->topics[AB_KAFKA_OUT_STATE], 0);
+    k->read_assigned--;
+    k->reading -= l->read.quiet ? 0 : 1;
     l->read.assigned = false;
+}
+
+static void leave(ab_kafka_link *l)
+{
+    if (l->read.waiting)
+        TAILQ_REMOVE(&l->kafka->to_read, l, read_at);
+    l->read.waiting = false;
+    if (l->read.assigned)
+        leave_reader(l);
 }
 
 void ab_kafka_readback_stop(ab_kafka_link *l)
 {
-    leave_batch(l);
+    leave(l);
     ab_map_free(l->read.heads, free_head);
     l->read.heads = NULL;
     l->read.complete = false;
@@ -63,7 +85,8 @@ static bool is_new_log(const ab_kafka_link *l)
  * one. A log that has its identity gets none, for each record in it counts as lag. */
 static void finish(ab_kafka_link *l)
 {
-    leave_batch(l);
+    leave(l);
+    l->unread = 0;
     l->read.complete = true;
     if (l->sent_offset < l->read.end - 1)
         l->sent_offset = l->read.end - 1;
@@ -145,11 +168,19 @@ static ab_kafka_link *reading(ab_kafka *k, const char *topic)
     return l != NULL && which == AB_KAFKA_OUT_STATE && l->read.assigned && !k->closed ? l : NULL;
 }
 
+static void mark_heard(ab_kafka_link *l)
+{
+    l->read.heard_ms = ab_kafka_now(l->kafka);
+    l->kafka->reading += l->read.quiet ? 1 : 0;
+    l->read.quiet = false;
+}
+
 static void read_message(ab_kafka *k, const rd_kafka_message_t *m)
 {
     ab_kafka_link *l = reading(k, rd_kafka_topic_name(m->rkt));
     if (l == NULL)
         return;
+    mark_heard(l);
     if (m->offset < l->read.end)
         on_message(l, m);
     if (l->read.assigned && m->offset + 1 >= l->read.end)
@@ -184,23 +215,32 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
     ab_kafka_readback_pump(k);
 }
 
-static bool is_waiting(const ab_kafka_link *l)
-{
-    return l->phase == AB_LINK_READ && l->read.heads != NULL && !l->read.complete && !l->removed;
-}
-
-static void take_batch(ab_kafka *k, rd_kafka_topic_partition_list_t *list)
+/* The next ones to read, in the order in which they came. */
+static void take_turns(ab_kafka *k, rd_kafka_topic_partition_list_t *list)
 {
     ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        if (k->reading == READING_MAX || !is_waiting(l))
-            continue;
+    while (k->reading < READING_MAX && k->read_assigned < ASSIGNED_MAX &&
+           (l = TAILQ_FIRST(&k->to_read)) != NULL) {
+        TAILQ_REMOVE(&k->to_read, l, read_at);
         rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_OUT_STATE], 0)->offset =
             l->read.from;
+        l->read.waiting = false;
         l->read.assigned = true;
+        l->read.quiet = false;
+        l->read.heard_ms = ab_kafka_now(k);
         k->reading++;
+        k->read_assigned++;
     }
+}
+
+static ab_err check_assigned(rd_kafka_error_t *failed, ab_error *err)
+{
+    if (failed == NULL)
+        return AB_ERR_OK;
+    ab_fail(err, AB_ERR_UNAVAILABLE, "our own log cannot be read: %s",
+            rd_kafka_error_string(failed));
+    rd_kafka_error_destroy(failed);
+    return AB_ERR_UNAVAILABLE;
 }
 
 static ab_err assign(ab_kafka *k, const rd_kafka_topic_partition_list_t *list, ab_error *err)
@@ -211,37 +251,79 @@ static ab_err assign(ab_kafka *k, const rd_kafka_topic_partition_list_t *list, a
         if (e != AB_ERR_OK)
             return e;
     }
-    rd_kafka_resp_err_t code = rd_kafka_assign(ab_kafka_handle_rk(k->reader), list);
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR
-               ? AB_ERR_OK
-               : ab_kafka_fail(err, code, "our own log cannot be read");
+    return check_assigned(rd_kafka_incremental_assign(ab_kafka_handle_rk(k->reader), list), err);
 }
 
-static void fail_batch(ab_kafka *k, const ab_error *err)
+static void fail_assigned(ab_kafka *k, const rd_kafka_topic_partition_list_t *list,
+                          const ab_error *err)
 {
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        if (l->read.assigned)
+    for (int i = 0; i < list->cnt; i++) {
+        ab_kafka_link *l = reading(k, list->elems[i].topic);
+        if (l != NULL)
             ab_kafka_link_failed(l, err);
     }
 }
 
-void ab_kafka_readback_pump(ab_kafka *k)
+static void release_over(ab_kafka *k)
 {
-    if (k->reading > 0)
+    if (k->read_over == NULL)
         return;
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(0);
-    if (!k->closed)
-        take_batch(k, list);
     ab_error err = {0};
-    if (list->cnt > 0 && assign(k, list, &err) != AB_ERR_OK)
-        fail_batch(k, &err);
-    rd_kafka_topic_partition_list_destroy(list);
-    if (k->reading > 0)
-        return;
+    if (k->reader != NULL && k->read_assigned > 0 &&
+        check_assigned(rd_kafka_incremental_unassign(ab_kafka_handle_rk(k->reader), k->read_over),
+                       &err) != AB_ERR_OK)
+        AB_WARN(k->base.env.log, KAFKA, "cannot stop reading our own log",
+                AB_KV("error", (const char *)err.text));
+    rd_kafka_topic_partition_list_destroy(k->read_over);
+    k->read_over = NULL;
+}
+
+static void close_reader(ab_kafka *k)
+{
     ab_kafka_handle_close(k->reader);
     k->reader = NULL;
+}
+
+void ab_kafka_readback_pump(ab_kafka *k)
+{
+    release_over(k);
+    if (k->read_assigned == 0)
+        close_reader(k);
+    if (k->closed || TAILQ_EMPTY(&k->to_read))
+        return;
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(0);
+    ab_error err = {0};
+    take_turns(k, list);
+    if (list->cnt > 0 && assign(k, list, &err) != AB_ERR_OK)
+        fail_assigned(k, list, &err);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+void ab_kafka_readback_tick(ab_kafka_link *l)
+{
+    if (!l->read.assigned)
+        return;
+    int64_t silent_ms = ab_kafka_now(l->kafka) - l->read.heard_ms;
+    if (silent_ms >= QUIET_MS && !l->read.quiet) {
+        l->read.quiet = true;
+        l->kafka->reading--;
+    }
+    unsigned doubled = l->unread < SILENT_DOUBLED ? l->unread : SILENT_DOUBLED;
+    if (silent_ms < (int64_t)SILENT_MS << doubled)
+        return;
+    l->unread++;
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_TIMEOUT, "topic %s cannot be read: nothing came in %" PRId64 " s",
+            l->topics[AB_KAFKA_OUT_STATE], silent_ms / 1000);
+    ab_kafka_link_failed(l, &err);
+}
+
+/* Those of one survey come one after the other: they begin together. */
+static void wait_for_turn(ab_kafka_link *l)
+{
+    l->read.waiting = true;
+    TAILQ_INSERT_TAIL(&l->kafka->to_read, l, read_at);
+    uv_async_send(&l->kafka->wake);
 }
 
 ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f, ab_error *err)
@@ -252,6 +334,6 @@ ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f, ab_
     if (f->out_low >= f->out_high)
         finish(l);
     else
-        ab_kafka_readback_pump(l->kafka);
+        wait_for_turn(l);
     return AB_ERR_OK;
 }

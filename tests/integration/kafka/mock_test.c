@@ -348,6 +348,40 @@ static void an_agent_whose_events_time_out_holds_up_no_other(void **state)
     AB_UNTIL(ends, ab_end_count(w2, "app/a") == 1);
 }
 
+/* What this broker answers to a fetch is an error, for longer than a test runs. */
+static void fail_fetches(const ab_ends *ends, int32_t broker)
+{
+    for (int n = 0; n < 1000; n++)
+        rd_kafka_mock_broker_push_request_error_rtts(cluster_of(ends), broker, FETCH, 1,
+                                                     RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, 0);
+}
+
+static void a_log_that_cannot_be_read_keeps_no_other_agent_waiting(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_capture_log(ends);
+    for (int agent = 1; agent <= 2; agent++) {
+        char topic[32];
+        snprintf(topic, sizeof(topic), "mock.down.w%d.state", agent);
+        rd_kafka_mock_partition_set_leader(cluster_of(ends), topic, 0, agent);
+        snprintf(topic, sizeof(topic), "mock.up.w%d.state", agent);
+        rd_kafka_mock_partition_set_leader(cluster_of(ends), topic, 0, BROKERS);
+    }
+    ab_end *principal = ab_end_principal(ends, "w1,w2");
+    AB_UNTIL(ends,
+             ab_end_peer_of(principal, "w1")->ready && ab_end_peer_of(principal, "w2")->ready);
+    ab_end_stop(principal);
+    fail_fetches(ends, 1);
+    principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_says(principal, "our own log is being read"));
+    assert_int_equal(ab_transport_add_agent(principal->transport, "w2", NULL), AB_ERR_OK);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready);
+    assert_int_equal(ab_end_peer_of(principal, "w1")->ready, 0);
+    AB_UNTIL(ends, ab_ends_logged(ends, "topic mock.down.w1.state cannot be read"));
+    rd_kafka_mock_partition_set_leader(cluster_of(ends), "mock.down.w1.state", 0, 2);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready);
+}
+
 #define CASE(f)                                                                                    \
     cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &fixture)
 
@@ -378,6 +412,7 @@ int main(int argc, char **argv)
         CASE(a_coordinator_that_is_not_ready_is_waited_for),
         CASE(an_agent_that_cannot_be_written_to_holds_up_no_other),
         CASE(an_agent_whose_events_time_out_holds_up_no_other),
+        CASE(a_log_that_cannot_be_read_keeps_no_other_agent_waiting),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -79,6 +79,10 @@ static bool measure(const ab_bench_options *o, ab_bench_core_hub *h)
     each(h, ab_bench_core_hello);
     report(o, h, "hellos", h->count <= 1000 ? (double)h->count : 3500);
     tick(o, h, "tick");
+    if (resyncs(h) > 0) {
+        fprintf(stderr, "argobus-bench: sync.core: a resync did not wait for a status\n");
+        return false;
+    }
     ab_bench_core_release(h);
     begin(h);
     bool ok = compare_all(h);

@@ -14,6 +14,8 @@
 #define SET_ASIDE_MS 60000
 #define RESYNCS_MAX  8
 #define MARK_KEY     "ConfigMap/"
+#define APP_KEY      "Application/"
+#define PROJECT_KEY  "AppProject/"
 #define NAMESPACE    "argocd"
 #define TEXT_MAX     1024
 
@@ -87,6 +89,20 @@ static void answer_all(ab_bench_core_hub *h, ab_bench_answer **queue)
     }
 }
 
+static ab_object *project(size_t number)
+{
+    char text[TEXT_MAX];
+    ab_object *object = NULL;
+    snprintf(
+        text, sizeof(text),
+        "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{\"name\":"
+        "\"project-%zu\",\"namespace\":\"" NAMESPACE "\",\"uid\":\"project-%zu\","
+        "\"resourceVersion\":\"1\"},\"spec\":{\"sourceRepos\":[\"*\"],\"sourceNamespaces\":[\"*\"],"
+        "\"destinations\":[{\"server\":\"*\",\"name\":\"*\",\"namespace\":\"*\"}]}}",
+        number, number);
+    return ab_object_parse(ab_str_of(text), &object, NULL) == AB_ERR_OK ? object : NULL;
+}
+
 static ab_object *application(const char *agent, size_t app)
 {
     char text[TEXT_MAX];
@@ -118,7 +134,9 @@ static ab_object *stored(const ab_bench_core_hub *h, ab_str key)
     char agent[16];
     if (ab_str_starts(key, MARK_KEY))
         return h->mark == NULL ? NULL : ab_object_ref(h->mark);
-    const char *from = key.ptr + sizeof("Application/") - 1;
+    if (ab_str_starts(key, PROJECT_KEY))
+        return project(number_of(key));
+    const char *from = key.ptr + sizeof(APP_KEY) - 1;
     const char *slash = memchr(from, '/', key.len - (size_t)(from - key.ptr));
     snprintf(agent, sizeof(agent), "%.*s", (int)(slash - from), from);
     return application(agent, number_of(key));
@@ -201,12 +219,20 @@ static void deliver(ab_bench_core_hub *h, size_t agent, ab_event *event)
     ab_event_unref(event);
 }
 
+static void name_object(const ab_bench_core_agent *a, size_t i, char out[64])
+{
+    if (i < AB_BENCH_CORE_APPS)
+        snprintf(out, 64, APP_KEY "%s/app-%zu", a->name, i);
+    else
+        snprintf(out, 64, PROJECT_KEY NAMESPACE "/project-%zu", i - AB_BENCH_CORE_APPS);
+}
+
 static ab_err hold(const ab_bench_core_agent *a, ab_inventory *inv)
 {
     char key[64];
     ab_err e = AB_ERR_OK;
-    for (size_t i = 0; i < AB_BENCH_CORE_APPS && e == AB_ERR_OK; i++) {
-        snprintf(key, sizeof(key), "Application/%s/app-%zu", a->name, i);
+    for (size_t i = 0; i < AB_BENCH_CORE_OBJECTS && e == AB_ERR_OK; i++) {
+        name_object(a, i, key);
         e = ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key),
                                                         .version = a->version[i],
                                                         .hash = a->hash[i]});
@@ -254,9 +280,10 @@ static void take_step(ab_bench_core_hub *h, size_t agent, const ab_event *event)
 static void take_state(ab_bench_core_hub *h, size_t agent, const ab_event *event)
 {
     ab_bench_core_agent *a = &h->agents[agent];
-    size_t app = number_of(ab_event_attr(event, AB_CE_PARTITIONKEY));
-    if (app >= AB_BENCH_CORE_APPS || ab_version_of(event, &a->version[app], NULL) != AB_ERR_OK ||
-        ab_digest_parse(ab_event_attr(event, AB_CE_CONTENTHASH), &a->hash[app]) != AB_ERR_OK)
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    size_t i = number_of(key) + (ab_str_starts(key, APP_KEY) ? 0 : AB_BENCH_CORE_APPS);
+    if (i >= AB_BENCH_CORE_OBJECTS || ab_version_of(event, &a->version[i], NULL) != AB_ERR_OK ||
+        ab_digest_parse(ab_event_attr(event, AB_CE_CONTENTHASH), &a->hash[i]) != AB_ERR_OK)
         fail(h, "an agent cannot read what it is sent");
 }
 
@@ -265,7 +292,7 @@ static void take(ab_bench_core_hub *h, size_t agent, const ab_event *event)
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     if (ab_str_is(key, AB_KEY_RESYNC))
         take_step(h, agent, event);
-    else if (ab_str_starts(key, "Application/"))
+    else
         take_state(h, agent, event);
 }
 
@@ -304,10 +331,14 @@ void ab_bench_core_ready(ab_bench_core_hub *h, size_t agent)
 
 void ab_bench_core_report(ab_bench_core_hub *h, size_t agent)
 {
-    char key[64], subject[64];
+    char key[64], subject[64], data[TEXT_MAX];
     const char *name = h->agents[agent].name;
-    ab_event_draft d = {.data = AB_STR("{\"status\":{\"health\":{\"status\":\"Healthy\"}}}")};
-    snprintf(key, sizeof(key), "Application/%s/app-0", name);
+    snprintf(data, sizeof(data),
+             "{\"metadata\":{\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"%s-0\"}},"
+             "\"status\":{\"health\":{\"status\":\"Healthy\"}}}",
+             name);
+    ab_event_draft d = {.data = ab_str_of(data)};
+    snprintf(key, sizeof(key), APP_KEY "%s/app-0", name);
     snprintf(subject, sizeof(subject), "%s/app-0", name);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_STATUS_UPDATE));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
@@ -345,16 +376,14 @@ void ab_bench_core_release(ab_bench_core_hub *h)
 
 /* --- beginning and end --- */
 
-static void list_applications(ab_bench_core_hub *h, size_t agent)
+/* Takes the object. */
+static void list(ab_bench_core_hub *h, ab_object *object)
 {
-    for (size_t i = 0; i < AB_BENCH_CORE_APPS; i++) {
-        ab_object *object = application(h->agents[agent].name, i);
-        if (object == NULL)
-            fail(h, "an Application cannot be made");
-        else
-            ab_principal_seen(h->principal, object);
-        ab_object_unref(object);
-    }
+    if (object == NULL)
+        fail(h, "an object cannot be made");
+    else
+        ab_principal_seen(h->principal, object);
+    ab_object_unref(object);
 }
 
 static bool start(ab_bench_core_hub *h)
@@ -397,8 +426,11 @@ bool ab_bench_core_open(ab_bench_core_hub *h, size_t agents)
         if (ab_principal_add_agent(h->principal, name) != AB_ERR_OK)
             fail(h, "an agent cannot be added");
         ab_principal_set_mode(h->principal, name, AB_MANAGED);
-        list_applications(h, i);
+        for (size_t app = 0; app < AB_BENCH_CORE_APPS; app++)
+            list(h, application(name, app));
     }
+    for (size_t i = 0; i < AB_BENCH_CORE_PROJECTS; i++)
+        list(h, project(i));
     ab_principal_synced(h->principal);
     ab_bench_core_settle(h);
     return !h->failed;

@@ -9,15 +9,17 @@
 #include "base/metrics.h"
 #include "sync/principal/principal.h"
 
-#define AB_BENCH_CORE_APPS 50
+#define AB_BENCH_CORE_APPS     50
+#define AB_BENCH_CORE_PROJECTS 10 /* for every agent */
+#define AB_BENCH_CORE_OBJECTS  (AB_BENCH_CORE_APPS + AB_BENCH_CORE_PROJECTS)
 
 typedef struct ab_bench_answer ab_bench_answer;
 
 /* What one agent holds. */
 typedef struct {
     char name[16];
-    ab_digest hash[AB_BENCH_CORE_APPS];
-    ab_version version[AB_BENCH_CORE_APPS];
+    ab_digest hash[AB_BENCH_CORE_OBJECTS]; /* its Applications, then the AppProjects */
+    ab_version version[AB_BENCH_CORE_OBJECTS];
     bool woken;
 } ab_bench_core_agent;
 
@@ -37,7 +39,7 @@ typedef struct {
     int64_t worst_ns; /* the longest turn of it since then */
 } ab_bench_core_hub;
 
-/** A principal with so many agents, none of which can be sent anything yet, and their Applications.
+/** A principal with so many agents, none of which can be sent anything yet, and all objects.
  * @return false when it failed; said on stderr */
 bool ab_bench_core_open(ab_bench_core_hub *h, size_t agents);
 void ab_bench_core_close(ab_bench_core_hub *h);

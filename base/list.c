@@ -18,13 +18,23 @@ void ab_link_remove(ab_link *l)
     ab_link_init(l);
 }
 
+static void put_between(ab_link *l, ab_link *prev, ab_link *next)
+{
+    l->prev = prev;
+    l->next = next;
+    prev->next = next->prev = l;
+}
+
 void ab_list_append(ab_link *list, ab_link *l)
 {
     ab_link_remove(l);
-    l->prev = list->prev;
-    l->next = list;
-    l->prev->next = l;
-    list->prev = l;
+    put_between(l, list->prev, list);
+}
+
+void ab_list_prepend(ab_link *list, ab_link *l)
+{
+    ab_link_remove(l);
+    put_between(l, list, list->next);
 }
 
 ab_link *ab_list_pop(ab_link *list)

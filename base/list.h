@@ -25,6 +25,8 @@ bool ab_link_is_in_use(const ab_link *l);
 void ab_link_remove(ab_link *l);
 /** Put the link at the end of the list, taking it out of the one that it is in, if any. */
 void ab_list_append(ab_link *list, ab_link *l);
+/** Put the link at the beginning of the list, taking it out of the one that it is in, if any. */
+void ab_list_prepend(ab_link *list, ab_link *l);
 /** Take the first link out. @return NULL when the list is empty */
 ab_link *ab_list_pop(ab_link *list);
 /** Move all of `from` to the end of `to`. */

@@ -376,12 +376,12 @@ static bool is_on_its_way(const struct peer *peer, ab_str key)
                                     ab_outbox_has(ab_writer_outbox(peer->writer), key));
 }
 
-static void say_again(const struct peer *peer, ab_str key)
+static void say_again(struct peer *peer, ab_str key)
 {
     ab_principal_app *app = ab_principal_find(peer->principal, key);
     ab_writer_repeat(peer->writer, key);
     if (app == NULL)
-        ab_principal_shared_look_at(peer->principal, key);
+        ab_principal_shared_look_at(peer, key);
     else
         app->look_due = app->here;
 }

@@ -48,6 +48,8 @@ void ab_principal_peer_free(void *value)
         held_free(take_held(peer));
     ab_principal_resync_fini(peer);
     ab_principal_forget_observed(peer);
+    ab_link_remove(&peer->in_open);
+    ab_link_remove(&peer->in_waiting);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
     if (peer->roster != NULL && peer->roster->peer == peer)
@@ -81,6 +83,8 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     if (peer == NULL)
         return AB_ERR_NOMEM;
     peer->principal = p;
+    ab_link_init(&peer->in_open);
+    ab_link_init(&peer->in_waiting);
     ab_principal_resync_init(peer);
     ab_guard_init(&peer->guard, p->env.guard);
     peer->roster = ab_roster_use(p, ab_str_of(agent));
@@ -188,7 +192,8 @@ static void open_writer(struct peer *peer)
         ab_writer_each(peer->writer, "", release_key, peer);
     ab_principal_sweep(peer);
     look_at_apps(peer);
-    ab_principal_shared_look(peer->principal);
+    if (ab_principal_takes_state(peer))
+        ab_principal_shared_open(peer);
 }
 
 /* What was waited for, readiness or the mode, is there. */
@@ -231,6 +236,7 @@ void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
     if (mode == AB_AUTONOMOUS)
         forget_words(peer);
     ab_principal_resync_stop(peer); /* what it was told means something else now */
+    ab_principal_shared_close(peer);
     peer->mode = mode;
     AB_INFO(p->env.log, SYNC, "the agent's mode is known", AB_KV("agent", agent),
             AB_KV("mode", mode == AB_MANAGED ? "managed" : "autonomous"));
@@ -246,6 +252,7 @@ void ab_principal_unset_mode(ab_principal *p, const char *agent)
     ab_principal_forget_observed(peer);
     ab_writer_vouch_none(peer->writer); /* what the store has now is not compared with its mark */
     peer->mode = 0;
+    ab_principal_shared_close(peer);
     ab_principal_resync_sort(peer);
 }
 
@@ -256,6 +263,7 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
         return;
     ab_principal_resync_stop(peer);
     ab_writer_forget(peer->writer);
+    ab_principal_shared_close(peer);
     ab_principal_resync_sort(peer);
 }
 

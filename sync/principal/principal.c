@@ -32,6 +32,9 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_link_init(&p->moved);
     ab_link_init(&p->tended_apps);
     ab_link_init(&p->tended_mirrors);
+    ab_link_init(&p->tended_shared);
+    ab_link_init(&p->open);
+    ab_link_init(&p->waiting);
     ab_principal_resyncs_init(p);
     ab_err e = ab_principal_mark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||

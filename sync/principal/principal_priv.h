@@ -86,7 +86,11 @@ struct peer {
     } doubt;
     bool caught_up; /* what was there to be received has been delivered */
     struct peer_resync resync;
-    bool waiting_due;      /* which Secrets wait for its certificate is to be counted */
+    ab_link in_open;       /* while it takes the hub's objects */
+    uint64_t asked;        /* principal.asks when it last wanted to be told of shared objects */
+    ab_link in_waiting;    /* while Secrets wait for its certificate, or may */
+    bool waiting_due;      /* how many do is to be counted */
+    size_t waiting;        /* how many do */
     int64_t waiting_since; /* mono_ms; 0 = none does */
     bool waiting_said;     /* it was logged that some do */
 };
@@ -257,6 +261,10 @@ struct ab_principal {
     ab_link moved;       /* Applications that other agents may have still */
     ab_link tended_apps; /* what the next tick looks at */
     ab_link tended_mirrors;
+    ab_link tended_shared;
+    ab_link open;    /* agents that take the hub's objects; who asked last comes first */
+    uint64_t asks;   /* how often an agent wanted to be told of shared objects */
+    ab_link waiting; /* agents for whose certificate Secrets wait, or may */
     bool listed;
     bool synced;
     struct mark mark;
@@ -480,17 +488,21 @@ void ab_principal_without(ab_principal_app *app);
 /* shared.c: what goes to every agent that it concerns */
 void ab_principal_shared_seen(ab_principal *p, ab_object *object);
 void ab_principal_shared_gone(ab_principal *p, const ab_object *object, bool observed);
-/** Look at all again, when there is an agent to tell. */
+/** Look at all again, for all agents. */
 void ab_principal_shared_look(ab_principal *p);
+/** The agent takes the hub's objects from now on: look at all again, for it. */
+void ab_principal_shared_open(struct peer *peer);
+/** It takes them no more. */
+void ab_principal_shared_close(struct peer *peer);
 /** Does the hub have this object? */
 bool ab_principal_shared_is_here(const ab_principal *p, ab_str key);
 enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
 /** Is this object for that agent? */
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
-/** Look at those again that depend on this project. */
-void ab_principal_shared_look_below(const ab_principal *p, const char *key);
-/** Look at one again. */
-void ab_principal_shared_look_at(const ab_principal *p, ab_str key);
+/** Look at those again, for this agent, that depend on this project. */
+void ab_principal_shared_look_below(struct peer *peer, const char *key);
+/** Look at one again, for this agent. */
+void ab_principal_shared_look_at(struct peer *peer, ab_str key);
 void ab_principal_shared_tick(ab_principal *p);
 void ab_principal_shared_free(void *value);
 

@@ -34,7 +34,10 @@ struct shared {
     ab_project *project; /* AppProject: which agents it is for */
     char *scope;         /* Secret: key of its project; NULL: it is for no agent */
     bool look_due;
-    bool asked; /* an answer of the store is to come */
+    bool for_all;      /* look_due: every agent is to be told; else those that asked since: */
+    uint64_t told;     /* principal.asks, when agents were told last */
+    ab_link in_tended; /* while there is something to do once its time has come */
+    bool asked;        /* an answer of the store is to come */
     ab_backoff backoff;
     int64_t retry_at; /* mono_ms */
 };
@@ -42,6 +45,7 @@ struct shared {
 void ab_principal_shared_free(void *value)
 {
     struct shared *s = value;
+    ab_link_remove(&s->in_tended);
     ab_project_free(s->project);
     free(s->scope);
     free(s->version);
@@ -137,6 +141,12 @@ static ab_err render(const struct shared *s, const struct peer *peer, const ab_o
     return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(payload), digest) : e;
 }
 
+static void count_again(struct peer *peer)
+{
+    peer->waiting_due = true;
+    ab_list_append(&peer->principal->waiting, &peer->in_waiting);
+}
+
 static void send(const struct shared *s, struct peer *peer, const ab_object *hub)
 {
     ab_buf payload;
@@ -145,7 +155,7 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     ab_buf_init(&payload, AB_JSON_SIZE_MAX);
     ab_err e = render(s, peer, hub, &payload, &digest, &err);
     if (e == AB_ERR_CLOSED)
-        peer->waiting_due = true;
+        count_again(peer);
     else if (e != AB_ERR_OK)
         AB_ERROR(s->principal->env.log, SYNC, "cannot be sent", AB_KV("agent", peer->name),
                  AB_KV("object", s->key),
@@ -156,19 +166,28 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     ab_buf_wipe(&payload);
 }
 
-static void distribute(const struct shared *s, const ab_object *hub)
+static void tell(const struct shared *s, struct peer *peer, const ab_object *hub)
 {
-    ab_principal *p = s->principal;
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
-        if (!ab_principal_takes_state(peer))
-            continue;
-        enum verdict verdict = judge(s, peer);
-        if (verdict == FOR_IT)
-            send(s, peer, hub);
-        else if (verdict == NOT_FOR_IT && p->listed)
-            ab_principal_end(peer, ab_str_of(s->key));
+    enum verdict verdict = judge(s, peer);
+    if (verdict != FOR_IT && ab_link_is_in_use(&peer->in_waiting))
+        count_again(peer);
+    if (verdict == FOR_IT)
+        send(s, peer, hub);
+    else if (verdict == NOT_FOR_IT && s->principal->listed)
+        ab_principal_end(peer, ab_str_of(s->key));
+}
+
+static void distribute(struct shared *s, const ab_object *hub)
+{
+    const ab_principal *p = s->principal;
+    for (ab_list_iter i = ab_list_first(&p->open); i.link != NULL; ab_list_next(&i)) {
+        struct peer *peer = AB_LINK_OF(i.link, struct peer, in_open);
+        if (!s->for_all && peer->asked <= s->told)
+            break; /* so did those that follow */
+        tell(s, peer, hub);
     }
+    s->for_all = false;
+    s->told = p->asks;
 }
 
 /* --- steps --- */
@@ -178,20 +197,24 @@ static int64_t now_ms(const struct shared *s)
     return ab_clock_mono_ms(s->principal->env.clock);
 }
 
-static bool is_anybody_open(const ab_principal *p)
+/* Before synced it is what tells that a project is gone, not unread. */
+static bool is_over(const struct shared *s)
 {
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        const struct peer *peer = i.value;
-        if (ab_principal_takes_state(peer))
-            return true;
-    }
-    return false;
+    return !s->here && !s->deleting && !s->asked;
+}
+
+/* What waits for an agent, or for the store to be listed, is looked at when that comes. */
+static void tend(struct shared *s)
+{
+    if (is_over(s) || (s->look_due && s->retry_at != 0))
+        ab_list_append(&s->principal->tended_shared, &s->in_tended);
 }
 
 static void advance(struct shared *s)
 {
     ab_principal *p = s->principal;
-    bool use = s->deleting || (s->here && p->listed && is_anybody_open(p));
+    bool use = s->deleting || (s->here && p->listed && ab_link_is_in_use(&p->open));
+    tend(s);
     if (s->asked || !s->look_due || !use || s->retry_at > now_ms(s))
         return;
     s->look_due = false;
@@ -199,25 +222,43 @@ static void advance(struct shared *s)
     p->env.effects.get(p->env.effects.arg, ab_str_of(s->key), &s->record);
 }
 
-static void look_at(struct shared *s)
+static void look_at(struct shared *s, bool for_all)
 {
     s->look_due = true;
+    s->for_all = s->for_all || for_all;
     advance(s);
 }
 
-static void look_at_secrets(const ab_principal *p, const char *scope)
+static void look_at_secrets(const ab_principal *p, const char *scope, bool for_all)
 {
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (s->scope != NULL && strcmp(s->scope, scope) == 0)
-            look_at(s);
+            look_at(s, for_all);
     }
 }
 
-void ab_principal_shared_look_below(const ab_principal *p, const char *key)
+/* It is to be told of what is looked at from now on. @return false when it takes nothing */
+static bool ask(struct peer *peer)
 {
-    if (ab_str_starts(ab_str_of(key), "AppProject/"))
-        look_at_secrets(p, key);
+    ab_principal *p = peer->principal;
+    if (!ab_principal_takes_state(peer))
+        return false;
+    peer->asked = ++p->asks;
+    ab_list_prepend(&p->open, &peer->in_open);
+    return true;
+}
+
+void ab_principal_shared_look_below(struct peer *peer, const char *key)
+{
+    if (ab_str_starts(ab_str_of(key), "AppProject/") && ask(peer))
+        look_at_secrets(peer->principal, key, false);
+}
+
+static void count_all_again(const ab_principal *p)
+{
+    for (ab_list_iter i = ab_list_first(&p->waiting); i.link != NULL; ab_list_next(&i))
+        AB_LINK_OF(i.link, struct peer, in_waiting)->waiting_due = true;
 }
 
 /* Its key ends at every agent. */
@@ -226,9 +267,10 @@ static void vanish(struct shared *s, bool observed)
     if (!s->here)
         return;
     s->here = s->look_due = false;
+    count_all_again(s->principal);
     ab_principal_missed(s->principal, ab_str_of(s->key), observed);
     if (s->kind->target == AB_TARGET_APPPROJECT)
-        look_at_secrets(s->principal, s->key);
+        look_at_secrets(s->principal, s->key, true);
 }
 
 static void let_go(struct shared *s, const ab_object *hub)
@@ -306,9 +348,10 @@ static void see(struct shared *s, const ab_object *hub)
         s->look_due = true;
         return;
     }
+    bool for_all = s->for_all;
     distribute(s, hub);
-    if (project)
-        look_at_secrets(p, s->key);
+    if (project && for_all)
+        look_at_secrets(p, s->key, true);
 }
 
 /* What was read may be newer, too: said, it would be said before what the store shows next. */
@@ -349,6 +392,7 @@ static struct shared *shared_for(ab_principal *p, const ab_object *object)
     s->principal = p;
     s->kind = ab_kind_of(ab_object_kind(object));
     s->key = ab_str_dup(key);
+    ab_link_init(&s->in_tended);
     ab_backoff_init(&s->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     if (s->key == NULL || ab_map_put(p->shared, key, s, NULL) != AB_ERR_OK) {
         ab_principal_shared_free(s);
@@ -376,6 +420,7 @@ void ab_principal_shared_seen(ab_principal *p, ab_object *object)
     }
     free(s->version);
     s->version = version;
+    s->for_all = true;
     see(s, object);
     advance(s);
 }
@@ -387,19 +432,35 @@ void ab_principal_shared_gone(ab_principal *p, const ab_object *object, bool obs
         return;
     s->deleting = false;
     vanish(s, observed);
+    tend(s);
 }
 
-void ab_principal_shared_look_at(const ab_principal *p, ab_str key)
+void ab_principal_shared_look_at(struct peer *peer, ab_str key)
 {
-    struct shared *s = find(p, key);
-    if (s != NULL)
-        look_at(s);
+    struct shared *s = find(peer->principal, key);
+    if (s != NULL && ask(peer))
+        look_at(s, false);
 }
 
 void ab_principal_shared_look(ab_principal *p)
 {
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i))
-        look_at(i.value);
+        look_at(i.value, true);
+}
+
+void ab_principal_shared_open(struct peer *peer)
+{
+    if (!ask(peer))
+        return;
+    for (ab_map_iter i = ab_map_first(peer->principal->shared); i.entry != NULL; ab_map_next(&i))
+        look_at(i.value, false);
+}
+
+void ab_principal_shared_close(struct peer *peer)
+{
+    ab_link_remove(&peer->in_open);
+    if (ab_link_is_in_use(&peer->in_waiting))
+        count_again(peer);
 }
 
 void ab_principal_recipient_changed(ab_principal *p, const char *agent)
@@ -407,10 +468,14 @@ void ab_principal_recipient_changed(ab_principal *p, const char *agent)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
+    if (ab_link_is_in_use(&peer->in_waiting))
+        count_again(peer);
+    if (!ask(peer))
+        return;
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (s->kind->sealed)
-            look_at(s);
+            look_at(s, false);
     }
 }
 
@@ -435,40 +500,60 @@ static size_t count_waiting(const struct peer *peer)
 static void show_waiting(struct peer *peer)
 {
     const ab_principal *p = peer->principal;
-    int64_t now = ab_clock_mono_ms(p->env.clock);
     size_t count = count_waiting(peer);
     ab_label label = {"agent", ab_str_of(peer->name)};
     ab_metric_set(ab_metric_get(p->env.metrics, AB_METRIC_GAUGE, "argobus_secrets_waiting",
                                 "Secrets that wait for a certificate to seal them to.", &label, 1),
                   (double)count);
-    peer->waiting_due = count > 0; /* they are counted until none waits */
+    peer->waiting_due = false;
+    peer->waiting = count;
     if (count == 0)
         peer->waiting_since = 0;
     else if (peer->waiting_since == 0)
-        peer->waiting_since = now;
-    /* The agent's hello brings the certificate: not to hear it at once is nothing to tell. */
-    bool long_enough = count > 0 && now - peer->waiting_since >= WAITING_SAID_MS;
+        peer->waiting_since = ab_clock_mono_ms(p->env.clock);
+}
+
+/* The agent's hello brings the certificate: not to hear it at once is nothing to tell. */
+static void say_waiting(struct peer *peer)
+{
+    const ab_principal *p = peer->principal;
+    bool long_enough = peer->waiting > 0 &&
+                       ab_clock_mono_ms(p->env.clock) - peer->waiting_since >= WAITING_SAID_MS;
     if (long_enough && !peer->waiting_said)
         AB_WARN(p->env.log, SYNC,
                 "Secrets wait: the agent has no certificate that they can be sealed to; to send "
                 "them to an argocd-agent in clear, inside of TLS, set secrets: clear for it in "
                 "option agents",
-                AB_KV("agent", peer->name), AB_KV("secrets", (int64_t)count));
+                AB_KV("agent", peer->name), AB_KV("secrets", (int64_t)peer->waiting));
     peer->waiting_said = long_enough;
+}
+
+static void tick_waiting(const ab_principal *p)
+{
+    for (ab_list_iter i = ab_list_first(&p->waiting); i.link != NULL; ab_list_next(&i)) {
+        struct peer *peer = AB_LINK_OF(i.link, struct peer, in_waiting);
+        if (peer->waiting_due)
+            show_waiting(peer);
+        say_waiting(peer);
+        if (peer->waiting == 0)
+            ab_link_remove(&peer->in_waiting);
+    }
+}
+
+static void tick(struct shared *s)
+{
+    ab_principal *p = s->principal;
+    advance(s);
+    if (is_over(s) && p->synced)
+        ab_principal_shared_free(ab_map_take(p->shared, ab_str_of(s->key)));
 }
 
 void ab_principal_shared_tick(ab_principal *p)
 {
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
-        if (peer->waiting_due)
-            show_waiting(peer);
-    }
-    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
-        struct shared *s = i.value;
-        advance(s);
-        /* Before synced it is what tells that a project is gone, not unread. */
-        if (!s->here && !s->deleting && !s->asked && p->synced)
-            ab_principal_shared_free(ab_map_take(p->shared, i.key));
-    }
+    ab_link due;
+    ab_link_init(&due);
+    ab_list_move_all(&p->tended_shared, &due);
+    tick_waiting(p);
+    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due))
+        tick(AB_LINK_OF(l, struct shared, in_tended));
 }

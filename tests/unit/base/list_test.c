@@ -57,6 +57,18 @@ static void what_is_appended_comes_in_order(void **state)
     assert_true(ab_link_is_in_use(&f.b.in_list));
 }
 
+static void what_is_prepended_comes_first(void **state)
+{
+    (void)state;
+    struct fixture f = made();
+    fill(&f);
+    ab_list_prepend(&f.list, &f.b.in_list);
+    assert_holds(&f.list, "bac");
+    ab_list_prepend(&f.other, &f.a.in_list);
+    assert_holds(&f.list, "bc");
+    assert_holds(&f.other, "a");
+}
+
 static void an_empty_list_has_nothing_to_give(void **state)
 {
     (void)state;
@@ -127,6 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_appended_comes_in_order),
+        cmocka_unit_test(what_is_prepended_comes_first),
         cmocka_unit_test(an_empty_list_has_nothing_to_give),
         cmocka_unit_test(what_is_removed_is_in_no_list),
         cmocka_unit_test(a_link_is_in_one_list_at_a_time),

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the principal does for one agent does not grow with the number of agents: counted are the
+ * entries of maps and lists that it goes over.
+ */
+#include "tests/bench/core_hub.h"
+
+#include "base/list.h"
+#include "base/map.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define FEW   20
+#define TIMES 4
+#define MANY  (FEW * TIMES)
+
+static size_t visits;
+
+void __real_ab_map_next(ab_map_iter *i);
+void __wrap_ab_map_next(ab_map_iter *i);
+void __real_ab_list_next(ab_list_iter *i);
+void __wrap_ab_list_next(ab_list_iter *i);
+ab_link *__real_ab_list_pop(ab_link *list);
+ab_link *__wrap_ab_list_pop(ab_link *list);
+
+void __wrap_ab_map_next(ab_map_iter *i)
+{
+    visits++;
+    __real_ab_map_next(i);
+}
+
+void __wrap_ab_list_next(ab_list_iter *i)
+{
+    visits++;
+    __real_ab_list_next(i);
+}
+
+ab_link *__wrap_ab_list_pop(ab_link *list)
+{
+    visits++;
+    return __real_ab_list_pop(list);
+}
+
+/* Visits of each phase. */
+struct growth {
+    size_t ready, reports, hellos, waiting_tick, first_round, idle_tick, round;
+};
+
+static size_t taken(void)
+{
+    size_t n = visits;
+    visits = 0;
+    return n;
+}
+
+static size_t each(ab_bench_core_hub *h, void (*turn)(ab_bench_core_hub *h, size_t agent))
+{
+    visits = 0;
+    for (size_t i = 0; i < h->count; i++) {
+        turn(h, i);
+        ab_bench_core_settle(h);
+    }
+    return taken();
+}
+
+static size_t tick(ab_bench_core_hub *h)
+{
+    visits = 0;
+    ab_bench_core_tick(h);
+    ab_bench_core_settle(h);
+    return taken();
+}
+
+static double resyncs(const ab_bench_core_hub *h)
+{
+    return ab_metric_value(
+        ab_metric_get(h->metrics, AB_METRIC_COUNTER, "argobus_resyncs_total", "", NULL, 0));
+}
+
+static size_t round_of_resyncs(ab_bench_core_hub *h)
+{
+    double before = resyncs(h);
+    size_t n = tick(h) + tick(h);
+    assert_true(resyncs(h) == before + (double)h->count);
+    return n;
+}
+
+static struct growth run(size_t agents)
+{
+    ab_bench_core_hub h;
+    struct growth g;
+    assert_true(ab_bench_core_open(&h, agents));
+    g.ready = each(&h, ab_bench_core_ready);
+    g.reports = each(&h, ab_bench_core_report);
+    (void)each(&h, ab_bench_core_caught_up);
+    g.hellos = each(&h, ab_bench_core_hello);
+    for (int i = 0; i < 4; i++)
+        (void)tick(&h); /* the mark is written, for all */
+    g.waiting_tick = tick(&h);
+    assert_true(resyncs(&h) == 0);
+    ab_bench_core_release(&h);
+    g.first_round = round_of_resyncs(&h);
+    (void)tick(&h);
+    g.idle_tick = tick(&h);
+    h.ms += 3600000;
+    g.round = round_of_resyncs(&h);
+    assert_false(h.failed);
+    ab_bench_core_close(&h);
+    return g;
+}
+
+/* In proportion: with a square it would be TIMES times that. */
+static void assert_grows_with_agents(size_t few, size_t many)
+{
+    assert_true(many <= few * TIMES * 5 / 4 + TIMES);
+}
+
+static void nothing_grows_with_the_square_of_the_agents(void **state)
+{
+    (void)state;
+    struct growth few = run(FEW);
+    struct growth many = run(MANY);
+    assert_grows_with_agents(few.ready, many.ready);
+    assert_grows_with_agents(few.reports, many.reports);
+    assert_grows_with_agents(few.hellos, many.hellos);
+    assert_grows_with_agents(few.first_round, many.first_round);
+    assert_grows_with_agents(few.round, many.round);
+}
+
+static void a_hello_goes_over_nothing(void **state)
+{
+    (void)state;
+    assert_true(run(MANY).hellos <= MANY);
+}
+
+static void a_tick_goes_over_no_objects(void **state)
+{
+    (void)state;
+    struct growth g = run(MANY);
+    /* Each agent once or twice; of objects there are sixty for each. */
+    assert_true(g.waiting_tick <= (size_t)2 * MANY + 10);
+    assert_true(g.idle_tick <= (size_t)2 * MANY + 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_grows_with_the_square_of_the_agents),
+        cmocka_unit_test(a_hello_goes_over_nothing),
+        cmocka_unit_test(a_tick_goes_over_no_objects),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

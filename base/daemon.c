@@ -359,6 +359,15 @@ static int complain(const run *r, const ab_error *err, int code)
     return code;
 }
 
+static void say_full(void *arg)
+{
+    const run *r = arg;
+    AB_ERROR(r->daemon.log, MAIN,
+             "metrics are incomplete: there are as many series as there may be; serve fewer agents "
+             "with one process",
+             AB_KV("series_max", (int64_t)AB_METRICS_SERIES_MAX));
+}
+
 static int run_daemon(run *r)
 {
     ab_daemon *d = &r->daemon;
@@ -370,6 +379,7 @@ static int run_daemon(run *r)
         return complain(r, &err, EXIT_FAILED);
     }
     d->loop = &r->loop;
+    ab_metrics_on_full(d->metrics, say_full, r);
     ab_process_metrics(d->metrics, ab_clock_wall_us(d->clock));
     ab_label version = {"version", AB_STR(AB_VERSION)};
     ab_metric_set(ab_metric_get(d->metrics, AB_METRIC_GAUGE, "argobus_build_info",

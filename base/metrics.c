@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SERIES_MAX   100000u
 #define LABELS_BYTES (16u * 1024)
 
 static const double bucket_bounds[] = {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
@@ -42,6 +41,9 @@ struct ab_metrics {
     family *first;
     family **last;
     size_t series_count;
+    bool full; /* and it was told */
+    void (*on_full)(void *arg);
+    void *on_full_arg;
     ab_buf key; /* label text of the series being looked up */
     void (*on_render)(void *arg);
     void *on_render_arg;
@@ -123,10 +125,8 @@ static family *add_family(ab_metrics *m, ab_metric_kind kind, const char *name, 
     return f;
 }
 
-static ab_metric *add_series(ab_metrics *m, family *f, ab_str key)
+static ab_metric *make_series(ab_metrics *m, family *f, ab_str key)
 {
-    if (m->series_count >= SERIES_MAX)
-        return NULL;
     ab_metric *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
@@ -140,6 +140,31 @@ static ab_metric *add_series(ab_metrics *m, family *f, ab_str key)
     }
     m->series_count++;
     return s;
+}
+
+/* The one series that is made beyond the limit. */
+static void count_dropped(ab_metrics *m)
+{
+    static const char name[] = "argobus_metrics_dropped_total";
+    family *f = ab_map_find(m->families, AB_STR(name));
+    if (f == NULL)
+        f = add_family(m, AB_METRIC_COUNTER, name,
+                       "Figures that are shown nowhere: there are too many series.");
+    ab_metric *s = f == NULL ? NULL : ab_map_find(f->series, AB_STR(""));
+    if (s == NULL && f != NULL && (s = make_series(m, f, AB_STR(""))) != NULL)
+        m->series_count--; /* it takes the place of none */
+    ab_metric_add(s, 1);
+    if (!m->full && m->on_full != NULL)
+        m->on_full(m->on_full_arg);
+    m->full = true;
+}
+
+static ab_metric *add_series(ab_metrics *m, family *f, ab_str key)
+{
+    if (m->series_count < AB_METRICS_SERIES_MAX)
+        return make_series(m, f, key);
+    count_dropped(m);
+    return NULL;
 }
 
 ab_metric *ab_metric_get(ab_metrics *m, ab_metric_kind kind, const char *name, const char *help,
@@ -233,7 +258,14 @@ void ab_metrics_drop(ab_metrics *m, const char *label, ab_str value)
         for (family *f = m->first; f != NULL; f = f->next)
             drop_from_family(m, f, ab_buf_str(&pair));
     }
+    m->full = m->full && m->series_count >= AB_METRICS_SERIES_MAX;
     ab_buf_fini(&pair);
+}
+
+void ab_metrics_on_full(ab_metrics *m, void (*fn)(void *arg), void *arg)
+{
+    m->on_full = fn;
+    m->on_full_arg = arg;
 }
 
 void ab_metrics_on_render(ab_metrics *m, void (*fn)(void *arg), void *arg)

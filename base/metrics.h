@@ -23,13 +23,17 @@ typedef struct {
 } ab_label;
 #define AB_LABELS_MAX 4
 
+/* Room for 10,000 agents with 30 series each. */
+#define AB_METRICS_SERIES_MAX 300000u
+
 /**
  * The series of family `name` with these labels, made at first use (counters start at 0 and show at
  * once). Keep the pointer: it stays valid until the series is dropped. Histograms have fixed
  * buckets for seconds, 0.001 to 60. Same name with another kind is a bug (asserted).
  *
  * @param name, help  string literals
- * @return NULL when out of memory or past 100,000 series; all functions below accept NULL
+ * @return NULL when out of memory or past AB_METRICS_SERIES_MAX series, which is counted
+ * (argobus_metrics_dropped_total) and told (ab_metrics_on_full); all functions below accept NULL
  */
 ab_metric *ab_metric_get(ab_metrics *m, ab_metric_kind kind, const char *name, const char *help,
                          const ab_label *labels, size_t count);
@@ -44,5 +48,8 @@ double ab_metric_value(const ab_metric *s);
 void ab_metrics_drop(ab_metrics *m, const char *label, ab_str value);
 /** Called before each rendering, so that gauges can be brought up to date. One at most is kept. */
 void ab_metrics_on_render(ab_metrics *m, void (*fn)(void *arg), void *arg);
+/** Called when a series is not made because there are as many as there may be; once, until some
+ * were dropped. One at most is kept. */
+void ab_metrics_on_full(ab_metrics *m, void (*fn)(void *arg), void *arg);
 /** Append the Prometheus text of everything, families in order of declaration. */
 void ab_metrics_render(ab_metrics *m, ab_buf *out);

@@ -142,8 +142,8 @@ static void series_are_bounded_and_null_is_harmless(void **state)
     (void)state;
     ab_metrics *m = ab_metrics_new();
     char name[32];
-    for (int i = 0; i < 100000; i++) {
-        snprintf(name, sizeof(name), "agent-%d", i);
+    for (unsigned i = 0; i < AB_METRICS_SERIES_MAX; i++) {
+        snprintf(name, sizeof(name), "agent-%u", i);
         assert_non_null(counter(m, name));
     }
     ab_metric *none = counter(m, "one-too-many");
@@ -155,6 +155,40 @@ static void series_are_bounded_and_null_is_harmless(void **state)
     assert_non_null(counter(m, "agent-5"));
     ab_metrics_drop(m, "agent", AB_STR("agent-5"));
     assert_non_null(counter(m, "one-too-many"));
+    ab_metrics_free(m);
+}
+
+static void count_call(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static double dropped(ab_metrics *m)
+{
+    return ab_metric_value(
+        ab_metric_get(m, AB_METRIC_COUNTER, "argobus_metrics_dropped_total", "", NULL, 0));
+}
+
+static void what_is_past_the_bound_is_counted_and_told_once(void **state)
+{
+    (void)state;
+    ab_metrics *m = ab_metrics_new();
+    char name[32];
+    int told = 0;
+    ab_metrics_on_full(m, count_call, &told);
+    for (unsigned i = 0; i < AB_METRICS_SERIES_MAX; i++) {
+        snprintf(name, sizeof(name), "agent-%u", i);
+        (void)counter(m, name);
+    }
+    assert_int_equal(told, 0);
+    assert_null(counter(m, "one-too-many"));
+    assert_null(counter(m, "another"));
+    assert_int_equal(told, 1);
+    assert_true(dropped(m) > 1.5 && dropped(m) < 2.5);
+    ab_metrics_drop(m, "agent", AB_STR("agent-5"));
+    assert_non_null(counter(m, "one-too-many"));
+    assert_null(counter(m, "another"));
+    assert_int_equal(told, 2);
     ab_metrics_free(m);
 }
 
@@ -184,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_histogram_counts_at_and_below_each_bound),
         cmocka_unit_test(dropping_an_agent_takes_its_series_and_no_others),
         cmocka_unit_test(series_are_bounded_and_null_is_harmless),
+        cmocka_unit_test(what_is_past_the_bound_is_counted_and_told_once),
         cmocka_unit_test(gauges_are_brought_up_to_date_before_rendering),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

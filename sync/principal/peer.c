@@ -48,6 +48,7 @@ void ab_principal_peer_free(void *value)
         held_free(take_held(peer));
     ab_principal_resync_fini(peer);
     ab_principal_forget_observed(peer);
+    ab_link_remove(&peer->in_watched);
     ab_link_remove(&peer->in_open);
     ab_link_remove(&peer->in_waiting);
     ab_writer_free(peer->writer);
@@ -83,6 +84,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     if (peer == NULL)
         return AB_ERR_NOMEM;
     peer->principal = p;
+    ab_link_init(&peer->in_watched);
     ab_link_init(&peer->in_open);
     ab_link_init(&peer->in_waiting);
     ab_principal_resync_init(peer);
@@ -98,6 +100,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     }
     peer->roster->peer = peer;
     wait_no_more(peer);
+    ab_principal_watch(peer);
     return AB_ERR_OK;
 }
 
@@ -114,6 +117,28 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
     ab_principal_mark_leave(peer);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);
+}
+
+/* --- time --- */
+
+void ab_principal_watch(struct peer *peer)
+{
+    bool unknown = !ab_writer_is_ready(peer->writer) && !peer->doubt.shown;
+    if (unknown || peer->missed_at != 0 || ab_principal_is_holding(peer))
+        ab_list_append(&peer->principal->watched, &peer->in_watched);
+}
+
+void ab_principal_peers_tick(ab_principal *p)
+{
+    ab_link due;
+    ab_link_init(&due);
+    ab_list_move_all(&p->watched, &due);
+    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due)) {
+        struct peer *peer = AB_LINK_OF(l, struct peer, in_watched);
+        ab_principal_guard_tick(peer);
+        ab_principal_mark_tick(peer);
+        ab_principal_watch(peer);
+    }
 }
 
 /* --- what waits --- */
@@ -263,6 +288,7 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
         return;
     ab_principal_resync_stop(peer);
     ab_writer_forget(peer->writer);
+    ab_principal_watch(peer);
     ab_principal_shared_close(peer);
     ab_principal_resync_sort(peer);
 }

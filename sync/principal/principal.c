@@ -34,6 +34,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_link_init(&p->tended_mirrors);
     ab_link_init(&p->tended_shared);
     ab_link_init(&p->open);
+    ab_link_init(&p->watched);
     ab_link_init(&p->waiting);
     ab_principal_resyncs_init(p);
     ab_err e = ab_principal_mark_init(p);
@@ -508,10 +509,7 @@ void ab_principal_tick(ab_principal *p)
 {
     tick_apps(p);
     ab_principal_mark_go(p);
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        ab_principal_guard_tick(i.value);
-        ab_principal_mark_tick(i.value);
-    }
+    ab_principal_peers_tick(p);
     ab_principal_shared_tick(p);
     ab_mirror_tick(p);
     ab_principal_resync_tick(p);

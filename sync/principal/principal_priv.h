@@ -86,6 +86,7 @@ struct peer {
     } doubt;
     bool caught_up; /* what was there to be received has been delivered */
     struct peer_resync resync;
+    ab_link in_watched;    /* while a tick may have something to do for it */
     ab_link in_open;       /* while it takes the hub's objects */
     uint64_t asked;        /* principal.asks when it last wanted to be told of shared objects */
     ab_link in_waiting;    /* while Secrets wait for its certificate, or may */
@@ -264,6 +265,7 @@ struct ab_principal {
     ab_link tended_shared;
     ab_link open;    /* agents that take the hub's objects; who asked last comes first */
     uint64_t asks;   /* how often an agent wanted to be told of shared objects */
+    ab_link watched; /* agents that the next tick looks at */
     ab_link waiting; /* agents for whose certificate Secrets wait, or may */
     bool listed;
     bool synced;
@@ -328,6 +330,10 @@ AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *d
 /** Take up again what is kept. */
 void ab_principal_take_held(struct peer *peer);
 void ab_principal_peer_free(void *value);
+/** Deletions are held back at it or may be judged later, or its log is not known yet: ticks look at
+ * it for as long as that is so. */
+void ab_principal_watch(struct peer *peer);
+void ab_principal_peers_tick(ab_principal *p);
 
 /* route.c: whose an Application is */
 /** The agent that it belongs to by what it says now; absent: nobody's. */
@@ -390,7 +396,7 @@ void ab_principal_guard_tick(struct peer *peer);
 /** An autonomous agent tells how many deletions here its guard holds back. */
 void ab_principal_note_held(struct peer *peer, size_t held);
 /** Show how many deletions are held back. */
-void ab_principal_show_held(const struct peer *peer);
+void ab_principal_show_held(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);
 

@@ -33,7 +33,7 @@ static size_t held_at(const struct peer *peer)
     return peer->guard.held + peer->doubt.log + peer->doubt.agent;
 }
 
-void ab_principal_show_held(const struct peer *peer)
+void ab_principal_show_held(struct peer *peer)
 {
     const ab_principal_env *env = &peer->principal->env;
     ab_label label = {"agent", ab_str_of(peer->name)};
@@ -41,6 +41,7 @@ void ab_principal_show_held(const struct peer *peer)
                                 "Deletions that are held back: too many, or not proved.", &label,
                                 1),
                   (double)held_at(peer));
+    ab_principal_watch(peer);
 }
 
 static void say_held(const struct peer *peer, size_t total)
@@ -238,6 +239,7 @@ static void miss(struct peer *peer, ab_str key, bool observed)
         (void)ab_map_take(peer->observed, key);
     peer->swept = false;
     peer->missed_at = now_ms(peer) + MISSED_MS;
+    ab_principal_watch(peer);
 }
 
 void ab_principal_missed(ab_principal *p, ab_str key, bool observed)

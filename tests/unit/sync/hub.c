@@ -143,7 +143,7 @@ void hub_start(hub *h)
         .destination_mapping = h->destination_mapping,
         .namespaces = h->namespaces,
         .set_aside_ms = 60000,
-        .guard = {h->deletions_max, 50, 60000},
+        .guard = {.max = h->deletions_max, .percent = 50, .window_ms = 60000},
     };
     assert_int_equal(ab_principal_new(&env, &h->principal), AB_ERR_OK);
     for (size_t i = 0; i < HUB_AGENTS_MAX; i++)

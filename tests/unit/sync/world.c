@@ -367,7 +367,7 @@ void world_init(world *w)
         .mode = AB_MANAGED,
         .policy = {.namespace = WORLD_AGENT_NAMESPACE,
                    .name = WORLD_HUB_NAMESPACE,
-                   .guard = {1000, 50, 60000},
+                   .guard = {.max = 1000, .percent = 50, .window_ms = 60000},
                    .set_aside_ms = WORLD_SET_ASIDE_MS},
         .deletions_max = 1000,
     };

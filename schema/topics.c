@@ -79,6 +79,14 @@ bool ab_group_agent(const char *prefix, const char *agent, char out[AB_TOPIC_NAM
     return fits(snprintf(out, AB_TOPIC_NAME_MAX, "%s.agent.%s", prefix, agent), out);
 }
 
+bool ab_group_agent_live(const char *prefix, const char *agent, char out[AB_TOPIC_NAME_MAX])
+{
+    out[0] = '\0';
+    if (!is_legal_prefix(prefix) || !ab_str_is_dns_label(ab_str_of(agent)))
+        return false;
+    return fits(snprintf(out, AB_TOPIC_NAME_MAX, "%s.agent.%s.live", prefix, agent), out);
+}
+
 bool ab_group_principal(const char *prefix, char out[AB_TOPIC_NAME_MAX])
 {
     out[0] = '\0';

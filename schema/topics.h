@@ -21,5 +21,9 @@ bool ab_topic_parse(const char *prefix, const char *topic, ab_direction *directi
 /** "<prefix>.agent.<agent>", the consumer group of an agent. @return false when it makes no legal
  * name */
 bool ab_group_agent(const char *prefix, const char *agent, char out[AB_TOPIC_NAME_MAX]);
+/** "<prefix>.agent.<agent>.live", the group whose one member is the agent. @return as
+ * ab_group_agent
+ */
+bool ab_group_agent_live(const char *prefix, const char *agent, char out[AB_TOPIC_NAME_MAX]);
 /** "<prefix>.principal". */
 bool ab_group_principal(const char *prefix, char out[AB_TOPIC_NAME_MAX]);

@@ -88,6 +88,10 @@ typedef struct {
     void (*on_caught_up)(void *arg, const char *agent);
     /** After FULL: room again. */
     void (*on_writable)(void *arg, const char *agent);
+    /** AGENT, over Kafka; may be NULL. True: a newer process of our name has taken over, and
+     * nothing may be applied or changed back until false: it has gone, and what it may have applied
+     * was delivered here too. */
+    void (*on_displaced)(void *arg, bool displaced);
     /** It cannot go on: end the process. */
     void (*on_fatal)(void *arg, const ab_error *err);
     void *arg;

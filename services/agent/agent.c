@@ -94,6 +94,12 @@ static void on_writable(void *arg, const char *agent)
     ab_pump_run(&s->pump);
 }
 
+static void on_displaced(void *arg, bool displaced)
+{
+    service *s = arg;
+    ab_agent_pause(s->machine, displaced);
+}
+
 static void unsendable(void *arg, const char *agent, const ab_event *event, const ab_error *err)
 {
     service *s = arg;
@@ -270,6 +276,7 @@ static ab_err make_transport(service *s, ab_error *err)
                    .on_gap = on_gap,
                    .on_caught_up = on_caught_up,
                    .on_writable = on_writable,
+                   .on_displaced = on_displaced,
                    .arg = s},
     };
     return ab_service_make_transport(&s->base, env, err);

@@ -253,7 +253,7 @@ static void finish_converged_head(ab_agent_object *o)
 
 static bool may_advance(const ab_agent_object *o)
 {
-    return o->step == STEP_IDLE && o->inbox.retry_at <= now_ms(o);
+    return !o->agent->paused && o->step == STEP_IDLE && o->inbox.retry_at <= now_ms(o);
 }
 
 /* What is not here may only not be listed yet. */
@@ -486,6 +486,15 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
              AB_KV("why", (const char *)err->text));
     if (o != NULL)
         ab_agent_report_error(o, err);
+}
+
+void ab_agent_pause(ab_agent *a, bool paused)
+{
+    a->paused = paused;
+    for (ab_map_iter i = ab_map_first(a->objects); !paused && i.entry != NULL; ab_map_next(&i))
+        ab_agent_advance(i.value);
+    if (!paused)
+        ab_agent_resync(a, "displaced");
 }
 
 void ab_agent_tick(ab_agent *a)

@@ -115,6 +115,10 @@ void ab_agent_log_lost(ab_agent *a);
  * @param why  for the log; a literal */
 void ab_agent_resync(ab_agent *a, const char *why);
 
+/** True: nothing is written to the store until it is false again, for another process of our name
+ * is at work on it. */
+void ab_agent_pause(ab_agent *a, bool paused);
+
 /** The answer to an effect. `object` borrowed, may be NULL. */
 void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err);
 /** Time has passed: retries. Call about once a second. */

@@ -84,6 +84,7 @@ struct ab_agent {
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_writer *writer;
+    bool paused; /* nothing is written to the store */
     bool synced;
     bool complete;  /* every object that exists was seen */
     bool swept;     /* autonomous: since ready, what the store no longer has was ended */

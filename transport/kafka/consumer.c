@@ -493,6 +493,8 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
     if (p.gap || !l->in.known)
         begin_anew(l, f, p.from);
     l->in.known = true;
+    if (l->kafka->member.displaced_told)
+        l->in.caught_up_at = f->in_high;
     if (p.gap && p.which == AB_GAP_RECREATED) {
         l->sent_offset = -1;
         l->has_epoch = false;

@@ -125,7 +125,7 @@ static void leave_grave(ab_kafka_grave *g)
 static void *destroy(void *arg)
 {
     ab_kafka_grave *g = arg;
-    /* There is no group to leave: it never joined one. */
+    /* Without leaving its group: a static member that returns soon is let in at once. */
     rd_kafka_destroy_flags(g->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     g->empty = true;
     leave_grave(g);
@@ -193,7 +193,7 @@ static void close_now(ab_kafka_handle *h)
     uv_close((uv_handle_t *)&h->poll, on_poll_closed);
 }
 
-static void wake(const ab_kafka_handle *h)
+void ab_kafka_handle_wake(const ab_kafka_handle *h)
 {
     const uint64_t one = 1;
     /* It can only fail when the counter is full, and then it wakes anyway. */
@@ -220,7 +220,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     if (h->closed)
         close_now(h);
     else if (i == BATCH)
-        wake(h);
+        ab_kafka_handle_wake(h);
 }
 
 static ab_err attach(ab_kafka_handle *h, ab_error *err)
@@ -284,7 +284,7 @@ ab_err ab_kafka_handle_open(ab_kafka_host *host, const ab_kafka_settings *settin
     uv_poll_start(&h->poll, UV_READABLE, on_readable);
     const uint64_t one = 1;
     rd_kafka_queue_io_event_enable(h->queue, h->fd, &one, sizeof(one));
-    wake(h);
+    ab_kafka_handle_wake(h);
     *out = h;
     return AB_ERR_OK;
 }

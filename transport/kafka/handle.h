@@ -46,6 +46,8 @@ AB_MUST_USE ab_err ab_kafka_handle_open(ab_kafka_host *host, const ab_kafka_sett
 rd_kafka_t *ab_kafka_handle_rk(const ab_kafka_handle *h);
 /** Its queue, for results; borrowed, valid until close. */
 rd_kafka_queue_t *ab_kafka_handle_queue(const ab_kafka_handle *h);
+/** Look at its queue at the next turn of the loop, also when nothing is in it. */
+void ab_kafka_handle_wake(const ab_kafka_handle *h);
 /** To be told, on the loop thread, when the handle was closed and is destroyed: what it was given
  * is no more used then. Not when it is abandoned. */
 void ab_kafka_handle_when_gone(ab_kafka_handle *h, void (*gone)(void *arg), void *arg);

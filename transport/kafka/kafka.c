@@ -48,6 +48,7 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     TAILQ_INIT(&k->failed);
     k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
     TAILQ_INIT(&k->host.graves);
+    ab_kafka_member_init(k);
     ab_kafka_producer_init(&k->producer, k, AB_KAFKA_PRODUCER);
     ab_kafka_producer_init(&k->live_producer, k, AB_KAFKA_LIVE_PRODUCER);
     k->links_by_name = ab_map_new();
@@ -97,7 +98,7 @@ static void close_handles(ab_kafka *k)
     TAILQ_FOREACH(l, &k->links, at)
     {
         ab_kafka_readback_stop(l);
-        l->live = NULL;
+        ab_kafka_live_close(l);
         l->in.group = NULL;
     }
     ab_kafka_readback_pump(k);
@@ -181,6 +182,10 @@ static void on_tick(uv_timer_t *timer)
         if (k->base.certificate_is_new)
             ab_kafka_presence_changed(k);
         tick_links(k);
+        if (k->settings.role == AB_ROLE_AGENT)
+            ab_kafka_member_tick(k);
+        else
+            ab_kafka_positions_tick(k);
         ab_kafka_readback_pump(k);
         ab_kafka_removal_start(k);
         ab_kafka_survey_start(k);
@@ -308,8 +313,12 @@ static bool kafka_ready(ab_transport *self, ab_buf *why)
         first = first == NULL ? l : first;
         waiting++;
     }
-    if (first == NULL)
+    if (first == NULL && k->member.why.code == AB_ERR_OK)
         return true;
+    if (first == NULL) {
+        ab_buf_printf(why, "kafka: %s", k->member.why.text);
+        return false;
+    }
     ab_buf_printf(why, "kafka: agent %s: %s", first->name,
                   first->phase == AB_LINK_READ ? "our own log is being read" : first->why.text);
     if (waiting > 1)

@@ -118,6 +118,7 @@ struct ab_kafka_link {
     bool removed;
     bool surveying;
     bool verified;  /* topic settings were looked at, and right */
+    bool displaced; /* by a newer process of our name: nothing is done until that has gone */
     bool lost_in;   /* the peer's topic was seen to be gone: its successor is another log */
     bool lost_out;  /* the same of ours */
     bool new_log;   /* ours is to be given an identity of its own */
@@ -133,13 +134,15 @@ struct ab_kafka_link {
     uint64_t log_id; /* the epoch that began our log */
     ab_backoff backoff;
     int64_t retry_ms;
-    int64_t made_ms; /* when a topic of it was made; 0 = none was */
-    ab_error why;    /* it is not READY */
+    int64_t keep_due_ms; /* PRINCIPAL: its position is committed again then (positions.c) */
+    int64_t made_ms;     /* when a topic of it was made; 0 = none was */
+    ab_error why;        /* it is not READY */
     ab_kafka_inbox in;
     ab_kafka_readback read;
     unsigned unread; /* how often our log stayed silent, one after the other */
     ab_kafka_presence peer;
-    ab_kafka_group *live; /* whose handle reads the peer's live topic; NULL: none (live.c) */
+    ab_kafka_group
+        *live; /* PRINCIPAL: whose handle reads the agent's live topic, or NULL (live.c) */
     ab_kafka_link_metrics metrics;
 };
 
@@ -181,6 +184,22 @@ typedef struct {
     int64_t retry_ms;
 } ab_kafka_producer;
 
+typedef enum { AB_MEMBER_OUT, AB_MEMBER_IN, AB_MEMBER_DISPLACED } ab_kafka_member_state;
+
+/* AGENT: the reader of the live topic, a member of a group (member.c). */
+typedef struct {
+    ab_kafka *kafka;
+    ab_kafka_member_state state;
+    ab_kafka_handle *handle; /* NULL unless IN */
+    int64_t next;            /* the offset to read from */
+    bool displaced_told;     /* to the upper layers, and not yet that we continue */
+    bool asking;             /* whether the group is empty; the producer is in use */
+    int64_t ask_due_ms;
+    ab_backoff backoff;
+    int64_t retry_ms;
+    ab_error why; /* it cannot join; OK = nothing is known to be wrong */
+} ab_kafka_member;
+
 /* One consumer handle with its share of the partitions. */
 struct ab_kafka_group {
     TAILQ_ENTRY(ab_kafka_group) at;
@@ -209,7 +228,8 @@ struct ab_kafka {
     TAILQ_HEAD(, ab_kafka_link) links; /* removed ones too, while somebody holds them */
     uint64_t epoch;                    /* highest of a link that was removed */
     ab_kafka_groups groups;
-    ab_kafka_groups live_groups;
+    ab_kafka_groups live_groups; /* PRINCIPAL */
+    ab_kafka_member member;      /* AGENT */
     TAILQ_HEAD(, ab_kafka_removal) removals;
     ab_kafka_removal *removing; /* the one whose request runs */
     ab_kafka_producer producer;
@@ -236,6 +256,8 @@ struct ab_kafka {
     int64_t commit_due_ms;
     int64_t lag_due_ms;
     int64_t probe_due_ms;
+    bool keeping; /* positions of absent agents; the producer is in use */
+    int64_t keep_scan_ms;
     atomic_bool hurry; /* jobs end at their next step */
     unsigned open_uv;
     void (*stopped)(void *arg);
@@ -262,6 +284,10 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason);
 void ab_kafka_link_wait(ab_kafka_link *l, const char *reason);
 /** Back to ASK, to go on from where it is with other handles. */
 void ab_kafka_link_renew(ab_kafka_link *l);
+/** Stop: a newer process of our name is at work. @param why  for /readyz */
+void ab_kafka_link_displace(ab_kafka_link *l, const char *why);
+/** That one has gone: go on from where we were, as a new writer. */
+void ab_kafka_link_return(ab_kafka_link *l);
 /** Events are taken from now on. */
 void ab_kafka_link_ready(ab_kafka_link *l);
 /** It cannot go on for now; ask again after a back-off. */
@@ -365,8 +391,18 @@ void ab_kafka_send_drop(ab_kafka_send *s);
 /** Tell the failure at the next turn of the loop. */
 void ab_kafka_send_fail_later(ab_kafka_send *s, ab_err code, const char *text);
 
+/* member.c: AGENT only */
+void ab_kafka_member_init(ab_kafka *k);
+/** Join the group that reads the live topic, from this offset on. @return CONFIG, FATAL, NOMEM,
+ * UNAVAILABLE */
+AB_MUST_USE ab_err ab_kafka_member_open(ab_kafka *k, int64_t from, ab_error *err);
+void ab_kafka_member_close(ab_kafka *k);
+/** Join again after a failure; see whether the process that displaced us has gone. */
+void ab_kafka_member_tick(ab_kafka *k);
+
 /* live.c */
-/** One handle at once, so that surveys have one to prepare. @return CONFIG, FATAL, NOMEM */
+/** PRINCIPAL: one handle at once, so that surveys have one to prepare. @return CONFIG, FATAL, NOMEM
+ */
 AB_MUST_USE ab_err ab_kafka_live_start(ab_kafka *k, ab_error *err);
 /** Read the peer's live topic, from this offset on. @return CONFIG, FATAL, NOMEM, UNAVAILABLE */
 AB_MUST_USE ab_err ab_kafka_live_open(ab_kafka_link *l, int64_t from, ab_error *err);
@@ -374,6 +410,10 @@ AB_MUST_USE ab_err ab_kafka_live_open(ab_kafka_link *l, int64_t from, ab_error *
 void ab_kafka_live_close(ab_kafka_link *l);
 /** What a handle of the live groups reports; `arg` is its group. */
 void ab_kafka_live_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event);
+
+/* positions.c: PRINCIPAL only */
+/** Commit the positions of absent agents again, when it is time. */
+void ab_kafka_positions_tick(ab_kafka *k);
 
 /* presence.c */
 /** Whether this hello was written to another log than those before it. */

@@ -177,6 +177,20 @@ void ab_kafka_link_renew(ab_kafka_link *l)
     l->retry_ms = 0;
 }
 
+void ab_kafka_link_displace(ab_kafka_link *l, const char *why)
+{
+    withdraw(l);
+    l->displaced = true;
+    l->has_epoch = false;
+    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "%s", why);
+}
+
+void ab_kafka_link_return(ab_kafka_link *l)
+{
+    l->displaced = false;
+    l->retry_ms = 0;
+}
+
 void ab_kafka_link_ready(ab_kafka_link *l)
 {
     l->phase = AB_LINK_READY;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading the peers' live topics: hellos, and what is of use at once or never. These partitions
- * have handles of their own, so that hellos wake none that reads state. Nothing is ever committed
- * here: reading begins at the end of the topic, as it was when the link's survey looked.
+ * Reading the peers' live topics (an agent does it in member.c): hellos, and what is of use at once
+ * or never. These partitions have handles of their own, so that hellos wake none that reads state.
+ * Nothing is ever committed here: reading begins at the end of the topic, as it was when the link's
+ * survey looked.
  */
 #include "transport/kafka/kafka_priv.h"
 
@@ -27,6 +28,8 @@ void ab_kafka_live_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
 ab_err ab_kafka_live_start(ab_kafka *k, ab_error *err)
 {
     ab_kafka_group *g = NULL;
+    if (k->settings.role == AB_ROLE_AGENT)
+        return AB_ERR_OK;
     return ab_kafka_group_for(k, &k->live_groups, &g, err);
 }
 
@@ -39,6 +42,8 @@ static rd_kafka_topic_partition_list_t *live_partition(const ab_kafka_link *l, i
 
 ab_err ab_kafka_live_open(ab_kafka_link *l, int64_t from, ab_error *err)
 {
+    if (l->kafka->settings.role == AB_ROLE_AGENT)
+        return ab_kafka_member_open(l->kafka, from, err);
     ab_kafka_group *g = NULL;
     ab_err e = ab_kafka_group_for(l->kafka, &l->kafka->live_groups, &g, err);
     if (e != AB_ERR_OK)
@@ -60,6 +65,8 @@ ab_err ab_kafka_live_open(ab_kafka_link *l, int64_t from, ab_error *err)
 void ab_kafka_live_close(ab_kafka_link *l)
 {
     ab_kafka_group *g = l->live;
+    if (l->kafka->settings.role == AB_ROLE_AGENT)
+        ab_kafka_member_close(l->kafka);
     if (g == NULL)
         return;
     rd_kafka_topic_partition_list_t *list = live_partition(l, 0);

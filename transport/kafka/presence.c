@@ -11,9 +11,9 @@
  * A hello is whole, with the certificate, until the peer says that it has it: each names our last
  * handshake and the last one that we have of the peer. So nothing depends on one hello's arrival.
  *
- * Nothing keeps two processes of one name from writing to the same topics. Each hello names its
- * process; the one that began last counts, and when another one says hello in turns with it, that
- * is told.
+ * Each hello names its process; the one that began last counts. Kafka sees to it that there is one
+ * process for each agent's name (member.c). Nothing keeps two principals from writing to one agent:
+ * when they say hello in turns, the agent tells.
  */
 #include "schema/attributes.h"
 #include "transport/hello.h"
@@ -224,11 +224,7 @@ static void tell_rivals(ab_kafka_link *l, const saying *said)
 {
     l->peer.rival = AB_RIVAL_TOLD;
     ab_metric_set(l->metrics.rivals, 1);
-    AB_WARN(l->kafka->base.env.log, KAFKA,
-            l->kafka->settings.role == AB_ROLE_PRINCIPAL
-                ? "two agents have this name: both do what the hub says, and what the one that "
-                  "began first reports is not taken; end one of them"
-                : "two principals write to this agent: end one of them",
+    AB_WARN(l->kafka->base.env.log, KAFKA, "two principals write to this agent; stop one of them",
             AB_KV("agent", l->name), AB_KV("counts", l->peer.instance),
             AB_KV("other", said->base.instance));
 }
@@ -352,7 +348,8 @@ static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
 {
     bool same = strcmp(said->base.instance, l->peer.instance) == 0;
     if (is_rival(l, said)) {
-        hear_rival(l, said);
+        if (l->kafka->settings.role == AB_ROLE_AGENT)
+            hear_rival(l, said);
         return;
     }
     if (same && is_late(l, said, age_ms))

@@ -41,7 +41,7 @@ static void look(ab_kafka *k)
 
 static bool is_idle(const ab_kafka *k)
 {
-    return !k->survey_running && k->removing == NULL;
+    return !k->survey_running && k->removing == NULL && !k->member.asking && !k->keeping;
 }
 
 static bool is_drained(ab_kafka *k)

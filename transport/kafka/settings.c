@@ -272,7 +272,8 @@ static bool make_names(ab_kafka_settings *s)
     if (s->role == AB_ROLE_PRINCIPAL)
         return ab_group_principal(s->prefix, s->group);
     return ab_topic_format(s->prefix, AB_DOWN, s->agent, false, topic) &&
-           ab_group_agent(s->prefix, s->agent, s->group);
+           ab_group_agent(s->prefix, s->agent, s->group) &&
+           ab_group_agent_live(s->prefix, s->agent, s->live_group);
 }
 
 static ab_err read_names(ab_kafka_settings *s, ab_error *err)
@@ -377,6 +378,31 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
     return SET_ALL(conf, rows, err);
 }
 
+#define SESSION_MIN_MS 6000 /* group.min.session.timeout.ms of brokers, unless they changed it */
+#define SESSION_MAX_MS 300000
+
+/* Gone after three heartbeats, as for the other side. */
+static ab_err set_member(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_error *err)
+{
+    char session[NUMBER], heartbeat[NUMBER];
+    int64_t session_ms = 3 * s->heartbeat_ms;
+    if (session_ms < SESSION_MIN_MS)
+        session_ms = SESSION_MIN_MS;
+    if (session_ms > SESSION_MAX_MS)
+        session_ms = SESSION_MAX_MS;
+    print(session_ms, session);
+    print(session_ms / 10, heartbeat);
+    const setting rows[] = {
+        {"group.id", s->live_group, "kafka.prefix"},
+        {"group.instance.id", s->agent, "agent.name"},
+        {"session.timeout.ms", session, "transport.heartbeat"},
+        {"heartbeat.interval.ms", heartbeat, "transport.heartbeat"},
+    };
+    rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR |
+                                       RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_REBALANCE);
+    return SET_ALL(conf, rows, err);
+}
+
 static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_kafka_kind kind,
                            ab_error *err)
 {
@@ -403,7 +429,9 @@ static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab
     };
     rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR |
                                        RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_OFFSET_COMMIT);
-    return SET_ALL(conf, rows, err);
+    ab_err e = SET_ALL(conf, rows, err);
+    bool member = kind == AB_KAFKA_LIVE_CONSUMER && s->role == AB_ROLE_AGENT;
+    return e == AB_ERR_OK && member ? set_member(s, conf, err) : e;
 }
 
 ab_err ab_kafka_settings_conf(const ab_kafka_settings *s, ab_kafka_kind kind, rd_kafka_conf_t **out,

@@ -21,7 +21,7 @@ typedef enum {
     AB_KAFKA_LIVE_PRODUCER, /* live: at once or never */
     AB_KAFKA_CONSUMER,      /* what peers send; commits */
     AB_KAFKA_READER,        /* our own log at start; never commits */
-    AB_KAFKA_LIVE_CONSUMER, /* replies of agents; never commits */
+    AB_KAFKA_LIVE_CONSUMER, /* what is of use now; never commits. AGENT: a member of live_group */
 } ab_kafka_kind;
 
 typedef enum { AB_TOPICS_VERIFY, AB_TOPICS_CREATE, AB_TOPICS_EXTERNAL } ab_kafka_management;
@@ -39,9 +39,10 @@ typedef struct {
     int64_t linger_ms;
     size_t inflight;
     char group[AB_TOPIC_NAME_MAX];
-    const char *agent;       /* NULL: PRINCIPAL */
-    rd_kafka_conf_t *common; /* what all kinds share */
-    ab_file_stamps files;    /* that it was read from: certificates, their key, a password */
+    char live_group[AB_TOPIC_NAME_MAX]; /* AGENT: of the member that reads the live topic */
+    const char *agent;                  /* NULL: PRINCIPAL */
+    rd_kafka_conf_t *common;            /* what all kinds share */
+    ab_file_stamps files; /* that it was read from: certificates, their key, a password */
 } ab_kafka_settings;
 
 extern const ab_options ab_kafka_options;

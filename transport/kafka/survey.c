@@ -35,7 +35,7 @@ typedef struct {
     rd_kafka_t *producer;
     rd_kafka_t *consumer;
     rd_kafka_t *live_producer;
-    rd_kafka_t *live_consumer;
+    rd_kafka_t *live_consumer; /* PRINCIPAL; else NULL */
     bool all_topics;
     bool answered;  /* by a broker, to all that was asked */
     unsigned downs; /* host.downs when it began */
@@ -159,7 +159,9 @@ static void hold_incoming(survey *s)
         if (e->error.code != AB_ERR_OK)
             continue;
         e->in[0] = rd_kafka_topic_new(s->consumer, e->link->topics[AB_KAFKA_IN_STATE], NULL);
-        e->in[1] = rd_kafka_topic_new(s->live_consumer, e->link->topics[AB_KAFKA_IN_LIVE], NULL);
+        if (s->live_consumer != NULL)
+            e->in[1] =
+                rd_kafka_topic_new(s->live_consumer, e->link->topics[AB_KAFKA_IN_LIVE], NULL);
     }
 }
 
@@ -177,7 +179,7 @@ static ab_err warm(survey *s, ab_error *err)
     rd_kafka_t *const handles[] = {s->producer, s->consumer, s->live_producer, s->live_consumer};
     ab_err e = AB_ERR_OK;
     for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]) && e == AB_ERR_OK; i++)
-        e = ab_kafka_topics_learn(handles[i], err);
+        e = handles[i] == NULL ? AB_ERR_OK : ab_kafka_topics_learn(handles[i], err);
     return e;
 }
 
@@ -228,7 +230,7 @@ static void settle(ab_kafka *k, entry *e)
 {
     ab_kafka_link *l = e->link;
     l->surveying = false;
-    if (l->removed || k->closed)
+    if (l->removed || l->displaced || k->closed)
         return;
     l->lost_in = l->lost_in || e->missing[AB_KAFKA_IN_STATE];
     l->lost_out = l->lost_out || e->missing[AB_KAFKA_OUT_STATE];
@@ -271,8 +273,8 @@ static void take_up(survey *s, ab_kafka_link *l)
 
 static bool is_due(const ab_kafka_link *l, int64_t now)
 {
-    return l->phase == AB_LINK_ASK && !l->surveying && !l->removed && now >= l->retry_ms &&
-           !ab_kafka_removal_holds(l->kafka, l->name);
+    return l->phase == AB_LINK_ASK && !l->surveying && !l->removed && !l->displaced &&
+           now >= l->retry_ms && !ab_kafka_removal_holds(l->kafka, l->name);
 }
 
 static void give_up(survey *s, const char *why)
@@ -296,7 +298,8 @@ static survey *new_survey(ab_kafka *k)
     s->producer = ab_kafka_handle_rk(k->producer.handle);
     s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
     s->live_producer = ab_kafka_handle_rk(k->live_producer.handle);
-    s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups)->handle);
+    if (!TAILQ_EMPTY(&k->live_groups))
+        s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups)->handle);
     s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
     s->downs = k->host.downs;
     s->job.run = run;

@@ -45,6 +45,14 @@ AB_MUST_USE ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_s
 void ab_kafka_topics_check(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
                            size_t count);
 
+/** Whether a group has no members, or does not exist. False also when no broker answers. */
+bool ab_kafka_group_is_empty(rd_kafka_t *rk, const char *group);
+
+/** Commit again what a group without members has committed in a topic, so that the broker does not
+ * forget it. @return NOTFOUND: it has committed nothing; else why not */
+AB_MUST_USE ab_err ab_kafka_group_recommit(rd_kafka_t *rk, const char *group, const char *topic,
+                                           ab_error *err);
+
 /* Where a log begins and ends. */
 typedef struct {
     const char *name; /* borrowed */

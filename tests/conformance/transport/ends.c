@@ -131,6 +131,11 @@ static void on_writable(void *arg, const char *agent)
     told(arg, agent)->writable++;
 }
 
+static void on_displaced(void *arg, bool displaced)
+{
+    ((ab_end *)arg)->displaced = displaced;
+}
+
 static void on_fatal(void *arg, const ab_error *err)
 {
     ab_end *end = arg;
@@ -337,6 +342,7 @@ static ab_transport_env env_of(ab_end *end)
                    .on_gap = on_gap,
                    .on_caught_up = on_caught_up,
                    .on_writable = on_writable,
+                   .on_displaced = on_displaced,
                    .on_fatal = on_fatal,
                    .arg = end},
     };

@@ -69,6 +69,7 @@ typedef struct {
     ab_end_peer peers[AB_END_PEERS_MAX];
     size_t peer_count;
     int fatal;
+    bool displaced; /* as on_displaced said last */
     ab_error fatal_error;
     bool stopping;
     bool stopped;

@@ -90,6 +90,54 @@ static void a_restart_of_the_other_side_is_no_lag(void **state)
     assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 0);
 }
 
+/* --- an agent that is away for days --- */
+
+static int64_t days_ms;
+
+static int64_t later_ms(void *arg)
+{
+    return ab_clock_real.mono_ms(arg) + days_ms;
+}
+
+static int64_t same_us(void *arg)
+{
+    return ab_clock_real.wall_us(arg);
+}
+
+static int positions_kept(ab_end *principal)
+{
+    return (int)ab_metric_value(
+        ab_metric_get(principal->metrics, AB_METRIC_COUNTER, "argobus_positions_kept_total",
+                      "Positions of absent agents that were committed again.", NULL, 0));
+}
+
+static void the_position_of_an_agent_that_is_away_is_kept_alive(void **state)
+{
+    static const ab_clock clock = {later_ms, same_us, NULL};
+    ab_ends *ends = *state;
+    ends->clock = &clock;
+    days_ms = 0;
+    ab_end *principal = ab_end_principal(ends, "w1,w2");
+    ab_end *agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready == 1);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 0);
+    ab_end_stop(agent);
+    AB_UNTIL(ends, !ab_end_peer_of(principal, "w1")->up);
+    ab_end_put(principal, "w1", "app/a", 2);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 1);
+    for (int day = 1; day <= 3; day++) {
+        days_ms = day * INT64_C(25) * 3600 * 1000;
+        AB_UNTIL(ends, positions_kept(principal) == day);
+    }
+    /* Of w2, which was never there, there is none. */
+    assert_int_equal(ab_kafka_committed(ends, "agent.w2", "down.w2.state"),
+                     RD_KAFKA_OFFSET_INVALID);
+    assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 1);
+}
+
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
@@ -100,6 +148,7 @@ int main(int argc, char **argv)
         CASE(the_lag_of_an_agent_that_is_away_is_what_changed),
         CASE(the_lag_of_a_principal_that_is_away_is_what_changed),
         CASE(a_restart_of_the_other_side_is_no_lag),
+        CASE(the_position_of_an_agent_that_is_away_is_kept_alive),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

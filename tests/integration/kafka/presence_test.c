@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two processes of one name on the same topics: the one that began last counts, and it is told. And
- * machines whose clocks differ.
+ * Two agents of one name: the newer one displaces the older. Two principals of one agent: it is
+ * told. And machines whose clocks differ.
  */
 #include "schema/attributes.h"
 #include "tests/conformance/transport/kafka_fixture.h"
@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -22,23 +23,30 @@ static double rivals(ab_end *end)
                                          &label, 1));
 }
 
-static void two_agents_of_one_name_are_told(void **state)
+/* --- agents of one name --- */
+
+static void the_newer_of_two_agents_of_one_name_displaces_the_older(void **state)
 {
     ab_ends *ends = *state;
     ab_ends_capture_log(ends);
     ab_end *principal = ab_end_principal(ends, "w1");
     const ab_end_peer *seen = ab_end_peer_of(principal, "w1");
     ab_end *first = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, seen->up);
+    AB_UNTIL(ends, seen->up && ab_end_peer_of(first, "w1")->up);
     ab_end *second = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, rivals(principal) > 0);
-    assert_true(ab_ends_logged(ends, "two agents have this name"));
+    AB_UNTIL(ends, first->displaced);
+    assert_true(ab_end_says(first, "duplicate agent name"));
+    assert_true(ab_ends_logged(ends, "duplicate agent name"));
     AB_UNTIL(ends, seen->peer_epoch == ab_end_peer_of(second, "w1")->epoch);
-    ab_end_stop(first);
-    AB_UNTIL(ends, rivals(principal) < 1);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(second, "app/a") == 1);
+    assert_int_equal(ab_end_count(first, "app/a"), 0);
+    assert_false(ab_end_try_put(first, NULL, "app/b", 1));
+    assert_false(second->displaced);
+    assert_false(ab_end_says(second, ""));
 }
 
-static void of_two_agents_of_one_name_the_first_is_there_when_the_second_has_gone(void **state)
+static void the_older_of_two_agents_continues_when_the_newer_has_gone(void **state)
 {
     ab_ends *ends = *state;
     ab_end *principal = ab_end_principal(ends, "w1");
@@ -46,11 +54,92 @@ static void of_two_agents_of_one_name_the_first_is_there_when_the_second_has_gon
     ab_end *first = ab_end_agent(ends, "w1");
     AB_UNTIL(ends, seen->up);
     ab_end *second = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, rivals(principal) > 0);
+    AB_UNTIL(ends, first->displaced);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(second, "app/a") == 1);
     ab_end_stop(second);
+    AB_UNTIL(ends, !first->displaced);
+    /* What the other one may have applied came before that. */
+    assert_int_equal(ab_end_count(first, "app/a"), 1);
     AB_UNTIL(ends, seen->up && seen->peer_epoch == ab_end_peer_of(first, "w1")->epoch);
-    AB_UNTIL(ends, rivals(principal) < 1);
+    AB_UNTIL(ends, ab_end_try_put(first, NULL, "app/b", 1));
 }
+
+/* --- what stock tools show --- */
+
+typedef struct {
+    rd_kafka_consumer_group_state_t state;
+    size_t members;
+    char client[128];
+    char instance[64];
+} shown;
+
+static shown describe(const ab_ends *ends, const char *group)
+{
+    char name[AB_KAFKA_TOPIC_MAX];
+    const char *names[] = {ab_kafka_topic_name(ends, group, name)};
+    rd_kafka_t *admin = ab_kafka_admin(ends);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
+    rd_kafka_DescribeConsumerGroups(admin, names, 1, NULL, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 60000);
+    assert_non_null(event);
+    size_t count = 0;
+    const rd_kafka_ConsumerGroupDescription_t **groups =
+        rd_kafka_DescribeConsumerGroups_result_groups(
+            rd_kafka_event_DescribeConsumerGroups_result(event), &count);
+    assert_int_equal(count, 1);
+    shown seen = {.state = rd_kafka_ConsumerGroupDescription_state(groups[0]),
+                  .members = rd_kafka_ConsumerGroupDescription_member_count(groups[0])};
+    if (seen.members > 0) {
+        const rd_kafka_MemberDescription_t *m =
+            rd_kafka_ConsumerGroupDescription_member(groups[0], 0);
+        const char *instance = rd_kafka_MemberDescription_group_instance_id(m);
+        snprintf(seen.client, sizeof(seen.client), "%s", rd_kafka_MemberDescription_client_id(m));
+        snprintf(seen.instance, sizeof(seen.instance), "%s", instance == NULL ? "" : instance);
+    }
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    return seen;
+}
+
+static bool is_stable(const ab_ends *ends, const char *group)
+{
+    shown seen = describe(ends, group);
+    return seen.state == RD_KAFKA_CONSUMER_GROUP_STATE_STABLE && seen.members == 1;
+}
+
+static void an_agent_is_shown_as_the_member_of_a_stable_group(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    AB_UNTIL(ends, is_stable(ends, "agent.w1.live"));
+    shown seen = describe(ends, "agent.w1.live");
+    assert_string_equal(seen.client, "argobus-agent-w1");
+    assert_string_equal(seen.instance, "w1");
+    ab_end_stop(agent);
+    AB_UNTIL(ends, describe(ends, "agent.w1.live").members == 0);
+}
+
+/* Its predecessor, like one that was killed, has not left the group. */
+static void an_agent_that_returns_is_let_in_at_once(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_set(ends, "transport.heartbeat=20s");
+    ab_ends_pair(ends, &principal, &agent);
+    AB_UNTIL(ends, is_stable(ends, "agent.w1.live"));
+    ab_end_stop(agent);
+    agent = ab_end_agent(ends, "w1");
+    /* Well within the session of a minute that the former one still has. */
+    AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->up && ab_end_peer_of(principal, "w1")->up);
+    assert_false(agent->displaced);
+    assert_true(is_stable(ends, "agent.w1.live"));
+}
+
+/* --- principals --- */
 
 static void two_principals_of_one_agent_are_told(void **state)
 {
@@ -114,7 +203,7 @@ static void a_former_process_that_says_nothing_more_is_no_rival(void **state)
     AB_UNTIL(ends, say_former_hello(agent));
     AB_UNTIL(ends, seen->peer_epoch == FORMER_EPOCH);
     AB_UNTIL(ends, seen->up && seen->peer_epoch == ab_end_peer_of(agent, "w1")->epoch);
-    assert_false(ab_ends_logged(ends, "two agents"));
+    assert_false(agent->displaced);
 }
 
 /* --- clocks --- */
@@ -168,8 +257,10 @@ int main(int argc, char **argv)
     ab_kafka_fixture kafka;
     ab_kafka_fixture_init(&kafka);
     const struct CMUnitTest tests[] = {
-        CASE(two_agents_of_one_name_are_told),
-        CASE(of_two_agents_of_one_name_the_first_is_there_when_the_second_has_gone),
+        CASE(the_newer_of_two_agents_of_one_name_displaces_the_older),
+        CASE(the_older_of_two_agents_continues_when_the_newer_has_gone),
+        CASE(an_agent_is_shown_as_the_member_of_a_stable_group),
+        CASE(an_agent_that_returns_is_let_in_at_once),
         CASE(two_principals_of_one_agent_are_told),
         CASE(a_former_process_that_says_nothing_more_is_no_rival),
         CASE(clocks_may_be_hours_apart),

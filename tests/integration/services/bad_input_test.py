@@ -75,19 +75,20 @@ class TwoOfOneName(Fleet):
         self.second = Daemon("argobus-agent", self.folder / "agent2", config)
         self.addCleanup(self.second.kill)
 
-    def test_the_principal_says_so_until_one_is_ended_and_the_other_goes_on(self):
+    def test_the_newer_one_displaces_the_older_which_continues_when_it_has_gone(self):
         quick = ("--set", "transport.heartbeat=1s")
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.principal.start(*quick)
         self.agent.start(*quick)
         self.arrives("guestbook", "1")
         self.second.start(*quick)
-        wait_for("it is counted", lambda: self.principal.metric("argobus_peer_rivals") == 1)
-        wait_for("it is said", lambda: "two agents have this name" in self.principal.log.read_text())
-        self.agent.stop()
-        wait_for("it is over", lambda: self.principal.metric("argobus_peer_rivals") == 0)
+        wait_for("it is said", lambda: "duplicate agent name" in self.agent.log.read_text())
+        wait_for("it is not ready", lambda: not self.agent.is_ready())
         self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision="2"))
-        wait_for("the other one goes on", lambda: revision(self.spoke2.read("argocd", "guestbook")) == "2")
+        wait_for("the newer one goes on", lambda: revision(self.spoke2.read("argocd", "guestbook")) == "2")
+        self.assertEqual(revision(self.spoke.read("argocd", "guestbook")), "1")
+        self.second.kill()
+        self.arrives("guestbook", "2")
 
 
 class FullDisk(Fleet):

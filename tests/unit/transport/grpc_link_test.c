@@ -233,7 +233,7 @@ static void begin(side *s, ab_role role)
                                 .agent = role == AB_ROLE_AGENT ? "w1" : NULL,
                                 .mode = role == AB_ROLE_AGENT ? "managed" : "",
                                 .events = {on_event, on_peer, on_written, on_ready, on_gap,
-                                           on_caught_up, on_writable, on_fatal, s}};
+                                           on_caught_up, on_writable, NULL, on_fatal, s}};
     ab_buf_init(&s->scratch, 65536);
     s->link_env = (ab_grpc_link_env){&s->env, 4096, 2048, &s->scratch, wake, s};
     assert_int_equal(ab_grpc_link_new(&s->link_env, "w1", &s->link, NULL), AB_ERR_OK);

@@ -158,7 +158,9 @@ static void positions_are_never_committed_behind_our_back(void **state)
         assert_has(&l, kinds[i], "enable.auto.offset.store", "false");
         assert_has(&l, kinds[i], "auto.offset.reset",
                    kinds[i] == AB_KAFKA_LIVE_CONSUMER ? "largest" : "error");
-        assert_has(&l, kinds[i], "group.id", "argobus.agent.w1");
+        assert_has(&l, kinds[i], "group.id",
+                   kinds[i] == AB_KAFKA_LIVE_CONSUMER ? "argobus.agent.w1.live"
+                                                      : "argobus.agent.w1");
     }
     unload(&l);
     assert_int_equal(load(&l, AB_ROLE_PRINCIPAL, WORDS("kafka.prefix=hub")), AB_ERR_OK);
@@ -176,6 +178,24 @@ static void other_settings_are_passed_through(void **state)
                      AB_ERR_OK);
     assert_has(&l, AB_KAFKA_PRODUCER, "socket.timeout.ms", "4321");
     assert_has(&l, AB_KAFKA_CONSUMER, "fetch.wait.max.ms", "77");
+    unload(&l);
+}
+
+static void an_agent_is_a_static_member_of_its_live_group(void **state)
+{
+    (void)state;
+    loaded l;
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS(NULL)), AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_LIVE_CONSUMER, "group.instance.id", "w1");
+    assert_has(&l, AB_KAFKA_LIVE_CONSUMER, "session.timeout.ms", "30000");
+    assert_has(&l, AB_KAFKA_LIVE_CONSUMER, "heartbeat.interval.ms", "3000");
+    unload(&l);
+    /* No broker takes less, unless it was told to. */
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("transport.heartbeat=100ms")), AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_LIVE_CONSUMER, "session.timeout.ms", "6000");
+    unload(&l);
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS("transport.heartbeat=10m")), AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_LIVE_CONSUMER, "session.timeout.ms", "300000");
     unload(&l);
 }
 
@@ -407,6 +427,7 @@ int main(void)
         cmocka_unit_test(the_queue_has_room_for_the_largest_event),
         cmocka_unit_test(positions_are_never_committed_behind_our_back),
         cmocka_unit_test(other_settings_are_passed_through),
+        cmocka_unit_test(an_agent_is_a_static_member_of_its_live_group),
         cmocka_unit_test(settings_that_carry_a_promise_are_not_passed_through),
         cmocka_unit_test(tls_is_not_taken_away_by_the_way),
         cmocka_unit_test(plain_text_is_only_for_who_asks_for_it),

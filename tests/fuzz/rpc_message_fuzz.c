@@ -48,7 +48,7 @@ static void feed(ab_rpc_reader *r, size_t allowed, ab_str piece, outcome *o)
 static outcome read_cut(ab_str bytes, bool gzip, size_t step)
 {
     outcome o = {0};
-    ab_rpc_budget budget = {0, BUDGET_MAX};
+    ab_rpc_budget budget = {.max = BUDGET_MAX};
     size_t allowance = 0;
     ab_rpc_reader r;
     ab_rpc_reader_init(&r, &budget, &allowance, MESSAGE_MAX);

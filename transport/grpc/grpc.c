@@ -9,7 +9,9 @@
 #include <assert.h>
 
 /* All of an event but its data, with room to spare. */
-#define SCRATCH_MAX  (4u * 1024 * 1024)
+#define SCRATCH_MAX (4u * 1024 * 1024)
+/* Of events that agents sent and that are not dealt with, of all together. */
+#define RECEIVED_MAX (64u * 1024 * 1024)
 #define TICK_MS      500
 #define STOP_TICK_MS 50
 #define RUNS_MAX     2 /* of links, in one turn of the loop */
@@ -253,8 +255,14 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
     if (e != AB_ERR_OK)
         return e;
     ab_buf_init(&g->scratch, SCRATCH_MAX);
-    g->link_env = (ab_grpc_link_env){
-        &self->env, g->settings.queue_bytes, g->settings.message_max, &g->scratch, wake_link, g};
+    g->received = (ab_rpc_budget){.max = RECEIVED_MAX, .shared = env->role == AB_ROLE_PRINCIPAL};
+    g->link_env = (ab_grpc_link_env){.env = &self->env,
+                                     .queue_bytes = g->settings.queue_bytes,
+                                     .message_max = g->settings.message_max,
+                                     .scratch = &g->scratch,
+                                     .wake = wake_link,
+                                     .arg = g,
+                                     .received = &g->received};
     g->dialect_env = (ab_dialect_env){&self->env, wake_dialect, g};
     STAILQ_INIT(&g->woken);
     STAILQ_INIT(&g->woken_dialects);

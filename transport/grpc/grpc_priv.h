@@ -56,6 +56,7 @@ typedef struct ab_grpc {
     ab_transport base; /* first */
     ab_grpc_settings settings;
     ab_grpc_link_env link_env;
+    ab_rpc_budget received; /* by all links, and not dealt with */
     ab_dialect_env dialect_env;
     ab_buf scratch;
     ab_map *links; /* by agent; an agent has its own */

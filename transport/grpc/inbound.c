@@ -14,6 +14,8 @@
 /* In one list; and the bytes that each may need in it. */
 #define ACKS_MAX  1024
 #define ACK_BYTES 24
+/* To be told to a peer that does not listen: it is not listened to either. */
+#define ACKS_OWED_MAX (64u * 1024)
 
 static size_t inflight_max(const ab_grpc_link *l)
 {
@@ -46,6 +48,7 @@ void ab_grpc_inbound_count(ab_grpc_link *l)
 static void free_delivery(struct ab_grpc_deliveries *list, ab_grpc_delivery *d)
 {
     TAILQ_REMOVE(list, d, at);
+    ab_rpc_budget_give(&d->link->received, d->bytes);
     ab_event_unref(d->base.event);
     free(d);
 }
@@ -122,17 +125,26 @@ static void deliver(ab_grpc_link *l, ab_grpc_delivery *d)
 {
     TAILQ_INSERT_TAIL(&l->open, d, at);
     l->open_count[d->base.lane]++;
+    d->bytes = ab_event_size(d->base.event);
+    ab_rpc_budget_add(&l->received, d->bytes);
     ab_metric_add(l->metrics.received[d->base.lane], 1);
     ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
     ab_grpc_link_events(l)->on_event(ab_grpc_link_events(l)->arg, &d->base);
 }
 
-static bool may_deliver(const ab_grpc_link *l, ab_lane lane)
+/* One event at a time has room, however large it is. */
+static bool has_room(const ab_grpc_link *l, size_t bytes)
 {
-    return l->served && !l->closed && l->open_count[lane] < inflight_max(l);
+    return l->received.used == 0 || ab_rpc_budget_room(&l->received) >= bytes;
 }
 
-/* Only who does not keep to the window that our hello told comes here. */
+static bool may_deliver(const ab_grpc_link *l, const ab_delivery *d)
+{
+    return l->served && !l->closed && l->open_count[d->lane] < inflight_max(l) &&
+           l->acks.len < ACKS_OWED_MAX && has_room(l, ab_event_size(d->event));
+}
+
+/* The peer sends more than we deal with: reading stops, and then it has to. */
 static void hold(ab_grpc_link *l, ab_grpc_delivery *d)
 {
     TAILQ_INSERT_TAIL(&l->held, d, at);
@@ -150,7 +162,7 @@ static void come_in(ab_grpc_link *l, ab_grpc_delivery *d)
         free(d);
     } else if (state && is_forged(l, d->base.event)) {
         refuse_forged(l, d);
-    } else if (!TAILQ_EMPTY(&l->held) || !may_deliver(l, d->base.lane)) {
+    } else if (!TAILQ_EMPTY(&l->held) || !may_deliver(l, &d->base)) {
         hold(l, d);
     } else {
         deliver(l, d);
@@ -179,7 +191,7 @@ void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event)
 void ab_grpc_inbound_run(ab_grpc_link *l)
 {
     ab_grpc_delivery *first = TAILQ_FIRST(&l->held);
-    while (first != NULL && may_deliver(l, first->base.lane)) {
+    while (first != NULL && may_deliver(l, &first->base)) {
         TAILQ_REMOVE(&l->held, first, at);
         deliver(l, first);
         first = TAILQ_FIRST(&l->held);

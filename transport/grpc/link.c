@@ -65,6 +65,7 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
         return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", agent);
     ab_grpc_sendq_init(&l->queue);
     l->env = env;
+    l->received = (ab_rpc_budget){.max = env->queue_bytes, .parent = env->received};
     snprintf(l->agent, sizeof(l->agent), "%s", agent);
     name_sources(l);
     STAILQ_INIT(&l->lives);
@@ -469,6 +470,8 @@ void ab_grpc_link_tick(ab_grpc_link *l)
 {
     int64_t now = ab_clock_mono_ms(l->env->env->clock);
     ab_grpc_receipt *r = STAILQ_FIRST(&l->lives);
+    if (!TAILQ_EMPTY(&l->held)) /* others may have made room */
+        l->env->wake(l->env->arg, l);
     while (r != NULL) {
         ab_grpc_receipt *next = STAILQ_NEXT(r, at);
         if (now >= r->deadline_ms) {

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "transport/grpc/budget.h"
 #include "transport/transport.h"
 
 typedef struct ab_grpc_link ab_grpc_link;
@@ -29,12 +30,14 @@ typedef struct {
 
 typedef struct {
     const ab_transport_env *env;
-    size_t queue_bytes; /* of unacknowledged state events, before FULL */
+    size_t queue_bytes; /* of unacknowledged state events that we send, before FULL; and of events
+                           that we got and have not dealt with, before reading stops */
     size_t message_max; /* of one event, encoded */
     ab_buf *scratch;    /* for one event at a time */
     /** Have ab_grpc_link_run called soon. */
     void (*wake)(void *arg, ab_grpc_link *link);
     void *arg;
+    ab_rpc_budget *received; /* of what all links got and have not dealt with; shared */
 } ab_grpc_link_env;
 
 /** @param env  borrowed for as long as the link lives

@@ -29,6 +29,7 @@ typedef struct ab_grpc_delivery {
     uint64_t stream; /* number of the stream that it came by */
     uint64_t epoch;
     uint64_t version;
+    size_t bytes; /* that count in link->received */
 } ab_grpc_delivery;
 TAILQ_HEAD(ab_grpc_deliveries, ab_grpc_delivery);
 
@@ -78,6 +79,7 @@ struct ab_grpc_link {
     struct ab_grpc_deliveries acked; /* the peer is to be told of each */
     ab_buf acks;                     /* of ab_grpc_ack: it is to be told of them in lists */
     size_t open_count[2];            /* by ab_lane */
+    ab_rpc_budget received;          /* of those that are open, or to be told one by one */
 
     struct {
         char instance[40];     /* "" = not known */

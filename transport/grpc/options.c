@@ -75,7 +75,8 @@ static const ab_option rows[] = {
      .max = 1024 * MIB,
      .help = "Events per agent that are sent, or wait to be (128KiB of these at most), and not "
              "acknowledged; past it, newer versions of an object replace older ones before they "
-             "get here."},
+             "get here. Also events per agent that are received and not in effect; past it, "
+             "reading from this agent stops."},
     {.name = "grpc.compression",
      .kind = AB_OPT_ENUM,
      .deflt = "none",

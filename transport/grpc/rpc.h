@@ -65,16 +65,22 @@ typedef struct {
 } ab_rpc_rate;
 
 typedef struct {
-    size_t message_bytes;    /* of one message, after inflating; both ways */
-    size_t buffered_bytes;   /* of all calls of one server or client, received in part or queued */
-    size_t send_high_bytes;  /* queued in one call before ab_rpc_send says FULL */
-    size_t header_bytes;     /* of one block of headers, names and values */
-    uint32_t streams;        /* open calls that one peer may have on a connection */
-    uint32_t connections;    /* of a server; further ones wait to be accepted */
-    uint32_t window_bytes;   /* received for one call ahead of what its on_message took */
-    int64_t handshake_ms;    /* from TCP to HTTP/2 settings */
-    int64_t login_ms;        /* server: from TCP to ab_rpc_welcome; 0 = without end */
-    int64_t ping_ms;         /* silence after which the peer is pinged; 0 = never */
+    size_t message_bytes;   /* of one message, after inflating; both ways */
+    size_t buffered_bytes;  /* of all calls of one server or client, received in part or queued;
+                               where there is a login, one agent has a quarter of it at most */
+    size_t stranger_bytes;  /* before ab_rpc_welcome, instead: of a message, and of all calls of the
+                               connection, with their headers */
+    size_t send_high_bytes; /* queued in one call before ab_rpc_send says FULL */
+    size_t header_bytes;    /* of one block of headers, names and values */
+    uint32_t streams;       /* open calls that one peer may have on a connection */
+    uint32_t connections;   /* of a server; further ones wait to be accepted */
+    uint32_t strangers;     /* those of them before ab_rpc_welcome; past it the oldest has to go */
+    uint32_t strangers_per_address; /* and those of one address, or of a /64 of IPv6 */
+    uint32_t agent_connections;     /* of one agent after it; past it its oldest has to go */
+    uint32_t window_bytes;          /* received for one call ahead of what its on_message took */
+    int64_t handshake_ms;           /* from TCP to HTTP/2 settings */
+    int64_t login_ms;               /* server: from TCP to ab_rpc_welcome; 0 = without end */
+    int64_t ping_ms;                /* silence after which the peer is pinged; 0 = never */
     int64_t ping_timeout_ms; /* without any byte from it, or without it taking any, it is dead */
     int64_t retry_first_ms;  /* client: back-off between connections, doubling with jitter */
     int64_t retry_max_ms;
@@ -83,8 +89,9 @@ typedef struct {
     ab_rpc_rate pings; /* with nothing sent to the peer in between */
 } ab_rpc_limits;
 
-/** Messages of 200 MiB, 512 MiB in all, 256 KiB queued per call, headers of 16 KiB, 100 streams,
- * 16,384 connections, windows of 1 MiB, handshake in 10 s, no end to a login, pings after 60 s with
+/** Messages of 200 MiB, 384 MiB in all, 64 KiB for strangers, 256 KiB queued per call, headers of
+ * 16 KiB, 100 streams, 16,384 connections, 512 of strangers with 128 of an address, 32 of an agent,
+ * windows of 1 MiB, handshake in 10 s, no end to a login, pings after 60 s with
  * 20 s to answer, back-off 500 ms to 30 s, 200 resets, 100 settings and 100 pings in 10 s. */
 extern const ab_rpc_limits ab_rpc_default_limits;
 
@@ -208,8 +215,9 @@ const ab_rpc_peer *ab_rpc_call_peer(const ab_rpc_call *call);
  */
 void ab_rpc_accept(ab_rpc_call *call, const ab_rpc_handler *handler, void *arg);
 /** Who makes this call is known: its connection stays for as long as the peer wants, whatever
- * `login_ms` says. */
-void ab_rpc_welcome(ab_rpc_call *call);
+ * `login_ms` says, and what it buffers counts with all else of this agent.
+ *  @param agent  borrowed; it counts when first given for a connection */
+void ab_rpc_welcome(ab_rpc_call *call, const char *agent);
 /** Send the headers now, with metadata. Without this they go with the first message.
  *  @return CLOSED: they are sent, or the call is over; INVALID: no metadata; NOMEM */
 AB_MUST_USE ab_err ab_rpc_respond(ab_rpc_call *call, const ab_rpc_field *metadata, size_t count);

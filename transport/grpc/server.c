@@ -148,7 +148,7 @@ static bool verify(served_call *c)
     const ab_auth_peer from = describe(c);
     ab_err e = ab_auth_verify(c->grpc->server.auth, &from, token, &c->identity, NULL);
     if (e == AB_ERR_OK)
-        ab_rpc_welcome(c->call);
+        ab_rpc_welcome(c->call, c->identity.agent);
     else
         ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_REFUSED);
     return e == AB_ERR_OK;
@@ -187,7 +187,7 @@ static void grant(served_call *c, const ab_auth_grant *granted, bool login)
         message.namespace = ab_str_of(c->grpc->base.env.namespace);
     }
     ab_grpc_write_grant(&message, &out);
-    ab_rpc_welcome(c->call);
+    ab_rpc_welcome(c->call, granted->identity.agent);
     if (ab_buf_status(&out) == AB_ERR_OK && say_argobus(c) == AB_ERR_OK)
         ab_rpc_reply(c->call, ab_buf_str(&out), false);
     else

@@ -48,6 +48,23 @@ static ab_err read_place(const ab_config *c, ab_role role, ab_grpc_settings *out
     return e;
 }
 
+/* Whom TLS may turn away, since no method would take him either. */
+static bool takes_only_certificates(const ab_config *c)
+{
+    bool only = true;
+    for (size_t i = 0; i < ab_config_count(c, "grpc.auth.accept"); i++)
+        only = only && strcmp(ab_config_item(c, "grpc.auth.accept", i), "mtls") == 0;
+    return only;
+}
+
+static ab_rpc_client_cert client_cert(const ab_config *c, bool principal, const char *ca)
+{
+    if (ca == NULL)
+        return AB_RPC_CLIENT_CERT_NONE;
+    return principal && takes_only_certificates(c) ? AB_RPC_CLIENT_CERT_REQUIRE
+                                                   : AB_RPC_CLIENT_CERT_REQUEST;
+}
+
 static ab_err read_tls(const ab_config *c, ab_role role, ab_rpc_tls *out, ab_error *err)
 {
     bool principal = role == AB_ROLE_PRINCIPAL;
@@ -61,14 +78,17 @@ static ab_err read_tls(const ab_config *c, ab_role role, ab_rpc_tls *out, ab_err
         .ciphers = ab_config_str(c, "grpc.tls.ciphers"),
         .server_name = ab_config_str(c, "grpc.tls.server-name"),
     };
-    /* Which agents need one is for the methods of grpc.auth.accept to say. */
-    out->client_cert = out->ca == NULL ? AB_RPC_CLIENT_CERT_NONE : AB_RPC_CLIENT_CERT_REQUEST;
+    out->client_cert = client_cert(c, principal, out->ca);
     if (out->insecure)
         return AB_ERR_OK;
     if (principal && (out->cert == NULL || out->key == NULL))
         return ab_fail(err, AB_ERR_CONFIG,
                        "grpc.tls.cert and grpc.tls.key are not set: agents are served over TLS "
                        "(grpc.insecure: true is for a service mesh)");
+    if (principal && out->ca == NULL && takes_only_certificates(c))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "grpc.tls.ca is not set: agents log in by certificates (grpc.auth.accept), "
+                       "and it says whose are good");
     if ((out->cert == NULL) != (out->key == NULL))
         return ab_fail(err, AB_ERR_CONFIG, "grpc.tls.cert and grpc.tls.key belong together");
     return AB_ERR_OK;

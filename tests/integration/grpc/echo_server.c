@@ -127,7 +127,7 @@ static void on_call(void *arg, ab_rpc_call *call, const ab_rpc_request *request)
         snprintf(s->method, sizeof(s->method), "%s", methods[i]);
         ab_rpc_accept(call, &handler, s);
         if (strcmp(methods[i], "Hold") != 0)
-            ab_rpc_welcome(call);
+            ab_rpc_welcome(call, "echo");
         if (strcmp(methods[i], "Meta") == 0)
             answer_meta(call, request);
     }

@@ -216,7 +216,9 @@ class Strength(Fleet):
 
     def agreed(self, version, ciphers="ALL"):
         """The cipher and the version; None when the principal does not agree."""
-        client = ssl.create_default_context(cafile=self.grpc("server")["tls"]["ca"])
+        tls = self.grpc("w1")["tls"]
+        client = ssl.create_default_context(cafile=tls["ca"])
+        client.load_cert_chain(tls["cert"], tls["key"])
         client.minimum_version = client.maximum_version = version
         client.set_ciphers(ciphers)
         client.set_alpn_protocols(["h2"])

@@ -156,7 +156,9 @@ world *world_new(ab_role role, const char *mode)
                                            .on_fatal = on_fatal,
                                            .arg = w}};
     ab_buf_init(&w->scratch, AB_EVENT_DATA_MAX);
-    w->link_env = (ab_grpc_link_env){&w->env, 1u << 20, 1u << 20, &w->scratch, wake_link, w};
+    w->received = (ab_rpc_budget){.max = 1u << 26};
+    w->link_env = (ab_grpc_link_env){
+        &w->env, 1u << 20, 1u << 20, &w->scratch, wake_link, w, .received = &w->received};
     w->dialect_env = (ab_dialect_env){&w->env, wake_dialect, w};
     must(ab_grpc_link_new(&w->link_env, "w1", &w->link, NULL) == AB_ERR_OK);
     must(ab_dialect_new(&w->dialect_env, w->link, &w->dialect) == AB_ERR_OK);

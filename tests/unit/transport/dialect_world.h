@@ -12,6 +12,7 @@
 typedef struct {
     ab_transport_env env;
     ab_grpc_link_env link_env;
+    ab_rpc_budget received;
     ab_buf scratch;
     ab_dialect_env dialect_env;
     ab_clock clock;

@@ -24,6 +24,7 @@ typedef struct side {
     struct side *other;
     ab_transport_env env;
     ab_grpc_link_env link_env;
+    ab_rpc_budget received;
     ab_buf scratch;
     ab_grpc_link *link;
     ab_config *config;
@@ -235,7 +236,9 @@ static void begin(side *s, ab_role role)
                                 .events = {on_event, on_peer, on_written, on_ready, on_gap,
                                            on_caught_up, on_writable, NULL, on_fatal, s}};
     ab_buf_init(&s->scratch, 65536);
-    s->link_env = (ab_grpc_link_env){&s->env, 4096, 2048, &s->scratch, wake, s};
+    s->received = (ab_rpc_budget){.max = 1u << 20};
+    s->link_env =
+        (ab_grpc_link_env){&s->env, 4096, 2048, &s->scratch, wake, s, .received = &s->received};
     assert_int_equal(ab_grpc_link_new(&s->link_env, "w1", &s->link, NULL), AB_ERR_OK);
 }
 
@@ -703,40 +706,6 @@ static void garbage_is_counted_and_passed_over(void **state)
     }
 }
 
-static void a_hello_survives_the_way(void **state)
-{
-    (void)state;
-    ab_grpc_hello said = {.base = {.mode = "autonomous",
-                                   .version = "1.2",
-                                   .instance = "i",
-                                   .epoch = 5,
-                                   .time_ms = 3,
-                                   .leaving = true,
-                                   .certificate = "-----BEGIN\n\"x\"\n"},
-                          .seen = 4,
-                          .inflight = 2,
-                          .message_max = 1,
-                          .backlog = 9,
-                          .fresh = true};
-    ab_event *event = NULL;
-    ab_grpc_hello heard;
-    assert_int_equal(ab_grpc_hello_make(&said, "/principal", &event), AB_ERR_OK);
-    assert_int_equal(ab_grpc_hello_read(event, &heard, NULL), AB_ERR_OK);
-    assert_string_equal(heard.base.mode, said.base.mode);
-    assert_string_equal(heard.base.version, said.base.version);
-    assert_string_equal(heard.base.instance, said.base.instance);
-    assert_string_equal(heard.base.certificate, said.base.certificate);
-    assert_int_equal(heard.base.epoch, 5);
-    assert_int_equal(heard.seen, 4);
-    assert_int_equal(heard.base.time_ms, 3);
-    assert_int_equal(heard.inflight, 2);
-    assert_int_equal(heard.message_max, 1);
-    assert_int_equal(heard.backlog, 9);
-    assert_true(heard.fresh && heard.base.leaving);
-    ab_grpc_hello_fini(&heard);
-    ab_event_unref(event);
-}
-
 static bool shows_the_agent(const side *s)
 {
     ab_buf text;
@@ -794,7 +763,6 @@ int main(void)
         CASE(a_link_that_closes_says_so_and_drains),
         CASE(garbage_is_counted_and_passed_over),
         CASE(the_metrics_of_an_agent_go_and_come_with_it),
-        cmocka_unit_test(a_hello_survives_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,8 @@ static ab_err load(loaded *out, ab_role role, const char *const *words)
     for (; *words != NULL && count < SET_MAX; words++)
         set[count++] = *words;
     const ab_config_sources sources = {.set = set, .set_count = count};
-    assert_int_equal(ab_config_load(&ab_grpc_options, 1, &sources, &out->config, &out->err),
-                     AB_ERR_OK);
+    const ab_options tables[] = {ab_grpc_options, ab_auth_options};
+    assert_int_equal(ab_config_load(tables, 2, &sources, &out->config, &out->err), AB_ERR_OK);
     return ab_grpc_settings_read(out->config, role, &out->settings, &out->err);
 }
 
@@ -102,17 +102,25 @@ static void a_websocket_takes_no_more_than_argocd_agent_does(void **state)
     ab_config_free(l.config);
 }
 
-static void agents_are_asked_for_a_certificate_where_there_is_an_authority(void **state)
+static void assert_client_cert(const char *ca, const char *accept, ab_rpc_client_cert wanted)
+{
+    loaded l = loaded_ok(AB_ROLE_PRINCIPAL,
+                         WORDS("grpc.tls.cert=/dev/null", "grpc.tls.key=/dev/null", accept, ca));
+    assert_int_equal(l.settings.tls.client_cert, wanted);
+    ab_config_free(l.config);
+}
+
+static void tls_turns_away_who_could_not_log_in_anyway(void **state)
 {
     (void)state;
-    loaded l =
-        loaded_ok(AB_ROLE_PRINCIPAL, WORDS("grpc.tls.cert=/dev/null", "grpc.tls.key=/dev/null"));
-    assert_int_equal(l.settings.tls.client_cert, AB_RPC_CLIENT_CERT_NONE);
-    ab_config_free(l.config);
-    l = loaded_ok(AB_ROLE_PRINCIPAL, WORDS("grpc.tls.cert=/dev/null", "grpc.tls.key=/dev/null",
-                                           "grpc.tls.ca=/dev/null"));
-    assert_int_equal(l.settings.tls.client_cert, AB_RPC_CLIENT_CERT_REQUEST);
-    ab_config_free(l.config);
+    const char *ca = "grpc.tls.ca=/dev/null";
+    assert_client_cert(ca, "grpc.keepalive=60s", AB_RPC_CLIENT_CERT_REQUIRE);
+    assert_client_cert(ca, "grpc.auth.accept=mtls", AB_RPC_CLIENT_CERT_REQUIRE);
+    assert_client_cert(ca, "grpc.auth.accept=mtls,userpass", AB_RPC_CLIENT_CERT_REQUEST);
+    assert_client_cert(ca, "grpc.auth.accept=header", AB_RPC_CLIENT_CERT_REQUEST);
+    assert_client_cert(NULL, "grpc.auth.accept=userpass", AB_RPC_CLIENT_CERT_NONE);
+    assert_refused(AB_ROLE_PRINCIPAL, WORDS("grpc.tls.cert=/dev/null", "grpc.tls.key=/dev/null"),
+                   "grpc.tls.ca is not set");
 }
 
 static void there_is_no_plaintext_unless_it_is_asked_for(void **state)
@@ -154,7 +162,7 @@ int main(void)
         cmocka_unit_test(without_options_it_is_tls_1_3_and_200_mib_without_compression),
         cmocka_unit_test(each_option_counts),
         cmocka_unit_test(a_websocket_takes_no_more_than_argocd_agent_does),
-        cmocka_unit_test(agents_are_asked_for_a_certificate_where_there_is_an_authority),
+        cmocka_unit_test(tls_turns_away_who_could_not_log_in_anyway),
         cmocka_unit_test(there_is_no_plaintext_unless_it_is_asked_for),
         cmocka_unit_test(an_address_is_read_in_each_form),
     };

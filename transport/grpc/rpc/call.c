@@ -22,8 +22,8 @@ ab_rpc_call *ab_rpc_call_new(ab_rpc_conn *conn, int32_t stream)
         return NULL;
     call->conn = conn;
     call->stream = stream;
-    ab_rpc_reader_init(&call->in, &conn->end->budget, &conn->may_inflate,
-                       conn->end->limits.message_bytes);
+    ab_rpc_reader_init(&call->in, &conn->budget, &conn->may_inflate,
+                       ab_rpc_account_message_max(conn));
     ab_buf_init(&call->held, HELD_CAP);
     STAILQ_INIT(&call->out);
     TAILQ_INSERT_TAIL(&conn->calls, call, at);
@@ -33,7 +33,7 @@ ab_rpc_call *ab_rpc_call_new(ab_rpc_conn *conn, int32_t stream)
 
 static ab_rpc_budget *budget_of(const ab_rpc_call *call)
 {
-    return &call->conn->end->budget;
+    return &call->conn->budget;
 }
 
 static size_t chunk_len(const ab_rpc_chunk *chunk)
@@ -81,6 +81,7 @@ void ab_rpc_call_free(ab_rpc_call *call, bool silent)
     drop_queue(call);
     ab_rpc_reader_fini(&call->in);
     drop_held(call);
+    ab_rpc_budget_give(budget_of(call), call->charged);
     if (call->handler != NULL && !silent)
         call->handler->on_end(call->arg, call->fate, ab_str_of(call->fate_text));
     free(call->fate_text);
@@ -122,6 +123,17 @@ static void fail_receiving(ab_rpc_call *call, ab_err e, const char *why)
 static bool listens(const ab_rpc_call *call)
 {
     return !call->over && !call->finishing;
+}
+
+bool ab_rpc_call_charge(ab_rpc_call *call, size_t bytes)
+{
+    bytes += sizeof(*call);
+    if (!ab_rpc_budget_take(budget_of(call), bytes)) {
+        fail_receiving(call, AB_ERR_FULL, "too many calls at the moment");
+        return false;
+    }
+    call->charged = bytes;
+    return true;
 }
 
 /* Deliver messages, until the bytes end, the call is paused or others have their turn. @return the
@@ -438,7 +450,8 @@ ab_err ab_rpc_send_lent(ab_rpc_call *call, ab_str head, const ab_rpc_loan *loan,
     size_t len = head.len + loan->bytes.len;
     if (!takes_messages(call))
         return AB_ERR_CLOSED;
-    if (len > end->limits.message_bytes || len > end->limits.buffered_bytes / 2)
+    if (len > end->limits.message_bytes || len > ab_rpc_budget_most(&end->budget) ||
+        len > end->limits.buffered_bytes / 2)
         return AB_ERR_TOOBIG;
     if (call->queued >= end->limits.send_high_bytes) {
         call->full = true;
@@ -564,10 +577,10 @@ void ab_rpc_accept(ab_rpc_call *call, const ab_rpc_handler *handler, void *arg)
     call->arg = arg;
 }
 
-void ab_rpc_welcome(ab_rpc_call *call)
+void ab_rpc_welcome(ab_rpc_call *call, const char *agent)
 {
     assert(call->conn->end->server);
-    call->conn->welcome = true;
+    ab_rpc_account_welcome(call->conn, agent);
 }
 
 ab_err ab_rpc_respond(ab_rpc_call *call, const ab_rpc_field *metadata, size_t count)

@@ -199,6 +199,7 @@ ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, boo
     ab_rpc_end_hold(end);
     TAILQ_INSERT_TAIL(&end->conns, conn, at);
     end->conn_count++;
+    ab_rpc_account_open(conn, peer);
     watch(conn);
     *out = conn;
     return AB_ERR_OK;
@@ -220,6 +221,7 @@ void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent)
     if (!silent)
         end->ops->on_going(conn);
     end_calls(conn, silent);
+    ab_rpc_account_close(conn);
     ab_rpc_end_forget(conn);
     TAILQ_REMOVE(&end->conns, conn, at);
     end->conn_count--;

@@ -7,14 +7,19 @@
 #define CARE_MAX_MS 500
 #define STALE_MS    5000
 #define LOG_MS      1000
+#define FEEDS_MAX   16 /* before others have their turn */
 
 const ab_rpc_limits ab_rpc_default_limits = {
     .message_bytes = 200u * 1024 * 1024,
-    .buffered_bytes = 512u * 1024 * 1024,
+    .buffered_bytes = 384u * 1024 * 1024,
+    .stranger_bytes = 64u * 1024,
     .send_high_bytes = 256u * 1024,
     .header_bytes = 16u * 1024,
     .streams = 100,
     .connections = 16384,
+    .strangers = 512,
+    .strangers_per_address = 128,
+    .agent_connections = 32,
     .window_bytes = 1024u * 1024,
     .handshake_ms = 10000,
     .ping_ms = 60000,
@@ -150,11 +155,16 @@ ab_err ab_rpc_end_init(ab_rpc_end *end, const ab_rpc_end_ops *ops, const ab_rpc_
     TAILQ_INIT(&end->work);
     TAILQ_INIT(&end->timed);
     TAILQ_INIT(&end->starved);
+    TAILQ_INIT(&end->strangers);
     init_handles(end);
     init_metrics(end);
     end->in = malloc(AB_RPC_SCRATCH);
     end->out = malloc(AB_RPC_SCRATCH);
-    if (end->in == NULL || end->out == NULL || ab_rpc_http2_init(end) != AB_ERR_OK)
+    bool knows_peers = server && limits->login_ms > 0;
+    end->budget.shared = knows_peers;
+    end->accounts = knows_peers ? ab_map_new() : NULL;
+    if (end->in == NULL || end->out == NULL || (knows_peers && end->accounts == NULL) ||
+        ab_rpc_http2_init(end) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for gRPC");
     ab_err e = ab_rpc_secure_init(&end->secure, tls, server, host, err);
     if (e != AB_ERR_OK)
@@ -175,6 +185,7 @@ static void fini(ab_rpc_end *end)
     nghttp2_option_del(end->option);
     ab_rpc_secure_fini(&end->secure);
     ab_rpc_compress_free(end->deflater);
+    ab_map_free(end->accounts, free);
     free(end->in);
     free(end->out);
     end->ops->on_closed(end);
@@ -239,19 +250,23 @@ void ab_rpc_end_time(ab_rpc_call *call, int64_t deadline_ms)
     arm(end, deadline_ms);
 }
 
+/* So much room that a call which is told of it can do something with it. */
+static bool has_room(const ab_rpc_call *c)
+{
+    return ab_rpc_budget_room(&c->conn->budget) >= c->conn->end->limits.send_high_bytes;
+}
+
 void ab_rpc_end_feed(ab_rpc_end *end)
 {
-    if (TAILQ_EMPTY(&end->starved) || end->budget.used > end->budget.max / 4 * 3)
-        return;
-    size_t waiting = 0;
     ab_rpc_call *c;
-    TAILQ_FOREACH(c, &end->starved, starved)
-    waiting++;
     /* Those that are refused once more go to the end of the list. */
-    for (; waiting > 0 && (c = TAILQ_FIRST(&end->starved)) != NULL; waiting--) {
+    for (int i = 0; i < FEEDS_MAX && (c = TAILQ_FIRST(&end->starved)) != NULL; i++) {
         TAILQ_REMOVE(&end->starved, c, starved);
-        c->is_starved = false;
-        ab_rpc_call_drained(c);
+        c->is_starved = !has_room(c);
+        if (c->is_starved)
+            TAILQ_INSERT_TAIL(&end->starved, c, starved);
+        else
+            ab_rpc_call_drained(c);
     }
 }
 

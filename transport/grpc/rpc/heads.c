@@ -81,6 +81,8 @@ static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_m
 void ab_rpc_heads_request(ab_rpc_call *call, ab_rpc_head_in *head)
 {
     int64_t timeout_ms = 0;
+    if (!ab_rpc_call_charge(call, head->text.len))
+        return;
     if (!refuse_call(call, head, &timeout_ms))
         hand_over(call, head, timeout_ms);
 }

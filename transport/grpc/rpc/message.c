@@ -8,21 +8,10 @@
 #define GZIP_LEVEL  1
 #define GZIP_MEMORY 8
 #define FIRST_ROOM  4096u
-#define NOT_GZIP    "a message is not whole gzip"
-
-bool ab_rpc_budget_take(ab_rpc_budget *b, size_t bytes)
-{
-    if (bytes > b->max || b->used > b->max - bytes)
-        return false;
-    b->used += bytes;
-    return true;
-}
-
-void ab_rpc_budget_give(ab_rpc_budget *b, size_t bytes)
-{
-    assert(b->used >= bytes);
-    b->used -= bytes;
-}
+/* Of an inflater: its state and its window. */
+#define INFLATER_BYTES (40u * 1024)
+#define BUSY           "too much is being received at the moment"
+#define NOT_GZIP       "a message is not whole gzip"
 
 void ab_rpc_reader_init(ab_rpc_reader *r, ab_rpc_budget *budget, size_t *allowance, size_t max)
 {
@@ -36,6 +25,7 @@ static void end_inflater(ab_rpc_reader *r)
     inflateEnd(r->inflater);
     free(r->inflater);
     r->inflater = NULL;
+    ab_rpc_budget_give(r->budget, INFLATER_BYTES);
 }
 
 void ab_rpc_reader_next(ab_rpc_reader *r)
@@ -66,15 +56,18 @@ static bool is_compressed(const ab_rpc_reader *r)
     return r->prefix[0] == 1;
 }
 
-static ab_err begin_inflating(ab_rpc_reader *r)
+static ab_err begin_inflating(ab_rpc_reader *r, const char **why)
 {
+    if (!ab_rpc_budget_take(r->budget, INFLATER_BYTES)) {
+        *why = BUSY;
+        return AB_ERR_FULL;
+    }
     r->inflater = calloc(1, sizeof(*r->inflater));
-    if (r->inflater == NULL)
-        return AB_ERR_NOMEM;
-    if (inflateInit2(r->inflater, GZIP_BITS) == Z_OK)
+    if (r->inflater != NULL && inflateInit2(r->inflater, GZIP_BITS) == Z_OK)
         return AB_ERR_OK;
     free(r->inflater);
     r->inflater = NULL;
+    ab_rpc_budget_give(r->budget, INFLATER_BYTES);
     return AB_ERR_NOMEM;
 }
 
@@ -94,7 +87,7 @@ static ab_err begin_message(ab_rpc_reader *r, const char **why)
         *why = "a message is larger than the limit";
         return AB_ERR_TOOBIG;
     }
-    return p[0] == 1 ? begin_inflating(r) : AB_ERR_OK;
+    return p[0] == 1 ? begin_inflating(r, why) : AB_ERR_OK;
 }
 
 static ab_err read_prefix(ab_rpc_reader *r, ab_str *in, const char **why)
@@ -115,7 +108,7 @@ static ab_err grow(ab_rpc_reader *r, size_t least, size_t most, const char **why
     room = room < least ? least : room;
     room = room > most ? most : room;
     if (!ab_rpc_budget_take(r->budget, room - r->room)) {
-        *why = "too much is being received at the moment";
+        *why = BUSY;
         return AB_ERR_FULL;
     }
     char *body = realloc(r->body, room);

@@ -11,19 +11,11 @@
 #pragma once
 
 #include "base/buf.h"
+#include "transport/grpc/budget.h"
 
 #include <zlib.h>
 
 #define AB_RPC_PREFIX 5
-
-typedef struct {
-    size_t used;
-    size_t max;
-} ab_rpc_budget;
-
-/** Count `bytes` in. @return false, and nothing is counted, past the maximum */
-bool ab_rpc_budget_take(ab_rpc_budget *b, size_t bytes);
-void ab_rpc_budget_give(ab_rpc_budget *b, size_t bytes);
 
 typedef struct {
     ab_rpc_budget *budget; /* borrowed */
@@ -35,9 +27,9 @@ typedef struct {
     size_t left; /* bytes of the message that are still to come */
     char *body;
     size_t len;
-    size_t room; /* of `body`; counted in the budget */
-    z_stream *inflater;
-    bool inflated; /* gzip's end was seen */
+    size_t room;        /* of `body`; counted in the budget */
+    z_stream *inflater; /* counted in the budget */
+    bool inflated;      /* gzip's end was seen */
 } ab_rpc_reader;
 
 void ab_rpc_reader_init(ab_rpc_reader *r, ab_rpc_budget *budget, size_t *allowance, size_t max);

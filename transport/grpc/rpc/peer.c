@@ -31,6 +31,19 @@ static void set_ipv6(ab_rpc_peer *peer, const struct sockaddr_in6 *in,
         snprintf(text + len, AB_RPC_ADDRESS_MAX - len, "%%%u", (unsigned)in->sin6_scope_id);
 }
 
+void ab_rpc_peer_network(const struct sockaddr *from, char text[AB_RPC_ADDRESS_MAX])
+{
+    ab_rpc_peer peer = {0};
+    const struct sockaddr_in6 *in = (const void *)from;
+    if (from->sa_family != AF_INET6 || IN6_IS_ADDR_V4MAPPED(&in->sin6_addr)) {
+        ab_rpc_peer_set_address(&peer, from, text);
+        return;
+    }
+    struct in6_addr network = in->sin6_addr;
+    memset(network.s6_addr + 8, 0, 8);
+    (void)inet_ntop(AF_INET6, &network, text, AB_RPC_ADDRESS_MAX);
+}
+
 void ab_rpc_peer_set_address(ab_rpc_peer *peer, const struct sockaddr *from,
                              char text[AB_RPC_ADDRESS_MAX])
 {

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/map.h"
 #include "transport/grpc/rpc/head_priv.h"
 #include "transport/grpc/rpc/message_priv.h"
 #include "transport/grpc/rpc/tls_priv.h"
@@ -29,6 +30,8 @@
 typedef struct ab_rpc_end ab_rpc_end;
 typedef struct ab_rpc_conn ab_rpc_conn;
 typedef struct ab_rpc_websocket ab_rpc_websocket;
+typedef struct ab_rpc_account ab_rpc_account;
+TAILQ_HEAD(ab_rpc_conns, ab_rpc_conn);
 
 /* One message on its way out, prefix and all: own bytes, then those that are lent. */
 typedef struct ab_rpc_chunk {
@@ -50,7 +53,8 @@ struct ab_rpc_call {
     int64_t deadline_ms; /* by the clock's mono_ms; 0 = none */
 
     ab_rpc_reader in;
-    ab_buf held; /* received while paused, or not inflated yet; the peer's window bounds it */
+    size_t charged; /* to the connection's budget, for the call itself and its headers */
+    ab_buf held;    /* received while paused, or not inflated yet; the peer's window bounds it */
     bool paused;
     bool peer_closed; /* it sends nothing more */
     bool told_closed;
@@ -131,6 +135,10 @@ typedef struct {
 struct ab_rpc_conn {
     TAILQ_ENTRY(ab_rpc_conn) at;
     TAILQ_ENTRY(ab_rpc_conn) work;
+    TAILQ_ENTRY(ab_rpc_conn) of_account; /* when `account` is set */
+    TAILQ_ENTRY(ab_rpc_conn) stranger;   /* of end->strangers, until welcome */
+    ab_rpc_account *account;             /* NULL: there are none */
+    ab_rpc_budget budget;                /* of its calls */
     ab_rpc_end *end;
     ab_rpc_conn_state state;
     bool queued;  /* is in end->work */
@@ -198,13 +206,16 @@ struct ab_rpc_end {
     ab_rpc_secure secure;
     bool server;
     bool closing;
-    TAILQ_HEAD(, ab_rpc_conn) conns;
+    struct ab_rpc_conns conns;
     size_t conn_count;
-    TAILQ_HEAD(, ab_rpc_conn) work;
+    struct ab_rpc_conns work;
     size_t work_count;
     TAILQ_HEAD(, ab_rpc_call) timed;
     TAILQ_HEAD(, ab_rpc_call) starved;
     ab_rpc_budget budget;
+    ab_map *accounts;              /* by "address ..." or "agent ..."; NULL: there are none */
+    struct ab_rpc_conns strangers; /* who have not logged in, oldest first */
+    size_t stranger_count;
     z_stream *deflater;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
@@ -275,7 +286,22 @@ void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent);
 /** One more event of a kind. @return false: that is more than `rate` allows */
 bool ab_rpc_count_add(ab_rpc_count *c, const ab_rpc_rate *rate, int64_t now_ms);
 
+/* ---- account.c ---- */
+
+/** A connection is there: whose address it has pays for it. It may be doomed, or another one, when
+ * there are too many. */
+void ab_rpc_account_open(ab_rpc_conn *conn, const struct sockaddr *from);
+/** Its peer has logged in as `agent`, which pays for it from now on. */
+void ab_rpc_account_welcome(ab_rpc_conn *conn, const char *agent);
+/** It has no calls any more and goes. */
+void ab_rpc_account_close(ab_rpc_conn *conn);
+/** Bytes that a message on this connection may have. */
+size_t ab_rpc_account_message_max(const ab_rpc_conn *conn);
+
 /* ---- peer.c ---- */
+
+/** Who is counted as one: an address of IPv4, a network of 64 bits of IPv6. */
+void ab_rpc_peer_network(const struct sockaddr *from, char text[AB_RPC_ADDRESS_MAX]);
 
 /** Set address, port and loopback of `peer` by the socket's address.
  *  @param text  room for the address, which `peer` borrows: an IP address without brackets and
@@ -330,6 +356,9 @@ void ab_rpc_heads_response(ab_rpc_call *call, ab_rpc_head_in *head, bool last);
 
 /** A call on `stream`, without handler. @return NULL when out of memory */
 ab_rpc_call *ab_rpc_call_new(ab_rpc_conn *conn, int32_t stream);
+/** Server: what the call and its headers, of so many bytes, keep in memory.
+ *  @return false: too much; the call is cut */
+bool ab_rpc_call_charge(ab_rpc_call *call, size_t bytes);
 /** Take bytes of messages in. */
 void ab_rpc_call_receive(ab_rpc_call *call, ab_str bytes);
 /** The peer sends nothing more. */

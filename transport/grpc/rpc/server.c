@@ -5,11 +5,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define ACCEPTS_MAX 16 /* before others have their turn */
 #define RETRY_MS    1000
+/* What so many connections held goes back to the system: they were many at once. */
+#define TRIM_COUNT 64
+#define TRIM_MS    20000
 
 struct ab_rpc_server {
     ab_rpc_end end;
@@ -21,6 +25,8 @@ struct ab_rpc_server {
     bool accepting;
     int64_t retry_ms; /* accepting again after descriptors ran out; 0 = not waiting */
     bool short_of;    /* them, memory or room; until all who waited are taken */
+    size_t gone;      /* connections since memory was given back */
+    int64_t trimmed_ms;
     bool draining;
     void (*drained)(void *arg);
     void *drained_arg;
@@ -127,13 +133,26 @@ static void tell_drained(ab_rpc_server *s)
 static void on_gone(ab_rpc_conn *conn)
 {
     ab_rpc_server *s = server_of(conn->end);
+    s->gone++;
     if (s->retry_ms == 0)
         set_accepting(s, true);
+}
+
+/* Connections leave holes between what others hold, which malloc keeps otherwise. */
+static void trim(ab_rpc_server *s)
+{
+    int64_t now_ms = ab_rpc_end_now_ms(&s->end);
+    if (s->gone < TRIM_COUNT || now_ms - s->trimmed_ms < TRIM_MS)
+        return;
+    s->gone = 0;
+    s->trimmed_ms = now_ms;
+    (void)malloc_trim(0);
 }
 
 static void on_care(ab_rpc_end *end)
 {
     ab_rpc_server *s = server_of(end);
+    trim(s);
     if (s->retry_ms > 0 && ab_rpc_end_now_ms(end) >= s->retry_ms) {
         s->retry_ms = 0;
         set_accepting(s, true);

@@ -19,7 +19,7 @@ typedef struct {
 static int begin(void **state)
 {
     fixture *f = calloc(1, sizeof(*f));
-    f->budget.max = 10000;
+    f->budget.max = 50000;
     f->allowance = SIZE_MAX;
     ab_rpc_reader_init(&f->reader, &f->budget, &f->allowance, MAX);
     *state = f;
@@ -198,6 +198,68 @@ static void what_does_not_become_smaller_is_not_compressed(void **state)
 
 #define WITH_READER(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
+static void an_unfinished_gzip_counts_what_it_holds(void **state)
+{
+    fixture *f = *state;
+    uint8_t bytes[200];
+    ab_str message;
+    f->reader.gzip = true;
+    size_t len = make(bytes, sizeof(bytes), "hello hello hello hello hello hello", true);
+    assert_int_equal(feed(f, bytes, len - 1, &message), AB_ERR_OK);
+    assert_null(message.ptr);
+    assert_true(f->budget.used >= 32 * 1024);
+    ab_rpc_reader_next(&f->reader);
+    assert_int_equal(f->budget.used, 0);
+    f->budget.max = 16 * 1024;
+    assert_int_equal(feed(f, bytes, len, &message), AB_ERR_FULL);
+}
+
+static void who_is_alone_gets_a_quarter_and_leaves_room_for_others(void **state)
+{
+    (void)state;
+    ab_rpc_budget all = {.max = 1200, .shared = true};
+    ab_rpc_budget one = {.max = SIZE_MAX, .parent = &all};
+    ab_rpc_budget conn = {.max = SIZE_MAX, .parent = &one};
+    assert_int_equal(ab_rpc_budget_most(&all), 300);
+    assert_false(ab_rpc_budget_take(&conn, 401));
+    while (ab_rpc_budget_take(&conn, 10)) {
+    }
+    assert_in_range(conn.used, 290, 310);
+    assert_int_equal(all.used, conn.used);
+    ab_rpc_budget other = {.max = SIZE_MAX, .parent = &all};
+    assert_true(ab_rpc_budget_take(&other, 250));
+    ab_rpc_budget_give(&other, 250);
+    ab_rpc_budget_give(&conn, conn.used);
+    assert_int_equal(all.used, 0);
+}
+
+static void many_who_take_all_they_can_leave_some_for_one_more(void **state)
+{
+    (void)state;
+    ab_rpc_budget all = {.max = 1000000, .shared = true};
+    ab_rpc_budget hogs[20], late = {.max = SIZE_MAX, .parent = &all};
+    for (size_t i = 0; i < 20; i++)
+        hogs[i] = (ab_rpc_budget){.max = SIZE_MAX, .parent = &all};
+    for (size_t i = 0; i < 20 * 1000; i++)
+        (void)!ab_rpc_budget_take(&hogs[i % 20], 100);
+    assert_int_equal(ab_rpc_budget_room(&hogs[0]), 0);
+    assert_true(ab_rpc_budget_room(&late) >= 1000000 / 24);
+}
+
+static void what_a_connection_holds_moves_with_it(void **state)
+{
+    (void)state;
+    ab_rpc_budget all = {.max = 1200, .shared = true};
+    ab_rpc_budget address = {.max = SIZE_MAX, .parent = &all};
+    ab_rpc_budget agent = {.max = SIZE_MAX, .parent = &all};
+    ab_rpc_budget conn = {.max = SIZE_MAX, .parent = &address};
+    assert_true(ab_rpc_budget_take(&conn, 100));
+    ab_rpc_budget_move(&conn, &agent);
+    assert_int_equal(address.used, 0);
+    assert_int_equal(agent.used, 100);
+    assert_int_equal(all.used, 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +273,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(gzip_that_is_cut_short_is_refused_however_little_is_allowed,
                                         begin, end),
         cmocka_unit_test(what_does_not_become_smaller_is_not_compressed),
+        cmocka_unit_test_setup_teardown(an_unfinished_gzip_counts_what_it_holds, begin, end),
+        cmocka_unit_test(who_is_alone_gets_a_quarter_and_leaves_room_for_others),
+        cmocka_unit_test(many_who_take_all_they_can_leave_some_for_one_more),
+        cmocka_unit_test(what_a_connection_holds_moves_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of hostile peers beside healthy agents share: frames made by hand, and how long a change takes."""
+import contextlib
+import os
+import pathlib
+import socket
+import ssl
+import struct
+import threading
+import time
+import zlib
+
+from daemons import Fleet, Tree, application, revision, wait_for
+
+CERTS = pathlib.Path(os.environ["AB_GRPC_CERTS"])
+AUTHENTICATE = "/authapi.Authentication/Authenticate"
+SUBSCRIBE = "/eventstreamapi.EventStream/Subscribe"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, SETTINGS = 0, 1, 4
+END_STREAM, END_HEADERS = 1, 4
+WAIT_S = 60
+MIB = 1 << 20
+
+
+def frame(kind, flags=0, stream=0, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def literal(name, value):
+    def text(t):
+        t = t.encode()
+        assert len(t) < 127
+        return bytes([len(t)]) + t
+    return b"\x00" + text(name) + text(value)
+
+
+def request(path, *more):
+    fields = [(":method", "POST"), (":scheme", "https"), (":path", path), (":authority", "localhost"),
+              ("te", "trailers"), ("content-type", "application/grpc"), *more]
+    return b"".join(literal(*f) for f in fields)
+
+
+def field(number, content):
+    """Of a message of protobuf; short."""
+    content = content.encode() if isinstance(content, str) else content
+    assert len(content) < 128
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def message(body, flag=0, length=None):
+    return struct.pack(">BI", flag, len(body) if length is None else length) + body
+
+
+def unfinished_gzip(size):
+    """Zeros, as many as a reader would keep while it waits for the end."""
+    z = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return b"".join(z.compress(bytes(MIB)) for _ in range(size // MIB)) + z.flush(zlib.Z_SYNC_FLUSH)
+
+
+def login(method, user=None, password=None, mode="managed"):
+    credentials = {} if user is None else {"clientid": user, "clientsecret": password}
+    return field(1, method) + b"".join(field(2, field(1, k) + field(2, v)) for k, v in credentials.items()) + \
+        field(3, mode)
+
+
+class Stranger:
+    """A connection whose frames are made by hand."""
+
+    def __init__(self, port, certificate=None):
+        context = ssl.create_default_context(cafile=CERTS / "ca.crt")
+        context.set_alpn_protocols(["h2"])
+        if certificate:
+            context.load_cert_chain(CERTS / f"{certificate}.crt", CERTS / f"{certificate}.key")
+        plain = socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
+        self.sock = context.wrap_socket(plain, server_hostname="localhost")
+        self.sock.sendall(PREFACE + frame(SETTINGS))
+
+    def send(self, data):
+        self.sock.sendall(data)
+
+    def begin(self, stream, path, *more):
+        self.send(frame(HEADERS, END_HEADERS, stream, request(path, *more)))
+
+    def say(self, stream, data, flags=0):
+        for at in range(0, len(data), 16384):
+            self.send(frame(DATA, flags if at + 16384 >= len(data) else 0, stream, data[at:at + 16384]))
+
+    def to_end(self):
+        """All that comes until the connection ends."""
+        said = b""
+        with contextlib.suppress(ConnectionResetError, ssl.SSLError):
+            while (part := self.sock.recv(65536)):
+                said += part
+        return said
+
+    def close(self):
+        self.sock.close()
+
+
+class Beside(Fleet):
+    """A healthy agent whose changes are timed, while others attack the principal."""
+    transport = "grpc"
+    changes = 100
+
+    def principal_config(self):
+        return dict(super().principal_config(), agents=[{"name": "w1", "mode": "managed"},
+                                                        {"name": "w2", "mode": "managed"}])
+
+    def rss_mib(self):
+        status = pathlib.Path(f"/proc/{self.principal.process.pid}/status").read_text()
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
+
+    def change(self, value):
+        """Seconds from a change at the hub to its effect at the agent."""
+        tick = threading.Event()
+        began = time.monotonic()
+        self.hub.edit("w1", "guestbook", lambda a: a["spec"]["source"].update(targetRevision=value))
+        while revision(self.spoke.read("argocd", "guestbook")) != value:
+            self.assertLess(time.monotonic() - began, WAIT_S, "the change does not arrive")
+            tick.wait(0.001)
+        return time.monotonic() - began
+
+    def p99(self, what):
+        self.rounds = getattr(self, "rounds", 0) + 1
+        took = sorted(self.change(f"{self.rounds}.{n}") for n in range(self.changes))
+        p50, p99 = took[len(took) // 2], took[len(took) * 99 // 100]
+        print(f"{what}: change p50 {p50 * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms; RSS {self.rss_mib():.0f} MiB",
+              flush=True)
+        return p99
+
+    def begin_healthy(self):
+        self.start()
+        self.hub.write("w1", "guestbook", application("guestbook", "0"))
+        self.arrives("guestbook", "0")
+        self.p99("warming up")
+        self.idle_mib = self.rss_mib()
+        return self.p99("without")
+
+    def compare(self, without, during):
+        """The figure for people; what is asserted must hold on a busy machine."""
+        print(f"p99 with / without: {during / without:.2f}", flush=True)
+        self.assertLess(during, max(5 * without, 5))
+        self.assertNotIn("the stream has ended", self.agent.log.read_text())
+
+    def goes_back(self):
+        bound = self.idle_mib * 1.2
+        wait_for(f"RSS is back below {bound:.0f} MiB", lambda: self.rss_mib() <= bound, 60)
+        print(f"afterwards: RSS {self.rss_mib():.0f} MiB, idle {self.idle_mib:.0f} MiB", flush=True)
+
+
+class Attack:
+    """Threads that do `step` over and over, until the test ends: with pauses, since what is tested is what strangers
+    take from the principal, and not from a machine that runs them too."""
+
+    def __init__(self, test, threads, step, pause_s=0.05):
+        self.pause_s = pause_s
+        self.ending = threading.Event()
+        self.done = 0
+        self.step = step
+        self.threads = [threading.Thread(target=self._run) for _ in range(threads)]
+        test.addCleanup(self.end)
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self):
+        while not self.ending.wait(self.pause_s):
+            # It may be refused while it still speaks.
+            with contextlib.suppress(OSError):
+                self.step()
+            self.done += 1
+
+    def end(self):
+        self.ending.set()
+        for thread in self.threads:
+            thread.join()
+
+
+__all__ = ["Attack", "Beside", "Stranger", "Tree", "wait_for"]

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transport/grpc/hello.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void a_hello_survives_the_way(void **state)
+{
+    (void)state;
+    ab_grpc_hello said = {.base = {.mode = "autonomous",
+                                   .version = "1.2",
+                                   .instance = "i",
+                                   .epoch = 5,
+                                   .time_ms = 3,
+                                   .leaving = true,
+                                   .certificate = "-----BEGIN\n\"x\"\n"},
+                          .seen = 4,
+                          .inflight = 2,
+                          .message_max = 1,
+                          .backlog = 9,
+                          .fresh = true};
+    ab_event *event = NULL;
+    ab_grpc_hello heard;
+    assert_int_equal(ab_grpc_hello_make(&said, "/principal", &event), AB_ERR_OK);
+    assert_int_equal(ab_grpc_hello_read(event, &heard, NULL), AB_ERR_OK);
+    assert_string_equal(heard.base.mode, said.base.mode);
+    assert_string_equal(heard.base.version, said.base.version);
+    assert_string_equal(heard.base.instance, said.base.instance);
+    assert_string_equal(heard.base.certificate, said.base.certificate);
+    assert_int_equal(heard.base.epoch, 5);
+    assert_int_equal(heard.seen, 4);
+    assert_int_equal(heard.base.time_ms, 3);
+    assert_int_equal(heard.inflight, 2);
+    assert_int_equal(heard.message_max, 1);
+    assert_int_equal(heard.backlog, 9);
+    assert_true(heard.fresh && heard.base.leaving);
+    ab_grpc_hello_fini(&heard);
+    ab_event_unref(event);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hello_survives_the_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How many bytes of events a principal's link takes from an agent that sends more than is dealt
+ * with.
+ */
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+#include "transport/grpc/hello.h"
+#include "transport/grpc/link.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define SOURCE     AB_SOURCE_AGENT "w1"
+#define QUEUE      4096
+#define EVENTS_MAX 16
+
+typedef struct {
+    ab_transport_env env;
+    ab_grpc_link_env link_env;
+    ab_rpc_budget received;
+    ab_buf scratch;
+    ab_grpc_link *link;
+    ab_delivery *open[EVENTS_MAX];
+    size_t events;
+    bool paused;
+    unsigned cuts;
+} fixture;
+
+/* ----- what the link calls ----- */
+
+static void on_event(void *arg, ab_delivery *delivery)
+{
+    fixture *f = arg;
+    f->open[f->events++] = delivery;
+}
+
+static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
+{
+    (void)arg;
+    (void)agent;
+    assert_true(up == (peer != NULL));
+}
+
+static void on_ready(void *arg, const char *agent, uint64_t epoch)
+{
+    (void)arg;
+    (void)agent;
+    assert_true(epoch > 0);
+}
+
+static void on_gap(void *arg, const char *agent, ab_gap gap)
+{
+    (void)arg;
+    (void)agent;
+    assert_int_equal(gap, AB_GAP_FIRST);
+}
+
+static void on_agent(void *arg, const char *agent)
+{
+    (void)arg;
+    assert_string_equal(agent, "w1");
+}
+
+static void on_fatal(void *arg, const ab_error *err)
+{
+    (void)arg;
+    fail_msg("%s", err->text);
+}
+
+static void wake(void *arg, ab_grpc_link *link)
+{
+    (void)arg;
+    (void)link;
+}
+
+static ab_err stream_send(void *stream, ab_str head, ab_event *event)
+{
+    (void)stream;
+    (void)head;
+    (void)event;
+    return AB_ERR_OK;
+}
+
+static void stream_pause(void *stream)
+{
+    ((fixture *)stream)->paused = true;
+}
+
+static void stream_resume(void *stream)
+{
+    ((fixture *)stream)->paused = false;
+}
+
+static void stream_cut(void *stream, const char *why)
+{
+    fixture *f = stream;
+    assert_non_null(why);
+    f->cuts++;
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut};
+
+/* ----- the fixture ----- */
+
+static void take(fixture *f, ab_event *event)
+{
+    ab_grpc_link_take(f->link, f, event);
+    ab_event_unref(event);
+    ab_grpc_link_run(f->link);
+}
+
+static void hear_hello(fixture *f)
+{
+    ab_grpc_hello hello = {
+        .base = {.mode = "managed", .version = "1", .instance = "i", .epoch = 1, .certificate = ""},
+        .inflight = 100,
+        .message_max = 100000,
+        .ack_lists = true};
+    ab_event *event = NULL;
+    assert_int_equal(ab_grpc_hello_make(&hello, SOURCE, &event), AB_ERR_OK);
+    take(f, event);
+}
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof(*f));
+    const ab_config_sources sources = {0};
+    ab_config *config = NULL;
+    assert_non_null(f);
+    assert_int_equal(ab_config_load(&ab_transport_options, 1, &sources, &config, NULL), AB_ERR_OK);
+    f->env = (ab_transport_env){.config = config,
+                                .metrics = ab_metrics_new(),
+                                .clock = &ab_clock_real,
+                                .role = AB_ROLE_PRINCIPAL,
+                                .mode = "",
+                                .events = {.on_event = on_event,
+                                           .on_peer = on_peer,
+                                           .on_ready = on_ready,
+                                           .on_gap = on_gap,
+                                           .on_caught_up = on_agent,
+                                           .on_writable = on_agent,
+                                           .on_fatal = on_fatal,
+                                           .arg = f}};
+    ab_buf_init(&f->scratch, 65536);
+    f->received = (ab_rpc_budget){.max = 1u << 20};
+    f->link_env = (ab_grpc_link_env){.env = &f->env,
+                                     .queue_bytes = QUEUE,
+                                     .message_max = 1u << 20,
+                                     .scratch = &f->scratch,
+                                     .wake = wake,
+                                     .received = &f->received};
+    assert_int_equal(ab_grpc_link_new(&f->link_env, "w1", &f->link, NULL), AB_ERR_OK);
+    ab_grpc_link_attach(f->link, &stream_ops, f);
+    hear_hello(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    ab_grpc_link_free(f->link);
+    assert_int_equal(f->received.used, 0);
+    ab_buf_fini(&f->scratch);
+    ab_metrics_free(f->env.metrics);
+    ab_config_free((ab_config *)(uintptr_t)f->env.config);
+    free(f);
+    return 0;
+}
+
+static void take_sized(fixture *f, unsigned number, size_t size)
+{
+    static const char filler[8192] = {'x'};
+    char key[32];
+    ab_event *event = NULL;
+    ab_event_draft d = {.data = {filler, size}};
+    snprintf(key, sizeof(key), "app/%u", number);
+    ab_event_set_text(&d, AB_CE_ID, key);
+    ab_event_set_text(&d, AB_CE_SOURCE, SOURCE);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_STATUS_UPDATE));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 1);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, number);
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    take(f, event);
+}
+
+static void deal_with(fixture *f, size_t which)
+{
+    ab_grpc_link_ack(f->open[which], AB_VERDICT_APPLIED);
+    ab_grpc_link_run(f->link);
+}
+
+/* ----- tests ----- */
+
+static void who_sends_more_bytes_than_are_dealt_with_is_not_read_for_a_while(void **state)
+{
+    fixture *f = *state;
+    for (unsigned i = 1; i <= 3; i++)
+        take_sized(f, i, QUEUE * 2 / 5);
+    assert_int_equal(f->events, 2);
+    assert_true(f->paused);
+    deal_with(f, 0);
+    assert_int_equal(f->events, 3);
+    assert_false(f->paused);
+}
+
+static void an_event_larger_than_that_is_taken_alone(void **state)
+{
+    fixture *f = *state;
+    take_sized(f, 1, QUEUE * 2);
+    take_sized(f, 2, 2);
+    assert_int_equal(f->events, 1);
+    assert_true(f->paused);
+    deal_with(f, 0);
+    assert_int_equal(f->events, 2);
+    assert_false(f->paused);
+}
+
+static void what_others_take_is_left_to_them(void **state)
+{
+    fixture *f = *state;
+    f->received = (ab_rpc_budget){.max = 9000, .shared = true};
+    ab_rpc_budget other = {.max = SIZE_MAX, .parent = &f->received};
+    ab_rpc_budget_add(&other, 3000);
+    take_sized(f, 1, 1000);
+    take_sized(f, 2, 1000);
+    assert_int_equal(f->events, 1);
+    assert_true(f->paused);
+    ab_rpc_budget_give(&other, 3000);
+    ab_grpc_link_run(f->link);
+    assert_int_equal(f->events, 2);
+    assert_false(f->paused);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(who_sends_more_bytes_than_are_dealt_with_is_not_read_for_a_while),
+        CASE(an_event_larger_than_that_is_taken_alone),
+        CASE(what_others_take_is_left_to_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -17,7 +17,7 @@ AUTHENTICATE = "/authapi.Authentication/Authenticate"
 SUBSCRIBE = "/eventstreamapi.EventStream/Subscribe"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS = 0, 1, 4
-END_STREAM, END_HEADERS = 1, 4
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
 WAIT_S = 60
 MIB = 1 << 20
 
@@ -26,11 +26,18 @@ def frame(kind, flags=0, stream=0, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
+def varint(n):
+    out = b""
+    while n >= 128:
+        out += bytes([n % 128 + 128])
+        n //= 128
+    return out + bytes([n])
+
+
 def literal(name, value):
     def text(t):
         t = t.encode()
-        assert len(t) < 127
-        return bytes([len(t)]) + t
+        return (bytes([len(t)]) if len(t) < 127 else b"\x7f" + varint(len(t) - 127)) + t
     return b"\x00" + text(name) + text(value)
 
 
@@ -41,10 +48,9 @@ def request(path, *more):
 
 
 def field(number, content):
-    """Of a message of protobuf; short."""
+    """Of a message of protobuf."""
     content = content.encode() if isinstance(content, str) else content
-    assert len(content) < 128
-    return bytes([number << 3 | 2, len(content)]) + content
+    return bytes([number << 3 | 2]) + varint(len(content)) + content
 
 
 def message(body, flag=0, length=None):
@@ -85,13 +91,23 @@ class Stranger:
         for at in range(0, len(data), 16384):
             self.send(frame(DATA, flags if at + 16384 >= len(data) else 0, stream, data[at:at + 16384]))
 
-    def to_end(self):
-        """All that comes until the connection ends."""
-        said = b""
-        with contextlib.suppress(ConnectionResetError, ssl.SSLError):
-            while (part := self.sock.recv(65536)):
-                said += part
-        return said
+    def exactly(self, size):
+        got = b""
+        while len(got) < size:
+            part = self.sock.recv(size - len(got))
+            assert part, "the connection has ended"
+            got += part
+        return got
+
+    def data(self, stream):
+        """The payload of the first DATA frame of this stream."""
+        while True:
+            head = self.exactly(9)
+            payload = self.exactly(int.from_bytes(head[:3], "big"))
+            if head[3] == SETTINGS and head[4] != ACK:  # before that its windows are small
+                self.send(frame(SETTINGS, ACK))
+            if head[3] == DATA and int.from_bytes(head[5:9], "big") == stream:
+                return payload
 
     def close(self):
         self.sock.close()

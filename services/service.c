@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/service.h"
 
+#include "schema/attributes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -144,6 +146,21 @@ bool ab_service_is_connected(const ab_service *s, ab_buf *why)
         return false;
     }
     return ab_transport_ready(s->transport, why);
+}
+
+bool ab_service_takes(ab_service *s, ab_delivery *delivery)
+{
+    static const ab_label label = {"reason", {"live", sizeof("live") - 1}};
+    if (delivery->lane == AB_LANE_STATE)
+        return true;
+    ab_metric_add(ab_metric_get(s->daemon->metrics, AB_METRIC_COUNTER,
+                                "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
+    AB_DEBUG(s->daemon->log, MAIN, "live event refused", AB_KV("agent", delivery->agent),
+             AB_KV("type", ab_event_attr(delivery->event, AB_CE_TYPE)));
+    ab_transport_ack(s->transport, delivery, AB_VERDICT_APPLIED);
+    return false;
 }
 
 bool ab_service_is_ready(const ab_service *s, ab_buf *why)

@@ -54,5 +54,8 @@ void ab_service_release(ab_service *s);
 /** The transport runs and its other side is reached.
  *  @param why  the reason is appended when false */
 bool ab_service_is_connected(const ab_service *s, ab_buf *why);
+/** Whether the delivery is state. A live event is of no kind that is known: it is counted and
+ * acknowledged here, and must not reach what decides about state. */
+bool ab_service_takes(ab_service *s, ab_delivery *delivery);
 /** For /readyz. */
 bool ab_service_is_ready(const ab_service *s, ab_buf *why);

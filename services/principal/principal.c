@@ -93,7 +93,8 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
 static void on_event(void *arg, ab_delivery *delivery)
 {
     service *s = arg;
-    ab_principal_deliver(s->machine, delivery->agent, delivery->event, delivery);
+    if (ab_service_takes(&s->base, delivery))
+        ab_principal_deliver(s->machine, delivery->agent, delivery->event, delivery);
 }
 
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)

@@ -19,6 +19,11 @@
 #define PARTITIONS_MAX 1000
 /* Deliveries not acknowledged, per agent. */
 #define OPEN_BYTES_MAX ((size_t)32 * 1024 * 1024)
+/* The same of all agents together, beside what each may have in any case. */
+#define ALL_OPEN_BYTES_MAX ((size_t)128 * 1024 * 1024)
+#define OPEN_BYTES_MIN     ((size_t)256 * 1024)
+/* Live ones, per agent. */
+#define LIVE_OPEN_MAX 1000
 /* Kafka forgets what was committed seven days ago. */
 #define RECOMMIT_MS (24LL * 3600 * 1000)
 /* Clocks of the two ends may differ by this much. */
@@ -94,9 +99,11 @@ static void set_paused(ab_kafka_link *l, bool paused)
 static void control_flow(ab_kafka_link *l)
 {
     size_t most = l->kafka->settings.inflight;
-    if (l->in.open >= most || l->in.open_bytes >= OPEN_BYTES_MAX)
+    size_t bytes =
+        ab_share_of_rest(ALL_OPEN_BYTES_MAX, l->kafka->open_bytes, OPEN_BYTES_MIN, OPEN_BYTES_MAX);
+    if (l->in.open >= most || l->in.open_bytes >= bytes)
         set_paused(l, true);
-    else if (l->in.open <= most / 2 && l->in.open_bytes <= OPEN_BYTES_MAX / 2)
+    else if (l->in.open <= most / 2 && l->in.open_bytes <= bytes / 2)
         set_paused(l, false);
     ab_metric_set(l->metrics.unacknowledged, (double)l->in.open);
 }
@@ -117,6 +124,31 @@ static void fatal(ab_kafka *k, const char *text)
     k->base.env.events.on_fatal(k->base.env.events.arg, &err);
 }
 
+/* Live ones do not hold up the state. */
+static void count_open(const ab_kafka_delivery *d)
+{
+    ab_kafka_inbox *in = &d->link->in;
+    if (d->base.lane == AB_LANE_LIVE) {
+        in->live_open++;
+        return;
+    }
+    in->open++;
+    in->open_bytes += d->bytes;
+    d->link->kafka->open_bytes += d->bytes;
+}
+
+static void count_closed(const ab_kafka_delivery *d)
+{
+    ab_kafka_inbox *in = &d->link->in;
+    if (d->base.lane == AB_LANE_LIVE) {
+        in->live_open--;
+        return;
+    }
+    in->open--;
+    in->open_bytes -= d->bytes;
+    d->link->kafka->open_bytes -= d->bytes;
+}
+
 /* Takes the event over. */
 static void deliver(ab_kafka_link *l, ab_lane lane, ab_event *event, uint64_t number)
 {
@@ -132,8 +164,7 @@ static void deliver(ab_kafka_link *l, ab_lane lane, ab_event *event, uint64_t nu
     d->generation = l->in.generation;
     d->bytes = ab_event_size(event);
     TAILQ_INSERT_TAIL(&l->kafka->deliveries, d, at);
-    l->in.open++;
-    l->in.open_bytes += d->bytes;
+    count_open(d);
     ab_metric_add(l->metrics.received[lane], 1);
     const ab_transport_events *up = &l->kafka->base.env.events;
     up->on_event(up->arg, &d->base);
@@ -151,8 +182,7 @@ void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *given, ab_verdict verdict)
 {
     ab_kafka_delivery *d = (ab_kafka_delivery *)given;
     ab_kafka_link *l = d->link;
-    l->in.open--;
-    l->in.open_bytes -= d->bytes;
+    count_closed(d);
     bool counts = given->lane == AB_LANE_STATE && d->generation == l->in.generation;
     if (counts && verdict == AB_VERDICT_APPLIED)
         ab_offsets_done(&l->in.offsets, d->number);
@@ -266,6 +296,13 @@ void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
         ab_error err = {0};
         ab_fail(&err, AB_ERR_TIMEOUT, "past its expirytime");
         ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), "expired", &err);
+        ab_event_unref(event);
+        return;
+    }
+    if (l->in.live_open >= LIVE_OPEN_MAX) {
+        ab_error err = {0};
+        ab_fail(&err, AB_ERR_FULL, "%d live events are not dealt with", LIVE_OPEN_MAX);
+        ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), "busy", &err);
         ab_event_unref(event);
         return;
     }

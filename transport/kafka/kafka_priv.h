@@ -50,9 +50,10 @@ typedef struct {
     uint64_t log_id;      /* what the log says that it is, as far as it was read; 0 = nothing */
     bool whole;           /* it was read from its beginning on */
     int64_t caught_up_at; /* reaching this offset is being caught up; -1 = told already */
-    size_t open;          /* deliveries not acknowledged */
+    size_t open;          /* deliveries of state not acknowledged */
     size_t open_bytes;
-    bool known; /* offsets are meaningful: it has been assigned before */
+    size_t live_open; /* the same of live ones */
+    bool known;       /* offsets are meaningful: it has been assigned before */
     bool paused;
 } ab_kafka_inbox;
 
@@ -240,6 +241,7 @@ struct ab_kafka {
     size_t read_assigned;                       /* and those that are quiet */
     rd_kafka_topic_partition_list_t *read_over; /* still at the reader; NULL: none */
     ab_kafka_deliveries deliveries;             /* not acknowledged */
+    size_t open_bytes;                          /* of state in them */
     ab_kafka_sends failed;                      /* to be told about at the next turn of the loop */
     uv_async_t wake;                            /* see on_wake */
     uv_timer_t tick;

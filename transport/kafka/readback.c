@@ -21,6 +21,8 @@
 /* Doubled each time, or on a slow network a log would never be read to its end. */
 #define SILENT_MS      10000
 #define SILENT_DOUBLED 4
+/* Of an epoch, what tells two processes apart that have read the same. */
+#define EPOCH_OWN_BITS ((uint64_t)1023)
 
 static void free_head(void *event)
 {
@@ -65,14 +67,27 @@ static void tell_heads(ab_kafka_link *l, const ab_map *heads)
     }
 }
 
-/* Higher than every epoch in the log, and than those of writers that wrote nothing. */
+/* Two principals that start together read the same log, and the same clock: what is left is their
+ * own. */
+static uint64_t own_bits(const ab_kafka *k)
+{
+    uint64_t hash = 0;
+    for (const char *c = k->instance; *c != '\0'; c++)
+        hash = hash * 31 + (unsigned char)*c;
+    return hash & EPOCH_OWN_BITS;
+}
+
+/* Higher than every epoch in the log, and than those of writers that wrote nothing: by the clock,
+ * in microseconds. */
 static uint64_t next_epoch(const ab_kafka_link *l)
 {
-    uint64_t now = (uint64_t)(ab_clock_wall_us(l->kafka->base.env.clock) / 1000000);
+    uint64_t next = (uint64_t)ab_clock_wall_us(l->kafka->base.env.clock);
     uint64_t last = l->read.epoch > l->epoch ? l->read.epoch : l->epoch;
-    if (last == UINT64_MAX)
+    if (last >= UINT64_MAX - 2 * EPOCH_OWN_BITS)
         return UINT64_MAX;
-    return now > last ? now : last + 1;
+    if (next <= last + EPOCH_OWN_BITS)
+        next = last + EPOCH_OWN_BITS + 1;
+    return (next & ~EPOCH_OWN_BITS) | own_bits(l->kafka);
 }
 
 /* A new log may hold hellos from before we noticed that it is one. */

@@ -79,3 +79,11 @@ bool ab_share_wakes(ab_share *s)
     s->waits = false;
     return true;
 }
+
+size_t ab_share_of_rest(size_t all, size_t used, size_t least, size_t most)
+{
+    size_t rest = used < all ? all - used : 0;
+    if (rest < least)
+        return least;
+    return rest < most ? rest : most;
+}

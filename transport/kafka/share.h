@@ -45,5 +45,8 @@ void ab_share_take(ab_budget *b, ab_share *s, size_t bytes, int64_t now_ms);
 void ab_share_give(ab_budget *b, ab_share *s, size_t bytes, bool confirmed, int64_t now_ms);
 /** Notice that nothing has been confirmed for too long. */
 void ab_share_check(ab_budget *b, ab_share *s, int64_t now_ms);
+/** How much one agent may have of `all` when `used` of it is taken: as much as is left, but never
+ * less than `least` and never more than `most`. */
+size_t ab_share_of_rest(size_t all, size_t used, size_t least, size_t most);
 /** True once after `waits`, when it is worth to try again: it may still be refused. */
 bool ab_share_wakes(ab_share *s);

@@ -155,7 +155,7 @@ static void two_principals_of_one_agent_are_told(void **state)
 
 /* --- one of a name after another --- */
 
-#define FORMER_EPOCH UINT64_C(4000000000) /* higher than the clock's seconds */
+#define FORMER_EPOCH UINT64_C(4000000000000000) /* higher than the clock's microseconds */
 
 /* One hello of a process that is no more, under the agent's name. @return false: not yet */
 static bool say_former_hello(ab_end *agent)
@@ -250,6 +250,47 @@ static void clocks_may_be_hours_apart(void **state)
     assert_they_talk(ends, principal, "w2");
 }
 
+static int64_t stopped_us(void *arg)
+{
+    (void)arg;
+    return 1700000000000000;
+}
+
+static void two_that_start_at_one_moment_write_under_different_epochs(void **state)
+{
+    static const ab_clock stopped = {same_ms, stopped_us, NULL};
+    ab_ends *ends = *state;
+    ends->clock = &stopped;
+    ab_end *first = ab_end_principal(ends, "w1");
+    ab_end *second = ab_end_principal(ends, "w1");
+    ab_end_peer *a = ab_end_peer_of(first, "w1");
+    ab_end_peer *b = ab_end_peer_of(second, "w1");
+    AB_UNTIL(ends, a->ready > 0 && b->ready > 0);
+    assert_int_not_equal(a->epoch, b->epoch);
+}
+
+static void open_live_events_do_not_hold_up_the_state(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "transport.inflight=4");
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    agent->keep = true;
+    for (int n = 0; n < 8; n++) {
+        char id[16];
+        snprintf(id, sizeof(id), "live/%d", n);
+        assert_int_equal(ab_end_live(principal, "w1", id, 60000, NULL), AB_ERR_OK);
+        AB_UNTIL(ends, ab_end_count(agent, id) == 1);
+    }
+    for (unsigned n = 1; n <= 3; n++) {
+        char key[16];
+        snprintf(key, sizeof(key), "app/%u", n);
+        ab_end_put(principal, "w1", key, n);
+        AB_UNTIL(ends, ab_end_count(agent, key) == 1);
+    }
+}
+
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
@@ -264,6 +305,8 @@ int main(int argc, char **argv)
         CASE(two_principals_of_one_agent_are_told),
         CASE(a_former_process_that_says_nothing_more_is_no_rival),
         CASE(clocks_may_be_hours_apart),
+        CASE(two_that_start_at_one_moment_write_under_different_epochs),
+        CASE(open_live_events_do_not_hold_up_the_state),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -56,7 +56,7 @@ class Records(Fleet):
         """One event; without data a tombstone."""
         event = {"id": f"{key}-{version}", "type": "delete" if data is None else "create", "target": TARGETS[kind],
                  "subject": key.split("/", 1)[1], "data": json.dumps(data) if data else None,
-                 "ext": {"partitionkey": key, "principaluid": "p-1", "writerepoch": "99999999999",
+                 "ext": {"partitionkey": key, "principaluid": "p-1", "writerepoch": "9999999999999999",
                          "objversion": str(version or next(self.version))}}
         if remapped:
             event["ext"]["namespaceremapped"] = "true"

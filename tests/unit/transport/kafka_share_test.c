@@ -135,6 +135,15 @@ static void who_was_not_refused_is_not_told_of_room(void **state)
     assert_false(ab_share_wakes(&s));
 }
 
+static void one_may_have_what_is_left_within_its_bounds(void **state)
+{
+    (void)state;
+    assert_int_equal(ab_share_of_rest(MAX, 0, KIB, MAX / 4), MAX / 4);
+    assert_int_equal(ab_share_of_rest(MAX, MAX - EVENT, KIB, MAX / 4), EVENT);
+    assert_int_equal(ab_share_of_rest(MAX, MAX, KIB, MAX / 4), KIB);
+    assert_int_equal(ab_share_of_rest(MAX, 2 * MAX, KIB, MAX / 4), KIB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +155,7 @@ int main(void)
         cmocka_unit_test(a_large_event_is_not_held_up_by_many_busy_agents),
         cmocka_unit_test(room_is_told_once_half_of_it_has_left),
         cmocka_unit_test(who_was_not_refused_is_not_told_of_room),
+        cmocka_unit_test(one_may_have_what_is_left_within_its_bounds),
     };
     return cmocka_run_group_tests_name("kafka_share", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/daemon_args_priv.h"
 
+#include <getopt.h>
 #include <stdlib.h>
-#include <string.h>
 
 void ab_daemon_args_help(const char *program, ab_buf *out)
 {
@@ -23,47 +23,43 @@ void ab_daemon_args_help(const char *program, ab_buf *out)
         program);
 }
 
-static bool find_mode(const char *arg, ab_run_mode *out)
+/* What getopt_long returns for each option that takes a value; the others are modes. */
+enum { OPTION_CONFIG = 'c', OPTION_HELP = 'h', OPTION_SET = 256, OPTION_MODE };
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, OPTION_CONFIG},
+    {"set", required_argument, NULL, OPTION_SET},
+    {"check-config", no_argument, NULL, OPTION_MODE + AB_RUN_CHECK_CONFIG},
+    {"print-config", no_argument, NULL, OPTION_MODE + AB_RUN_PRINT_CONFIG},
+    {"print-options", no_argument, NULL, OPTION_MODE + AB_RUN_PRINT_OPTIONS},
+    {"version", no_argument, NULL, OPTION_MODE + AB_RUN_PRINT_VERSION},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+static bool take(ab_daemon_args *a, int option)
 {
-    static const struct {
-        const char *arg;
-        ab_run_mode mode;
-    } modes[] = {
-        {"--check-config", AB_RUN_CHECK_CONFIG},
-        {"--print-config", AB_RUN_PRINT_CONFIG},
-        {"--print-options", AB_RUN_PRINT_OPTIONS},
-        {"--version", AB_RUN_PRINT_VERSION},
-        {"--help", AB_RUN_PRINT_HELP},
-        {"-h", AB_RUN_PRINT_HELP},
-    };
-    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        if (strcmp(arg, modes[i].arg) == 0) {
-            *out = modes[i].mode;
-            return true;
-        }
-    }
-    return false;
+    if (option == '?' || option == ':')
+        return false;
+    if (option == OPTION_CONFIG)
+        a->file = optarg;
+    else if (option == OPTION_SET)
+        a->set[a->set_count++] = optarg;
+    else
+        a->mode = option == OPTION_HELP ? AB_RUN_PRINT_HELP : (ab_run_mode)(option - OPTION_MODE);
+    return true;
 }
 
-/* Value of `--name=value` or `--name value`; moves `i` past what was taken. NULL when `name` is not
- * there, or when nothing follows it. */
-static const char *take_value(int argc, char **argv, int *i, const char *name)
+/** @return the argument that is wrong, or NULL */
+static const char *take_all(int argc, char **argv, ab_daemon_args *a)
 {
-    size_t len = strlen(name);
-    const char *arg = argv[*i];
-    if (strncmp(arg, name, len) != 0)
-        return NULL;
-    if (arg[len] == '=')
-        return arg + len + 1;
-    if (arg[len] != '\0' || *i + 1 >= argc)
-        return NULL;
-    return argv[++*i];
-}
-
-static const char *take_file(int argc, char **argv, int *i)
-{
-    const char *file = take_value(argc, argv, i, "--config");
-    return file != NULL ? file : take_value(argc, argv, i, "-c");
+    optind = 0; /* glibc: begin again */
+    opterr = 0;
+    for (int at = 1, option; (option = getopt_long(argc, argv, "+:c:h", options, NULL)) != -1;
+         at = optind)
+        if (!take(a, option))
+            return argv[at];
+    return optind < argc ? argv[optind] : NULL;
 }
 
 ab_err ab_daemon_args_parse(int argc, char **argv, ab_daemon_args *out, ab_error *err)
@@ -72,19 +68,11 @@ ab_err ab_daemon_args_parse(int argc, char **argv, ab_daemon_args *out, ab_error
     a.set = calloc((size_t)argc + 1, sizeof(*a.set));
     if (a.set == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    for (int i = 1; i < argc; i++) {
-        const char *value = NULL;
-        if (find_mode(argv[i], &a.mode))
-            continue;
-        if ((value = take_file(argc, argv, &i)) != NULL) {
-            a.file = value;
-        } else if ((value = take_value(argc, argv, &i, "--set")) != NULL) {
-            a.set[a.set_count++] = value;
-        } else {
-            free(a.set);
-            return ab_fail(err, AB_ERR_CONFIG,
-                           "%s: unknown argument, or nothing follows it: see --help", argv[i]);
-        }
+    const char *wrong = take_all(argc, argv, &a);
+    if (wrong != NULL) {
+        free(a.set);
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "%s: unknown argument, or nothing follows it: see --help", wrong);
     }
     *out = a;
     return AB_ERR_OK;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/resync.h"
 
+#include "base/document.h"
 #include "base/object.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+/* Larger documents are refused unread: a page of the longest keys. */
+#define DOCUMENT_MAX (1024u * 1024)
 /* An error under the key of an object. */
 #define KEY_MAX (AB_OBJECT_KEY_MAX + 8)
 
@@ -22,64 +26,65 @@ static const struct step_row {
 /* The arrays that a decoded step points to. */
 struct decoded {
     ab_resync r;
-    ab_json *doc;
+    cJSON *doc;
     ab_digest *digests;
     uint16_t *want;
 };
 
 /* --- steps, to JSON --- */
 
-static void encode_told(ab_jsonw *w, const ab_resync_told *told)
+static bool add_text(cJSON *list, const char *text)
+{
+    cJSON *item = cJSON_CreateString(text);
+    return item != NULL && cJSON_AddItemToArray(list, item);
+}
+
+static bool add_told(cJSON *doc, const ab_resync_told *told)
 {
     char hex[AB_DIGEST_HEX], newest[AB_VERSION_TEXT];
     ab_version_format(told->newest, newest);
-    ab_jsonw_key_str(w, "newest", ab_str_of(newest));
-    ab_jsonw_key(w, AB_STR("count"));
-    ab_jsonw_int(w, (int64_t)told->count);
-    ab_jsonw_key(w, AB_STR("pages"));
-    ab_jsonw_array(w);
-    for (size_t i = 0; i < told->pages; i++) {
+    bool added = ab_doc_add_str(doc, "newest", ab_str_of(newest)) &&
+                 ab_doc_add_i64(doc, "count", (int64_t)told->count);
+    cJSON *pages = added ? cJSON_AddArrayToObject(doc, "pages") : NULL;
+    for (size_t i = 0; i < told->pages && pages != NULL && added; i++) {
         ab_digest_format(&told->digests[i], hex);
-        ab_jsonw_str(w, ab_str_of(hex));
+        added = add_text(pages, hex);
     }
-    ab_jsonw_array_end(w);
+    return added && pages != NULL;
 }
 
-static void encode_want(ab_jsonw *w, const ab_resync_want *want)
+static bool add_want(cJSON *doc, const ab_resync_want *want)
 {
-    ab_jsonw_key(w, AB_STR("want"));
-    ab_jsonw_array(w);
-    for (size_t i = 0; i < want->count; i++)
-        ab_jsonw_int(w, want->pages[i]);
-    ab_jsonw_array_end(w);
+    cJSON *list = cJSON_AddArrayToObject(doc, "want");
+    bool added = list != NULL;
+    for (size_t i = 0; i < want->count && added; i++) {
+        cJSON *page = cJSON_CreateNumber(want->pages[i]);
+        added = page != NULL && cJSON_AddItemToArray(list, page);
+    }
+    return added;
 }
 
-static void encode_guard(ab_jsonw *w, const ab_resync *r)
+static bool add_guard(cJSON *doc, const ab_resync *r)
 {
-    if (r->confirm) {
-        ab_jsonw_key(w, AB_STR("confirm"));
-        ab_jsonw_bool(w, true);
-    }
-    if (r->held > 0) {
-        ab_jsonw_key(w, AB_STR("held"));
-        ab_jsonw_int(w, (int64_t)r->held);
-    }
+    return (!r->confirm || ab_doc_add_bool(doc, "confirm", true)) &&
+           (r->held == 0 || ab_doc_add_i64(doc, "held", (int64_t)r->held));
+}
+
+/* An absent text is no member. */
+static bool add_optional(cJSON *doc, const char *name, ab_str text)
+{
+    return text.ptr == NULL || ab_doc_add_str(doc, name, text);
 }
 
 void ab_resync_encode(const ab_resync *r, ab_buf *out)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "step", ab_str_of(steps[r->step].name));
-    ab_jsonw_key_str(&w, "id", r->id);
-    ab_jsonw_key_str(&w, "why", r->why);
-    ab_jsonw_key_str(&w, "namespace", r->namespace);
-    if (steps[r->step].told)
-        encode_told(&w, &r->told);
-    if (steps[r->step].want)
-        encode_want(&w, &r->want);
-    encode_guard(&w, r);
-    ab_jsonw_object_end(&w);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete = ab_doc_add_str(doc, "step", ab_str_of(steps[r->step].name)) &&
+                    add_optional(doc, "id", r->id) && add_optional(doc, "why", r->why) &&
+                    add_optional(doc, "namespace", r->namespace) &&
+                    (!steps[r->step].told || add_told(doc, &r->told)) &&
+                    (!steps[r->step].want || add_want(doc, &r->want)) && add_guard(doc, r);
+    ab_doc_finish(doc, complete, out);
 }
 
 /* --- steps, from JSON --- */
@@ -99,62 +104,76 @@ static ab_err invalid(ab_error *err, const char *what)
     return ab_fail(err, AB_ERR_INVALID, "%s", what);
 }
 
-static ab_err take_count(ab_jsonv v, const char *name, size_t *out, ab_error *err)
+static ab_err take_count(const cJSON *doc, const char *name, size_t *out, ab_error *err)
 {
     int64_t count;
-    if (ab_json_i64(v, &count) != AB_ERR_OK || count < 0 ||
+    if (ab_doc_i64(doc, name, &count) != AB_ERR_OK || count < 0 ||
         count > (int64_t)AB_INVENTORY_PAGES_MAX * AB_INVENTORY_PAGE_MAX)
         return ab_fail(err, AB_ERR_INVALID, "%s is no number of objects", name);
     *out = (size_t)count;
     return AB_ERR_OK;
 }
 
-static ab_err take_told(struct decoded *d, ab_jsonv root, ab_error *err)
+/* The length of a list; SIZE_MAX when it is none. */
+static size_t length(const cJSON *list)
 {
-    ab_jsonv pages = ab_json_get(root, "pages");
-    size_t n = ab_json_typeof(pages) == AB_JSON_ARRAY ? ab_json_count(pages) : 0;
+    return cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : SIZE_MAX;
+}
+
+static ab_err take_told(struct decoded *d, ab_error *err)
+{
+    const cJSON *pages = cJSON_GetObjectItemCaseSensitive(d->doc, "pages");
+    size_t n = length(pages);
     if (!ab_inventory_is_pages(n))
         return invalid(err, "pages is no array of a power of two");
     d->digests = calloc(n, sizeof(*d->digests));
     if (d->digests == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     size_t i = 0;
-    for (ab_jsonv v = ab_json_first(pages); ab_json_present(v); v = ab_json_next(v))
-        if (ab_digest_parse(ab_json_plain(v), &d->digests[i++]) != AB_ERR_OK)
+    const cJSON *v;
+    cJSON_ArrayForEach(v, pages)
+    {
+        if (ab_digest_parse(ab_str_of(cJSON_GetStringValue(v)), &d->digests[i++]) != AB_ERR_OK)
             return invalid(err, "pages has what is no digest");
-    if (ab_version_parse(ab_json_plain(ab_json_get(root, "newest")), &d->r.told.newest) !=
-        AB_ERR_OK)
+    }
+    if (ab_version_parse(ab_doc_text(d->doc, "newest"), &d->r.told.newest) != AB_ERR_OK)
         return invalid(err, "newest is no version");
     d->r.told.pages = n;
     d->r.told.digests = d->digests;
-    return take_count(ab_json_get(root, "count"), "count", &d->r.told.count, err);
+    return take_count(d->doc, "count", &d->r.told.count, err);
 }
 
-static ab_err take_want(struct decoded *d, ab_jsonv root, ab_error *err)
+static bool is_page(const cJSON *v)
 {
-    ab_jsonv want = ab_json_get(root, "want");
-    size_t n = ab_json_count(want);
-    if (ab_json_typeof(want) != AB_JSON_ARRAY || n > AB_INVENTORY_PAGES_MAX)
+    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble < AB_INVENTORY_PAGES_MAX &&
+           v->valuedouble == (double)v->valueint;
+}
+
+static ab_err take_want(struct decoded *d, ab_error *err)
+{
+    const cJSON *want = cJSON_GetObjectItemCaseSensitive(d->doc, "want");
+    size_t n = length(want);
+    if (n > AB_INVENTORY_PAGES_MAX)
         return invalid(err, "want is no array of pages");
     d->want = calloc(n + 1, sizeof(*d->want));
     if (d->want == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    int64_t before = -1, page;
     size_t i = 0;
-    for (ab_jsonv v = ab_json_first(want); ab_json_present(v); v = ab_json_next(v)) {
-        if (ab_json_i64(v, &page) != AB_ERR_OK || page <= before || page >= AB_INVENTORY_PAGES_MAX)
+    const cJSON *v;
+    cJSON_ArrayForEach(v, want)
+    {
+        if (!is_page(v) || (i > 0 && v->valueint <= d->want[i - 1]))
             return invalid(err, "want has what is no page, or not in order");
-        d->want[i++] = (uint16_t)page;
-        before = page;
+        d->want[i++] = (uint16_t)v->valueint;
     }
     d->r.want = (ab_resync_want){n, d->want};
     return AB_ERR_OK;
 }
 
-static ab_err take_step(ab_jsonv root, ab_resync_step *out, ab_error *err)
+static ab_err take_step(const cJSON *doc, ab_resync_step *out, ab_error *err)
 {
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        if (ab_json_is(ab_json_get(root, "step"), steps[i].name)) {
+        if (ab_doc_is(doc, "step", steps[i].name)) {
             *out = (ab_resync_step)i;
             return AB_ERR_OK;
         }
@@ -162,32 +181,30 @@ static ab_err take_step(ab_jsonv root, ab_resync_step *out, ab_error *err)
     return invalid(err, "step is none that is known");
 }
 
-static ab_err take_guard(ab_resync *r, ab_jsonv root, ab_error *err)
+static ab_err take_guard(ab_resync *r, const cJSON *doc, ab_error *err)
 {
-    ab_jsonv held = ab_json_get(root, "held");
-    r->confirm = ab_json_typeof(ab_json_get(root, "confirm")) == AB_JSON_TRUE;
-    return ab_json_present(held) ? take_count(held, "held", &r->held, err) : AB_ERR_OK;
+    r->confirm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "confirm"));
+    return cJSON_HasObjectItem(doc, "held") ? take_count(doc, "held", &r->held, err) : AB_ERR_OK;
 }
 
 static ab_err take_all(struct decoded *d, ab_error *err)
 {
-    ab_jsonv root = ab_json_root(d->doc);
     ab_resync *r = &d->r;
-    ab_err e = take_step(root, &r->step, err);
+    ab_err e = take_step(d->doc, &r->step, err);
     if (e != AB_ERR_OK)
         return e;
-    r->id = ab_json_plain(ab_json_get(root, "id"));
-    r->why = ab_json_plain(ab_json_get(root, "why"));
-    r->namespace = ab_json_plain(ab_json_get(root, "namespace"));
+    r->id = ab_doc_text(d->doc, "id");
+    r->why = ab_doc_text(d->doc, "why");
+    r->namespace = ab_doc_text(d->doc, "namespace");
     if (!is_id(r->id))
         return invalid(err, "id is none");
     if (r->step == AB_RESYNC_BEGIN && !ab_str_is_dns_label(r->namespace))
         return invalid(err, "namespace is none");
     if (steps[r->step].told)
-        e = take_told(d, root, err);
+        e = take_told(d, err);
     if (e == AB_ERR_OK && steps[r->step].want)
-        e = take_want(d, root, err);
-    return e == AB_ERR_OK ? take_guard(r, root, err) : e;
+        e = take_want(d, err);
+    return e == AB_ERR_OK ? take_guard(r, d->doc, err) : e;
 }
 
 ab_err ab_resync_decode(ab_str text, ab_resync **out, ab_error *err)
@@ -195,7 +212,7 @@ ab_err ab_resync_decode(ab_str text, ab_resync **out, ab_error *err)
     struct decoded *d = calloc(1, sizeof(*d));
     if (d == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    ab_err e = ab_json_parse(text, &d->doc, err);
+    ab_err e = ab_doc_parse(text, DOCUMENT_MAX, &d->doc, err);
     if (e == AB_ERR_OK)
         e = take_all(d, err);
     if (e == AB_ERR_OK)
@@ -210,7 +227,7 @@ void ab_resync_free(ab_resync *r)
     struct decoded *d = (struct decoded *)r;
     if (d == NULL)
         return;
-    ab_json_free(d->doc);
+    cJSON_Delete(d->doc);
     free(d->digests);
     free(d->want);
     free(d);
@@ -218,61 +235,62 @@ void ab_resync_free(ab_resync *r)
 
 /* --- pages --- */
 
-static void encode_entry(ab_jsonw *w, const ab_inventory_entry *entry)
+static bool add_entry(cJSON *list, const ab_inventory_entry *entry)
 {
-    char version[AB_VERSION_TEXT], hash[AB_DIGEST_HEX];
+    char version[AB_VERSION_TEXT], hash[AB_DIGEST_HEX], key[KEY_MAX];
     ab_version_format(entry->version, version);
     ab_digest_format(&entry->hash, hash);
-    ab_jsonw_array(w);
-    ab_jsonw_str(w, entry->key);
-    ab_jsonw_str(w, ab_str_of(version));
-    ab_jsonw_str(w, ab_digest_is_none(&entry->hash) ? AB_STR("") : ab_str_of(hash));
-    ab_jsonw_array_end(w);
+    snprintf(key, sizeof(key), "%.*s", AB_STR_ARG(entry->key));
+    cJSON *item = cJSON_CreateArray();
+    if (item == NULL || !cJSON_AddItemToArray(list, item))
+        return false;
+    return add_text(item, key) && add_text(item, version) &&
+           add_text(item, ab_digest_is_none(&entry->hash) ? "" : hash);
 }
 
 void ab_resync_page_encode(const ab_inventory *inv, size_t page, ab_str id, ab_buf *out)
 {
     size_t count;
     const ab_inventory_entry *entries = ab_inventory_page(inv, page, &count);
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "id", id);
-    ab_jsonw_key(&w, AB_STR("page"));
-    ab_jsonw_int(&w, (int64_t)page);
-    ab_jsonw_key(&w, AB_STR("entries"));
-    ab_jsonw_array(&w);
-    for (size_t i = 0; i < count; i++)
-        encode_entry(&w, &entries[i]);
-    ab_jsonw_array_end(&w);
-    ab_jsonw_object_end(&w);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete = ab_doc_add_str(doc, "id", id) && ab_doc_add_i64(doc, "page", (int64_t)page);
+    cJSON *list = complete ? cJSON_AddArrayToObject(doc, "entries") : NULL;
+    complete = list != NULL;
+    for (size_t i = 0; i < count && complete; i++)
+        complete = add_entry(list, &entries[i]);
+    ab_doc_finish(doc, complete, out);
 }
 
 struct page {
     ab_resync_page p;
-    ab_json *doc;
+    cJSON *doc;
 };
 
-static ab_err take_entry(ab_inventory *inv, ab_jsonv v, ab_error *err)
+static ab_err take_entry(ab_inventory *inv, const cJSON *v, ab_error *err)
 {
-    ab_jsonv key = ab_json_first(v), version = ab_json_next(key), hash = ab_json_next(version);
-    ab_inventory_entry entry = {.key = ab_json_plain(key)};
-    if (ab_json_typeof(v) != AB_JSON_ARRAY || ab_json_count(v) != 3)
+    ab_str texts[3];
+    if (length(v) != 3)
         return invalid(err, "an entry is no array of three");
+    for (int i = 0; i < 3; i++)
+        texts[i] = ab_str_of(cJSON_GetStringValue(cJSON_GetArrayItem(v, i)));
+    ab_inventory_entry entry = {.key = texts[0]};
     if (entry.key.len == 0 || entry.key.len >= KEY_MAX || !ab_str_is_printable(entry.key))
         return invalid(err, "the key of an entry is none");
-    if (ab_version_parse(ab_json_plain(version), &entry.version) != AB_ERR_OK)
+    if (ab_version_parse(texts[1], &entry.version) != AB_ERR_OK)
         return invalid(err, "the version of an entry is none");
-    if (!ab_json_is(hash, "") && ab_digest_parse(ab_json_plain(hash), &entry.hash) != AB_ERR_OK)
+    if (!ab_str_is(texts[2], "") && ab_digest_parse(texts[2], &entry.hash) != AB_ERR_OK)
         return invalid(err, "the hash of an entry is none");
     ab_err e = ab_inventory_add(inv, &entry);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "out of memory");
 }
 
-static ab_err take_entries(ab_inventory *inv, ab_jsonv entries, ab_error *err)
+static ab_err take_entries(ab_inventory *inv, const cJSON *entries, ab_error *err)
 {
-    if (ab_json_typeof(entries) != AB_JSON_ARRAY || ab_json_count(entries) > AB_INVENTORY_PAGE_MAX)
+    if (length(entries) > AB_INVENTORY_PAGE_MAX)
         return invalid(err, "entries is no array of at most 1000");
-    for (ab_jsonv v = ab_json_first(entries); ab_json_present(v); v = ab_json_next(v)) {
+    const cJSON *v;
+    cJSON_ArrayForEach(v, entries)
+    {
         ab_err e = take_entry(inv, v, err);
         if (e != AB_ERR_OK)
             return e;
@@ -287,15 +305,14 @@ static ab_err take_entries(ab_inventory *inv, ab_jsonv entries, ab_error *err)
 static ab_err take_page(struct page *p, ab_error *err)
 {
     int64_t page;
-    ab_jsonv root = ab_json_root(p->doc);
-    p->p.id = ab_json_plain(ab_json_get(root, "id"));
+    p->p.id = ab_doc_text(p->doc, "id");
     if (!is_id(p->p.id))
         return invalid(err, "id is none");
-    if (ab_json_i64(ab_json_get(root, "page"), &page) != AB_ERR_OK || page < 0 ||
+    if (ab_doc_i64(p->doc, "page", &page) != AB_ERR_OK || page < 0 ||
         page >= AB_INVENTORY_PAGES_MAX)
         return invalid(err, "page is none");
     p->p.page = (size_t)page;
-    return take_entries(p->p.entries, ab_json_get(root, "entries"), err);
+    return take_entries(p->p.entries, cJSON_GetObjectItemCaseSensitive(p->doc, "entries"), err);
 }
 
 ab_err ab_resync_page_decode(ab_str text, ab_resync_page **out, ab_error *err)
@@ -305,7 +322,7 @@ ab_err ab_resync_page_decode(ab_str text, ab_resync_page **out, ab_error *err)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     p->p.entries = ab_inventory_new();
     ab_err e = p->p.entries == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory")
-                                    : ab_json_parse(text, &p->doc, err);
+                                    : ab_doc_parse(text, DOCUMENT_MAX, &p->doc, err);
     if (e == AB_ERR_OK)
         e = take_page(p, err);
     if (e == AB_ERR_OK)
@@ -321,6 +338,6 @@ void ab_resync_page_free(ab_resync_page *page)
     if (p == NULL)
         return;
     ab_inventory_free(p->p.entries);
-    ab_json_free(p->doc);
+    cJSON_Delete(p->doc);
     free(p);
 }

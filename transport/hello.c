@@ -8,23 +8,16 @@
 
 #include <stdio.h>
 
-static void write_number(ab_jsonw *w, ab_str name, int64_t value)
+bool ab_hello_write(const ab_hello *hello, cJSON *object)
 {
-    ab_jsonw_key(w, name);
-    ab_jsonw_int(w, value);
-}
-
-void ab_hello_write(const ab_hello *hello, ab_jsonw *w)
-{
-    ab_jsonw_key_str(w, "mode", ab_str_of(hello->mode));
-    ab_jsonw_key_str(w, "version", ab_str_of(hello->version));
-    ab_jsonw_key_str(w, "instance", ab_str_of(hello->instance));
-    write_number(w, AB_STR("epoch"), (int64_t)hello->epoch);
-    write_number(w, AB_STR("time_ms"), hello->time_ms);
-    ab_jsonw_key(w, AB_STR("leaving"));
-    ab_jsonw_bool(w, hello->leaving);
-    if (hello->certificate[0] != '\0')
-        ab_jsonw_key_str(w, "certificate", ab_str_of(hello->certificate));
+    bool certified = hello->certificate[0] != '\0';
+    return ab_doc_add_str(object, "mode", ab_str_of(hello->mode)) &&
+           ab_doc_add_str(object, "version", ab_str_of(hello->version)) &&
+           ab_doc_add_str(object, "instance", ab_str_of(hello->instance)) &&
+           ab_doc_add_i64(object, "epoch", (int64_t)hello->epoch) &&
+           ab_doc_add_i64(object, "time_ms", hello->time_ms) &&
+           ab_doc_add_bool(object, "leaving", hello->leaving) &&
+           (!certified || ab_doc_add_str(object, "certificate", ab_str_of(hello->certificate)));
 }
 
 ab_err ab_hello_event(const ab_hello *hello, const char *source, ab_event_draft *draft,
@@ -46,38 +39,36 @@ ab_err ab_hello_event(const ab_hello *hello, const char *source, ab_event_draft 
     return ab_event_new(draft, out, NULL);
 }
 
-ab_err ab_hello_parse(const ab_event *event, ab_json **out, ab_error *err)
+ab_err ab_hello_parse(const ab_event *event, cJSON **out, ab_error *err)
 {
     ab_str data = ab_event_data(event);
     if (data.ptr == NULL || data.len > AB_HELLO_MAX)
         return ab_fail(err, AB_ERR_INVALID, "a hello of %zu bytes", data.len);
-    return ab_json_parse(data, out, err);
+    return ab_doc_parse(data, AB_HELLO_MAX, out, err);
 }
 
-static void read_text(ab_jsonv from, const char *name, char *out, size_t room)
+static void read_text(const cJSON *from, const char *name, char *out, size_t room)
 {
-    snprintf(out, room, "%.*s", AB_STR_ARG(ab_json_plain(ab_json_get(from, name))));
+    snprintf(out, room, "%.*s", AB_STR_ARG(ab_doc_text(from, name)));
 }
 
-static bool read_number(ab_jsonv from, const char *name, int64_t max, int64_t *out)
+static bool read_number(const cJSON *from, const char *name, int64_t max, int64_t *out)
 {
-    return ab_json_i64(ab_json_get(from, name), out) == AB_ERR_OK && *out >= 0 && *out <= max;
+    return ab_doc_i64(from, name, out) == AB_ERR_OK && *out >= 0 && *out <= max;
 }
 
-static ab_err read_certificate(ab_jsonv from, ab_hello *out)
+static ab_err read_certificate(const cJSON *from, ab_hello *out)
 {
-    ab_jsonv certificate = ab_json_get(from, "certificate");
-    if (!ab_json_present(certificate))
-        return AB_ERR_OK;
-    ab_err e = ab_json_copy(certificate, &out->text);
-    if (e == AB_ERR_OK)
-        e = ab_buf_status(&out->text);
-    if (e == AB_ERR_OK && out->text.ptr != NULL)
+    ab_str certificate = ab_doc_text(from, "certificate");
+    if (certificate.ptr == NULL)
+        return cJSON_HasObjectItem(from, "certificate") ? AB_ERR_INVALID : AB_ERR_OK;
+    ab_buf_put(&out->text, certificate);
+    if (out->text.ptr != NULL)
         out->certificate = out->text.ptr;
-    return e;
+    return ab_buf_status(&out->text);
 }
 
-ab_err ab_hello_read(ab_jsonv from, ab_hello *out, ab_error *err)
+ab_err ab_hello_read(const cJSON *from, ab_hello *out, ab_error *err)
 {
     int64_t epoch = 0;
     *out = (ab_hello){.certificate = ""};
@@ -85,7 +76,7 @@ ab_err ab_hello_read(ab_jsonv from, ab_hello *out, ab_error *err)
     read_text(from, "mode", out->mode, sizeof(out->mode));
     read_text(from, "version", out->version, sizeof(out->version));
     read_text(from, "instance", out->instance, sizeof(out->instance));
-    out->leaving = ab_json_typeof(ab_json_get(from, "leaving")) == AB_JSON_TRUE;
+    out->leaving = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(from, "leaving"));
     if (out->instance[0] == '\0')
         return ab_fail(err, AB_ERR_INVALID, "a hello without instance");
     if (!read_number(from, "epoch", INT64_MAX, &epoch) ||

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/digest.h"
-#include "base/json.h"
+#include "base/document.h"
 #include "event/event.h"
 
 /* A certificate with its chain, and the rest. */
@@ -23,8 +23,8 @@ typedef struct {
     ab_buf text;             /* of a hello that was read: what `certificate` points to */
 } ab_hello;
 
-/** Members of the object that is open. */
-void ab_hello_write(const ab_hello *hello, ab_jsonw *w);
+/** Add its members to an object. @return false when memory runs out */
+bool ab_hello_write(const ab_hello *hello, cJSON *object);
 /**
  * An event for it.
  *
@@ -36,12 +36,12 @@ void ab_hello_write(const ab_hello *hello, ab_jsonw *w);
 AB_MUST_USE ab_err ab_hello_event(const ab_hello *hello, const char *source, ab_event_draft *draft,
                                   ab_event **out);
 
-/** The data of an event as JSON. @param out  the caller's: ab_json_free
+/** The data of an event as JSON. @param out  the caller's: cJSON_Delete
  *  @return PARSE, INVALID, NOMEM */
-AB_MUST_USE ab_err ab_hello_parse(const ab_event *event, ab_json **out, ab_error *err);
+AB_MUST_USE ab_err ab_hello_parse(const ab_event *event, cJSON **out, ab_error *err);
 /** @param out  to be released by ab_hello_fini, also after a failure
  *  @return INVALID naming what is wrong, NOMEM */
-AB_MUST_USE ab_err ab_hello_read(ab_jsonv from, ab_hello *out, ab_error *err);
+AB_MUST_USE ab_err ab_hello_read(const cJSON *from, ab_hello *out, ab_error *err);
 /** Is its certificate another one than `told`, which is the digest of the last? It is from now on.
  */
 bool ab_hello_is_new_certificate(const ab_hello *hello, ab_digest *told);

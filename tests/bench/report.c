@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/report.h"
 
+#include "base/document.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,29 +19,29 @@ ab_bench_row ab_bench_row_new(const char *fmt, ...)
     return row;
 }
 
-static void json_number(const char *name, double value)
+static bool add_number(cJSON *doc, const char *name, double value)
 {
-    if (isnan(value))
-        printf(",\"%s\":null", name);
-    else
-        printf(",\"%s\":%.3f", name, value);
+    char text[64];
+    (void)snprintf(text, sizeof(text), "%.3f", value);
+    return cJSON_AddRawToObject(doc, name, isnan(value) ? "null" : text) != NULL;
 }
 
 static void print_json(const ab_bench_row *row)
 {
-    printf("{\"case\":\"%s\",\"unit\":", row->name);
-    if (row->unit == NULL)
-        printf("null");
-    else
-        printf("\"%s\"", row->unit);
-    json_number("value", row->value);
-    json_number("limit", row->limit);
-    json_number("ratio", row->value / row->limit);
-    json_number("p50_ms", row->p50_ms);
-    json_number("p99_ms", row->p99_ms);
-    json_number("cpu_s", row->cpu_s);
-    json_number("rss_kib", row->rss_kib);
-    printf("}\n");
+    ab_buf out;
+    ab_buf_init(&out, 4096);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete =
+        ab_doc_add_str(doc, "case", ab_str_of(row->name)) &&
+        (row->unit == NULL ? cJSON_AddNullToObject(doc, "unit") != NULL
+                           : ab_doc_add_str(doc, "unit", ab_str_of(row->unit))) &&
+        add_number(doc, "value", row->value) && add_number(doc, "limit", row->limit) &&
+        add_number(doc, "ratio", row->value / row->limit) &&
+        add_number(doc, "p50_ms", row->p50_ms) && add_number(doc, "p99_ms", row->p99_ms) &&
+        add_number(doc, "cpu_s", row->cpu_s) && add_number(doc, "rss_kib", row->rss_kib);
+    if (ab_doc_finish(doc, complete, &out) == AB_ERR_OK)
+        puts(out.ptr);
+    ab_buf_fini(&out);
 }
 
 static void text_number(int width, int digits, double value)

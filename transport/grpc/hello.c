@@ -4,26 +4,16 @@
 /* Beyond them a peer means harm, or nothing. */
 #define INFLIGHT_MAX 65536
 
-static void write_number(ab_jsonw *w, const char *name, int64_t value)
-{
-    ab_jsonw_key(w, ab_str_of(name));
-    ab_jsonw_int(w, value);
-}
-
 static void write_json(const ab_grpc_hello *h, ab_buf *out)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_hello_write(&h->base, &w);
-    write_number(&w, "seen", (int64_t)h->seen);
-    write_number(&w, "inflight", h->inflight);
-    write_number(&w, "message_max", h->message_max);
-    write_number(&w, "backlog", h->backlog);
-    ab_jsonw_key(&w, AB_STR("ack_lists"));
-    ab_jsonw_bool(&w, h->ack_lists);
-    ab_jsonw_key(&w, AB_STR("fresh"));
-    ab_jsonw_bool(&w, h->fresh);
-    ab_jsonw_object_end(&w);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete =
+        ab_hello_write(&h->base, doc) && ab_doc_add_i64(doc, "seen", (int64_t)h->seen) &&
+        ab_doc_add_i64(doc, "inflight", h->inflight) &&
+        ab_doc_add_i64(doc, "message_max", h->message_max) &&
+        ab_doc_add_i64(doc, "backlog", h->backlog) &&
+        ab_doc_add_bool(doc, "ack_lists", h->ack_lists) && ab_doc_add_bool(doc, "fresh", h->fresh);
+    ab_doc_finish(doc, complete, out);
 }
 
 ab_err ab_grpc_hello_make(const ab_grpc_hello *hello, const char *source, ab_event **out)
@@ -39,19 +29,19 @@ ab_err ab_grpc_hello_make(const ab_grpc_hello *hello, const char *source, ab_eve
     return e;
 }
 
-static bool read_number(ab_jsonv from, const char *name, int64_t min, int64_t max, int64_t *out)
+static bool read_number(const cJSON *from, const char *name, int64_t min, int64_t max, int64_t *out)
 {
-    return ab_json_i64(ab_json_get(from, name), out) == AB_ERR_OK && *out >= min && *out <= max;
+    return ab_doc_i64(from, name, out) == AB_ERR_OK && *out >= min && *out <= max;
 }
 
-static ab_err read_members(ab_jsonv v, ab_grpc_hello *out, ab_error *err)
+static ab_err read_members(const cJSON *v, ab_grpc_hello *out, ab_error *err)
 {
     int64_t seen = 0;
     ab_err e = ab_hello_read(v, &out->base, err);
     if (e != AB_ERR_OK)
         return e;
-    out->ack_lists = ab_json_typeof(ab_json_get(v, "ack_lists")) == AB_JSON_TRUE;
-    out->fresh = ab_json_typeof(ab_json_get(v, "fresh")) == AB_JSON_TRUE;
+    out->ack_lists = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(v, "ack_lists"));
+    out->fresh = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(v, "fresh"));
     if (!read_number(v, "seen", 0, INT64_MAX, &seen) ||
         !read_number(v, "inflight", 1, INFLIGHT_MAX, &out->inflight) ||
         !read_number(v, "message_max", 1, INT64_MAX, &out->message_max) ||
@@ -63,12 +53,12 @@ static ab_err read_members(ab_jsonv v, ab_grpc_hello *out, ab_error *err)
 
 ab_err ab_grpc_hello_read(const ab_event *event, ab_grpc_hello *out, ab_error *err)
 {
-    ab_json *doc = NULL;
+    cJSON *doc = NULL;
     *out = (ab_grpc_hello){0};
     ab_err e = ab_hello_parse(event, &doc, err);
     if (e == AB_ERR_OK)
-        e = read_members(ab_json_root(doc), out, err);
-    ab_json_free(doc);
+        e = read_members(doc, out, err);
+    cJSON_Delete(doc);
     return e;
 }
 

@@ -70,18 +70,14 @@ static void write_json(const ab_kafka_link *l, const ab_hello *hello, bool whole
 {
     char ours[AB_KAFKA_HANDSHAKE];
     name_handshake(l->kafka, ours);
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_hello_write(hello, &w);
-    ab_jsonw_key(&w, AB_STR("interval_ms"));
-    ab_jsonw_int(&w, l->kafka->settings.heartbeat_ms);
-    ab_jsonw_key(&w, AB_STR("whole"));
-    ab_jsonw_bool(&w, whole);
-    ab_jsonw_key(&w, AB_STR("lost"));
-    ab_jsonw_int(&w, (int64_t)lost_log(l));
-    ab_jsonw_key_str(&w, "handshake", ab_str_of(ours));
-    ab_jsonw_key_str(&w, "heard", ab_str_of(l->peer.handshake));
-    ab_jsonw_object_end(&w);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete = ab_hello_write(hello, doc) &&
+                    ab_doc_add_i64(doc, "interval_ms", l->kafka->settings.heartbeat_ms) &&
+                    ab_doc_add_bool(doc, "whole", whole) &&
+                    ab_doc_add_i64(doc, "lost", (int64_t)lost_log(l)) &&
+                    ab_doc_add_str(doc, "handshake", ab_str_of(ours)) &&
+                    ab_doc_add_str(doc, "heard", ab_str_of(l->peer.handshake));
+    ab_doc_finish(doc, complete, out);
 }
 
 static ab_err make_hello(const ab_kafka_link *l, bool leaving, bool whole, ab_event **out)
@@ -184,30 +180,29 @@ typedef struct {
     char heard[AB_KAFKA_HANDSHAKE];     /* the last one of ours that it has */
 } saying;
 
-static void read_text(ab_jsonv from, const char *name, char out[AB_KAFKA_HANDSHAKE])
+static void read_text(const cJSON *from, const char *name, char out[AB_KAFKA_HANDSHAKE])
 {
-    snprintf(out, AB_KAFKA_HANDSHAKE, "%.*s", AB_STR_ARG(ab_json_plain(ab_json_get(from, name))));
+    snprintf(out, AB_KAFKA_HANDSHAKE, "%.*s", AB_STR_ARG(ab_doc_text(from, name)));
 }
 
 /* Fills `out`, which is released by the caller. */
 static bool understand(const ab_event *event, saying *out, ab_error *err)
 {
-    ab_json *doc = NULL;
+    cJSON *doc = NULL;
     if (ab_hello_parse(event, &doc, err) != AB_ERR_OK)
         return false;
-    ab_jsonv v = ab_json_root(doc);
-    bool ok = ab_hello_read(v, &out->base, err) == AB_ERR_OK;
-    if (ab_json_i64(ab_json_get(v, "lost"), &out->lost) != AB_ERR_OK)
+    bool ok = ab_hello_read(doc, &out->base, err) == AB_ERR_OK;
+    if (ab_doc_i64(doc, "lost", &out->lost) != AB_ERR_OK)
         out->lost = 0;
-    out->whole = ab_json_typeof(ab_json_get(v, "whole")) == AB_JSON_TRUE;
-    read_text(v, "handshake", out->handshake);
-    read_text(v, "heard", out->heard);
-    if (ok && (ab_json_i64(ab_json_get(v, "interval_ms"), &out->interval_ms) != AB_ERR_OK ||
+    out->whole = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "whole"));
+    read_text(doc, "handshake", out->handshake);
+    read_text(doc, "heard", out->heard);
+    if (ok && (ab_doc_i64(doc, "interval_ms", &out->interval_ms) != AB_ERR_OK ||
                out->interval_ms <= 0 || out->interval_ms > INTERVAL_MAX_MS)) {
         ab_fail(err, AB_ERR_INVALID, "a hello without interval");
         ok = false;
     }
-    ab_json_free(doc);
+    cJSON_Delete(doc);
     return ok;
 }
 

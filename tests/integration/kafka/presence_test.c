@@ -171,15 +171,11 @@ static bool say_former_hello(ab_end *agent)
     ab_event_draft draft = {0};
     ab_buf data;
     ab_buf_init(&data, AB_HELLO_MAX);
-    ab_jsonw json = ab_jsonw_to(&data);
-    ab_jsonw_object(&json);
-    ab_hello_write(&hello, &json);
-    ab_jsonw_key(&json, AB_STR("interval_ms"));
-    ab_jsonw_int(&json, 1000);
-    ab_jsonw_key(&json, AB_STR("whole"));
-    ab_jsonw_bool(&json, true);
-    ab_jsonw_key_str(&json, "handshake", AB_STR("former/0"));
-    ab_jsonw_object_end(&json);
+    cJSON *doc = cJSON_CreateObject();
+    bool complete = ab_hello_write(&hello, doc) && ab_doc_add_i64(doc, "interval_ms", 1000) &&
+                    ab_doc_add_bool(doc, "whole", true) &&
+                    ab_doc_add_str(doc, "handshake", AB_STR("former/0"));
+    assert_int_equal(ab_doc_finish(doc, complete, &data), AB_ERR_OK);
     draft.data = ab_buf_str(&data);
     ab_event_set_u64(&draft, AB_CE_WRITEREPOCH, 1);
     ab_event_set_u64(&draft, AB_CE_OBJVERSION, 1);

@@ -135,17 +135,27 @@ void ab_buf_init(ab_buf *b, size_t cap)
     *b = (ab_buf){.cap = cap};
 }
 
+void ab_buf_init_secret(ab_buf *b, size_t cap)
+{
+    *b = (ab_buf){.cap = cap, .secret = true};
+}
+
+static void release(ab_buf *b, bool wiped)
+{
+    if (wiped && b->ptr != NULL)
+        explicit_bzero(b->ptr, b->room);
+    free(b->ptr);
+    *b = (ab_buf){.cap = b->cap, .secret = b->secret};
+}
+
 void ab_buf_fini(ab_buf *b)
 {
-    free(b->ptr);
-    ab_buf_init(b, b->cap);
+    release(b, b->secret);
 }
 
 void ab_buf_wipe(ab_buf *b)
 {
-    if (b->ptr != NULL)
-        explicit_bzero(b->ptr, b->room);
-    ab_buf_fini(b);
+    release(b, true);
 }
 
 void ab_buf_clear(ab_buf *b)
@@ -159,6 +169,22 @@ void ab_buf_clear(ab_buf *b)
 ab_err ab_buf_status(const ab_buf *b)
 {
     return b->status;
+}
+
+/* realloc may leave a copy behind. */
+static char *grow(ab_buf *b, size_t room)
+{
+    if (!b->secret)
+        return realloc(b->ptr, room);
+    char *grown = malloc(room);
+    if (grown == NULL)
+        return NULL;
+    if (b->ptr != NULL) {
+        memcpy(grown, b->ptr, b->len + 1);
+        explicit_bzero(b->ptr, b->room);
+    }
+    free(b->ptr);
+    return grown;
 }
 
 /* Make room for `more` bytes and the NUL. */
@@ -178,7 +204,7 @@ static bool reserve(ab_buf *b, size_t more)
         room = room > SIZE_MAX / 2 ? need : room * 2;
     if (room - 1 > b->cap)
         room = b->cap + 1;
-    char *grown = realloc(b->ptr, room);
+    char *grown = grow(b, room);
     if (grown == NULL) {
         b->status = AB_ERR_NOMEM;
         return false;

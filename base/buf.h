@@ -75,10 +75,13 @@ typedef struct {
     size_t room;
     size_t cap;
     ab_err status;
+    bool secret; /* wiped wherever it is left */
 } ab_buf;
 
 /** An empty buffer that never grows past `cap` bytes. Nothing is allocated yet. */
 void ab_buf_init(ab_buf *b, size_t cap);
+/** As init, for a secret: growing and fini leave none of its bytes in freed memory. */
+void ab_buf_init_secret(ab_buf *b, size_t cap);
 /** Release the bytes; `b` is again as after init. */
 void ab_buf_fini(ab_buf *b);
 /** As fini, with the bytes wiped first: for secrets. */

@@ -20,6 +20,13 @@ void ab_json_free(ab_json *doc)
     free(doc);
 }
 
+void ab_json_wipe(ab_json *doc)
+{
+    if (doc != NULL)
+        explicit_bzero(doc->text, doc->len);
+    ab_json_free(doc);
+}
+
 size_t ab_json_memory(const ab_json *doc)
 {
     return sizeof(*doc) + doc->len + 1 + doc->count * sizeof(*doc->nodes);

@@ -49,6 +49,8 @@ typedef struct {
 AB_MUST_USE ab_err ab_json_parse(ab_str text, ab_json **out, ab_error *err);
 /** NULL is allowed. */
 void ab_json_free(ab_json *doc);
+/** As free, with the text wiped first: for secrets. */
+void ab_json_wipe(ab_json *doc);
 /** Bytes of memory the document holds, for accounting. */
 size_t ab_json_memory(const ab_json *doc);
 

@@ -117,7 +117,10 @@ void ab_object_unref(ab_object *o)
     assert(o->refs > 0);
     if (--o->refs > 0)
         return;
-    ab_json_free(o->doc);
+    if (ab_str_is(ab_object_kind(o), "Secret"))
+        ab_json_wipe(o->doc);
+    else
+        ab_json_free(o->doc);
     free(o);
 }
 

@@ -36,6 +36,7 @@ static void put_content(const ab_seal_binding *binding, ab_str payload, ab_buf *
     ab_jsonw_key_str(&w, "agent", binding->agent);
     ab_jsonw_key_str(&w, "key", binding->key);
     ab_jsonw_key_str(&w, "version", binding->version);
+    ab_jsonw_key_str(&w, "context", binding->context);
     ab_jsonw_key_str(&w, "payload", payload);
     ab_jsonw_object_end(&w);
 }
@@ -89,14 +90,14 @@ ab_err ab_seal(const ab_seal_recipient *r, const ab_seal_binding *binding, ab_st
                ab_buf *out, ab_error *err)
 {
     ab_buf content;
-    ab_buf_init(&content, CONTENT_MAX);
+    ab_buf_init_secret(&content, CONTENT_MAX);
     put_content(binding, payload, &content);
     ab_err e = ab_buf_status(&content);
     if (e == AB_ERR_OK)
         e = seal_content(r->cert, ab_buf_str(&content), out, err);
     else
         (void)ab_fail(err, e, "a payload of %zu bytes to seal: %s", payload.len, ab_err_text(e));
-    ab_buf_wipe(&content);
+    ab_buf_fini(&content);
     return e;
 }
 
@@ -217,6 +218,11 @@ static ab_err check_binding(ab_jsonv content, const ab_seal_binding *binding, ab
         if (!same(ab_json_get(content, bound[i].name), bound[i].wanted))
             return ab_fail(err, AB_ERR_DENIED, "the payload was sealed for another %s than %.*s",
                            bound[i].name, AB_STR_ARG(bound[i].wanted));
+    ab_jsonv context = ab_json_get(content, "context");
+    if (ab_json_present(context) && !same(context, binding->context))
+        return ab_fail(err, AB_ERR_DENIED,
+                       "what travels beside the sealed payload (type, labels, annotations) was "
+                       "changed on the way");
     return AB_ERR_OK;
 }
 
@@ -235,7 +241,7 @@ static ab_err take_payload(ab_str content, const ab_seal_binding *binding, ab_bu
         e = ab_fail(err, AB_ERR_PARSE, "what was sealed has no payload");
     else if (e == AB_ERR_OK && (e = ab_json_copy(text, payload)) != AB_ERR_OK)
         (void)ab_fail(err, e, "the opened payload: %s", ab_err_text(e));
-    ab_json_free(doc);
+    ab_json_wipe(doc);
     return e;
 }
 

@@ -42,65 +42,53 @@ static ab_err check_key(X509 *cert, ab_error *err)
     return AB_ERR_OK;
 }
 
-/* ----- its name ----- */
+/* ----- what it is for ----- */
 
-static bool is_text(const ASN1_STRING *s, const char *text)
+static ab_err check_key_usage(X509 *cert, ab_error *err)
 {
-    ab_str bytes = {(const char *)ASN1_STRING_get0_data(s), (size_t)ASN1_STRING_length(s)};
-    return ab_str_is(bytes, text);
-}
-
-/* "spiffe://example.org/ns/argocd/west" is "west". */
-static bool ends_with_segment(const ASN1_STRING *uri, const char *text)
-{
-    ab_str s = {(const char *)ASN1_STRING_get0_data(uri), (size_t)ASN1_STRING_length(uri)};
-    const char *slash = s.len == 0 ? NULL : memrchr(s.ptr, '/', s.len);
-    const char *scheme = s.len == 0 ? NULL : memmem(s.ptr, s.len, "://", 3);
-    /* The slash must begin a path, not the host. */
-    if (slash == NULL || scheme == NULL || slash <= scheme + 2)
-        return false;
-    return ab_str_is((ab_str){slash + 1, (size_t)(s.ptr + s.len - slash - 1)}, text);
-}
-
-static bool has_common_name(X509 *cert, const char *name)
-{
-    X509_NAME *subject = X509_get_subject_name(cert);
-    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-    if (at < 0)
-        return false;
-    unsigned char *utf8 = NULL;
-    int len =
-        ASN1_STRING_to_UTF8(&utf8, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
-    bool equal = len >= 0 && ab_str_is((ab_str){(const char *)utf8, (size_t)len}, name);
-    OPENSSL_free(utf8);
-    return equal;
-}
-
-static bool has_alternative_name(X509 *cert, const char *name)
-{
-    GENERAL_NAMES *names = X509_get_ext_d2i(cert, NID_subject_alt_name, NULL, NULL);
-    bool found = false;
-    for (int i = 0; !found && i < sk_GENERAL_NAME_num(names); i++) {
-        const GENERAL_NAME *n = sk_GENERAL_NAME_value(names, i);
-        if (n->type == GEN_DNS)
-            found = is_text(n->d.dNSName, name);
-        else if (n->type == GEN_URI)
-            found = ends_with_segment(n->d.uniformResourceIdentifier, name);
-    }
-    GENERAL_NAMES_free(names);
-    return found;
-}
-
-static ab_err check_name(X509 *cert, const char *agent, ab_error *err)
-{
-    bool named = has_common_name(cert, agent) || has_alternative_name(cert, agent);
+    bool is_rsa = EVP_PKEY_is_a(X509_get0_pubkey(cert), "RSA");
+    uint32_t needed = is_rsa ? KU_KEY_ENCIPHERMENT | KU_DATA_ENCIPHERMENT : KU_KEY_AGREEMENT;
+    uint32_t allowed = X509_get_key_usage(cert); /* all of them where it says nothing */
     ERR_clear_error();
-    if (named)
+    if ((allowed & needed) != 0)
         return AB_ERR_OK;
     return ab_fail(err, AB_ERR_DENIED,
-                   "the certificate is not for agent %s: neither its common name, nor a DNS name, "
-                   "nor the last segment of a URI in it",
-                   agent);
+                   "the certificate's key usage does not allow to receive: issue it with %s",
+                   is_rsa ? "keyEncipherment" : "keyAgreement");
+}
+
+static ab_err check_extended_key_usage(X509 *cert, ab_error *err)
+{
+    uint32_t allowed = X509_get_extended_key_usage(cert);
+    ERR_clear_error();
+    if ((allowed & (XKU_SSL_CLIENT | XKU_ANYEKU)) != 0)
+        return AB_ERR_OK;
+    return ab_fail(err, AB_ERR_DENIED,
+                   "the certificate is not an agent's: its extended key usage lacks clientAuth");
+}
+
+/* ----- its name ----- */
+
+/* As long as the text that a name is read from. */
+#define NAME_MAX_BYTES 4096
+
+static ab_err check_name(X509 *cert, const ab_identity_rule *identity, const char *agent,
+                         ab_error *err)
+{
+    ab_buf name;
+    ab_buf_init(&name, NAME_MAX_BYTES);
+    ab_err e = ab_identity_rule_name(identity, cert, &name);
+    if (e == AB_ERR_NOMEM)
+        (void)ab_fail(err, e, "no memory for the name in a certificate");
+    else if (e != AB_ERR_OK)
+        e = ab_fail(err, AB_ERR_DENIED,
+                    "the certificate is not for agent %s: the identity rule finds no name in it",
+                    agent);
+    else if (!ab_str_is(ab_buf_str(&name), agent))
+        e = ab_fail(err, AB_ERR_DENIED, "the certificate is not for agent %s: it names \"%.*s\"",
+                    agent, AB_STR_ARG(ab_buf_str(&name)));
+    ab_buf_fini(&name);
+    return e;
 }
 
 /* ----- trust ----- */
@@ -148,30 +136,33 @@ static ab_err check_chain(X509 *cert, certs *chain, ab_str ca, ab_error *err)
     return e;
 }
 
-static ab_err check(certs *chain, ab_str ca, const char *agent, ab_error *err)
+static ab_err check_itself(X509 *cert, ab_error *err)
 {
-    X509 *cert = sk_X509_value(chain, 0);
     ab_err e = check_key(cert, err);
     if (e == AB_ERR_OK)
-        e = check_validity(cert, err);
-    if (e == AB_ERR_OK && ca.ptr != NULL)
-        e = check_chain(cert, chain, ca, err);
-    if (e == AB_ERR_OK && ca.ptr != NULL)
-        e = check_name(cert, agent, err);
-    return e;
+        e = check_key_usage(cert, err);
+    return e == AB_ERR_OK ? check_validity(cert, err) : e;
+}
+
+static ab_err check_trust(certs *chain, ab_str ca, const ab_identity_rule *identity,
+                          const char *agent, ab_error *err)
+{
+    X509 *cert = sk_X509_value(chain, 0);
+    ab_err e = check_chain(cert, chain, ca, err);
+    if (e == AB_ERR_OK)
+        e = check_extended_key_usage(cert, err);
+    return e == AB_ERR_OK ? check_name(cert, identity, agent, err) : e;
 }
 
 /* ----- objects ----- */
 
-static bool set_id(ab_seal_recipient *r)
+static ab_err set_id(ab_seal_recipient *r)
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned int len = 0;
-    if (X509_digest(r->cert, EVP_sha256(), digest, &len) != 1)
-        return false;
-    for (size_t i = 0; i < 32; i++)
+    uint8_t digest[AB_FINGERPRINT_BYTES];
+    ab_err e = ab_certificate_fingerprint(r->cert, digest);
+    for (size_t i = 0; e == AB_ERR_OK && i < sizeof(digest); i++)
         (void)snprintf(r->id + 2 * i, 3, "%02x", digest[i]);
-    return true;
+    return e;
 }
 
 static ab_err make(certs *chain, ab_seal_recipient **out, ab_error *err)
@@ -180,7 +171,7 @@ static ab_err make(certs *chain, ab_seal_recipient **out, ab_error *err)
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "no memory for a recipient");
     r->cert = sk_X509_shift(chain);
-    if (!set_id(r)) {
+    if (set_id(r) != AB_ERR_OK) {
         ab_seal_recipient_free(r);
         return ab_fail(err, AB_ERR_NOMEM, "cannot compute a certificate's digest");
     }
@@ -188,15 +179,17 @@ static ab_err make(certs *chain, ab_seal_recipient **out, ab_error *err)
     return AB_ERR_OK;
 }
 
-ab_err ab_seal_recipient_new(ab_str cert, ab_str ca, const char *agent, ab_seal_recipient **out,
-                             ab_error *err)
+ab_err ab_seal_recipient_new(ab_str cert, ab_str ca, const ab_identity_rule *identity,
+                             const char *agent, ab_seal_recipient **out, ab_error *err)
 {
     certs *chain = NULL;
     ab_err e = ab_pem_certs(cert, &chain);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_INVALID,
                        "the certificate is no PEM text of one");
-    e = check(chain, ca, agent, err);
+    e = check_itself(sk_X509_value(chain, 0), err);
+    if (e == AB_ERR_OK && ca.ptr != NULL)
+        e = check_trust(chain, ca, identity, agent, err);
     if (e == AB_ERR_OK)
         e = make(chain, out, err);
     free_certs(chain);
@@ -213,6 +206,13 @@ void ab_seal_recipient_free(ab_seal_recipient *r)
 const char *ab_seal_recipient_id(const ab_seal_recipient *r)
 {
     return r->id;
+}
+
+bool ab_seal_recipient_is_revoked(const ab_seal_recipient *r, const ab_revoked *revoked)
+{
+    uint8_t fingerprint[AB_FINGERPRINT_BYTES];
+    return ab_certificate_fingerprint(r->cert, fingerprint) != AB_ERR_OK ||
+           ab_revoked_has(revoked, fingerprint);
 }
 
 static ab_err read_opener(ab_str cert, ab_str key, ab_seal_opener *o, ab_error *err)

@@ -46,6 +46,14 @@ static const ab_option rows[] = {
      .kind = AB_OPT_FILE,
      .help = "Authorities that the certificates which agents tell must come from (PEM); unset: "
              "kafka.tls.ca, or grpc.tls.ca, of the transport in use. Read again when they change."},
+    {.name = "secrets.identity",
+     .kind = AB_OPT_STRING,
+     .help = "How the agent's name is read from the certificate that it tells, as "
+             "grpc.auth.mtls.identity; unset: as that says."},
+    {.name = "secrets.revoked",
+     .kind = AB_OPT_FILE,
+     .help = "SHA-256 fingerprints of certificates to which nothing is sealed, as "
+             "grpc.auth.revoked; unset: that list. Read again when it changes."},
     {.name = "store.namespace",
      .kind = AB_OPT_STRING,
      .deflt = "argocd",

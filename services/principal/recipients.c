@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/pem.h"
+#include "base/revoked.h"
 #include "services/service.h"
 
 #include <stdlib.h>
@@ -11,10 +12,10 @@
 
 struct entry {
     char *agent;
-    char *file;         /* NULL: none is given */
-    ab_file_stamp seen; /* of it, when it was read */
-    ab_seal_recipient *given;
-    char *text; /* that the agent told last, trusted or not; NULL: none */
+    char *file;               /* NULL: none is given */
+    ab_file_stamp seen;       /* of it, when it was read */
+    ab_seal_recipient *given; /* NULL: none, or it is revoked */
+    char *text;               /* that the agent told last, trusted or not; NULL: none */
     ab_seal_recipient *told;
 };
 
@@ -23,6 +24,10 @@ struct ab_recipients {
     char *ca_file; /* NULL: what agents tell cannot be trusted */
     ab_file_stamp ca_seen;
     ab_buf ca;
+    ab_identity_rule *identity;
+    char *revoked_file; /* NULL: there is no list */
+    ab_file_stamp revoked_seen;
+    ab_revoked revoked;
     ab_map *entries;
 };
 
@@ -53,23 +58,75 @@ static ab_err read_ca(ab_recipients *r, ab_error *err)
     return AB_ERR_OK;
 }
 
-ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **out, ab_error *err)
+/* On failure nothing has changed. */
+static ab_err read_revoked(ab_recipients *r, ab_error *err)
+{
+    ab_revoked revoked;
+    r->revoked_seen = ab_file_stamp_of(r->revoked_file);
+    ab_err e = ab_revoked_read(r->revoked_file, &revoked, err);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_revoked_fini(&r->revoked);
+    r->revoked = revoked;
+    return AB_ERR_OK;
+}
+
+/* What this option says; unset: what logins over gRPC go by. */
+static const char *own_or_login(const ab_config *config, const char *own, const char *login)
+{
+    const char *value = ab_config_str(config, own);
+    return value != NULL ? value : ab_config_str(config, login);
+}
+
+static ab_err read_rule(ab_recipients *r, const ab_config *config, ab_error *err)
+{
+    const char *rule = own_or_login(config, "secrets.identity", "grpc.auth.mtls.identity");
+    ab_err e = ab_identity_rule_new(ab_str_of(rule), &r->identity, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "secrets.identity, or grpc.auth.mtls.identity where it is unset");
+    return e == AB_ERR_INVALID ? AB_ERR_CONFIG : e;
+}
+
+/* On failure `out` is as it was. NULL is copied as NULL. */
+static ab_err copy_path(const char *path, char **out, ab_error *err)
+{
+    char *copy = path == NULL ? NULL : strdup(path);
+    if (path != NULL && copy == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    *out = copy;
+    return AB_ERR_OK;
+}
+
+static ab_err read_files(ab_recipients *r, const ab_config *config, ab_error *err)
 {
     const char *ca = ab_config_str(config, "secrets.ca");
-    if (ca == NULL)
-        ca = ab_service_tls(config, "ca");
+    ab_err e = copy_path(ca != NULL ? ca : ab_service_tls(config, "ca"), &r->ca_file, err);
+    if (e == AB_ERR_OK)
+        e = copy_path(own_or_login(config, "secrets.revoked", "grpc.auth.revoked"),
+                      &r->revoked_file, err);
+    if (e == AB_ERR_OK && r->ca_file != NULL)
+        e = read_ca(r, err);
+    if (e != AB_ERR_OK || r->revoked_file == NULL)
+        return e;
+    e = read_revoked(r, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "the revoked certificates");
+    return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
+}
+
+ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **out, ab_error *err)
+{
     ab_recipients *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     r->log = log;
     r->entries = ab_map_new();
     ab_buf_init(&r->ca, AB_PEM_MAX);
-    if (ca != NULL)
-        r->ca_file = strdup(ca);
-    bool made = r->entries != NULL && (ca == NULL || r->ca_file != NULL);
-    ab_err e = made ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    if (e == AB_ERR_OK && ca != NULL)
-        e = read_ca(r, err);
+    ab_err e = r->entries != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    if (e == AB_ERR_OK)
+        e = read_rule(r, config, err);
+    if (e == AB_ERR_OK)
+        e = read_files(r, config, err);
     if (e != AB_ERR_OK) {
         ab_recipients_free(r);
         return e;
@@ -84,6 +141,9 @@ void ab_recipients_free(ab_recipients *r)
         return;
     ab_map_free(r->entries, entry_free);
     ab_buf_fini(&r->ca);
+    ab_identity_rule_free(r->identity);
+    ab_revoked_fini(&r->revoked);
+    free(r->revoked_file);
     free(r->ca_file);
     free(r);
 }
@@ -104,9 +164,66 @@ static struct entry *entry_for(ab_recipients *r, const char *agent)
     return e;
 }
 
-/* Without a file there is none. */
-static ab_err read_given(const char *agent, const char *file, ab_seal_recipient **out,
-                         ab_error *err)
+/* --- which one is in use --- */
+
+static const ab_seal_recipient *in_use(const struct entry *entry)
+{
+    return entry->file != NULL ? entry->given : entry->told;
+}
+
+/* The fingerprint of the one in use, as it was at some time; "": there was none. */
+typedef struct {
+    char text[2 * AB_FINGERPRINT_BYTES + 1];
+} used;
+
+static used used_now(const struct entry *entry)
+{
+    used now = {0};
+    const ab_seal_recipient *recipient = in_use(entry);
+    if (recipient != NULL)
+        memcpy(now.text, ab_seal_recipient_id(recipient), sizeof(now.text));
+    return now;
+}
+
+/* Log it if another one is in use than before. @return whether it is */
+static bool note_change(const ab_recipients *r, const struct entry *entry, const used *before)
+{
+    const used now = used_now(entry);
+    if (strcmp(before->text, now.text) == 0)
+        return false;
+    if (now.text[0] == '\0')
+        AB_WARN(r->log, MAIN, "agent has no certificate any more; its Secrets are not sent",
+                AB_KV("agent", (const char *)entry->agent),
+                AB_KV("former", (const char *)before->text));
+    else if (before->text[0] == '\0')
+        AB_INFO(r->log, MAIN, "sealing Secrets to the agent's certificate",
+                AB_KV("agent", (const char *)entry->agent),
+                AB_KV("sha256", (const char *)now.text));
+    else
+        AB_INFO(r->log, MAIN, "sealing Secrets to another certificate of the agent",
+                AB_KV("agent", (const char *)entry->agent),
+                AB_KV("former", (const char *)before->text),
+                AB_KV("sha256", (const char *)now.text));
+    return true;
+}
+
+/* @return NULL, freed and logged, when the list of revoked certificates has it */
+static ab_seal_recipient *unless_revoked(const ab_recipients *r, const char *agent,
+                                         ab_seal_recipient *recipient)
+{
+    if (recipient == NULL || !ab_seal_recipient_is_revoked(recipient, &r->revoked))
+        return recipient;
+    AB_WARN(r->log, MAIN, "agent's certificate is revoked: no Secret is sealed to it",
+            AB_KV("agent", agent), AB_KV("sha256", ab_seal_recipient_id(recipient)));
+    ab_seal_recipient_free(recipient);
+    return NULL;
+}
+
+/* --- given by the operator --- */
+
+/* Without a file there is none; a revoked one is none either. */
+static ab_err read_given(const ab_recipients *r, const char *agent, const char *file,
+                         ab_seal_recipient **out, ab_error *err)
 {
     ab_buf pem;
     *out = NULL;
@@ -115,10 +232,12 @@ static ab_err read_given(const char *agent, const char *file, ab_seal_recipient 
     ab_buf_init(&pem, AB_PEM_MAX);
     ab_err e = ab_file_read_named(file, &pem, err);
     if (e == AB_ERR_OK)
-        e = ab_seal_recipient_new(ab_buf_str(&pem), AB_STR_NONE, agent, out, err);
+        e = ab_seal_recipient_new(ab_buf_str(&pem), AB_STR_NONE, NULL, agent, out, err);
     ab_buf_fini(&pem);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "certificate of agent %s", agent);
+    else
+        *out = unless_revoked(r, agent, *out);
     return e;
 }
 
@@ -129,43 +248,44 @@ ab_err ab_recipients_give(ab_recipients *r, const char *agent, const char *file,
     char *copy = file == NULL ? NULL : strdup(file);
     ab_file_stamp seen = ab_file_stamp_of(file);
     bool made = entry != NULL && (file == NULL || copy != NULL);
-    ab_err e = made ? read_given(agent, file, &recipient, err)
+    ab_err e = made ? read_given(r, agent, file, &recipient, err)
                     : ab_fail(err, AB_ERR_NOMEM, "out of memory");
     if (e != AB_ERR_OK) {
         free(copy);
         return e;
     }
+    const used before = used_now(entry);
     free(entry->file);
     entry->file = copy;
     entry->seen = seen;
     ab_seal_recipient_free(entry->given);
     entry->given = recipient;
+    (void)note_change(r, entry, &before);
     return AB_ERR_OK;
 }
 
-static bool is_same(const ab_seal_recipient *a, const ab_seal_recipient *b)
-{
-    return a != NULL && strcmp(ab_seal_recipient_id(a), ab_seal_recipient_id(b)) == 0;
-}
+/* --- told by the agent --- */
 
-/* @return true when Secrets are sealed to another one from now on */
-static bool judge(ab_recipients *r, struct entry *entry)
+/* One that is not trusted changes nothing. */
+static void judge(const ab_recipients *r, struct entry *entry)
 {
     ab_error err = {0};
     ab_seal_recipient *recipient = NULL;
-    ab_err e = r->ca.len == 0 ? ab_fail(&err, AB_ERR_DENIED,
-                                        "neither secrets.ca nor the transport's tls.ca is set")
-                              : ab_seal_recipient_new(ab_str_of(entry->text), ab_buf_str(&r->ca),
-                                                      entry->agent, &recipient, &err);
+    ab_err e = r->ca_file == NULL
+                   ? ab_fail(&err, AB_ERR_DENIED,
+                             "without secrets.ca no certificate that an agent tells is trusted")
+                   : ab_seal_recipient_new(ab_str_of(entry->text), ab_buf_str(&r->ca), r->identity,
+                                           entry->agent, &recipient, &err);
     if (e != AB_ERR_OK) {
         AB_WARN(r->log, MAIN, "an agent's certificate is not trusted: nothing is sealed to it",
                 AB_KV("agent", (const char *)entry->agent), AB_KV("why", (const char *)err.text));
-        return false;
+        return;
     }
-    bool changed = !is_same(entry->told, recipient);
+    recipient = unless_revoked(r, entry->agent, recipient);
+    if (recipient == NULL)
+        return;
     ab_seal_recipient_free(entry->told);
     entry->told = recipient;
-    return changed && entry->given == NULL;
 }
 
 bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certificate)
@@ -176,9 +296,11 @@ bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certifi
         free(text);
         return false;
     }
+    const used before = used_now(entry);
     free(entry->text);
     entry->text = text;
-    return judge(r, entry);
+    judge(r, entry);
+    return note_change(r, entry, &before);
 }
 
 /* --- files that change --- */
@@ -196,34 +318,57 @@ static bool renew_ca(ab_recipients *r)
     return false;
 }
 
-static bool renew_given(ab_recipients *r, struct entry *entry)
+static bool renew_revoked(ab_recipients *r)
+{
+    ab_error err = {0};
+    ab_file_stamp now = ab_file_stamp_of(r->revoked_file);
+    if (ab_file_stamp_eq(&now, &r->revoked_seen))
+        return false;
+    if (read_revoked(r, &err) == AB_ERR_OK)
+        return true;
+    AB_WARN(r->log, MAIN, "cannot read the revoked certificates again; still using the former list",
+            AB_KV("why", (const char *)err.text));
+    return false;
+}
+
+static void renew_given(const ab_recipients *r, struct entry *entry)
 {
     ab_error err = {0};
     ab_seal_recipient *recipient = NULL;
     ab_file_stamp now = ab_file_stamp_of(entry->file);
     if (ab_file_stamp_eq(&now, &entry->seen))
-        return false;
+        return;
     entry->seen = now;
-    if (read_given(entry->agent, entry->file, &recipient, &err) != AB_ERR_OK) {
+    if (read_given(r, entry->agent, entry->file, &recipient, &err) != AB_ERR_OK) {
         AB_WARN(r->log, MAIN, "a certificate has changed but does not load: the former is used",
                 AB_KV("why", (const char *)err.text));
-        return false;
+        return;
     }
-    bool changed = !is_same(entry->given, recipient);
     ab_seal_recipient_free(entry->given);
     entry->given = recipient;
-    return changed;
+}
+
+/* What is revoked goes; what is revoked no more comes back: the file is read again for it. */
+static void drop_revoked(const ab_recipients *r, struct entry *entry)
+{
+    entry->given = unless_revoked(r, entry->agent, entry->given);
+    entry->told = unless_revoked(r, entry->agent, entry->told);
+    entry->seen = (ab_file_stamp){0};
 }
 
 void ab_recipients_renew(ab_recipients *r, void (*changed)(void *arg, const char *agent), void *arg)
 {
     bool other_ca = renew_ca(r);
+    bool other_revoked = renew_revoked(r);
     for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i)) {
         struct entry *entry = i.value;
-        bool other = renew_given(r, entry);
-        if (other_ca && entry->text != NULL)
-            other = judge(r, entry) || other;
-        if (other)
+        const used before = used_now(entry);
+        if (other_revoked)
+            drop_revoked(r, entry);
+        renew_given(r, entry);
+        if ((other_ca || other_revoked) && entry->text != NULL)
+            judge(r, entry);
+        if (note_change(r, entry, &before))
             changed(arg, entry->agent);
     }
 }
@@ -238,9 +383,7 @@ void ab_recipients_forget(ab_recipients *r, const char *agent)
 static const ab_seal_recipient *find(const ab_recipients *r, const char *agent)
 {
     const struct entry *entry = ab_map_find(r->entries, ab_str_of(agent));
-    if (entry == NULL)
-        return NULL;
-    return entry->given != NULL ? entry->given : entry->told;
+    return entry == NULL ? NULL : in_use(entry);
 }
 
 const char *ab_recipients_id(void *arg, const char *agent)

@@ -2,7 +2,8 @@
  *
  * The certificates that Secrets are sealed to, one per agent: given in the configuration, where
  * they are trusted as they are, or told by the agent in its hello, where they must come from the
- * authorities of secrets.ca and carry the agent's name.
+ * authorities of secrets.ca and carry the agent's name by the rule of logins. A revoked one is
+ * used in neither case. Each change of the one in use is logged with both fingerprints.
  */
 #pragma once
 
@@ -12,13 +13,14 @@
 
 typedef struct ab_recipients ab_recipients;
 
-/** @return CONFIG (secrets.ca cannot be read), NOMEM */
+/** @return CONFIG (secrets.ca, secrets.identity or secrets.revoked cannot be used), NOMEM */
 AB_MUST_USE ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **out,
                                      ab_error *err);
 /** NULL is allowed. */
 void ab_recipients_free(ab_recipients *r);
 
-/** The certificate of this file is the agent's; NULL: none is given, what it told counts.
+/** The certificate of this file is the agent's; NULL: none is given, what it told counts. A revoked
+ *  one is logged, and the agent has none then.
  *  @return CONFIG (unreadable, expired, cannot receive), NOMEM; then nothing has changed */
 AB_MUST_USE ab_err ab_recipients_give(ab_recipients *r, const char *agent, const char *file,
                                       ab_error *err);

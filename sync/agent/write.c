@@ -5,6 +5,7 @@
 #include "sync/agent/agent_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/object/secret.h"
 
 #include <stdlib.h>
 
@@ -92,14 +93,19 @@ static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab
 {
     const ab_agent_policy *p = &o->agent->env.policy;
     char version[AB_VERSION_TEXT];
+    char context[AB_DIGEST_HEX];
     if (p->open == NULL)
         return ab_fail(err, AB_ERR_DENIED,
                        "it is sealed, and this agent has no key: set secrets.certificate and "
                        "secrets.key at the agent");
+    ab_err e = ab_secret_context(wish, context);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e, "what travels beside the seal: %s", ab_err_text(e));
     ab_version_format(row->version, version);
     const ab_seal_binding binding = {.agent = ab_str_of(p->name),
                                      .key = ab_str_of(ab_object_key(wish)),
-                                     .version = ab_str_of(version)};
+                                     .version = ab_str_of(version),
+                                     .context = ab_str_of(context)};
     ab_str sealed = ab_json_plain(ab_object_field(wish, "sealed"));
     return p->open(p->open_arg, &binding, sealed, out, err);
 }
@@ -132,16 +138,16 @@ static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *wis
     ab_buf opened, text;
     ab_err e = AB_ERR_OK;
     bool sealed = o->kind->sealed && ab_json_present(ab_object_field(wish, "sealed"));
-    ab_buf_init(&opened, AB_JSON_SIZE_MAX);
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init_secret(&opened, AB_JSON_SIZE_MAX);
+    ab_buf_init_secret(&text, AB_JSON_SIZE_MAX);
     if (sealed)
         e = open_sealed(o, row, wish, &opened, err);
     if (e == AB_ERR_OK)
         e = place_text(o, row, wish, local, sealed ? ab_buf_str(&opened) : AB_STR_NONE, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, err);
-    ab_buf_wipe(&opened);
-    ab_buf_wipe(&text);
+    ab_buf_fini(&opened);
+    ab_buf_fini(&text);
     return e;
 }
 

@@ -2,13 +2,14 @@
 #include "sync/object/secret.h"
 
 #include "base/base64.h"
+#include "sync/object/copy.h"
 #include "sync/object/render.h"
 
 #include <string.h>
 
 #define PROJECT_MAX 253
 /* Rises when the sealed payload is made in another way. */
-#define RENDERING "1"
+#define RENDERING "2"
 
 ab_err ab_secret_project(const ab_object *secret, char **out)
 {
@@ -49,6 +50,35 @@ ab_err ab_secret_sealed(const ab_object *secret, ab_str sealed, ab_buf *out)
     ab_jsonw_key_str(&w, "sealed", sealed);
     ab_jsonw_object_end(&w);
     return ab_buf_status(out);
+}
+
+static ab_err digest_of_canonical(ab_str text, char out[AB_DIGEST_HEX])
+{
+    ab_json *doc = NULL;
+    ab_digest digest;
+    ab_err e = ab_json_parse(text, &doc, NULL);
+    if (e == AB_ERR_OK)
+        e = ab_json_digest(ab_json_root(doc), &digest);
+    if (e == AB_ERR_OK)
+        ab_digest_format(&digest, out);
+    ab_json_free(doc);
+    return e;
+}
+
+ab_err ab_secret_context(const ab_object *payload, char out[AB_DIGEST_HEX])
+{
+    static const char *const left_out[] = {"sealed", NULL};
+    ab_buf text;
+    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_jsonw w = ab_jsonw_to(&text);
+    ab_jsonw_object(&w);
+    ab_copy_except(&w, ab_object_json(payload), left_out);
+    ab_jsonw_object_end(&w);
+    ab_err e = ab_buf_status(&text);
+    if (e == AB_ERR_OK)
+        e = digest_of_canonical(ab_buf_str(&text), out);
+    ab_buf_fini(&text);
+    return e;
 }
 
 ab_err ab_secret_sealed_digest(const ab_object *secret, const char *recipient, ab_digest *out)

@@ -3,9 +3,9 @@
  * Any bytes as the file of users, and as the list of revoked certificates: taken or refused with
  * the line that is wrong, and no hash is ever in what is said about it.
  */
-#include "transport/grpc/auth/line_priv.h"
+#include "base/revoked.h"
+#include "base/text_lines.h"
 #include "transport/grpc/auth/passwords_priv.h"
-#include "transport/grpc/auth/revoked_priv.h"
 
 #include <assert.h>
 #include <string.h>
@@ -21,9 +21,9 @@ static void read_users(ab_str text)
         return;
     }
     assert(strlen(ab_passwords_nobody(p)) == AB_BCRYPT_MAX - 1);
-    ab_auth_lines lines = {.rest = text};
+    ab_text_lines lines = {.rest = text};
     ab_str line;
-    while (ab_auth_lines_next(&lines, &line)) {
+    while (ab_text_lines_next(&lines, &line)) {
         const char *colon = line.len == 0 ? NULL : memchr(line.ptr, ':', line.len);
         if (colon == NULL)
             continue;
@@ -35,15 +35,15 @@ static void read_users(ab_str text)
 
 static void read_revoked(ab_str text)
 {
-    ab_auth_revoked r = {0};
+    ab_revoked r = {0};
     ab_error err = {0};
-    if (ab_auth_revoked_parse(text, &r, &err) != AB_ERR_OK) {
+    if (ab_revoked_parse(text, &r, &err) != AB_ERR_OK) {
         assert(r.count == 0 && strstr(err.text, "line ") != NULL);
         return;
     }
     for (size_t i = 0; i < r.count; i++)
-        assert(ab_auth_revoked_has(&r, r.hashes[i]));
-    ab_auth_revoked_fini(&r);
+        assert(ab_revoked_has(&r, r.hashes[i]));
+    ab_revoked_fini(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

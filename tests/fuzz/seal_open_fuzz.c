@@ -28,7 +28,7 @@ static const char key_pem[] = "-----BEGIN PRIVATE KEY-----\n"
                               "-----END PRIVATE KEY-----\n";
 
 static const ab_seal_binding binding = {
-    {"west", 4}, {"Secret/argocd/repo", 18}, {"7.000000000012", 14}};
+    {"west", 4}, {"Secret/argocd/repo", 18}, {"7.000000000012", 14}, {"c0ffee", 6}};
 
 static void open_text(ab_str sealed)
 {

@@ -75,6 +75,10 @@ static void set_names(X509 *cert, const made_cert_spec *spec, const X509 *issuer
         add_extension(cert, NID_basic_constraints, "critical,CA:TRUE");
     if (spec->san != NULL)
         add_extension(cert, NID_subject_alt_name, spec->san);
+    if (spec->usage != NULL)
+        add_extension(cert, NID_key_usage, spec->usage);
+    if (spec->extended_usage != NULL)
+        add_extension(cert, NID_ext_key_usage, spec->extended_usage);
 }
 
 static void sign(X509 *cert, EVP_PKEY *key)

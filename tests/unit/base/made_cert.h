@@ -14,9 +14,11 @@ typedef struct {
 } made_cert;
 
 typedef struct {
-    const char *type; /* "RSA-2048", "EC-P-256", "ED25519" */
-    const char *name; /* common name; NULL: none */
-    const char *san;  /* "DNS:west", "URI:spiffe://..."; NULL: none */
+    const char *type;           /* "RSA-2048", "EC-P-256", "ED25519" */
+    const char *name;           /* common name; NULL: none */
+    const char *san;            /* "DNS:west", "URI:spiffe://..."; NULL: none */
+    const char *usage;          /* keyUsage, "keyAgreement"; NULL: any */
+    const char *extended_usage; /* extendedKeyUsage, "clientAuth"; NULL: any */
     bool ca;
     const made_cert *issuer; /* NULL: itself */
     int64_t from_s, until_s; /* from now; both 0: an hour ago and in an hour */

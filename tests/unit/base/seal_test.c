@@ -19,7 +19,7 @@
 #define PAYLOAD "{\"data\":{\"password\":\"aHVudGVyMg==\"}}"
 
 static const ab_seal_binding west = {
-    {"west", 4}, {"Secret/argocd/repo", 18}, {"7.000000000012", 14}};
+    {"west", 4}, {"Secret/argocd/repo", 18}, {"7.000000000012", 14}, {"c0ffee", 6}};
 
 /* One receiver and what is sealed to it. */
 typedef struct {
@@ -33,8 +33,8 @@ static pair begin(const char *type)
 {
     pair p = {.made = make_cert(&(made_cert_spec){.type = type, .name = "west"})};
     ab_error err = {0};
-    if (ab_seal_recipient_new(ab_str_of(p.made.cert), AB_STR_NONE, "west", &p.recipient, &err) !=
-            AB_ERR_OK ||
+    if (ab_seal_recipient_new(ab_str_of(p.made.cert), AB_STR_NONE, NULL, "west", &p.recipient,
+                              &err) != AB_ERR_OK ||
         ab_seal_opener_new(ab_str_of(p.made.cert), ab_str_of(p.made.key), &p.opener, &err) !=
             AB_ERR_OK)
         fail_msg("%s: %s", type, err.text);
@@ -196,6 +196,31 @@ static void another_place_does_not_open_it(void **state)
     end(&p);
 }
 
+static void other_labels_beside_it_do_not_open_it(void **state)
+{
+    (void)state;
+    pair p = begin("EC-P-256");
+    ab_seal_binding b = west;
+    seal(&p, AB_STR(PAYLOAD));
+    b.context = AB_STR("c0ffef");
+    assert_refused(p.opener, &b, ab_buf_str(&p.sealed), AB_ERR_DENIED, "beside the sealed payload");
+    b.context = AB_STR_NONE;
+    assert_refused(p.opener, &b, ab_buf_str(&p.sealed), AB_ERR_DENIED, "beside the sealed payload");
+    end(&p);
+}
+
+/* As it was sealed before there was a context, and as it may still lie in a log. */
+static void what_was_sealed_without_a_context_opens(void **state)
+{
+    (void)state;
+    pair p = begin("EC-P-256");
+    ab_seal_binding b = west;
+    b.context = AB_STR_NONE;
+    assert_int_equal(ab_seal(p.recipient, &b, AB_STR(PAYLOAD), &p.sealed, NULL), AB_ERR_OK);
+    assert_opens(p.opener, ab_buf_str(&p.sealed), AB_STR(PAYLOAD));
+    end(&p);
+}
+
 static void assert_damage_is_harmless(const char *type)
 {
     pair p = begin(type);
@@ -318,16 +343,25 @@ static void a_payload_that_is_no_text_cannot_be_sealed(void **state)
 
 /* ----- recipients and openers ----- */
 
+#define BY_SUBJECT "subject:CN=([^,]+)"
+#define BY_URI     "uri:^spiffe://example[.]org/agent/([^/]+)$"
+
+/* The rule by which the agent's name is read. */
+static const char *rule_text = BY_SUBJECT;
+
 static void assert_recipient(const made_cert *m, const made_cert *ca, ab_err code,
                              const char *words)
 {
     ab_seal_recipient *r = NULL;
+    ab_identity_rule *rule = NULL;
     ab_error err = {0};
     ab_str trusted = ca == NULL ? AB_STR_NONE : ab_str_of(ca->cert);
-    ab_err e = ab_seal_recipient_new(ab_str_of(m->cert), trusted, "west", &r, &err);
+    assert_int_equal(ab_identity_rule_new(ab_str_of(rule_text), &rule, &err), AB_ERR_OK);
+    ab_err e = ab_seal_recipient_new(ab_str_of(m->cert), trusted, rule, "west", &r, &err);
     if (e != code || strstr(err.text, words) == NULL)
         fail_msg("code %d, \"%s\" does not say \"%s\"", (int)e, err.text, words);
     ab_seal_recipient_free(r);
+    ab_identity_rule_free(rule);
 }
 
 /* Made, looked at, dropped. */
@@ -344,39 +378,98 @@ static made_cert make_ca(const char *name)
     return make_cert(&(made_cert_spec){.type = "EC-P-256", .name = name, .ca = true});
 }
 
-static void a_recipient_has_the_agents_name(void **state)
+static void assert_names(const char *rule, const made_cert_spec *specs, size_t count, ab_err code)
+{
+    made_cert ca = make_ca("ca");
+    rule_text = rule;
+    for (size_t i = 0; i < count; i++) {
+        made_cert_spec spec = specs[i];
+        spec.issuer = &ca;
+        assert_made(spec, &ca, code, code == AB_ERR_OK ? "" : "not for agent west");
+    }
+    rule_text = BY_SUBJECT;
+    made_cert_free(&ca);
+}
+
+static void a_recipient_has_the_agents_name_by_the_rule_of_logins(void **state)
 {
     (void)state;
-    made_cert ca = make_ca("ca");
-    const made_cert_spec good[] = {
+    static const made_cert_spec by_subject[] = {
         {.name = "west"},
-        {.name = "other", .san = "DNS:west"},
-        {.san = "DNS:x,DNS:west"},
-        {.san = "URI:spiffe://example.org/ns/argocd/west"},
+        {.name = "west", .san = "DNS:other"},
     };
-    const made_cert_spec bad[] = {
+    static const made_cert_spec not_by_subject[] = {
         {.name = "east"},
         {.name = "wes"},
         {.name = "westx"},
         {.name = "WEST"},
-        {.san = "DNS:west.example.org"},
-        {.san = "DNS:*"},
-        {.san = "email:west"},
-        {.san = "URI:spiffe://west"},
-        {.san = "URI:spiffe://example.org/west/x"},
-        {.san = "URI:spiffe://example.org/west/"},
-        {.san = "URI:west"},
+        {.name = "other", .san = "DNS:west"},
+        {.san = "URI:spiffe://example.org/agent/west"},
         {.name = NULL},
     };
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        made_cert_spec spec = good[i];
-        spec.issuer = &ca;
+    static const made_cert_spec by_uri[] = {
+        {.name = "east", .san = "URI:spiffe://example.org/agent/west"},
+        {.san = "URI:https://x/y,URI:spiffe://example.org/agent/west"},
+    };
+    static const made_cert_spec not_by_uri[] = {
+        {.name = "west"},
+        {.san = "DNS:west"},
+        {.san = "URI:spiffe://example.org/west"},
+        {.san = "URI:spiffe://other.org/agent/west"},
+        {.san = "URI:https://x/spiffe://example.org/agent/west"},
+        {.san = "URI:spiffe://example.org/agent/west/"},
+        {.san = "URI:spiffe://example.org/agent/x/west"},
+        {.san = "URI:spiffe://example.org/agent/east,URI:spiffe://example.org/agent/west"},
+    };
+    assert_names(BY_SUBJECT, by_subject, 2, AB_ERR_OK);
+    assert_names(BY_SUBJECT, not_by_subject, 7, AB_ERR_DENIED);
+    assert_names(BY_URI, by_uri, 2, AB_ERR_OK);
+    assert_names(BY_URI, not_by_uri, 8, AB_ERR_DENIED);
+}
+
+static void a_recipients_key_may_be_sealed_to(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *usage;
+        ab_err code;
+        const char *words;
+    } rows[] = {
+        {"RSA-2048", "digitalSignature,keyEncipherment", AB_ERR_OK, ""},
+        {"RSA-2048", "dataEncipherment", AB_ERR_OK, ""},
+        {"EC-P-256", "keyAgreement", AB_ERR_OK, ""},
+        {"RSA-2048", "digitalSignature", AB_ERR_DENIED, "issue it with keyEncipherment"},
+        {"RSA-2048", "keyAgreement", AB_ERR_DENIED, "issue it with keyEncipherment"},
+        {"EC-P-256", "digitalSignature", AB_ERR_DENIED, "issue it with keyAgreement"},
+        {"EC-P-256", "keyEncipherment", AB_ERR_DENIED, "issue it with keyAgreement"},
+    };
+    made_cert ca = make_ca("ca");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        made_cert_spec spec = {
+            .type = rows[i].type, .name = "west", .usage = rows[i].usage, .issuer = &ca};
+        assert_made(spec, &ca, rows[i].code, rows[i].words);
+        assert_made(spec, NULL, rows[i].code, rows[i].words);
+    }
+    made_cert_free(&ca);
+}
+
+/* One that a server shows, or that signs programs, is issued to many who are no agents. */
+static void a_recipients_certificate_is_a_clients(void **state)
+{
+    (void)state;
+    made_cert ca = make_ca("ca");
+    made_cert_spec spec = {.name = "west", .issuer = &ca};
+    static const char *const good[] = {"clientAuth", "serverAuth,clientAuth",
+                                       "anyExtendedKeyUsage"};
+    static const char *const bad[] = {"serverAuth", "emailProtection", "codeSigning", "1.2.3.4"};
+    for (size_t i = 0; i < 3; i++) {
+        spec.extended_usage = good[i];
         assert_made(spec, &ca, AB_ERR_OK, "");
     }
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        made_cert_spec spec = bad[i];
-        spec.issuer = &ca;
-        assert_made(spec, &ca, AB_ERR_DENIED, "not for agent west");
+    for (size_t i = 0; i < 4; i++) {
+        spec.extended_usage = bad[i];
+        assert_made(spec, &ca, AB_ERR_DENIED, "lacks clientAuth");
+        assert_made(spec, NULL, AB_ERR_OK, ""); /* the operator's word */
     }
     made_cert_free(&ca);
 }
@@ -460,7 +553,7 @@ static void the_id_is_the_certificates(void **state)
     pair other = begin("EC-P-256");
     ab_seal_recipient *again = NULL;
     assert_int_equal(
-        ab_seal_recipient_new(ab_str_of(p.made.cert), AB_STR_NONE, "west", &again, NULL),
+        ab_seal_recipient_new(ab_str_of(p.made.cert), AB_STR_NONE, NULL, "west", &again, NULL),
         AB_ERR_OK);
     assert_int_equal(strlen(ab_seal_recipient_id(again)), 64);
     assert_string_equal(ab_seal_recipient_id(again), ab_seal_recipient_id(p.recipient));
@@ -618,12 +711,16 @@ int main(void)
         cmocka_unit_test(a_certificate_renewed_for_the_same_key_opens_what_was_sealed_before),
         cmocka_unit_test(another_key_does_not_open_it),
         cmocka_unit_test(another_place_does_not_open_it),
+        cmocka_unit_test(other_labels_beside_it_do_not_open_it),
+        cmocka_unit_test(what_was_sealed_without_a_context_opens),
         cmocka_unit_test(a_flipped_bit_never_gives_another_payload),
         cmocka_unit_test(what_is_no_sealed_payload_is_refused),
         cmocka_unit_test(bytes_after_the_message_are_refused),
         cmocka_unit_test(a_shortened_tag_is_refused),
         cmocka_unit_test(a_payload_that_is_no_text_cannot_be_sealed),
-        cmocka_unit_test(a_recipient_has_the_agents_name),
+        cmocka_unit_test(a_recipient_has_the_agents_name_by_the_rule_of_logins),
+        cmocka_unit_test(a_recipients_key_may_be_sealed_to),
+        cmocka_unit_test(a_recipients_certificate_is_a_clients),
         cmocka_unit_test(a_recipient_is_trusted),
         cmocka_unit_test(intermediates_come_with_the_certificate),
         cmocka_unit_test(a_recipient_is_valid_now),

@@ -113,11 +113,13 @@ static void assert_opens_what_is_sealed_to(fixture *f, const char *certificate)
 {
     ab_seal_recipient *to;
     ab_buf sealed, opened;
-    const ab_seal_binding binding = {AB_STR("w1"), AB_STR("Secret/argocd/r"), AB_STR("1.2")};
+    const ab_seal_binding binding = {AB_STR("w1"), AB_STR("Secret/argocd/r"), AB_STR("1.2"),
+                                     AB_STR("c0ffee")};
     ab_buf_init(&sealed, 1 << 20);
     ab_buf_init(&opened, 1 << 20);
-    assert_int_equal(ab_seal_recipient_new(ab_str_of(certificate), AB_STR_NONE, "w1", &to, NULL),
-                     AB_ERR_OK);
+    assert_int_equal(
+        ab_seal_recipient_new(ab_str_of(certificate), AB_STR_NONE, NULL, "w1", &to, NULL),
+        AB_ERR_OK);
     assert_int_equal(ab_seal(to, &binding, AB_STR("{}"), &sealed, NULL), AB_ERR_OK);
     assert_int_equal(
         ab_agent_secrets_open(&f->secrets, &binding, ab_buf_str(&sealed), &opened, NULL),

@@ -2,6 +2,7 @@
  *
  * The agent's machine and the kinds that are shared: projects, repository Secrets, GPG keys.
  */
+#include "base/digest.h"
 #include "records.h"
 #include "schema/attributes.h"
 
@@ -335,7 +336,7 @@ static void what_another_version_kept_is_passed_over(void **state)
 /* --- sealed --- */
 
 static struct {
-    char agent[40], key[80], version[40], sealed[40];
+    char agent[40], key[80], version[40], sealed[40], context[AB_DIGEST_HEX];
     ab_err code;
     int calls;
 } opener;
@@ -354,6 +355,7 @@ static ab_err fake_open(void *arg, const ab_seal_binding *binding, ab_str sealed
     copy(opener.key, sizeof(opener.key), binding->key);
     copy(opener.version, sizeof(opener.version), binding->version);
     copy(opener.sealed, sizeof(opener.sealed), sealed);
+    copy(opener.context, sizeof(opener.context), binding->context);
     if (opener.code != AB_ERR_OK)
         return ab_fail(err, opener.code, "sealed for another key");
     ab_buf_puts(out, "{\"data\":{\"k\":\"hunter2\"}}");
@@ -412,6 +414,22 @@ static void a_sealed_secret_is_opened_when_it_is_placed(void **state)
     assert_string_equal(opener.key, SECRET);
     assert_string_equal(opener.version, last_version());
     assert_string_equal(opener.sealed, "c2VhbGVk");
+    assert_at_rest();
+}
+
+static void a_seal_is_opened_in_the_context_of_its_labels(void **state)
+{
+    char first[AB_DIGEST_HEX];
+    (void)state;
+    begin();
+    wish_sealed();
+    assert_int_equal(strlen(opener.context), AB_DIGEST_HEX - 1);
+    snprintf(first, sizeof(first), "%s", opener.context);
+    wish(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY, ",\"type\":\"other\"" SEALED);
+    assert_string_not_equal(opener.context, first);
+    wish(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY,
+         ",\"type\":\"Opaque\",\"sealed\":\"b3RoZXI=\"");
+    assert_string_equal(opener.context, first);
     assert_at_rest();
 }
 
@@ -548,6 +566,7 @@ int main(void)
         TEST(a_payload_of_another_object_is_refused),
         TEST(what_another_version_kept_is_passed_over),
         SEALED_TEST(a_sealed_secret_is_opened_when_it_is_placed),
+        SEALED_TEST(a_seal_is_opened_in_the_context_of_its_labels),
         SEALED_TEST(it_is_kept_sealed_and_reverted_after_a_restart),
         SEALED_TEST(one_that_does_not_open_is_reported_and_changes_nothing),
         SEALED_TEST(without_a_key_nothing_is_placed_until_there_is_one),

@@ -7,6 +7,7 @@
 #include "hub.h"
 #include "samples.h"
 #include "schema/attributes.h"
+#include "sync/object/secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,8 @@
 #define SCOPED  "\"project\":\"dGVhbQ==\",\"password\":\"aHVudGVyMg==\""
 
 static hub h;
-static const char *certificate; /* that both agents have */
+static const char *certificate;     /* that both agents have */
+static char context[AB_DIGEST_HEX]; /* of what was sealed last */
 
 static const char *recipient(void *arg, const char *agent)
 {
@@ -38,6 +40,7 @@ static ab_err seal(void *arg, const char *agent, const ab_seal_binding *binding,
     (void)arg;
     (void)err;
     assert_true(ab_str_is(binding->agent, agent));
+    snprintf(context, sizeof(context), "%.*s", AB_STR_ARG(binding->context));
     assert_true(ab_str_is(payload, "{\"data\":{" SCOPED "}}"));
     ab_buf_printf(out, "%s %s %.*s %.*s", certificate, agent, AB_STR_ARG(binding->key),
                   AB_STR_ARG(binding->version));
@@ -289,6 +292,21 @@ static void a_secret_is_sealed_to_its_receiver_and_place(void **state)
     assert_false(says("a2", SECRET, "aHVudGVyMg=="));
 }
 
+static void a_secret_is_sealed_in_the_context_that_the_agent_will_see(void **state)
+{
+    (void)state;
+    char seen[AB_DIGEST_HEX];
+    ab_object *payload = NULL;
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    assert_int_equal(ab_object_parse(ab_event_data(hub_sent(&h, "a2", SECRET)), &payload, NULL),
+                     AB_ERR_OK);
+    assert_int_equal(ab_secret_context(payload, seen), AB_ERR_OK);
+    assert_string_equal(seen, context);
+    ab_object_unref(payload);
+}
+
 static void after_a_loss_of_the_log_it_is_sealed_anew(void **state)
 {
     (void)state;
@@ -474,6 +492,7 @@ int main(void)
         TEST(a_secret_without_a_project_stays),
         TEST(a_project_that_comes_late_finds_its_secrets),
         TEST(a_secret_is_sealed_to_its_receiver_and_place),
+        TEST(a_secret_is_sealed_in_the_context_that_the_agent_will_see),
         TEST(after_a_loss_of_the_log_it_is_sealed_anew),
         TEST(secrets_wait_for_a_certificate),
         TEST(a_new_certificate_seals_it_anew),

@@ -95,12 +95,51 @@ static void its_digest_follows_version_and_recipient_and_never_the_content(void 
     assert_false(ab_digest_eq(&d, &recipient));
 }
 
+static void context_of(const char *json, char out[AB_DIGEST_HEX])
+{
+    ab_object *o = sample_object(json);
+    assert_int_equal(ab_secret_context(o, out), AB_ERR_OK);
+    ab_object_unref(o);
+}
+
+#define CLEAR(type, labels, rest)                                                                  \
+    "{\"apiVersion\":\"v1\",\"kind\":\"Secret\"," type "\"metadata\":{\"name\":\"s\","             \
+    "\"namespace\":\"argocd\",\"labels\":{" labels "}}" rest "}"
+#define TYPE   "\"type\":\"Opaque\","
+#define LABELS "\"a\":\"1\",\"b\":\"2\""
+
+static void the_context_is_all_that_is_said_beside_the_seal(void **state)
+{
+    (void)state;
+    char wanted[AB_DIGEST_HEX], found[AB_DIGEST_HEX];
+    static const char *const others[] = {
+        CLEAR("\"type\":\"kubernetes.io/tls\",", LABELS, ""),
+        CLEAR("", LABELS, ""),
+        CLEAR(TYPE, "\"a\":\"1\"", ""),
+        CLEAR(TYPE, "\"a\":\"1\",\"b\":\"3\"", ""),
+        CLEAR(TYPE, LABELS, ",\"stringData\":{\"url\":\"https://elsewhere\"}"),
+        CLEAR(TYPE, LABELS, ",\"data\":{}"),
+        CLEAR(TYPE, LABELS, ",\"immutable\":true"),
+    };
+    context_of(CLEAR(TYPE, LABELS, ""), wanted);
+    context_of(CLEAR(TYPE, LABELS, ",\"sealed\":\"c2VhbGVk\""), found);
+    assert_string_equal(found, wanted);
+    context_of(CLEAR(TYPE, "\"b\" : \"2\", \"a\":\"1\"", ""), found);
+    assert_string_equal(found, wanted);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        context_of(others[i], found);
+        if (strcmp(found, wanted) == 0)
+            fail_msg("%s", others[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_names_the_project),
         cmocka_unit_test(a_sealed_payload_tells_nothing_of_the_data),
         cmocka_unit_test(its_digest_follows_version_and_recipient_and_never_the_content),
+        cmocka_unit_test(the_context_is_all_that_is_said_beside_the_seal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  */
 #include "transport/grpc/auth/auth_priv.h"
 
-#include "transport/grpc/auth/certificate_priv.h"
+#include "base/certificate.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
@@ -40,17 +40,11 @@ static ab_err open_key(ab_auth *a, ab_error *err)
 
 static ab_err load_revoked(ab_auth *a, ab_error *err)
 {
-    ab_buf text;
-    ab_auth_revoked revoked = {0};
-    ab_buf_init(&text, AB_AUTH_FILE_BYTES);
-    ab_err e = ab_file_read(a->revoked_path, &text, NULL, err);
-    if (e == AB_ERR_OK &&
-        (e = ab_auth_revoked_parse(ab_buf_str(&text), &revoked, err)) != AB_ERR_OK)
-        ab_error_prefix(err, "%s", a->revoked_path);
-    ab_buf_fini(&text);
+    ab_revoked revoked;
+    ab_err e = ab_revoked_read(a->revoked_path, &revoked, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_auth_revoked_fini(&a->revoked);
+    ab_revoked_fini(&a->revoked);
     a->revoked = revoked;
     return AB_ERR_OK;
 }
@@ -256,7 +250,7 @@ void ab_auth_free(ab_auth *a)
         a->methods[i]->ops->fini(a->methods[i]);
         free(a->methods[i]);
     }
-    ab_auth_revoked_fini(&a->revoked);
+    ab_revoked_fini(&a->revoked);
     ab_auth_limiter_fini(&a->limiter);
     ab_auth_keys_fini(&a->keys);
     free(a);
@@ -276,7 +270,7 @@ ab_auth_reason ab_auth_check_certificate(const ab_auth *a, const X509 *cert,
         return AB_AUTH_NONE;
     if (ab_certificate_fingerprint(cert, fingerprint) != AB_ERR_OK)
         return AB_AUTH_INTERNAL;
-    if (ab_auth_revoked_has(&a->revoked, fingerprint))
+    if (ab_revoked_has(&a->revoked, fingerprint))
         return AB_AUTH_REVOKED;
     return ab_certificate_expires_s(cert) > ab_auth_now_s(a) ? AB_AUTH_NONE
                                                              : AB_AUTH_CERTIFICATE_EXPIRED;

@@ -4,11 +4,11 @@
  */
 #pragma once
 
+#include "base/revoked.h"
 #include "transport/grpc/auth/keys_priv.h"
 #include "transport/grpc/auth/limiter_priv.h"
 #include "transport/grpc/auth/method_priv.h"
 #include "transport/grpc/auth/pool_priv.h"
-#include "transport/grpc/auth/revoked_priv.h"
 
 #define AB_AUTH_METHODS_MAX 3
 
@@ -22,7 +22,7 @@ struct ab_auth {
     int64_t access_s;
     int64_t refresh_s;
     const char *revoked_path; /* NULL: there is no list */
-    ab_auth_revoked revoked;
+    ab_revoked revoked;
     ab_auth_watch watch;
     ab_auth_limiter limiter;
     ab_auth_pool *pool; /* NULL: no method has work for it */

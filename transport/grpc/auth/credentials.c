@@ -4,14 +4,14 @@
  */
 #include "transport/grpc/auth/auth.h"
 
+#include "base/text_lines.h"
 #include "transport/grpc/auth/file_priv.h"
-#include "transport/grpc/auth/line_priv.h"
 
 static ab_err take_line(ab_auth_login *l, const char *path, ab_error *err)
 {
-    ab_auth_lines lines = {.rest = ab_buf_str(&l->secret)};
+    ab_text_lines lines = {.rest = ab_buf_str(&l->secret)};
     ab_str line = AB_STR_NONE;
-    (void)ab_auth_lines_next(&lines, &line);
+    (void)ab_text_lines_next(&lines, &line);
     const char *colon = line.len == 0 ? NULL : memchr(line.ptr, ':', line.len);
     if (colon == NULL)
         return ab_fail(err, AB_ERR_CONFIG,

@@ -7,8 +7,8 @@
  * A refused login takes the same way through a pool as one that succeeds, so that no upcall is made
  * from inside a call.
  */
+#include "base/certificate.h"
 #include "transport/grpc/auth/auth_priv.h"
-#include "transport/grpc/auth/certificate_priv.h"
 
 #include <assert.h>
 #include <openssl/crypto.h>
@@ -157,7 +157,7 @@ static void end(job *j)
     if (a->closing)
         j->check.reason = AB_AUTH_CLOSED;
     else if (j->check.reason == AB_AUTH_NONE && j->claims.bound &&
-             ab_auth_revoked_has(&a->revoked, j->claims.fingerprint))
+             ab_revoked_has(&a->revoked, j->claims.fingerprint))
         j->check.reason = AB_AUTH_REVOKED; /* while it was in the pool */
     if (!is_failure(j->check.reason))
         forgive(j);

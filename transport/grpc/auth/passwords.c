@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/auth/passwords_priv.h"
 
-#include "transport/grpc/auth/line_priv.h"
+#include "base/text_lines.h"
 
 #include <crypt.h>
 #include <openssl/crypto.h>
@@ -82,9 +82,9 @@ static ab_err add_user(ab_passwords *p, ab_str user, ab_str hash, size_t number,
 
 static ab_err parse_lines(ab_passwords *p, ab_str text, ab_error *err)
 {
-    ab_auth_lines lines = {.rest = text};
+    ab_text_lines lines = {.rest = text};
     ab_str line;
-    while (ab_auth_lines_next(&lines, &line)) {
+    while (ab_text_lines_next(&lines, &line)) {
         if (line.len == 0 || line.ptr[0] == '#' || ab_str_starts(line, "//"))
             continue;
         const char *colon = memchr(line.ptr, ':', line.len);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What stands in the files: revoked certificates, users.
+ * The file of users.
  */
-#include "transport/grpc/auth/line_priv.h"
 #include "transport/grpc/auth/passwords_priv.h"
-#include "transport/grpc/auth/revoked_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,88 +15,6 @@
 
 /* "secret" of w1, cost 4. */
 #define HASH "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"
-
-static void lines_lose_their_blanks_and_keep_their_numbers(void **state)
-{
-    (void)state;
-    ab_auth_lines l = {.rest = AB_STR(" a b\t\r\n\n\n  c")};
-    ab_str line;
-    assert_true(ab_auth_lines_next(&l, &line) && ab_str_is(line, "a b") && l.number == 1);
-    assert_true(ab_auth_lines_next(&l, &line) && line.len == 0);
-    assert_true(ab_auth_lines_next(&l, &line) && line.len == 0);
-    assert_true(ab_auth_lines_next(&l, &line) && ab_str_is(line, "c") && l.number == 4);
-    assert_false(ab_auth_lines_next(&l, &line));
-}
-
-/* ----- revoked certificates ----- */
-
-#define HEX64 "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"
-
-static void hash_of_hex64(uint8_t out[AB_AUTH_HASH_BYTES])
-{
-    for (int i = 0; i < AB_AUTH_HASH_BYTES; i++)
-        out[i] = (uint8_t)(i % 16 * 0x11);
-}
-
-static void assert_revokes(const char *text)
-{
-    ab_auth_revoked r = {0};
-    ab_error err = {0};
-    uint8_t hash[AB_AUTH_HASH_BYTES];
-    hash_of_hex64(hash);
-    if (ab_auth_revoked_parse(ab_str_of(text), &r, &err) != AB_ERR_OK)
-        fail_msg("%s", err.text);
-    assert_true(ab_auth_revoked_has(&r, hash));
-    hash[31] ^= 1;
-    assert_false(ab_auth_revoked_has(&r, hash));
-    ab_auth_revoked_fini(&r);
-}
-
-static void fingerprints_are_read_as_tools_write_them(void **state)
-{
-    (void)state;
-    assert_revokes(HEX64);
-    assert_revokes("# comment\n\n  " HEX64 "  \r\n");
-    assert_revokes("sha256 Fingerprint=00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:"
-                   "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF\n");
-    assert_revokes("ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\n" HEX64
-                   "\n0000000000000000000000000000000000000000000000000000000000000000\n" HEX64);
-}
-
-static void an_empty_list_revokes_nobody(void **state)
-{
-    (void)state;
-    ab_auth_revoked r = {0};
-    uint8_t hash[AB_AUTH_HASH_BYTES] = {0};
-    assert_false(ab_auth_revoked_has(&r, hash));
-    assert_int_equal(ab_auth_revoked_parse(AB_STR(""), &r, NULL), AB_ERR_OK);
-    assert_false(ab_auth_revoked_has(&r, hash));
-    ab_auth_revoked_fini(&r);
-}
-
-static void a_line_that_is_no_fingerprint_is_named(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {
-        "ff",
-        "g0112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF",
-        HEX64 "00",
-        "00-11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:"
-        "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF",
-        HEX64 " # why",
-    };
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        char text[256];
-        ab_auth_revoked r = {0};
-        ab_error err = {0};
-        (void)snprintf(text, sizeof(text), "# list\n%s\n", bad[i]);
-        assert_int_equal(ab_auth_revoked_parse(ab_str_of(text), &r, &err), AB_ERR_PARSE);
-        assert_non_null(strstr(err.text, "line 2"));
-        assert_null(r.hashes);
-    }
-}
-
-/* ----- users ----- */
 
 static void a_password_is_checked_against_its_hash(void **state)
 {
@@ -169,10 +85,6 @@ static void a_line_that_is_no_user_is_named_without_its_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_lose_their_blanks_and_keep_their_numbers),
-        cmocka_unit_test(fingerprints_are_read_as_tools_write_them),
-        cmocka_unit_test(an_empty_list_revokes_nobody),
-        cmocka_unit_test(a_line_that_is_no_fingerprint_is_named),
         cmocka_unit_test(a_password_is_checked_against_its_hash),
         cmocka_unit_test(users_and_comments_are_read),
         cmocka_unit_test(nobody_costs_as_much_as_the_costliest_user),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/grpc/auth/certificate_priv.h"
+#include "base/certificate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/grpc/auth/line_priv.h"
+#include "base/text_lines.h"
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-bool ab_auth_lines_next(ab_auth_lines *l, ab_str *line)
+bool ab_text_lines_next(ab_text_lines *l, ab_str *line)
 {
     if (l->rest.len == 0)
         return false;

@@ -10,7 +10,7 @@
 typedef struct {
     ab_str rest;
     size_t number;
-} ab_auth_lines;
+} ab_text_lines;
 
 /** @return false: there is no further line. `line` is borrowed from the text */
-bool ab_auth_lines_next(ab_auth_lines *l, ab_str *line);
+bool ab_text_lines_next(ab_text_lines *l, ab_str *line);

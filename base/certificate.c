@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/grpc/auth/certificate_priv.h"
+#include "base/certificate.h"
+
+#include "base/pattern.h"
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
+#include <stdlib.h>
 #include <time.h>
 
-ab_err ab_certificate_fingerprint(const X509 *cert, uint8_t out[AB_AUTH_HASH_BYTES])
+/* What an expression looks at. */
+#define SUBJECT_MAX 4096
+
+struct ab_identity_rule {
+    bool by_uri;
+    ab_expression *expression;
+};
+
+ab_err ab_certificate_fingerprint(const X509 *cert, uint8_t out[AB_FINGERPRINT_BYTES])
 {
     unsigned int len = 0;
-    if (X509_digest(cert, EVP_sha256(), out, &len) != 1 || len != AB_AUTH_HASH_BYTES) {
+    if (X509_digest(cert, EVP_sha256(), out, &len) != 1 || len != AB_FINGERPRINT_BYTES) {
         ERR_clear_error();
         return AB_ERR_FATAL;
     }
@@ -114,4 +125,70 @@ bool ab_certificate_each_uri(const X509 *cert, bool (*fn)(void *arg, ab_str uri)
     GENERAL_NAMES_free(names);
     ERR_clear_error();
     return found;
+}
+
+/* ----- whose it is ----- */
+
+ab_err ab_identity_rule_new(ab_str text, ab_identity_rule **out, ab_error *err)
+{
+    const char *colon = text.len == 0 ? NULL : memchr(text.ptr, ':', text.len);
+    ab_str kind = {text.ptr, colon == NULL ? 0 : (size_t)(colon - text.ptr)};
+    bool by_uri = ab_str_is(kind, "uri");
+    if (!by_uri && !ab_str_is(kind, "subject"))
+        return ab_fail(err, AB_ERR_INVALID, "wants subject:EXPRESSION or uri:EXPRESSION");
+    ab_identity_rule *r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "no memory for a rule");
+    r->by_uri = by_uri;
+    ab_err e = ab_expression_new((ab_str){colon + 1, text.len - kind.len - 1}, &r->expression, err);
+    if (e == AB_ERR_OK)
+        *out = r;
+    else
+        free(r);
+    return e;
+}
+
+void ab_identity_rule_free(ab_identity_rule *r)
+{
+    if (r == NULL)
+        return;
+    ab_expression_free(r->expression);
+    free(r);
+}
+
+typedef struct {
+    const ab_identity_rule *rule;
+    ab_buf *out;
+} search;
+
+static bool take_uri(void *arg, ab_str uri)
+{
+    const search *s = arg;
+    ab_str name = ab_expression_first_group(s->rule->expression, uri);
+    if (name.ptr != NULL)
+        ab_buf_put(s->out, name);
+    return name.ptr != NULL;
+}
+
+static ab_err name_from_subject(const ab_identity_rule *r, const X509 *cert, ab_buf *out)
+{
+    ab_buf subject;
+    ab_buf_init(&subject, SUBJECT_MAX);
+    ab_err e = ab_certificate_subject(cert, &subject);
+    ab_str name = e == AB_ERR_OK ? ab_expression_first_group(r->expression, ab_buf_str(&subject))
+                                 : AB_STR_NONE;
+    if (name.ptr != NULL)
+        ab_buf_put(out, name);
+    else if (e != AB_ERR_NOMEM)
+        e = AB_ERR_DENIED;
+    ab_buf_fini(&subject);
+    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+}
+
+ab_err ab_identity_rule_name(const ab_identity_rule *r, const X509 *cert, ab_buf *out)
+{
+    search s = {r, out};
+    if (!r->by_uri)
+        return name_from_subject(r, cert, out);
+    return ab_certificate_each_uri(cert, take_uri, &s) ? ab_buf_status(out) : AB_ERR_DENIED;
 }

@@ -3,6 +3,7 @@
 """An agent and the kinds that are not Applications, and destination mapping: spoken to event by event, as a principal
 would, sealed with openssl."""
 import base64
+import hashlib
 import itertools
 import json
 import os
@@ -134,14 +135,18 @@ class Sealed(Records):
                         "-keyout", self.key, "-out", self.cert], check=True, stderr=subprocess.DEVNULL)
         return dict(super().agent_config(), secrets={"certificate": str(self.cert), "key": str(self.key)})
 
-    def sealed(self, version, name="r", agent="w1"):
-        """A repository Secret as a principal sends it in the event of this version."""
+    def sealed(self, version, name="r", agent="w1", bound=True):
+        """A repository Secret as a principal sends it in the event of this version; not bound: of the first form."""
+        clear = manifest("Secret", name, labels=REPOSITORY, type="Opaque")
+        canonical = json.dumps(clear, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
         content = {"agent": agent, "key": f"Secret/hub/{name}", "version": f"99999999999.{version}",
                    "payload": json.dumps({"data": {"password": PASSWORD}})}
+        if bound:
+            content["context"] = hashlib.sha256(canonical).hexdigest()[:32]
         der = subprocess.run(["openssl", "cms", "-encrypt", "-binary", "-aes-256-gcm", "-outform", "DER", "-recip",
                               self.cert, "-keyopt", "rsa_padding_mode:oaep", "-keyopt", "rsa_oaep_md:sha256"],
                              input=json.dumps(content).encode(), check=True, capture_output=True).stdout
-        return manifest("Secret", name, labels=REPOSITORY, type="Opaque", sealed=base64.b64encode(der).decode())
+        return {**clear, "sealed": base64.b64encode(der).decode()}
 
     def test_a_sealed_secret_is_opened_when_placed_and_nowhere_else(self):
         self.agent.start()
@@ -158,6 +163,10 @@ class Sealed(Records):
 
     def test_what_is_sealed_for_another_event_or_not_at_all_is_left_out(self):
         self.agent.start()
+        self.wish({**self.sealed(5, "type"), "type": "kubernetes.io/tls"}, version=5)
+        self.wish(self.sealed(6, "former", bound=False), version=6)
+        self.stands("Secret", "former", data={"password": PASSWORD})
+        self.assertIsNone(self.local("Secret", "type"))
         self.wish(self.sealed(7), version=8)
         self.wish(manifest("Secret", "clear", labels=REPOSITORY, data={"password": PASSWORD}), version=9)
         self.wish(self.sealed(10, "good"), version=10)
@@ -165,7 +174,7 @@ class Sealed(Records):
         self.assertIsNone(self.local("Secret", "r"))
         self.assertIsNone(self.local("Secret", "clear"))
         self.assertEqual(self.agent.metric("argobus_events_refused_total"), 1)
-        self.assertEqual(self.agent.metric("argobus_set_aside_total"), 1)
+        self.assertEqual(self.agent.metric("argobus_set_aside_total"), 2)
 
 
 class Destinations(Records):

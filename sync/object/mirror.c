@@ -163,15 +163,24 @@ static ab_err place_metadata(ab_jsonw *w, const ab_object *source, const ab_obje
 
 /* --- Application --- */
 
-static void place_project(ab_jsonw *w, ab_jsonv project, const char *agent)
+void ab_mirror_project_name(const ab_object *source, const char *agent, ab_buf *out)
+{
+    ab_buf_printf(out, "%s-", agent);
+    size_t prefix = out->len;
+    ab_jsonv project = ab_json_get(ab_object_field(source, "spec"), "project");
+    /* Argo CD takes an Application without project to be of project default. */
+    if (ab_json_copy(project, out) != AB_ERR_OK || out->len == prefix)
+        ab_buf_puts(out, "default");
+}
+
+static void place_project(ab_jsonw *w, const ab_object *source, const ab_mirroring *m)
 {
     ab_buf name;
     ab_buf_init(&name, 4096);
-    ab_buf_printf(&name, "%s-", agent);
-    size_t prefix = name.len;
-    /* Argo CD takes an Application without project to be of project default. */
-    if (ab_json_copy(project, &name) != AB_ERR_OK || name.len == prefix)
-        ab_buf_puts(&name, "default");
+    ab_mirror_project_name(source, m->agent, &name);
+    size_t separator = ab_str_of(m->agent).len;
+    if (m->project_refused && name.len > separator)
+        name.ptr[separator] = '_';
     ab_jsonw_key_str(w, "project", ab_buf_str(&name));
     ab_buf_fini(&name);
 }
@@ -194,7 +203,7 @@ static void place_application(ab_jsonw *w, const ab_object *source, const ab_obj
     ab_jsonw_key(w, AB_STR("spec"));
     ab_jsonw_object(w);
     ab_copy_except(w, spec, replaced);
-    place_project(w, ab_json_get(spec, "project"), m->agent);
+    place_project(w, source, m);
     place_destination(w, ab_json_get(spec, "destination"), m->agent);
     ab_jsonw_object_end(w);
     if (hub != NULL && !m->drop_operation)

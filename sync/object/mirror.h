@@ -40,7 +40,9 @@ typedef struct {
     ab_str stamp;        /* becomes annotation argobus.io/mirror-version */
     ab_str operation_id; /* becomes annotation argobus.io/operation-id; empty: the old one stays */
     ab_str refresh_id;
-    bool drop_operation; /* .operation and its id go; else those of the hub stay */
+    bool project_refused; /* "<agent>-<project>" is not the agent's: it becomes "<agent>_<project>"
+                           */
+    bool drop_operation;  /* .operation and its id go; else those of the hub stay */
     bool drop_refresh;
 } ab_mirroring;
 
@@ -54,6 +56,10 @@ typedef struct {
  */
 AB_MUST_USE ab_err ab_mirror_place(const ab_object *source, const ab_object *hub,
                                    const ab_mirroring *m, ab_buf *out);
+
+/** The project of the mirror of an Application: "<agent>-<project>". What goes wrong, `out`
+ * reports. */
+void ab_mirror_project_name(const ab_object *source, const char *agent, ab_buf *out);
 
 /** .status of the mirror; "{}" when the source has none. Child Applications among its resources
  * are where their mirrors are. @return what `out` reports */

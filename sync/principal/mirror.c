@@ -47,6 +47,7 @@ void ab_mirror_free(void *value)
     ab_inbox_fini(&m->inbox);
     free(m->next_uid);
     free(m->error);
+    free(m->project);
     free(m->made);
     free(m->uid);
     free(m->key);
@@ -209,7 +210,11 @@ static bool is_converged(const struct mirror *m)
 {
     if (ab_mirror_is_handed_over(m))
         return false;
-    if (m->source == MIRROR_NONE || ab_mirror_peer(m) == NULL)
+    if (ab_mirror_peer(m) == NULL)
+        return true;
+    if (!ab_mirror_has_name(m))
+        return m->looked && (!m->here || m->settled);
+    if (m->source == MIRROR_NONE)
         return true;
     if (m->source == MIRROR_ENDED)
         return m->looked && (!m->here || m->settled);
@@ -308,6 +313,7 @@ static struct mirror *seen_mirror(ab_principal *p, const ab_object *object)
 void ab_mirror_seen(ab_principal *p, const ab_object *object)
 {
     struct mirror *m = seen_mirror(p, object);
+    ab_mirror_note_own_project(p, object, true);
     if (m == NULL)
         return;
     m->seen_meanwhile = true;
@@ -324,7 +330,8 @@ static void vanish(struct mirror *m, bool observed)
 {
     bool was_own = is_of_managed(m) && m->here && m->marked;
     m->here = m->leaving = m->settled = m->marked = false;
-    ab_mirror_set_taken(m, false);
+    ab_mirror_set_taken(m, m->source == MIRROR_LIVE && !ab_mirror_has_name(m));
+    ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (was_own)
         ab_principal_missed(m->principal, ab_str_of(m->key), observed);
 }
@@ -332,6 +339,7 @@ static void vanish(struct mirror *m, bool observed)
 void ab_mirror_gone(ab_principal *p, const ab_object *object, bool observed)
 {
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(ab_object_key(object)));
+    ab_mirror_note_own_project(p, object, false);
     if (m == NULL)
         return;
     m->seen_meanwhile = true;

@@ -54,8 +54,9 @@ static bool is_ours(const struct mirror *m, const ab_object *hub)
     ab_str owner = ab_mirror_owner(hub);
     if (was_made(m, hub))
         return true;
-    if (owner.len > 0)
-        return ab_str_is(owner, m->agent);
+    if (owner.len > 0) /* or of one that has no right to the name */
+        return ab_str_is(owner, m->agent) ||
+               !ab_mirror_may_have(m->principal, owner, ab_str_of(m->key));
     return uid.len > 0 && m->uid != NULL && ab_str_is(uid, m->uid); /* made by another program */
 }
 
@@ -105,10 +106,11 @@ void ab_mirror_set_taken(struct mirror *m, bool taken)
     else
         m->roster->places_taken--;
     show_conflicts(m);
+    ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (taken)
         AB_WARN(m->principal->env.log, SYNC,
-                "an object of an agent cannot be mirrored: its place is taken by another object, "
-                "which is left alone; rename one of the two",
+                "cannot mirror an agent's object: its name is another object's, which is left "
+                "alone, or another agent's; rename one of the two",
                 AB_KV("agent", m->agent), AB_KV("object", m->key));
 }
 
@@ -161,10 +163,34 @@ static ab_err demand_of(const struct mirror *m, const ab_object *source, const a
     return ab_requests_mark(r, hub, &out->marks);
 }
 
-static ab_err place_text(const struct mirror *m, const ab_object *source, const ab_object *hub,
+/* Whether the project of an Application is its agent's. */
+static ab_err judge_project(struct mirror *m, const ab_object *source)
+{
+    ab_buf name;
+    if (m->kind->target != AB_TARGET_APPLICATION)
+        return AB_ERR_OK;
+    ab_buf_init(&name, 4096);
+    ab_mirror_project_name(source, m->agent, &name);
+    ab_buf_putc(&name, '\0');
+    char *project = ab_buf_take(&name);
+    if (project == NULL)
+        return AB_ERR_NOMEM;
+    free(m->project);
+    m->project = project;
+    bool refused = ab_mirror_is_project_refused(m, ab_str_of(project));
+    if (refused != m->project_refused)
+        m->stated = (ab_digest){0};
+    m->project_refused = refused;
+    return AB_ERR_OK;
+}
+
+static ab_err place_text(struct mirror *m, const ab_object *source, const ab_object *hub,
                          const struct demand *d, ab_buf *out)
 {
     char stamp[AB_STAMP_TEXT];
+    ab_err e = judge_project(m, source);
+    if (e != AB_ERR_OK)
+        return e;
     format_stamp(m, stamp);
     const ab_mirroring how = {.agent = m->agent,
                               .key = ab_str_of(m->key),
@@ -172,6 +198,7 @@ static ab_err place_text(const struct mirror *m, const ab_object *source, const 
                               .stamp = ab_str_of(stamp),
                               .operation_id = ab_str_of(d->marks.operation),
                               .refresh_id = ab_str_of(d->marks.refresh),
+                              .project_refused = m->project_refused,
                               .drop_operation = d->drop.operation,
                               .drop_refresh = d->drop.refresh};
     return ab_mirror_place(source, hub, &how, out);
@@ -197,6 +224,7 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
     if (e == AB_ERR_OK && !demand.due && ab_digest_eq(&m->placed, &m->hub) &&
         !ab_digest_is_none(&m->hub))
         return false;
+    bool refused = m->project_refused;
     ab_buf_init(&text, AB_JSON_SIZE_MAX);
     if (e == AB_ERR_OK)
         e = place_text(m, source, hub, &demand, &text);
@@ -208,7 +236,7 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
     } else if (e != AB_ERR_OK) {
         ab_mirror_fail(m, e, NULL);
     } else {
-        if (!demand.due)
+        if (!demand.due && refused == m->project_refused)
             note_revert(m, "a change at the hub was undone");
         write_place(m, &text, ab_object_version(hub));
     }
@@ -232,12 +260,22 @@ static bool must_stay(const struct mirror *m)
                         (!r->refused && ab_version_cmp(m->version, r->answered_at) <= 0));
 }
 
+/* What its status is to say beside what the source's says; NULL: nothing. */
+static const char *error_of(const struct mirror *m)
+{
+    if (m->error != NULL || !m->project_refused)
+        return m->error;
+    return "the agent's project cannot be mirrored: its name at the control plane belongs to the "
+           "control plane or to another agent; rename the project";
+}
+
 static ab_err status_text(const struct mirror *m, const ab_object *source, ab_buf *out)
 {
     char time[AB_TIME_TEXT];
     ab_json *doc = NULL;
     ab_buf plain;
-    if (m->error == NULL)
+    const char *error = error_of(m);
+    if (error == NULL)
         return ab_mirror_status(source, m->agent, out);
     ab_time_format_seconds(ab_clock_wall_us(m->principal->env.clock), time);
     ab_buf_init(&plain, AB_JSON_SIZE_MAX);
@@ -245,7 +283,7 @@ static ab_err status_text(const struct mirror *m, const ab_object *source, ab_bu
     if (e == AB_ERR_OK)
         e = ab_json_parse(ab_buf_str(&plain), &doc, NULL);
     if (e == AB_ERR_OK)
-        e = ab_app_status_with_error(ab_json_root(doc), ab_str_of(m->error), ab_str_of(time), out);
+        e = ab_app_status_with_error(ab_json_root(doc), ab_str_of(error), ab_str_of(time), out);
     ab_json_free(doc);
     ab_buf_fini(&plain);
     return e;
@@ -345,8 +383,9 @@ static void drop_finalizers(struct mirror *m, const ab_object *hub)
 
 static void decide_end(struct mirror *m, const ab_object *hub)
 {
-    if (!is_ours(m, hub) || is_behind(m, hub)) {
-        ab_mirror_set_taken(m, false); /* the other has the place for itself */
+    bool named = ab_mirror_has_name(m);
+    ab_mirror_set_taken(m, m->source == MIRROR_LIVE && !named);
+    if (!is_ours(m, hub) || (named && is_behind(m, hub))) {
         m->settled = true;
     } else if (ab_json_count(ab_object_meta(hub, "finalizers")) > 0) {
         drop_finalizers(m, hub);
@@ -409,9 +448,10 @@ void ab_mirror_decide(struct mirror *m, const ab_object *hub)
         hand_over(m, hub);
         return;
     }
-    if (m->source == MIRROR_NONE || ab_mirror_peer(m) == NULL)
+    bool named = ab_mirror_has_name(m);
+    if (ab_mirror_peer(m) == NULL || (named && m->source == MIRROR_NONE))
         return;
-    if (m->source == MIRROR_ENDED || (m->leaving && is_ours(m, hub))) {
+    if (!named || m->source == MIRROR_ENDED || (m->leaving && is_ours(m, hub))) {
         decide_end(m, hub);
     } else if (recall(m, &source)) {
         decide_live(m, source, hub);

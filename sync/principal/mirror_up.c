@@ -60,24 +60,48 @@ static ab_str source_name(const ab_event *event, ab_target target)
     return row != NULL && row->target == target ? name : AB_STR_NONE;
 }
 
-/* Another agent's object has the same place here, or had it and is not gone yet. */
-static bool is_anothers(const struct mirror *m, const struct peer *peer)
+static void set_error(struct mirror *m, char *message, bool ours)
 {
-    bool over =
-        m->source == MIRROR_ENDED && !m->here && m->inbox.head == NULL && m->step == MSTEP_IDLE;
-    return strcmp(m->agent, peer->name) != 0 && !over;
+    free(m->error);
+    m->error = message;
+    m->error_ours = ours && message != NULL;
+    m->stated = (ab_digest){0};
+    m->settled = false;
 }
 
-/* The place of one that is gone becomes this agent's. */
+/* Another agent's object has the same place here, or had it and is not gone yet. An agent whose
+ * the name is not has no place. */
+static bool is_anothers(const struct mirror *m, const struct peer *peer)
+{
+    bool over = m->source == MIRROR_ENDED && !m->here && m->inbox.head == NULL;
+    bool is_free = m->step == MSTEP_IDLE && (over || !ab_mirror_has_name(m));
+    return strcmp(m->agent, peer->name) != 0 && !is_free;
+}
+
+/* The place of one that is gone, or had no right to it, becomes this agent's. */
 static ab_err take_over(struct mirror *m, const struct peer *peer)
 {
     if (strcmp(m->agent, peer->name) == 0)
         return AB_ERR_OK;
     if (ab_mirror_enlist(m, ab_str_of(peer->name)) != AB_ERR_OK)
         return AB_ERR_NOMEM;
+    while (m->inbox.head != NULL)
+        ab_mirror_finish_head(m);
+    ab_inbox_succeeded(&m->inbox);
+    set_error(m, NULL, false);
+    ab_mirror_set_taken(m, false);
     m->source = MIRROR_NONE;
     m->version = (ab_version){0}; /* was another writer's */
     return AB_ERR_OK;
+}
+
+static const char *refuse_name(const struct peer *peer, const char *key)
+{
+    AB_WARN(peer->principal->env.log, SYNC,
+            "project refused: its name at the hub is another agent's, whose own name is longer; "
+            "rename the project",
+            AB_KV("agent", (const char *)peer->name), AB_KV("object", key));
+    return "taken";
 }
 
 /* An answer about what is not mirrored ends its command all the same, or it would stand in both
@@ -124,6 +148,8 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
         return "key";
     if (ab_mirror_key(about, peer->name, name, p->env.namespace, key) != AB_ERR_OK)
         return "name";
+    if (type != AB_TYPE_DELETE && !ab_mirror_may_have(p, ab_str_of(peer->name), ab_str_of(key)))
+        return refuse_name(peer, key);
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(key));
     if (m == NULL && !state)
         return take_stray(peer, event, delivery, type, key);
@@ -265,15 +291,6 @@ static void begin_state(struct mirror *m, ab_task *t)
     } else {
         begin_publication(m, t);
     }
-}
-
-static void set_error(struct mirror *m, char *message, bool ours)
-{
-    free(m->error);
-    m->error = message;
-    m->error_ours = ours && message != NULL;
-    m->stated = (ab_digest){0};
-    m->settled = false;
 }
 
 static void take_effect(struct mirror *m)

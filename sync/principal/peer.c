@@ -101,6 +101,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     peer->roster->peer = peer;
     wait_no_more(peer);
     ab_principal_watch(peer);
+    ab_mirror_agents_changed(p, agent);
     return AB_ERR_OK;
 }
 
@@ -114,6 +115,7 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
     for (const struct held *h = peer->held; h != NULL; h = h->next)
         ab_principal_ack(p, h->delivery);
     ab_mirror_look(peer->roster);
+    ab_mirror_agents_changed(p, agent);
     ab_principal_mark_leave(peer);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);

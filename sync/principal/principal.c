@@ -29,6 +29,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->shared = ab_map_new();
     p->mirrors = ab_map_new();
     p->rosters = ab_map_new();
+    p->own_projects = ab_map_new();
     ab_link_init(&p->moved);
     ab_link_init(&p->tended_apps);
     ab_link_init(&p->tended_mirrors);
@@ -39,7 +40,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_principal_resyncs_init(p);
     ab_err e = ab_principal_mark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
-        p->mirrors == NULL || p->rosters == NULL) {
+        p->mirrors == NULL || p->rosters == NULL || p->own_projects == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -85,6 +86,7 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->mirrors, ab_mirror_free);
     ab_map_free(p->peers, ab_principal_peer_free);
     ab_map_free(p->rosters, NULL);
+    ab_map_free(p->own_projects, NULL);
     ab_principal_mark_fini(p);
     free(p);
 }

@@ -230,7 +230,7 @@ struct mirror {
     bool here;
     bool leaving;
     bool marked;  /* what stands here says that it is the mirror of this agent */
-    bool taken;   /* what stands here is somebody else's */
+    bool taken;   /* what stands here is somebody else's, or the name is another agent's */
     bool settled; /* nothing is to be done about what stands here */
     ab_version
         stamp;     /* that stands here, of what was not made for what is kept; none: there is none
@@ -240,6 +240,8 @@ struct mirror {
     ab_digest placed; /* of what the store made of what was last written, for this source */
     ab_digest stated;
     struct requests requests;
+    char *project;        /* of an Application: its project at the hub; NULL: not known */
+    bool project_refused; /* that is not its agent's */
     char *error;          /* what the agent says is wrong with it, or why a request was refused */
     ab_digest error_hash; /* of the agent's event that reported it */
     bool error_ours;
@@ -259,8 +261,9 @@ struct ab_principal {
     ab_map *shared;
     ab_map *mirrors;
     ab_map *rosters;
-    ab_link moved;       /* Applications that other agents may have still */
-    ab_link tended_apps; /* what the next tick looks at */
+    ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
+    ab_link moved;        /* Applications that other agents may have still */
+    ab_link tended_apps;  /* what the next tick looks at */
     ab_link tended_mirrors;
     ab_link tended_shared;
     ab_link open;    /* agents that take the hub's objects; who asked last comes first */
@@ -561,6 +564,23 @@ bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash
 bool ab_mirror_is_here(const ab_principal *p, ab_str key);
 /** Its agent is managed now: what was its mirror is to become the hub's own object. */
 bool ab_mirror_is_handed_over(const struct mirror *m);
+
+/* mirror_name.c: whose the name of a mirrored project is */
+/** May a project of `agent` be mirrored as `name`? Not if a served agent with a longer name could
+ * have a project of that name. */
+bool ab_mirror_may_name(const ab_principal *p, ab_str agent, ab_str name);
+/** The same of a mirror's key; true for other kinds. */
+bool ab_mirror_may_have(const ab_principal *p, ab_str agent, ab_str key);
+/** The same of this mirror. */
+bool ab_mirror_has_name(const struct mirror *m);
+/** Is the project of this name at the hub not the agent's of this Application? */
+bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name);
+/** Whose the project under this key is may have changed; other kinds are ignored. */
+void ab_mirror_project_changed(const ab_principal *p, ab_str key);
+/** An agent is served from now on, or no more. */
+void ab_mirror_agents_changed(const ab_principal *p, const char *agent);
+/** An object was seen, or is not `here` any more. */
+void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool here);
 
 /* mirror_place.c: bringing it to what was published */
 /** Nothing stands here: make it. */

@@ -198,22 +198,44 @@ class Clash(Fleet):
         project = read_yaml(self.folder / "hub" / "argocd" / "AppProject" / "w1-a-p.yaml")
         return project and project["spec"]["description"]
 
-    def test_who_has_a_place_first_keeps_it_and_the_other_is_counted(self):
+    def refused(self):
+        return self.principal.metric("argobus_events_refused_total")
+
+    def test_the_name_is_the_longer_agents_when_the_other_comes_first(self):
         self.project("w1", "a-p", "first")
+        app = application("guestbook", namespace="argocd")
+        app["spec"]["project"] = "a-p"
+        Tree(self.folder / "w1").write("argocd", "guestbook", app)
         self.start()
-        wait_for("it is mirrored", lambda: self.mirror() == "first")
+        wait_for("it is refused", lambda: self.refused() > 0)
+        wait_for("its Application has no project", lambda: (self.hub.read("w1", "guestbook") or {}).get(
+            "spec", {}).get("project") == "w1_a-p")
+        self.assertIsNone(self.mirror())
         self.project("w1-a", "p", "second")
         self.second.start()
-        wait_for("the other is refused", lambda: self.principal.metric("argobus_events_refused_total") > 0)
+        wait_for("the owner is mirrored", lambda: self.mirror() == "second")
+        self.goes_on()
+
+    def test_the_name_is_the_longer_agents_when_it_comes_first(self):
+        self.project("w1-a", "p", "second")
+        self.principal.start()
+        self.second.start()
+        wait_for("the owner is mirrored", lambda: self.mirror() == "second")
+        self.project("w1", "a-p", "first")
+        self.agent.start()
+        wait_for("the other is refused", lambda: self.refused() > 0)
+        self.goes_on()
+
+    def goes_on(self):
+        """Also after a restart of the principal, and when the other changes its project and deletes it."""
+        self.principal.stop()
+        self.principal.start()
+        before = self.refused()
         self.project("w1", "a-p", "changed")
-        wait_for("the first is followed", lambda: self.mirror() == "changed")
-        (self.folder / "w1-a" / "argocd" / "AppProject" / "p.yaml").unlink()
-        self.project("w1", "a-p", "changed again")
-        wait_for("the first is followed", lambda: self.mirror() == "changed again")
+        wait_for("the other is refused", lambda: self.refused() > before)
         (self.folder / "w1" / "argocd" / "AppProject" / "a-p.yaml").unlink()
-        wait_for("the place is free", lambda: self.mirror() is None)
-        self.project("w1-a", "p", "its turn")
-        wait_for("the other has it now", lambda: self.mirror() == "its turn")
+        self.project("w1-a", "p", "third")
+        wait_for("the owner is followed", lambda: self.mirror() == "third")
 
 
 if __name__ == "__main__":

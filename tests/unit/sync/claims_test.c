@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One place at the hub that two agents claim: project a-p of autonomous w1 and project p of
- * autonomous w1-a are both w1-a-p there. Who has it first keeps it.
+ * One name at the hub that two agents claim: project a-p of autonomous w1 and project p of
+ * autonomous w1-a are both w1-a-p there. It is w1-a's, whoever comes first.
  */
 #include "pair.h"
 #include "schema/attributes.h"
@@ -18,30 +18,79 @@
 #define RIVAL    "w1-a"
 #define RIVALS_P "AppProject/argocd/p"
 
-static int setup_agents(void **state)
+static void serve_rival(void)
+{
+    assert_int_equal(ab_principal_add_agent(w.principal, RIVAL), AB_ERR_OK);
+    ab_principal_set_mode(w.principal, RIVAL, AB_AUTONOMOUS);
+    ab_principal_ready(w.principal, RIVAL, 1);
+    world_settle(&w);
+}
+
+static void serve_rival_no_more(void)
+{
+    ab_principal_remove_agent(w.principal, RIVAL);
+    world_settle(&w);
+}
+
+static int setup_one(void **state)
 {
     (void)setup(state);
     w.policy.autonomous = true;
     w.mode = AB_AUTONOMOUS;
     world_start(&w);
-    assert_int_equal(ab_principal_add_agent(w.principal, RIVAL), AB_ERR_OK);
-    ab_principal_set_mode(w.principal, RIVAL, AB_AUTONOMOUS);
-    ab_principal_ready(w.principal, RIVAL, 1);
     return 0;
+}
+
+static int setup_agents(void **state)
+{
+    (void)setup_one(state);
+    serve_rival();
+    return 0;
+}
+
+static void put(fake_store *store, const char *json)
+{
+    ab_object *o = NULL;
+    assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
+    fake_store_put(store, o);
+    ab_object_unref(o);
+    world_settle(&w);
 }
 
 static void put_project(int n)
 {
     char text[256];
-    ab_object *o = NULL;
     snprintf(text, sizeof(text),
              "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
              "\"name\":\"a-p\",\"namespace\":\"argocd\"},\"spec\":{\"n\":%d}}",
              n);
-    assert_int_equal(ab_object_parse(ab_str_of(text), &o, NULL), AB_ERR_OK);
-    fake_store_put(w.local, o);
-    ab_object_unref(o);
-    world_settle(&w);
+    put(w.local, text);
+}
+
+/* @param project  as JSON text has it */
+static void put_application(const char *project)
+{
+    char text[256];
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
+             "\"name\":\"a\",\"namespace\":\"argocd\"},\"spec\":{\"project\":\"%s\"}}",
+             project);
+    put(w.local, text);
+}
+
+static void put_hubs_own(const char *more)
+{
+    char text[300];
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
+             "\"name\":\"w1-b\",\"namespace\":\"argocd\"%s},\"spec\":{\"n\":9}}",
+             more);
+    put(w.hub, text);
+}
+
+static bool is_in_project(const char *name)
+{
+    return ab_json_is(ab_json_get(ab_object_field(hub(), "spec"), "project"), name);
 }
 
 /* The rival has project p with this spec; -1: it has none any more. */
@@ -83,55 +132,181 @@ static double refused(void)
                                          "argobus_events_refused_total", "", &label, 1));
 }
 
-static void who_has_a_place_first_keeps_it_and_the_other_is_counted(void **state)
+static void a_name_is_the_longer_agents_when_the_other_comes_first(void **state)
+{
+    (void)state;
+    put_project(1);
+    assert_int_equal(at_hub(), -1);
+    assert_int_equal((int)refused(), 1);
+    rival_says(7, 1);
+    assert_int_equal(at_hub(), 7);
+    put_project(2);
+    assert_int_equal(at_hub(), 7);
+    assert_int_equal((int)refused(), 2);
+    assert_at_rest();
+}
+
+static void a_name_is_the_longer_agents_when_it_comes_first(void **state)
+{
+    (void)state;
+    rival_says(7, 1);
+    put_project(1);
+    assert_int_equal(at_hub(), 7);
+    assert_int_equal((int)refused(), 1);
+    fake_store_erase(w.local, PROJECT);
+    world_settle(&w);
+    assert_int_equal(at_hub(), 7);
+    rival_says(-1, 2);
+    assert_int_equal(at_hub(), -1);
+    assert_at_rest();
+}
+
+static void a_mirror_goes_when_an_agent_comes_whose_name_it_has(void **state)
 {
     (void)state;
     put_project(1);
     assert_int_equal(at_hub(), 1);
-    rival_says(7, 1);
-    assert_int_equal(at_hub(), 1);
+    serve_rival();
+    assert_int_equal(at_hub(), -1);
+    put_project(2);
+    assert_int_equal(at_hub(), -1);
     assert_int_equal((int)refused(), 1);
+    rival_says(7, 1);
+    assert_int_equal(at_hub(), 7);
+    assert_at_rest();
+}
+
+static void a_mirror_comes_back_when_that_agent_has_gone(void **state)
+{
+    (void)state;
+    put_project(1);
+    serve_rival();
+    assert_int_equal(at_hub(), -1);
+    serve_rival_no_more();
+    assert_int_equal(at_hub(), 1);
     put_project(2);
     assert_int_equal(at_hub(), 2);
     assert_at_rest();
 }
 
-static void the_end_of_what_has_no_place_deletes_nothing(void **state)
+/* What a former principal mirrored under a name that is another agent's now. */
+static void restart_with_rival(void)
+{
+    world_start_principal(&w);
+    assert_int_equal(ab_principal_add_agent(w.principal, RIVAL), AB_ERR_OK);
+    ab_principal_set_mode(w.principal, RIVAL, AB_AUTONOMOUS);
+    ab_principal_ready(w.principal, RIVAL, 2);
+    world_settle(&w);
+}
+
+static void a_mirror_goes_when_that_agent_came_while_no_principal_ran(void **state)
 {
     (void)state;
     put_project(1);
+    world_crash_principal(&w);
+    restart_with_rival();
+    assert_int_equal(at_hub(), -1);
     rival_says(7, 1);
-    rival_says(-1, 2);
-    assert_int_equal(at_hub(), 1);
+    assert_int_equal(at_hub(), 7);
+    world_crash_principal(&w);
+    restart_with_rival();
+    put_project(2);
+    assert_int_equal(at_hub(), 7);
+}
+
+static void a_mirror_of_which_nothing_is_kept_goes_as_well(void **state)
+{
+    (void)state;
+    put_project(1);
+    world_crash_principal(&w);
+    world_forget_mirrors(&w);
+    restart_with_rival();
+    assert_int_equal(at_hub(), -1);
+    rival_says(7, 1);
+    assert_int_equal(at_hub(), 7);
+}
+
+static void the_end_of_what_has_no_name_deletes_nothing(void **state)
+{
+    (void)state;
+    rival_says(7, 1);
+    put_project(1);
+    fake_store_erase(w.local, PROJECT);
+    world_settle(&w);
+    assert_int_equal(at_hub(), 7);
     assert_at_rest();
 }
 
-static void a_place_that_is_free_again_is_anybodys(void **state)
+static void an_application_is_never_of_another_agents_project(void **state)
+{
+    (void)state;
+    put_application("a-p");
+    assert_true(is_in_project("w1_a-p"));
+    assert_true(has_error(hub()));
+    put_application("a\\u002dp");
+    assert_true(is_in_project("w1_a-p"));
+    rival_says(7, 1);
+    assert_true(is_in_project("w1_a-p"));
+    put_application("q");
+    assert_true(is_in_project("w1-q"));
+    assert_false(has_error(hub()));
+    assert_at_rest();
+}
+
+static void an_application_leaves_a_project_that_becomes_another_agents(void **state)
 {
     (void)state;
     put_project(1);
+    put_application("a-p");
+    assert_true(is_in_project("w1-a-p"));
+    serve_rival();
+    assert_true(is_in_project("w1_a-p"));
+    assert_true(has_error(hub()));
     rival_says(7, 1);
-    fake_store_erase(w.local, PROJECT);
+    serve_rival_no_more(); /* its mirror stays */
+    assert_int_equal(at_hub(), 7);
+    assert_true(is_in_project("w1_a-p"));
+    fake_store_erase(w.hub, PLACE);
     world_settle(&w);
-    assert_int_equal(at_hub(), -1);
-    rival_says(8, 2);
-    assert_int_equal(at_hub(), 8);
-    put_project(3);
-    assert_int_equal(at_hub(), 8);
-    assert_int_equal((int)refused(), 2);
-    fake_store_erase(w.local, PROJECT);
-    world_settle(&w);
-    assert_int_equal(at_hub(), 8);
+    assert_true(is_in_project("w1-a-p"));
+    assert_false(has_error(hub()));
+}
+
+static void an_application_is_never_of_the_hubs_own_project(void **state)
+{
+    (void)state;
+    static const char *const more[] = {"", ",\"labels\":{\"" AB_LABEL_IGNORE_SYNC "\":\"true\"}"};
+    for (size_t i = 0; i < 2; i++) {
+        put_hubs_own(more[i]);
+        put_application("b");
+        assert_true(is_in_project("w1_b"));
+        assert_true(has_error(hub()));
+        fake_store_erase(w.hub, "AppProject/argocd/w1-b");
+        world_settle(&w);
+        assert_true(is_in_project("w1-b"));
+        assert_false(has_error(hub()));
+    }
+    put_hubs_own("");
+    assert_true(is_in_project("w1_b"));
+    assert_int_equal((int)world_count(w.principal_metrics, "argobus_reverts_total"), 0);
     assert_at_rest();
 }
 
 int main(void)
 {
+#define ONE(f)    cmocka_unit_test_setup_teardown(f, setup_one, teardown)
 #define AGENTS(f) cmocka_unit_test_setup_teardown(f, setup_agents, teardown)
     const struct CMUnitTest tests[] = {
-        AGENTS(who_has_a_place_first_keeps_it_and_the_other_is_counted),
-        AGENTS(the_end_of_what_has_no_place_deletes_nothing),
-        AGENTS(a_place_that_is_free_again_is_anybodys),
+        AGENTS(a_name_is_the_longer_agents_when_the_other_comes_first),
+        AGENTS(a_name_is_the_longer_agents_when_it_comes_first),
+        ONE(a_mirror_goes_when_an_agent_comes_whose_name_it_has),
+        ONE(a_mirror_comes_back_when_that_agent_has_gone),
+        ONE(a_mirror_goes_when_that_agent_came_while_no_principal_ran),
+        ONE(a_mirror_of_which_nothing_is_kept_goes_as_well),
+        AGENTS(the_end_of_what_has_no_name_deletes_nothing),
+        AGENTS(an_application_is_never_of_another_agents_project),
+        ONE(an_application_leaves_a_project_that_becomes_another_agents),
+        ONE(an_application_is_never_of_the_hubs_own_project),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

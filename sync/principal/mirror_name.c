@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whose the name of a mirrored project is. Project p of agent w1 is mirrored as "w1-p", so two
+ * agents may come to one name: project b-c of a, and project c of a-b. The name belongs to the
+ * served agent with the longest name that fits, whether or not it has such a project, and whatever
+ * its mode is. So neither the order of arrival nor a restart changes the answer, and no agent can
+ * take a name before its owner comes: only the control plane decides which agents are served.
+ *
+ * An Application is never mirrored into a project that is not its agent's: its project is
+ * "a_b-c" then, a name that no AppProject can have.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AGENT_MAX 63
+
+/* The agent of the first `len` bytes of a project's name, if they may be an agent's. */
+static struct peer *candidate(const ab_principal *p, ab_str name, size_t len)
+{
+    bool fits = len > 0 && len + 1 < name.len && name.ptr[len] == '-';
+    return fits ? ab_principal_peer(p, (ab_str){name.ptr, len}) : NULL;
+}
+
+bool ab_mirror_may_name(const ab_principal *p, ab_str agent, ab_str name)
+{
+    for (size_t i = agent.len + 1; i < name.len && i <= AGENT_MAX; i++)
+        if (candidate(p, name, i) != NULL)
+            return false;
+    return true;
+}
+
+/* The project's name at the hub; absent when the key is of another kind. */
+static ab_str project_in(ab_str key)
+{
+    ab_str kind, ns, name;
+    bool is_project =
+        ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_str_is(kind, "AppProject");
+    return is_project ? name : AB_STR_NONE;
+}
+
+bool ab_mirror_may_have(const ab_principal *p, ab_str agent, ab_str key)
+{
+    return ab_mirror_may_name(p, agent, project_in(key));
+}
+
+bool ab_mirror_has_name(const struct mirror *m)
+{
+    return ab_mirror_may_have(m->principal, ab_str_of(m->agent), ab_str_of(m->key));
+}
+
+bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name)
+{
+    const ab_principal *p = m->principal;
+    char key[AB_OBJECT_KEY_MAX];
+    int n = snprintf(key, sizeof(key), "AppProject/%s/%.*s", p->env.namespace, AB_STR_ARG(name));
+    if (n < 0 || n >= (int)sizeof(key) || !ab_mirror_may_name(p, ab_str_of(m->agent), name))
+        return true;
+    const struct mirror *project = ab_map_find(p->mirrors, ab_str_of(key));
+    bool anothers = project != NULL && project->here &&
+                    (project->taken || strcmp(project->agent, m->agent) != 0);
+    return anothers || ab_map_find(p->own_projects, ab_str_of(key)) != NULL;
+}
+
+static void check_application(struct mirror *m)
+{
+    if (m->project == NULL ||
+        ab_mirror_is_project_refused(m, ab_str_of(m->project)) == m->project_refused)
+        return;
+    m->placed = m->stated = (ab_digest){0};
+    m->settled = false;
+    m->inbox.retry_at = 0;
+    ab_mirror_advance(m);
+}
+
+static void check_project(struct mirror *m)
+{
+    m->settled = false;
+    m->inbox.retry_at = 0;
+    ab_mirror_advance(m);
+}
+
+static void check(const struct roster *r, ab_target target)
+{
+    for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
+        struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_roster);
+        if (m->kind->target != target)
+            continue;
+        if (target == AB_TARGET_APPPROJECT)
+            check_project(m);
+        else
+            check_application(m);
+    }
+}
+
+void ab_mirror_project_changed(const ab_principal *p, ab_str key)
+{
+    ab_str name = project_in(key);
+    for (size_t i = 1; p->listed && i < name.len && i <= AGENT_MAX; i++) {
+        const struct peer *peer = candidate(p, name, i);
+        if (peer != NULL)
+            check(peer->roster, AB_TARGET_APPLICATION);
+    }
+}
+
+void ab_mirror_agents_changed(const ab_principal *p, const char *agent)
+{
+    ab_str name = ab_str_of(agent);
+    for (size_t i = 1; p->listed && i < name.len; i++) {
+        struct peer *peer = candidate(p, name, i);
+        if (peer == NULL)
+            continue;
+        check(peer->roster, AB_TARGET_APPPROJECT);
+        check(peer->roster, AB_TARGET_APPLICATION);
+        ab_principal_resync_due(peer, "names of projects changed");
+    }
+}
+
+void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool here)
+{
+    ab_str key = ab_str_of(ab_object_key(object));
+    if (project_in(key).ptr == NULL || !ab_str_is(ab_object_namespace(object), p->env.namespace))
+        return;
+    bool own = here && ab_object_annotation(object, AB_ANN_SOURCE_UID).len == 0;
+    if (own == (ab_map_find(p->own_projects, key) != NULL))
+        return;
+    if (!own)
+        (void)ab_map_take(p->own_projects, key);
+    else if (ab_map_put(p->own_projects, key, p, NULL) != AB_ERR_OK)
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+    ab_mirror_project_changed(p, key);
+}

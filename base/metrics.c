@@ -145,10 +145,9 @@ static ab_metric *make_series(ab_metrics *m, family *f, ab_str key)
 /* The one series that is made beyond the limit. */
 static void count_dropped(ab_metrics *m)
 {
-    static const char name[] = "argobus_metrics_dropped_total";
-    family *f = ab_map_find(m->families, AB_STR(name));
+    family *f = ab_map_find(m->families, AB_STR("argobus_metrics_dropped_total"));
     if (f == NULL)
-        f = add_family(m, AB_METRIC_COUNTER, name,
+        f = add_family(m, AB_METRIC_COUNTER, "argobus_metrics_dropped_total",
                        "Figures that are shown nowhere: there are too many series.");
     ab_metric *s = f == NULL ? NULL : ab_map_find(f->series, AB_STR(""));
     if (s == NULL && f != NULL && (s = make_series(m, f, AB_STR(""))) != NULL)

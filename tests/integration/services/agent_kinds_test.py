@@ -139,7 +139,7 @@ class Sealed(Records):
         """A repository Secret as a principal sends it in the event of this version; not bound: of the first form."""
         clear = manifest("Secret", name, labels=REPOSITORY, type="Opaque")
         canonical = json.dumps(clear, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        content = {"agent": agent, "key": f"Secret/hub/{name}", "version": f"99999999999.{version}",
+        content = {"agent": agent, "key": f"Secret/hub/{name}", "version": f"9999999999999999.{version}",
                    "payload": json.dumps({"data": {"password": PASSWORD}})}
         if bound:
             content["context"] = hashlib.sha256(canonical).hexdigest()[:32]

@@ -32,7 +32,7 @@ typedef struct {
     /* After the loop ended, or `start` failed half-way: release everything. Handles may still be
      * closed here. */
     void (*free)(struct ab_daemon *d);
-    /* Answers for /healthz and /readyz, one line of reason when false. */
+    /* Answers for /healthz and /readyz, one line of reason when false; remarks when true. */
     bool (*healthy)(struct ab_daemon *d, ab_buf *why);
     bool (*ready)(struct ab_daemon *d, ab_buf *why);
 } ab_daemon_program;

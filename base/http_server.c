@@ -94,8 +94,10 @@ static int answer_probe(struct lws *wsi, request *r, bool (*probe)(void *, ab_bu
     ab_buf why;
     ab_buf_init(&why, 4096);
     bool good = probe(arg, &why);
-    const char *reason = why.len > 0 && why.ptr != NULL ? why.ptr : "no";
-    int rc = answer_text(wsi, r, good ? 200 : 503, good ? "ok" : reason);
+    const char *text = why.len > 0 && why.ptr != NULL ? why.ptr : good ? "ok" : "no";
+    if (good && why.len > 0)
+        ab_buf_puts(&r->body, "ok\n");
+    int rc = answer_text(wsi, r, good ? 200 : 503, text);
     ab_buf_fini(&why);
     return rc;
 }

@@ -12,8 +12,8 @@
 
 typedef struct ab_http_server ab_http_server;
 
-/* Answers of the probes. Write one line of reason to `why` when the answer is false. Loop thread.
- */
+/* Answers of the probes. Write one line of reason to `why` when the answer is false; what is
+ * written when it is true is shown below the "ok". Loop thread. */
 typedef struct {
     bool (*healthy)(void *arg, ab_buf *why);
     bool (*ready)(void *arg, ab_buf *why);
@@ -21,8 +21,8 @@ typedef struct {
 } ab_http_probes;
 
 /**
- * Listen and serve GET /healthz and /readyz (200 "ok", or 503 and the reason) and GET /metrics; 404
- * for other paths, 405 for other methods.
+ * Listen and serve GET /healthz and /readyz (200 "ok" and remarks, or 503 and the reason) and GET
+ * /metrics; 404 for other paths, 405 for other methods.
  *
  * @param host     address to bind, e.g. "127.0.0.1"; "" = all
  * @param port     0 = pick one (see ab_http_server_port)

@@ -75,6 +75,7 @@
 #define AB_ANN_LAST_TERMINATE "argobus.io/last-terminate" /* agent: last terminate executed */
 #define AB_ANN_LAST_REFRESH   "argobus.io/last-refresh"   /* agent: last refresh executed */
 #define AB_ANN_MIRROR         "argobus.io/mirror-version" /* hub: epoch.version/agent of it */
+#define AB_ANN_CONFIRM        "argobus.io/confirm-deletions" /* hub, cluster Secret: token of a hold */
 #define AB_ANN_FORMER_UID     "argobus.io/former-source-uid" /* agent: source-uid while managed */
 #define AB_ANN_MODE           "argobus.io/mode"              /* hub: cluster Secret, of its agent */
 #define AB_ANN_STATUS_VERSION "argobus.io/status-version"    /* hub: epoch.version/agent of it */

@@ -59,6 +59,12 @@ static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
     return ab_cache_recall(s->cache, key, out);
 }
 
+static void fx_held(void *arg, const char *agent, size_t count, const char *token)
+{
+    service *s = arg;
+    ab_holds_note(s->holds, agent, count, token);
+}
+
 static void fx_fatal(void *arg, const char *why)
 {
     const service *s = arg;
@@ -94,6 +100,7 @@ ab_principal_effects ab_principal_service_effects(service *s)
                                   .keep = fx_keep,
                                   .recall = fx_recall,
                                   .fatal = fx_fatal,
+                                  .held = fx_held,
                                   .ack = fx_ack,
                                   .wake = fx_wake,
                                   .arg = s};

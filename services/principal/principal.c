@@ -60,6 +60,20 @@ static bool names_agents(const service *s, const ab_object *object)
                      ab_config_str(s->base.daemon->config, "store.namespace"));
 }
 
+/* The annotation stays: a token confirms what was held when it was told, and nothing else ever. */
+static void take_confirmation(service *s, const ab_object *secret)
+{
+    char agent[64];
+    ab_str name = ab_roster_agent_of(secret);
+    ab_str token = ab_object_annotation(secret, AB_ANN_CONFIRM);
+    if (token.len == 0 || name.len == 0 || name.len >= sizeof(agent))
+        return;
+    snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(name));
+    if (ab_principal_confirm_token(s->machine, agent, token) == AB_ERR_OK)
+        AB_INFO(s->base.daemon->log, MAIN, "deletions confirmed on the cluster Secret",
+                AB_KV("agent", (const char *)agent));
+}
+
 static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
     service *s = arg;
@@ -68,6 +82,8 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         if (names_agents(s, object))
             ab_roster_seen(s->roster, object);
         ab_principal_seen(s->machine, object);
+        if (names_agents(s, object))
+            take_confirmation(s, object);
         break;
     case AB_STORE_DELETED:
     case AB_STORE_ABSENT:
@@ -329,6 +345,7 @@ static void on_tick(ab_service *base)
     if (s->served.agents != NULL)
         ab_served_save(&s->served);
     ab_principal_tick(s->machine);
+    ab_holds_tick(s->holds);
     for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i))
         ab_pump_run(i.value);
 }
@@ -359,6 +376,18 @@ static ab_err make_store(service *s, ab_error *err)
                                  (ab_store_events){.on_change = on_change, .arg = s}, err);
 }
 
+static ab_err make_holds(service *s, ab_error *err)
+{
+    const ab_holds_env env = {
+        .clock = s->base.daemon->clock,
+        .log = s->base.daemon->log,
+        .namespace = ab_config_str(s->base.daemon->config, "store.namespace"),
+        .by_agent = !is_by_destination(s->base.daemon->config),
+    };
+    s->holds = ab_holds_new(&env);
+    return s->holds == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory") : AB_ERR_OK;
+}
+
 ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 {
     service *s = calloc(1, sizeof(*s));
@@ -366,11 +395,15 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     s->base = (ab_service){.daemon = d, .on_tick = on_tick, .is_drained = is_drained};
     d->state = s;
-    ab_err e = make_machine(s, err);
+    ab_err e = make_holds(s, err);
+    if (e == AB_ERR_OK)
+        e = make_machine(s, err);
     if (e == AB_ERR_OK)
         e = open_data(s, err);
     if (e == AB_ERR_OK)
         e = make_store(s, err);
+    if (e == AB_ERR_OK)
+        ab_holds_use(s->holds, s->base.store);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
     if (e == AB_ERR_OK)
@@ -402,6 +435,7 @@ void ab_principal_release(ab_daemon *d)
     ab_service_release(&s->base);
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
+    ab_holds_free(s->holds);
     ab_cache_close(s->cache);
     ab_principal_agents_free(s);
     if (s->served.agents != NULL)
@@ -414,5 +448,9 @@ void ab_principal_release(ab_daemon *d)
 
 bool ab_principal_is_ready(ab_daemon *d, ab_buf *why)
 {
-    return ab_service_is_ready(d->state, why);
+    const service *s = d->state;
+    if (!ab_service_is_ready(&s->base, why))
+        return false;
+    ab_holds_show(s->holds, why);
+    return true;
 }

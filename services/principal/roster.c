@@ -110,7 +110,7 @@ ab_err ab_roster_list(ab_roster *r, const ab_config *config)
 /* --- cluster Secrets --- */
 
 /* Argo CD's cluster Secrets of agents carry the agent's name; others name none. */
-static ab_str name_in(const ab_object *secret)
+ab_str ab_roster_agent_of(const ab_object *secret)
 {
     ab_jsonv labels = ab_object_meta(secret, "labels");
     ab_str name = ab_json_plain(ab_json_get(labels, LABEL_AGENT));
@@ -185,7 +185,7 @@ static void note_mode(const ab_roster *r, struct naming *n, size_t mode)
 /* @return false when it names none, or there is no memory for it */
 static bool take_name(ab_roster *r, const ab_object *secret)
 {
-    ab_str agent = name_in(secret);
+    ab_str agent = ab_roster_agent_of(secret);
     const struct naming *before = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
     if (before != NULL && ab_str_is(agent, before->entry->agent))
         return true;

@@ -28,6 +28,8 @@ void ab_roster_free(ab_roster *r);
 
 /** These, of option `agents`, are the ones that the configuration lists. @return NOMEM */
 AB_MUST_USE ab_err ab_roster_list(ab_roster *r, const ab_config *config);
+/** The agent that an Argo CD cluster Secret names; absent: it names none. */
+ab_str ab_roster_agent_of(const ab_object *secret);
 /** A Secret of the store, whatever it is for. */
 void ab_roster_seen(ab_roster *r, const ab_object *secret);
 void ab_roster_gone(ab_roster *r, const ab_object *secret);

@@ -14,6 +14,7 @@ static const ab_kube_resource table[] = {
     {"Application", ARGO, "/apis/" ARGO, "applications", application, true},
     {"AppProject", ARGO, "/apis/" ARGO, "appprojects", none, true},
     {"Secret", "v1", "/api/v1", "secrets", secret, true},
+    {"Event", "v1", "/api/v1", "events", none, false},
     {"ConfigMap", "v1", "/api/v1", "configmaps", config_map, false},
 };
 

@@ -51,6 +51,9 @@ typedef struct {
     void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record);
     /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
     ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
+    /** `count` deletions are held back for this agent, or by it; 0: none is any more. Called when
+     * that changes. @param token  confirms these, and no more than these; "" when there is none */
+    void (*held)(void *arg, const char *agent, size_t count, const char *token);
     /** What was seen of the store is not of the one that is there now: only a new start helps. The
      * machine ends nothing any more. */
     void (*fatal)(void *arg, const char *why);
@@ -120,6 +123,9 @@ AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const
  * autonomous agent, whose own guard it is, is told so with that. NULL: of every agent.
  * @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent);
+/** As ab_principal_confirm, if `token` is that of what is held back for this agent now: whoever
+ * gives it has seen how many these are. @return NOTFOUND when it is not */
+AB_MUST_USE ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token);
 /** How many deletions are held back for this agent, or by it; NULL: for all. */
 size_t ab_principal_held(const ab_principal *p, const char *agent);
 /** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for

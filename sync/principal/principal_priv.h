@@ -56,6 +56,9 @@ struct roster {
     size_t places_taken; /* mirrors whose place is another object's */
 };
 
+/* The first group of a UUID. */
+#define HOLD_TOKEN (8 + 1)
+
 /* One agent. */
 struct peer {
     ab_principal *principal;
@@ -71,6 +74,10 @@ struct peer {
     ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
                        with it */
     bool heard;
+    struct {
+        size_t count; /* deletions that are held back, as was told last */
+        char token[HOLD_TOKEN];
+    } hold;
     ab_guard guard; /* what may be ended at it; of an autonomous one, what it tells of its own */
     struct {
         bool compared;       /* in this run: both ends agreed, and nothing was in doubt */
@@ -398,7 +405,7 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total);
 void ab_principal_guard_tick(struct peer *peer);
 /** An autonomous agent tells how many deletions here its guard holds back. */
 void ab_principal_note_held(struct peer *peer, size_t held);
-/** Show how many deletions are held back. */
+/** Show and tell how many deletions are held back. More than before get a new token. */
 void ab_principal_show_held(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);

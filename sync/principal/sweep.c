@@ -33,6 +33,28 @@ static size_t held_at(const struct peer *peer)
     return peer->guard.held + peer->doubt.log + peer->doubt.agent;
 }
 
+static void make_token(struct peer *peer)
+{
+    char id[37];
+    peer->hold.token[0] = '\0'; /* without randomness there is none */
+    if (ab_uuid(id) == AB_ERR_OK)
+        snprintf(peer->hold.token, sizeof(peer->hold.token), "%.*s", HOLD_TOKEN - 1, id);
+}
+
+static void tell_held(struct peer *peer)
+{
+    const ab_principal_effects *fx = &peer->principal->env.effects;
+    size_t count = held_at(peer);
+    if (count == peer->hold.count)
+        return;
+    if (count > peer->hold.count)
+        make_token(peer);
+    if (count == 0)
+        peer->hold.token[0] = '\0';
+    peer->hold.count = count;
+    fx->held(fx->arg, peer->name, count, peer->hold.token);
+}
+
 void ab_principal_show_held(struct peer *peer)
 {
     const ab_principal_env *env = &peer->principal->env;
@@ -41,6 +63,7 @@ void ab_principal_show_held(struct peer *peer)
                                 "Deletions that are held back: too many, or not proved.", &label,
                                 1),
                   (double)held_at(peer));
+    tell_held(peer);
     ab_principal_watch(peer);
 }
 
@@ -247,6 +270,14 @@ void ab_principal_missed(ab_principal *p, ab_str key, bool observed)
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
         miss(i.value, key, observed);
     ab_principal_mark_prove(p);
+}
+
+ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token)
+{
+    const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL || token.len == 0 || !ab_str_is(token, peer->hold.token))
+        return AB_ERR_NOTFOUND;
+    return ab_principal_confirm(p, agent);
 }
 
 ab_err ab_principal_confirm(ab_principal *p, const char *agent)

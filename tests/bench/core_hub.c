@@ -386,6 +386,14 @@ static void list(ab_bench_core_hub *h, ab_object *object)
     ab_object_unref(object);
 }
 
+static void held(void *arg, const char *agent, size_t count, const char *token)
+{
+    (void)arg;
+    (void)agent;
+    (void)count;
+    (void)token;
+}
+
 static bool start(ab_bench_core_hub *h)
 {
     const ab_principal_env env = {
@@ -395,6 +403,7 @@ static bool start(ab_bench_core_hub *h)
                     .ack = ack,
                     .wake = wake,
                     .fatal = fatal,
+                    .held = held,
                     .arg = h},
         .sealing.off = true,
         .clock = &h->clock,

@@ -111,6 +111,17 @@ class Refusals(unittest.TestCase):
         self.assert_refused(done, "not valid", "no such team")
         self.assertEqual(self.write("welcome")["code"], "success")
 
+    def test_an_event_about_deletions_that_are_held_back(self):
+        about = {"apiVersion": "v1", "kind": "Namespace", "name": self.namespace, "namespace": self.namespace}
+        now = "2026-01-02T03:04:05Z"
+        done = self.store.call("create", {
+            "apiVersion": "v1", "kind": "Event", "metadata": {"name": "argobus-w1.1234", "namespace": self.namespace},
+            "involvedObject": about, "type": "Warning", "reason": "DeletionsHeld", "message": "30 are held",
+            "firstTimestamp": now, "lastTimestamp": now, "count": 1, "source": {"component": "argobus-principal"}})
+        self.assertEqual(done["code"], "success", done)
+        shown = self.cluster.kubectl("get", "events", "-n", self.namespace)
+        self.assertIn("DeletionsHeld", shown if isinstance(shown, str) else shown.stdout)
+
     def test_a_namespace_that_is_being_deleted(self):
         self.assertEqual(self.write("held")["code"], "success")
         self.cluster.kubectl("patch", APPLICATION, "held", "-n", self.namespace, "--type=merge",

@@ -3,7 +3,7 @@
 """A managed agent, end to end: what a user does at the hub and what happens at the agent, and back."""
 import unittest
 
-from daemons import Fleet, application, revision, wait_for
+from daemons import Fleet, Objects, application, revision, wait_for
 
 SOURCE_UID = "argocd.argoproj.io/source-uid"
 PRINCIPAL_UID = "argocd.argoproj.io/principal-uid"
@@ -204,10 +204,34 @@ class Managed(Fleet):
         (self.folder / "hub" / "w1").rename(self.folder / "aside")
         wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == 31, seconds=10)
         self.assertEqual(len(self.spoke.names("argocd")), 31)
+        self.assertRegex(self.principal.get("/readyz"), "^ok\nagent w1: 31 deletions are held back, confirm with [0-9a-f]{8}\n$")
         (self.folder / "aside").rename(self.folder / "hub" / "w1")
         self.hub.write("w1", "guestbook", application("guestbook", "7"))
         self.arrives("guestbook", "7")
         self.assertEqual(len(self.spoke.names("argocd")), 31)
+
+    def test_what_is_held_is_confirmed_by_an_annotation_on_the_cluster_secret(self):
+        self.many(30)
+        (self.folder / "hub" / "w1").rename(self.folder / "aside")
+        wait_for("the guard holds", lambda: self.principal.metric("argobus_deletions_held") == 31)
+        token = self.principal.get("/readyz").split()[-1]
+        self.annotate_cluster("00000000")
+        self.annotate_cluster(token)
+        wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
+        wait_for("nothing is held", lambda: self.principal.metric("argobus_deletions_held") == 0)
+        self.assertEqual(self.principal.get("/readyz"), "ok\n")
+
+    def annotate_cluster(self, token):
+        before = self.principal.metric("argobus_store_objects")
+        Objects(self.hub).write({
+            "apiVersion": "v1", "kind": "Secret", "stringData": {"name": "w1"}, "metadata": {
+                "name": "cluster-w1", "namespace": "argocd",
+                "annotations": {"argobus.io/confirm-deletions": token},
+                "labels": {"argocd.argoproj.io/secret-type": "cluster",
+                           "argocd-agent.argoproj-labs.io/agent-name": "w1"}}})
+        if token == "00000000":
+            wait_for("it is read", lambda: self.principal.metric("argobus_store_objects") > before)
+            self.assertEqual(len(self.spoke.names("argocd")), 31)
 
     def guard(self, *settings):
         """Five Applications at the agent, and a principal with these settings of its guard."""

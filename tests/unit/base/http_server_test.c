@@ -29,18 +29,21 @@ typedef struct {
     ab_http_server *server;
     bool healthy;
     bool ready;
+    const char *remark; /* while it is ready */
 } fixture;
 
 static bool is_healthy(void *arg, ab_buf *why)
 {
-    ab_buf_puts(why, "the loop hangs");
+    if (!((fixture *)arg)->healthy)
+        ab_buf_puts(why, "the loop hangs");
     return ((fixture *)arg)->healthy;
 }
 
 static bool is_ready(void *arg, ab_buf *why)
 {
-    ab_buf_puts(why, "not in step yet");
-    return ((fixture *)arg)->ready;
+    const fixture *f = arg;
+    ab_buf_puts(why, !f->ready ? "not in step yet" : f->remark == NULL ? "" : f->remark);
+    return f->ready;
 }
 
 static int start(void **state)
@@ -154,6 +157,8 @@ static void probes_answer_ok_or_the_reason(void **state)
     assert_answer(f, GET("/healthz"), "HTTP/1.1 503 ", "the loop hangs\n");
     assert_answer(f, GET("/readyz"), "HTTP/1.1 200 ", "ok\n");
     assert_answer(f, GET("/readyz?verbose=1"), "HTTP/1.1 200 ", "ok\n");
+    f->remark = "something is held back";
+    assert_answer(f, GET("/readyz"), "HTTP/1.1 200 ", "ok\nsomething is held back\n");
 }
 
 static void metrics_have_the_type_that_prometheus_wants(void **state)

@@ -79,6 +79,13 @@ static void fatal(void *arg, const char *why)
     fail_msg("%s", why);
 }
 
+static void held(void *arg, const char *agent, size_t count, const char *token)
+{
+    (void)arg;
+    (void)agent;
+    assert_true((count > 0) == (token[0] != '\0'));
+}
+
 static void on_change(void *arg, fake_change change, ab_object *object)
 {
     hub *h = arg;
@@ -133,6 +140,7 @@ void hub_start(hub *h)
                     .ack = ack,
                     .wake = wake,
                     .fatal = fatal,
+                    .held = held,
                     .arg = h},
         .sealing = h->sealing,
         .clock = &h->clock,

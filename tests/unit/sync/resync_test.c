@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -381,6 +382,68 @@ static void the_operator_confirms_them(void **state)
     assert_at_rest();
 }
 
+static ab_err confirm_by(const char *token)
+{
+    ab_err e = ab_principal_confirm_token(w.principal, "w1", ab_str_of(token));
+    world_run(&w, 2);
+    return e;
+}
+
+static void a_token_confirms_what_was_held_when_it_was_told(void **state)
+{
+    (void)state;
+    char first[16];
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    assert_int_equal(confirm_by(""), AB_ERR_NOTFOUND);
+    lose_apps(3);
+    assert_int_equal(w.held, 3);
+    memcpy(first, w.held_token, sizeof(first));
+    fake_store_lose(w.hub, "Application/w1/n3");
+    world_run(&w, 2);
+    assert_int_equal(w.held, 4);
+    assert_int_equal(confirm_by(first), AB_ERR_NOTFOUND);
+    assert_int_equal(local_count(), 5);
+    assert_int_equal(confirm_by(w.held_token), AB_ERR_OK);
+    assert_int_equal(local_count(), 1);
+    assert_int_equal(w.held, 0);
+    assert_string_equal(w.held_token, "");
+    world_run(&w, 70);
+    assert_at_rest();
+}
+
+static void a_token_confirms_once(void **state)
+{
+    (void)state;
+    char first[16];
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    lose_apps(5);
+    memcpy(first, w.held_token, sizeof(first));
+    assert_int_equal(confirm_by(first), AB_ERR_OK);
+    put_apps(5);
+    world_run(&w, 2);
+    lose_apps(5);
+    assert_int_equal(confirm_by(first), AB_ERR_NOTFOUND);
+    assert_int_equal(local_count(), 5);
+}
+
+static void what_comes_back_is_told(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    lose_apps(5);
+    assert_int_equal(w.held, 5);
+    put_apps(5);
+    world_run(&w, 70);
+    assert_int_equal(w.held, 0);
+    assert_int_equal(local_count(), 5);
+}
+
 static void a_confirmation_is_for_once(void **state)
 {
     (void)state;
@@ -617,6 +680,9 @@ int main(void)
         T(what_a_resync_held_is_not_held_when_it_is_back),
         T(deletions_that_users_said_on_the_objects_are_never_held),
         T(the_operator_confirms_them),
+        T(a_token_confirms_what_was_held_when_it_was_told),
+        T(a_token_confirms_once),
+        T(what_comes_back_is_told),
         T(a_confirmation_is_for_once),
         T(few_deletions_over_a_long_time_are_not_held),
         T(what_comes_back_is_not_held_any_more),

@@ -236,10 +236,8 @@ static void agent_wake(void *arg)
 static void agent_change(void *arg, fake_change change, ab_object *object)
 {
     world *w = arg;
-    if (change == FAKE_SYNCED && w->unreadable)
-        ab_agent_synced(w->agent);
-    else if (change == FAKE_SYNCED)
-        ab_agent_complete(w->agent);
+    if (change == FAKE_SYNCED)
+        (w->unreadable ? ab_agent_synced : ab_agent_complete)(w->agent);
     else if (change == FAKE_SEEN)
         ab_agent_seen(w->agent, object);
     else
@@ -317,12 +315,19 @@ static void principal_fatal(void *arg, const char *why)
     w->principal_ends = true;
 }
 
+static void principal_held(void *arg, const char *agent, size_t count, const char *token)
+{
+    world *w = arg;
+    assert_string_equal(agent, "w1");
+    w->held = count;
+    memcpy(w->held_token, token, strlen(token) + 1);
+}
+
 static void principal_change(void *arg, fake_change change, ab_object *object)
 {
     world *w = arg;
-    bool hidden = object != NULL && w->hidden != NULL &&
-                  ab_str_is(ab_str_of(ab_object_key(object)), w->hidden);
-    if (hidden)
+    if (object != NULL && w->hidden != NULL &&
+        ab_str_is(ab_str_of(ab_object_key(object)), w->hidden))
         return;
     if (change == FAKE_SYNCED)
         (w->hidden == NULL ? ab_principal_synced : ab_principal_listed)(w->principal);
@@ -438,6 +443,7 @@ void world_start_principal(world *w)
                     .keep = principal_keep,
                     .recall = principal_recall,
                     .fatal = principal_fatal,
+                    .held = principal_held,
                     .arg = w},
         .clock = &w->clock,
         .log = w->log,
@@ -774,8 +780,7 @@ void world_tick(world *w, int64_t ms)
 void world_settle(world *w)
 {
     for (int i = 0; world_choices(w) > 0; i++) {
-        if (i == SETTLE_STEPS_MAX)
-            fail_msg("it does not come to rest");
+        assert_true(i < SETTLE_STEPS_MAX); /* it comes to rest */
         world_step(w, 0);
     }
 }

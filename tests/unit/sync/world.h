@@ -52,7 +52,9 @@ struct world {
     ab_metrics *principal_metrics;
     ab_agent *agent;         /* NULL while it is down */
     ab_principal *principal; /* NULL while it is down */
-    bool principal_ends;     /* so it says; it is started again after the step */
+    size_t held; /* deletions that the principal said last are held back, and what confirms them */
+    char held_token[16];
+    bool principal_ends; /* so it says; it is started again after the step */
     struct world_link agent_link;
     struct world_link principal_link;
     uint64_t steps;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/control.h"
 
+#include "services/control_path.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define BACKLOG 4
@@ -121,6 +124,21 @@ static void control_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+static bool is_listened_to(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is = false;
+    if (fd >= 0 && strlen(path) < sizeof(at.sun_path)) {
+        memcpy(at.sun_path, path, strlen(path) + 1);
+        /* EAGAIN: so many wait that there is no room for one more. */
+        is = connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 || errno == EAGAIN;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return is;
+}
+
 static void remove_left(const char *path)
 {
     struct stat left;
@@ -140,6 +158,9 @@ static int listen_at(ab_control *c, const char *path)
 ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler handler, void *arg,
                         ab_log *log, ab_control **out, ab_error *err)
 {
+    if (is_listened_to(path))
+        return ab_fail(err, AB_ERR_EXISTS,
+                       "control.socket: another process listens on %s: set another path", path);
     ab_control *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -154,6 +175,34 @@ ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler ha
     }
     AB_INFO(log, MAIN, "listening to argobusctl", AB_KV("socket", path));
     *out = c;
+    return AB_ERR_OK;
+}
+
+static ab_err start_somewhere(uv_loop_t *loop, const char *program, const ab_control *wanted,
+                              ab_control **out, ab_error *err)
+{
+    char path[AB_CONTROL_PATH_MAX];
+    ab_err e = ab_fail(err, AB_ERR_UNAVAILABLE, "there is no folder for it");
+    for (size_t i = 0; i < AB_CONTROL_PLACES && e == AB_ERR_UNAVAILABLE; i++)
+        if (ab_control_path(i, program, path) && ab_control_folder_claim(path))
+            e = ab_control_start(loop, path, wanted->handler, wanted->arg, wanted->log, out, err);
+    return e;
+}
+
+ab_err ab_control_open(uv_loop_t *loop, const char *option, const char *program,
+                       ab_control_handler handler, void *arg, ab_log *log, ab_control **out,
+                       ab_error *err)
+{
+    const ab_control wanted = {.handler = handler, .arg = arg, .log = log};
+    ab_error why = {0};
+    *out = NULL;
+    if (strcmp(option, AB_CONTROL_NONE) == 0)
+        return AB_ERR_OK;
+    if (strcmp(option, AB_CONTROL_AUTO) != 0)
+        return ab_control_start(loop, option, handler, arg, log, out, err);
+    if (start_somewhere(loop, program, &wanted, out, &why) != AB_ERR_OK)
+        AB_INFO(log, MAIN, "argobusctl cannot reach this process: set control.socket",
+                AB_KV("why", (const char *)why.text));
     return AB_ERR_OK;
 }
 

@@ -17,10 +17,25 @@ typedef struct ab_control ab_control;
 /** Carry out a request (one line, without its end) and write one line of answer. Loop thread. */
 typedef void (*ab_control_handler)(void *arg, ab_str request, ab_buf *answer);
 
+/* Values of an option control.socket that are no path. */
+#define AB_CONTROL_AUTO "auto"
+#define AB_CONTROL_NONE "none"
+
+/**
+ * Listen where option control.socket says. "auto": at the first place of control_path.h where that
+ * can be done; where it can be done nowhere, or another process listens there, that is logged.
+ *
+ * @param program  name of the daemon
+ * @param out      NULL when nothing is listened to
+ * @return as ab_control_start
+ */
+AB_MUST_USE ab_err ab_control_open(uv_loop_t *loop, const char *option, const char *program,
+                                   ab_control_handler handler, void *arg, ab_log *log,
+                                   ab_control **out, ab_error *err);
 /**
  * Listen. A socket that a former process left is replaced.
  *
- * @return UNAVAILABLE with path and reason; NOMEM
+ * @return EXISTS when another process listens there; UNAVAILABLE with path and reason; NOMEM
  */
 AB_MUST_USE ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler handler,
                                     void *arg, ab_log *log, ab_control **out, ab_error *err);

@@ -3,18 +3,20 @@
  * argobusctl: what an operator asks of a running principal, over its control socket.
  */
 #include "base/document.h"
+#include "services/control_path.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SOCKET_DEFAULT "/run/argobus-principal/control.sock"
-#define TIMEOUT_S      10
-#define ANSWER_MAX     4096
+#define PROGRAM    "argobus-principal"
+#define TIMEOUT_S  10
+#define ANSWER_MAX 4096
 
 static const char usage[] =
     "usage: argobusctl [--socket PATH] resync [--agent NAME] [--confirm]\n"
@@ -22,8 +24,9 @@ static const char usage[] =
     "  resync     have principal and agents compare what they hold, and correct it\n"
     "  --agent    only with this agent\n"
     "  --confirm  make the deletions that are held back\n"
-    "  --socket   control.socket of the principal (ARGOBUS_CONTROL_SOCKET; else " SOCKET_DEFAULT
-    ")\n";
+    "  --socket   control.socket of the principal (ARGOBUS_CONTROL_SOCKET); without it\n"
+    "             control.sock is looked for in $RUNTIME_DIRECTORY, /run/" PROGRAM ",\n"
+    "             $XDG_RUNTIME_DIR/" PROGRAM " and /tmp/" PROGRAM "-UID\n";
 
 static int fail(const char *what)
 {
@@ -46,6 +49,32 @@ static int connect_to(const char *path)
         return fd;
     close(fd);
     return -1;
+}
+
+/* Root trusts a folder of the principal's own user, whichever that is. */
+static bool may_ask_at(const char *path)
+{
+    struct stat st;
+    unsigned owner = geteuid() == 0 && lstat(path, &st) == 0 ? st.st_uid : geteuid();
+    return ab_control_folder_is_safe(path, owner);
+}
+
+/* @param path  NULL: wherever a principal listens */
+static int find_principal(const char *path)
+{
+    char place[AB_CONTROL_PATH_MAX];
+    int fd = path == NULL ? -1 : connect_to(path);
+    if (path != NULL && fd < 0)
+        fprintf(stderr, "argobusctl: %s: %s: does a principal listen there (control.socket)?\n",
+                path, strerror(errno));
+    for (size_t i = 0; path == NULL && fd < 0 && i < AB_CONTROL_PLACES; i++)
+        if (ab_control_path(i, PROGRAM, place) && may_ask_at(place))
+            fd = connect_to(place);
+    if (path == NULL && fd < 0)
+        fprintf(stderr,
+                "argobusctl: no principal of this user listens on this machine; run it as the "
+                "principal's user or root, or name its control.socket with --socket\n");
+    return fd;
 }
 
 static void write_request(const char *agent, bool confirm, ab_buf *out)
@@ -90,12 +119,9 @@ static int resync(const char *socket_path, const char *agent, bool confirm)
 {
     ab_buf request, answer;
     int code;
-    int fd = connect_to(socket_path);
-    if (fd < 0) {
-        fprintf(stderr, "argobusctl: %s: %s: is control.socket set at the principal?\n",
-                socket_path, strerror(errno));
+    int fd = find_principal(socket_path);
+    if (fd < 0)
         return 1;
-    }
     ab_buf_init(&request, 4096);
     ab_buf_init(&answer, ANSWER_MAX);
     write_request(agent, confirm, &request);
@@ -119,8 +145,6 @@ int main(int argc, char **argv)
     const char *socket_path = getenv("ARGOBUS_CONTROL_SOCKET");
     const char *agent = NULL;
     bool confirm = false;
-    if (socket_path == NULL)
-        socket_path = SOCKET_DEFAULT;
     for (int o = getopt_long(argc, argv, "", options, NULL); o != -1;
          o = getopt_long(argc, argv, "", options, NULL)) {
         switch (o) {

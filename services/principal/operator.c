@@ -66,8 +66,6 @@ static void on_request(void *arg, ab_str request, ab_buf *answer)
 ab_err ab_principal_listen(service *s, ab_error *err)
 {
     const ab_daemon *d = s->base.daemon;
-    const char *path = ab_config_str(d->config, "control.socket");
-    if (path == NULL)
-        return AB_ERR_OK;
-    return ab_control_start(d->loop, path, on_request, s, d->log, &s->control, err);
+    return ab_control_open(d->loop, ab_config_str(d->config, "control.socket"), d->program->name,
+                           on_request, s, d->log, &s->control, err);
 }

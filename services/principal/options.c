@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "services/control.h"
 #include "services/principal/principal.h"
 
 static const ab_option rows[] = {
@@ -84,9 +85,12 @@ static const ab_option rows[] = {
          "until argobusctl resync --confirm."},
     {.name = "control.socket",
      .kind = AB_OPT_STRING,
-     .help =
-         "Path of the Unix socket on which argobusctl speaks to this principal; only its own user "
-         "and root may. Unset: there is none."},
+     .deflt = AB_CONTROL_AUTO,
+     .help = "Path of the Unix socket on which argobusctl speaks to this principal; only its own "
+             "user and root may. auto: control.sock in the first folder that can be used, of "
+             "$RUNTIME_DIRECTORY (systemd sets it), /run/argobus-principal, "
+             "$XDG_RUNTIME_DIR/argobus-principal and /tmp/argobus-principal-UID, where argobusctl "
+             "looks too. none: there is none."},
 };
 static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 

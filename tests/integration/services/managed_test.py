@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A managed agent, end to end: what a user does at the hub and what happens at the agent, and back."""
+import os
+import pathlib
+import subprocess
 import unittest
+import unittest.mock
 
 from daemons import Fleet, Objects, application, revision, wait_for
 
@@ -220,6 +224,15 @@ class Managed(Fleet):
         wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
         wait_for("nothing is held", lambda: self.principal.metric("argobus_deletions_held") == 0)
         self.assertEqual(self.principal.get("/readyz"), "ok\n")
+
+    def test_argobusctl_finds_the_principal_without_set_up(self):
+        self.principal.stop()
+        with unittest.mock.patch.dict(os.environ, RUNTIME_DIRECTORY=str(self.folder)):
+            self.principal.start()
+            asked = subprocess.run([pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "resync", "--agent", "w1"],
+                                   capture_output=True, text=True, timeout=60)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        self.assertIn("it is under way", asked.stdout)
 
     def annotate_cluster(self, token):
         before = self.principal.metric("argobus_store_objects")

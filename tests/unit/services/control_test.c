@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a daemon listens to argobusctl, and whom it lets be.
+ */
+#include "services/control.h"
+#include "services/control_path.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct {
+    uv_loop_t loop;
+    char folder[64];
+    char path[96];
+    ab_control *control, *second;
+    ab_error err;
+} t;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&t, 0, sizeof(t));
+    snprintf(t.folder, sizeof(t.folder), "/tmp/ab-control-XXXXXX");
+    assert_non_null(mkdtemp(t.folder));
+    snprintf(t.path, sizeof(t.path), "%s/control.sock", t.folder);
+    assert_int_equal(setenv("RUNTIME_DIRECTORY", t.folder, 1), 0);
+    return uv_loop_init(&t.loop);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ab_control_free(t.control);
+    ab_control_free(t.second);
+    (void)uv_run(&t.loop, UV_RUN_DEFAULT);
+    (void)unlink(t.path);
+    assert_int_equal(rmdir(t.folder), 0);
+    assert_int_equal(unsetenv("RUNTIME_DIRECTORY"), 0);
+    return uv_loop_close(&t.loop);
+}
+
+static void answer(void *arg, ab_str request, ab_buf *out)
+{
+    (void)arg;
+    (void)request;
+    ab_buf_puts(out, "{}");
+}
+
+static ab_err open_at(const char *option, ab_control **out)
+{
+    return ab_control_open(&t.loop, option, "argobus-control-test", answer, NULL, NULL, out,
+                           &t.err);
+}
+
+static bool is_a_socket(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && (st.st_mode & 0777) == 0600;
+}
+
+static void by_default_it_is_where_systemd_says(void **state)
+{
+    (void)state;
+    assert_int_equal(open_at(AB_CONTROL_AUTO, &t.control), AB_ERR_OK);
+    assert_non_null(t.control);
+    assert_true(is_a_socket(t.path));
+}
+
+static void none_is_none(void **state)
+{
+    (void)state;
+    assert_int_equal(open_at(AB_CONTROL_NONE, &t.control), AB_ERR_OK);
+    assert_null(t.control);
+    assert_false(is_a_socket(t.path));
+}
+
+/* A process that was killed leaves its socket. */
+static void what_a_former_process_left_is_replaced(void **state)
+{
+    (void)state;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    memcpy(at.sun_path, t.path, strlen(t.path) + 1);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(open_at(t.path, &t.control), AB_ERR_OK);
+    assert_true(is_a_socket(t.path));
+}
+
+static void a_socket_that_is_in_use_is_left_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(open_at(AB_CONTROL_AUTO, &t.control), AB_ERR_OK);
+    assert_int_equal(open_at(AB_CONTROL_AUTO, &t.second), AB_ERR_OK);
+    assert_null(t.second);
+    assert_int_equal(open_at(t.path, &t.second), AB_ERR_EXISTS);
+    assert_non_null(strstr(t.err.text, "another process listens"));
+    assert_true(is_a_socket(t.path));
+}
+
+/* Others could put a socket of theirs there. */
+static void a_folder_that_others_may_write_is_not_used(void **state)
+{
+    (void)state;
+    assert_true(ab_control_folder_claim(t.path));
+    assert_int_equal(chmod(t.folder, 0777), 0);
+    assert_false(ab_control_folder_claim(t.path));
+    assert_false(ab_control_folder_is_safe(t.path, (unsigned)geteuid()));
+}
+
+static void a_link_is_no_folder(void **state)
+{
+    (void)state;
+    char link[96], path[128];
+    snprintf(link, sizeof(link), "%s.link", t.folder);
+    snprintf(path, sizeof(path), "%s/control.sock", link);
+    assert_int_equal(symlink(t.folder, link), 0);
+    assert_false(ab_control_folder_claim(path));
+    assert_int_equal(unlink(link), 0);
+}
+
+static void a_path_that_is_too_long_is_no_place(void **state)
+{
+    (void)state;
+    char path[AB_CONTROL_PATH_MAX], deep[160];
+    memset(deep, 'x', sizeof(deep));
+    deep[0] = '/';
+    deep[sizeof(deep) - 1] = '\0';
+    assert_int_equal(setenv("RUNTIME_DIRECTORY", deep, 1), 0);
+    assert_false(ab_control_path(0, "argobus-principal", path));
+    assert_int_equal(setenv("RUNTIME_DIRECTORY", "/run/a:/run/b", 1), 0);
+    assert_true(ab_control_path(0, "argobus-principal", path));
+    assert_string_equal(path, "/run/a/control.sock");
+    assert_true(ab_control_path(1, "argobus-principal", path));
+    assert_string_equal(path, "/run/argobus-principal/control.sock");
+    assert_false(ab_control_path(AB_CONTROL_PLACES, "argobus-principal", path));
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(by_default_it_is_where_systemd_says),        T(none_is_none),
+        T(what_a_former_process_left_is_replaced),     T(a_socket_that_is_in_use_is_left_alone),
+        T(a_folder_that_others_may_write_is_not_used), T(a_link_is_no_folder),
+        T(a_path_that_is_too_long_is_no_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

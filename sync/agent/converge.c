@@ -152,7 +152,6 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
         return;
     }
     o->here = true;
-    o->end_observed = false;
     o->leaving = ab_object_deleting(local);
     ab_agent_note_own(o, local);
     if (ab_place_digest(local, &o->digest) != AB_ERR_OK)
@@ -182,7 +181,6 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
         return; /* what was seen may be newer than what we wrote */
     ab_agent_note_own(o, object);
     o->here = true;
-    o->end_observed = false;
     o->leaving = ab_object_deleting(object);
     o->digest = o->settled;
     ab_agent_keep_outline(o, object);

@@ -319,6 +319,13 @@ void fake_store_reword(fake_store *s, const ab_object *object)
     ab_object_unref(old);
 }
 
+void fake_store_gap(fake_store *s)
+{
+    for (struct change *c = s->changes; c != NULL; c = c->next)
+        if (c->what == FAKE_GONE)
+            c->what = FAKE_ABSENT;
+}
+
 void fake_store_lose(fake_store *s, const char *key)
 {
     ab_object *lost = ab_map_take(s->objects, ab_str_of(key));

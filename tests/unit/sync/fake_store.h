@@ -46,6 +46,8 @@ void fake_store_put(fake_store *s, const ab_object *object);
 void fake_store_reword(fake_store *s, const ab_object *object);
 /** As a user's delete. */
 void fake_store_erase(fake_store *s, const char *key);
+/** The watch has a gap: deletions that are not told yet are not observed any more. */
+void fake_store_gap(fake_store *s);
 /** It is gone, finalizers or not, and nobody saw it go: a new list does not have it. */
 void fake_store_lose(fake_store *s, const char *key);
 /** The object, NULL if absent; borrowed until the next change. */

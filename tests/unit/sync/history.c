@@ -394,6 +394,12 @@ void operator_asks(int app)
         assert_int_equal(ab_principal_resync(m.w.principal, NULL, "test"), AB_ERR_OK);
 }
 
+void watches_break(int app)
+{
+    if (app < 2)
+        fake_store_gap(app == 0 ? m.w.hub : m.w.local);
+}
+
 void time_passes(int app)
 {
     static const int64_t steps[NAMES] = {10, 500, 20000};
@@ -542,6 +548,8 @@ static void begin(uint64_t seed, size_t among)
     m.w.on_sent = on_sent;
     m.w.faults_permille = (unsigned)below(2) * 80;
     model->begin();
+    if (seed % 4 == 0 && among == model->action_count) /* two of three that are missing are held */
+        m.w.deletions_max = m.w.policy.guard.max = 0;
     if (setting("SYNC_MODEL_LOG", 0) == 1)
         assert_int_equal(ab_log_new(2, "debug", AB_LOG_TEXT, &m.w.clock, &m.w.log, NULL),
                          AB_ERR_OK);

@@ -156,7 +156,7 @@ static void (*const actions[])(int app) = {
     controller_reports, controller_reports, controller_acts,  controller_acts, mode_changes,
     mode_is_in_doubt,   mode_is_in_doubt,   mode_is_in_doubt, agent_crashes,   agent_crashes,
     principal_restarts, links_change,       logs_change,      time_passes,     time_passes,
-    operator_asks,
+    operator_asks,      watches_break,
 };
 
 /* --- rest --- */

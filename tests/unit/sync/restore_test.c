@@ -115,6 +115,22 @@ static void it_stays_also_when_the_hub_is_restored_under_a_running_principal(voi
     assert_held();
 }
 
+/* As a folder that is restored file by file under it. */
+static void it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion(void **state)
+{
+    (void)state;
+    set_field(w.hub, MARK, "data", "{\"write_id\":\"of the backup\"}");
+    w.hub_refuses = AB_ERR_UNAVAILABLE; /* the mark cannot be read for a while */
+    w.hub_refuses_reads = true;
+    fake_store_erase(w.hub, HUB_NEW);
+    world_run(&w, 5);
+    assert_true(has_new());
+    w.hub_refuses = AB_ERR_OK;
+    w.hub_refuses_reads = false;
+    world_run(&w, 60);
+    assert_held();
+}
+
 /* The last principal was killed before it wrote the mark, and this one does not reach the broker.
  */
 static void it_stays_also_when_the_log_cannot_be_read_before(void **state)
@@ -366,6 +382,7 @@ int main(void)
         T(it_stays_also_when_the_log_cannot_be_read_before),
         T(it_stays_over_restarts_of_the_principal),
         T(it_stays_at_an_agent_that_comes_back_late),
+        T(it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion),
         T(an_empty_store_has_no_mark_and_deletes_nothing),
         T(a_mark_that_cannot_be_read_is_none),
         T(nothing_goes_while_the_mark_is_refused),

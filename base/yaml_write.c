@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From JSON to block-style YAML. A string stands plain where it reads back as itself, as a literal
- * block where it has lines, else in double quotes. The JSON parser bounds the nesting, so the stack
- * is fixed.
+ * From JSON to block-style YAML, written by libyaml's emitter. Here is only which style a string
+ * has: it stands plain where it reads back as itself (for other readers too), as a literal block
+ * where it has lines, else in double quotes. The JSON parser bounds the nesting, so the stack is
+ * fixed.
  */
 #include "base/yaml.h"
 
@@ -11,20 +12,16 @@
 #include "base/yaml_priv.h"
 
 #include <string.h>
+#include <yaml.h>
 
 #define INDENT 2
-/* libyaml takes no key of more than 1,024 characters before its ':'; longer ones are marked with
- * '?'. */
-#define SIMPLE_KEY_MAX 1000
-
 typedef struct {
     ab_jsonv at; /* next child */
-    size_t indent;
     bool is_object;
-    bool first_inline; /* the first child goes on the line that is already begun */
 } frame;
 
 typedef struct {
+    yaml_emitter_t emitter;
     ab_buf *out;
     ab_buf content; /* of the string being written */
     ab_buf scratch;
@@ -132,12 +129,6 @@ void ab_yaml_put_quoted(ab_buf *out, ab_str text)
     ab_buf_putc(out, '"');
 }
 
-static void put_indent(ab_buf *out, size_t indent)
-{
-    while (indent-- > 0)
-        ab_buf_putc(out, ' ');
-}
-
 static bool may_be_literal(ab_str s)
 {
     bool has_text = false;
@@ -149,27 +140,6 @@ static bool may_be_literal(ab_str s)
     return has_lines && has_text && all_printable(s, "\n\t");
 }
 
-static void put_literal(ab_buf *out, ab_str s, size_t indent)
-{
-    ab_buf_putc(out, '|');
-    if (memchr(" \t\n", s.ptr[0], 3) != NULL)
-        ab_buf_printf(out, "%d", INDENT); /* the reader could not tell it from the first line */
-    if (s.ptr[s.len - 1] != '\n')
-        ab_buf_putc(out, '-');
-    else if (s.ptr[s.len - 2] == '\n')
-        ab_buf_putc(out, '+');
-    while (s.len > 0) {
-        const char *end = memchr(s.ptr, '\n', s.len);
-        size_t length = end == NULL ? s.len : (size_t)(end - s.ptr);
-        ab_buf_putc(out, '\n');
-        if (length > 0)
-            put_indent(out, indent + INDENT);
-        ab_buf_put(out, (ab_str){s.ptr, length});
-        s.ptr += length + (end != NULL);
-        s.len -= length + (end != NULL);
-    }
-}
-
 /* Put the content of a string, given with its quotes, into w->content. */
 static ab_err load_content(writer *w, ab_str raw)
 {
@@ -178,109 +148,109 @@ static ab_err load_content(writer *w, ab_str raw)
     return exact ? ab_buf_status(&w->content) : AB_ERR_UNSUPPORTED;
 }
 
-static ab_err put_key(writer *w, ab_str raw)
+static int on_output(void *arg, unsigned char *bytes, size_t len)
 {
-    ab_err e = load_content(w, raw);
-    if (e != AB_ERR_OK)
-        return e;
-    ab_str key = ab_buf_str(&w->content);
-    size_t indent = w->stack[w->depth - 1].indent;
-    bool simple = key.len <= SIMPLE_KEY_MAX / 6; /* an escape has up to six bytes */
-    if (!simple)
-        ab_buf_puts(w->out, "? ");
-    if (simple && may_stand_plain(w, key))
-        ab_buf_put(w->out, key);
-    else
-        ab_yaml_put_quoted(w->out, key);
-    if (!simple) {
-        ab_buf_putc(w->out, '\n');
-        put_indent(w->out, indent);
-    }
-    ab_buf_putc(w->out, ':');
-    return ab_buf_status(w->out);
+    const writer *w = arg;
+    ab_buf_put(w->out, (ab_str){(const char *)bytes, len});
+    return ab_buf_status(w->out) == AB_ERR_OK;
 }
 
-static ab_err put_string(writer *w, ab_str raw, size_t indent)
+/* The event is the emitter's, made or not. */
+static ab_err emit(writer *w, bool made, yaml_event_t *event)
+{
+    if (made && yaml_emitter_emit(&w->emitter, event) == 1)
+        return AB_ERR_OK;
+    return ab_buf_status(w->out) != AB_ERR_OK ? ab_buf_status(w->out) : AB_ERR_NOMEM;
+}
+
+static ab_err put_scalar(writer *w, ab_str text, yaml_scalar_style_t style)
+{
+    yaml_event_t event;
+    const yaml_char_t *bytes = (const yaml_char_t *)text.ptr;
+    bool made =
+        yaml_scalar_event_initialize(&event, NULL, NULL, bytes, (int)text.len, 1, 1, style) == 1;
+    return emit(w, made, &event);
+}
+
+static ab_err put_string(writer *w, ab_str raw, bool key)
 {
     ab_err e = load_content(w, raw);
     if (e != AB_ERR_OK)
         return e;
     ab_str s = ab_buf_str(&w->content);
     if (may_stand_plain(w, s))
-        ab_buf_put(w->out, s);
-    else if (may_be_literal(s))
-        put_literal(w->out, s, indent);
-    else
-        ab_yaml_put_quoted(w->out, s);
-    return ab_buf_status(w->out);
+        return put_scalar(w, s, YAML_PLAIN_SCALAR_STYLE);
+    bool literal = !key && may_be_literal(s);
+    return put_scalar(w, s, literal ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
 }
 
-/* A value that ends on the line it begins on, or a literal. `indent` is that of its container. */
-static ab_err put_leaf(writer *w, ab_jsonv v, size_t indent)
+static ab_err begin_container(writer *w, ab_jsonv v)
 {
-    ab_err e = AB_ERR_OK;
-    if (ab_json_typeof(v) == AB_JSON_STRING)
-        e = put_string(w, ab_json_raw(v), indent);
-    else if (ab_json_typeof(v) == AB_JSON_OBJECT)
-        ab_buf_puts(w->out, "{}");
-    else if (ab_json_typeof(v) == AB_JSON_ARRAY)
-        ab_buf_puts(w->out, "[]");
-    else
-        ab_buf_put(w->out, ab_json_raw(v));
-    ab_buf_putc(w->out, '\n');
-    return e;
+    yaml_event_t event;
+    bool is_object = ab_json_typeof(v) == AB_JSON_OBJECT;
+    int made = is_object ? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
+                                                               YAML_BLOCK_MAPPING_STYLE)
+                         : yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
+                                                                YAML_BLOCK_SEQUENCE_STYLE);
+    w->stack[w->depth++] = (frame){ab_json_first(v), is_object};
+    return emit(w, made == 1, &event);
 }
 
-/* The frame of a container with children that stands under `parent` (NULL: the root). */
-static frame frame_of(ab_jsonv v, const frame *parent)
+static ab_err end_container(writer *w)
 {
-    frame f = {.at = ab_json_first(v), .is_object = ab_json_typeof(v) == AB_JSON_OBJECT};
-    if (parent == NULL)
-        return f;
-    /* A list under a key stands at the key's own column, as kubectl writes it. */
-    f.indent = parent->indent + (parent->is_object && !f.is_object ? 0 : INDENT);
-    f.first_inline = !parent->is_object;
-    return f;
+    yaml_event_t event;
+    const frame *f = &w->stack[--w->depth];
+    int made = f->is_object ? yaml_mapping_end_event_initialize(&event)
+                            : yaml_sequence_end_event_initialize(&event);
+    return emit(w, made == 1, &event);
 }
 
-static ab_err put_child(writer *w, frame *f)
+static ab_err put_value(writer *w, ab_jsonv v)
 {
+    ab_json_type type = ab_json_typeof(v);
+    if (type == AB_JSON_OBJECT || type == AB_JSON_ARRAY)
+        return begin_container(w, v);
+    if (type == AB_JSON_STRING)
+        return put_string(w, ab_json_raw(v), false);
+    return put_scalar(w, ab_json_raw(v), YAML_PLAIN_SCALAR_STYLE);
+}
+
+static ab_err put_next(writer *w)
+{
+    frame *f = &w->stack[w->depth - 1];
     ab_jsonv v = f->at;
-    bool leaf = !ab_json_present(ab_json_first(v));
+    if (!ab_json_present(v))
+        return end_container(w);
     f->at = ab_json_next(v);
-    if (!f->first_inline)
-        put_indent(w->out, f->indent);
-    f->first_inline = false;
-    ab_err e = AB_ERR_OK;
-    if (f->is_object)
-        e = put_key(w, ab_json_raw_key(v));
-    else
-        ab_buf_putc(w->out, '-');
-    if (e != AB_ERR_OK)
-        return e;
-    ab_buf_putc(w->out, leaf || !f->is_object ? ' ' : '\n');
-    if (leaf)
-        return put_leaf(w, v, f->indent);
-    w->stack[w->depth++] = frame_of(v, f);
-    return ab_buf_status(w->out);
+    ab_err e = f->is_object ? put_string(w, ab_json_raw_key(v), true) : AB_ERR_OK;
+    return e == AB_ERR_OK ? put_value(w, v) : e;
+}
+
+static ab_err put_node(writer *w, ab_jsonv root)
+{
+    ab_err e = put_value(w, root);
+    while (w->depth > 0 && e == AB_ERR_OK)
+        e = put_next(w);
+    return e;
 }
 
 static ab_err put_document(writer *w, ab_jsonv root)
 {
-    if (!ab_json_present(ab_json_first(root)))
-        return put_leaf(w, root, 0);
-    w->stack[w->depth++] = frame_of(root, NULL);
-    while (w->depth > 0) {
-        frame *f = &w->stack[w->depth - 1];
-        if (!ab_json_present(f->at)) {
-            w->depth--;
-            continue;
-        }
-        ab_err e = put_child(w, f);
-        if (e != AB_ERR_OK)
-            return e;
-    }
-    return ab_buf_status(w->out);
+    yaml_event_t event;
+    yaml_emitter_set_output(&w->emitter, on_output, w);
+    yaml_emitter_set_unicode(&w->emitter, 1);
+    yaml_emitter_set_indent(&w->emitter, INDENT);
+    yaml_emitter_set_width(&w->emitter, -1);
+    ab_err e = emit(w, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING) == 1, &event);
+    if (e == AB_ERR_OK)
+        e = emit(w, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1) == 1, &event);
+    if (e == AB_ERR_OK)
+        e = put_node(w, root);
+    if (e == AB_ERR_OK)
+        e = emit(w, yaml_document_end_event_initialize(&event, 1) == 1, &event);
+    if (e == AB_ERR_OK)
+        e = emit(w, yaml_stream_end_event_initialize(&event) == 1, &event);
+    return e;
 }
 
 ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err)
@@ -292,7 +262,9 @@ ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err)
     writer w = {.out = out};
     ab_buf_init(&w.content, json.len);
     ab_buf_init(&w.scratch, json.len + 8);
-    e = put_document(&w, ab_json_root(doc));
+    e = yaml_emitter_initialize(&w.emitter) == 1 ? put_document(&w, ab_json_root(doc))
+                                                 : AB_ERR_NOMEM;
+    yaml_emitter_delete(&w.emitter);
     if (e == AB_ERR_UNSUPPORTED)
         (void)ab_fail(err, e, "YAML cannot hold the lone surrogate that a string has");
     else if (e != AB_ERR_OK)

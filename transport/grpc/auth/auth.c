@@ -197,7 +197,7 @@ ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err)
         ab_auth_free(a);
         return e;
     }
-    ab_auth_watch_start(&a->watch, env->loop, env->log);
+    ab_auth_watch_start(&a->watch, env->loop);
     *out = a;
     return AB_ERR_OK;
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files that authentication reads, watched while the process runs. They are
- * often mounted ConfigMaps or Secrets, which change by a link in their folder being replaced; so it
- * is the folder that is watched. Where nothing can be watched, a look every ten seconds finds the
- * change.
+ * The files that authentication reads, looked at once a second while the process runs, as the files
+ * of all connections are (base/file_stamp.h): that also finds a mounted ConfigMap or Secret
+ * changed.
  */
 #pragma once
 
 #include "base/file.h"
-#include "base/log.h"
 
 #include <uv.h>
 
@@ -23,7 +21,6 @@ typedef struct {
     ab_auth_file_changed changed;
     void *arg;
     ab_file_stamp seen;
-    uv_fs_event_t event;
 } ab_auth_file;
 
 /* Watches up to AB_AUTH_FILES_MAX files. */
@@ -31,7 +28,7 @@ typedef struct {
     ab_auth_file files[AB_AUTH_FILES_MAX];
     size_t count;
     uv_timer_t timer;
-    size_t open; /* handles of the loop */
+    bool open; /* the timer is the loop's */
     void (*closed)(void *arg);
     void *arg;
 } ab_auth_watch;
@@ -39,6 +36,6 @@ typedef struct {
 /** Note a file; before it is read for the first time, and before the start. `path` is borrowed. */
 void ab_auth_watch_add(ab_auth_watch *w, const char *path, ab_auth_file_changed changed, void *arg);
 /** Watch from now on. `w` stays where it is until closed. */
-void ab_auth_watch_start(ab_auth_watch *w, uv_loop_t *loop, ab_log *log);
+void ab_auth_watch_start(ab_auth_watch *w, uv_loop_t *loop);
 /** `closed` is called once, later, on the loop; also when it was never started (then at once). */
 void ab_auth_watch_close(ab_auth_watch *w, void (*closed)(void *arg), void *arg);

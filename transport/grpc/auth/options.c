@@ -41,7 +41,7 @@ static const ab_option rows[] = {
     {.name = "grpc.auth.revoked",
      .kind = AB_OPT_FILE,
      .help = "Principal: SHA-256 fingerprints of revoked certificates, one a line; a change counts "
-             "at once, also for agents that are connected."},
+             "within a second, also for agents that are connected."},
     {.name = "grpc.auth.token.key",
      .kind = AB_OPT_FILE,
      .help =

@@ -37,7 +37,7 @@ static void start(fixture *f, const char *one, const char *two)
         (void)snprintf(f->path[i], sizeof(f->path[i]), "%s/%s", f->w.folder, names[i]);
         ab_auth_watch_add(&f->watch, f->path[i], count_change, &f->w);
     }
-    ab_auth_watch_start(&f->watch, &f->w.loop, NULL);
+    ab_auth_watch_start(&f->watch, &f->w.loop);
 }
 
 static void stop(fixture *f)
@@ -79,7 +79,7 @@ static void a_mounted_config_map_that_changes_is_noticed(void **state)
     f.watch = (ab_auth_watch){0};
     f.w.closed = false;
     ab_auth_watch_add(&f.watch, f.path[0], count_change, &f.w);
-    ab_auth_watch_start(&f.watch, &f.w.loop, NULL);
+    ab_auth_watch_start(&f.watch, &f.w.loop);
     (void)snprintf(command, sizeof(command), "cd %s/mount && ln -s ..2 ..tmp && mv -T ..tmp ..data",
                    f.w.folder);
     assert_int_equal(system(command), 0);

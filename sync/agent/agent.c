@@ -34,9 +34,8 @@ static void make_metrics(ab_agent *a)
                 "Events whose object cannot be written now; retried without them.");
     a->metrics.commands =
         counter(a, "argobus_commands_total", "Commands executed: sync, terminate, refresh.");
-    a->metrics.unsettled =
-        ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_unsettled",
-                      "Objects that are not yet as the principal wishes.", NULL, 0);
+    a->metrics.unsettled = ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_unsettled",
+                                         "Objects that are not yet in the desired state.", NULL, 0);
 }
 
 ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)

@@ -220,7 +220,7 @@ void ab_principal_forget_observed(struct peer *peer)
     peer->observed = NULL;
 }
 
-/* One that is here again was made anew, perhaps for another agent. */
+/* One that is here again was created again, perhaps for another agent. */
 static void end_observed(struct peer *peer)
 {
     if (peer->observed == NULL || !ab_principal_mark_is_read(peer->principal))

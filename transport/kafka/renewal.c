@@ -13,7 +13,7 @@
 static ab_metric *renewals(const ab_kafka *k)
 {
     return ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_kafka_renewals_total",
-                         "Times that all connections to Kafka were made anew, for certificates or "
+                         "Times that all connections to Kafka were renewed, for certificates or "
                          "passwords that had changed.",
                          NULL, 0);
 }

@@ -26,9 +26,9 @@ static const ab_option rows[] = {
      .kind = AB_OPT_ENUM,
      .deflt = "recreate",
      .choices = "recreate|upsert",
-     .help = "When the principal's Application was deleted and made anew: recreate it here too, or "
-             "update "
-             "it in place."},
+     .help =
+         "What to do when the principal's Application was deleted and created again: recreate it "
+         "in the workload cluster too, or update it in place."},
     {.name = "agent.on-recreate",
      .kind = AB_OPT_ENUM,
      .deflt = "ignore",

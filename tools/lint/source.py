@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every lint shares: the files of the tree, C without its comments and strings, and the report."""
+"""What every lint shares: the files of the tree, C without its comments and strings or these alone, and the report."""
 import os
 import re
 import sys
@@ -41,6 +41,18 @@ def code_only(text):
             return token[0] + token[0]
         return "\n" * token.count("\n") or " "
     return _TOKEN.sub(blank, text)
+
+
+def strings_only(text):
+    """C text with everything but the insides of strings blanked, includes too; lines stay where they are."""
+    text = re.sub(r"^[ \t]*#[ \t]*include[^\n]*", "", text, flags=re.MULTILINE)
+    kept, end = [], 0
+    for match in _TOKEN.finditer(text):
+        kept.append(re.sub(r"\S", ";", text[end:match.start()]))
+        token = match.group()
+        kept.append(" " + token[1:-1] + " " if token[0] == '"' else ";" + "\n" * token.count("\n"))
+        end = match.end()
+    return "".join(kept)
 
 
 def lines(text):

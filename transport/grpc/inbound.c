@@ -27,7 +27,7 @@ void ab_grpc_inbound_refuse(const ab_grpc_link *l, const char *reason, const ab_
     const ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(l->env->env->metrics, AB_METRIC_COUNTER,
                                 "argobus_events_refused_total",
-                                "Records that are no event of the peer, skipped.", &label, 1),
+                                "Records that are not an event of the peer, skipped.", &label, 1),
                   1);
     AB_WARN(l->env->env->log, TRANSPORT, "event refused", AB_KV("agent", (const char *)l->agent),
             AB_KV("reason", reason), AB_KV("why", err == NULL ? "" : (const char *)err->text));

@@ -60,8 +60,9 @@ static const ab_option rows[] = {
      .deflt = "20s",
      .min = 100,
      .max = HOUR,
-     .help = "A ping not answered for so long means that the other side is gone. A principal lets "
-             "go, too, who has not logged in so long after the 10s of a handshake."},
+     .help =
+         "How long the other side may take to answer a ping before it counts as gone. A principal "
+         "also closes a connection that has not logged in this long after the 10s of a handshake."},
     {.name = "grpc.message-max",
      .kind = AB_OPT_SIZE,
      .deflt = "200MiB",

@@ -244,7 +244,7 @@ static void count_refused(const ab_inproc_port *port, const ab_event *event)
     const ab_transport_env *env = &port->end->base.env;
     const ab_label label = {"reason", AB_STR("source")};
     ab_metric_add(ab_metric_get(env->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                                "Records that are no event of the peer, skipped.", &label, 1),
+                                "Records that are not an event of the peer, skipped.", &label, 1),
                   1);
     AB_WARN(env->log, TRANSPORT, "event refused: it names another source",
             AB_KV("agent", port->line->agent), AB_KV("source", ab_event_attr(event, AB_CE_SOURCE)));

@@ -34,7 +34,7 @@ void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const 
     const ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER,
                                 "argobus_events_refused_total",
-                                "Records that are no event of the peer, skipped.", &label, 1),
+                                "Records that are not an event of the peer, skipped.", &label, 1),
                   1);
     char key[AB_TOPIC_NAME_MAX + 32];
     snprintf(key, sizeof(key), "%s/%s", topic, reason);

@@ -101,9 +101,9 @@ static const ab_option rows[] = {
              "trusted)."},
     {.name = "kafka.tls.ca",
      .kind = AB_OPT_FILE,
-     .help = "Authorities that the brokers' certificates must come from (PEM). When this file, the "
-             "certificate, its key or kafka.sasl.password-file changes, all connections are made "
-             "anew."},
+     .help = "Certificate authorities for the brokers' certificates (PEM). When this file, the "
+             "certificate, its key or kafka.sasl.password-file changes, all connections are "
+             "replaced."},
     {.name = "kafka.tls.cert",
      .kind = AB_OPT_FILE,
      .help = "Our certificate with its chain (PEM)."},

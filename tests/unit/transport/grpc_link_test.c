@@ -701,7 +701,7 @@ static void garbage_is_counted_and_passed_over(void **state)
     for (size_t i = 0; i < 2; i++) {
         double count = ab_metric_value(
             ab_metric_get(agent->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                          "Records that are no event of the peer, skipped.", &reasons[i], 1));
+                          "Records that are not an event of the peer, skipped.", &reasons[i], 1));
         assert_int_equal((int)count, counts[i]);
     }
 }

@@ -7,7 +7,7 @@ revision() { sed -n "s/^.*targetRevision: *//p" "$1" 2>/dev/null | head -n 1; }
 
 applications() {
     local file name
-    printf '%-22s %-18s %-18s %s\n' APPLICATION "AT THE HUB" "AT W1" "STATUS AT THE HUB"
+    printf '%-22s %-18s %-18s %s\n' APPLICATION "CONTROL PLANE" "W1" "STATUS"
     for name in $(for file in "$hub"/*.yaml "$spoke"/*.yaml; do [ -f "$file" ] && basename "$file" .yaml; done | sort -u); do
         printf '%-22s %-18s %-18s %s\n' "$name" "$(revision "$hub/$name.yaml")" "$(revision "$spoke/$name.yaml")" \
             "$(status_of "$hub" "$name")"
@@ -30,10 +30,10 @@ LAG PER TOPIC (kafka-consumer-groups)
 $waiting
 }
 Try, in another terminal:
-  \$EDITOR build/quickstart/hub/w1/Application/guestbook.yaml      a change travels to w1
-  \$EDITOR build/quickstart/w1/argocd/Application/guestbook.yaml   a change of its spec is undone
-  rm build/quickstart/hub/w1/Application/monitoring.yaml          it goes away at w1 too
-  curl -s http://$hub_http/metrics | grep ^argobus          what the principal counts
+  \$EDITOR build/quickstart/hub/w1/Application/guestbook.yaml      an edit here takes effect in w1
+  \$EDITOR build/quickstart/w1/argocd/Application/guestbook.yaml   an edit of its spec is undone
+  rm build/quickstart/hub/w1/Application/monitoring.yaml          it is deleted in w1 too
+  curl -s http://$hub_http/metrics | grep ^argobus          metrics of the principal
 Logs are in build/quickstart/*.log. Ctrl-C stops everything."
         if [ "$current" != "$shown" ]; then
             printf '\n---- %s ----\n%s\n' "$(date +%T)" "$current"

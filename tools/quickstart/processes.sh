@@ -85,7 +85,7 @@ END
 }
 
 build_programs() {
-    say "the first time this takes about a minute"
+    say "the first build takes about a minute"
     { cmake --preset release --log-level=WARNING &&
         cmake --build --preset release --target argobus-principal argobus-agent; } >"$work/build.log" 2>&1 ||
         { tail -n 20 "$work/build.log" && broken "the build failed; all of it is in $work/build.log"; }
@@ -106,11 +106,11 @@ make_certificates() {
         certificate w1 'extendedKeyUsage=clientAuth\n' &&
         certificate w2 'extendedKeyUsage=clientAuth\n') >"$work/certificates.log" 2>&1 ||
         { cat "$work/certificates.log" >&2 && return 1; }
-    say "build/quickstart/certificates: an agent is w1 or w2 because its certificate says so"
+    say "build/quickstart/certificates: the name in its certificate makes an agent w1 or w2"
 }
 
 start_kafka() {
-    say "the first time its jars (44 MiB) come from Maven Central; a start takes about 10 s"
+    say "the first start downloads 44 MiB of jars from Maven Central; a start takes about 10 s"
     "$kafka" start >"$work/kafka.log" 2>&1 8>&- || { cat "$work/kafka.log" >&2; return 1; }
     say "$(cat "$work/kafka.log")"
 }

@@ -72,7 +72,7 @@ status_comes_back() {
     for name in guestbook helm-guestbook; do
         controller_says "$name" Synced Healthy || return 1
         until_true 20 has_status "$hub" "$name" "Synced Healthy" || return 1
-        say "$name: $(status_of "$hub" "$name") at the hub after $(($(now_ms) - start)) ms"
+        say "$name: $(status_of "$hub" "$name") in the control plane after $(($(now_ms) - start)) ms"
     done
 }
 
@@ -81,7 +81,7 @@ change_travels() {
     start=$(now_ms)
     set_revision "$hub" guestbook v1.1
     until_true 20 application "$spoke" guestbook v1.1 || return 1
-    say "guestbook: targetRevision v1.1 in effect at w1 after $(($(now_ms) - start)) ms"
+    say "guestbook: targetRevision v1.1 in effect in w1 after $(($(now_ms) - start)) ms"
 }
 
 revert() {
@@ -89,7 +89,7 @@ revert() {
     start=$(now_ms)
     set_revision "$spoke" guestbook hacked
     until_true 20 application "$spoke" guestbook v1.1 || return 1
-    say "guestbook: targetRevision 'hacked' at w1 was set back to v1.1 after $(($(now_ms) - start)) ms"
+    say "guestbook: targetRevision 'hacked' in w1 was set back to v1.1 after $(($(now_ms) - start)) ms"
 }
 
 # lag GROUP TOPIC: changes that are written but not yet in effect, as Kafka's own tool tells.
@@ -100,7 +100,7 @@ lag_is() { [ "$(lag argobus.agent.w1 argobus.down.w1.state)" -eq "$1" ]; }
 
 lag_while_away() {
     stop_agent || return 1
-    say "the agent is stopped; three Applications change at the hub"
+    say "the agent is stopped; three Applications change in the control plane"
     set_revision "$hub" guestbook v1.2
     set_revision "$hub" kustomize-guestbook v2.0
     set_revision "$hub" helm-guestbook 6.6.0
@@ -113,26 +113,26 @@ catch_up() {
     until_true 20 application "$spoke" guestbook v1.2 || return 1
     until_true 20 application "$spoke" kustomize-guestbook v2.0 || return 1
     until_true 30 lag_is 0 || return 1
-    say "all three changes are in effect at w1, LAG 0"
+    say "all three changes are in effect in w1, LAG 0"
 }
 
 return_of_the_agent() {
     local start
     stop_agent || return 1
-    say "the agent is stopped; two Applications change at the hub"
+    say "the agent is stopped; two Applications change in the control plane"
     set_revision "$hub" guestbook v1.2
     set_revision "$hub" kustomize-guestbook v2.0
     start=$(now_ms)
     start_agent || return 1
     until_true 20 application "$spoke" guestbook v1.2 || return 1
     until_true 20 application "$spoke" kustomize-guestbook v2.0 || return 1
-    say "both changes are in effect at w1 $(($(now_ms) - start)) ms after its start"
+    say "both changes are in effect in w1 $(($(now_ms) - start)) ms after its start"
 }
 
 delete_travels() {
     rm "$hub/kustomize-guestbook.yaml"
     until_true 20 test ! -e "$spoke/kustomize-guestbook.yaml" || return 1
-    say "kustomize-guestbook: gone at w1, with its file"
+    say "kustomize-guestbook: deleted in w1"
 }
 
 mirrored() {
@@ -140,17 +140,17 @@ mirrored() {
     start=$(now_ms)
     sed 's/name: w1/name: in-cluster/' examples/applications/guestbook.yaml >"$own/guestbook.yaml"
     until_true 20 grep -q 'project: w2-default' "$mirror/guestbook.yaml" 2>/dev/null || return 1
-    say "guestbook: at the hub in namespace w2, project w2-default, after $(($(now_ms) - start)) ms"
+    say "guestbook: in the control plane in namespace w2, project w2-default, after $(($(now_ms) - start)) ms"
 }
 
 mirror_reverts() {
     set_revision "$mirror" guestbook hacked
     until_true 20 application "$mirror" guestbook HEAD || return 1
-    say "guestbook: targetRevision 'hacked' at the hub was set back to HEAD, as it is at w2"
+    say "guestbook: targetRevision 'hacked' in the control plane was set back to HEAD, as in w2"
 }
 
 sync_is_asked_for() {
     printf 'operation: {sync: {revision: v1.0}}\n' >>"$mirror/guestbook.yaml"
     until_true 20 grep -q '^operation:' "$own/guestbook.yaml" || return 1
-    say "guestbook: .operation, put at the hub, is at w2 for Argo CD to carry out"
+    say "guestbook: .operation, set in the control plane, is in w2 for Argo CD to execute"
 }

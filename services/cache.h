@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was last received for each object, durably beside the store: an SQLite file in agent.data or
- * principal.data. From it local changes are reverted, also while the other side is cut off and for
- * changes made while this one was down.
+ * The state database: the last received state of each object, durable, in an SQLite file in
+ * agent.data or principal.data. Local changes are reverted to it, also while the other side cannot
+ * be reached, and those that were made while this process was down.
  *
- * Reads are on the loop thread; writes are gathered and committed together on a worker thread, so
- * that a thousand events cost a few fsyncs.
+ * One worker thread owns the file, so a disk that hangs delays only what needs it. The loop thread
+ * hands the worker one batch at a time. What is asked for while a batch is under way forms the next
+ * one: either reads, or all writes in one transaction, so that a thousand events cost a few fsyncs.
+ * Read and write batches alternate.
+ *
+ * Callers rely on the following, also across kill -9 and a power cut:
+ *  - A write is answered after its commit has reached the disk (synchronous=FULL). Callers write
+ * the object, and acknowledge the event, only after that answer: an acknowledged event is in the
+ *    file. The reverse is not promised: the file may have a row whose event was not acknowledged.
+ *    That event is delivered again, with a version that is not newer than the row.
+ *  - Writes are committed in the order of the calls, across all keys.
+ *  - A read that is asked for after the answer to a write of the same key returns that row or a
+ *    later one. A read and a write that are under way together may overtake each other: the state
+ *    machines have one effect under way per object.
+ *  - All rows of one transaction are committed, or none is, and all get the same answer.
+ *  - `fresh` tells that the file is new: events that were acknowledged earlier are not in it.
+ *
+ * Loop thread only.
  */
 #pragma once
 
@@ -17,32 +33,37 @@
 typedef struct ab_cache ab_cache;
 
 /**
- * Open or make the file; its folder must exist.
+ * Open or create the file; its folder must exist. Blocks, so it is for the start only.
  *
- * @param fresh  set when there was nothing in it: what was received before is not known
+ * @param fresh  set when the file was created: earlier state is not known
  * @return IO, NOSPACE, DENIED, PARSE (damaged: says to remove it), UNSUPPORTED (written by a newer
- * argobus)
+ * argobus), NOMEM
  */
 AB_MUST_USE ab_err ab_cache_open(uv_loop_t *loop, const char *path, const ab_clock *clock,
                                  ab_cache **out, bool *fresh, ab_error *err);
-/** Close; nothing may be pending (ab_cache_pending). NULL is allowed. */
+/** Wait for the batch that is under way, then close. What is still pending is dropped, and its
+ * `done` is never called. The loop must run once more to release the handle. NULL is allowed. */
 void ab_cache_close(ab_cache *c);
 
-/** Every row, wish included. `fn` returns an error to stop. */
+/** Call `fn` for every row, desired state included. Blocks, so it is for the start only: before the
+ * first ab_cache_keep and ab_cache_recall. `fn` returns an error to stop. */
 AB_MUST_USE ab_err ab_cache_each(ab_cache *c,
                                  ab_err (*fn)(void *arg, ab_str key, const ab_kept *kept),
                                  void *arg, ab_error *err);
-/** One row; valid until the next call. @return NOTFOUND, IO */
-AB_MUST_USE ab_err ab_cache_recall(ab_cache *c, ab_str key, ab_kept *out);
-
-/** What was received is followed no more: of every row only the version stays. Before anything is
- * kept. @return IO, NOSPACE */
+/** The received state no longer applies: keep only the version of each row. For the start only, as
+ * ab_cache_each. @return IO, NOSPACE */
 AB_MUST_USE ab_err ab_cache_release(ab_cache *c, ab_error *err);
 
-typedef void (*ab_cache_done)(void *arg, ab_err code, const ab_error *err);
-/** Write one row; `done` runs once, later, when it is on disk or has failed. @return NOMEM, and no
- * `done` */
+/** The answer: called once, never from inside the call that asked. `kept` is the row as it is in
+ * the file, borrowed; NULL unless `code` is OK. `err` is never NULL. */
+typedef void (*ab_cache_done)(void *arg, ab_err code, const ab_kept *kept, const ab_error *err);
+
+/** Write one row; answered when it is on disk, or with IO, NOSPACE or an error of ab_cache_open.
+ * @return NOMEM, and then there is no answer */
 AB_MUST_USE ab_err ab_cache_keep(ab_cache *c, ab_str key, const ab_kept *kept, ab_cache_done done,
                                  void *arg);
-/** Rows that are not on disk yet. */
+/** Read one row; answered with the row, or with NOTFOUND or IO.
+ * @return NOMEM, and then there is no answer */
+AB_MUST_USE ab_err ab_cache_recall(ab_cache *c, ab_str key, ab_cache_done done, void *arg);
+/** How many calls are not answered yet. */
 size_t ab_cache_pending(const ab_cache *c);

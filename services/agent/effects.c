@@ -38,23 +38,25 @@ static void fx_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_age
                     foreground ? AB_PROPAGATE_FOREGROUND : AB_PROPAGATE_BACKGROUND, on_done, o);
 }
 
-static void on_kept(void *arg, ab_err code, const ab_error *err)
+static void on_row(void *arg, ab_err code, const ab_kept *row, const ab_error *err)
 {
-    ab_agent_done(arg, code, NULL, err);
+    ab_agent_recalled(arg, code, row, err);
 }
 
 static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
 {
     service *s = arg;
-    ab_err e = ab_cache_keep(s->cache, key, kept, on_kept, o);
+    ab_err e = ab_cache_keep(s->cache, key, kept, on_row, o);
     if (e != AB_ERR_OK)
-        ab_agent_done(o, e, NULL, NULL);
+        ab_agent_recalled(o, e, NULL, NULL);
 }
 
-static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
+static void fx_recall(void *arg, ab_str key, ab_agent_object *o)
 {
     service *s = arg;
-    return ab_cache_recall(s->cache, key, out);
+    ab_err e = ab_cache_recall(s->cache, key, on_row, o);
+    if (e != AB_ERR_OK)
+        ab_agent_recalled(o, e, NULL, NULL);
 }
 
 static void fx_ack(void *arg, void *delivery)

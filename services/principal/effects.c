@@ -40,23 +40,25 @@ static void fx_remove(void *arg, ab_str key, ab_str uid, ab_str version,
     ab_store_remove(s->base.store, key, &condition, AB_PROPAGATE_BACKGROUND, on_done, record);
 }
 
-static void on_kept(void *arg, ab_err code, const ab_error *err)
+static void on_row(void *arg, ab_err code, const ab_kept *row, const ab_error *err)
 {
-    ab_principal_done(arg, code, NULL, err);
+    ab_principal_recalled(arg, code, row, err);
 }
 
 static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record)
 {
     service *s = arg;
-    ab_err e = ab_cache_keep(s->cache, key, kept, on_kept, record);
+    ab_err e = ab_cache_keep(s->cache, key, kept, on_row, record);
     if (e != AB_ERR_OK)
-        ab_principal_done(record, e, NULL, NULL);
+        ab_principal_recalled(record, e, NULL, NULL);
 }
 
-static ab_err fx_recall(void *arg, ab_str key, ab_kept *out)
+static void fx_recall(void *arg, ab_str key, ab_principal_record *record)
 {
     service *s = arg;
-    return ab_cache_recall(s->cache, key, out);
+    ab_err e = ab_cache_recall(s->cache, key, on_row, record);
+    if (e != AB_ERR_OK)
+        ab_principal_recalled(record, e, NULL, NULL);
 }
 
 static void fx_held(void *arg, const char *agent, size_t count, const char *token)

@@ -64,6 +64,7 @@ static void object_free(void *value)
     ab_inbox_fini(&o->inbox);
     ab_agent_drop_outline(o);
     ab_agent_forget_lost(o);
+    ab_object_unref(o->recalling);
     free(o->next_uid);
     free(o->next_hub_key);
     free(o->hub_key);

@@ -32,11 +32,11 @@ typedef struct {
     void (*apply)(void *arg, ab_object *object, ab_str version, ab_agent_object *o);
     void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o);
     void (*remove)(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o);
-    /** Keep durably; answered when it is safe. `kept` and what it points to is valid during the
-     * call. */
+    /** Keep durably; answered by ab_agent_recalled when it is safe. `kept` and what it points to is
+     * valid during the call. */
     void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o);
-    /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
-    ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
+    /** Read the row; answered by ab_agent_recalled. */
+    void (*recall)(void *arg, ab_str key, ab_agent_object *o);
     /** The delivery is dealt with. */
     void (*ack)(void *arg, void *delivery);
     /** The writer has something to send. */
@@ -119,8 +119,11 @@ void ab_agent_resync(ab_agent *a, const char *why);
  * is at work on it. */
 void ab_agent_pause(ab_agent *a, bool paused);
 
-/** The answer to an effect. `object` borrowed, may be NULL. */
+/** The answer to an effect on the store. `object` borrowed, may be NULL. */
 void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err);
+/** The answer to keep and recall. `row`: as it is in the state database, borrowed; NULL unless
+ * `code` is OK. */
+void ab_agent_recalled(ab_agent_object *o, ab_err code, const ab_kept *row, const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_agent_tick(ab_agent *a);
 

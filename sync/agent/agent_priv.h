@@ -19,6 +19,7 @@ enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
 enum step {
     STEP_IDLE,
     STEP_KEEP,
+    STEP_RECALL,
     STEP_GET,
     STEP_APPLY,
     STEP_RESTORE,
@@ -70,6 +71,8 @@ struct ab_agent_object {
 
     ab_inbox inbox;
     enum step step;
+    const ab_kept *row;      /* its row, borrowed while its answer is handled; else NULL */
+    ab_object *recalling;    /* local object to reconcile when the row is read; may be NULL */
     enum source next_source; /* what the source will be when it is kept */
     char *next_uid;
     char *next_hub_key;
@@ -245,6 +248,10 @@ void ab_agent_fulfil(ab_agent_object *o, ab_object *local);
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
 
 /* converge.c */
+/** Read the object's row, then advance with it in o->row.
+ *  @param local  the local object that is reconciled then, unless it changes meanwhile; NULL: none
+ */
+void ab_agent_recall(ab_agent_object *o, ab_object *local);
 bool ab_agent_converged(const ab_agent_object *o);
 /** The source wishes it where it may not stand: nothing is done about it. */
 bool ab_agent_is_refused(const ab_agent_object *o);

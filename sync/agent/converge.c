@@ -39,6 +39,15 @@ void ab_agent_get(ab_agent_object *o)
     effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
 }
 
+void ab_agent_recall(ab_agent_object *o, ab_object *local)
+{
+    o->step = STEP_RECALL;
+    o->seen_meanwhile = false;
+    if (local != NULL && o->outline == NULL) /* else the outline serves */
+        o->recalling = ab_object_ref(local);
+    effects(o)->recall(effects(o)->arg, ab_str_of(o->key), o);
+}
+
 static void decide_ended(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
@@ -219,8 +228,8 @@ void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_
     switch (step) {
     case STEP_IDLE:
         break;
-    case STEP_KEEP:
-        ab_agent_kept(o, code, err);
+    case STEP_KEEP: /* by ab_agent_recalled */
+    case STEP_RECALL:
         break;
     case STEP_GET:
         got(o, code, object, err);
@@ -244,4 +253,32 @@ void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_
         break;
     }
     ab_agent_advance(o);
+}
+
+static void recalled(ab_agent_object *o, ab_err code, const ab_error *err)
+{
+    ab_object *local = o->recalling;
+    o->recalling = NULL;
+    if (code != AB_ERR_OK) {
+        ab_error why = err == NULL ? (ab_error){.code = code} : *err;
+        ab_error_prefix(&why, "what was kept of it");
+        ab_agent_fail(o, code, &why);
+    } else if (local != NULL && !o->seen_meanwhile && o->source == SOURCE_LIVE) {
+        ab_agent_fulfil(o, local);
+    }
+    ab_object_unref(local);
+}
+
+void ab_agent_recalled(ab_agent_object *o, ab_err code, const ab_kept *row, const ab_error *err)
+{
+    static const ab_kept nothing = {.released = true};
+    enum step step = o->step;
+    o->step = STEP_IDLE;
+    o->row = code == AB_ERR_NOTFOUND ? &nothing : row;
+    if (step == STEP_KEEP)
+        ab_agent_kept(o, code, err);
+    else
+        recalled(o, code == AB_ERR_NOTFOUND ? AB_ERR_OK : code, err);
+    ab_agent_advance(o);
+    o->row = NULL;
 }

@@ -62,18 +62,18 @@ static void keep(ab_agent_object *o, enum source source, const ab_kept *kept)
  * object. */
 static void owned_before(ab_agent_object *o, ab_buf *out)
 {
-    ab_kept old;
+    const ab_kept *old = o->row;
     ab_object *wish = NULL;
     ab_json *before = NULL;
-    if (effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &old) != AB_ERR_OK || old.released ||
-        (!old.ended && ab_object_parse(old.wish, &wish, NULL) != AB_ERR_OK))
+    if (old == NULL || old->released ||
+        (!old->ended && ab_object_parse(old->wish, &wish, NULL) != AB_ERR_OK))
         return;
-    if (old.ended) { /* the next of its name may be written over what it left */
-        ab_buf_put(out, old.owned);
+    if (old->ended) { /* the next of its name may be written over what it left */
+        ab_buf_put(out, old->owned);
         return;
     }
-    if (!ab_agent_converged(o) && old.owned.len > 0 &&
-        ab_json_parse(old.owned, &before, NULL) != AB_ERR_OK)
+    if (!ab_agent_converged(o) && old->owned.len > 0 &&
+        ab_json_parse(old->owned, &before, NULL) != AB_ERR_OK)
         before = NULL;
     ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
     ab_json_free(before);
@@ -182,6 +182,8 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
         o->settled = (ab_digest){0};
     } else if (t->type == AB_TYPE_RELEASE) {
         keep_release(o, t);
+    } else if (o->row == NULL && o->source != SOURCE_NONE) {
+        ab_agent_recall(o, NULL); /* for owned_before */
     } else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
         keep_end(o, t);
     } else {

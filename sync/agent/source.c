@@ -61,18 +61,10 @@ static bool is_taken(const ab_agent_object *o, bool remapped)
 
 static bool ends_another(const ab_agent_object *o, ab_str key)
 {
-    const ab_agent_effects *fx = &o->agent->env.effects;
     const ab_event *waiting = waiting_state(o);
-    ab_kept row;
-    ab_object *wish;
     if (waiting != NULL)
         return !ab_str_eq(ab_event_attr(waiting, AB_CE_PARTITIONKEY), key);
-    if (!ab_agent_has_source(o) || fx->recall(fx->arg, ab_str_of(o->key), &row) != AB_ERR_OK ||
-        ab_object_parse(row.wish, &wish, NULL) != AB_ERR_OK)
-        return false;
-    bool another = !ab_str_is(key, ab_object_key(wish));
-    ab_object_unref(wish);
-    return another;
+    return ab_agent_has_source(o) && o->hub_key != NULL && !ab_str_is(key, o->hub_key);
 }
 
 bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event)

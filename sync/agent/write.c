@@ -261,20 +261,22 @@ static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object 
 
 void ab_agent_fulfil(ab_agent_object *o, ab_object *local)
 {
-    ab_kept row;
+    const ab_kept *row = o->row;
     ab_error err = {0};
     ab_object *wish;
-    ab_err e = effects(o)->recall(effects(o)->arg, ab_str_of(o->key), &row);
-    if (e == AB_ERR_OK)
-        e = ab_object_parse(row.wish, &wish, &err);
+    if (row == NULL) {
+        ab_agent_recall(o, local);
+        return;
+    }
+    ab_err e = row->released ? AB_ERR_NOTFOUND : ab_object_parse(row->wish, &wish, &err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(&err, "what was kept of it");
         ab_agent_fail(o, e, &err);
         return;
     }
     if (local == NULL)
-        create(o, &row, wish);
+        create(o, row, wish);
     else
-        decide_live(o, &row, wish, local);
+        decide_live(o, row, wish, local);
     ab_object_unref(wish);
 }

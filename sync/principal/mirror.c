@@ -45,6 +45,7 @@ void ab_mirror_free(void *value)
     leave_roster(m);
     ab_link_remove(&m->in_tended);
     ab_inbox_fini(&m->inbox);
+    ab_object_unref(m->recalling);
     free(m->next_uid);
     free(m->error);
     free(m->project);
@@ -310,7 +311,7 @@ static struct mirror *seen_mirror(ab_principal *p, const ab_object *object)
     return m != NULL || owner.len == 0 ? m : ab_mirror_for(p, key, owner);
 }
 
-void ab_mirror_seen(ab_principal *p, const ab_object *object)
+void ab_mirror_seen(ab_principal *p, ab_object *object)
 {
     struct mirror *m = seen_mirror(p, object);
     ab_mirror_note_own_project(p, object, true);
@@ -389,7 +390,7 @@ void ab_mirror_tick(ab_principal *p)
 
 /* --- answers --- */
 
-static void got(struct mirror *m, ab_err code, const ab_object *hub, const ab_error *err)
+static void got(struct mirror *m, ab_err code, ab_object *hub, const ab_error *err)
 {
     if (m->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
@@ -420,7 +421,7 @@ static ab_err learn_made(struct mirror *m, const ab_object *hub)
 }
 
 /* What was written now stands as the store has made it. */
-static void written(struct mirror *m, enum mirror_step step, const ab_object *hub)
+static void written(struct mirror *m, enum mirror_step step, ab_object *hub)
 {
     ab_digest digest = {0};
     ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : learn_made(m, hub);
@@ -445,7 +446,7 @@ static bool is_outdated(const struct mirror *m, ab_err code)
     return code == AB_ERR_EXISTS || (code == AB_ERR_NOTFOUND && m->here);
 }
 
-static void wrote(struct mirror *m, enum mirror_step step, ab_err code, const ab_object *hub,
+static void wrote(struct mirror *m, enum mirror_step step, ab_err code, ab_object *hub,
                   const ab_error *err)
 {
     if (is_outdated(m, code)) {
@@ -490,6 +491,7 @@ static void mirror_done(ab_principal_record *record, ab_err code, ab_object *obj
     m->step = MSTEP_IDLE;
     switch (step) {
     case MSTEP_IDLE:
+    case MSTEP_RECALL: /* by ab_principal_recalled */
         break;
     case MSTEP_KEEP:
         ab_mirror_kept(m, code, err);
@@ -509,4 +511,34 @@ static void mirror_done(ab_principal_record *record, ab_err code, ab_object *obj
         break;
     }
     ab_mirror_advance(m);
+}
+
+static void recalled(struct mirror *m, ab_err code, const ab_error *err)
+{
+    ab_object *hub = m->recalling;
+    m->recalling = NULL;
+    if (code != AB_ERR_OK) {
+        ab_error why = err == NULL ? (ab_error){.code = code} : *err;
+        ab_error_prefix(&why, "what was kept of it");
+        ab_mirror_fail(m, code, &why);
+    } else if (hub != NULL && !m->seen_meanwhile && !is_converged(m)) {
+        ab_mirror_decide(m, hub);
+    }
+    ab_object_unref(hub);
+}
+
+/* Only mirrors have rows. */
+void ab_principal_recalled(ab_principal_record *record, ab_err code, const ab_kept *row,
+                           const ab_error *err)
+{
+    struct mirror *m = (struct mirror *)record;
+    m->row = row;
+    if (m->step == MSTEP_RECALL) {
+        m->step = MSTEP_IDLE;
+        recalled(m, code, err);
+        ab_mirror_advance(m);
+    } else {
+        mirror_done(record, code, NULL, err);
+    }
+    m->row = NULL;
 }

@@ -400,14 +400,19 @@ static void decide_end(struct mirror *m, const ab_object *hub)
     }
 }
 
-/* The source as it was published. @return false when that failed */
-static bool recall(struct mirror *m, ab_object **out)
+/* The source as it was published. @return false when that failed, or when the row must be read
+ * first: ab_principal_recalled continues, with `hub` unless it is NULL */
+static bool recall(struct mirror *m, ab_object *hub, ab_object **out)
 {
-    ab_kept row;
     ab_error err = {0};
-    ab_err e = effects(m)->recall(effects(m)->arg, ab_str_of(m->key), &row);
-    if (e == AB_ERR_OK)
-        e = ab_object_parse(row.wish, out, &err);
+    if (m->row == NULL) {
+        m->step = MSTEP_RECALL;
+        m->seen_meanwhile = false;
+        m->recalling = hub == NULL ? NULL : ab_object_ref(hub);
+        effects(m)->recall(effects(m)->arg, ab_str_of(m->key), &m->record);
+        return false;
+    }
+    ab_err e = ab_object_parse(m->row->wish, out, &err);
     if (e == AB_ERR_OK)
         return true;
     ab_error_prefix(&err, "what was kept of it");
@@ -441,7 +446,7 @@ static void hand_over(struct mirror *m, const ab_object *hub)
     ab_buf_fini(&text);
 }
 
-void ab_mirror_decide(struct mirror *m, const ab_object *hub)
+void ab_mirror_decide(struct mirror *m, ab_object *hub)
 {
     ab_object *source;
     if (ab_mirror_is_handed_over(m)) {
@@ -453,7 +458,7 @@ void ab_mirror_decide(struct mirror *m, const ab_object *hub)
         return;
     if (!named || m->source == MIRROR_ENDED || (m->leaving && is_ours(m, hub))) {
         decide_end(m, hub);
-    } else if (recall(m, &source)) {
+    } else if (recall(m, hub, &source)) {
         decide_live(m, source, hub);
         ab_object_unref(source);
     }
@@ -463,7 +468,7 @@ void ab_mirror_create(struct mirror *m)
 {
     ab_object *source;
     ab_buf text;
-    if (!recall(m, &source))
+    if (!recall(m, NULL, &source))
         return;
     ab_mirror_set_taken(m, false);
     m->requests = (struct requests){0};

@@ -46,11 +46,11 @@ typedef struct {
     /** Mirrors of autonomous agents. The object's uid and resourceVersion must be `uid` and
      * `version`. */
     void (*remove)(void *arg, ab_str key, ab_str uid, ab_str version, ab_principal_record *record);
-    /** Keep durably; answered, without object, when it is safe. `kept` and what it points to is
-     * valid during the call. */
+    /** Keep durably; answered by ab_principal_recalled when it is safe. `kept` and what it points
+     * to is valid during the call. */
     void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record);
-    /** What is kept, wish and all; valid until the next call. @return NOTFOUND, IO */
-    ab_err (*recall)(void *arg, ab_str key, ab_kept *out);
+    /** Read the row; answered by ab_principal_recalled. */
+    void (*recall)(void *arg, ab_str key, ab_principal_record *record);
     /** `count` deletions are held back for this agent, or by it; 0: none is any more. Called when
      * that changes. @param token  confirms these, and no more than these; "" when there is none */
     void (*held)(void *arg, const char *agent, size_t count, const char *token);
@@ -155,9 +155,13 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
 /** What `sealing` says of this agent has changed: look at the Secrets again. */
 void ab_principal_recipient_changed(ab_principal *p, const char *agent);
 
-/** The answer to an effect. `object` borrowed, may be NULL. */
+/** The answer to an effect on the store. `object` borrowed, may be NULL. */
 void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
                        const ab_error *err);
+/** The answer to keep and recall. `row`: as it is in the state database, borrowed; NULL unless
+ * `code` is OK. */
+void ab_principal_recalled(ab_principal_record *record, ab_err code, const ab_kept *row,
+                           const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_principal_tick(ab_principal *p);
 

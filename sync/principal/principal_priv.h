@@ -208,6 +208,7 @@ enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
 enum mirror_step {
     MSTEP_IDLE,
     MSTEP_KEEP,
+    MSTEP_RECALL,
     MSTEP_GET,
     MSTEP_PLACE,  /* writing all but the status */
     MSTEP_STATUS, /* writing the status */
@@ -256,6 +257,8 @@ struct mirror {
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     ab_inbox inbox;
     enum mirror_step step;
+    const ab_kept *row;      /* its row, borrowed while its answer is handled; else NULL */
+    ab_object *recalling;    /* object here to reconcile when the row is read; may be NULL */
     enum mirror_source next; /* what the source will be when it is kept */
     ab_digest next_hash;
     char *next_uid;
@@ -555,7 +558,7 @@ void ab_mirror_finish_head(struct mirror *m);
 struct peer *ab_mirror_peer(const struct mirror *m);
 /** Learn what stands here. */
 void ab_mirror_note(struct mirror *m, const ab_object *hub);
-void ab_mirror_seen(ab_principal *p, const ab_object *object);
+void ab_mirror_seen(ab_principal *p, ab_object *object);
 void ab_mirror_gone(ab_principal *p, const ab_object *object, bool observed);
 /** Look again at those of one agent. */
 void ab_mirror_look(const struct roster *r);
@@ -599,7 +602,7 @@ ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
 /** Is its place another object's? That is counted, and said. */
 void ab_mirror_set_taken(struct mirror *m, bool taken);
 /** Decide with the object in hand. */
-void ab_mirror_decide(struct mirror *m, const ab_object *hub);
+void ab_mirror_decide(struct mirror *m, ab_object *hub);
 
 /* mirror_up.c: what an autonomous agent says */
 void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery);

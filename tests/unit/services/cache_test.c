@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/cache.h"
 
+#include "services/cache_priv.h"
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -22,6 +24,8 @@ typedef struct {
     bool fresh;
     size_t done;
     ab_err last;
+    ab_kept row; /* of the last answer */
+    char *texts;
 } fixture;
 
 static int64_t day;
@@ -40,11 +44,17 @@ static int64_t no_mono_ms(void *arg)
 
 static const ab_clock stepped = {no_mono_ms, stepped_wall_us, NULL};
 
+static void close_cache(fixture *f)
+{
+    ab_cache_close(f->cache);
+    f->cache = NULL;
+    (void)uv_run(&f->loop, UV_RUN_DEFAULT);
+}
+
 static void reopen(fixture *f)
 {
     ab_error err = {0};
-    ab_cache_close(f->cache);
-    f->cache = NULL;
+    close_cache(f);
     assert_int_equal(ab_cache_open(&f->loop, f->path, &stepped, &f->cache, &f->fresh, &err),
                      AB_ERR_OK);
 }
@@ -73,22 +83,27 @@ static void remove_file(const char *folder, const char *name)
 static int tear_down(void **state)
 {
     fixture *f = *state;
-    ab_cache_close(f->cache);
+    close_cache(f);
     assert_int_equal(uv_loop_close(&f->loop), 0);
     remove_file(f->folder, "kept.sqlite");
     remove_file(f->folder, "kept.sqlite-wal");
     remove_file(f->folder, "kept.sqlite-shm");
     assert_int_equal(rmdir(f->folder), 0);
+    free(f->texts);
     free(f);
     return 0;
 }
 
-static void on_done(void *arg, ab_err code, const ab_error *err)
+static void on_done(void *arg, ab_err code, const ab_kept *row, const ab_error *err)
 {
     fixture *f = arg;
-    (void)err;
+    assert_non_null(err);
+    assert_int_equal(row != NULL, code == AB_ERR_OK);
     f->done++;
     f->last = code;
+    free(f->texts);
+    f->texts = row == NULL ? NULL : malloc(ab_kept_bytes(row) + 1);
+    f->row = f->texts == NULL ? (ab_kept){0} : ab_kept_copy(row, f->texts);
 }
 
 static void keep(fixture *f, const char *key, const ab_kept *kept)
@@ -96,12 +111,27 @@ static void keep(fixture *f, const char *key, const ab_kept *kept)
     assert_int_equal(ab_cache_keep(f->cache, ab_str_of(key), kept, on_done, f), AB_ERR_OK);
 }
 
-static void wait_until_kept(fixture *f, size_t count)
+static void wait_until_answered(fixture *f, size_t count)
 {
     while (f->done < count)
         assert_true(uv_run(&f->loop, UV_RUN_ONCE) != 0 || f->done >= count);
-    assert_int_equal(f->last, AB_ERR_OK);
     assert_int_equal(ab_cache_pending(f->cache), 0);
+}
+
+static void wait_until_kept(fixture *f, size_t count)
+{
+    wait_until_answered(f, count);
+    assert_int_equal(f->last, AB_ERR_OK);
+}
+
+static ab_err recall(fixture *f, const char *key, ab_kept *out)
+{
+    size_t before = f->done;
+    assert_int_equal(ab_cache_recall(f->cache, ab_str_of(key), on_done, f), AB_ERR_OK);
+    assert_int_equal(f->done, before); /* never from inside the call */
+    wait_until_answered(f, before + 1);
+    *out = f->row;
+    return f->last;
 }
 
 static void a_new_file_is_fresh_and_an_old_one_is_not(void **state)
@@ -135,8 +165,7 @@ static void what_everybody_could_read_is_taken_from_them(void **state)
     fixture *f = *state;
     char log[160];
     snprintf(log, sizeof(log), "%s-wal", f->path);
-    ab_cache_close(f->cache);
-    f->cache = NULL;
+    close_cache(f);
     assert_int_equal(chmod(f->path, 0644), 0);
     int fd = open(log, O_WRONLY | O_CREAT | O_EXCL, 0600);
     assert_true(fd >= 0);
@@ -162,7 +191,7 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
     keep(f, "Application/argocd/a", &in);
     wait_until_kept(f, 1);
     reopen(f);
-    assert_int_equal(ab_cache_recall(f->cache, AB_STR("Application/argocd/a"), &out), AB_ERR_OK);
+    assert_int_equal(recall(f, "Application/argocd/a", &out), AB_ERR_OK);
     assert_int_equal(ab_version_cmp(out.version, in.version), 0);
     assert_true(out.deleting && out.adoptable && out.remapped && !out.ended);
     assert_true(ab_str_eq(out.uid, in.uid) && ab_str_eq(out.owner, in.owner));
@@ -176,15 +205,24 @@ static void the_newest_of_one_key_stays(void **state)
     keep(f, "k", &(ab_kept){.version = {1, 1}, .wish = AB_STR("old")});
     keep(f, "k", &(ab_kept){.version = {1, 2}, .wish = AB_STR("new")});
     wait_until_kept(f, 2);
-    assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), &out), AB_ERR_OK);
+    assert_int_equal(recall(f, "k", &out), AB_ERR_OK);
     assert_true(ab_str_is(out.wish, "new"));
+}
+
+static void the_answer_to_a_write_is_the_row(void **state)
+{
+    fixture *f = *state;
+    keep(f, "k", &(ab_kept){.version = {3, 4}, .uid = AB_STR("u"), .wish = AB_STR("{}")});
+    wait_until_kept(f, 1);
+    assert_int_equal(ab_version_cmp(f->row.version, (ab_version){3, 4}), 0);
+    assert_true(ab_str_is(f->row.uid, "u") && ab_str_is(f->row.wish, "{}"));
 }
 
 static void an_unknown_key_is_not_found(void **state)
 {
     fixture *f = *state;
     ab_kept out;
-    assert_int_equal(ab_cache_recall(f->cache, AB_STR("nobody"), &out), AB_ERR_NOTFOUND);
+    assert_int_equal(recall(f, "nobody", &out), AB_ERR_NOTFOUND);
 }
 
 static ab_err count_row(void *arg, ab_str key, const ab_kept *kept)
@@ -229,12 +267,92 @@ static void the_mark_of_a_deleted_object_goes_after_thirty_days(void **state)
     assert_int_equal(rows(f), 1);
 }
 
+static size_t rows_of_gone(fixture *f, int from, int to)
+{
+    char key[32];
+    for (int i = from; i < to; i++) {
+        snprintf(key, sizeof(key), "gone-%d", i);
+        keep(f, key, &(ab_kept){.version = {1, 1}, .ended = true});
+    }
+    return (size_t)(to - from);
+}
+
+static void such_marks_go_while_it_runs_a_bounded_number_at_a_time(void **state)
+{
+    fixture *f = *state;
+    size_t count = rows_of_gone(f, 0, AB_CACHE_PRUNE_MAX + 10);
+    wait_until_kept(f, count);
+    assert_int_equal(rows(f), count);
+    day += 31;
+    keep(f, "here", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+    wait_until_kept(f, count + 1);
+    assert_int_equal(rows(f), 11);
+    keep(f, "here", &(ab_kept){.version = {1, 2}, .wish = AB_STR("{}")});
+    wait_until_kept(f, count + 2);
+    assert_int_equal(rows(f), 1);
+}
+
+static void reads_and_writes_do_not_starve_each_other(void **state)
+{
+    fixture *f = *state;
+    ab_kept out;
+    char key[32];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(key, sizeof(key), "k-%d", i);
+        keep(f, key, &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+        assert_int_equal(ab_cache_recall(f->cache, AB_STR("none"), on_done, f), AB_ERR_OK);
+    }
+    wait_until_answered(f, 2000);
+    assert_int_equal(recall(f, "k-999", &out), AB_ERR_OK);
+    assert_int_equal(rows(f), 1000);
+}
+
+static void what_is_pending_at_the_end_is_never_answered(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 100; i++) {
+        keep(f, "k", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+        assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), on_done, f), AB_ERR_OK);
+    }
+    close_cache(f);
+    assert_int_equal(f->done, 0);
+}
+
+static void on_turn(uv_timer_t *timer)
+{
+    size_t *turns = timer->data;
+    ++*turns;
+}
+
+/* Somebody else has the file: what is asked for waits, and the loop does not. */
+static void a_file_that_is_held_does_not_hold_the_loop(void **state)
+{
+    fixture *f = *state;
+    sqlite3 *other = NULL;
+    size_t turns = 0;
+    uv_timer_t timer;
+    assert_int_equal(sqlite3_open(f->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(uv_timer_init(&f->loop, &timer), 0);
+    timer.data = &turns;
+    assert_int_equal(uv_timer_start(&timer, on_turn, 1, 1), 0);
+    keep(f, "k", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+    assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), on_done, f), AB_ERR_OK);
+    while (turns < 50)
+        (void)uv_run(&f->loop, UV_RUN_ONCE);
+    assert_int_equal(f->done, 0);
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    wait_until_kept(f, 2);
+    uv_close((uv_handle_t *)&timer, NULL);
+    (void)uv_run(&f->loop, UV_RUN_DEFAULT);
+}
+
 /* A file as argobus made it before the source and the hash of an object were kept. */
 static void put_file_of_format_1(fixture *f)
 {
     sqlite3 *db = NULL;
-    ab_cache_close(f->cache);
-    f->cache = NULL;
+    close_cache(f);
     remove_file(f->folder, "kept.sqlite");
     assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
     assert_int_equal(
@@ -257,7 +375,7 @@ static void a_file_of_format_1_is_taken_over(void **state)
     put_file_of_format_1(f);
     reopen(f);
     assert_false(f->fresh);
-    assert_int_equal(ab_cache_recall(f->cache, AB_STR("old"), &out), AB_ERR_OK);
+    assert_int_equal(recall(f, "old", &out), AB_ERR_OK);
     assert_int_equal(ab_version_cmp(out.version, (ab_version){3, 4}), 0);
     assert_true(ab_str_is(out.uid, "uid-1") && ab_str_is(out.owner, "p-1"));
     assert_true(ab_str_is(out.wish, "{\"n\":1}"));
@@ -277,7 +395,7 @@ static void a_file_of_format_1_keeps_what_comes_then(void **state)
     wait_until_kept(f, 1);
     reopen(f);
     assert_int_equal(rows(f), 1);
-    assert_int_equal(ab_cache_recall(f->cache, AB_STR("old"), &out), AB_ERR_OK);
+    assert_int_equal(recall(f, "old", &out), AB_ERR_OK);
     assert_true(ab_str_eq(out.source, in.source));
     assert_true(ab_digest_eq(&out.hash, &in.hash));
 }
@@ -288,8 +406,7 @@ static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
     ab_error err = {0};
     ab_cache *c = NULL;
     bool fresh;
-    ab_cache_close(f->cache);
-    f->cache = NULL;
+    close_cache(f);
     FILE *file = fopen(f->path, "wb");
     assert_non_null(file);
     fputs("this is no database, and it is long enough to be looked at as one", file);
@@ -320,9 +437,14 @@ int main(void)
         CASE(what_everybody_could_read_is_taken_from_them),
         CASE(a_row_comes_back_as_it_was_also_after_reopening),
         CASE(the_newest_of_one_key_stays),
+        CASE(the_answer_to_a_write_is_the_row),
         CASE(an_unknown_key_is_not_found),
         CASE(thousands_of_rows_are_all_kept),
         CASE(the_mark_of_a_deleted_object_goes_after_thirty_days),
+        CASE(such_marks_go_while_it_runs_a_bounded_number_at_a_time),
+        CASE(reads_and_writes_do_not_starve_each_other),
+        CASE(what_is_pending_at_the_end_is_never_answered),
+        CASE(a_file_that_is_held_does_not_hold_the_loop),
         CASE(a_file_of_format_1_is_taken_over),
         CASE(a_file_of_format_1_keeps_what_comes_then),
         CASE(a_damaged_file_is_an_error_that_says_what_to_do),

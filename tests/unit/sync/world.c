@@ -28,7 +28,7 @@ struct row {
 struct world_keeping {
     struct world_keeping *next;
     char *key;
-    struct row *row;
+    struct row *row; /* NULL: to be read, not written */
     ab_agent_object *o;
     ab_principal_record *record; /* when it is the principal's */
 };
@@ -131,35 +131,28 @@ static void step_keeping(world *w, struct world_cache *c)
     ab_agent_object *o = k->o;
     ab_principal_record *record = k->record;
     ab_err code = fault(w) ? AB_ERR_IO : AB_ERR_OK;
-    if (code == AB_ERR_OK)
+    if (code == AB_ERR_OK && k->row != NULL)
         write_row(c, k);
+    const struct row *row = code == AB_ERR_OK ? ab_map_find(c->rows, ab_str_of(k->key)) : NULL;
+    if (code == AB_ERR_OK && row == NULL)
+        code = AB_ERR_NOTFOUND;
     keeping_free(k);
     if (o != NULL)
-        ab_agent_done(o, code, NULL, NULL);
+        ab_agent_recalled(o, code, row == NULL ? NULL : &row->kept, NULL);
     else
-        ab_principal_done(record, code, NULL, NULL);
+        ab_principal_recalled(record, code, row == NULL ? NULL : &row->kept, NULL);
 }
 
-static void begin_keeping(struct world_cache *c, ab_str key, const ab_kept *kept,
-                          ab_agent_object *o, ab_principal_record *record)
+static void begin_keeping(struct world_cache *c, ab_str key, struct row *row, ab_agent_object *o,
+                          ab_principal_record *record)
 {
     struct world_keeping *k = calloc(1, sizeof(*k));
     assert_non_null(k);
-    *k = (struct world_keeping){
-        .key = ab_str_dup(key), .row = row_new(kept), .o = o, .record = record};
+    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row, .o = o, .record = record};
     struct world_keeping **end = &c->keeping;
     while (*end != NULL)
         end = &(*end)->next;
     *end = k;
-}
-
-static ab_err recall(const struct world_cache *c, ab_str key, ab_kept *out)
-{
-    const struct row *row = ab_map_find(c->rows, key);
-    if (row == NULL)
-        return AB_ERR_NOTFOUND;
-    *out = row->kept;
-    return AB_ERR_OK;
 }
 
 /* What was being kept may or may not be. */
@@ -167,7 +160,7 @@ static void crash_cache(world *w, struct world_cache *c)
 {
     while (c->keeping != NULL) {
         struct world_keeping *k = take_keeping(c);
-        if (chance(w, 2) == 0)
+        if (k->row != NULL && chance(w, 2) == 0)
             write_row(c, k);
         keeping_free(k);
     }
@@ -209,17 +202,22 @@ static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_
 static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
 {
     world *w = arg;
-    begin_keeping(&w->cache, key, kept, o, NULL);
+    begin_keeping(&w->cache, key, row_new(kept), o, NULL);
 }
 
 ab_err world_recall(const world *w, ab_str key, ab_kept *out)
 {
-    return recall(&w->cache, key, out);
+    const struct row *row = ab_map_find(w->cache.rows, key);
+    if (row == NULL)
+        return AB_ERR_NOTFOUND;
+    *out = row->kept;
+    return AB_ERR_OK;
 }
 
-static ab_err agent_recall(void *arg, ab_str key, ab_kept *out)
+static void agent_recall(void *arg, ab_str key, ab_agent_object *o)
 {
-    return world_recall(arg, key, out);
+    world *w = arg;
+    begin_keeping(&w->cache, key, NULL, o, NULL);
 }
 
 static void agent_ack(void *arg, void *delivery)
@@ -287,13 +285,13 @@ static void principal_remove(void *arg, ab_str key, ab_str uid, ab_str version,
 static void principal_keep(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record)
 {
     world *w = arg;
-    begin_keeping(&w->hub_cache, key, kept, NULL, record);
+    begin_keeping(&w->hub_cache, key, row_new(kept), NULL, record);
 }
 
-static ab_err principal_recall(void *arg, ab_str key, ab_kept *out)
+static void principal_recall(void *arg, ab_str key, ab_principal_record *record)
 {
-    const world *w = arg;
-    return recall(&w->hub_cache, key, out);
+    world *w = arg;
+    begin_keeping(&w->hub_cache, key, NULL, NULL, record);
 }
 
 static void principal_ack(void *arg, void *delivery)

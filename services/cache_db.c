@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/cache_priv.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FORMAT          2
+#define ENDED_KEPT_DAYS 30
+
+#define FLAG_ENDED     1
+#define FLAG_DELETING  2
+#define FLAG_ADOPTABLE 4
+#define FLAG_REMAPPED  8
+#define FLAG_RELEASED  16
+
+struct ab_cache_db {
+    sqlite3 *sql;
+    sqlite3_stmt *get;
+    sqlite3_stmt *put;
+    sqlite3_stmt *prune;
+};
+
+/* --- opening --- */
+
+static ab_err sql_error(sqlite3 *db, int code, ab_error *err, const char *what)
+{
+    switch (code & 0xff) {
+    case SQLITE_FULL:
+        return ab_fail(err, AB_ERR_NOSPACE, "%s: no space left in agent.data", what);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return ab_fail(
+            err, AB_ERR_PARSE,
+            "%s: the file is damaged: remove it, and the agent receives everything again", what);
+    case SQLITE_NOMEM:
+        return ab_fail(err, AB_ERR_NOMEM, "%s: out of memory", what);
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return ab_fail(err, AB_ERR_DENIED, "%s: %s: see that agent.data exists and is writable",
+                       what, sqlite3_errmsg(db));
+    default:
+        return ab_fail(err, AB_ERR_IO, "%s: %s", what, sqlite3_errmsg(db));
+    }
+}
+
+static ab_err run(sqlite3 *db, const char *sql, ab_error *err)
+{
+    int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    return code == SQLITE_OK ? AB_ERR_OK : sql_error(db, code, err, "cache");
+}
+
+/* SQLite would let everybody read what it makes. What is there already is not opened: closing it
+ * would take away the locks that another connection of ours has. */
+static void make_private(const char *path)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        (void)close(fd);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        char file[PATH_MAX];
+        if (snprintf(file, sizeof(file), "%s%s", path, ends[i]) < (int)sizeof(file))
+            (void)chmod(file, 0600);
+    }
+}
+
+static ab_err open_file(const char *path, sqlite3 **out, ab_error *err)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    make_private(path);
+    int code = sqlite3_open_v2(path, out, flags, NULL);
+    if (code != SQLITE_OK)
+        return sql_error(*out, code, err, path);
+    sqlite3_busy_timeout(*out, 5000);
+    /* FULL: what was acknowledged to the principal must survive a power cut. A small page cache is
+     * enough. */
+    return run(*out, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-512;",
+               err);
+}
+
+static ab_err format_of(sqlite3 *db, int *out, ab_error *err)
+{
+    sqlite3_stmt *s = NULL;
+    int code = sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &s, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(s);
+    if (code == SQLITE_ROW)
+        *out = sqlite3_column_int(s, 0);
+    (void)sqlite3_finalize(s);
+    return code == SQLITE_ROW ? AB_ERR_OK : sql_error(db, code, err, "cache");
+}
+
+static ab_err prepare_format(sqlite3 *db, bool *fresh, ab_error *err)
+{
+    int format = 0;
+    ab_err e = format_of(db, &format, err);
+    if (e != AB_ERR_OK)
+        return e;
+    if (format > FORMAT)
+        return ab_fail(err, AB_ERR_UNSUPPORTED,
+                       "the cache in agent.data was written by a newer argobus (format %d)",
+                       format);
+    *fresh = format == 0;
+    if (format == FORMAT)
+        return AB_ERR_OK;
+    /* What of format 1 lacks its source is sent again by the next resync. */
+    return run(db,
+               *fresh ? "BEGIN;"
+                        "CREATE TABLE kept(key TEXT PRIMARY KEY, epoch INTEGER, version INTEGER,"
+                        " flags INTEGER, at INTEGER, uid TEXT, principal_uid TEXT, owned TEXT,"
+                        " wish BLOB, source TEXT, hash BLOB);"
+                        "PRAGMA user_version=2;"
+                        "COMMIT;"
+                      : "BEGIN;"
+                        "ALTER TABLE kept ADD COLUMN source TEXT;"
+                        "ALTER TABLE kept ADD COLUMN hash BLOB;"
+                        "PRAGMA user_version=2;"
+                        "COMMIT;",
+               err);
+}
+
+#define COLUMNS "key, epoch, version, flags, uid, principal_uid, owned, wish, source, hash"
+
+/* Rows of deleted and released objects. SQLite uses the index only for this very expression. */
+#define IS_OVER "flags & 17"
+
+static ab_err prepare_statements(ab_cache_db *db, ab_error *err)
+{
+    ab_err e = run(db->sql, "CREATE INDEX IF NOT EXISTS over ON kept(at) WHERE " IS_OVER, err);
+    if (e != AB_ERR_OK)
+        return e;
+    struct {
+        sqlite3_stmt **out;
+        const char *text;
+    } const statements[] = {
+        {&db->get, "SELECT " COLUMNS " FROM kept WHERE key = ?"},
+        {&db->put, "INSERT OR REPLACE INTO kept(" COLUMNS ", at)"
+                   " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+        {&db->prune, "DELETE FROM kept WHERE rowid IN"
+                     " (SELECT rowid FROM kept WHERE " IS_OVER " AND at < ? ORDER BY at LIMIT ?)"},
+    };
+    for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
+        int code = sqlite3_prepare_v2(db->sql, statements[i].text, -1, statements[i].out, NULL);
+        if (code != SQLITE_OK)
+            return sql_error(db->sql, code, err, "cache");
+    }
+    return AB_ERR_OK;
+}
+
+ab_err ab_cache_db_open(const char *path, ab_cache_db **out, bool *fresh, ab_error *err)
+{
+    ab_cache_db *db = calloc(1, sizeof(*db));
+    if (db == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    ab_err e = open_file(path, &db->sql, err);
+    if (e == AB_ERR_OK)
+        e = prepare_format(db->sql, fresh, err);
+    if (e == AB_ERR_OK)
+        e = prepare_statements(db, err);
+    if (e == AB_ERR_OK)
+        *out = db;
+    else
+        ab_cache_db_close(db);
+    return e;
+}
+
+void ab_cache_db_close(ab_cache_db *db)
+{
+    if (db == NULL)
+        return;
+    (void)sqlite3_finalize(db->get);
+    (void)sqlite3_finalize(db->put);
+    (void)sqlite3_finalize(db->prune);
+    (void)sqlite3_close(db->sql);
+    free(db);
+}
+
+/* --- transactions --- */
+
+ab_err ab_cache_db_begin(ab_cache_db *db, ab_error *err)
+{
+    return run(db->sql, "BEGIN", err);
+}
+
+ab_err ab_cache_db_commit(ab_cache_db *db, ab_error *err)
+{
+    return run(db->sql, "COMMIT", err);
+}
+
+void ab_cache_db_rollback(ab_cache_db *db)
+{
+    (void)sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
+}
+
+ab_err ab_cache_db_release(ab_cache_db *db, ab_error *err)
+{
+    return run(db->sql,
+               "UPDATE kept SET flags = 16, uid = NULL, principal_uid = NULL, owned = NULL,"
+               " wish = NULL, source = NULL, hash = NULL WHERE NOT flags & 16",
+               err);
+}
+
+/* --- writing --- */
+
+static int bind_bytes(sqlite3_stmt *s, int i, ab_str text)
+{
+    if (text.ptr == NULL)
+        return sqlite3_bind_null(s, i);
+    return sqlite3_bind_blob64(s, i, text.ptr, text.len, SQLITE_STATIC);
+}
+
+static int bind_key(sqlite3_stmt *s, ab_str key)
+{
+    return sqlite3_bind_text64(s, 1, key.ptr, key.len, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static int flags_of(const ab_kept *k)
+{
+    return (k->ended ? FLAG_ENDED : 0) | (k->deleting ? FLAG_DELETING : 0) |
+           (k->adoptable ? FLAG_ADOPTABLE : 0) | (k->remapped ? FLAG_REMAPPED : 0) |
+           (k->released ? FLAG_RELEASED : 0);
+}
+
+static int bind_row(sqlite3_stmt *s, ab_str key, const ab_kept *k, int64_t now_s)
+{
+    const int codes[] = {
+        bind_key(s, key),
+        sqlite3_bind_int64(s, 2, (int64_t)k->version.epoch),
+        sqlite3_bind_int64(s, 3, (int64_t)k->version.version),
+        sqlite3_bind_int(s, 4, flags_of(k)),
+        bind_bytes(s, 5, k->uid),
+        bind_bytes(s, 6, k->owner),
+        bind_bytes(s, 7, k->owned),
+        bind_bytes(s, 8, k->wish),
+        bind_bytes(s, 9, k->source),
+        bind_bytes(s, 10, (ab_str){(const char *)k->hash.bytes, sizeof(k->hash.bytes)}),
+        sqlite3_bind_int64(s, 11, now_s),
+    };
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (codes[i] != SQLITE_OK)
+            return codes[i];
+    return SQLITE_OK;
+}
+
+/* Run a bound statement that returns no rows. */
+static ab_err change(ab_cache_db *db, sqlite3_stmt *s, int bound, ab_error *err)
+{
+    int code = bound == SQLITE_OK ? sqlite3_step(s) : bound;
+    ab_err e = code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "cache");
+    (void)sqlite3_reset(s);
+    return e;
+}
+
+ab_err ab_cache_db_put(ab_cache_db *db, ab_str key, const ab_kept *kept, int64_t now_s,
+                       ab_error *err)
+{
+    return change(db, db->put, bind_row(db->put, key, kept, now_s), err);
+}
+
+ab_err ab_cache_db_prune(ab_cache_db *db, int64_t now_s, ab_error *err)
+{
+    int code = sqlite3_bind_int64(db->prune, 1, now_s - ENDED_KEPT_DAYS * 86400);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int(db->prune, 2, AB_CACHE_PRUNE_MAX);
+    return change(db, db->prune, code, err);
+}
+
+/* --- reading --- */
+
+static ab_str column(sqlite3_stmt *s, int i)
+{
+    const void *bytes = sqlite3_column_blob(s, i);
+    if (bytes == NULL)
+        return AB_STR_NONE;
+    return (ab_str){bytes, (size_t)sqlite3_column_bytes(s, i)};
+}
+
+static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
+{
+    int flags = sqlite3_column_int(s, 3);
+    *out = (ab_kept){
+        .version = {(uint64_t)sqlite3_column_int64(s, 1), (uint64_t)sqlite3_column_int64(s, 2)},
+        .ended = (flags & FLAG_ENDED) != 0,
+        .deleting = (flags & FLAG_DELETING) != 0,
+        .adoptable = (flags & FLAG_ADOPTABLE) != 0,
+        .remapped = (flags & FLAG_REMAPPED) != 0,
+        .released = (flags & FLAG_RELEASED) != 0,
+        .uid = column(s, 4),
+        .owner = column(s, 5),
+        .owned = column(s, 6),
+        .wish = column(s, 7),
+        .source = column(s, 8),
+    };
+    ab_str hash = column(s, 9);
+    if (hash.len == sizeof(out->hash.bytes))
+        memcpy(out->hash.bytes, hash.ptr, hash.len);
+    return column(s, 0);
+}
+
+ab_err ab_cache_db_each(ab_cache_db *db, ab_err (*fn)(void *arg, ab_str key, const ab_kept *kept),
+                        void *arg, ab_error *err)
+{
+    sqlite3_stmt *s = NULL;
+    ab_err e = AB_ERR_OK;
+    int code = sqlite3_prepare_v2(db->sql, "SELECT " COLUMNS " FROM kept", -1, &s, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(s);
+    for (; code == SQLITE_ROW && e == AB_ERR_OK; code = sqlite3_step(s)) {
+        ab_kept kept;
+        ab_str key = read_row(s, &kept);
+        e = fn(arg, key, &kept);
+    }
+    (void)sqlite3_finalize(s);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e, "a row of the cache could not be taken: %s", ab_err_text(e));
+    return code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "cache");
+}
+
+static ab_str copy_text(char **at, ab_str text)
+{
+    if (text.ptr == NULL)
+        return AB_STR_NONE;
+    memcpy(*at, text.ptr, text.len);
+    ab_str out = {*at, text.len};
+    *at += text.len;
+    return out;
+}
+
+size_t ab_kept_bytes(const ab_kept *kept)
+{
+    return kept->uid.len + kept->owner.len + kept->owned.len + kept->wish.len + kept->source.len;
+}
+
+ab_kept ab_kept_copy(const ab_kept *kept, char *at)
+{
+    ab_kept out = *kept;
+    out.uid = copy_text(&at, kept->uid);
+    out.owner = copy_text(&at, kept->owner);
+    out.owned = copy_text(&at, kept->owned);
+    out.wish = copy_text(&at, kept->wish);
+    out.source = copy_text(&at, kept->source);
+    return out;
+}
+
+static ab_err copy_row(sqlite3_stmt *s, ab_kept *out, char **texts, ab_error *err)
+{
+    ab_kept row;
+    (void)read_row(s, &row);
+    char *at = malloc(ab_kept_bytes(&row) + 1);
+    if (at == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    *out = ab_kept_copy(&row, at);
+    *texts = at;
+    return AB_ERR_OK;
+}
+
+ab_err ab_cache_db_get(ab_cache_db *db, ab_str key, ab_kept *out, char **texts, ab_error *err)
+{
+    ab_err e;
+    int code = bind_key(db->get, key);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(db->get);
+    if (code == SQLITE_ROW)
+        e = copy_row(db->get, out, texts, err);
+    else if (code == SQLITE_DONE)
+        e = ab_fail(err, AB_ERR_NOTFOUND, "no such row");
+    else
+        e = sql_error(db->sql, code, err, "cache");
+    (void)sqlite3_reset(db->get); /* an open statement would pin an old snapshot */
+    return e;
+}

@@ -6,7 +6,6 @@
 #include "transport/grpc/rpc/frame_priv.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define MESSAGE_MAX 65536
 
@@ -20,34 +19,37 @@ static void note(ab_buf *text, const ab_rpc_frame *frame)
 {
     if (frame->bytes.ptr == NULL)
         return;
-    if (frame->opcode != AB_RPC_FRAME_BINARY)
+    if (frame->opcode != WSLAY_BINARY_FRAME)
         assert(frame->bytes.len <= AB_RPC_FRAME_CONTROL);
     ab_buf_put(text, frame->bytes);
     if (frame->ends)
         ab_buf_printf(text, "|%d|", (int)frame->opcode);
 }
 
-static result read_in(const uint8_t *data, size_t size, bool masked, size_t step)
+static void read_piece(ab_rpc_frames *f, ab_str piece, result *r)
+{
+    ab_rpc_frame frame;
+    const char *why = NULL;
+    ab_rpc_frames_feed(f, piece);
+    do {
+        r->e = ab_rpc_frames_next(f, &frame, &why);
+        assert(r->e == AB_ERR_OK ? frame.bytes.ptr != NULL || f->in.len == 0 : why != NULL);
+        if (r->e == AB_ERR_OK)
+            note(&r->text, &frame);
+    } while (r->e == AB_ERR_OK && frame.bytes.ptr != NULL);
+}
+
+static result read_in(const uint8_t *data, size_t size, bool server, size_t step)
 {
     result r = {.e = AB_ERR_OK};
     ab_rpc_frames f;
-    char *bytes = malloc(size + 1);
-    assert(bytes != NULL);
-    memcpy(bytes, data, size);
+    ab_err e = ab_rpc_frames_init(&f, server, MESSAGE_MAX);
+    assert(e == AB_ERR_OK);
+    (void)e;
     ab_buf_init(&r.text, SIZE_MAX);
-    ab_rpc_frames_init(&f, masked, MESSAGE_MAX);
-    for (size_t at = 0; at < size && r.e == AB_ERR_OK;) {
-        size_t taken = 0;
-        ab_rpc_frame frame;
-        const char *why = NULL;
-        size_t len = size - at < step ? size - at : step;
-        r.e = ab_rpc_frames_feed(&f, bytes + at, len, &taken, &frame, &why);
-        assert(taken <= len && (r.e == AB_ERR_OK ? taken > 0 : why != NULL));
-        at += taken;
-        if (r.e == AB_ERR_OK)
-            note(&r.text, &frame);
-    }
-    free(bytes);
+    for (size_t at = 0; at < size && r.e == AB_ERR_OK; at += step)
+        read_piece(&f, (ab_str){(const char *)data + at, size - at < step ? size - at : step}, &r);
+    ab_rpc_frames_fini(&f);
     return r;
 }
 
@@ -57,9 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2)
         return 0;
-    bool masked = (data[0] & 1) != 0;
-    result whole = read_in(data + 1, size - 1, masked, size);
-    result pieces = read_in(data + 1, size - 1, masked, (data[0] >> 1) + 1u);
+    bool server = (data[0] & 1) != 0;
+    result whole = read_in(data + 1, size - 1, server, size);
+    result pieces = read_in(data + 1, size - 1, server, (data[0] >> 1) + 1u);
     assert(whole.e == pieces.e && ab_str_eq(ab_buf_str(&whole.text), ab_buf_str(&pieces.text)));
     ab_buf_fini(&whole.text);
     ab_buf_fini(&pieces.text);

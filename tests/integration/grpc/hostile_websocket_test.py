@@ -222,8 +222,9 @@ class Frames(Hostile):
             (KIND, begun + frame(TEXT, b"x")),
             (PROTOCOL, frame(BINARY, message(b"x"), length=b"\x7e\x00\x06")),
             (PROTOCOL, frame(BINARY, message(b"x"), length=long(6))),
-            (TOO_BIG, frame(BINARY, message(b"x"), length=long(1 << 63))),
-            (TOO_BIG, frame(BINARY, message(b"x"), length=long((1 << 64) - 1))),
+            (PROTOCOL, frame(BINARY, message(b"x"), length=long(1 << 63))),
+            (PROTOCOL, frame(BINARY, message(b"x"), length=long((1 << 64) - 1))),
+            (TOO_BIG, frame(BINARY, message(b"x"), length=long((1 << 63) - 1))),
             (TOO_BIG, frame(BINARY, message(b"x"), length=long(1 << 33))),
             (TOO_BIG, begun + frame(CONTINUATION, b"x", length=long((1 << 32) + 2))),
             (PROTOCOL, frame(BINARY, message(b"xy", length=1))),
@@ -310,6 +311,22 @@ class Frames(Hostile):
         self.server.wait("^Many UNAVAILABLE")
         self.refused("slow", why="the peer does not answer (slow)")
         self.assertLess(self.peak_mib(), 100)
+        self.still_serves()
+
+    def test_a_peer_refused_amid_a_message_gets_nothing_more(self):
+        """It had not read: what follows would be taken for the rest of that message."""
+        self.serve()
+        size = 4_000_000
+        client = self.call("Many")
+        client.send(frame(BINARY, message(f"20 {size}".encode())))
+        self.assertIsNotNone(client.until(BINARY))  # headers
+        self.assertTrue(client.fill(lambda rest: len(rest) > 100))
+        client.send(frame(BINARY, message(b"x"), masked=False))
+        self.refused("websocket")
+        while (f := client.frame()) is not None:
+            self.assertEqual(f, (BINARY, message(bytes(size))))
+        self.assertFalse(any(client.rest[10 + 5:]), "something else within the message")
+        self.assertIn(10 + 5, range(len(client.rest)), "nothing was under way")
         self.still_serves()
 
     def test_announced_but_never_sent(self):

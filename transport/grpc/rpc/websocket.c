@@ -8,7 +8,6 @@
  */
 #include "transport/grpc/rpc/websocket_priv.h"
 
-#include <openssl/rand.h>
 #include <stdlib.h>
 
 #define LINES_MAX  4096u /* of HTTP/1.1, besides the headers of the call */
@@ -35,19 +34,6 @@ void ab_rpc_websocket_starve(ab_rpc_conn *conn)
 
 /* ---- sending ---- */
 
-/* What a frame is masked by; NULL: a server masks nothing. */
-static const uint8_t *fill_mask(ab_rpc_conn *conn, uint8_t mask[AB_RPC_FRAME_KEY])
-{
-    ab_error err = {0};
-    if (conn->end->server)
-        return NULL;
-    if (RAND_bytes(mask, AB_RPC_FRAME_KEY) != 1) {
-        ab_fail(&err, AB_ERR_FATAL, "there is no randomness");
-        ab_rpc_conn_doom(conn, &err);
-    }
-    return mask;
-}
-
 void ab_rpc_websocket_after_put(ab_rpc_conn *conn)
 {
     if (ab_buf_status(&conn->ws->out) != AB_ERR_OK)
@@ -55,21 +41,33 @@ void ab_rpc_websocket_after_put(ab_rpc_conn *conn)
     ab_rpc_end_wake(conn);
 }
 
-void ab_rpc_websocket_put(ab_rpc_conn *conn, ab_rpc_opcode opcode, ab_str payload)
+static void give_up_masking(ab_rpc_conn *conn)
 {
-    uint8_t mask[AB_RPC_FRAME_KEY] = {0};
-    ab_rpc_frame_put(&conn->ws->out, opcode, payload, fill_mask(conn, mask));
-    ab_rpc_websocket_after_put(conn);
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_FATAL, "the random number generator failed");
+    ab_rpc_conn_doom(conn, &err);
+}
+
+static void after_frame(ab_rpc_conn *conn, ab_err e)
+{
+    if (e == AB_ERR_FATAL)
+        give_up_masking(conn);
+    else if (e != AB_ERR_OK)
+        ab_rpc_websocket_starve(conn);
+    ab_rpc_end_wake(conn);
+}
+
+void ab_rpc_websocket_put(ab_rpc_conn *conn, enum wslay_opcode opcode, ab_str payload)
+{
+    after_frame(conn, ab_rpc_frame_put(&conn->ws->out, opcode, payload, conn->end->server));
 }
 
 /* Amid a message nothing can be said any more: the end of TCP has to do. */
 static void put_close(ab_rpc_conn *conn, uint16_t code, const char *why)
 {
-    uint8_t mask[AB_RPC_FRAME_KEY] = {0};
     ab_rpc_websocket *ws = conn->ws;
     if (ws->frame_left == 0) {
-        ab_rpc_frame_put_close(&ws->out, code, why, fill_mask(conn, mask));
-        ab_rpc_websocket_after_put(conn);
+        after_frame(conn, ab_rpc_frame_put_close(&ws->out, code, why, conn->end->server));
         return;
     }
     ws->frame_left = 0;
@@ -87,7 +85,7 @@ static ab_err put_metadata(ab_rpc_conn *conn, const ab_rpc_head_out *head)
     if (prefix != NULL && e == AB_ERR_OK) {
         ab_rpc_prefix_put((uint8_t *)text.ptr, false, text.len - AB_RPC_PREFIX);
         text.ptr[0] = (char)AB_RPC_WEBSOCKET_METADATA;
-        ab_rpc_websocket_put(conn, AB_RPC_FRAME_BINARY, ab_buf_str(&text));
+        ab_rpc_websocket_put(conn, WSLAY_BINARY_FRAME, ab_buf_str(&text));
     }
     ab_buf_wipe(&text);
     return e;
@@ -96,11 +94,12 @@ static ab_err put_metadata(ab_rpc_conn *conn, const ab_rpc_head_out *head)
 /* A message begins in the scratch; @return bytes of its head */
 static size_t begin_message(ab_rpc_conn *conn, uint8_t *into, size_t len)
 {
-    ab_rpc_websocket *ws = conn->ws;
-    ws->frame_left = len;
-    ws->frame_sent = 0;
+    size_t n = ab_rpc_frames_begin(&conn->ws->frames, into, len);
+    if (n == 0)
+        give_up_masking(conn);
+    conn->ws->frame_left = len;
     conn->pings.count = 0;
-    return ab_rpc_frame_head(into, AB_RPC_FRAME_BINARY, len, fill_mask(conn, ws->mask));
+    return n;
 }
 
 static size_t go_on_with_message(ab_rpc_conn *conn, uint8_t *into, size_t room)
@@ -108,10 +107,8 @@ static size_t go_on_with_message(ab_rpc_conn *conn, uint8_t *into, size_t room)
     ab_rpc_websocket *ws = conn->ws;
     size_t n = ab_rpc_call_pull(ab_rpc_websocket_call(conn), into,
                                 room < ws->frame_left ? room : ws->frame_left);
-    if (!conn->end->server)
-        ab_rpc_frame_mask(into, n, ws->mask, ws->frame_sent);
+    ab_rpc_frames_go_on(&ws->frames, into, n);
     ws->frame_left -= n;
-    ws->frame_sent += n;
     return n;
 }
 
@@ -140,8 +137,14 @@ static bool put_next(ab_rpc_conn *conn, ab_rpc_call *call)
     if (!call->half_closed || ws->end_said)
         return false;
     ws->end_said = true;
-    ab_rpc_websocket_put(conn, AB_RPC_FRAME_BINARY, (ab_str){end, sizeof(end)});
+    ab_rpc_websocket_put(conn, WSLAY_BINARY_FRAME, (ab_str){end, sizeof(end)});
     return true;
+}
+
+/* Nothing of the call follows a frame that closes, or the half of a message that was cut short. */
+static bool takes_messages(const ab_rpc_conn *conn)
+{
+    return conn->ws->upgraded && !conn->ws->ending && !conn->closing;
 }
 
 /* Fill the scratch. The head of a message goes only with some of it, so that the call knows that
@@ -152,7 +155,7 @@ static size_t fill(ab_rpc_conn *conn)
     uint8_t *into = conn->end->out;
     size_t n = 0;
     while (AB_RPC_SCRATCH - n > AB_RPC_FRAME_HEAD && !conn->doomed) {
-        ab_rpc_call *call = ws->upgraded && !ws->ending ? ab_rpc_websocket_call(conn) : NULL;
+        ab_rpc_call *call = takes_messages(conn) ? ab_rpc_websocket_call(conn) : NULL;
         size_t message = call == NULL ? 0 : ab_rpc_call_next(call);
         if (ws->frame_left > 0)
             n += go_on_with_message(conn, into + n, AB_RPC_SCRATCH - n);
@@ -221,7 +224,7 @@ static void websocket_refuse(ab_rpc_conn *conn, uint32_t code)
     if (ws->fault != 0)
         put_close(conn, ws->fault, ws->fault_text);
     else
-        put_close(conn, AB_RPC_CLOSE_POLICY, "");
+        put_close(conn, WSLAY_CODE_POLICY_VIOLATION, "");
 }
 
 /* ---- life ---- */
@@ -229,14 +232,16 @@ static void websocket_refuse(ab_rpc_conn *conn, uint32_t code)
 static ab_rpc_websocket *websocket_new(const ab_rpc_end *end)
 {
     ab_rpc_websocket *ws = calloc(1, sizeof(*ws));
-    if (ws == NULL)
+    /* The reader of messages has the limit: a call can be told of it, where a WebSocket could only
+     * be closed. */
+    uint64_t max = AB_RPC_PREFIX + (uint64_t)UINT32_MAX;
+    if (ws == NULL || ab_rpc_frames_init(&ws->frames, end->server, max) != AB_ERR_OK) {
+        free(ws);
         return NULL;
+    }
     ab_buf_init(&ws->head, end->limits.header_bytes + LINES_MAX);
     ab_buf_init(&ws->metadata, end->limits.header_bytes);
     ab_buf_init(&ws->out, OUT_CAP);
-    /* The reader of messages has the limit: a call can be told of it, where a WebSocket could only
-     * be closed. */
-    ab_rpc_frames_init(&ws->frames, end->server, AB_RPC_PREFIX + (uint64_t)UINT32_MAX);
     return ws;
 }
 
@@ -269,6 +274,7 @@ static void websocket_close(ab_rpc_conn *conn)
     ab_buf_wipe(&ws->head);
     ab_buf_wipe(&ws->metadata);
     ab_buf_wipe(&ws->out);
+    ab_rpc_frames_fini(&ws->frames);
     free(ws);
 }
 
@@ -297,7 +303,7 @@ static void leave(ab_rpc_conn *conn)
 
 static bool ping(ab_rpc_conn *conn)
 {
-    ab_rpc_websocket_put(conn, AB_RPC_FRAME_PING, AB_STR(""));
+    ab_rpc_websocket_put(conn, WSLAY_PING, AB_STR(""));
     return true;
 }
 
@@ -333,7 +339,7 @@ static ab_err trail(ab_rpc_call *call, const ab_rpc_head_out *head)
 {
     ab_err e = put_metadata(call->conn, head);
     if (e == AB_ERR_OK)
-        ab_rpc_websocket_end(call->conn, NGHTTP2_NO_ERROR, AB_RPC_CLOSE_NORMAL);
+        ab_rpc_websocket_end(call->conn, NGHTTP2_NO_ERROR, WSLAY_CODE_NORMAL_CLOSURE);
     return e;
 }
 
@@ -351,11 +357,11 @@ static void push(ab_rpc_call *call)
 static void reset(ab_rpc_call *call, uint32_t code)
 {
     if (code == NGHTTP2_NO_ERROR)
-        ab_rpc_websocket_end(call->conn, code, AB_RPC_CLOSE_NORMAL);
+        ab_rpc_websocket_end(call->conn, code, WSLAY_CODE_NORMAL_CLOSURE);
     else if (code == NGHTTP2_CANCEL)
-        ab_rpc_websocket_end(call->conn, code, AB_RPC_CLOSE_LEAVING);
+        ab_rpc_websocket_end(call->conn, code, WSLAY_CODE_GOING_AWAY);
     else
-        ab_rpc_websocket_end(call->conn, code, AB_RPC_CLOSE_INTERNAL);
+        ab_rpc_websocket_end(call->conn, code, WSLAY_CODE_INTERNAL_SERVER_ERROR);
 }
 
 static void forget(ab_rpc_call *call)

@@ -16,7 +16,7 @@ static void refuse_frames(ab_rpc_conn *conn, uint16_t code, const char *why)
 
 static void refuse_protocol(ab_rpc_conn *conn, const char *why)
 {
-    refuse_frames(conn, AB_RPC_CLOSE_PROTOCOL, why);
+    refuse_frames(conn, WSLAY_CODE_PROTOCOL_ERROR, why);
 }
 
 /* ---- the request and its answer ---- */
@@ -140,7 +140,7 @@ static void on_metadata(ab_rpc_conn *conn, ab_rpc_call *call)
         bool last = call->answered || ab_rpc_head_in_find(head, "grpc-status").ptr != NULL;
         ab_rpc_heads_response(call, head, last);
         if (last)
-            ab_rpc_websocket_end(conn, NGHTTP2_NO_ERROR, AB_RPC_CLOSE_NORMAL);
+            ab_rpc_websocket_end(conn, NGHTTP2_NO_ERROR, WSLAY_CODE_NORMAL_CLOSURE);
     }
     ab_rpc_head_in_free(head);
     ab_buf_wipe(&ws->metadata);
@@ -210,7 +210,7 @@ static void on_data(ab_rpc_conn *conn, ab_rpc_call *call, const ab_rpc_frame *fr
 static void on_ping(ab_rpc_conn *conn, ab_str payload)
 {
     if (ab_rpc_count_add(&conn->pings, &conn->end->limits.pings, conn->heard_ms))
-        ab_rpc_websocket_put(conn, AB_RPC_FRAME_PONG, payload);
+        ab_rpc_websocket_put(conn, WSLAY_PONG, payload);
     else
         ab_rpc_conn_refuse(conn, "pings", NGHTTP2_ENHANCE_YOUR_CALM);
 }
@@ -218,11 +218,11 @@ static void on_ping(ab_rpc_conn *conn, ab_str payload)
 static ab_rpc_status status_of_close(uint16_t code)
 {
     switch (code) {
-    case AB_RPC_CLOSE_TOO_BIG:
+    case WSLAY_CODE_MESSAGE_TOO_BIG:
         return AB_RPC_RESOURCE_EXHAUSTED;
-    case AB_RPC_CLOSE_PROTOCOL:
-    case AB_RPC_CLOSE_KIND:
-    case AB_RPC_CLOSE_INTERNAL:
+    case WSLAY_CODE_PROTOCOL_ERROR:
+    case WSLAY_CODE_UNSUPPORTED_DATA:
+    case WSLAY_CODE_INTERNAL_SERVER_ERROR:
         return AB_RPC_INTERNAL;
     default:
         return AB_RPC_UNAVAILABLE;
@@ -238,19 +238,19 @@ static void on_close(ab_rpc_conn *conn, ab_rpc_call *call, ab_str payload)
     snprintf(text, sizeof(text), "the peer has closed the WebSocket (%u)", code);
     ab_rpc_call_set_fate(call, status, ab_str_of(text));
     conn->ws->heard_close = true;
-    ab_rpc_websocket_end(conn, NGHTTP2_CANCEL, AB_RPC_CLOSE_NORMAL);
+    ab_rpc_websocket_end(conn, NGHTTP2_CANCEL, WSLAY_CODE_NORMAL_CLOSURE);
 }
 
 static void on_frame(ab_rpc_conn *conn, ab_rpc_call *call, const ab_rpc_frame *frame)
 {
     switch (frame->opcode) {
-    case AB_RPC_FRAME_PING:
+    case WSLAY_PING:
         on_ping(conn, frame->bytes);
         break;
-    case AB_RPC_FRAME_CLOSE:
+    case WSLAY_CONNECTION_CLOSE:
         on_close(conn, call, frame->bytes);
         break;
-    case AB_RPC_FRAME_PONG:
+    case WSLAY_PONG:
         break;
     default:
         on_data(conn, call, frame);
@@ -258,16 +258,14 @@ static void on_frame(ab_rpc_conn *conn, ab_rpc_call *call, const ab_rpc_frame *f
     }
 }
 
-static void take_frames(ab_rpc_conn *conn, char *bytes, size_t len)
+static void take_frames(ab_rpc_conn *conn, ab_str bytes)
 {
     ab_rpc_websocket *ws = conn->ws;
-    while (len > 0 && !conn->doomed && !conn->closing && !ws->ending) {
-        size_t taken = 0;
-        ab_rpc_frame frame;
+    ab_rpc_frame frame = {.bytes = bytes};
+    ab_rpc_frames_feed(&ws->frames, bytes);
+    while (frame.bytes.ptr != NULL && !conn->doomed && !conn->closing && !ws->ending) {
         const char *why = NULL;
-        ab_err e = ab_rpc_frames_feed(&ws->frames, bytes, len, &taken, &frame, &why);
-        bytes += taken;
-        len -= taken;
+        ab_err e = ab_rpc_frames_next(&ws->frames, &frame, &why);
         ab_rpc_call *call = ab_rpc_websocket_call(conn);
         if (e != AB_ERR_OK)
             refuse_frames(conn, ab_rpc_frames_close_code(e), why);
@@ -283,5 +281,5 @@ void ab_rpc_websocket_receive(ab_rpc_conn *conn, uint8_t *bytes, size_t len)
         return;
     if (!conn->ws->upgraded)
         taken = take_head(conn, (ab_str){(const char *)bytes, len});
-    take_frames(conn, (char *)bytes + taken, len - taken);
+    take_frames(conn, (ab_str){(const char *)bytes + taken, len - taken});
 }

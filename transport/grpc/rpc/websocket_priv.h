@@ -27,9 +27,7 @@ struct ab_rpc_websocket {
     ab_buf out; /* what goes out between two messages of the call */
     size_t out_sent;
     size_t frame_left; /* of a message of which some has gone */
-    size_t frame_sent;
-    uint8_t mask[AB_RPC_FRAME_KEY]; /* of that message; client */
-    bool end_said;                  /* client: the call's half-close */
+    bool end_said;     /* client: the call's half-close */
 
     uint16_t fault; /* by which the peer is refused; 0: not one of its frames */
     const char *fault_text;
@@ -42,7 +40,7 @@ ab_rpc_call *ab_rpc_websocket_call(const ab_rpc_conn *conn);
 /** It has to go, since there is no memory. */
 void ab_rpc_websocket_starve(ab_rpc_conn *conn);
 /** Queue a control frame, or a message of bytes. */
-void ab_rpc_websocket_put(ab_rpc_conn *conn, ab_rpc_opcode opcode, ab_str payload);
+void ab_rpc_websocket_put(ab_rpc_conn *conn, enum wslay_opcode opcode, ab_str payload);
 /** Something was appended to `out`. */
 void ab_rpc_websocket_after_put(ab_rpc_conn *conn);
 /** The call ends when what is to be said of it has gone. @param code  of HTTP/2 */

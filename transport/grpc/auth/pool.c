@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/grpc/auth/pool_priv.h"
 
+#include <assert.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,7 +15,10 @@
 STAILQ_HEAD(tasks, ab_auth_task);
 
 struct ab_auth_pool {
-    uv_async_t told; /* something is done, or a thread has ended */
+    /* Something is done, or a thread has ended. No uv_async_t: for that the loop spins until the
+     * thread which sends has returned, and ours may not run for long once they have woken it. */
+    uv_poll_t told;
+    int fd;
     uv_thread_t threads[THREADS];
     unsigned started;
     void (*closed)(void *arg);
@@ -36,6 +42,14 @@ static ab_auth_task *take_first(struct tasks *list)
     return task;
 }
 
+static void tell(const ab_auth_pool *p)
+{
+    const uint64_t one = 1;
+    ssize_t n = write(p->fd, &one, sizeof(one));
+    assert(n == sizeof(one)); /* it is counted by 64 bits */
+    (void)n;
+}
+
 /* With the lock, which is let go meanwhile. */
 static void do_one(ab_auth_pool *p)
 {
@@ -47,7 +61,7 @@ static void do_one(ab_auth_pool *p)
         uv_mutex_lock(&p->lock);
     }
     STAILQ_INSERT_TAIL(&p->done, task, at);
-    uv_async_send(&p->told);
+    tell(p);
 }
 
 static void run(void *arg)
@@ -63,7 +77,7 @@ static void run(void *arg)
             do_one(p);
     }
     p->ended++;
-    uv_async_send(&p->told); /* before the lock is gone: the loop frees the handle after that */
+    tell(p); /* before the lock is gone: the loop frees the handle after that */
     uv_mutex_unlock(&p->lock);
 }
 
@@ -72,6 +86,7 @@ static void run(void *arg)
 static void on_closed(uv_handle_t *handle)
 {
     ab_auth_pool *p = handle->data;
+    close(p->fd);
     uv_cond_destroy(&p->wanted);
     uv_mutex_destroy(&p->lock);
     void (*closed)(void *arg) = p->closed;
@@ -88,9 +103,14 @@ static void join(ab_auth_pool *p)
     uv_close((uv_handle_t *)&p->told, on_closed);
 }
 
-static void on_told(uv_async_t *told)
+static void on_told(uv_poll_t *told, int status, int events)
 {
+    (void)status;
+    (void)events;
     ab_auth_pool *p = told->data;
+    uint64_t count;
+    if (read(p->fd, &count, sizeof(count)) < 0)
+        return;
     struct tasks done = STAILQ_HEAD_INITIALIZER(done);
     uv_mutex_lock(&p->lock);
     STAILQ_CONCAT(&done, &p->done);
@@ -107,6 +127,20 @@ static void ignore(void *arg)
     (void)arg;
 }
 
+static ab_err watch(ab_auth_pool *p, uv_loop_t *loop)
+{
+    p->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (p->fd < 0)
+        return AB_ERR_FATAL;
+    if (uv_poll_init(loop, &p->told, p->fd) != 0) {
+        close(p->fd);
+        return AB_ERR_FATAL;
+    }
+    p->told.data = p;
+    uv_poll_start(&p->told, UV_READABLE, on_told);
+    return AB_ERR_OK;
+}
+
 ab_err ab_auth_pool_new(uv_loop_t *loop, ab_auth_pool **out)
 {
     ab_auth_pool *p = calloc(1, sizeof(*p));
@@ -115,11 +149,10 @@ ab_err ab_auth_pool_new(uv_loop_t *loop, ab_auth_pool **out)
     STAILQ_INIT(&p->waiting);
     STAILQ_INIT(&p->done);
     if (uv_mutex_init(&p->lock) != 0 || uv_cond_init(&p->wanted) != 0 ||
-        uv_async_init(loop, &p->told, on_told) != 0) {
+        watch(p, loop) != AB_ERR_OK) {
         free(p);
-        return AB_ERR_NOMEM;
+        return AB_ERR_FATAL;
     }
-    p->told.data = p;
     while (p->started < THREADS && uv_thread_create(&p->threads[p->started], run, p) == 0)
         p->started++;
     if (p->started == THREADS) {
@@ -151,5 +184,5 @@ void ab_auth_pool_close(ab_auth_pool *pool, void (*closed)(void *arg), void *arg
     pool->stopping = true;
     uv_cond_broadcast(&pool->wanted);
     uv_mutex_unlock(&pool->lock);
-    uv_async_send(&pool->told); /* where there is no thread to do it */
+    tell(pool); /* where there is no thread to do it */
 }

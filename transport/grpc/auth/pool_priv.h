@@ -23,7 +23,7 @@ typedef struct ab_auth_task {
     void (*after)(struct ab_auth_task *task); /* the loop; always, exactly once */
 } ab_auth_task;
 
-/** @return NOMEM, FATAL: no threads */
+/** @return NOMEM, FATAL: no threads, or no descriptor */
 AB_MUST_USE ab_err ab_auth_pool_new(uv_loop_t *loop, ab_auth_pool **out);
 /** Loop thread. @return FULL: too many wait; `after` is not called then */
 AB_MUST_USE ab_err ab_auth_pool_add(ab_auth_pool *pool, ab_auth_task *task);

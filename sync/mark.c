@@ -2,23 +2,80 @@
 #include "sync/mark.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TOLD_TEXT ((AB_MARK_RUNS_MAX + 1) * AB_VERSION_TEXT)
 #define WRITE_ID  "write_id" /* no agent is called so: it is no DNS label */
 
-ab_err ab_mark_init(ab_mark *m)
+/* --- what is covered --- */
+
+bool ab_mark_covers(const ab_mark_told *told, ab_version version)
 {
-    *m = (ab_mark){.told = ab_map_new()};
-    return m->told == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    bool covered = ab_version_cmp(version, told->all) <= 0;
+    for (size_t i = 0; i < told->count; i++)
+        covered |=
+            told->runs[i].epoch == version.epoch && ab_version_cmp(version, told->runs[i]) <= 0;
+    return covered && !ab_version_is_none(version);
 }
 
-void ab_mark_fini(ab_mark *m)
+bool ab_mark_is_empty(const ab_mark_told *told)
 {
-    ab_map_free(m->told, free);
-    *m = (ab_mark){0};
+    return ab_version_is_none(told->all) && told->count == 0;
 }
+
+static ab_version *run_of(ab_mark_told *told, uint64_t epoch)
+{
+    for (size_t i = 0; i < told->count; i++)
+        if (told->runs[i].epoch == epoch)
+            return &told->runs[i];
+    if (told->count == AB_MARK_RUNS_MAX) {
+        memmove(told->runs, told->runs + 1, sizeof(told->runs) - sizeof(told->runs[0]));
+        told->count--;
+    }
+    told->runs[told->count] = (ab_version){.epoch = epoch};
+    return &told->runs[told->count++];
+}
+
+void ab_mark_add_run(ab_mark_told *told, ab_version version)
+{
+    ab_version *run = run_of(told, version.epoch);
+    if (version.version > run->version)
+        *run = version;
+}
+
+void ab_mark_merge(ab_mark_told *told, const ab_mark_told *other)
+{
+    if (ab_version_cmp(other->all, told->all) > 0)
+        told->all = other->all;
+    for (size_t i = 0; i < other->count; i++)
+        ab_mark_add_run(told, other->runs[i]);
+}
+
+/* --- names --- */
+
+void ab_mark_name(size_t part, char out[AB_MARK_NAME_MAX])
+{
+    if (part == 0)
+        snprintf(out, AB_MARK_NAME_MAX, AB_MARK_NAME);
+    else
+        snprintf(out, AB_MARK_NAME_MAX, AB_MARK_NAME "-%zu", part);
+}
+
+size_t ab_mark_part(ab_str name)
+{
+    char own[AB_MARK_NAME_MAX];
+    uint64_t part = 0;
+    size_t head = sizeof(AB_MARK_NAME "-") - 1;
+    if (ab_str_starts(name, AB_MARK_NAME "-") &&
+        ab_str_to_u64((ab_str){name.ptr + head, name.len - head}, &part) != AB_ERR_OK)
+        return AB_MARK_PARTS_MAX;
+    if (part >= AB_MARK_PARTS_MAX)
+        return AB_MARK_PARTS_MAX;
+    ab_mark_name((size_t)part, own);
+    return ab_str_is(name, own) ? (size_t)part : AB_MARK_PARTS_MAX;
+}
+
+/* --- reading --- */
 
 /* Cut what is before the next space off `rest`. */
 static ab_str next_word(ab_str *rest)
@@ -46,75 +103,54 @@ static bool parse_told(ab_str text, ab_mark_told *out)
     return true;
 }
 
-static ab_err load_member(ab_mark *m, ab_jsonv member)
+ab_str ab_mark_id(const ab_object *object)
 {
+    if (object == NULL)
+        return AB_STR("");
+    ab_str id = ab_json_plain(ab_json_get(ab_object_field(object, "data"), WRITE_ID));
+    return id.len > 0 && id.len < AB_MARK_ID ? id : AB_STR("");
+}
+
+ab_err ab_mark_read(const ab_object *object,
+                    ab_err (*line)(void *arg, ab_str agent, const ab_mark_told *told), void *arg)
+{
+    cJSON *data = NULL;
     ab_mark_told told;
-    ab_str name = ab_json_plain_key(member);
-    ab_str text = ab_json_plain(member);
-    if (ab_str_is(name, WRITE_ID) && text.len < sizeof(m->id))
-        snprintf(m->id, sizeof(m->id), "%.*s", AB_STR_ARG(text));
-    else if (text.len > 0 && parse_told(text, &told))
-        return ab_mark_set(m, name, &told);
-    return AB_ERR_OK;
-}
-
-ab_err ab_mark_load(ab_mark *m, const ab_object *object)
-{
-    ab_mark fresh;
-    ab_err e = ab_mark_init(&fresh);
-    if (e != AB_ERR_OK)
+    ab_str text = ab_json_raw(ab_object_field(object, "data"));
+    ab_err e = ab_doc_parse(text, AB_JSON_SIZE_MAX, &data, NULL);
+    if (e == AB_ERR_NOMEM)
         return e;
-    ab_jsonv data = object == NULL ? (ab_jsonv){0} : ab_object_field(object, "data");
-    for (ab_jsonv v = ab_json_first(data); ab_json_present(v) && e == AB_ERR_OK;
-         v = ab_json_next(v))
-        e = load_member(&fresh, v);
-    if (e != AB_ERR_OK) {
-        ab_mark_fini(&fresh);
-        return e;
-    }
-    ab_mark_fini(m);
-    *m = fresh;
-    return AB_ERR_OK;
-}
-
-ab_mark_told ab_mark_of(const ab_mark *m, ab_str agent)
-{
-    const ab_mark_told *told = ab_map_find(m->told, agent);
-    return told == NULL ? (ab_mark_told){0} : *told;
-}
-
-bool ab_mark_covers(const ab_mark_told *told, ab_version version)
-{
-    bool covered = ab_version_cmp(version, told->all) <= 0;
-    for (size_t i = 0; i < told->count; i++)
-        covered |=
-            told->runs[i].epoch == version.epoch && ab_version_cmp(version, told->runs[i]) <= 0;
-    return covered && !ab_version_is_none(version);
-}
-
-void ab_mark_add_run(ab_mark_told *told, ab_version version)
-{
-    size_t i = 0;
-    while (i < told->count && told->runs[i].epoch != version.epoch)
-        i++;
-    if (i == AB_MARK_RUNS_MAX) {
-        memmove(told->runs, told->runs + 1, sizeof(told->runs) - sizeof(told->runs[0]));
-        i--;
-    }
-    told->runs[i] = version;
-    told->count = i + 1 > told->count ? i + 1 : told->count;
-}
-
-ab_err ab_mark_set(ab_mark *m, ab_str agent, const ab_mark_told *told)
-{
-    void *old = NULL;
-    ab_mark_told *value = malloc(sizeof(*value));
-    if (value == NULL)
-        return AB_ERR_NOMEM;
-    *value = *told;
-    ab_err e = ab_map_put(m->told, agent, value, &old);
-    free(e == AB_ERR_OK ? old : value);
+    e = AB_ERR_OK;
+    for (const cJSON *v = cJSON_IsObject(data) ? data->child : NULL; v != NULL && e == AB_ERR_OK;
+         v = v->next)
+        if (cJSON_IsString(v) && strcmp(v->string, WRITE_ID) != 0 && v->valuestring[0] != '\0' &&
+            parse_told(ab_str_of(v->valuestring), &told))
+            e = line(arg, ab_str_of(v->string), &told);
+    cJSON_Delete(data);
     return e;
+}
+
+/* --- writing --- */
+
+static void add_text(ab_mark_draft *d, cJSON *object, const char *name, const char *text)
+{
+    d->complete = cJSON_AddStringToObject(object, name, text) != NULL && d->complete;
+}
+
+void ab_mark_begin(ab_mark_draft *d, size_t part, const char *namespace, const char *id)
+{
+    char name[AB_MARK_NAME_MAX];
+    *d = (ab_mark_draft){.doc = cJSON_CreateObject(), .complete = true};
+    add_text(d, d->doc, "apiVersion", "v1");
+    add_text(d, d->doc, "kind", "ConfigMap");
+    cJSON *metadata = cJSON_AddObjectToObject(d->doc, "metadata");
+    ab_mark_name(part, name);
+    add_text(d, metadata, "name", name);
+    add_text(d, metadata, "namespace", namespace);
+    if (part > 0)
+        add_text(d, cJSON_AddObjectToObject(metadata, "labels"), AB_MARK_LABEL, "true");
+    d->data = cJSON_AddObjectToObject(d->doc, "data");
+    add_text(d, d->data, WRITE_ID, id);
 }
 
 static void format_told(const ab_mark_told *told, char out[TOLD_TEXT])
@@ -127,36 +163,20 @@ static void format_told(const ab_mark_told *told, char out[TOLD_TEXT])
     }
 }
 
-static void write_data(const ab_mark *m, ab_jsonw *w)
+void ab_mark_add(ab_mark_draft *d, const char *agent, const ab_mark_told *told)
 {
     char text[TOLD_TEXT];
-    ab_jsonw_object(w);
-    ab_jsonw_key_str(w, WRITE_ID, ab_str_of(m->id));
-    for (ab_map_iter i = ab_map_first(m->told); i.entry != NULL; ab_map_next(&i)) {
-        format_told(i.value, text);
-        ab_jsonw_key(w, i.key);
-        ab_jsonw_str(w, ab_str_of(text));
-    }
-    ab_jsonw_object_end(w);
+    if (ab_mark_is_empty(told))
+        return;
+    format_told(told, text);
+    add_text(d, d->data, agent, text);
 }
 
-ab_err ab_mark_object(const ab_mark *m, const char *namespace, ab_object **out)
+ab_err ab_mark_end(ab_mark_draft *d, ab_object **out)
 {
     ab_buf text;
     ab_buf_init(&text, AB_JSON_SIZE_MAX);
-    ab_jsonw w = ab_jsonw_to(&text);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "apiVersion", AB_STR("v1"));
-    ab_jsonw_key_str(&w, "kind", AB_STR("ConfigMap"));
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "name", AB_STR(AB_MARK_NAME));
-    ab_jsonw_key_str(&w, "namespace", ab_str_of(namespace));
-    ab_jsonw_object_end(&w);
-    ab_jsonw_key(&w, AB_STR("data"));
-    write_data(m, &w);
-    ab_jsonw_object_end(&w);
-    ab_err e = ab_buf_status(&text);
+    ab_err e = ab_doc_finish(d->doc, d->complete, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, NULL);
     ab_buf_fini(&text);

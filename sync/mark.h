@@ -1,26 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store's mark: what a principal writes into its own store, beside the objects, of how far each
- * agent has been told. A store that comes back from a backup comes back with an older mark, or with
- * none: by that it is known not to have had what was said since (docs/protocol.md).
+ * The store's watermark: what a principal writes into its own store, beside the objects, of how far
+ * each agent has been told. A store that comes back from a backup comes back with an older
+ * watermark, or with none: by that it is known not to have had what was said since
+ * (docs/protocol.md).
  *
- * It is a ConfigMap: data.<agent> is "<epoch>.<version> ...", of which the first covers all that is
- * not newer, each other one what was said under its epoch up to there; data.write_id names this
- * state of it.
+ * It is kept in parts, each a ConfigMap with the lines of a bounded number of agents, so that a
+ * change of one agent writes one part: data.<agent> is "<epoch>.<version> ...", of which the first
+ * covers all that is not newer, each other one what was said under its epoch up to there;
+ * data.write_id names this state of the part. One ConfigMap for all would be 0.6 MB at 10,000
+ * agents, of the 1 MiB that Kubernetes allows.
  *
  * Pure; loop thread.
  */
 #pragma once
 
-#include "base/map.h"
+#include "base/document.h"
 #include "base/object.h"
 #include "sync/version.h"
 
-/* Name of the ConfigMap, in the principal's own namespace. */
-#define AB_MARK_NAME "argobus-store-mark"
+/* Name of the first part, in the principal's own namespace; the others add "-1", "-2", ... */
+#define AB_MARK_NAME     "argobus-store-mark"
+#define AB_MARK_NAME_MAX 32 /* NUL included */
+/* A label that all parts but the first have: former versions wrote that one, and without it. */
+#define AB_MARK_LABEL "argobus.io/store-mark"
+
+/* A part gets no more agents than that. Each is 30 to 500 bytes. */
+#define AB_MARK_AGENTS_MAX 500
+/* Then the last part takes all. */
+#define AB_MARK_PARTS_MAX 200
 
 /* Runs that are remembered one by one. */
 #define AB_MARK_RUNS_MAX 16
+
+/* A UUID and the NUL. */
+#define AB_MARK_ID 37
 
 /* How far one agent has been told. */
 typedef struct {
@@ -29,25 +43,39 @@ typedef struct {
     size_t count;
 } ab_mark_told;
 
-typedef struct {
-    char id[37];  /* another one with each write; "" when there is none */
-    ab_map *told; /* agent -> ab_mark_told */
-} ab_mark;
-
-/** An empty one, to be released by ab_mark_fini. @return NOMEM */
-AB_MUST_USE ab_err ab_mark_init(ab_mark *m);
-/** A zeroed one is allowed. */
-void ab_mark_fini(ab_mark *m);
-/** Take over what the ConfigMap says, in place of all that `m` has. What cannot be read in it is as
- * if it were not there. @param object  NULL: there is none. @return NOMEM */
-AB_MUST_USE ab_err ab_mark_load(ab_mark *m, const ab_object *object);
-/** What is known of the agent; nothing when there is nothing. */
-ab_mark_told ab_mark_of(const ab_mark *m, ab_str agent);
-AB_MUST_USE ab_err ab_mark_set(ab_mark *m, ab_str agent, const ab_mark_told *told);
 /** Does it cover what was said under this version? */
 bool ab_mark_covers(const ab_mark_told *told, ab_version version);
-/** Cover what was said under the epoch of `version`, up to it. The oldest run is forgotten when
- * they are too many. */
+/** Does it cover nothing at all? */
+bool ab_mark_is_empty(const ab_mark_told *told);
+/** Cover what was said under the epoch of `version`, up to it, unless more of it is covered. The
+ * oldest run is forgotten when they are too many. */
 void ab_mark_add_run(ab_mark_told *told, ab_version version);
-/** The ConfigMap. @param out  one reference, owned by the caller. @return NOMEM, TOOBIG, INVALID */
-AB_MUST_USE ab_err ab_mark_object(const ab_mark *m, const char *namespace, ab_object **out);
+/** Cover what `other` covers, too. */
+void ab_mark_merge(ab_mark_told *told, const ab_mark_told *other);
+
+/** The name of a part. @param part  0 is the first */
+void ab_mark_name(size_t part, char out[AB_MARK_NAME_MAX]);
+/** @return the number of the part of this name; AB_MARK_PARTS_MAX when it is no part's */
+size_t ab_mark_part(ab_str name);
+
+/** The write id of a part, borrowed; empty when it has none or there is no ConfigMap.
+ * @param object  NULL: there is no ConfigMap */
+ab_str ab_mark_id(const ab_object *object);
+/** Give each line of a part to `line`, whose error ends it. What cannot be read in it is as if it
+ * were not there. @return NOMEM, or what `line` returns */
+AB_MUST_USE ab_err ab_mark_read(const ab_object *object,
+                                ab_err (*line)(void *arg, ab_str agent, const ab_mark_told *told),
+                                void *arg);
+
+/* A part that is being made: begin, add, end. */
+typedef struct {
+    cJSON *doc, *data;
+    bool complete;
+} ab_mark_draft;
+
+void ab_mark_begin(ab_mark_draft *d, size_t part, const char *namespace, const char *id);
+/** A line; none is added when `told` is empty. */
+void ab_mark_add(ab_mark_draft *d, const char *agent, const ab_mark_told *told);
+/** The draft is freed. @param out  one reference, owned by the caller
+ * @return NOMEM, TOOBIG, INVALID (the namespace is none) */
+AB_MUST_USE ab_err ab_mark_end(ab_mark_draft *d, ab_object **out);

@@ -363,6 +363,7 @@ static ab_err make_store(service *s, ab_error *err)
     const char *namespace = ab_config_str(s->base.daemon->config, "store.namespace");
     const ab_store_watch watches[] = {
         {.kind = "ConfigMap", .namespace = namespace, .name = AB_MARK_NAME},
+        {.kind = "ConfigMap", .namespace = namespace, .selector = AB_MARK_LABEL},
         {.kind = "Secret",
          .namespace = namespace,
          .selector = AB_LABEL_SECRET_TYPE " in (repository,repo-creds,cluster)"},

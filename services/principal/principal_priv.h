@@ -35,7 +35,7 @@ typedef struct {
     ab_patterns *namespaces;
     bool sealed;        /* secrets.protection */
     bool agent_secrets; /* cluster Secrets name agents */
-    ab_store_watch watches[6];
+    ab_store_watch watches[7];
 } service;
 
 /* effects.c: the machine's hands: store, cache, transport of this daemon */

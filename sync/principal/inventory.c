@@ -254,6 +254,9 @@ static ab_err begin(struct peer *peer)
                       .confirm = peer->mode == AB_AUTONOMOUS && peer->guard.confirmed,
                       .namespace = ab_str_of(peer->principal->env.namespace)};
     ab_resync_end_pages(peer->writer);
+    if (peer->mode ==
+        AB_MANAGED) /* it is asked when the agent has answered: have it read by then */
+        (void)ab_principal_mark_ask(peer);
     ab_err e = open_session(peer);
     if (e == AB_ERR_OK)
         e = ab_resync_session_mine(r->session, &step.told);
@@ -544,7 +547,7 @@ static void end_missing(struct peer *peer, size_t missing)
 static void correct(struct peer *peer)
 {
     const ab_principal *p = peer->principal;
-    bool may_end = p->synced && (ab_principal_mark_is_read(p) || peer->guard.confirmed);
+    bool may_end = p->synced && (peer->guard.confirmed || ab_principal_mark_ask(peer));
     struct correction c = {.peer = peer};
     ab_resync_session_each(peer->resync.session, check_held, &c);
     ab_writer_each(peer->writer, "", check_said, &c);

@@ -2,25 +2,25 @@
  *
  * What proves that an object which the store does not have was deleted: that the store is known to
  * have had it. It is, of what it has shown or what was said of it in this run, and of what was said
- * up to its mark. The mark follows what is said to an agent, once both ends have compared what they
- * hold and nothing was in doubt: else it would hide what only the agent knows of.
+ * up to its watermark. The watermark follows what is said to an agent, once both ends have compared
+ * what they hold and nothing was in doubt: else it would hide what only the agent knows of.
  *
- * Before anything is ended the mark is read, after the object was missed. If it is not the one that
- * was listed at start, or written since, the store is another one than it was, and what it has
- * shown proves nothing: the principal ends, to begin anew.
+ * Before anything of an agent is ended, the part of the watermark that has its line is read, after
+ * the object was missed. If it is not the one that was listed at start, or written since, the store
+ * is another one than it was, and what it has shown proves nothing: the principal ends, to begin
+ * anew. The other parts say nothing about this agent, and are not read for it.
  */
 #include "sync/principal/principal_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define RETRY_FIRST_MS 250
-#define RETRY_MAX_MS   60000
-/* Not written more often than so, and the less often the larger it is. */
+/* A part is not written more often than so, and all of them together the less often the larger they
+ * are. */
 #define WRITES_APART_MS 250
 #define BYTES_PER_MS    40
-#define AGENT_BYTES     60
-/* How long to wait for an agent's log before the mark is written for whatever it may have. */
+/* How long to wait for an agent's log before its watermark is written for whatever it may have. */
 #define LOGS_MS 10000
 /* How often to look whether what is held back has come back. */
 #define HELD_LOOK_MS 60000
@@ -30,20 +30,29 @@ static int64_t now_ms(const ab_principal *p)
     return ab_clock_mono_ms(p->env.clock);
 }
 
-/* As it is known to be, or, of an agent that went, will be. */
-static ab_mark_told mark_of(const struct peer *peer)
-{
-    const struct mark *mark = &peer->principal->mark;
-    ab_str name = ab_str_of(peer->name);
-    return ab_mark_of(ab_map_find(mark->left.told, name) != NULL ? &mark->left : &mark->known,
-                      name);
-}
-
 /* --- what is known --- */
 
-bool ab_principal_mark_is_read(const ab_principal *p)
+bool ab_principal_mark_ask(const struct peer *peer)
 {
-    return p->mark.read && !p->mark.look_due && p->mark.step != MARK_GET;
+    struct mark_part *part = peer->line->part;
+    if (part == NULL)
+        return false;
+    part->wanted = part->wanted || part->look_due;
+    ab_principal_mark_go(peer->principal);
+    return part->read && !part->look_due && part->step != MARK_GET;
+}
+
+void ab_principal_mark_missed(ab_principal *p)
+{
+    for (size_t i = 0; i < p->mark.count; i++)
+        p->mark.parts[i].look_due = true;
+}
+
+void ab_principal_mark_look(ab_principal *p)
+{
+    ab_principal_mark_missed(p);
+    for (size_t i = 0; i < p->mark.count; i++)
+        p->mark.parts[i].wanted = true;
 }
 
 /* Said in this run, of what the store had shown. */
@@ -59,8 +68,7 @@ bool ab_principal_mark_covers(const struct peer *peer, ab_version version)
 {
     if (peer->doubt.compared)
         return true;
-    ab_mark_told told = mark_of(peer);
-    return ab_mark_covers(&told, version) ||
+    return ab_mark_covers(&peer->line->told, version) ||
            (!ab_version_is_none(version) && is_of_this_run(peer, version.epoch));
 }
 
@@ -69,6 +77,13 @@ void ab_principal_mark_epoch(struct peer *peer)
     uint64_t epoch = ab_writer_newest(peer->writer).epoch;
     if (!is_of_this_run(peer, epoch))
         peer->doubt.epochs[peer->doubt.epoch_count++ % EPOCHS_MAX] = epoch;
+}
+
+static void write_later(const struct peer *peer)
+{
+    if (peer->line->part != NULL) /* else once it has one */
+        peer->line->part->write_due = true;
+    ab_principal_mark_go(peer->principal);
 }
 
 static void take_said(struct peer *peer, ab_version version)
@@ -86,46 +101,35 @@ void ab_principal_mark_said(struct peer *peer)
 {
     peer->doubt.said_now = ab_writer_newest(peer->writer);
     take_said(peer, peer->doubt.said_now);
-    peer->principal->mark.write_due = true;
-    ab_principal_mark_go(peer->principal);
+    write_later(peer);
 }
 
-/* What is covered when the mark is written for this agent: what was said in this run, and, once
+/* What is covered when the watermark is written: what was said to this agent in this run, and, once
  * nothing is in doubt, all up to there. */
-static ab_mark_told covered(const struct peer *peer)
+static void cover(struct peer *peer)
 {
-    ab_mark_told told = mark_of(peer);
-    if (peer->doubt.compared && ab_version_cmp(peer->doubt.said, told.all) > 0)
-        told = (ab_mark_told){.all = peer->doubt.said};
+    ab_mark_told *told = &peer->line->told;
+    if (peer->doubt.compared && ab_version_cmp(peer->doubt.said, told->all) > 0)
+        *told = (ab_mark_told){.all = peer->doubt.said};
     else if (!peer->doubt.compared && !ab_version_is_none(peer->doubt.said_now))
-        ab_mark_add_run(&told, peer->doubt.said_now);
-    return told;
+        ab_mark_add_run(told, peer->doubt.said_now);
 }
 
-void ab_principal_mark_leave(const struct peer *peer)
+void ab_principal_mark_leave(struct peer *peer)
 {
-    ab_principal *p = peer->principal;
-    ab_mark_told told = covered(peer);
-    if (ab_mark_set(&p->mark.left, ab_str_of(peer->name), &told) != AB_ERR_OK)
-        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("agent", peer->name));
-    p->mark.write_due = true;
-    ab_principal_mark_go(p);
+    cover(peer);
+    write_later(peer);
+    ab_principal_mark_quit(peer);
 }
 
-/* If it were restored from before it had that, it is to have another mark. */
+/* If it were restored from before it had that, it is to have another
+ * watermark. */
 void ab_principal_mark_shown(struct peer *peer)
 {
     if (peer->doubt.shown)
         return;
     peer->doubt.shown = true;
-    peer->principal->mark.write_due = true;
-    ab_principal_mark_go(peer->principal);
-}
-
-void ab_principal_mark_prove(ab_principal *p)
-{
-    p->mark.look_due = true;
-    ab_principal_mark_go(p);
+    write_later(peer);
 }
 
 void ab_principal_mark_compared(struct peer *peer)
@@ -135,14 +139,14 @@ void ab_principal_mark_compared(struct peer *peer)
      */
     if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer) || !peer->resync.judged)
         return;
-    peer->doubt.again = !p->synced || !peer->swept || !ab_principal_mark_is_read(p);
+    peer->doubt.again = !p->synced || !peer->swept || !ab_principal_mark_ask(peer);
     if (peer->doubt.again)
         return;
-    ab_mark_told told = mark_of(peer);
-    if (!peer->doubt.compared && ab_version_cmp(peer->doubt.said, told.all) > 0)
-        p->mark.write_due = true;
+    bool covers_more = ab_version_cmp(peer->doubt.said, peer->line->told.all) > 0;
+    bool first = !peer->doubt.compared;
     peer->doubt.compared = true;
-    ab_principal_mark_go(p);
+    if (first && covers_more)
+        write_later(peer);
 }
 
 void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, const char *first)
@@ -163,8 +167,10 @@ void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, con
 
 void ab_principal_mark_tick(struct peer *peer)
 {
-    ab_principal *p = peer->principal;
-    if (p->mark.read && now_ms(p) >= p->mark.logs_at && !ab_writer_is_ready(peer->writer))
+    const ab_principal *p = peer->principal;
+    const struct mark_part *part = peer->line->part;
+    bool read = part != NULL && part->read;
+    if (read && now_ms(p) >= part->logs_at && !ab_writer_is_ready(peer->writer))
         ab_principal_mark_shown(peer);
     bool doubts = peer->doubt.log + peer->doubt.agent > 0;
     if (!doubts || now_ms(p) < peer->doubt.look_at)
@@ -180,223 +186,209 @@ void ab_principal_mark_tick(struct peer *peer)
 /* What was seen of it is of the former one: only a new start lists it anew. */
 static void end_all(ab_principal *p)
 {
-    p->mark.read = false;
+    for (size_t i = 0; i < p->mark.count; i++)
+        p->mark.parts[i].read = false;
     p->mark.other = true;
     p->env.effects.fatal(p->env.effects.arg,
-                         "the store's mark (ConfigMap " AB_MARK_NAME
+                         "the store's watermark (ConfigMap " AB_MARK_NAME
                          ") is not what was written last: the store was restored from a backup, or "
                          "another principal writes to it; it must be listed anew");
 }
 
 /* --- reading and writing it --- */
 
-static void back_off(ab_principal *p, ab_err code, const ab_error *err)
+static void back_off(struct mark_part *part, ab_err code, const ab_error *err)
 {
-    p->mark.retry_at = now_ms(p) + ab_backoff_next(&p->mark.backoff);
-    if (ab_err_class_of(code) == AB_CLASS_STALE || p->mark.failed)
+    const ab_principal *p = part->principal;
+    char name[AB_MARK_NAME_MAX];
+    part->retry_at = now_ms(p) + ab_backoff_next(&part->backoff);
+    if (ab_err_class_of(code) == AB_CLASS_STALE || part->failed)
         return;
-    p->mark.failed = true;
-    AB_WARN(p->env.log, SYNC, "the store's mark cannot be read or written: deletions wait for it",
-            AB_KV("configmap", AB_MARK_NAME), AB_KV("namespace", p->env.namespace),
+    part->failed = true;
+    ab_mark_name(part->number, name);
+    AB_WARN(p->env.log, SYNC,
+            "the store's watermark cannot be read or written: deletions wait for it",
+            AB_KV("configmap", (const char *)name), AB_KV("namespace", p->env.namespace),
             AB_KV("why", err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text));
 }
 
-static void succeeded(ab_principal *p)
+static void succeeded(struct mark_part *part)
 {
-    ab_backoff_reset(&p->mark.backoff);
-    p->mark.retry_at = 0;
-    p->mark.failed = false;
+    ab_backoff_reset(&part->backoff);
+    part->retry_at = 0;
+    part->failed = false;
 }
 
-static bool note_version(ab_principal *p, const ab_object *object)
+static bool note_version(struct mark_part *part, const ab_object *object)
 {
-    free(p->mark.version);
-    p->mark.version = object == NULL ? NULL : ab_str_dup(ab_object_version(object));
-    return object == NULL || p->mark.version != NULL;
+    free(part->version);
+    part->version = object == NULL ? NULL : ab_str_dup(ab_object_version(object));
+    return object == NULL || part->version != NULL;
 }
 
 /* Is it what we wrote? A write that was said to have failed may have been made. */
-static bool is_ours(ab_principal *p, const ab_mark *found)
+static bool is_ours(const struct mark_part *part, ab_str id)
 {
-    if (p->mark.next.id[0] != '\0' && strcmp(found->id, p->mark.next.id) == 0)
-        return true;
-    return strcmp(found->id, p->mark.known.id) == 0;
+    return ab_str_is(id, part->id) || (part->next_id[0] != '\0' && ab_str_is(id, part->next_id));
 }
 
-static void proved(ab_principal *p)
+static void proved(const struct mark_part *part)
 {
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
+    for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
+        struct peer *peer = AB_LINK_OF(i.link, struct mark_line, in_part)->peer;
+        if (peer == NULL)
+            continue;
         ab_principal_sweep(peer);
         if (peer->doubt.again)
-            ab_principal_resync_due(peer, "the store's mark was read");
+            ab_principal_resync_due(peer, "the store's watermark was read");
         peer->doubt.again = false;
     }
 }
 
-static void got(ab_principal *p, ab_err code, const ab_object *object, const ab_error *err)
+/* What it says is known: the same id is the same text. */
+static void got(struct mark_part *part, ab_err code, const ab_object *object, const ab_error *err)
 {
-    ab_mark found = {0};
-    if (code == AB_ERR_OK || code == AB_ERR_NOTFOUND)
-        code = ab_mark_load(&found, object);
-    if (code == AB_ERR_OK && !note_version(p, object))
+    ab_principal *p = part->principal;
+    if (code == AB_ERR_NOTFOUND)
+        code = AB_ERR_OK;
+    if (code == AB_ERR_OK && !note_version(part, object))
         code = AB_ERR_NOMEM;
     if (code != AB_ERR_OK) {
-        ab_mark_fini(&found);
-        p->mark.look_due = true;
-        back_off(p, code, err);
+        part->look_due = part->wanted = true;
+        back_off(part, code, err);
         return;
     }
-    if (!is_ours(p, &found)) {
-        ab_mark_fini(&found);
+    if (!is_ours(part, ab_mark_id(object))) {
         end_all(p);
         return;
     }
-    ab_mark_fini(&p->mark.known);
-    ab_mark_fini(&p->mark.next);
-    p->mark.known = found;
-    if (!p->mark.read)
-        p->mark.logs_at = now_ms(p) + LOGS_MS;
-    p->mark.read = true;
-    p->mark.write_due |= p->mark.known.id[0] == '\0'; /* one that is there can be missed */
-    succeeded(p);
-    proved(p);
+    snprintf(part->id, sizeof(part->id), "%.*s", AB_STR_ARG(ab_mark_id(object)));
+    part->next_id[0] = '\0';
+    if (!part->read)
+        part->logs_at = now_ms(p) + LOGS_MS;
+    part->read = true;
+    part->unsure = false;
+    part->write_due |= part->id[0] == '\0'; /* one that is there can be missed */
+    succeeded(part);
+    proved(part);
 }
 
-static void forget_left(ab_principal *p)
+static void written(struct mark_part *part, ab_err code, const ab_object *object,
+                    const ab_error *err)
 {
-    for (ab_map_iter i = ab_map_first(p->mark.left.told); i.entry != NULL; ab_map_next(&i))
-        free(ab_map_take(p->mark.left.told, i.key));
-}
-
-static void written(ab_principal *p, ab_err code, const ab_object *object, const ab_error *err)
-{
-    size_t bytes = AGENT_BYTES * ab_map_count(p->mark.next.told);
-    if (code != AB_ERR_OK || !note_version(p, object)) {
-        p->mark.look_due = p->mark.write_due = true;
-        back_off(p, code == AB_ERR_OK ? AB_ERR_NOMEM : code, err);
+    if (code != AB_ERR_OK || !note_version(part, object)) {
+        part->unsure = part->write_due = true;
+        back_off(part, code == AB_ERR_OK ? AB_ERR_NOMEM : code, err);
         return;
     }
-    ab_mark_fini(&p->mark.known);
-    p->mark.known = p->mark.next;
-    p->mark.next = (ab_mark){0};
-    if (!p->mark.write_due)
-        forget_left(p);
-    p->mark.write_at = now_ms(p) + WRITES_APART_MS + (int64_t)(bytes / BYTES_PER_MS);
-    succeeded(p);
+    memcpy(part->id, part->next_id, sizeof(part->id));
+    part->next_id[0] = '\0';
+    part->takes = part->gives = false;
+    part->write_at = now_ms(part->principal) + WRITES_APART_MS;
+    succeeded(part);
 }
 
-static void done(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err)
+void ab_principal_mark_done(ab_principal_record *record, ab_err code, ab_object *object,
+                            const ab_error *err)
 {
-    struct mark *m = (struct mark *)record;
-    enum mark_step step = m->step;
-    m->step = MARK_IDLE;
+    struct mark_part *part = (struct mark_part *)record;
+    enum mark_step step = part->step;
+    part->step = MARK_IDLE;
     if (step == MARK_GET)
-        got(m->principal, code, object, err);
+        got(part, code, object, err);
     else
-        written(m->principal, code, object, err);
-    ab_principal_mark_go(m->principal);
+        written(part, code, object, err);
+    ab_principal_mark_go(part->principal);
 }
 
-static ab_str key_of(const ab_principal *p, char room[AB_OBJECT_KEY_MAX])
+static void read_part(struct mark_part *part)
 {
-    snprintf(room, AB_OBJECT_KEY_MAX, "ConfigMap/%s/" AB_MARK_NAME, p->env.namespace);
-    return ab_str_of(room);
-}
-
-static void read_it(ab_principal *p)
-{
+    const ab_principal *p = part->principal;
+    char name[AB_MARK_NAME_MAX];
     char key[AB_OBJECT_KEY_MAX];
-    p->mark.step = MARK_GET;
-    p->mark.look_due = false;
-    p->env.effects.get(p->env.effects.arg, key_of(p, key), &p->mark.record);
+    ab_mark_name(part->number, name);
+    snprintf(key, sizeof(key), "ConfigMap/%s/%s", p->env.namespace, name);
+    part->step = MARK_GET;
+    part->look_due = part->wanted = false;
+    p->env.effects.get(p->env.effects.arg, ab_str_of(key), &part->record);
 }
 
-static ab_err copy_told(const ab_mark *from, ab_mark *to)
+static ab_err make_object(struct mark_part *part, ab_object **out)
 {
-    ab_err e = AB_ERR_OK;
-    for (ab_map_iter i = ab_map_first(from->told); i.entry != NULL && e == AB_ERR_OK;
-         ab_map_next(&i))
-        e = ab_mark_set(to, i.key, i.value);
-    return e;
+    ab_mark_draft draft;
+    ab_err e = ab_uuid(part->next_id);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_mark_begin(&draft, part->number, part->principal->env.namespace, part->next_id);
+    for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
+        const struct mark_line *line = AB_LINK_OF(i.link, struct mark_line, in_part);
+        if (line->peer != NULL)
+            cover(line->peer);
+        ab_mark_add(&draft, line->name, &line->told);
+    }
+    return ab_mark_end(&draft, out);
 }
 
-static ab_err cover_said(const struct peer *peer, ab_mark *mark)
+static void write_part(struct mark_part *part)
 {
-    ab_mark_told told = covered(peer);
-    return ab_mark_set(mark, ab_str_of(peer->name), &told);
-}
-
-static ab_err make_next(ab_principal *p)
-{
-    ab_mark_fini(&p->mark.next);
-    ab_err e = ab_mark_init(&p->mark.next);
-    if (e == AB_ERR_OK)
-        e = ab_uuid(p->mark.next.id);
-    if (e == AB_ERR_OK)
-        e = copy_told(&p->mark.known, &p->mark.next);
-    if (e == AB_ERR_OK)
-        e = copy_told(&p->mark.left, &p->mark.next);
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL && e == AB_ERR_OK; ab_map_next(&i))
-        e = cover_said(i.value, &p->mark.next);
-    return e;
-}
-
-static void write_it(ab_principal *p)
-{
+    ab_principal *p = part->principal;
     ab_object *object = NULL;
-    ab_err e = make_next(p);
-    if (e == AB_ERR_OK)
-        e = ab_mark_object(&p->mark.next, p->env.namespace, &object);
+    ab_err e = make_object(part, &object);
     if (e != AB_ERR_OK) {
-        back_off(p, e, NULL);
+        back_off(part, e, NULL);
         return;
     }
-    p->mark.step = MARK_WRITE;
-    p->mark.write_due = false;
-    ab_str version = p->mark.version == NULL ? AB_STR_NONE : ab_str_of(p->mark.version);
-    p->env.effects.apply(p->env.effects.arg, object, version, &p->mark.record);
+    part->step = MARK_WRITE;
+    part->write_due = false;
+    p->mark.turn = part->number + 1;
+    p->mark.write_at = now_ms(p) + (int64_t)ab_json_raw(ab_object_json(object)).len / BYTES_PER_MS;
+    p->env.effects.apply(p->env.effects.arg, object, ab_str_of(part->version), &part->record);
     ab_object_unref(object);
+}
+
+/* --- when --- */
+
+/* Lines that its ConfigMap has are another part's, and not written there yet. */
+static bool must_wait(const struct mark_part *part)
+{
+    const struct mark *m = &part->principal->mark;
+    for (size_t i = part->number + 1; part->gives && i < m->count; i++)
+        if (m->parts[i].takes)
+            return true;
+    return false;
+}
+
+static bool is_used(const struct mark_part *part)
+{
+    return part->number == 0 || part->count > 0 || part->write_due;
+}
+
+static void go(struct mark_part *part, bool at_once)
+{
+    const ab_principal *p = part->principal;
+    int64_t now = now_ms(p);
+    if (part->step != MARK_IDLE || !is_used(part) || now < part->retry_at)
+        return;
+    bool may_write = at_once || (now >= p->mark.write_at && now >= part->write_at);
+    if (!part->read || part->unsure || (part->look_due && part->wanted))
+        read_part(part);
+    else if (part->write_due && may_write && !must_wait(part))
+        write_part(part);
+}
+
+static void go_all(ab_principal *p, bool at_once)
+{
+    size_t first = p->mark.turn;
+    for (size_t i = 0; p->listed && !p->mark.other && i < p->mark.count; i++)
+        go(&p->mark.parts[(first + i) % p->mark.count], at_once);
 }
 
 void ab_principal_mark_go(ab_principal *p)
 {
-    int64_t now = now_ms(p);
-    if (!p->listed || p->mark.other || p->mark.step != MARK_IDLE || now < p->mark.retry_at)
-        return;
-    if (!p->mark.read || p->mark.look_due)
-        read_it(p);
-    else if (p->mark.write_due && now >= p->mark.write_at)
-        write_it(p);
+    go_all(p, false);
 }
 
 void ab_principal_flush(ab_principal *p)
 {
-    p->mark.write_at = 0;
-    ab_principal_mark_go(p);
-}
-
-void ab_principal_mark_seen(ab_principal *p, const ab_object *object)
-{
-    char key[AB_OBJECT_KEY_MAX];
-    if (p->listed || !ab_str_is(key_of(p, key), ab_object_key(object)))
-        return;
-    if (ab_mark_load(&p->mark.known, object) != AB_ERR_OK)
-        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
-}
-
-ab_err ab_principal_mark_init(ab_principal *p)
-{
-    p->mark = (struct mark){.record.done = done, .principal = p};
-    ab_backoff_init(&p->mark.backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
-    ab_err e = ab_mark_init(&p->mark.known);
-    return e == AB_ERR_OK ? ab_mark_init(&p->mark.left) : e;
-}
-
-void ab_principal_mark_fini(ab_principal *p)
-{
-    ab_mark_fini(&p->mark.known);
-    ab_mark_fini(&p->mark.left);
-    ab_mark_fini(&p->mark.next);
-    free(p->mark.version);
+    go_all(p, true);
 }

@@ -53,6 +53,7 @@ void ab_principal_peer_free(void *value)
     ab_link_remove(&peer->in_waiting);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
+    ab_principal_mark_quit(peer);
     if (peer->roster != NULL && peer->roster->peer == peer)
         peer->roster->peer = NULL;
     ab_roster_leave(peer->roster);
@@ -71,9 +72,10 @@ static void park_apps(const struct peer *peer)
         ab_principal_park(AB_LINK_OF(i.link, ab_principal_app, in_roster));
 }
 
-static bool has_all(const struct peer *peer)
+static bool has_all(struct peer *peer)
 {
-    return peer->roster != NULL && peer->writer != NULL && peer->errors != NULL;
+    return peer->roster != NULL && peer->writer != NULL && peer->errors != NULL &&
+           ab_principal_mark_join(peer) == AB_ERR_OK;
 }
 
 ab_err ab_principal_add_agent(ab_principal *p, const char *agent)

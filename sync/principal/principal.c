@@ -388,6 +388,7 @@ void ab_principal_gone(ab_principal *p, ab_object *object, bool observed)
 void ab_principal_listed(ab_principal *p)
 {
     p->listed = true;
+    ab_principal_mark_settle(p);
     ab_principal_mark_go(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_sweep(i.value);
@@ -402,7 +403,8 @@ void ab_principal_listed(ab_principal *p)
 
 void ab_principal_synced(ab_principal *p)
 {
-    p->synced = p->mark.look_due = true;
+    p->synced = true;
+    ab_principal_mark_look(p);
     if (!p->listed)
         ab_principal_listed(p);
     ab_principal_mark_go(p);

@@ -66,6 +66,7 @@ struct peer {
     const char *name; /* the roster's */
     unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
+    struct mark_line *line;
     bool swept;        /* since ready: what the hub no longer has was ended */
     int64_t missed_at; /* mono_ms: when what is inferred to be gone may be judged: a list that lacks
                           many objects says so of one after another; 0: nothing waits for that */
@@ -183,23 +184,47 @@ struct ab_principal_app {
 
 enum mark_step { MARK_IDLE, MARK_GET, MARK_WRITE };
 
-/* The store's mark. */
-struct mark {
+/* One ConfigMap of the store's watermark. */
+struct mark_part {
     ab_principal_record record;
     ab_principal *principal;
+    size_t number;
+    ab_link lines; /* mark_line.in_part */
+    size_t count;  /* of them */
     enum mark_step step;
-    ab_mark known;              /* as it was listed, read or written last */
-    ab_mark left;               /* of agents that went since */
-    ab_mark next;               /* what may have been written since */
+    char id[AB_MARK_ID];        /* as it was listed, read or written last; "": there is none */
+    char next_id[AB_MARK_ID];   /* what may have been written since; "": nothing */
     char *version;              /* resourceVersion; NULL: there is none */
     bool read;                  /* once in this run */
-    bool other;                 /* it is not ours: nothing is ended any more */
-    bool look_due;              /* to be read, after something was missed */
+    bool look_due;              /* something was missed since it was read */
+    bool wanted;                /* and an agent waits for that */
+    bool unsure;                /* a write failed: to be read before the next one */
     bool write_due;             /* something was said that it does not have */
+    bool takes;                 /* lines that it was not written with yet, of another ConfigMap */
+    bool gives;                 /* its ConfigMap has such lines: it is written after those */
     int64_t write_at, retry_at; /* mono_ms: not before then */
     int64_t logs_at;            /* mono_ms: when the agents' logs should have been read */
     ab_backoff backoff;
     bool failed; /* and it was logged */
+};
+
+/* What the watermark says of one agent, served or not. */
+struct mark_line {
+    struct mark_part *part; /* NULL: the store is not listed yet, and has not shown it */
+    ab_link in_part;
+    struct peer *peer; /* NULL: it is not served */
+    ab_mark_told told; /* as listed, or written last, or to be written next */
+    char name[];
+};
+
+/* The store's watermark. */
+struct mark {
+    struct mark_part parts[AB_MARK_PARTS_MAX];
+    size_t count;     /* parts that there are, or gaps between them */
+    ab_map *lines;    /* agent -> struct mark_line */
+    bool other;       /* it is not ours: nothing is ended any more */
+    int64_t write_at; /* mono_ms: no part is written before then */
+    size_t turn;      /* the part that may be written next */
 };
 
 /* What is known of a mirror's source. */
@@ -413,18 +438,34 @@ void ab_principal_show_held(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);
 
-/* mark.c: what proves that the store once had what it does not have now */
+/* mark_parts.c: which ConfigMap of the store's watermark has what of it */
 /** @return NOMEM */
 AB_MUST_USE ab_err ab_principal_mark_init(ab_principal *p);
 void ab_principal_mark_fini(ab_principal *p);
 /** It is what the store lists at start. Other objects, and later, are ignored. */
 void ab_principal_mark_seen(ab_principal *p, const ab_object *object);
-/** Read or write it, when that is due. */
+/** The store is listed: each agent gets its part, and a part that has too many agents, as former
+ * versions wrote it, gives some of them to others. */
+void ab_principal_mark_settle(ab_principal *p);
+/** The agent is served from now on. @return NOMEM */
+AB_MUST_USE ab_err ab_principal_mark_join(struct peer *peer);
+/** The agent is served no more. Its line stays, if it says anything. */
+void ab_principal_mark_quit(struct peer *peer);
+
+/* mark.c: what proves that the store once had what it does not have now */
+/** The answer to what was asked for. */
+void ab_principal_mark_done(ab_principal_record *record, ab_err code, ab_object *object,
+                            const ab_error *err);
+/** Read or write it, as far as that is due. */
 void ab_principal_mark_go(ab_principal *p);
-/** Something is missed: read the mark, then sweep. */
-void ab_principal_mark_prove(ab_principal *p);
-/** Has it been read since something was missed last? */
-bool ab_principal_mark_is_read(const ab_principal *p);
+/** Every part is to be read. */
+void ab_principal_mark_look(ab_principal *p);
+/** Something is missed: no part proves anything before it was read again, which happens when an
+ * agent asks. */
+void ab_principal_mark_missed(ab_principal *p);
+/** Has the agent's part been read since something was missed last? If not it is read, and the agent
+ * is swept then. */
+bool ab_principal_mark_ask(const struct peer *peer);
 /** Is the store known to have had what was said to the agent under this version? */
 bool ab_principal_mark_covers(const struct peer *peer, ab_version version);
 /** The agent's writer has a new epoch. */
@@ -434,8 +475,8 @@ void ab_principal_mark_said(struct peer *peer);
 /** The agent, or its log, has an object under this version. */
 void ab_principal_mark_told(struct peer *peer, ab_version version);
 /** The agent is about to be served no more: what it was told is covered all the same. */
-void ab_principal_mark_leave(const struct peer *peer);
-/** The store has what its mark does not cover. */
+void ab_principal_mark_leave(struct peer *peer);
+/** The store has what its watermark does not cover. */
 void ab_principal_mark_shown(struct peer *peer);
 /** So many deletions are held back for want of proof. @param held  which of peer->doubt's counts
  *  @param first  one of their keys */

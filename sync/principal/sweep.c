@@ -223,7 +223,7 @@ void ab_principal_forget_observed(struct peer *peer)
 /* One that is here again was created again, perhaps for another agent. */
 static void end_observed(struct peer *peer)
 {
-    if (peer->observed == NULL || !ab_principal_mark_is_read(peer->principal))
+    if (peer->observed == NULL || !ab_principal_mark_ask(peer))
         return;
     for (ab_map_iter i = ab_map_first(peer->observed); i.entry != NULL; ab_map_next(&i))
         if (is_here(peer->principal, i.key))
@@ -245,19 +245,23 @@ void ab_principal_sweep(struct peer *peer)
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
     for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
         ab_principal_settle_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
-    if (ab_principal_mark_is_read(p) || peer->guard.confirmed)
+    if (peer->guard.confirmed || ab_principal_mark_ask(peer))
         end_missing(peer);
 }
 
 static void miss(struct peer *peer, ab_str key, bool observed)
 {
     if (!ab_writer_has_key(peer->writer, key)) {
-        if (peer->resync.unsaid) /* its log does not tell that the agent has it */
+        if (peer->resync.unsaid) { /* its log does not tell that the agent has it */
             peer->doubt.again = true;
+            (void)ab_principal_mark_ask(peer);
+        }
         return;
     }
-    if (observed && note_observed(peer, key))
+    if (observed && note_observed(peer, key)) {
+        (void)ab_principal_mark_ask(peer);
         return;
+    }
     if (peer->observed != NULL) /* what was observed was the end of a former one */
         (void)ab_map_take(peer->observed, key);
     peer->swept = false;
@@ -267,9 +271,9 @@ static void miss(struct peer *peer, ab_str key, bool observed)
 
 void ab_principal_missed(ab_principal *p, ab_str key, bool observed)
 {
+    ab_principal_mark_missed(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
         miss(i.value, key, observed);
-    ab_principal_mark_prove(p);
 }
 
 ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token)

@@ -129,11 +129,20 @@ static size_t number_of(ab_str key)
     return number;
 }
 
+static ab_object *stored_mark(const ab_bench_core_hub *h, ab_str key)
+{
+    ab_str kind, namespace, name;
+    if (ab_object_key_split(key, &kind, &namespace, &name) != AB_ERR_OK)
+        return NULL;
+    ab_object *mark = h->marks[ab_mark_part(name)];
+    return mark == NULL ? NULL : ab_object_ref(mark);
+}
+
 static ab_object *stored(const ab_bench_core_hub *h, ab_str key)
 {
     char agent[16];
     if (ab_str_starts(key, MARK_KEY))
-        return h->mark == NULL ? NULL : ab_object_ref(h->mark);
+        return stored_mark(h, key);
     if (ab_str_starts(key, PROJECT_KEY))
         return project(number_of(key));
     const char *from = key.ptr + sizeof(APP_KEY) - 1;
@@ -157,8 +166,9 @@ static void apply(void *arg, ab_object *object, ab_str version, ab_principal_rec
         fail(h, "an object is written");
         return;
     }
-    ab_object_unref(h->mark);
-    h->mark = ab_object_ref(object);
+    size_t part = ab_mark_part(ab_object_name(object));
+    ab_object_unref(h->marks[part]);
+    h->marks[part] = ab_object_ref(object);
     answer_later(h, &h->answers, record, ab_object_ref(object), AB_ERR_OK);
 }
 
@@ -460,7 +470,8 @@ void ab_bench_core_close(ab_bench_core_hub *h)
     ab_principal_free(h->principal);
     drop(h->answers);
     drop(h->writes);
-    ab_object_unref(h->mark);
+    for (size_t i = 0; i < AB_MARK_PARTS_MAX; i++)
+        ab_object_unref(h->marks[i]);
     ab_metrics_free(h->metrics);
     free(h->agents);
     free(h->woken);

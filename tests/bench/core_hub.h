@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/metrics.h"
+#include "sync/mark.h"
 #include "sync/principal/principal.h"
 
 #define AB_BENCH_CORE_APPS     50
@@ -33,7 +34,7 @@ typedef struct {
     size_t *woken; /* agents that are to be sent something */
     size_t woken_count;
     ab_bench_answer *answers, *writes; /* newest first */
-    ab_object *mark;
+    ab_object *marks[AB_MARK_PARTS_MAX];
     bool failed;      /* and it was said */
     int64_t cost_ns;  /* CPU time of the core since it was set to 0 */
     int64_t worst_ns; /* the longest turn of it since then */

@@ -4,10 +4,11 @@ import kubernetes
 import pytest
 
 
-def allowed(cluster, account, verb, resource, namespace, group):
+def allowed(cluster, account, verb, resource, namespace, group, name=""):
     review = kubernetes.client.AuthorizationV1Api(cluster.client.client).create_subject_access_review(
         {"spec": {"user": f"system:serviceaccount:argocd:{account}",
-                  "resourceAttributes": {"verb": verb, "resource": resource, "namespace": namespace, "group": group}}})
+                  "resourceAttributes": {"verb": verb, "resource": resource, "namespace": namespace, "group": group,
+                                        "name": name}}})
     return review.status.allowed
 
 
@@ -26,6 +27,18 @@ def allowed(cluster, account, verb, resource, namespace, group):
 def test_a_principal_may_do_what_it_needs_only(fleet, verb, resource, namespace, may):
     group = "argoproj.io" if resource.startswith("app") else ""
     assert allowed(fleet.hub, "argobus-principal", verb, resource, namespace, group) == may
+
+
+@pytest.mark.parametrize(("name", "may"), [
+    ("argobus-store-mark", True),
+    ("argobus-store-mark-1", True),
+    ("argobus-store-mark-19", True),
+    ("argocd-cm", False),
+    ("argocd-rbac-cm", False),
+    ("", False),
+])
+def test_a_principal_may_write_the_parts_of_the_watermark_and_no_other_config_map(fleet, name, may):
+    assert allowed(fleet.hub, "argobus-principal", "patch", "configmaps", "argocd", "", name) == may
 
 
 @pytest.mark.parametrize(("verb", "resource", "namespace", "may"), [

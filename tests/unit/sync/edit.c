@@ -31,25 +31,55 @@ void put_app(fake_store *s, const char *ns, const char *name, int n, const char 
 void put_mark(fake_store *s)
 {
     static const char *const agents[] = {"w1", "w2", "w3", "a1", "a2", "a3"};
-    ab_mark mark;
+    ab_mark_draft mark;
     ab_object *o = NULL;
     if (fake_store_find(s, MARK) != NULL)
         return;
     const ab_mark_told all = {.all = {UINT64_MAX, UINT64_MAX}};
-    assert_int_equal(ab_mark_init(&mark), AB_ERR_OK);
+    ab_mark_begin(&mark, 0, "argocd", "");
     for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
-        assert_int_equal(ab_mark_set(&mark, ab_str_of(agents[i]), &all), AB_ERR_OK);
-    assert_int_equal(ab_mark_object(&mark, "argocd", &o), AB_ERR_OK);
+        ab_mark_add(&mark, agents[i], &all);
+    assert_int_equal(ab_mark_end(&mark, &o), AB_ERR_OK);
     fake_store_put(s, o);
     ab_object_unref(o);
-    ab_mark_fini(&mark);
+}
+
+static ab_err add_line(void *arg, ab_str agent, const ab_mark_told *told)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", AB_STR_ARG(agent));
+    ab_mark_add(arg, name, told);
+    return AB_ERR_OK;
+}
+
+void crowd_mark(fake_store *s, size_t agents)
+{
+    ab_mark_draft mark;
+    char name[32];
+    ab_object *former = fake_store_find(s, MARK);
+    ab_object *o = NULL;
+    ab_mark_begin(&mark, 0, "argocd", "of a former version");
+    if (former != NULL)
+        assert_int_equal(ab_mark_read(former, add_line, &mark), AB_ERR_OK);
+    for (size_t i = 0; i < agents; i++) {
+        snprintf(name, sizeof(name), "x%zu", i);
+        ab_mark_add(&mark, name, &(ab_mark_told){.all = {7, i + 1}});
+    }
+    assert_int_equal(ab_mark_end(&mark, &o), AB_ERR_OK);
+    fake_store_put(s, o);
+    ab_object_unref(o);
+}
+
+bool is_mark(const ab_object *o)
+{
+    return ab_str_starts(ab_str_of(ab_object_key(o)), MARK);
 }
 
 size_t count_objects(const fake_store *s)
 {
     size_t count = 0;
     for (size_t i = 0; fake_store_at(s, i) != NULL; i++)
-        count += !ab_str_is(ab_str_of(ab_object_key(fake_store_at(s, i))), MARK);
+        count += !is_mark(fake_store_at(s, i));
     return count;
 }
 

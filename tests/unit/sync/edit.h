@@ -15,6 +15,11 @@ void put_app(fake_store *s, const char *ns, const char *name, int n, const char 
 /** The mark of a store that has had all that was ever said to any agent of the tests, unless there
  * is one. */
 void put_mark(fake_store *s);
+/** The mark as former versions wrote it: one ConfigMap, however many agents there are. It has so
+ * many more, "x0" and so on, behind those that the first part has already. */
+void crowd_mark(fake_store *s, size_t agents);
+/** Is it a part of that? */
+bool is_mark(const ab_object *o);
 /** How many Applications and AppProjects are in it. */
 size_t count_objects(const fake_store *s);
 /** Set a member of the object to this JSON text; NULL removes it. */

@@ -2,6 +2,7 @@
 #include "history.h"
 
 #include "schema/attributes.h"
+#include "sync/mark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -509,7 +510,7 @@ static void on_hub_write(void *arg, const ab_object *before, const ab_object *af
 {
     (void)arg;
     trace("hub", after == NULL ? AB_STR("gone") : ab_json_raw(ab_object_json(after)));
-    if (after == NULL || !ab_str_is(ab_str_of(ab_object_key(after)), MARK))
+    if (after == NULL || !is_mark(after))
         model->on_hub_write(before, after);
 }
 
@@ -553,6 +554,8 @@ static void begin(uint64_t seed, size_t among)
     if (setting("SYNC_MODEL_LOG", 0) == 1)
         assert_int_equal(ab_log_new(2, "debug", AB_LOG_TEXT, &m.w.clock, &m.w.log, NULL),
                          AB_ERR_OK);
+    if (seed % 8 == 3) /* its own line is not in the first part */
+        crowd_mark(m.w.hub, AB_MARK_AGENTS_MAX + 3);
     world_start_agent(&m.w);
     world_start_principal(&m.w);
 }

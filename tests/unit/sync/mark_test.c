@@ -10,111 +10,201 @@
 
 #include <cmocka.h>
 
-static bool covers(const ab_mark *m, const char *agent, uint64_t epoch, uint64_t version)
+struct search {
+    const char *agent;
+    ab_mark_told told;
+};
+
+static ab_err take_line(void *arg, ab_str agent, const ab_mark_told *told)
 {
-    ab_mark_told told = ab_mark_of(m, ab_str_of(agent));
-    return ab_mark_covers(&told, (ab_version){epoch, version});
+    struct search *s = arg;
+    if (ab_str_is(agent, s->agent))
+        s->told = *told;
+    return AB_ERR_OK;
 }
 
-static void load(ab_mark *m, const char *data)
+static bool covers(const ab_object *o, const char *agent, uint64_t epoch, uint64_t version)
+{
+    struct search s = {.agent = agent};
+    assert_int_equal(ab_mark_read(o, take_line, &s), AB_ERR_OK);
+    return ab_mark_covers(&s.told, (ab_version){epoch, version});
+}
+
+static ab_object *part(const char *data)
 {
     char json[1024];
     snprintf(json, sizeof(json),
              "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" AB_MARK_NAME
              "\",\"namespace\":\"argocd\"},\"data\":%s}",
              data);
-    ab_object *o = sample_object(json);
-    assert_int_equal(ab_mark_init(m), AB_ERR_OK);
-    assert_int_equal(ab_mark_load(m, o), AB_ERR_OK);
-    ab_object_unref(o);
+    return sample_object(json);
+}
+
+static void assert_id(const ab_object *o, const char *id)
+{
+    assert_true(ab_str_is(ab_mark_id(o), id));
 }
 
 static void all_that_is_not_newer_is_covered(void **state)
 {
-    ab_mark m;
     (void)state;
-    load(&m, "{\"write_id\":\"x\",\"w1\":\"5.10\"}");
-    assert_string_equal(m.id, "x");
-    assert_true(covers(&m, "w1", 5, 10));
-    assert_true(covers(&m, "w1", 4, 99));
-    assert_false(covers(&m, "w1", 5, 11));
-    assert_false(covers(&m, "w1", 6, 1));
-    assert_false(covers(&m, "w2", 1, 1));
-    assert_false(covers(&m, "w1", 0, 0)); /* of no known version */
-    ab_mark_fini(&m);
+    ab_object *o = part("{\"write_id\":\"x\",\"w1\":\"5.10\"}");
+    assert_id(o, "x");
+    assert_true(covers(o, "w1", 5, 10));
+    assert_true(covers(o, "w1", 4, 99));
+    assert_false(covers(o, "w1", 5, 11));
+    assert_false(covers(o, "w1", 6, 1));
+    assert_false(covers(o, "w2", 1, 1));
+    assert_false(covers(o, "w1", 0, 0)); /* of no known version */
+    ab_object_unref(o);
 }
 
 static void a_run_covers_its_own_epoch_alone(void **state)
 {
-    ab_mark m;
     (void)state;
-    load(&m, "{\"w1\":\"5.10 8.20 9.30\"}");
-    assert_true(covers(&m, "w1", 8, 20));
-    assert_false(covers(&m, "w1", 8, 21));
-    assert_false(covers(&m, "w1", 7, 1));
-    assert_true(covers(&m, "w1", 9, 1));
-    assert_true(covers(&m, "w1", 5, 10));
-    ab_mark_fini(&m);
+    ab_object *o = part("{\"w1\":\"5.10 8.20 9.30\"}");
+    assert_true(covers(o, "w1", 8, 20));
+    assert_false(covers(o, "w1", 8, 21));
+    assert_false(covers(o, "w1", 7, 1));
+    assert_true(covers(o, "w1", 9, 1));
+    assert_true(covers(o, "w1", 5, 10));
+    ab_object_unref(o);
 }
 
 static void what_cannot_be_read_covers_nothing(void **state)
 {
     static const char *const data[] = {
         "null",
+        "7",
         "[]",
+        "[\"5.10\"]",
+        "\"5.10\"",
         "{\"w1\":7}",
         "{\"w1\":\"\"}",
+        "{\"w1\":{\"w1\":\"5.10\"}}",
         "{\"w1\":\"5\"}",
         "{\"w1\":\"5.10 x\"}",
         "{\"w1\":\"5.10  6.1\"}",
         "{\"w1\":\" 5.10\"}",
         "{\"w1\":\"-5.10\"}",
         "{\"w1\":\"99999999999999999999999.1\"}",
-        "{\"w1\":\"5\\u002e10\"}",
+        "{\"w1\":\"5.10\\u0000\"}",
+        "{\"write_id\":7}",
         "{\"write_id\":\"longer than the thirty-six characters of a uuid\"}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof(data) / sizeof(data[0]); i++) {
-        ab_mark m;
-        load(&m, data[i]);
-        assert_string_equal(m.id, "");
-        assert_false(covers(&m, "w1", 1, 1));
-        ab_mark_fini(&m);
+        ab_object *o = part(data[i]);
+        assert_id(o, "");
+        assert_false(covers(o, "w1", 1, 1));
+        ab_object_unref(o);
     }
 }
 
-static void none_covers_nothing(void **state)
+static void a_line_that_cannot_be_read_does_not_hide_others(void **state)
 {
-    ab_mark m;
     (void)state;
-    load(&m, "{\"write_id\":\"x\",\"w1\":\"5.10\"}");
-    assert_int_equal(ab_mark_load(&m, NULL), AB_ERR_OK);
-    assert_string_equal(m.id, "");
-    assert_false(covers(&m, "w1", 1, 1));
-    ab_mark_fini(&m);
+    ab_object *o = part("{\"w1\":\"5.10\",\"w2\":\"newest\",\"w3\":7,\"w4\":\"6.10\"}");
+    assert_true(covers(o, "w1", 5, 10));
+    assert_true(covers(o, "w4", 6, 10));
+    ab_object_unref(o);
+}
+
+static void none_has_no_id(void **state)
+{
+    (void)state;
+    assert_id(NULL, "");
+}
+
+static ab_object *written(size_t number, const char *id, const char *agent,
+                          const ab_mark_told *told)
+{
+    ab_mark_draft d;
+    ab_object *o = NULL;
+    ab_mark_begin(&d, number, "argocd", id);
+    ab_mark_add(&d, agent, told);
+    assert_int_equal(ab_mark_end(&d, &o), AB_ERR_OK);
+    return o;
 }
 
 static void what_is_written_is_read_again(void **state)
 {
-    ab_mark m, again;
-    ab_object *o = NULL;
+    static const char id[] = "0b4b1f3e-0000-4000-8000-000000000000";
     ab_mark_told told = {.all = {UINT64_MAX - 1, UINT64_MAX}};
     (void)state;
     ab_mark_add_run(&told, (ab_version){UINT64_MAX, 7});
-    assert_int_equal(ab_mark_init(&m), AB_ERR_OK);
-    assert_int_equal(ab_mark_init(&again), AB_ERR_OK);
-    snprintf(m.id, sizeof(m.id), "%s", "0b4b1f3e-0000-4000-8000-000000000000");
-    assert_int_equal(ab_mark_set(&m, AB_STR("w1"), &told), AB_ERR_OK);
-    assert_int_equal(ab_mark_object(&m, "argocd", &o), AB_ERR_OK);
+    ab_object *o = written(0, id, "w1", &told);
     assert_string_equal(ab_object_key(o), "ConfigMap/argocd/" AB_MARK_NAME);
-    assert_int_equal(ab_mark_load(&again, o), AB_ERR_OK);
-    assert_string_equal(again.id, m.id);
-    assert_true(covers(&again, "w1", UINT64_MAX, 7));
-    assert_false(covers(&again, "w1", UINT64_MAX, 8));
-    assert_true(covers(&again, "w1", UINT64_MAX - 1, UINT64_MAX));
+    assert_id(o, id);
+    assert_true(covers(o, "w1", UINT64_MAX, 7));
+    assert_false(covers(o, "w1", UINT64_MAX, 8));
+    assert_true(covers(o, "w1", UINT64_MAX - 1, UINT64_MAX));
     ab_object_unref(o);
-    ab_mark_fini(&again);
-    ab_mark_fini(&m);
+}
+
+/* Former versions wrote the first one, and without it. */
+static void all_parts_but_the_first_have_a_label(void **state)
+{
+    const ab_mark_told told = {.all = {1, 1}};
+    (void)state;
+    ab_object *first = written(0, "x", "w1", &told);
+    ab_object *second = written(1, "x", "w1", &told);
+    assert_false(ab_json_present(ab_object_meta(first, "labels")));
+    assert_true(ab_json_is(ab_json_get(ab_object_meta(second, "labels"), AB_MARK_LABEL), "true"));
+    ab_object_unref(first);
+    ab_object_unref(second);
+}
+
+static void an_agent_that_was_told_nothing_has_no_line(void **state)
+{
+    (void)state;
+    ab_object *o = written(0, "x", "w1", &(ab_mark_told){0});
+    assert_int_equal(ab_json_count(ab_object_field(o, "data")), 1);
+    ab_object_unref(o);
+}
+
+static void a_full_part_of_many_runs_fits_into_a_config_map(void **state)
+{
+    ab_mark_told told = {.all = {1770000000000000, 99999999}};
+    ab_mark_draft d;
+    ab_object *o = NULL;
+    char agent[64];
+    (void)state;
+    for (uint64_t i = 0; i < AB_MARK_RUNS_MAX; i++)
+        ab_mark_add_run(&told, (ab_version){1770000000000000 + i, 99999999});
+    ab_mark_begin(&d, AB_MARK_PARTS_MAX - 1, "argocd", "0b4b1f3e-0000-4000-8000-000000000000");
+    for (int i = 0; i < AB_MARK_AGENTS_MAX; i++) {
+        snprintf(agent, sizeof(agent), "%063d", i);
+        ab_mark_add(&d, agent, &told);
+    }
+    assert_int_equal(ab_mark_end(&d, &o), AB_ERR_OK);
+    assert_true(ab_json_raw(ab_object_json(o)).len < 1024 * 1024);
+    ab_object_unref(o);
+}
+
+static void a_part_is_known_by_its_name(void **state)
+{
+    static const char *const others[] = {
+        "",
+        "argobus-store-mar",
+        "argobus-store-mark-",
+        "argobus-store-mark-0",
+        "argobus-store-mark-01",
+        "argobus-store-mark-200",
+        "argobus-store-mark--1",
+        "argobus-store-mark-1x",
+        "argobus-store-mark1",
+        "argobus-store-mark-99999999999999999999999",
+    };
+    char name[AB_MARK_NAME_MAX];
+    (void)state;
+    for (size_t i = 0; i < AB_MARK_PARTS_MAX; i++) {
+        ab_mark_name(i, name);
+        assert_int_equal(ab_mark_part(ab_str_of(name)), i);
+    }
+    assert_string_equal(name, "argobus-store-mark-199");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_int_equal(ab_mark_part(ab_str_of(others[i])), AB_MARK_PARTS_MAX);
 }
 
 static void a_run_that_goes_on_is_one(void **state)
@@ -124,6 +214,7 @@ static void a_run_that_goes_on_is_one(void **state)
     ab_mark_add_run(&told, (ab_version){3, 1});
     ab_mark_add_run(&told, (ab_version){4, 1});
     ab_mark_add_run(&told, (ab_version){3, 5});
+    ab_mark_add_run(&told, (ab_version){3, 4});
     assert_int_equal(told.count, 2);
     assert_true(ab_mark_covers(&told, (ab_version){3, 5}));
     assert_true(ab_mark_covers(&told, (ab_version){4, 1}));
@@ -142,16 +233,38 @@ static void of_too_many_runs_the_oldest_is_forgotten(void **state)
         assert_true(ab_mark_covers(&told, (ab_version){i, 9}));
 }
 
+static void what_two_parts_say_is_covered_when_either_says_so(void **state)
+{
+    ab_mark_told told = {.all = {5, 10}};
+    ab_mark_told other = {.all = {4, 99}};
+    (void)state;
+    ab_mark_add_run(&told, (ab_version){7, 1});
+    ab_mark_add_run(&other, (ab_version){7, 9});
+    ab_mark_add_run(&other, (ab_version){8, 1});
+    ab_mark_merge(&told, &other);
+    assert_true(ab_mark_covers(&told, (ab_version){5, 10}));
+    assert_true(ab_mark_covers(&told, (ab_version){7, 9}));
+    assert_true(ab_mark_covers(&told, (ab_version){8, 1}));
+    assert_false(ab_mark_covers(&told, (ab_version){5, 11}));
+    assert_false(ab_mark_covers(&told, (ab_version){8, 2}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_is_not_newer_is_covered),
         cmocka_unit_test(a_run_covers_its_own_epoch_alone),
         cmocka_unit_test(what_cannot_be_read_covers_nothing),
-        cmocka_unit_test(none_covers_nothing),
+        cmocka_unit_test(a_line_that_cannot_be_read_does_not_hide_others),
+        cmocka_unit_test(none_has_no_id),
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(all_parts_but_the_first_have_a_label),
+        cmocka_unit_test(an_agent_that_was_told_nothing_has_no_line),
+        cmocka_unit_test(a_full_part_of_many_runs_fits_into_a_config_map),
+        cmocka_unit_test(a_part_is_known_by_its_name),
         cmocka_unit_test(a_run_that_goes_on_is_one),
         cmocka_unit_test(of_too_many_runs_the_oldest_is_forgotten),
+        cmocka_unit_test(what_two_parts_say_is_covered_when_either_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,10 +135,10 @@ ab_err ab_identity_rule_new(ab_str text, ab_identity_rule **out, ab_error *err)
     ab_str kind = {text.ptr, colon == NULL ? 0 : (size_t)(colon - text.ptr)};
     bool by_uri = ab_str_is(kind, "uri");
     if (!by_uri && !ab_str_is(kind, "subject"))
-        return ab_fail(err, AB_ERR_INVALID, "wants subject:EXPRESSION or uri:EXPRESSION");
+        return ab_fail(err, AB_ERR_INVALID, "expected subject:EXPRESSION or uri:EXPRESSION");
     ab_identity_rule *r = calloc(1, sizeof(*r));
     if (r == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for a rule");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for a rule");
     r->by_uri = by_uri;
     ab_err e = ab_expression_new((ab_str){colon + 1, text.len - kind.len - 1}, &r->expression, err);
     if (e == AB_ERR_OK)

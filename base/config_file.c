@@ -191,7 +191,8 @@ static ab_err read_root(walk *w, ab_jsonv root, ab_error *err)
 {
     if (ab_json_typeof(root) != AB_JSON_OBJECT)
         return at_line(
-            w, ab_fail(err, AB_ERR_CONFIG, "wants a map of options, e.g. \"log: {level: debug}\""),
+            w,
+            ab_fail(err, AB_ERR_CONFIG, "expected a map of options, e.g. \"log: {level: debug}\""),
             err);
     w->stack[0] = ab_json_first(root);
     w->depth = 1;
@@ -209,7 +210,7 @@ static ab_err on_document(void *arg, ab_str json, size_t line)
     walk *w = r->walk;
     if (w->documents++ > 0) {
         w->line = line;
-        return at_line(w, ab_fail(r->err, AB_ERR_CONFIG, "a second document begins here"), r->err);
+        return at_line(w, ab_fail(r->err, AB_ERR_CONFIG, "a second document starts here"), r->err);
     }
     ab_json *doc = NULL;
     ab_err e = ab_json_parse(json, &doc, r->err);

@@ -185,7 +185,7 @@ static ab_err check_names(const ab_option *o, const ab_group *groups, size_t cou
         qsort(names, count, sizeof(*names), compare_names);
     for (size_t i = 1; i < count && e == AB_ERR_OK; i++) {
         if (strcmp(names[i - 1], names[i]) == 0)
-            e = ab_fail(err, AB_ERR_CONFIG, "%s: the name \"%s\" is there twice", o->name,
+            e = ab_fail(err, AB_ERR_CONFIG, "%s: the name \"%s\" is given twice", o->name,
                         names[i]);
     }
     free(names);

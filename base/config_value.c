@@ -83,7 +83,7 @@ ab_err ab_option_wrong(const ab_option *o, const char *what, ab_str given, ab_er
     /* A secret put under the wrong type is still a secret. */
     ab_str shown = o->secret ? AB_STR("<redacted>") : given;
     int len = shown.len > 60 ? 60 : (int)shown.len;
-    ab_err e = ab_fail(err, AB_ERR_CONFIG, "%s: wants %.*s, got %s%.*s", o->name,
+    ab_err e = ab_fail(err, AB_ERR_CONFIG, "%s: expected %.*s, got %s%.*s", o->name,
                        AB_STR_ARG(ab_buf_str(&wanted)), what, len, shown.ptr);
     ab_buf_fini(&wanted);
     return e;
@@ -179,7 +179,7 @@ static ab_err check_readable(const ab_option *o, const char *path, ab_error *err
     int rc = fstat(fd, &st);
     close(fd);
     if (rc == 0 && S_ISDIR(st.st_mode))
-        return ab_fail(err, AB_ERR_CONFIG, "%s: %s is a folder, a file is wanted", o->name, path);
+        return ab_fail(err, AB_ERR_CONFIG, "%s: %s is a folder, not a file", o->name, path);
     return AB_ERR_OK;
 }
 

@@ -82,7 +82,7 @@ static ab_err split_address(const char *address, char *host, size_t host_room, i
     uint64_t n = 0;
     if (colon == NULL || ab_str_to_u64(ab_str_of(colon + 1), &n) != AB_ERR_OK || n > 65535)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "http.address: wants host:port like \"127.0.0.1:8080\", got \"%s\"",
+                       "http.address: expected host:port like \"127.0.0.1:8080\", got \"%s\"",
                        address);
     ab_str name = {address, (size_t)(colon - address)};
     if (name.len >= 2 && name.ptr[0] == '[' && name.ptr[name.len - 1] == ']')

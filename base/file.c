@@ -44,9 +44,9 @@ static ab_err read_regular(int fd, const char *path, ab_buf *out, ab_file_stamp 
     if (fstat(fd, &st) != 0)
         return fail(path, errno, err);
     if (S_ISDIR(st.st_mode))
-        return ab_fail(err, AB_ERR_INVALID, "%s: is a folder, a file is wanted", path);
+        return ab_fail(err, AB_ERR_INVALID, "%s: is a folder, not a file", path);
     if (!S_ISREG(st.st_mode))
-        return ab_fail(err, AB_ERR_INVALID, "%s: is no regular file", path);
+        return ab_fail(err, AB_ERR_INVALID, "%s: is not a regular file", path);
     /* Of before it is read, so that it never claims more than was read. */
     if (stamp != NULL)
         *stamp = ab_file_stamp_from(&st);

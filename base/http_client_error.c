@@ -38,17 +38,17 @@ static const meaning meanings[] = {
     {CURLE_COULDNT_RESOLVE_PROXY, AB_ERR_UNAVAILABLE,
      "the proxy's host is not found: check its name and the name service"},
     {CURLE_COULDNT_CONNECT, AB_ERR_UNAVAILABLE,
-     "no connection: check that the server runs, its port, and firewalls"},
-    {CURLE_OPERATION_TIMEDOUT, AB_ERR_TIMEOUT, "no answer in time"},
+     "cannot connect: check that the server runs, its port, and firewalls"},
+    {CURLE_OPERATION_TIMEDOUT, AB_ERR_TIMEOUT, "no response in time"},
     {CURLE_PEER_FAILED_VERIFICATION, AB_ERR_DENIED,
-     "the server's certificate is not trusted: give the CA that signed it, and the name that it is "
-     "for"},
+     "the server's certificate is not trusted: check the CA that signed it and the name it was "
+     "issued for"},
     {CURLE_SSL_CERTPROBLEM, AB_ERR_DENIED, "the client certificate is not usable"},
     {CURLE_SSL_CLIENTCERT, AB_ERR_DENIED, "the server asks for a client certificate"},
     {CURLE_SSL_CONNECT_ERROR, AB_ERR_UNAVAILABLE,
      "no TLS connection: check that the server speaks TLS 1.2 or later at this port"},
-    {CURLE_URL_MALFORMAT, AB_ERR_INVALID, "this is no URL"},
-    {CURLE_UNSUPPORTED_PROTOCOL, AB_ERR_INVALID, "only http and https are spoken"},
+    {CURLE_URL_MALFORMAT, AB_ERR_INVALID, "not a URL"},
+    {CURLE_UNSUPPORTED_PROTOCOL, AB_ERR_INVALID, "only http and https are supported"},
     {CURLE_OUT_OF_MEMORY, AB_ERR_NOMEM, "out of memory"},
 };
 
@@ -56,14 +56,14 @@ static meaning meaning_of(CURLcode code, const char *said)
 {
     if (is_refused_certificate(said) && code != CURLE_PEER_FAILED_VERIFICATION)
         return (meaning){code, AB_ERR_DENIED,
-                         "the server refuses our client certificate: check that a CA which it "
-                         "trusts signed it, and that it has not expired"};
+                         "the server rejects the client certificate: check that the server trusts "
+                         "the CA that signed it, and that it has not expired"};
     /* The code for an unknown scheme is also that for an answer that is not HTTP at all. */
     bool is_answer = code == CURLE_UNSUPPORTED_PROTOCOL && strstr(said, "HTTP/0.9") != NULL;
     for (size_t i = 0; !is_answer && i < sizeof(meanings) / sizeof(meanings[0]); i++)
         if (meanings[i].curl == code)
             return meanings[i];
-    return (meaning){code, AB_ERR_UNAVAILABLE, "the connection broke or the answer is not HTTP"};
+    return (meaning){code, AB_ERR_UNAVAILABLE, "the connection broke, or the response is not HTTP"};
 }
 
 ab_err ab_http_explain(CURL *easy, CURLcode code, const char *said, ab_error *err)

@@ -23,7 +23,7 @@ static ab_err check_ca(ab_str ca, ab_error *err)
     ab_err e = ab_pem_certs(ca, &certs);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
-                       "the CA is no PEM text of certificates");
+                       "the CA is not a PEM file of certificates");
     sk_X509_pop_free(certs, X509_free);
     return AB_ERR_OK;
 }
@@ -34,13 +34,13 @@ static ab_err check_key(STACK_OF(X509) * certs, ab_str pem, ab_error *err)
     ab_err e = ab_pem_key(pem, &key);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
-                       "the client key is no PEM text of a key without a passphrase");
+                       "the client key is not a PEM private key without a passphrase");
     bool fits = X509_check_private_key(sk_X509_value(certs, 0), key) == 1;
     ERR_clear_error();
     EVP_PKEY_free(key);
     return fits ? AB_ERR_OK
                 : ab_fail(err, AB_ERR_CONFIG,
-                          "the client key is not that of the client certificate");
+                          "the client key does not belong to the client certificate");
 }
 
 static ab_err check_pair(ab_str cert, ab_str key, ab_error *err)
@@ -55,7 +55,7 @@ static ab_err check_pair(ab_str cert, ab_str key, ab_error *err)
     ab_err e = ab_pem_certs(cert, &certs);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
-                       "the client certificate is no PEM text of certificates");
+                       "the client certificate is not a PEM file of certificates");
     e = check_key(certs, key, err);
     sk_X509_pop_free(certs, X509_free);
     return e;

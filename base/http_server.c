@@ -109,14 +109,14 @@ static int on_request(ab_http_server *s, struct lws *wsi, request *r)
     int method = lws_http_get_uri_and_method(wsi, &path, &path_len);
     ab_buf_init(&r->body, BODY_MAX);
     if (method != LWSHUMETH_GET)
-        return answer_text(wsi, r, 405, "only GET is served here");
+        return answer_text(wsi, r, 405, "only GET is supported");
     ab_str uri = {path, (size_t)path_len};
     if (ab_str_is(uri, "/healthz"))
         return answer_probe(wsi, r, s->probes.healthy, s->probes.arg);
     if (ab_str_is(uri, "/readyz"))
         return answer_probe(wsi, r, s->probes.ready, s->probes.arg);
     if (!ab_str_is(uri, "/metrics"))
-        return answer_text(wsi, r, 404, "not found: there are /healthz, /readyz and /metrics");
+        return answer_text(wsi, r, 404, "not found: try /healthz, /readyz or /metrics");
     ab_metrics_render(s->metrics, &r->body);
     return answer(wsi, r, 200, "text/plain; version=0.0.4; charset=utf-8");
 }

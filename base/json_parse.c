@@ -53,7 +53,7 @@ static ab_err fail_at(parser *p, size_t offset, ab_err code, const char *reason)
 static ab_err fail_here(parser *p, const char *reason)
 {
     if (p->at >= p->doc->len)
-        reason = "the text ends too early";
+        reason = "the text ends unexpectedly";
     return fail_at(p, p->at, AB_ERR_PARSE, reason);
 }
 
@@ -90,7 +90,7 @@ static ab_err scan_escape(parser *p)
     p->at++;
     for (int i = 0; kind == 'u' && i < 4; i++) {
         if (!is_hex(peek(p)))
-            return fail_here(p, "\\u wants four hex digits");
+            return fail_here(p, "\\u needs four hex digits");
         p->at++;
     }
     return AB_ERR_OK;
@@ -221,14 +221,14 @@ static ab_err read_key(parser *p)
 {
     skip_space(p);
     if (peek(p) != '"')
-        return fail_here(p, "a member name in quotes is wanted");
+        return fail_here(p, "expected a member name in quotes");
     p->key.start = (uint32_t)p->at;
     ab_err e = scan_string(p, &p->key.escaped);
     if (e != AB_ERR_OK)
         return e;
     skip_space(p);
     if (peek(p) != ':')
-        return fail_here(p, "':' is wanted after a member name");
+        return fail_here(p, "expected ':' after a member name");
     p->at++;
     return AB_ERR_OK;
 }
@@ -314,7 +314,7 @@ static ab_err scan_scalar(parser *p, ab_json_type type, bool *escaped)
     case AB_JSON_OBJECT:
         break;
     }
-    return fail_here(p, "a value is wanted");
+    return fail_here(p, "expected a value");
 }
 
 static ab_err read_scalar(parser *p, ab_json_type type)
@@ -373,7 +373,7 @@ static ab_err read_separators(parser *p)
             return in_object ? read_key(p) : AB_ERR_OK;
         }
         if (peek(p) != (in_object ? '}' : ']'))
-            return fail_here(p, in_object ? "',' or '}' is wanted" : "',' or ']' is wanted");
+            return fail_here(p, in_object ? "expected ',' or '}'" : "expected ',' or ']'");
         ab_err e = close_container(p);
         if (e != AB_ERR_OK)
             return e;
@@ -394,7 +394,7 @@ static ab_err parse_document(parser *p)
     p->doc->nodes[0].last = 1;
     skip_space(p);
     if (p->at < p->doc->len)
-        return fail_here(p, "more text after the document");
+        return fail_here(p, "unexpected text after the document");
     return AB_ERR_OK;
 }
 
@@ -409,8 +409,8 @@ static void trim_nodes(ab_json *doc)
 ab_err ab_json_parse(ab_str text, ab_json **out, ab_error *err)
 {
     if (text.len > AB_JSON_SIZE_MAX)
-        return ab_fail(err, AB_ERR_TOOBIG, "JSON text of %zu bytes, at most %u are read", text.len,
-                       AB_JSON_SIZE_MAX);
+        return ab_fail(err, AB_ERR_TOOBIG, "JSON text of %zu bytes exceeds the limit of %u",
+                       text.len, AB_JSON_SIZE_MAX);
     ab_json *doc = malloc(sizeof(*doc) + text.len + 1);
     if (doc == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for a JSON document");

@@ -148,7 +148,7 @@ static void count_dropped(ab_metrics *m)
     family *f = ab_map_find(m->families, AB_STR("argobus_metrics_dropped_total"));
     if (f == NULL)
         f = add_family(m, AB_METRIC_COUNTER, "argobus_metrics_dropped_total",
-                       "Figures that are shown nowhere: there are too many series.");
+                       "Series that are not exported, because there are too many.");
     ab_metric *s = f == NULL ? NULL : ab_map_find(f->series, AB_STR(""));
     if (s == NULL && f != NULL && (s = make_series(m, f, AB_STR(""))) != NULL)
         m->series_count--; /* it takes the place of none */

@@ -194,8 +194,8 @@ static size_t glob_choices(ab_str glob, const char **why)
         size_t alternatives = 1;
         bool brace = glob.ptr[0] == '{';
         size_t len = brace ? brace_length(glob, &alternatives) : step_length(glob);
-        *why = brace                ? "braces that do not end, or braces in braces"
-               : glob.ptr[0] == '[' ? "a [ without its ]"
+        *why = brace                ? "braces are not closed, or nested"
+               : glob.ptr[0] == '[' ? "a [ without ]"
                                     : "a backslash at the end";
         if (len == 0)
             return 0;
@@ -312,10 +312,10 @@ static const char *regex_fault(ab_str re)
             return "a NUL byte";
         if (re.ptr[i] == '\\' && (isalnum((unsigned char)next) || next == '<' || next == '>' ||
                                   next == '`' || next == '\''))
-            return "a backslash class of another dialect: write [0-9] for \\d, [[:alnum:]_] for "
-                   "\\w, [[:space:]] for \\s";
+            return "unsupported backslash class: write [0-9] for \\d, [[:alnum:]_] for \\w, "
+                   "[[:space:]] for \\s";
         if (re.ptr[i] == '(' && next == '?')
-            return "(? of another dialect";
+            return "(? is not supported";
         uint64_t n = re.ptr[i] == '{' ? repeats_at(skip(re, i)) : 0;
         if (re.ptr[i] == '+')
             n = 2; /* x+ is made into xx* */
@@ -324,8 +324,9 @@ static const char *regex_fault(ab_str re)
         if (re.ptr[i] == '\\')
             i++;
     }
-    return repeats_a_repetition(re) ? "a repetition of a repetition (lazy in other dialects)"
-                                    : NULL;
+    return repeats_a_repetition(re)
+               ? "a repetition of a repetition (lazy matching is not supported)"
+               : NULL;
 }
 
 static ab_err compile(ab_str re, int flags, regex_t *out, ab_error *err)
@@ -411,10 +412,11 @@ struct ab_expression {
 
 static ab_err check_group(ab_str text, const regex_t *re, ab_error *err)
 {
-    return re->re_nsub > 0 ? AB_ERR_OK
-                           : ab_fail(err, AB_ERR_INVALID,
-                                     "/%.*s/: wants a group, in parentheses, around what to take",
-                                     AB_STR_ARG(text));
+    return re->re_nsub > 0
+               ? AB_ERR_OK
+               : ab_fail(err, AB_ERR_INVALID,
+                         "/%.*s/: expected a group, in parentheses, around the part to use",
+                         AB_STR_ARG(text));
 }
 
 ab_err ab_expression_new(ab_str text, ab_expression **out, ab_error *err)
@@ -423,8 +425,7 @@ ab_err ab_expression_new(ab_str text, ab_expression **out, ab_error *err)
     if (x == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for an expression");
     ab_err e = text.len > LENGTH_MAX ? ab_fail(err, AB_ERR_INVALID,
-                                               "an expression of %zu bytes; "
-                                               "%d are the most",
+                                               "an expression of %zu bytes exceeds the limit of %d",
                                                text.len, LENGTH_MAX)
                                      : compile(text, 0, &x->regex, err);
     if (e != AB_ERR_OK) {

@@ -52,7 +52,8 @@ static ab_err parse_lines(ab_str text, ab_revoked *r, ab_error *err)
             continue;
         if (!parse_hash(line, r->hashes[r->count]))
             return ab_fail(err, AB_ERR_PARSE,
-                           "line %zu: wants a SHA-256 fingerprint of 64 hex digits", lines.number);
+                           "line %zu: expected a SHA-256 fingerprint of 64 hex digits",
+                           lines.number);
         r->count++;
     }
     return AB_ERR_OK;
@@ -64,7 +65,7 @@ ab_err ab_revoked_parse(ab_str text, ab_revoked *out, ab_error *err)
     size_t most = text.len / ((size_t)2 * AB_FINGERPRINT_BYTES) + 1;
     r.hashes = calloc(most, sizeof(*r.hashes));
     if (r.hashes == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for %zu fingerprints", most);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for %zu fingerprints", most);
     ab_err e = parse_lines(text, &r, err);
     if (e != AB_ERR_OK) {
         ab_revoked_fini(&r);

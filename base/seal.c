@@ -183,14 +183,14 @@ static ab_err read_message(ab_str sealed, CMS_ContentInfo **out, ab_error *err)
     if (e != AB_ERR_OK)
         (void)ab_fail(err, e, "the sealed payload: %s", ab_err_text(e));
     else if (!good || der.len == 0)
-        e = ab_fail(err, AB_ERR_PARSE, "the sealed payload is no base64");
+        e = ab_fail(err, AB_ERR_PARSE, "the sealed payload is not base64");
     else if ((cms = d2i_CMS_ContentInfo(NULL, &at, (long)der.len)) == NULL ||
              at != (const unsigned char *)der.ptr + der.len)
-        e = fail(err, AB_ERR_PARSE, "the sealed payload is no CMS message");
+        e = fail(err, AB_ERR_PARSE, "the sealed payload is not a CMS message");
     else if (OBJ_obj2nid(CMS_get0_type(cms)) != NID_id_smime_ct_authEnvelopedData)
-        e = ab_fail(err, AB_ERR_PARSE, "the sealed payload is no CMS AuthEnvelopedData");
+        e = ab_fail(err, AB_ERR_PARSE, "the sealed payload is not a CMS AuthEnvelopedData");
     else if (!has_whole_tag(ab_buf_str(&der)))
-        e = ab_fail(err, AB_ERR_PARSE, "the sealed payload has no whole tag");
+        e = ab_fail(err, AB_ERR_PARSE, "the authentication tag of the sealed payload is truncated");
     if (e == AB_ERR_OK)
         *out = cms;
     else
@@ -220,9 +220,9 @@ static ab_err check_binding(ab_jsonv content, const ab_seal_binding *binding, ab
                            bound[i].name, AB_STR_ARG(bound[i].wanted));
     ab_jsonv context = ab_json_get(content, "context");
     if (ab_json_present(context) && !same(context, binding->context))
-        return ab_fail(err, AB_ERR_DENIED,
-                       "what travels beside the sealed payload (type, labels, annotations) was "
-                       "changed on the way");
+        return ab_fail(
+            err, AB_ERR_DENIED,
+            "the type, labels or annotations beside the sealed payload were changed on the way");
     return AB_ERR_OK;
 }
 
@@ -232,13 +232,13 @@ static ab_err take_payload(ab_str content, const ab_seal_binding *binding, ab_bu
     ab_json *doc = NULL;
     ab_err e = ab_json_parse(content, &doc, NULL);
     if (e != AB_ERR_OK)
-        return e == AB_ERR_NOMEM ? ab_fail(err, e, "no memory for a sealed payload")
-                                 : ab_fail(err, AB_ERR_PARSE, "what was sealed is no JSON");
+        return e == AB_ERR_NOMEM ? ab_fail(err, e, "out of memory for a sealed payload")
+                                 : ab_fail(err, AB_ERR_PARSE, "the opened payload is not JSON");
     ab_jsonv root = ab_json_root(doc);
     ab_jsonv text = ab_json_get(root, "payload");
     e = check_binding(root, binding, err);
     if (e == AB_ERR_OK && ab_json_typeof(text) != AB_JSON_STRING)
-        e = ab_fail(err, AB_ERR_PARSE, "what was sealed has no payload");
+        e = ab_fail(err, AB_ERR_PARSE, "the opened document has no payload");
     else if (e == AB_ERR_OK && (e = ab_json_copy(text, payload)) != AB_ERR_OK)
         (void)ab_fail(err, e, "the opened payload: %s", ab_err_text(e));
     ab_json_wipe(doc);
@@ -265,7 +265,7 @@ ab_err ab_seal_open(const ab_seal_opener *o, const ab_seal_binding *binding, ab_
     if (e != AB_ERR_OK)
         return e;
     BIO *plain = BIO_new(BIO_s_secmem());
-    e = plain == NULL ? ab_fail(err, AB_ERR_NOMEM, "no memory to open a sealed payload")
+    e = plain == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory opening a sealed payload")
                       : decrypt(o, cms, plain, err);
     if (e == AB_ERR_OK) {
         char *text = NULL;

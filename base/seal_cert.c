@@ -33,11 +33,12 @@ static ab_err check_key(X509 *cert, ab_error *err)
     const char *type = EVP_PKEY_get0_type_name(key);
     if (!EVP_PKEY_is_a(key, "RSA"))
         return ab_fail(err, AB_ERR_INVALID,
-                       "the certificate's key is %s, which cannot receive; use RSA or an elliptic "
-                       "curve (ECDSA) key",
+                       "the certificate's key is %s, which cannot be used for encryption; use an "
+                       "RSA or elliptic curve (ECDSA) key",
                        type == NULL ? "of an unknown type" : type);
     if (EVP_PKEY_get_bits(key) < RSA_BITS_MIN)
-        return ab_fail(err, AB_ERR_INVALID, "the certificate's RSA key has %d bits; %d are needed",
+        return ab_fail(err, AB_ERR_INVALID,
+                       "the certificate's RSA key has %d bits; at least %d are required",
                        EVP_PKEY_get_bits(key), RSA_BITS_MIN);
     return AB_ERR_OK;
 }
@@ -53,7 +54,7 @@ static ab_err check_key_usage(X509 *cert, ab_error *err)
     if ((allowed & needed) != 0)
         return AB_ERR_OK;
     return ab_fail(err, AB_ERR_DENIED,
-                   "the certificate's key usage does not allow to receive: issue it with %s",
+                   "the certificate's key usage does not allow encryption: issue it with %s",
                    is_rsa ? "keyEncipherment" : "keyAgreement");
 }
 
@@ -79,7 +80,7 @@ static ab_err check_name(X509 *cert, const ab_identity_rule *identity, const cha
     ab_buf_init(&name, NAME_MAX_BYTES);
     ab_err e = ab_identity_rule_name(identity, cert, &name);
     if (e == AB_ERR_NOMEM)
-        (void)ab_fail(err, e, "no memory for the name in a certificate");
+        (void)ab_fail(err, e, "out of memory for the name in a certificate");
     else if (e != AB_ERR_OK)
         e = ab_fail(err, AB_ERR_DENIED,
                     "the certificate is not for agent %s: the identity rule finds no name in it",
@@ -107,7 +108,7 @@ static ab_err verify(X509_STORE *trusted, X509 *cert, certs *chain, ab_error *er
     X509_STORE_CTX *ctx = X509_STORE_CTX_new();
     if (ctx == NULL || X509_STORE_CTX_init(ctx, trusted, cert, chain) != 1) {
         X509_STORE_CTX_free(ctx);
-        return ab_fail(err, AB_ERR_NOMEM, "no memory to verify a certificate");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory verifying a certificate");
     }
     ab_err e = AB_ERR_OK;
     if (X509_verify_cert(ctx) != 1)
@@ -123,13 +124,13 @@ static ab_err check_chain(X509 *cert, certs *chain, ab_str ca, ab_error *err)
     ab_err e = ab_pem_certs(ca, &roots);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_INVALID,
-                       "the trusted CAs are no PEM text of certificates");
+                       "the trusted CAs are not a PEM file of certificates");
     X509_STORE *trusted = X509_STORE_new();
     bool added = trusted != NULL;
     for (int i = 0; added && i < sk_X509_num(roots); i++)
         added = X509_STORE_add_cert(trusted, sk_X509_value(roots, i)) == 1;
     e = added ? verify(trusted, cert, chain, err)
-              : ab_fail(err, AB_ERR_NOMEM, "no memory for the trusted CAs");
+              : ab_fail(err, AB_ERR_NOMEM, "out of memory for the trusted CAs");
     X509_STORE_free(trusted);
     free_certs(roots);
     ERR_clear_error();
@@ -169,7 +170,7 @@ static ab_err make(certs *chain, ab_seal_recipient **out, ab_error *err)
 {
     ab_seal_recipient *r = calloc(1, sizeof(*r));
     if (r == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for a recipient");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for a recipient");
     r->cert = sk_X509_shift(chain);
     if (set_id(r) != AB_ERR_OK) {
         ab_seal_recipient_free(r);
@@ -186,7 +187,7 @@ ab_err ab_seal_recipient_new(ab_str cert, ab_str ca, const ab_identity_rule *ide
     ab_err e = ab_pem_certs(cert, &chain);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_INVALID,
-                       "the certificate is no PEM text of one");
+                       "the certificate is not in PEM format");
     e = check_itself(sk_X509_value(chain, 0), err);
     if (e == AB_ERR_OK && ca.ptr != NULL)
         e = check_trust(chain, ca, identity, agent, err);
@@ -221,13 +222,13 @@ static ab_err read_opener(ab_str cert, ab_str key, ab_seal_opener *o, ab_error *
     ab_err e = ab_pem_certs(cert, &chain);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
-                       "the certificate is no PEM text of one");
+                       "the certificate is not in PEM format");
     o->cert = sk_X509_shift(chain);
     free_certs(chain);
     e = ab_pem_key(key, &o->key);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
-                       "the key is no PEM text of one, or it is encrypted");
+                       "the key is not in PEM format, or it is encrypted");
     bool pair = X509_check_private_key(o->cert, o->key) == 1;
     ERR_clear_error();
     if (!pair)
@@ -240,7 +241,7 @@ ab_err ab_seal_opener_new(ab_str cert, ab_str key, ab_seal_opener **out, ab_erro
 {
     ab_seal_opener *o = calloc(1, sizeof(*o));
     if (o == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for an opener");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for an opener");
     ab_err e = read_opener(cert, key, o, err);
     if (e == AB_ERR_OK)
         *out = o;

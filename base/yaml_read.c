@@ -187,7 +187,7 @@ ab_err ab_yaml_to_json(ab_str text, const ab_yaml_limits *limits, ab_yaml_docume
                        void *arg, ab_error *err)
 {
     if (text.len > limits->bytes_max || text.len > UINT32_MAX)
-        return ab_fail(err, AB_ERR_TOOBIG, "YAML of %zu bytes, at most %zu are read", text.len,
+        return ab_fail(err, AB_ERR_TOOBIG, "YAML of %zu bytes exceeds the limit of %zu", text.len,
                        limits->bytes_max);
     stream s = {.text = text, .limits = limits, .on_document = on_document, .arg = arg, .err = err};
     bool is_json = false;

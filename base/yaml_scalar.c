@@ -250,7 +250,7 @@ static ab_err put_tagged(ab_str text, const char *type, ab_buf *json, const char
         ab_yaml_kind kind = ab_yaml_resolve(text, json);
         bool whole_float = kinds[i].kind == AB_YAML_FLOAT && kind == AB_YAML_INT;
         if (kind != kinds[i].kind && !whole_float)
-            return refuse(reason, "the value is not what its tag says");
+            return refuse(reason, "the value does not match its tag");
         return ab_buf_status(json);
     }
     return refuse(reason, "only the tags !!str, !!int, !!float, !!bool and !!null are known");

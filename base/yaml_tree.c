@@ -106,7 +106,8 @@ static ab_err add_alias(ab_yaml_tree *t, ab_yaml_node n, const yaml_event_t *eve
     n.kind = AB_YAML_NODE_ALIAS;
     n.target = (uint32_t)(found - 1);
     if (t->nodes[n.target].next == 0)
-        return ab_yaml_tree_fail(t, &n, AB_ERR_PARSE, "alias inside of what it stands for");
+        return ab_yaml_tree_fail(t, &n, AB_ERR_PARSE,
+                                 "an alias refers to a value that contains it");
     return add_node(t, n, NULL);
 }
 

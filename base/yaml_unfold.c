@@ -142,7 +142,7 @@ static ab_err merge_from(writer *w, uint32_t source, bool list_allowed)
     if (kind == AB_YAML_NODE_MAPPING || (kind == AB_YAML_NODE_SEQUENCE && list_allowed))
         return push_frame(w, target, true);
     return ab_yaml_tree_fail(w->t, node_at(w, source), AB_ERR_PARSE,
-                             "a merge key wants a mapping or a list of mappings");
+                             "a merge key needs a mapping or a list of mappings");
 }
 
 static void pop_frame(writer *w)

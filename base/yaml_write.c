@@ -266,7 +266,7 @@ ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err)
                                                  : AB_ERR_NOMEM;
     yaml_emitter_delete(&w.emitter);
     if (e == AB_ERR_UNSUPPORTED)
-        (void)ab_fail(err, e, "YAML cannot hold the lone surrogate that a string has");
+        (void)ab_fail(err, e, "YAML cannot represent the lone surrogate in a string");
     else if (e != AB_ERR_OK)
         (void)ab_fail(err, e, "writing YAML: %s", ab_err_text(e));
     ab_buf_fini(&w.content);

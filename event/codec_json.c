@@ -175,7 +175,7 @@ static ab_err take_base64(decoder *d)
 {
     ab_str text = ab_json_plain(d->data_base64);
     if (text.ptr == NULL || !ab_base64_decode(text, &d->bytes))
-        return ab_fail(d->err, AB_ERR_INVALID, "member data_base64 is no base64 text");
+        return ab_fail(d->err, AB_ERR_INVALID, "member data_base64 is not base64");
     d->draft.data = ab_buf_str(&d->bytes);
     return ab_buf_status(&d->bytes);
 }
@@ -196,7 +196,7 @@ static ab_err take_data(decoder *d)
 static ab_err decode(decoder *d, ab_jsonv root, ab_str partitionkey)
 {
     if (ab_json_typeof(root) != AB_JSON_OBJECT)
-        return ab_fail(d->err, AB_ERR_PARSE, "an event is a JSON object");
+        return ab_fail(d->err, AB_ERR_PARSE, "an event must be a JSON object");
     for (ab_jsonv v = ab_json_first(root); ab_json_present(v); v = ab_json_next(v)) {
         ab_err e = add_member(d, v);
         if (e != AB_ERR_OK)
@@ -204,7 +204,8 @@ static ab_err decode(decoder *d, ab_jsonv root, ab_str partitionkey)
     }
     ab_event_set(&d->draft, AB_CE_PARTITIONKEY, partitionkey);
     if (ab_json_present(d->data) && ab_json_present(d->data_base64))
-        return ab_fail(d->err, AB_ERR_INVALID, "members data and data_base64 exclude each other");
+        return ab_fail(d->err, AB_ERR_INVALID,
+                       "members data and data_base64 are mutually exclusive");
     if (ab_json_present(d->data))
         return take_data(d);
     return ab_json_present(d->data_base64) ? take_base64(d) : AB_ERR_OK;

@@ -151,7 +151,7 @@ static bool same_ignoring_case(ab_str s, const char *text)
 static ab_err set_content_type(ab_str *content_type, ab_str value, ab_error *err)
 {
     if (content_type->ptr != NULL)
-        return ab_fail(err, AB_ERR_INVALID, "header content-type is there twice");
+        return ab_fail(err, AB_ERR_INVALID, "header content-type is given twice");
     *content_type = value;
     return AB_ERR_OK;
 }

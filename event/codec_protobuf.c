@@ -326,7 +326,7 @@ ab_err ab_event_unpack(ab_pb_arena *arena, const ProtobufCMessageDescriptor *typ
         return ab_fail(err, AB_ERR_TOOBIG, "message has %zu bytes", bytes.len);
     ab_err e = ab_pb_unpack(arena, type, bytes, out);
     if (e == AB_ERR_TOOBIG)
-        return ab_fail(err, e, "message has more parts than an event of %d attributes",
+        return ab_fail(err, e, "message has more fields than an event of %d attributes",
                        AB_EVENT_ATTRS_MAX);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "cannot read a CloudEvent: %s", ab_err_text(e));
 }

@@ -120,7 +120,7 @@ ab_err ab_draft_add(ab_event_draft *d, ab_str name, ab_str value, ab_attr_type t
 {
     const ab_attr attr = {name, value, type};
     if (find_in_draft(d, name) < d->count)
-        return ab_fail(err, AB_ERR_INVALID, "attribute %.*s is there twice", AB_STR_ARG(name));
+        return ab_fail(err, AB_ERR_INVALID, "attribute %.*s is given twice", AB_STR_ARG(name));
     set_at(d, d->count, &attr);
     if (d->status != AB_ERR_OK)
         return ab_fail(err, d->status, "more than %d attributes", AB_EVENT_ATTRS_MAX);
@@ -255,7 +255,7 @@ static ab_err make(const ab_event_draft *d, ab_event **out, ab_error *err)
     size_t data_len = d->block == NULL ? d->data.len : 0;
     ab_event *e = malloc(sizeof(*e) + d->count * sizeof(slot) + text_len + data_len);
     if (e == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for an event");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for an event");
     *e = (ab_event){
         .refs = 1,
         .count = (uint32_t)d->count,

@@ -173,7 +173,7 @@ ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler ha
         return ab_fail(err, AB_ERR_UNAVAILABLE, "control.socket: cannot listen on %s: %s", path,
                        uv_strerror(code));
     }
-    AB_INFO(log, MAIN, "listening to argobusctl", AB_KV("socket", path));
+    AB_INFO(log, MAIN, "listening for argobusctl", AB_KV("socket", path));
     *out = c;
     return AB_ERR_OK;
 }
@@ -182,7 +182,7 @@ static ab_err start_somewhere(uv_loop_t *loop, const char *program, const ab_con
                               ab_control **out, ab_error *err)
 {
     char path[AB_CONTROL_PATH_MAX];
-    ab_err e = ab_fail(err, AB_ERR_UNAVAILABLE, "there is no folder for it");
+    ab_err e = ab_fail(err, AB_ERR_UNAVAILABLE, "it has no folder");
     for (size_t i = 0; i < AB_CONTROL_PLACES && e == AB_ERR_UNAVAILABLE; i++)
         if (ab_control_path(i, program, path) && ab_control_folder_claim(path))
             e = ab_control_start(loop, path, wanted->handler, wanted->arg, wanted->log, out, err);

@@ -15,11 +15,11 @@ static ab_err compare(const char *former, const char *mapping, const char *optio
 {
     if (former[0] == '\0' || strcmp(former, mapping) == 0)
         return AB_ERR_OK;
-    return ab_fail(err, AB_ERR_CONFIG,
-                   "mapping is %s, and %s was used with %s: Applications would be left "
-                   "behind or deleted. Take it back, or follow \"To change the mapping\" in "
-                   "docs/operate/modes.md",
-                   mapping, option, former);
+    return ab_fail(
+        err, AB_ERR_CONFIG,
+        "mapping is %s, but %s was used with %s: Applications would be orphaned or deleted. Undo "
+        "the change, or follow \"To change the mapping\" in docs/operate/modes.md",
+        mapping, option, former);
 }
 
 static ab_err read_former(const char *path, char former[WORD_MAX], ab_error *err)
@@ -38,9 +38,9 @@ ab_err ab_data_claim(const char *folder, const char *mapping, const char *option
     char path[4096];
     int n = snprintf(path, sizeof(path), "%s/mapping", folder);
     if (n < 0 || (size_t)n >= sizeof(path))
-        return ab_fail(err, AB_ERR_CONFIG, "%s is too long a path", option);
+        return ab_fail(err, AB_ERR_CONFIG, "%s: the path is too long", option);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return ab_fail_errno(err, AB_ERR_CONFIG, errno, "%s: the folder %s cannot be made", option,
+        return ab_fail_errno(err, AB_ERR_CONFIG, errno, "%s: cannot create the folder %s", option,
                              folder);
     char former[WORD_MAX];
     ab_err e = read_former(path, former, err);

@@ -166,7 +166,7 @@ bool ab_service_takes(ab_service *s, ab_delivery *delivery)
 bool ab_service_is_ready(const ab_service *s, ab_buf *why)
 {
     if (!s->listed) {
-        ab_buf_puts(why, "the store is not read yet");
+        ab_buf_puts(why, "the store has not been read yet");
         return false;
     }
     return ab_service_is_connected(s, why);

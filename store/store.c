@@ -16,7 +16,7 @@ static const ab_option rows[] = {
         .kind = AB_OPT_ENUM,
         .deflt = "kubernetes",
         .choices = "kubernetes|directory",
-        .help = "Where objects live: behind a Kubernetes API server, or in a folder of manifests.",
+        .help = "Where objects live: on a Kubernetes API server, or in a folder of manifests.",
     },
     AB_KUBERNETES_OPTION_ROWS,
     AB_DIRECTORY_OPTION_ROWS,
@@ -37,7 +37,7 @@ ab_err ab_store_new(const ab_store_env *env, ab_store **out, ab_error *err)
     assert(ops != NULL);
     ab_store *s = calloc(1, ops->size);
     if (s == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the store");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     s->ops = ops;
     s->env = *env;
     ab_err e = ops->init(s, env, err);

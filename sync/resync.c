@@ -109,7 +109,7 @@ static ab_err take_count(const cJSON *doc, const char *name, size_t *out, ab_err
     int64_t count;
     if (ab_doc_i64(doc, name, &count) != AB_ERR_OK || count < 0 ||
         count > (int64_t)AB_INVENTORY_PAGES_MAX * AB_INVENTORY_PAGE_MAX)
-        return ab_fail(err, AB_ERR_INVALID, "%s is no number of objects", name);
+        return ab_fail(err, AB_ERR_INVALID, "%s is not a number of objects", name);
     *out = (size_t)count;
     return AB_ERR_OK;
 }
@@ -125,7 +125,7 @@ static ab_err take_told(struct decoded *d, ab_error *err)
     const cJSON *pages = cJSON_GetObjectItemCaseSensitive(d->doc, "pages");
     size_t n = length(pages);
     if (!ab_inventory_is_pages(n))
-        return invalid(err, "pages is no array of a power of two");
+        return invalid(err, "pages is not an array with a power of two entries");
     d->digests = calloc(n, sizeof(*d->digests));
     if (d->digests == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -134,10 +134,10 @@ static ab_err take_told(struct decoded *d, ab_error *err)
     cJSON_ArrayForEach(v, pages)
     {
         if (ab_digest_parse(ab_str_of(cJSON_GetStringValue(v)), &d->digests[i++]) != AB_ERR_OK)
-            return invalid(err, "pages has what is no digest");
+            return invalid(err, "pages contains an entry that is not a digest");
     }
     if (ab_version_parse(ab_doc_text(d->doc, "newest"), &d->r.told.newest) != AB_ERR_OK)
-        return invalid(err, "newest is no version");
+        return invalid(err, "newest is not a version");
     d->r.told.pages = n;
     d->r.told.digests = d->digests;
     return take_count(d->doc, "count", &d->r.told.count, err);
@@ -154,7 +154,7 @@ static ab_err take_want(struct decoded *d, ab_error *err)
     const cJSON *want = cJSON_GetObjectItemCaseSensitive(d->doc, "want");
     size_t n = length(want);
     if (n > AB_INVENTORY_PAGES_MAX)
-        return invalid(err, "want is no array of pages");
+        return invalid(err, "want is not an array of pages");
     d->want = calloc(n + 1, sizeof(*d->want));
     if (d->want == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -163,7 +163,7 @@ static ab_err take_want(struct decoded *d, ab_error *err)
     cJSON_ArrayForEach(v, want)
     {
         if (!is_page(v) || (i > 0 && v->valueint <= d->want[i - 1]))
-            return invalid(err, "want has what is no page, or not in order");
+            return invalid(err, "want contains an entry that is not a page, or is not sorted");
         d->want[i++] = (uint16_t)v->valueint;
     }
     d->r.want = (ab_resync_want){n, d->want};
@@ -178,7 +178,7 @@ static ab_err take_step(const cJSON *doc, ab_resync_step *out, ab_error *err)
             return AB_ERR_OK;
         }
     }
-    return invalid(err, "step is none that is known");
+    return invalid(err, "step is unknown");
 }
 
 static ab_err take_guard(ab_resync *r, const cJSON *doc, ab_error *err)
@@ -197,9 +197,9 @@ static ab_err take_all(struct decoded *d, ab_error *err)
     r->why = ab_doc_text(d->doc, "why");
     r->namespace = ab_doc_text(d->doc, "namespace");
     if (!is_id(r->id))
-        return invalid(err, "id is none");
+        return invalid(err, "id is missing or invalid");
     if (r->step == AB_RESYNC_BEGIN && !ab_str_is_dns_label(r->namespace))
-        return invalid(err, "namespace is none");
+        return invalid(err, "namespace is missing or invalid");
     if (steps[r->step].told)
         e = take_told(d, err);
     if (e == AB_ERR_OK && steps[r->step].want)
@@ -270,16 +270,16 @@ static ab_err take_entry(ab_inventory *inv, const cJSON *v, ab_error *err)
 {
     ab_str texts[3];
     if (length(v) != 3)
-        return invalid(err, "an entry is no array of three");
+        return invalid(err, "an entry is not an array of three");
     for (int i = 0; i < 3; i++)
         texts[i] = ab_str_of(cJSON_GetStringValue(cJSON_GetArrayItem(v, i)));
     ab_inventory_entry entry = {.key = texts[0]};
     if (entry.key.len == 0 || entry.key.len >= KEY_MAX || !ab_str_is_printable(entry.key))
-        return invalid(err, "the key of an entry is none");
+        return invalid(err, "the key of an entry is invalid");
     if (ab_version_parse(texts[1], &entry.version) != AB_ERR_OK)
-        return invalid(err, "the version of an entry is none");
+        return invalid(err, "the version of an entry is invalid");
     if (!ab_str_is(texts[2], "") && ab_digest_parse(texts[2], &entry.hash) != AB_ERR_OK)
-        return invalid(err, "the hash of an entry is none");
+        return invalid(err, "the hash of an entry is invalid");
     ab_err e = ab_inventory_add(inv, &entry);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "out of memory");
 }
@@ -287,7 +287,7 @@ static ab_err take_entry(ab_inventory *inv, const cJSON *v, ab_error *err)
 static ab_err take_entries(ab_inventory *inv, const cJSON *entries, ab_error *err)
 {
     if (length(entries) > AB_INVENTORY_PAGE_MAX)
-        return invalid(err, "entries is no array of at most 1000");
+        return invalid(err, "entries is not an array of at most 1000");
     const cJSON *v;
     cJSON_ArrayForEach(v, entries)
     {
@@ -299,7 +299,7 @@ static ab_err take_entries(ab_inventory *inv, const cJSON *entries, ab_error *er
     ab_err e = ab_inventory_divide(inv, 1);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "%s", ab_err_text(e));
-    return ab_inventory_count(inv) == count ? AB_ERR_OK : invalid(err, "an entry is there twice");
+    return ab_inventory_count(inv) == count ? AB_ERR_OK : invalid(err, "an entry is given twice");
 }
 
 static ab_err take_page(struct page *p, ab_error *err)
@@ -307,10 +307,10 @@ static ab_err take_page(struct page *p, ab_error *err)
     int64_t page;
     p->p.id = ab_doc_text(p->doc, "id");
     if (!is_id(p->p.id))
-        return invalid(err, "id is none");
+        return invalid(err, "id is missing or invalid");
     if (ab_doc_i64(p->doc, "page", &page) != AB_ERR_OK || page < 0 ||
         page >= AB_INVENTORY_PAGES_MAX)
-        return invalid(err, "page is none");
+        return invalid(err, "page is missing or invalid");
     p->p.page = (size_t)page;
     return take_entries(p->p.entries, cJSON_GetObjectItemCaseSensitive(p->doc, "entries"), err);
 }

@@ -131,7 +131,7 @@ const char *ab_resync_session_take(ab_resync_session *s, ab_resync_page *page)
     if (s->theirs[page->page] != NULL)
         return "here already";
     if (!ab_digest_eq(ab_inventory_digest(page->entries, 0), &s->digests[page->page]))
-        return "not what was announced";
+        return "differs from the announced summary";
     if (!is_in_place(s, page))
         return "entries of other pages";
     s->theirs[page->page] = page->entries;

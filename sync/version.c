@@ -47,10 +47,10 @@ ab_err ab_version_of(const ab_event *e, ab_version *out, ab_error *err)
     ab_version v;
     if (ab_event_attr_u64(e, AB_CE_WRITEREPOCH, &v.epoch) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_INVALID,
-                       "attribute " AB_CE_WRITEREPOCH " is missing or no number");
+                       "attribute " AB_CE_WRITEREPOCH " is missing or not a number");
     if (ab_event_attr_u64(e, AB_CE_OBJVERSION, &v.version) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_INVALID,
-                       "attribute " AB_CE_OBJVERSION " is missing or no number");
+                       "attribute " AB_CE_OBJVERSION " is missing or not a number");
     *out = v;
     return AB_ERR_OK;
 }

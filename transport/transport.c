@@ -20,20 +20,20 @@ static const ab_option rows[] = {
      .kind = AB_OPT_ENUM,
      .deflt = "kafka",
      .choices = "kafka|grpc",
-     .help = "What connects principal and agents."},
+     .help = "The transport that connects the principal and its agents."},
     {.name = "transport.heartbeat",
      .kind = AB_OPT_DURATION,
      .deflt = "10s",
      .min = 100,
      .max = 600000,
-     .help = "How often a peer is told that we live; it counts as gone after three of them."},
+     .help = "Interval of heartbeats; a peer counts as disconnected after three missed ones."},
     {.name = "transport.inflight",
      .kind = AB_OPT_INT,
      /* Work for the half second that Kafka needs to read on after a pause. */
      .deflt = "1024",
      .min = 1,
      .max = 65536,
-     .help = "Received events per agent that may be in work at once; past it, reading pauses."},
+     .help = "Received events per agent that may be processed at once; beyond it, reading pauses."},
 };
 const char *ab_gap_name(ab_gap gap)
 {
@@ -77,7 +77,7 @@ ab_err ab_transport_new_with(const ab_transport_ops *ops, const ab_transport_env
     assert_env(env);
     ab_transport *t = calloc(1, ops->size);
     if (t == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for transport %s", ops->name);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for transport %s", ops->name);
     t->ops = ops;
     t->env = *env;
     ab_err e = ops->init(t, &t->env, err);
@@ -98,7 +98,7 @@ static ab_err find_ops(const ab_config *config, const ab_transport_ops **out, ab
         *out = ab_transport_table[i];
         return AB_ERR_OK;
     }
-    return ab_fail(err, AB_ERR_CONFIG, "no transport \"%s\" in this build", name);
+    return ab_fail(err, AB_ERR_CONFIG, "this build has no transport \"%s\"", name);
 }
 
 ab_err ab_transport_new(const ab_transport_env *env, ab_transport **out, ab_error *err)

@@ -74,7 +74,7 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
     (void)agent;
-    AB_WARN(s->base.daemon->log, MAIN, "replaying the log of the principal",
+    AB_WARN(s->base.daemon->log, MAIN, "replaying the principal's log",
             AB_KV("reason", ab_gap_name(gap)));
     if (gap == AB_GAP_RECREATED)
         ab_agent_log_lost(s->machine);
@@ -138,11 +138,10 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
 {
     const char *name = ab_config_str(config, "agent.name");
     if (name == NULL || !ab_str_is_dns_label(ab_str_of(name)))
-        return ab_fail(
-            err, AB_ERR_CONFIG,
-            "agent.name: \"%s\" is no DNS label (a-z, 0-9 and -, at most 63): set it to the "
-            "agent's name, e.g. w1",
-            name == NULL ? "" : name);
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "agent.name: \"%s\" is not a DNS label (a-z, 0-9 and -, at most 63): set it "
+                       "to the agent's name, e.g. w1",
+                       name == NULL ? "" : name);
     if (ab_config_str(config, "agent.data") == NULL)
         return ab_fail(err, AB_ERR_CONFIG,
                        "agent.data is not set: give a folder that survives restarts, e.g. "
@@ -165,7 +164,7 @@ static ab_err open_cache(service *s, ab_error *err)
     const char *folder = ab_config_str(s->base.daemon->config, "agent.data");
     int n = snprintf(path, sizeof(path), "%s/kept.sqlite", folder);
     if (n < 0 || (size_t)n >= sizeof(path))
-        return ab_fail(err, AB_ERR_CONFIG, "agent.data is too long a path");
+        return ab_fail(err, AB_ERR_CONFIG, "agent.data: the path is too long");
     ab_err e =
         ab_data_claim(folder, ab_config_str(s->base.daemon->config, "mapping"), "agent.data", err);
     if (e != AB_ERR_OK)

@@ -42,8 +42,7 @@ static ab_err load(const ab_file_stamps *files, pair *out, ab_error *err)
 static void warn(ab_log *log, const char *why)
 {
     AB_WARN(log, MAIN,
-            "credentials of repositories cannot be received: set secrets.certificate and "
-            "secrets.key",
+            "cannot receive repository credentials: set secrets.certificate and secrets.key",
             AB_KV("why", why));
 }
 
@@ -56,7 +55,8 @@ ab_err ab_agent_secrets_load(const ab_config *config, ab_log *log, ab_agent_secr
     ab_error why = {0};
     pair loaded = {0};
     if (own && (certificate == NULL || key == NULL))
-        return ab_fail(err, AB_ERR_CONFIG, "secrets.certificate and secrets.key go together");
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "secrets.certificate and secrets.key must be set together");
     if (!own) {
         certificate = ab_service_tls(config, "cert");
         key = ab_service_tls(config, "key");
@@ -85,8 +85,8 @@ bool ab_agent_secrets_renew(ab_agent_secrets *s, ab_log *log)
         return false;
     if (load(&s->files, &loaded, &why) != AB_ERR_OK) {
         AB_WARN(log, MAIN,
-                "the certificate for credentials, or its key, has changed but does not load: the "
-                "former stays in use",
+                "cannot load the new certificate for credentials or its key; still using the "
+                "previous one",
                 AB_KV("why", (const char *)why.text));
         return false;
     }
@@ -95,7 +95,7 @@ bool ab_agent_secrets_renew(ab_agent_secrets *s, ab_log *log)
         free(loaded.certificate);
         return false;
     }
-    AB_INFO(log, MAIN, "there is another certificate for credentials: the principal is told");
+    AB_INFO(log, MAIN, "the certificate for credentials changed: telling the principal");
     free(s->certificate);
     s->certificate = loaded.certificate;
     ab_seal_opener_free(s->former);
@@ -118,7 +118,7 @@ ab_err ab_agent_secrets_open(void *arg, const ab_seal_binding *binding, ab_str s
     const ab_agent_secrets *s = arg;
     if (s->opener == NULL)
         return ab_fail(err, AB_ERR_DENIED,
-                       "it is sealed, and this agent's certificate or key cannot be used");
+                       "it is sealed, but this agent's certificate or key cannot be used");
     ab_err e = ab_seal_open(s->opener, binding, sealed, out, err);
     if (e == AB_ERR_OK || s->former == NULL)
         return e;

@@ -21,9 +21,9 @@
 static const char usage[] =
     "usage: argobusctl [--socket PATH] resync [--agent NAME] [--confirm]\n"
     "\n"
-    "  resync     have principal and agents compare what they hold, and correct it\n"
+    "  resync     compare the inventories of principal and agents, and repair differences\n"
     "  --agent    only with this agent\n"
-    "  --confirm  make the deletions that are held back\n"
+    "  --confirm  confirm the deletions that are held back\n"
     "  --socket   control.socket of the principal (ARGOBUS_CONTROL_SOCKET); without it\n"
     "             control.sock is looked for in $RUNTIME_DIRECTORY, /run/" PROGRAM ",\n"
     "             $XDG_RUNTIME_DIR/" PROGRAM " and /tmp/" PROGRAM "-UID\n";
@@ -103,7 +103,7 @@ static int show(ab_str answer)
 {
     cJSON *doc = NULL;
     if (ab_doc_parse(answer, ANSWER_MAX, &doc, NULL) != AB_ERR_OK)
-        return fail("the principal's answer cannot be read");
+        return fail("cannot read the principal's response");
     ab_str error = ab_doc_text(doc, "error");
     ab_str ok = ab_doc_text(doc, "ok");
     if (error.ptr != NULL)
@@ -127,7 +127,7 @@ static int resync(const char *socket_path, const char *agent, bool confirm)
     write_request(agent, confirm, &request);
     if (ab_buf_status(&request) != AB_ERR_OK ||
         write(fd, request.ptr, request.len) != (ssize_t)request.len || !read_answer(fd, &answer))
-        code = fail("the principal does not answer");
+        code = fail("the principal does not respond");
     else
         code = show(ab_buf_str(&answer));
     ab_buf_fini(&request);

@@ -54,7 +54,7 @@ static void on_removed(void *arg, const char *agent)
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->told, ab_str_of(agent));
     ab_metrics_drop(s->base.daemon->metrics, "agent", ab_str_of(agent));
-    AB_INFO(s->base.daemon->log, MAIN, "agent is served no more", AB_KV("agent", agent));
+    AB_INFO(s->base.daemon->log, MAIN, "agent is no longer served", AB_KV("agent", agent));
 }
 
 /* --- those that were taken away while no principal ran --- */
@@ -68,10 +68,10 @@ static void forget(service *s, const char *agent)
     ab_err e = ab_transport_add_agent(s->base.transport, agent, &err);
     if (e == AB_ERR_OK) {
         ab_transport_remove_agent(s->base.transport, agent, true);
-        AB_INFO(s->base.daemon->log, MAIN, "an agent was taken away while no principal ran",
+        AB_INFO(s->base.daemon->log, MAIN, "agent removed while no principal ran",
                 AB_KV("agent", agent));
     } else {
-        AB_WARN(s->base.daemon->log, MAIN, "what is kept for an agent that is gone stays behind",
+        AB_WARN(s->base.daemon->log, MAIN, "cannot clean up after a removed agent",
                 AB_KV("agent", agent), AB_KV("why", (const char *)err.text));
     }
 }
@@ -102,14 +102,14 @@ void ab_principal_agents_settle(service *s)
         return;
     s->settled = true;
     if (!ab_served_claim(&s->served, s->uid))
-        AB_WARN(
-            s->base.daemon->log, MAIN,
-            "principal.data was another principal's: what is kept for agents of that one stays");
+        AB_WARN(s->base.daemon->log, MAIN,
+                "principal.data belongs to another principal: the state of its agents is left in "
+                "place");
     size_t gone = count_gone(s);
     if (gone > GONE_MAX && gone * 2 > ab_map_count(s->served.agents))
         AB_ERROR(s->base.daemon->log, MAIN,
-                 "more than half of the agents that were served are not named any more: what is "
-                 "kept for them stays; where they are gone for good, remove it by hand",
+                 "more than half of the persisted agents are no longer listed: their state is left "
+                 "in place; remove it by hand if they are gone for good",
                  AB_KV("agents", (int64_t)gone),
                  AB_KV("command", "deploy/kafka/provision remove NAME"));
     else
@@ -199,7 +199,7 @@ static void on_changed(void *arg, const char *agent)
 {
     service *s = arg;
     const char *mode = ab_roster_mode(s->roster, agent);
-    AB_INFO(s->base.daemon->log, MAIN, "cluster Secret says another mode than before",
+    AB_INFO(s->base.daemon->log, MAIN, "the mode on the cluster Secret changed",
             AB_KV("agent", agent), AB_KV("mode", mode == NULL ? "" : mode));
     settle_mode(s, agent);
 }
@@ -263,7 +263,7 @@ void ab_principal_agents_reload(service *s)
     if (e == AB_ERR_OK)
         e = tell_about_listed(s, &err);
     if (e != AB_ERR_OK)
-        AB_ERROR(s->base.daemon->log, MAIN, "not all of option agents is in force",
+        AB_ERROR(s->base.daemon->log, MAIN, "option agents is only partly in effect",
                  AB_KV("why", err.text[0] == '\0' ? ab_err_text(e) : (const char *)err.text));
 }
 

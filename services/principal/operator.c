@@ -18,12 +18,12 @@ static void say(ab_buf *answer, const char *member, const char *text)
 
 static void say_under_way(ab_buf *answer, size_t held)
 {
-    char text[200] = "it is under way: see argobus_resyncs_total and argobus_deletions_held";
+    char text[200] = "resync started: see argobus_resyncs_total and argobus_deletions_held";
     if (held > 0)
-        snprintf(text, sizeof(text),
-                 "it is under way; deletions that are held back: %zu; if they are meant, make them "
-                 "with --confirm",
-                 held);
+        snprintf(
+            text, sizeof(text),
+            "resync started; deletions held back: %zu; to confirm them, run again with --confirm",
+            held);
     say(answer, "ok", text);
 }
 
@@ -47,7 +47,7 @@ static void resync(service *s, const cJSON *request, ab_buf *answer)
         return;
     }
     AB_INFO(s->base.daemon->log, MAIN,
-            confirm ? "the operator confirms deletions" : "the operator asks for a resync",
+            confirm ? "the operator confirmed deletions" : "the operator asked for a resync",
             AB_KV("agent", which == NULL ? "all" : which));
     say_under_way(answer, confirm ? 0 : ab_principal_held(s->machine, which));
 }
@@ -59,7 +59,7 @@ static void on_request(void *arg, ab_str request, ab_buf *answer)
         ab_doc_is(doc, "do", "resync"))
         resync(arg, doc, answer);
     else
-        say(answer, "error", "no such request");
+        say(answer, "error", "unknown request");
     cJSON_Delete(doc);
 }
 

@@ -133,7 +133,7 @@ static void on_written(void *arg, const char *agent, ab_event *head)
 static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     service *s = arg;
-    AB_INFO(s->base.daemon->log, MAIN, "ready to send to agent", AB_KV("agent", agent),
+    AB_INFO(s->base.daemon->log, MAIN, "ready to send to the agent", AB_KV("agent", agent),
             AB_KV("epoch", (int64_t)epoch));
     ab_principal_ready(s->machine, agent, epoch);
     ab_principal_service_wake(s, agent);
@@ -142,7 +142,7 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
-    AB_WARN(s->base.daemon->log, MAIN, "replaying the log of agent", AB_KV("agent", agent),
+    AB_WARN(s->base.daemon->log, MAIN, "replaying the agent's log", AB_KV("agent", agent),
             AB_KV("reason", ab_gap_name(gap)));
     if (gap == AB_GAP_RECREATED)
         ab_principal_log_lost(s->machine, agent);
@@ -152,7 +152,7 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
 static void on_caught_up(void *arg, const char *agent)
 {
     service *s = arg;
-    AB_INFO(s->base.daemon->log, MAIN, "caught up with agent", AB_KV("agent", agent));
+    AB_INFO(s->base.daemon->log, MAIN, "caught up with the agent", AB_KV("agent", agent));
     ab_principal_caught_up(s->machine, agent);
 }
 
@@ -170,7 +170,7 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
     const char *secrets = ab_config_field(c, "agents", i, "secrets");
     if (name == NULL || !ab_str_is_dns_label(ab_str_of(name)))
         return ab_fail(err, AB_ERR_CONFIG,
-                       "agents: name \"%s\" is no DNS label (a-z, 0-9 and -, at most 63)",
+                       "agents: name \"%s\" is not a DNS label (a-z, 0-9 and -, at most 63)",
                        name == NULL ? "" : name);
     if (mode != NULL && strcmp(mode, "managed") != 0 && strcmp(mode, "autonomous") != 0)
         return ab_fail(err, AB_ERR_CONFIG,
@@ -282,7 +282,7 @@ static ab_err name_data(const service *s, const char *name, char out[4096], ab_e
     const char *folder = ab_config_str(s->base.daemon->config, "principal.data");
     int n = snprintf(out, 4096, "%s/%s", folder, name);
     if (n < 0 || n >= 4096)
-        return ab_fail(err, AB_ERR_CONFIG, "principal.data is too long a path");
+        return ab_fail(err, AB_ERR_CONFIG, "principal.data: the path is too long");
     return AB_ERR_OK;
 }
 

@@ -192,7 +192,7 @@ static bool note_change(const ab_recipients *r, const struct entry *entry, const
     if (strcmp(before->text, now.text) == 0)
         return false;
     if (now.text[0] == '\0')
-        AB_WARN(r->log, MAIN, "agent has no certificate any more; its Secrets are not sent",
+        AB_WARN(r->log, MAIN, "the agent's certificate is gone; its Secrets are not sent",
                 AB_KV("agent", (const char *)entry->agent),
                 AB_KV("former", (const char *)before->text));
     else if (before->text[0] == '\0')
@@ -213,7 +213,7 @@ static ab_seal_recipient *unless_revoked(const ab_recipients *r, const char *age
 {
     if (recipient == NULL || !ab_seal_recipient_is_revoked(recipient, &r->revoked))
         return recipient;
-    AB_WARN(r->log, MAIN, "agent's certificate is revoked: no Secret is sealed to it",
+    AB_WARN(r->log, MAIN, "the the agent's certificate is revoked: no Secret is sealed to it",
             AB_KV("agent", agent), AB_KV("sha256", ab_seal_recipient_id(recipient)));
     ab_seal_recipient_free(recipient);
     return NULL;
@@ -271,13 +271,14 @@ static void judge(const ab_recipients *r, struct entry *entry)
 {
     ab_error err = {0};
     ab_seal_recipient *recipient = NULL;
-    ab_err e = r->ca_file == NULL
-                   ? ab_fail(&err, AB_ERR_DENIED,
-                             "without secrets.ca no certificate that an agent tells is trusted")
-                   : ab_seal_recipient_new(ab_str_of(entry->text), ab_buf_str(&r->ca), r->identity,
-                                           entry->agent, &recipient, &err);
+    ab_err e =
+        r->ca_file == NULL
+            ? ab_fail(&err, AB_ERR_DENIED,
+                      "secrets.ca is not set: no certificate that an agent reports is trusted")
+            : ab_seal_recipient_new(ab_str_of(entry->text), ab_buf_str(&r->ca), r->identity,
+                                    entry->agent, &recipient, &err);
     if (e != AB_ERR_OK) {
-        AB_WARN(r->log, MAIN, "an agent's certificate is not trusted: nothing is sealed to it",
+        AB_WARN(r->log, MAIN, "the agent's certificate is not trusted: no Secret is sealed to it",
                 AB_KV("agent", (const char *)entry->agent), AB_KV("why", (const char *)err.text));
         return;
     }
@@ -313,8 +314,7 @@ static bool renew_ca(ab_recipients *r)
         return false;
     if (read_ca(r, &err) == AB_ERR_OK)
         return true;
-    AB_WARN(r->log, MAIN, "the authorities of agents' certificates cannot be read again",
-            AB_KV("why", (const char *)err.text));
+    AB_WARN(r->log, MAIN, "cannot reload secrets.ca", AB_KV("why", (const char *)err.text));
     return false;
 }
 
@@ -340,7 +340,7 @@ static void renew_given(const ab_recipients *r, struct entry *entry)
         return;
     entry->seen = now;
     if (read_given(r, entry->agent, entry->file, &recipient, &err) != AB_ERR_OK) {
-        AB_WARN(r->log, MAIN, "a certificate has changed but does not load: the former is used",
+        AB_WARN(r->log, MAIN, "cannot load the new certificate; still using the previous one",
                 AB_KV("why", (const char *)err.text));
         return;
     }

@@ -127,8 +127,8 @@ static size_t mode_in(const ab_roster *r, const ab_object *secret)
             return i;
     if (ab_json_present(annotation))
         AB_ERROR(r->log, MAIN,
-                 "annotation of a cluster Secret ignored: it is neither managed nor autonomous; "
-                 "its agent counts as managed",
+                 "annotation of a cluster Secret ignored: neither managed nor autonomous; the "
+                 "agent counts as managed",
                  AB_KV("secret", ab_object_key(secret)), AB_KV("annotation", AB_ANN_MODE),
                  AB_KV("value", ab_json_plain(annotation)));
     return MODES;
@@ -145,7 +145,7 @@ static void weigh(const ab_roster *r, struct entry *e)
     }
     if (said > 1) {
         AB_ERROR(r->log, MAIN,
-                 "cluster Secrets of one agent say different modes; it counts as managed",
+                 "cluster Secrets of one agent have different modes; it counts as managed",
                  AB_KV("agent", (const char *)e->agent), AB_KV("annotation", AB_ANN_MODE));
         mode = NULL;
     }

@@ -26,7 +26,7 @@ static void read_text(ab_dir_item *it, ab_str text)
         return;
     it->arrivals = calloc(it->stream.count, sizeof(*it->arrivals));
     if (it->arrivals == NULL)
-        it->code = ab_fail(&it->err, AB_ERR_NOMEM, "no memory for the objects of a file");
+        it->code = ab_fail(&it->err, AB_ERR_NOMEM, "out of memory for the objects of a file");
 }
 
 /* Does another file have precedence, because an object was in it before the last stop? */
@@ -90,7 +90,7 @@ static ab_err take_status(const ab_manifest *m, const ab_digest *digest, ab_side
 {
     char *status = strdup(m->status);
     if (status == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the status");
     free(s->status);
     s->status = status;
     s->taken = *digest;

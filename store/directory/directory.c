@@ -103,7 +103,7 @@ static ab_err dir_init(ab_store *self, const ab_store_env *env, ab_error *err)
     d->files = ab_map_new();
     d->entries = ab_map_new();
     if (d->path == NULL || d->files == NULL || d->entries == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the store");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     d->objects = ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_store_objects",
                                "Objects in the store.", NULL, 0);
     uint64_t start = 0;
@@ -144,7 +144,7 @@ static char *dup_of(ab_dir_op *op, ab_str text)
 {
     char *copy = ab_str_dup(text);
     if (text.ptr != NULL && copy == NULL)
-        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "no memory for an operation");
+        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an operation");
     return copy;
 }
 
@@ -177,7 +177,7 @@ static void check_status(ab_dir_op *op, ab_str status)
         return;
     op->code = ab_json_parse(status, &doc, &op->err);
     if (op->code == AB_ERR_OK && ab_json_typeof(ab_json_root(doc)) != AB_JSON_OBJECT)
-        op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is no object");
+        op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is not an object");
     else if (op->code == AB_ERR_PARSE)
         op->code = AB_ERR_INVALID;
     ab_json_free(doc);

@@ -39,7 +39,7 @@ ab_err ab_disk_open_dir(int parent, const char *name, int *out, ab_error *err)
         return AB_ERR_OK;
     }
     if (errno == ELOOP || errno == ENOTDIR)
-        return ab_fail(err, AB_ERR_DENIED, "%s is no folder (symbolic links are not followed)",
+        return ab_fail(err, AB_ERR_DENIED, "%s is not a folder (symbolic links are not followed)",
                        name);
     return fail(err, errno, "open folder", name);
 }
@@ -113,10 +113,10 @@ ab_err ab_disk_read(int dir, const char *name, ab_buf *out, ab_error *err)
     /* O_NONBLOCK: a FIFO in the tree must not hold the worker. */
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ELOOP)
-        return ab_fail(err, AB_ERR_DENIED,
-                       "%s is a symbolic link, which is not followed; put the "
-                       "file itself here",
-                       name);
+        return ab_fail(
+            err, AB_ERR_DENIED,
+            "%s is a symbolic link, which is not followed; put the file itself in the folder",
+            name);
     if (fd < 0)
         return fail(err, errno, "open", name);
     struct stat st;
@@ -124,7 +124,7 @@ ab_err ab_disk_read(int dir, const char *name, ab_buf *out, ab_error *err)
     if (fstat(fd, &st) != 0)
         e = fail(err, errno, "read", name);
     else if (!S_ISREG(st.st_mode))
-        e = ab_fail(err, AB_ERR_INVALID, "%s is no regular file", name);
+        e = ab_fail(err, AB_ERR_INVALID, "%s is not a regular file", name);
     else
         e = read_all(fd, name, out, err);
     (void)close(fd);
@@ -218,7 +218,7 @@ static ab_err read_starts(int meta, uint64_t *out, ab_error *err)
         *out = 0;
         e = AB_ERR_OK;
     } else if (e == AB_ERR_OK && ab_str_to_u64(digits, out) != AB_ERR_OK) {
-        e = ab_fail(err, AB_ERR_CONFIG, "%s/starts holds no number", AB_DISK_META);
+        e = ab_fail(err, AB_ERR_CONFIG, "%s/starts does not hold a number", AB_DISK_META);
     }
     ab_buf_fini(&text);
     return e;

@@ -44,7 +44,7 @@ void ab_dir_touch_path(ab_dir *d, const char *path, const char *name)
     ab_dir_file *f = ab_dir_file_at(d, file);
     if (f == NULL) {
         ab_error err = {0};
-        (void)ab_fail(&err, AB_ERR_NOMEM, "no memory for a file");
+        (void)ab_fail(&err, AB_ERR_NOMEM, "out of memory for a file");
         ab_dir_fault(d, file, &err);
         return;
     }
@@ -72,8 +72,8 @@ bool ab_dir_is_ours(ab_dir *d, const char *path, const char *name)
         if (ab_str_is_dns_label(ab_str_of(name)))
             return true;
         (void)ab_fail(&err, AB_ERR_INVALID,
-                      "the folder's name is no namespace (lower-case letters, "
-                      "digits and '-'; at most 63); rename it");
+                      "the folder's name is not a namespace (lower-case letters, digits and '-'; "
+                      "at most 63); rename it");
         ab_dir_unlisted(d, path, name, &err);
         return false;
     case AB_LEVEL_NAMESPACE:
@@ -128,7 +128,7 @@ static ab_err list(int fd, names *out, ab_error *err)
     if (e == AB_ERR_OK && errno != 0)
         e = ab_fail_errno(err, AB_ERR_IO, errno, "cannot list the folder");
     else if (e != AB_ERR_OK)
-        (void)ab_fail(err, e, "no memory to list the folder");
+        (void)ab_fail(err, e, "out of memory listing the folder");
     (void)closedir(dir);
     if (out->count > 1)
         qsort(out->items, out->count, sizeof(*out->items), by_name);

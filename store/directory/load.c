@@ -26,7 +26,7 @@ static void fault_two_files(ab_dir *d, const ab_dir_entry *e, const char *path)
 {
     ab_error err = {0};
     (void)ab_fail(&err, AB_ERR_EXISTS,
-                  "%s is in %s already, which stays; remove it from one of them", e->key,
+                  "%s is already in %s, which is used; remove it from one of them", e->key,
                   e->file->path);
     ab_dir_fault(d, path, &err);
 }
@@ -136,7 +136,7 @@ static void claim_item(ab_dir *d, ab_dir_item *it)
         if (claim(d, it->file, key, &it->arrivals[i]) == AB_ERR_OK)
             continue;
         ab_error err = {0};
-        (void)ab_fail(&err, AB_ERR_NOMEM, "no memory for %s", key);
+        (void)ab_fail(&err, AB_ERR_NOMEM, "out of memory for %s", key);
         note_trouble(d, it, &err);
     }
 }
@@ -286,7 +286,7 @@ void ab_dir_load_next(ab_dir *d)
     ab_dir_load *load = calloc(1, sizeof(*load));
     if (load == NULL) {
         ab_error err = {0};
-        (void)ab_fail(&err, AB_ERR_NOMEM, "no memory to read manifests");
+        (void)ab_fail(&err, AB_ERR_NOMEM, "out of memory reading manifests");
         ab_dir_fault(d, d->path, &err);
         return;
     }

@@ -101,9 +101,9 @@ static ab_err normalise(ab_jsonv root, ab_str ns, ab_json **out, ab_error *err)
 static ab_err check_place(ab_jsonv root, ab_str kind, ab_str ns, ab_error *err)
 {
     if (ab_json_typeof(root) != AB_JSON_OBJECT)
-        return ab_fail(err, AB_ERR_INVALID,
-                       "the document is no object; write apiVersion, kind, "
-                       "metadata and spec as a map");
+        return ab_fail(
+            err, AB_ERR_INVALID,
+            "the document is not an object; write apiVersion, kind, metadata and spec as a map");
     ab_str own_kind = ab_json_plain(ab_json_get(root, "kind"));
     if (!ab_str_eq(own_kind, kind))
         return ab_fail(
@@ -119,8 +119,8 @@ static ab_err check_place(ab_jsonv root, ab_str kind, ab_str ns, ab_error *err)
     ab_str name = ab_json_plain(ab_json_path(root, "metadata", "name", NULL));
     if (!ab_str_is_dns_subdomain(name))
         return ab_fail(err, AB_ERR_INVALID,
-                       "metadata.name \"%.*s\" is no DNS name (lower-case letters, digits, '-' and "
-                       "'.'; at most 253)",
+                       "metadata.name \"%.*s\" is not a DNS name (lower-case letters, digits, '-' "
+                       "and '.'; at most 253)",
                        AB_STR_ARG(name));
     return AB_ERR_OK;
 }
@@ -144,7 +144,8 @@ static ab_err fill(ab_manifest *m, ab_jsonv root, ab_str ns, ab_error *err)
     if (ab_json_typeof(status) != AB_JSON_OBJECT)
         return AB_ERR_OK;
     m->status = ab_str_dup(ab_json_raw(status));
-    return m->status != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
+    return m->status != NULL ? AB_ERR_OK
+                             : ab_fail(err, AB_ERR_NOMEM, "out of memory for the status");
 }
 
 ab_err ab_manifest_take(ab_jsonv root, ab_str kind, ab_str ns, ab_manifest *out, ab_error *err)

@@ -28,7 +28,7 @@ ab_dir_op *ab_dir_op_new(ab_dir *d, ab_dir_verb verb, ab_str key, ab_store_done 
         /* There is nothing left to report it later with; NOMEM ends the daemon anyway. */
         ab_error err = {0};
         if (done != NULL)
-            done(arg, ab_fail(&err, AB_ERR_NOMEM, "no memory for an operation"), NULL, &err);
+            done(arg, ab_fail(&err, AB_ERR_NOMEM, "out of memory for an operation"), NULL, &err);
         return NULL;
     }
     op->dir = d;
@@ -107,7 +107,7 @@ static ab_dir_file *file_for(ab_dir *d, ab_dir_op *op)
 {
     ab_str kind, ns, name;
     if (ab_object_key_split(ab_str_of(op->key), &kind, &ns, &name) != AB_ERR_OK) {
-        refuse(op, AB_ERR_INVALID, "no key of an object: kind/namespace/name is");
+        refuse(op, AB_ERR_INVALID, "not a key of an object: expected kind/namespace/name");
         return NULL;
     }
     if (!is_watched(d, kind)) {
@@ -128,7 +128,7 @@ static ab_dir_file *file_for(ab_dir *d, ab_dir_op *op)
                    op->name);
     ab_dir_file *f = ab_dir_file_at(d, path);
     if (f == NULL)
-        refuse(op, AB_ERR_NOMEM, "no memory for a file");
+        refuse(op, AB_ERR_NOMEM, "out of memory for a file");
     return f;
 }
 
@@ -145,7 +145,7 @@ void ab_dir_submit(ab_dir *d, ab_dir_op *op)
 {
     d->ops++;
     if (op->code != AB_ERR_OK)
-        refuse(op, op->code, "no memory for an operation");
+        refuse(op, op->code, "out of memory for an operation");
     else if (d->stopping || !d->started)
         refuse(op, AB_ERR_CLOSED, "the store is stopped");
     else if (!d->listed)
@@ -196,7 +196,7 @@ static void note_change(ab_dir *d, ab_dir_op *op, ab_dir_entry *e)
     if (e == NULL)
         e = ab_dir_entry_add(d, op->file, op->key);
     if (e == NULL) {
-        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "no memory for an object");
+        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an object");
         return;
     }
     if (op->verb == AB_DIR_APPLY)

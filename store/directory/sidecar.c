@@ -57,7 +57,7 @@ static ab_err take_counter(ab_jsonv root, const char *name, uint64_t *out, ab_er
 {
     ab_str text = ab_json_plain(ab_json_get(root, name));
     if (text.ptr == NULL || ab_str_to_u64(text, out) != AB_ERR_OK)
-        return ab_fail(err, AB_ERR_INVALID, "%s is missing or no number", name);
+        return ab_fail(err, AB_ERR_INVALID, "%s is missing or not a number", name);
     return AB_ERR_OK;
 }
 
@@ -65,7 +65,7 @@ static ab_err take_digest(ab_jsonv root, const char *name, ab_digest *out, ab_er
 {
     ab_str text = ab_json_plain(ab_json_get(root, name));
     if (text.ptr == NULL || ab_digest_parse(text, out) != AB_ERR_OK)
-        return ab_fail(err, AB_ERR_INVALID, "%s is missing or no digest", name);
+        return ab_fail(err, AB_ERR_INVALID, "%s is missing or not a digest", name);
     return AB_ERR_OK;
 }
 
@@ -75,7 +75,7 @@ static ab_err take_status(ab_jsonv root, ab_sidecar *s, ab_error *err)
     if (ab_json_present(status)) {
         s->status = ab_str_dup(ab_json_raw(status));
         if (s->status == NULL)
-            return ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
+            return ab_fail(err, AB_ERR_NOMEM, "out of memory for the status");
     }
     ab_jsonv version = ab_json_get(root, "statusVersion");
     if (!ab_json_present(version))
@@ -90,7 +90,7 @@ static ab_err take_status(ab_jsonv root, ab_sidecar *s, ab_error *err)
     ab_buf_putc(&text, '\0');
     s->status_version = ab_buf_take(&text);
     if (s->status_version == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the status version");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the status version");
     return AB_ERR_OK;
 }
 

@@ -40,7 +40,7 @@ static ab_err take_document(reader *r, ab_json *doc, size_t line, ab_error *err)
     ab_manifest m = {0};
     ab_err e = ab_manifest_take(ab_json_root(doc), r->kind, r->ns, &m, err);
     if (e == AB_ERR_OK && ab_stream_find(r->stream, m.name) != NULL)
-        e = ab_fail(err, AB_ERR_EXISTS, "%s is in this file twice; the first one stays", m.name);
+        e = ab_fail(err, AB_ERR_EXISTS, "%s is in this file twice; the first one is used", m.name);
     if (e != AB_ERR_OK) {
         ab_manifest_fini(&m);
         return e;
@@ -79,7 +79,7 @@ ab_err ab_stream_read(ab_str text, ab_str kind, ab_str ns, ab_stream *out, ab_er
         e = add_fault(&s, &fault);
     if (e != AB_ERR_OK) {
         ab_stream_fini(&s);
-        return ab_fail(err, e, "no memory for the manifests of a file");
+        return ab_fail(err, e, "out of memory for the manifests of a file");
     }
     *out = s;
     return AB_ERR_OK;

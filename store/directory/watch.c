@@ -61,7 +61,7 @@ ab_err ab_dir_watch_add(ab_dir *d, const char *path, int fd, ab_error *err)
         size_t room = w->room == 0 ? 16 : w->room * 2;
         folder *folders = realloc(w->folders, room * sizeof(*folders));
         if (folders == NULL)
-            return ab_fail(err, AB_ERR_NOMEM, "no memory to watch a folder");
+            return ab_fail(err, AB_ERR_NOMEM, "out of memory watching a folder");
         w->folders = folders;
         w->room = room;
     }
@@ -166,8 +166,8 @@ static void root_lost(ab_dir *d)
         return;
     d->lost = true;
     (void)ab_fail(&err, AB_ERR_IO,
-                  "the folder was moved, removed or unmounted; bring it back and "
-                  "start again; until then nothing is read or reported as deleted");
+                  "the folder was moved, removed or unmounted; restore it and restart; until then "
+                  "nothing is read or reported as deleted");
     ab_dir_fault(d, d->path, &err);
 }
 
@@ -217,7 +217,7 @@ ab_err ab_dir_watch_start(ab_dir *d, ab_error *err)
 {
     struct ab_dir_watch *w = calloc(1, sizeof(*w));
     if (w == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory to watch %s", d->path);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory watching %s", d->path);
     d->watch = w;
     w->dir = d;
     w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

@@ -34,7 +34,7 @@ ab_err ab_dir_sidecar_read(int meta, const char *name, ab_sidecar *out, ab_error
     if (e == AB_ERR_OK) {
         e = ab_sidecar_parse(ab_buf_str(&text), out, err);
         if (e != AB_ERR_OK && e != AB_ERR_NOMEM) {
-            ab_error_prefix(err, "%s/%s is broken, remove it to have a new uid given", AB_DISK_META,
+            ab_error_prefix(err, "%s/%s is broken; remove it to assign a new uid", AB_DISK_META,
                             file);
             e = AB_ERR_INVALID;
         }
@@ -80,7 +80,7 @@ ab_err ab_dir_sidecar_advance(ab_dir *d, ab_sidecar *s, const ab_manifest *m, co
         char uid[37];
         ab_err e = ab_uuid(uid);
         if (e != AB_ERR_OK)
-            return ab_fail(err, e, "no randomness for a uid");
+            return ab_fail(err, e, "random number generator failed");
         memcpy(s->uid, uid, sizeof(uid));
         ab_time_format_seconds(now_us, s->created);
         s->generation = 1;
@@ -102,14 +102,14 @@ static ab_err copy_sidecar(const ab_sidecar *from, ab_sidecar *out, ab_error *er
     *out = s;
     bool lost = (from->status != NULL && s.status == NULL) ||
                 (from->status_version != NULL && s.status_version == NULL);
-    return lost ? ab_fail(err, AB_ERR_NOMEM, "no memory for the status") : AB_ERR_OK;
+    return lost ? ab_fail(err, AB_ERR_NOMEM, "out of memory for the status") : AB_ERR_OK;
 }
 
 static ab_err set_text(char **at, const char *value, ab_error *err)
 {
     char *copy = ab_str_dup(ab_str_of(value));
     if (value != NULL && copy == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the status");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the status");
     free(*at);
     *at = copy;
     return AB_ERR_OK;
@@ -117,7 +117,7 @@ static ab_err set_text(char **at, const char *value, ab_error *err)
 
 static ab_err not_found(ab_dir_op *op)
 {
-    return ab_fail(&op->err, AB_ERR_NOTFOUND, "%s is not there", op->key);
+    return ab_fail(&op->err, AB_ERR_NOTFOUND, "%s does not exist", op->key);
 }
 
 static ab_err check(const job *j)
@@ -129,7 +129,7 @@ static ab_err check(const job *j)
     if (must_exist && !op->exists)
         return not_found(op);
     if (op->must_not_exist && op->exists)
-        return ab_fail(&op->err, AB_ERR_EXISTS, "%s is there already", op->key);
+        return ab_fail(&op->err, AB_ERR_EXISTS, "%s already exists", op->key);
     if (op->want_version != NULL && (!op->exists || strcmp(op->want_version, version) != 0))
         return ab_fail(&op->err, AB_ERR_CONFLICT, "%s has resourceVersion %s, not %s", op->key,
                        op->exists ? version : "none", op->want_version);
@@ -369,7 +369,7 @@ static ab_err with_manifest(job *j, const ab_manifest *m)
     case AB_DIR_REFUSE:
         break;
     }
-    return ab_fail(&j->op->err, AB_ERR_FATAL, "no operation on a manifest");
+    return ab_fail(&j->op->err, AB_ERR_FATAL, "not an operation on a manifest");
 }
 
 static ab_err on_existing(job *j)

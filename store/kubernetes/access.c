@@ -118,10 +118,12 @@ static void look_at_certificates(ab_kube_access *a)
         if (load_certificates(a, &err) == AB_ERR_OK) {
             a->changed = true;
             a->warned_ms = 0;
-            AB_INFO(a->log, STORE, "certificates for the API server were read again");
+            AB_INFO(a->log, STORE, "certificates for the API server reloaded");
         } else {
-            AB_WARN(a->log, STORE, "changed certificates for the API server are not used",
-                    AB_KV("why", (const char *)err.text));
+            AB_WARN(
+                a->log, STORE,
+                "cannot load new certificates for the API server; still using the previous ones",
+                AB_KV("why", (const char *)err.text));
         }
     }
     warn_expiry(a, now);
@@ -154,7 +156,7 @@ static ab_err load_token(ab_kube_access *a, ab_error *err)
         return e;
     trim(next.text);
     if (!is_token(next.text)) {
-        e = ab_fail(err, AB_ERR_CONFIG, "%s is empty or no token",
+        e = ab_fail(err, AB_ERR_CONFIG, "%s is empty or not a token",
                     next.path == NULL ? "the user's token" : next.path);
         ab_kube_text_fini(&next);
         return e;
@@ -230,7 +232,7 @@ static int64_t renewal(const ab_kube_access *a, int64_t until_us)
 static ab_err take_credential(ab_kube_access *a, ab_kube_credential *c, ab_error *err)
 {
     if (c->token != NULL && !is_token(c->token))
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "its token is empty or no token");
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "its token is empty or not a token");
     ab_err e = take_pair(a, c, err);
     if (e != AB_ERR_OK)
         return e;
@@ -274,7 +276,7 @@ static ab_err wait_for_plugin(ab_kube_access *a, ab_kube_token done, void *arg, 
     }
     waiter *w = calloc(1, sizeof(*w));
     if (w == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory to wait for a token");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory waiting for a token");
     ab_err e = a->run != NULL
                    ? AB_ERR_OK
                    : ab_kube_exec_start(a->loop, &a->config, EXEC_MS, on_plugin, a, &a->run, err);
@@ -322,7 +324,7 @@ static ab_err set_server_name(ab_kube_access *a, const char *name, ab_error *err
     if (name != NULL && name[0] != '\0') {
         char *copy = ab_str_dup(ab_str_of(name));
         if (copy == NULL)
-            return ab_fail(err, AB_ERR_NOMEM, "no memory for store.kubernetes.server-name");
+            return ab_fail(err, AB_ERR_NOMEM, "out of memory for store.kubernetes.server-name");
         free(a->config.server_name);
         a->config.server_name = copy;
     }
@@ -350,7 +352,7 @@ ab_err ab_kube_access_new_at(const ab_kube_places *places, uv_loop_t *loop, cons
 {
     ab_kube_access *a = calloc(1, sizeof(*a));
     if (a == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the access to the API server");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the access to the API server");
     a->loop = loop;
     a->log = log;
     a->clock = clock;

@@ -15,7 +15,7 @@ static ab_err read_cert(ab_str pem, X509 **out, ab_error *err)
     ab_err e = ab_pem_certs(pem, &certs);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
-                       "the certificate is no PEM text of one");
+                       "the certificate is not in PEM format");
     *out = sk_X509_shift(certs);
     sk_X509_pop_free(certs, X509_free);
     return AB_ERR_OK;
@@ -26,7 +26,7 @@ static ab_err read_key(ab_str pem, EVP_PKEY **out, ab_error *err)
     ab_err e = ab_pem_key(pem, out);
     if (e != AB_ERR_OK)
         return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
-                       "the key is no PEM text of one, or it is encrypted");
+                       "the key is not in PEM format, or it is encrypted");
     return AB_ERR_OK;
 }
 

@@ -48,7 +48,7 @@ static ab_err load_file(ab_kube_text *t, ab_error *err)
     if (e == AB_ERR_OK && text.len > 0 && memchr(text.ptr, '\0', text.len) != NULL)
         e = ab_fail(err, AB_ERR_INVALID, "%s has a NUL character", t->path);
     else if (e == AB_ERR_OK && (t->text = ab_str_dup(ab_buf_str(&text))) == NULL)
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for %s", t->path);
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", t->path);
     ab_buf_wipe(&text);
     return e;
 }
@@ -58,11 +58,11 @@ ab_err ab_kube_text_load(const ab_kube_text *from, ab_kube_text *out, ab_error *
     ab_kube_text t = {.path = ab_str_dup(ab_str_of(from->path))};
     ab_err e = AB_ERR_OK;
     if (from->path != NULL && t.path == NULL)
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for a path");
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for a path");
     else if (t.path != NULL)
         e = load_file(&t, err);
     else if (from->text != NULL && (t.text = ab_str_dup(ab_str_of(from->text))) == NULL)
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for a text");
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for a string");
     if (e == AB_ERR_OK)
         *out = t;
     else

@@ -29,7 +29,7 @@ static ab_err add_file(files *f, ab_str path, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG, "KUBECONFIG names more than %d files", FILES_MAX);
     char *copy = ab_str_dup(path);
     if (copy == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for a path");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for a path");
     f->paths[f->count] = copy;
     ab_buf_init(&f->texts[f->count], AB_KUBE_FILE_MAX);
     ab_err e = ab_file_read(copy, &f->texts[f->count++], NULL, err);
@@ -57,7 +57,7 @@ static ab_err add_list(files *f, const char *list, ab_error *err)
         list += len + (list[len] == ':');
     }
     if (e == AB_ERR_OK && f->count == 0)
-        e = ab_fail(err, AB_ERR_CONFIG, "KUBECONFIG names no file that is there");
+        e = ab_fail(err, AB_ERR_CONFIG, "none of the files in KUBECONFIG exists");
     return e;
 }
 
@@ -126,7 +126,7 @@ static ab_err from_pod(const ab_kube_places *p, const char *context, ab_kubeconf
     k.token.path = path_in(p->service_account, "token");
     if (k.server == NULL || k.ca.path == NULL || k.token.path == NULL) {
         ab_kubeconfig_fini(&k);
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the service account");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the service account");
     }
     *out = k;
     return AB_ERR_OK;
@@ -140,8 +140,8 @@ static ab_err from_home(const char *home, const char *context, ab_kubeconfig *ou
         e = from_file(path, context, out, err);
     else
         e = ab_fail(err, AB_ERR_CONFIG,
-                    "no API server is known: no service account of a pod, no KUBECONFIG, no "
-                    "~/.kube/config; set store.kubernetes.kubeconfig");
+                    "no API server configured: found no service account of a pod, no KUBECONFIG "
+                    "and no ~/.kube/config; set store.kubernetes.kubeconfig");
     free(path);
     return e;
 }

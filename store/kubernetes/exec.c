@@ -191,10 +191,10 @@ static ab_err judge(const ab_kube_exec *r, ab_kube_credential *out, ab_error *er
 {
     const char *colon = r->line_len == 0 ? "" : ": ";
     if (r->signal != 0)
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "it was ended by signal %d%s%s", r->signal, colon,
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "it was killed by signal %d%s%s", r->signal, colon,
                        r->line);
     if (r->status != 0)
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "it failed with status %d%s%s", (int)r->status,
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "it exited with status %d%s%s", (int)r->status,
                        colon, r->line);
     return ab_kube_credential_read(ab_buf_str(&r->printed), r->api, out, err);
 }
@@ -224,7 +224,7 @@ static void on_time(uv_timer_t *timer)
 {
     ab_kube_exec *r = timer->data;
     ab_error err = {0};
-    ab_err e = ab_fail(&err, AB_ERR_TIMEOUT, "no answer within %u ms%s%s", (unsigned)r->limit_ms,
+    ab_err e = ab_fail(&err, AB_ERR_TIMEOUT, "no output within %u ms%s%s", (unsigned)r->limit_ms,
                        r->line_len == 0 ? "" : "; it said: ", r->line);
     report(r, e, NULL, &err);
 }
@@ -273,7 +273,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (e == AB_ERR_OK)
         return;
     ab_error err = {0};
-    e = e == AB_ERR_NOMEM ? ab_fail(&err, e, "no memory for what it printed")
+    e = e == AB_ERR_NOMEM ? ab_fail(&err, e, "out of memory for what it printed")
                           : ab_fail(&err, AB_ERR_UNAVAILABLE, "it printed more than %u KiB",
                                     AB_KUBE_FILE_MAX / 1024);
     report(r, e, NULL, &err);
@@ -341,7 +341,7 @@ ab_err ab_kube_exec_start(uv_loop_t *loop, const ab_kubeconfig *config, uint64_t
     ab_kube_exec *r = env == NULL ? NULL : run_new(&config->plugin);
     ab_err e = AB_ERR_OK;
     if (r == NULL) {
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for the credential plugin");
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for the credential plugin");
     } else {
         init_handles(r, loop);
         r->limit_ms = limit_ms;

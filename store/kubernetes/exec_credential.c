@@ -23,9 +23,9 @@ static ab_err take(const cJSON *status, const char *name, char **out, ab_error *
     if (v == NULL || cJSON_IsNull(v) || ab_doc_is(status, name, ""))
         return AB_ERR_OK;
     if (!cJSON_IsString(v))
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "its %s is no text", name);
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "its %s is not a string", name);
     *out = strdup(v->valuestring);
-    return *out != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "no memory for %s", name);
+    return *out != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
 }
 
 /* "Z", "+02:00", perhaps after a fraction. */
@@ -65,7 +65,7 @@ static ab_err read_until(const cJSON *status, int64_t *out_us, ab_error *err)
     *out_us = INT64_MAX;
     ab_err e = take(status, "expirationTimestamp", &text, err);
     if (e == AB_ERR_OK && text != NULL && !read_time(text, out_us))
-        e = ab_fail(err, AB_ERR_UNAVAILABLE, "its expirationTimestamp is no RFC 3339 time");
+        e = ab_fail(err, AB_ERR_UNAVAILABLE, "its expirationTimestamp is not an RFC 3339 time");
     free(text);
     return e;
 }
@@ -82,11 +82,11 @@ static ab_err read_status(const cJSON *status, ab_kube_credential *out, ab_error
     if (e != AB_ERR_OK)
         return e;
     if ((out->cert == NULL) != (out->key == NULL))
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "it gave a %s without a %s",
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "it returned a %s without a %s",
                        out->cert == NULL ? "key" : "certificate",
                        out->cert == NULL ? "certificate" : "key");
     if (out->token == NULL && out->cert == NULL)
-        return ab_fail(err, AB_ERR_DENIED, "it gave no credentials");
+        return ab_fail(err, AB_ERR_DENIED, "it returned no credentials");
     return AB_ERR_OK;
 }
 
@@ -96,11 +96,11 @@ ab_err ab_kube_credential_read(ab_str json, const char *api, ab_kube_credential 
     ab_kube_credential read = {0};
     ab_err e = ab_doc_parse(json, OUTPUT_MAX, &doc, NULL);
     if (e == AB_ERR_NOMEM)
-        return ab_fail(err, e, "no memory for what it printed");
+        return ab_fail(err, e, "out of memory for what it printed");
     if (e != AB_ERR_OK)
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "it printed no JSON");
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "its output is not JSON");
     if (!ab_doc_is(doc, "kind", "ExecCredential") || !ab_doc_is(doc, "apiVersion", api))
-        e = ab_fail(err, AB_ERR_UNAVAILABLE, "it printed no ExecCredential of %s", api);
+        e = ab_fail(err, AB_ERR_UNAVAILABLE, "its output is not an ExecCredential of %s", api);
     else
         e = read_status(cJSON_GetObjectItemCaseSensitive(doc, "status"), &read, err);
     cJSON_Delete(doc);

@@ -51,13 +51,13 @@ static ab_err take_text(ab_jsonv v, const char *name, char **out, ab_error *err)
     ab_buf_init(&text, AB_KUBE_FILE_MAX);
     ab_err e = ab_json_copy(v, &text);
     if (e == AB_ERR_INVALID) {
-        e = ab_fail(err, AB_ERR_CONFIG, "%s is no text; put it in quotes", name);
+        e = ab_fail(err, AB_ERR_CONFIG, "%s is not a string; put it in quotes", name);
     } else if (e != AB_ERR_OK) {
         (void)ab_fail(err, e, "%s: %s", name, ab_err_text(e));
     } else if (memchr(text.ptr, '\0', text.len) != NULL) {
         e = ab_fail(err, AB_ERR_CONFIG, "%s has a NUL character", name);
     } else if ((*out = ab_str_dup(ab_buf_str(&text))) == NULL) {
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for %s", name);
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
     }
     ab_buf_wipe(&text);
     return e;
@@ -76,7 +76,7 @@ static ab_err resolve(const entry *from, char **path)
         return AB_ERR_OK;
     char *joined = NULL;
     if (asprintf(&joined, "%.*s/%s", (int)(slash - from->path), from->path, *path) < 0)
-        return ab_fail(from->err, AB_ERR_NOMEM, "no memory for a path");
+        return ab_fail(from->err, AB_ERR_NOMEM, "out of memory for a path");
     free(*path);
     *path = joined;
     return AB_ERR_OK;
@@ -106,11 +106,11 @@ static ab_err decode(const char *name, char **text, ab_error *err)
     bool good = ab_base64_decode(ab_str_of(*text), &bytes);
     ab_err e = ab_buf_status(&bytes);
     if (e == AB_ERR_OK && (!good || bytes.len == 0 || memchr(bytes.ptr, '\0', bytes.len) != NULL))
-        e = ab_fail(err, AB_ERR_CONFIG, "%s is no base64 of a PEM text", name);
+        e = ab_fail(err, AB_ERR_CONFIG, "%s is not base64-encoded PEM", name);
     if (e == AB_ERR_OK) {
         ab_kube_wipe(*text);
         *text = ab_str_dup(ab_buf_str(&bytes));
-        e = *text != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "no memory for %s", name);
+        e = *text != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
     }
     ab_buf_wipe(&bytes);
     return e;
@@ -160,14 +160,15 @@ static ab_err check_server(char *server, ab_error *err)
     host = host == NULL ? "" : host + 3;
     for (const char *c = server; *c != '\0'; c++)
         if (*c <= ' ' || *c > '~' || strchr("?#@\"\\", *c) != NULL)
-            return ab_fail(err, AB_ERR_CONFIG, "server is no URL; set it to https://host:port");
+            return ab_fail(err, AB_ERR_CONFIG, "server is not a URL; set it to https://host:port");
     bool plain = strncmp(server, "http://", 7) == 0;
     if (plain && !is_loopback(host))
         return ab_fail(err, AB_ERR_CONFIG,
                        "server %s is not encrypted; use https:// (http:// only to localhost)",
                        server);
     if ((!plain && strncmp(server, "https://", 8) != 0) || strchr(":/", host[0]) != NULL)
-        return ab_fail(err, AB_ERR_CONFIG, "server %s is no https://host:port", server);
+        return ab_fail(err, AB_ERR_CONFIG, "server %s is not of the form https://host:port",
+                       server);
     for (size_t len = strlen(server); server[len - 1] == '/'; len--)
         server[len - 1] = '\0';
     return AB_ERR_OK;
@@ -205,7 +206,7 @@ static ab_err read_extension(const entry *cluster, ab_kube_plugin *out)
         out->cluster_config = ab_str_dup(ab_json_raw(config));
         return out->cluster_config != NULL
                    ? AB_ERR_OK
-                   : ab_fail(cluster->err, AB_ERR_NOMEM, "no memory for extensions");
+                   : ab_fail(cluster->err, AB_ERR_NOMEM, "out of memory for extensions");
     }
     return AB_ERR_OK;
 }
@@ -217,7 +218,7 @@ static ab_err check_list(const entry *from, const char *name)
     ab_json_type type = ab_json_typeof(ab_json_get(from->map, name));
     if (type == AB_JSON_ARRAY || type == AB_JSON_NULL || type == AB_JSON_NONE)
         return AB_ERR_OK;
-    return ab_fail(from->err, AB_ERR_CONFIG, "exec.%s is no list", name);
+    return ab_fail(from->err, AB_ERR_CONFIG, "exec.%s is not a list", name);
 }
 
 static ab_err read_args(const entry *exec, ab_kube_plugin *out)
@@ -228,12 +229,12 @@ static ab_err read_args(const entry *exec, ab_kube_plugin *out)
     ab_jsonv args = ab_json_get(exec->map, "args");
     out->args = calloc(ab_json_count(args) + 2, sizeof(*out->args));
     if (out->args == NULL || (out->args[0] = ab_str_dup(ab_str_of(out->command))) == NULL)
-        return ab_fail(exec->err, AB_ERR_NOMEM, "no memory for exec.args");
+        return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
     char **to = out->args + 1;
     for (ab_jsonv v = ab_json_first(args); ab_json_present(v); v = ab_json_next(v), to++) {
         e = take_text(v, "exec.args", to, exec->err);
         if (e == AB_ERR_OK && *to == NULL && (*to = ab_str_dup(AB_STR(""))) == NULL)
-            e = ab_fail(exec->err, AB_ERR_NOMEM, "no memory for exec.args");
+            e = ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
         if (e != AB_ERR_OK)
             return e;
     }
@@ -251,7 +252,7 @@ static ab_err read_variable(ab_jsonv v, char **out, ab_error *err)
         e = ab_fail(err, AB_ERR_CONFIG, "exec.env has an entry without a name");
     if (e == AB_ERR_OK && asprintf(out, "%s=%s", name, value == NULL ? "" : value) < 0) {
         *out = NULL;
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for exec.env");
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for exec.env");
     }
     free(name);
     ab_kube_wipe(value);
@@ -266,7 +267,7 @@ static ab_err read_env(const entry *exec, ab_kube_plugin *out)
     ab_jsonv env = ab_json_get(exec->map, "env");
     out->env = calloc(ab_json_count(env) + 1, sizeof(*out->env));
     if (out->env == NULL)
-        return ab_fail(exec->err, AB_ERR_NOMEM, "no memory for exec.env");
+        return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.env");
     size_t i = 0;
     for (ab_jsonv v = ab_json_first(env); e == AB_ERR_OK && ab_json_present(v); v = ab_json_next(v))
         e = read_variable(v, &out->env[i++], exec->err);
@@ -283,10 +284,9 @@ static ab_err check_plugin(const entry *exec, const ab_kube_plugin *p)
                        "exec.apiVersion is \"%s\"; supported are " EXEC_API "v1 and v1beta1",
                        p->api == NULL ? "" : p->api);
     if (ab_json_is(ab_json_get(exec->map, "interactiveMode"), "Always"))
-        return ab_fail(
-            exec->err, AB_ERR_CONFIG,
-            "exec.interactiveMode is Always, and there is nobody to answer; use a plugin "
-            "that needs no terminal");
+        return ab_fail(exec->err, AB_ERR_CONFIG,
+                       "exec.interactiveMode is Always, but there is no terminal; use a plugin "
+                       "that needs none");
     return AB_ERR_OK;
 }
 
@@ -344,7 +344,7 @@ static ab_err check_one_way(const entry *user, const ab_kubeconfig *k)
         return ab_fail(user->err, AB_ERR_CONFIG, "client-%s is missing beside client-%s",
                        cert ? "key" : "certificate", cert ? "certificate" : "key");
     if (k->plugin.command != NULL && (cert || ab_kube_text_given(&k->token)))
-        return ab_fail(user->err, AB_ERR_CONFIG, "there is exec beside a %s; keep one of them",
+        return ab_fail(user->err, AB_ERR_CONFIG, "exec and a %s are both set; keep one of them",
                        cert ? "client certificate" : "token");
     return AB_ERR_OK;
 }
@@ -380,13 +380,13 @@ static ab_err parse_layer(const ab_kubeconfig_file *file, layer *out, ab_error *
     out->path = file->path;
     ab_err e = ab_yaml_to_json(file->text, &ab_yaml_default_limits, keep_document, out, &why);
     if (e == AB_ERR_NOMEM)
-        return ab_fail(err, e, "no memory for %s", file->path);
+        return ab_fail(err, e, "out of memory for %s", file->path);
     if (e == AB_ERR_UNSUPPORTED)
         return ab_fail(err, AB_ERR_CONFIG, "%s: more than one document", file->path);
     if (e != AB_ERR_OK)
         return ab_fail(err, AB_ERR_CONFIG, "%s: %s", file->path, why.text);
     if (out->doc != NULL && ab_json_typeof(ab_json_root(out->doc)) != AB_JSON_OBJECT)
-        return ab_fail(err, AB_ERR_CONFIG, "%s is no kubeconfig: not a map", file->path);
+        return ab_fail(err, AB_ERR_CONFIG, "%s: a kubeconfig must be a map", file->path);
     return AB_ERR_OK;
 }
 
@@ -465,7 +465,7 @@ static ab_err read_named(const reader *r, const entry *context, const char *item
     if (e == AB_ERR_OK && name == NULL)
         e = ab_fail(r->err, AB_ERR_CONFIG, "%s: the context names no %s", context->path, item);
     else if (e == AB_ERR_OK && !find(r, list, item, name, &found))
-        e = ab_fail(r->err, AB_ERR_CONFIG, "%s: the context's %s \"%s\" is not there",
+        e = ab_fail(r->err, AB_ERR_CONFIG, "%s: the context's %s \"%s\" does not exist",
                     context->path, item, name);
     else if (e == AB_ERR_OK && (e = read(&found, out)) != AB_ERR_OK)
         ab_error_prefix(r->err, "%s: %s \"%s\"", found.path, item, name);
@@ -499,7 +499,7 @@ ab_err ab_kubeconfig_read(const ab_kubeconfig_file *files, size_t count, const c
 {
     reader r = {.layers = calloc(count, sizeof(layer)), .count = count, .err = err};
     if (r.layers == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the kubeconfig");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the kubeconfig");
     ab_err e = AB_ERR_OK;
     for (size_t i = 0; e == AB_ERR_OK && i < count; i++)
         e = parse_layer(&files[i], &r.layers[i], err);

@@ -79,7 +79,7 @@ static ab_err init_patterns(ab_kube *k, ab_error *err)
     const ab_config *config = k->base.env.config;
     k->create_namespaces = ab_patterns_new();
     if (k->create_namespaces == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the store");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     for (size_t i = 0; i < ab_config_count(config, option); i++) {
         ab_str pattern = ab_str_of(ab_config_item(config, option, i));
         if (ab_patterns_add(k->create_namespaces, pattern, err) != AB_ERR_OK) {
@@ -114,11 +114,11 @@ static ab_err init_watchers(ab_kube *k, ab_error *err)
         count++;
     k->watchers = calloc(count + 1, sizeof(ab_kube_watcher *));
     if (k->watchers == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the store");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     for (; k->watcher_count < count; k->watcher_count++) {
         k->watchers[k->watcher_count] = ab_kube_watcher_new(k, &watches[k->watcher_count]);
         if (k->watchers[k->watcher_count] == NULL)
-            return ab_fail(err, AB_ERR_NOMEM, "no memory for the store");
+            return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     }
     return AB_ERR_OK;
 }
@@ -137,7 +137,7 @@ static ab_err kube_init(ab_store *self, const ab_store_env *env, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     k->queue = ab_kube_queue_new(k);
-    return k->queue == NULL ? ab_fail(err, AB_ERR_NOMEM, "no memory for the store") : AB_ERR_OK;
+    return k->queue == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory for the store") : AB_ERR_OK;
 }
 
 static ab_err kube_start(ab_store *self, ab_error *err)
@@ -155,7 +155,7 @@ static char *dup_of(ab_kube_op *op, ab_str text)
 {
     char *copy = ab_str_dup(text);
     if (text.ptr != NULL && copy == NULL)
-        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "no memory for an operation");
+        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an operation");
     return copy;
 }
 
@@ -179,13 +179,13 @@ static ab_kube_op *new_op(ab_store *self, ab_kube_verb verb, ab_str key, ab_kube
         return NULL;
     op->step = step;
     if (op->code == AB_ERR_OK && ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
-        op->code = ab_fail(&op->err, AB_ERR_INVALID, "%s is no key", op->key);
+        op->code = ab_fail(&op->err, AB_ERR_INVALID, "%s is not a key", op->key);
     if (op->code != AB_ERR_OK)
         return op;
     op->resource = ab_kube_resource_of(kind);
     if (op->resource == NULL)
-        op->code = ab_fail(&op->err, AB_ERR_UNSUPPORTED, "%s is of a kind that is not synchronised",
-                           op->key);
+        op->code = ab_fail(&op->err, AB_ERR_UNSUPPORTED,
+                           "%s is of a kind that argobus does not synchronise", op->key);
     return op;
 }
 
@@ -210,7 +210,7 @@ static void check_status(ab_kube_op *op, ab_str status)
         return;
     op->code = ab_json_parse(status, &doc, &op->err);
     if (op->code == AB_ERR_OK && ab_json_typeof(ab_json_root(doc)) != AB_JSON_OBJECT)
-        op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is no object");
+        op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is not an object");
     else if (op->code == AB_ERR_PARSE)
         op->code = AB_ERR_INVALID;
     ab_json_free(doc);

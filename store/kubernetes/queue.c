@@ -66,7 +66,7 @@ ab_kube_op *ab_kube_op_new(ab_kube *k, ab_kube_verb verb, ab_str key, ab_store_d
     ab_error err = {0};
     ab_kube_op *op = calloc(1, sizeof(*op));
     if (op == NULL) {
-        (void)ab_fail(&err, AB_ERR_NOMEM, "no memory for an operation");
+        (void)ab_fail(&err, AB_ERR_NOMEM, "out of memory for an operation");
         done(arg, AB_ERR_NOMEM, NULL, &err);
         return NULL;
     }
@@ -199,7 +199,7 @@ void ab_kube_submit(ab_kube_op *op)
     ab_kube_lane *lane = op->code == AB_ERR_OK ? lane_for(q, op->key) : NULL;
     if (lane == NULL) {
         if (op->code == AB_ERR_OK)
-            op->code = ab_fail(&op->err, AB_ERR_NOMEM, "no memory for an operation");
+            op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an operation");
         refuse(q, op);
         return;
     }

@@ -107,7 +107,7 @@ static void note_credentials(ab_kube_client *c, int status)
     } else if (status == 401 && !c->refused) {
         c->refused = true;
         AB_WARN(c->env.log, STORE,
-                "the API server does not accept the credentials (401); waiting for others");
+                "the API server rejects the credentials (401); waiting for new ones");
     }
 }
 
@@ -184,7 +184,7 @@ static void reconnect_if_changed(ab_kube_client *c)
     if (!ab_kube_access_changed(c->env.access))
         return;
     if (ab_http_reconfigure(c->http, ab_kube_access_http(c->env.access), &err) != AB_ERR_OK)
-        AB_WARN(c->env.log, STORE, "the new certificates cannot be used, the old ones are kept",
+        AB_WARN(c->env.log, STORE, "cannot use the new certificates; still using the previous ones",
                 AB_KV("why", (const char *)err.text));
 }
 
@@ -305,7 +305,7 @@ ab_err ab_kube_client_new(const ab_kube_client_env *env, ab_kube_client **out, a
     if (c == NULL || timer == NULL) {
         free(c);
         free(timer);
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the API client");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the API client");
     }
     c->env = *env;
     ab_err e = ab_http_new(env->loop, ab_kube_access_http(env->access), &c->http, err);

@@ -150,8 +150,8 @@ ab_err ab_kube_status_explain(int http, ab_str body, const char *request, ab_kub
     *why = AB_KUBE_WHY_OTHER;
     ab_err e = classify(&r, why);
     if (*why == AB_KUBE_WHY_PATCH)
-        (void)ab_fail(err, e, "%s: %d it has another uid, or was changed meanwhile", request,
-                      r.code);
+        (void)ab_fail(err, e, "%s: %d the uid differs, or the object was changed meanwhile",
+                      request, r.code);
     else
         (void)ab_fail(err, e, "%s: %d %s", request, r.code, r.message);
     if (err != NULL)

@@ -252,18 +252,19 @@ static ab_err fail(ab_kube_stream *s, ab_err code, uint64_t at, ab_error *err)
 {
     s->failed = code;
     if (code == AB_ERR_PARSE)
-        return ab_fail(err, code, "byte %" PRIu64 " of the answer: not what the API promises", at);
+        return ab_fail(err, code,
+                       "byte %" PRIu64 " of the response: not a valid watch event or list", at);
     if (code == AB_ERR_TOOBIG)
         return ab_fail(err, code,
-                       "byte %" PRIu64 " of the answer: an object of more than %zu bytes", at,
+                       "byte %" PRIu64 " of the response: an object of more than %zu bytes", at,
                        s->env.object_max);
-    return ab_fail(err, code, "byte %" PRIu64 " of the answer: %s", at, ab_err_text(code));
+    return ab_fail(err, code, "byte %" PRIu64 " of the response: %s", at, ab_err_text(code));
 }
 
 ab_err ab_kube_stream_feed(ab_kube_stream *s, ab_str piece, ab_error *err)
 {
     if (s->failed != AB_ERR_OK)
-        return ab_fail(err, s->failed, "the answer was given up before");
+        return ab_fail(err, s->failed, "reading the response stopped after an earlier error");
     for (size_t i = 0; i < piece.len;) {
         ab_err e = AB_ERR_OK;
         size_t used = 1;
@@ -284,9 +285,10 @@ ab_err ab_kube_stream_feed(ab_kube_stream *s, ab_str piece, ab_error *err)
 ab_err ab_kube_stream_end(ab_kube_stream *s, ab_error *err)
 {
     if (s->failed != AB_ERR_OK)
-        return ab_fail(err, s->failed, "the answer was given up before");
+        return ab_fail(err, s->failed, "reading the response stopped after an earlier error");
     if (s->at == (s->env.shape == AB_KUBE_WATCH ? AT_START : AT_END))
         return AB_ERR_OK;
     s->failed = AB_ERR_PARSE;
-    return ab_fail(err, AB_ERR_PARSE, "the answer is cut off after %" PRIu64 " bytes", s->offset);
+    return ab_fail(err, AB_ERR_PARSE, "the response is truncated after %" PRIu64 " bytes",
+                   s->offset);
 }

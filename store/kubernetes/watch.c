@@ -251,7 +251,7 @@ static void request(ab_kube_watcher *w, const char *query, bool watching, ab_kub
     ab_buf_fini(&path);
     if (w->call != NULL)
         return;
-    (void)ab_fail(&err, AB_ERR_NOMEM, "no memory for a request");
+    (void)ab_fail(&err, AB_ERR_NOMEM, "out of memory for a request");
     trouble(w, w->next, &err, -1);
 }
 
@@ -395,7 +395,7 @@ static void on_watch_end(void *arg, const ab_kube_answer *answer)
     ab_kube_watcher *w = arg;
     w->call = NULL;
     if (w->expired || answer->why == AB_KUBE_WHY_EXPIRED) {
-        AB_INFO(w->kube->base.env.log, STORE, "listing anew, the watch is too far behind",
+        AB_INFO(w->kube->base.env.log, STORE, "listing again: the watch fell too far behind",
                 AB_KV("where", (const char *)w->path));
         again(w, DO_LIST, ab_backoff_next(&w->relist));
     } else if (answer->code != AB_ERR_OK) {
@@ -450,7 +450,7 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
         return;
     }
     AB_WARN(w->kube->base.env.log, STORE,
-            "listing anew, the API server's data is older than what was seen of it",
+            "listing again: the API server's data is older than before",
             AB_KV("where", (const char *)w->path));
     list_begin(w);
 }

@@ -131,7 +131,7 @@ static ab_err send_step(ab_kube_op *op, ab_error *err)
             .arg = op,
         };
         if (ab_kube_send(op->kube->client, &request) == NULL)
-            e = ab_fail(err, AB_ERR_NOMEM, "%s: no memory for the request", op->key);
+            e = ab_fail(err, AB_ERR_NOMEM, "%s: out of memory for the request", op->key);
     }
     ab_buf_fini(&m.path);
     ab_buf_wipe(&m.body);
@@ -174,7 +174,7 @@ static void succeed(ab_kube_op *op, const ab_kube_answer *answer)
     if (object == NULL)
         ab_json_free(doc);
     if (e != AB_ERR_OK) {
-        ab_error_prefix(&err, "%s: what the API server answered", op->key);
+        ab_error_prefix(&err, "%s: the API server's response", op->key);
         ab_kube_op_end(op, AB_ERR_PARSE, NULL, &err);
         return;
     }

@@ -23,15 +23,14 @@ static ab_metric *counter(ab_agent *a, const char *name, const char *help)
 
 static void make_metrics(ab_agent *a)
 {
-    a->metrics.writes =
-        counter(a, "argobus_store_writes_total", "Writes asked of the local store.");
+    a->metrics.writes = counter(a, "argobus_store_writes_total", "Writes sent to the local store.");
     a->metrics.reverts =
         counter(a, "argobus_reverts_total", "Local changes and deletions that were reverted.");
     a->metrics.stale =
-        counter(a, "argobus_events_stale_total", "Events that were older than what is in effect.");
+        counter(a, "argobus_events_stale_total", "Events older than the state in effect.");
     a->metrics.set_aside =
         counter(a, "argobus_set_aside_total",
-                "Events whose object cannot be written now; retried without them.");
+                "Events whose object cannot be written at the moment; it is retried later.");
     a->metrics.commands =
         counter(a, "argobus_commands_total", "Commands executed: sync, terminate, refresh.");
     a->metrics.unsettled = ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_unsettled",
@@ -207,9 +206,7 @@ void ab_agent_wait(ab_agent_object *o)
     ab_inbox_wait(&o->inbox, now_ms(o), RETRY_WAIT_MS);
     if (failing_too_long(o) && o->inbox.head != NULL) {
         ab_error err = {0};
-        (void)ab_fail(&err, AB_ERR_TIMEOUT,
-                      "the object that is being deleted here does not go: look "
-                      "at its finalizers");
+        (void)ab_fail(&err, AB_ERR_TIMEOUT, "deletion is stuck: check the object's finalizers");
         set_aside(o, &err);
     }
 }

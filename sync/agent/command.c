@@ -87,7 +87,7 @@ static void leave_to_resync(ab_agent_object *o, ab_version last)
         a->resync.executed = last;
     ab_inbox_succeeded(&o->inbox);
     ab_agent_finish_head(o);
-    ab_agent_resync(a, "a command is older than the one that was executed last");
+    ab_agent_resync(a, "the command is older than the last one executed");
 }
 
 static void format_record(const ab_task *t, char *out, size_t size)
@@ -132,7 +132,7 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
     } else if (!ab_json_present(operation)) {
         answer(o, "the command carries no .operation");
     } else if (is_in_phase(local, "Terminating")) {
-        answer(o, "an operation is being terminated: ask again when it has ended");
+        answer(o, "an operation is being terminated: try again when it has ended");
     } else {
         format_record(o->inbox.head, record, sizeof(record));
         write_edit(o, local,
@@ -166,7 +166,7 @@ static ab_jsonv run_of(const ab_object *o)
 static void terminate(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
     if (!ab_json_same(run_of(asked), run_of(local))) {
-        answer(o, "the operation to terminate is no longer the one that runs");
+        answer(o, "the operation to terminate is no longer running");
         return;
     }
     if (!is_in_phase(local, "Running")) { /* it is ending, or has ended by itself */

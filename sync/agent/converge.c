@@ -201,7 +201,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
 static void restored(ab_agent_object *o, ab_err code, const ab_object *object, const ab_error *err)
 {
     if (code != AB_ERR_OK)
-        AB_INFO(o->agent->env.log, SYNC, "its former status was not put back",
+        AB_INFO(o->agent->env.log, SYNC, "its previous status was not restored",
                 AB_KV("object", (const char *)o->key),
                 AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
     else if (object != NULL && !o->seen_meanwhile)

@@ -37,8 +37,8 @@ void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event)
 {
     ab_error err = {0};
     (void)ab_fail(&err, AB_ERR_DENIED,
-                  "the agent may not put Applications into this namespace: add it to option "
-                  "namespaces there");
+                  "the agent is not allowed to create Applications in this namespace: add the "
+                  "namespace to the agent's option namespaces");
     if (event != NULL)
         ab_agent_note_refused(o->agent, event, "namespace", err.text);
     ab_agent_report_error(o, &err);
@@ -132,7 +132,9 @@ static const char *refuse_rival(ab_agent_object *o, const ab_event *event, ab_er
     if (!wish && o->rival.remapped == o->remapped)
         o->rival.state = RIVAL_NONE; /* the hub's own namespace has changed */
     ab_agent_say_rival(o);
-    (void)ab_fail(err, AB_ERR_DENIED, "another Application of the hub stands here already");
+    (void)ab_fail(err, AB_ERR_DENIED,
+                  "the workload cluster already has another Application of the control plane under "
+                  "this name");
     return "taken";
 }
 
@@ -145,7 +147,7 @@ static const char *enqueue(ab_agent *a, ab_target target, ab_task *task, ab_agen
     if (ab_version_of(task->event, &task->version, err) != AB_ERR_OK)
         return "version";
     if (local_key(a, task->event, target, command, key) != AB_ERR_OK) {
-        (void)ab_fail(err, AB_ERR_INVALID, "key or subject names no object of this target");
+        (void)ab_fail(err, AB_ERR_INVALID, "key or subject does not name an object of this agent");
         return "key";
     }
     ab_agent_object *o = ab_agent_object_for(a, ab_str_of(key));

@@ -31,8 +31,7 @@ static void say(ab_agent *a, const ab_resync *r)
 {
     ab_err e = ab_resync_say(a->writer, r, NULL);
     if (e != AB_ERR_OK)
-        AB_ERROR(a->env.log, SYNC, "a step of a resync cannot be sent",
-                 AB_KV("why", ab_err_text(e)));
+        AB_ERROR(a->env.log, SYNC, "cannot send a resync step", AB_KV("why", ab_err_text(e)));
     a->env.effects.wake(a->env.effects.arg);
 }
 
@@ -351,11 +350,11 @@ static void take_page(ab_agent *a, const ab_event *event)
     if (ab_resync_page_decode(ab_event_data(event), &page, &err) != AB_ERR_OK)
         why = err.text;
     else if (a->resync.session == NULL)
-        why = "of no resync";
+        why = "belongs to no running resync";
     else
         why = ab_resync_session_take(a->resync.session, page);
     if (why != NULL)
-        AB_DEBUG(a->env.log, SYNC, "a page passed over", AB_KV("why", why));
+        AB_DEBUG(a->env.log, SYNC, "resync page skipped", AB_KV("why", why));
     ab_resync_page_free(page);
     if (why != NULL || !ab_resync_session_is_complete(a->resync.session))
         return;
@@ -370,13 +369,13 @@ static void give_pages(ab_agent *a, const ab_resync *r)
 {
     ab_err e = ab_resync_say_pages(a->writer, a->resync.session, &r->want);
     if (e != AB_ERR_OK)
-        AB_ERROR(a->env.log, SYNC, "pages cannot be sent", AB_KV("why", ab_err_text(e)));
+        AB_ERROR(a->env.log, SYNC, "cannot send resync pages", AB_KV("why", ab_err_text(e)));
     a->env.effects.wake(a->env.effects.arg);
 }
 
 static void end(ab_agent *a)
 {
-    AB_INFO(a->env.log, SYNC, "in step with the principal",
+    AB_INFO(a->env.log, SYNC, "up to date with the principal",
             AB_KV("resync", ab_resync_session_id(a->resync.session)));
     ab_resync_end_pages(a->writer);
     a->env.effects.wake(a->env.effects.arg);

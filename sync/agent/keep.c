@@ -134,7 +134,7 @@ static ab_err parse_wish(const ab_event *event, ab_object **out, ab_error *err)
     if (!ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), ab_object_key(wish)))
         e = ab_fail(err, AB_ERR_INVALID, "the object inside is %s", ab_object_key(wish));
     else if (!ab_kind_is_synchronised(wish))
-        e = ab_fail(err, AB_ERR_INVALID, "it is none of those that are synchronised");
+        e = ab_fail(err, AB_ERR_INVALID, "this kind is not synchronised");
     if (e == AB_ERR_OK)
         *out = wish;
     else
@@ -160,8 +160,8 @@ static void begin_wish(ab_agent_object *o, ab_task *t)
     }
     if (o->kind->sealed && o->agent->env.policy.sealed_only && is_unsealed(wish)) {
         (void)ab_fail(&err, AB_ERR_DENIED,
-                      "it came unsealed, and this agent takes sealed ones only: see "
-                      "secrets.protection at both ends");
+                      "it is not sealed, and this agent accepts only sealed ones: check "
+                      "secrets.protection on both sides");
         ab_agent_refuse_head(o, "unsealed", &err);
     } else {
         if (!o->allowed) /* kept all the same, for the day when it is */
@@ -222,7 +222,8 @@ static void invite_rival(ab_agent_object *o)
     if (!o->rival.waits || ab_agent_has_source(o))
         return;
     o->rival.waits = false;
-    ab_agent_resync(o->agent, "a place is free that another object was refused for");
+    ab_agent_resync(o->agent,
+                    "the conflicting object is gone; applying the object that was refused");
 }
 
 void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err)

@@ -155,8 +155,8 @@ void ab_agent_say_rival(ab_agent_object *o)
     say_error(o, o->rival.remapped,
               o->rival.state == RIVAL_GONE
                   ? NULL
-                  : "the agent has another Application of the hub under this name, from another "
-                    "namespace: rename one, or delete the other and then change this one");
+                  : "the agent already has an Application of this name from another namespace of "
+                    "the control plane: rename one, or delete the other and then change this one");
     o->rival.state = RIVAL_NONE;
 }
 

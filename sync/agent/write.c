@@ -96,11 +96,11 @@ static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab
     char context[AB_DIGEST_HEX];
     if (p->open == NULL)
         return ab_fail(err, AB_ERR_DENIED,
-                       "it is sealed, and this agent has no key: set secrets.certificate and "
+                       "it is sealed, but this agent has no key: set secrets.certificate and "
                        "secrets.key at the agent");
     ab_err e = ab_secret_context(wish, context);
     if (e != AB_ERR_OK)
-        return ab_fail(err, e, "what travels beside the seal: %s", ab_err_text(e));
+        return ab_fail(err, e, "the metadata beside the seal: %s", ab_err_text(e));
     ab_version_format(row->version, version);
     const ab_seal_binding binding = {.agent = ab_str_of(p->name),
                                      .key = ab_str_of(ab_object_key(wish)),
@@ -229,8 +229,8 @@ static void not_ours(ab_agent_object *o)
 {
     ab_error err = {0};
     (void)ab_fail(&err, AB_ERR_DENIED,
-                  "the agent has a %s of this name that is not managed: delete it there, or let it "
-                  "be adopted (annotation " AB_ANN_ADOPTION_POLICY "=always)",
+                  "the agent has a %s of this name that is not managed: delete it in the workload "
+                  "cluster, or allow its adoption (annotation " AB_ANN_ADOPTION_POLICY "=always)",
                   o->kind->kind);
     if (o->error == NULL || strcmp(o->error, err.text) != 0)
         AB_WARN(o->agent->env.log, SYNC, "adoption refused", AB_KV("object", (const char *)o->key),
@@ -249,7 +249,7 @@ static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object 
         update(o, row, wish, local);
         return;
     case CLAIM_RECREATE:
-        AB_INFO(o->agent->env.log, SYNC, "created anew at the source: replacing",
+        AB_INFO(o->agent->env.log, SYNC, "recreated at the source: replacing",
                 AB_KV("object", (const char *)o->key));
         ab_agent_remove(o, ab_object_uid(local), false);
         return;

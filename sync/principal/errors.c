@@ -38,7 +38,7 @@ static void show_count(const struct peer *peer, const ab_kind *kind)
         count += kind_of(i.key) == kind;
     ab_metric_set(ab_metric_get(peer->principal->env.metrics, AB_METRIC_GAUGE,
                                 "argobus_agent_errors",
-                                "Shared objects that an agent cannot put into effect.", labels, 2),
+                                "Shared objects that an agent cannot apply.", labels, 2),
                   count);
 }
 
@@ -85,7 +85,7 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event)
     if (e == NULL) {
         old = ab_map_take(peer->errors, key);
     } else {
-        AB_WARN(peer->principal->env.log, SYNC, "an agent cannot put an object into effect",
+        AB_WARN(peer->principal->env.log, SYNC, "agent cannot apply an object",
                 AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message));
         if (ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
             old = e;

@@ -39,7 +39,7 @@ static void say(struct peer *peer, ab_resync *r)
     r->id = ab_str_of(ab_resync_session_id(peer->resync.session));
     ab_err e = ab_resync_say(peer->writer, r, peer->principal->env.uid);
     if (e != AB_ERR_OK)
-        AB_ERROR(peer->principal->env.log, SYNC, "a step of a resync cannot be sent",
+        AB_ERROR(peer->principal->env.log, SYNC, "cannot send a resync step",
                  AB_KV("agent", peer->name), AB_KV("why", ab_err_text(e)));
     wake(peer);
 }
@@ -285,7 +285,8 @@ static void end(struct peer *peer)
     r->at = 0;
     peer->guard.confirmed = false;
     ab_metric_add(peer->principal->metrics.resyncs, 1);
-    AB_INFO(peer->principal->env.log, SYNC, "in step with agent", AB_KV("agent", peer->name));
+    AB_INFO(peer->principal->env.log, SYNC, "up to date with the agent",
+            AB_KV("agent", peer->name));
     ab_principal_mark_compared(peer);
     ab_principal_resync_go(peer->principal);
 }
@@ -585,11 +586,11 @@ static void take_page(struct peer *peer, const ab_event *event)
     if (ab_resync_page_decode(ab_event_data(event), &page, &err) != AB_ERR_OK)
         why = err.text;
     else if (peer->resync.session == NULL)
-        why = "of no resync";
+        why = "belongs to no running resync";
     else
         why = ab_resync_session_take(peer->resync.session, page);
     if (why != NULL)
-        AB_DEBUG(peer->principal->env.log, SYNC, "a page passed over",
+        AB_DEBUG(peer->principal->env.log, SYNC, "resync page skipped",
                  AB_KV("agent", (const char *)peer->name), AB_KV("why", why));
     ab_resync_page_free(page);
     if (why == NULL)
@@ -639,7 +640,7 @@ static void take_step(struct peer *peer, const ab_event *event)
     ab_error err = {0};
     ab_resync *r = NULL;
     if (ab_resync_decode(ab_event_data(event), &r, &err) != AB_ERR_OK) {
-        AB_WARN(peer->principal->env.log, SYNC, "an unreadable step of a resync passed over",
+        AB_WARN(peer->principal->env.log, SYNC, "unreadable resync step skipped",
                 AB_KV("agent", peer->name), AB_KV("why", (const char *)err.text));
         return;
     }
@@ -648,7 +649,7 @@ static void take_step(struct peer *peer, const ab_event *event)
         s != NULL && ab_writer_is_ready(peer->writer) && ab_str_is(r->id, ab_resync_session_id(s));
     if (r->step == AB_RESYNC_ASK) {
         close_session(peer); /* it has forgotten the one that may be under way */
-        peer->resync.why = "the agent asks";
+        peer->resync.why = "the agent asks for a resync for a resync";
         peer->resync.at = peer->resync.begun_at + ASKS_APART_MS;
         ab_principal_resync_sort(peer);
         ab_principal_resync_go(peer->principal);

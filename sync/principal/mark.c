@@ -192,7 +192,7 @@ static void end_all(ab_principal *p)
     p->env.effects.fatal(p->env.effects.arg,
                          "the store's watermark (ConfigMap " AB_MARK_NAME
                          ") is not what was written last: the store was restored from a backup, or "
-                         "another principal writes to it; it must be listed anew");
+                         "another principal writes to it; it must be listed again");
 }
 
 /* --- reading and writing it --- */

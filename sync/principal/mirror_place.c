@@ -89,11 +89,12 @@ static bool is_behind(const struct mirror *m, const ab_object *hub)
 static void show_conflicts(const struct mirror *m)
 {
     ab_label label = {"agent", ab_str_of(m->agent)};
-    ab_metric_set(ab_metric_get(m->principal->env.metrics, AB_METRIC_GAUGE,
-                                "argobus_mirror_conflicts",
-                                "Objects of an agent whose place here is taken by another object.",
-                                &label, 1),
-                  (double)m->roster->places_taken);
+    ab_metric_set(
+        ab_metric_get(
+            m->principal->env.metrics, AB_METRIC_GAUGE, "argobus_mirror_conflicts",
+            "Objects of an agent that cannot be mirrored because another object has their name.",
+            &label, 1),
+        (double)m->roster->places_taken);
 }
 
 void ab_mirror_set_taken(struct mirror *m, bool taken)
@@ -109,8 +110,8 @@ void ab_mirror_set_taken(struct mirror *m, bool taken)
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (taken)
         AB_WARN(m->principal->env.log, SYNC,
-                "cannot mirror an agent's object: its name is another object's, which is left "
-                "alone, or another agent's; rename one of the two",
+                "cannot mirror the agent's object: another object, or another agent's, already has "
+                "this name; rename one of the two",
                 AB_KV("agent", m->agent), AB_KV("object", m->key));
 }
 
@@ -237,7 +238,7 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
         ab_mirror_fail(m, e, NULL);
     } else {
         if (!demand.due && refused == m->project_refused)
-            note_revert(m, "a change at the hub was undone");
+            note_revert(m, "change to a mirror at the control plane reverted");
         write_place(m, &text, ab_object_version(hub));
     }
     ab_buf_fini(&text);
@@ -360,7 +361,8 @@ static void decide_live(struct mirror *m, const ab_object *source, const ab_obje
     if (!ours || is_behind(m, hub)) {
         m->settled = true;
         if (was_made(m, hub)) /* by another principal, or a user has forged the stamp */
-            ab_principal_resync_due(ab_mirror_peer(m), "a mirror is newer than what is kept");
+            ab_principal_resync_due(ab_mirror_peer(m),
+                                    "the mirror is newer than the last received state");
         return;
     }
     ask(m, source, hub);
@@ -438,7 +440,7 @@ static void hand_over(struct mirror *m, const ab_object *hub)
     ab_buf text;
     ab_buf_init(&text, AB_JSON_SIZE_MAX);
     ab_err e = ab_app_edited(hub, &edit, &text);
-    log_object(m, "the agent is managed: its mirror becomes the hub's own");
+    log_object(m, "the agent is managed now: its mirror becomes an object of the control plane");
     if (e == AB_ERR_OK)
         write_place(m, &text, ab_object_version(hub));
     else
@@ -476,7 +478,7 @@ void ab_mirror_create(struct mirror *m)
     ab_err e = place_text(m, source, NULL, &(struct demand){0}, &text);
     ab_object_unref(source);
     if (e == AB_ERR_OK) {
-        note_revert(m, "a deletion at the hub was undone");
+        note_revert(m, "deletion of a mirror at the control plane reverted");
         write_place(m, &text, AB_STR_NONE);
     } else {
         ab_mirror_fail(m, e, NULL);

@@ -98,8 +98,8 @@ static ab_err take_over(struct mirror *m, const struct peer *peer)
 static const char *refuse_name(const struct peer *peer, const char *key)
 {
     AB_WARN(peer->principal->env.log, SYNC,
-            "project refused: its name at the hub is another agent's, whose own name is longer; "
-            "rename the project",
+            "project refused: its name at the control plane belongs to another agent, whose name "
+            "is a longer match; rename the project",
             AB_KV("agent", (const char *)peer->name), AB_KV("object", key));
     return "taken";
 }
@@ -245,7 +245,7 @@ static ab_err parse_published(const ab_event *event, ab_object **out, ab_error *
     if (named && ab_object_uid(*out).len > 0)
         return AB_ERR_OK;
     e = ab_fail(err, AB_ERR_INVALID,
-                named ? "the object inside has no uid" : "it is another object");
+                named ? "the object in the event has no uid" : "it is another object");
     ab_object_unref(*out);
     return e;
 }
@@ -256,7 +256,7 @@ static void begin_publication(struct mirror *m, const ab_task *t)
     ab_object *source;
     if (parse_published(t->event, &source, &err) != AB_ERR_OK) {
         struct peer *peer = ab_mirror_peer(m);
-        AB_WARN(m->principal->env.log, SYNC, "what was published cannot be used",
+        AB_WARN(m->principal->env.log, SYNC, "cannot use the published object",
                 AB_KV("agent", m->agent), AB_KV("object", m->key),
                 AB_KV("why", (const char *)err.text));
         if (peer != NULL)
@@ -348,7 +348,7 @@ static void begin_error(struct mirror *m, const ab_task *t)
 {
     char *message = member(t->event, "message", AB_STR(""));
     if (message != NULL)
-        AB_WARN(m->principal->env.log, SYNC, "an agent reports an error", AB_KV("agent", m->agent),
+        AB_WARN(m->principal->env.log, SYNC, "agent reported an error", AB_KV("agent", m->agent),
                 AB_KV("object", m->key), AB_KV("why", (const char *)message));
     set_error(m, message, false);
     if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &m->error_hash) != AB_ERR_OK)
@@ -364,7 +364,7 @@ static void begin_answer(struct mirror *m, ab_task *t)
         ab_inbox_wait(&m->inbox, ab_clock_mono_ms(m->principal->env.clock), WAIT_MS);
         return;
     }
-    char *why = member(t->event, "error", AB_STR("request refused at the agent: "));
+    char *why = member(t->event, "error", AB_STR("the agent refused the request: "));
     struct request *r = ab_requests_answered(&m->requests, id, t->version);
     if (r != NULL) {
         r->refused = why != NULL;

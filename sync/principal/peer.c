@@ -267,7 +267,7 @@ void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
     ab_principal_resync_stop(peer); /* what it was told means something else now */
     ab_principal_shared_close(peer);
     peer->mode = mode;
-    AB_INFO(p->env.log, SYNC, "the agent's mode is known", AB_KV("agent", agent),
+    AB_INFO(p->env.log, SYNC, "agent's mode is known", AB_KV("agent", agent),
             AB_KV("mode", mode == AB_MANAGED ? "managed" : "autonomous"));
     open_peer(peer);
 }

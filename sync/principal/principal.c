@@ -44,15 +44,13 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
-    p->metrics.writes =
-        counter(p, "argobus_store_writes_total", "Writes asked of the local store.");
-    p->metrics.resyncs =
-        counter(p, "argobus_resyncs_total", "Comparisons with agents that came to their end.");
+    p->metrics.writes = counter(p, "argobus_store_writes_total", "Writes sent to the local store.");
+    p->metrics.resyncs = counter(p, "argobus_resyncs_total", "Completed resyncs with agents.");
     p->metrics.stale =
-        counter(p, "argobus_events_stale_total", "Events that were older than what is in effect.");
+        counter(p, "argobus_events_stale_total", "Events older than the state in effect.");
     p->metrics.set_aside =
         counter(p, "argobus_set_aside_total",
-                "Events whose object cannot be written now; retried without them.");
+                "Events whose object cannot be written at the moment; it is retried later.");
     p->metrics.reverts =
         counter(p, "argobus_reverts_total", "Local changes and deletions that were reverted.");
     *out = p;

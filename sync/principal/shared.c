@@ -398,7 +398,7 @@ static void done(ab_principal_record *record, ab_err code, ab_object *object, co
         if (object != NULL && is_as_seen(s, object))
             see(s, object);
     } else {
-        AB_WARN(s->principal->env.log, SYNC, "cannot be read or written now",
+        AB_WARN(s->principal->env.log, SYNC, "cannot be read or written at the moment",
                 AB_KV("object", s->key),
                 AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
         s->look_due = true;

@@ -60,8 +60,7 @@ void ab_principal_show_held(struct peer *peer)
     const ab_principal_env *env = &peer->principal->env;
     ab_label label = {"agent", ab_str_of(peer->name)};
     ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
-                                "Deletions that are held back: too many, or not proved.", &label,
-                                1),
+                                "Deletions held back: too many, or without proof.", &label, 1),
                   (double)held_at(peer));
     tell_held(peer);
     ab_principal_watch(peer);
@@ -122,7 +121,7 @@ void ab_principal_guard_tick(struct peer *peer)
     bool held = ab_principal_is_holding(peer);
     ab_principal_sweep(peer); /* the objects may be back */
     if (held && !ab_principal_is_holding(peer))
-        ab_principal_resync_due(peer, "nothing is held back any more");
+        ab_principal_resync_due(peer, "no deletions are held back any more");
 }
 
 /* --- what is gone --- */

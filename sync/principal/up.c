@@ -306,7 +306,7 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
     ab_json *answer = parse(app->inbox.head);
     ab_buf why;
     ab_buf_init(&why, 4096);
-    ab_buf_puts(&why, "request refused at the agent: ");
+    ab_buf_puts(&why, "the agent refused the request: ");
     ab_err e = ab_json_copy(ab_json_get(ab_json_root(answer), "error"), &why);
     ab_json_free(answer);
     free(app->error);

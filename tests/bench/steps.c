@@ -25,7 +25,7 @@ static void note(ab_bench_steps *s, const char *line)
 {
     unsigned i = 0;
     const char *agent = strstr(line, " agent=w");
-    if (strstr(line, "in step with agent") == NULL || agent == NULL ||
+    if (strstr(line, "up to date with the agent") == NULL || agent == NULL ||
         sscanf(agent, " agent=w%u", &i) != 1 || i >= s->agents || s->in_step[i])
         return;
     s->in_step[i] = true;

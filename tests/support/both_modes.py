@@ -68,9 +68,9 @@ class BothModes(Fleet):
             daemon.stop()
 
     def compare(self):
-        """Every agent is in step with the principal by a resync that begins now."""
+        """Every agent is up to date with the principal by a resync that begins now."""
         for name in self.modes:
-            said = f"in step with agent agent={name}\n"
+            said = f"up to date with the agent agent={name}\n"
             before = self.principal.log.read_text().count(said)
             wait_for(f"a resync of {name} is taken up", lambda n=name: self.ctl("resync", "--agent", n).returncode == 0)
             wait_for(f"{name} is in step", lambda b=before, s=said: self.principal.log.read_text().count(s) > b)

@@ -77,7 +77,7 @@ static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
     ab_grpc *g = arg;
     bool argobus = ab_rpc_field_find(metadata, count, AB_GRPC_META_VERSION).ptr != NULL;
     if (argobus != g->client.argobus)
-        stream_cut(g, "the principal is not who it was at the login");
+        stream_cut(g, "the principal's identity differs from the one at login");
 }
 
 static void on_message(void *arg, ab_str bytes)
@@ -155,7 +155,7 @@ static void open_stream(ab_grpc *g)
         return;
     }
     g->client.stream = NULL;
-    failed(g, "the stream cannot be opened", AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
+    failed(g, "cannot open the stream", AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
 }
 
 /* ----- what comes before it ----- */
@@ -216,11 +216,11 @@ static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str resp
         return;
     }
     if (response.len > AB_GRPC_UNARY_MAX || keep_grant(g, response) != AB_ERR_OK) {
-        failed(g, "Authenticate", status, AB_STR("the answer cannot be read"));
+        failed(g, "Authenticate", status, AB_STR("cannot read the response"));
         return;
     }
     if (ab_buf_status(&g->client.token) != AB_ERR_OK) {
-        failed(g, "Authenticate", status, AB_STR("the token cannot be kept"));
+        failed(g, "Authenticate", status, AB_STR("cannot store the token"));
         return;
     }
     ask(g, AB_GRPC_VERSION, AB_STR(""), on_version);

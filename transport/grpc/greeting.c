@@ -12,7 +12,7 @@
 void ab_grpc_greeting_begin(ab_grpc_link *l)
 {
     if (ab_uuid(l->instance) != AB_ERR_OK)
-        ab_grpc_link_fatal(l, AB_ERR_FATAL, "no random numbers");
+        ab_grpc_link_fatal(l, AB_ERR_FATAL, "random number generator failed");
 }
 
 /* ----- ours ----- */

@@ -108,7 +108,7 @@ static ab_err add_link(ab_grpc *g, const char *agent, ab_error *err)
         return e;
     if (ab_map_put(g->links, ab_str_of(agent), l, NULL) != AB_ERR_OK) {
         ab_grpc_link_free(l);
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", agent);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
     }
     return AB_ERR_OK;
 }
@@ -269,7 +269,7 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
     g->links = ab_map_new();
     g->dialects = ab_map_new();
     if (g->links == NULL || g->dialects == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for links");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for links");
     if (env->role == AB_ROLE_PRINCIPAL)
         e = ab_grpc_server_init(g, err);
     else
@@ -290,7 +290,8 @@ static ab_err grpc_start(ab_transport *self, ab_error *err)
     if (code == 0)
         code = uv_timer_start(&g->tick, on_tick, TICK_MS, TICK_MS);
     if (code != 0)
-        return ab_fail(err, AB_ERR_FATAL, "no handles on the loop: %s", uv_strerror(code));
+        return ab_fail(err, AB_ERR_FATAL, "cannot register with the event loop: %s",
+                       uv_strerror(code));
     g->wake.data = g;
     g->tick.data = g;
     g->running = true;
@@ -309,7 +310,7 @@ static ab_err grpc_add_agent(ab_transport *self, const char *agent, ab_error *er
     if (l == NULL)
         return add_link(g, agent, err);
     if (ab_grpc_link_is_served(l))
-        return ab_fail(err, AB_ERR_EXISTS, "agent %s is served already", agent);
+        return ab_fail(err, AB_ERR_EXISTS, "agent %s is already served", agent);
     ab_grpc_link_serve(l);
     return AB_ERR_OK;
 }

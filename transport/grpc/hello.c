@@ -46,7 +46,7 @@ static ab_err read_members(const cJSON *v, ab_grpc_hello *out, ab_error *err)
         !read_number(v, "inflight", 1, INFLIGHT_MAX, &out->inflight) ||
         !read_number(v, "message_max", 1, INT64_MAX, &out->message_max) ||
         !read_number(v, "backlog", 0, INT64_MAX, &out->backlog))
-        return ab_fail(err, AB_ERR_INVALID, "a hello with numbers that mean nothing");
+        return ab_fail(err, AB_ERR_INVALID, "a hello with numbers out of range");
     out->seen = (uint64_t)seen;
     return AB_ERR_OK;
 }

@@ -37,8 +37,9 @@ static void get_metrics(ab_grpc_link *l)
         l->metrics.received[lane] =
             ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_received_total",
                           "Events received from peers.", labels, 2);
-        l->metrics.sent[lane] = ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_sent_total",
-                                              "Events that the transport has safe.", labels, 2);
+        l->metrics.sent[lane] =
+            ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_sent_total",
+                          "Events that the transport has accepted for delivery.", labels, 2);
     }
     const ab_label agent = {"agent", ab_str_of(l->agent)};
     l->metrics.unacknowledged = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_unacknowledged",
@@ -59,10 +60,10 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
                         ab_error *err)
 {
     if (!ab_str_is_dns_label(ab_str_of(agent)))
-        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is no DNS label", agent);
+        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is not a DNS label", agent);
     ab_grpc_link *l = calloc(1, sizeof(*l));
     if (l == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", agent);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
     ab_grpc_sendq_init(&l->queue);
     l->env = env;
     l->received = (ab_rpc_budget){.max = env->queue_bytes, .parent = env->received};
@@ -138,7 +139,7 @@ void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
         const ab_grpc_stream_ops *ops = l->ops;
         void *stream = l->stream;
         ab_grpc_link_detach(l, stream);
-        ops->cut(stream, "this agent is not served any more");
+        ops->cut(stream, "this agent is no longer served");
     }
     l->env->wake(l->env->arg, l);
 }
@@ -151,7 +152,7 @@ void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *s
         const ab_grpc_stream_ops *old_ops = l->ops;
         void *old = l->stream;
         ab_grpc_link_detach(l, old);
-        old_ops->cut(old, "another agent of this name has connected");
+        old_ops->cut(old, "another agent of this name connected");
     }
     l->ops = ops;
     l->stream = stream;
@@ -411,7 +412,7 @@ void ab_grpc_link_settled(ab_grpc_link *l, const ab_event *ack)
     ab_str list = ab_event_data(ack);
     if (list.ptr != NULL) {
         if (settle_list(l, list) != AB_ERR_OK) {
-            ab_fail(&err, AB_ERR_PARSE, "its list cannot be read");
+            ab_fail(&err, AB_ERR_PARSE, "cannot read its inventory");
             ab_grpc_inbound_refuse(l, "acknowledgement", &err);
         }
     } else if (ab_event_attr_u64(ack, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK &&

@@ -95,7 +95,7 @@ static void end_pushes(served_call *stream)
         served_call *c = LIST_FIRST(&stream->pushes);
         LIST_REMOVE(c, pushes_at);
         c->onto = NULL;
-        ab_rpc_finish(c->call, AB_RPC_ABORTED, "the stream of Subscribe has ended");
+        ab_rpc_finish(c->call, AB_RPC_ABORTED, "the Subscribe stream has ended");
     }
 }
 
@@ -191,7 +191,7 @@ static void grant(served_call *c, const ab_auth_grant *granted, bool login)
     if (ab_buf_status(&out) == AB_ERR_OK && say_argobus(c) == AB_ERR_OK)
         ab_rpc_reply(c->call, ab_buf_str(&out), false);
     else
-        ab_rpc_finish(c->call, AB_RPC_INTERNAL, "tokens too large");
+        ab_rpc_finish(c->call, AB_RPC_INTERNAL, "the tokens are too large");
     ab_buf_wipe(&out);
 }
 
@@ -258,7 +258,7 @@ static void on_authenticate(void *arg, ab_str bytes)
     if (ab_grpc_read_login(bytes, &arena, &login) == AB_ERR_OK)
         check_login(c, &login);
     else
-        ab_rpc_finish(c->call, AB_RPC_INVALID_ARGUMENT, "the request is no AuthRequest");
+        ab_rpc_finish(c->call, AB_RPC_INVALID_ARGUMENT, "the request is not an AuthRequest");
     ab_pb_arena_wipe(&arena);
 }
 
@@ -278,7 +278,7 @@ static void on_refresh(void *arg, ab_str bytes)
     if (ab_grpc_read_refresh(bytes, &arena, &token) == AB_ERR_OK)
         check_refresh(c, token);
     else
-        ab_rpc_finish(c->call, AB_RPC_INVALID_ARGUMENT, "the request is no RefreshTokenRequest");
+        ab_rpc_finish(c->call, AB_RPC_INVALID_ARGUMENT, "the request is not a RefreshTokenRequest");
     ab_pb_arena_wipe(&arena);
 }
 
@@ -501,7 +501,7 @@ static void open_push(served_call *c)
     served_call *stream = stream_of(c->grpc, c->identity.agent);
     if (stream == NULL) {
         ab_rpc_finish(c->call, AB_RPC_FAILED_PRECONDITION,
-                      "events are pushed while a stream of Subscribe is open");
+                      "events were pushed while a Subscribe stream is open");
         return;
     }
     c->link = stream->link;
@@ -551,7 +551,8 @@ static void renew(served_call *c)
     ab_err e = ab_auth_renew(c->grpc->server.auth, &from, &c->identity, &err);
     if (e == AB_ERR_OK)
         return;
-    AB_WARN(c->grpc->base.env.log, TRANSPORT, "stream ended: the agent's identity does not hold",
+    AB_WARN(c->grpc->base.env.log, TRANSPORT,
+            "stream ended: the agent's identity is no longer valid",
             AB_KV("agent", c->identity.agent), AB_KV("why", (const char *)err.text));
     ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_REFUSED);
 }
@@ -611,7 +612,7 @@ void ab_grpc_server_start(ab_grpc *g)
         AB_INFO(g->base.env.log, TRANSPORT, "listening for agents",
                 AB_KV("port", ab_rpc_server_port(s->rpc)));
     else
-        AB_WARN(g->base.env.log, TRANSPORT, "cannot listen for agents; trying again",
+        AB_WARN(g->base.env.log, TRANSPORT, "cannot listen for agents; retrying",
                 AB_KV("why", (const char *)s->why.text));
 }
 

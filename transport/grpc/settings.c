@@ -20,7 +20,7 @@ static ab_err read_address(const char *name, const char *text, ab_grpc_settings 
     size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
     uint64_t port = DEFAULT_PORT;
     if (colon != NULL && (ab_str_to_u64(ab_str_of(colon + 1), &port) != AB_ERR_OK || port > 65535))
-        return ab_fail(err, AB_ERR_CONFIG, "%s: \"%s\" is no port", name, colon + 1);
+        return ab_fail(err, AB_ERR_CONFIG, "%s: \"%s\" is not a port", name, colon + 1);
     if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
         text++;
         len -= 2;
@@ -40,11 +40,11 @@ static ab_err read_place(const ab_config *c, ab_role role, ab_grpc_settings *out
     const char *address = ab_config_str(c, "grpc.address");
     if (address == NULL || address[0] == '\0')
         return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.address is not set: give the principal's, e.g. "
+                       "grpc.address is not set: give the principal's address, e.g. "
                        "principal.example.com:8443");
     ab_err e = read_address("grpc.address", address, out, err);
     if (e == AB_ERR_OK && out->host[0] == '\0')
-        return ab_fail(err, AB_ERR_CONFIG, "grpc.address: \"%s\" names no host", address);
+        return ab_fail(err, AB_ERR_CONFIG, "grpc.address: \"%s\" has no host", address);
     return e;
 }
 
@@ -87,10 +87,10 @@ static ab_err read_tls(const ab_config *c, ab_role role, ab_rpc_tls *out, ab_err
                        "(grpc.insecure: true is for a service mesh)");
     if (principal && out->ca == NULL && takes_only_certificates(c))
         return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.tls.ca is not set: agents log in by certificates (grpc.auth.accept), "
-                       "and it says whose are good");
+                       "grpc.tls.ca is not set: agents log in with certificates "
+                       "(grpc.auth.accept), which this CA must have signed");
     if ((out->cert == NULL) != (out->key == NULL))
-        return ab_fail(err, AB_ERR_CONFIG, "grpc.tls.cert and grpc.tls.key belong together");
+        return ab_fail(err, AB_ERR_CONFIG, "grpc.tls.cert and grpc.tls.key must be set together");
     return AB_ERR_OK;
 }
 

@@ -179,7 +179,7 @@ static ab_err read_event(ab_pb_arena *arena, ab_str bytes, ab_event **out, ab_er
     if (e != AB_ERR_OK)
         return e;
     if (m->event == NULL)
-        return ab_fail(err, AB_ERR_PARSE, "a message of the stream holds no event");
+        return ab_fail(err, AB_ERR_PARSE, "a message of the stream has no event");
     return ab_event_from_message(m->event, arena, true, out, err);
 }
 

@@ -51,11 +51,11 @@ static ab_err make_line(ab_inproc *sw, const char *agent, ab_inproc_line **out)
 static ab_err attach(ab_inproc_end *end, const char *agent, ab_error *err)
 {
     if (!ab_str_is_dns_label(ab_str_of(agent)))
-        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is no DNS label", agent);
+        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is not a DNS label", agent);
     ab_inproc *sw = switch_of(end);
     ab_inproc_line *line = ab_map_find(sw->lines, ab_str_of(agent));
     if (line == NULL && make_line(sw, agent, &line) != AB_ERR_OK)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", agent);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
     ab_inproc_port *port = NULL;
     return ab_inproc_port_new(end, line, &port, err);
 }
@@ -147,7 +147,8 @@ static ab_err inproc_start(ab_transport *self, ab_error *err)
     }
     int code = uv_async_init(self->env.loop, &end->wake, pump);
     if (code != 0)
-        return ab_fail(err, AB_ERR_FATAL, "no wake-up handle: %s", uv_strerror(code));
+        return ab_fail(err, AB_ERR_FATAL, "cannot register with the event loop: %s",
+                       uv_strerror(code));
     end->wake.data = end;
     end->running = true;
     ab_inproc_end_wake(end);

@@ -39,10 +39,10 @@ ab_err ab_inproc_port_new(ab_inproc_end *end, ab_inproc_line *line, ab_inproc_po
 {
     ab_role role = end->base.env.role;
     if (line->sides[role] != NULL)
-        return ab_fail(err, AB_ERR_EXISTS, "agent %s is served by another end", line->agent);
+        return ab_fail(err, AB_ERR_EXISTS, "agent %s is served by another endpoint", line->agent);
     ab_inproc_port *port = calloc(1, sizeof(*port));
     if (port == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", line->agent);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", line->agent);
     port->end = end;
     port->line = line;
     port->in = role == AB_ROLE_AGENT ? &line->down : &line->up;
@@ -244,9 +244,10 @@ static void count_refused(const ab_inproc_port *port, const ab_event *event)
     const ab_transport_env *env = &port->end->base.env;
     const ab_label label = {"reason", AB_STR("source")};
     ab_metric_add(ab_metric_get(env->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                                "Records that are not an event of the peer, skipped.", &label, 1),
+                                "Records skipped because they are not valid events of the peer.",
+                                &label, 1),
                   1);
-    AB_WARN(env->log, TRANSPORT, "event refused: it names another source",
+    AB_WARN(env->log, TRANSPORT, "event refused: its source is another agent",
             AB_KV("agent", port->line->agent), AB_KV("source", ab_event_attr(event, AB_CE_SOURCE)));
 }
 

@@ -32,15 +32,15 @@
 void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const ab_error *err)
 {
     const ab_label label = {"reason", ab_str_of(reason)};
-    ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER,
-                                "argobus_events_refused_total",
-                                "Records that are not an event of the peer, skipped.", &label, 1),
-                  1);
+    ab_metric_add(
+        ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                      "Records skipped because they are not valid events of the peer.", &label, 1),
+        1);
     char key[AB_TOPIC_NAME_MAX + 32];
     snprintf(key, sizeof(key), "%s/%s", topic, reason);
     int64_t held = 0;
     if (ab_limiter_pass(&k->host.limiter, "refused", key, ab_kafka_now(k), &held))
-        AB_WARN(k->base.env.log, KAFKA, "a record was refused and skipped", AB_KV("topic", topic),
+        AB_WARN(k->base.env.log, KAFKA, "record refused and skipped", AB_KV("topic", topic),
                 AB_KV("reason", reason), AB_KV("error", err->text), AB_KV("held_back", held));
 }
 
@@ -155,7 +155,7 @@ static void deliver(ab_kafka_link *l, ab_lane lane, ab_event *event, uint64_t nu
     ab_kafka_delivery *d = calloc(1, sizeof(*d));
     if (d == NULL) {
         ab_event_unref(event);
-        fatal(l->kafka, "no memory for a delivery");
+        fatal(l->kafka, "out of memory for a delivery");
         return;
     }
     d->base = (ab_delivery){.agent = l->name, .lane = lane, .event = event};
@@ -248,7 +248,7 @@ static void compare_logs(ab_kafka_link *l, const ab_event *hello, bool fresh)
     if (!elsewhere || !fresh)
         return;
     l->lost_in = true;
-    ab_kafka_link_restart(l, "the peer's log is another one than before");
+    ab_kafka_link_restart(l, "the peer's log was replaced");
 }
 
 static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
@@ -266,7 +266,7 @@ static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
     uint64_t number = 0;
     if (ab_offsets_open(&l->in.offsets, m->offset, &number) != AB_ERR_OK) {
         ab_event_unref(event);
-        fatal(l->kafka, "no memory for an offset");
+        fatal(l->kafka, "out of memory for an offset");
         return;
     }
     deliver(l, AB_LANE_STATE, event, number);
@@ -301,7 +301,7 @@ void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
     }
     if (l->in.live_open >= LIVE_OPEN_MAX) {
         ab_error err = {0};
-        ab_fail(&err, AB_ERR_FULL, "%d live events are not dealt with", LIVE_OPEN_MAX);
+        ab_fail(&err, AB_ERR_FULL, "%d live events have not been processed", LIVE_OPEN_MAX);
         ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), "busy", &err);
         ab_event_unref(event);
         return;
@@ -343,7 +343,7 @@ static void on_partition_error(ab_kafka *k, rd_kafka_resp_err_t code, const char
     if (l == NULL || l->in.group == NULL)
         return;
     if (code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
-        ab_kafka_link_restart(l, "the position is not in the log");
+        ab_kafka_link_restart(l, "the committed position is not in the log");
     else if (ab_kafka_is_missing(code) || code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
         ab_kafka_link_restart(l, text);
     else
@@ -379,7 +379,7 @@ static void on_committed(ab_kafka_group *g, rd_kafka_event_t *event)
             continue;
         if (l != NULL)
             l->in.committed = -1;
-        ab_kafka_host_error(&g->kafka->host, failed, "positions cannot be committed");
+        ab_kafka_host_error(&g->kafka->host, failed, "cannot commit positions");
     }
 }
 
@@ -493,7 +493,7 @@ static ab_err assign(ab_kafka_link *l, const plan *p, ab_error *err)
     list->elems[0].offset = p->from;
     rd_kafka_error_t *failed = rd_kafka_incremental_assign(ab_kafka_handle_rk(g->handle), list);
     if (failed != NULL) {
-        e = ab_fail(err, AB_ERR_UNAVAILABLE, "topics cannot be assigned: %s",
+        e = ab_fail(err, AB_ERR_UNAVAILABLE, "cannot assign topics: %s",
                     rd_kafka_error_string(failed));
         rd_kafka_error_destroy(failed);
     } else {
@@ -511,9 +511,9 @@ static void tell_gap(ab_kafka_link *l, ab_gap which)
     ab_kafka *k = l->kafka;
     const ab_label label = {"reason", ab_str_of(words[which])};
     ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_replays_total",
-                                "Full replays of a log, by what led to them.", &label, 1),
+                                "Full replays of a log, by reason.", &label, 1),
                   1);
-    AB_INFO(k->base.env.log, KAFKA, "the whole log is read", AB_KV("agent", l->name),
+    AB_INFO(k->base.env.log, KAFKA, "replaying the whole log", AB_KV("agent", l->name),
             AB_KV("reason", words[which]));
     k->base.env.events.on_gap(k->base.env.events.arg, l->name, which);
 }

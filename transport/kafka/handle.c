@@ -68,7 +68,7 @@ void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const ch
     if (!ab_limiter_pass(&host->limiter, "error", rd_kafka_err2name(code),
                          ab_clock_mono_ms(host->clock), &held))
         return;
-    AB_WARN(host->log, KAFKA, "Kafka reports an error", AB_KV("error", rd_kafka_err2name(code)),
+    AB_WARN(host->log, KAFKA, "Kafka error", AB_KV("error", rd_kafka_err2name(code)),
             AB_KV("text", text), AB_KV("held_back", held));
 }
 
@@ -182,7 +182,7 @@ static void on_poll_closed(uv_handle_t *poll)
     close(h->fd);
     rd_kafka_queue_destroy(h->queue);
     if (bury(h) != AB_ERR_OK)
-        AB_ERROR(h->host->log, KAFKA, "no thread: a Kafka handle stays behind");
+        AB_ERROR(h->host->log, KAFKA, "cannot start a thread: a Kafka handle leaks");
     h->host->closing--;
     free(h);
 }
@@ -255,7 +255,7 @@ static ab_err make(ab_kafka_handle *h, const ab_kafka_settings *settings, ab_kaf
         rd_kafka_poll_set_consumer(h->rk);
     h->queue = produces ? rd_kafka_queue_get_main(h->rk) : rd_kafka_queue_get_consumer(h->rk);
     if (rd_kafka_set_log_queue(h->rk, h->queue) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        AB_WARN(h->host->log, KAFKA, "librdkafka's log cannot be had");
+        AB_WARN(h->host->log, KAFKA, "cannot redirect librdkafka's log");
     return AB_ERR_OK;
 }
 

@@ -56,7 +56,7 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     if (k->links_by_name == NULL)
         e = ab_fail(err, AB_ERR_NOMEM, "kafka: out of memory");
     else if (ab_uuid(k->instance) != AB_ERR_OK)
-        e = ab_fail(err, AB_ERR_NOMEM, "kafka: no randomness");
+        e = ab_fail(err, AB_ERR_NOMEM, "kafka: random number generator failed");
     else
         e = ab_kafka_settings_init(&k->settings, env, err);
     if (e != AB_ERR_OK)
@@ -70,7 +70,7 @@ static void tell_failed(ab_kafka *k)
     while ((s = TAILQ_FIRST(&k->failed)) != NULL) {
         TAILQ_REMOVE(&k->failed, s, at);
         ab_error err = {0};
-        ab_err e = ab_fail(&err, s->failed, "%s", s->why == NULL ? "no memory to say why" : s->why);
+        ab_err e = ab_fail(&err, s->failed, "%s", s->why == NULL ? "out of memory" : s->why);
         ab_kafka_send_finish(s, e, &err);
     }
 }
@@ -163,7 +163,7 @@ static void keep_producers(ab_kafka *k)
     ab_kafka_producer_tick(&k->producer);
     ab_kafka_producer_tick(&k->live_producer);
     if (open_producers(k, &err) != AB_ERR_OK)
-        AB_DEBUG(k->base.env.log, KAFKA, "no producer yet", AB_KV("error", err.text));
+        AB_DEBUG(k->base.env.log, KAFKA, "the producer is not ready", AB_KV("error", err.text));
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -213,7 +213,7 @@ static ab_err kafka_start(ab_transport *self, ab_error *err)
 {
     ab_kafka *k = (ab_kafka *)self;
     if (uv_async_init(self->env.loop, &k->wake, on_wake) != 0)
-        return ab_fail(err, AB_ERR_FATAL, "kafka: the loop takes no handle");
+        return ab_fail(err, AB_ERR_FATAL, "kafka: cannot register with the event loop");
     k->wake.data = k;
     uv_timer_init(self->env.loop, &k->tick); /* cannot fail */
     k->tick.data = k;
@@ -300,7 +300,7 @@ static bool kafka_ready(ab_transport *self, ab_buf *why)
         return false;
     }
     if (k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        ab_buf_printf(why, "kafka: no broker can be reached: %s", rd_kafka_err2str(k->host.broker));
+        ab_buf_printf(why, "kafka: cannot reach any broker: %s", rd_kafka_err2str(k->host.broker));
         return false;
     }
     size_t waiting = 0;

@@ -39,17 +39,18 @@ static void get_metrics(ab_kafka_link *l)
         labels[1].value = lane == AB_LANE_STATE ? AB_STR("state") : AB_STR("live");
         s->received[lane] = ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_received_total",
                                           "Events received from peers.", labels, 2);
-        s->sent[lane] = ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_sent_total",
-                                      "Events that the transport has safe.", labels, 2);
+        s->sent[lane] =
+            ab_metric_get(m, AB_METRIC_COUNTER, "argobus_events_sent_total",
+                          "Events that the transport has accepted for delivery.", labels, 2);
     }
     s->lag = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_offset_lag",
-                           "Records written by the peer and not yet in effect here.", labels, 1);
+                           "Records written by the peer and not yet in effect.", labels, 1);
     s->unacknowledged = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_unacknowledged",
                                       "Events delivered and not yet in effect.", labels, 1);
     s->peer_up = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_up",
                                "1 while the peer's hello arrives in time.", labels, 1);
     s->rivals = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_rivals",
-                              "1 while two processes say hello under the peer's name.", labels, 1);
+                              "1 while two processes use the peer's name.", labels, 1);
 }
 
 static void free_link(ab_kafka_link *l)
@@ -67,12 +68,12 @@ static void free_link(ab_kafka_link *l)
 ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_error *err)
 {
     if (!ab_str_is_dns_label(ab_str_of(name)))
-        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is no DNS label", name);
+        return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is not a DNS label", name);
     if (ab_kafka_link_find(k, name) != NULL)
-        return ab_fail(err, AB_ERR_EXISTS, "agent %s is served already", name);
+        return ab_fail(err, AB_ERR_EXISTS, "agent %s is already served", name);
     ab_kafka_link *l = calloc(1, sizeof(*l));
     if (l == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", name);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", name);
     l->kafka = k;
     l->refs = 1;
     l->sent_offset = -1;
@@ -80,7 +81,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->in.committed = -1;
     l->in.caught_up_at = -1;
     ab_backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
-    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "topics are being looked at");
+    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "checking topics");
     snprintf(l->name, sizeof(l->name), "%s", name);
     if (k->settings.role == AB_ROLE_AGENT)
         snprintf(l->source, sizeof(l->source), "%s", AB_SOURCE_PRINCIPAL);
@@ -88,7 +89,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
         snprintf(l->source, sizeof(l->source), "%s%s", AB_SOURCE_AGENT, name);
     if (!name_topics(l) || ab_map_put(k->links_by_name, ab_str_of(name), l, NULL) != AB_ERR_OK) {
         free_link(l);
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for agent %s", name);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", name);
     }
     get_metrics(l);
     TAILQ_INSERT_TAIL(&k->links, l, at);
@@ -156,7 +157,7 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
 {
     if (l->phase == AB_LINK_ASK || l->removed)
         return;
-    AB_WARN(l->kafka->base.env.log, KAFKA, "topics are looked at again", AB_KV("agent", l->name),
+    AB_WARN(l->kafka->base.env.log, KAFKA, "checking topics again", AB_KV("agent", l->name),
             AB_KV("reason", reason));
     withdraw(l);
     l->verified = false;
@@ -173,7 +174,7 @@ void ab_kafka_link_wait(ab_kafka_link *l, const char *reason)
 void ab_kafka_link_renew(ab_kafka_link *l)
 {
     withdraw(l);
-    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "connections are being made anew");
+    ab_fail(&l->why, AB_ERR_UNAVAILABLE, "connecting again");
     l->retry_ms = 0;
 }
 
@@ -209,12 +210,12 @@ void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why)
     l->why = *why;
     l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
     if (is_new(l)) {
-        AB_INFO(l->kafka->base.env.log, KAFKA, "an agent's topics are being made",
+        AB_INFO(l->kafka->base.env.log, KAFKA, "creating the agent's topics",
                 AB_KV("agent", l->name), AB_KV("why", why->text));
         return;
     }
     int64_t held = 0;
     if (ab_limiter_pass(&l->kafka->host.limiter, "link", l->name, ab_kafka_now(l->kafka), &held))
-        AB_WARN(l->kafka->base.env.log, KAFKA, "an agent's topics cannot be used",
+        AB_WARN(l->kafka->base.env.log, KAFKA, "cannot use the agent's topics",
                 AB_KV("agent", l->name), AB_KV("error", why->text));
 }

@@ -52,7 +52,7 @@ ab_err ab_kafka_live_open(ab_kafka_link *l, int64_t from, ab_error *err)
     rd_kafka_error_t *failed = rd_kafka_incremental_assign(ab_kafka_handle_rk(g->handle), list);
     rd_kafka_topic_partition_list_destroy(list);
     if (failed != NULL) {
-        e = ab_fail(err, AB_ERR_UNAVAILABLE, "topic %s cannot be assigned: %s",
+        e = ab_fail(err, AB_ERR_UNAVAILABLE, "cannot assign topic %s: %s",
                     l->topics[AB_KAFKA_IN_LIVE], rd_kafka_error_string(failed));
         rd_kafka_error_destroy(failed);
         return e;

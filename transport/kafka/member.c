@@ -87,7 +87,7 @@ static void on_fatal(ab_kafka_member *m)
     }
     ab_fail(&m->why, AB_ERR_UNAVAILABLE, "group %s: %s", k->settings.live_group, text);
     m->retry_ms = ab_kafka_now(k) + ab_backoff_next(&m->backoff);
-    AB_WARN(k->base.env.log, KAFKA, "the reader of the live topic failed; a new one follows",
+    AB_WARN(k->base.env.log, KAFKA, "the consumer of the live topic failed; starting a new one",
             AB_KV("group", (const char *)k->settings.live_group), AB_KV("error", text));
 }
 
@@ -100,7 +100,7 @@ static void on_error(ab_kafka_member *m, rd_kafka_event_t *event)
     }
     if (code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
         ab_fail(&m->why, AB_ERR_DENIED,
-                "group %s: not authorized to join; deploy/kafka/provision agent %s allows it",
+                "group %s: not authorized to join; run deploy/kafka/provision agent %s",
                 m->kafka->settings.live_group, m->kafka->base.env.agent);
     ab_kafka_consumer_error(m->kafka, event);
 }
@@ -191,7 +191,7 @@ static void answered(ab_kafka_job *job)
     m->asking = false;
     m->ask_due_ms = ab_kafka_now(k) + k->settings.heartbeat_ms;
     if (q->empty && !k->closed && l != NULL) {
-        AB_INFO(k->base.env.log, KAFKA, "the other process of this name has gone; continuing",
+        AB_INFO(k->base.env.log, KAFKA, "the other process of this name is gone; continuing",
                 AB_KV("agent", l->name));
         m->state = AB_MEMBER_OUT;
         ab_kafka_link_return(l);

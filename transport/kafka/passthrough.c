@@ -10,20 +10,20 @@ static const struct {
     const char *allowed;
     const char *why;
 } refused[] = {
-    {"enable.idempotence", NULL, "without it events could be stored twice or out of order"},
+    {"enable.idempotence", NULL, "without it events could be written twice or out of order"},
     {"acks", NULL, "an event counts as sent only when all in-sync replicas have it"},
     {"request.required.acks", NULL,
      "an event counts as sent only when all in-sync replicas have it"},
     {"enable.auto.commit", NULL, "offsets are committed after the effect only"},
     {"auto.commit.interval.ms", NULL, "use kafka.commit-interval"},
     {"enable.auto.offset.store", NULL, "offsets are committed after the effect only"},
-    {"enable.partition.eof", NULL, "the end of a replay is seen by it"},
+    {"enable.partition.eof", NULL, "the end of a replay is detected by it"},
     {"auto.offset.reset", NULL, "a lost position must lead to a guarded replay"},
     {"group.id", NULL, "groups are named after kafka.prefix, so that lag can be found"},
-    {"group.instance.id", NULL, "partitions are assigned by argobus, not by a group"},
-    {"group.protocol", NULL, "partitions are assigned by argobus, not by a group"},
-    {"transactional.id", NULL, "the effects are outside of Kafka: transactions add nothing"},
-    {"allow.auto.create.topics", NULL, "a topic made by accident would lose state"},
+    {"group.instance.id", NULL, "argobus assigns partitions, not a group"},
+    {"group.protocol", NULL, "argobus assigns partitions, not a group"},
+    {"transactional.id", NULL, "effects are outside Kafka: transactions add nothing"},
+    {"allow.auto.create.topics", NULL, "a topic created by accident would lose state"},
     {"bootstrap.servers", NULL, "use kafka.brokers"},
     {"metadata.broker.list", NULL, "use kafka.brokers"},
     {"message.timeout.ms", NULL, "use kafka.delivery-timeout"},
@@ -35,7 +35,7 @@ static const struct {
     {"queue.buffering.max.messages", NULL, "use kafka.queue"},
     {"compression.type", NULL, "use kafka.compression"},
     {"compression.codec", NULL, "use kafka.compression"},
-    {"log.queue", NULL, "its log must arrive on our thread"},
+    {"log.queue", NULL, "its log must arrive on the loop thread"},
     {"enabled_events", NULL, "an event counts as sent when its delivery is reported"},
     {"delivery.report.only.error", NULL, "an event counts as sent when its delivery is reported"},
     {"security.protocol", "sasl_ssl",
@@ -44,8 +44,8 @@ static const struct {
     {"sasl.password", NULL, "use kafka.sasl.password, which is never printed"},
     {"ssl.key.password", NULL, "use kafka.tls.key-password, which is never printed"},
     {"ssl.endpoint.identification.algorithm", "https",
-     "any holder of a certificate could pose as a broker"},
-    {"enable.ssl.certificate.verification", "true", "anyone could pose as a broker"},
+     "any holder of a certificate could impersonate a broker"},
+    {"enable.ssl.certificate.verification", "true", "anyone could impersonate a broker"},
 };
 
 static const char *why_refused(const char *key, const char *value)

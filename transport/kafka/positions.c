@@ -56,8 +56,9 @@ static void settle(const position *p)
     bool failed = p->error.code != AB_ERR_OK && p->error.code != AB_ERR_NOTFOUND;
     if (failed && ab_limiter_pass(&k->host.limiter, "positions", "kept", ab_kafka_now(k), &held))
         AB_WARN(k->base.env.log, KAFKA,
-                "cannot keep the position of an absent agent; allow it by deploy/kafka/provision "
-                "principal, or its lag vanishes after the broker's offsets.retention.minutes",
+                "cannot commit the position of an absent agent again; grant the right with "
+                "deploy/kafka/provision principal, or its lag disappears after the broker's "
+                "offsets.retention.minutes",
                 AB_KV("agent", p->link->name), AB_KV("error", p->error.text),
                 AB_KV("held_back", held));
 }

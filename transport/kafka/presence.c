@@ -258,7 +258,7 @@ static void end_rivals(ab_kafka_link *l)
     if (!told)
         return;
     ab_metric_set(l->metrics.rivals, 0);
-    AB_INFO(l->kafka->base.env.log, KAFKA, "only one process of this name is heard now",
+    AB_INFO(l->kafka->base.env.log, KAFKA, "only one process of this name is left",
             AB_KV("agent", l->name));
 }
 
@@ -352,7 +352,7 @@ static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
     l->peer.age_ms = age_ms;
     if (said->lost > 0 && (uint64_t)said->lost == l->log_id && l->phase == AB_LINK_READY) {
         l->lost_out = true;
-        ab_kafka_link_restart(l, "the peer finds that our log was replaced");
+        ab_kafka_link_restart(l, "the peer reports that our log was replaced");
     }
     if (!said->base.leaving)
         there(l, said);

@@ -106,7 +106,7 @@ static void check_offset(ab_kafka_link *l, int64_t offset)
         return;
     if (l->sent_offset >= 0 && offset <= l->sent_offset) {
         l->lost_out = true;
-        ab_kafka_link_restart(l, "our log is another one than before");
+        ab_kafka_link_restart(l, "our own log was replaced");
         return;
     }
     l->sent_offset = offset;
@@ -192,7 +192,7 @@ ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
     if (p->handle != NULL)
         return AB_ERR_OK;
     if (ab_kafka_now(k) < p->retry_ms)
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "the producer failed; a new one is being made");
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "the producer failed; creating a new one");
     p->budget.max = (size_t)k->settings.queue_bytes;
     p->budget.stuck_ms = STUCK_MS + k->settings.linger_ms;
     ab_err e = ab_kafka_handle_open(&k->host, &k->settings, p->kind, on_event, p, &p->handle, err);
@@ -295,7 +295,7 @@ static void expire(ab_kafka_producer *p, int64_t now)
 {
     ab_kafka_send *s = NULL;
     ab_error err = {0};
-    ab_fail(&err, AB_ERR_TIMEOUT, "no broker took it in time");
+    ab_fail(&err, AB_ERR_TIMEOUT, "no broker accepted it in time");
     TAILQ_FOREACH(s, &p->sends, at)
     {
         if (now >= s->deadline_ms)
@@ -326,7 +326,7 @@ void ab_kafka_producer_tick(ab_kafka_producer *p)
     /* A job may be using the handle. */
     if (!p->broken || k->survey_running || k->removing != NULL || k->member.asking || k->keeping)
         return;
-    AB_WARN(k->base.env.log, KAFKA, "the producer failed for good; a new one follows");
+    AB_WARN(k->base.env.log, KAFKA, "the producer failed permanently; creating a new one");
     p->retry_ms = now + ab_backoff_next(&p->backoff);
     ab_kafka_producer_close(p, AB_ERR_UNAVAILABLE);
 }

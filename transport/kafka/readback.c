@@ -252,8 +252,7 @@ static ab_err check_assigned(rd_kafka_error_t *failed, ab_error *err)
 {
     if (failed == NULL)
         return AB_ERR_OK;
-    ab_fail(err, AB_ERR_UNAVAILABLE, "our own log cannot be read: %s",
-            rd_kafka_error_string(failed));
+    ab_fail(err, AB_ERR_UNAVAILABLE, "cannot read our own log: %s", rd_kafka_error_string(failed));
     rd_kafka_error_destroy(failed);
     return AB_ERR_UNAVAILABLE;
 }
@@ -328,7 +327,7 @@ void ab_kafka_readback_tick(ab_kafka_link *l)
         return;
     l->unread++;
     ab_error err = {0};
-    ab_fail(&err, AB_ERR_TIMEOUT, "topic %s cannot be read: nothing came in %" PRId64 " s",
+    ab_fail(&err, AB_ERR_TIMEOUT, "cannot read topic %s: nothing received in %" PRId64 " s",
             l->topics[AB_KAFKA_OUT_STATE], silent_ms / 1000);
     ab_kafka_link_failed(l, &err);
 }
@@ -345,7 +344,7 @@ ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f, ab_
 {
     l->read = (ab_kafka_readback){.heads = ab_map_new(), .from = f->out_low, .end = f->out_high};
     if (l->read.heads == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory to read our own log");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory reading our own log");
     if (f->out_low >= f->out_high)
         finish(l);
     else

@@ -71,7 +71,8 @@ void ab_kafka_removal_want(ab_kafka_link *l)
     }
     r = calloc(1, sizeof(*r));
     if (r == NULL) {
-        AB_ERROR(k->base.env.log, KAFKA, "out of memory: an agent's topics stay behind",
+        AB_ERROR(k->base.env.log, KAFKA,
+                 "out of memory: the removed agent's topics are not deleted",
                  AB_KV("agent", l->name));
         return;
     }
@@ -128,7 +129,7 @@ static void settle(ab_kafka_removal *r)
     ab_kafka *k = r->link->kafka;
     bool deleted = r->error.code == AB_ERR_OK;
     if (deleted)
-        AB_INFO(k->base.env.log, KAFKA, "the topics of an agent that is gone are deleted",
+        AB_INFO(k->base.env.log, KAFKA, "topics of the removed agent deleted",
                 AB_KV("agent", r->link->name));
     if (deleted || r->called_off) {
         drop(r);
@@ -137,11 +138,11 @@ static void settle(ab_kafka_removal *r)
     if (k->closed) /* see ab_kafka_removal_leave */
         return;
     if (++r->attempts == ATTEMPTS_MAX) {
-        warn(r, "the topics of an agent that is gone stay behind");
+        warn(r, "topics of a removed agent are not deleted");
         drop(r);
         return;
     }
-    warn(r, "the topics of an agent that is gone cannot be deleted yet; it is tried again");
+    warn(r, "cannot delete the topics of a removed agent; retrying");
     r->due_ms = ab_kafka_now(k) + ab_backoff_next(&r->backoff);
 }
 
@@ -177,7 +178,7 @@ void ab_kafka_removal_leave(ab_kafka *k)
 {
     ab_kafka_removal *r = NULL;
     while ((r = TAILQ_FIRST(&k->removals)) != NULL) {
-        warn(r, "the topics of an agent that is gone stay behind");
+        warn(r, "topics of a removed agent are not deleted");
         drop(r);
     }
 }

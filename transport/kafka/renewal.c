@@ -13,9 +13,8 @@
 static ab_metric *renewals(const ab_kafka *k)
 {
     return ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_kafka_renewals_total",
-                         "Times that all connections to Kafka were renewed, for certificates or "
-                         "passwords that had changed.",
-                         NULL, 0);
+                         "Reconnections to Kafka because certificates or passwords changed.", NULL,
+                         0);
 }
 
 static void look(ab_kafka *k)
@@ -29,12 +28,11 @@ static void look(ab_kafka *k)
         return;
     if (ab_kafka_settings_reload(&k->settings, &err) != AB_ERR_OK) {
         AB_WARN(k->base.env.log, KAFKA,
-                "certificates or passwords have changed but do not load: the former stay in use",
+                "cannot load new certificates or passwords; still using the previous ones",
                 AB_KV("error", (const char *)err.text));
         return;
     }
-    AB_INFO(k->base.env.log, KAFKA,
-            "certificates or passwords have changed: all connections are made anew");
+    AB_INFO(k->base.env.log, KAFKA, "certificates or passwords changed: reconnecting");
     k->renewing = true;
     k->renew_by_ms = now + DRAIN_MS;
 }
@@ -77,7 +75,7 @@ void ab_kafka_renewal_tick(ab_kafka *k)
     k->renewing =
         ab_kafka_consumer_start(k, &err) != AB_ERR_OK || ab_kafka_live_start(k, &err) != AB_ERR_OK;
     if (k->renewing)
-        AB_ERROR(k->base.env.log, KAFKA, "no connections can be made; it is tried again",
+        AB_ERROR(k->base.env.log, KAFKA, "cannot connect; retrying",
                  AB_KV("error", (const char *)err.text));
     else
         ab_metric_add(renewals(k), 1);

@@ -92,7 +92,7 @@ static ab_err need_feature(const ab_kafka_settings *s, const char *feature, ab_e
     char have[512] = ",";
     size_t room = sizeof(have) - 2;
     if (rd_kafka_conf_get(s->common, "builtin.features", have + 1, &room) != RD_KAFKA_CONF_OK)
-        return ab_fail(err, AB_ERR_CONFIG, "this librdkafka does not tell its features");
+        return ab_fail(err, AB_ERR_CONFIG, "this librdkafka does not report its features");
     char word[64];
     snprintf(word, sizeof(word), ",%s,", feature);
     size_t len = strlen(have);
@@ -149,9 +149,7 @@ static ab_err set_tls(const ab_kafka_settings *s, ab_error *err)
 {
     const ab_config *c = s->config;
     if ((ab_config_str(c, "kafka.tls.cert") == NULL) != (ab_config_str(c, "kafka.tls.key") == NULL))
-        return ab_fail(err, AB_ERR_CONFIG,
-                       "kafka.tls.cert and kafka.tls.key go together: one is "
-                       "not set");
+        return ab_fail(err, AB_ERR_CONFIG, "kafka.tls.cert and kafka.tls.key must be set together");
     ab_err e = need_feature(s, "ssl", err);
     if (e != AB_ERR_OK)
         return e;
@@ -281,7 +279,7 @@ static ab_err read_names(ab_kafka_settings *s, ab_error *err)
     s->prefix = ab_config_str(s->config, "kafka.prefix");
     if (!make_names(s))
         return ab_fail(err, AB_ERR_CONFIG,
-                       "kafka.prefix \"%s\" and agent name \"%s\" make no legal topic name",
+                       "kafka.prefix \"%s\" and agent name \"%s\" do not form a legal topic name",
                        s->prefix, s->agent == NULL ? "" : s->agent);
     return AB_ERR_OK;
 }

@@ -143,13 +143,13 @@ static ab_err find_committed(survey *s, ab_error *err)
         if (p == NULL || code != RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
         if (p->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-            ab_kafka_fail(&e->error, p->err, "no broker tells what was committed");
+            ab_kafka_fail(&e->error, p->err, "no broker returned the committed offsets");
         e->found.committed = p->offset;
     }
     rd_kafka_topic_partition_list_destroy(list);
     return code == RD_KAFKA_RESP_ERR_NO_ERROR
                ? AB_ERR_OK
-               : ab_kafka_fail(err, code, "no broker tells what was committed");
+               : ab_kafka_fail(err, code, "no broker returned the committed offsets");
 }
 
 static void hold_incoming(survey *s)
@@ -339,6 +339,6 @@ void ab_kafka_survey_start(ab_kafka *k)
     k->survey_running = true;
     if (ab_kafka_job_start(&k->host, &s->job) != AB_ERR_OK) {
         k->survey_running = false;
-        give_up(s, "no worker thread");
+        give_up(s, "cannot start a worker thread");
     }
 }

@@ -31,7 +31,7 @@ static void judge(const ab_kafka_settings *s, ab_kafka_topic_state *t,
     }
     if (m->partition_cnt != 1 && s->topics != AB_TOPICS_EXTERNAL) {
         ab_fail(&t->error, AB_ERR_UNAVAILABLE,
-                "topic %s has %d partitions, must have 1: delete it and make it again", t->name,
+                "topic %s has %d partitions, must have 1: delete it and create it again", t->name,
                 m->partition_cnt);
         return;
     }
@@ -50,9 +50,8 @@ static void judge_all(const ab_kafka_settings *s, ab_kafka_topic_state *topics, 
         topics[i].usable = false;
         topics[i].missing = true;
         ab_fail(&topics[i].error, AB_ERR_UNAVAILABLE,
-                "topic %s does not exist (or may not be seen): deploy/kafka/provision agent %s "
-                "makes it, "
-                "or kafka.topics: create at the principal",
+                "topic %s does not exist (or is not visible): create it with "
+                "deploy/kafka/provision agent %s, or set kafka.topics: create at the principal",
                 topics[i].name, topics[i].agent);
     }
     for (int i = 0; i < metadata->topic_cnt; i++) {
@@ -85,13 +84,13 @@ ab_err ab_kafka_topics_look(const ab_kafka_settings *s, rd_kafka_t *rk, bool all
     size_t held_count = all ? 0 : count;
     rd_kafka_topic_t **held = calloc(held_count + 1, sizeof(rd_kafka_topic_t *));
     if (held == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory to look at topics");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory checking topics");
     hold_topics(rk, topics, held_count, held);
     const rd_kafka_metadata_t *metadata = NULL;
     rd_kafka_resp_err_t code = rd_kafka_metadata(rk, all, NULL, &metadata, AB_KAFKA_REQUEST_MS);
     release_topics(held_count, held);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return ab_kafka_fail(err, code, "no broker tells about topics");
+        return ab_kafka_fail(err, code, "no broker returned topic metadata");
     judge_all(s, topics, count, metadata);
     rd_kafka_metadata_destroy(metadata);
     return AB_ERR_OK;
@@ -102,7 +101,7 @@ ab_err ab_kafka_topics_learn(rd_kafka_t *rk, ab_error *err)
     const rd_kafka_metadata_t *metadata = NULL;
     rd_kafka_resp_err_t code = rd_kafka_metadata(rk, 0, NULL, &metadata, AB_KAFKA_REQUEST_MS);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return ab_kafka_fail(err, code, "no broker tells about topics");
+        return ab_kafka_fail(err, code, "no broker returned topic metadata");
     rd_kafka_metadata_destroy(metadata);
     return AB_ERR_OK;
 }
@@ -189,9 +188,9 @@ static void read_made(rd_kafka_event_t *event, ab_kafka_topic_state *topics, siz
         t->made = code == RD_KAFKA_RESP_ERR_NO_ERROR;
         /* An answer is not a usable topic: it is looked at again. */
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-            ab_fail(&t->error, AB_ERR_UNAVAILABLE, "topic %s is being made", t->name);
+            ab_fail(&t->error, AB_ERR_UNAVAILABLE, "creating topic %s", t->name);
         else
-            ab_fail(&t->error, AB_ERR_UNAVAILABLE, "topic %s cannot be made: %s", t->name,
+            ab_fail(&t->error, AB_ERR_UNAVAILABLE, "cannot create topic %s: %s", t->name,
                     rd_kafka_topic_result_error_string(made[i]));
     }
 }
@@ -223,14 +222,15 @@ void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_t
 static ab_err read_deleted(rd_kafka_event_t *event, ab_error *err)
 {
     if (event == NULL)
-        return ab_fail(err, AB_ERR_TIMEOUT, "no broker answers");
+        return ab_fail(err, AB_ERR_TIMEOUT, "no broker responds");
     size_t n = 0;
     const rd_kafka_DeleteTopics_result_t *result = rd_kafka_event_DeleteTopics_result(event);
     const rd_kafka_topic_result_t **deleted =
         result == NULL ? NULL : rd_kafka_DeleteTopics_result_topics(result, &n);
     ab_err e = AB_ERR_OK;
     if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        e = ab_kafka_fail(err, rd_kafka_event_error(event), "no broker deletes topics");
+        e = ab_kafka_fail(err, rd_kafka_event_error(event),
+                          "no broker accepted the deletion of topics");
     for (size_t i = 0; i < n && e == AB_ERR_OK; i++) {
         rd_kafka_resp_err_t code = rd_kafka_topic_result_error(deleted[i]);
         if (code != RD_KAFKA_RESP_ERR_NO_ERROR && !ab_kafka_is_missing(code))
@@ -244,7 +244,7 @@ ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_state *topics
 {
     rd_kafka_DeleteTopic_t **unwanted = calloc(count, sizeof(rd_kafka_DeleteTopic_t *));
     if (unwanted == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory to delete topics");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory deleting topics");
     for (size_t i = 0; i < count; i++)
         unwanted[i] = rd_kafka_DeleteTopic_new(topics[i].name);
     rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_DELETETOPICS);
@@ -364,7 +364,7 @@ static ab_err list_offsets(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count, in
     rd_kafka_topic_partition_list_destroy(list);
     return code == RD_KAFKA_RESP_ERR_NO_ERROR
                ? AB_ERR_OK
-               : ab_kafka_fail(err, code, "no broker tells where the topics end");
+               : ab_kafka_fail(err, code, "no broker returned the end offsets of topics");
 }
 
 ab_err ab_kafka_topics_ends(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count, ab_error *err)
@@ -407,7 +407,7 @@ static const rd_kafka_topic_partition_t *only_position(rd_kafka_event_t *event,
                                                        size_t count, ab_error *err)
 {
     if (event == NULL) {
-        ab_fail(err, AB_ERR_TIMEOUT, "no broker answers");
+        ab_fail(err, AB_ERR_TIMEOUT, "no broker responds");
         return NULL;
     }
     const rd_kafka_error_t *failed = count == 1 ? rd_kafka_group_result_error(groups[0]) : NULL;
@@ -418,7 +418,7 @@ static const rd_kafka_topic_partition_t *only_position(rd_kafka_event_t *event,
     else if (failed != NULL)
         ab_kafka_fail(err, rd_kafka_error_code(failed), rd_kafka_error_string(failed));
     else if (list == NULL || list->cnt != 1)
-        ab_fail(err, AB_ERR_UNAVAILABLE, "the broker names no position");
+        ab_fail(err, AB_ERR_UNAVAILABLE, "the broker returned no position");
     else if (list->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR)
         ab_kafka_fail(err, list->elems[0].err, "no position");
     else

@@ -472,7 +472,7 @@ double ab_end_refused(ab_end *end, const char *reason)
     const ab_label label = {"reason", ab_str_of(reason)};
     return ab_metric_value(
         ab_metric_get(end->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                      "Records that are not an event of the peer, skipped.", &label, 1));
+                      "Records skipped because they are not valid events of the peer.", &label, 1));
 }
 
 /* Sending */

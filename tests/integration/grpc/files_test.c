@@ -107,12 +107,12 @@ static unsigned times_said(scene *s, const char *text)
 
 static bool has_refused(void *arg)
 {
-    return times_said(arg, "cannot take connections") > 0;
+    return times_said(arg, "cannot accept connections") > 0;
 }
 
 static bool has_room(void *arg)
 {
-    return times_said(arg, "connections are taken again") > 0;
+    return times_said(arg, "accepting connections again") > 0;
 }
 
 static bool has_both(void *arg)
@@ -146,11 +146,11 @@ static void without_descriptors_connections_wait_and_calls_go_on(void **state)
     assert_true(is_at_rest(s));
     s->w.skipped_ms += RETRY_MS;
     world_run_ms(&s->w, 600); /* the server looks at its clock twice a second */
-    assert_int_equal(times_said(s, "cannot take connections"), 1);
+    assert_int_equal(times_said(s, "cannot accept connections"), 1);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &s->before), 0);
     s->w.skipped_ms += RETRY_MS;
     world_wait(&s->w, has_both, s);
-    assert_int_equal(times_said(s, "connections are taken again"), 1);
+    assert_int_equal(times_said(s, "accepting connections again"), 1);
     seen_fini(&call);
 }
 
@@ -162,7 +162,7 @@ static void at_the_limit_connections_wait_and_that_is_said_once(void **state)
     world_start(&s->w);
     world_begin(&s->w, "Echo", 0, false, &call);
     world_wait_calls(&s->w, 1);
-    assert_int_equal(times_said(s, "cannot take connections"), 0);
+    assert_int_equal(times_said(s, "cannot accept connections"), 0);
     for (size_t i = 0; i < STRANGERS_MAX; i++)
         stranger_connects(s, i);
     world_wait(&s->w, has_refused, s);
@@ -176,8 +176,8 @@ static void at_the_limit_connections_wait_and_that_is_said_once(void **state)
         stranger_goes(s, i);
     world_wait(&s->w, has_room, s);
     assert_int_equal(ab_rpc_server_connections(s->w.server), 2);
-    assert_int_equal(times_said(s, "cannot take connections"), 1);
-    assert_int_equal(times_said(s, "connections are taken again"), 1);
+    assert_int_equal(times_said(s, "cannot accept connections"), 1);
+    assert_int_equal(times_said(s, "accepting connections again"), 1);
     seen_fini(&call);
 }
 

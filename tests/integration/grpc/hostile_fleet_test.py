@@ -225,15 +225,15 @@ def plain(opcode, payload=b"", **more):
 
 HEADERS = metadata(b"Content-Type: application/grpc\r\n")
 LIES = {
-    "the server takes no WebSockets, HTTP 404": head(b"HTTP/1.1 404 Not Found\r\n\r\n"),
-    "the answer is not in HTTP/1.1": head(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"),
-    "Sec-WebSocket-Accept does not answer our key": head(lambda _: answer("")),
-    "the answer does not upgrade to a WebSocket": head(lambda key: answer(key, Upgrade=None)),
-    "the sub-protocol of the answer is not grpc-ws": head(lambda key: answer(key, Sec_WebSocket_Protocol="chat")),
-    "the answer has extensions that were not asked for":
+    "the server does not accept WebSockets, HTTP 404": head(b"HTTP/1.1 404 Not Found\r\n\r\n"),
+    "the response is not HTTP/1.1": head(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"),
+    "Sec-WebSocket-Accept does not match the key": head(lambda _: answer("")),
+    "the response does not upgrade to a WebSocket": head(lambda key: answer(key, Upgrade=None)),
+    "the sub-protocol of the response is not grpc-ws": head(lambda key: answer(key, Sec_WebSocket_Protocol="chat")),
+    "the response has extensions that were not requested":
         head(lambda key: answer(key, Sec_WebSocket_Extensions="permessage-deflate")),
-    "a header of the answer is none": head(lambda key: answer(key).replace(b"Upgrade: ", b"Up grade: ", 1)),
-    "the headers of the answer exceed the limit": head(lambda key: answer(key)[:-2] + b"X: y\r\n" * 10000),
+    "a header of the response is invalid": head(lambda key: answer(key).replace(b"Upgrade: ", b"Up grade: ", 1)),
+    "the headers of the response exceed the limit": head(lambda key: answer(key)[:-2] + b"X: y\r\n" * 10000),
     "a server's frame is masked": upgraded(frame(BINARY, message(b"x"))),
     "a message is text, not binary": upgraded(plain(TEXT, b"hello")),
     "a reserved bit of a frame is set": upgraded(plain(BINARY, message(b"x"), first=0x40)),
@@ -244,8 +244,8 @@ LIES = {
     "a message is shorter than its prefix says": upgraded(HEADERS, plain(BINARY, message(b"x", length=2))),
     "a message comes before the headers": upgraded(plain(BINARY, message(b"x"))),
     "metadata exceeds the limit": upgraded(metadata(b"X: " + b"y" * 100000 + b"\r\n")),
-    "a line of metadata is none": upgraded(metadata(b"nonsense\r\n")),
-    "there is no grpc-status": upgraded(HEADERS, metadata(b"X: y\r\n")),
+    "a metadata line is invalid": upgraded(metadata(b"nonsense\r\n")),
+    "grpc-status is missing": upgraded(HEADERS, metadata(b"X: y\r\n")),
     "the peer has closed the WebSocket (1001)": upgraded(plain(CLOSE, b"\x03\xe9")),
     "connection refused: pings": upgraded(plain(PING, b"x") * 1000),
     "the peer does not answer (handshake)": head(b"HTTP/1.1 101 Switching"),

@@ -100,7 +100,7 @@ class Upgrade(Hostile):
         for status, said in cases:
             with self.subTest(said=said):
                 self.turned_away(status, said)
-        self.refused("upgrade", len(cases), "no WebSocket: only gRPC by WebSockets is served here")
+        self.refused("upgrade", len(cases), "no WebSocket: only gRPC over WebSockets is supported")
         self.still_serves()
 
     def test_endless_headers(self):

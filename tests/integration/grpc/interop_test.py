@@ -120,7 +120,7 @@ class Interop(unittest.TestCase):
             self.assertEqual(client.stdout.readline(), "open\n")
             for end in ("key", "crt"):
                 (certs / f"renewed.{end}").replace(certs / f"server.{end}")
-            server.wait("certificates were read again")
+            server.wait("certificates reloaded")
             shown = ssl.get_server_certificate(("localhost", server.port), timeout=peers.WAIT_S)
             self.assertEqual(shown.strip(), (certs / "server.crt").read_text().strip())
             said, _ = client.communicate("\n", timeout=peers.WAIT_S)

@@ -434,7 +434,7 @@ void world_wait_link(world *w, ab_rpc_link link)
 double world_refused(world *w, const char *reason)
 {
     ab_label label = {"reason", ab_str_of(reason)};
-    return ab_metric_value(
-        ab_metric_get(w->metrics, AB_METRIC_COUNTER, "argobus_grpc_refused_total",
-                      "gRPC connections and calls that went past a bound.", &label, 1));
+    return ab_metric_value(ab_metric_get(
+        w->metrics, AB_METRIC_COUNTER, "argobus_grpc_refused_total",
+        "gRPC connections and calls refused because a limit was reached.", &label, 1));
 }

@@ -189,7 +189,7 @@ static void brokers_that_go_and_return_lose_nothing(void **state)
     ab_ends_pair(ends, &principal, &agent);
     for (int32_t broker = 1; broker <= BROKERS; broker++)
         rd_kafka_mock_broker_set_down(cluster_of(ends), broker);
-    AB_UNTIL(ends, ab_end_says(principal, "no broker can be reached"));
+    AB_UNTIL(ends, ab_end_says(principal, "cannot reach any broker"));
     ab_sending sending = {0};
     assert_int_equal(send_one(principal, "app/a", 1, &sending), AB_ERR_UNAVAILABLE);
     AB_UNTIL(ends, !ab_end_peer_of(principal, "w1")->up);

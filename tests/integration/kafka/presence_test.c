@@ -19,8 +19,7 @@ static double rivals(ab_end *end)
 {
     const ab_label label = {"agent", AB_STR("w1")};
     return ab_metric_value(ab_metric_get(end->metrics, AB_METRIC_GAUGE, "argobus_peer_rivals",
-                                         "1 while two processes say hello under the peer's name.",
-                                         &label, 1));
+                                         "1 while two processes use the peer's name.", &label, 1));
 }
 
 /* --- agents of one name --- */

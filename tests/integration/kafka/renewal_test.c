@@ -106,7 +106,7 @@ static void the_renewed_certificate_is_dialled_with(void **state)
     ab_kafka_make_topics(ends, "w1");
     use_files(ends);
     ab_end *agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, ab_end_says(agent, "may not be seen") || ab_end_says(agent, "uthoriz"));
+    AB_UNTIL(ends, ab_end_says(agent, "is not visible") || ab_end_says(agent, "uthoriz"));
     put_certificate("admin");
     AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->ready == 1);
 }
@@ -188,7 +188,7 @@ static void files_that_cannot_be_used_change_nothing(void **state)
     use_files(ends);
     ab_ends_pair(ends, &principal, &agent);
     put_text("crt", "this is no certificate\n");
-    AB_UNTIL(ends, ab_ends_logged(ends, "the former stay in use"));
+    AB_UNTIL(ends, ab_ends_logged(ends, "still using the previous ones"));
     ab_end_put(principal, "w1", "app/a", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
     assert_no_gap(agent);

@@ -186,7 +186,7 @@ class Clocks(Fleet):
         self.start()
         wait_for("all have arrived", lambda: self.mirror[0].names(self.mirror[1]) == {"spec", "status", "op"})
         self.clocks[self.principal].set(31 * 24 * 3600)
-        wait_for("it is said why", lambda: "the agent's identity does not hold" in self.principal.log.read_text())
+        wait_for("it is said why", lambda: "the agent's identity is no longer valid" in self.principal.log.read_text())
         wait_for("the agent is told", lambda: "the stream has ended: UNAUTHENTICATED" in self.agent.log.read_text())
         wait_for("it is not let in again", lambda: not self.agent.is_ready())
         self.value += 1

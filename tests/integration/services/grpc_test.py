@@ -164,10 +164,10 @@ class OneName(Fleet):
         rival = Daemon("argobus-agent", folder, config)
         self.addCleanup(rival.kill)
         rival.start(ready=False)
-        told = "the stream has ended: ABORTED: another agent of this name has connected"
+        told = "the stream has ended: ABORTED: another agent of this name connected"
         wait_for("the older is told", lambda: told in self.agent.log.read_text())
         wait_for("it is counted", lambda: self.principal.metric("argobus_grpc_streams_cut_total") >= 1)
-        wait_for("the principal says so", lambda: "another agent of this name has connected" in
+        wait_for("the principal says so", lambda: "another agent of this name connected" in
                  self.principal.log.read_text())
         wait_for("it comes back, and is the newer one", lambda: told in rival.log.read_text())
         rival.stop()
@@ -188,14 +188,14 @@ class TokenKey(Fleet):
         return config
 
     def read_again(self):
-        return self.principal.log.read_text().count("key of the tokens read again")
+        return self.principal.log.read_text().count("token key reloaded")
 
     def test_another_key_counts_at_once_and_ends_no_stream(self):
         self.start()
         self.make_key()
         wait_for("it is read", lambda: self.read_again() >= 1)
         replace(self.key, "no key\n")
-        wait_for("what is none is left", lambda: "the key of the tokens stays as it was" in self.principal.log.read_text())
+        wait_for("what is none is left", lambda: "cannot load the new token key; still using the previous one" in self.principal.log.read_text())
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.arrives("guestbook", "1")
         self.assertNotIn("the stream has ended", self.agent.log.read_text())
@@ -288,7 +288,7 @@ class CheckConfig(Fleet):
 
     def test_a_key_of_tokens(self):
         self.refused(self.principal, self.principal_with(token={"key": self.file("none")}), "grpc.auth.token.key",
-                     "file", "no private key")
+                     "file", "not a PEM private key")
 
     def test_users(self):
         self.refused(self.principal, self.principal_with(accept=["userpass"], userpass={"file": self.file("w1:word\n")}),

@@ -394,7 +394,7 @@ class ClusterSecrets(Fleet):
         self.serve(*agents)
         self.take_away(*agents)
         self.principal.start()
-        wait_for("it says so", lambda: "not named any more" in self.principal.log.read_text())
+        wait_for("it says so", lambda: "no longer listed" in self.principal.log.read_text())
         self.principal.stop()
         self.assertEqual(len(self.topics("")), 20)
 

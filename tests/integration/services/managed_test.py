@@ -232,7 +232,7 @@ class Managed(Fleet):
             asked = subprocess.run([pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "resync", "--agent", "w1"],
                                    capture_output=True, text=True, timeout=60)
         self.assertEqual(asked.returncode, 0, asked.stderr)
-        self.assertIn("it is under way", asked.stdout)
+        self.assertIn("resync started", asked.stdout)
 
     def annotate_cluster(self, token):
         before = self.principal.metric("argobus_store_objects")

@@ -78,7 +78,7 @@ class Mixed(TwoAgents):
     def test_nothing_is_sent_to_an_agent_before_its_mode_is_known(self):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.principal.start()
-        wait_for("both are served", lambda: self.principal.log.read_text().count("ready to send to agent") >= 2)
+        wait_for("both are served", lambda: self.principal.log.read_text().count("ready to send to the agent") >= 2)
         sent = self.principal.metric("argobus_events_sent_total")
         self.agent.start()
         self.arrives("guestbook", "1")

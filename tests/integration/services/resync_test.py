@@ -251,7 +251,7 @@ class Resync(Fleet):
         self.assertNotIn("the operator", self.principal.log.read_text())
         before = self.resyncs()
         self.assertEqual(self.ctl("resync", "--agent", "w1").returncode, 0)
-        self.assertIn("the operator asks for a resync", self.principal.log.read_text())
+        self.assertIn("the operator asked for a resync", self.principal.log.read_text())
         wait_for("a good one is heard beside them", lambda: self.resyncs() > before)
 
     def principal_config(self):

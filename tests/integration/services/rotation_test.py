@@ -10,7 +10,7 @@ import unittest
 from daemons import Daemon, Fleet, Objects, application, broker_ports, kafka_dev, wait_for
 from kinds_test import project, repository, secret
 
-ANOTHER = "there is another certificate for credentials"
+ANOTHER = "the certificate for credentials changed"
 
 
 def openssl(*args):
@@ -90,7 +90,7 @@ class Rotation(Fleet):
         self.start()
         openssl("genrsa", "-out", self.certs / "w1.key.other", "2048")
         replace(self.certs / "w1.key", self.certs / "w1.key.other")
-        wait_for("the agent says so", lambda: "does not load" in self.agent.log.read_text())
+        wait_for("the agent says so", lambda: "cannot load the new certificate" in self.agent.log.read_text())
         self.change_password("another")
 
 

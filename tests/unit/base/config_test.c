@@ -280,41 +280,45 @@ static void lines_are_right_also_behind_equal_keys_and_comments(void **state)
 {
     (void)state;
     refused_file("kafka:\n  librdkafka:\n    prefix: \"1\"\n  prefix: 5\n",
-                 "agent.yaml:4: kafka.prefix: wants text, got the number 5: put it in quotes");
+                 "agent.yaml:4: kafka.prefix: expected text, got the number 5: put it in quotes");
     refused_file("kafka:\n  # prefix: 5\n  prefix: 5 # prefix: 5\n",
-                 "agent.yaml:3: kafka.prefix: wants text, got the number 5: put it in quotes");
+                 "agent.yaml:3: kafka.prefix: expected text, got the number 5: put it in quotes");
     refused_file("kafka:\n  brokers: [prefix]\n  \"prefix\" : 5\n",
-                 "agent.yaml:3: kafka.prefix: wants text, got the number 5: put it in quotes");
+                 "agent.yaml:3: kafka.prefix: expected text, got the number 5: put it in quotes");
 }
 
 static void a_wrong_type_says_what_is_wanted_and_what_was_given(void **state)
 {
     (void)state;
     refused_file("kafka: {prefix: 123}",
-                 "agent.yaml:1: kafka.prefix: wants text, got the number 123: put it in quotes");
-    refused_file("kafka:\n  prefix: yes\n",
-                 "agent.yaml:2: kafka.prefix: wants text, got the switch true: put it in quotes");
-    refused_file("kafka: {prefix: [a]}", "agent.yaml:1: kafka.prefix: wants text, got a list");
-    refused_file("kafka: {brokers: a}", "agent.yaml:1: kafka.brokers: wants a list of texts like "
-                                        "[\"a\", \"b\"], got the text \"a\"");
-    refused_file("kafka: {brokers: [a, 1]}",
-                 "agent.yaml:1: kafka.brokers: wants a list of texts like [\"a\", \"b\"], got the "
-                 "number 1: put it in quotes");
+                 "agent.yaml:1: kafka.prefix: expected text, got the number 123: put it in quotes");
+    refused_file(
+        "kafka:\n  prefix: yes\n",
+        "agent.yaml:2: kafka.prefix: expected text, got the switch true: put it in quotes");
+    refused_file("kafka: {prefix: [a]}", "agent.yaml:1: kafka.prefix: expected text, got a list");
+    refused_file("kafka: {brokers: a}",
+                 "agent.yaml:1: kafka.brokers: expected a list of texts like "
+                 "[\"a\", \"b\"], got the text \"a\"");
+    refused_file(
+        "kafka: {brokers: [a, 1]}",
+        "agent.yaml:1: kafka.brokers: expected a list of texts like [\"a\", \"b\"], got the "
+        "number 1: put it in quotes");
     refused_file("kafka: {librdkafka: {linger.ms: 5}}",
-                 "agent.yaml:1: key \"linger.ms\": kafka.librdkafka: wants a map of texts like "
+                 "agent.yaml:1: key \"linger.ms\": kafka.librdkafka: expected a map of texts like "
                  "{\"a\": \"1\"}, got the number 5: put it in quotes");
     refused_file("sync: {workers: \"3\"}",
-                 "agent.yaml:1: sync.workers: wants a whole number like 10, got the text \"3\"");
+                 "agent.yaml:1: sync.workers: expected a whole number like 10, got the text \"3\"");
     refused_file("sync: {workers: 1.5}",
-                 "agent.yaml:1: sync.workers: wants a whole number like 10, got 1.5");
+                 "agent.yaml:1: sync.workers: expected a whole number like 10, got 1.5");
     refused_file("sync: {guard: 1}",
-                 "agent.yaml:1: sync.guard: wants true or false, got the number 1");
-    refused_file("transport: nats", "agent.yaml:1: transport: wants one of kafka, grpc, got nats");
+                 "agent.yaml:1: sync.guard: expected true or false, got the number 1");
+    refused_file("transport: nats",
+                 "agent.yaml:1: transport: expected one of kafka, grpc, got nats");
     refused_file("transport:\n",
                  "agent.yaml:1: transport: has no value: give one or remove the line");
     refused_file("kafka: 1", "agent.yaml:1: kafka: is a section of options, not an option: write "
                              "its options indented below it");
-    refused_file("agents: {name: w1}", "agent.yaml:1: agents: wants a list of maps like "
+    refused_file("agents: {name: w1}", "agent.yaml:1: agents: expected a list of maps like "
                                        "[{\"name\": \"a\"}], got a map");
 }
 
@@ -325,17 +329,18 @@ static void numbers_units_and_bounds_are_checked(void **state)
     refused_set("sync.workers=65", "--set: sync.workers: 65 is above the largest value 64");
     refused_set("sync.workers=-1", "--set: sync.workers: -1 is below the smallest value 1");
     refused_set("sync.workers=99999999999999999999",
-                "--set: sync.workers: wants a whole number like 10, got 99999999999999999999");
+                "--set: sync.workers: expected a whole number like 10, got 99999999999999999999");
     refused_set("sync.wait=3h", "--set: sync.wait: 3h is above the largest value 2h");
     refused_set("sync.wait=5",
-                "--set: sync.wait: wants a duration like \"30s\" (ms, s, m, h), got 5");
-    refused_set("sync.wait=9223372036854775807h", "--set: sync.wait: wants a duration like \"30s\" "
-                                                  "(ms, s, m, h), got 9223372036854775807h");
+                "--set: sync.wait: expected a duration like \"30s\" (ms, s, m, h), got 5");
+    refused_set("sync.wait=9223372036854775807h",
+                "--set: sync.wait: expected a duration like \"30s\" "
+                "(ms, s, m, h), got 9223372036854775807h");
     refused_set("store.max-size=4MB",
-                "--set: store.max-size: wants a size like \"4MiB\" (KiB, MiB, "
+                "--set: store.max-size: expected a size like \"4MiB\" (KiB, MiB, "
                 "GiB or plain bytes), got 4MB");
     refused_set("store.max-size=",
-                "--set: store.max-size: wants a size like \"4MiB\" (KiB, MiB, GiB "
+                "--set: store.max-size: expected a size like \"4MiB\" (KiB, MiB, GiB "
                 "or plain bytes), got nothing");
     refused_set("kafka.brokers=a,,b", "--set: kafka.brokers: an entry between commas is empty");
     refused_set("kafka.brokers=a,", "--set: kafka.brokers: an entry between commas is empty");
@@ -348,7 +353,7 @@ static void list_entries_that_name_things_have_names_of_their_own(void **state)
     (void)state;
     refused_file("agents: [{name: a}, {mode: b}]", "agent.yaml:1: agents: entry 2 has no name");
     refused_file("agents: [{name: a}, {name: b}, {name: a}]",
-                 "agent.yaml:1: agents: the name \"a\" is there twice");
+                 "agent.yaml:1: agents: the name \"a\" is given twice");
     refused_file("agents: [{name: a, mod: b}]",
                  "agent.yaml:1: agents: unknown key \"mod\": the keys are name|mode|certificate");
 }
@@ -364,11 +369,11 @@ static void files_that_cannot_be_read_are_named_with_the_reason(void **state)
                                   "file or directory");
     sources.file = folder;
     assert_int_equal(ab_config_load(tables, 2, &sources, &c, &err), AB_ERR_CONFIG);
-    assert_non_null(strstr(err.text, "is a folder, a file is wanted"));
+    assert_non_null(strstr(err.text, "is a folder, not a file"));
     refused_set("kafka.tls.ca=/nowhere/ca",
                 "--set: kafka.tls.ca: cannot read the file /nowhere/ca: "
                 "No such file or directory");
-    refused_set("kafka.tls.ca=/tmp", "--set: kafka.tls.ca: /tmp is a folder, a file is wanted");
+    refused_set("kafka.tls.ca=/tmp", "--set: kafka.tls.ca: /tmp is a folder, not a file");
     write_file("hidden", AB_STR("x"));
     assert_int_equal(chmod(path_of("hidden"), 0), 0);
     if (geteuid() == 0) /* root reads everything */
@@ -408,8 +413,8 @@ static void what_is_no_configuration_is_refused(void **state)
 {
     (void)state;
     refused_somehow(AB_STR("a: [1\n"), "line");
-    refused_somehow(AB_STR("- a\n"), "wants a map of options");
-    refused_somehow(AB_STR("just text"), "wants a map of options");
+    refused_somehow(AB_STR("- a\n"), "expected a map of options");
+    refused_somehow(AB_STR("just text"), "expected a map of options");
     refused_somehow(AB_STR("transport: kafka\n---\ntransport: grpc\n"), "a second document");
     refused_somehow(AB_STR("transport: kafka\ntransport: grpc\n"),
                     "line 2, column 1: duplicate key");
@@ -511,7 +516,7 @@ static void a_secret_is_not_in_an_error_either(void **state)
 {
     (void)state;
     refused_file("kafka: {sasl: {password: 4711}}",
-                 "agent.yaml:1: kafka.sasl.password: wants text, got the number <redacted>");
+                 "agent.yaml:1: kafka.sasl.password: expected text, got the number <redacted>");
 }
 
 static void changes_that_need_a_restart_are_listed(void **state)

@@ -330,7 +330,7 @@ static void check_config_says_ok_or_what_is_wrong(void **state)
     write_config("tiny: {word: one}\n");
     ends_with(0, "tiny.yaml: ok\n", ARGS("--check-config", "-c", config_file()));
     write_config("tiny: {fixed: one}\n");
-    ends_with(2, "tiny.yaml:1: tiny.fixed: wants a whole number like 10, got the text \"one\"",
+    ends_with(2, "tiny.yaml:1: tiny.fixed: expected a whole number like 10, got the text \"one\"",
               ARGS("--check-config", "-c", config_file()));
     ends_with(2, "cannot read the configuration file /nowhere/x: No such file or directory",
               ARGS("--check-config", "--config=/nowhere/x"));
@@ -339,9 +339,9 @@ static void check_config_says_ok_or_what_is_wrong(void **state)
 static void own_options_are_checked_too(void **state)
 {
     (void)state;
-    ends_with(2, "http.address: wants host:port",
+    ends_with(2, "http.address: expected host:port",
               ARGS("--check-config", "--set", "http.address=x"));
-    ends_with(2, "http.address: wants host:port",
+    ends_with(2, "http.address: expected host:port",
               ARGS("--check-config", "--set", "http.address=x:99999"));
     ends_with(2, "log.level: unknown log level \"loud\"",
               ARGS("--check-config", "--set", "log.level=loud"));

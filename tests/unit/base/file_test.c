@@ -93,15 +93,15 @@ static void a_file_that_is_not_there_is_named(void **state)
 static void a_folder_is_no_file(void **state)
 {
     (void)state;
-    assert_refused(folder, 10, AB_ERR_INVALID, "is a folder, a file is wanted");
+    assert_refused(folder, 10, AB_ERR_INVALID, "is a folder, not a file");
 }
 
 static void a_pipe_and_a_device_hold_up_nobody(void **state)
 {
     (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_refused(path, 10, AB_ERR_INVALID, "is no regular file");
-    assert_refused("/dev/zero", 10, AB_ERR_INVALID, "is no regular file");
+    assert_refused(path, 10, AB_ERR_INVALID, "is not a regular file");
+    assert_refused("/dev/zero", 10, AB_ERR_INVALID, "is not a regular file");
 }
 
 static void a_file_that_may_not_be_read_is_named(void **state)

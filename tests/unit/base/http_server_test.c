@@ -192,14 +192,14 @@ static void a_body_of_several_megabytes_arrives_whole(void **state)
 static void other_paths_and_methods_are_refused(void **state)
 {
     fixture *f = *state;
-    const char *not_found = "not found: there are /healthz, /readyz and /metrics\n";
+    const char *not_found = "not found: try /healthz, /readyz or /metrics\n";
     assert_answer(f, GET("/"), "HTTP/1.1 404 ", not_found);
     assert_answer(f, GET("/metrics/x"), "HTTP/1.1 404 ", not_found);
     assert_answer(f, GET("/../healthz/../metrics2"), "HTTP/1.1 404 ", not_found);
     assert_answer(f, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
-                  "HTTP/1.1 405 ", "only GET is served here\n");
+                  "HTTP/1.1 405 ", "only GET is supported\n");
     assert_answer(f, "DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405 ",
-                  "only GET is served here\n");
+                  "only GET is supported\n");
 }
 
 static void upgrades_are_refused(void **state)

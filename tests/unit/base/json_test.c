@@ -226,9 +226,9 @@ static void text_that_is_not_json_is_refused(void **state)
         "[\"a\":1]", "nulL",        "{1:2}"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         assert_refused(ab_str_of(bad[i]), AB_ERR_PARSE, "JSON line 1, column ");
-    assert_refused(AB_STR("[1]\0"), AB_ERR_PARSE, "more text");
+    assert_refused(AB_STR("[1]\0"), AB_ERR_PARSE, "unexpected text");
     assert_refused(AB_STR("\"a\0\""), AB_ERR_PARSE, "control characters");
-    assert_refused(AB_STR_NONE, AB_ERR_PARSE, "too early");
+    assert_refused(AB_STR_NONE, AB_ERR_PARSE, "ends unexpectedly");
 }
 
 static void every_truncation_of_a_document_is_refused(void **state)
@@ -290,7 +290,7 @@ static void nesting_is_bounded(void **state)
 static void text_and_values_are_bounded(void **state)
 {
     (void)state;
-    assert_refused((ab_str){"1", (size_t)AB_JSON_SIZE_MAX + 1}, AB_ERR_TOOBIG, "at most");
+    assert_refused((ab_str){"1", (size_t)AB_JSON_SIZE_MAX + 1}, AB_ERR_TOOBIG, "exceeds the limit");
     ab_buf text;
     ab_buf_init(&text, 1 << 24);
     ab_buf_putc(&text, '[');

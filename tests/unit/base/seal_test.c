@@ -270,11 +270,11 @@ static void what_is_no_sealed_payload_is_refused(void **state)
     seal(&p, AB_STR(PAYLOAD));
     ab_str whole = ab_buf_str(&p.sealed);
     for (size_t len = 0; len < whole.len; len += 4)
-        assert_refused(p.opener, &west, (ab_str){whole.ptr, len}, AB_ERR_PARSE, "no ");
-    assert_refused(p.opener, &west, (ab_str){whole.ptr, whole.len - 1}, AB_ERR_PARSE, "no base64");
-    assert_refused(p.opener, &west, AB_STR("~~~~"), AB_ERR_PARSE, "no base64");
-    assert_refused(p.opener, &west, AB_STR_NONE, AB_ERR_PARSE, "no base64");
-    assert_refused(p.opener, &west, AB_STR("aGVsbG8gd29ybGQh"), AB_ERR_PARSE, "no CMS message");
+        assert_refused(p.opener, &west, (ab_str){whole.ptr, len}, AB_ERR_PARSE, "the ");
+    assert_refused(p.opener, &west, (ab_str){whole.ptr, whole.len - 1}, AB_ERR_PARSE, "not base64");
+    assert_refused(p.opener, &west, AB_STR("~~~~"), AB_ERR_PARSE, "not base64");
+    assert_refused(p.opener, &west, AB_STR_NONE, AB_ERR_PARSE, "not base64");
+    assert_refused(p.opener, &west, AB_STR("aGVsbG8gd29ybGQh"), AB_ERR_PARSE, "not a CMS message");
     end(&p);
 }
 
@@ -289,7 +289,7 @@ static void bytes_after_the_message_are_refused(void **state)
     ab_buf_putc(&message, 'x');
     ab_buf_clear(&p.sealed);
     ab_base64_encode(ab_buf_str(&message), &p.sealed);
-    assert_refused(p.opener, &west, ab_buf_str(&p.sealed), AB_ERR_PARSE, "no CMS message");
+    assert_refused(p.opener, &west, ab_buf_str(&p.sealed), AB_ERR_PARSE, "not a CMS message");
     ab_buf_fini(&message);
     end(&p);
 }
@@ -322,7 +322,7 @@ static void a_shortened_tag_is_refused(void **state)
         shorten(&der, 22, 1);
         ab_buf_clear(&p.sealed);
         ab_base64_encode(ab_buf_str(&der), &p.sealed);
-        assert_refused(p.opener, &west, ab_buf_str(&p.sealed), AB_ERR_PARSE, "no whole tag");
+        assert_refused(p.opener, &west, ab_buf_str(&p.sealed), AB_ERR_PARSE, "is truncated");
     }
     ab_buf_fini(&der);
     end(&p);
@@ -489,7 +489,7 @@ static void a_recipient_is_trusted(void **state)
     assert_made(spec, &ca, AB_ERR_DENIED, "not trusted: ");
     made_cert broken = {.cert = strdup("-----BEGIN CERTIFICATE-----\nx\n")};
     spec.issuer = &ca;
-    assert_made(spec, &broken, AB_ERR_INVALID, "trusted CAs are no PEM");
+    assert_made(spec, &broken, AB_ERR_INVALID, "trusted CAs are not a PEM");
     made_cert_free(&broken);
     made_cert_free(&leaf);
     made_cert_free(&same_name);
@@ -538,11 +538,11 @@ static void a_key_that_cannot_receive_is_refused(void **state)
 {
     (void)state;
     assert_made((made_cert_spec){.type = "ED25519", .name = "west"}, NULL, AB_ERR_INVALID,
-                "key is ED25519, which cannot receive");
+                "key is ED25519, which cannot be used for encryption");
     assert_made((made_cert_spec){.type = "RSA-1024", .name = "west"}, NULL, AB_ERR_INVALID,
-                "1024 bits; 2048");
+                "1024 bits; at least 2048");
     made_cert none = {.cert = strdup("west")};
-    assert_recipient(&none, NULL, AB_ERR_INVALID, "no PEM text");
+    assert_recipient(&none, NULL, AB_ERR_INVALID, "not in PEM");
     made_cert_free(&none);
 }
 
@@ -580,10 +580,10 @@ static void an_opener_has_a_key_and_its_certificate(void **state)
     made_cert b = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "west"});
     made_cert c = make_cert(&(made_cert_spec){.type = "ED25519", .name = "west"});
     assert_no_opener(a.cert, b.key, "does not belong to the certificate");
-    assert_no_opener("", a.key, "certificate is no PEM");
-    assert_no_opener(a.cert, "", "key is no PEM");
-    assert_no_opener(a.cert, a.cert, "key is no PEM");
-    assert_no_opener(c.cert, c.key, "cannot receive");
+    assert_no_opener("", a.key, "certificate is not in PEM");
+    assert_no_opener(a.cert, "", "key is not in PEM");
+    assert_no_opener(a.cert, a.cert, "key is not in PEM");
+    assert_no_opener(c.cert, c.key, "cannot be used for encryption");
     made_cert_free(&a);
     made_cert_free(&b);
     made_cert_free(&c);
@@ -675,7 +675,7 @@ static void assert_we_open(scratch *s, pair *p, const char *options)
     ab_buf_clear(&p->sealed);
     ab_base64_encode(ab_buf_str(&message), &p->sealed);
     assert_refused(p->opener, &west, ab_buf_str(&p->sealed), AB_ERR_PARSE,
-                   "no CMS AuthEnvelopedData");
+                   "not a CMS AuthEnvelopedData");
     ab_buf_fini(&message);
 }
 

@@ -131,7 +131,7 @@ static void values_that_belie_their_tags_are_refused(void **state)
     static const char *const bad[] = {"!!int x",  "!!int 1.5", "!!int true",   "!!float yes",
                                       "!!bool 1", "!!null 0",  "!!float .inf", "!!int ''"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        assert_refused(ab_str_of(bad[i]), AB_ERR_PARSE, "not what its tag says");
+        assert_refused(ab_str_of(bad[i]), AB_ERR_PARSE, "does not match its tag");
 }
 
 static void other_tags_are_refused(void **state)
@@ -182,9 +182,11 @@ static void undefined_and_recursive_aliases_are_refused(void **state)
     (void)state;
     assert_refused(AB_STR("a: *x"), AB_ERR_PARSE, "line 1, column 4: alias of an anchor");
     assert_refused(AB_STR("&x a: 1\n---\nb: *x"), AB_ERR_PARSE, "line 3, column 4: alias of");
-    assert_refused(AB_STR("&x [*x]"), AB_ERR_PARSE, "alias inside");
-    assert_refused(AB_STR("&x {a: {b: *x}}"), AB_ERR_PARSE, "alias inside");
-    assert_refused(AB_STR("&x {<<: *x}"), AB_ERR_PARSE, "alias inside");
+    assert_refused(AB_STR("&x [*x]"), AB_ERR_PARSE, "an alias refers to a value that contains it");
+    assert_refused(AB_STR("&x {a: {b: *x}}"), AB_ERR_PARSE,
+                   "an alias refers to a value that contains it");
+    assert_refused(AB_STR("&x {<<: *x}"), AB_ERR_PARSE,
+                   "an alias refers to a value that contains it");
 }
 
 static void merge_keys_add_what_is_not_said(void **state)
@@ -205,7 +207,7 @@ static void merging_what_is_no_map_is_refused(void **state)
     (void)state;
     static const char *const bad[] = {"{<<: 1}", "{<<: [1]}", "{<<: [[{a: 1}]]}", "{<<: }"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        assert_refused(ab_str_of(bad[i]), AB_ERR_PARSE, "a merge key wants a mapping");
+        assert_refused(ab_str_of(bad[i]), AB_ERR_PARSE, "a merge key needs a mapping");
 }
 
 static void every_document_is_given_in_order_with_its_line(void **state)

@@ -231,8 +231,8 @@ static void bad_base64_and_data_twice_are_refused(void **state)
     refused(LEAST ",\"data_base64\":\"Zg=\"}", AB_ERR_INVALID, "data_base64");
     refused(LEAST ",\"data_base64\":5}", AB_ERR_INVALID, "data_base64");
     refused(LEAST ",\"data_base64\":null}", AB_ERR_INVALID, "data_base64");
-    refused(LEAST ",\"data\":1,\"data_base64\":\"Zg==\"}", AB_ERR_INVALID, "exclude");
-    refused(LEAST ",\"data_base64\":\"Zg==\",\"data\":1}", AB_ERR_INVALID, "exclude");
+    refused(LEAST ",\"data\":1,\"data_base64\":\"Zg==\"}", AB_ERR_INVALID, "mutually exclusive");
+    refused(LEAST ",\"data_base64\":\"Zg==\",\"data\":1}", AB_ERR_INVALID, "mutually exclusive");
 }
 
 static void too_many_members_and_too_long_values_are_refused(void **state)

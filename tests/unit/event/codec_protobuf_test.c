@@ -221,14 +221,14 @@ static void bad_attributes_are_refused(void **state)
     refused(AB_STR(LEAST "\x2a\x09\x0a\x02"
                          "id"
                          "\x12\x03\x1a\x01x"),
-            false, AB_ERR_INVALID, "id is there twice");
+            false, AB_ERR_INVALID, "id is given twice");
     refused(AB_STR(LEAST "\x2a\x08\x0a\x01"
                          "a"
                          "\x12\x03\x1a\x01x"
                          "\x2a\x08\x0a\x01"
                          "a"
                          "\x12\x03\x1a\x01x"),
-            false, AB_ERR_INVALID, "a is there twice");
+            false, AB_ERR_INVALID, "a is given twice");
     /* The first second of year 10000; minus one nanosecond. */
     refused(AB_STR(LEAST "\x2a\x0e\x0a\x01\x61\x12\x09\x3a\x07\x08\x80\x83\xd1\xff\xaf\x07"), false,
             AB_ERR_INVALID, "a: ");

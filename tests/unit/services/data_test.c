@@ -72,7 +72,7 @@ static void a_folder_that_cannot_be_made_is_named(void **state)
     ab_error err = {0};
     assert_int_equal(ab_data_claim("/nowhere/at/all", "namespace", "agent.data", &err),
                      AB_ERR_CONFIG);
-    assert_non_null(strstr(err.text, "agent.data: the folder /nowhere/at/all"));
+    assert_non_null(strstr(err.text, "agent.data: cannot create the folder /nowhere/at/all"));
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)

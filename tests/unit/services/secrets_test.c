@@ -106,7 +106,7 @@ static bool warned(fixture *f)
     rewind(f->log_file);
     size_t n = fread(text, 1, sizeof(text) - 1, f->log_file);
     text[n] = '\0';
-    return strstr(text, "cannot be received") != NULL;
+    return strstr(text, "cannot receive repository credentials") != NULL;
 }
 
 static void assert_opens_what_is_sealed_to(fixture *f, const char *certificate)
@@ -168,7 +168,7 @@ static void a_certificate_of_its_own_that_cannot_be_used_is_an_error(void **stat
                      AB_ERR_CONFIG);
     assert_non_null(strstr(err.text, "secrets.certificate"));
     assert_int_equal(load(f, "secrets.certificate", "mine.crt", "", NULL, &err), AB_ERR_CONFIG);
-    assert_non_null(strstr(err.text, "go together"));
+    assert_non_null(strstr(err.text, "must be set together"));
     assert_null(f->secrets.opener);
 }
 

@@ -96,7 +96,7 @@ typedef struct {
 static const broken_file broken_files[] = {
     {"a: [", "kubeconfig: YAML line 2, column 1: did not find expected node content while parsing "
              "a flow node"},
-    {"- a\n", "kubeconfig is no kubeconfig: not a map"},
+    {"- a\n", "kubeconfig: a kubeconfig must be a map"},
     {"a: 1\n---\na: 2\n", "kubeconfig: more than one document"},
     {"", "kubeconfig has no current-context; set store.kubernetes.context to one of its contexts: "
          "none"},
@@ -106,10 +106,10 @@ static const broken_file broken_files[] = {
      "west"},
     {"current-context: z\ncontexts: [{name: east}, {name: west}]\n",
      "kubeconfig has no context \"z\"; its contexts: east, west"},
-    {"current-context: 5\n", "kubeconfig: current-context is no text; put it in quotes"},
+    {"current-context: 5\n", "kubeconfig: current-context is not a string; put it in quotes"},
     {"current-context: a\ncontexts: [{name: a}]\n", "kubeconfig: the context names no cluster"},
-    {HEAD, "kubeconfig: the context's cluster \"c\" is not there"},
-    {HEAD CLUSTER, "kubeconfig: the context's user \"u\" is not there"},
+    {HEAD, "kubeconfig: the context's cluster \"c\" does not exist"},
+    {HEAD CLUSTER, "kubeconfig: the context's user \"u\" does not exist"},
     {HEAD "clusters: [{name: c}]\n",
      "kubeconfig: cluster \"c\": server is missing; set it to https://host:port"},
     {HEAD "clusters: [{name: c, cluster: {server: 'http://api'}}]\n",
@@ -119,11 +119,11 @@ static const broken_file broken_files[] = {
      "kubeconfig: cluster \"c\": server http://localhost.evil is not encrypted; use https:// "
      "(http:// only to localhost)"},
     {HEAD "clusters: [{name: c, cluster: {server: 'api:6443'}}]\n",
-     "kubeconfig: cluster \"c\": server api:6443 is no https://host:port"},
+     "kubeconfig: cluster \"c\": server api:6443 is not of the form https://host:port"},
     {HEAD "clusters: [{name: c, cluster: {server: 'https://'}}]\n",
-     "kubeconfig: cluster \"c\": server https:// is no https://host:port"},
+     "kubeconfig: cluster \"c\": server https:// is not of the form https://host:port"},
     {HEAD "clusters: [{name: c, cluster: {server: 'https://u:p@api'}}]\n",
-     "kubeconfig: cluster \"c\": server is no URL; set it to https://host:port"},
+     "kubeconfig: cluster \"c\": server is not a URL; set it to https://host:port"},
 };
 
 static const struct {
@@ -135,7 +135,7 @@ static const struct {
     {"insecure-skip-tls-verify: 'yes'", "",
      "cluster \"c\": insecure-skip-tls-verify is neither true nor false"},
     {"certificate-authority-data: '!'", "",
-     "cluster \"c\": certificate-authority-data is no base64 of a PEM text"},
+     "cluster \"c\": certificate-authority-data is not base64-encoded PEM"},
     {"", "client-certificate: x", "user \"u\": client-key is missing beside client-certificate"},
     {"", "client-key-data: YQ==", "user \"u\": client-certificate is missing beside client-key"},
     {"", "username: a, password: hunter2",
@@ -146,20 +146,20 @@ static const struct {
     {"", "token: a, as: admin",
      "user \"u\": as is not supported; use credentials of the user "
      "itself"},
-    {"", "token: 12345", "user \"u\": token is no text; put it in quotes"},
+    {"", "token: 12345", "user \"u\": token is not a string; put it in quotes"},
     {"", "exec: {apiVersion: " API "}", "user \"u\": exec.command is missing"},
     {"", "exec: {command: x}",
      "user \"u\": exec.apiVersion is \"\"; supported are " API " and v1beta1"},
     {"", "exec: {command: x, apiVersion: " API "alpha1}",
      "user \"u\": exec.apiVersion is \"" API "alpha1\"; supported are " API " and v1beta1"},
     {"", "exec: {command: x, apiVersion: " API ", interactiveMode: Always}",
-     "user \"u\": exec.interactiveMode is Always, and there is nobody to answer; use a plugin that "
-     "needs no terminal"},
-    {"", "exec: {command: x, apiVersion: " API ", args: x}", "user \"u\": exec.args is no list"},
+     "user \"u\": exec.interactiveMode is Always, but there is no terminal; use a plugin that "
+     "needs none"},
+    {"", "exec: {command: x, apiVersion: " API ", args: x}", "user \"u\": exec.args is not a list"},
     {"", "exec: {command: x, apiVersion: " API ", env: [{value: hunter2}]}",
      "user \"u\": exec.env has an entry without a name"},
     {"", "token: hunter2, exec: {command: x, apiVersion: " API "}",
-     "user \"u\": there is exec beside a token; keep one of them"},
+     "user \"u\": exec and a token are both set; keep one of them"},
 };
 
 /* The error without the folder's name. */
@@ -196,10 +196,10 @@ static void a_missing_file_is_named(void **state)
     world *w = begin();
     w->places.home = w->folder;
     assert_error(w, open_access(w, NULL, 0),
-                 "no API server is known: no service account of a pod, no KUBECONFIG, no "
-                 "~/.kube/config; set store.kubernetes.kubeconfig");
+                 "no API server configured: found no service account of a pod, no KUBECONFIG and "
+                 "no ~/.kube/config; set store.kubernetes.kubeconfig");
     close_access(w);
-    assert_error(w, open_kubeconfig(w), "KUBECONFIG names no file that is there");
+    assert_error(w, open_kubeconfig(w), "none of the files in KUBECONFIG exists");
     close_access(w);
     put_kubeconfig(w, "certificate-authority: ca.crt", "");
     (void)open_kubeconfig(w);
@@ -210,14 +210,14 @@ static void a_missing_file_is_named(void **state)
     assert_non_null(strstr(w->err.text, "/token: No such file"));
     close_access(w);
     put_kubeconfig(w, "", "tokenFile: /tmp");
-    assert_error(w, open_kubeconfig(w), "/tmp: is a folder, a file is wanted");
+    assert_error(w, open_kubeconfig(w), "/tmp: is a folder, not a file");
     close_access(w);
     put(w, "token", " \n");
     put_kubeconfig(w, "", "tokenFile: token");
-    assert_error(w, open_kubeconfig(w), "token is empty or no token");
+    assert_error(w, open_kubeconfig(w), "token is empty or not a token");
     close_access(w);
     put_kubeconfig(w, "", "token: \"hunter2\\r\\nX: y\"");
-    assert_error(w, open_kubeconfig(w), "the user's token is empty or no token");
+    assert_error(w, open_kubeconfig(w), "the user's token is empty or not a token");
     end(w);
 }
 
@@ -357,12 +357,12 @@ static void an_unusable_certificate_is_refused(void **state)
     close_access(w);
     put(w, "client.key", "hunter2");
     assert_int_equal(open_kubeconfig(w), AB_ERR_CONFIG);
-    assert_non_null(strstr(w->err.text, "the key is no PEM text"));
+    assert_non_null(strstr(w->err.text, "the key is not in PEM"));
     assert_null(strstr(w->err.text, "hunter2"));
     close_access(w);
     put_kubeconfig(w, "certificate-authority: client.key", "");
     assert_int_equal(open_kubeconfig(w), AB_ERR_CONFIG);
-    assert_non_null(strstr(w->err.text, "client.key: the certificate is no PEM text"));
+    assert_non_null(strstr(w->err.text, "client.key: the certificate is not in PEM format"));
     made_cert_free(&other);
     made_cert_free(&m);
     end(w);

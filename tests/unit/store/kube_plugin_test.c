@@ -104,8 +104,8 @@ static void a_plugin_that_fails_is_quoted_and_not_run_again_at_once(void **state
     (void)state;
     world *w = begin();
     put_plugin(w, "echo first >&2; printf 'log in \\033[1mfirst\\n\\n' >&2; exit 3\n");
-    assert_no_token(w, AB_ERR_UNAVAILABLE, "/plugin: it failed with status 3: log in ?[1mfirst");
-    assert_no_token(w, AB_ERR_UNAVAILABLE, "it failed with status 3");
+    assert_no_token(w, AB_ERR_UNAVAILABLE, "/plugin: it exited with status 3: log in ?[1mfirst");
+    assert_no_token(w, AB_ERR_UNAVAILABLE, "it exited with status 3");
     assert_int_equal(runs(w), 1);
     put(w, "plugin", "#!/bin/sh\n" ANSWER("\"token\":\"t\""));
     w->mono_ms += 2000;
@@ -121,22 +121,23 @@ static void a_plugins_bad_answer_is_refused(void **state)
         ab_err code;
         const char *error;
     } bad[] = {
-        {"echo hunter2\n", AB_ERR_UNAVAILABLE, "it printed no JSON"},
-        {"true\n", AB_ERR_UNAVAILABLE, "it printed no JSON"},
+        {"echo hunter2\n", AB_ERR_UNAVAILABLE, "its output is not JSON"},
+        {"true\n", AB_ERR_UNAVAILABLE, "its output is not JSON"},
         {"echo '{\"token\":\"hunter2\"}'\n", AB_ERR_UNAVAILABLE,
-         "it printed no ExecCredential of " API},
+         "its output is not an ExecCredential of " API},
         {"echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"" API "beta1\"}'\n",
-         AB_ERR_UNAVAILABLE, "it printed no ExecCredential of " API},
-        {ANSWER(""), AB_ERR_DENIED, "it gave no credentials"},
-        {ANSWER("\"token\":5"), AB_ERR_UNAVAILABLE, "its token is no text"},
-        {ANSWER("\"token\":\"hunter2 x\""), AB_ERR_UNAVAILABLE, "its token is empty or no token"},
+         AB_ERR_UNAVAILABLE, "its output is not an ExecCredential of " API},
+        {ANSWER(""), AB_ERR_DENIED, "it returned no credentials"},
+        {ANSWER("\"token\":5"), AB_ERR_UNAVAILABLE, "its token is not a string"},
+        {ANSWER("\"token\":\"hunter2 x\""), AB_ERR_UNAVAILABLE,
+         "its token is empty or not a token"},
         {ANSWER("\"token\":\"t\",\"expirationTimestamp\":\"soon\""), AB_ERR_UNAVAILABLE,
-         "its expirationTimestamp is no RFC 3339 time"},
+         "its expirationTimestamp is not an RFC 3339 time"},
         {ANSWER("\"clientKeyData\":\"hunter2\""), AB_ERR_UNAVAILABLE,
-         "it gave a key without a certificate"},
+         "it returned a key without a certificate"},
         {ANSWER("\"clientKeyData\":\"hunter2\",\"clientCertificateData\":\"x\""),
-         AB_ERR_UNAVAILABLE, "the certificate is no PEM text"},
-        {"kill -9 $$\n", AB_ERR_UNAVAILABLE, "it was ended by signal 9"},
+         AB_ERR_UNAVAILABLE, "the certificate is not in PEM format"},
+        {"kill -9 $$\n", AB_ERR_UNAVAILABLE, "it was killed by signal 9"},
         {"head -c 2000000 /dev/zero\n", AB_ERR_UNAVAILABLE, "it printed more than 1024 KiB"},
     };
     world *w = begin();
@@ -203,7 +204,7 @@ static void a_plugin_that_hangs_is_ended_with_all_it_started(void **state)
     assert_int_equal(ab_kube_exec_start(&w->loop, &k, 3000, on_exec, w, &run, &w->err), AB_ERR_OK);
     wait_answers(w, 1);
     assert_int_equal(w->code, AB_ERR_TIMEOUT);
-    static const char wanted[] = "credential plugin /bin/sh: no answer within 3000 ms; it said: ";
+    static const char wanted[] = "credential plugin /bin/sh: no output within 3000 ms; it said: ";
     assert_memory_equal(w->why, wanted, sizeof(wanted) - 1);
     uint64_t child = 0;
     assert_int_equal(ab_str_to_u64(ab_str_of(w->why + sizeof(wanted) - 1), &child), AB_ERR_OK);

@@ -312,7 +312,7 @@ static void when_the_first_is_gone_a_change_of_the_second_is_placed(void **state
 
 static bool asks_for_a_resync(void)
 {
-    return said_with(AB_KEY_RESYNC, "a place is free");
+    return said_with(AB_KEY_RESYNC, "the conflicting object is gone");
 }
 
 static void when_the_first_is_gone_the_second_is_asked_for(void **state)

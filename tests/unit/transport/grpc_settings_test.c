@@ -151,9 +151,9 @@ static void an_address_is_read_in_each_form(void **state)
         ab_config_free(l.config);
     }
     assert_refused(AB_ROLE_AGENT, WORDS("grpc.address="), "grpc.address");
-    assert_refused(AB_ROLE_AGENT, WORDS("grpc.address=:8443"), "names no host");
-    assert_refused(AB_ROLE_AGENT, WORDS("grpc.address=a:b"), "is no port");
-    assert_refused(AB_ROLE_AGENT, WORDS("grpc.address=a:65536"), "is no port");
+    assert_refused(AB_ROLE_AGENT, WORDS("grpc.address=:8443"), "has no host");
+    assert_refused(AB_ROLE_AGENT, WORDS("grpc.address=a:b"), "is not a port");
+    assert_refused(AB_ROLE_AGENT, WORDS("grpc.address=a:65536"), "is not a port");
 }
 
 int main(void)

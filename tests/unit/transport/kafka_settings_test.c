@@ -209,8 +209,9 @@ static void settings_that_carry_a_promise_are_not_passed_through(void **state)
     assert_refused(WORDS("kafka.librdkafka.group.id=mine"), "kafka.prefix");
     assert_refused(WORDS("kafka.librdkafka.queue.buffering.max.messages=5"), "kafka.queue");
     assert_refused(WORDS("kafka.librdkafka.message.timeout.ms=0"), "kafka.delivery-timeout");
-    assert_refused(WORDS("kafka.librdkafka.ssl.endpoint.identification.algorithm=none"), "pose");
-    assert_refused(WORDS("kafka.librdkafka.enable.ssl.certificate.verification=f"), "pose");
+    assert_refused(WORDS("kafka.librdkafka.ssl.endpoint.identification.algorithm=none"),
+                   "impersonate");
+    assert_refused(WORDS("kafka.librdkafka.enable.ssl.certificate.verification=f"), "impersonate");
     assert_refused(WORDS("kafka.librdkafka.delivery.report.only.error=true"), "report");
     assert_refused(WORDS("kafka.librdkafka.enabled_events=0"), "report");
 }

@@ -20,10 +20,10 @@ static void on_key_changed(void *arg)
     ab_auth *a = arg;
     ab_error err = {0};
     if (ab_auth_keys_read(&a->keys, a->key_path, &err) != AB_ERR_OK)
-        AB_ERROR(a->env.log, AUTH, "the key of the tokens stays as it was",
+        AB_ERROR(a->env.log, AUTH, "cannot load the new token key; still using the previous one",
                  AB_KV("error", err.text));
     else
-        AB_INFO(a->env.log, AUTH, "key of the tokens read again", AB_KV("file", a->key_path));
+        AB_INFO(a->env.log, AUTH, "token key reloaded", AB_KV("file", a->key_path));
 }
 
 static ab_err open_key(ab_auth *a, ab_error *err)
@@ -61,11 +61,12 @@ static void on_revoked_changed(void *arg)
     ab_auth *a = arg;
     ab_error err = {0};
     if (load_revoked(a, &err) != AB_ERR_OK) {
-        AB_ERROR(a->env.log, AUTH, "the revoked certificates stay as they were",
+        AB_ERROR(a->env.log, AUTH,
+                 "cannot load the revoked certificates; still using the previous list",
                  AB_KV("error", err.text));
         return;
     }
-    AB_INFO(a->env.log, AUTH, "revoked certificates read again", AB_KV("count", a->revoked.count));
+    AB_INFO(a->env.log, AUTH, "revoked certificates reloaded", AB_KV("count", a->revoked.count));
     tell_changed(a);
 }
 
@@ -106,13 +107,13 @@ static ab_err add_method(ab_auth *a, const char *name, ab_error *err)
     const ab_auth_method_ops *ops = find_ops(name);
     if (ops == NULL)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.auth.accept: no method \"%s\": there are mtls, header and userpass",
+                       "grpc.auth.accept: unknown method \"%s\": use mtls, header or userpass",
                        name);
     if (ab_auth_find_method(a, ab_str_of(name)) != NULL)
         return AB_ERR_OK;
     ab_auth_method *m = calloc(1, ops->size);
     if (m == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for a method to log in");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for a login method");
     m->ops = ops;
     m->env = &a->method_env;
     a->methods[a->method_count++] = m;
@@ -139,7 +140,7 @@ static ab_err open_all(ab_auth *a, ab_error *err)
     a->access_s = ab_config_int(a->env.config, "grpc.auth.token.access") / 1000;
     a->refresh_s = ab_config_int(a->env.config, "grpc.auth.token.refresh") / 1000;
     if (ab_auth_limiter_init(&a->limiter) != AB_ERR_OK)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for authentication");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for authentication");
     ab_err e = open_key(a, err);
     if (e == AB_ERR_OK)
         e = open_revoked(a, err);
@@ -151,7 +152,7 @@ static ab_err open_from(const ab_auth_env *env, ab_auth **out, ab_error *err)
 {
     ab_auth *a = calloc(1, sizeof(*a));
     if (a == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for authentication");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for authentication");
     a->env = *env;
     a->method_env = (ab_auth_method_env){.config = env->config,
                                          .log = env->log,
@@ -182,7 +183,7 @@ static ab_err start_pool(ab_auth *a, ab_error *err)
     for (size_t i = 0; i < a->method_count; i++)
         wanted = wanted || a->methods[i]->ops->work != NULL;
     ab_err e = wanted ? ab_auth_pool_new(a->env.loop, &a->pool) : AB_ERR_OK;
-    return e == AB_ERR_OK ? e : ab_fail(err, e, "no threads for password checks");
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "cannot start threads for password checks");
 }
 
 ab_err ab_auth_new(const ab_auth_env *env, ab_auth **out, ab_error *err)

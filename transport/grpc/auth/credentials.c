@@ -15,7 +15,8 @@ static ab_err take_line(ab_auth_login *l, const char *path, ab_error *err)
     const char *colon = line.len == 0 ? NULL : memchr(line.ptr, ':', line.len);
     if (colon == NULL)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.auth.userpass.file: %s: wants user:password in the first line", path);
+                       "grpc.auth.userpass.file: %s: expected user:password in the first line",
+                       path);
     ab_str user = {line.ptr, (size_t)(colon - line.ptr)};
     l->credentials[0] = (ab_auth_credential){AB_STR("clientid"), user};
     l->credentials[1] =
@@ -32,8 +33,9 @@ ab_err ab_auth_login_open(const ab_config *config, ab_auth_login *out, ab_error 
     if (!ab_str_is(out->method, "userpass"))
         return AB_ERR_OK;
     if (path == NULL || path[0] == '\0')
-        return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.auth.userpass.file: wants the file with this agent's user:password");
+        return ab_fail(
+            err, AB_ERR_CONFIG,
+            "grpc.auth.userpass.file is not set: give the file with this agent's user:password");
     ab_err e = ab_file_read(path, &out->secret, NULL, err);
     if (e == AB_ERR_OK)
         return take_line(out, path, err);

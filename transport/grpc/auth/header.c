@@ -26,11 +26,11 @@ static ab_err read_name(header *h, const ab_config *config, ab_error *err)
         good = isalnum((unsigned char)name.ptr[i]) || memchr("-_.", name.ptr[i], 3) != NULL;
     if (!good)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.auth.header.name: wants the name of the header that the mesh sets, "
-                       "like x-forwarded-client-cert");
+                       "grpc.auth.header.name is not set: give the header that the mesh sets, e.g. "
+                       "x-forwarded-client-cert");
     h->name = ab_str_dup(name);
     if (h->name == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the name of a header");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the name of a header");
     for (char *c = h->name; *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
     return AB_ERR_OK;
@@ -50,7 +50,8 @@ static ab_err init(ab_auth_method *self, ab_error *err)
         ab_error_prefix(err, "grpc.auth.header.identity");
     if (e == AB_ERR_OK && h->trusts_network)
         AB_WARN(self->env->log, AUTH,
-                "every peer's header is believed: make sure that only the mesh reaches this port",
+                "the identity header is trusted from every peer: make sure that only the mesh can "
+                "reach this port",
                 AB_KV("header", h->name));
     return e == AB_ERR_INVALID ? AB_ERR_CONFIG : e;
 }

@@ -14,7 +14,8 @@ ab_err ab_auth_keys_make(ab_auth_keys *k, ab_error *err)
 {
     k->present = EVP_RSA_gen(BITS_MIN);
     ERR_clear_error();
-    return k->present == NULL ? ab_fail(err, AB_ERR_FATAL, "cannot make an RSA key") : AB_ERR_OK;
+    return k->present == NULL ? ab_fail(err, AB_ERR_FATAL, "cannot generate an RSA key")
+                              : AB_ERR_OK;
 }
 
 static ab_err read_key(const char *path, EVP_PKEY **out, ab_error *err)
@@ -23,7 +24,7 @@ static ab_err read_key(const char *path, EVP_PKEY **out, ab_error *err)
     ab_buf_init(&text, FILE_MAX);
     ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK && (e = ab_pem_key(ab_buf_str(&text), out)) != AB_ERR_OK)
-        (void)ab_fail(err, e, "%s: no private key (PEM) without a password", path);
+        (void)ab_fail(err, e, "%s: not a PEM private key without a password", path);
     ab_buf_wipe(&text);
     if (e == AB_ERR_OK)
         return e;
@@ -51,7 +52,7 @@ ab_err ab_auth_keys_read(ab_auth_keys *k, const char *path, ab_error *err)
     if (!EVP_PKEY_is_a(key, "RSA") || EVP_PKEY_get_bits(key) < BITS_MIN) {
         EVP_PKEY_free(key);
         return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.auth.token.key: %s: wants an RSA key of at least %d bits", path,
+                       "grpc.auth.token.key: %s: expected an RSA key of at least %d bits", path,
                        BITS_MIN);
     }
     put(k, key);

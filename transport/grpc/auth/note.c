@@ -31,8 +31,7 @@ static void count(ab_auth *a, const char *method, const char *result)
 {
     const ab_label labels[] = {{"method", ab_str_of(method)}, {"result", ab_str_of(result)}};
     ab_metric_add(ab_metric_get(a->env.metrics, AB_METRIC_COUNTER, "argobus_auth_total",
-                                "Logins, refreshes, tokens and renewals that were checked.", labels,
-                                2),
+                                "Logins, token refreshes and tokens checked.", labels, 2),
                   1);
 }
 
@@ -59,14 +58,14 @@ void ab_auth_note_refusal(ab_auth *a, const char *address, const char *method, a
     const ab_label label = {"reason", ab_str_of(ab_auth_reason_label(reason))};
     count(a, method, "refused");
     ab_metric_add(ab_metric_get(a->env.metrics, AB_METRIC_COUNTER, "argobus_auth_failures_total",
-                                "Refused peers by the reason, which only we know.", &label, 1),
+                                "Refused peers by reason; the peer is not told the reason.", &label,
+                                1),
                   1);
     if (reason == AB_AUTH_CLOSED || !may_log(a, address))
         return;
     who.len = who.len < AB_AUTH_AGENT_MAX ? who.len : AB_AUTH_AGENT_MAX - 1;
-    AB_WARN(a->env.log, AUTH, "a peer was refused", AB_KV("address", address),
-            AB_KV("method", method), AB_KV("agent", who),
-            AB_KV("reason", ab_auth_reason_text(reason)));
+    AB_WARN(a->env.log, AUTH, "peer refused", AB_KV("address", address), AB_KV("method", method),
+            AB_KV("agent", who), AB_KV("reason", ab_auth_reason_text(reason)));
 }
 
 ab_err ab_auth_fail(ab_error *err, ab_auth_reason reason)

@@ -65,16 +65,16 @@ static ab_err add_user(ab_passwords *p, ab_str user, ab_str hash, size_t number,
     if (!ab_str_is_dns_label(user))
         return ab_fail(err, AB_ERR_PARSE, "line %zu: the user must be a DNS label", number);
     if (cost == 0)
-        return ab_fail(err, AB_ERR_PARSE, "line %zu: wants a bcrypt hash of cost %d to %d", number,
-                       COST_MIN, COST_MAX);
+        return ab_fail(err, AB_ERR_PARSE, "line %zu: expected a bcrypt hash of cost %d to %d",
+                       number, COST_MIN, COST_MAX);
     if (ab_map_find(p->hashes, user) != NULL)
-        return ab_fail(err, AB_ERR_PARSE, "line %zu: %.*s is there twice", number,
+        return ab_fail(err, AB_ERR_PARSE, "line %zu: %.*s is given twice", number,
                        AB_STR_ARG(user));
     char *copy = ab_str_dup(hash);
     ab_err e = copy == NULL ? AB_ERR_NOMEM : ab_map_put(p->hashes, user, copy, NULL);
     if (e != AB_ERR_OK) {
         free(copy);
-        return ab_fail(err, e, "no memory for the users");
+        return ab_fail(err, e, "out of memory for the users");
     }
     p->cost = cost > p->cost ? cost : p->cost;
     return AB_ERR_OK;
@@ -89,7 +89,7 @@ static ab_err parse_lines(ab_passwords *p, ab_str text, ab_error *err)
             continue;
         const char *colon = memchr(line.ptr, ':', line.len);
         if (colon == NULL)
-            return ab_fail(err, AB_ERR_PARSE, "line %zu: wants user:hash", lines.number);
+            return ab_fail(err, AB_ERR_PARSE, "line %zu: expected user:hash", lines.number);
         ab_str user = {line.ptr, (size_t)(colon - line.ptr)};
         ab_str hash = {colon + 1, line.len - user.len - 1};
         ab_err e = add_user(p, user, hash, lines.number, err);
@@ -104,7 +104,7 @@ ab_err ab_passwords_parse(ab_str text, ab_passwords **out, ab_error *err)
     ab_passwords *p = calloc(1, sizeof(*p));
     if (p == NULL || (p->hashes = ab_map_new()) == NULL) {
         free(p);
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the users");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the users");
     }
     ab_err e = parse_lines(p, text, err);
     if (e != AB_ERR_OK) {

@@ -21,7 +21,7 @@
     X(REVOKED, "revoked", "its certificate is revoked")                                            \
     X(UNTRUSTED, "untrusted", "the header comes from another machine (grpc.auth.header.trust)")    \
     X(NO_HEADER, "no-header", "the header grpc.auth.header.name is missing")                       \
-    X(HEADER_REPEATED, "header-repeated", "the header grpc.auth.header.name is there twice")       \
+    X(HEADER_REPEATED, "header-repeated", "the header grpc.auth.header.name is given twice")       \
     X(HEADER, "header", "the header does not match grpc.auth.header.identity")                     \
     X(CREDENTIALS, "credentials", "clientid or clientsecret is missing, repeated or too long")     \
     X(USER, "user", "no such user in grpc.auth.userpass.file")                                     \

@@ -48,11 +48,11 @@ static void on_changed(void *arg)
     userpass *u = arg;
     ab_error err = {0};
     if (load(u, &err) != AB_ERR_OK) {
-        AB_ERROR(u->base.env->log, AUTH, "the users stay as they were: their file cannot be read",
+        AB_ERROR(u->base.env->log, AUTH, "cannot load the users; still using the previous ones",
                  AB_KV("error", err.text));
         return;
     }
-    AB_INFO(u->base.env->log, AUTH, "users read again", AB_KV("file", u->path));
+    AB_INFO(u->base.env->log, AUTH, "users reloaded", AB_KV("file", u->path));
     u->base.env->changed(u->base.env->arg);
 }
 
@@ -62,17 +62,17 @@ static ab_err init(ab_auth_method *self, ab_error *err)
     u->path = ab_config_str(self->env->config, "grpc.auth.userpass.file");
     if (u->path == NULL || u->path[0] == '\0')
         return ab_fail(err, AB_ERR_CONFIG,
-                       "grpc.auth.userpass.file: wants a file of lines user:bcrypt-hash");
+                       "grpc.auth.userpass.file is not set: give a file of lines user:bcrypt-hash");
     ab_auth_watch_add(self->env->watch, u->path, on_changed, u);
     ab_err e = load(u, err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(err, "grpc.auth.userpass.file");
         return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
     }
-    AB_WARN(self->env->log, AUTH,
-            "agents may log in with passwords, which is discouraged: give them certificates and "
-            "use mtls",
-            AB_KV("file", u->path));
+    AB_WARN(
+        self->env->log, AUTH,
+        "agents may log in with passwords, which is discouraged: issue certificates and use mtls",
+        AB_KV("file", u->path));
     return AB_ERR_OK;
 }
 

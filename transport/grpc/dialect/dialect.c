@@ -40,11 +40,12 @@ void ab_dialect_drop(const ab_dialect *d, const char *reason, const ab_event *ev
                      const ab_error *err)
 {
     const ab_label label = {"reason", ab_str_of(reason)};
-    ab_metric_add(
-        ab_metric_get(d->env->env->metrics, AB_METRIC_COUNTER, "argobus_grpc_go_dropped_total",
-                      "Events that argocd-agent and argobus cannot tell each other.", &label, 1),
-        1);
-    AB_WARN(d->env->env->log, TRANSPORT, "event cannot be carried to or from an argocd-agent",
+    ab_metric_add(ab_metric_get(d->env->env->metrics, AB_METRIC_COUNTER,
+                                "argobus_grpc_go_dropped_total",
+                                "Events that cannot be converted between argocd-agent and argobus.",
+                                &label, 1),
+                  1);
+    AB_WARN(d->env->env->log, TRANSPORT, "cannot convert an event to or from argocd-agent",
             AB_KV("agent", ab_grpc_link_agent(d->link)), AB_KV("reason", reason),
             AB_KV("subject", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_SUBJECT)),
             AB_KV("type", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_TYPE)),
@@ -290,7 +291,7 @@ void ab_dialect_open(ab_dialect *d, const ab_grpc_stream_ops *ops, void *stream,
 {
     if (d->stream != NULL) {
         ab_grpc_link_detach(d->link, d);
-        virtual_cut(d, "another agent of this name has connected");
+        virtual_cut(d, "another agent of this name connected");
     }
     d->ops = ops;
     d->stream = stream;

@@ -235,7 +235,7 @@ void ab_dialect_ask(ab_dialect *d)
     if (ab_uuid(id) != AB_ERR_OK)
         return;
     ab_jsonw w = begin_step(&data, "ask", ab_str_of(id));
-    ab_jsonw_key_str(&w, "why", AB_STR("the argocd-agent holds something else"));
+    ab_jsonw_key_str(&w, "why", AB_STR("the argocd-agent has different content"));
     end_step(d, &w, &data);
 }
 

@@ -81,8 +81,8 @@ static ab_err fill(const ab_dialect *d, ab_dialect_item *item, ab_dialect_resour
     if (ab_json_present(ab_json_get(root, "sealed"))) {
         ab_json_free(doc);
         return ab_fail(err, AB_ERR_DENIED,
-                       "it is sealed, and an argocd-agent opens no seals: set secrets: clear for "
-                       "this agent in option agents, if it may travel in clear inside of TLS");
+                       "it is sealed, and argocd-agent cannot open seals: if it may travel "
+                       "unsealed inside TLS, set secrets: clear for this agent in option agents");
     }
     copy_attributes(&item->go, item->event);
     name_item(item, r, ab_json_get(root, "metadata"));

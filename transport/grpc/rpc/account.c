@@ -46,7 +46,7 @@ static void join(ab_rpc_conn *conn, const char *key)
     ab_error err = {0};
     conn->account = find_or_add(conn->end, key);
     if (conn->account == NULL) {
-        ab_fail(&err, AB_ERR_NOMEM, "no memory for the connection");
+        ab_fail(&err, AB_ERR_NOMEM, "out of memory for the connection");
         ab_rpc_conn_doom(conn, &err);
         return;
     }
@@ -100,9 +100,10 @@ void ab_rpc_account_open(ab_rpc_conn *conn, const struct sockaddr *from)
     join(conn, key);
     if (conn->account != NULL && conn->account->count > end->limits.strangers_per_address)
         give_up(victim_of(TAILQ_FIRST(&conn->account->conns), conn),
-                "too many from its address have not logged in");
+                "too many connections from this address have not logged in");
     else if (end->stranger_count > end->limits.strangers)
-        give_up(victim_of(TAILQ_FIRST(&end->strangers), conn), "too many have not logged in");
+        give_up(victim_of(TAILQ_FIRST(&end->strangers), conn),
+                "too many connections have not logged in");
 }
 
 static void end_strangeness(ab_rpc_conn *conn)
@@ -131,7 +132,7 @@ void ab_rpc_account_welcome(ab_rpc_conn *conn, const char *agent)
     snprintf(key, sizeof(key), "agent %s", agent);
     join(conn, key);
     if (conn->account != NULL && conn->account->count > end->limits.agent_connections)
-        give_up(TAILQ_FIRST(&conn->account->conns), "the agent has opened too many others");
+        give_up(TAILQ_FIRST(&conn->account->conns), "the agent has too many connections");
 }
 
 void ab_rpc_account_close(ab_rpc_conn *conn)

@@ -129,7 +129,7 @@ bool ab_rpc_call_charge(ab_rpc_call *call, size_t bytes)
 {
     bytes += sizeof(*call);
     if (!ab_rpc_budget_take(budget_of(call), bytes)) {
-        fail_receiving(call, AB_ERR_FULL, "too many calls at the moment");
+        fail_receiving(call, AB_ERR_FULL, "too many calls in progress");
         return false;
     }
     call->charged = bytes;
@@ -162,7 +162,7 @@ static ab_str deliver(ab_rpc_call *call, ab_str bytes)
 static void hold(ab_rpc_call *call, ab_str bytes)
 {
     if (!ab_rpc_budget_take(budget_of(call), bytes.len)) {
-        fail_receiving(call, AB_ERR_FULL, "too much is being received at the moment");
+        fail_receiving(call, AB_ERR_FULL, "too many bytes are being received");
         return;
     }
     size_t before = call->held.len;
@@ -200,7 +200,7 @@ static void tell_closed(ab_rpc_call *call)
         return;
     call->told_closed = true;
     if (ab_rpc_reader_is_amid(&call->in)) {
-        ab_rpc_call_cut(call, AB_RPC_INTERNAL, "the last message is not whole");
+        ab_rpc_call_cut(call, AB_RPC_INTERNAL, "the last message is truncated");
         return;
     }
     if (call->handler != NULL && call->handler->on_half_close != NULL)
@@ -244,7 +244,7 @@ void ab_rpc_call_go_on(ab_rpc_call *call)
     if (call->stream > 0 || call->held.len > 0)
         return;
     if (ab_rpc_reader_is_amid(&call->in))
-        ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is not whole"));
+        ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is truncated"));
     ab_rpc_call_free(call, false);
 }
 
@@ -596,5 +596,5 @@ void ab_rpc_reply(ab_rpc_call *call, ab_str bytes, bool compress)
     if (e == AB_ERR_OK)
         ab_rpc_finish(call, AB_RPC_OK, NULL);
     else
-        ab_rpc_finish(call, AB_RPC_RESOURCE_EXHAUSTED, "the response cannot be sent now");
+        ab_rpc_finish(call, AB_RPC_RESOURCE_EXHAUSTED, "cannot send the response");
 }

@@ -124,9 +124,9 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list
     if (status == 0 && dial_next(c))
         return;
     if (status != 0)
-        ab_fail(&err, AB_ERR_UNAVAILABLE, "%s does not resolve: %s", c->host, uv_strerror(status));
+        ab_fail(&err, AB_ERR_UNAVAILABLE, "cannot resolve %s: %s", c->host, uv_strerror(status));
     else
-        ab_fail(&err, AB_ERR_UNAVAILABLE, "%s cannot be connected to", c->authority);
+        ab_fail(&err, AB_ERR_UNAVAILABLE, "cannot connect to %s", c->authority);
     go_down(c, &err);
 }
 
@@ -140,7 +140,7 @@ static void on_retry(uv_timer_t *timer)
     snprintf(service, sizeof(service), "%d", c->port);
     int rc = uv_getaddrinfo(c->end.env.loop, &c->resolver, on_resolved, c->host, service, &hints);
     if (rc != 0) {
-        ab_fail(&err, AB_ERR_UNAVAILABLE, "%s does not resolve: %s", c->host, uv_strerror(rc));
+        ab_fail(&err, AB_ERR_UNAVAILABLE, "cannot resolve %s: %s", c->host, uv_strerror(rc));
         go_down(c, &err);
         return;
     }
@@ -262,7 +262,7 @@ ab_err ab_rpc_client_new(const ab_rpc_env *env, const char *host, int port, cons
 {
     ab_rpc_client *c = calloc(1, sizeof(*c));
     if (c == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the gRPC client");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the gRPC client");
     c->events = *events;
     c->port = port;
     c->link = AB_RPC_DOWN;
@@ -273,7 +273,7 @@ ab_err ab_rpc_client_new(const ab_rpc_env *env, const char *host, int port, cons
     ab_err e = ab_rpc_end_init(&c->end, &ops, env, limits, tls, false, host, err);
     init_retry(c);
     if (e == AB_ERR_OK && (c->host == NULL || c->authority == NULL))
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for the gRPC client");
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for the gRPC client");
     if (e != AB_ERR_OK) {
         ab_rpc_client_free(c);
         return e;

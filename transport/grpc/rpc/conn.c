@@ -61,7 +61,7 @@ static bool open_up(ab_rpc_conn *conn)
         return false;
     if (conn->carrier->open(conn) == AB_ERR_OK)
         return true;
-    ab_fail(&err, AB_ERR_NOMEM, "no memory for the connection");
+    ab_fail(&err, AB_ERR_NOMEM, "out of memory for the connection");
     ab_rpc_conn_doom(conn, &err);
     return false;
 }
@@ -326,8 +326,7 @@ static void refuse_stranger(ab_rpc_conn *conn, int64_t now_ms)
         conn->doomed)
         return;
     if (conn->why.code == AB_ERR_OK)
-        ab_fail(&conn->why, AB_ERR_TIMEOUT, "it has not logged in within %lld ms",
-                (long long)limit_ms);
+        ab_fail(&conn->why, AB_ERR_TIMEOUT, "no login within %lld ms", (long long)limit_ms);
     ab_rpc_conn_refuse(conn, "login", NGHTTP2_NO_ERROR);
 }
 

@@ -85,9 +85,10 @@ static void reload_if_stale(ab_rpc_end *end, int64_t now_ms)
     if (!ab_rpc_secure_is_stale(&end->secure))
         return;
     if (ab_rpc_secure_reload(&end->secure, &err) == AB_ERR_OK)
-        AB_INFO(end->env.log, TRANSPORT, "certificates were read again");
+        AB_INFO(end->env.log, TRANSPORT, "certificates reloaded");
     else
-        AB_WARN(end->env.log, TRANSPORT, "certificates have changed but do not load",
+        AB_WARN(end->env.log, TRANSPORT,
+                "cannot load new certificates; still using the previous ones",
                 AB_KV("error", (const char *)err.text));
 }
 
@@ -165,7 +166,7 @@ ab_err ab_rpc_end_init(ab_rpc_end *end, const ab_rpc_end_ops *ops, const ab_rpc_
     end->accounts = knows_peers ? ab_map_new() : NULL;
     if (end->in == NULL || end->out == NULL || (knows_peers && end->accounts == NULL) ||
         ab_rpc_http2_init(end) != AB_ERR_OK)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for gRPC");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for gRPC");
     ab_err e = ab_rpc_secure_init(&end->secure, tls, server, host, err);
     if (e != AB_ERR_OK)
         return e;
@@ -275,7 +276,8 @@ void ab_rpc_end_note(ab_rpc_end *end, const ab_rpc_conn *conn, const char *reaso
     int64_t now_ms = ab_rpc_end_now_ms(end);
     ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(end->env.metrics, AB_METRIC_COUNTER, "argobus_grpc_refused_total",
-                                "gRPC connections and calls that went past a bound.", &label, 1),
+                                "gRPC connections and calls refused because a limit was reached.",
+                                &label, 1),
                   1);
     if (end->logged_ms > 0 && now_ms - end->logged_ms < LOG_MS) {
         end->unlogged++;

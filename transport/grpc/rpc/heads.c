@@ -47,7 +47,7 @@ static bool refuse_call(ab_rpc_call *call, const ab_rpc_head_in *head, int64_t *
     } else if (!set_encodings(call, head)) {
         ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "grpc-encoding: only gzip and identity");
     } else if (timeout.ptr != NULL && !ab_rpc_timeout_parse(timeout, timeout_ms)) {
-        ab_rpc_finish(call, AB_RPC_INTERNAL, "grpc-timeout is none");
+        ab_rpc_finish(call, AB_RPC_INTERNAL, "grpc-timeout is invalid");
     }
     return call->finishing;
 }
@@ -75,7 +75,7 @@ static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_m
         ab_rpc_end_time(call, ab_rpc_end_now_ms(end) + timeout_ms);
     end->ops->on_call(end, call, &request);
     if (call->handler == NULL && !call->finishing && !call->over)
-        ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "there is no such method");
+        ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "unknown method");
 }
 
 void ab_rpc_heads_request(ab_rpc_call *call, ab_rpc_head_in *head)
@@ -96,13 +96,14 @@ static void on_trailers(ab_rpc_call *call, const ab_rpc_head_in *head)
     ab_buf_init(&text, AB_ERROR_TEXT_MAX * 8);
     ab_rpc_text_decode(ab_rpc_head_in_find(head, "grpc-message"), &text);
     if (ab_rpc_reader_is_amid(&call->in) && call->held.len == 0)
-        ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is not whole"));
+        ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is truncated"));
     else if (status.ptr != NULL)
         ab_rpc_call_set_fate(call, ab_rpc_status_parse(status), ab_buf_str(&text));
     else if (http.ptr != NULL && !ab_str_is(http, "200"))
-        ab_rpc_call_set_fate(call, ab_rpc_status_of_http(http), AB_STR("answered by plain HTTP"));
+        ab_rpc_call_set_fate(call, ab_rpc_status_of_http(http),
+                             AB_STR("the response is plain HTTP"));
     else
-        ab_rpc_call_set_fate(call, AB_RPC_UNKNOWN, AB_STR("there is no grpc-status"));
+        ab_rpc_call_set_fate(call, AB_RPC_UNKNOWN, AB_STR("grpc-status is missing"));
     ab_buf_fini(&text);
     ab_rpc_call_peer_closed(call);
 }
@@ -115,7 +116,7 @@ static void on_answer(ab_rpc_call *call, ab_rpc_head_in *head)
         return;
     if (!ab_str_is(http, "200") || !is_grpc(head)) {
         ab_rpc_call_cut(call, ab_str_is(http, "200") ? AB_RPC_UNKNOWN : ab_rpc_status_of_http(http),
-                        "the server does not answer in gRPC");
+                        "the response is not gRPC");
         return;
     }
     if (!set_encodings(call, head)) {

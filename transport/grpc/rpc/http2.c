@@ -120,7 +120,7 @@ static void on_goaway(ab_rpc_conn *conn, const nghttp2_goaway *goaway)
     text.len = text.len > REASON_MAX ? REASON_MAX : text.len;
     if (text.len > 0 && !ab_str_is_printable(text))
         text.len = 0;
-    ab_fail(&conn->why, AB_ERR_CLOSED, "the peer takes no more calls: %s%s%.*s",
+    ab_fail(&conn->why, AB_ERR_CLOSED, "the peer accepts no more calls: %s%s%.*s",
             nghttp2_http2_strerror(goaway->error_code), text.len > 0 ? ", " : "", AB_STR_ARG(text));
     if (ab_str_is(text, "too_many_pings"))
         conn->end->limits.ping_ms *= 2;

@@ -10,8 +10,8 @@
 #define FIRST_ROOM  4096u
 /* Of an inflater: its state and its window. */
 #define INFLATER_BYTES (40u * 1024)
-#define BUSY           "too much is being received at the moment"
-#define NOT_GZIP       "a message is not whole gzip"
+#define BUSY           "too many bytes are being received"
+#define NOT_GZIP       "a message is truncated gzip"
 
 void ab_rpc_reader_init(ab_rpc_reader *r, ab_rpc_budget *budget, size_t *allowance, size_t max)
 {

@@ -55,9 +55,8 @@ static void rest(ab_rpc_server *s, const char *why, const char *advice)
 {
     set_accepting(s, false);
     if (!s->short_of)
-        AB_WARN(s->end.env.log, TRANSPORT, "cannot take connections; trying again",
-                AB_KV("why", why), AB_KV("connections", s->end.conn_count),
-                AB_KV("advice", advice));
+        AB_WARN(s->end.env.log, TRANSPORT, "cannot accept connections; retrying", AB_KV("why", why),
+                AB_KV("connections", s->end.conn_count), AB_KV("advice", advice));
     s->short_of = true;
 }
 
@@ -71,7 +70,7 @@ static void rest_a_while(ab_rpc_server *s, int reason)
 static void go_on(ab_rpc_server *s)
 {
     if (s->short_of)
-        AB_INFO(s->end.env.log, TRANSPORT, "connections are taken again");
+        AB_INFO(s->end.env.log, TRANSPORT, "accepting connections again");
     s->short_of = false;
 }
 
@@ -183,14 +182,14 @@ ab_err ab_rpc_server_new(const ab_rpc_env *env, const char *host, int port, cons
 {
     ab_rpc_server *s = calloc(1, sizeof(*s));
     if (s == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for the gRPC server");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the gRPC server");
     s->events = *events;
     s->port = port;
     s->fd = -1;
     s->host = strdup(host);
     ab_err e = ab_rpc_end_init(&s->end, &ops, env, limits, tls, true, host, err);
     if (e == AB_ERR_OK && s->host == NULL)
-        e = ab_fail(err, AB_ERR_NOMEM, "no memory for the gRPC server");
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for the gRPC server");
     if (e != AB_ERR_OK) {
         ab_rpc_server_free(s);
         return e;

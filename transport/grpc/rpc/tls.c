@@ -71,7 +71,7 @@ static ab_err fail_openssl(ab_error *err, const char *what, const char *file)
     unsigned long code = ERR_peek_last_error();
     const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
     ab_fail(err, AB_ERR_CONFIG, "%s %s: %s", what, file == NULL ? "" : file,
-            reason == NULL ? "refused by OpenSSL" : reason);
+            reason == NULL ? "rejected by OpenSSL" : reason);
     ERR_clear_error();
     return AB_ERR_CONFIG;
 }
@@ -86,7 +86,7 @@ static ab_err load_trust(const ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
     if (!s->server || s->client_cert == AB_RPC_CLIENT_CERT_NONE)
         return AB_ERR_OK;
     if (ca == NULL)
-        return ab_fail(err, AB_ERR_CONFIG, "clients' certificates cannot be checked without a CA");
+        return ab_fail(err, AB_ERR_CONFIG, "cannot verify client certificates without a CA");
     /* Clients pick their certificate by these names. */
     STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca);
     if (names == NULL)
@@ -108,7 +108,7 @@ static ab_err load_own(const ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
         return fail_openssl(err, "private key", key);
     if (SSL_CTX_check_private_key(ctx) != 1)
-        return fail_openssl(err, "private key does not belong to the certificate", cert);
+        return fail_openssl(err, "the the private key does not belong to the certificate", cert);
     return AB_ERR_OK;
 }
 
@@ -116,7 +116,7 @@ static ab_err set_strength(const ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
 {
     bool old = s->min_version != NULL && strcmp(s->min_version, "1.2") == 0;
     if (!old && s->min_version != NULL && strcmp(s->min_version, "1.3") != 0)
-        return ab_fail(err, AB_ERR_CONFIG, "TLS version \"%s\": only 1.2 and 1.3 are served",
+        return ab_fail(err, AB_ERR_CONFIG, "TLS version \"%s\": only 1.2 and 1.3 are supported",
                        s->min_version);
     if (SSL_CTX_set_min_proto_version(ctx, old ? TLS1_2_VERSION : TLS1_3_VERSION) != 1)
         return fail_openssl(err, "TLS version", s->min_version);
@@ -126,7 +126,7 @@ static ab_err set_strength(const ab_rpc_secure *s, SSL_CTX *ctx, ab_error *err)
     bool is_13 = strncmp(s->ciphers, "TLS_", 4) == 0;
     if (!is_13 && !old)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "ciphers %s: those of TLS 1.3, which alone is agreed to, begin with TLS_",
+                       "ciphers %s: only TLS 1.3 is enabled, whose ciphers begin with TLS_",
                        s->ciphers);
     if ((is_13 ? SSL_CTX_set_ciphersuites(ctx, s->ciphers)
                : SSL_CTX_set_cipher_list(ctx, s->ciphers)) != 1)
@@ -182,7 +182,7 @@ ab_err ab_rpc_secure_reload(ab_rpc_secure *s, ab_error *err)
         return AB_ERR_OK;
     SSL_CTX *ctx = SSL_CTX_new(s->server ? TLS_server_method() : TLS_client_method());
     if (ctx == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for TLS");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for TLS");
     ab_err e = set_up(s, ctx, err);
     if (e != AB_ERR_OK) {
         SSL_CTX_free(ctx);
@@ -210,7 +210,7 @@ ab_err ab_rpc_secure_init(ab_rpc_secure *s, const ab_rpc_tls *tls, bool server, 
     if (!copy_text(tls->ca, &s->files[CA]) || !copy_text(tls->cert, &s->files[CERT]) ||
         !copy_text(tls->key, &s->files[KEY]) || !copy_text(tls->min_version, &s->min_version) ||
         !copy_text(tls->ciphers, &s->ciphers) || !copy_text(name, &s->server_name))
-        return ab_fail(err, AB_ERR_NOMEM, "no memory for TLS");
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for TLS");
     for (size_t i = 0; i < AB_RPC_TLS_FILES && !s->insecure; i++)
         ab_file_stamps_add(&s->seen, s->files[i]);
     return ab_rpc_secure_reload(s, err);

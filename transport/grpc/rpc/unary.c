@@ -37,7 +37,7 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
     unary *u = arg;
     if (status == AB_RPC_OK && !u->answered) {
         status = AB_RPC_INTERNAL;
-        text = AB_STR("there is no response");
+        text = AB_STR("the response is missing");
     } else if (status == AB_RPC_OK && ab_buf_status(&u->response) != AB_ERR_OK) {
         status = AB_RPC_RESOURCE_EXHAUSTED;
         text = AB_STR("out of memory");

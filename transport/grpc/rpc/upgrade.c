@@ -198,13 +198,13 @@ static ab_rpc_upgrade_refusal read_request_line(ab_str line, ab_rpc_head_in *int
     const char *tail = " HTTP/1.1";
     size_t tail_len = strlen(tail);
     if (line.len < tail_len || memcmp(line.ptr + line.len - tail_len, tail, tail_len) != 0)
-        return refuse("400 Bad Request", "the request is not in HTTP/1.1");
+        return refuse("400 Bad Request", "the request is not HTTP/1.1");
     if (!ab_str_starts(line, "GET "))
-        return refuse("405 Method Not Allowed", "a WebSocket begins with GET");
+        return refuse("405 Method Not Allowed", "a WebSocket starts with GET");
     ab_str path = {line.ptr + 4, line.len - 4 - tail_len};
     if (!ab_str_starts(path, "/") || !ab_str_is_printable(path) ||
         memchr(path.ptr, ' ', path.len) != NULL)
-        return refuse("400 Bad Request", "the path is none");
+        return refuse("400 Bad Request", "the path is invalid");
     ab_rpc_head_in_add(into, AB_STR(":method"), AB_STR("POST"));
     ab_rpc_head_in_add(into, AB_STR(":path"), path);
     return good;
@@ -216,13 +216,13 @@ static ab_rpc_upgrade_refusal check_request(const ab_rpc_head_in *head)
         return refuse("431 Request Header Fields Too Large", "the headers exceed the limit");
     if (!lists(ab_rpc_head_in_find(head, "connection"), "upgrade") ||
         !lists(ab_rpc_head_in_find(head, "upgrade"), "websocket"))
-        return refuse("426 Upgrade Required", "only gRPC by WebSockets is served here");
+        return refuse("426 Upgrade Required", "only gRPC over WebSockets is supported");
     if (!ab_str_is(ab_rpc_head_in_find(head, "sec-websocket-version"), "13"))
-        return refuse("426 Upgrade Required", "the version of WebSockets here is 13");
+        return refuse("426 Upgrade Required", "only WebSocket version 13 is supported");
     if (!lists(ab_rpc_head_in_find(head, "sec-websocket-protocol"), PROTOCOL))
-        return refuse("400 Bad Request", "the sub-protocol here is " PROTOCOL);
+        return refuse("400 Bad Request", "the only supported sub-protocol is " PROTOCOL);
     if (!is_key(ab_rpc_head_in_find(head, "sec-websocket-key")))
-        return refuse("400 Bad Request", "Sec-WebSocket-Key is none");
+        return refuse("400 Bad Request", "Sec-WebSocket-Key is invalid");
     if (ab_rpc_heads_refuse(head) != NULL)
         return refuse("415 Unsupported Media Type", "content-type is not application/grpc");
     return good;
@@ -233,13 +233,13 @@ ab_rpc_upgrade_refusal ab_rpc_upgrade_read_request(ab_str head, ab_rpc_head_in *
 {
     ab_str line;
     if (!next_line(&head, &line))
-        return refuse("400 Bad Request", "the request is not in HTTP/1.1");
+        return refuse("400 Bad Request", "the request is not HTTP/1.1");
     ab_rpc_upgrade_refusal r = read_request_line(line, into);
     if (r.status != NULL)
         return r;
     head.len -= 2; /* the empty line */
     if (!ab_rpc_upgrade_read_fields(head, into))
-        return refuse("400 Bad Request", "a header is none");
+        return refuse("400 Bad Request", "a header is invalid");
     r = check_request(into);
     if (r.status == NULL && !make_accept(ab_rpc_head_in_find(into, "sec-websocket-key"), accept))
         r = refuse("500 Internal Server Error", "out of memory");
@@ -285,16 +285,16 @@ static const char *check_answer(const ab_rpc_head_in *head, const char *key)
     ab_str protocol = ab_rpc_head_in_find(head, "sec-websocket-protocol");
     ab_str extensions = ab_rpc_head_in_find(head, "sec-websocket-extensions");
     if (head->too_large)
-        return "the headers of the answer exceed the limit";
+        return "the headers of the response exceed the limit";
     if (!lists(ab_rpc_head_in_find(head, "connection"), "upgrade") ||
         !same(ab_rpc_head_in_find(head, "upgrade"), "websocket"))
-        return "the answer does not upgrade to a WebSocket";
+        return "the response does not upgrade to a WebSocket";
     if (!make_accept(ab_str_of(key), accept) ||
         !ab_str_is(ab_rpc_head_in_find(head, "sec-websocket-accept"), accept))
-        return "Sec-WebSocket-Accept does not answer our key";
+        return "Sec-WebSocket-Accept does not match the key";
     if (protocol.ptr != NULL && !ab_str_is(protocol, PROTOCOL))
-        return "the sub-protocol of the answer is not " PROTOCOL;
-    return extensions.len > 0 ? "the answer has extensions that were not asked for" : NULL;
+        return "the sub-protocol of the response is not " PROTOCOL;
+    return extensions.len > 0 ? "the response has extensions that were not requested" : NULL;
 }
 
 const char *ab_rpc_upgrade_read_answer(ab_str head, const char *key, size_t header_bytes,
@@ -303,16 +303,17 @@ const char *ab_rpc_upgrade_read_answer(ab_str head, const char *key, size_t head
     ab_str line;
     *status = AB_STR_NONE;
     if (!next_line(&head, &line) || !ab_str_starts(line, "HTTP/1.1 ") || line.len < 12)
-        return "the answer is not in HTTP/1.1";
+        return "the response is not HTTP/1.1";
     *status = (ab_str){line.ptr + 9, 3};
     if (!ab_str_is(*status, "101"))
-        return "the server takes no WebSockets";
+        return "the server does not accept WebSockets";
     head.len -= 2; /* the empty line */
     ab_rpc_head_in *fields = ab_rpc_head_in_new(header_bytes);
     if (fields == NULL)
         return "out of memory";
-    const char *why = ab_rpc_upgrade_read_fields(head, fields) ? check_answer(fields, key)
-                                                               : "a header of the answer is none";
+    const char *why = ab_rpc_upgrade_read_fields(head, fields)
+                          ? check_answer(fields, key)
+                          : "a header of the response is invalid";
     ab_rpc_head_in_free(fields);
     return why;
 }

@@ -28,7 +28,7 @@ static bool is_pending(const ab_rpc_websocket *ws)
 void ab_rpc_websocket_starve(ab_rpc_conn *conn)
 {
     ab_error err = {0};
-    ab_fail(&err, AB_ERR_NOMEM, "no memory for a WebSocket");
+    ab_fail(&err, AB_ERR_NOMEM, "out of memory for a WebSocket");
     ab_rpc_conn_doom(conn, &err);
 }
 

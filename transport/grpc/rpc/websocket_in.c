@@ -23,7 +23,7 @@ static void refuse_protocol(ab_rpc_conn *conn, const char *why)
 
 static void turn_away(ab_rpc_conn *conn, const ab_rpc_upgrade_refusal *refusal)
 {
-    ab_fail(&conn->why, AB_ERR_DENIED, "no WebSocket: %s", refusal->why);
+    ab_fail(&conn->why, AB_ERR_DENIED, "cannot open the WebSocket: %s", refusal->why);
     ab_rpc_upgrade_put_refusal(&conn->ws->out, refusal);
     ab_rpc_websocket_after_put(conn);
     ab_rpc_conn_refuse(conn, "upgrade", NGHTTP2_PROTOCOL_ERROR);
@@ -72,7 +72,7 @@ static void on_answer(ab_rpc_conn *conn, ab_str text)
         conn->state = AB_RPC_CONN_READY;
         return;
     }
-    ab_fail(&err, AB_ERR_UNAVAILABLE, "no WebSocket: %s%s%.*s", why,
+    ab_fail(&err, AB_ERR_UNAVAILABLE, "cannot open the WebSocket: %s%s%.*s", why,
             status.ptr == NULL ? "" : ", HTTP ", AB_STR_ARG(status));
     if (ab_rpc_websocket_call(conn) != NULL && status.ptr != NULL)
         ab_rpc_call_set_fate(ab_rpc_websocket_call(conn), ab_rpc_status_of_http(status),
@@ -89,7 +89,8 @@ static void on_head_too_large(ab_rpc_conn *conn)
         turn_away(conn, &refusal);
         return;
     }
-    ab_fail(&err, AB_ERR_UNAVAILABLE, "no WebSocket: the headers of the answer exceed the limit");
+    ab_fail(&err, AB_ERR_UNAVAILABLE,
+            "cannot open the WebSocket: the headers of the response exceed the limit");
     ab_rpc_conn_doom(conn, &err);
 }
 
@@ -135,7 +136,7 @@ static void on_metadata(ab_rpc_conn *conn, ab_rpc_call *call)
     }
     ab_rpc_head_in_add(head, AB_STR(":status"), AB_STR("200"));
     if (!ab_rpc_upgrade_read_fields(ab_buf_str(&ws->metadata), head)) {
-        refuse_protocol(conn, "a line of metadata is none");
+        refuse_protocol(conn, "a metadata line is invalid");
     } else {
         bool last = call->answered || ab_rpc_head_in_find(head, "grpc-status").ptr != NULL;
         ab_rpc_heads_response(call, head, last);
@@ -153,7 +154,7 @@ static const char *begin_receiving(ab_rpc_conn *conn, ab_rpc_call *call)
     const uint8_t *p = ws->prefix;
     ws->left = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
     if (call->peer_closed)
-        return "a message follows the end";
+        return "a message follows the end of the stream of the stream";
     if (is_metadata(ws)) {
         if (conn->end->server && ws->left > 0)
             return "a client's metadata is not empty";
@@ -235,7 +236,7 @@ static void on_close(ab_rpc_conn *conn, ab_rpc_call *call, ab_str payload)
     char text[64];
     uint16_t code = ab_rpc_frame_close_code(payload);
     ab_rpc_status status = conn->end->server ? AB_RPC_CANCELLED : status_of_close(code);
-    snprintf(text, sizeof(text), "the peer has closed the WebSocket (%u)", code);
+    snprintf(text, sizeof(text), "the peer closed the WebSocket (%u)", code);
     ab_rpc_call_set_fate(call, status, ab_str_of(text));
     conn->ws->heard_close = true;
     ab_rpc_websocket_end(conn, NGHTTP2_CANCEL, WSLAY_CODE_NORMAL_CLOSURE);

@@ -181,7 +181,7 @@ ab_rpc_wire ab_rpc_wire_write(ab_rpc_conn *conn, const uint8_t *bytes, size_t le
     size_t left = len - sent + more;
     conn->out = malloc(left);
     if (conn->out == NULL) {
-        fail_io(conn, ENOMEM, "cannot keep what is to be sent");
+        fail_io(conn, ENOMEM, "out of memory for the send queue");
         return AB_RPC_WIRE_FAILED;
     }
     memcpy(conn->out, bytes + sent, left);

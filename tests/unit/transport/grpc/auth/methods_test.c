@@ -181,7 +181,7 @@ static void an_agent_is_whom_the_mesh_names(void **state)
     o = with_header(&w, "127.0.0.1", NULL, 0);
     assert_refused(&o, "the header grpc.auth.header.name is missing");
     o = with_header(&w, "127.0.0.1", XFCC_VALUE, 2);
-    assert_refused(&o, "the header grpc.auth.header.name is there twice");
+    assert_refused(&o, "the header grpc.auth.header.name is given twice");
     world_fini(&w);
 }
 
@@ -510,10 +510,11 @@ static void assert_config_refused(const char *const *settings, const char *menti
 static void what_is_wrong_in_the_configuration_is_named(void **state)
 {
     (void)state;
-    assert_config_refused(WORDS("grpc.auth.accept=oidc"), "there are mtls, header and userpass");
+    assert_config_refused(WORDS("grpc.auth.accept=oidc"), "use mtls, header or userpass");
     assert_config_refused(WORDS("grpc.auth.mtls.identity=CN=(.*)"), "subject:EXPRESSION");
     assert_config_refused(WORDS("grpc.auth.mtls.identity=subject:CN=.*"), "a group");
-    assert_config_refused(WORDS("grpc.auth.mtls.identity=uri:(\\d+)"), "another dialect");
+    assert_config_refused(WORDS("grpc.auth.mtls.identity=uri:(\\d+)"),
+                          "unsupported backslash class");
     assert_config_refused(WORDS("grpc.auth.accept=header"), "grpc.auth.header.name");
     assert_config_refused(WORDS("grpc.auth.accept=header", XFCC), "grpc.auth.header.identity");
     assert_config_refused(WORDS("grpc.auth.accept=header", "grpc.auth.header.name=a b", XFCC_RE),
@@ -522,7 +523,7 @@ static void what_is_wrong_in_the_configuration_is_named(void **state)
     assert_config_refused(WORDS("grpc.auth.accept=userpass", "grpc.auth.userpass.file=%s/broken"),
                           "line 1");
     assert_config_refused(WORDS("grpc.auth.revoked=%s/broken"), "line 1");
-    assert_config_refused(WORDS("grpc.auth.token.key=%s/key.pem"), "no private key");
+    assert_config_refused(WORDS("grpc.auth.token.key=%s/key.pem"), "not a PEM private key");
     assert_config_refused(WORDS("grpc.auth.token.key=%s/ec.pem"), "RSA key of at least 2048");
 }
 

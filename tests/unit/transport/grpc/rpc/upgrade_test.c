@@ -147,7 +147,7 @@ static void an_answer_that_is_no_good_is_told_why(void **state)
 {
     (void)state;
     expect_no_websocket("SSH-2.0\r\n\r\n", NULL, "HTTP/1.1");
-    expect_no_websocket("HTTP/1.1 403 Forbidden\r\n\r\n", "403", "takes no WebSockets");
+    expect_no_websocket("HTTP/1.1 403 Forbidden\r\n\r\n", "403", "does not accept WebSockets");
     expect_no_websocket(ANSWER "\r\n", "101", "does not upgrade");
     expect_no_websocket(ANSWER UPGRADE "\r\n", "101", "Sec-WebSocket-Accept");
     expect_no_websocket(ANSWER UPGRADE "Sec-WebSocket-Accept: " ACCEPT

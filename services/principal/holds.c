@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/holds.h"
 
+#include "base/document.h"
 #include "base/map.h"
 #include "schema/attributes.h"
 
@@ -67,44 +68,37 @@ static void on_written(void *arg, ab_err code, ab_object *object, const ab_error
 
 /* A Namespace as the object of an Event has itself as its namespace: else the Event would have to
  * be in "default", where nobody looks. */
-static void put_about(ab_jsonw *w, const char *namespace)
+static bool add_about(cJSON *event, const char *namespace)
 {
-    ab_jsonw_key(w, AB_STR("involvedObject"));
-    ab_jsonw_object(w);
-    ab_jsonw_key_str(w, "apiVersion", AB_STR("v1"));
-    ab_jsonw_key_str(w, "kind", AB_STR("Namespace"));
-    ab_jsonw_key_str(w, "name", ab_str_of(namespace));
-    ab_jsonw_key_str(w, "namespace", ab_str_of(namespace));
-    ab_jsonw_object_end(w);
+    cJSON *about = cJSON_AddObjectToObject(event, "involvedObject");
+    return ab_doc_add_str(about, "apiVersion", AB_STR("v1")) &&
+           ab_doc_add_str(about, "kind", AB_STR("Namespace")) &&
+           ab_doc_add_str(about, "name", ab_str_of(namespace)) &&
+           ab_doc_add_str(about, "namespace", ab_str_of(namespace));
 }
 
-static void put_times(ab_jsonw *w, const ab_clock *clock)
+static bool add_times(cJSON *event, const ab_clock *clock)
 {
     char now[AB_TIME_TEXT];
     ab_time_format_seconds(ab_clock_wall_us(clock), now);
-    ab_jsonw_key_str(w, "firstTimestamp", ab_str_of(now));
-    ab_jsonw_key_str(w, "lastTimestamp", ab_str_of(now));
-    ab_jsonw_key(w, AB_STR("count"));
-    ab_jsonw_int(w, 1);
+    return ab_doc_add_str(event, "firstTimestamp", ab_str_of(now)) &&
+           ab_doc_add_str(event, "lastTimestamp", ab_str_of(now)) &&
+           ab_doc_add_i64(event, "count", 1);
 }
 
-static void put_source(ab_jsonw *w)
+static bool add_source(cJSON *event)
 {
-    ab_jsonw_key(w, AB_STR("source"));
-    ab_jsonw_object(w);
-    ab_jsonw_key_str(w, "component", AB_STR("argobus-principal"));
-    ab_jsonw_object_end(w);
+    cJSON *source = cJSON_AddObjectToObject(event, "source");
+    return ab_doc_add_str(source, "component", AB_STR("argobus-principal"));
 }
 
-static void put_metadata(ab_jsonw *w, const char *agent, const char *namespace, const char *id)
+static bool add_metadata(cJSON *event, const char *agent, const char *namespace, const char *id)
 {
     char name[128];
+    cJSON *metadata = cJSON_AddObjectToObject(event, "metadata");
     snprintf(name, sizeof(name), "argobus-%s.%.8s%.4s", agent, id, id + 9);
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
-    ab_jsonw_key_str(w, "name", ab_str_of(name));
-    ab_jsonw_key_str(w, "namespace", ab_str_of(namespace));
-    ab_jsonw_object_end(w);
+    return ab_doc_add_str(metadata, "name", ab_str_of(name)) &&
+           ab_doc_add_str(metadata, "namespace", ab_str_of(namespace));
 }
 
 static void write_message(const char *agent, const struct hold *hold, char *out, size_t size)
@@ -119,25 +113,28 @@ static void write_message(const char *agent, const struct hold *hold, char *out,
                  agent, hold->count, agent, hold->token);
 }
 
+static bool add_what(cJSON *event, const char *agent, const struct hold *hold)
+{
+    char message[512];
+    bool over = hold->count == 0;
+    write_message(agent, hold, message, sizeof(message));
+    return ab_doc_add_str(event, "type", over ? AB_STR("Normal") : AB_STR("Warning")) &&
+           ab_doc_add_str(event, "reason",
+                          over ? AB_STR("DeletionsReleased") : AB_STR("DeletionsHeld")) &&
+           ab_doc_add_str(event, "message", ab_str_of(message));
+}
+
 static void put_event(const ab_holds *h, const char *agent, const struct hold *hold, const char *id,
                       ab_buf *out)
 {
     const char *namespace = h->env.by_agent ? agent : h->env.namespace;
-    char message[512];
-    ab_jsonw w = ab_jsonw_to(out);
-    write_message(agent, hold, message, sizeof(message));
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "apiVersion", AB_STR("v1"));
-    ab_jsonw_key_str(&w, "kind", AB_STR("Event"));
-    put_metadata(&w, agent, namespace, id);
-    put_about(&w, namespace);
-    ab_jsonw_key_str(&w, "type", hold->count == 0 ? AB_STR("Normal") : AB_STR("Warning"));
-    ab_jsonw_key_str(&w, "reason",
-                     hold->count == 0 ? AB_STR("DeletionsReleased") : AB_STR("DeletionsHeld"));
-    ab_jsonw_key_str(&w, "message", ab_str_of(message));
-    put_times(&w, h->env.clock);
-    put_source(&w);
-    ab_jsonw_object_end(&w);
+    cJSON *event = cJSON_CreateObject();
+    bool complete = ab_doc_add_str(event, "apiVersion", AB_STR("v1")) &&
+                    ab_doc_add_str(event, "kind", AB_STR("Event")) &&
+                    add_metadata(event, agent, namespace, id) && add_about(event, namespace) &&
+                    add_what(event, agent, hold) && add_times(event, h->env.clock) &&
+                    add_source(event);
+    (void)ab_doc_finish(event, complete, out);
 }
 
 /* A folder has no Events, and a file for each would never go. */

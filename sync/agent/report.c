@@ -5,6 +5,7 @@
 #include "sync/agent/agent_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/feedback.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,12 +119,7 @@ static void say_error(ab_agent_object *o, bool remapped, const char *message)
         return;
     ab_buf data;
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
-    ab_jsonw w = ab_jsonw_to(&data);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "resourceName", name);
-    ab_jsonw_key_str(&w, "resourceNamespace", ns);
-    ab_jsonw_key_str(&w, "message", ab_str_of(message));
-    ab_jsonw_object_end(&w);
+    (void)ab_feedback_error(name, ns, message, &data); /* `data` keeps the error */
     const struct saying s = {.key = ab_str_of(key),
                              .lane = ab_str_of(key),
                              .target = o->kind->target,
@@ -236,11 +232,7 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
                 AB_KV("why", why));
     ab_buf data;
     ab_buf_init(&data, AB_JSON_SIZE_MAX);
-    ab_jsonw w = ab_jsonw_to(&data);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "id", id);
-    ab_jsonw_key_str(&w, "error", ab_str_of(why));
-    ab_jsonw_object_end(&w);
+    (void)ab_feedback_answer(id, why, &data); /* `data` keeps the error */
     bool remapped = ab_agent_is_remapped(o->agent, o->inbox.head->event);
     /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the
      * command. */

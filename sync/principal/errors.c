@@ -2,6 +2,7 @@
 #include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/feedback.h"
 #include "sync/object/kind.h"
 
 #include <stdlib.h>
@@ -53,17 +54,11 @@ void ab_principal_shared_error_free(void *value)
 
 static char *message_of(const ab_event *event)
 {
-    ab_json *doc = NULL;
-    ab_buf text;
-    ab_buf_init(&text, 4096);
-    if (ab_json_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK ||
-        ab_json_copy(ab_json_get(ab_json_root(doc), "message"), &text) != AB_ERR_OK ||
-        text.len == 0) {
-        ab_buf_clear(&text);
-        ab_buf_puts(&text, "error at the agent");
-    }
-    ab_json_free(doc);
-    return ab_buf_take(&text);
+    char *text = ab_feedback_text(event, "message", "");
+    if (text != NULL && text[0] != '\0')
+        return text;
+    free(text);
+    return ab_str_dup(AB_STR("error at the agent"));
 }
 
 static struct shared_error *error_of(const ab_event *event)

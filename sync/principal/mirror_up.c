@@ -5,6 +5,7 @@
 #include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/feedback.h"
 #include "sync/object/mirror.h"
 #include "sync/object/place.h"
 
@@ -320,33 +321,9 @@ void ab_mirror_kept(struct mirror *m, ab_err code, const ab_error *err)
 
 /* --- the head task: errors and answers --- */
 
-/* Content of a string; NULL when it is none. */
-static char *content(ab_str prefix, ab_jsonv text)
-{
-    ab_buf out;
-    ab_buf_init(&out, 4096);
-    ab_buf_put(&out, prefix);
-    if (!ab_json_present(text) || ab_json_copy(text, &out) != AB_ERR_OK) {
-        ab_buf_fini(&out);
-        return NULL;
-    }
-    return ab_buf_take(&out);
-}
-
-static char *member(const ab_event *event, const char *name, ab_str prefix)
-{
-    ab_json *doc = NULL;
-    if (ab_event_data(event).ptr == NULL ||
-        ab_json_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK)
-        return NULL;
-    char *text = content(prefix, ab_json_get(ab_json_root(doc), name));
-    ab_json_free(doc);
-    return text;
-}
-
 static void begin_error(struct mirror *m, const ab_task *t)
 {
-    char *message = member(t->event, "message", AB_STR(""));
+    char *message = ab_feedback_text(t->event, "message", "");
     if (message != NULL)
         AB_WARN(m->principal->env.log, SYNC, "agent reported an error", AB_KV("agent", m->agent),
                 AB_KV("object", m->key), AB_KV("why", (const char *)message));
@@ -364,7 +341,7 @@ static void begin_answer(struct mirror *m, ab_task *t)
         ab_inbox_wait(&m->inbox, ab_clock_mono_ms(m->principal->env.clock), WAIT_MS);
         return;
     }
-    char *why = member(t->event, "error", AB_STR("the agent refused the request: "));
+    char *why = ab_feedback_text(t->event, "error", "the agent refused the request: ");
     struct request *r = ab_requests_answered(&m->requests, id, t->version);
     if (r != NULL) {
         r->refused = why != NULL;

@@ -5,6 +5,7 @@
 #include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/feedback.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,23 +171,20 @@ static void begin_report(ab_principal_app *app, ab_task *t)
 
 static void note_error(ab_principal_app *app, const ab_task *t)
 {
-    ab_json *doc = has_data(t) ? parse(t) : NULL;
-    ab_buf message;
-    ab_buf_init(&message, 4096);
-    if (ab_json_copy(ab_json_get(ab_json_root(doc), "message"), &message) != AB_ERR_OK)
-        ab_buf_puts(&message, "error at the agent");
-    if (doc != NULL && !ab_str_is(ab_buf_str(&message), app->error == NULL ? "" : app->error))
+    bool says = has_data(t);
+    char *message = says ? ab_feedback_text(t->event, "message", "") : NULL;
+    if (says && message == NULL)
+        message = ab_str_dup(AB_STR("error at the agent"));
+    if (message != NULL && (app->error == NULL || strcmp(message, app->error) != 0))
         AB_WARN(app->principal->env.log, SYNC, "agent reported an error",
                 AB_KV("agent", (const char *)app->agent), AB_KV("object", (const char *)app->key),
-                AB_KV("why", ab_buf_str(&message)));
+                AB_KV("why", (const char *)message));
     free(app->error);
-    app->error = doc == NULL ? NULL : ab_buf_take(&message);
+    app->error = message;
     app->error_ours = false;
-    if (doc == NULL ||
+    if (!says ||
         ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &app->error_hash) != AB_ERR_OK)
         app->error_hash = (ab_digest){0};
-    ab_buf_fini(&message);
-    ab_json_free(doc);
 }
 
 /* The agent answers a command; its delivery is acknowledged once the command is ended in our log.
@@ -211,9 +209,9 @@ static void begin_answer(ab_principal_app *app, const ab_task *t)
         wait(app);
         return;
     }
-    ab_json *answer = parse(t);
-    bool refused = ab_json_present(ab_json_get(ab_json_root(answer), "error"));
-    ab_json_free(answer);
+    char *why = ab_feedback_text(t->event, "error", "");
+    bool refused = why != NULL;
+    free(why);
     if (refused && app->here)
         ab_principal_get(app);
     else
@@ -303,17 +301,11 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
         clear_requests(app, hub, refused);
         return;
     }
-    ab_json *answer = parse(app->inbox.head);
-    ab_buf why;
-    ab_buf_init(&why, 4096);
-    ab_buf_puts(&why, "the agent refused the request: ");
-    ab_err e = ab_json_copy(ab_json_get(ab_json_root(answer), "error"), &why);
-    ab_json_free(answer);
     free(app->error);
-    app->error = e == AB_ERR_OK ? ab_buf_take(&why) : NULL;
+    app->error =
+        ab_feedback_text(app->inbox.head->event, "error", "the agent refused the request: ");
     app->error_ours = true; /* gone with the next change of the object */
     app->error_due = app->error != NULL;
-    ab_buf_fini(&why);
     finish_answer(app);
 }
 

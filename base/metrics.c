@@ -45,8 +45,11 @@ struct ab_metrics {
     void (*on_full)(void *arg);
     void *on_full_arg;
     ab_buf key; /* label text of the series being looked up */
-    void (*on_render)(void *arg);
-    void *on_render_arg;
+    struct {
+        void (*fn)(void *arg);
+        void *arg;
+    } on_render[AB_METRICS_RENDER_MAX];
+    size_t on_render_count;
 };
 
 static void free_series(void *p)
@@ -269,8 +272,9 @@ void ab_metrics_on_full(ab_metrics *m, void (*fn)(void *arg), void *arg)
 
 void ab_metrics_on_render(ab_metrics *m, void (*fn)(void *arg), void *arg)
 {
-    m->on_render = fn;
-    m->on_render_arg = arg;
+    assert(m->on_render_count < AB_METRICS_RENDER_MAX);
+    m->on_render[m->on_render_count].fn = fn;
+    m->on_render[m->on_render_count++].arg = arg;
 }
 
 static void put_number(ab_buf *b, double v)
@@ -332,8 +336,8 @@ static void put_family(ab_buf *b, const family *f)
 
 void ab_metrics_render(ab_metrics *m, ab_buf *out)
 {
-    if (m->on_render != NULL)
-        m->on_render(m->on_render_arg);
+    for (size_t i = 0; i < m->on_render_count; i++)
+        m->on_render[i].fn(m->on_render[i].arg);
     for (const family *f = m->first; f != NULL; f = f->next)
         put_family(out, f);
 }

@@ -46,7 +46,9 @@ void ab_metric_observe(ab_metric *s, double seconds);
 double ab_metric_value(const ab_metric *s);
 /** Drop every series, in all families, that has this label pair: an agent is gone. */
 void ab_metrics_drop(ab_metrics *m, const char *label, ab_str value);
-/** Called before each rendering, so that gauges can be brought up to date. One at most is kept. */
+#define AB_METRICS_RENDER_MAX 4
+/** Called before each rendering, so that gauges can be brought up to date; for as long as `m`
+ * lives, AB_METRICS_RENDER_MAX of them at most. */
 void ab_metrics_on_render(ab_metrics *m, void (*fn)(void *arg), void *arg);
 /** Called when a series is not made because there are as many as there may be; once, until some
  * were dropped. One at most is kept. */

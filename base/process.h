@@ -8,7 +8,7 @@
 
 /**
  * Show process_cpu_seconds_total, process_resident_memory_bytes and process_open_fds, brought up to
- * date before each rendering (takes the one place of ab_metrics_on_render), and
+ * date before each rendering, and
  * process_start_time_seconds.
  *
  * @param now_us  wall clock, microseconds

@@ -37,6 +37,7 @@ struct ab_outbox {
     int64_t paused_until; /* mono_ms */
     ab_outbox_safe safe;
     void *arg;
+    ab_outbox_watcher watcher;
 };
 
 ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg)
@@ -53,6 +54,18 @@ ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg)
     o->arg = arg;
     ab_backoff_init(&o->backoff, PAUSE_FIRST_MS, PAUSE_MAX_MS);
     return o;
+}
+
+void ab_outbox_watch(ab_outbox *o, const ab_outbox_watcher *watcher)
+{
+    o->watcher = *watcher;
+    ab_outbox_each(o, watcher->waits, watcher->arg);
+}
+
+static void tell_over(const ab_outbox *o, const ab_outgoing *g)
+{
+    if (o->watcher.over != NULL)
+        o->watcher.over(o->watcher.arg, g->event);
 }
 
 static void outgoing_free(ab_outgoing *g)
@@ -86,9 +99,11 @@ void ab_outbox_drop(ab_outbox *o)
     o->ready_head = o->ready_tail = NULL;
     for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i)) {
         struct lane *l = ab_map_take(o->lanes, i.key);
-        for (const ab_outgoing *g = l->head; g != NULL; g = g->next)
+        for (const ab_outgoing *g = l->head; g != NULL; g = g->next) {
+            tell_over(o, g);
             if (g->token != NULL && o->safe != NULL)
                 o->safe(o->arg, g->token);
+        }
         lane_free(l);
     }
     o->count = o->bytes = 0;
@@ -111,6 +126,7 @@ static void ended(ab_outbox *o, ab_outgoing *g)
 {
     o->count--;
     o->bytes -= ab_event_size(g->event);
+    tell_over(o, g);
     if (g->token != NULL && o->safe != NULL)
         o->safe(o->arg, g->token);
     outgoing_free(g);
@@ -181,6 +197,8 @@ ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command,
     l->tail = g;
     o->count++;
     o->bytes += ab_event_size(event);
+    if (o->watcher.waits != NULL)
+        o->watcher.waits(o->watcher.arg, event);
     make_ready(o, l);
     return AB_ERR_OK;
 }

@@ -24,8 +24,17 @@ typedef void (*ab_outbox_safe)(void *arg, void *token);
 /** @param safe  see above; NULL when no tokens are used
  *  @return NULL when out of memory */
 ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg);
-/** Forget everything, without `safe`; NULL is allowed. What is in flight must not be given to done
- * any more. */
+/* Is told of each event: that it waits, and that it is over. A state that replaces another one
+ * takes its place, and nothing is told. Must not call the outbox. */
+typedef struct {
+    void (*waits)(void *arg, const ab_event *event);
+    void (*over)(void *arg, const ab_event *event);
+    void *arg;
+} ab_outbox_watcher;
+/** Told of those that wait already, and of all from now on. `watcher` is copied. */
+void ab_outbox_watch(ab_outbox *o, const ab_outbox_watcher *watcher);
+/** Forget everything, without `safe` or `over`; NULL is allowed. What is in flight must not be
+ * given to done any more. */
 void ab_outbox_free(ab_outbox *o);
 
 /** Drop every event, giving its token back; what is in flight must not be given to done any more.

@@ -169,6 +169,12 @@ void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict
     t->ops->ack(t, delivery, verdict);
 }
 
+ab_pending *ab_transport_pending(ab_transport *t, const char *agent, ab_direction direction)
+{
+    assert(t->env.role == AB_ROLE_PRINCIPAL);
+    return t->ops->pending(t, agent, direction);
+}
+
 bool ab_transport_ready(ab_transport *t, ab_buf *why)
 {
     return t->ops->ready(t, why);

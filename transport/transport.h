@@ -21,6 +21,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "event/event.h"
+#include "schema/catalogue.h"
+#include "transport/pending.h"
 
 #include <uv.h>
 
@@ -163,6 +165,13 @@ typedef struct ab_transport_ops {
     /** Give a delivery back, in any order. A restart skips the lowest contiguous run of APPLIED
      * ones at least. */
     void (*ack)(ab_transport *self, ab_delivery *delivery, ab_verdict verdict);
+    /**
+     * PRINCIPAL: the changes that are not in effect at their receiver, as far as the transport
+     * knows of them: AB_DOWN at the agent, AB_UP here. The caller may hold in it what waits before
+     * it is sent. What is in effect at the agent is learned with a delay of seconds.
+     * @return NULL: no such agent. Borrowed until that is removed
+     */
+    ab_pending *(*pending)(ab_transport *self, const char *agent, ab_direction direction);
     /** True when its peers are reachable as far as it can know; else one line of reason. For
      * /readyz. */
     bool (*ready)(ab_transport *self, ab_buf *why);
@@ -214,6 +223,7 @@ void ab_transport_remove_agent(ab_transport *t, const char *agent, bool forget);
 AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane lane,
                                      ab_event *event, int64_t deadline_ms, ab_sent done, void *arg);
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);
+ab_pending *ab_transport_pending(ab_transport *t, const char *agent, ab_direction direction);
 bool ab_transport_ready(ab_transport *t, ab_buf *why);
 void ab_transport_close(ab_transport *t);
 void ab_transport_stop(ab_transport *t, int64_t deadline_ms, void (*stopped)(void *arg), void *arg);

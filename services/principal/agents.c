@@ -27,7 +27,10 @@ static ab_err add(service *s, const char *agent, ab_error *err)
                       .clock = s->base.daemon->clock,
                       .unsendable = unsendable,
                       .arg = s};
-    return ab_transport_add_agent(s->base.transport, agent, err);
+    e = ab_transport_add_agent(s->base.transport, agent, err);
+    if (e == AB_ERR_OK)
+        e = ab_changes_add(s->changes, agent, s->base.transport, pump->outbox);
+    return e;
 }
 
 static void on_added(void *arg, const char *agent)
@@ -50,6 +53,7 @@ static void on_removed(void *arg, const char *agent)
     if (pump != NULL)
         ab_pump_abandon(pump);
     ab_principal_remove_agent(s->machine, agent);
+    ab_changes_remove(s->changes, agent);
     ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->told, ab_str_of(agent));
@@ -241,8 +245,9 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
         return e;
     s->pumps = ab_map_new();
     s->told = ab_map_new();
+    s->changes = ab_changes_new(d->metrics);
     s->roster = ab_roster_new((ab_roster_events){on_added, on_removed, on_changed, s}, d->log);
-    if (s->pumps == NULL || s->told == NULL || s->roster == NULL ||
+    if (s->pumps == NULL || s->told == NULL || s->changes == NULL || s->roster == NULL ||
         ab_roster_list(s->roster, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     return tell_about_listed(s, err);
@@ -253,6 +258,7 @@ void ab_principal_agents_free(service *s)
     ab_roster_free(s->roster);
     ab_map_free(s->pumps, free);
     ab_map_free(s->told, NULL);
+    ab_changes_free(s->changes);
     ab_recipients_free(s->recipients);
 }
 

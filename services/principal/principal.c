@@ -389,6 +389,15 @@ static ab_err make_holds(service *s, ab_error *err)
     return s->holds == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory") : AB_ERR_OK;
 }
 
+/* Also when there is no service any more. */
+static void on_render(void *arg)
+{
+    const ab_daemon *d = arg;
+    const service *s = d->state;
+    if (s != NULL && s->changes != NULL)
+        ab_changes_measure(s->changes);
+}
+
 ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 {
     service *s = calloc(1, sizeof(*s));
@@ -409,6 +418,7 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         e = make_transport(s, err);
     if (e == AB_ERR_OK)
         e = ab_principal_agents_new(s, err);
+    ab_metrics_on_render(d->metrics, on_render, d);
     if (e == AB_ERR_OK)
         e = ab_principal_listen(s, err);
     return e == AB_ERR_OK ? ab_service_start(&s->base, err) : e;

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "services/cache.h"
 #include "services/control.h"
+#include "services/principal/changes.h"
 #include "services/principal/holds.h"
 #include "services/principal/identity.h"
 #include "services/principal/recipients.h"
@@ -28,6 +29,7 @@ typedef struct {
     ab_map *told;  /* agent -> the ab_mode_set that it says it has */
     ab_roster *roster;
     ab_holds *holds;
+    ab_changes *changes;
     ab_recipients *recipients;
     ab_served served; /* without principal.data: zeroed */
     bool synced;      /* all objects were seen, and none is unreadable */

@@ -100,6 +100,8 @@ static void meet(ab_grpc_link *l, const ab_grpc_hello *hello)
         l->epoch = offered ? l->last_epoch : new_epoch(l, hello->seen);
         l->hello_due = l->hello_due || !offered;
     }
+    ab_pending_pass(&l->down, 0);
+    ab_pending_pass(&l->up, 0);
     up->on_gap(up->arg, l->agent, lost ? AB_GAP_RECREATED : AB_GAP_FIRST);
     if (first || lost)
         up->on_ready(up->arg, l->agent, l->epoch);

@@ -340,6 +340,12 @@ static void grpc_ack(ab_transport *self, ab_delivery *delivery, ab_verdict verdi
     ab_grpc_link_ack(delivery, verdict);
 }
 
+static ab_pending *grpc_pending(ab_transport *self, const char *agent, ab_direction direction)
+{
+    ab_grpc_link *l = link_of((ab_grpc *)self, agent);
+    return l == NULL ? NULL : ab_grpc_link_pending(l, direction);
+}
+
 static bool grpc_ready(ab_transport *self, ab_buf *why)
 {
     const ab_grpc *g = (const ab_grpc *)self;
@@ -417,6 +423,7 @@ const ab_transport_ops ab_grpc_transport = {
     .remove_agent = grpc_remove_agent,
     .send = grpc_send,
     .ack = grpc_ack,
+    .pending = grpc_pending,
     .ready = grpc_ready,
     .close = grpc_close,
     .stop = grpc_stop,

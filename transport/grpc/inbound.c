@@ -153,6 +153,14 @@ static void hold(ab_grpc_link *l, ab_grpc_delivery *d)
     l->paused = true;
 }
 
+static void deliver_or_hold(ab_grpc_link *l, ab_grpc_delivery *d)
+{
+    if (!TAILQ_EMPTY(&l->held) || !may_deliver(l, &d->base))
+        hold(l, d);
+    else
+        deliver(l, d);
+}
+
 static void come_in(ab_grpc_link *l, ab_grpc_delivery *d)
 {
     bool state = d->base.lane == AB_LANE_STATE;
@@ -162,10 +170,10 @@ static void come_in(ab_grpc_link *l, ab_grpc_delivery *d)
         free(d);
     } else if (state && is_forged(l, d->base.event)) {
         refuse_forged(l, d);
-    } else if (!TAILQ_EMPTY(&l->held) || !may_deliver(l, &d->base)) {
-        hold(l, d);
     } else {
-        deliver(l, d);
+        if (state)
+            ab_pending_hold_now(&l->up, d->base.event);
+        deliver_or_hold(l, d);
     }
     if (state)
         ab_grpc_inbound_count(l);
@@ -210,6 +218,8 @@ void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict)
     ab_grpc_link *l = d->link;
     assert(l->open_count[delivery->lane] > 0);
     l->open_count[delivery->lane]--;
+    if (delivery->lane == AB_LANE_STATE)
+        ab_pending_release(&l->up, delivery->event);
     ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
     if (delivery->lane == AB_LANE_STATE && verdict == AB_VERDICT_APPLIED) {
         TAILQ_REMOVE(&l->open, d, at);
@@ -350,8 +360,12 @@ bool ab_grpc_inbound_is_told(const ab_grpc_link *l)
 
 void ab_grpc_inbound_reset(ab_grpc_link *l)
 {
-    while (!TAILQ_EMPTY(&l->held))
-        free_delivery(&l->held, TAILQ_FIRST(&l->held));
+    ab_grpc_delivery *d = NULL;
+    while ((d = TAILQ_FIRST(&l->held)) != NULL) {
+        if (d->base.lane == AB_LANE_STATE)
+            ab_pending_release(&l->up, d->base.event);
+        free_delivery(&l->held, d);
+    }
     ab_buf_clear(&l->acks);
     l->peer.ack_lists = false;
     l->paused = false;

@@ -56,6 +56,15 @@ static void name_sources(ab_grpc_link *l)
              l->agent);
 }
 
+/* Of an agent that has not been here since we started nothing is known: a comparison will tell. */
+static void begin_pending(ab_grpc_link *l)
+{
+    bool principal = l->env->env->role == AB_ROLE_PRINCIPAL;
+    const ab_clock *clock = principal ? l->env->env->clock : NULL;
+    ab_pending_init(&l->down, clock, AB_PENDING_UNKNOWN);
+    ab_pending_init(&l->up, clock, AB_PENDING_UNKNOWN);
+}
+
 ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_link **out,
                         ab_error *err)
 {
@@ -64,8 +73,9 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
     ab_grpc_link *l = calloc(1, sizeof(*l));
     if (l == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
-    ab_grpc_sendq_init(&l->queue);
     l->env = env;
+    begin_pending(l);
+    ab_grpc_sendq_init(&l->queue, &l->down);
     l->received = (ab_rpc_budget){.max = env->queue_bytes, .parent = env->received};
     snprintf(l->agent, sizeof(l->agent), "%s", agent);
     name_sources(l);
@@ -104,6 +114,8 @@ void ab_grpc_link_free(ab_grpc_link *l)
         free_receipt(r);
     ab_grpc_inbound_fini(l);
     ab_grpc_sendq_fini(&l->queue);
+    ab_pending_fini(&l->down);
+    ab_pending_fini(&l->up);
     free(l);
 }
 
@@ -116,9 +128,16 @@ void ab_grpc_link_serve(ab_grpc_link *l)
 {
     l->served = true;
     l->epoch = 0;
+    ab_pending_pass(&l->down, AB_PENDING_UNKNOWN);
+    ab_pending_pass(&l->up, AB_PENDING_UNKNOWN);
     l->peer.instance[0] = '\0';
     get_metrics(l);
     ab_grpc_greeting_begin(l);
+}
+
+ab_pending *ab_grpc_link_pending(ab_grpc_link *l, ab_direction direction)
+{
+    return direction == AB_DOWN ? &l->down : &l->up;
 }
 
 bool ab_grpc_link_is_served(const ab_grpc_link *l)

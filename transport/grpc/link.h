@@ -52,6 +52,8 @@ const char *ab_grpc_link_agent(const ab_grpc_link *l);
 /** Serve the peer (again): it is as new. */
 void ab_grpc_link_serve(ab_grpc_link *l);
 bool ab_grpc_link_is_served(const ab_grpc_link *l);
+/** PRINCIPAL: as ab_transport_ops.pending; not known until the agent has connected. */
+ab_pending *ab_grpc_link_pending(ab_grpc_link *l, ab_direction direction);
 /** Serve it no more. What waits ends as CLOSED; open deliveries may still be acknowledged. */
 void ab_grpc_link_retire(ab_grpc_link *l, bool forget);
 

@@ -69,6 +69,8 @@ struct ab_grpc_link {
     bool said_hello; /* on this stream */
     bool greeted;    /* the peer said hello on this stream, and does not leave */
 
+    ab_pending down; /* PRINCIPAL: what is not in effect at the agent, and here */
+    ab_pending up;
     ab_grpc_sendq queue;
     struct ab_grpc_receipts lives;
     struct ab_grpc_receipts settled; /* to be told */

@@ -9,9 +9,9 @@
 /* Keys differ in their ends. */
 #define KEY_END 16
 
-void ab_grpc_sendq_init(ab_grpc_sendq *q)
+void ab_grpc_sendq_init(ab_grpc_sendq *q, ab_pending *pending)
 {
-    *q = (ab_grpc_sendq){0};
+    *q = (ab_grpc_sendq){.pending = pending};
     TAILQ_INIT(&q->items);
 }
 
@@ -77,6 +77,14 @@ static void *drop(ab_grpc_sendq *q, ab_grpc_item *item)
     return token;
 }
 
+/* It leaves, and nothing newer takes its place. */
+static void *end(ab_grpc_sendq *q, ab_grpc_item *item)
+{
+    if (q->pending != NULL)
+        ab_pending_release(q->pending, item->event);
+    return drop(q, item);
+}
+
 void ab_grpc_sendq_fini(ab_grpc_sendq *q)
 {
     void *token;
@@ -90,6 +98,8 @@ static void append(ab_grpc_sendq *q, ab_grpc_item *item)
     if (keeps_place(item->key))
         q->fixed_place = item->place;
     TAILQ_INSERT_TAIL(&q->items, item, at);
+    if (q->pending != NULL)
+        ab_pending_hold_now(q->pending, item->event);
     if (q->next == NULL)
         q->next = item;
 }
@@ -163,7 +173,7 @@ void ab_grpc_sendq_sent(ab_grpc_sendq *q)
 void *ab_grpc_sendq_skip(ab_grpc_sendq *q)
 {
     assert(q->next != NULL);
-    return drop(q, q->next);
+    return end(q, q->next);
 }
 
 ab_err ab_grpc_sendq_ack(ab_grpc_sendq *q, ab_str key, uint64_t epoch, uint64_t version,
@@ -177,7 +187,7 @@ ab_err ab_grpc_sendq_ack(ab_grpc_sendq *q, ab_str key, uint64_t epoch, uint64_t 
             return AB_ERR_NOTFOUND;
         if (item->version == version && item->epoch == epoch &&
             (key.ptr == NULL || ab_str_eq(item->key, key))) {
-            *token = drop(q, item);
+            *token = end(q, item);
             return AB_ERR_OK;
         }
     }
@@ -203,6 +213,6 @@ bool ab_grpc_sendq_pop(ab_grpc_sendq *q, void **token)
     ab_grpc_item *first = TAILQ_FIRST(&q->items);
     if (first == NULL)
         return false;
-    *token = drop(q, first);
+    *token = end(q, first);
     return true;
 }

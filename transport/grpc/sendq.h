@@ -10,6 +10,7 @@
 #pragma once
 
 #include "event/event.h"
+#include "transport/pending.h"
 
 #include <sys/queue.h>
 
@@ -43,9 +44,11 @@ typedef struct {
     size_t sent;
     size_t bytes;
     size_t waiting_bytes; /* of those that were not sent */
+    ab_pending *pending;  /* told of what is in the queue; NULL: nobody is */
 } ab_grpc_sendq;
 
-void ab_grpc_sendq_init(ab_grpc_sendq *q);
+/** @param pending  holds what is in the queue; borrowed; NULL: nobody is told */
+void ab_grpc_sendq_init(ab_grpc_sendq *q, ab_pending *pending);
 /** Forget everything; also of a zeroed one. Tokens are not given back. */
 void ab_grpc_sendq_fini(ab_grpc_sendq *q);
 /**

@@ -215,6 +215,12 @@ static void inproc_ack(ab_transport *self, ab_delivery *delivery, ab_verdict ver
     ab_inproc_port_ack(own->port, own, verdict);
 }
 
+static ab_pending *inproc_pending(ab_transport *self, const char *agent, ab_direction direction)
+{
+    ab_inproc_port *port = find_port((ab_inproc_end *)self, agent);
+    return port == NULL ? NULL : ab_inproc_port_pending(port, direction);
+}
+
 static bool inproc_ready(ab_transport *self, ab_buf *why)
 {
     ab_inproc_end *end = (ab_inproc_end *)self;
@@ -278,6 +284,7 @@ ab_inproc *ab_inproc_new(void)
         .remove_agent = inproc_remove_agent,
         .send = inproc_send,
         .ack = inproc_ack,
+        .pending = inproc_pending,
         .ready = inproc_ready,
         .close = inproc_close,
         .stop = inproc_stop,

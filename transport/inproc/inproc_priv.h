@@ -72,6 +72,8 @@ typedef struct ab_inproc_port {
     uint64_t in_instance;
     uint64_t out_instance;
     uint64_t catch_up_to;
+    ab_pending down; /* PRINCIPAL: what is not in effect at the agent, and here */
+    ab_pending up;
     uint64_t peer_epoch; /* as told by on_peer; 0 = gone */
     bool caught_up;
     bool starved; /* FULL was answered */
@@ -81,6 +83,8 @@ typedef struct ab_inproc_port {
 /** A port on `line`, listed at `end`. @return EXISTS when the side is taken, NOMEM */
 AB_MUST_USE ab_err ab_inproc_port_new(ab_inproc_end *end, ab_inproc_line *line,
                                       ab_inproc_port **out, ab_error *err);
+/** PRINCIPAL: as ab_transport_ops.pending. */
+ab_pending *ab_inproc_port_pending(ab_inproc_port *port, ab_direction direction);
 /** Unlist and free; what is queued or open is forgotten. */
 void ab_inproc_port_free(ab_inproc_port *port);
 /** Leave the line; the other side is told. Queue and open deliveries stay. */

@@ -47,6 +47,9 @@ ab_err ab_inproc_port_new(ab_inproc_end *end, ab_inproc_line *line, ab_inproc_po
     port->line = line;
     port->in = role == AB_ROLE_AGENT ? &line->down : &line->up;
     port->out = role == AB_ROLE_AGENT ? &line->up : &line->down;
+    const ab_clock *clock = role == AB_ROLE_PRINCIPAL ? end->base.env.clock : NULL;
+    ab_pending_init(&port->down, clock, 0);
+    ab_pending_init(&port->up, clock, 0);
     STAILQ_INIT(&port->sends);
     STAILQ_INIT(&port->lives);
     TAILQ_INIT(&port->deliveries[AB_LANE_STATE]);
@@ -105,7 +108,26 @@ void ab_inproc_port_free(ab_inproc_port *port)
         while (!TAILQ_EMPTY(&port->deliveries[lane]))
             free_delivery(port, TAILQ_FIRST(&port->deliveries[lane]));
     }
+    ab_pending_fini(&port->down);
+    ab_pending_fini(&port->up);
     free(port);
+}
+
+/* Accounting */
+
+static void note_written(ab_inproc_port *port, const ab_event *event, uint64_t seq)
+{
+    if (port->down.clock != NULL)
+        ab_pending_write(&port->down, event, ab_event_data(event).ptr == NULL, (int64_t)seq,
+                         ab_clock_wall_us(port->down.clock) / 1000);
+}
+
+ab_pending *ab_inproc_port_pending(ab_inproc_port *port, ab_direction direction)
+{
+    if (direction == AB_UP)
+        return &port->up;
+    ab_pending_pass(&port->down, (int64_t)port->out->committed + 1);
+    return &port->down;
 }
 
 /* Sending */
@@ -130,8 +152,12 @@ static ab_err carry(ab_inproc_port *port, const ab_inproc_outgoing *send)
 {
     if (ab_event_size(send->event) > AB_INPROC_EVENT_MAX)
         return AB_ERR_TOOBIG;
-    return send->lane == AB_LANE_LIVE ? hand_over(port, send)
-                                      : ab_inproc_log_append(port->out, send->event);
+    if (send->lane == AB_LANE_LIVE)
+        return hand_over(port, send);
+    ab_err e = ab_inproc_log_append(port->out, send->event);
+    if (e == AB_ERR_OK)
+        note_written(port, send->event, port->out->last_seq);
+    return e;
 }
 
 static void finish_send(ab_inproc_outgoing *send, ab_err code)
@@ -190,8 +216,11 @@ static void tell_written(ab_inproc_port *port, const ab_event *event)
 static void read_back(ab_inproc_port *port)
 {
     const ab_inproc_record *record = NULL;
+    ab_pending_forget_log(&port->down);
+    ab_pending_pass(&port->down, (int64_t)port->out->committed + 1);
     TAILQ_FOREACH(record, &port->out->records, at)
     {
+        note_written(port, record->event, record->seq);
         if (ab_event_data(record->event).ptr != NULL)
             tell_written(port, record->event);
     }
@@ -265,6 +294,8 @@ static void deliver(ab_inproc_port *port, ab_event *event, uint64_t seq)
     delivery->instance = port->in->instance;
     TAILQ_INSERT_TAIL(&port->deliveries[lane], delivery, at);
     port->open[lane]++;
+    if (lane == AB_LANE_STATE)
+        ab_pending_hold_now(&port->up, event);
     if (is_forged(port, event)) {
         count_refused(port, event);
         ab_inproc_port_ack(port, delivery, AB_VERDICT_APPLIED);
@@ -321,10 +352,12 @@ void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_v
     delivery->acked = true;
     delivery->applied = verdict == AB_VERDICT_APPLIED;
     port->open[delivery->base.lane]--;
-    if (delivery->base.lane == AB_LANE_LIVE)
+    if (delivery->base.lane == AB_LANE_LIVE) {
         free_delivery(port, delivery);
-    else
+    } else {
+        ab_pending_release(&port->up, delivery->base.event);
         commit(port);
+    }
     ab_inproc_end_wake(port->end);
 }
 

@@ -144,13 +144,15 @@ static void count_closed(const ab_kafka_delivery *d)
         in->live_open--;
         return;
     }
+    ab_pending_release(&d->link->up, d->base.event);
     in->open--;
     in->open_bytes -= d->bytes;
     d->link->kafka->open_bytes -= d->bytes;
 }
 
 /* Takes the event over. */
-static void deliver(ab_kafka_link *l, ab_lane lane, ab_event *event, uint64_t number)
+static void deliver(ab_kafka_link *l, ab_lane lane, ab_event *event, uint64_t number,
+                    const rd_kafka_message_t *m)
 {
     ab_kafka_delivery *d = calloc(1, sizeof(*d));
     if (d == NULL) {
@@ -165,6 +167,7 @@ static void deliver(ab_kafka_link *l, ab_lane lane, ab_event *event, uint64_t nu
     d->bytes = ab_event_size(event);
     TAILQ_INSERT_TAIL(&l->kafka->deliveries, d, at);
     count_open(d);
+    ab_kafka_pending_receive(d, m);
     ab_metric_add(l->metrics.received[lane], 1);
     const ab_transport_events *up = &l->kafka->base.env.events;
     up->on_event(up->arg, &d->base);
@@ -269,7 +272,7 @@ static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
         fatal(l->kafka, "out of memory for an offset");
         return;
     }
-    deliver(l, AB_LANE_STATE, event, number);
+    deliver(l, AB_LANE_STATE, event, number, m);
 }
 
 /* RFC 3339 in UTC, compared to the second as text. */
@@ -306,7 +309,7 @@ void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
         ab_event_unref(event);
         return;
     }
-    deliver(l, AB_LANE_LIVE, event, 0);
+    deliver(l, AB_LANE_LIVE, event, 0, m);
 }
 
 static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
@@ -634,6 +637,8 @@ void ab_kafka_consumer_measure(ab_kafka *k)
                                            &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
         int64_t lag = high - ab_offsets_position(&l->in.offsets);
+        int64_t unread = high - l->in.offsets.next;
+        ab_pending_set_unread(&l->up, unread > 0 ? (size_t)unread : 0);
         ab_metric_set(l->metrics.lag, lag > 0 ? (double)lag : 0);
     }
 }

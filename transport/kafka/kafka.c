@@ -46,6 +46,9 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     TAILQ_INIT(&k->removals);
     TAILQ_INIT(&k->deliveries);
     TAILQ_INIT(&k->failed);
+    TAILQ_INIT(&k->ask_soon);
+    TAILQ_INIT(&k->ask_later);
+    TAILQ_INIT(&k->ask_under_way);
     k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
     TAILQ_INIT(&k->host.graves);
     ab_kafka_member_init(k);
@@ -102,6 +105,7 @@ static void close_handles(ab_kafka *k)
         l->in.group = NULL;
     }
     ab_kafka_readback_pump(k);
+    ab_kafka_asker_close(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
     ab_kafka_groups_close(&k->groups);
@@ -186,6 +190,7 @@ static void on_tick(uv_timer_t *timer)
             ab_kafka_member_tick(k);
         else
             ab_kafka_positions_tick(k);
+        ab_kafka_pending_tick(k);
         ab_kafka_readback_pump(k);
         ab_kafka_removal_start(k);
         ab_kafka_survey_start(k);
@@ -232,6 +237,8 @@ static ab_err kafka_start(ab_transport *self, ab_error *err)
     if (e == AB_ERR_OK)
         e = open_producers(k, err);
     if (e == AB_ERR_OK)
+        ab_kafka_pending_tick(k);
+    if (e == AB_ERR_OK)
         ab_kafka_survey_start(k);
     return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
 }
@@ -244,6 +251,7 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
     if (e != AB_ERR_OK)
         return e;
     ab_kafka_removal_call_off(k, agent);
+    ab_kafka_pending_tick(k);
     ab_kafka_survey_start(k);
     return AB_ERR_OK;
 }
@@ -290,6 +298,14 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
 static void kafka_ack(ab_transport *self, ab_delivery *delivery, ab_verdict verdict)
 {
     ab_kafka_consumer_ack((ab_kafka *)self, delivery, verdict);
+}
+
+static ab_pending *kafka_pending(ab_transport *self, const char *agent, ab_direction direction)
+{
+    ab_kafka_link *l = ab_kafka_link_find((ab_kafka *)self, agent);
+    if (l == NULL)
+        return NULL;
+    return direction == AB_DOWN ? &l->down : &l->up;
 }
 
 static bool kafka_ready(ab_transport *self, ab_buf *why)
@@ -372,6 +388,7 @@ const ab_transport_ops ab_kafka_transport = {
     .remove_agent = kafka_remove_agent,
     .send = kafka_send,
     .ack = kafka_ack,
+    .pending = kafka_pending,
     .ready = kafka_ready,
     .close = kafka_close,
     .stop = kafka_stop,

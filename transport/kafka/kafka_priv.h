@@ -18,6 +18,7 @@
 #include "transport/kafka/offsets.h"
 #include "transport/kafka/settings.h"
 #include "transport/kafka/share.h"
+#include "transport/pending.h"
 #include "transport/transport.h"
 
 #include <stdatomic.h>
@@ -101,6 +102,10 @@ typedef struct {
 } ab_kafka_presence;
 
 typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
+TAILQ_HEAD(ab_kafka_asks, ab_kafka_link);
+
+/* PRINCIPAL: when the broker is asked for the agent's position (pending.c). */
+typedef enum { AB_ASK_NOT, AB_ASK_SOON, AB_ASK_LATER, AB_ASK_UNDER_WAY } ab_kafka_ask;
 
 typedef struct {
     ab_metric *received[2]; /* by ab_lane */
@@ -144,6 +149,12 @@ struct ab_kafka_link {
     ab_kafka_presence peer;
     ab_kafka_group
         *live; /* PRINCIPAL: whose handle reads the agent's live topic, or NULL (live.c) */
+    /* PRINCIPAL: what is not in effect at the agent, and here. */
+    ab_pending down;
+    ab_pending up;
+    ab_kafka_ask ask;
+    TAILQ_ENTRY(ab_kafka_link) ask_at; /* in a queue of its ask */
+    int64_t ask_due_ms;
     ab_kafka_link_metrics metrics;
 };
 
@@ -258,8 +269,14 @@ struct ab_kafka {
     int64_t commit_due_ms;
     int64_t lag_due_ms;
     int64_t probe_due_ms;
-    bool keeping; /* positions of absent agents; the producer is in use */
+    bool keeping; /* positions of absent agents; the asker is in use */
     int64_t keep_scan_ms;
+    struct ab_kafka_asks ask_soon; /* each of these in the order of what is due */
+    struct ab_kafka_asks ask_later;
+    struct ab_kafka_asks ask_under_way;
+    size_t asks_under_way;
+    ab_kafka_handle *asker; /* PRINCIPAL: NULL while there is nothing to ask */
+    int64_t asker_used_ms;
     atomic_bool hurry; /* jobs end at their next step */
     unsigned open_uv;
     void (*stopped)(void *arg);
@@ -416,6 +433,29 @@ void ab_kafka_live_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
 /* positions.c: PRINCIPAL only */
 /** Commit the positions of absent agents again, when it is time. */
 void ab_kafka_positions_tick(ab_kafka *k);
+
+/* pending.c: at an agent nothing happens */
+/** Nothing is pending, as far as known. */
+void ab_kafka_pending_init(ab_kafka_link *l);
+void ab_kafka_pending_fini(ab_kafka_link *l);
+/** It is not served any more: the broker need not be asked. */
+void ab_kafka_pending_leave(ab_kafka_link *l);
+/** Our log is read from its beginning up to `log_end`. */
+void ab_kafka_pending_begin(ab_kafka_link *l, int64_t log_end);
+/** This record, an event, is in our log, as was read there. */
+void ab_kafka_pending_read(ab_kafka_link *l, const ab_event *event, const rd_kafka_message_t *m);
+/** The event is in our log, as the delivery report says. */
+void ab_kafka_pending_sent(ab_kafka_link *l, const ab_event *event, const rd_kafka_message_t *m);
+/** The record is about to be delivered to the layer above. */
+void ab_kafka_pending_receive(const ab_kafka_delivery *d, const rd_kafka_message_t *m);
+/** Ask for the positions that are due. */
+void ab_kafka_pending_tick(ab_kafka *k);
+/** The agent has returned. */
+void ab_kafka_pending_hurry(ab_kafka_link *l);
+/** The handle for questions about positions, made at first use. Borrowed until the next tick, or
+ * while k->keeping. NULL: it cannot be made, which is logged. */
+rd_kafka_t *ab_kafka_asker(ab_kafka *k);
+void ab_kafka_asker_close(ab_kafka *k);
 
 /* presence.c */
 /** Whether this hello was written to another log than those before it. */

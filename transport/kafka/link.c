@@ -62,6 +62,7 @@ static void free_link(ab_kafka_link *l)
             rd_kafka_topic_destroy(l->out[lane]);
     }
     ab_offsets_fini(&l->in.offsets);
+    ab_kafka_pending_fini(l);
     free(l);
 }
 
@@ -92,6 +93,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", name);
     }
     get_metrics(l);
+    ab_kafka_pending_init(l);
     TAILQ_INSERT_TAIL(&k->links, l, at);
     *out = l;
     return AB_ERR_OK;
@@ -143,6 +145,7 @@ static void withdraw(ab_kafka_link *l)
 void ab_kafka_link_remove(ab_kafka_link *l)
 {
     withdraw(l);
+    ab_kafka_pending_leave(l);
     l->removed = true;
     /* Added again, with a log that does not tell, it must not get the same one. */
     if (l->epoch > l->kafka->epoch)

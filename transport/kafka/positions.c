@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     ab_kafka_job job; /* first */
     ab_kafka *kafka;
-    rd_kafka_t *producer;
+    rd_kafka_t *asker;
     size_t count;
     position positions[BATCH];
 } keeping;
@@ -36,9 +36,8 @@ static void run(ab_kafka_job *job)
     keeping *w = (keeping *)job;
     for (size_t i = 0; i < w->count && !w->kafka->hurry; i++) {
         position *p = &w->positions[i];
-        p->kept =
-            ab_kafka_group_recommit(w->producer, p->group, p->link->topics[AB_KAFKA_OUT_STATE],
-                                    &p->error) == AB_ERR_OK;
+        p->kept = ab_kafka_group_recommit(w->asker, p->group, p->link->topics[AB_KAFKA_OUT_STATE],
+                                          &p->error) == AB_ERR_OK;
     }
 }
 
@@ -99,10 +98,10 @@ static void take_up(keeping *w, ab_kafka_link *l, int64_t now)
 static void begin(ab_kafka *k, keeping *w)
 {
     w->kafka = k;
-    w->producer = ab_kafka_handle_rk(k->producer.handle);
     w->job.run = run;
     w->job.done = done;
-    k->keeping = w->count > 0 && ab_kafka_job_start(&k->host, &w->job) == AB_ERR_OK;
+    w->asker = w->count > 0 ? ab_kafka_asker(k) : NULL;
+    k->keeping = w->asker != NULL && ab_kafka_job_start(&k->host, &w->job) == AB_ERR_OK;
     if (k->keeping)
         return;
     for (size_t i = 0; i < w->count; i++)
@@ -113,7 +112,7 @@ static void begin(ab_kafka *k, keeping *w)
 void ab_kafka_positions_tick(ab_kafka *k)
 {
     int64_t now = ab_kafka_now(k);
-    if (k->keeping || k->renewing || now < k->keep_scan_ms || k->producer.handle == NULL)
+    if (k->keeping || k->renewing || now < k->keep_scan_ms)
         return;
     k->keep_scan_ms = now + SCAN_MS;
     keeping *w = calloc(1, sizeof(*w));

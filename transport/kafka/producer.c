@@ -161,6 +161,8 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
         p->kafka->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
         check_offset(l, m->offset);
+    if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
+        ab_kafka_pending_sent(l, s->event, m);
     if (small_topic && !l->removed) /* first, or it would be sent again at once */
         ab_kafka_link_wait(l, err.text);
     give_back(p, s, err.code);
@@ -324,7 +326,7 @@ void ab_kafka_producer_tick(ab_kafka_producer *p)
     if (p->kind == AB_KAFKA_LIVE_PRODUCER)
         expire(p, now);
     /* A job may be using the handle. */
-    if (!p->broken || k->survey_running || k->removing != NULL || k->member.asking || k->keeping)
+    if (!p->broken || k->survey_running || k->removing != NULL || k->member.asking)
         return;
     AB_WARN(k->base.env.log, KAFKA, "the producer failed permanently; creating a new one");
     p->retry_ms = now + ab_backoff_next(&p->backoff);

@@ -162,6 +162,8 @@ static void on_message(ab_kafka_link *l, const rd_kafka_message_t *m)
     const char *reason = "";
     ab_event *event = NULL;
     ab_err e = ab_kafka_record_decode(m, false, &event, &reason, &err);
+    if (e == AB_ERR_OK)
+        ab_kafka_pending_read(l, event, m);
     if (e == AB_ERR_OK && m->payload == NULL)
         drop(l, event);
     else if (e == AB_ERR_OK)
@@ -345,6 +347,7 @@ ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f, ab_
     l->read = (ab_kafka_readback){.heads = ab_map_new(), .from = f->out_low, .end = f->out_high};
     if (l->read.heads == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory reading our own log");
+    ab_kafka_pending_begin(l, f->out_high);
     if (f->out_low >= f->out_high)
         finish(l);
     else

@@ -57,6 +57,7 @@ static void close_all(ab_kafka *k)
             ab_kafka_link_renew(l);
     }
     ab_kafka_readback_pump(k);
+    ab_kafka_asker_close(k);
     ab_kafka_groups_close(&k->groups);
     ab_kafka_groups_close(&k->live_groups);
     ab_kafka_consumer_recommit(k);

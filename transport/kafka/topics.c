@@ -401,10 +401,9 @@ bool ab_kafka_group_is_empty(rd_kafka_t *rk, const char *group)
     return empty;
 }
 
-/* The one partition of a group's result; NULL with the reason. It lives as long as the event. */
-static const rd_kafka_topic_partition_t *only_position(rd_kafka_event_t *event,
-                                                       const rd_kafka_group_result_t **groups,
-                                                       size_t count, ab_error *err)
+const rd_kafka_topic_partition_t *ab_kafka_only_position(rd_kafka_event_t *event,
+                                                         const rd_kafka_group_result_t **groups,
+                                                         size_t count, ab_error *err)
 {
     if (event == NULL) {
         ab_fail(err, AB_ERR_TIMEOUT, "no broker responds");
@@ -441,7 +440,7 @@ static ab_err read_position(rd_kafka_t *rk, const char *group,
         event == NULL ? NULL : rd_kafka_event_ListConsumerGroupOffsets_result(event);
     const rd_kafka_group_result_t **groups =
         result == NULL ? NULL : rd_kafka_ListConsumerGroupOffsets_result_groups(result, &n);
-    const rd_kafka_topic_partition_t *found = only_position(event, groups, n, err);
+    const rd_kafka_topic_partition_t *found = ab_kafka_only_position(event, groups, n, err);
     if (found != NULL)
         list->elems[0].offset = found->offset;
     ab_err e = found == NULL ? err->code : AB_ERR_OK;
@@ -466,7 +465,7 @@ static ab_err write_position(rd_kafka_t *rk, const char *group,
         event == NULL ? NULL : rd_kafka_event_AlterConsumerGroupOffsets_result(event);
     const rd_kafka_group_result_t **groups =
         result == NULL ? NULL : rd_kafka_AlterConsumerGroupOffsets_result_groups(result, &n);
-    ab_err e = only_position(event, groups, n, err) == NULL ? err->code : AB_ERR_OK;
+    ab_err e = ab_kafka_only_position(event, groups, n, err) == NULL ? err->code : AB_ERR_OK;
     if (event != NULL)
         rd_kafka_event_destroy(event);
     rd_kafka_AlterConsumerGroupOffsets_destroy(request);

@@ -48,6 +48,13 @@ void ab_kafka_topics_check(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_
 /** Whether a group has no members, or does not exist. False also when no broker answers. */
 bool ab_kafka_group_is_empty(rd_kafka_t *rk, const char *group);
 
+/** The one partition of a group's result; it lives as long as the event. Any thread.
+ * @param event  NULL: no answer came
+ * @return NULL with the reason */
+const rd_kafka_topic_partition_t *ab_kafka_only_position(rd_kafka_event_t *event,
+                                                         const rd_kafka_group_result_t **groups,
+                                                         size_t count, ab_error *err);
+
 /** Commit again what a group without members has committed in a topic, so that the broker does not
  * forget it. @return NOTFOUND: it has committed nothing; else why not */
 AB_MUST_USE ab_err ab_kafka_group_recommit(rd_kafka_t *rk, const char *group, const char *topic,

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/conformance/transport/suite.h"
+#include "tests/conformance/transport/suite_priv.h"
 
 #include "schema/attributes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool is_ready(ab_end *end, const char *agent)
 {
@@ -786,15 +781,9 @@ int ab_suite_run(const ab_ends_fixture *fixture, const char *only)
         CASE(a_live_event_to_nobody_finishes_and_never_arrives),
         CASE(a_live_event_is_not_replayed_after_a_restart),
     };
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-        union {
-            const ab_ends_fixture *in;
-            void *out;
-        } initial = {.in = fixture};
-        tests[i].initial_state = initial.out;
-    }
     if (only != NULL)
         cmocka_set_test_filter(only);
-    return _cmocka_run_group_tests(fixture->name, tests, sizeof(tests) / sizeof(tests[0]), NULL,
-                                   NULL);
+    int failed =
+        ab_suite_run_group(fixture, fixture->name, tests, sizeof(tests) / sizeof(tests[0]));
+    return failed + ab_suite_pending(fixture);
 }

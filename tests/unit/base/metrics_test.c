@@ -202,8 +202,11 @@ static void gauges_are_brought_up_to_date_before_rendering(void **state)
     (void)state;
     ab_metrics *m = ab_metrics_new();
     ab_metric *s = ab_metric_get(m, AB_METRIC_GAUGE, "depth", "Depth.", NULL, 0);
+    ab_metric *other = ab_metric_get(m, AB_METRIC_GAUGE, "width", "Width.", NULL, 0);
     ab_metrics_on_render(m, set_depth, s);
-    assert_rendered(m, "# HELP depth Depth.\n# TYPE depth gauge\ndepth 7\n");
+    ab_metrics_on_render(m, set_depth, other);
+    assert_rendered(m, "# HELP depth Depth.\n# TYPE depth gauge\ndepth 7\n"
+                       "# HELP width Width.\n# TYPE width gauge\nwidth 7\n");
     ab_metrics_free(m);
 }
 

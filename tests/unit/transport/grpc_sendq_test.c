@@ -55,7 +55,7 @@ static int setup(void **state)
 {
     static ab_grpc_sendq q;
     *state = &q;
-    ab_grpc_sendq_init(&q);
+    ab_grpc_sendq_init(&q, NULL);
     return 0;
 }
 

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/principal/changes.h"
+
+#include "base/map.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct direction {
+    const ab_pending *pending;
+    ab_metric *count;
+    ab_metric *age;
+};
+
+struct ab_changes {
+    ab_metrics *metrics;
+    ab_map *agents; /* name -> its two struct direction */
+};
+
+ab_changes *ab_changes_new(ab_metrics *metrics)
+{
+    ab_changes *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return NULL;
+    *c = (ab_changes){metrics, ab_map_new()};
+    if (c->agents != NULL)
+        return c;
+    free(c);
+    return NULL;
+}
+
+void ab_changes_free(ab_changes *c)
+{
+    if (c == NULL)
+        return;
+    ab_map_free(c->agents, free);
+    free(c);
+}
+
+static void on_waits(void *arg, const ab_event *event)
+{
+    ab_pending_hold_now(arg, event);
+}
+
+static void on_over(void *arg, const ab_event *event)
+{
+    ab_pending_release(arg, event);
+}
+
+static struct direction show(const ab_changes *c, const char *agent, const char *direction,
+                             const ab_pending *pending)
+{
+    const ab_label labels[] = {{"agent", ab_str_of(agent)}, {"direction", ab_str_of(direction)}};
+    return (struct direction){
+        pending,
+        ab_metric_get(c->metrics, AB_METRIC_GAUGE, "argobus_changes_pending",
+                      "Distinct objects and commands that are not in effect at their receiver.",
+                      labels, 2),
+        ab_metric_get(c->metrics, AB_METRIC_GAUGE, "argobus_changes_pending_age_seconds",
+                      "How long the oldest of argobus_changes_pending has not been in effect.",
+                      labels, 2)};
+}
+
+ab_err ab_changes_add(ab_changes *c, const char *agent, ab_transport *transport, ab_outbox *outbox)
+{
+    ab_pending *down = ab_transport_pending(transport, agent, AB_DOWN);
+    struct direction *shown = calloc(2, sizeof(*shown));
+    if (shown == NULL || ab_map_put(c->agents, ab_str_of(agent), shown, NULL) != AB_ERR_OK) {
+        free(shown);
+        return AB_ERR_NOMEM;
+    }
+    shown[0] = show(c, agent, "down", down);
+    shown[1] = show(c, agent, "up", ab_transport_pending(transport, agent, AB_UP));
+    ab_outbox_watch(outbox, &(ab_outbox_watcher){on_waits, on_over, down});
+    return AB_ERR_OK;
+}
+
+void ab_changes_remove(ab_changes *c, const char *agent)
+{
+    free(ab_map_take(c->agents, ab_str_of(agent)));
+}
+
+static void measure(const struct direction *d)
+{
+    bool known = ab_pending_is_known(d->pending);
+    ab_metric_set(d->count, known ? (double)ab_pending_count(d->pending) : NAN);
+    ab_metric_set(d->age, known ? (double)ab_pending_age_ms(d->pending) / 1000 : NAN);
+}
+
+void ab_changes_measure(const ab_changes *c)
+{
+    for (ab_map_iter i = ab_map_first(c->agents); i.entry != NULL; ab_map_next(&i)) {
+        const struct direction *shown = i.value;
+        measure(&shown[0]);
+        measure(&shown[1]);
+    }
+}

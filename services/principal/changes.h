@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shows how many changes are not in effect yet, for each agent and direction. What is in the log or
+ * on its way the transport accounts for; what waits in an outbox is added to that here, so that an
+ * object that is in both counts once.
+ */
+#pragma once
+
+#include "base/metrics.h"
+#include "sync/outbox.h"
+#include "transport/transport.h"
+
+typedef struct ab_changes ab_changes;
+
+/** @return NULL when out of memory */
+ab_changes *ab_changes_new(ab_metrics *metrics);
+/** NULL is allowed. */
+void ab_changes_free(ab_changes *c);
+/**
+ * Show this agent, which `transport` serves.
+ * @param outbox  what goes down to it; borrowed
+ * @return NOMEM
+ */
+AB_MUST_USE ab_err ab_changes_add(ab_changes *c, const char *agent, ab_transport *transport,
+                                  ab_outbox *outbox);
+/** Before the transport stops serving it; its series are dropped by the caller. Unknown agents are
+ * ignored. */
+void ab_changes_remove(ab_changes *c, const char *agent);
+/** Bring the gauges up to date, before they are shown. */
+void ab_changes_measure(const ab_changes *c);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The oldest record that is not in effect has the age of them all, whatever newer records of its
+ * key there are. So one record is remembered beside the newest of each key; once the receiver has
+ * passed it, the oldest of the newest takes its place. For a receiver that is away, which passes
+ * nothing, the age is exact; for one that is catching up it is at most too low.
+ */
+#include "transport/pending.h"
+
+#include "schema/attributes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    ab_link held_at;
+    ab_link written_at;
+    size_t holds;
+    int64_t since_ms;   /* of the oldest hold, as far as known */
+    int64_t offset;     /* of the newest record; -1 = none is at or behind the position */
+    int64_t written_ms; /* when that was written */
+    size_t key_len;
+    char key[];
+};
+
+static struct entry *held_of(ab_link *l)
+{
+    return AB_LINK_OF(l, struct entry, held_at);
+}
+
+static struct entry *written_of(ab_link *l)
+{
+    return AB_LINK_OF(l, struct entry, written_at);
+}
+
+void ab_pending_init(ab_pending *p, const ab_clock *clock, int64_t position)
+{
+    *p = (ab_pending){.clock = clock, .position = position, .first_offset = -1};
+    ab_link_init(&p->held);
+    ab_link_init(&p->written);
+}
+
+void ab_pending_fini(ab_pending *p)
+{
+    ab_map_free(p->keys, free);
+    p->keys = NULL;
+    p->clock = NULL;
+}
+
+static int64_t now_ms(const ab_pending *p)
+{
+    return ab_clock_wall_us(p->clock) / 1000;
+}
+
+static bool is_command(ab_str key)
+{
+    return ab_str_starts(key, AB_KEY_COMMAND);
+}
+
+/* The key of a change; absent: it is none. */
+static ab_str change_of(const ab_pending *p, const ab_event *event, bool ended)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    bool other = ab_str_starts(key, AB_KEY_ACK) || ab_str_starts(key, AB_KEY_ERROR) ||
+                 ab_str_starts(key, AB_KEY_CONTROL) || (ended && is_command(key));
+    return p->clock == NULL || other ? AB_STR_NONE : key;
+}
+
+static bool has_ended(const ab_event *event)
+{
+    return ab_event_data(event).ptr == NULL;
+}
+
+static struct entry *add(ab_pending *p, ab_str key)
+{
+    struct entry *e = calloc(1, sizeof(*e) + key.len);
+    if (p->keys == NULL)
+        p->keys = ab_map_new();
+    if (e == NULL || p->keys == NULL || ab_map_put(p->keys, key, e, NULL) != AB_ERR_OK) {
+        free(e);
+        p->incomplete = true;
+        return NULL;
+    }
+    ab_link_init(&e->held_at);
+    ab_link_init(&e->written_at);
+    e->offset = -1;
+    e->key_len = key.len;
+    memcpy(e->key, key.ptr, key.len);
+    return e;
+}
+
+static struct entry *find(const ab_pending *p, ab_str key)
+{
+    return p->keys == NULL ? NULL : ab_map_find(p->keys, key);
+}
+
+static struct entry *entry_for(ab_pending *p, ab_str key)
+{
+    struct entry *e = find(p, key);
+    return e == NULL ? add(p, key) : e;
+}
+
+static void drop_if_over(ab_pending *p, struct entry *e)
+{
+    if (e->holds > 0 || e->offset >= 0)
+        return;
+    (void)ab_map_take(p->keys, (ab_str){e->key, e->key_len});
+    free(e);
+    p->incomplete = p->incomplete && ab_map_count(p->keys) > 0;
+}
+
+/* ----- what holds them ----- */
+
+/* The list stays in order, also when clocks are set back. */
+static void date(ab_pending *p, struct entry *e, int64_t since_ms)
+{
+    ab_link_remove(&e->held_at);
+    int64_t last_ms = ab_link_is_in_use(&p->held) ? held_of(p->held.prev)->since_ms : since_ms;
+    e->since_ms = since_ms < last_ms ? last_ms : since_ms;
+    ab_list_append(&p->held, &e->held_at);
+}
+
+void ab_pending_hold(ab_pending *p, const ab_event *event, int64_t since_ms)
+{
+    ab_str key = change_of(p, event, has_ended(event));
+    struct entry *e = key.ptr == NULL ? NULL : entry_for(p, key);
+    if (e == NULL)
+        return;
+    if (e->holds++ == 0)
+        date(p, e, since_ms);
+}
+
+void ab_pending_hold_now(ab_pending *p, const ab_event *event)
+{
+    if (p->clock != NULL)
+        ab_pending_hold(p, event, now_ms(p));
+}
+
+void ab_pending_release(ab_pending *p, const ab_event *event)
+{
+    ab_str key = change_of(p, event, has_ended(event));
+    struct entry *e = key.ptr == NULL ? NULL : find(p, key);
+    if (e == NULL || e->holds == 0)
+        return;
+    ab_link_remove(&e->held_at);
+    /* A newer change of an object that changes all the time must not have the age of the first. */
+    if (--e->holds > 0)
+        date(p, e, now_ms(p));
+    drop_if_over(p, e);
+}
+
+/* ----- what is in the log ----- */
+
+static void set_first(ab_pending *p)
+{
+    bool any = ab_link_is_in_use(&p->written);
+    p->first_offset = any ? written_of(p->written.next)->offset : -1;
+    p->first_ms = any ? written_of(p->written.next)->written_ms : 0;
+}
+
+static void unwrite(ab_pending *p, struct entry *e)
+{
+    ab_link_remove(&e->written_at);
+    e->offset = -1;
+    drop_if_over(p, e);
+}
+
+/* The command was answered. */
+static void settle(ab_pending *p, ab_str key)
+{
+    struct entry *e = find(p, key);
+    if (e == NULL || e->offset < 0)
+        return;
+    bool first = e->offset == p->first_offset;
+    unwrite(p, e);
+    if (first)
+        set_first(p);
+}
+
+void ab_pending_write(ab_pending *p, const ab_event *event, bool ended, int64_t offset,
+                      int64_t written_ms)
+{
+    ab_str key = change_of(p, event, ended);
+    ab_str any_key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (p->clock != NULL && ended && is_command(any_key))
+        settle(p, any_key);
+    if (key.ptr == NULL || offset < p->position)
+        return;
+    struct entry *e = entry_for(p, key);
+    if (e == NULL)
+        return;
+    e->offset = offset;
+    e->written_ms = written_ms;
+    ab_list_append(&p->written, &e->written_at);
+    if (p->first_offset < 0)
+        set_first(p);
+}
+
+void ab_pending_pass(ab_pending *p, int64_t position)
+{
+    p->position = position;
+    while (ab_link_is_in_use(&p->written) && written_of(p->written.next)->offset < position)
+        unwrite(p, written_of(p->written.next));
+    if (p->first_offset < position)
+        set_first(p);
+}
+
+void ab_pending_forget_log(ab_pending *p)
+{
+    while (ab_link_is_in_use(&p->written))
+        unwrite(p, written_of(p->written.next));
+    set_first(p);
+}
+
+void ab_pending_set_unread(ab_pending *p, size_t count)
+{
+    p->unread = count;
+}
+
+/* ----- figures ----- */
+
+bool ab_pending_is_written(const ab_pending *p)
+{
+    return ab_link_is_in_use(&p->written);
+}
+
+bool ab_pending_is_known(const ab_pending *p)
+{
+    return p->position >= 0 && !p->incomplete;
+}
+
+size_t ab_pending_count(const ab_pending *p)
+{
+    return p->unread + (p->keys == NULL ? 0 : ab_map_count(p->keys));
+}
+
+int64_t ab_pending_age_ms(const ab_pending *p)
+{
+    bool held = ab_link_is_in_use(&p->held);
+    bool written = p->first_offset >= 0;
+    if (!held && !written)
+        return 0;
+    int64_t since_ms = held ? held_of(p->held.next)->since_ms : p->first_ms;
+    if (written && p->first_ms < since_ms)
+        since_ms = p->first_ms;
+    int64_t age_ms = now_ms(p) - since_ms;
+    return age_ms > 0 ? age_ms : 0;
+}

@@ -167,6 +167,8 @@ static void settle_count(ab_agent_object *o)
         o->agent->unsettled += unsettled ? 1 : (size_t)-1;
         ab_metric_set(o->agent->metrics.unsettled, (double)o->agent->unsettled);
     }
+    if (!unsettled)
+        o->inbox.failing_since = 0; /* also where no write made it so */
     const ab_task *head = o->inbox.head;
     bool unkept =
         head != NULL && !ab_task_is_command(head->type) && (!head->begun || o->step == STEP_KEEP);
@@ -221,14 +223,12 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
     o->settled = (ab_digest){0};
     ab_agent_drop_outline(o);
     switch (ab_err_class_of(code)) {
-    case AB_CLASS_STALE:
-        ab_inbox_back_off(&o->inbox, now_ms(o));
-        return;
     case AB_CLASS_PERMANENT:
         set_aside(o, &text);
         ab_inbox_wait(&o->inbox, now_ms(o), RETRY_REFUSED_MS);
         return;
     case AB_CLASS_NONE:
+    case AB_CLASS_STALE: /* what changes whenever we write holds nothing back for ever, too */
     case AB_CLASS_TRANSIENT:
     case AB_CLASS_FATAL:
         break;

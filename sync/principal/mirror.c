@@ -188,14 +188,12 @@ void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err)
 {
     const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
     switch (ab_err_class_of(code)) {
-    case AB_CLASS_STALE:
-        ab_inbox_back_off(&m->inbox, now_ms(m));
-        return;
     case AB_CLASS_PERMANENT:
         set_aside(m, why);
         ab_inbox_wait(&m->inbox, now_ms(m), RETRY_REFUSED_MS);
         return;
     case AB_CLASS_NONE:
+    case AB_CLASS_STALE: /* what changes whenever we write holds nothing back for ever, too */
     case AB_CLASS_TRANSIENT:
     case AB_CLASS_FATAL:
         break;
@@ -272,6 +270,8 @@ void ab_mirror_advance(struct mirror *m)
 {
     while (advance_once(m))
         ;
+    if (m->step == MSTEP_IDLE && m->inbox.head == NULL && is_converged(m))
+        m->inbox.failing_since = 0; /* nothing is tried */
     tend(m);
 }
 
@@ -453,8 +453,8 @@ static void wrote(struct mirror *m, enum mirror_step step, ab_err code, ab_objec
         if (!m->seen_meanwhile)
             m->here = code == AB_ERR_EXISTS;
         m->settled = false;
-        ab_inbox_back_off(&m->inbox, now_ms(m));
-    } else if (code != AB_ERR_OK) {
+    }
+    if (code != AB_ERR_OK) {
         ab_mirror_fail(m, code, err);
     } else if (hub != NULL) { /* else its last finalizer went, and it is gone */
         written(m, step, hub);

@@ -212,14 +212,12 @@ void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
     if (ab_principal_head(app) == NULL)
         app->look_due = app->here;
     switch (ab_err_class_of(code)) {
-    case AB_CLASS_STALE:
-        ab_inbox_back_off(&app->inbox, now_ms(app));
-        return;
     case AB_CLASS_PERMANENT:
         set_aside(app, why);
         ab_inbox_wait(&app->inbox, now_ms(app), RETRY_REFUSED_MS);
         return;
     case AB_CLASS_NONE:
+    case AB_CLASS_STALE: /* what changes whenever we write holds nothing back for ever, too */
     case AB_CLASS_TRANSIENT:
     case AB_CLASS_FATAL:
         break;
@@ -256,6 +254,8 @@ void ab_principal_advance(ab_principal_app *app)
 {
     while (advance_once(app))
         ;
+    if (app->step == PSTEP_IDLE && app->inbox.head == NULL && !app->look_due && !app->error_due)
+        app->inbox.failing_since = 0; /* nothing is tried */
     ab_principal_tend(app);
 }
 

@@ -653,6 +653,33 @@ static void what_cannot_be_written_holds_nothing_back_for_ever(void **state)
     assert_int_equal(spec_of(hub()), 1);
 }
 
+static void holds_nothing_back_when_every_write_fails_with(ab_err code)
+{
+    world_start(&w);
+    w.hub_refuses = code;
+    put_app(w.local, "argocd", "a", 1, "", "");
+    world_run(&w, 30);
+    assert_int_equal(fake_log_open(w.up), 1);
+    world_run(&w, 300);
+    assert_int_equal(fake_log_open(w.up), 0);
+    assert_int_equal((int)world_count(w.principal_metrics, "argobus_set_aside_total"), 1);
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 70);
+    assert_int_equal(spec_of(hub()), 1);
+}
+
+static void what_always_conflicts_holds_nothing_back_for_ever(void **state)
+{
+    (void)state;
+    holds_nothing_back_when_every_write_fails_with(AB_ERR_CONFLICT);
+}
+
+static void what_is_never_there_and_always_exists_holds_nothing_back_for_ever(void **state)
+{
+    (void)state;
+    holds_nothing_back_when_every_write_fails_with(AB_ERR_EXISTS);
+}
+
 static void nothing_is_done_until_the_mode_is_known(void **state)
 {
     (void)state;
@@ -705,6 +732,8 @@ int main(void)
         AUTONOMOUS(a_principal_that_was_down_takes_part_in_a_change_of_mode),
         AUTONOMOUS(an_object_that_may_not_be_adopted_stays_as_it_is),
         AUTONOMOUS(what_cannot_be_written_holds_nothing_back_for_ever),
+        AUTONOMOUS(what_always_conflicts_holds_nothing_back_for_ever),
+        AUTONOMOUS(what_is_never_there_and_always_exists_holds_nothing_back_for_ever),
         AUTONOMOUS(nothing_is_done_until_the_mode_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -548,6 +548,87 @@ static void what_fails_for_long_is_set_aside_and_tried_on(void **state)
     assert_int_equal(operation_of(local()), -1);
 }
 
+static void a_write_that_always_conflicts_is_set_aside_and_tried_on(void **state)
+{
+    (void)state;
+    placed("");
+    w.local_refuses = AB_ERR_CONFLICT;
+    set_spec(w.hub, HUB, 2);
+    world_run(&w, 30);
+    assert_int_equal(fake_log_open(w.down), 1);
+    assert_false(has_error(hub()));
+    world_run(&w, 300);
+    assert_int_equal(fake_log_open(w.down), 0);
+    assert_true(has_error(hub()));
+    assert_true(world_count(w.agent_metrics, "argobus_set_aside_total") == 1);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 70);
+    assert_int_equal(spec_of(local()), 2);
+    assert_false(has_error(hub()));
+    world_run(&w, 30); /* what has no status yet is reported then */
+    assert_at_rest();
+}
+
+static void a_status_whose_write_always_conflicts_is_set_aside_and_tried_on(void **state)
+{
+    (void)state;
+    placed("");
+    w.hub_refuses = AB_ERR_CONFLICT;
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_run(&w, 30);
+    assert_int_equal(fake_log_open(w.up), 1);
+    world_run(&w, 300);
+    assert_int_equal(fake_log_open(w.up), 0);
+    assert_true(world_count(w.principal_metrics, "argobus_set_aside_total") == 1);
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 70);
+    assert_int_equal(status_of(hub()), 1);
+    assert_at_rest();
+}
+
+static void an_edit_that_its_user_takes_back_ends_a_conflict(void **state)
+{
+    char spec[256];
+    (void)state;
+    placed("");
+    snprintf(spec, sizeof(spec), "%.*s", AB_STR_ARG(ab_json_raw(ab_object_field(local(), "spec"))));
+    for (int i = 0; i < 2; i++) {
+        w.local_refuses = AB_ERR_CONFLICT;
+        set_spec(w.local, LOCAL, 7);
+        world_run(&w, 1);
+        assert_false(has_error(hub()));
+        set_field(w.local, LOCAL, "spec", spec);
+        world_run(&w, 300);
+    }
+}
+
+static void copy_stamp(void *arg, const ab_event *head)
+{
+    ab_stamp stamp = {.agent = AB_STR("w1")};
+    if (ab_str_is(ab_event_attr(head, AB_CE_TYPE), ab_type_name(AB_TYPE_STATUS_UPDATE)) &&
+        ab_version_of(head, &stamp.version, NULL) == AB_ERR_OK)
+        ab_stamp_format(&stamp, arg);
+}
+
+/* Or the write was made that was said to have failed. */
+static void a_status_that_another_principal_has_written_ends_a_conflict(void **state)
+{
+    char stamp[AB_STAMP_TEXT];
+    (void)state;
+    placed("");
+    for (int i = 1; i <= 2; i++) {
+        w.hub_refuses = AB_ERR_CONFLICT;
+        set_field(w.local, LOCAL, "status", i == 1 ? "{\"n\":1}" : "{\"n\":2}");
+        world_run(&w, 1);
+        assert_int_equal(fake_log_open(w.up), 1);
+        fake_log_heads(w.up, copy_stamp, stamp);
+        set_in(w.hub, HUB, "annotations", AB_ANN_STATUS_VERSION, stamp);
+        world_run(&w, 300);
+        assert_int_equal(fake_log_open(w.up), 0);
+    }
+    assert_true(world_count(w.principal_metrics, "argobus_set_aside_total") == 0);
+}
+
 static void a_status_that_the_hub_refuses_is_set_aside_and_a_newer_one_written(void **state)
 {
     (void)state;
@@ -648,6 +729,10 @@ int main(void)
         TEST(what_is_refused_is_set_aside_and_shown),
         TEST(what_is_put_right_after_a_refusal_is_written_at_once),
         TEST(what_fails_for_long_is_set_aside_and_tried_on),
+        TEST(a_write_that_always_conflicts_is_set_aside_and_tried_on),
+        TEST(a_status_whose_write_always_conflicts_is_set_aside_and_tried_on),
+        TEST(an_edit_that_its_user_takes_back_ends_a_conflict),
+        TEST(a_status_that_another_principal_has_written_ends_a_conflict),
         TEST(a_status_that_the_hub_refuses_is_set_aside_and_a_newer_one_written),
         TEST(an_error_that_is_over_leaves_the_status_as_reported),
         TEST(a_mirror_deleted_before_it_is_handed_over_goes_at_the_agent),

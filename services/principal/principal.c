@@ -314,7 +314,7 @@ static ab_err open_data(service *s, ab_error *err)
     if (e == AB_ERR_OK)
         e = name_data(s, "agents", path, err);
     if (e == AB_ERR_OK)
-        e = ab_served_init(&s->served, path, s->base.daemon->log, err);
+        e = ab_served_init(&s->served, s->base.daemon->loop, path, s->base.daemon->log, err);
     return e;
 }
 
@@ -449,8 +449,6 @@ void ab_principal_release(ab_daemon *d)
     ab_holds_free(s->holds);
     ab_cache_close(s->cache);
     ab_principal_agents_free(s);
-    if (s->served.agents != NULL)
-        ab_served_save(&s->served);
     ab_served_fini(&s->served);
     ab_patterns_free(s->namespaces);
     free(s);

@@ -31,8 +31,9 @@ static void parse(ab_served *s, ab_str text)
     }
 }
 
-ab_err ab_served_init(ab_served *s, const char *path, ab_log *log, ab_error *err)
+ab_err ab_served_init(ab_served *s, uv_loop_t *loop, const char *path, ab_log *log, ab_error *err)
 {
+    s->loop = loop;
     s->log = log;
     s->path = strdup(path);
     s->agents = ab_map_new();
@@ -45,13 +46,6 @@ ab_err ab_served_init(ab_served *s, const char *path, ab_log *log, ab_error *err
         parse(s, ab_buf_str(&text));
     ab_buf_fini(&text);
     return e == AB_ERR_NOTFOUND ? AB_ERR_OK : e;
-}
-
-void ab_served_fini(ab_served *s)
-{
-    ab_map_free(s->agents, NULL);
-    free(s->path);
-    *s = (ab_served){0};
 }
 
 void ab_served_add(ab_served *s, const char *agent)
@@ -88,20 +82,83 @@ static void write_text(const ab_served *s, ab_buf *out)
         ab_buf_printf(out, "%.*s\n", AB_STR_ARG(i.key));
 }
 
+/* The worker has a text of its own: the loop thread goes on changing the set. */
+struct ab_served_write {
+    uv_work_t work;
+    ab_served *served;
+    ab_buf text;
+    ab_err code;
+    ab_error err;
+};
+
+static void write_free(struct ab_served_write *w)
+{
+    ab_buf_fini(&w->text);
+    free(w);
+}
+
+static void run_write(uv_work_t *work)
+{
+    struct ab_served_write *w = work->data;
+    w->code = ab_file_replace(w->served->path, ab_buf_str(&w->text), &w->err);
+}
+
+static void fail(ab_served *s, ab_err code, const ab_error *err)
+{
+    s->dirty = true;
+    AB_ERROR(s->log, MAIN, "cannot remember which agents are served",
+             AB_KV("why", err->text[0] == '\0' ? ab_err_text(code) : (const char *)err->text));
+}
+
+static void after_write(uv_work_t *work, int status)
+{
+    struct ab_served_write *w = work->data;
+    ab_served *s = w->served;
+    (void)status; /* never cancelled */
+    s->write = NULL;
+    if (w->code != AB_ERR_OK)
+        fail(s, w->code, &w->err);
+    write_free(w);
+}
+
 void ab_served_save(ab_served *s)
 {
-    ab_error err = {0};
-    ab_buf text;
-    if (!s->dirty || s->principal[0] == '\0')
+    if (!s->dirty || s->write != NULL || s->principal[0] == '\0')
         return;
-    ab_buf_init(&text, FILE_MAX);
-    write_text(s, &text);
-    ab_err e = ab_buf_status(&text);
-    if (e == AB_ERR_OK)
-        e = ab_file_replace(s->path, ab_buf_str(&text), &err);
-    ab_buf_fini(&text);
-    s->dirty = e != AB_ERR_OK;
-    if (s->dirty)
-        AB_ERROR(s->log, MAIN, "cannot remember which agents are served",
-                 AB_KV("why", err.text[0] == '\0' ? ab_err_text(e) : (const char *)err.text));
+    struct ab_served_write *w = calloc(1, sizeof(*w));
+    if (w == NULL) {
+        fail(s, AB_ERR_NOMEM, &(ab_error){0});
+        return;
+    }
+    *w = (struct ab_served_write){.served = s, .work.data = w};
+    ab_buf_init(&w->text, FILE_MAX);
+    write_text(s, &w->text);
+    ab_err e = ab_buf_status(&w->text);
+    if (e == AB_ERR_OK && uv_queue_work(s->loop, &w->work, run_write, after_write) != 0)
+        e = AB_ERR_NOMEM;
+    s->dirty = false;
+    if (e == AB_ERR_OK) {
+        s->write = w;
+        return;
+    }
+    fail(s, e, &w->err);
+    write_free(w);
+}
+
+static void wait_for_write(const ab_served *s)
+{
+    while (s->write != NULL)
+        (void)uv_run(s->loop, UV_RUN_ONCE);
+}
+
+void ab_served_fini(ab_served *s)
+{
+    if (s->agents != NULL) {
+        wait_for_write(s);
+        ab_served_save(s);
+        wait_for_write(s);
+    }
+    ab_map_free(s->agents, NULL);
+    free(s->path);
+    *s = (ab_served){0};
 }

@@ -9,12 +9,16 @@
 #include "base/log.h"
 #include "base/map.h"
 
+#include <uv.h>
+
 typedef struct {
+    uv_loop_t *loop;
     char *path;
     ab_log *log;
     char principal[37]; /* "": not known yet */
     ab_map *agents;     /* names; the values mean nothing */
     bool dirty;
+    struct ab_served_write *write; /* under way on a worker thread; NULL: none is */
 } ab_served;
 
 /**
@@ -22,7 +26,9 @@ typedef struct {
  * @param s  zeroed; fini also after a failure
  * @return as ab_file_read, but for NOTFOUND
  */
-AB_MUST_USE ab_err ab_served_init(ab_served *s, const char *path, ab_log *log, ab_error *err);
+AB_MUST_USE ab_err ab_served_init(ab_served *s, uv_loop_t *loop, const char *path, ab_log *log,
+                                  ab_error *err);
+/** Write what has changed, and wait for it: this blocks, and may run the loop. */
 void ab_served_fini(ab_served *s);
 
 /** Without memory for it that is logged, and nothing else. */
@@ -31,6 +37,6 @@ void ab_served_drop(ab_served *s, const char *agent);
 /** Whose agents they are. Those of another principal are none of ours: they are dropped.
  *  @return false: they were another's */
 bool ab_served_claim(ab_served *s, const char *principal);
-/** Write the file if something has changed. What cannot be written is logged, and tried again by
- * the next call. */
+/** Begin to write the file on a worker thread if something has changed and no write is under way.
+ * A failure is logged, and the next call tries again. */
 void ab_served_save(ab_served *s);

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import signal
 import time
 import unittest
 
@@ -59,6 +60,14 @@ class HeldDisk(BothModes):
             slowest = max(slowest, time.monotonic() - begin)
         print(f"slowest answer of {daemon.program.name}: {slowest * 1000:.1f} ms")
 
+    def serve_one_more(self):
+        """The principal writes down whom it serves."""
+        config = self.principal_config()
+        config["agents"].append({"name": "w3", "mode": "managed"})
+        self.principal.configure(config)
+        self.principal.process.send_signal(signal.SIGHUP)
+        wait_for("w3 is served", lambda: "serving agent agent=w3" in self.principal.log.read_text())
+
     def hack(self, tree, namespace):
         """Somebody changes what is not theirs: for the way back the row is needed."""
         tree.edit(namespace, "app-0", lambda a: a["spec"]["source"].update(targetRevision="hacked"))
@@ -89,6 +98,7 @@ class HeldDisk(BothModes):
             spoke.write("argocd", "new", application("new", namespace="argocd"))
             wait_for("something waits for the disk", disk.waits.exists)
             self.healthz_answers(self.principal)
+            self.serve_one_more()
             self.hub.write("w1", "more", application("more"))
             wait_for("a change of another agent arrives meanwhile",
                      lambda: revision(self.spokes["w1"].read("argocd", "more")) == "1")

@@ -14,13 +14,14 @@
 
 static char folder[64];
 static char path[96];
+static uv_loop_t loop;
 static ab_served s;
 
 static void reopen(void)
 {
     ab_error err = {0};
     ab_served_fini(&s);
-    if (ab_served_init(&s, path, NULL, &err) != AB_ERR_OK)
+    if (ab_served_init(&s, &loop, path, NULL, &err) != AB_ERR_OK)
         fail_msg("%s", err.text);
 }
 
@@ -29,6 +30,7 @@ static int set_up(void **state)
     (void)state;
     snprintf(folder, sizeof(folder), "/tmp/argobus-served-XXXXXX");
     assert_non_null(mkdtemp(folder));
+    assert_int_equal(uv_loop_init(&loop), 0);
     snprintf(path, sizeof(path), "%s/agents", folder);
     reopen();
     return 0;
@@ -38,6 +40,7 @@ static int tear_down(void **state)
 {
     (void)state;
     ab_served_fini(&s);
+    assert_int_equal(uv_loop_close(&loop), 0);
     (void)unlink(path);
     return rmdir(folder);
 }
@@ -55,6 +58,13 @@ static void write_file(const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
+static void save(void)
+{
+    ab_served_save(&s);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_null(s.write);
+}
+
 static void who_was_served_is_known_to_the_next(void **state)
 {
     (void)state;
@@ -63,7 +73,7 @@ static void who_was_served_is_known_to_the_next(void **state)
     ab_served_add(&s, "w2");
     ab_served_add(&s, "w3");
     ab_served_drop(&s, "w2");
-    ab_served_save(&s);
+    save();
     reopen();
     assert_true(has("w1") && !has("w2") && has("w3"));
     assert_true(ab_served_claim(&s, "uid-1"));
@@ -75,11 +85,11 @@ static void nothing_is_written_when_nothing_has_changed(void **state)
     (void)state;
     assert_true(ab_served_claim(&s, "uid-1"));
     ab_served_add(&s, "w1");
-    ab_served_save(&s);
+    save();
     assert_int_equal(unlink(path), 0);
     ab_served_add(&s, "w1");
     ab_served_drop(&s, "w9");
-    ab_served_save(&s);
+    save();
     assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -90,9 +100,24 @@ static void agents_of_another_principal_are_not_ours(void **state)
     reopen();
     assert_false(ab_served_claim(&s, "uid-2"));
     assert_int_equal(ab_map_count(s.agents), 0);
-    ab_served_save(&s);
+    save();
     reopen();
     assert_true(ab_served_claim(&s, "uid-2"));
+}
+
+static void a_change_while_the_file_is_written_is_written_next(void **state)
+{
+    (void)state;
+    assert_true(ab_served_claim(&s, "uid-1"));
+    ab_served_add(&s, "w1");
+    ab_served_save(&s);
+    assert_non_null(s.write);
+    ab_served_add(&s, "w2");
+    ab_served_save(&s);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_true(s.dirty);
+    reopen(); /* what is not written yet is written at the end */
+    assert_true(has("w1") && has("w2"));
 }
 
 static void what_is_no_name_is_passed_over(void **state)
@@ -113,10 +138,10 @@ static void a_folder_that_is_not_there_any_more_is_tried_again(void **state)
     assert_true(ab_served_claim(&s, "uid-1"));
     ab_served_add(&s, "w1");
     assert_int_equal(rmdir(folder), 0);
-    ab_served_save(&s);
+    save();
     assert_true(s.dirty);
     assert_int_equal(mkdir(folder, 0700), 0);
-    ab_served_save(&s);
+    save();
     assert_false(s.dirty);
 }
 
@@ -128,6 +153,7 @@ int main(void)
         CASE(who_was_served_is_known_to_the_next),
         CASE(nothing_is_written_when_nothing_has_changed),
         CASE(agents_of_another_principal_are_not_ours),
+        CASE(a_change_while_the_file_is_written_is_written_next),
         CASE(what_is_no_name_is_passed_over),
         CASE(a_folder_that_is_not_there_any_more_is_tried_again),
     };

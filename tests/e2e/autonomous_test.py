@@ -135,10 +135,30 @@ def test_a_project_is_mirrored_with_its_roles_and_kept(fleet):
     wait_for("the mirror is gone", lambda: mirror() is None)
 
 
-def test_a_project_with_another_clusters_destination_stays_as_it_is_over_restarts(fleet):
+@pytest.mark.parametrize("begins_with", ["its role", "none"])
+def test_of_a_role_only_the_lines_of_its_own_are_rewritten(fleet, begins_with):
+    """Lines that name another role, another project or another resource mean the same at the hub as at the agent."""
+    spoke, mirror = fleet.spokes["w1"], lambda: fleet.hub.get("AppProject", ARGOCD, "w1-team")
+    others = ["p, proj:team:other, applications, get, team/*, allow", "p, proj:elsewhere:dev, applications, get, team/*, allow",
+              "p, somebody, extensions, invoke, httpbin, allow"]
+    roles = [{"name": "dev", "policies": ["p, proj:team:dev, applications, get, team/*, allow", *others]}]
+    spoke.create(project("team", **({"roles": roles} if begins_with == "its role" else {})))
+    wait_for("it is mirrored", mirror)
+    spoke.patch("AppProject", ARGOCD, "team", {"spec": {"roles": roles, "description": "second"}})
+    spec = wait_for("the change follows", lambda: (lambda s: s if s["description"] == "second" else None)(mirror()["spec"]))
+    assert [r["name"] for r in spec["roles"]] == ["dev"]
+    assert spec["roles"][0]["policies"] == ["p, proj:w1-team:dev, applications, get, w1-team/w1/*, allow", *others]
+    uid = mirror()["metadata"]["uid"]
+    fleet.hub.delete("AppProject", ARGOCD, "w1-team")
+    wait_for("it is there again", lambda: (mirror() or {"metadata": {"uid": uid}})["metadata"]["uid"] != uid)
+    assert mirror()["spec"] == spec
+
+
+@pytest.mark.parametrize("destination", [{"server": IN_CLUSTER}, {"name": "some-other-cluster"}], ids=["own", "other"])
+def test_a_project_stays_as_it_is_over_restarts_whatever_its_destination(fleet, destination):
     spoke, mirror = fleet.spokes["w1"], lambda: fleet.hub.get("AppProject", ARGOCD, "w1-team")
     own = project("team")
-    own["spec"]["destinations"] = [{"name": "some-other-cluster", "namespace": "*"}]
+    own["spec"]["destinations"] = [destination | {"namespace": "*"}]
     spoke.create(own)
     spec = wait_for("it is mirrored", mirror)["spec"]
     assert spec["destinations"] == [{"name": "w1", "server": "*", "namespace": "*"}]

@@ -5,12 +5,12 @@ either side meanwhile is in effect once it is mended, and each change is written
 import unittest
 
 from cable import Cable
-from daemons import Fleet, application, wait_for
+from daemons import Fleet, application, revision, wait_for
 
 HEALTHY = {"health": {"status": "Healthy"}}
 
 
-class CutLink(Fleet):
+class CutLink:
     transport = "grpc"
 
     def setUp(self):
@@ -21,6 +21,17 @@ class CutLink(Fleet):
         config["grpc"].update(address=f"localhost:{self.cable.port}", keepalive="500ms",
                               **{"keepalive-timeout": "500ms"})
         self.agent.configure(config)
+        self.begin()
+
+    def test_a_connection_that_is_cut(self):
+        self.survives(self.cable.cut)
+
+    def test_a_connection_that_goes_silent(self):
+        self.survives(self.cable.mute)
+
+
+class Managed(CutLink, Fleet):
+    def begin(self):
         for name in ("changed", "deleted", "reported"):
             self.hub.write("w1", name, application(name))
         self.start()
@@ -43,11 +54,41 @@ class CutLink(Fleet):
         wait_for("the agent is back", self.agent.is_ready)
         self.assertEqual(self.principal.metric("argobus_deletions_held"), 0)
 
-    def test_a_connection_that_is_cut(self):
-        self.survives(self.cable.cut)
 
-    def test_a_connection_that_goes_silent(self):
-        self.survives(self.cable.mute)
+class Autonomous(CutLink, Fleet):
+    def principal_config(self):
+        data = self.folder / "principal" / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        return dict(super().principal_config(), agents=[{"name": "w1", "mode": "autonomous"}], principal={"data": str(data)})
+
+    def agent_config(self):
+        config = super().agent_config()
+        config["agent"]["mode"] = "autonomous"
+        return config
+
+    def begin(self):
+        for name in ("changed", "deleted"):
+            self.spoke.write("argocd", name, application(name, namespace="argocd"))
+        self.start()
+        for name in ("changed", "deleted"):
+            self.is_mirrored(name, "1")
+
+    def is_mirrored(self, name, value):
+        wait_for(f"{name} is {value} at the hub", lambda: revision(self.hub.read("w1", name)) == value)
+
+    def survives(self, breaks):
+        breaks()
+        wait_for("the agent knows", lambda: not self.agent.is_ready())
+        self.spoke.write("argocd", "changed", application("changed", "2", namespace="argocd"))
+        self.spoke.write("argocd", "created", application("created", namespace="argocd"))
+        self.spoke.remove("argocd", "deleted")
+        self.assertIsNotNone(self.hub.read("w1", "deleted"))
+        self.cable.mend()
+        self.is_mirrored("changed", "2")
+        self.is_mirrored("created", "1")
+        wait_for("the deletion arrives", lambda: self.hub.read("w1", "deleted") is None)
+        wait_for("the agent is back", self.agent.is_ready)
+        self.assertEqual(self.principal.metric("argobus_deletions_held"), 0)
 
 
 if __name__ == "__main__":

@@ -302,6 +302,11 @@ ab_event *ab_event_ref(ab_event *e)
     return e;
 }
 
+bool ab_event_is_shared(const ab_event *e)
+{
+    return e->refs > 1;
+}
+
 void ab_event_unref(ab_event *e)
 {
     if (e == NULL)

@@ -82,6 +82,8 @@ AB_MUST_USE ab_err ab_event_new(const ab_event_draft *d, ab_event **out, ab_erro
 ab_event *ab_event_ref(ab_event *e);
 /** NULL is allowed. */
 void ab_event_unref(ab_event *e);
+/** Are there other references than one? */
+bool ab_event_is_shared(const ab_event *e);
 
 /** Value of an attribute, absent when not set. Borrowed. */
 ab_str ab_event_attr(const ab_event *e, const char *name);

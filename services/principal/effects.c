@@ -81,6 +81,12 @@ static void fx_ack(void *arg, void *delivery)
     ab_transport_ack(s->base.transport, delivery, AB_VERDICT_APPLIED);
 }
 
+static void fx_give_back(void *arg, void *delivery)
+{
+    const service *s = arg;
+    ab_transport_ack(s->base.transport, delivery, AB_VERDICT_RETURNED);
+}
+
 void ab_principal_service_wake(service *s, const char *agent)
 {
     ab_pump *pump = ab_map_find(s->pumps, ab_str_of(agent));
@@ -104,6 +110,7 @@ ab_principal_effects ab_principal_service_effects(service *s)
                                   .fatal = fx_fatal,
                                   .held = fx_held,
                                   .ack = fx_ack,
+                                  .give_back = fx_give_back,
                                   .wake = fx_wake,
                                   .arg = s};
 }

@@ -122,6 +122,8 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
     if (up)
         ab_principal_agents_hear(s, agent, peer);
     ab_principal_presence(s->machine, agent, up);
+    if (!up && (s->base.transport->ops->caps & AB_CAP_DURABLE) == 0)
+        ab_principal_return_held(s->machine, agent);
 }
 
 static void on_written(void *arg, const char *agent, ab_event *head)

@@ -177,6 +177,18 @@ void ab_principal_take_held(struct peer *peer)
     ab_principal_resync_sort(peer);
 }
 
+void ab_principal_return_held(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    for (struct held *h = take_held(peer); h != NULL; h = take_held(peer)) {
+        p->env.effects.give_back(p->env.effects.arg, h->delivery);
+        held_free(h);
+    }
+    ab_principal_resync_sort(peer);
+}
+
 /* --- the transport --- */
 
 void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)

@@ -41,6 +41,9 @@ typedef struct {
                          ab_str version, ab_principal_record *record);
     /** The delivery is dealt with. */
     void (*ack)(void *arg, void *delivery);
+    /** The delivery is not dealt with, and comes again with its agent. NULL where
+     * ab_principal_return_held is never called. */
+    void (*give_back)(void *arg, void *delivery);
     /** Something can be sent to this agent. */
     void (*wake)(void *arg, const char *agent);
     /** Mirrors of autonomous agents. The object's uid and resourceVersion must be `uid` and
@@ -111,6 +114,9 @@ void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
 void ab_principal_unset_mode(ab_principal *p, const char *agent);
 /** Whether it is heard now: a resync is held with agents that are. Unknown agents are ignored. */
 void ab_principal_presence(ab_principal *p, const char *agent, bool heard);
+/** It has gone, and what was not acknowledged comes again with it: keep none of that here. Not for
+ * a transport that delivers it again only after a restart. Unknown agents are ignored. */
+void ab_principal_return_held(ab_principal *p, const char *agent);
 /** Continuity of receiving from it is lost until ab_principal_caught_up; so it is at first. Unknown
  * agents are ignored; so below. */
 void ab_principal_gap(ab_principal *p, const char *agent);

@@ -46,21 +46,30 @@ class Large(Beside):
         length = answer[1] & 127 | answer[2] << 7
         return agent, answer[3:3 + length].decode()
 
+    def ended(self):
+        return self.principal.log.read_text().count("stream ended agent=w2")
+
     def begin(self):
         agent, token = self.log_in()
+        self.ended_before = self.ended()
         agent.begin(3, SUBSCRIBE, ("grpc-encoding", "gzip"), ("authorization", token))
         for number in range(EVENTS):
             agent.say(3, message(gzip(event(number)), flag=1))
         wait_for("what is taken of it is there",
                  lambda: self.principal.metric(r'argobus_unacknowledged\{agent="w2"\}') >= 5)
-        return agent.close
+        return lambda: self.end(agent)
+
+    def end(self, agent):
+        agent.close()
+        wait_for("its stream has ended", lambda: self.ended() > self.ended_before)
 
     def still_there(self):
-        self.assertNotIn("stream ended agent=w2", self.principal.log.read_text())
+        self.assertEqual(self.ended(), self.ended_before)
 
     def test_its_memory_is_bounded_and_nobody_waits_for_it(self):
         self.begin_healthy()
         self.compare(self.begin, self.still_there)
+        self.goes_back()
 
 
 if __name__ == "__main__":

@@ -213,6 +213,13 @@ void world_ack(world *w, size_t i)
     world_run(w);
 }
 
+void world_return(world *w, size_t i)
+{
+    must(i < w->got_count && w->got[i] != NULL);
+    ab_grpc_link_ack(w->got[i], AB_VERDICT_RETURNED);
+    w->got[i] = NULL;
+}
+
 static void sent(void *arg, ab_err code, const ab_error *err)
 {
     (void)arg;

@@ -51,6 +51,8 @@ void world_close(world *w);
 void world_open(world *w);
 /* The layer above has dealt with the delivery. */
 void world_ack(world *w, size_t i);
+/* ... does not deal with it. */
+void world_return(world *w, size_t i);
 /* The layer above says this of `key`; data NULL: it is gone. */
 void world_say(world *w, ab_target target, ab_type type, const char *key, const char *data);
 /* The argocd-agent says this. */

@@ -352,6 +352,21 @@ static void what_is_dealt_with_on_a_new_stream_is_acknowledged_there(void **stat
     assert_attr(last(w), AB_CE_EVENTID, "e-1");
 }
 
+static void what_is_returned_is_dealt_with_when_the_agent_repeats_it(void **state)
+{
+    world *w = with_agent(state);
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, "1", TYPED);
+    world_return(w, 0);
+    world_close(w);
+    assert_true(TAILQ_EMPTY(&w->dialect->pending));
+    world_open(w);
+    assert_int_equal(w->got_count, 1); /* not by itself */
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, "1", TYPED);
+    assert_int_equal(w->got_count, 2);
+    world_ack(w, 1);
+    assert_attr(last(w), AB_CE_EVENTID, "e-1");
+}
+
 static void a_refresh_from_a_principal_is_a_state_and_a_request(void **state)
 {
     world *w = with_principal(state);
@@ -461,6 +476,7 @@ int main(void)
         CASE(an_autonomous_agent_is_told_no_state),
         CASE(what_comes_is_given_a_version_and_acknowledged_in_effect),
         CASE(what_is_dealt_with_on_a_new_stream_is_acknowledged_there),
+        CASE(what_is_returned_is_dealt_with_when_the_agent_repeats_it),
         CASE(a_refresh_from_a_principal_is_a_state_and_a_request),
         CASE(an_application_of_the_hubs_own_namespace_is_remapped),
         CASE(the_other_side_s_own_is_refused_and_acknowledged),

@@ -312,6 +312,8 @@ void ab_dialect_close(ab_dialect *d, const void *stream)
         return;
     forget_stream(d);
     ab_grpc_link_detach(d->link, d);
+    if (ab_dialect_is_principal(d))
+        ab_dialect_forget_returned(d);
 }
 
 void ab_dialect_receive(ab_dialect *d, const void *stream, ab_str message)

@@ -164,6 +164,9 @@ AB_MUST_USE ab_err ab_dialect_send_acks(ab_dialect *d);
 /** A new stream: the link may have let go what it had not taken up. */
 void ab_dialect_repeat_pending(ab_dialect *d);
 void ab_dialect_forget_pending(ab_dialect *d);
+/** The stream has ended: forget what nobody deals with here any more. The peer repeats it, as it
+ * does with all that is not acknowledged. */
+void ab_dialect_forget_returned(ab_dialect *d);
 
 /** Call `visit` for each resource that is present now; it may add others. */
 void ab_dialect_each_present(ab_dialect *d,

@@ -34,6 +34,26 @@ void ab_dialect_forget_pending(ab_dialect *d)
     free_list(&d->acked);
 }
 
+static bool is_returned(const ab_dialect_pending *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->parts[i] != NULL && ab_event_is_shared(p->parts[i]))
+            return false;
+    return true;
+}
+
+void ab_dialect_forget_returned(ab_dialect *d)
+{
+    ab_dialect_pending *next = NULL;
+    for (ab_dialect_pending *p = TAILQ_FIRST(&d->pending); p != NULL; p = next) {
+        next = TAILQ_NEXT(p, at);
+        if (!is_returned(p))
+            continue;
+        TAILQ_REMOVE(&d->pending, p, at);
+        pending_free(p);
+    }
+}
+
 static bool is_same(const ab_event *a, const ab_event *b, const char *name)
 {
     return ab_str_eq(ab_event_attr(a, name), ab_event_attr(b, name));

@@ -11,8 +11,8 @@
 
 #define ACCEPTS_MAX 16 /* before others have their turn */
 #define RETRY_MS    1000
-/* What so many connections held goes back to the system: they were many at once. */
-#define TRIM_COUNT 64
+/* So much that connections left behind goes back to the system. */
+#define TRIM_BYTES (1024u * 1024)
 #define TRIM_MS    20000
 
 struct ab_rpc_server {
@@ -25,7 +25,7 @@ struct ab_rpc_server {
     bool accepting;
     int64_t retry_ms; /* accepting again after descriptors ran out; 0 = not waiting */
     bool short_of;    /* them, memory or room; until all who waited are taken */
-    size_t gone;      /* connections since memory was given back */
+    bool gone;        /* connections have, since memory was given back */
     int64_t trimmed_ms;
     bool draining;
     void (*drained)(void *arg);
@@ -132,7 +132,7 @@ static void tell_drained(ab_rpc_server *s)
 static void on_gone(ab_rpc_conn *conn)
 {
     ab_rpc_server *s = server_of(conn->end);
-    s->gone++;
+    s->gone = true;
     if (s->retry_ms == 0)
         set_accepting(s, true);
 }
@@ -141,11 +141,12 @@ static void on_gone(ab_rpc_conn *conn)
 static void trim(ab_rpc_server *s)
 {
     int64_t now_ms = ab_rpc_end_now_ms(&s->end);
-    if (s->gone < TRIM_COUNT || now_ms - s->trimmed_ms < TRIM_MS)
+    if (!s->gone || now_ms - s->trimmed_ms < TRIM_MS)
         return;
-    s->gone = 0;
+    s->gone = false;
     s->trimmed_ms = now_ms;
-    (void)malloc_trim(0);
+    if (mallinfo2().fordblks >= TRIM_BYTES)
+        (void)malloc_trim(0);
 }
 
 static void on_care(ab_rpc_end *end)

@@ -10,7 +10,7 @@ pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka>=${AB_RDKAFKA_VERSION
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c>=1.4)
 pkg_check_modules(lws REQUIRED IMPORTED_TARGET libwebsockets>=4.1)
 pkg_check_modules(cjson REQUIRED IMPORTED_TARGET libcjson>=1.7.15)
-pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl>=7.85)
+pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl>=7.87)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2>=1.52)
 find_package(wslay CONFIG REQUIRED) # Debian's libwslay-dev has no file for pkg-config
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib>=1.2)

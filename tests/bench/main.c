@@ -2,6 +2,7 @@
  *
  * argobus-bench: every figure beside its limit, measured in the same run.
  */
+#include "tests/bench/beside.h"
 #include "tests/bench/core.h"
 #include "tests/bench/flow.h"
 #include "tests/bench/grpc.h"
@@ -29,6 +30,8 @@ typedef struct {
 static const bench_case cases[] = {
     {"raw", ab_bench_flow_raw, false, false}, /* transport measures it too */
     {"transport", ab_bench_flow_transport, true, false},
+    {"transport.refused", ab_bench_refused, false, false},
+    {"transport.silent", ab_bench_silent, false, true},
     {"grpc", ab_bench_grpc_all, true, true},
     {"grpc.flow", ab_bench_grpc_flow, false, true},
     {"grpc.latency", ab_bench_grpc_latency, false, true},
@@ -61,6 +64,8 @@ static int usage(FILE *out, int code)
         "\n"
         "  raw        librdkafka alone\n"
         "  transport  our transport without stores, against raw\n"
+        "  transport.refused, transport.silent  whether agents wait for one whose topic takes\n"
+        "             nothing, or cannot be read; the second one needs no broker\n"
         "  grpc       the gRPC transport without stores, against its layer alone and grpc-go\n"
         "             (PROGRAM: tests/support/grpc/grpc-go), or one case of it: grpc.flow,\n"
         "             grpc.latency, grpc.idle, grpc.reconnect, grpc.large; these need no broker\n"

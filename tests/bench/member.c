@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/member.h"
 
-#include "tests/bench/settings.h"
-
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -113,7 +111,10 @@ ab_transport *ab_bench_member(ab_bench_host *h, const char *agent,
     ab_config *config = NULL;
     ab_error err = {0};
     settings.count = 0;
-    ab_bench_set_grpc(&settings, h->certs, h->port, agent);
+    if (h->configure != NULL)
+        h->configure(h->configure_arg, &settings);
+    else
+        ab_bench_set_grpc(&settings, h->certs, h->port, agent);
     ab_bench_must(ab_bench_settings_load(&settings, &config, &err), "configuration", &err);
     const ab_transport_env env = {
         .loop = &h->loop,

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes with one or more gRPC transports that run until they are killed.
+ * Processes with one or more transports, gRPC or Kafka, that run until they are killed.
  */
 #pragma once
 
+#include "tests/bench/settings.h"
 #include "transport/transport.h"
 
 /* What the transports of a process share. */
 typedef struct {
-    const char *certs; /* folder (certs.h) */
-    int port;          /* of the principal */
+    const char *certs;                                    /* gRPC: folder (certs.h) */
+    int port;                                             /* gRPC: of the principal */
+    void (*configure)(void *arg, ab_bench_settings *out); /* other than gRPC: all settings */
+    void *configure_arg;
     uv_loop_t loop;
     ab_log *log; /* errors only: that agents lose their principal may be what is measured */
     ab_metrics *metrics;
 } ab_bench_host;
 
-/** Fill in all but `certs` and `port`; allow as many files as may be. Ends the process on failure.
+/** Fill in all but those above `loop`; allow as many files as may be. Ends the process on failure.
  */
 void ab_bench_host_init(ab_bench_host *h);
 /**

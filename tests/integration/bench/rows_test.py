@@ -15,7 +15,7 @@ from daemons import broker_ports
 PAGE = pathlib.Path(__file__).parents[3].joinpath("docs", "benchmark.md").read_text()
 FIELDS = re.search(r"\{(case, [^}]*)\}", PAGE).group(1).split(", ")
 CASES = {case for line in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for case in re.findall(r"`(.*?)`", line)}
-ELSEWHERE = re.compile(r"[.](go|idle|reconnect|large|of-go)\b")  # what other runs are for
+ELSEWHERE = re.compile(r"[.](go|idle|reconnect|large|of-go|refused|silent)\b")  # what other runs are for
 PROCESS = {"cpu_s", "rss_kib"}
 FIGURES = {"events/s": {"value", "limit", "ratio"}, "us/event": {"value", "limit", "ratio"},
            "ms": {"value", "limit", "ratio", "p50_ms", "p99_ms"}, "cpu-ms": {"value", "p99_ms"}, None: PROCESS}

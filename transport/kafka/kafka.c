@@ -308,6 +308,21 @@ static ab_pending *kafka_pending(ab_transport *self, const char *agent, ab_direc
     return direction == AB_DOWN ? &l->down : &l->up;
 }
 
+/* Nothing that was sent to it has been confirmed for a while. */
+static bool is_stuck(const ab_kafka_link *l)
+{
+    return l->phase == AB_LINK_READY && l->share[AB_LANE_STATE].stuck;
+}
+
+static void say_why(const ab_kafka_link *l, ab_buf *why)
+{
+    ab_buf_printf(why, "kafka: agent %s: ", l->name);
+    if (is_stuck(l))
+        ab_buf_printf(why, "topic %s takes no events", l->topics[AB_KAFKA_OUT_STATE]);
+    else
+        ab_buf_puts(why, l->phase == AB_LINK_READ ? "our own log is being read" : l->why.text);
+}
+
 static bool kafka_ready(ab_transport *self, ab_buf *why)
 {
     const ab_kafka *k = (const ab_kafka *)self;
@@ -324,7 +339,7 @@ static bool kafka_ready(ab_transport *self, ab_buf *why)
     const ab_kafka_link *l = NULL;
     TAILQ_FOREACH(l, &k->links, at)
     {
-        if (l->removed || l->phase == AB_LINK_READY)
+        if (l->removed || (l->phase == AB_LINK_READY && !is_stuck(l)))
             continue;
         first = first == NULL ? l : first;
         waiting++;
@@ -335,8 +350,7 @@ static bool kafka_ready(ab_transport *self, ab_buf *why)
         ab_buf_printf(why, "kafka: %s", k->member.why.text);
         return false;
     }
-    ab_buf_printf(why, "kafka: agent %s: %s", first->name,
-                  first->phase == AB_LINK_READ ? "our own log is being read" : first->why.text);
+    say_why(first, why);
     if (waiting > 1)
         ab_buf_printf(why, " (and %zu more)", waiting - 1);
     return false;

@@ -18,6 +18,7 @@
 #include "transport/kafka/offsets.h"
 #include "transport/kafka/settings.h"
 #include "transport/kafka/share.h"
+#include "transport/kafka/topics.h"
 #include "transport/pending.h"
 #include "transport/transport.h"
 
@@ -260,6 +261,8 @@ struct ab_kafka {
     unsigned certificates; /* that we have said so far */
     bool running;
     bool survey_running;
+    ab_kafka_silent silent; /* brokers that surveys do not ask */
+    int64_t silent_until_ms;
     bool closed;
     bool renewing; /* nothing new is begun on the handles, which are about to be made anew */
     int64_t renew_by_ms;

@@ -15,6 +15,9 @@
 
 #define LINKS_MAX 100
 #define PROBE_MS  2000
+/* A broker that does not answer costs a survey the time of one request, so for so long others are
+ * not kept waiting by it again. */
+#define SILENT_MS 10000
 
 typedef struct {
     ab_kafka_link *link;
@@ -39,6 +42,7 @@ typedef struct {
     bool all_topics;
     bool answered;  /* by a broker, to all that was asked */
     unsigned downs; /* host.downs when it began */
+    ab_kafka_silent silent;
     size_t count;
     entry entries[LINKS_MAX];
     ab_kafka_topic_state topics[LINKS_MAX * AB_KAFKA_TOPICS];
@@ -52,6 +56,16 @@ static void fail_all(survey *s, const ab_error *why)
     }
 }
 
+/* Twice, since the first time it may have been a broker that does not answer. */
+static ab_err look_at_topics(survey *s, size_t count, ab_error *err)
+{
+    const ab_kafka_settings *settings = &s->kafka->settings;
+    ab_err e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
+    if (e == AB_ERR_TIMEOUT && !s->kafka->hurry)
+        e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
+    return e;
+}
+
 static ab_err look(survey *s, ab_error *err)
 {
     const ab_kafka_settings *settings = &s->kafka->settings;
@@ -63,7 +77,7 @@ static ab_err look(survey *s, ab_error *err)
         s->topics[i].agent = l->name;
         s->topics[i].live = which == AB_KAFKA_OUT_LIVE || which == AB_KAFKA_IN_LIVE;
     }
-    ab_err e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
+    ab_err e = look_at_topics(s, count, err);
     if (e != AB_ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++)
@@ -98,31 +112,40 @@ static void collect_errors(survey *s)
 static const ab_kafka_topic asked[] = {AB_KAFKA_OUT_STATE, AB_KAFKA_IN_STATE, AB_KAFKA_IN_LIVE};
 #define ASKED (sizeof(asked) / sizeof(asked[0]))
 
+static void take_ends(entry *e, const ab_kafka_ends *out)
+{
+    for (size_t t = 0; t < ASKED && e->error.code == AB_ERR_OK; t++)
+        e->error = out[t].error;
+    e->found = (ab_kafka_findings){
+        .committed = -1,
+        .out_low = out[0].low,
+        .out_high = out[0].high,
+        .in_low = out[1].low,
+        .in_high = out[1].high,
+        .in_live_high = out[2].high,
+    };
+}
+
 static ab_err find_ends(survey *s, ab_error *err)
 {
+    (void)err; /* each link has its own */
     ab_kafka_ends ends[LINKS_MAX * ASKED];
     entry *owners[LINKS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < s->count; i++) {
+        const ab_kafka_topic_state *topics = &s->topics[i * AB_KAFKA_TOPICS];
         if (s->entries[i].error.code != AB_ERR_OK)
             continue;
         for (size_t t = 0; t < ASKED; t++)
-            ends[n * ASKED + t] = (ab_kafka_ends){.name = s->entries[i].link->topics[asked[t]]};
+            ends[n * ASKED + t] =
+                (ab_kafka_ends){.name = topics[asked[t]].name, .leader = topics[asked[t]].leader};
         owners[n++] = &s->entries[i];
     }
-    ab_err e = n == 0 ? AB_ERR_OK : ab_kafka_topics_ends(s->producer, ends, n * ASKED, err);
-    for (size_t i = 0; i < n && e == AB_ERR_OK; i++) {
-        const ab_kafka_ends *out = &ends[i * ASKED];
-        owners[i]->found = (ab_kafka_findings){
-            .committed = -1,
-            .out_low = out[0].low,
-            .out_high = out[0].high,
-            .in_low = out[1].low,
-            .in_high = out[1].high,
-            .in_live_high = out[2].high,
-        };
-    }
-    return e;
+    if (n > 0)
+        ab_kafka_topics_ends(s->producer, ends, n * ASKED, &s->silent);
+    for (size_t i = 0; i < n; i++)
+        take_ends(owners[i], &ends[i * ASKED]);
+    return AB_ERR_OK;
 }
 
 static ab_err find_committed(survey *s, ab_error *err)
@@ -173,6 +196,7 @@ static void release_incoming(entry *e)
     }
 }
 
+/* A handle that does not learn it here, from a broker that does not answer, learns it later. */
 static ab_err warm(survey *s, ab_error *err)
 {
     hold_incoming(s);
@@ -180,7 +204,7 @@ static ab_err warm(survey *s, ab_error *err)
     ab_err e = AB_ERR_OK;
     for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]) && e == AB_ERR_OK; i++)
         e = handles[i] == NULL ? AB_ERR_OK : ab_kafka_topics_learn(handles[i], err);
-    return e;
+    return e == AB_ERR_TIMEOUT ? AB_ERR_OK : e;
 }
 
 static ab_err check_and_collect(survey *s, ab_error *err)
@@ -242,11 +266,20 @@ static void settle(ab_kafka *k, entry *e)
         ab_kafka_link_failed(l, &e->error);
 }
 
+static void remember_silent(ab_kafka *k, const survey *s)
+{
+    if (s->silent.count == k->silent.count)
+        return;
+    k->silent = s->silent;
+    k->silent_until_ms = ab_kafka_now(k) + SILENT_MS;
+}
+
 static void done(ab_kafka_job *job)
 {
     survey *s = (survey *)job;
     ab_kafka *k = s->kafka;
     k->survey_running = false;
+    remember_silent(k, s);
     if (s->answered && s->downs == k->host.downs)
         k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < s->count; i++) {
@@ -302,6 +335,9 @@ static survey *new_survey(ab_kafka *k)
         s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups)->handle);
     s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
     s->downs = k->host.downs;
+    if (ab_kafka_now(k) >= k->silent_until_ms)
+        k->silent.count = 0;
+    s->silent = k->silent;
     s->job.run = run;
     s->job.done = done;
     return s;

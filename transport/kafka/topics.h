@@ -15,6 +15,7 @@ typedef struct {
     bool usable; /* there, with a leader */
     bool missing;
     bool made;      /* just now, by us */
+    int32_t leader; /* number of the broker; of a usable one */
     ab_error error; /* why it is not usable */
 } ab_kafka_topic_state;
 
@@ -60,13 +61,28 @@ const rd_kafka_topic_partition_t *ab_kafka_only_position(rd_kafka_event_t *event
 AB_MUST_USE ab_err ab_kafka_group_recommit(rd_kafka_t *rk, const char *group, const char *topic,
                                            ab_error *err);
 
+#define AB_KAFKA_SILENT_MAX 8
+
+/* Brokers that were asked something in vain. Past AB_KAFKA_SILENT_MAX of them the rest is asked
+ * each time. */
+typedef struct {
+    int32_t brokers[AB_KAFKA_SILENT_MAX];
+    size_t count;
+} ab_kafka_silent;
+
 /* Where a log begins and ends. */
 typedef struct {
     const char *name; /* borrowed */
+    int32_t leader;   /* as ab_kafka_topics_look found it */
     int64_t low;
-    int64_t high; /* the next offset to be written */
+    int64_t high;   /* the next offset to be written */
+    bool asked;     /* false at first */
+    ab_error error; /* why it could not be had; OK: it was */
 } ab_kafka_ends;
 
-/** @return UNAVAILABLE, TIMEOUT when any of them could not be had */
-AB_MUST_USE ab_err ab_kafka_topics_ends(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count,
-                                        ab_error *err);
+/**
+ * Find where logs begin and end, leader by leader: what one of them does not answer fails alone.
+ * @param silent  leaders that are not asked; those that do not answer are added
+ */
+void ab_kafka_topics_ends(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count,
+                          ab_kafka_silent *silent);

@@ -10,7 +10,7 @@
 
 #define AB_ENDS_MAX        8
 #define AB_END_RECEIPT_MAX 4096
-#define AB_END_PEERS_MAX   8
+#define AB_END_PEERS_MAX   256
 #define AB_ENDS_SETTINGS   128
 
 /* One delivery, copied. */

@@ -143,13 +143,10 @@ static void check_topics(const rd_kafka_topic_result_t **results, size_t count)
     }
 }
 
-void ab_broker_topic_create(rd_kafka_t *admin, const char *topic, int partitions,
-                            const char *policy)
+/* Takes the description. */
+static void create(rd_kafka_t *admin, rd_kafka_NewTopic_t *new_topic, const char *topic,
+                   const char *policy)
 {
-    char text[512];
-    rd_kafka_NewTopic_t *new_topic =
-        rd_kafka_NewTopic_new(topic, partitions, 1, text, sizeof(text));
-    assert_non_null(new_topic);
     rd_kafka_NewTopic_set_config(new_topic, "cleanup.policy", policy);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
     rd_kafka_CreateTopics(admin, &new_topic, 1, NULL, queue);
@@ -164,14 +161,36 @@ void ab_broker_topic_create(rd_kafka_t *admin, const char *topic, int partitions
     until_leader(admin, topic, true);
 }
 
-void ab_broker_topic_limit(rd_kafka_t *admin, const char *topic, const char *policy,
-                           const char *largest)
+void ab_broker_topic_create(rd_kafka_t *admin, const char *topic, int partitions,
+                            const char *policy)
+{
+    char text[512];
+    rd_kafka_NewTopic_t *new_topic =
+        rd_kafka_NewTopic_new(topic, partitions, 1, text, sizeof(text));
+    assert_non_null(new_topic);
+    create(admin, new_topic, topic, policy);
+}
+
+void ab_broker_topic_create_half(rd_kafka_t *admin, const char *topic, const char *policy)
+{
+    char text[512];
+    int32_t replicas[] = {1, 2};
+    rd_kafka_NewTopic_t *new_topic = rd_kafka_NewTopic_new(topic, 1, -1, text, sizeof(text));
+    assert_non_null(new_topic);
+    assert_int_equal(
+        rd_kafka_NewTopic_set_replica_assignment(new_topic, 0, replicas, 2, text, sizeof(text)),
+        RD_KAFKA_RESP_ERR_NO_ERROR);
+    create(admin, new_topic, topic, policy);
+}
+
+static void alter(rd_kafka_t *admin, const char *topic, const char *policy, const char *key,
+                  const char *value)
 {
     rd_kafka_ConfigResource_t *resource =
         rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
     assert_non_null(resource);
     rd_kafka_ConfigResource_set_config(resource, "cleanup.policy", policy);
-    rd_kafka_ConfigResource_set_config(resource, "max.message.bytes", largest);
+    rd_kafka_ConfigResource_set_config(resource, key, value);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
     rd_kafka_AlterConfigs(admin, &resource, 1, NULL, queue);
     rd_kafka_event_t *event = answer(queue);
@@ -183,6 +202,18 @@ void ab_broker_topic_limit(rd_kafka_t *admin, const char *topic, const char *pol
     rd_kafka_event_destroy(event);
     rd_kafka_queue_destroy(queue);
     rd_kafka_ConfigResource_destroy(resource);
+}
+
+void ab_broker_topic_limit(rd_kafka_t *admin, const char *topic, const char *policy,
+                           const char *largest)
+{
+    alter(admin, topic, policy, "max.message.bytes", largest);
+}
+
+void ab_broker_topic_need(rd_kafka_t *admin, const char *topic, const char *policy,
+                          const char *replicas)
+{
+    alter(admin, topic, policy, "min.insync.replicas", replicas);
 }
 
 void ab_broker_topic_delete(rd_kafka_t *admin, const char *topic)

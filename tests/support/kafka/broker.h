@@ -30,6 +30,13 @@ void ab_broker_topic_create(rd_kafka_t *admin, const char *topic, int partitions
  * broker's defaults then. */
 void ab_broker_topic_limit(rd_kafka_t *admin, const char *topic, const char *policy,
                            const char *largest);
+/** Make a topic of one partition with a second replica at the absent broker 2 (kafka-dev absent),
+ * ready for use when this returns: one replica is in sync, and one is enough. */
+void ab_broker_topic_create_half(rd_kafka_t *admin, const char *topic, const char *policy);
+/** How many replicas must be in sync for the topic to take a record; other settings are the
+ * broker's defaults then. */
+void ab_broker_topic_need(rd_kafka_t *admin, const char *topic, const char *policy,
+                          const char *replicas);
 /** Delete a topic; it is gone from the metadata when this returns. */
 void ab_broker_topic_delete(rd_kafka_t *admin, const char *topic);
 /** Allow `user` an operation on the resources of that type whose name begins with `prefix`. */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One broker of three is silent, or fails, in what a principal with 250 agents asks it at its
+ * start: only the agents whose topics it leads wait for it.
+ */
+#include "tests/integration/kafka/mock_cluster.h"
+#include "transport/kafka/kafka.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define AGENTS 250
+#define BAD    3 /* the broker; 1 leads what it does not */
+
+static void open_cluster(ab_ends *ends)
+{
+    ab_mock_open(ends, AGENTS, 1);
+    /* So many would only keep the loop busy. */
+    ab_ends_set(ends, "transport.heartbeat=5s");
+}
+
+/* Let this broker lead the logs that the principal writes to w1 to w<count>. */
+static void lead_first(const ab_ends *ends, int count, int32_t broker)
+{
+    for (int i = 1; i <= count; i++) {
+        char topic[32];
+        snprintf(topic, sizeof(topic), "down.w%d.state", i);
+        ab_mock_lead(ends, topic, broker);
+    }
+}
+
+static ab_end *start_principal(ab_ends *ends)
+{
+    char all[AGENTS * 5 + 1] = "";
+    size_t len = 0;
+    for (int i = 1; i <= AGENTS; i++)
+        len += (size_t)snprintf(all + len, sizeof(all) - len, "%sw%d", i == 1 ? "" : ",", i);
+    return ab_end_principal(ends, all);
+}
+
+/* How many of w<first> to w<last> can be sent events. */
+static int count_ready(ab_end *principal, int first, int last)
+{
+    int count = 0;
+    for (int i = first; i <= last; i++) {
+        char agent[16];
+        snprintf(agent, sizeof(agent), "w%d", i);
+        count += ab_end_peer_of(principal, agent)->ready > 0 ? 1 : 0;
+    }
+    return count;
+}
+
+static void assert_takes_events(ab_ends *ends, ab_end *principal, const char *agent)
+{
+    ab_sending sending = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, ab_end_put_until_safe(principal, agent, "app/a", 1, &sending));
+}
+
+static void one_log_that_cannot_be_read_keeps_no_other_of_250_waiting(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_capture_log(ends);
+    lead_first(ends, 1, BAD);
+    ab_end *principal = start_principal(ends);
+    AB_UNTIL(ends, count_ready(principal, 1, AGENTS) == AGENTS);
+    ab_end_stop(principal);
+    ab_mock_fail(ends, BAD, AB_MOCK_FETCH, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, 0);
+    principal = start_principal(ends);
+    AB_UNTIL(ends, count_ready(principal, 2, AGENTS) == AGENTS - 1);
+    /* Not only because it was given up. */
+    assert_false(ab_ends_logged(ends, "cannot read topic mock.down.w1.state"));
+    assert_int_equal(count_ready(principal, 1, 1), 0);
+    assert_takes_events(ends, principal, "w2");
+    assert_takes_events(ends, principal, "w250");
+    lead_first(ends, 1, 1);
+    AB_UNTIL(ends, count_ready(principal, 1, 1) == 1);
+}
+
+static void a_broker_that_is_silent_at_the_start_holds_up_only_what_it_leads(void **state)
+{
+    enum { HELD = 50 };
+    ab_ends *ends = *state;
+    lead_first(ends, HELD, BAD);
+    ab_mock_fail(ends, BAD, AB_MOCK_LIST_OFFSETS, RD_KAFKA_RESP_ERR_NO_ERROR, 600000);
+    ab_end *principal = start_principal(ends);
+    AB_UNTIL(ends, count_ready(principal, HELD + 1, AGENTS) == AGENTS - HELD);
+    assert_int_equal(count_ready(principal, 1, HELD), 0);
+    AB_UNTIL(ends, ab_end_says(principal, "broker 3, which leads topic mock.down.w"));
+    assert_takes_events(ends, principal, "w250");
+    lead_first(ends, HELD, 1);
+    AB_UNTIL(ends, count_ready(principal, 1, HELD) == HELD);
+}
+
+#define CASE(f)                                                                                    \
+    cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &fixture)
+
+int main(int argc, char **argv)
+{
+    const ab_options tables[] = {ab_transport_options, *ab_kafka_transport.options[0]};
+    ab_ends_fixture fixture = {
+        .name = "kafka-silent",
+        .tables = tables,
+        .table_count = 2,
+        .open = open_cluster,
+        .close = ab_mock_close,
+        .ops = ab_mock_ops,
+    };
+    const struct CMUnitTest tests[] = {
+        CASE(one_log_that_cannot_be_read_keeps_no_other_of_250_waiting),
+        CASE(a_broker_that_is_silent_at_the_start_holds_up_only_what_it_leads),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("silent", tests, NULL, NULL);
+}

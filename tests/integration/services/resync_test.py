@@ -4,11 +4,13 @@
 import json
 import shutil
 import socket
+import time
 import unittest
 
 from daemons import Fleet, application, kafka_dev, kcat, only_kafka, read_yaml, wait_for
 
 MANY = 30
+TOLD_SECONDS = 10
 
 
 class Resync(Fleet):
@@ -201,6 +203,29 @@ class Resync(Fleet):
         wait_for("it goes when that is confirmed", lambda: self.spoke.read("argocd", "new") is None)
         wait_for("nothing is held", lambda: self.held() == 0)
         wait_for("nothing else is there", lambda: len(self.spoke.names("argocd")) == MANY - 2)
+
+    def test_a_restored_backup_without_half_of_the_objects_is_told_within_ten_seconds(self):
+        self.principal.stop()
+        backup = self.folder / "backup"
+        shutil.copytree(self.folder / "hub", backup)
+        self.principal.start()
+        for i in range(MANY):
+            self.hub.write("w1", f"new{i}", application(f"new{i}"))
+        wait_for("all have arrived", lambda: len(self.spoke.names("argocd")) == 2 * MANY)
+        self.principal.stop()
+        shutil.rmtree(self.folder / "hub")
+        shutil.copytree(backup, self.folder / "hub")
+        deadline = time.monotonic() + TOLD_SECONDS
+
+        def told(what, condition):
+            wait_for(what, condition, deadline - time.monotonic())
+
+        self.principal.start(ready=False)
+        line = f"agent w1: {MANY} deletions are held back"
+        told("a metric tells", lambda: self.held() == MANY)
+        told("/readyz tells", lambda: line in (self.principal.get("/readyz") or ""))
+        self.assertIn("deletions held back: the store does not show", self.principal.log.read_text())
+        self.assertEqual(len(self.spoke.names("argocd")), 2 * MANY)
 
     def test_a_principal_whose_store_is_another_one_ends_and_deletes_nothing(self):
         mark = self.folder / "hub" / "argocd" / "ConfigMap" / "argobus-store-mark.yaml"

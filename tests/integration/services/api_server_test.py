@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Beside an API server that refuses writes, or comes back from a backup."""
 import json
+import os
+import signal
+import threading
 import time
 import unittest
 
-from daemons import Fleet, application, revision, wait_for
+from daemons import Daemon, Fleet, application, revision, wait_for
 from fake_api import FakeApi
 
 TOLD_SECONDS = 10
@@ -114,6 +117,97 @@ class Restored(Beside):
         self.assertEqual(event["involvedObject"]["namespace"], "w1")
         self.assertIn("30", event["message"])
         self.assertEqual(len(self.spoke.names("argocd")), 60)
+
+
+class Paused(Beside):
+    """A principal is stopped, another one takes its place, and the first one goes on."""
+
+    def setUp(self):
+        super().setUp()
+        self.api.put("Application", "a", "w1", spec=application("a")["spec"])
+        self.start()
+        self.arrives("a", "1")
+        self.report(1)
+        self.shows(1)
+        self.first = self.principal
+        self.addCleanup(self.first.kill)
+
+    def principal_config(self):
+        if not hasattr(self, "store"):
+            self.store = self.serve()
+        return {**super().principal_config(), "store": self.store}
+
+    def report(self, n):
+        self.spoke.set_status("argocd", "a", {"sync": {"status": "Synced", "revision": str(n)}})
+
+    @staticmethod
+    def number(app):
+        return int(app.get("status", {}).get("sync", {}).get("revision", 0))
+
+    def shown(self):
+        return self.number(self.api.objects["/apis/argoproj.io/v1alpha1/namespaces/w1/applications/a"])
+
+    def shows(self, n):
+        wait_for(f"the hub shows status {n}", lambda: self.shown() == n)
+
+    def pause(self):
+        self.received = self.first.metric("argobus_events_received_total")
+        os.kill(self.first.process.pid, signal.SIGSTOP)
+
+    def take_over(self):
+        self.principal = Daemon("argobus-principal", self.folder / "second", self.principal_config())
+        self.principal.start()
+
+    def go_on(self, events):
+        """Until the first one has dealt with what it is sent; or it ends, as the store's watermark is another's."""
+        os.kill(self.first.process.pid, signal.SIGCONT)
+
+        def is_done():
+            if self.first.process.poll() is not None:
+                return True
+            return (self.first.metric("argobus_events_received_total") >= self.received + events
+                    and self.first.metric("argobus_unacknowledged") == 0)
+
+        wait_for("the first one has dealt with everything", is_done)
+
+    def assert_never_older(self):
+        shown = [self.number(item) for _, collection, item in self.api.events if collection.endswith("/w1/applications")]
+        self.assertEqual(shown, sorted(shown))
+        self.assertEqual(self.shown(), 3)
+
+    def test_a_write_that_was_under_way_does_not_overwrite_a_newer_status(self):
+        arrived, release, answered = threading.Event(), threading.Event(), threading.Event()
+
+        def hold(request):
+            arrived.set()
+            release.wait()
+            self.api.respond(request)
+            answered.set()
+            return True
+
+        self.addCleanup(release.set)
+        self.api.fault(lambda r: r.method == "PATCH" and any(op["path"] == "/status" for op in r.body), hold, times=1)
+        self.report(2)
+        wait_for("the first one writes it", arrived.is_set)
+        self.pause()
+        self.take_over()
+        self.shows(2)
+        self.report(3)
+        self.shows(3)
+        release.set()
+        wait_for("the API server has dealt with the first one's write", answered.is_set)
+        self.go_on(1)
+        self.assert_never_older()
+
+    def test_an_event_that_waited_does_not_overwrite_a_newer_status(self):
+        self.pause()
+        self.take_over()
+        self.report(2)
+        self.shows(2)
+        self.report(3)
+        self.shows(3)
+        self.go_on(2)
+        self.assert_never_older()
 
 
 if __name__ == "__main__":

@@ -94,6 +94,10 @@ typedef struct {
      * nothing may be applied or changed back until false: it has gone, and what it may have applied
      * was delivered here too. */
     void (*on_displaced)(void *arg, bool displaced);
+    /** PRINCIPAL, over gRPC; may be NULL: any mode is admitted. May `agent`, which proved who it
+     * is, work in `mode` ("managed", "autonomous")? @param why  when not: what it is told, up to
+     * what to do about it */
+    bool (*admits)(void *arg, const char *agent, const char *mode, ab_error *why);
     /** It cannot go on: end the process. */
     void (*on_fatal)(void *arg, const ab_error *err);
     void *arg;

@@ -178,18 +178,41 @@ static const char *mode_name(const ab_mode_set *mode)
     return *mode == AB_AUTONOMOUS ? "autonomous" : "managed";
 }
 
+static void log_mismatch(const service *s, const char *agent, const ab_mode_set *told,
+                         const ab_mode_set *mode)
+{
+    AB_ERROR(s->base.daemon->log, MAIN,
+             "agent refused: it claims another mode than the control plane says. Nothing is "
+             "sent to it or taken from it; set agent.mode there, or mode in option agents or "
+             "annotation " AB_ANN_MODE " of its cluster Secret here",
+             AB_KV("agent", agent), AB_KV("claimed", mode_name(told)),
+             AB_KV("expected", mode_name(mode)));
+}
+
+bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why)
+{
+    const service *s = arg;
+    const ab_mode_set *told = mode_of(claimed);
+    const ab_mode_set *mode = mode_for(s, agent, told);
+    /* What its cluster Secret says is not known before the store is read. */
+    if (!s->base.listed || told == NULL || told == mode)
+        return true;
+    log_mismatch(s, agent, told, mode);
+    ab_fail(why, AB_ERR_DENIED,
+            "agent %s claims mode %s, but the control plane says %s: set agent.mode to %s at the "
+            "agent, or at the control plane mode in option agents or annotation " AB_ANN_MODE
+            " of its cluster Secret to %s",
+            agent, claimed, mode_name(mode), mode_name(mode), claimed);
+    return false;
+}
+
 /* By the control plane's word and the agent's; where they differ nothing is done. */
 static void settle_mode(service *s, const char *agent)
 {
     const ab_mode_set *told = ab_map_find(s->told, ab_str_of(agent));
     const ab_mode_set *mode = mode_for(s, agent, told);
     if (mode != NULL && told != NULL && told != mode)
-        AB_ERROR(s->base.daemon->log, MAIN,
-                 "agent refused: it claims another mode than the control plane says. Nothing is "
-                 "sent to it or taken from it; set agent.mode there, or mode in option agents or "
-                 "annotation " AB_ANN_MODE " of its cluster Secret here",
-                 AB_KV("agent", agent), AB_KV("claimed", mode_name(told)),
-                 AB_KV("expected", mode_name(mode)));
+        log_mismatch(s, agent, told, mode);
     else if (mode != NULL && *mode == AB_AUTONOMOUS && s->cache == NULL)
         complain(s, agent, "an autonomous agent cannot be served: set principal.data to a folder");
     else if (mode != NULL) {

@@ -333,6 +333,7 @@ static ab_err make_transport(service *s, ab_error *err)
                    .on_gap = on_gap,
                    .on_caught_up = on_caught_up,
                    .on_writable = on_writable,
+                   .admits = ab_principal_agents_admit,
                    .arg = s},
     };
     return ab_service_make_transport(&s->base, env, err);

@@ -59,6 +59,8 @@ void ab_principal_agents_renew(service *s);
 void ab_principal_agents_settle(service *s);
 /** An agent says what it is. */
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);
+/** May this agent work in the mode that it claims? As ab_transport_events.admits. */
+bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why);
 /** Does the configuration say that its Secrets may travel in clear? `arg` is the service. */
 bool ab_principal_agents_in_clear(void *arg, const char *agent);
 

@@ -205,10 +205,27 @@ static void checked(served_call *c, ab_err code, const ab_auth_grant *granted, b
     free_call(c);
 }
 
+/* Told only to the agent itself: it has shown who it is. @return false when the call was refused */
+static bool is_admitted(served_call *c, const ab_auth_identity *who)
+{
+    const ab_transport_events *up = &c->grpc->base.env.events;
+    ab_error why = {0};
+    if (c->call == NULL || up->admits == NULL || up->admits(up->arg, who->agent, who->mode, &why))
+        return true;
+    ab_rpc_finish(c->call, AB_RPC_PERMISSION_DENIED, why.text);
+    return false;
+}
+
 static void on_login(void *arg, ab_err code, const ab_error *err, const ab_auth_grant *granted)
 {
     (void)err;
-    checked(arg, code, granted, true);
+    served_call *c = arg;
+    if (granted != NULL && !is_admitted(c, &granted->identity)) {
+        c->checking = false;
+        free_call(c);
+        return;
+    }
+    checked(c, code, granted, true);
 }
 
 static void on_refreshed(void *arg, ab_err code, const ab_error *err, const ab_auth_grant *granted)

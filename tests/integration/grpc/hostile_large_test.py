@@ -34,8 +34,11 @@ def event(number, size=SIZE):
 
 
 class Large(Beside):
-    """It says that it is autonomous, which the principal's configuration denies: nothing of it is dealt with."""
-    changes = 60
+    """It is autonomous, which the principal cannot serve without a folder: nothing of it is dealt with."""
+
+    def principal_config(self):
+        return dict(super().principal_config(), agents=[{"name": "w1", "mode": "managed"},
+                                                        {"name": "w2", "mode": "autonomous"}])
 
     def log_in(self):
         agent = Stranger(self.grpc_port, "w2")

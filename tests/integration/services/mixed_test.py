@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Agents of both modes at one principal, and an agent whose mode changes."""
+import time
 import unittest
 
 import yaml
@@ -122,12 +123,22 @@ class Mixed(TwoAgents):
         self.say_mode("autonomous")
         self.at_hub("1")
 
+    def is_told(self):
+        """Why, where, and what to do; and it does not ask again and again."""
+        told = "PERMISSION_DENIED: agent w2 claims mode autonomous, but the control plane says managed: set agent.mode to"
+        began = time.monotonic()
+        wait_for("the agent tries again", lambda: self.agent2.log.read_text().count(told) >= 4)
+        self.assertGreater(time.monotonic() - began, 0.5)
+
     def is_left_alone(self):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
-        self.start()
+        Fleet.start(self)
+        self.agent2.start(ready=self.transport == "kafka")
         self.arrives("guestbook", "1")
         self.is_logged("agent refused: it claims another mode")
+        if self.transport == "grpc":
+            self.is_told()
         self.hub.write("w2", "mine", application("mine", namespace="w2"))
         self.hub.write("w1", "probe", application("probe"))
         self.arrives("probe", "1")

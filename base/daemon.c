@@ -28,7 +28,8 @@ static const ab_option option_rows[] = {
      .kind = AB_OPT_STRING,
      .deflt = "info",
      .reloadable = true,
-     .help = "Level of the log (error, warn, info, debug), apart for areas: info,kafka=debug."},
+     .help = "Log level (error, warn, info, debug), optionally with levels for areas: "
+             "info,kafka=debug."},
     {.name = "log.format",
      .kind = AB_OPT_ENUM,
      .deflt = "text",
@@ -44,7 +45,7 @@ static const ab_option option_rows[] = {
      .deflt = "30s",
      .min = 100,
      .max = 3600000,
-     .help = "How long stopping in order may take before the process ends at once."},
+     .help = "How long an orderly stop may take; after that the process exits at once."},
 };
 
 const ab_options ab_daemon_options = {option_rows, sizeof(option_rows) / sizeof(option_rows[0])};

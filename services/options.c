@@ -7,7 +7,8 @@ static const ab_option rows[] = {
      .deflt = "2m",
      .min = 1000,
      .max = 86400000,
-     .help = "After failing for so long an object no longer holds back the offset; it is retried."},
+     .help = "How long a failing object holds back the offset; after that it is deferred and "
+             "retried."},
     {.name = "sync.max-deletions-percent",
      .kind = AB_OPT_INT,
      .deflt = "50",
@@ -17,9 +18,9 @@ static const ab_option rows[] = {
     {.name = "sync.guard-observed",
      .kind = AB_OPT_BOOL,
      .deflt = "false",
-     .help = "Whether the mass-deletion guard also holds back deletions that the running program "
-             "observed in its store. Else it judges only what is inferred: what a list or a "
-             "comparison lacks after a gap or at a start."},
+     .help = "Whether the mass-deletion guard also holds back deletions that the running "
+             "program observed in its store. By default it checks only inferred deletions: "
+             "objects that are missing from a list or a comparison after a gap or at a start."},
     {.name = "sync.deletions-window",
      .kind = AB_OPT_DURATION,
      .deflt = "1m",

@@ -16,7 +16,8 @@ static const ab_option rows[] = {
         .kind = AB_OPT_ENUM,
         .deflt = "kubernetes",
         .choices = "kubernetes|directory",
-        .help = "Where objects live: on a Kubernetes API server, or in a folder of manifests.",
+        .help = "Where objects are stored: in a Kubernetes API server, or in a folder of "
+                "manifests.",
     },
     AB_KUBERNETES_OPTION_ROWS,
     AB_DIRECTORY_OPTION_ROWS,

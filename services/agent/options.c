@@ -4,24 +4,24 @@
 static const ab_option rows[] = {
     {.name = "agent.name",
      .kind = AB_OPT_STRING,
-     .help = "Name of this agent: a DNS label. Topics, group and namespace at the principal follow "
-             "from it."},
+     .help = "Name of this agent: a DNS label. It determines the agent's topics, group and "
+             "namespace in the control plane."},
     {.name = "agent.mode",
      .kind = AB_OPT_ENUM,
      .deflt = "managed",
      .choices = "managed|autonomous",
-     .help = "Who owns the Applications and AppProjects here: the principal (managed), or this "
-             "side (autonomous), which the principal mirrors."},
+     .help = "Who owns the Applications and AppProjects of this cluster: the principal "
+             "(managed), or this agent (autonomous); the principal then mirrors them."},
     {.name = "agent.data",
      .kind = AB_OPT_PATH,
-     .help = "Folder for what the agent must remember over a restart: what it last got."},
+     .help = "Folder for the state that the agent keeps across restarts: the last received "
+             "state of each object."},
     {.name = "agent.adoption",
      .kind = AB_OPT_ENUM,
      .deflt = "always",
      .choices = "always|never",
-     .help = "Whether an Application that exists here unmanaged is taken over when the principal "
-             "creates one "
-             "of its name."},
+     .help = "Whether the agent adopts an existing unmanaged Application when the principal "
+             "creates one of the same name."},
     {.name = "agent.uid-mismatch",
      .kind = AB_OPT_ENUM,
      .deflt = "recreate",
@@ -33,52 +33,55 @@ static const ab_option rows[] = {
      .kind = AB_OPT_ENUM,
      .deflt = "ignore",
      .choices = "ignore|clear-status|resync",
-     .help = "How an Application that somebody deleted here is brought back: with the status that "
-             "it had, as far as the store tells it (ignore; the directory store does not), so "
-             "that auto-sync does not sync the same revision again; without one, so that it does "
-             "(clear-status); or without one, and a sync is asked for (resync)."},
+     .help = "How to restore an Application that someone deleted in this cluster. ignore: with "
+             "its previous status, so that auto-sync does not sync the same revision again (the "
+             "directory store does not report that status). clear-status: without a status, so "
+             "that auto-sync does. resync: without a status, and with a sync request."},
     {.name = "health.disconnected-is-unhealthy",
      .kind = AB_OPT_BOOL,
      .deflt = "false",
-     .help = "Answer /healthz with 503 while the agent is not connected to the principal (gRPC) or "
-             "to Kafka, as argocd-agent does. A liveness probe then restarts the agent during an "
-             "outage of the other side, which does not help: /readyz says the same by default."},
+     .help = "Answer /healthz with 503 while the agent is not connected to the principal (gRPC) "
+             "or to Kafka, as argocd-agent does. A liveness probe then restarts the agent "
+             "during an outage of the other side, which does not help; /readyz always answers "
+             "503 then."},
     {.name = "mapping",
      .kind = AB_OPT_ENUM,
      .deflt = "namespace",
      .choices = "namespace|destination",
-     .help = "Where Applications stand: all in store.namespace, or in the namespace they have at "
-             "the principal, which must have the same mapping."},
+     .help = "Namespaces of Applications: all in store.namespace (namespace), or the same as in "
+             "the control plane (destination). The principal must have the same mapping."},
     {.name = "namespaces",
      .kind = AB_OPT_LIST,
-     .help = "With mapping: destination, the namespaces besides store.namespace where Applications "
-             "may be put: globs, or regular expressions between slashes."},
+     .help = "With mapping: destination, the namespaces that may receive Applications, in "
+             "addition to store.namespace: globs, or regular expressions between slashes."},
     {.name = "secrets.protection",
      .kind = AB_OPT_ENUM,
      .deflt = "sealed",
      .choices = "sealed|none",
-     .help = "Whether a repository's credentials must come sealed to this agent's certificate, or "
-             "may come as they are."},
+     .help = "Whether repository credentials must arrive sealed to this agent's certificate "
+             "(sealed), or may arrive in clear text (none)."},
     {.name = "secrets.certificate",
      .kind = AB_OPT_FILE,
      .help = "Certificate (PEM) that the principal seals credentials to; unset: kafka.tls.cert, or "
              "grpc.tls.cert, of the transport in use. Read again when it changes."},
     {.name = "secrets.key",
      .kind = AB_OPT_FILE,
-     .help = "Private key (PEM) of secrets.certificate; unset: that beside it."},
+     .help = "Private key (PEM) of secrets.certificate; set both or neither. Unset: "
+             "kafka.tls.key or grpc.tls.key of the transport in use."},
     {.name = "store.namespace",
      .kind = AB_OPT_STRING,
      .deflt = "argocd",
-     .help = "Namespace of Argo CD here: where projects, repositories and GPG keys live, and "
-             "Applications unless they are mapped elsewhere."},
+     .help = "Namespace of Argo CD in this cluster: of projects, repositories and GPG keys, and "
+             "of Applications unless they are mapped elsewhere."},
     {.name = "sync.max-deletions",
      .kind = AB_OPT_INT,
      .deflt = "20",
      .min = 0,
      .max = 1000000000,
-     .help = "Mass-deletion guard of an autonomous agent: more deletions than this, and more than "
-             "sync.max-deletions-percent of what it has published, within sync.deletions-window, "
-             "are held back until argobusctl resync --confirm at the principal."},
+     .help = "Mass-deletion guard of an autonomous agent: deletions are held back until "
+             "argobusctl resync --confirm at the principal if they are more than this, and more "
+             "than sync.max-deletions-percent of the published objects, within "
+             "sync.deletions-window."},
 };
 static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 

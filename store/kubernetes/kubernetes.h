@@ -12,29 +12,29 @@
     AB_KUBE_ACCESS_OPTION_ROWS,                                                                    \
         {.name = "store.kubernetes.selector",                                                      \
          .kind = AB_OPT_STRING,                                                                    \
-         .help = "Label selector: only Applications that match it are seen."},                     \
+         .help = "Label selector: Applications that do not match are ignored."},                   \
         {.name = "store.kubernetes.create-namespaces",                                             \
          .kind = AB_OPT_LIST,                                                                      \
-         .help = "Patterns (globs, /regex/) of namespaces to create where an object needs one "    \
+         .help = "Patterns (globs, /regex/) of namespaces to create if an object needs one "       \
                  "that does not exist."},                                                          \
         {.name = "store.kubernetes.namespace-labels",                                              \
          .kind = AB_OPT_MAP,                                                                       \
-         .help = "Labels of namespaces that are created."},                                        \
+         .help = "Labels of the namespaces that argobus creates."},                                \
         {.name = "store.kubernetes.concurrency",                                                   \
          .kind = AB_OPT_INT,                                                                       \
          .deflt = "64",                                                                            \
          .min = 1,                                                                                 \
          .max = 256,                                                                               \
-         .help = "Writes of different objects that are under way at once."},                       \
+         .help = "Maximum number of concurrent writes, each of a different object."},              \
         {.name = "store.kubernetes.page",                                                          \
          .kind = AB_OPT_INT,                                                                       \
          .deflt = "500",                                                                           \
          .min = 1,                                                                                 \
          .max = 10000,                                                                             \
-         .help = "Objects that are listed by one request."},                                       \
+         .help = "Objects per list request."},                                                     \
     {                                                                                              \
         .name = "store.kubernetes.timeout", .kind = AB_OPT_DURATION, .deflt = "30s", .min = 1000,  \
-        .max = 600000, .help = "How long the API server may take for one answer.",                 \
+        .max = 600000, .help = "How long the API server may take to answer.",                      \
     }
 
 extern const ab_store_ops ab_kubernetes_store;

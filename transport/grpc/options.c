@@ -9,28 +9,31 @@
 static const ab_option rows[] = {
     {.name = "grpc.address",
      .kind = AB_OPT_STRING,
-     .help = "Agent: where the principal listens, host:port; without a port, 443."},
+     .help = "Agent: address of the principal, host:port; the default port is 443."},
     {.name = "grpc.listen",
      .kind = AB_OPT_STRING,
      .deflt = ":8443",
-     .help = "Principal: where to listen for agents, host:port; without a host, on all addresses."},
+     .help = "Principal: address to listen on for agents, host:port; without a host, all "
+             "addresses."},
     {.name = "grpc.insecure",
      .kind = AB_OPT_BOOL,
      .deflt = "false",
-     .help = "No TLS at all, for a service mesh or a test: who can reach the port reads and "
-             "writes everything."},
+     .help = "Disable TLS, for a service mesh or a test: anyone who can reach the port can read "
+             "and write everything."},
     {.name = "grpc.websocket",
      .kind = AB_OPT_BOOL,
      .deflt = "false",
-     .help = "For agents behind proxies that do not pass HTTP/2 on. Agent: call by WebSockets over "
-             "HTTP/1.1. Principal: serve such agents too. Messages then have 64MiB at most."},
+     .help = "For agents behind proxies that do not forward HTTP/2. Agent: use WebSockets over "
+             "HTTP/1.1. Principal: serve such agents too. Messages over WebSockets have 64MiB "
+             "at most."},
     {.name = "grpc.tls.ca",
      .kind = AB_OPT_FILE,
-     .help = "Authorities that the other side's certificate must come from (PEM). Agent, unset: "
-             "the system's. Principal, unset: agents are not asked for a certificate."},
+     .help = "Certificate authorities (PEM) that must have issued the other side's certificate. "
+             "Unset on an agent: the system's. Unset on the principal: agents are not asked for "
+             "a certificate."},
     {.name = "grpc.tls.cert",
      .kind = AB_OPT_FILE,
-     .help = "Our certificate with its chain (PEM); read again when it changes."},
+     .help = "This program's certificate with its chain (PEM); read again when it changes."},
     {.name = "grpc.tls.key",
      .kind = AB_OPT_FILE,
      .help = "The private key of grpc.tls.cert (PEM)."},
@@ -38,12 +41,12 @@ static const ab_option rows[] = {
      .kind = AB_OPT_ENUM,
      .deflt = "1.3",
      .choices = "1.2|1.3",
-     .help = "Oldest version of TLS to agree to."},
+     .help = "Minimum version of TLS."},
     {.name = "grpc.tls.ciphers",
      .kind = AB_OPT_STRING,
-     .help = "Ciphers to agree to, as OpenSSL names them, with colons between: either of TLS 1.3 "
-             "(TLS_...) or, with grpc.tls.min-version 1.2, of TLS 1.2; those of the other version "
-             "stay as they are. Unset: OpenSSL's defaults."},
+     .help = "Allowed ciphers, with OpenSSL's names, separated by colons: either those of TLS "
+             "1.3 (TLS_...) or, with grpc.tls.min-version 1.2, those of TLS 1.2; the ciphers of "
+             "the other version do not change. Unset: OpenSSL's defaults."},
     {.name = "grpc.tls.server-name",
      .kind = AB_OPT_STRING,
      .help = "Agent: the name that the principal's certificate must have; unset: the host of "
@@ -53,40 +56,40 @@ static const ab_option rows[] = {
      .deflt = "60s",
      .min = 0,
      .max = HOUR,
-     .help = "After so much silence the other side is pinged, which also keeps load balancers "
-             "from cutting the connection; 0s: never."},
+     .help = "After this much silence the other side is pinged, which also keeps load balancers "
+             "from closing the connection; 0s: never."},
     {.name = "grpc.keepalive-timeout",
      .kind = AB_OPT_DURATION,
      .deflt = "20s",
      .min = 100,
      .max = HOUR,
-     .help =
-         "How long the other side may take to answer a ping before it counts as gone. A principal "
-         "also closes a connection that has not logged in this long after the 10s of a handshake."},
+     .help = "How long the other side may take to answer a ping; after that it counts as "
+             "disconnected. The principal also closes a connection that has not logged in this "
+             "long after the 10s of a handshake."},
     {.name = "grpc.message-max",
      .kind = AB_OPT_SIZE,
      .deflt = "200MiB",
      .min = 64 * KIB,
      .max = 200 * MIB,
-     .help = "Largest message to take or send; an event has 64MiB at most."},
+     .help = "Maximum size of a message, received or sent; an event has 64MiB at most."},
     {.name = "grpc.queue",
      .kind = AB_OPT_SIZE,
      .deflt = "8MiB",
      .min = 256 * KIB,
      .max = 1024 * MIB,
-     .help = "Events per agent that are sent, or wait to be (128KiB of these at most), and not "
-             "acknowledged; past it, newer versions of an object replace older ones before they "
-             "get here. Also events per agent that are received and not in effect; past it, "
-             "reading from this agent stops."},
+     .help = "Maximum size per agent of unacknowledged events: sent ones, and ones that wait to "
+             "be sent (at most 128KiB); beyond it, newer versions of an object replace older "
+             "ones before they enter this queue. Also the maximum per agent of received events "
+             "that are not in effect; beyond it, reading from this agent pauses."},
     {.name = "grpc.compression",
      .kind = AB_OPT_ENUM,
      .deflt = "none",
      .choices = "none|gzip",
-     .help = "Compression of what is sent; gzip is taken from the other side in any case."},
+     .help = "Compression of sent messages; received messages may always use gzip."},
     {.name = "grpc.peer-version",
      .kind = AB_OPT_STRING,
-     .help = "The version that an argocd-agent at the other side is shown, which demands its own; "
-             "unset: that of argobus, which other argobus peers see anyway."},
+     .help = "The version to show to an argocd-agent, which only accepts its own version; "
+             "unset: the version of argobus. argobus peers always see the version of argobus."},
 };
 
 const ab_options ab_grpc_options = {rows, sizeof(rows) / sizeof(rows[0])};

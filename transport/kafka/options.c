@@ -11,7 +11,7 @@
 static const ab_option rows[] = {
     {.name = "kafka.brokers",
      .kind = AB_OPT_LIST,
-     .help = "Brokers to begin with, host:port each; the others are learnt from them."},
+     .help = "Brokers for the first connection, host:port each; they name the other brokers."},
     {.name = "kafka.prefix",
      .kind = AB_OPT_STRING,
      .deflt = "argobus",
@@ -20,85 +20,86 @@ static const ab_option rows[] = {
      .kind = AB_OPT_ENUM,
      .deflt = "verify",
      .choices = "verify|create|external",
-     .help = "Whether the topics of an agent are checked, made by the principal where missing and "
-             "checked, or trusted. Those that it makes (create) it also deletes when it serves the "
-             "agent no more because its cluster Secret or its entry in agents was taken away; "
-             "nothing that the agent has is deleted by that. When the principal stops, they stay."},
+     .help = "verify: topics of an agent are checked. create: the principal creates missing "
+             "topics, checks them, and deletes them when it stops serving the agent because its "
+             "cluster Secret or its entry in agents was removed; this deletes no object of the "
+             "agent, and topics stay when the principal stops. external: topics are not "
+             "checked."},
     {.name = "kafka.replication-factor",
      .kind = AB_OPT_INT,
      .deflt = "3",
      .min = 1,
      .max = 100,
-     .help = "Replicas of topics that the principal makes."},
+     .help = "Replicas of topics that the principal creates."},
     {.name = "kafka.min-insync-replicas",
      .kind = AB_OPT_INT,
      .deflt = "2",
      .min = 1,
      .max = 100,
-     .help = "Replicas that must have an event before it counts as sent, for state topics that the "
-             "principal makes; never more than kafka.replication-factor."},
+     .help = "Replicas that must have an event before it counts as sent, for state topics that "
+             "the principal creates; at most kafka.replication-factor."},
     {.name = "kafka.segment-time",
      .kind = AB_OPT_DURATION,
      .deflt = "24h",
      .min = MINUTE,
      .max = 365 * DAY,
-     .help = "Age at which a segment of a state topic is closed, and may be compacted."},
+     .help = "Age at which a segment of a state topic is closed and can be compacted."},
     {.name = "kafka.delete-retention",
      .kind = AB_OPT_DURATION,
      .deflt = "336h",
      .min = HOUR,
      .max = 3650 * DAY,
-     .help = "How long a deletion stays in a state topic; an agent that is away longer is compared "
-             "in full on its return."},
+     .help = "How long a tombstone stays in a state topic; an agent that is disconnected for "
+             "longer gets a full resync when it returns."},
     {.name = "kafka.message-max",
      .kind = AB_OPT_SIZE,
      .deflt = "4MiB",
      .min = 64 * KIB,
      .max = 64 * MIB,
-     .help = "Largest event; topics must take as much (max.message.bytes)."},
+     .help = "Maximum size of an event; topics must allow the same (max.message.bytes)."},
     {.name = "kafka.compression",
      .kind = AB_OPT_ENUM,
      .deflt = "lz4",
      .choices = "none|gzip|snappy|lz4|zstd",
-     .help = "Compression of what is sent."},
+     .help = "Compression of sent records."},
     {.name = "kafka.linger",
      .kind = AB_OPT_DURATION,
      .deflt = "0s",
      .min = 0,
      .max = 10 * SECOND,
-     .help = "How long a state event waits for others to share a request with; those that come "
-             "while the broker is busy share one anyway."},
+     .help = "How long a state event waits for other events to share a request; events that "
+             "come while the broker is busy share a request anyway."},
     {.name = "kafka.delivery-timeout",
      .kind = AB_OPT_DURATION,
      .deflt = "120s",
      .min = SECOND,
      .max = HOUR,
-     .help = "After this long an event that no broker took is given back, and its newest version "
-             "sent again."},
+     .help = "How long to retry an event that no broker accepts; after that the newest version "
+             "of its object is sent again."},
     {.name = "kafka.queue",
      .kind = AB_OPT_SIZE,
      .min = 256 * KIB,
      .max = 1024 * MIB,
-     .help = "Events on their way to the brokers, of all agents together; one agent has half of it "
-             "at most, and one whose events are not confirmed holds up no other. Unless set 16MiB, "
-             "or twice kafka.message-max if that is more."},
+     .help = "Maximum size of events on their way to the brokers, for all agents together; one "
+             "agent uses half of it at most, and an agent whose events are not confirmed does "
+             "not delay others. Unset: 16MiB, or twice kafka.message-max if that is more."},
     {.name = "kafka.commit-interval",
      .kind = AB_OPT_DURATION,
      .deflt = "1s",
      .min = 100,
      .max = HOUR,
-     .help = "How often the position of what has been applied is committed."},
+     .help = "Interval of commits of the position up to which events are applied."},
     {.name = "kafka.insecure",
      .kind = AB_OPT_BOOL,
      .deflt = "false",
-     .help = "No TLS at all, for a service mesh or a test: who can reach the network between reads "
-             "and writes everything, a SASL password too. Without it TLS must be configured "
-             "(kafka.tls.*), with it none may be."},
+     .help = "Disable TLS, for a service mesh or a test: anyone with access to the network can "
+             "read and write everything, including a SASL password. If false, kafka.tls.* must "
+             "be set; if true, it must not be."},
     {.name = "kafka.tls.enabled",
      .kind = AB_OPT_BOOL,
      .deflt = "false",
-     .help = "Use TLS also when no other kafka.tls option is set (the system's authorities are "
-             "trusted)."},
+     .help = "Use TLS even if no other kafka.tls option is set (with the system's certificate "
+             "authorities)."},
     {.name = "kafka.tls.ca",
      .kind = AB_OPT_FILE,
      .help = "Certificate authorities for the brokers' certificates (PEM). When this file, the "
@@ -106,7 +107,7 @@ static const ab_option rows[] = {
              "replaced."},
     {.name = "kafka.tls.cert",
      .kind = AB_OPT_FILE,
-     .help = "Our certificate with its chain (PEM)."},
+     .help = "This program's certificate with its chain (PEM)."},
     {.name = "kafka.tls.key",
      .kind = AB_OPT_FILE,
      .help = "The private key of kafka.tls.cert (PEM)."},
@@ -131,10 +132,10 @@ static const ab_option rows[] = {
              "end is ignored."},
     {.name = "kafka.librdkafka",
      .kind = AB_OPT_MAP,
-     .help =
-         "Any further setting of librdkafka, by its own name, e.g. "
-         "kafka.librdkafka.socket.timeout.ms. Files that it names are not watched: new ones "
-         "are in use after a restart, or when a file of kafka.tls.* or kafka.sasl.* changes too."},
+     .help = "Any other setting of librdkafka, by its own name, e.g. "
+             "kafka.librdkafka.socket.timeout.ms. Files named here are not watched: changes "
+             "take effect after a restart, or when a file of kafka.tls.* or kafka.sasl.* "
+             "changes too."},
 };
 
 const ab_options ab_kafka_options = {rows, sizeof(rows) / sizeof(rows[0])};

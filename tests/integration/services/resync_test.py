@@ -7,7 +7,7 @@ import socket
 import time
 import unittest
 
-from daemons import Fleet, application, kafka_dev, kcat, only_kafka, read_yaml, wait_for
+from daemons import Fleet, Objects, application, kafka_dev, kcat, only_kafka, read_yaml, wait_for
 
 MANY = 30
 TOLD_SECONDS = 10
@@ -226,6 +226,35 @@ class Resync(Fleet):
         told("/readyz tells", lambda: line in (self.principal.get("/readyz") or ""))
         self.assertIn("deletions held back: the store does not show", self.principal.log.read_text())
         self.assertEqual(len(self.spoke.names("argocd")), 2 * MANY)
+
+    def test_the_watermark_of_many_agents_that_a_former_version_wrote_is_divided_and_holds_nothing(self):
+        here = Objects(self.hub)
+        wait_for("the watermark follows", lambda: " " not in self.mark_of_w1(here))
+        self.principal.stop()
+        mark = here.read("ConfigMap", "argobus-store-mark")
+        mark["data"].update({f"x{i}": f"7.{i + 1}" for i in range(1200)})
+        here.write(mark)
+        self.hub.remove("w1", "n0")
+        self.principal.start()
+        wait_for("what was deleted meanwhile goes", lambda: self.spoke.read("argocd", "n0") is None)
+        wait_for("it is divided", lambda: [len(p) for p in self.parts(here)] == [500, 500, 201])
+        self.assertEqual(sum("w1" in part for part in self.parts(here)), 1)
+        self.principal.stop()
+        self.hub.remove("w1", "n1")
+        self.principal.start()
+        wait_for("so it does after a restart", lambda: self.spoke.read("argocd", "n1") is None)
+        self.assertEqual(self.held(), 0)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 2)
+
+    @staticmethod
+    def mark_of_w1(here):
+        return ((here.read("ConfigMap", "argobus-store-mark") or {}).get("data") or {}).get("w1", " ")
+
+    @staticmethod
+    def parts(here):
+        """The agents of each."""
+        found = [here.read("ConfigMap", f"argobus-store-mark{part}") for part in ("", "-1", "-2")]
+        return [set((part or {}).get("data", {})) - {"write_id"} for part in found]
 
     def test_a_principal_whose_store_is_another_one_ends_and_deletes_nothing(self):
         mark = self.folder / "hub" / "argocd" / "ConfigMap" / "argobus-store-mark.yaml"

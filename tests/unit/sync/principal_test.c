@@ -643,6 +643,22 @@ static void a_status_that_the_hub_refuses_is_set_aside_and_a_newer_one_written(v
     assert_int_equal(status_of(hub()), 2);
 }
 
+static void what_waits_for_an_agent_that_goes_holds_no_offset(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_principal(&w);
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    w.mode = 0;
+    world_start_principal(&w);
+    world_settle(&w);
+    assert_int_equal(fake_log_open(w.up), 1); /* how the agent works is not known */
+    ab_principal_remove_agent(w.principal, "w1");
+    assert_int_equal(fake_log_open(w.up), 0);
+    world_settle(&w);
+}
+
 static void an_error_that_is_over_leaves_the_status_as_reported(void **state)
 {
     (void)state;
@@ -732,6 +748,7 @@ int main(void)
         TEST(a_write_that_always_conflicts_is_set_aside_and_tried_on),
         TEST(a_status_whose_write_always_conflicts_is_set_aside_and_tried_on),
         TEST(an_edit_that_its_user_takes_back_ends_a_conflict),
+        TEST(what_waits_for_an_agent_that_goes_holds_no_offset),
         TEST(a_status_that_another_principal_has_written_ends_a_conflict),
         TEST(a_status_that_the_hub_refuses_is_set_aside_and_a_newer_one_written),
         TEST(an_error_that_is_over_leaves_the_status_as_reported),

@@ -19,10 +19,12 @@ static bool fits_alone(const ab_budget *b, const ab_share *s, size_t bytes)
     return b->flowing + b->stuck + bytes <= SINGLE_TIMES * b->max;
 }
 
-/* As much as is still free, at most: then some is always free for the others. */
+/* As much as is still free, at most: then some is always free for the others. And little more than
+ * the broker has taken lately. */
 static bool fits_behind(const ab_budget *b, const ab_share *s, size_t bytes)
 {
-    return s->bytes + bytes + b->flowing <= b->max &&
+    return s->bytes + bytes <= AB_SHARE_FIRST + s->proven &&
+           s->bytes + bytes + b->flowing <= b->max &&
            b->flowing + b->stuck + bytes <= MULTI_TIMES * b->max;
 }
 
@@ -62,14 +64,17 @@ void ab_share_give(ab_budget *b, ab_share *s, size_t bytes, bool confirmed, int6
     s->bytes -= bytes;
     *(s->stuck ? &b->stuck : &b->flowing) -= bytes;
     set_stuck(b, s, !confirmed);
+    s->proven = confirmed && s->count > 0 ? s->proven + bytes : 0;
     if (confirmed)
         s->progress_ms = now_ms;
 }
 
 void ab_share_check(ab_budget *b, ab_share *s, int64_t now_ms)
 {
-    if (s->count > 0 && now_ms - s->progress_ms >= b->stuck_ms)
-        set_stuck(b, s, true);
+    if (s->count == 0 || now_ms - s->progress_ms < b->stuck_ms)
+        return;
+    set_stuck(b, s, true);
+    s->proven = 0;
 }
 
 bool ab_share_wakes(ab_share *s)

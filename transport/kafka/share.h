@@ -18,6 +18,10 @@
 /* An event of this size is let in whenever the agent has no other under way. */
 #define AB_SHARE_FLOOR ((size_t)32 * 1024)
 
+/* So much is let in before the broker has confirmed any of it: what it refuses is sent again, in
+ * whole batches, ten times a second, on the connection that all agents use. */
+#define AB_SHARE_FIRST ((size_t)256 * 1024)
+
 /* The queue of one producer. */
 typedef struct {
     size_t max;       /* bytes that flow, of all agents; all in all it is three times that at most,
@@ -31,6 +35,7 @@ typedef struct {
 typedef struct {
     size_t bytes;
     size_t count;
+    size_t proven;       /* bytes confirmed since it last had none under way, or was stuck */
     size_t full_at;      /* bytes when it was refused; 0 = it was not */
     int64_t progress_ms; /* when an event was confirmed last, or the first one came */
     bool stuck;          /* nothing is confirmed: only one event at a time, to see when that ends */

@@ -19,6 +19,12 @@ static ab_budget budget(void)
     return (ab_budget){.max = MAX, .stuck_ms = STUCK};
 }
 
+/* Of an agent for which the broker has confirmed much. */
+static ab_share proven(void)
+{
+    return (ab_share){.proven = MAX};
+}
+
 /* Adds what is admitted, at most `most` events; gives how many. */
 static size_t fill(ab_budget *b, ab_share *s, size_t bytes, size_t most, int64_t now)
 {
@@ -34,9 +40,29 @@ static void one_agent_has_half_of_the_queue(void **state)
 {
     (void)state;
     ab_budget b = budget();
-    ab_share s = {0};
+    ab_share s = proven();
     assert_int_equal(fill(&b, &s, EVENT, SIZE_MAX, 0), MAX / 2 / EVENT);
     assert_true(s.waits);
+}
+
+static void an_agent_has_more_of_it_as_the_broker_confirms(void **state)
+{
+    (void)state;
+    const size_t first = AB_SHARE_FIRST / EVENT;
+    ab_budget b = budget();
+    ab_share s = {0};
+    assert_int_equal(fill(&b, &s, EVENT, SIZE_MAX, 0), first);
+    for (size_t i = 1; i < first; i++)
+        ab_share_give(&b, &s, EVENT, true, 0);
+    assert_int_equal(fill(&b, &s, EVENT, SIZE_MAX, 0), 2 * (first - 1));
+    ab_share_give(&b, &s, EVENT, false, 0);
+    while (s.count > 0)
+        ab_share_give(&b, &s, EVENT, true, 0);
+    assert_int_equal(fill(&b, &s, EVENT, SIZE_MAX, 0), first);
+    ab_share_give(&b, &s, EVENT, true, 0);
+    ab_share_check(&b, &s, STUCK);
+    ab_share_give(&b, &s, EVENT, true, STUCK);
+    assert_int_equal(s.proven, EVENT);
 }
 
 static void there_is_always_room_for_one_more_agent(void **state)
@@ -54,15 +80,18 @@ static void what_is_stuck_leaves_the_queue_to_the_others(void **state)
     (void)state;
     ab_budget b = budget();
     ab_share stuck[20] = {0};
-    ab_share well = {0};
-    for (size_t i = 0; i < 20; i++)
+    ab_share well = proven();
+    for (size_t i = 0; i < 20; i++) {
+        stuck[i] = proven();
         fill(&b, &stuck[i], EVENT, SIZE_MAX, 0);
+    }
     assert_true(fill(&b, &well, EVENT, SIZE_MAX, 0) < 10);
     for (size_t i = 0; i < 20; i++)
         ab_share_check(&b, &stuck[i], STUCK);
     while (well.count > 0)
         ab_share_give(&b, &well, EVENT, true, STUCK);
     assert_int_equal(b.flowing, 0);
+    well.proven = MAX;
     assert_int_equal(fill(&b, &well, EVENT, SIZE_MAX, STUCK), MAX / 2 / EVENT);
 }
 
@@ -72,6 +101,7 @@ static void agents_that_get_stuck_one_after_the_other_stay_below_the_bound(void 
     ab_budget b = budget();
     ab_share all[AGENTS] = {0};
     for (size_t i = 0; i < AGENTS; i++) {
+        all[i] = proven();
         fill(&b, &all[i], EVENT, SIZE_MAX, (int64_t)i * STUCK);
         ab_share_check(&b, &all[i], (int64_t)(i + 1) * STUCK);
     }
@@ -104,8 +134,10 @@ static void a_large_event_is_not_held_up_by_many_busy_agents(void **state)
     ab_budget b = budget();
     ab_share busy[100] = {0};
     ab_share large = {0};
-    for (size_t i = 0; i < 100; i++)
+    for (size_t i = 0; i < 100; i++) {
+        busy[i] = proven();
         fill(&b, &busy[i], EVENT, SIZE_MAX, 0);
+    }
     assert_true(ab_share_admits(&b, &large, MAX / 4));
 }
 
@@ -113,7 +145,7 @@ static void room_is_told_once_half_of_it_has_left(void **state)
 {
     (void)state;
     ab_budget b = budget();
-    ab_share s = {0};
+    ab_share s = proven();
     size_t n = fill(&b, &s, EVENT, SIZE_MAX, 0);
     for (size_t left = n; left > n / 2; left--) {
         assert_false(ab_share_wakes(&s));
@@ -148,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_agent_has_half_of_the_queue),
+        cmocka_unit_test(an_agent_has_more_of_it_as_the_broker_confirms),
         cmocka_unit_test(there_is_always_room_for_one_more_agent),
         cmocka_unit_test(what_is_stuck_leaves_the_queue_to_the_others),
         cmocka_unit_test(agents_that_get_stuck_one_after_the_other_stay_below_the_bound),

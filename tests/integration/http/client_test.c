@@ -497,7 +497,7 @@ static void what_is_no_url_is_refused(void **state)
         ab_http_options o = trusting();
         o.sni = names[i];
         call c = fetch(&o, "", "", (ab_http_request){.url = "https://:x/"});
-        check_failure(&c, AB_ERR_INVALID, "no URL");
+        check_failure(&c, AB_ERR_INVALID, "not a URL");
         c = fetch(&o, "", "", (ab_http_request){.url = "ftp://user:word@localhost/"});
         assert_null(strstr(c.err.text, "word"));
         check_failure(&c, AB_ERR_INVALID, "only http and https");
@@ -587,7 +587,7 @@ static void what_on_data_says_ends_the_call(void **state)
     world_close(&w);
     assert_int_equal(c.pieces, 1);
     assert_int_equal(c.result.status, 200);
-    check_failure(&c, AB_ERR_TOOBIG, "refused");
+    check_failure(&c, AB_ERR_TOOBIG, "rejected");
 }
 
 static void cancel_self(call *c)

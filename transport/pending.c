@@ -17,7 +17,7 @@ struct entry {
     ab_link written_at;
     size_t holds;
     int64_t since_ms;   /* of the oldest hold, as far as known */
-    int64_t offset;     /* of the newest record; -1 = none is at or behind the position */
+    int64_t offset;     /* of the newest record; -1 = none is at or after the position */
     int64_t written_ms; /* when that was written */
     size_t key_len;
     char key[];

@@ -5,7 +5,7 @@
  * changed ten times while its receiver was away as ten; here it counts once.
  *
  * A change is pending while something holds it (an outbox, a queue, a delivery that is not
- * acknowledged), or while the newest record of its key lies at or behind the receiver's position in
+ * acknowledged), or while the newest record of its key lies at or after the receiver's position in
  * the log. Answers, reports and control records are not changes. Every call costs the same however
  * much is pending; memory is one entry for each pending key. Pure; loop thread.
  */
@@ -26,7 +26,7 @@ typedef struct {
     ab_link written;       /* those that are in the log, by the offset of the newest record */
     int64_t position;      /* the receiver needs the log from here on */
     int64_t
-        first_offset; /* of the oldest record of a change at or behind the position; -1 = none */
+        first_offset; /* of the oldest record of a change at or after the position; -1 = none */
     int64_t first_ms; /* when that was written, wall clock */
     size_t unread;    /* records that are in the log and were not received yet */
     bool incomplete;  /* there was no memory for a key */

@@ -90,6 +90,67 @@ static void a_restart_of_the_other_side_is_no_lag(void **state)
     assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 0);
 }
 
+/* --- what is pending, where the lag counts records --- */
+
+static const ab_pending *down_of(ab_end *principal)
+{
+    return ab_transport_pending(principal->transport, "w1", AB_DOWN);
+}
+
+/* Of an unknown number nothing is the count. */
+static bool is_pending(ab_end *principal, size_t count)
+{
+    const ab_pending *p = down_of(principal);
+    return ab_pending_is_known(p) && ab_pending_count(p) == count;
+}
+
+static void pending_for_an_agent_that_is_away_is_each_object_once(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 0 && is_pending(principal, 0));
+    ab_end_stop(agent);
+    ab_end_put(principal, "w1", "app/a", 2);
+    AB_UNTIL(ends, ab_pending_age_ms(down_of(principal)) >= 1500);
+    for (uint64_t n = 3; n <= 11; n++)
+        ab_end_put(principal, "w1", "app/a", n);
+    ab_end_put(principal, "w1", "app/b", 1);
+    ab_end_put(principal, "w1", "cmd/1", 1);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 12);
+    assert_true(is_pending(principal, 3));
+    int64_t age_ms = ab_pending_age_ms(down_of(principal));
+    assert_true(age_ms >= 1500); /* that of the first change, not of the last */
+    ab_end_stop(principal);
+    principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1 && is_pending(principal, 3));
+    assert_true(ab_pending_age_ms(down_of(principal)) >= age_ms);
+    agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, is_pending(principal, 0));
+    assert_int_equal(ab_pending_age_ms(down_of(principal)), 0);
+    assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 0);
+}
+
+static void nothing_is_kept_when_nothing_is_pending(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    for (unsigned n = 0; n < 100; n++) {
+        char key[32];
+        snprintf(key, sizeof(key), "app/%u", n);
+        ab_end_put(principal, "w1", key, n + 1);
+    }
+    AB_UNTIL(ends, ab_end_count(agent, "app/99") == 1);
+    AB_UNTIL(ends, is_pending(principal, 0));
+    assert_int_equal(ab_map_count(down_of(principal)->keys), 0);
+    assert_false(ab_pending_is_written(down_of(principal)));
+}
+
 /* --- an agent that is away for days --- */
 
 static int64_t days_ms;
@@ -148,6 +209,8 @@ int main(int argc, char **argv)
         CASE(the_lag_of_an_agent_that_is_away_is_what_changed),
         CASE(the_lag_of_a_principal_that_is_away_is_what_changed),
         CASE(a_restart_of_the_other_side_is_no_lag),
+        CASE(pending_for_an_agent_that_is_away_is_each_object_once),
+        CASE(nothing_is_kept_when_nothing_is_pending),
         CASE(the_position_of_an_agent_that_is_away_is_kept_alive),
     };
     if (argc > 1)

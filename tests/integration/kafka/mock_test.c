@@ -311,6 +311,25 @@ static void a_log_that_cannot_be_read_keeps_no_other_agent_waiting(void **state)
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready);
 }
 
+/* Asked through a producer, librdkafka crashes at this answer (issue 5040). */
+static void a_position_is_asked_for_again_where_the_coordinator_moves(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    const ab_pending *down = ab_transport_pending(principal->transport, "w1", AB_DOWN);
+    AB_UNTIL(ends, ab_pending_is_known(down) && ab_pending_count(down) == 0);
+    rd_kafka_mock_push_request_errors(ab_mock_cluster(ends), AB_MOCK_OFFSET_FETCH, 2,
+                                      RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+                                      RD_KAFKA_RESP_ERR_NOT_COORDINATOR);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    assert_int_equal(ab_pending_count(down), 1);
+    AB_UNTIL(ends, ab_pending_count(down) == 0);
+    assert_true(ab_pending_is_known(down));
+}
+
 #define CASE(f)                                                                                    \
     cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &fixture)
 
@@ -342,6 +361,7 @@ int main(int argc, char **argv)
         CASE(an_agent_that_cannot_be_written_to_holds_up_no_other),
         CASE(an_agent_whose_events_time_out_holds_up_no_other),
         CASE(a_log_that_cannot_be_read_keeps_no_other_agent_waiting),
+        CASE(a_position_is_asked_for_again_where_the_coordinator_moves),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

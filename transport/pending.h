@@ -25,11 +25,10 @@ typedef struct {
     ab_link held;          /* those that something holds, the oldest first */
     ab_link written;       /* those that are in the log, by the offset of the newest record */
     int64_t position;      /* the receiver needs the log from here on */
-    int64_t
-        first_offset; /* of the oldest record of a change at or after the position; -1 = none */
-    int64_t first_ms; /* when that was written, wall clock */
-    size_t unread;    /* records that are in the log and were not received yet */
-    bool incomplete;  /* there was no memory for a key */
+    int64_t first_offset; /* of the oldest record of a change at or after the position; -1 = none */
+    int64_t first_ms;     /* when that was written, wall clock */
+    size_t unread;        /* records that are in the log and were not received yet */
+    bool incomplete;      /* there was no memory for a key */
 } ab_pending;
 
 /**

@@ -125,11 +125,17 @@ static const rd_kafka_topic_partition_t *position_in(rd_kafka_event_t *event, ab
     return ab_kafka_only_position(event, groups, n, err);
 }
 
+static bool is_denied(const ab_error *err)
+{
+    return err->foreign == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
+           err->foreign == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+}
+
 static void fail(ab_kafka_link *l, const ab_error *err)
 {
     ab_kafka *k = l->kafka;
     int64_t held = 0;
-    if (err->code == AB_ERR_DENIED) { /* or everything ever written would be kept */
+    if (is_denied(err)) { /* or everything ever written would be kept */
         ab_pending_forget_log(&l->down);
         ab_pending_pass(&l->down, AB_PENDING_UNKNOWN);
     }
@@ -167,7 +173,7 @@ static void on_answer(ab_kafka *k, rd_kafka_event_t *event)
         fail(l, &err);
     else /* negative: it has committed nothing yet, and needs all */
         ab_pending_pass(&l->down, found->offset < 0 ? 0 : found->offset);
-    ask_again(l, err.code == AB_ERR_DENIED);
+    ask_again(l, is_denied(&err));
     ab_kafka_link_unref(l);
     ab_kafka_pending_tick(k);
 }

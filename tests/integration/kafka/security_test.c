@@ -43,6 +43,14 @@ static void allow_agent(const ab_ends *ends, const char *agent)
     ab_broker_allow(admin, agent, RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_RESOURCE_GROUP, name);
 }
 
+/* To read and keep the positions of agents, as deploy/kafka/provision allows it. */
+static void allow_positions(const ab_ends *ends)
+{
+    char name[AB_KAFKA_TOPIC_MAX];
+    ab_broker_allow(ab_kafka_admin(ends), "principal", RD_KAFKA_ACL_OPERATION_READ,
+                    RD_KAFKA_RESOURCE_GROUP, ab_kafka_topic_name(ends, "agent.", name));
+}
+
 static void allow_principal(const ab_ends *ends)
 {
     rd_kafka_t *admin = ab_kafka_admin(ends);
@@ -106,9 +114,32 @@ static void assert_works(ab_ends *ends, ab_end *principal, ab_end *agent)
     assert_int_equal(ab_end_peer_of(agent, "w1")->head_count, 1);
 }
 
+static const ab_pending *down_of(ab_end *principal)
+{
+    return ab_transport_pending(principal->transport, "w1", AB_DOWN);
+}
+
 static void certificates_and_the_acls_of_an_agent_are_enough(void **state)
 {
     ab_ends *ends = *state;
+    ab_kafka_make_topics(ends, "w1");
+    allow_principal(ends);
+    allow_positions(ends);
+    allow_agent(ends, "w1");
+    use_listener(ends, "tls");
+    use_certificate(ends, "principal");
+    ab_end *principal = ab_end_principal(ends, "w1");
+    use_certificate(ends, "w1");
+    ab_end *agent = ab_end_agent(ends, "w1");
+    assert_works(ends, principal, agent);
+    AB_UNTIL(ends, ab_pending_is_known(down_of(principal)));
+    AB_UNTIL(ends, ab_pending_count(down_of(principal)) == 0);
+}
+
+static void positions_that_may_not_be_read_are_told_and_not_guessed(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_capture_log(ends);
     ab_kafka_make_topics(ends, "w1");
     allow_principal(ends);
     allow_agent(ends, "w1");
@@ -118,6 +149,13 @@ static void certificates_and_the_acls_of_an_agent_are_enough(void **state)
     use_certificate(ends, "w1");
     ab_end *agent = ab_end_agent(ends, "w1");
     assert_works(ends, principal, agent);
+    AB_UNTIL(ends, ab_ends_logged(ends, "cannot read an agent's position"));
+    AB_UNTIL(ends, !ab_pending_is_written(down_of(principal)));
+    assert_false(ab_pending_is_known(down_of(principal)));
+    allow_positions(ends);
+    ab_end_put(principal, "w1", "app/a", 2); /* it is asked for again with the next change */
+    AB_UNTIL(ends, ab_pending_is_known(down_of(principal)));
+    AB_UNTIL(ends, ab_pending_count(down_of(principal)) == 0);
 }
 
 static void names_and_passwords_do_the_same(void **state)
@@ -405,6 +443,7 @@ int main(int argc, char **argv)
     ab_kafka_fixture_init(&kafka);
     const struct CMUnitTest tests[] = {
         CASE(certificates_and_the_acls_of_an_agent_are_enough),
+        CASE(positions_that_may_not_be_read_are_told_and_not_guessed),
         CASE(names_and_passwords_do_the_same),
         CASE(scram_logs_in),
         CASE(a_wrong_password_is_told_and_is_not_fatal),

@@ -4,6 +4,7 @@ import json
 import unittest
 import zlib
 
+from daemons import Objects
 from hostile import AUTHENTICATE, END_STREAM, MIB, SUBSCRIBE, Beside, Stranger, field, login, message, wait_for
 
 STRING, URI = 3, 5
@@ -36,9 +37,15 @@ def event(number, size=SIZE):
 class Large(Beside):
     """It is autonomous, which the principal cannot serve without a folder: nothing of it is dealt with."""
 
+    def setUp(self):
+        super().setUp()
+        labels = {"argocd.argoproj.io/secret-type": "cluster", "argocd-agent.argoproj-labs.io/agent-name": "w2"}
+        Objects(self.hub).write({"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {
+            "name": "cluster-w2", "namespace": "argocd", "labels": labels,
+            "annotations": {"argobus.io/mode": "autonomous"}}})
+
     def principal_config(self):
-        return dict(super().principal_config(), agents=[{"name": "w1", "mode": "managed"},
-                                                        {"name": "w2", "mode": "autonomous"}])
+        return dict(super().principal_config(), agents=[{"name": "w1", "mode": "managed"}])
 
     def log_in(self):
         agent = Stranger(self.grpc_port, "w2")

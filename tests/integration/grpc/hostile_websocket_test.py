@@ -100,7 +100,7 @@ class Upgrade(Hostile):
         for status, said in cases:
             with self.subTest(said=said):
                 self.turned_away(status, said)
-        self.refused("upgrade", len(cases), "no WebSocket: only gRPC over WebSockets is supported")
+        self.refused("upgrade", len(cases), "cannot open the WebSocket: only gRPC over WebSockets is supported")
         self.still_serves()
 
     def test_endless_headers(self):
@@ -162,7 +162,7 @@ class Upgrade(Hostile):
         self.assertEqual(f, (CLOSE, POLICY.to_bytes(2, "big")))
         self.assertGreater(pings, 0)
         stranger.to_end()
-        self.refused("login", why="it has not logged in within 5000 ms")
+        self.refused("login", why="no login within 5000 ms")
         known.send(frame(BINARY, message(b"again")))
         self.assertEqual(known.until(BINARY), message(b"again"))
 

@@ -280,7 +280,8 @@ struct ab_kafka {
     size_t asks_under_way;
     ab_kafka_handle *asker; /* PRINCIPAL: NULL while there is nothing to ask */
     int64_t asker_used_ms;
-    atomic_bool hurry; /* jobs end at their next step */
+    int64_t ask_not_before_ms; /* no broker answered */
+    atomic_bool hurry;         /* jobs end at their next step */
     unsigned open_uv;
     void (*stopped)(void *arg);
     void *stopped_arg;

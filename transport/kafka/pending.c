@@ -8,7 +8,8 @@
  *
  * They have a handle of their own, while there is anything to ask. A producer must not be asked:
  * where the group's coordinator moves, librdkafka crashes for want of a group (issue 5040). Behind
- * the fetches of a consumer an answer takes up to a second.
+ * the fetches of a consumer an answer takes up to a second. A handle that stays without an answer
+ * is closed, and a new one asks later.
  *
  *   AB_ASK_NOT --write--> AB_ASK_SOON --due--> AB_ASK_UNDER_WAY --nothing left--> AB_ASK_NOT
  *                         AB_ASK_LATER          --left--> SOON, or LATER while the agent is away
@@ -26,6 +27,8 @@
 #define LATER_MS 30000
 /* The handle is closed when it has not been used for so long. */
 #define IDLE_MS 60000
+/* After a question that no broker answered. */
+#define REST_MS 10000
 
 static struct ab_kafka_asks *queue_of(ab_kafka_link *l)
 {
@@ -208,21 +211,25 @@ void ab_kafka_asker_close(ab_kafka *k)
     k->asker = NULL;
 }
 
+/* librdkafka must not give up first (AB_KAFKA_COORDINATOR_MS), so the handle goes with its
+ * requests; there is time until the next attempt. */
+static void close_if_silent(ab_kafka *k, int64_t now)
+{
+    ab_kafka_link *l = TAILQ_FIRST(&k->ask_under_way);
+    if (l == NULL || now < l->ask_due_ms || k->keeping)
+        return;
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_TIMEOUT, "no broker responds");
+    fail(l, &err);
+    ab_kafka_asker_close(k);
+    k->ask_not_before_ms = now + REST_MS;
+}
+
 static void close_if_idle(ab_kafka *k)
 {
     bool idle = ab_kafka_now(k) - k->asker_used_ms >= IDLE_MS;
     if (k->asker != NULL && idle && k->asks_under_way == 0 && !k->keeping)
         ab_kafka_asker_close(k);
-}
-
-static rd_kafka_AdminOptions_t *options_for(rd_kafka_t *rk, ab_kafka_link *l)
-{
-    char why[256];
-    rd_kafka_AdminOptions_t *options =
-        rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
-    rd_kafka_AdminOptions_set_request_timeout(options, AB_KAFKA_REQUEST_MS, why, sizeof(why));
-    rd_kafka_AdminOptions_set_opaque(options, l);
-    return options;
 }
 
 static void ask(ab_kafka *k, ab_kafka_link *l)
@@ -234,7 +241,9 @@ static void ask(ab_kafka *k, ab_kafka_link *l)
         ask_again(l, false);
         return;
     }
-    rd_kafka_AdminOptions_t *options = options_for(rk, l);
+    rd_kafka_AdminOptions_t *options =
+        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
+    rd_kafka_AdminOptions_set_opaque(options, l);
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_OUT_STATE], 0);
     rd_kafka_ListConsumerGroupOffsets_t *request =
@@ -244,6 +253,7 @@ static void ask(ab_kafka *k, ab_kafka_link *l)
     rd_kafka_topic_partition_list_destroy(list);
     rd_kafka_AdminOptions_destroy(options);
     l->ask = AB_ASK_UNDER_WAY;
+    l->ask_due_ms = ab_kafka_now(k) + AB_KAFKA_REQUEST_MS;
     TAILQ_INSERT_TAIL(&k->ask_under_way, ab_kafka_link_ref(l), ask_at);
     k->asks_under_way++;
 }
@@ -261,6 +271,9 @@ void ab_kafka_pending_tick(ab_kafka *k)
     if (!k->running || k->closed || k->renewing)
         return;
     int64_t now = ab_kafka_now(k);
+    close_if_silent(k, now);
+    if (now < k->ask_not_before_ms)
+        return;
     pump(k, &k->ask_soon, now);
     pump(k, &k->ask_later, now);
     close_if_idle(k);

@@ -166,13 +166,23 @@ static rd_kafka_event_t *await(rd_kafka_queue_t *queue)
     return event;
 }
 
-static rd_kafka_AdminOptions_t *options_for(rd_kafka_t *rk, rd_kafka_admin_op_t op)
+static rd_kafka_AdminOptions_t *options_within(rd_kafka_t *rk, rd_kafka_admin_op_t op, int ms)
 {
     char why[256];
     rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, op);
     if (options != NULL)
-        rd_kafka_AdminOptions_set_request_timeout(options, AB_KAFKA_REQUEST_MS, why, sizeof(why));
+        rd_kafka_AdminOptions_set_request_timeout(options, ms, why, sizeof(why));
     return options;
+}
+
+static rd_kafka_AdminOptions_t *options_for(rd_kafka_t *rk, rd_kafka_admin_op_t op)
+{
+    return options_within(rk, op, AB_KAFKA_REQUEST_MS);
+}
+
+rd_kafka_AdminOptions_t *ab_kafka_coordinator_options(rd_kafka_t *rk, rd_kafka_admin_op_t op)
+{
+    return options_within(rk, op, AB_KAFKA_COORDINATOR_MS);
 }
 
 static void read_made(rd_kafka_event_t *event, ab_kafka_topic_state *topics, size_t count)
@@ -419,7 +429,7 @@ void ab_kafka_topics_ends(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count,
     ab_kafka_ends **of = calloc(count, sizeof(*of));
     if (of == NULL) {
         for (size_t i = 0; i < count; i++)
-            ab_fail(&ends[i].error, AB_ERR_NOMEM, "no memory to ask where topics end");
+            ab_fail(&ends[i].error, AB_ERR_NOMEM, "out of memory asking where topics end");
         return;
     }
     for (size_t first = 0; first < count; first++) {
@@ -447,7 +457,8 @@ static bool is_empty(const rd_kafka_ConsumerGroupDescription_t *group)
 bool ab_kafka_group_is_empty(rd_kafka_t *rk, const char *group)
 {
     size_t n = 0;
-    rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS);
+    rd_kafka_AdminOptions_t *options =
+        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
     rd_kafka_DescribeConsumerGroups(rk, &group, 1, options, queue);
     rd_kafka_event_t *event = await(queue);
@@ -491,7 +502,8 @@ static ab_err read_position(rd_kafka_t *rk, const char *group,
                             rd_kafka_topic_partition_list_t *list, ab_error *err)
 {
     size_t n = 0;
-    rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
+    rd_kafka_AdminOptions_t *options =
+        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
     rd_kafka_ListConsumerGroupOffsets_t *request =
         rd_kafka_ListConsumerGroupOffsets_new(group, list);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
@@ -516,7 +528,8 @@ static ab_err write_position(rd_kafka_t *rk, const char *group,
                              const rd_kafka_topic_partition_list_t *list, ab_error *err)
 {
     size_t n = 0;
-    rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS);
+    rd_kafka_AdminOptions_t *options =
+        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS);
     rd_kafka_AlterConsumerGroupOffsets_t *request =
         rd_kafka_AlterConsumerGroupOffsets_new(group, list);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);

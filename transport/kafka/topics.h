@@ -21,6 +21,10 @@ typedef struct {
 
 /* How long one request may take: a stop has to wait for it. Milliseconds. */
 #define AB_KAFKA_REQUEST_MS 3000
+/* The time that librdkafka gets for a request to the coordinator of a group: its most, and much
+ * longer than we wait. A request that it gives up itself while the coordinator is away ends the
+ * process when that returns (librdkafka issues 4605 and 5397). Milliseconds. */
+#define AB_KAFKA_COORDINATOR_MS 3600000
 
 /**
  * Find out which topics are there, with one partition and a leader.
@@ -45,6 +49,10 @@ AB_MUST_USE ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_s
  * says why. */
 void ab_kafka_topics_check(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
                            size_t count);
+
+/** Options of a request to the coordinator of a group (AB_KAFKA_COORDINATOR_MS). Any thread.
+ * @return owned by the caller; free with rd_kafka_AdminOptions_destroy */
+rd_kafka_AdminOptions_t *ab_kafka_coordinator_options(rd_kafka_t *rk, rd_kafka_admin_op_t op);
 
 /** Whether a group has no members, or does not exist. False also when no broker answers. */
 bool ab_kafka_group_is_empty(rd_kafka_t *rk, const char *group);

@@ -117,20 +117,27 @@ static void a_producer_that_failed_for_good_is_replaced(void **state)
     assert_outcome(*state, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, AB_ERR_UNAVAILABLE);
 }
 
+static void all_brokers(const ab_ends *ends, bool up)
+{
+    for (int32_t broker = 1; broker <= AB_MOCK_BROKERS; broker++)
+        if (up)
+            rd_kafka_mock_broker_set_up(ab_mock_cluster(ends), broker);
+        else
+            rd_kafka_mock_broker_set_down(ab_mock_cluster(ends), broker);
+}
+
 static void brokers_that_go_and_return_lose_nothing(void **state)
 {
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
     ab_ends_pair(ends, &principal, &agent);
-    for (int32_t broker = 1; broker <= AB_MOCK_BROKERS; broker++)
-        rd_kafka_mock_broker_set_down(ab_mock_cluster(ends), broker);
+    all_brokers(ends, false);
     AB_UNTIL(ends, ab_end_says(principal, "cannot reach any broker"));
     ab_sending sending = {0};
     assert_int_equal(send_one(principal, "app/a", 1, &sending), AB_ERR_UNAVAILABLE);
     AB_UNTIL(ends, !ab_end_peer_of(principal, "w1")->up);
-    for (int32_t broker = 1; broker <= AB_MOCK_BROKERS; broker++)
-        rd_kafka_mock_broker_set_up(ab_mock_cluster(ends), broker);
+    all_brokers(ends, true);
     AB_UNTIL(ends, send_one(principal, "app/a", 1, &sending) == AB_ERR_OK);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1 && sending.finished == 1);
     assert_int_equal(sending.code, AB_ERR_OK);
@@ -330,6 +337,25 @@ static void a_position_is_asked_for_again_where_the_coordinator_moves(void **sta
     assert_true(ab_pending_is_known(down));
 }
 
+/* A request that librdkafka gives up itself while no coordinator is there aborts the process when
+ * it returns (issue 5397). */
+static void a_position_is_asked_for_again_where_the_brokers_return(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_capture_log(ends);
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    const ab_pending *down = ab_transport_pending(principal->transport, "w1", AB_DOWN);
+    AB_UNTIL(ends, ab_pending_is_known(down) && ab_pending_count(down) == 0);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    all_brokers(ends, false);
+    AB_UNTIL(ends, ab_ends_logged(ends, "cannot read an agent's position"));
+    all_brokers(ends, true);
+    AB_UNTIL(ends, ab_pending_is_known(down) && ab_pending_count(down) == 0);
+}
+
 #define CASE(f)                                                                                    \
     cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &fixture)
 
@@ -362,6 +388,7 @@ int main(int argc, char **argv)
         CASE(an_agent_whose_events_time_out_holds_up_no_other),
         CASE(a_log_that_cannot_be_read_keeps_no_other_agent_waiting),
         CASE(a_position_is_asked_for_again_where_the_coordinator_moves),
+        CASE(a_position_is_asked_for_again_where_the_brokers_return),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

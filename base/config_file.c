@@ -24,7 +24,7 @@ typedef struct {
     size_t at;   /* where in the text the last key was found */
     size_t line; /* its line, 0 = not found */
     size_t documents;
-    ab_jsonv stack[SECTION_DEPTH];  /* the next member of each open section */
+    ab_spanv stack[SECTION_DEPTH];  /* the next member of each open section */
     size_t name_len[SECTION_DEPTH]; /* how much of `name` belongs to that section */
     size_t depth;
     char name[NAME_MAX_BYTES]; /* dotted name of the member being read */
@@ -74,11 +74,11 @@ static void locate(walk *w, ab_str key)
 }
 
 /* Keys inside the value of an option are passed over, or they would be taken for later options. */
-static void locate_inner_keys(walk *w, ab_jsonv json)
+static void locate_inner_keys(walk *w, ab_spanv json)
 {
-    for (ab_jsonv v = ab_json_first(json); ab_json_present(v); v = ab_json_next(v)) {
+    for (ab_spanv v = ab_span_first(json); ab_span_present(v); v = ab_span_next(v)) {
         size_t line = w->line;
-        locate(w, ab_json_plain_key(v));
+        locate(w, ab_span_plain_key(v));
         w->line = line;
     }
 }
@@ -113,12 +113,12 @@ static ab_err unknown_key(walk *w, ab_error *err)
     return at_line(w, e, err);
 }
 
-static ab_err open_section(walk *w, ab_jsonv json, ab_error *err)
+static ab_err open_section(walk *w, ab_spanv json, ab_error *err)
 {
-    ab_json_type t = ab_json_typeof(json);
-    if (t == AB_JSON_NULL) /* a section with every line commented out */
+    ab_span_type t = ab_span_typeof(json);
+    if (t == AB_SPAN_NULL) /* a section with every line commented out */
         return AB_ERR_OK;
-    if (t != AB_JSON_OBJECT)
+    if (t != AB_SPAN_OBJECT)
         return at_line(w,
                        ab_fail(err, AB_ERR_CONFIG,
                                "%s: is a section of options, not an option: write its options "
@@ -127,13 +127,13 @@ static ab_err open_section(walk *w, ab_jsonv json, ab_error *err)
                        err);
     if (w->depth == SECTION_DEPTH)
         return unknown_key(w, err);
-    w->stack[w->depth] = ab_json_first(json);
+    w->stack[w->depth] = ab_span_first(json);
     w->name_len[w->depth] = strlen(w->name);
     w->depth++;
     return AB_ERR_OK;
 }
 
-static ab_err read_option(walk *w, ab_value *v, ab_jsonv json, ab_error *err)
+static ab_err read_option(walk *w, ab_value *v, ab_spanv json, ab_error *err)
 {
     if (v->origin == AB_ORIGIN_FILE)
         return at_line(w, ab_fail(err, AB_ERR_CONFIG, "%s: is given twice", v->option->name), err);
@@ -146,10 +146,10 @@ static ab_err read_option(walk *w, ab_value *v, ab_jsonv json, ab_error *err)
 }
 
 /* Make `name` the dotted name of `json` in the section at the top of the stack. */
-static ab_err enter_member(walk *w, ab_jsonv json, ab_error *err)
+static ab_err enter_member(walk *w, ab_spanv json, ab_error *err)
 {
     size_t len = w->name_len[w->depth - 1];
-    ab_str key = ab_json_plain_key(json);
+    ab_str key = ab_span_plain_key(json);
     locate(w, key);
     if (key.ptr == NULL || key.len == 0 || len + key.len + 2 > NAME_MAX_BYTES)
         return at_line(w, ab_fail(err, AB_ERR_CONFIG, "a key is empty, too long or needs escapes"),
@@ -158,7 +158,7 @@ static ab_err enter_member(walk *w, ab_jsonv json, ab_error *err)
     return AB_ERR_OK;
 }
 
-static ab_err read_member(walk *w, ab_jsonv json, ab_error *err)
+static ab_err read_member(walk *w, ab_spanv json, ab_error *err)
 {
     ab_err e = enter_member(w, json, err);
     if (e != AB_ERR_OK)
@@ -174,12 +174,12 @@ static ab_err read_member(walk *w, ab_jsonv json, ab_error *err)
 static ab_err read_members(walk *w, ab_error *err)
 {
     while (w->depth > 0) {
-        ab_jsonv json = w->stack[w->depth - 1];
-        if (!ab_json_present(json)) {
+        ab_spanv json = w->stack[w->depth - 1];
+        if (!ab_span_present(json)) {
             w->depth--;
             continue;
         }
-        w->stack[w->depth - 1] = ab_json_next(json);
+        w->stack[w->depth - 1] = ab_span_next(json);
         ab_err e = read_member(w, json, err);
         if (e != AB_ERR_OK)
             return e;
@@ -187,14 +187,14 @@ static ab_err read_members(walk *w, ab_error *err)
     return AB_ERR_OK;
 }
 
-static ab_err read_root(walk *w, ab_jsonv root, ab_error *err)
+static ab_err read_root(walk *w, ab_spanv root, ab_error *err)
 {
-    if (ab_json_typeof(root) != AB_JSON_OBJECT)
+    if (ab_span_typeof(root) != AB_SPAN_OBJECT)
         return at_line(
             w,
             ab_fail(err, AB_ERR_CONFIG, "expected a map of options, e.g. \"log: {level: debug}\""),
             err);
-    w->stack[0] = ab_json_first(root);
+    w->stack[0] = ab_span_first(root);
     w->depth = 1;
     return read_members(w, err);
 }
@@ -212,12 +212,12 @@ static ab_err on_document(void *arg, ab_str json, size_t line)
         w->line = line;
         return at_line(w, ab_fail(r->err, AB_ERR_CONFIG, "a second document starts here"), r->err);
     }
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, r->err);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, r->err);
     if (e != AB_ERR_OK)
         return at_line(w, e, r->err);
-    e = read_root(w, ab_json_root(doc), r->err);
-    ab_json_free(doc);
+    e = read_root(w, ab_span_root(doc), r->err);
+    ab_span_free(doc);
     return e;
 }
 

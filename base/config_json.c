@@ -10,23 +10,23 @@
 #define TEXT_MAX (64u * 1024)
 
 /* The type of what was found, for "got the number 5". */
-static const char *type_words(ab_json_type t)
+static const char *type_words(ab_span_type t)
 {
     static const char *const words[] = {
-        [AB_JSON_NONE] = "nothing",       [AB_JSON_NULL] = "nothing",
-        [AB_JSON_FALSE] = "the switch ",  [AB_JSON_TRUE] = "the switch ",
-        [AB_JSON_NUMBER] = "the number ", [AB_JSON_STRING] = "the text ",
-        [AB_JSON_ARRAY] = "a list",       [AB_JSON_OBJECT] = "a map",
+        [AB_SPAN_NONE] = "nothing",       [AB_SPAN_NULL] = "nothing",
+        [AB_SPAN_FALSE] = "the switch ",  [AB_SPAN_TRUE] = "the switch ",
+        [AB_SPAN_NUMBER] = "the number ", [AB_SPAN_STRING] = "the text ",
+        [AB_SPAN_ARRAY] = "a list",       [AB_SPAN_OBJECT] = "a map",
     };
     return words[t];
 }
 
-static ab_err wrong_type(const ab_option *o, ab_jsonv v, bool text_wanted, ab_error *err)
+static ab_err wrong_type(const ab_option *o, ab_spanv v, bool text_wanted, ab_error *err)
 {
-    ab_json_type t = ab_json_typeof(v);
+    ab_span_type t = ab_span_typeof(v);
     bool scalar =
-        t == AB_JSON_FALSE || t == AB_JSON_TRUE || t == AB_JSON_NUMBER || t == AB_JSON_STRING;
-    ab_str raw = scalar ? ab_json_raw(v) : AB_STR("");
+        t == AB_SPAN_FALSE || t == AB_SPAN_TRUE || t == AB_SPAN_NUMBER || t == AB_SPAN_STRING;
+    ab_str raw = scalar ? ab_span_raw(v) : AB_STR("");
     ab_buf shown;
     ab_buf_init(&shown, TEXT_MAX);
     ab_buf_put(&shown, (ab_str){raw.ptr, raw.len > 60 ? 60 : raw.len});
@@ -44,21 +44,21 @@ static bool wants_text(ab_opt_kind kind)
 }
 
 /* Whether YAML typed the value as the option wants it. */
-static bool has_scalar_type(ab_opt_kind kind, ab_json_type t)
+static bool has_scalar_type(ab_opt_kind kind, ab_span_type t)
 {
     if (kind == AB_OPT_BOOL)
-        return t == AB_JSON_FALSE || t == AB_JSON_TRUE;
+        return t == AB_SPAN_FALSE || t == AB_SPAN_TRUE;
     if (kind == AB_OPT_INT)
-        return t == AB_JSON_NUMBER;
-    if (kind == AB_OPT_SIZE && t == AB_JSON_NUMBER)
+        return t == AB_SPAN_NUMBER;
+    if (kind == AB_OPT_SIZE && t == AB_SPAN_NUMBER)
         return true;
-    return wants_text(kind) && t == AB_JSON_STRING;
+    return wants_text(kind) && t == AB_SPAN_STRING;
 }
 
 /* Content of a string, without the NUL characters that would cut it. */
-static ab_err copy_text(const ab_option *o, ab_jsonv v, ab_buf *out, ab_error *err)
+static ab_err copy_text(const ab_option *o, ab_spanv v, ab_buf *out, ab_error *err)
 {
-    if (ab_json_copy(v, out) != AB_ERR_OK)
+    if (ab_span_copy(v, out) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_CONFIG, "%s: a text is longer than %u bytes", o->name, TEXT_MAX);
     ab_str s = ab_buf_str(out);
     if (s.len > 0 && memchr(s.ptr, '\0', s.len) != NULL)
@@ -66,14 +66,14 @@ static ab_err copy_text(const ab_option *o, ab_jsonv v, ab_buf *out, ab_error *e
     return AB_ERR_OK;
 }
 
-static ab_err scalar_from_json(const ab_config *c, ab_value *v, ab_jsonv json, ab_error *err)
+static ab_err scalar_from_json(const ab_config *c, ab_value *v, ab_spanv json, ab_error *err)
 {
     const ab_option *o = v->option;
-    ab_json_type t = ab_json_typeof(json);
+    ab_span_type t = ab_span_typeof(json);
     if (!has_scalar_type(o->kind, t))
         return wrong_type(o, json, wants_text(o->kind), err);
-    if (t != AB_JSON_STRING)
-        return ab_value_from_text(c, v, ab_json_raw(json), err);
+    if (t != AB_SPAN_STRING)
+        return ab_value_from_text(c, v, ab_span_raw(json), err);
     ab_buf text;
     ab_buf_init(&text, TEXT_MAX);
     ab_err e = copy_text(o, json, &text, err);
@@ -84,10 +84,10 @@ static ab_err scalar_from_json(const ab_config *c, ab_value *v, ab_jsonv json, a
 }
 
 /* A string member of a list or map. */
-static ab_err add_string(const ab_option *o, ab_group *g, const char *key, ab_jsonv v,
+static ab_err add_string(const ab_option *o, ab_group *g, const char *key, ab_spanv v,
                          ab_error *err)
 {
-    if (ab_json_typeof(v) != AB_JSON_STRING) {
+    if (ab_span_typeof(v) != AB_SPAN_STRING) {
         ab_err e = wrong_type(o, v, true, err);
         if (key != NULL)
             ab_error_prefix(err, "key \"%s\"", key);
@@ -104,9 +104,9 @@ static ab_err add_string(const ab_option *o, ab_group *g, const char *key, ab_js
 }
 
 /* The key of a map is wanted without escapes: it is a name. */
-static ab_err plain_key(const ab_option *o, ab_jsonv v, char **out, ab_error *err)
+static ab_err plain_key(const ab_option *o, ab_spanv v, char **out, ab_error *err)
 {
-    ab_str key = ab_json_plain_key(v);
+    ab_str key = ab_span_plain_key(v);
     if (key.ptr == NULL || key.len == 0)
         return ab_fail(err, AB_ERR_CONFIG, "%s: a key is empty or has quotes or control characters",
                        o->name);
@@ -114,7 +114,7 @@ static ab_err plain_key(const ab_option *o, ab_jsonv v, char **out, ab_error *er
     return *out == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory") : AB_ERR_OK;
 }
 
-static ab_err add_member(const ab_option *o, ab_group *g, ab_jsonv v, ab_error *err)
+static ab_err add_member(const ab_option *o, ab_group *g, ab_spanv v, ab_error *err)
 {
     char *key = NULL;
     ab_err e = plain_key(o, v, &key, err);
@@ -129,10 +129,10 @@ static ab_err add_member(const ab_option *o, ab_group *g, ab_jsonv v, ab_error *
     return e;
 }
 
-static ab_err group_from_json(const ab_option *o, ab_jsonv json, ab_group *out, ab_error *err)
+static ab_err group_from_json(const ab_option *o, ab_spanv json, ab_group *out, ab_error *err)
 {
     ab_group g = {0};
-    for (ab_jsonv v = ab_json_first(json); ab_json_present(v); v = ab_json_next(v)) {
+    for (ab_spanv v = ab_span_first(json); ab_span_present(v); v = ab_span_next(v)) {
         ab_err e =
             o->kind == AB_OPT_LIST ? add_string(o, &g, NULL, v, err) : add_member(o, &g, v, err);
         if (e != AB_ERR_OK) {
@@ -144,11 +144,11 @@ static ab_err group_from_json(const ab_option *o, ab_jsonv json, ab_group *out, 
     return AB_ERR_OK;
 }
 
-static ab_err one_group_from_json(ab_value *v, ab_jsonv json, ab_error *err)
+static ab_err one_group_from_json(ab_value *v, ab_spanv json, ab_error *err)
 {
     const ab_option *o = v->option;
-    ab_json_type want = o->kind == AB_OPT_LIST ? AB_JSON_ARRAY : AB_JSON_OBJECT;
-    if (ab_json_typeof(json) != want)
+    ab_span_type want = o->kind == AB_OPT_LIST ? AB_SPAN_ARRAY : AB_SPAN_OBJECT;
+    if (ab_span_typeof(json) != want)
         return wrong_type(o, json, false, err);
     ab_group g = {0};
     ab_err e = group_from_json(o, json, &g, err);
@@ -207,20 +207,20 @@ static ab_err resolve_paths(const ab_config *c, const ab_option *o, ab_group *g,
     return AB_ERR_OK;
 }
 
-static ab_err objects_from_json(const ab_config *c, ab_value *v, ab_jsonv json, ab_error *err)
+static ab_err objects_from_json(const ab_config *c, ab_value *v, ab_spanv json, ab_error *err)
 {
     const ab_option *o = v->option;
-    if (ab_json_typeof(json) != AB_JSON_ARRAY)
+    if (ab_span_typeof(json) != AB_SPAN_ARRAY)
         return wrong_type(o, json, false, err);
     ab_value made = {.option = o};
-    made.groups = calloc(ab_json_count(json) + 1, sizeof(*made.groups));
+    made.groups = calloc(ab_span_count(json) + 1, sizeof(*made.groups));
     if (made.groups == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     ab_err e = AB_ERR_OK;
-    for (ab_jsonv item = ab_json_first(json); ab_json_present(item) && e == AB_ERR_OK;
-         item = ab_json_next(item)) {
+    for (ab_spanv item = ab_span_first(json); ab_span_present(item) && e == AB_ERR_OK;
+         item = ab_span_next(item)) {
         ab_group *g = &made.groups[made.group_count++];
-        e = ab_json_typeof(item) == AB_JSON_OBJECT ? group_from_json(o, item, g, err)
+        e = ab_span_typeof(item) == AB_SPAN_OBJECT ? group_from_json(o, item, g, err)
                                                    : wrong_type(o, item, false, err);
         if (e == AB_ERR_OK)
             e = resolve_paths(c, o, g, err);
@@ -235,9 +235,9 @@ static ab_err objects_from_json(const ab_config *c, ab_value *v, ab_jsonv json, 
     return AB_ERR_OK;
 }
 
-ab_err ab_value_from_json(const ab_config *c, ab_value *v, ab_jsonv json, ab_error *err)
+ab_err ab_value_from_json(const ab_config *c, ab_value *v, ab_spanv json, ab_error *err)
 {
-    if (ab_json_typeof(json) == AB_JSON_NULL)
+    if (ab_span_typeof(json) == AB_SPAN_NULL)
         return ab_fail(err, AB_ERR_CONFIG, "%s: has no value: give one or remove the line",
                        v->option->name);
     if (v->option->kind == AB_OPT_OBJECTS)

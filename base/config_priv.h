@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/config.h"
-#include "base/json.h"
+#include "base/span.h"
 
 typedef enum {
     AB_ORIGIN_UNSET,
@@ -62,7 +62,7 @@ size_t ab_edit_distance(ab_str a, ab_str b);
  */
 AB_MUST_USE ab_err ab_value_from_text(const ab_config *c, ab_value *v, ab_str text, ab_error *err);
 /** Read what the file says. */
-AB_MUST_USE ab_err ab_value_from_json(const ab_config *c, ab_value *v, ab_jsonv json,
+AB_MUST_USE ab_err ab_value_from_json(const ab_config *c, ab_value *v, ab_spanv json,
                                       ab_error *err);
 /** MAP: set one key. */
 AB_MUST_USE ab_err ab_value_put_pair(ab_value *v, ab_str key, ab_str value, ab_error *err);

@@ -2,7 +2,7 @@
  *
  * JSON documents that argobus writes itself or only reads: cJSON, made strict. Objects that pass
  * through are not for it, because cJSON makes numbers doubles and forgets how they were written:
- * see base/json.h. Any thread.
+ * see base/span.h. Any thread.
  */
 #pragma once
 

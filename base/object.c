@@ -8,7 +8,7 @@
 #define KIND_MAX 63
 
 struct ab_object {
-    ab_json *doc;
+    ab_span *doc;
     uint32_t refs;
     uint32_t meta; /* node of metadata: looked up often */
     uint8_t kind_len;
@@ -55,7 +55,7 @@ static char *put_part(char *at, ab_str part, char end)
     return at + part.len + 1;
 }
 
-static ab_object *new_object(ab_json *doc, ab_jsonv meta, const identity *id)
+static ab_object *new_object(ab_span *doc, ab_spanv meta, const identity *id)
 {
     size_t key_size = id->kind.len + id->ns.len + id->name.len + 3;
     assert(key_size <= AB_OBJECT_KEY_MAX);
@@ -74,13 +74,13 @@ static ab_object *new_object(ab_json *doc, ab_jsonv meta, const identity *id)
     return o;
 }
 
-ab_err ab_object_from(ab_json *doc, ab_object **out, ab_error *err)
+ab_err ab_object_from(ab_span *doc, ab_object **out, ab_error *err)
 {
-    ab_jsonv root = ab_json_root(doc);
-    ab_jsonv meta = ab_json_get(root, "metadata");
-    identity id = {.kind = ab_json_plain(ab_json_get(root, "kind")),
-                   .ns = ab_json_plain(ab_json_get(meta, "namespace")),
-                   .name = ab_json_plain(ab_json_get(meta, "name"))};
+    ab_spanv root = ab_span_root(doc);
+    ab_spanv meta = ab_span_get(root, "metadata");
+    identity id = {.kind = ab_span_plain(ab_span_get(root, "kind")),
+                   .ns = ab_span_plain(ab_span_get(meta, "namespace")),
+                   .name = ab_span_plain(ab_span_get(meta, "name"))};
     ab_err e = check_identity(&id, err);
     if (e != AB_ERR_OK)
         return e;
@@ -93,13 +93,13 @@ ab_err ab_object_from(ab_json *doc, ab_object **out, ab_error *err)
 
 ab_err ab_object_parse(ab_str json, ab_object **out, ab_error *err)
 {
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, err);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, err);
     if (e != AB_ERR_OK)
         return e;
     e = ab_object_from(doc, out, err);
     if (e != AB_ERR_OK)
-        ab_json_free(doc);
+        ab_span_free(doc);
     return e;
 }
 
@@ -118,9 +118,9 @@ void ab_object_unref(ab_object *o)
     if (--o->refs > 0)
         return;
     if (ab_str_is(ab_object_kind(o), "Secret"))
-        ab_json_wipe(o->doc);
+        ab_span_wipe(o->doc);
     else
-        ab_json_free(o->doc);
+        ab_span_free(o->doc);
     free(o);
 }
 
@@ -144,24 +144,24 @@ ab_str ab_object_name(const ab_object *o)
     return (ab_str){o->key + o->kind_len + 1 + o->ns_len + 1, o->name_len};
 }
 
-ab_jsonv ab_object_json(const ab_object *o)
+ab_spanv ab_object_json(const ab_object *o)
 {
-    return ab_json_root(o->doc);
+    return ab_span_root(o->doc);
 }
 
-ab_jsonv ab_object_field(const ab_object *o, const char *name)
+ab_spanv ab_object_field(const ab_object *o, const char *name)
 {
-    return ab_json_get(ab_object_json(o), name);
+    return ab_span_get(ab_object_json(o), name);
 }
 
-ab_jsonv ab_object_meta(const ab_object *o, const char *name)
+ab_spanv ab_object_meta(const ab_object *o, const char *name)
 {
-    return ab_json_get((ab_jsonv){o->doc, o->meta}, name);
+    return ab_span_get((ab_spanv){o->doc, o->meta}, name);
 }
 
 static ab_str meta_or_empty(const ab_object *o, const char *name)
 {
-    ab_str value = ab_json_plain(ab_object_meta(o, name));
+    ab_str value = ab_span_plain(ab_object_meta(o, name));
     return value.ptr == NULL ? AB_STR("") : value;
 }
 
@@ -177,13 +177,13 @@ ab_str ab_object_version(const ab_object *o)
 
 ab_str ab_object_annotation(const ab_object *o, const char *name)
 {
-    return ab_json_plain(ab_json_get(ab_object_meta(o, "annotations"), name));
+    return ab_span_plain(ab_span_get(ab_object_meta(o, "annotations"), name));
 }
 
 bool ab_object_deleting(const ab_object *o)
 {
-    ab_json_type type = ab_json_typeof(ab_object_meta(o, "deletionTimestamp"));
-    return type != AB_JSON_NONE && type != AB_JSON_NULL;
+    ab_span_type type = ab_span_typeof(ab_object_meta(o, "deletionTimestamp"));
+    return type != AB_SPAN_NONE && type != AB_SPAN_NULL;
 }
 
 /* Take the part before the next '/' off `rest`; absent when there is no '/'. */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/json.h"
+#include "base/span.h"
 
 typedef struct ab_object ab_object;
 
@@ -22,7 +22,7 @@ typedef struct ab_object ab_object;
  */
 AB_MUST_USE ab_err ab_object_parse(ab_str json, ab_object **out, ab_error *err);
 /** As ab_object_parse, for a document already parsed; takes `doc` over on success only. */
-AB_MUST_USE ab_err ab_object_from(ab_json *doc, ab_object **out, ab_error *err);
+AB_MUST_USE ab_err ab_object_from(ab_span *doc, ab_object **out, ab_error *err);
 ab_object *ab_object_ref(ab_object *o);
 /** NULL is allowed. */
 void ab_object_unref(ab_object *o);
@@ -36,11 +36,11 @@ ab_str ab_object_name(const ab_object *o);
 ab_str ab_object_uid(const ab_object *o);
 /** metadata.resourceVersion, empty when there is none. */
 ab_str ab_object_version(const ab_object *o);
-ab_jsonv ab_object_json(const ab_object *o);
+ab_spanv ab_object_json(const ab_object *o);
 /** Top-level member, e.g. "spec". */
-ab_jsonv ab_object_field(const ab_object *o, const char *name);
+ab_spanv ab_object_field(const ab_object *o, const char *name);
 /** Member of metadata, e.g. "finalizers". */
-ab_jsonv ab_object_meta(const ab_object *o, const char *name);
+ab_spanv ab_object_meta(const ab_object *o, const char *name);
 /** Value of an annotation when it is a string without escapes, else absent. */
 ab_str ab_object_annotation(const ab_object *o, const char *name);
 /** Has metadata.deletionTimestamp. */

@@ -6,8 +6,8 @@
 #include "base/seal.h"
 
 #include "base/base64.h"
-#include "base/json.h"
 #include "base/seal_priv.h"
+#include "base/span.h"
 
 #include <openssl/cms.h>
 #include <openssl/err.h>
@@ -31,14 +31,14 @@ static ab_err fail(ab_error *err, ab_err code, const char *what)
 
 static void put_content(const ab_seal_binding *binding, ab_str payload, ab_buf *out)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "agent", binding->agent);
-    ab_jsonw_key_str(&w, "key", binding->key);
-    ab_jsonw_key_str(&w, "version", binding->version);
-    ab_jsonw_key_str(&w, "context", binding->context);
-    ab_jsonw_key_str(&w, "payload", payload);
-    ab_jsonw_object_end(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "agent", binding->agent);
+    ab_spanw_key_str(&w, "key", binding->key);
+    ab_spanw_key_str(&w, "version", binding->version);
+    ab_spanw_key_str(&w, "context", binding->context);
+    ab_spanw_key_str(&w, "payload", payload);
+    ab_spanw_object_end(&w);
 }
 
 /* SHA-256 in place of OpenSSL's choices from the time of PKCS#1 1.5 and SHA-1. */
@@ -199,27 +199,27 @@ static ab_err read_message(ab_str sealed, CMS_ContentInfo **out, ab_error *err)
     return e;
 }
 
-static bool same(ab_jsonv v, ab_str wanted)
+static bool same(ab_spanv v, ab_str wanted)
 {
     ab_buf text;
     ab_buf_init(&text, CONTENT_MAX);
-    bool equal = ab_json_copy(v, &text) == AB_ERR_OK && ab_str_eq(ab_buf_str(&text), wanted);
+    bool equal = ab_span_copy(v, &text) == AB_ERR_OK && ab_str_eq(ab_buf_str(&text), wanted);
     ab_buf_fini(&text);
     return equal;
 }
 
-static ab_err check_binding(ab_jsonv content, const ab_seal_binding *binding, ab_error *err)
+static ab_err check_binding(ab_spanv content, const ab_seal_binding *binding, ab_error *err)
 {
     const struct {
         const char *name;
         ab_str wanted;
     } bound[] = {{"agent", binding->agent}, {"key", binding->key}, {"version", binding->version}};
     for (size_t i = 0; i < sizeof(bound) / sizeof(bound[0]); i++)
-        if (!same(ab_json_get(content, bound[i].name), bound[i].wanted))
+        if (!same(ab_span_get(content, bound[i].name), bound[i].wanted))
             return ab_fail(err, AB_ERR_DENIED, "the payload was sealed for another %s than %.*s",
                            bound[i].name, AB_STR_ARG(bound[i].wanted));
-    ab_jsonv context = ab_json_get(content, "context");
-    if (ab_json_present(context) && !same(context, binding->context))
+    ab_spanv context = ab_span_get(content, "context");
+    if (ab_span_present(context) && !same(context, binding->context))
         return ab_fail(
             err, AB_ERR_DENIED,
             "the type, labels or annotations beside the sealed payload were changed on the way");
@@ -229,19 +229,19 @@ static ab_err check_binding(ab_jsonv content, const ab_seal_binding *binding, ab
 static ab_err take_payload(ab_str content, const ab_seal_binding *binding, ab_buf *payload,
                            ab_error *err)
 {
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(content, &doc, NULL);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(content, &doc, NULL);
     if (e != AB_ERR_OK)
         return e == AB_ERR_NOMEM ? ab_fail(err, e, "out of memory for a sealed payload")
                                  : ab_fail(err, AB_ERR_PARSE, "the opened payload is not JSON");
-    ab_jsonv root = ab_json_root(doc);
-    ab_jsonv text = ab_json_get(root, "payload");
+    ab_spanv root = ab_span_root(doc);
+    ab_spanv text = ab_span_get(root, "payload");
     e = check_binding(root, binding, err);
-    if (e == AB_ERR_OK && ab_json_typeof(text) != AB_JSON_STRING)
+    if (e == AB_ERR_OK && ab_span_typeof(text) != AB_SPAN_STRING)
         e = ab_fail(err, AB_ERR_PARSE, "the opened document has no payload");
-    else if (e == AB_ERR_OK && (e = ab_json_copy(text, payload)) != AB_ERR_OK)
+    else if (e == AB_ERR_OK && (e = ab_span_copy(text, payload)) != AB_ERR_OK)
         (void)ab_fail(err, e, "the opened payload: %s", ab_err_text(e));
-    ab_json_wipe(doc);
+    ab_span_wipe(doc);
     return e;
 }
 

@@ -3,14 +3,14 @@
  * From YAML to JSON, document by document: libyaml's events become a tree (yaml_tree.c), the tree
  * is written as JSON (yaml_unfold.c).
  */
-#include "base/json_priv.h"
+#include "base/span_priv.h"
 #include "base/yaml_priv.h"
 
 #include <string.h>
 
 const ab_yaml_limits ab_yaml_default_limits = {.bytes_max = 4u * 1024 * 1024,
                                                .nodes_max = 100000,
-                                               .depth_max = AB_JSON_DEPTH_MAX,
+                                               .depth_max = AB_SPAN_DEPTH_MAX,
                                                .documents_max = 1000};
 
 typedef struct {
@@ -141,7 +141,7 @@ static ab_err compact(ab_str json, size_t depth_max, ab_buf *out)
 }
 
 /* As YAML counts them: a member's name is a node as well. */
-static size_t count_nodes(const ab_json *doc)
+static size_t count_nodes(const ab_span *doc)
 {
     size_t count = doc->count;
     for (uint32_t i = 0; i < doc->count; i++)
@@ -149,13 +149,13 @@ static size_t count_nodes(const ab_json *doc)
     return count;
 }
 
-static ab_err give_json(const stream *s, const ab_json *doc, size_t line)
+static ab_err give_json(const stream *s, const ab_span *doc, size_t line)
 {
     ab_buf out;
     ab_buf_init(&out, s->limits->bytes_max);
     ab_err e = count_nodes(doc) > s->limits->nodes_max
                    ? AB_ERR_TOOBIG
-                   : compact(ab_json_raw(ab_json_root(doc)), s->limits->depth_max, &out);
+                   : compact(ab_span_raw(ab_span_root(doc)), s->limits->depth_max, &out);
     if (e != AB_ERR_OK)
         (void)ab_fail(s->err, e, "JSON document: %s", ab_err_text(e));
     else
@@ -173,13 +173,13 @@ static ab_err try_json(const stream *s, bool *is_json)
         line += s->text.ptr[start++] == '\n';
     if (start == s->text.len || s->text.ptr[start] != '{')
         return AB_ERR_OK;
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(s->text, &doc, NULL);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(s->text, &doc, NULL);
     *is_json = e != AB_ERR_PARSE;
     if (e != AB_ERR_OK)
         return ab_fail(*is_json ? s->err : NULL, e, "JSON document: %s", ab_err_text(e));
     e = give_json(s, doc, line);
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }
 

@@ -5,7 +5,7 @@
  */
 #include "base/yaml_priv.h"
 
-#include "base/json_priv.h"
+#include "base/span_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -234,7 +234,7 @@ static ab_err refuse(const char **reason, const char *why)
 static ab_err put_tagged(ab_str text, const char *type, ab_buf *json, const char **reason)
 {
     if (strcmp(type, "str") == 0) {
-        ab_json_put_string(json, text);
+        ab_span_put_string(json, text);
         return ab_buf_status(json);
     }
     static const struct {
@@ -267,6 +267,6 @@ ab_err ab_yaml_scalar(ab_str text, const char *tag, bool plain, ab_buf *json, co
     if (kind == AB_YAML_NOT_FINITE)
         return refuse(reason, "JSON has no infinity and no NaN");
     if (kind == AB_YAML_STRING)
-        ab_json_put_string(json, text);
+        ab_span_put_string(json, text);
     return ab_buf_status(json);
 }

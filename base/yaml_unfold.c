@@ -3,7 +3,7 @@
  * From the tree of a YAML document to JSON, without recursion. Aliases and merge keys unfold here;
  * each node written, or looked at for a merge, counts, so a small text cannot cost much.
  */
-#include "base/json_priv.h"
+#include "base/span_priv.h"
 #include "base/yaml_priv.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static ab_err key_json(writer *w, uint32_t index, ab_str *out)
     if (out->ptr[0] == '"')
         return AB_ERR_OK;
     ab_buf_clear(&w->name);
-    ab_json_put_string(&w->name, *out);
+    ab_span_put_string(&w->name, *out);
     *out = ab_buf_str(&w->name);
     ab_err e = ab_buf_status(&w->name);
     if (e != AB_ERR_OK)

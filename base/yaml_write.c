@@ -7,7 +7,7 @@
  */
 #include "base/yaml.h"
 
-#include "base/json_priv.h"
+#include "base/span_priv.h"
 #include "base/utf8_priv.h"
 #include "base/yaml_priv.h"
 
@@ -16,7 +16,7 @@
 
 #define INDENT 2
 typedef struct {
-    ab_jsonv at; /* next child */
+    ab_spanv at; /* next child */
     bool is_object;
 } frame;
 
@@ -25,7 +25,7 @@ typedef struct {
     ab_buf *out;
     ab_buf content; /* of the string being written */
     ab_buf scratch;
-    frame stack[AB_JSON_DEPTH_MAX];
+    frame stack[AB_SPAN_DEPTH_MAX];
     size_t depth;
 } writer;
 
@@ -144,7 +144,7 @@ static bool may_be_literal(ab_str s)
 static ab_err load_content(writer *w, ab_str raw)
 {
     ab_buf_clear(&w->content);
-    bool exact = ab_json_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &w->content);
+    bool exact = ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &w->content);
     return exact ? ab_buf_status(&w->content) : AB_ERR_UNSUPPORTED;
 }
 
@@ -184,15 +184,15 @@ static ab_err put_string(writer *w, ab_str raw, bool key)
     return put_scalar(w, s, literal ? YAML_LITERAL_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
 }
 
-static ab_err begin_container(writer *w, ab_jsonv v)
+static ab_err begin_container(writer *w, ab_spanv v)
 {
     yaml_event_t event;
-    bool is_object = ab_json_typeof(v) == AB_JSON_OBJECT;
+    bool is_object = ab_span_typeof(v) == AB_SPAN_OBJECT;
     int made = is_object ? yaml_mapping_start_event_initialize(&event, NULL, NULL, 1,
                                                                YAML_BLOCK_MAPPING_STYLE)
                          : yaml_sequence_start_event_initialize(&event, NULL, NULL, 1,
                                                                 YAML_BLOCK_SEQUENCE_STYLE);
-    w->stack[w->depth++] = (frame){ab_json_first(v), is_object};
+    w->stack[w->depth++] = (frame){ab_span_first(v), is_object};
     return emit(w, made == 1, &event);
 }
 
@@ -205,28 +205,28 @@ static ab_err end_container(writer *w)
     return emit(w, made == 1, &event);
 }
 
-static ab_err put_value(writer *w, ab_jsonv v)
+static ab_err put_value(writer *w, ab_spanv v)
 {
-    ab_json_type type = ab_json_typeof(v);
-    if (type == AB_JSON_OBJECT || type == AB_JSON_ARRAY)
+    ab_span_type type = ab_span_typeof(v);
+    if (type == AB_SPAN_OBJECT || type == AB_SPAN_ARRAY)
         return begin_container(w, v);
-    if (type == AB_JSON_STRING)
-        return put_string(w, ab_json_raw(v), false);
-    return put_scalar(w, ab_json_raw(v), YAML_PLAIN_SCALAR_STYLE);
+    if (type == AB_SPAN_STRING)
+        return put_string(w, ab_span_raw(v), false);
+    return put_scalar(w, ab_span_raw(v), YAML_PLAIN_SCALAR_STYLE);
 }
 
 static ab_err put_next(writer *w)
 {
     frame *f = &w->stack[w->depth - 1];
-    ab_jsonv v = f->at;
-    if (!ab_json_present(v))
+    ab_spanv v = f->at;
+    if (!ab_span_present(v))
         return end_container(w);
-    f->at = ab_json_next(v);
-    ab_err e = f->is_object ? put_string(w, ab_json_raw_key(v), true) : AB_ERR_OK;
+    f->at = ab_span_next(v);
+    ab_err e = f->is_object ? put_string(w, ab_span_raw_key(v), true) : AB_ERR_OK;
     return e == AB_ERR_OK ? put_value(w, v) : e;
 }
 
-static ab_err put_node(writer *w, ab_jsonv root)
+static ab_err put_node(writer *w, ab_spanv root)
 {
     ab_err e = put_value(w, root);
     while (w->depth > 0 && e == AB_ERR_OK)
@@ -234,7 +234,7 @@ static ab_err put_node(writer *w, ab_jsonv root)
     return e;
 }
 
-static ab_err put_document(writer *w, ab_jsonv root)
+static ab_err put_document(writer *w, ab_spanv root)
 {
     yaml_event_t event;
     yaml_emitter_set_output(&w->emitter, on_output, w);
@@ -255,14 +255,14 @@ static ab_err put_document(writer *w, ab_jsonv root)
 
 ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err)
 {
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, err);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, err);
     if (e != AB_ERR_OK)
         return e;
     writer w = {.out = out};
     ab_buf_init(&w.content, json.len);
     ab_buf_init(&w.scratch, json.len + 8);
-    e = yaml_emitter_initialize(&w.emitter) == 1 ? put_document(&w, ab_json_root(doc))
+    e = yaml_emitter_initialize(&w.emitter) == 1 ? put_document(&w, ab_span_root(doc))
                                                  : AB_ERR_NOMEM;
     yaml_emitter_delete(&w.emitter);
     if (e == AB_ERR_UNSUPPORTED)
@@ -271,6 +271,6 @@ ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err)
         (void)ab_fail(err, e, "writing YAML: %s", ab_err_text(e));
     ab_buf_fini(&w.content);
     ab_buf_fini(&w.scratch);
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }

@@ -2,7 +2,7 @@
 #include "event/codec_json.h"
 
 #include "base/base64.h"
-#include "base/json.h"
+#include "base/span.h"
 #include "event/codec_json_priv.h"
 #include "event/draft_priv.h"
 #include "event/value_priv.h"
@@ -42,51 +42,51 @@ static bool is_json_type(ab_str media_type)
 static bool is_embeddable(ab_str data)
 {
     ab_buf b;
-    ab_json *doc = NULL;
-    ab_buf_init(&b, AB_JSON_SIZE_MAX);
+    ab_span *doc = NULL;
+    ab_buf_init(&b, AB_SPAN_SIZE_MAX);
     ab_buf_putc(&b, '[');
     ab_buf_put(&b, data);
     ab_buf_putc(&b, ']');
     bool yes = ab_buf_status(&b) == AB_ERR_OK &&
-               ab_json_parse(ab_buf_str(&b), &doc, NULL) == AB_ERR_OK &&
-               ab_str_eq(ab_json_raw(ab_json_first(ab_json_root(doc))), data);
-    ab_json_free(doc);
+               ab_span_parse(ab_buf_str(&b), &doc, NULL) == AB_ERR_OK &&
+               ab_str_eq(ab_span_raw(ab_span_first(ab_span_root(doc))), data);
+    ab_span_free(doc);
     ab_buf_fini(&b);
     return yes;
 }
 
-static void write_attribute(ab_jsonw *w, ab_attr a)
+static void write_attribute(ab_spanw *w, ab_attr a)
 {
-    ab_jsonw_key(w, a.name);
+    ab_spanw_key(w, a.name);
     if (a.type == AB_ATTR_BOOLEAN || a.type == AB_ATTR_INTEGER)
-        ab_jsonw_raw(w, a.value);
+        ab_spanw_raw(w, a.value);
     else
-        ab_jsonw_str(w, a.value);
+        ab_spanw_str(w, a.value);
 }
 
-static void write_data(ab_jsonw *w, const ab_event *e)
+static void write_data(ab_spanw *w, const ab_event *e)
 {
     ab_str data = ab_event_data(e);
     if (data.ptr == NULL)
         return;
     if (is_json_type(ab_event_attr(e, AB_CE_DATACONTENTTYPE)) && is_embeddable(data)) {
-        ab_jsonw_key_raw(w, DATA, data);
+        ab_spanw_key_raw(w, DATA, data);
         return;
     }
     /* Base64 needs no escapes, so it goes straight to the buffer. */
-    ab_jsonw_key_raw(w, DATA_BASE64, AB_STR("\""));
+    ab_spanw_key_raw(w, DATA_BASE64, AB_STR("\""));
     ab_base64_encode(data, w->buf);
     ab_buf_putc(w->buf, '"');
 }
 
 ab_err ab_event_to_json(const ab_event *e, ab_buf *out)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
     for (size_t i = 0; i < ab_event_attr_count(e); i++)
         write_attribute(&w, ab_event_attr_at(e, i));
     write_data(&w, e);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
@@ -96,8 +96,8 @@ typedef struct {
     ab_event_draft draft;
     ab_buf texts[AB_EVENT_ATTRS_MAX]; /* of the attributes that were written with escapes */
     size_t text_count;
-    ab_jsonv data; /* the members of these names */
-    ab_jsonv data_base64;
+    ab_spanv data; /* the members of these names */
+    ab_spanv data_base64;
     ab_buf bytes; /* the data, where it is not a piece of the document */
     ab_error *err;
 } decoder;
@@ -116,50 +116,50 @@ static void decoder_fini(decoder *d)
 }
 
 /** The content of a string, in a buffer of its own when it has escapes. */
-static ab_err string_value(decoder *d, ab_jsonv v, ab_str *out)
+static ab_err string_value(decoder *d, ab_spanv v, ab_str *out)
 {
-    *out = ab_json_plain(v);
+    *out = ab_span_plain(v);
     if (out->ptr != NULL)
         return AB_ERR_OK;
     if (d->text_count == AB_EVENT_ATTRS_MAX)
         return ab_fail(d->err, AB_ERR_TOOBIG, "more than %d attributes", AB_EVENT_ATTRS_MAX);
     ab_buf *text = &d->texts[d->text_count++];
     ab_buf_init(text, AB_EVENT_ATTR_VALUE_MAX);
-    ab_err e = ab_json_copy(v, text);
+    ab_err e = ab_span_copy(v, text);
     *out = ab_buf_str(text);
     return e == AB_ERR_OK ? e : ab_fail(d->err, e, "attribute value: %s", ab_err_text(e));
 }
 
-static ab_err add_attribute(decoder *d, ab_str name, ab_jsonv v)
+static ab_err add_attribute(decoder *d, ab_str name, ab_spanv v)
 {
-    ab_str value = ab_json_raw(v);
+    ab_str value = ab_span_raw(v);
     ab_attr_type type = AB_ATTR_STRING;
     ab_err e = AB_ERR_OK;
-    switch (ab_json_typeof(v)) {
-    case AB_JSON_NULL: /* §2.2: as if it were not there */
+    switch (ab_span_typeof(v)) {
+    case AB_SPAN_NULL: /* §2.2: as if it were not there */
         return AB_ERR_OK;
-    case AB_JSON_STRING:
+    case AB_SPAN_STRING:
         e = string_value(d, v, &value);
         break;
-    case AB_JSON_NUMBER:
+    case AB_SPAN_NUMBER:
         type = AB_ATTR_INTEGER;
         break;
-    case AB_JSON_TRUE:
-    case AB_JSON_FALSE:
+    case AB_SPAN_TRUE:
+    case AB_SPAN_FALSE:
         type = AB_ATTR_BOOLEAN;
         break;
-    case AB_JSON_NONE:
-    case AB_JSON_ARRAY:
-    case AB_JSON_OBJECT:
+    case AB_SPAN_NONE:
+    case AB_SPAN_ARRAY:
+    case AB_SPAN_OBJECT:
         return ab_fail(d->err, AB_ERR_INVALID, "attribute %.*s is an object or an array",
                        AB_STR_ARG(name));
     }
     return e == AB_ERR_OK ? ab_draft_add(&d->draft, name, value, type, d->err) : e;
 }
 
-static ab_err add_member(decoder *d, ab_jsonv v)
+static ab_err add_member(decoder *d, ab_spanv v)
 {
-    ab_str name = ab_json_plain_key(v);
+    ab_str name = ab_span_plain_key(v);
     if (name.ptr == NULL)
         return ab_fail(d->err, AB_ERR_INVALID, "a member name has escapes");
     if (ab_str_is(name, DATA))
@@ -173,7 +173,7 @@ static ab_err add_member(decoder *d, ab_jsonv v)
 
 static ab_err take_base64(decoder *d)
 {
-    ab_str text = ab_json_plain(d->data_base64);
+    ab_str text = ab_span_plain(d->data_base64);
     if (text.ptr == NULL || !ab_base64_decode(text, &d->bytes))
         return ab_fail(d->err, AB_ERR_INVALID, "member data_base64 is not base64");
     d->draft.data = ab_buf_str(&d->bytes);
@@ -184,46 +184,46 @@ static ab_err take_base64(decoder *d)
 static ab_err take_data(decoder *d)
 {
     bool json = is_json_type(ab_draft_get(&d->draft, AB_CE_DATACONTENTTYPE));
-    if (json || ab_json_typeof(d->data) != AB_JSON_STRING) {
-        d->draft.data = ab_json_raw(d->data);
+    if (json || ab_span_typeof(d->data) != AB_SPAN_STRING) {
+        d->draft.data = ab_span_raw(d->data);
         return AB_ERR_OK;
     }
-    ab_err e = ab_json_copy(d->data, &d->bytes);
+    ab_err e = ab_span_copy(d->data, &d->bytes);
     d->draft.data = ab_buf_str(&d->bytes);
     return e;
 }
 
-static ab_err decode(decoder *d, ab_jsonv root, ab_str partitionkey)
+static ab_err decode(decoder *d, ab_spanv root, ab_str partitionkey)
 {
-    if (ab_json_typeof(root) != AB_JSON_OBJECT)
+    if (ab_span_typeof(root) != AB_SPAN_OBJECT)
         return ab_fail(d->err, AB_ERR_PARSE, "an event must be a JSON object");
-    for (ab_jsonv v = ab_json_first(root); ab_json_present(v); v = ab_json_next(v)) {
+    for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v)) {
         ab_err e = add_member(d, v);
         if (e != AB_ERR_OK)
             return e;
     }
     ab_event_set(&d->draft, AB_CE_PARTITIONKEY, partitionkey);
-    if (ab_json_present(d->data) && ab_json_present(d->data_base64))
+    if (ab_span_present(d->data) && ab_span_present(d->data_base64))
         return ab_fail(d->err, AB_ERR_INVALID,
                        "members data and data_base64 are mutually exclusive");
-    if (ab_json_present(d->data))
+    if (ab_span_present(d->data))
         return take_data(d);
-    return ab_json_present(d->data_base64) ? take_base64(d) : AB_ERR_OK;
+    return ab_span_present(d->data_base64) ? take_base64(d) : AB_ERR_OK;
 }
 
 ab_err ab_event_from_json_keyed(ab_str text, ab_str partitionkey, ab_event **out, ab_error *err)
 {
     decoder d;
-    ab_json *doc;
-    ab_err e = ab_json_parse(text, &doc, err);
+    ab_span *doc;
+    ab_err e = ab_span_parse(text, &doc, err);
     if (e != AB_ERR_OK)
         return e;
     decoder_init(&d, err);
-    e = decode(&d, ab_json_root(doc), partitionkey);
+    e = decode(&d, ab_span_root(doc), partitionkey);
     if (e == AB_ERR_OK)
         e = ab_event_new(&d.draft, out, err);
     decoder_fini(&d);
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }
 

@@ -238,7 +238,7 @@ static int bind_row(sqlite3_stmt *s, ab_str key, const ab_kept *k, int64_t now_s
         bind_bytes(s, 5, k->uid),
         bind_bytes(s, 6, k->owner),
         bind_bytes(s, 7, k->owned),
-        bind_bytes(s, 8, k->wish),
+        bind_bytes(s, 8, k->desired),
         bind_bytes(s, 9, k->source),
         bind_bytes(s, 10, (ab_str){(const char *)k->hash.bytes, sizeof(k->hash.bytes)}),
         sqlite3_bind_int64(s, 11, now_s),
@@ -295,7 +295,7 @@ static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
         .uid = column(s, 4),
         .owner = column(s, 5),
         .owned = column(s, 6),
-        .wish = column(s, 7),
+        .desired = column(s, 7),
         .source = column(s, 8),
     };
     ab_str hash = column(s, 9);
@@ -335,7 +335,7 @@ static ab_str copy_text(char **at, ab_str text)
 
 size_t ab_kept_bytes(const ab_kept *kept)
 {
-    return kept->uid.len + kept->owner.len + kept->owned.len + kept->wish.len + kept->source.len;
+    return kept->uid.len + kept->owner.len + kept->owned.len + kept->desired.len + kept->source.len;
 }
 
 ab_kept ab_kept_copy(const ab_kept *kept, char *at)
@@ -344,7 +344,7 @@ ab_kept ab_kept_copy(const ab_kept *kept, char *at)
     out.uid = copy_text(&at, kept->uid);
     out.owner = copy_text(&at, kept->owner);
     out.owned = copy_text(&at, kept->owned);
-    out.wish = copy_text(&at, kept->wish);
+    out.desired = copy_text(&at, kept->desired);
     out.source = copy_text(&at, kept->source);
     return out;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the receiver of an object's state keeps of it, durably: at an agent of what the principal
- * wishes, at a principal of what an autonomous agent published.
+ * desired states, at a principal of what an autonomous agent published.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ typedef struct {
     ab_str uid;     /* of the source */
     ab_str owner;   /* uid of the principal; of a mirror, name of the agent */
     ab_str owned;   /* ab_merge_owned; of a mirror, uid of the object that was made for it */
-    ab_str wish;    /* payload of the event, sealed as it came */
+    ab_str desired; /* payload of the event, sealed as it came */
     ab_str source;  /* agent: key of the object at the principal */
     ab_digest hash; /* attribute contenthash of the event; none: it had no readable one */
 } ab_kept;

@@ -107,7 +107,7 @@ ab_str ab_mark_id(const ab_object *object)
 {
     if (object == NULL)
         return AB_STR("");
-    ab_str id = ab_json_plain(ab_json_get(ab_object_field(object, "data"), WRITE_ID));
+    ab_str id = ab_span_plain(ab_span_get(ab_object_field(object, "data"), WRITE_ID));
     return id.len > 0 && id.len < AB_MARK_ID ? id : AB_STR("");
 }
 
@@ -116,8 +116,8 @@ ab_err ab_mark_read(const ab_object *object,
 {
     cJSON *data = NULL;
     ab_mark_told told;
-    ab_str text = ab_json_raw(ab_object_field(object, "data"));
-    ab_err e = ab_doc_parse(text, AB_JSON_SIZE_MAX, &data, NULL);
+    ab_str text = ab_span_raw(ab_object_field(object, "data"));
+    ab_err e = ab_doc_parse(text, AB_SPAN_SIZE_MAX, &data, NULL);
     if (e == AB_ERR_NOMEM)
         return e;
     e = AB_ERR_OK;
@@ -175,7 +175,7 @@ void ab_mark_add(ab_mark_draft *d, const char *agent, const ab_mark_told *told)
 ab_err ab_mark_end(ab_mark_draft *d, ab_object **out)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_doc_finish(d->doc, d->complete, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, NULL);

@@ -67,7 +67,7 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
     AB_INFO(s->base.daemon->log, MAIN, "ready to send to the principal",
             AB_KV("epoch", (int64_t)epoch));
     ab_agent_ready(s->machine, epoch);
-    ab_pump_run(&s->pump);
+    ab_sender_run(&s->sender);
 }
 
 static void on_gap(void *arg, const char *agent, ab_gap gap)
@@ -92,7 +92,7 @@ static void on_writable(void *arg, const char *agent)
 {
     service *s = arg;
     (void)agent;
-    ab_pump_run(&s->pump);
+    ab_sender_run(&s->sender);
 }
 
 static void on_displaced(void *arg, bool displaced)
@@ -114,7 +114,7 @@ static void on_tick(ab_service *base)
     if (ab_agent_secrets_renew(&s->secrets, base->daemon->log))
         ab_transport_tell_certificate(base->transport, s->secrets.certificate);
     ab_agent_tick(s->machine);
-    ab_pump_run(&s->pump);
+    ab_sender_run(&s->sender);
 }
 
 static bool is_drained(const ab_service *base)
@@ -284,11 +284,11 @@ static ab_err make_transport(service *s, ab_error *err)
 
 static ab_err begin(service *s, ab_error *err)
 {
-    s->pump = (ab_pump){.transport = s->base.transport,
-                        .outbox = ab_agent_outbox(s->machine),
-                        .clock = s->base.daemon->clock,
-                        .unsendable = unsendable,
-                        .arg = s};
+    s->sender = (ab_sender){.transport = s->base.transport,
+                            .outbox = ab_agent_outbox(s->machine),
+                            .clock = s->base.daemon->clock,
+                            .unsendable = unsendable,
+                            .arg = s};
     ab_err e = ab_service_start(&s->base, err);
     return e == AB_ERR_OK ? ab_service_connect(&s->base, err) : e;
 }

@@ -6,7 +6,7 @@
 
 #include "services/agent/secrets.h"
 #include "services/cache.h"
-#include "services/pump.h"
+#include "services/sender.h"
 #include "services/service.h"
 #include "sync/agent/agent.h"
 
@@ -19,7 +19,7 @@ typedef struct {
     ab_agent_secrets secrets;
     ab_store_watch watches[5];
     ab_agent *machine;
-    ab_pump pump;
+    ab_sender sender;
     char source[80];
 } service;
 

@@ -68,7 +68,7 @@ static void fx_ack(void *arg, void *delivery)
 static void fx_wake(void *arg)
 {
     service *s = arg;
-    ab_pump_run(&s->pump);
+    ab_sender_run(&s->sender);
 }
 
 ab_agent_effects ab_agent_service_effects(service *s)

@@ -16,20 +16,20 @@ static void unsendable(void *arg, const char *agent, const ab_event *event, cons
 static ab_err add(service *s, const char *agent, ab_error *err)
 {
     ab_err e = ab_principal_add_agent(s->machine, agent);
-    ab_pump *pump = e == AB_ERR_OK ? malloc(sizeof(*pump)) : NULL;
-    if (pump == NULL || ab_map_put(s->pumps, ab_str_of(agent), pump, NULL) != AB_ERR_OK) {
-        free(pump);
+    ab_sender *sender = e == AB_ERR_OK ? malloc(sizeof(*sender)) : NULL;
+    if (sender == NULL || ab_map_put(s->senders, ab_str_of(agent), sender, NULL) != AB_ERR_OK) {
+        free(sender);
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     }
-    *pump = (ab_pump){.transport = s->base.transport,
-                      .agent = agent,
-                      .outbox = ab_principal_outbox(s->machine, agent),
-                      .clock = s->base.daemon->clock,
-                      .unsendable = unsendable,
-                      .arg = s};
+    *sender = (ab_sender){.transport = s->base.transport,
+                          .agent = agent,
+                          .outbox = ab_principal_outbox(s->machine, agent),
+                          .clock = s->base.daemon->clock,
+                          .unsendable = unsendable,
+                          .arg = s};
     e = ab_transport_add_agent(s->base.transport, agent, err);
     if (e == AB_ERR_OK)
-        e = ab_changes_add(s->changes, agent, s->base.transport, pump->outbox);
+        e = ab_changes_add(s->changes, agent, s->base.transport, sender->outbox);
     return e;
 }
 
@@ -49,9 +49,9 @@ static void on_added(void *arg, const char *agent)
 static void on_removed(void *arg, const char *agent)
 {
     service *s = arg;
-    ab_pump *pump = ab_map_take(s->pumps, ab_str_of(agent));
-    if (pump != NULL)
-        ab_pump_abandon(pump);
+    ab_sender *sender = ab_map_take(s->senders, ab_str_of(agent));
+    if (sender != NULL)
+        ab_sender_abandon(sender);
     ab_principal_remove_agent(s->machine, agent);
     ab_changes_remove(s->changes, agent);
     ab_transport_remove_agent(s->base.transport, agent, true);
@@ -84,7 +84,7 @@ static size_t count_gone(const service *s)
 {
     size_t gone = 0;
     for (ab_map_iter i = ab_map_first(s->served.agents); i.entry != NULL; ab_map_next(&i))
-        gone += ab_map_find(s->pumps, i.key) == NULL;
+        gone += ab_map_find(s->senders, i.key) == NULL;
     return gone;
 }
 
@@ -92,7 +92,7 @@ static void forget_gone(service *s)
 {
     for (ab_map_iter i = ab_map_first(s->served.agents); i.entry != NULL; ab_map_next(&i)) {
         char agent[64];
-        if (ab_map_find(s->pumps, i.key) != NULL)
+        if (ab_map_find(s->senders, i.key) != NULL)
             continue;
         snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
         forget(s, agent);
@@ -118,9 +118,9 @@ void ab_principal_agents_settle(service *s)
                  AB_KV("command", "deploy/kafka/provision remove NAME"));
     else
         forget_gone(s);
-    for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i)) {
-        const ab_pump *pump = i.value;
-        ab_served_add(&s->served, pump->agent);
+    for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i)) {
+        const ab_sender *sender = i.value;
+        ab_served_add(&s->served, sender->agent);
     }
 }
 
@@ -168,7 +168,7 @@ static void complain(const service *s, const char *agent, const char *what)
 static const ab_mode_set *mode_for(const service *s, const char *agent, const ab_mode_set *told)
 {
     const ab_mode_set *listed = listed_mode(s, agent);
-    const ab_mode_set *noted = mode_of(ab_roster_mode(s->roster, agent));
+    const ab_mode_set *noted = mode_of(ab_registry_mode(s->registry, agent));
     const ab_mode_set *by_default = told == NULL ? NULL : mode_of("managed");
     return listed != NULL ? listed : noted != NULL ? noted : by_default;
 }
@@ -225,7 +225,7 @@ static void settle_mode(service *s, const char *agent)
 static void on_changed(void *arg, const char *agent)
 {
     service *s = arg;
-    const char *mode = ab_roster_mode(s->roster, agent);
+    const char *mode = ab_registry_mode(s->registry, agent);
     AB_INFO(s->base.daemon->log, MAIN, "the mode on the cluster Secret changed",
             AB_KV("agent", agent), AB_KV("mode", mode == NULL ? "" : mode));
     settle_mode(s, agent);
@@ -266,20 +266,21 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     ab_err e = ab_recipients_new(d->config, d->log, &s->recipients, err);
     if (e != AB_ERR_OK)
         return e;
-    s->pumps = ab_map_new();
+    s->senders = ab_map_new();
     s->told = ab_map_new();
     s->changes = ab_changes_new(d->metrics);
-    s->roster = ab_roster_new((ab_roster_events){on_added, on_removed, on_changed, s}, d->log);
-    if (s->pumps == NULL || s->told == NULL || s->changes == NULL || s->roster == NULL ||
-        ab_roster_list(s->roster, d->config) != AB_ERR_OK)
+    s->registry =
+        ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);
+    if (s->senders == NULL || s->told == NULL || s->changes == NULL || s->registry == NULL ||
+        ab_registry_list(s->registry, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     return tell_about_listed(s, err);
 }
 
 void ab_principal_agents_free(service *s)
 {
-    ab_roster_free(s->roster);
-    ab_map_free(s->pumps, free);
+    ab_registry_free(s->registry);
+    ab_map_free(s->senders, free);
     ab_map_free(s->told, NULL);
     ab_changes_free(s->changes);
     ab_recipients_free(s->recipients);
@@ -288,7 +289,7 @@ void ab_principal_agents_free(service *s)
 void ab_principal_agents_reload(service *s)
 {
     ab_error err = {0};
-    ab_err e = ab_roster_list(s->roster, s->base.daemon->config);
+    ab_err e = ab_registry_list(s->registry, s->base.daemon->config);
     if (e == AB_ERR_OK)
         e = tell_about_listed(s, &err);
     if (e != AB_ERR_OK)

@@ -89,9 +89,9 @@ static void fx_give_back(void *arg, void *delivery)
 
 void ab_principal_service_wake(service *s, const char *agent)
 {
-    ab_pump *pump = ab_map_find(s->pumps, ab_str_of(agent));
-    if (pump != NULL) /* none for one that is about to go */
-        ab_pump_run(pump);
+    ab_sender *sender = ab_map_find(s->senders, ab_str_of(agent));
+    if (sender != NULL) /* none for one that is about to go */
+        ab_sender_run(sender);
 }
 
 static void fx_wake(void *arg, const char *agent)

@@ -97,7 +97,7 @@ static void got(void *arg, ab_err code, ab_object *object, const ab_error *err)
         complain(id, code, err);
         return;
     }
-    ab_str uid = ab_json_plain(ab_json_get(ab_object_field(object, "data"), "principal-uid"));
+    ab_str uid = ab_span_plain(ab_span_get(ab_object_field(object, "data"), "principal-uid"));
     if (uid.len == 36) {
         found(id, uid);
         return;

@@ -64,7 +64,7 @@ static bool names_agents(const service *s, const ab_object *object)
 static void take_confirmation(service *s, const ab_object *secret)
 {
     char agent[64];
-    ab_str name = ab_roster_agent_of(secret);
+    ab_str name = ab_registry_agent_of(secret);
     ab_str token = ab_object_annotation(secret, AB_ANN_CONFIRM);
     if (token.len == 0 || name.len == 0 || name.len >= sizeof(agent))
         return;
@@ -80,7 +80,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     switch (change) {
     case AB_STORE_SEEN:
         if (names_agents(s, object))
-            ab_roster_seen(s->roster, object);
+            ab_registry_seen(s->registry, object);
         ab_principal_seen(s->machine, object);
         if (names_agents(s, object))
             take_confirmation(s, object);
@@ -88,7 +88,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     case AB_STORE_DELETED:
     case AB_STORE_ABSENT:
         if (names_agents(s, object))
-            ab_roster_gone(s->roster, object);
+            ab_registry_gone(s->registry, object);
         ab_principal_gone(s->machine, object, change == AB_STORE_DELETED);
         break;
     case AB_STORE_LISTED:
@@ -349,8 +349,8 @@ static void on_tick(ab_service *base)
         ab_served_save(&s->served);
     ab_principal_tick(s->machine);
     ab_holds_tick(s->holds);
-    for (ab_map_iter i = ab_map_first(s->pumps); i.entry != NULL; ab_map_next(&i))
-        ab_pump_run(i.value);
+    for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i))
+        ab_sender_run(i.value);
 }
 
 static bool is_drained(const ab_service *base)

@@ -11,9 +11,9 @@
 #include "services/principal/holds.h"
 #include "services/principal/identity.h"
 #include "services/principal/recipients.h"
-#include "services/principal/roster.h"
+#include "services/principal/registry.h"
 #include "services/principal/served.h"
-#include "services/pump.h"
+#include "services/sender.h"
 #include "services/service.h"
 #include "sync/principal/principal.h"
 
@@ -25,9 +25,9 @@ typedef struct {
     ab_identity *identity;
     ab_control *control; /* NULL: not listened to the operator */
     char uid[37];
-    ab_map *pumps; /* agent -> ab_pump */
-    ab_map *told;  /* agent -> the ab_mode_set that it says it has */
-    ab_roster *roster;
+    ab_map *senders; /* agent -> ab_sender */
+    ab_map *told;    /* agent -> the ab_mode_set that it says it has */
+    ab_registry *registry;
     ab_holds *holds;
     ab_changes *changes;
     ab_recipients *recipients;
@@ -54,8 +54,8 @@ void ab_principal_agents_reload(service *s);
 /** Look whether certificates have changed. */
 void ab_principal_agents_renew(service *s);
 /** Those that were served by a former process and are not named any more were taken away while none
- * ran: what is kept for them is removed. Once per process, when the roster is known to be complete
- * and we know who we are. */
+ * ran: what is kept for them is removed. Once per process, when the registry is known to be
+ * complete and we know who we are. */
 void ab_principal_agents_settle(service *s);
 /** An agent says what it is. */
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);

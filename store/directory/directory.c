@@ -172,15 +172,15 @@ static void dir_apply(ab_store *self, ab_object *object, const ab_store_conditio
 
 static void check_status(ab_dir_op *op, ab_str status)
 {
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     if (op->code != AB_ERR_OK)
         return;
-    op->code = ab_json_parse(status, &doc, &op->err);
-    if (op->code == AB_ERR_OK && ab_json_typeof(ab_json_root(doc)) != AB_JSON_OBJECT)
+    op->code = ab_span_parse(status, &doc, &op->err);
+    if (op->code == AB_ERR_OK && ab_span_typeof(ab_span_root(doc)) != AB_SPAN_OBJECT)
         op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is not an object");
     else if (op->code == AB_ERR_PARSE)
         op->code = AB_ERR_INVALID;
-    ab_json_free(doc);
+    ab_span_free(doc);
 }
 
 static void dir_patch_status(ab_store *self, ab_str key, ab_str status, ab_str version,

@@ -43,7 +43,7 @@ AB_MUST_USE ab_err ab_disk_open_dir(int parent, const char *name, int *out, ab_e
 AB_MUST_USE ab_err ab_disk_read(int dir, const char *name, ab_buf *out, ab_error *err);
 
 /** A file that everybody may read is for its owner alone from now on, if it is ours to change. Any
- * other mode is somebody's wish, and stays. */
+ * other mode is somebody's choice, and stays. */
 void ab_disk_hide(int dir, const char *name);
 
 /* A file written and synced under a temporary name. */

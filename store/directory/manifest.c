@@ -24,30 +24,30 @@ static const char *const server_set[] = {
 /* kubectl's copy of the whole object. */
 static const char last_applied[] = "kubectl.kubernetes.io/last-applied-configuration";
 
-static bool same_node(ab_jsonv a, ab_jsonv b)
+static bool same_node(ab_spanv a, ab_spanv b)
 {
-    return ab_json_present(a) && ab_json_present(b) && a.node == b.node;
+    return ab_span_present(a) && ab_span_present(b) && a.node == b.node;
 }
 
 /* Annotations without `left_out`; nothing at all when it was the only one. */
-static void put_annotations(ab_jsonw *w, ab_jsonv annotations, const char *left_out)
+static void put_annotations(ab_spanw *w, ab_spanv annotations, const char *left_out)
 {
-    ab_jsonv out = ab_json_get(annotations, left_out);
-    if (!ab_json_present(out)) {
-        ab_jsonw_member(w, annotations);
+    ab_spanv out = ab_span_get(annotations, left_out);
+    if (!ab_span_present(out)) {
+        ab_spanw_member(w, annotations);
         return;
     }
-    if (ab_json_count(annotations) == 1)
+    if (ab_span_count(annotations) == 1)
         return;
-    ab_jsonw_key(w, AB_STR("annotations"));
-    ab_jsonw_object(w);
-    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v))
+    ab_spanw_key(w, AB_STR("annotations"));
+    ab_spanw_object(w);
+    for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
         if (!same_node(v, out))
-            ab_jsonw_member(w, v);
-    ab_jsonw_object_end(w);
+            ab_spanw_member(w, v);
+    ab_spanw_object_end(w);
 }
 
-static bool is_server_set(ab_jsonv member, const ab_jsonv set[SERVER_SET_COUNT])
+static bool is_server_set(ab_spanv member, const ab_spanv set[SERVER_SET_COUNT])
 {
     for (size_t i = 0; i < SERVER_SET_COUNT; i++)
         if (same_node(member, set[i]))
@@ -55,68 +55,68 @@ static bool is_server_set(ab_jsonv member, const ab_jsonv set[SERVER_SET_COUNT])
     return false;
 }
 
-static void put_metadata(ab_jsonw *w, ab_jsonv metadata, ab_str ns)
+static void put_metadata(ab_spanw *w, ab_spanv metadata, ab_str ns)
 {
-    ab_jsonv set[SERVER_SET_COUNT];
+    ab_spanv set[SERVER_SET_COUNT];
     for (size_t i = 0; i < SERVER_SET_COUNT; i++)
-        set[i] = ab_json_get(metadata, server_set[i]);
-    ab_jsonv annotations = ab_json_get(metadata, "annotations");
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
-    for (ab_jsonv v = ab_json_first(metadata); ab_json_present(v); v = ab_json_next(v)) {
+        set[i] = ab_span_get(metadata, server_set[i]);
+    ab_spanv annotations = ab_span_get(metadata, "annotations");
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
+    for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         if (same_node(v, annotations))
             put_annotations(w, v, AB_STORE_STATUS_VERSION);
         else if (!is_server_set(v, set))
-            ab_jsonw_member(w, v);
+            ab_spanw_member(w, v);
     }
-    if (!ab_json_present(ab_json_get(metadata, "namespace")))
-        ab_jsonw_key_str(w, "namespace", ns);
-    ab_jsonw_object_end(w);
+    if (!ab_span_present(ab_span_get(metadata, "namespace")))
+        ab_spanw_key_str(w, "namespace", ns);
+    ab_spanw_object_end(w);
 }
 
-static ab_err normalise(ab_jsonv root, ab_str ns, ab_json **out, ab_error *err)
+static ab_err normalise(ab_spanv root, ab_str ns, ab_span **out, ab_error *err)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
-    ab_jsonv status = ab_json_get(root, "status");
-    ab_jsonv metadata = ab_json_get(root, "metadata");
-    ab_jsonw w = ab_jsonw_to(&text);
-    ab_jsonw_object(&w);
-    for (ab_jsonv v = ab_json_first(root); ab_json_present(v); v = ab_json_next(v)) {
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_spanv status = ab_span_get(root, "status");
+    ab_spanv metadata = ab_span_get(root, "metadata");
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v)) {
         if (same_node(v, metadata))
             put_metadata(&w, v, ns);
         else if (!same_node(v, status))
-            ab_jsonw_member(&w, v);
+            ab_spanw_member(&w, v);
     }
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
-        e = ab_json_parse(ab_buf_str(&text), out, err);
+        e = ab_span_parse(ab_buf_str(&text), out, err);
     else
         (void)ab_fail(err, e, "cannot normalise the object");
     ab_buf_fini(&text);
     return e;
 }
 
-static ab_err check_place(ab_jsonv root, ab_str kind, ab_str ns, ab_error *err)
+static ab_err check_place(ab_spanv root, ab_str kind, ab_str ns, ab_error *err)
 {
-    if (ab_json_typeof(root) != AB_JSON_OBJECT)
+    if (ab_span_typeof(root) != AB_SPAN_OBJECT)
         return ab_fail(
             err, AB_ERR_INVALID,
             "the document is not an object; write apiVersion, kind, metadata and spec as a map");
-    ab_str own_kind = ab_json_plain(ab_json_get(root, "kind"));
+    ab_str own_kind = ab_span_plain(ab_span_get(root, "kind"));
     if (!ab_str_eq(own_kind, kind))
         return ab_fail(
             err, AB_ERR_INVALID,
             "kind is \"%.*s\", the folder is for \"%.*s\"; move the file or correct kind",
             AB_STR_ARG(own_kind), AB_STR_ARG(kind));
-    ab_jsonv own_ns = ab_json_path(root, "metadata", "namespace", NULL);
-    if (ab_json_present(own_ns) && !ab_str_eq(ab_json_plain(own_ns), ns))
+    ab_spanv own_ns = ab_span_path(root, "metadata", "namespace", NULL);
+    if (ab_span_present(own_ns) && !ab_str_eq(ab_span_plain(own_ns), ns))
         return ab_fail(err, AB_ERR_INVALID,
                        "metadata.namespace is \"%.*s\", the folder is for \"%.*s\"; move the file, "
                        "or leave the namespace out",
-                       AB_STR_ARG(ab_json_plain(own_ns)), AB_STR_ARG(ns));
-    ab_str name = ab_json_plain(ab_json_path(root, "metadata", "name", NULL));
+                       AB_STR_ARG(ab_span_plain(own_ns)), AB_STR_ARG(ns));
+    ab_str name = ab_span_plain(ab_span_path(root, "metadata", "name", NULL));
     if (!ab_str_is_dns_subdomain(name))
         return ab_fail(err, AB_ERR_INVALID,
                        "metadata.name \"%.*s\" is not a DNS name (lower-case letters, digits, '-' "
@@ -125,30 +125,30 @@ static ab_err check_place(ab_jsonv root, ab_str kind, ab_str ns, ab_error *err)
     return AB_ERR_OK;
 }
 
-static ab_err fill(ab_manifest *m, ab_jsonv root, ab_str ns, ab_error *err)
+static ab_err fill(ab_manifest *m, ab_spanv root, ab_str ns, ab_error *err)
 {
     ab_err e = normalise(root, ns, &m->json, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonv normal = ab_json_root(m->json);
-    e = ab_json_digest(normal, &m->content);
+    ab_spanv normal = ab_span_root(m->json);
+    e = ab_span_digest(normal, &m->content);
     if (e == AB_ERR_OK)
-        e = ab_json_digest(ab_json_get(normal, "spec"), &m->spec);
+        e = ab_span_digest(ab_span_get(normal, "spec"), &m->spec);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "cannot compute the digest");
-    m->finalizers = ab_json_count(ab_json_path(normal, "metadata", "finalizers", NULL)) > 0;
-    ab_str name = ab_json_plain(ab_json_path(normal, "metadata", "name", NULL));
+    m->finalizers = ab_span_count(ab_span_path(normal, "metadata", "finalizers", NULL)) > 0;
+    ab_str name = ab_span_plain(ab_span_path(normal, "metadata", "name", NULL));
     memcpy(m->name, name.ptr, name.len);
     m->name[name.len] = '\0';
-    ab_jsonv status = ab_json_get(root, "status");
-    if (ab_json_typeof(status) != AB_JSON_OBJECT)
+    ab_spanv status = ab_span_get(root, "status");
+    if (ab_span_typeof(status) != AB_SPAN_OBJECT)
         return AB_ERR_OK;
-    m->status = ab_str_dup(ab_json_raw(status));
+    m->status = ab_str_dup(ab_span_raw(status));
     return m->status != NULL ? AB_ERR_OK
                              : ab_fail(err, AB_ERR_NOMEM, "out of memory for the status");
 }
 
-ab_err ab_manifest_take(ab_jsonv root, ab_str kind, ab_str ns, ab_manifest *out, ab_error *err)
+ab_err ab_manifest_take(ab_spanv root, ab_str kind, ab_str ns, ab_manifest *out, ab_error *err)
 {
     ab_err e = check_place(root, kind, ns, err);
     if (e != AB_ERR_OK)
@@ -165,64 +165,64 @@ ab_err ab_manifest_take(ab_jsonv root, ab_str kind, ab_str ns, ab_manifest *out,
 
 void ab_manifest_fini(ab_manifest *m)
 {
-    ab_json_free(m->json);
+    ab_span_free(m->json);
     free(m->status);
     *m = (ab_manifest){0};
 }
 
-static void put_view_annotations(ab_jsonw *w, ab_jsonv annotations, const char *status_version)
+static void put_view_annotations(ab_spanw *w, ab_spanv annotations, const char *status_version)
 {
     if (status_version == NULL) {
-        if (ab_json_present(annotations))
-            ab_jsonw_member(w, annotations);
+        if (ab_span_present(annotations))
+            ab_spanw_member(w, annotations);
         return;
     }
-    ab_jsonw_key(w, AB_STR("annotations"));
-    ab_jsonw_object(w);
-    if (ab_json_typeof(annotations) == AB_JSON_OBJECT)
-        for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v))
-            ab_jsonw_member(w, v);
-    ab_jsonw_key_str(w, AB_STORE_STATUS_VERSION, ab_str_of(status_version));
-    ab_jsonw_object_end(w);
+    ab_spanw_key(w, AB_STR("annotations"));
+    ab_spanw_object(w);
+    if (ab_span_typeof(annotations) == AB_SPAN_OBJECT)
+        for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
+            ab_spanw_member(w, v);
+    ab_spanw_key_str(w, AB_STORE_STATUS_VERSION, ab_str_of(status_version));
+    ab_spanw_object_end(w);
 }
 
-static void put_view_metadata(ab_jsonw *w, ab_jsonv metadata, const ab_sidecar *s)
+static void put_view_metadata(ab_spanw *w, ab_spanv metadata, const ab_sidecar *s)
 {
-    ab_jsonv annotations = ab_json_get(metadata, "annotations");
+    ab_spanv annotations = ab_span_get(metadata, "annotations");
     char version[24];
     (void)snprintf(version, sizeof(version), "%" PRIu64, s->version);
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
-    for (ab_jsonv v = ab_json_first(metadata); ab_json_present(v); v = ab_json_next(v))
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
+    for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v))
         if (!same_node(v, annotations))
-            ab_jsonw_member(w, v);
+            ab_spanw_member(w, v);
     put_view_annotations(w, annotations, s->status_version);
-    ab_jsonw_key_str(w, "uid", ab_str_of(s->uid));
-    ab_jsonw_key_str(w, "resourceVersion", ab_str_of(version));
-    ab_jsonw_key(w, AB_STR("generation"));
-    ab_jsonw_int(w, (int64_t)s->generation);
-    ab_jsonw_key_str(w, "creationTimestamp", ab_str_of(s->created));
+    ab_spanw_key_str(w, "uid", ab_str_of(s->uid));
+    ab_spanw_key_str(w, "resourceVersion", ab_str_of(version));
+    ab_spanw_key(w, AB_STR("generation"));
+    ab_spanw_int(w, (int64_t)s->generation);
+    ab_spanw_key_str(w, "creationTimestamp", ab_str_of(s->created));
     if (s->deleted[0] != '\0')
-        ab_jsonw_key_str(w, "deletionTimestamp", ab_str_of(s->deleted));
-    ab_jsonw_object_end(w);
+        ab_spanw_key_str(w, "deletionTimestamp", ab_str_of(s->deleted));
+    ab_spanw_object_end(w);
 }
 
 ab_err ab_manifest_view(const ab_manifest *m, const ab_sidecar *s, ab_object **out, ab_error *err)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
-    ab_jsonv root = ab_json_root(m->json);
-    ab_jsonv metadata = ab_json_get(root, "metadata");
-    ab_jsonw w = ab_jsonw_to(&text);
-    ab_jsonw_object(&w);
-    for (ab_jsonv v = ab_json_first(root); ab_json_present(v); v = ab_json_next(v)) {
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_spanv root = ab_span_root(m->json);
+    ab_spanv metadata = ab_span_get(root, "metadata");
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v)) {
         if (same_node(v, metadata))
             put_view_metadata(&w, v, s);
         else
-            ab_jsonw_member(&w, v);
+            ab_spanw_member(&w, v);
     }
-    ab_jsonw_key_raw(&w, "status", ab_str_of(s->status));
-    ab_jsonw_object_end(&w);
+    ab_spanw_key_raw(&w, "status", ab_str_of(s->status));
+    ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, err);
@@ -235,23 +235,23 @@ ab_err ab_manifest_view(const ab_manifest *m, const ab_sidecar *s, ab_object **o
 ab_err ab_manifest_head(const ab_object *object, char **out)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
-    ab_jsonw w = ab_jsonw_to(&text);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_raw(&w, "apiVersion", ab_json_raw(ab_object_field(object, "apiVersion")));
-    ab_jsonw_key_str(&w, "kind", ab_object_kind(object));
-    ab_jsonv metadata = ab_object_field(object, "metadata");
-    ab_jsonv annotations = ab_json_get(metadata, "annotations");
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
-    for (ab_jsonv v = ab_json_first(metadata); ab_json_present(v); v = ab_json_next(v)) {
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    ab_spanw_key_raw(&w, "apiVersion", ab_span_raw(ab_object_field(object, "apiVersion")));
+    ab_spanw_key_str(&w, "kind", ab_object_kind(object));
+    ab_spanv metadata = ab_object_field(object, "metadata");
+    ab_spanv annotations = ab_span_get(metadata, "annotations");
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         if (same_node(v, annotations))
             put_annotations(&w, v, last_applied);
         else
-            ab_jsonw_member(&w, v);
+            ab_spanw_member(&w, v);
     }
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
         *out = ab_buf_take(&text);

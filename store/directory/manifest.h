@@ -12,7 +12,7 @@
 
 /* One document of a manifest file. */
 typedef struct {
-    ab_json
+    ab_span
         *json; /* normalised: metadata.namespace is there, .status and server-set members are not */
     size_t line; /* where it begins in its file */
     ab_digest content;
@@ -29,7 +29,7 @@ typedef struct {
  * @param out   owned by the caller: ab_manifest_fini
  * @return INVALID (says which field and why), NOMEM, TOOBIG
  */
-AB_MUST_USE ab_err ab_manifest_take(ab_jsonv root, ab_str kind, ab_str ns, ab_manifest *out,
+AB_MUST_USE ab_err ab_manifest_take(ab_spanv root, ab_str kind, ab_str ns, ab_manifest *out,
                                     ab_error *err);
 /** Release what a manifest holds; a zeroed one is allowed. */
 void ab_manifest_fini(ab_manifest *m);

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/digest.h"
-#include "base/json.h"
+#include "base/span.h"
 
 typedef struct {
     char uid[40];

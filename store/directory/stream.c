@@ -35,10 +35,10 @@ static ab_err add_item(ab_stream *s, ab_manifest *m)
     return AB_ERR_OK;
 }
 
-static ab_err take_document(reader *r, ab_json *doc, size_t line, ab_error *err)
+static ab_err take_document(reader *r, ab_span *doc, size_t line, ab_error *err)
 {
     ab_manifest m = {0};
-    ab_err e = ab_manifest_take(ab_json_root(doc), r->kind, r->ns, &m, err);
+    ab_err e = ab_manifest_take(ab_span_root(doc), r->kind, r->ns, &m, err);
     if (e == AB_ERR_OK && ab_stream_find(r->stream, m.name) != NULL)
         e = ab_fail(err, AB_ERR_EXISTS, "%s is in this file twice; the first one is used", m.name);
     if (e != AB_ERR_OK) {
@@ -55,13 +55,13 @@ static ab_err take_document(reader *r, ab_json *doc, size_t line, ab_error *err)
 static ab_err on_document(void *arg, ab_str json, size_t line)
 {
     reader *r = arg;
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_error fault = {0};
     r->stream->documents++;
-    ab_err e = ab_json_parse(json, &doc, &fault);
+    ab_err e = ab_span_parse(json, &doc, &fault);
     if (e == AB_ERR_OK)
         e = take_document(r, doc, line, &fault);
-    ab_json_free(doc);
+    ab_span_free(doc);
     if (e == AB_ERR_OK || e == AB_ERR_NOMEM)
         return e;
     ab_error_prefix(&fault, "line %zu", line);
@@ -124,33 +124,33 @@ typedef struct {
     size_t *lines;
     size_t count;
     size_t found; /* index of the sought one, == count when it is not there */
-} outline;
+} snapshot;
 
-static bool is_sought(ab_jsonv root, const ab_stream_edit *edit)
+static bool is_sought(ab_spanv root, const ab_stream_edit *edit)
 {
-    ab_jsonv ns = ab_json_path(root, "metadata", "namespace", NULL);
-    return ab_str_eq(ab_json_plain(ab_json_get(root, "kind")), edit->kind) &&
-           ab_json_is(ab_json_path(root, "metadata", "name", NULL), edit->name) &&
-           (!ab_json_present(ns) || ab_str_eq(ab_json_plain(ns), edit->ns));
+    ab_spanv ns = ab_span_path(root, "metadata", "namespace", NULL);
+    return ab_str_eq(ab_span_plain(ab_span_get(root, "kind")), edit->kind) &&
+           ab_span_is(ab_span_path(root, "metadata", "name", NULL), edit->name) &&
+           (!ab_span_present(ns) || ab_str_eq(ab_span_plain(ns), edit->ns));
 }
 
-static ab_err outline_digest(outline *o, ab_str json)
+static ab_err snapshot_digest(snapshot *o, ab_str json)
 {
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, NULL);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, NULL);
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonv root = ab_json_root(doc);
-    e = ab_json_digest(root, &o->digests[o->count]);
+    ab_spanv root = ab_span_root(doc);
+    e = ab_span_digest(root, &o->digests[o->count]);
     if (o->found == SIZE_MAX && is_sought(root, o->edit))
         o->found = o->count;
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }
 
-static ab_err outline_document(void *arg, ab_str json, size_t line)
+static ab_err snapshot_document(void *arg, ab_str json, size_t line)
 {
-    outline *o = arg;
+    snapshot *o = arg;
     ab_digest *digests = realloc(o->digests, (o->count + 1) * sizeof(*digests));
     if (digests == NULL)
         return AB_ERR_NOMEM;
@@ -160,23 +160,23 @@ static ab_err outline_document(void *arg, ab_str json, size_t line)
         return AB_ERR_NOMEM;
     o->lines = lines;
     lines[o->count] = line;
-    ab_err e = outline_digest(o, json);
+    ab_err e = snapshot_digest(o, json);
     o->count++;
     return e;
 }
 
-static void outline_fini(outline *o)
+static void snapshot_fini(snapshot *o)
 {
     free(o->digests);
     free(o->lines);
 }
 
-static ab_err outline_of(ab_str text, const ab_stream_edit *edit, outline *out, ab_error *err)
+static ab_err snapshot_of(ab_str text, const ab_stream_edit *edit, snapshot *out, ab_error *err)
 {
-    outline o = {.edit = edit, .found = SIZE_MAX};
-    ab_err e = ab_yaml_to_json(text, &ab_yaml_default_limits, outline_document, &o, err);
+    snapshot o = {.edit = edit, .found = SIZE_MAX};
+    ab_err e = ab_yaml_to_json(text, &ab_yaml_default_limits, snapshot_document, &o, err);
     if (e != AB_ERR_OK) {
-        outline_fini(&o);
+        snapshot_fini(&o);
         ab_error_prefix(err,
                         "the file is broken and holds, or may hold, other objects; correct it");
         return e == AB_ERR_NOMEM ? e : AB_ERR_INVALID;
@@ -227,7 +227,7 @@ static void put_separate(ab_buf *out, ab_str part)
     ab_buf_put(out, part);
 }
 
-static void splice(ab_str text, const outline *o, ab_str part, ab_buf *out)
+static void splice(ab_str text, const snapshot *o, ab_str part, ab_buf *out)
 {
     size_t begin = text.len;
     size_t end = text.len;
@@ -241,7 +241,7 @@ static void splice(ab_str text, const outline *o, ab_str part, ab_buf *out)
     ab_buf_put(out, (ab_str){text.ptr + end, text.len - end});
 }
 
-static bool as_intended(const outline *before, const outline *after, const ab_digest *wanted)
+static bool as_intended(const snapshot *before, const snapshot *after, const ab_digest *wanted)
 {
     size_t added = wanted != NULL && before->found == before->count ? 1 : 0;
     size_t removed = wanted == NULL && before->found < before->count ? 1 : 0;
@@ -257,20 +257,20 @@ static bool as_intended(const outline *before, const outline *after, const ab_di
     return true;
 }
 
-static ab_err verify(ab_str text, const outline *before, ab_error *err)
+static ab_err verify(ab_str text, const snapshot *before, ab_error *err)
 {
-    outline after = {0};
-    outline wanted = {.edit = before->edit, .found = SIZE_MAX};
+    snapshot after = {0};
+    snapshot wanted = {.edit = before->edit, .found = SIZE_MAX};
     ab_str json = before->edit->json;
-    ab_err e = json.ptr == NULL ? AB_ERR_OK : outline_document(&wanted, json, 1);
+    ab_err e = json.ptr == NULL ? AB_ERR_OK : snapshot_document(&wanted, json, 1);
     if (e == AB_ERR_OK)
-        e = outline_of(text, before->edit, &after, err);
+        e = snapshot_of(text, before->edit, &after, err);
     if (e == AB_ERR_OK && !as_intended(before, &after, wanted.digests))
         e = ab_fail(err, AB_ERR_INVALID,
                     "one document of this file cannot be changed without the "
                     "others; split it into one file each");
-    outline_fini(&after);
-    outline_fini(&wanted);
+    snapshot_fini(&after);
+    snapshot_fini(&wanted);
     return e;
 }
 
@@ -278,8 +278,8 @@ ab_err ab_stream_change(ab_str text, const ab_stream_edit *edit, ab_buf *out, ab
 {
     ab_buf part;
     ab_buf_init(&part, out->cap);
-    outline before = {0};
-    ab_err e = outline_of(text, edit, &before, err);
+    snapshot before = {0};
+    ab_err e = snapshot_of(text, edit, &before, err);
     if (e == AB_ERR_OK && edit->json.ptr != NULL)
         e = ab_stream_write(edit->json, edit->as_json, &part, err);
     if (e == AB_ERR_OK) {
@@ -288,7 +288,7 @@ ab_err ab_stream_change(ab_str text, const ab_stream_edit *edit, ab_buf *out, ab
     }
     if (e == AB_ERR_OK)
         e = verify(ab_buf_str(out), &before, err);
-    outline_fini(&before);
+    snapshot_fini(&before);
     ab_buf_fini(&part);
     return e;
 }

@@ -29,7 +29,7 @@ ab_err ab_dir_sidecar_read(int meta, const char *name, ab_sidecar *out, ab_error
     if (meta < 0)
         return AB_ERR_NOTFOUND;
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_disk_read(meta, file, &text, err);
     if (e == AB_ERR_OK) {
         e = ab_sidecar_parse(ab_buf_str(&text), out, err);
@@ -46,7 +46,7 @@ ab_err ab_dir_sidecar_read(int meta, const char *name, ab_sidecar *out, ab_error
 static ab_err sidecar_temp(int meta, const ab_sidecar *s, ab_temp *out, ab_error *err)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_sidecar_format(s, &text);
     if (e == AB_ERR_OK)
         e = ab_temp_write(meta, 1, 0666, ab_buf_str(&text), out, err);
@@ -275,7 +275,7 @@ static ab_err store(job *j, const ab_manifest *m)
     if (e == AB_ERR_OK)
         e = ab_manifest_view(m, &next, &op->result, &op->err);
     if (e == AB_ERR_OK)
-        e = write_both(j, ab_json_raw(ab_json_root(m->json)), &next);
+        e = write_both(j, ab_span_raw(ab_span_root(m->json)), &next);
     op->changed = e == AB_ERR_OK;
     ab_sidecar_fini(&next);
     return e;

@@ -220,7 +220,7 @@ static ab_err take_pair(ab_kube_access *a, ab_kube_credential *c, ab_error *err)
 }
 
 /* A minute before it expires; what lives shorter than two, after half its life. */
-static int64_t renewal(const ab_kube_access *a, int64_t until_us)
+static int64_t credential_reload(const ab_kube_access *a, int64_t until_us)
 {
     int64_t now = ab_clock_wall_us(a->clock);
     if (until_us == INT64_MAX || until_us <= now)
@@ -239,7 +239,7 @@ static ab_err take_credential(ab_kube_access *a, ab_kube_credential *c, ab_error
     ab_kube_text_fini(&a->config.token);
     a->config.token.text = c->token;
     c->token = NULL;
-    a->run_us = renewal(a, c->until_us);
+    a->run_us = credential_reload(a, c->until_us);
     a->token_stale = false;
     return AB_ERR_OK;
 }

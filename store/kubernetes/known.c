@@ -62,20 +62,20 @@ static ab_err put_last(const entry *e, ab_str key, const char *api, ab_buf *out)
     ab_err code = ab_object_key_split(key, &kind, &ns, &name);
     if (code != AB_ERR_OK)
         return code;
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "apiVersion", ab_str_of(api));
-    ab_jsonw_key_str(&w, "kind", kind);
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "name", name);
-    ab_jsonw_key_str(&w, "namespace", ns);
-    ab_jsonw_key_str(&w, "uid", ab_str_of(e->uid));
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "apiVersion", ab_str_of(api));
+    ab_spanw_key_str(&w, "kind", kind);
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "name", name);
+    ab_spanw_key_str(&w, "namespace", ns);
+    ab_spanw_key_str(&w, "uid", ab_str_of(e->uid));
     char version[24];
     (void)snprintf(version, sizeof(version), "%" PRIu64, e->version);
-    ab_jsonw_key_str(&w, "resourceVersion", ab_str_of(version));
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
+    ab_spanw_key_str(&w, "resourceVersion", ab_str_of(version));
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 

@@ -4,7 +4,7 @@
  * who is impersonated or an unverified server must not turn into something else in silence.
  */
 #include "base/base64.h"
-#include "base/json.h"
+#include "base/span.h"
 #include "base/yaml.h"
 #include "store/kubernetes/access_priv.h"
 
@@ -19,7 +19,7 @@
 
 typedef struct {
     const char *path;
-    ab_json *doc; /* NULL: the file is empty */
+    ab_span *doc; /* NULL: the file is empty */
 } layer;
 
 typedef struct {
@@ -31,25 +31,25 @@ typedef struct {
 /* What stands under a name in one of the lists. */
 typedef struct {
     const char *path; /* of the file it is in */
-    ab_jsonv map;
+    ab_spanv map;
     ab_error *err;
 } entry;
 
 /* ----- values ----- */
 
-static bool is_set(ab_jsonv v)
+static bool is_set(ab_spanv v)
 {
-    ab_json_type type = ab_json_typeof(v);
-    return type != AB_JSON_NONE && type != AB_JSON_NULL && !ab_json_is(v, "");
+    ab_span_type type = ab_span_typeof(v);
+    return type != AB_SPAN_NONE && type != AB_SPAN_NULL && !ab_span_is(v, "");
 }
 
-static ab_err take_text(ab_jsonv v, const char *name, char **out, ab_error *err)
+static ab_err take_text(ab_spanv v, const char *name, char **out, ab_error *err)
 {
     if (!is_set(v))
         return AB_ERR_OK;
     ab_buf text;
     ab_buf_init(&text, AB_KUBE_FILE_MAX);
-    ab_err e = ab_json_copy(v, &text);
+    ab_err e = ab_span_copy(v, &text);
     if (e == AB_ERR_INVALID) {
         e = ab_fail(err, AB_ERR_CONFIG, "%s is not a string; put it in quotes", name);
     } else if (e != AB_ERR_OK) {
@@ -65,7 +65,7 @@ static ab_err take_text(ab_jsonv v, const char *name, char **out, ab_error *err)
 
 static ab_err take(const entry *from, const char *name, char **out)
 {
-    return take_text(ab_json_get(from->map, name), name, out, from->err);
+    return take_text(ab_span_get(from->map, name), name, out, from->err);
 }
 
 /* A path that was meant from the folder of the file it stands in. */
@@ -131,10 +131,10 @@ static ab_err take_pem(const entry *from, const char *name, ab_kube_text *out)
 
 static ab_err take_flag(const entry *from, const char *name, bool *out)
 {
-    ab_json_type type = ab_json_typeof(ab_json_get(from->map, name));
-    *out = type == AB_JSON_TRUE;
-    if (type == AB_JSON_TRUE || type == AB_JSON_FALSE || type == AB_JSON_NULL ||
-        type == AB_JSON_NONE)
+    ab_span_type type = ab_span_typeof(ab_span_get(from->map, name));
+    *out = type == AB_SPAN_TRUE;
+    if (type == AB_SPAN_TRUE || type == AB_SPAN_FALSE || type == AB_SPAN_NULL ||
+        type == AB_SPAN_NONE)
         return AB_ERR_OK;
     return ab_fail(from->err, AB_ERR_CONFIG, "%s is neither true nor false", name);
 }
@@ -196,14 +196,14 @@ static ab_err read_cluster(const entry *from, ab_kubeconfig *out)
 /* The part of a cluster that is for plugins. */
 static ab_err read_extension(const entry *cluster, ab_kube_plugin *out)
 {
-    ab_jsonv list = ab_json_get(cluster->map, "extensions");
-    for (ab_jsonv v = ab_json_first(list); ab_json_present(v); v = ab_json_next(v)) {
-        if (!ab_json_is(ab_json_get(v, "name"), EXEC_API "exec"))
+    ab_spanv list = ab_span_get(cluster->map, "extensions");
+    for (ab_spanv v = ab_span_first(list); ab_span_present(v); v = ab_span_next(v)) {
+        if (!ab_span_is(ab_span_get(v, "name"), EXEC_API "exec"))
             continue;
-        ab_jsonv config = ab_json_get(v, "extension");
+        ab_spanv config = ab_span_get(v, "extension");
         if (!is_set(config))
             return AB_ERR_OK;
-        out->cluster_config = ab_str_dup(ab_json_raw(config));
+        out->cluster_config = ab_str_dup(ab_span_raw(config));
         return out->cluster_config != NULL
                    ? AB_ERR_OK
                    : ab_fail(cluster->err, AB_ERR_NOMEM, "out of memory for extensions");
@@ -215,8 +215,8 @@ static ab_err read_extension(const entry *cluster, ab_kube_plugin *out)
 
 static ab_err check_list(const entry *from, const char *name)
 {
-    ab_json_type type = ab_json_typeof(ab_json_get(from->map, name));
-    if (type == AB_JSON_ARRAY || type == AB_JSON_NULL || type == AB_JSON_NONE)
+    ab_span_type type = ab_span_typeof(ab_span_get(from->map, name));
+    if (type == AB_SPAN_ARRAY || type == AB_SPAN_NULL || type == AB_SPAN_NONE)
         return AB_ERR_OK;
     return ab_fail(from->err, AB_ERR_CONFIG, "exec.%s is not a list", name);
 }
@@ -226,12 +226,12 @@ static ab_err read_args(const entry *exec, ab_kube_plugin *out)
     ab_err e = check_list(exec, "args");
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonv args = ab_json_get(exec->map, "args");
-    out->args = calloc(ab_json_count(args) + 2, sizeof(*out->args));
+    ab_spanv args = ab_span_get(exec->map, "args");
+    out->args = calloc(ab_span_count(args) + 2, sizeof(*out->args));
     if (out->args == NULL || (out->args[0] = ab_str_dup(ab_str_of(out->command))) == NULL)
         return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
     char **to = out->args + 1;
-    for (ab_jsonv v = ab_json_first(args); ab_json_present(v); v = ab_json_next(v), to++) {
+    for (ab_spanv v = ab_span_first(args); ab_span_present(v); v = ab_span_next(v), to++) {
         e = take_text(v, "exec.args", to, exec->err);
         if (e == AB_ERR_OK && *to == NULL && (*to = ab_str_dup(AB_STR(""))) == NULL)
             e = ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
@@ -241,13 +241,13 @@ static ab_err read_args(const entry *exec, ab_kube_plugin *out)
     return AB_ERR_OK;
 }
 
-static ab_err read_variable(ab_jsonv v, char **out, ab_error *err)
+static ab_err read_variable(ab_spanv v, char **out, ab_error *err)
 {
     char *name = NULL;
     char *value = NULL;
-    ab_err e = take_text(ab_json_get(v, "name"), "exec.env name", &name, err);
+    ab_err e = take_text(ab_span_get(v, "name"), "exec.env name", &name, err);
     if (e == AB_ERR_OK)
-        e = take_text(ab_json_get(v, "value"), "exec.env value", &value, err);
+        e = take_text(ab_span_get(v, "value"), "exec.env value", &value, err);
     if (e == AB_ERR_OK && (name == NULL || strchr(name, '=') != NULL))
         e = ab_fail(err, AB_ERR_CONFIG, "exec.env has an entry without a name");
     if (e == AB_ERR_OK && asprintf(out, "%s=%s", name, value == NULL ? "" : value) < 0) {
@@ -264,12 +264,12 @@ static ab_err read_env(const entry *exec, ab_kube_plugin *out)
     ab_err e = check_list(exec, "env");
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonv env = ab_json_get(exec->map, "env");
-    out->env = calloc(ab_json_count(env) + 1, sizeof(*out->env));
+    ab_spanv env = ab_span_get(exec->map, "env");
+    out->env = calloc(ab_span_count(env) + 1, sizeof(*out->env));
     if (out->env == NULL)
         return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.env");
     size_t i = 0;
-    for (ab_jsonv v = ab_json_first(env); e == AB_ERR_OK && ab_json_present(v); v = ab_json_next(v))
+    for (ab_spanv v = ab_span_first(env); e == AB_ERR_OK && ab_span_present(v); v = ab_span_next(v))
         e = read_variable(v, &out->env[i++], exec->err);
     return e;
 }
@@ -283,7 +283,7 @@ static ab_err check_plugin(const entry *exec, const ab_kube_plugin *p)
         return ab_fail(exec->err, AB_ERR_CONFIG,
                        "exec.apiVersion is \"%s\"; supported are " EXEC_API "v1 and v1beta1",
                        p->api == NULL ? "" : p->api);
-    if (ab_json_is(ab_json_get(exec->map, "interactiveMode"), "Always"))
+    if (ab_span_is(ab_span_get(exec->map, "interactiveMode"), "Always"))
         return ab_fail(exec->err, AB_ERR_CONFIG,
                        "exec.interactiveMode is Always, but there is no terminal; use a plugin "
                        "that needs none");
@@ -325,7 +325,7 @@ static ab_err check_user(const entry *user)
         {"as-user-extra", "use credentials of the user itself"},
     };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-        if (is_set(ab_json_get(user->map, refused[i].name)))
+        if (is_set(ab_span_get(user->map, refused[i].name)))
             return ab_fail(user->err, AB_ERR_CONFIG, "%s is not supported; %s", refused[i].name,
                            refused[i].instead);
     return AB_ERR_OK;
@@ -359,7 +359,7 @@ static ab_err read_user(const entry *user, ab_kubeconfig *out)
     if (e == AB_ERR_OK)
         e = read_token(user, &out->token);
     entry exec = *user;
-    exec.map = ab_json_get(user->map, "exec");
+    exec.map = ab_span_get(user->map, "exec");
     if (e == AB_ERR_OK && is_set(exec.map))
         e = read_plugin(&exec, &out->plugin);
     return e == AB_ERR_OK ? check_one_way(user, out) : e;
@@ -371,7 +371,7 @@ static ab_err keep_document(void *arg, ab_str json, size_t line)
 {
     layer *l = arg;
     (void)line;
-    return l->doc == NULL ? ab_json_parse(json, &l->doc, NULL) : AB_ERR_UNSUPPORTED;
+    return l->doc == NULL ? ab_span_parse(json, &l->doc, NULL) : AB_ERR_UNSUPPORTED;
 }
 
 static ab_err parse_layer(const ab_kubeconfig_file *file, layer *out, ab_error *err)
@@ -385,25 +385,25 @@ static ab_err parse_layer(const ab_kubeconfig_file *file, layer *out, ab_error *
         return ab_fail(err, AB_ERR_CONFIG, "%s: more than one document", file->path);
     if (e != AB_ERR_OK)
         return ab_fail(err, AB_ERR_CONFIG, "%s: %s", file->path, why.text);
-    if (out->doc != NULL && ab_json_typeof(ab_json_root(out->doc)) != AB_JSON_OBJECT)
+    if (out->doc != NULL && ab_span_typeof(ab_span_root(out->doc)) != AB_SPAN_OBJECT)
         return ab_fail(err, AB_ERR_CONFIG, "%s: a kubeconfig must be a map", file->path);
     return AB_ERR_OK;
 }
 
-static ab_jsonv top(const layer *l, const char *name)
+static ab_spanv top(const layer *l, const char *name)
 {
-    return l->doc == NULL ? (ab_jsonv){0} : ab_json_get(ab_json_root(l->doc), name);
+    return l->doc == NULL ? (ab_spanv){0} : ab_span_get(ab_span_root(l->doc), name);
 }
 
 /* `list` is "clusters", `item` "cluster". */
 static bool find(const reader *r, const char *list, const char *item, const char *name, entry *out)
 {
     for (size_t i = 0; i < r->count; i++) {
-        ab_jsonv v = ab_json_first(top(&r->layers[i], list));
-        for (; ab_json_present(v); v = ab_json_next(v)) {
-            if (!ab_json_is(ab_json_get(v, "name"), name))
+        ab_spanv v = ab_span_first(top(&r->layers[i], list));
+        for (; ab_span_present(v); v = ab_span_next(v)) {
+            if (!ab_span_is(ab_span_get(v, "name"), name))
                 continue;
-            *out = (entry){r->layers[i].path, ab_json_get(v, item), r->err};
+            *out = (entry){r->layers[i].path, ab_span_get(v, item), r->err};
             return true;
         }
     }
@@ -415,10 +415,10 @@ static ab_err no_context(const reader *r, const char *wanted)
     ab_buf names;
     ab_buf_init(&names, NAMES_MAX);
     for (size_t i = 0; i < r->count; i++) {
-        ab_jsonv v = ab_json_first(top(&r->layers[i], "contexts"));
-        for (; ab_json_present(v); v = ab_json_next(v))
+        ab_spanv v = ab_span_first(top(&r->layers[i], "contexts"));
+        for (; ab_span_present(v); v = ab_span_next(v))
             ab_buf_printf(&names, "%s%.*s", names.len == 0 ? "" : ", ",
-                          AB_STR_ARG(ab_json_plain(ab_json_get(v, "name"))));
+                          AB_STR_ARG(ab_span_plain(ab_span_get(v, "name"))));
     }
     const char *known = names.len == 0 ? "none" : names.ptr;
     const char *path = r->layers[0].path;
@@ -511,7 +511,7 @@ ab_err ab_kubeconfig_read(const ab_kubeconfig_file *files, size_t count, const c
     else
         ab_kubeconfig_fini(&read);
     for (size_t i = 0; i < count; i++)
-        ab_json_free(r.layers[i].doc);
+        ab_span_free(r.layers[i].doc);
     free(r.layers);
     return e;
 }

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/json.h"
+#include "base/span.h"
 
 typedef enum {
     AB_KUBE_LIST,  /* {"kind":"...List","metadata":{...},"items":[...]}: each item, then the rest */

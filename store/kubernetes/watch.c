@@ -163,45 +163,45 @@ static void lose_old(void *arg, ab_str key)
 }
 
 /* Lists of the built-in kinds do not say in each item what it is. */
-static ab_err add_kind(const ab_kube_watcher *w, ab_json **doc)
+static ab_err add_kind(const ab_kube_watcher *w, ab_span **doc)
 {
     ab_buf text;
-    ab_jsonv root = ab_json_root(*doc);
-    if (ab_json_present(ab_json_get(root, "kind")))
+    ab_spanv root = ab_span_root(*doc);
+    if (ab_span_present(ab_span_get(root, "kind")))
         return AB_ERR_OK;
     ab_buf_init(&text, AB_KUBE_OBJECT_MAX + 256);
-    ab_jsonw jw = ab_jsonw_to(&text);
-    ab_jsonw_object(&jw);
-    ab_jsonw_key_str(&jw, "apiVersion", ab_str_of(w->resource->api));
-    ab_jsonw_key_str(&jw, "kind", ab_str_of(w->resource->kind));
-    for (ab_jsonv m = ab_json_first(root); ab_json_present(m); m = ab_json_next(m))
-        ab_jsonw_member(&jw, m);
-    ab_jsonw_object_end(&jw);
-    ab_json *full = NULL;
+    ab_spanw jw = ab_spanw_to(&text);
+    ab_spanw_object(&jw);
+    ab_spanw_key_str(&jw, "apiVersion", ab_str_of(w->resource->api));
+    ab_spanw_key_str(&jw, "kind", ab_str_of(w->resource->kind));
+    for (ab_spanv m = ab_span_first(root); ab_span_present(m); m = ab_span_next(m))
+        ab_spanw_member(&jw, m);
+    ab_spanw_object_end(&jw);
+    ab_span *full = NULL;
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
-        e = ab_json_parse(ab_buf_str(&text), &full, NULL);
+        e = ab_span_parse(ab_buf_str(&text), &full, NULL);
     ab_buf_wipe(&text);
     if (e != AB_ERR_OK)
         return e;
-    ab_json_free(*doc);
+    ab_span_free(*doc);
     *doc = full;
     return AB_ERR_OK;
 }
 
 static ab_err parse_item(const ab_kube_watcher *w, ab_str json, ab_object **out, ab_error *err)
 {
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, err);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, err);
     if (e == AB_ERR_OK)
         e = add_kind(w, &doc);
     if (e == AB_ERR_OK)
         e = ab_object_from(doc, out, err);
     if (e == AB_ERR_OK)
         return e;
-    ab_str name = ab_json_raw(ab_json_path(ab_json_root(doc), "metadata", "name", NULL));
+    ab_str name = ab_span_raw(ab_span_path(ab_span_root(doc), "metadata", "name", NULL));
     ab_error_prefix(err, "%s %.*s", w->resource->plural, AB_STR_ARG(name));
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }
 
@@ -265,18 +265,18 @@ static ab_err on_item(void *arg, ab_str json)
 static ab_err on_rest(void *arg, ab_str json)
 {
     ab_kube_watcher *w = arg;
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, NULL);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, NULL);
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonv meta = ab_json_get(ab_json_root(doc), "metadata");
-    ab_str token = ab_json_plain(ab_json_get(meta, "continue")); /* base64 has no escapes */
-    w->list_version = ab_kube_version(ab_json_plain(ab_json_get(meta, "resourceVersion")));
+    ab_spanv meta = ab_span_get(ab_span_root(doc), "metadata");
+    ab_str token = ab_span_plain(ab_span_get(meta, "continue")); /* base64 has no escapes */
+    w->list_version = ab_kube_version(ab_span_plain(ab_span_get(meta, "resourceVersion")));
     free(w->page);
     w->page = token.len == 0 ? NULL : ab_str_dup(token);
     if (token.len > 0 && w->page == NULL)
         e = AB_ERR_NOMEM;
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }
 
@@ -344,10 +344,10 @@ static ab_err on_error_event(ab_kube_watcher *w, ab_str status)
 }
 
 /* Of a bookmark too, which is nothing else. */
-static void note_version(ab_kube_watcher *w, ab_jsonv object)
+static void note_version(ab_kube_watcher *w, ab_spanv object)
 {
-    ab_jsonv version = ab_json_path(object, "metadata", "resourceVersion", NULL);
-    uint64_t v = ab_kube_version(ab_json_plain(version));
+    ab_spanv version = ab_span_path(object, "metadata", "resourceVersion", NULL);
+    uint64_t v = ab_kube_version(ab_span_plain(version));
     if (v > w->version)
         w->version = v;
 }
@@ -369,24 +369,24 @@ static ab_err on_deleted(ab_kube_watcher *w, ab_str json)
 static ab_err on_event(void *arg, ab_str json)
 {
     ab_kube_watcher *w = arg;
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(json, &doc, NULL);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, NULL);
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonv type = ab_json_get(ab_json_root(doc), "type");
-    ab_jsonv object = ab_json_get(ab_json_root(doc), "object");
-    if (ab_json_is(type, "ADDED") || ab_json_is(type, "MODIFIED"))
-        e = see_text(w, ab_json_raw(object));
-    else if (ab_json_is(type, "DELETED"))
-        e = on_deleted(w, ab_json_raw(object));
-    else if (ab_json_is(type, "ERROR"))
-        e = on_error_event(w, ab_json_raw(object));
+    ab_spanv type = ab_span_get(ab_span_root(doc), "type");
+    ab_spanv object = ab_span_get(ab_span_root(doc), "object");
+    if (ab_span_is(type, "ADDED") || ab_span_is(type, "MODIFIED"))
+        e = see_text(w, ab_span_raw(object));
+    else if (ab_span_is(type, "DELETED"))
+        e = on_deleted(w, ab_span_raw(object));
+    else if (ab_span_is(type, "ERROR"))
+        e = on_error_event(w, ab_span_raw(object));
     if (e == AB_ERR_OK) {
         note_version(w, object);
         recovered(w);
         ab_backoff_reset(&w->relist);
     }
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }
 
@@ -430,21 +430,21 @@ static void watch(ab_kube_watcher *w)
 static void on_probed(void *arg, const ab_kube_answer *answer)
 {
     ab_kube_watcher *w = arg;
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_error err = {0};
     w->call = NULL;
     if (answer->code != AB_ERR_OK) {
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
         return;
     }
-    if (ab_json_parse(answer->body, &doc, &err) != AB_ERR_OK) {
+    if (ab_span_parse(answer->body, &doc, &err) != AB_ERR_OK) {
         ab_error_prefix(&err, "GET %s", w->resource->plural);
         trouble(w, DO_PROBE, &err, -1);
         return;
     }
-    ab_jsonv text = ab_json_path(ab_json_root(doc), "metadata", "resourceVersion", NULL);
-    uint64_t version = ab_kube_version(ab_json_plain(text));
-    ab_json_free(doc);
+    ab_spanv text = ab_span_path(ab_span_root(doc), "metadata", "resourceVersion", NULL);
+    uint64_t version = ab_kube_version(ab_span_plain(text));
+    ab_span_free(doc);
     if (version >= w->version) {
         watch(w);
         return;

@@ -159,20 +159,20 @@ void ab_kube_op_run(ab_kube_op *op)
 /* The last finalizer was removed: what the answer shows is gone. */
 static bool is_gone(const ab_object *object)
 {
-    return ab_object_deleting(object) && ab_json_count(ab_object_meta(object, "finalizers")) == 0;
+    return ab_object_deleting(object) && ab_span_count(ab_object_meta(object, "finalizers")) == 0;
 }
 
 static void succeed(ab_kube_op *op, const ab_kube_answer *answer)
 {
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_object *object = NULL;
     ab_error err = {0};
-    ab_err e = ab_json_parse(answer->body, &doc, &err);
-    bool is_status = ab_json_is(ab_json_get(ab_json_root(doc), "kind"), "Status");
+    ab_err e = ab_span_parse(answer->body, &doc, &err);
+    bool is_status = ab_span_is(ab_span_get(ab_span_root(doc), "kind"), "Status");
     if (e == AB_ERR_OK && !is_status)
         e = ab_object_from(doc, &object, &err);
     if (object == NULL)
-        ab_json_free(doc);
+        ab_span_free(doc);
     if (e != AB_ERR_OK) {
         ab_error_prefix(&err, "%s: the API server's response", op->key);
         ab_kube_op_end(op, AB_ERR_PARSE, NULL, &err);

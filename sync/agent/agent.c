@@ -61,7 +61,7 @@ static void object_free(void *value)
 {
     ab_agent_object *o = value;
     ab_inbox_fini(&o->inbox);
-    ab_agent_drop_outline(o);
+    ab_agent_drop_snapshot(o);
     ab_agent_forget_lost(o);
     ab_object_unref(o->recalling);
     free(o->next_uid);
@@ -221,7 +221,7 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
     if (text.text[0] == '\0')
         (void)ab_fail(&text, code, "%s", ab_err_text(code));
     o->settled = (ab_digest){0};
-    ab_agent_drop_outline(o);
+    ab_agent_drop_snapshot(o);
     switch (ab_err_class_of(code)) {
     case AB_CLASS_PERMANENT:
         set_aside(o, &text);
@@ -325,7 +325,7 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
     /* Without a digest it counts as changed, and is looked at again. */
     if (ab_place_digest(object, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
-    ab_agent_keep_outline(o, object);
+    ab_agent_keep_snapshot(o, object);
     note_whose(o, object);
 }
 
@@ -394,7 +394,7 @@ void ab_agent_gone(ab_agent *a, ab_object *object, bool observed)
     bool meant = o->leaving; /* its user said so on the object: the guard has nothing to ask */
     o->here = o->leaving = o->removing = o->marked = o->excluded = false;
     o->seen_meanwhile = true;
-    ab_agent_drop_outline(o);
+    ab_agent_drop_snapshot(o);
     o->digest = o->settled = (ab_digest){0};
     if (ab_agent_publishes(o) && !meant)
         ab_agent_missed(o, observed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent decides. Managed: for each object it holds what the principal last wished (kept
+ * What an agent decides. Managed: for each object it holds what the principal last asked for (kept
  * durably by its owner), and what stands in the local store, and brings the second to the first:
  * create, update, revert, delete. Status goes up whenever it differs from what the log has.
  * Autonomous: its Applications and AppProjects go up, whole, whenever they differ from what the log
@@ -129,5 +129,5 @@ void ab_agent_tick(ab_agent *a);
 
 /** The queue of what goes up. */
 ab_outbox *ab_agent_outbox(ab_agent *a);
-/** Applications that are not yet as wished, or have unfinished deliveries. */
+/** Applications that are not yet as desired, or have unfinished deliveries. */
 size_t ab_agent_unsettled(const ab_agent *a);

@@ -12,7 +12,7 @@
 #include "sync/object/place.h"
 #include "sync/resync_session.h"
 
-/* What the principal wishes. */
+/* What the principal wants. */
 enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
 
 /* Which answer is awaited. */
@@ -36,10 +36,10 @@ struct ab_agent_object {
 
     enum source source;
     ab_version version;
-    char *uid;           /* of the source; NULL when unknown */
-    bool remapped;       /* the source is in the principal's own namespace */
-    char *hub_key;       /* of the source, or autonomous of the mirror; NULL when unknown */
-    ab_digest hash;      /* of its newest wish, as the principal compares; none when unknown */
+    char *uid;      /* of the source; NULL when unknown */
+    bool remapped;  /* the source is in the principal's own namespace */
+    char *hub_key;  /* of the source, or autonomous of the mirror; NULL when unknown */
+    ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
                             or, without a source, by what stands here; none: nobody's */
     struct {
@@ -59,7 +59,7 @@ struct ab_agent_object {
     bool removing;       /* its removal was asked for by us */
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     ab_digest digest;    /* of what is here, see ab_place_digest */
-    char *outline;       /* of what is here, see ab_place_outline; NULL: not known, or not kept */
+    char *snapshot;      /* of what is here, see ab_place_snapshot; NULL: not known, or not kept */
     ab_digest settled;   /* of what was found to need nothing more for this source */
     ab_digest report;    /* of what it last had to say upwards */
     bool report_empty;   /* that has no status */
@@ -67,7 +67,7 @@ struct ab_agent_object {
     bool report_waits; /* the principal has no status of it: while it has none here either, nothing
                           is said, for a while */
     int64_t report_at; /* mono_ms: when that is over; 0: it did not begin */
-    char *error;       /* what keeps it from being as wished, as reported; NULL = nothing */
+    char *error;       /* what keeps it from being as desired, as reported; NULL = nothing */
 
     ab_inbox inbox;
     enum step step;
@@ -129,13 +129,13 @@ bool ab_agent_reports(const ab_agent_object *o);
 /** A source that is not deleted for good. */
 bool ab_agent_has_source(const ab_agent_object *o);
 
-/* outline.c */
+/* snapshot.c */
 /** Keep what an update needs of the object as it stands, so that it need not be read for it. */
-void ab_agent_keep_outline(ab_agent_object *o, const ab_object *local);
+void ab_agent_keep_snapshot(ab_agent_object *o, const ab_object *local);
 /** It may no longer be so. */
-void ab_agent_drop_outline(ab_agent_object *o);
+void ab_agent_drop_snapshot(ab_agent_object *o);
 /** @return NULL when none is kept; to be unreferenced */
-ab_object *ab_agent_outline(const ab_agent_object *o);
+ab_object *ab_agent_snapshot(const ab_agent_object *o);
 
 /* source.c */
 /** Is the object here to stand in the agent's namespace, whatever its key says? */
@@ -146,8 +146,8 @@ AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target t
                                       bool remapped, char out[AB_OBJECT_KEY_MAX]);
 /** May objects of this kind stand in namespace `ns`? */
 bool ab_agent_may_stand(const ab_agent *a, const ab_kind *kind, ab_str ns);
-/** Is the object here another source's, so that this state (a wish, or the end of `key`) is not
- * about it? */
+/** Is the object here another source's, so that this state (a desired state, or the end of `key`)
+ * is not about it? */
 bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
 
 /* deliver.c */
@@ -158,7 +158,7 @@ void ab_agent_deliver_early(ab_agent *a);
 /** Count and log an event that is not accepted, or not followed. */
 void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
                            const char *why);
-/** The source wishes it where it may not stand: say so upwards. `event` NULL: it was counted. */
+/** The source wants it where it may not stand: say so upwards. `event` NULL: it was counted. */
 void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
 /** The head event can never be applied: count it, log it, report it on the object, drop it. */
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err);
@@ -242,8 +242,8 @@ void ab_agent_forget_lost(ab_agent_object *o);
 void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
 /** Write an edited text of the local object. */
 void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version);
-/** Make the object as the source wishes it: create it, or bring the local one to the wish as far as
- * it is ours. */
+/** Make the object as the source wants it: create it, or bring the local one to the desired state
+ * as far as it is ours. */
 void ab_agent_fulfil(ab_agent_object *o, ab_object *local);
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
 
@@ -253,7 +253,7 @@ void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
  */
 void ab_agent_recall(ab_agent_object *o, ab_object *local);
 bool ab_agent_converged(const ab_agent_object *o);
-/** The source wishes it where it may not stand: nothing is done about it. */
+/** The source wants it where it may not stand: nothing is done about it. */
 bool ab_agent_is_refused(const ab_agent_object *o);
 /** Read the object, to decide and to report. */
 void ab_agent_get(ab_agent_object *o);

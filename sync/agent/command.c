@@ -102,7 +102,7 @@ static void write_edit(ab_agent_object *o, const ab_object *local, const ab_app_
     ab_buf text;
     ab_error err = {0};
     ab_object *object;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_edited(local, edit, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), &object, &err);
@@ -119,17 +119,17 @@ static void write_edit(ab_agent_object *o, const ab_object *local, const ab_app_
 
 static bool is_in_phase(const ab_object *local, const char *phase)
 {
-    return ab_json_is(
-        ab_json_path(ab_object_field(local, "status"), "operationState", "phase", NULL), phase);
+    return ab_span_is(
+        ab_span_path(ab_object_field(local, "status"), "operationState", "phase", NULL), phase);
 }
 
 static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
-    ab_jsonv operation = ab_object_field(asked, "operation");
+    ab_spanv operation = ab_object_field(asked, "operation");
     if (was_executed(o->inbox.head, local, AB_ANN_LAST_OPERATION)) {
         answer_and_report(o);
-    } else if (!ab_json_present(operation)) {
+    } else if (!ab_span_present(operation)) {
         answer(o, "the command carries no .operation");
     } else if (is_in_phase(local, "Terminating")) {
         answer(o, "an operation is being terminated: try again when it has ended");
@@ -138,7 +138,7 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
         write_edit(o, local,
                    &(ab_app_edit){.annotations = {{AB_ANN_LAST_OPERATION, ab_str_of(record)}},
                                   .annotation_count = 1,
-                                  .operation = ab_json_raw(operation)});
+                                  .operation = ab_span_raw(operation)});
     }
 }
 
@@ -158,14 +158,14 @@ static void refresh(ab_agent_object *o, const ab_object *asked, const ab_object 
                        .annotation_count = 2});
 }
 
-static ab_jsonv run_of(const ab_object *o)
+static ab_spanv run_of(const ab_object *o)
 {
-    return ab_json_path(ab_object_field(o, "status"), "operationState", "startedAt", NULL);
+    return ab_span_path(ab_object_field(o, "status"), "operationState", "startedAt", NULL);
 }
 
 static void terminate(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
-    if (!ab_json_same(run_of(asked), run_of(local))) {
+    if (!ab_span_same(run_of(asked), run_of(local))) {
         answer(o, "the operation to terminate is no longer running");
         return;
     }
@@ -174,7 +174,7 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
         return;
     }
     ab_buf status;
-    ab_buf_init(&status, AB_JSON_SIZE_MAX);
+    ab_buf_init(&status, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_status_terminating(local, &status);
     if (e == AB_ERR_OK) {
         o->step = STEP_COMMAND_WRITE;

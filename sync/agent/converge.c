@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bringing one object to what the principal wishes, one step at a time.
+ * Bringing one object to what the principal wants, one step at a time.
  */
 #include "sync/agent/agent_priv.h"
 
@@ -43,7 +43,7 @@ void ab_agent_recall(ab_agent_object *o, ab_object *local)
 {
     o->step = STEP_RECALL;
     o->seen_meanwhile = false;
-    if (local != NULL && o->outline == NULL) /* else the outline serves */
+    if (local != NULL && o->snapshot == NULL) /* else the snapshot serves */
         o->recalling = ab_object_ref(local);
     effects(o)->recall(effects(o)->arg, ab_str_of(o->key), o);
 }
@@ -82,7 +82,7 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
 static void decide_marked(ab_agent_object *o, const ab_object *local)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_agent_own(local, &text);
     if (e == AB_ERR_OK)
         ab_agent_write_text(o, &text, ab_object_version(local));
@@ -105,15 +105,15 @@ void ab_agent_decide(ab_agent_object *o, ab_object *local)
         decide_ended(o, local);
 }
 
-/* A write on an outline that is no longer true is refused, and the object is read then. */
+/* A write on a snapshot that is no longer true is refused, and the object is read then. */
 static void converge_here(ab_agent_object *o)
 {
-    ab_object *outline = ab_agent_outline(o);
-    if (outline == NULL)
+    ab_object *snapshot = ab_agent_snapshot(o);
+    if (snapshot == NULL)
         ab_agent_get(o);
     else
-        ab_agent_fulfil(o, outline);
-    ab_object_unref(outline);
+        ab_agent_fulfil(o, snapshot);
+    ab_object_unref(snapshot);
 }
 
 void ab_agent_converge(ab_agent_object *o)
@@ -192,7 +192,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
     o->here = true;
     o->leaving = ab_object_deleting(object);
     o->digest = o->settled;
-    ab_agent_keep_outline(o, object);
+    ab_agent_keep_snapshot(o, object);
     if (o->report_due)
         ab_agent_report_state(o, object);
 }
@@ -205,7 +205,7 @@ static void restored(ab_agent_object *o, ab_err code, const ab_object *object, c
                 AB_KV("object", (const char *)o->key),
                 AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
     else if (object != NULL && !o->seen_meanwhile)
-        ab_agent_keep_outline(o, object);
+        ab_agent_keep_snapshot(o, object);
 }
 
 static void removed(ab_agent_object *o, ab_err code, const ab_error *err)

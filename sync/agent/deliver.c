@@ -125,11 +125,11 @@ void ab_agent_deliver_early(ab_agent *a)
 /* A state of another source than the one that stands here: it is not followed. @return why */
 static const char *refuse_rival(ab_agent_object *o, const ab_event *event, ab_error *err)
 {
-    bool wish = ab_event_data(event).ptr != NULL;
-    o->rival.state = wish ? RIVAL_REFUSED : RIVAL_GONE;
-    o->rival.waits = wish;
+    bool desired = ab_event_data(event).ptr != NULL;
+    o->rival.state = desired ? RIVAL_REFUSED : RIVAL_GONE;
+    o->rival.waits = desired;
     o->rival.remapped = ab_agent_is_remapped(o->agent, event);
-    if (!wish && o->rival.remapped == o->remapped)
+    if (!desired && o->rival.remapped == o->remapped)
         o->rival.state = RIVAL_NONE; /* the hub's own namespace has changed */
     ab_agent_say_rival(o);
     (void)ab_fail(err, AB_ERR_DENIED,

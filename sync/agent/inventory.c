@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's half of a resync (docs/protocol.md): it tells the principal which wishes it holds,
- * and corrects what the principal holds of its reports. Of a managed agent nothing is ended at the
- * hub; of an autonomous one see mirrors.c.
+ * The agent's half of a resync (docs/protocol.md): it tells the principal which desired states it
+ * holds, and corrects what the principal holds of its reports. Of a managed agent nothing is ended
+ * at the hub; of an autonomous one see mirrors.c.
  */
 #include "sync/agent/agent_priv.h"
 

@@ -58,26 +58,26 @@ static void keep(ab_agent_object *o, enum source source, const ab_kept *kept)
     effects(o)->keep(effects(o)->arg, ab_str_of(o->key), kept, o);
 }
 
-/* The names that the source's earlier wishes had, as far as they may still stand in the local
- * object. */
+/* The names that the source's earlier desired states had, as far as they may still stand in the
+ * local object. */
 static void owned_before(ab_agent_object *o, ab_buf *out)
 {
     const ab_kept *old = o->row;
-    ab_object *wish = NULL;
-    ab_json *before = NULL;
+    ab_object *desired = NULL;
+    ab_span *before = NULL;
     if (old == NULL || old->released ||
-        (!old->ended && ab_object_parse(old->wish, &wish, NULL) != AB_ERR_OK))
+        (!old->ended && ab_object_parse(old->desired, &desired, NULL) != AB_ERR_OK))
         return;
     if (old->ended) { /* the next of its name may be written over what it left */
         ab_buf_put(out, old->owned);
         return;
     }
     if (!ab_agent_converged(o) && old->owned.len > 0 &&
-        ab_json_parse(old->owned, &before, NULL) != AB_ERR_OK)
+        ab_span_parse(old->owned, &before, NULL) != AB_ERR_OK)
         before = NULL;
-    ab_merge_owned(wish, before == NULL ? (ab_jsonv){0} : ab_json_root(before), out);
-    ab_json_free(before);
-    ab_object_unref(wish);
+    ab_merge_owned(desired, before == NULL ? (ab_spanv){0} : ab_span_root(before), out);
+    ab_span_free(before);
+    ab_object_unref(desired);
 }
 
 /* The principal gives it up: what stands here stays. */
@@ -89,7 +89,7 @@ static void keep_release(ab_agent_object *o, const ab_task *t)
 static void keep_end(ab_agent_object *o, ab_task *t)
 {
     ab_buf owned;
-    ab_buf_init(&owned, AB_JSON_SIZE_MAX);
+    ab_buf_init(&owned, AB_SPAN_SIZE_MAX);
     owned_before(o, &owned);
     ab_kept kept = {.version = t->version,
                     .ended = true,
@@ -101,21 +101,21 @@ static void keep_end(ab_agent_object *o, ab_task *t)
     ab_buf_fini(&owned);
 }
 
-static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
+static void keep_desired(ab_agent_object *o, ab_task *t, const ab_object *desired)
 {
     /* Only an Application is deleted in two steps, its workload first. */
-    bool deleting = o->kind->target == AB_TARGET_APPLICATION && ab_object_deleting(wish);
+    bool deleting = o->kind->target == AB_TARGET_APPLICATION && ab_object_deleting(desired);
     ab_buf owned;
-    ab_buf_init(&owned, AB_JSON_SIZE_MAX);
+    ab_buf_init(&owned, AB_SPAN_SIZE_MAX);
     owned_before(o, &owned);
     ab_kept kept = {.version = t->version,
                     .deleting = deleting,
                     .adoptable = t->type == AB_TYPE_CREATE,
                     .remapped = ab_agent_is_remapped(o->agent, t->event),
-                    .uid = ab_source_uid(wish),
+                    .uid = ab_source_uid(desired),
                     .owner = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
                     .owned = ab_buf_str(&owned),
-                    .wish = ab_event_data(t->event),
+                    .desired = ab_event_data(t->event),
                     .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
     /* Without one it counts as different, and comes again. */
     if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &kept.hash) != AB_ERR_OK)
@@ -125,40 +125,40 @@ static void keep_wish(ab_agent_object *o, ab_task *t, const ab_object *wish)
 }
 
 /* Takes the payload, if it is the object that the key names. */
-static ab_err parse_wish(const ab_event *event, ab_object **out, ab_error *err)
+static ab_err parse_desired(const ab_event *event, ab_object **out, ab_error *err)
 {
-    ab_object *wish;
-    ab_err e = ab_object_parse(ab_event_data(event), &wish, err);
+    ab_object *desired;
+    ab_err e = ab_object_parse(ab_event_data(event), &desired, err);
     if (e != AB_ERR_OK)
         return e;
-    if (!ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), ab_object_key(wish)))
-        e = ab_fail(err, AB_ERR_INVALID, "the object inside is %s", ab_object_key(wish));
-    else if (!ab_kind_is_synchronised(wish))
+    if (!ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), ab_object_key(desired)))
+        e = ab_fail(err, AB_ERR_INVALID, "the object inside is %s", ab_object_key(desired));
+    else if (!ab_kind_is_synchronised(desired))
         e = ab_fail(err, AB_ERR_INVALID, "this kind is not synchronised");
     if (e == AB_ERR_OK)
-        *out = wish;
+        *out = desired;
     else
-        ab_object_unref(wish);
+        ab_object_unref(desired);
     return e;
 }
 
 /* Has it what may only come sealed in the clear? */
-static bool is_unsealed(const ab_object *wish)
+static bool is_unsealed(const ab_object *desired)
 {
-    return ab_json_typeof(ab_object_field(wish, "sealed")) != AB_JSON_STRING ||
-           ab_json_present(ab_object_field(wish, "data")) ||
-           ab_json_present(ab_object_field(wish, "stringData"));
+    return ab_span_typeof(ab_object_field(desired, "sealed")) != AB_SPAN_STRING ||
+           ab_span_present(ab_object_field(desired, "data")) ||
+           ab_span_present(ab_object_field(desired, "stringData"));
 }
 
-static void begin_wish(ab_agent_object *o, ab_task *t)
+static void begin_desired(ab_agent_object *o, ab_task *t)
 {
     ab_error err = {0};
-    ab_object *wish;
-    if (parse_wish(t->event, &wish, &err) != AB_ERR_OK) {
+    ab_object *desired;
+    if (parse_desired(t->event, &desired, &err) != AB_ERR_OK) {
         ab_agent_refuse_head(o, "payload", &err);
         return;
     }
-    if (o->kind->sealed && o->agent->env.policy.sealed_only && is_unsealed(wish)) {
+    if (o->kind->sealed && o->agent->env.policy.sealed_only && is_unsealed(desired)) {
         (void)ab_fail(&err, AB_ERR_DENIED,
                       "it is not sealed, and this agent accepts only sealed ones: check "
                       "secrets.protection on both sides");
@@ -166,9 +166,9 @@ static void begin_wish(ab_agent_object *o, ab_task *t)
     } else {
         if (!o->allowed) /* kept all the same, for the day when it is */
             ab_agent_refuse_namespace(o, t->event);
-        keep_wish(o, t, wish);
+        keep_desired(o, t, desired);
     }
-    ab_object_unref(wish);
+    ab_object_unref(desired);
 }
 
 void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
@@ -187,7 +187,7 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
     } else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
         keep_end(o, t);
     } else {
-        begin_wish(o, t);
+        begin_desired(o, t);
     }
 }
 

@@ -75,7 +75,7 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local)
         ab_agent_missed(o, true);
         return;
     }
-    ab_buf_init(&payload, AB_JSON_SIZE_MAX);
+    ab_buf_init(&payload, AB_SPAN_SIZE_MAX);
     ab_err e = ab_mirror_payload(local, &payload);
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(&payload), &o->report);

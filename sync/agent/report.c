@@ -104,7 +104,7 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
     ab_agent_say_error(o);
 }
 
-/* What keeps a source of this object from being as wished; NULL: nothing does. */
+/* What keeps a source of this object from being as desired; NULL: nothing does. */
 static void say_error(ab_agent_object *o, bool remapped, const char *message)
 {
     char key[sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX];
@@ -118,7 +118,7 @@ static void say_error(ab_agent_object *o, bool remapped, const char *message)
         ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
         return;
     ab_buf data;
-    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    ab_buf_init(&data, AB_SPAN_SIZE_MAX);
     (void)ab_feedback_error(name, ns, message, &data); /* `data` keeps the error */
     const struct saying s = {.key = ab_str_of(key),
                              .lane = ab_str_of(key),
@@ -163,8 +163,8 @@ static bool is_bare(const ab_object *local)
     for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
         if (ab_object_annotation(local, records[i]).ptr != NULL)
             return false;
-    return ab_json_count(ab_object_field(local, "status")) == 0 &&
-           !ab_json_present(ab_object_field(local, "operation"));
+    return ab_span_count(ab_object_field(local, "status")) == 0 &&
+           !ab_span_present(ab_object_field(local, "operation"));
 }
 
 /* What was just made has no status yet, and Argo CD is about to give it one. */
@@ -202,8 +202,8 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
     }
     o->report_waits = false;
     o->report_at = 0;
-    ab_buf_init(&data, AB_JSON_SIZE_MAX);
-    o->report_empty = ab_json_count(ab_object_field(local, "status")) == 0;
+    ab_buf_init(&data, AB_SPAN_SIZE_MAX);
+    o->report_empty = ab_span_count(ab_object_field(local, "status")) == 0;
     if (ab_app_report(local, &data) != AB_ERR_OK ||
         ab_digest_of(ab_buf_str(&data), &o->report) != AB_ERR_OK ||
         !ab_writer_is_ready(o->agent->writer)) {
@@ -231,7 +231,7 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
         AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", (const char *)o->key),
                 AB_KV("why", why));
     ab_buf data;
-    ab_buf_init(&data, AB_JSON_SIZE_MAX);
+    ab_buf_init(&data, AB_SPAN_SIZE_MAX);
     (void)ab_feedback_answer(id, why, &data); /* `data` keeps the error */
     bool remapped = ab_agent_is_remapped(o->agent, o->inbox.head->event);
     /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the

@@ -49,7 +49,8 @@ static const ab_event *waiting_state(const ab_agent_object *o)
     return newest;
 }
 
-/* Two wishes are of one source when they are remapped alike: a hub's own namespace may change. */
+/* Two desired states are of one source when they are remapped alike: a hub's own namespace may
+ * change. */
 static bool is_taken(const ab_agent_object *o, bool remapped)
 {
     const ab_event *waiting = waiting_state(o);

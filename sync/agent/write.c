@@ -64,12 +64,12 @@ void ab_agent_forget_lost(ab_agent_object *o)
 void ab_agent_note_lost(ab_agent_object *o, const ab_object *last)
 {
     bool asked = o->removing || o->step == STEP_REMOVE;
-    ab_jsonv status = ab_object_field(last, "status");
+    ab_spanv status = ab_object_field(last, "status");
     ab_agent_forget_lost(o);
     o->lost = o->source == SOURCE_LIVE && !asked;
     /* Without memory for it, it comes back without. */
-    if (o->lost && ab_json_count(status) > 0 && o->agent->env.policy.recreate == AB_RECREATE_IGNORE)
-        o->lost_status = ab_str_dup(ab_json_raw(status));
+    if (o->lost && ab_span_count(status) > 0 && o->agent->env.policy.recreate == AB_RECREATE_IGNORE)
+        o->lost_status = ab_str_dup(ab_span_raw(status));
 }
 
 void ab_agent_restore_status(ab_agent_object *o, const ab_object *object)
@@ -88,7 +88,7 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object)
 
 /* --- how it is to stand --- */
 
-static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab_object *desired,
                           ab_buf *out, ab_error *err)
 {
     const ab_agent_policy *p = &o->agent->env.policy;
@@ -98,25 +98,25 @@ static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab
         return ab_fail(err, AB_ERR_DENIED,
                        "it is sealed, but this agent has no key: set secrets.certificate and "
                        "secrets.key at the agent");
-    ab_err e = ab_secret_context(wish, context);
+    ab_err e = ab_secret_context(desired, context);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "the metadata beside the seal: %s", ab_err_text(e));
     ab_version_format(row->version, version);
     const ab_seal_binding binding = {.agent = ab_str_of(p->name),
-                                     .key = ab_str_of(ab_object_key(wish)),
+                                     .key = ab_str_of(ab_object_key(desired)),
                                      .version = ab_str_of(version),
                                      .context = ab_str_of(context)};
-    ab_str sealed = ab_json_plain(ab_object_field(wish, "sealed"));
+    ab_str sealed = ab_span_plain(ab_object_field(desired, "sealed"));
     return p->open(p->open_arg, &binding, sealed, out, err);
 }
 
-static ab_err place_text(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+static ab_err place_text(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
                          const ab_object *local, ab_str opened, ab_buf *out)
 {
     ab_str kind, name;
-    ab_json *owned = NULL;
+    ab_span *owned = NULL;
     bool resync = o->lost && o->agent->env.policy.recreate == AB_RECREATE_RESYNC;
-    if (row->owned.len > 0 && ab_json_parse(row->owned, &owned, NULL) != AB_ERR_OK)
+    if (row->owned.len > 0 && ab_span_parse(row->owned, &owned, NULL) != AB_ERR_OK)
         owned = NULL;
     ab_placing placing = {.source_uid = row->uid,
                           .principal_uid = row->owner.len > 0 ? row->owner : AB_STR_NONE,
@@ -124,26 +124,26 @@ static ab_err place_text(ab_agent_object *o, const ab_kept *row, const ab_object
                           .operation = resync ? AB_STR("{\"sync\":{}}") : AB_STR_NONE,
                           .opened = opened};
     if (owned != NULL)
-        placing.owned = ab_json_root(owned);
+        placing.owned = ab_span_root(owned);
     ab_err e = ab_object_key_split(ab_str_of(o->key), &kind, &placing.namespace, &name);
     if (e == AB_ERR_OK)
-        e = ab_place(wish, local, &placing, out);
-    ab_json_free(owned);
+        e = ab_place(desired, local, &placing, out);
+    ab_span_free(owned);
     return e;
 }
 
-static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
                     const ab_object *local, ab_object **out, ab_error *err)
 {
     ab_buf opened, text;
     ab_err e = AB_ERR_OK;
-    bool sealed = o->kind->sealed && ab_json_present(ab_object_field(wish, "sealed"));
-    ab_buf_init_secret(&opened, AB_JSON_SIZE_MAX);
-    ab_buf_init_secret(&text, AB_JSON_SIZE_MAX);
+    bool sealed = o->kind->sealed && ab_span_present(ab_object_field(desired, "sealed"));
+    ab_buf_init_secret(&opened, AB_SPAN_SIZE_MAX);
+    ab_buf_init_secret(&text, AB_SPAN_SIZE_MAX);
     if (sealed)
-        e = open_sealed(o, row, wish, &opened, err);
+        e = open_sealed(o, row, desired, &opened, err);
     if (e == AB_ERR_OK)
-        e = place_text(o, row, wish, local, sealed ? ab_buf_str(&opened) : AB_STR_NONE, &text);
+        e = place_text(o, row, desired, local, sealed ? ab_buf_str(&opened) : AB_STR_NONE, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, err);
     ab_buf_fini(&opened);
@@ -151,11 +151,11 @@ static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *wis
     return e;
 }
 
-static void create(ab_agent_object *o, const ab_kept *row, const ab_object *wish)
+static void create(ab_agent_object *o, const ab_kept *row, const ab_object *desired)
 {
     ab_error err = {0};
     ab_object *object;
-    ab_err e = place(o, row, wish, NULL, &object, &err);
+    ab_err e = place(o, row, desired, NULL, &object, &err);
     if (e != AB_ERR_OK) {
         ab_agent_fail(o, e, &err);
         return;
@@ -166,12 +166,13 @@ static void create(ab_agent_object *o, const ab_kept *row, const ab_object *wish
     ab_object_unref(object);
 }
 
-static void update(ab_agent_object *o, const ab_kept *row, const ab_object *wish, ab_object *local)
+static void update(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
+                   ab_object *local)
 {
     ab_error err = {0};
     ab_object *object;
     ab_digest digest;
-    ab_err e = place(o, row, wish, local, &object, &err);
+    ab_err e = place(o, row, desired, local, &object, &err);
     if (e != AB_ERR_OK) {
         ab_agent_fail(o, e, &err);
         return;
@@ -241,12 +242,12 @@ static void not_ours(ab_agent_object *o)
         ab_agent_finish_head(o);
 }
 
-static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object *wish,
+static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
                         ab_object *local)
 {
     switch (claim(o, row, local)) {
     case CLAIM_UPDATE:
-        update(o, row, wish, local);
+        update(o, row, desired, local);
         return;
     case CLAIM_RECREATE:
         AB_INFO(o->agent->env.log, SYNC, "recreated at the source: replacing",
@@ -263,20 +264,20 @@ void ab_agent_fulfil(ab_agent_object *o, ab_object *local)
 {
     const ab_kept *row = o->row;
     ab_error err = {0};
-    ab_object *wish;
+    ab_object *desired;
     if (row == NULL) {
         ab_agent_recall(o, local);
         return;
     }
-    ab_err e = row->released ? AB_ERR_NOTFOUND : ab_object_parse(row->wish, &wish, &err);
+    ab_err e = row->released ? AB_ERR_NOTFOUND : ab_object_parse(row->desired, &desired, &err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(&err, "what was kept of it");
         ab_agent_fail(o, e, &err);
         return;
     }
     if (local == NULL)
-        create(o, row, wish);
+        create(o, row, desired);
     else
-        decide_live(o, row, wish, local);
-    ab_object_unref(wish);
+        decide_live(o, row, desired, local);
+    ab_object_unref(desired);
 }

@@ -8,10 +8,10 @@
 #include "base/object.h"
 
 /** Payload of create and spec-update: the hub's object without .status, .operation, server-set
- * metadata and the annotations that are not the user's wish (refresh, last-applied, ours). Equal
- * wishes give equal text.
+ * metadata and the annotations that are not what the user wants (refresh, last-applied, ours).
+ * Equal desired states give equal text.
  *  @return what `out` reports */
-AB_MUST_USE ab_err ab_app_wish(const ab_object *hub, ab_buf *out);
+AB_MUST_USE ab_err ab_app_desired(const ab_object *hub, ab_buf *out);
 
 /** Payload of status-update: identity, .operation, .status and the annotations that answer
  * requests. */
@@ -39,5 +39,5 @@ AB_MUST_USE ab_err ab_app_status_terminating(const ab_object *o, ab_buf *out);
  * status is reported; an absent `message` removes the condition. `status` may be absent. `time` is
  * RFC 3339.
  */
-AB_MUST_USE ab_err ab_app_status_with_error(ab_jsonv status, ab_str message, ab_str time,
+AB_MUST_USE ab_err ab_app_status_with_error(ab_spanv status, ab_str message, ab_str time,
                                             ab_buf *out);

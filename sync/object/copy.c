@@ -11,14 +11,14 @@ bool ab_copy_is_one_of(ab_str name, const char *const *list)
     return false;
 }
 
-void ab_copy_except(ab_jsonw *w, ab_jsonv object, const char *const *left_out)
+void ab_copy_except(ab_spanw *w, ab_spanv object, const char *const *left_out)
 {
-    for (ab_jsonv v = ab_json_first(object); ab_json_present(v); v = ab_json_next(v))
-        if (!ab_copy_is_one_of(ab_json_plain_key(v), left_out))
-            ab_jsonw_member(w, v);
+    for (ab_spanv v = ab_span_first(object); ab_span_present(v); v = ab_span_next(v))
+        if (!ab_copy_is_one_of(ab_span_plain_key(v), left_out))
+            ab_spanw_member(w, v);
 }
 
-/* Annotations that carry requests and bookkeeping, not the user's wish. */
+/* Annotations that carry requests and bookkeeping, not what the user wants. */
 static bool is_bookkeeping(ab_str annotation)
 {
     static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
@@ -26,19 +26,19 @@ static bool is_bookkeeping(ab_str annotation)
     return ab_copy_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
 }
 
-void ab_copy_wish_annotations(ab_jsonw *w, ab_jsonv annotations)
+void ab_copy_desired_annotations(ab_spanw *w, ab_spanv annotations)
 {
     bool open = false;
-    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v)) {
-        if (is_bookkeeping(ab_json_plain_key(v)))
+    for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v)) {
+        if (is_bookkeeping(ab_span_plain_key(v)))
             continue;
         if (!open) {
-            ab_jsonw_key(w, AB_STR("annotations"));
-            ab_jsonw_object(w);
+            ab_spanw_key(w, AB_STR("annotations"));
+            ab_spanw_object(w);
         }
         open = true;
-        ab_jsonw_member(w, v);
+        ab_spanw_member(w, v);
     }
     if (open)
-        ab_jsonw_object_end(w);
+        ab_spanw_object_end(w);
 }

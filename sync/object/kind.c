@@ -21,7 +21,7 @@ const ab_kind *ab_kind_of(ab_str kind)
 
 static bool label_is(const ab_object *o, const char *label, const char *value)
 {
-    return ab_json_is(ab_json_get(ab_object_meta(o, "labels"), label), value);
+    return ab_span_is(ab_span_get(ab_object_meta(o, "labels"), label), value);
 }
 
 bool ab_kind_is_synchronised(const ab_object *o)

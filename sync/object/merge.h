@@ -28,10 +28,10 @@ typedef struct {
  * @param rules   names exempt from the source; those with a value are written with it
  * @param prefix  all names with this prefix are exempt too; NULL = none
  */
-void ab_merge_map(ab_jsonw *w, ab_jsonv here, ab_jsonv source, ab_jsonv owned,
+void ab_merge_map(ab_spanw *w, ab_spanv here, ab_spanv source, ab_spanv owned,
                   const ab_merge_rule *rules, size_t rule_count, const char *prefix);
 /** Write the merge of two arrays of strings (finalizers) as an array. */
-void ab_merge_list(ab_jsonw *w, ab_jsonv here, ab_jsonv source, ab_jsonv owned);
+void ab_merge_list(ab_spanw *w, ab_spanv here, ab_spanv source, ab_spanv owned);
 /** Append the "owned" text: the names that `source` has, and those of `before`, an earlier such
  * text (may be absent). Names with escapes are left out. */
-void ab_merge_owned(const ab_object *source, ab_jsonv before, ab_buf *out);
+void ab_merge_owned(const ab_object *source, ab_spanv before, ab_buf *out);

@@ -58,32 +58,32 @@ ab_err ab_mirror_source_key(ab_str key, const char *agent, const char *namespace
 
 /* --- what is published --- */
 
-static void payload_metadata(ab_jsonw *w, const ab_object *local)
+static void payload_metadata(ab_spanw *w, const ab_object *local)
 {
     static const char *const left_out[] = {
         "annotations", "resourceVersion", "generation",        "managedFields",
         "selfLink",    "ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds",
         NULL};
     static const char *const unpublished[] = {AB_ANN_LAST_APPLIED, AB_ANN_STATUS_VERSION, NULL};
-    ab_jsonv annotations = ab_object_meta(local, "annotations");
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
-    ab_copy_except(w, ab_json_get(ab_object_json(local), "metadata"), left_out);
-    ab_jsonw_key(w, AB_STR("annotations"));
-    ab_jsonw_object(w);
+    ab_spanv annotations = ab_object_meta(local, "annotations");
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
+    ab_copy_except(w, ab_span_get(ab_object_json(local), "metadata"), left_out);
+    ab_spanw_key(w, AB_STR("annotations"));
+    ab_spanw_object(w);
     ab_copy_except(w, annotations, unpublished);
-    ab_jsonw_object_end(w);
-    ab_jsonw_object_end(w);
+    ab_spanw_object_end(w);
+    ab_spanw_object_end(w);
 }
 
 ab_err ab_mirror_payload(const ab_object *local, ab_buf *out)
 {
     static const char *const top[] = {"metadata", NULL};
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
     ab_copy_except(&w, ab_object_json(local), top);
     payload_metadata(&w, local);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
@@ -96,40 +96,40 @@ static bool is_source_own(ab_str name)
            ab_str_starts(name, NOTIFIED);
 }
 
-static void copy_source_annotations(ab_jsonw *w, const ab_object *source)
+static void copy_source_annotations(ab_spanw *w, const ab_object *source)
 {
     static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
                                         NULL};
-    ab_jsonv annotations = ab_object_meta(source, "annotations");
-    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v)) {
-        ab_str name = ab_json_plain_key(v);
+    ab_spanv annotations = ab_object_meta(source, "annotations");
+    for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v)) {
+        ab_str name = ab_span_plain_key(v);
         if (!ab_copy_is_one_of(name, names) && !ab_str_starts(name, AB_ANN_PREFIX) &&
             !is_source_own(name))
-            ab_jsonw_member(w, v);
+            ab_spanw_member(w, v);
     }
 }
 
-static void copy_hub_annotations(ab_jsonw *w, const ab_object *hub)
+static void copy_hub_annotations(ab_spanw *w, const ab_object *hub)
 {
-    ab_jsonv annotations = hub == NULL ? (ab_jsonv){0} : ab_object_meta(hub, "annotations");
-    for (ab_jsonv v = ab_json_first(annotations); ab_json_present(v); v = ab_json_next(v))
-        if (ab_str_starts(ab_json_plain_key(v), NOTIFIED))
-            ab_jsonw_member(w, v);
+    ab_spanv annotations = hub == NULL ? (ab_spanv){0} : ab_object_meta(hub, "annotations");
+    for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
+        if (ab_str_starts(ab_span_plain_key(v), NOTIFIED))
+            ab_spanw_member(w, v);
 }
 
-static void keep_or_set(ab_jsonw *w, const ab_object *hub, const char *name, ab_str value)
+static void keep_or_set(ab_spanw *w, const ab_object *hub, const char *name, ab_str value)
 {
     if (value.len > 0)
-        ab_jsonw_key_str(w, name, value);
+        ab_spanw_key_str(w, name, value);
     else if (hub != NULL)
-        ab_jsonw_member(w, ab_json_get(ab_object_meta(hub, "annotations"), name));
+        ab_spanw_member(w, ab_span_get(ab_object_meta(hub, "annotations"), name));
 }
 
-static void place_annotations(ab_jsonw *w, const ab_object *source, const ab_object *hub,
+static void place_annotations(ab_spanw *w, const ab_object *source, const ab_object *hub,
                               const ab_mirroring *m)
 {
-    ab_jsonw_key(w, AB_STR("annotations"));
-    ab_jsonw_object(w);
+    ab_spanw_key(w, AB_STR("annotations"));
+    ab_spanw_object(w);
     copy_source_annotations(w, source);
     copy_hub_annotations(w, hub);
     if (!m->drop_operation)
@@ -138,26 +138,26 @@ static void place_annotations(ab_jsonw *w, const ab_object *source, const ab_obj
         keep_or_set(w, hub, AB_ANN_REFRESH, AB_STR_NONE);
         keep_or_set(w, hub, AB_ANN_REFRESH_ID, m->refresh_id);
     }
-    ab_jsonw_key_str(w, AB_ANN_SOURCE_UID, m->uid);
-    ab_jsonw_key_str(w, AB_ANN_MIRROR, m->stamp);
+    ab_spanw_key_str(w, AB_ANN_SOURCE_UID, m->uid);
+    ab_spanw_key_str(w, AB_ANN_MIRROR, m->stamp);
     keep_or_set(w, hub, AB_ANN_STATUS_VERSION, AB_STR_NONE);
-    ab_jsonw_object_end(w);
+    ab_spanw_object_end(w);
 }
 
-static ab_err place_metadata(ab_jsonw *w, const ab_object *source, const ab_object *hub,
+static ab_err place_metadata(ab_spanw *w, const ab_object *source, const ab_object *hub,
                              const ab_mirroring *m)
 {
     ab_str kind, namespace, name;
     ab_err e = ab_object_key_split(m->key, &kind, &namespace, &name);
     if (e != AB_ERR_OK)
         return e;
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
-    ab_jsonw_key_str(w, "name", name);
-    ab_jsonw_key_str(w, "namespace", namespace);
-    ab_jsonw_member(w, ab_object_meta(source, "labels"));
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
+    ab_spanw_key_str(w, "name", name);
+    ab_spanw_key_str(w, "namespace", namespace);
+    ab_spanw_member(w, ab_object_meta(source, "labels"));
     place_annotations(w, source, hub, m);
-    ab_jsonw_object_end(w);
+    ab_spanw_object_end(w);
     return AB_ERR_OK;
 }
 
@@ -167,13 +167,13 @@ void ab_mirror_project_name(const ab_object *source, const char *agent, ab_buf *
 {
     ab_buf_printf(out, "%s-", agent);
     size_t prefix = out->len;
-    ab_jsonv project = ab_json_get(ab_object_field(source, "spec"), "project");
+    ab_spanv project = ab_span_get(ab_object_field(source, "spec"), "project");
     /* Argo CD takes an Application without project to be of project default. */
-    if (ab_json_copy(project, out) != AB_ERR_OK || out->len == prefix)
+    if (ab_span_copy(project, out) != AB_ERR_OK || out->len == prefix)
         ab_buf_puts(out, "default");
 }
 
-static void place_project(ab_jsonw *w, const ab_object *source, const ab_mirroring *m)
+static void place_project(ab_spanw *w, const ab_object *source, const ab_mirroring *m)
 {
     ab_buf name;
     ab_buf_init(&name, 4096);
@@ -181,33 +181,33 @@ static void place_project(ab_jsonw *w, const ab_object *source, const ab_mirrori
     size_t separator = ab_str_of(m->agent).len;
     if (m->project_refused && name.len > separator)
         name.ptr[separator] = '_';
-    ab_jsonw_key_str(w, "project", ab_buf_str(&name));
+    ab_spanw_key_str(w, "project", ab_buf_str(&name));
     ab_buf_fini(&name);
 }
 
-static void place_destination(ab_jsonw *w, ab_jsonv destination, const char *agent)
+static void place_destination(ab_spanw *w, ab_spanv destination, const char *agent)
 {
     static const char *const replaced[] = {"name", "server", NULL};
-    ab_jsonw_key(w, AB_STR("destination"));
-    ab_jsonw_object(w);
+    ab_spanw_key(w, AB_STR("destination"));
+    ab_spanw_object(w);
     ab_copy_except(w, destination, replaced);
-    ab_jsonw_key_str(w, "name", ab_str_of(agent));
-    ab_jsonw_object_end(w);
+    ab_spanw_key_str(w, "name", ab_str_of(agent));
+    ab_spanw_object_end(w);
 }
 
-static void place_application(ab_jsonw *w, const ab_object *source, const ab_object *hub,
+static void place_application(ab_spanw *w, const ab_object *source, const ab_object *hub,
                               const ab_mirroring *m)
 {
     static const char *const replaced[] = {"project", "destination", NULL};
-    ab_jsonv spec = ab_object_field(source, "spec");
-    ab_jsonw_key(w, AB_STR("spec"));
-    ab_jsonw_object(w);
+    ab_spanv spec = ab_object_field(source, "spec");
+    ab_spanw_key(w, AB_STR("spec"));
+    ab_spanw_object(w);
     ab_copy_except(w, spec, replaced);
     place_project(w, source, m);
-    place_destination(w, ab_json_get(spec, "destination"), m->agent);
-    ab_jsonw_object_end(w);
+    place_destination(w, ab_span_get(spec, "destination"), m->agent);
+    ab_spanw_object_end(w);
     if (hub != NULL && !m->drop_operation)
-        ab_jsonw_member(w, ab_object_field(hub, "operation"));
+        ab_spanw_member(w, ab_object_field(hub, "operation"));
 }
 
 ab_err ab_mirror_place(const ab_object *source, const ab_object *hub, const ab_mirroring *m,
@@ -215,8 +215,8 @@ ab_err ab_mirror_place(const ab_object *source, const ab_object *hub, const ab_m
 {
     static const char *const replaced[] = {"metadata", "spec", "status", "operation", NULL};
     ab_err e = AB_ERR_OK;
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
     ab_copy_except(&w, ab_object_json(source), replaced);
     e = place_metadata(&w, source, hub, m);
     if (e != AB_ERR_OK)
@@ -225,87 +225,87 @@ ab_err ab_mirror_place(const ab_object *source, const ab_object *hub, const ab_m
         place_application(&w, source, hub, m);
     else
         e = ab_mirror_project_spec(&w, source, m->agent);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     return e == AB_ERR_OK ? ab_buf_status(out) : e;
 }
 
 /* --- status --- */
 
-static void place_resource(ab_jsonw *w, ab_jsonv resource, const char *agent)
+static void place_resource(ab_spanw *w, ab_spanv resource, const char *agent)
 {
     static const char *const replaced[] = {"namespace", NULL};
-    bool child = ab_json_is(ab_json_get(resource, "kind"), "Application") &&
-                 ab_json_is(ab_json_get(resource, "group"), "argoproj.io");
+    bool child = ab_span_is(ab_span_get(resource, "kind"), "Application") &&
+                 ab_span_is(ab_span_get(resource, "group"), "argoproj.io");
     if (!child) {
-        ab_jsonw_value(w, resource);
+        ab_spanw_value(w, resource);
         return;
     }
-    ab_jsonw_object(w);
+    ab_spanw_object(w);
     ab_copy_except(w, resource, replaced);
-    ab_jsonw_key_str(w, "namespace", ab_str_of(agent));
-    ab_jsonw_object_end(w);
+    ab_spanw_key_str(w, "namespace", ab_str_of(agent));
+    ab_spanw_object_end(w);
 }
 
 ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out)
 {
     static const char *const replaced[] = {"resources", NULL};
-    ab_jsonv status = ab_object_field(source, "status");
-    ab_jsonv resources = ab_json_get(status, "resources");
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
+    ab_spanv status = ab_object_field(source, "status");
+    ab_spanv resources = ab_span_get(status, "resources");
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
     ab_copy_except(&w, status, replaced);
-    if (ab_json_typeof(resources) == AB_JSON_ARRAY) {
-        ab_jsonw_key(&w, AB_STR("resources"));
-        ab_jsonw_array(&w);
-        for (ab_jsonv v = ab_json_first(resources); ab_json_present(v); v = ab_json_next(v))
+    if (ab_span_typeof(resources) == AB_SPAN_ARRAY) {
+        ab_spanw_key(&w, AB_STR("resources"));
+        ab_spanw_array(&w);
+        for (ab_spanv v = ab_span_first(resources); ab_span_present(v); v = ab_span_next(v))
             place_resource(&w, v, agent);
-        ab_jsonw_array_end(&w);
+        ab_spanw_array_end(&w);
     }
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
 /* --- comparing --- */
 
-static void copy_filled(ab_jsonw *w, const ab_object *o, const char *name)
+static void copy_filled(ab_spanw *w, const ab_object *o, const char *name)
 {
-    ab_jsonv v = ab_object_meta(o, name);
-    if (ab_json_count(v) > 0)
-        ab_jsonw_member(w, v);
+    ab_spanv v = ab_object_meta(o, name);
+    if (ab_span_count(v) > 0)
+        ab_spanw_member(w, v);
 }
 
 static ab_err compared_text(const ab_object *o, ab_buf *out)
 {
     static const char *const top[] = {"metadata", "status", NULL};
     static const char *const annotations[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION, NULL};
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
     ab_copy_except(&w, ab_object_json(o), top);
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
     copy_filled(&w, o, "labels");
     copy_filled(&w, o, "finalizers");
     copy_filled(&w, o, "ownerReferences");
-    ab_jsonw_key(&w, AB_STR("annotations"));
-    ab_jsonw_object(&w);
+    ab_spanw_key(&w, AB_STR("annotations"));
+    ab_spanw_object(&w);
     ab_copy_except(&w, ab_object_meta(o, "annotations"), annotations);
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
 ab_err ab_mirror_digest(const ab_object *o, ab_digest *out)
 {
     ab_buf text;
-    ab_json *doc = NULL;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_span *doc = NULL;
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = compared_text(o, &text);
     if (e == AB_ERR_OK)
-        e = ab_json_parse(ab_buf_str(&text), &doc, NULL);
+        e = ab_span_parse(ab_buf_str(&text), &doc, NULL);
     if (e == AB_ERR_OK)
-        e = ab_json_digest(ab_json_root(doc), out);
-    ab_json_free(doc);
+        e = ab_span_digest(ab_span_root(doc), out);
+    ab_span_free(doc);
     ab_buf_fini(&text);
     return e;
 }

@@ -77,18 +77,18 @@ ab_err ab_mirror_policy(ab_str line, const ab_mirror_role *role, ab_buf *out)
     return ab_buf_status(out);
 }
 
-static ab_err place_policy(ab_jsonw *w, ab_jsonv policy, const ab_mirror_role *role)
+static ab_err place_policy(ab_spanw *w, ab_spanv policy, const ab_mirror_role *role)
 {
     ab_buf line, text;
     ab_buf_init(&line, POLICY_MAX);
     ab_buf_init(&text, 2 * POLICY_MAX);
-    ab_err e = ab_json_copy(policy, &line);
+    ab_err e = ab_span_copy(policy, &line);
     if (e == AB_ERR_OK)
         e = ab_mirror_policy(ab_buf_str(&line), role, &text);
     if (e == AB_ERR_OK)
-        ab_jsonw_str(w, ab_buf_str(&text));
+        ab_spanw_str(w, ab_buf_str(&text));
     else if (e == AB_ERR_INVALID) { /* no string: not ours to judge */
-        ab_jsonw_value(w, policy);
+        ab_spanw_value(w, policy);
         e = AB_ERR_OK;
     }
     ab_buf_fini(&line);
@@ -96,72 +96,72 @@ static ab_err place_policy(ab_jsonw *w, ab_jsonv policy, const ab_mirror_role *r
     return e;
 }
 
-static ab_err place_role(ab_jsonw *w, ab_jsonv role, ab_str project, const char *agent)
+static ab_err place_role(ab_spanw *w, ab_spanv role, ab_str project, const char *agent)
 {
     static const char *const replaced[] = {"policies", NULL};
-    ab_jsonv policies = ab_json_get(role, "policies");
-    const ab_mirror_role of = {project, ab_json_plain(ab_json_get(role, "name")), agent};
+    ab_spanv policies = ab_span_get(role, "policies");
+    const ab_mirror_role of = {project, ab_span_plain(ab_span_get(role, "name")), agent};
     ab_err e = AB_ERR_OK;
-    ab_jsonw_object(w);
+    ab_spanw_object(w);
     ab_copy_except(w, role, replaced);
-    if (ab_json_typeof(policies) == AB_JSON_ARRAY) {
-        ab_jsonw_key(w, AB_STR("policies"));
-        ab_jsonw_array(w);
-        for (ab_jsonv v = ab_json_first(policies); ab_json_present(v) && e == AB_ERR_OK;
-             v = ab_json_next(v))
+    if (ab_span_typeof(policies) == AB_SPAN_ARRAY) {
+        ab_spanw_key(w, AB_STR("policies"));
+        ab_spanw_array(w);
+        for (ab_spanv v = ab_span_first(policies); ab_span_present(v) && e == AB_ERR_OK;
+             v = ab_span_next(v))
             e = place_policy(w, v, &of);
-        ab_jsonw_array_end(w);
+        ab_spanw_array_end(w);
     }
-    ab_jsonw_object_end(w);
+    ab_spanw_object_end(w);
     return e;
 }
 
 /* --- spec --- */
 
-static bool denies(ab_jsonv destination)
+static bool denies(ab_spanv destination)
 {
-    return ab_str_starts(ab_json_plain(ab_json_get(destination, "server")), "!") ||
-           ab_str_starts(ab_json_plain(ab_json_get(destination, "name")), "!");
+    return ab_str_starts(ab_span_plain(ab_span_get(destination, "server")), "!") ||
+           ab_str_starts(ab_span_plain(ab_span_get(destination, "name")), "!");
 }
 
-static void place_destinations(ab_jsonw *w, ab_jsonv destinations, const char *agent)
+static void place_destinations(ab_spanw *w, ab_spanv destinations, const char *agent)
 {
-    ab_jsonw_key(w, AB_STR("destinations"));
-    ab_jsonw_array(w);
-    for (ab_jsonv v = ab_json_first(destinations); ab_json_present(v); v = ab_json_next(v)) {
+    ab_spanw_key(w, AB_STR("destinations"));
+    ab_spanw_array(w);
+    for (ab_spanv v = ab_span_first(destinations); ab_span_present(v); v = ab_span_next(v)) {
         if (denies(v))
             continue;
-        ab_jsonw_object(w);
-        ab_jsonw_key_str(w, "name", ab_str_of(agent));
-        ab_jsonw_key_str(w, "server", AB_STR("*"));
-        ab_jsonw_member(w, ab_json_get(v, "namespace"));
-        ab_jsonw_object_end(w);
+        ab_spanw_object(w);
+        ab_spanw_key_str(w, "name", ab_str_of(agent));
+        ab_spanw_key_str(w, "server", AB_STR("*"));
+        ab_spanw_member(w, ab_span_get(v, "namespace"));
+        ab_spanw_object_end(w);
     }
-    ab_jsonw_array_end(w);
+    ab_spanw_array_end(w);
 }
 
-ab_err ab_mirror_project_spec(ab_jsonw *w, const ab_object *source, const char *agent)
+ab_err ab_mirror_project_spec(ab_spanw *w, const ab_object *source, const char *agent)
 {
     static const char *const replaced[] = {"destinations", "sourceNamespaces", "roles", NULL};
-    ab_jsonv spec = ab_object_field(source, "spec");
-    ab_jsonv roles = ab_json_get(spec, "roles");
+    ab_spanv spec = ab_object_field(source, "spec");
+    ab_spanv roles = ab_span_get(spec, "roles");
     ab_err e = AB_ERR_OK;
-    ab_jsonw_key(w, AB_STR("spec"));
-    ab_jsonw_object(w);
+    ab_spanw_key(w, AB_STR("spec"));
+    ab_spanw_object(w);
     ab_copy_except(w, spec, replaced);
-    ab_jsonw_key(w, AB_STR("sourceNamespaces"));
-    ab_jsonw_array(w);
-    ab_jsonw_str(w, ab_str_of(agent));
-    ab_jsonw_array_end(w);
-    place_destinations(w, ab_json_get(spec, "destinations"), agent);
-    if (ab_json_typeof(roles) == AB_JSON_ARRAY) {
-        ab_jsonw_key(w, AB_STR("roles"));
-        ab_jsonw_array(w);
-        for (ab_jsonv v = ab_json_first(roles); ab_json_present(v) && e == AB_ERR_OK;
-             v = ab_json_next(v))
+    ab_spanw_key(w, AB_STR("sourceNamespaces"));
+    ab_spanw_array(w);
+    ab_spanw_str(w, ab_str_of(agent));
+    ab_spanw_array_end(w);
+    place_destinations(w, ab_span_get(spec, "destinations"), agent);
+    if (ab_span_typeof(roles) == AB_SPAN_ARRAY) {
+        ab_spanw_key(w, AB_STR("roles"));
+        ab_spanw_array(w);
+        for (ab_spanv v = ab_span_first(roles); ab_span_present(v) && e == AB_ERR_OK;
+             v = ab_span_next(v))
             e = place_role(w, v, ab_object_name(source), agent);
-        ab_jsonw_array_end(w);
+        ab_spanw_array_end(w);
     }
-    ab_jsonw_object_end(w);
+    ab_spanw_object_end(w);
     return e;
 }

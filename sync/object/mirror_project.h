@@ -13,7 +13,7 @@
  *
  * @return NOMEM, TOOBIG
  */
-AB_MUST_USE ab_err ab_mirror_project_spec(ab_jsonw *w, const ab_object *source, const char *agent);
+AB_MUST_USE ab_err ab_mirror_project_spec(ab_spanw *w, const ab_object *source, const char *agent);
 
 /* The role whose policies are rewritten; everything borrowed. */
 typedef struct {

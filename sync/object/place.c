@@ -12,38 +12,38 @@ ab_str ab_source_uid(const ab_object *o)
     return uid.len > 0 ? uid : ab_object_uid(o);
 }
 
-static void place_destination(ab_jsonw *w, ab_jsonv destination)
+static void place_destination(ab_spanw *w, ab_spanv destination)
 {
     static const char *const replaced[] = {"name", "server", NULL};
-    ab_jsonw_key(w, AB_STR("destination"));
-    ab_jsonw_object(w);
+    ab_spanw_key(w, AB_STR("destination"));
+    ab_spanw_object(w);
     ab_copy_except(w, destination, replaced);
-    ab_jsonw_key_str(w, "name", AB_STR("in-cluster"));
-    ab_jsonw_key_str(w, "server", AB_STR(""));
-    ab_jsonw_object_end(w);
+    ab_spanw_key_str(w, "name", AB_STR("in-cluster"));
+    ab_spanw_key_str(w, "server", AB_STR(""));
+    ab_spanw_object_end(w);
 }
 
-static void place_spec(ab_jsonw *w, ab_jsonv spec)
+static void place_spec(ab_spanw *w, ab_spanv spec)
 {
-    if (ab_json_typeof(spec) != AB_JSON_OBJECT)
+    if (ab_span_typeof(spec) != AB_SPAN_OBJECT)
         return;
-    ab_jsonw_key(w, AB_STR("spec"));
-    ab_jsonw_object(w);
-    for (ab_jsonv v = ab_json_first(spec); ab_json_present(v); v = ab_json_next(v)) {
-        if (ab_str_is(ab_json_plain_key(v), "destination"))
+    ab_spanw_key(w, AB_STR("spec"));
+    ab_spanw_object(w);
+    for (ab_spanv v = ab_span_first(spec); ab_span_present(v); v = ab_span_next(v)) {
+        if (ab_str_is(ab_span_plain_key(v), "destination"))
             place_destination(w, v);
         else
-            ab_jsonw_member(w, v);
+            ab_spanw_member(w, v);
     }
-    ab_jsonw_object_end(w);
+    ab_spanw_object_end(w);
 }
 
-static ab_jsonv local_meta(const ab_object *local, const char *name)
+static ab_spanv local_meta(const ab_object *local, const char *name)
 {
-    return local == NULL ? (ab_jsonv){0} : ab_object_meta(local, name);
+    return local == NULL ? (ab_spanv){0} : ab_object_meta(local, name);
 }
 
-static void place_annotations(ab_jsonw *w, const ab_object *wish, const ab_object *local,
+static void place_annotations(ab_spanw *w, const ab_object *desired, const ab_object *local,
                               const ab_placing *p)
 {
     const ab_merge_rule rules[] = {
@@ -55,50 +55,50 @@ static void place_annotations(ab_jsonw *w, const ab_object *wish, const ab_objec
         {.name = AB_ANN_REFRESH},
         {.name = AB_ANN_LAST_APPLIED},
     };
-    ab_jsonw_key(w, AB_STR("annotations"));
-    ab_merge_map(w, local_meta(local, "annotations"), ab_object_meta(wish, "annotations"),
-                 ab_json_get(p->owned, "annotations"), rules, sizeof(rules) / sizeof(rules[0]),
+    ab_spanw_key(w, AB_STR("annotations"));
+    ab_merge_map(w, local_meta(local, "annotations"), ab_object_meta(desired, "annotations"),
+                 ab_span_get(p->owned, "annotations"), rules, sizeof(rules) / sizeof(rules[0]),
                  AB_ANN_PREFIX);
 }
 
-static void place_metadata(ab_jsonw *w, const ab_object *wish, const ab_object *local,
+static void place_metadata(ab_spanw *w, const ab_object *desired, const ab_object *local,
                            const ab_placing *p)
 {
     static const char *const merged[] = {"labels", "annotations", "finalizers", NULL};
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
     if (local != NULL) {
-        ab_copy_except(w, ab_json_get(ab_object_json(local), "metadata"), merged);
+        ab_copy_except(w, ab_span_get(ab_object_json(local), "metadata"), merged);
     } else {
-        ab_jsonw_key_str(w, "name", ab_object_name(wish));
-        ab_jsonw_key_str(w, "namespace", p->namespace);
+        ab_spanw_key_str(w, "name", ab_object_name(desired));
+        ab_spanw_key_str(w, "namespace", p->namespace);
     }
-    ab_jsonv labels = ab_object_meta(wish, "labels");
-    if (ab_json_present(labels) || ab_json_present(local_meta(local, "labels"))) {
-        ab_jsonw_key(w, AB_STR("labels"));
-        ab_merge_map(w, local_meta(local, "labels"), labels, ab_json_get(p->owned, "labels"), NULL,
+    ab_spanv labels = ab_object_meta(desired, "labels");
+    if (ab_span_present(labels) || ab_span_present(local_meta(local, "labels"))) {
+        ab_spanw_key(w, AB_STR("labels"));
+        ab_merge_map(w, local_meta(local, "labels"), labels, ab_span_get(p->owned, "labels"), NULL,
                      0, NULL);
     }
-    place_annotations(w, wish, local, p);
-    ab_jsonv finalizers = ab_object_meta(wish, "finalizers");
-    if (ab_json_present(finalizers) || ab_json_present(local_meta(local, "finalizers"))) {
-        ab_jsonw_key(w, AB_STR("finalizers"));
+    place_annotations(w, desired, local, p);
+    ab_spanv finalizers = ab_object_meta(desired, "finalizers");
+    if (ab_span_present(finalizers) || ab_span_present(local_meta(local, "finalizers"))) {
+        ab_spanw_key(w, AB_STR("finalizers"));
         ab_merge_list(w, local_meta(local, "finalizers"), finalizers,
-                      ab_json_get(p->owned, "finalizers"));
+                      ab_span_get(p->owned, "finalizers"));
     }
-    ab_jsonw_object_end(w);
+    ab_spanw_object_end(w);
 }
 
 /* What only an Application has. */
-static void place_application(ab_jsonw *w, const ab_object *wish, const ab_object *local,
+static void place_application(ab_spanw *w, const ab_object *desired, const ab_object *local,
                               const ab_placing *p)
 {
-    place_spec(w, ab_object_field(wish, "spec"));
-    ab_jsonv operation = local == NULL ? (ab_jsonv){0} : ab_object_field(local, "operation");
+    place_spec(w, ab_object_field(desired, "spec"));
+    ab_spanv operation = local == NULL ? (ab_spanv){0} : ab_object_field(local, "operation");
     if (p->operation.ptr != NULL)
-        ab_jsonw_key_raw(w, "operation", p->operation);
-    else if (ab_json_present(operation))
-        ab_jsonw_member(w, operation);
+        ab_spanw_key_raw(w, "operation", p->operation);
+    else if (ab_span_present(operation))
+        ab_spanw_member(w, operation);
 }
 
 static bool is_space(char c)
@@ -120,46 +120,46 @@ static ab_err inside_braces(ab_str object, ab_str *out)
     return AB_ERR_OK;
 }
 
-ab_err ab_place(const ab_object *wish, const ab_object *local, const ab_placing *p, ab_buf *out)
+ab_err ab_place(const ab_object *desired, const ab_object *local, const ab_placing *p, ab_buf *out)
 {
     static const char *const application[] = {"metadata", "spec", "status", "operation", NULL};
     static const char *const other[] = {"metadata", "status", NULL};
     static const char *const sealed[] = {"metadata", "status", "sealed", NULL};
-    const ab_kind *kind = ab_kind_of(ab_object_kind(wish));
+    const ab_kind *kind = ab_kind_of(ab_object_kind(desired));
     bool is_application = kind != NULL && kind->target == AB_TARGET_APPLICATION;
     ab_str opened = AB_STR_NONE;
     if (p->opened.ptr != NULL && inside_braces(p->opened, &opened) != AB_ERR_OK)
         return AB_ERR_INVALID;
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_copy_except(&w, ab_object_json(wish),
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    ab_copy_except(&w, ab_object_json(desired),
                    is_application          ? application
                    : p->opened.ptr != NULL ? sealed
                                            : other);
-    place_metadata(&w, wish, local, p);
+    place_metadata(&w, desired, local, p);
     if (is_application)
-        place_application(&w, wish, local, p);
+        place_application(&w, desired, local, p);
     if (opened.len > 0)
-        ab_jsonw_raw(&w, opened);
-    ab_jsonw_object_end(&w);
+        ab_spanw_raw(&w, opened);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
-ab_err ab_place_outline(const ab_object *local, ab_buf *out)
+ab_err ab_place_snapshot(const ab_object *local, ab_buf *out)
 {
     static const char *const server_side[] = {"managedFields", NULL};
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "apiVersion", ab_json_plain(ab_object_field(local, "apiVersion")));
-    ab_jsonw_key_str(&w, "kind", ab_object_kind(local));
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
-    ab_copy_except(&w, ab_json_get(ab_object_json(local), "metadata"), server_side);
-    ab_jsonw_object_end(&w);
-    ab_jsonv operation = ab_object_field(local, "operation");
-    if (ab_json_present(operation))
-        ab_jsonw_member(&w, operation);
-    ab_jsonw_object_end(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "apiVersion", ab_span_plain(ab_object_field(local, "apiVersion")));
+    ab_spanw_key_str(&w, "kind", ab_object_kind(local));
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    ab_copy_except(&w, ab_span_get(ab_object_json(local), "metadata"), server_side);
+    ab_spanw_object_end(&w);
+    ab_spanv operation = ab_object_field(local, "operation");
+    if (ab_span_present(operation))
+        ab_spanw_member(&w, operation);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
@@ -168,34 +168,34 @@ static ab_err governed_text(const ab_object *o, ab_buf *out)
 {
     static const char *const top[] = {"apiVersion", "kind",      "metadata",
                                       "status",     "operation", NULL};
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
     ab_copy_except(&w, ab_object_json(o), top);
-    ab_jsonv labels = ab_object_meta(o, "labels");
-    ab_jsonv finalizers = ab_object_meta(o, "finalizers");
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
-    if (ab_json_count(labels) > 0)
-        ab_jsonw_member(&w, labels);
-    if (ab_json_count(finalizers) > 0)
-        ab_jsonw_member(&w, finalizers);
-    ab_copy_wish_annotations(&w, ab_object_meta(o, "annotations"));
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
+    ab_spanv labels = ab_object_meta(o, "labels");
+    ab_spanv finalizers = ab_object_meta(o, "finalizers");
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    if (ab_span_count(labels) > 0)
+        ab_spanw_member(&w, labels);
+    if (ab_span_count(finalizers) > 0)
+        ab_spanw_member(&w, finalizers);
+    ab_copy_desired_annotations(&w, ab_object_meta(o, "annotations"));
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
 ab_err ab_place_digest(const ab_object *o, ab_digest *out)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
-    ab_json *doc = NULL;
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_span *doc = NULL;
     ab_err e = governed_text(o, &text);
     if (e == AB_ERR_OK)
-        e = ab_json_parse(ab_buf_str(&text), &doc, NULL);
+        e = ab_span_parse(ab_buf_str(&text), &doc, NULL);
     if (e == AB_ERR_OK)
-        e = ab_json_digest(ab_json_root(doc), out);
-    ab_json_free(doc);
+        e = ab_span_digest(ab_span_root(doc), out);
+    ab_span_free(doc);
     ab_buf_fini(&text);
     return e;
 }

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How an object that the principal wishes is to stand at the agent: pure functions from JSON to
+ * How an object that the principal wants is to stand at the agent: pure functions from JSON to
  * JSON, for every synchronised kind.
  */
 #pragma once
 
 #include "base/object.h"
 
-/* Where it is to stand, whose it is, and what goes into it beside the wish. */
+/* Where it is to stand, whose it is, and what goes into it beside the desired state. */
 typedef struct {
     ab_str namespace;
     ab_str source_uid;    /* becomes annotation source-uid */
     ab_str principal_uid; /* becomes annotation principal-uid; absent: not touched */
     bool remapped;        /* annotation namespace-remapped stands, or does not */
-    ab_jsonv owned;       /* what the source said before (ab_merge_owned); may be absent */
+    ab_spanv owned;       /* what the source said before (ab_merge_owned); may be absent */
     ab_str operation;     /* Application: becomes .operation; absent: the local one is kept */
     ab_str opened;        /* sealed kinds: the JSON object whose members member "sealed" stands for;
-                             absent: the wish came unsealed */
+                             absent: the desired state came unsealed */
 } ab_placing;
 
 /**
  * The object as the agent is to write it: labels, annotations and finalizers merged into what
- * stands there, without ownerReferences; all else but .status as wished. An Application has
+ * stands there, without ownerReferences; all else but .status as desired. An Application has
  * destination in-cluster.
  *
- * @param wish   received payload
+ * @param desired   received payload
  * @param local  the object as it stands; NULL to create
  * @param out    holds secrets when `opened` does
  * @return INVALID when `opened` is no JSON object as far as its braces tell (the rest shows when
  *         `out` is parsed); what `out` reports
  */
-AB_MUST_USE ab_err ab_place(const ab_object *wish, const ab_object *local,
+AB_MUST_USE ab_err ab_place(const ab_object *desired, const ab_object *local,
                             const ab_placing *placing, ab_buf *out);
 
 /**
  * What ab_place reads of `local`: it serves in its stead, and is a fraction of its size.
  * @return what `out` reports
  */
-AB_MUST_USE ab_err ab_place_outline(const ab_object *local, ab_buf *out);
+AB_MUST_USE ab_err ab_place_snapshot(const ab_object *local, ab_buf *out);
 
 /** Digest over all that the source governs: neither .status nor .operation nor annotations that
  * pass between Argo CD and us (refresh, argobus.io/...). */

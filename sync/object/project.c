@@ -27,11 +27,11 @@ struct ab_project {
 /* --- one destination --- */
 
 /* Content of a JSON string; NULL when it is none, or too long. */
-static char *content(ab_jsonv v)
+static char *content(ab_spanv v)
 {
     ab_buf text;
     ab_buf_init(&text, TEXT_MAX);
-    if (ab_json_copy(v, &text) != AB_ERR_OK) {
+    if (ab_span_copy(v, &text) != AB_ERR_OK) {
         ab_buf_fini(&text);
         return NULL;
     }
@@ -80,10 +80,10 @@ static char *server_glob(char *server)
     return server == NULL || strcmp(server, "*") == 0 ? server : agent_in_url(server);
 }
 
-static ab_err read_rule(ab_jsonv destination, struct rule *out)
+static ab_err read_rule(ab_spanv destination, struct rule *out)
 {
-    char *name = content(ab_json_get(destination, "name"));
-    char *server = content(ab_json_get(destination, "server"));
+    char *name = content(ab_span_get(destination, "name"));
+    char *server = content(ab_span_get(destination, "server"));
     bool named = name != NULL && name[0] != '\0';
     const char *glob = named ? name : server_glob(server);
     *out = (struct rule){.deny = named && name[0] == '!'};
@@ -102,13 +102,13 @@ static bool matches(const struct rule *r, const char *agent)
 
 /* --- a project's rules --- */
 
-static ab_err read_rules(ab_project *p, ab_jsonv destinations)
+static ab_err read_rules(ab_project *p, ab_spanv destinations)
 {
-    size_t count = ab_json_count(destinations);
+    size_t count = ab_span_count(destinations);
     p->rules = calloc(count + 1, sizeof(*p->rules));
     if (p->rules == NULL)
         return AB_ERR_NOMEM;
-    for (ab_jsonv v = ab_json_first(destinations); ab_json_present(v); v = ab_json_next(v)) {
+    for (ab_spanv v = ab_span_first(destinations); ab_span_present(v); v = ab_span_next(v)) {
         ab_err e = read_rule(v, &p->rules[p->count++]);
         if (e != AB_ERR_OK)
             return e;
@@ -117,12 +117,12 @@ static ab_err read_rules(ab_project *p, ab_jsonv destinations)
 }
 
 /* A pattern that is none matches nothing, as in Argo CD. */
-static ab_err read_namespaces(ab_project *p, ab_jsonv list)
+static ab_err read_namespaces(ab_project *p, ab_spanv list)
 {
     p->namespaces = ab_patterns_new();
     if (p->namespaces == NULL)
         return AB_ERR_NOMEM;
-    for (ab_jsonv v = ab_json_first(list); ab_json_present(v); v = ab_json_next(v)) {
+    for (ab_spanv v = ab_span_first(list); ab_span_present(v); v = ab_span_next(v)) {
         char *pattern = content(v);
         ab_err e =
             pattern == NULL ? AB_ERR_OK : ab_patterns_add(p->namespaces, ab_str_of(pattern), NULL);
@@ -135,13 +135,13 @@ static ab_err read_namespaces(ab_project *p, ab_jsonv list)
 
 ab_err ab_project_new(const ab_object *hub, ab_project **out)
 {
-    ab_jsonv spec = ab_object_field(hub, "spec");
+    ab_spanv spec = ab_object_field(hub, "spec");
     ab_project *p = calloc(1, sizeof(*p));
     if (p == NULL)
         return AB_ERR_NOMEM;
-    ab_err e = read_rules(p, ab_json_get(spec, "destinations"));
+    ab_err e = read_rules(p, ab_span_get(spec, "destinations"));
     if (e == AB_ERR_OK)
-        e = read_namespaces(p, ab_json_get(spec, "sourceNamespaces"));
+        e = read_namespaces(p, ab_span_get(spec, "sourceNamespaces"));
     if (e != AB_ERR_OK) {
         ab_project_free(p);
         return e;
@@ -176,49 +176,49 @@ bool ab_project_is_for(const ab_project *p, const char *agent, bool destination_
 
 /* --- what the agent gets --- */
 
-static ab_err render_destination(ab_jsonw *w, ab_jsonv destination, const char *agent)
+static ab_err render_destination(ab_spanw *w, ab_spanv destination, const char *agent)
 {
     static const char *const replaced[] = {"name", "server", NULL};
     struct rule rule;
     ab_err e = read_rule(destination, &rule);
     if (e == AB_ERR_OK && !rule.deny && matches(&rule, agent)) {
-        ab_jsonw_object(w);
+        ab_spanw_object(w);
         ab_copy_except(w, destination, replaced);
-        ab_jsonw_key_str(w, "name", AB_STR(LOCAL_NAME));
-        ab_jsonw_key_str(w, "server", AB_STR(LOCAL_SERVER));
-        ab_jsonw_object_end(w);
+        ab_spanw_key_str(w, "name", AB_STR(LOCAL_NAME));
+        ab_spanw_key_str(w, "server", AB_STR(LOCAL_SERVER));
+        ab_spanw_object_end(w);
     }
     free(rule.glob);
     return e;
 }
 
-static ab_err render_spec(ab_jsonw *w, ab_jsonv spec, const char *agent, bool destination_mapping)
+static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool destination_mapping)
 {
     static const char *const here[] = {"destinations", "roles", "sourceNamespaces", NULL};
     static const char *const anywhere[] = {"destinations", "roles", NULL};
     ab_err e = AB_ERR_OK;
-    ab_jsonw_key(w, AB_STR("spec"));
-    ab_jsonw_object(w);
+    ab_spanw_key(w, AB_STR("spec"));
+    ab_spanw_object(w);
     ab_copy_except(w, spec, destination_mapping ? anywhere : here);
-    ab_jsonw_key(w, AB_STR("destinations"));
-    ab_jsonw_array(w);
-    for (ab_jsonv v = ab_json_first(ab_json_get(spec, "destinations"));
-         ab_json_present(v) && e == AB_ERR_OK; v = ab_json_next(v))
+    ab_spanw_key(w, AB_STR("destinations"));
+    ab_spanw_array(w);
+    for (ab_spanv v = ab_span_first(ab_span_get(spec, "destinations"));
+         ab_span_present(v) && e == AB_ERR_OK; v = ab_span_next(v))
         e = render_destination(w, v, agent);
-    ab_jsonw_array_end(w);
-    ab_jsonw_object_end(w);
+    ab_spanw_array_end(w);
+    ab_spanw_object_end(w);
     return e;
 }
 
 ab_err ab_project_render(const ab_object *hub, const char *agent, bool destination_mapping,
                          ab_buf *out)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_member(&w, ab_object_field(hub, "apiVersion"));
-    ab_jsonw_member(&w, ab_object_field(hub, "kind"));
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    ab_spanw_member(&w, ab_object_field(hub, "apiVersion"));
+    ab_spanw_member(&w, ab_object_field(hub, "kind"));
     ab_render_metadata(&w, hub);
     ab_err e = render_spec(&w, ab_object_field(hub, "spec"), agent, destination_mapping);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     return e == AB_ERR_OK ? ab_buf_status(out) : e;
 }

@@ -22,7 +22,8 @@ void ab_project_free(ab_project *project);
 bool ab_project_is_for(const ab_project *project, const char *agent, bool destination_mapping);
 
 /** Payload for an agent that it is for: the destinations that match, as the agent's own cluster;
- * no roles, and source namespaces only in destination mapping. Equal wishes give equal text.
+ * no roles, and source namespaces only in destination mapping. Equal desired states give equal
+ * text.
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_project_render(const ab_object *hub, const char *agent,
                                      bool destination_mapping, ab_buf *out);

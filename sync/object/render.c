@@ -3,15 +3,15 @@
 
 #include "sync/object/copy.h"
 
-void ab_render_metadata(ab_jsonw *w, const ab_object *hub)
+void ab_render_metadata(ab_spanw *w, const ab_object *hub)
 {
     static const char *const names[] = {"name", "namespace", "uid", "creationTimestamp", "labels"};
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        ab_jsonw_member(w, ab_object_meta(hub, names[i]));
-    ab_copy_wish_annotations(w, ab_object_meta(hub, "annotations"));
-    ab_jsonw_object_end(w);
+        ab_spanw_member(w, ab_object_meta(hub, names[i]));
+    ab_copy_desired_annotations(w, ab_object_meta(hub, "annotations"));
+    ab_spanw_object_end(w);
 }
 
 static bool is_left_out(ab_str name, const char *const *left_out)
@@ -24,12 +24,12 @@ static bool is_left_out(ab_str name, const char *const *left_out)
 
 ab_err ab_render(const ab_object *hub, const char *const *left_out, ab_buf *out)
 {
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    for (ab_jsonv v = ab_json_first(ab_object_json(hub)); ab_json_present(v); v = ab_json_next(v))
-        if (!is_left_out(ab_json_plain_key(v), left_out))
-            ab_jsonw_member(&w, v);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    for (ab_spanv v = ab_span_first(ab_object_json(hub)); ab_span_present(v); v = ab_span_next(v))
+        if (!is_left_out(ab_span_plain_key(v), left_out))
+            ab_spanw_member(&w, v);
     ab_render_metadata(&w, hub);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }

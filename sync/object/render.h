@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Payloads of shared objects (AppProject, Secret, ConfigMap): what an agent is to have of the hub's
- * object. Pure functions from JSON to JSON; equal wishes give equal text.
+ * object. Pure functions from JSON to JSON; equal desired states give equal text.
  */
 #pragma once
 
 #include "base/object.h"
 
 /** Member "metadata": identity, labels and the user's annotations. */
-void ab_render_metadata(ab_jsonw *w, const ab_object *hub);
+void ab_render_metadata(ab_spanw *w, const ab_object *hub);
 /** The whole object, without .status and these members; `left_out` ends with NULL.
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_render(const ab_object *hub, const char *const *left_out, ab_buf *out);

@@ -16,7 +16,7 @@ ab_err ab_secret_project(const ab_object *secret, char **out)
     ab_buf name;
     *out = NULL;
     ab_buf_init(&name, PROJECT_MAX);
-    ab_str text = ab_json_plain(ab_json_get(ab_object_field(secret, "data"), "project"));
+    ab_str text = ab_span_plain(ab_span_get(ab_object_field(secret, "data"), "project"));
     bool named = text.ptr != NULL && ab_base64_decode(text, &name) &&
                  ab_buf_status(&name) == AB_ERR_OK && ab_str_is_dns_subdomain(ab_buf_str(&name));
     ab_err e = ab_buf_status(&name) == AB_ERR_NOMEM ? AB_ERR_NOMEM : AB_ERR_OK;
@@ -30,11 +30,11 @@ ab_err ab_secret_project(const ab_object *secret, char **out)
 
 ab_err ab_secret_content(const ab_object *secret, ab_buf *out)
 {
-    ab_jsonv data = ab_object_field(secret, "data");
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_raw(&w, "data", ab_json_present(data) ? ab_json_raw(data) : AB_STR("{}"));
-    ab_jsonw_object_end(&w);
+    ab_spanv data = ab_object_field(secret, "data");
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    ab_spanw_key_raw(&w, "data", ab_span_present(data) ? ab_span_raw(data) : AB_STR("{}"));
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
@@ -42,26 +42,26 @@ ab_err ab_secret_content(const ab_object *secret, ab_buf *out)
 ab_err ab_secret_sealed(const ab_object *secret, ab_str sealed, ab_buf *out)
 {
     static const char *const names[] = {"apiVersion", "kind", "type", "immutable"};
-    ab_jsonw w = ab_jsonw_to(out);
-    ab_jsonw_object(&w);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        ab_jsonw_member(&w, ab_object_field(secret, names[i]));
+        ab_spanw_member(&w, ab_object_field(secret, names[i]));
     ab_render_metadata(&w, secret);
-    ab_jsonw_key_str(&w, "sealed", sealed);
-    ab_jsonw_object_end(&w);
+    ab_spanw_key_str(&w, "sealed", sealed);
+    ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
 static ab_err digest_of_canonical(ab_str text, char out[AB_DIGEST_HEX])
 {
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_digest digest;
-    ab_err e = ab_json_parse(text, &doc, NULL);
+    ab_err e = ab_span_parse(text, &doc, NULL);
     if (e == AB_ERR_OK)
-        e = ab_json_digest(ab_json_root(doc), &digest);
+        e = ab_span_digest(ab_span_root(doc), &digest);
     if (e == AB_ERR_OK)
         ab_digest_format(&digest, out);
-    ab_json_free(doc);
+    ab_span_free(doc);
     return e;
 }
 
@@ -69,11 +69,11 @@ ab_err ab_secret_context(const ab_object *payload, char out[AB_DIGEST_HEX])
 {
     static const char *const left_out[] = {"sealed", NULL};
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
-    ab_jsonw w = ab_jsonw_to(&text);
-    ab_jsonw_object(&w);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
     ab_copy_except(&w, ab_object_json(payload), left_out);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
         e = digest_of_canonical(ab_buf_str(&text), out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The principal's half of a resync (docs/protocol.md): it begins each, tells the agent which of its
- * reports, or of its objects, it holds, and corrects what the agent holds of its wishes. Only here
- * is anything ended at a managed agent that no log says: object by object, when it is proved to be
- * gone.
+ * reports, or of its objects, it holds, and corrects what the agent holds of its desired states.
+ * Only here is anything ended at a managed agent that no log says: object by object, when it is
+ * proved to be gone.
  */
 #include "sync/principal/principal_priv.h"
 
@@ -122,7 +122,7 @@ static ab_err hold(const struct peer *peer, ab_inventory *inv)
 /* --- what the agent is to hold --- */
 
 /* Is it what a managed agent holds of ours? An autonomous one holds nothing but answers. */
-static bool is_wish(const struct peer *peer, ab_str key)
+static bool is_desired(const struct peer *peer, ab_str key)
 {
     return peer->mode == AB_MANAGED && ab_principal_is_object(key);
 }
@@ -137,7 +137,7 @@ static void add_said(void *arg, ab_str key)
 {
     struct said *s = arg;
     ab_inventory_entry entry = {.key = key};
-    if (s->status != AB_ERR_OK || !is_wish(s->peer, key) ||
+    if (s->status != AB_ERR_OK || !is_desired(s->peer, key) ||
         !ab_writer_find(s->peer->writer, key, &entry.hash))
         return;
     s->status = ab_inventory_add(s->inv, &entry);
@@ -148,7 +148,7 @@ static void add_said(void *arg, ab_str key)
 /* What came and is not dealt with yet would look as if the agent had to say it again. */
 static bool is_dealt_with(const struct peer *peer)
 {
-    return peer->caught_up && peer->held == NULL && ab_roster_is_dealt_with(peer->roster);
+    return peer->caught_up && peer->held == NULL && ab_registry_is_dealt_with(peer->roster);
 }
 
 static bool is_ripe(const struct peer *peer)
@@ -503,7 +503,7 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
     ab_digest ours;
     if (ab_str_starts(theirs->key, AB_KEY_COMMAND))
         end_answered(c->peer, theirs->key);
-    if (!is_wish(c->peer, theirs->key) || is_on_its_way(c->peer, theirs->key))
+    if (!is_desired(c->peer, theirs->key) || is_on_its_way(c->peer, theirs->key))
         return;
     if (ab_writer_find(c->peer->writer, theirs->key, &ours)) {
         if (!c->end && !ab_digest_eq(&ours, &theirs->hash))
@@ -528,7 +528,7 @@ static void check_said(void *arg, ab_str key)
 {
     const struct correction *c = arg;
     const ab_resync_session *s = c->peer->resync.session;
-    if (is_wish(c->peer, key) && ab_resync_session_covers(s, key) &&
+    if (is_desired(c->peer, key) && ab_resync_session_covers(s, key) &&
         ab_resync_session_find(s, key) == NULL && !is_on_its_way(c->peer, key))
         say_again(c->peer, key);
 }

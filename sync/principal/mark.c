@@ -341,7 +341,7 @@ static void write_part(struct mark_part *part)
     part->step = MARK_WRITE;
     part->write_due = false;
     p->mark.turn = part->number + 1;
-    p->mark.write_at = now_ms(p) + (int64_t)ab_json_raw(ab_object_json(object)).len / BYTES_PER_MS;
+    p->mark.write_at = now_ms(p) + (int64_t)ab_span_raw(ab_object_json(object)).len / BYTES_PER_MS;
     p->env.effects.apply(p->env.effects.arg, object, ab_str_of(part->version), &part->record);
     ab_object_unref(object);
 }

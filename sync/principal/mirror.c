@@ -20,15 +20,15 @@ static void leave_roster(struct mirror *m)
 {
     if (m->roster == NULL)
         return;
-    ab_roster_count(m->roster, &m->unfinished, false);
+    ab_registry_count(m->roster, &m->unfinished, false);
     m->roster->places_taken -= m->taken;
     ab_link_remove(&m->in_roster);
-    ab_roster_leave(m->roster);
+    ab_registry_leave(m->roster);
 }
 
 ab_err ab_mirror_enlist(struct mirror *m, ab_str agent)
 {
-    struct roster *r = ab_roster_use(m->principal, agent);
+    struct roster *r = ab_registry_use(m->principal, agent);
     if (r == NULL)
         return AB_ERR_NOMEM;
     leave_roster(m);
@@ -159,7 +159,7 @@ static int64_t now_ms(const struct mirror *m)
 /* Count it as what it is now, and have the tick look at it if need be. */
 static void tend(struct mirror *m)
 {
-    ab_roster_count(m->roster, &m->unfinished, !ab_mirror_is_kept(m));
+    ab_registry_count(m->roster, &m->unfinished, !ab_mirror_is_kept(m));
     if (m->inbox.retry_at != 0)
         ab_list_append(&m->principal->tended_mirrors, &m->in_tended);
 }
@@ -281,7 +281,7 @@ void ab_mirror_note(struct mirror *m, const ab_object *hub)
 {
     ab_digest here, status;
     bool readable = ab_mirror_digest(hub, &here) == AB_ERR_OK &&
-                    ab_json_digest(ab_object_field(hub, "status"), &status) == AB_ERR_OK;
+                    ab_span_digest(ab_object_field(hub, "status"), &status) == AB_ERR_OK;
     bool same = readable && m->here && ab_digest_eq(&here, &m->hub) &&
                 ab_digest_eq(&status, &m->hub_status) && m->leaving == ab_object_deleting(hub);
     if (!same)
@@ -427,7 +427,7 @@ static void written(struct mirror *m, enum mirror_step step, ab_object *hub)
     ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : learn_made(m, hub);
     if (e == AB_ERR_OK)
         e = step == MSTEP_PLACE ? ab_mirror_digest(hub, &digest)
-                                : ab_json_digest(ab_object_field(hub, "status"), &digest);
+                                : ab_span_digest(ab_object_field(hub, "status"), &digest);
     if (e != AB_ERR_OK) {
         ab_mirror_fail(m, e, NULL);
         return;

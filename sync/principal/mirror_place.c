@@ -226,7 +226,7 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
         !ab_digest_is_none(&m->hub))
         return false;
     bool refused = m->project_refused;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     if (e == AB_ERR_OK)
         e = place_text(m, source, hub, &demand, &text);
     if (e == AB_ERR_OK)
@@ -249,7 +249,7 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
 
 static bool is_terminating(const ab_object *o)
 {
-    return ab_json_is(ab_json_path(ab_object_field(o, "status"), "operationState", "phase", NULL),
+    return ab_span_is(ab_span_path(ab_object_field(o, "status"), "operationState", "phase", NULL),
                       "Terminating");
 }
 
@@ -273,37 +273,37 @@ static const char *error_of(const struct mirror *m)
 static ab_err status_text(const struct mirror *m, const ab_object *source, ab_buf *out)
 {
     char time[AB_TIME_TEXT];
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_buf plain;
     const char *error = error_of(m);
     if (error == NULL)
         return ab_mirror_status(source, m->agent, out);
     ab_time_format_seconds(ab_clock_wall_us(m->principal->env.clock), time);
-    ab_buf_init(&plain, AB_JSON_SIZE_MAX);
+    ab_buf_init(&plain, AB_SPAN_SIZE_MAX);
     ab_err e = ab_mirror_status(source, m->agent, &plain);
     if (e == AB_ERR_OK)
-        e = ab_json_parse(ab_buf_str(&plain), &doc, NULL);
+        e = ab_span_parse(ab_buf_str(&plain), &doc, NULL);
     if (e == AB_ERR_OK)
-        e = ab_app_status_with_error(ab_json_root(doc), ab_str_of(error), ab_str_of(time), out);
-    ab_json_free(doc);
+        e = ab_app_status_with_error(ab_span_root(doc), ab_str_of(error), ab_str_of(time), out);
+    ab_span_free(doc);
     ab_buf_fini(&plain);
     return e;
 }
 
 static ab_err digest_json(const ab_buf *text, ab_digest *out)
 {
-    ab_json *doc = NULL;
-    ab_err e = ab_json_parse(ab_buf_str(text), &doc, NULL);
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(ab_buf_str(text), &doc, NULL);
     if (e == AB_ERR_OK)
-        e = ab_json_digest(ab_json_root(doc), out);
-    ab_json_free(doc);
+        e = ab_span_digest(ab_span_root(doc), out);
+    ab_span_free(doc);
     return e;
 }
 
 /* No status stands, and none is to stand. */
 static bool is_bare(const ab_object *hub, const ab_buf *text)
 {
-    return ab_json_count(ab_object_field(hub, "status")) == 0 && ab_str_is(ab_buf_str(text), "{}");
+    return ab_span_count(ab_object_field(hub, "status")) == 0 && ab_str_is(ab_buf_str(text), "{}");
 }
 
 static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
@@ -325,7 +325,7 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
     if (m->kind->target != AB_TARGET_APPLICATION || must_stay(m) ||
         (!ab_digest_is_none(&m->stated) && ab_digest_eq(&m->stated, &m->hub_status)))
         return false;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = status_text(m, source, &text);
     if (e == AB_ERR_OK)
         e = digest_json(&text, &digest);
@@ -374,7 +374,7 @@ static void decide_live(struct mirror *m, const ab_object *source, const ab_obje
 static void drop_finalizers(struct mirror *m, const ab_object *hub)
 {
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_edited(hub, &(ab_app_edit){.drop_finalizers = true}, &text);
     if (e == AB_ERR_OK)
         write_place(m, &text, ab_object_version(hub));
@@ -389,7 +389,7 @@ static void decide_end(struct mirror *m, const ab_object *hub)
     ab_mirror_set_taken(m, m->source == MIRROR_LIVE && !named);
     if (!is_ours(m, hub) || (named && is_behind(m, hub))) {
         m->settled = true;
-    } else if (ab_json_count(ab_object_meta(hub, "finalizers")) > 0) {
+    } else if (ab_span_count(ab_object_meta(hub, "finalizers")) > 0) {
         drop_finalizers(m, hub);
     } else if (m->leaving) {
         m->settled = true;
@@ -414,7 +414,7 @@ static bool recall(struct mirror *m, ab_object *hub, ab_object **out)
         effects(m)->recall(effects(m)->arg, ab_str_of(m->key), &m->record);
         return false;
     }
-    ab_err e = ab_object_parse(m->row->wish, out, &err);
+    ab_err e = ab_object_parse(m->row->desired, out, &err);
     if (e == AB_ERR_OK)
         return true;
     ab_error_prefix(&err, "what was kept of it");
@@ -438,7 +438,7 @@ static void hand_over(struct mirror *m, const ab_object *hub)
         return;
     }
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_edited(hub, &edit, &text);
     log_object(m, "the agent is managed now: its mirror becomes an object of the control plane");
     if (e == AB_ERR_OK)
@@ -474,7 +474,7 @@ void ab_mirror_create(struct mirror *m)
         return;
     ab_mirror_set_taken(m, false);
     m->requests = (struct requests){0};
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = place_text(m, source, NULL, &(struct demand){0}, &text);
     ab_object_unref(source);
     if (e == AB_ERR_OK) {

@@ -267,7 +267,7 @@ static void begin_publication(struct mirror *m, const ab_task *t)
     }
     ab_kept row = row_of(m);
     row.uid = ab_object_uid(source);
-    row.wish = ab_event_data(t->event);
+    row.desired = ab_event_data(t->event);
     /* Without one it counts as different, and comes again. */
     if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &row.hash) != AB_ERR_OK)
         row.hash = (ab_digest){0};

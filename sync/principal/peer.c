@@ -56,7 +56,7 @@ void ab_principal_peer_free(void *value)
     ab_principal_mark_quit(peer);
     if (peer->roster != NULL && peer->roster->peer == peer)
         peer->roster->peer = NULL;
-    ab_roster_leave(peer->roster);
+    ab_registry_leave(peer->roster);
     free(peer);
 }
 
@@ -91,7 +91,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_link_init(&peer->in_waiting);
     ab_principal_resync_init(peer);
     ab_guard_init(&peer->guard, p->env.guard);
-    peer->roster = ab_roster_use(p, ab_str_of(agent));
+    peer->roster = ab_registry_use(p, ab_str_of(agent));
     peer->name = peer->roster == NULL ? NULL : peer->roster->name;
     peer->writer =
         ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p});
@@ -213,7 +213,7 @@ static void look_at_apps(struct peer *peer)
         bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
                     app->requests.terminate.asked;
         app->look_due = app->look_due || asks || app->moved ||
-                        !ab_writer_has(peer->writer, ab_str_of(app->key), &app->wish);
+                        !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
         ab_principal_advance(app);
     }
 }

@@ -65,8 +65,8 @@ static void app_free(void *value)
     ab_link_remove(&app->in_tended);
     ab_link_remove(&app->in_roster);
     if (app->roster != NULL)
-        ab_roster_count(app->roster, &app->unfinished, false);
-    ab_roster_leave(app->roster);
+        ab_registry_count(app->roster, &app->unfinished, false);
+    ab_registry_leave(app->roster);
     free(app->error);
     free(app->newest);
     free(app->version);
@@ -142,7 +142,7 @@ static bool is_over(const ab_principal_app *app)
 void ab_principal_tend(ab_principal_app *app)
 {
     const ab_task *head = app->inbox.head;
-    ab_roster_count(app->roster, &app->unfinished, head != NULL && head->delivery != NULL);
+    ab_registry_count(app->roster, &app->unfinished, head != NULL && head->delivery != NULL);
     if (app->inbox.retry_at != 0 || is_over(app))
         ab_list_append(&app->principal->tended_apps, &app->in_tended);
 }
@@ -162,7 +162,7 @@ void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_ap
     ab_buf text;
     ab_error err = {0};
     ab_object *object = NULL;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_edited(hub, edit, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), &object, &err);
@@ -317,7 +317,7 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     app->version = version;
     app->here = app->seen_meanwhile = true;
     app->deleting = ab_object_deleting(object);
-    app->has_status = ab_json_count(ab_object_field(object, "status")) > 0;
+    app->has_status = ab_span_count(ab_object_field(object, "status")) > 0;
     ab_requests_note(&app->requests, object);
     return AB_ERR_OK;
 }

@@ -164,7 +164,7 @@ struct ab_principal_app {
     char *version;             /* resourceVersion that the store has shown last */
     char *newest;              /* the same that was read or written after that; NULL: none was */
     bool outdated;             /* a write met a newer object: read it before the next one */
-    ab_digest wish;            /* of the payload that goes down */
+    ab_digest desired;         /* of the payload that goes down */
     bool look_due;             /* the object has something to say that the log does not */
     bool moved;                /* other agents may have it still */
     ab_version status_version; /* of the status that the hub shows; none before the first */
@@ -348,14 +348,14 @@ void ab_principal_ack(const ab_principal *p, void *delivery);
 
 /* roster.c: what belongs to one agent */
 /** The roster of this agent, made if need be, for one more user. @return NULL when out of memory */
-struct roster *ab_roster_use(ab_principal *p, ab_str agent);
+struct roster *ab_registry_use(ab_principal *p, ab_str agent);
 /** One user less; the last one frees it. NULL is allowed. */
-void ab_roster_leave(struct roster *r);
+void ab_registry_leave(struct roster *r);
 /** A record of it has a delivery that is not dealt with, or has none. @param counted  whether it
  * is counted as one that has; kept by the record */
-void ab_roster_count(struct roster *r, bool *counted, bool has);
+void ab_registry_count(struct roster *r, bool *counted, bool has);
 /** Has any record of it a delivery that is not dealt with? */
-bool ab_roster_is_dealt_with(const struct roster *r);
+bool ab_registry_is_dealt_with(const struct roster *r);
 
 /* peer.c: agents come and go */
 struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
@@ -525,7 +525,7 @@ struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version a
  */
 bool ab_requests_forget_answers(struct requests *r);
 /** What the agent's report of this version says is executed, and taken up by Argo CD there. */
-struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_jsonv report);
+struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_spanv report);
 /**
  * The agent has answered command `id`: end it. The writer must be ready.
  * @param key       of the object that it is about

@@ -12,13 +12,13 @@
 #include <string.h>
 
 /* The id is kept as "<uuid>:<digest of the request>"; it counts only for that very request. */
-static void note_marked(struct request *r, ab_jsonv what, ab_str mark)
+static void note_marked(struct request *r, ab_spanv what, ab_str mark)
 {
     ab_digest now, then;
-    r->asked = ab_json_present(what);
+    r->asked = ab_span_present(what);
     r->id[0] = '\0';
     if (!r->asked || mark.len != 36 + 1 + AB_DIGEST_HEX - 1 || mark.ptr[36] != ':' ||
-        ab_json_digest(what, &now) != AB_ERR_OK ||
+        ab_span_digest(what, &now) != AB_ERR_OK ||
         ab_digest_parse((ab_str){mark.ptr + 37, mark.len - 37}, &then) != AB_ERR_OK ||
         !ab_digest_eq(&now, &then))
         return;
@@ -29,15 +29,15 @@ static void note_marked(struct request *r, ab_jsonv what, ab_str mark)
  * that run. */
 static void note_terminate(struct request *r, const ab_object *hub)
 {
-    ab_jsonv state = ab_json_get(ab_object_field(hub, "status"), "operationState");
+    ab_spanv state = ab_span_get(ab_object_field(hub, "status"), "operationState");
     ab_digest digest;
     char text[512], hex[AB_DIGEST_HEX];
-    r->asked = ab_json_is(ab_json_get(state, "phase"), "Terminating");
+    r->asked = ab_span_is(ab_span_get(state, "phase"), "Terminating");
     r->id[0] = '\0';
     if (!r->asked)
         return;
     int n = snprintf(text, sizeof(text), "terminate %.*s %.*s", AB_STR_ARG(ab_object_uid(hub)),
-                     AB_STR_ARG(ab_json_raw(ab_json_get(state, "startedAt"))));
+                     AB_STR_ARG(ab_span_raw(ab_span_get(state, "startedAt"))));
     if (n < 0 || (size_t)n >= sizeof(text) ||
         ab_digest_of((ab_str){text, (size_t)n}, &digest) != AB_ERR_OK)
         return;
@@ -49,18 +49,18 @@ void ab_requests_note(struct requests *r, const ab_object *hub)
 {
     note_marked(&r->operation, ab_object_field(hub, "operation"),
                 ab_object_annotation(hub, AB_ANN_OPERATION_ID));
-    note_marked(&r->refresh, ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
+    note_marked(&r->refresh, ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
                 ab_object_annotation(hub, AB_ANN_REFRESH_ID));
     note_terminate(&r->terminate, hub);
 }
 
-static ab_err make_mark(ab_jsonv what, char out[AB_REQUEST_MARK])
+static ab_err make_mark(ab_spanv what, char out[AB_REQUEST_MARK])
 {
     char uuid[37], hex[AB_DIGEST_HEX];
     ab_digest digest;
     ab_err e = ab_uuid(uuid);
     if (e == AB_ERR_OK)
-        e = ab_json_digest(what, &digest);
+        e = ab_span_digest(what, &digest);
     if (e != AB_ERR_OK)
         return e;
     ab_digest_format(&digest, hex);
@@ -85,7 +85,7 @@ ab_err ab_requests_mark(const struct requests *r, const ab_object *hub, struct r
     if (is_unmarked(&r->operation))
         e = make_mark(ab_object_field(hub, "operation"), out->operation);
     if (e == AB_ERR_OK && is_unmarked(&r->refresh))
-        e = make_mark(ab_json_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
+        e = make_mark(ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
                       out->refresh);
     return e;
 }
@@ -98,7 +98,7 @@ static void send_request(struct peer *peer, ab_str key, const struct request *r,
     if (!r->asked || r->id[0] == '\0' || strcmp(r->id, r->answered) == 0 ||
         strcmp(r->id, r->answered_before) == 0)
         return;
-    ab_event_draft draft = {.data = ab_json_raw(ab_object_json(hub))};
+    ab_event_draft draft = {.data = ab_span_raw(ab_object_json(hub))};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
     ab_principal_address(p, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, p->env.uid);
@@ -147,9 +147,9 @@ bool ab_requests_forget_answers(struct requests *r)
 }
 
 /* "<epoch>.<version>/<id>" ends with this id. */
-static bool records(ab_jsonv record, const char *id)
+static bool records(ab_spanv record, const char *id)
 {
-    ab_str text = ab_json_plain(record);
+    ab_str text = ab_span_plain(record);
     size_t len = strlen(id);
     return len > 0 && text.len > len && text.ptr[text.len - len - 1] == '/' &&
            memcmp(text.ptr + text.len - len, id, len) == 0;
@@ -157,25 +157,25 @@ static bool records(ab_jsonv record, const char *id)
 
 /* The report of this version is of after the request: the object says so, or, when it was made anew
  * since, the answer came before it. */
-static bool is_behind(const struct request *r, ab_version version, ab_jsonv record)
+static bool is_behind(const struct request *r, ab_version version, ab_spanv record)
 {
     bool answered = r->id[0] != '\0' && strcmp(r->id, r->answered) == 0;
     return r->asked &&
            (records(record, r->id) || (answered && ab_version_cmp(version, r->answered_at) > 0));
 }
 
-static ab_jsonv annotation(ab_jsonv report, const char *name)
+static ab_spanv annotation(ab_spanv report, const char *name)
 {
-    return ab_json_get(ab_json_path(report, "metadata", "annotations", NULL), name);
+    return ab_span_get(ab_span_path(report, "metadata", "annotations", NULL), name);
 }
 
-struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_jsonv report)
+struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_spanv report)
 {
     return (struct finished){
         .operation = is_behind(&r->operation, version, annotation(report, AB_ANN_LAST_OPERATION)) &&
-                     !ab_json_present(ab_json_get(report, "operation")),
+                     !ab_span_present(ab_span_get(report, "operation")),
         .refresh = is_behind(&r->refresh, version, annotation(report, AB_ANN_LAST_REFRESH)) &&
-                   !ab_json_present(annotation(report, AB_ANN_REFRESH)),
+                   !ab_span_present(annotation(report, AB_ANN_REFRESH)),
     };
 }
 

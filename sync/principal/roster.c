@@ -25,7 +25,7 @@ static struct roster *make(ab_principal *p, ab_str agent)
     return r;
 }
 
-struct roster *ab_roster_use(ab_principal *p, ab_str agent)
+struct roster *ab_registry_use(ab_principal *p, ab_str agent)
 {
     struct roster *r = ab_map_find(p->rosters, agent);
     if (r == NULL)
@@ -35,7 +35,7 @@ struct roster *ab_roster_use(ab_principal *p, ab_str agent)
     return r;
 }
 
-void ab_roster_leave(struct roster *r)
+void ab_registry_leave(struct roster *r)
 {
     if (r == NULL || --r->uses > 0)
         return;
@@ -45,7 +45,7 @@ void ab_roster_leave(struct roster *r)
     free(r);
 }
 
-void ab_roster_count(struct roster *r, bool *counted, bool has)
+void ab_registry_count(struct roster *r, bool *counted, bool has)
 {
     if (*counted == has)
         return;
@@ -58,7 +58,7 @@ void ab_roster_count(struct roster *r, bool *counted, bool has)
         ab_principal_resync_sort(r->peer);
 }
 
-bool ab_roster_is_dealt_with(const struct roster *r)
+bool ab_registry_is_dealt_with(const struct roster *r)
 {
     return r->unfinished == 0;
 }

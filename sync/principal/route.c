@@ -23,7 +23,7 @@ ab_str ab_principal_route(const ab_principal *p, const ab_object *hub)
     if (!p->env.destination_mapping)
         return ab_object_namespace(hub);
     ab_str name =
-        ab_json_plain(ab_json_path(ab_object_field(hub, "spec"), "destination", "name", NULL));
+        ab_span_plain(ab_span_path(ab_object_field(hub, "spec"), "destination", "name", NULL));
     return name.len == 0 || ab_str_is(name, "in-cluster") ? AB_STR_NONE : name;
 }
 
@@ -55,7 +55,7 @@ ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
     struct roster *former = app->roster;
     if (former != NULL && ab_str_is(agent, former->name))
         return AB_ERR_OK;
-    struct roster *r = ab_roster_use(app->principal, agent);
+    struct roster *r = ab_registry_use(app->principal, agent);
     if (r == NULL)
         return AB_ERR_NOMEM;
     if (former != NULL) {
@@ -66,7 +66,7 @@ ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
     app->roster = r;
     app->agent = r->name;
     app->peer = r->peer;
-    ab_roster_leave(former);
+    ab_registry_leave(former);
     return AB_ERR_OK;
 }
 
@@ -95,7 +95,7 @@ void ab_principal_settle_move(ab_principal_app *app)
     bool has_place = app->here && app->peer != NULL;
     if (!app->moved ||
         (has_place && !(ab_principal_is_open(app) &&
-                        ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->wish))))
+                        ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->desired))))
         return;
     /* One whose writer is not ready now is swept when it is. */
     app->moved = false;

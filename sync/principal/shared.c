@@ -104,7 +104,7 @@ static ab_err context_of(const ab_object *hub, char out[AB_DIGEST_HEX], ab_error
 {
     ab_object *clear = NULL;
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_secret_sealed(hub, AB_STR_NONE, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), &clear, err);
@@ -120,8 +120,8 @@ static ab_err seal_bound(const struct peer *peer, const ab_object *hub,
 {
     const ab_principal_sealing *sealing = &peer->principal->env.sealing;
     ab_buf content, sealed;
-    ab_buf_init_secret(&content, AB_JSON_SIZE_MAX);
-    ab_buf_init(&sealed, AB_JSON_SIZE_MAX);
+    ab_buf_init_secret(&content, AB_SPAN_SIZE_MAX);
+    ab_buf_init(&sealed, AB_SPAN_SIZE_MAX);
     ab_err e = ab_secret_content(hub, &content);
     if (e == AB_ERR_OK)
         e = sealing->seal(sealing->arg, peer->name, binding, ab_buf_str(&content), &sealed, err);
@@ -180,7 +180,7 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     ab_buf payload;
     ab_digest digest;
     ab_error err = {0};
-    ab_buf_init(&payload, AB_JSON_SIZE_MAX);
+    ab_buf_init(&payload, AB_SPAN_SIZE_MAX);
     ab_err e = render(s, peer, hub, &payload, &digest, &err);
     if (e == AB_ERR_CLOSED)
         count_again(peer);
@@ -306,7 +306,7 @@ static void let_go(struct shared *s, const ab_object *hub)
     ab_principal *p = s->principal;
     ab_buf text;
     ab_object *object = NULL;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     if (ab_app_edited(hub, &(ab_app_edit){.drop_finalizers = true}, &text) == AB_ERR_OK &&
         ab_object_parse(ab_buf_str(&text), &object, NULL) == AB_ERR_OK) {
         s->asked = true;
@@ -367,7 +367,7 @@ static void see(struct shared *s, const ab_object *hub)
     if (s->deleting) {
         vanish(s, true); /* its user said so on the object */
         s->look_due = s->asked;
-        if (!s->asked && ab_json_count(ab_object_meta(hub, "finalizers")) > 0)
+        if (!s->asked && ab_span_count(ab_object_meta(hub, "finalizers")) > 0)
             let_go(s, hub);
         return;
     }

@@ -20,15 +20,15 @@ static bool has_data(const ab_task *t)
     return ab_event_data(t->event).ptr != NULL;
 }
 
-static ab_json *parse(const ab_task *t)
+static ab_span *parse(const ab_task *t)
 {
-    ab_json *doc = NULL;
-    return ab_json_parse(ab_event_data(t->event), &doc, NULL) == AB_ERR_OK ? doc : NULL;
+    ab_span *doc = NULL;
+    return ab_span_parse(ab_event_data(t->event), &doc, NULL) == AB_ERR_OK ? doc : NULL;
 }
 
-static ab_jsonv annotation(ab_jsonv report, const char *name)
+static ab_spanv annotation(ab_spanv report, const char *name)
 {
-    return ab_json_get(ab_json_path(report, "metadata", "annotations", NULL), name);
+    return ab_span_get(ab_span_path(report, "metadata", "annotations", NULL), name);
 }
 
 static void clear_requests(ab_principal_app *app, const ab_object *hub, struct finished done)
@@ -54,13 +54,13 @@ static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
 }
 
 /* `status` with the error that stands, if one does. */
-static void write_status_and_error(ab_principal_app *app, ab_jsonv status, ab_str message,
+static void write_status_and_error(ab_principal_app *app, ab_spanv status, ab_str message,
                                    ab_str stamp)
 {
     char time[AB_TIME_TEXT];
     ab_buf text;
     ab_time_format_seconds(ab_clock_wall_us(app->principal->env.clock), time);
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_status_with_error(status, message, ab_str_of(time), &text);
     if (e == AB_ERR_OK)
         write_status(app, ab_buf_str(&text), stamp);
@@ -69,18 +69,18 @@ static void write_status_and_error(ab_principal_app *app, ab_jsonv status, ab_st
     ab_buf_fini(&text);
 }
 
-static struct finished finished_by(const ab_principal_app *app, ab_jsonv report)
+static struct finished finished_by(const ab_principal_app *app, ab_spanv report)
 {
     return ab_requests_finished(&app->requests, app->inbox.head->version, report);
 }
 
 /* How the report is stamped on the object: with its hash, unless it has no status to be compared.
  */
-static void format_stamp(const ab_principal_app *app, ab_jsonv status, char out[AB_STAMP_TEXT])
+static void format_stamp(const ab_principal_app *app, ab_spanv status, char out[AB_STAMP_TEXT])
 {
     const ab_task *t = app->inbox.head;
     ab_stamp stamp = {.version = t->version, .agent = ab_str_of(app->agent)};
-    if (ab_json_count(status) == 0 ||
+    if (ab_span_count(status) == 0 ||
         ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &stamp.hash) != AB_ERR_OK)
         stamp.hash = (ab_digest){0};
     ab_stamp_format(&stamp, out);
@@ -97,13 +97,13 @@ static bool is_said_again(const ab_principal_app *app)
            ab_digest_eq(&hash, &app->status_hash);
 }
 
-static void take_report(ab_principal_app *app, ab_jsonv report)
+static void take_report(ab_principal_app *app, ab_spanv report)
 {
     char stamp[AB_STAMP_TEXT];
-    ab_jsonv status = ab_json_get(report, "status");
-    bool former = !ab_json_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
+    ab_spanv status = ab_span_get(report, "status");
+    bool former = !ab_span_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
     bool nothing =
-        !ab_json_present(status) && !app->has_status && ab_version_is_none(app->status_version);
+        !ab_span_present(status) && !app->has_status && ab_version_is_none(app->status_version);
     struct finished done = finished_by(app, report);
     if (!app->cleared && !former && (done.operation || done.refresh || is_said_again(app))) {
         ab_principal_get(app);
@@ -117,7 +117,7 @@ static void take_report(ab_principal_app *app, ab_jsonv report)
     if (app->error != NULL)
         write_status_and_error(app, status, ab_str_of(app->error), ab_str_of(stamp));
     else
-        write_status(app, ab_json_present(status) ? ab_json_raw(status) : AB_STR("{}"),
+        write_status(app, ab_span_present(status) ? ab_span_raw(status) : AB_STR("{}"),
                      ab_str_of(stamp));
 }
 
@@ -158,15 +158,15 @@ static void begin_report(ab_principal_app *app, ab_task *t)
         ab_principal_get(app);
         return;
     }
-    ab_json *report = parse(t);
+    ab_span *report = parse(t);
     if (report == NULL) {
         AB_WARN(app->principal->env.log, SYNC, "unreadable status dropped",
                 AB_KV("object", (const char *)app->key));
         ab_principal_finish_head(app);
         return;
     }
-    take_report(app, ab_json_root(report));
-    ab_json_free(report);
+    take_report(app, ab_span_root(report));
+    ab_span_free(report);
 }
 
 static void note_error(ab_principal_app *app, const ab_task *t)
@@ -243,10 +243,10 @@ void ab_principal_begin(ab_principal_app *app)
 /* --- the head task, with the object in hand --- */
 
 /* Nothing would change by writing it. */
-static bool is_shown(const ab_principal_app *app, ab_jsonv report, const ab_object *hub)
+static bool is_shown(const ab_principal_app *app, ab_spanv report, const ab_object *hub)
 {
     return is_said_again(app) && app->error == NULL && !app->error_due &&
-           ab_json_same(ab_json_get(report, "status"), ab_object_field(hub, "status"));
+           ab_span_same(ab_span_get(report, "status"), ab_object_field(hub, "status"));
 }
 
 /* Another principal may have written a newer status. */
@@ -263,11 +263,11 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
         drop_stale(app);
         return;
     }
-    ab_json *report = parse(app->inbox.head);
+    ab_span *report = parse(app->inbox.head);
     ab_requests_note(&app->requests, hub); /* they may be other ones by now */
-    struct finished done = finished_by(app, ab_json_root(report));
-    bool shown = is_shown(app, ab_json_root(report), hub);
-    ab_json_free(report);
+    struct finished done = finished_by(app, ab_span_root(report));
+    bool shown = is_shown(app, ab_span_root(report), hub);
+    ab_span_free(report);
     if (done.operation || done.refresh) {
         clear_requests(app, hub, done);
     } else if (shown) {

@@ -20,10 +20,10 @@ static bool say(const ab_bench_view *v, const char *text)
 }
 
 /* The number that follows `before` in a string; 0 when it is another string. */
-static unsigned number_of(ab_jsonv text, const char *before, int base)
+static unsigned number_of(ab_spanv text, const char *before, int base)
 {
     char copy[64];
-    ab_str s = ab_json_plain(text);
+    ab_str s = ab_span_plain(text);
     size_t skip = strlen(before);
     if (s.ptr == NULL || s.len >= sizeof(copy) || !ab_str_starts(s, before))
         return 0;
@@ -32,10 +32,10 @@ static unsigned number_of(ab_jsonv text, const char *before, int base)
     return (unsigned)strtoul(copy + skip, NULL, base);
 }
 
-static ab_err take_application(ab_bench_view *v, ab_jsonv object, bool exists)
+static ab_err take_application(ab_bench_view *v, ab_spanv object, bool exists)
 {
     int64_t now = ab_bench_now_ns();
-    ab_str name = ab_json_plain(ab_json_path(object, "metadata", "name", NULL));
+    ab_str name = ab_span_plain(ab_span_path(object, "metadata", "name", NULL));
     uint64_t i = 0;
     if (!ab_str_starts(name, "app-") ||
         ab_str_to_u64((ab_str){name.ptr + 4, name.len - 4}, &i) != AB_ERR_OK || i >= v->count)
@@ -44,27 +44,27 @@ static ab_err take_application(ab_bench_view *v, ab_jsonv object, bool exists)
     ab_bench_app seen = {
         .exists = exists,
         .revision =
-            number_of(ab_json_path(object, "spec", "source", "targetRevision", NULL), "v1.0.", 10),
-        .status = number_of(ab_json_path(object, "status", "sync", "revision", NULL), "", 16),
+            number_of(ab_span_path(object, "spec", "source", "targetRevision", NULL), "v1.0.", 10),
+        .status = number_of(ab_span_path(object, "status", "sync", "revision", NULL), "", 16),
         .at_ns = now};
     if (app->exists != seen.exists || app->revision != seen.revision || app->status != seen.status)
         *app = seen;
     return AB_ERR_OK;
 }
 
-static ab_err take_event(ab_bench_view *v, ab_jsonv event)
+static ab_err take_event(ab_bench_view *v, ab_spanv event)
 {
-    ab_jsonv type = ab_json_get(event, "type");
-    ab_jsonv object = ab_json_get(event, "object");
-    if (ab_json_is(type, "ERROR"))
+    ab_spanv type = ab_span_get(event, "type");
+    ab_spanv object = ab_span_get(event, "object");
+    if (ab_span_is(type, "ERROR"))
         return AB_ERR_INVALID;
     (void)snprintf(
         v->version, sizeof(v->version), "%.*s",
-        AB_STR_ARG(ab_json_plain(ab_json_path(object, "metadata", "resourceVersion", NULL))));
+        AB_STR_ARG(ab_span_plain(ab_span_path(object, "metadata", "resourceVersion", NULL))));
     /* Others than the one that ends the list come later; they mean nothing here. */
-    if (!ab_json_is(type, "BOOKMARK"))
-        return take_application(v, object, !ab_json_is(type, "DELETED"));
-    v->listed = v->listed || ab_json_present(ab_json_path(object, "metadata", "annotations",
+    if (!ab_span_is(type, "BOOKMARK"))
+        return take_application(v, object, !ab_span_is(type, "DELETED"));
+    v->listed = v->listed || ab_span_present(ab_span_path(object, "metadata", "annotations",
                                                           "k8s.io/initial-events-end", NULL));
     return AB_ERR_OK;
 }
@@ -72,15 +72,15 @@ static ab_err take_event(ab_bench_view *v, ab_jsonv event)
 static ab_err on_event(void *arg, ab_str text)
 {
     ab_bench_view *v = arg;
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_error err = {0};
-    ab_err code = ab_json_parse(text, &doc, &err);
+    ab_err code = ab_span_parse(text, &doc, &err);
     if (code == AB_ERR_OK)
-        code = take_event(v, ab_json_root(doc));
+        code = take_event(v, ab_span_root(doc));
     if (code != AB_ERR_OK)
         fprintf(stderr, "argobus-bench: an event that cannot be used: %.*s\n",
                 text.len > 300 ? 300 : (int)text.len, text.ptr);
-    ab_json_free(doc);
+    ab_span_free(doc);
     return code;
 }
 

@@ -11,24 +11,24 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const ab_yaml_limits limits = {
-    .bytes_max = 1 << 18, .nodes_max = 10000, .depth_max = AB_JSON_DEPTH_MAX, .documents_max = 100};
+    .bytes_max = 1 << 18, .nodes_max = 10000, .depth_max = AB_SPAN_DEPTH_MAX, .documents_max = 100};
 
 /* Writing may make a text longer. */
 static const ab_yaml_limits again_limits = {
-    .bytes_max = 1 << 24, .nodes_max = 10000, .depth_max = AB_JSON_DEPTH_MAX, .documents_max = 1};
+    .bytes_max = 1 << 24, .nodes_max = 10000, .depth_max = AB_SPAN_DEPTH_MAX, .documents_max = 1};
 
 static ab_err compare(void *arg, ab_str json, size_t line)
 {
-    const ab_json *before = arg;
-    ab_json *after = NULL;
-    ab_err e = ab_json_parse(json, &after, NULL);
+    const ab_span *before = arg;
+    ab_span *after = NULL;
+    ab_err e = ab_span_parse(json, &after, NULL);
     assert(e == AB_ERR_OK && line > 0);
-    assert(ab_json_same(ab_json_root(before), ab_json_root(after)));
-    ab_json_free(after);
+    assert(ab_span_same(ab_span_root(before), ab_span_root(after)));
+    ab_span_free(after);
     return AB_ERR_OK;
 }
 
-static void write_and_read(ab_str json, ab_json *doc)
+static void write_and_read(ab_str json, ab_span *doc)
 {
     ab_buf yaml;
     ab_buf_init(&yaml, again_limits.bytes_max);
@@ -45,9 +45,9 @@ static void write_and_read(ab_str json, ab_json *doc)
 static ab_err check(void *arg, ab_str json, size_t line)
 {
     (void)arg;
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_object *object = NULL;
-    ab_err e = ab_json_parse(json, &doc, NULL);
+    ab_err e = ab_span_parse(json, &doc, NULL);
     assert(e == AB_ERR_OK && json.len <= limits.bytes_max && line > 0);
     write_and_read(json, doc);
     if (ab_object_from(doc, &object, NULL) == AB_ERR_OK) {
@@ -56,7 +56,7 @@ static ab_err check(void *arg, ab_str json, size_t line)
         assert(e == AB_ERR_OK);
         ab_object_unref(object);
     } else {
-        ab_json_free(doc);
+        ab_span_free(doc);
     }
     return AB_ERR_OK;
 }

@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ab_err e = ab_stream_read(text, kind, ns, &s, NULL);
     assert(e == AB_ERR_OK);
     for (size_t i = 0; i < s.count && i < 4; i++) {
-        change(text, &s, &s.items[i], ab_json_raw(ab_json_root(s.items[i].json)));
+        change(text, &s, &s.items[i], ab_span_raw(ab_span_root(s.items[i].json)));
         change(text, &s, &s.items[i], AB_STR_NONE);
     }
     ab_stream_fini(&s);

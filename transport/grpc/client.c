@@ -83,8 +83,8 @@ static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
 static void on_message(void *arg, ab_str bytes)
 {
     ab_grpc *g = arg;
-    if (g->client.dialect != NULL)
-        ab_dialect_receive(g->client.dialect, g, bytes);
+    if (g->client.compat != NULL)
+        ab_compat_receive(g->client.compat, g, bytes);
     else
         ab_grpc_link_receive(link_of(g), g, bytes);
     if (g->client.greeted || !ab_grpc_link_is_up(link_of(g)))
@@ -96,8 +96,8 @@ static void on_message(void *arg, ab_str bytes)
 static void on_writable(void *arg)
 {
     ab_grpc *g = arg;
-    if (g->client.dialect != NULL)
-        ab_dialect_writable(g->client.dialect, g);
+    if (g->client.compat != NULL)
+        ab_compat_writable(g->client.compat, g);
     else
         ab_grpc_link_writable(link_of(g), g);
 }
@@ -110,8 +110,8 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
         ab_rpc_client_hurry(g->client.rpc, true);
     g->client.stream = NULL;
     g->client.greeted = false;
-    if (g->client.dialect != NULL)
-        ab_dialect_close(g->client.dialect, g);
+    if (g->client.compat != NULL)
+        ab_compat_close(g->client.compat, g);
     else
         ab_grpc_link_detach(link_of(g), g);
     if (g->phase == AB_GRPC_LIVE)
@@ -127,13 +127,13 @@ static const ab_rpc_handler subscribe = {.on_headers = on_headers,
 static void attach(ab_grpc *g)
 {
     ab_grpc_link *l = link_of(g);
-    const ab_dialect_peer peer = {.mode = AB_STR(""), .namespace = ab_str_of(g->client.namespace)};
-    g->client.dialect = g->client.argobus ? NULL : ab_grpc_dialect(g, l);
-    if (g->client.dialect != NULL) {
-        ab_dialect_open(g->client.dialect, &stream_ops, g, &peer);
+    const ab_compat_peer peer = {.mode = AB_STR(""), .namespace = ab_str_of(g->client.namespace)};
+    g->client.compat = g->client.argobus ? NULL : ab_grpc_compat(g, l);
+    if (g->client.compat != NULL) {
+        ab_compat_open(g->client.compat, &stream_ops, g, &peer);
     } else if (g->client.argobus) {
         ab_grpc_link_attach(l, &stream_ops, g);
-        ab_grpc_forget_dialect(g, l);
+        ab_grpc_forget_compat(g, l);
     } else {
         stream_cut(g, "out of memory");
     }

@@ -72,32 +72,32 @@ static void wake_link(void *arg, ab_grpc_link *l)
     wake(g);
 }
 
-static void wake_dialect(void *arg, ab_dialect *d)
+static void wake_compat(void *arg, ab_compat *d)
 {
     ab_grpc *g = arg;
     if (!d->woken)
-        STAILQ_INSERT_TAIL(&g->woken_dialects, d, woken_at);
+        STAILQ_INSERT_TAIL(&g->woken_compats, d, woken_at);
     d->woken = true;
     wake(g);
 }
 
-ab_dialect *ab_grpc_dialect(ab_grpc *g, ab_grpc_link *l)
+ab_compat *ab_grpc_compat(ab_grpc *g, ab_grpc_link *l)
 {
     ab_str agent = ab_str_of(ab_grpc_link_agent(l));
-    ab_dialect *d = ab_map_find(g->dialects, agent);
-    if (d != NULL || ab_dialect_new(&g->dialect_env, l, &d) != AB_ERR_OK)
+    ab_compat *d = ab_map_find(g->compats, agent);
+    if (d != NULL || ab_compat_new(&g->compat_env, l, &d) != AB_ERR_OK)
         return d;
-    if (ab_map_put(g->dialects, agent, d, NULL) == AB_ERR_OK)
+    if (ab_map_put(g->compats, agent, d, NULL) == AB_ERR_OK)
         return d;
-    ab_dialect_free(d);
+    ab_compat_free(d);
     return NULL;
 }
 
-void ab_grpc_forget_dialect(const ab_grpc *g, const ab_grpc_link *l)
+void ab_grpc_forget_compat(const ab_grpc *g, const ab_grpc_link *l)
 {
-    ab_dialect *d = ab_map_find(g->dialects, ab_str_of(ab_grpc_link_agent(l)));
+    ab_compat *d = ab_map_find(g->compats, ab_str_of(ab_grpc_link_agent(l)));
     if (d != NULL)
-        ab_dialect_reset(d);
+        ab_compat_reset(d);
 }
 
 static ab_err add_link(ab_grpc *g, const char *agent, ab_error *err)
@@ -172,15 +172,15 @@ void ab_grpc_go_on(ab_grpc *g)
 
 /* ----- the loop ----- */
 
-static void run_dialects(ab_grpc *g)
+static void run_compats(ab_grpc *g)
 {
-    STAILQ_HEAD(, ab_dialect) due = STAILQ_HEAD_INITIALIZER(due);
-    STAILQ_CONCAT(&due, &g->woken_dialects);
+    STAILQ_HEAD(, ab_compat) due = STAILQ_HEAD_INITIALIZER(due);
+    STAILQ_CONCAT(&due, &g->woken_compats);
     while (!STAILQ_EMPTY(&due)) {
-        ab_dialect *d = STAILQ_FIRST(&due);
+        ab_compat *d = STAILQ_FIRST(&due);
         STAILQ_REMOVE_HEAD(&due, woken_at);
         d->woken = false;
-        ab_dialect_run(d);
+        ab_compat_run(d);
     }
 }
 
@@ -203,7 +203,7 @@ static void on_wake(uv_idle_t *handle)
     ab_grpc *g = handle->data;
     uv_idle_stop(handle);
     run_links(g);
-    run_dialects(g);
+    run_compats(g);
     go_on_stopping(g);
 }
 
@@ -216,8 +216,8 @@ static void on_tick(uv_timer_t *tick)
             ab_grpc_link_greet_again(i.value);
     }
     g->base.certificate_is_new = false;
-    for (ab_map_iter i = ab_map_first(g->dialects); i.entry != NULL; ab_map_next(&i))
-        ab_dialect_tick(i.value);
+    for (ab_map_iter i = ab_map_first(g->compats); i.entry != NULL; ab_map_next(&i))
+        ab_compat_tick(i.value);
     if (is_principal(g))
         ab_grpc_server_tick(g);
     else
@@ -263,12 +263,12 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
                                      .wake = wake_link,
                                      .arg = g,
                                      .received = &g->received};
-    g->dialect_env = (ab_dialect_env){&self->env, wake_dialect, g};
+    g->compat_env = (ab_compat_env){&self->env, wake_compat, g};
     STAILQ_INIT(&g->woken);
-    STAILQ_INIT(&g->woken_dialects);
+    STAILQ_INIT(&g->woken_compats);
     g->links = ab_map_new();
-    g->dialects = ab_map_new();
-    if (g->links == NULL || g->dialects == NULL)
+    g->compats = ab_map_new();
+    if (g->links == NULL || g->compats == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for links");
     if (env->role == AB_ROLE_PRINCIPAL)
         e = ab_grpc_server_init(g, err);
@@ -321,7 +321,7 @@ static void grpc_remove_agent(ab_transport *self, const char *agent, bool forget
     if (l == NULL)
         return;
     ab_grpc_link_retire(l, forget);
-    ab_grpc_forget_dialect((ab_grpc *)self, l);
+    ab_grpc_forget_compat((ab_grpc *)self, l);
 }
 
 static ab_err grpc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
@@ -390,9 +390,9 @@ static void free_link(void *link)
     ab_grpc_link_free(link);
 }
 
-static void free_dialect(void *dialect)
+static void free_compat(void *compat)
 {
-    ab_dialect_free(dialect);
+    ab_compat_free(compat);
 }
 
 static void grpc_fini(ab_transport *self)
@@ -402,8 +402,8 @@ static void grpc_fini(ab_transport *self)
         ab_grpc_server_fini(g);
     else
         ab_grpc_client_fini(g);
-    ab_map_free(g->dialects, free_dialect);
-    g->dialects = NULL;
+    ab_map_free(g->compats, free_compat);
+    g->compats = NULL;
     ab_map_free(g->links, free_link);
     g->links = NULL;
     ab_buf_fini(&g->scratch);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "transport/grpc/auth/auth.h"
-#include "transport/grpc/dialect/dialect_priv.h"
+#include "transport/grpc/compat/compat_priv.h"
 #include "transport/grpc/grpc.h"
 #include "transport/grpc/link_priv.h"
 #include "transport/grpc/rpc.h"
@@ -29,10 +29,10 @@ typedef struct {
     ab_rpc_call *stream; /* Subscribe; NULL: not open */
     bool greeted;        /* the principal said hello on it */
     int64_t greeted_ms;
-    bool good;           /* and the back-off knows */
-    bool argobus;        /* the principal is one */
-    ab_dialect *dialect; /* of the stream, when it is not */
-    char namespace[64];  /* Argo CD's at the principal; "" = it did not say */
+    bool good;          /* and the back-off knows */
+    bool argobus;       /* the principal is one */
+    ab_compat *compat;  /* of the stream, when it is not */
+    char namespace[64]; /* Argo CD's at the principal; "" = it did not say */
     ab_buf token;
     ab_error why; /* nothing is open */
 } ab_grpc_client;
@@ -57,12 +57,12 @@ typedef struct ab_grpc {
     ab_grpc_settings settings;
     ab_grpc_link_env link_env;
     ab_rpc_budget received; /* by all links, and not dealt with */
-    ab_dialect_env dialect_env;
+    ab_compat_env compat_env;
     ab_buf scratch;
     ab_map *links; /* by agent; an agent has its own */
     STAILQ_HEAD(, ab_grpc_link) woken;
-    ab_map *dialects; /* by agent: of those whose peer is, or was, no argobus */
-    STAILQ_HEAD(, ab_dialect) woken_dialects;
+    ab_map *compats; /* by agent: of those whose peer is, or was, no argobus */
+    STAILQ_HEAD(, ab_compat) woken_compats;
     uv_idle_t wake; /* active: there is something to run */
     uv_timer_t tick;
     bool running; /* both handles are in use */
@@ -82,10 +82,11 @@ AB_MUST_USE ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_gr
 
 /** The link of this agent, served or not; NULL when there was none. */
 ab_grpc_link *ab_grpc_find(const ab_grpc *g, ab_str agent);
-/** The dialect of this link, made when there is none. @return NULL when out of memory */
-ab_dialect *ab_grpc_dialect(ab_grpc *g, ab_grpc_link *l);
+/** The compatibility layer of this link, made when there is none. @return NULL when out of memory
+ */
+ab_compat *ab_grpc_compat(ab_grpc *g, ab_grpc_link *l);
 /** The peer of this link is an argobus: what is known of another kind of peer is forgotten. */
-void ab_grpc_forget_dialect(const ab_grpc *g, const ab_grpc_link *l);
+void ab_grpc_forget_compat(const ab_grpc *g, const ab_grpc_link *l);
 int64_t ab_grpc_now(const ab_grpc *g);
 /** Send `head` and then the data of `event` (may be NULL), which is not copied.
  *  @return as ab_rpc_send */

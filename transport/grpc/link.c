@@ -132,7 +132,7 @@ void ab_grpc_link_serve(ab_grpc_link *l)
     ab_pending_pass(&l->up, AB_PENDING_UNKNOWN);
     l->peer.instance[0] = '\0';
     get_metrics(l);
-    ab_grpc_greeting_begin(l);
+    ab_grpc_handshake_begin(l);
 }
 
 ab_pending *ab_grpc_link_pending(ab_grpc_link *l, ab_direction direction)
@@ -194,7 +194,7 @@ void ab_grpc_link_detach(ab_grpc_link *l, const void *stream)
     l->hello_due = false;
     ab_grpc_sendq_rewind(&l->queue);
     ab_grpc_inbound_reset(l);
-    ab_grpc_greeting_gone(l);
+    ab_grpc_handshake_gone(l);
     l->env->wake(l->env->arg, l);
 }
 
@@ -217,7 +217,7 @@ void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event)
     if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
         ab_grpc_link_settled(l, event);
     else if (ab_str_is(target, ab_target_name(AB_TARGET_HEARTBEAT)))
-        ab_grpc_greeting_hear(l, event);
+        ab_grpc_handshake_hear(l, event);
     else
         ab_grpc_inbound_take(l, event);
 }
@@ -391,7 +391,7 @@ static ab_err send_states(ab_grpc_link *l)
 /* Acknowledgements first: they make room at the other side. */
 static void transmit_due(ab_grpc_link *l)
 {
-    ab_err e = ab_grpc_greeting_say(l);
+    ab_err e = ab_grpc_handshake_say(l);
     if (e == AB_ERR_OK && l->said_hello)
         e = ab_grpc_inbound_send_acks(l);
     if (e == AB_ERR_OK && l->greeted)

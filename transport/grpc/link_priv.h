@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of a link: link.c (life, sending), inbound.c (what comes in, acknowledgement) and
- * greeting.c (hellos, gaps, presence).
+ * handshake.c (hellos, gaps, presence).
  */
 #pragma once
 
@@ -127,10 +127,10 @@ void ab_grpc_inbound_refuse(const ab_grpc_link *l, const char *reason, const ab_
 void ab_grpc_inbound_count(ab_grpc_link *l);
 
 /** A new instance for the peer to see. */
-void ab_grpc_greeting_begin(ab_grpc_link *l);
+void ab_grpc_handshake_begin(ab_grpc_link *l);
 /** Send the hello that is due. @return as ab_grpc_link_transmit */
-AB_MUST_USE ab_err ab_grpc_greeting_say(ab_grpc_link *l);
+AB_MUST_USE ab_err ab_grpc_handshake_say(ab_grpc_link *l);
 /** The peer said hello. */
-void ab_grpc_greeting_hear(ab_grpc_link *l, const ab_event *event);
+void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event);
 /** The peer is gone. */
-void ab_grpc_greeting_gone(ab_grpc_link *l);
+void ab_grpc_handshake_gone(ab_grpc_link *l);

@@ -303,7 +303,7 @@ void ab_rpc_client_start(ab_rpc_client *client);
 /** Drop the connection, and come back after a back-off: what the server said is of no use. Calls
  * get their on_end (UNAVAILABLE). The back-off grows until ab_rpc_client_good. */
 void ab_rpc_client_reconnect(ab_rpc_client *client);
-/** The server has shown to be of use (the application's own greeting succeeded): begin again with
+/** The server has shown to be of use (the application's own handshake succeeded): begin again with
  * the first back-off. */
 void ab_rpc_client_good(ab_rpc_client *client);
 /**

@@ -22,7 +22,7 @@ typedef struct ab_grpc_call {
     bool asked;                       /* unary: the request has come */
     bool checking;                    /* authentication is at work */
     ab_grpc_link *link;               /* of a stream, and of a push */
-    ab_dialect *dialect;              /* of a stream of an agent that is no argobus */
+    ab_compat *compat;                /* of a stream of an agent that is no argobus */
     bool paused;                      /* of a stream */
     LIST_HEAD(, ab_grpc_call) pushes; /* of a stream: calls of Push that say more on it */
     struct ab_grpc_call *onto;        /* of a push: that stream, as long as it is there */
@@ -108,8 +108,8 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
                 AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text));
     c->call = NULL;
     end_pushes(c);
-    if (c->dialect != NULL)
-        ab_dialect_close(c->dialect, c);
+    if (c->compat != NULL)
+        ab_compat_close(c->compat, c);
     else if (c->link != NULL)
         ab_grpc_link_detach(c->link, c);
     free_call(c);
@@ -381,8 +381,8 @@ static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_
 static void on_stream_message(void *arg, ab_str bytes)
 {
     const served_call *c = arg;
-    if (c->dialect != NULL)
-        ab_dialect_receive(c->dialect, c, bytes);
+    if (c->compat != NULL)
+        ab_compat_receive(c->compat, c, bytes);
     else if (c->link != NULL)
         ab_grpc_link_receive(c->link, c, bytes);
 }
@@ -390,8 +390,8 @@ static void on_stream_message(void *arg, ab_str bytes)
 static void on_stream_writable(void *arg)
 {
     const served_call *c = arg;
-    if (c->dialect != NULL)
-        ab_dialect_writable(c->dialect, c);
+    if (c->compat != NULL)
+        ab_compat_writable(c->compat, c);
     else if (c->link != NULL)
         ab_grpc_link_writable(c->link, c);
 }
@@ -457,17 +457,17 @@ static void attach(served_call *c, ab_grpc_link *l)
     if (is_argobus(c)) {
         c->link = l;
         ab_grpc_link_attach(l, &stream_ops, c);
-        ab_grpc_forget_dialect(c->grpc, l);
+        ab_grpc_forget_compat(c->grpc, l);
         return;
     }
-    c->dialect = ab_grpc_dialect(c->grpc, l);
-    if (c->dialect == NULL) {
+    c->compat = ab_grpc_compat(c->grpc, l);
+    if (c->compat == NULL) {
         ab_rpc_finish(c->call, AB_RPC_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }
     c->link = l;
-    const ab_dialect_peer peer = {.mode = ab_str_of(c->identity.mode), .namespace = AB_STR("")};
-    ab_dialect_open(c->dialect, &stream_ops, c, &peer);
+    const ab_compat_peer peer = {.mode = ab_str_of(c->identity.mode), .namespace = AB_STR("")};
+    ab_compat_open(c->compat, &stream_ops, c, &peer);
 }
 
 static void open_stream(served_call *c)
@@ -506,7 +506,7 @@ static served_call *stream_of(const ab_grpc *g, const char *agent)
     {
         if (c->link == NULL || c->call == NULL || strcmp(c->identity.agent, agent) != 0)
             continue;
-        if ((c->dialect != NULL ? c->dialect->stream : c->link->stream) == c)
+        if ((c->compat != NULL ? c->compat->stream : c->link->stream) == c)
             return c;
     }
     return NULL;

@@ -83,7 +83,7 @@ static void on_wake(uv_async_t *wake)
 {
     ab_kafka *k = wake->data;
     tell_failed(k);
-    ab_kafka_readback_pump(k);
+    ab_kafka_log_replay_pump(k);
 }
 
 static void on_uv_closed(uv_handle_t *handle)
@@ -100,11 +100,11 @@ static void close_handles(ab_kafka *k)
     ab_kafka_link *l = NULL;
     TAILQ_FOREACH(l, &k->links, at)
     {
-        ab_kafka_readback_stop(l);
+        ab_kafka_log_replay_stop(l);
         ab_kafka_live_close(l);
         l->in.group = NULL;
     }
-    ab_kafka_readback_pump(k);
+    ab_kafka_log_replay_pump(k);
     ab_kafka_asker_close(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
@@ -148,7 +148,7 @@ static void tick_links(ab_kafka *k)
         ab_kafka_link_ref(l);
         if (!l->removed) {
             ab_kafka_presence_tick(l);
-            ab_kafka_readback_tick(l);
+            ab_kafka_log_replay_tick(l);
         }
         next = TAILQ_NEXT(l, at);
         ab_kafka_link_unref(l);
@@ -181,7 +181,7 @@ static void on_tick(uv_timer_t *timer)
     }
     ab_kafka_host_reap(&k->host);
     if (!k->closed) {
-        ab_kafka_renewal_tick(k);
+        ab_kafka_credential_reload_tick(k);
         keep_producers(k);
         if (k->base.certificate_is_new)
             ab_kafka_presence_changed(k);
@@ -191,9 +191,9 @@ static void on_tick(uv_timer_t *timer)
         else
             ab_kafka_positions_tick(k);
         ab_kafka_pending_tick(k);
-        ab_kafka_readback_pump(k);
+        ab_kafka_log_replay_pump(k);
         ab_kafka_removal_start(k);
-        ab_kafka_survey_start(k);
+        ab_kafka_topic_check_start(k);
     }
     if (now >= k->commit_due_ms) {
         k->commit_due_ms = now + k->settings.commit_ms;
@@ -239,7 +239,7 @@ static ab_err kafka_start(ab_transport *self, ab_error *err)
     if (e == AB_ERR_OK)
         ab_kafka_pending_tick(k);
     if (e == AB_ERR_OK)
-        ab_kafka_survey_start(k);
+        ab_kafka_topic_check_start(k);
     return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
 }
 
@@ -252,7 +252,7 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
         return e;
     ab_kafka_removal_call_off(k, agent);
     ab_kafka_pending_tick(k);
-    ab_kafka_survey_start(k);
+    ab_kafka_topic_check_start(k);
     return AB_ERR_OK;
 }
 

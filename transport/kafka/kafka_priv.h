@@ -2,10 +2,10 @@
  *
  * What the parts of the Kafka transport share. A link is one agent's four topics; its life:
  *
- *   ASK      survey.c asks the broker about the topics (and again, after a back-off, until all is
- * well) READ     readback.c reads our own state topic to its end; meanwhile consumer.c delivers
- * what the peer wrote READY    producer.c takes events; presence.c tells and hears that both sides
- * live
+ *   ASK      topic_check.c asks the broker about the topics (and again, after a back-off, until all
+ * is well) READ     log_replay.c reads our own state topic to its end; meanwhile consumer.c
+ * delivers what the peer wrote READY    producer.c takes events; presence.c tells and hears that
+ * both sides live
  *
  * A link goes back to ASK when a topic seems to have gone, or a position is no longer in its log.
  * Everything here runs on the loop thread, save for what jobs run (handle.h).
@@ -59,7 +59,7 @@ typedef struct {
     bool paused;
 } ab_kafka_inbox;
 
-/* The part that reads our own log at start (readback.c). */
+/* The part that reads our own log at start (log_replay.c). */
 typedef struct {
     ab_map *heads; /* newest event per live key */
     uint64_t epoch;
@@ -71,7 +71,7 @@ typedef struct {
     bool assigned;    /* at the reader */
     bool quiet;       /* for so long that its turn is another's */
     bool complete;    /* read; the hello that makes us ready is on its way */
-} ab_kafka_readback;
+} ab_kafka_log_replay;
 
 /* A process of the peer's name, beside the one that counts. */
 typedef enum {
@@ -121,7 +121,7 @@ struct ab_kafka_link {
     TAILQ_ENTRY(ab_kafka_link) at;
     TAILQ_ENTRY(ab_kafka_link) read_at; /* while read.waiting */
     ab_kafka *kafka;
-    unsigned refs; /* the transport's, and one for each delivery, send and survey */
+    unsigned refs; /* the transport's, and one for each delivery, send and topic check */
     bool removed;
     bool surveying;
     bool verified;  /* topic settings were looked at, and right */
@@ -145,7 +145,7 @@ struct ab_kafka_link {
     int64_t made_ms;     /* when a topic of it was made; 0 = none was */
     ab_error why;        /* it is not READY */
     ab_kafka_inbox in;
-    ab_kafka_readback read;
+    ab_kafka_log_replay read;
     unsigned unread; /* how often our log stayed silent, one after the other */
     ab_kafka_presence peer;
     ab_kafka_group
@@ -260,8 +260,8 @@ struct ab_kafka {
     char instance[37];
     unsigned certificates; /* that we have said so far */
     bool running;
-    bool survey_running;
-    ab_kafka_silent silent; /* brokers that surveys do not ask */
+    bool topic_check_running;
+    ab_kafka_silent silent; /* brokers that topic checks do not ask */
     int64_t silent_until_ms;
     bool closed;
     bool renewing; /* nothing new is begun on the handles, which are about to be made anew */
@@ -324,18 +324,19 @@ void ab_kafka_removal_want(ab_kafka_link *l);
 void ab_kafka_removal_call_off(ab_kafka *k, const char *agent);
 /** True while a deletion of this agent's topics is under way. */
 bool ab_kafka_removal_holds(const ab_kafka *k, const char *agent);
-/** Begin with the one that is due, unless one, or a survey, runs. */
+/** Begin with the one that is due, unless one, or a topic check, runs. */
 void ab_kafka_removal_start(ab_kafka *k);
 /** Log what stays behind, and forget about it. */
 void ab_kafka_removal_leave(ab_kafka *k);
 
-/* renewal.c: certificates that change while we run. */
+/* credential_reload.c: certificates that change while we run. */
 /** Look whether they have, at times; see to it that all handles are made anew then. */
-void ab_kafka_renewal_tick(ab_kafka *k);
+void ab_kafka_credential_reload_tick(ab_kafka *k);
 
-/* survey.c: what the broker knows about links; one survey at a time, each for many links. */
+/* topic_check.c: what the broker knows about links; one topic check at a time, each for many links.
+ */
 /** Start one for the links that are due, unless one runs. */
-void ab_kafka_survey_start(ab_kafka *k);
+void ab_kafka_topic_check_start(ab_kafka *k);
 
 typedef struct {
     int64_t committed; /* of the group, in state; negative = none */
@@ -347,7 +348,8 @@ typedef struct {
 } ab_kafka_findings;
 
 /* consumer.c */
-/** One handle at once, so that surveys have one to ask through. @return CONFIG, FATAL, NOMEM */
+/** One handle at once, so that topic checks have one to ask through. @return CONFIG, FATAL, NOMEM
+ */
 AB_MUST_USE ab_err ab_kafka_consumer_start(ab_kafka *k, ab_error *err);
 /** Receive from the position that follows from the findings; tells of a gap. @return FATAL, NOMEM
  */
@@ -376,16 +378,16 @@ void ab_kafka_groups_close(ab_kafka_groups *groups);
 /** Count and log a record that is skipped. `reason`: a word for the metric. */
 void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const ab_error *err);
 
-/* readback.c */
-AB_MUST_USE ab_err ab_kafka_readback_start(ab_kafka_link *l, const ab_kafka_findings *f,
-                                           ab_error *err);
+/* log_replay.c */
+AB_MUST_USE ab_err ab_kafka_log_replay_start(ab_kafka_link *l, const ab_kafka_findings *f,
+                                             ab_error *err);
 /** Our hello is in the log: tell what the log said, and that events are taken. */
-void ab_kafka_readback_announced(ab_kafka_link *l);
-void ab_kafka_readback_stop(ab_kafka_link *l);
+void ab_kafka_log_replay_announced(ab_kafka_link *l);
+void ab_kafka_log_replay_stop(ab_kafka_link *l);
 /** Take up links that waited for their turn; close the reader when it has nothing to do. */
-void ab_kafka_readback_pump(ab_kafka *k);
+void ab_kafka_log_replay_pump(ab_kafka *k);
 /** Set the link aside when its log stays silent. */
-void ab_kafka_readback_tick(ab_kafka_link *l);
+void ab_kafka_log_replay_tick(ab_kafka_link *l);
 
 /* producer.c */
 void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind);
@@ -424,7 +426,8 @@ void ab_kafka_member_close(ab_kafka *k);
 void ab_kafka_member_tick(ab_kafka *k);
 
 /* live.c */
-/** PRINCIPAL: one handle at once, so that surveys have one to prepare. @return CONFIG, FATAL, NOMEM
+/** PRINCIPAL: one handle at once, so that topic checks have one to prepare. @return CONFIG, FATAL,
+ * NOMEM
  */
 AB_MUST_USE ab_err ab_kafka_live_start(ab_kafka *k, ab_error *err);
 /** Read the peer's live topic, from this offset on. @return CONFIG, FATAL, NOMEM, UNAVAILABLE */
@@ -469,8 +472,8 @@ bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello);
 void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms);
 /** Say hello when it is time; notice when the peer has gone. */
 void ab_kafka_presence_tick(ab_kafka_link *l);
-/** Say hello for the first time after our log was read; leads to ab_kafka_readback_announced, or a
- * failed link. `new_log`: into the log itself, which it gives its identity. */
+/** Say hello for the first time after our log was read; leads to ab_kafka_log_replay_announced, or
+ * a failed link. `new_log`: into the log itself, which it gives its identity. */
 void ab_kafka_presence_announce(ab_kafka_link *l, bool new_log);
 /** What we say of ourselves has changed: peers are to get all of it again. */
 void ab_kafka_presence_changed(ab_kafka *k);

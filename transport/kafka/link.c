@@ -137,7 +137,7 @@ void ab_kafka_link_unref(ab_kafka_link *l)
 static void withdraw(ab_kafka_link *l)
 {
     ab_kafka_consumer_remove(l);
-    ab_kafka_readback_stop(l);
+    ab_kafka_log_replay_stop(l);
     ab_kafka_live_close(l);
     l->phase = AB_LINK_ASK;
 }

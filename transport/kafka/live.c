@@ -3,7 +3,7 @@
  * Reading the peers' live topics (an agent does it in member.c): hellos, and what is of use at once
  * or never. These partitions have handles of their own, so that hellos wake none that reads state.
  * Nothing is ever committed here: reading begins at the end of the topic, as it was when the link's
- * survey looked.
+ * topic check looked.
  */
 #include "transport/kafka/kafka_priv.h"
 

@@ -140,7 +140,7 @@ static void on_announced(void *arg, ab_err code, const ab_error *err)
     ab_kafka_link *l = arg;
     bool awaited = l->phase == AB_LINK_READ && l->read.complete && !l->removed;
     if (awaited && code == AB_ERR_OK)
-        ab_kafka_readback_announced(l);
+        ab_kafka_log_replay_announced(l);
     else if (awaited)
         ab_kafka_link_failed(l, err);
     ab_kafka_link_unref(l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What an agent that is gone for good leaves at the broker: its topics. The positions in them the
- * broker forgets by itself. Never while a survey runs: that might make again what is deleted.
+ * broker forgets by itself. Never while a topic check runs: that might make again what is deleted.
  */
 #include "transport/kafka/kafka_priv.h"
 
@@ -153,12 +153,12 @@ static void done(ab_kafka_job *job)
     k->removing = NULL;
     settle(r);
     ab_kafka_removal_start(k);
-    ab_kafka_survey_start(k);
+    ab_kafka_topic_check_start(k);
 }
 
 void ab_kafka_removal_start(ab_kafka *k)
 {
-    if (!k->running || k->closed || k->survey_running || k->renewing || k->removing != NULL ||
+    if (!k->running || k->closed || k->topic_check_running || k->renewing || k->removing != NULL ||
         k->producer.handle == NULL)
         return;
     int64_t now = ab_kafka_now(k);

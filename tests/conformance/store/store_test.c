@@ -55,7 +55,7 @@ static ab_str uid_of(const result *r)
 static void assert_generation(const ab_object *object, int64_t expected)
 {
     int64_t generation = 0;
-    assert_int_equal(ab_json_i64(ab_object_meta(object, "generation"), &generation), AB_ERR_OK);
+    assert_int_equal(ab_span_i64(ab_object_meta(object, "generation"), &generation), AB_ERR_OK);
     assert_int_equal(generation, expected);
 }
 
@@ -76,7 +76,7 @@ static void a_created_object_is_seen_once_with_uid_version_and_generation(void *
     assert_true(uid_of(&r).len > 0);
     assert_true(ab_object_version(r.object).len > 0);
     assert_generation(r.object, 1);
-    assert_true(ab_json_present(ab_object_meta(r.object, "creationTimestamp")));
+    assert_true(ab_span_present(ab_object_meta(r.object, "creationTimestamp")));
     wait_changes(w, AB_STORE_SEEN, w->key, 1);
     expect(do_get(w, w->key), AB_ERR_OK);
     assert_int_equal(count_changes(w, AB_STORE_SEEN, w->key), 1);
@@ -99,7 +99,7 @@ static void what_the_text_says_of_server_fields_is_ignored(void **state)
     assert_false(ab_str_is(uid_of(&r), "mine"));
     assert_generation(r.object, 1);
     assert_false(ab_object_deleting(r.object));
-    assert_false(ab_json_is(ab_object_meta(r.object, "creationTimestamp"), "2001-01-01T00:00:00Z"));
+    assert_false(ab_span_is(ab_object_meta(r.object, "creationTimestamp"), "2001-01-01T00:00:00Z"));
     result_fini(&r);
     world_free(w);
 }
@@ -149,7 +149,7 @@ static void what_was_read_can_be_written_back_unchanged(void **state)
     expect(do_apply(w, app(w, ",\"finalizers\":[\"x/y\"]", "{\"a\":1}"), NULL), AB_ERR_OK);
     expect(do_patch(w, w->key, "{\"sourceType\":\"ok\"}", "5.6", NULL), AB_ERR_OK);
     result r = do_get(w, w->key);
-    char *text = ab_str_dup(ab_json_raw(ab_object_json(r.object)));
+    char *text = ab_str_dup(ab_span_raw(ab_object_json(r.object)));
     result again = do_apply(w, text, NULL);
     assert_int_equal(again.code, AB_ERR_OK);
     assert_true(ab_str_eq(ab_object_version(r.object), ab_object_version(again.object)));
@@ -172,9 +172,9 @@ static void what_a_write_does_not_have_is_removed(void **state)
     result r = do_apply(w, app(w, "", "{\"b\":3}"), NULL);
     assert_int_equal(r.code, AB_ERR_OK);
     assert_text(TEXT_AT(r.object, SPEC), "{\"b\":3}");
-    assert_false(ab_json_present(ab_object_meta(r.object, "labels")));
-    assert_false(ab_json_present(ab_object_meta(r.object, "annotations")));
-    assert_false(ab_json_present(ab_object_meta(r.object, "finalizers")));
+    assert_false(ab_span_present(ab_object_meta(r.object, "labels")));
+    assert_false(ab_span_present(ab_object_meta(r.object, "annotations")));
+    assert_false(ab_span_present(ab_object_meta(r.object, "finalizers")));
     result_fini(&r);
     world_free(w);
 }
@@ -192,7 +192,7 @@ static void an_operation_is_there_until_a_write_without_it(void **state)
     result_fini(&r);
     r = do_apply(w, app(w, "", "{}"), NULL);
     assert_int_equal(r.code, AB_ERR_OK);
-    assert_false(ab_json_present(ab_object_field(r.object, "operation")));
+    assert_false(ab_span_present(ab_object_field(r.object, "operation")));
     result_fini(&r);
     world_free(w);
 }
@@ -374,10 +374,10 @@ static void finalizers_hold_an_object_until_the_last_is_removed(void **state)
     "\"multi\":\"a\\nb\\n\\n\",\"emoji\":\"\\ud83d\\ude00 ü\",\"truth\":[true,false]"
 #define ONLY_TEXT_KEEPS "\"huge\":123456789012345678901234567890,\"exp\":1e400,\"frac\":1.10"
 
-static void assert_kept(const world *w, const ab_object *object, const ab_json *wanted)
+static void assert_kept(const world *w, const ab_object *object, const ab_span *wanted)
 {
-    ab_jsonv content = ab_json_path(ab_object_json(object), SPEC, NULL);
-    assert_true(ab_json_same(content, ab_json_root(wanted)));
+    ab_spanv content = ab_span_path(ab_object_json(object), SPEC, NULL);
+    assert_true(ab_span_same(content, ab_span_root(wanted)));
     if (!w->kind->has_schema)
         assert_text(TEXT_AT(object, "metadata", "unknown"), "{\"x\":[1]}");
 }
@@ -388,8 +388,8 @@ static void everything_passes_through_unchanged(void **state)
     const char *content =
         w->kind->has_schema ? "{" ANY_STORE_KEEPS "}" : "{" ANY_STORE_KEEPS "," ONLY_TEXT_KEEPS "}";
     expect(do_apply(w, app(w, ",\"unknown\":{\"x\":[1]}", content), NULL), AB_ERR_OK);
-    ab_json *wanted = NULL;
-    assert_int_equal(ab_json_parse(ab_str_of(content), &wanted, NULL), AB_ERR_OK);
+    ab_span *wanted = NULL;
+    assert_int_equal(ab_span_parse(ab_str_of(content), &wanted, NULL), AB_ERR_OK);
     for (int start = 0; start < 2; start++) {
         result r = do_get(w, w->key);
         assert_int_equal(r.code, AB_ERR_OK);
@@ -401,7 +401,7 @@ static void everything_passes_through_unchanged(void **state)
         world_wait_synced(w);
     }
     assert_kept(w, last_seen(w, w->key), wanted);
-    ab_json_free(wanted);
+    ab_span_free(wanted);
     world_free(w);
 }
 
@@ -434,7 +434,7 @@ static void calls_on_one_object_take_effect_in_order(void **state)
         if (w->changes[i].object == NULL)
             continue;
         assert_int_equal(
-            ab_json_i64(ab_object_meta(w->changes[i].object, "generation"), &generation),
+            ab_span_i64(ab_object_meta(w->changes[i].object, "generation"), &generation),
             AB_ERR_OK);
         assert_true(generation >= before);
         before = generation;
@@ -515,7 +515,7 @@ static void a_restart_keeps_uid_generation_version_and_status(void **state)
     world_wait_synced(w);
     assert_int_equal(count_changes(w, AB_STORE_SEEN, w->key), 1);
     const ab_object *after = last_seen(w, w->key);
-    assert_true(ab_json_same(ab_object_json(after), ab_object_json(before.object)));
+    assert_true(ab_span_same(ab_object_json(after), ab_object_json(before.object)));
     result_fini(&before);
     world_free(w);
 }

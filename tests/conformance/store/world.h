@@ -89,5 +89,5 @@ void world_forget(world *w);
 double faults_counted(const world *w, const char *reason);
 
 /** Object's member at a path of names, as its JSON text. */
-#define TEXT_AT(object, ...)      ab_json_raw(ab_json_path(ab_object_json(object), __VA_ARGS__, NULL))
+#define TEXT_AT(object, ...)      ab_span_raw(ab_span_path(ab_object_json(object), __VA_ARGS__, NULL))
 #define assert_text(str, literal) assert_true(ab_str_is((str), (literal)))

@@ -11,7 +11,7 @@ import unittest
 import yaml
 
 from daemons import application, free_port, revision, wait_for
-from dialect_test import SOURCE_UID, Dialect, data
+from compat_test import SOURCE_UID, Dialect, data
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs/migrate-from-argocd-agent.md"

@@ -43,12 +43,12 @@ static void print_line(ab_buf *line)
     ab_buf_fini(line);
 }
 
-static void put_object(ab_jsonw *w, const ab_object *object)
+static void put_object(ab_spanw *w, const ab_object *object)
 {
     if (object == NULL)
         return;
-    ab_jsonw_key_str(w, "key", ab_str_of(ab_object_key(object)));
-    ab_jsonw_key_raw(w, "object", ab_json_raw(ab_object_json(object)));
+    ab_spanw_key_str(w, "key", ab_str_of(ab_object_key(object)));
+    ab_spanw_key_raw(w, "object", ab_span_raw(ab_object_json(object)));
 }
 
 static void on_change(void *arg, ab_store_change change, ab_object *object)
@@ -57,11 +57,11 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     ab_buf line;
     (void)arg;
     ab_buf_init(&line, LINE_MAX_BYTES);
-    ab_jsonw w = ab_jsonw_to(&line);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "change", ab_str_of(names[change]));
+    ab_spanw w = ab_spanw_to(&line);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "change", ab_str_of(names[change]));
     put_object(&w, object);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     print_line(&line);
 }
 
@@ -70,12 +70,12 @@ static void on_fault(void *arg, const char *where, const ab_error *err)
     ab_buf line;
     (void)arg;
     ab_buf_init(&line, LINE_MAX_BYTES);
-    ab_jsonw w = ab_jsonw_to(&line);
-    ab_jsonw_object(&w);
-    ab_jsonw_key_str(&w, "fault", ab_str_of(err->text));
-    ab_jsonw_key_str(&w, "where", ab_str_of(where));
-    ab_jsonw_key_str(&w, "code", ab_str_of(ab_err_text(err->code)));
-    ab_jsonw_object_end(&w);
+    ab_spanw w = ab_spanw_to(&line);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "fault", ab_str_of(err->text));
+    ab_spanw_key_str(&w, "where", ab_str_of(where));
+    ab_spanw_key_str(&w, "code", ab_str_of(ab_err_text(err->code)));
+    ab_spanw_object_end(&w);
     print_line(&line);
 }
 
@@ -84,14 +84,14 @@ static void on_done(void *arg, ab_err code, ab_object *object, const ab_error *e
     call *c = arg;
     ab_buf line;
     ab_buf_init(&line, LINE_MAX_BYTES);
-    ab_jsonw w = ab_jsonw_to(&line);
-    ab_jsonw_object(&w);
-    ab_jsonw_key(&w, AB_STR("done"));
-    ab_jsonw_int(&w, (int64_t)c->number);
-    ab_jsonw_key_str(&w, "code", ab_str_of(ab_err_text(code)));
-    ab_jsonw_key_str(&w, "text", ab_str_of(err == NULL ? "" : err->text));
+    ab_spanw w = ab_spanw_to(&line);
+    ab_spanw_object(&w);
+    ab_spanw_key(&w, AB_STR("done"));
+    ab_spanw_int(&w, (int64_t)c->number);
+    ab_spanw_key_str(&w, "code", ab_str_of(ab_err_text(code)));
+    ab_spanw_key_str(&w, "text", ab_str_of(err == NULL ? "" : err->text));
     put_object(&w, object);
-    ab_jsonw_object_end(&w);
+    ab_spanw_object_end(&w);
     print_line(&line);
     free(c);
 }

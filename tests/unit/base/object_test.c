@@ -38,9 +38,9 @@ static void an_object_is_known_by_its_metadata(void **state)
     assert_true(ab_str_is(ab_object_annotation(o, "a/b"), "c"));
     assert_null(ab_object_annotation(o, "e").ptr);
     assert_null(ab_object_annotation(o, "x").ptr);
-    assert_true(ab_json_is(ab_json_get(ab_object_field(o, "spec"), "project"), "default"));
-    assert_true(ab_json_is(ab_object_meta(o, "uid"), "u-1"));
-    assert_true(ab_str_is(ab_json_raw(ab_object_json(o)), APP));
+    assert_true(ab_span_is(ab_span_get(ab_object_field(o, "spec"), "project"), "default"));
+    assert_true(ab_span_is(ab_object_meta(o, "uid"), "u-1"));
+    assert_true(ab_str_is(ab_span_raw(ab_object_json(o)), APP));
     assert_true(ab_object_deleting(o));
     ab_object_unref(o);
 }
@@ -55,7 +55,7 @@ static void what_is_not_there_is_empty(void **state)
     assert_true(ab_str_is(ab_object_uid(o), ""));
     assert_true(ab_str_is(ab_object_version(o), ""));
     assert_null(ab_object_annotation(o, "a").ptr);
-    assert_false(ab_json_present(ab_object_field(o, "spec")));
+    assert_false(ab_span_present(ab_object_field(o, "spec")));
     assert_false(ab_object_deleting(o));
     ab_object_unref(o);
 }
@@ -76,12 +76,12 @@ static void a_parsed_document_is_taken_over_on_success_only(void **state)
 {
     (void)state;
     ab_object *o = NULL;
-    ab_json *doc = NULL;
-    assert_int_equal(ab_json_parse(AB_STR("{}"), &doc, NULL), AB_ERR_OK);
+    ab_span *doc = NULL;
+    assert_int_equal(ab_span_parse(AB_STR("{}"), &doc, NULL), AB_ERR_OK);
     assert_int_equal(ab_object_from(doc, &o, NULL), AB_ERR_INVALID);
-    assert_int_equal(ab_json_count(ab_json_root(doc)), 0);
-    ab_json_free(doc);
-    assert_int_equal(ab_json_parse(AB_STR(APP), &doc, NULL), AB_ERR_OK);
+    assert_int_equal(ab_span_count(ab_span_root(doc)), 0);
+    ab_span_free(doc);
+    assert_int_equal(ab_span_parse(AB_STR(APP), &doc, NULL), AB_ERR_OK);
     assert_int_equal(ab_object_from(doc, &o, NULL), AB_ERR_OK);
     ab_object_unref(o);
 }

@@ -59,12 +59,12 @@ static int nothing_left(void **state)
 static void a_document_that_is_wiped_leaves_nothing(void **state)
 {
     (void)state;
-    ab_json *doc = NULL;
-    assert_int_equal(ab_json_parse(AB_STR(SECRET), &doc, NULL), AB_ERR_OK);
-    ab_json_wipe(doc);
+    ab_span *doc = NULL;
+    assert_int_equal(ab_span_parse(AB_STR(SECRET), &doc, NULL), AB_ERR_OK);
+    ab_span_wipe(doc);
     assert_int_equal(left, 0);
-    assert_int_equal(ab_json_parse(AB_STR(SECRET), &doc, NULL), AB_ERR_OK);
-    ab_json_free(doc);
+    assert_int_equal(ab_span_parse(AB_STR(SECRET), &doc, NULL), AB_ERR_OK);
+    ab_span_free(doc);
     assert_int_equal(left, 1); /* this test sees what is left */
 }
 

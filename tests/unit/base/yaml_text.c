@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/base/yaml_text.h"
 
-#include "base/json.h"
+#include "base/span.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,21 +32,21 @@ void assert_round_trip(ab_str json)
     ab_buf yaml;
     ab_error err = {0};
     collected c;
-    ab_json *before = NULL;
-    ab_json *after = NULL;
+    ab_span *before = NULL;
+    ab_span *after = NULL;
     collected_init(&c);
     ab_buf_init(&yaml, 1 << 24);
-    assert_int_equal(ab_json_parse(json, &before, NULL), AB_ERR_OK);
+    assert_int_equal(ab_span_parse(json, &before, NULL), AB_ERR_OK);
     if (ab_yaml_from_json(json, &yaml, &err) != AB_ERR_OK)
         fail_msg("%.*s: %s", AB_STR_ARG(json), err.text);
     if (ab_yaml_to_json(ab_buf_str(&yaml), &ab_yaml_default_limits, collect, &c, &err) != AB_ERR_OK)
         fail_msg("%.*s: %s\n%s", AB_STR_ARG(json), err.text, yaml.ptr);
     assert_int_equal(c.count, 1);
-    assert_int_equal(ab_json_parse(ab_buf_str(&c.text), &after, NULL), AB_ERR_OK);
-    if (!ab_json_same(ab_json_root(before), ab_json_root(after)))
+    assert_int_equal(ab_span_parse(ab_buf_str(&c.text), &after, NULL), AB_ERR_OK);
+    if (!ab_span_same(ab_span_root(before), ab_span_root(after)))
         fail_msg("%.*s\n%s\n%s", AB_STR_ARG(json), yaml.ptr, c.text.ptr);
-    ab_json_free(before);
-    ab_json_free(after);
+    ab_span_free(before);
+    ab_span_free(after);
     ab_buf_fini(&c.text);
     ab_buf_fini(&yaml);
 }

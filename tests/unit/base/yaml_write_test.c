@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/yaml.h"
 
-#include "base/json.h"
+#include "base/span.h"
 #include "tests/unit/base/yaml_text.h"
 
 #include <setjmp.h>
@@ -88,8 +88,8 @@ static void strings_are_plain_only_where_they_read_back(void **state)
         ab_buf yaml;
         ab_buf_init(&json, 100);
         ab_buf_init(&yaml, 100);
-        ab_jsonw w = ab_jsonw_to(&json);
-        ab_jsonw_str(&w, ab_str_of(text));
+        ab_spanw w = ab_spanw_to(&json);
+        ab_spanw_str(&w, ab_str_of(text));
         assert_int_equal(ab_yaml_from_json(ab_buf_str(&json), &yaml, NULL), AB_ERR_OK);
         if ((yaml.ptr[0] != '"') != is_plain)
             fail_msg("%s is written as %s", text, yaml.ptr);
@@ -154,10 +154,10 @@ static void the_deepest_document_comes_back_the_same(void **state)
     (void)state;
     ab_buf json;
     ab_buf_init(&json, 10000);
-    for (int i = 0; i < AB_JSON_DEPTH_MAX; i++)
+    for (int i = 0; i < AB_SPAN_DEPTH_MAX; i++)
         ab_buf_puts(&json, i % 3 == 0 ? "{\"a\":" : "[");
     ab_buf_puts(&json, "\"x\\ny\"");
-    for (int i = AB_JSON_DEPTH_MAX - 1; i >= 0; i--)
+    for (int i = AB_SPAN_DEPTH_MAX - 1; i >= 0; i--)
         ab_buf_putc(&json, i % 3 == 0 ? '}' : ']');
     assert_round_trip(ab_buf_str(&json));
     ab_buf_fini(&json);

@@ -179,7 +179,7 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
 {
     fixture *f = *state;
     ab_kept out;
-    const char wish[] = "{\"n\":123456789012345678901234567890,\"s\":\"a\\u0000b\"}";
+    const char desired[] = "{\"n\":123456789012345678901234567890,\"s\":\"a\\u0000b\"}";
     ab_kept in = {.version = {7, UINT64_MAX},
                   .deleting = true,
                   .adoptable = true,
@@ -187,7 +187,7 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
                   .uid = AB_STR("uid-1"),
                   .owner = AB_STR("p-1"),
                   .owned = AB_STR("{}"),
-                  .wish = AB_STR(wish)};
+                  .desired = AB_STR(desired)};
     keep(f, "Application/argocd/a", &in);
     wait_until_kept(f, 1);
     reopen(f);
@@ -195,27 +195,27 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
     assert_int_equal(ab_version_cmp(out.version, in.version), 0);
     assert_true(out.deleting && out.adoptable && out.remapped && !out.ended);
     assert_true(ab_str_eq(out.uid, in.uid) && ab_str_eq(out.owner, in.owner));
-    assert_true(ab_str_eq(out.owned, in.owned) && ab_str_is(out.wish, wish));
+    assert_true(ab_str_eq(out.owned, in.owned) && ab_str_is(out.desired, desired));
 }
 
 static void the_newest_of_one_key_stays(void **state)
 {
     fixture *f = *state;
     ab_kept out;
-    keep(f, "k", &(ab_kept){.version = {1, 1}, .wish = AB_STR("old")});
-    keep(f, "k", &(ab_kept){.version = {1, 2}, .wish = AB_STR("new")});
+    keep(f, "k", &(ab_kept){.version = {1, 1}, .desired = AB_STR("old")});
+    keep(f, "k", &(ab_kept){.version = {1, 2}, .desired = AB_STR("new")});
     wait_until_kept(f, 2);
     assert_int_equal(recall(f, "k", &out), AB_ERR_OK);
-    assert_true(ab_str_is(out.wish, "new"));
+    assert_true(ab_str_is(out.desired, "new"));
 }
 
 static void the_answer_to_a_write_is_the_row(void **state)
 {
     fixture *f = *state;
-    keep(f, "k", &(ab_kept){.version = {3, 4}, .uid = AB_STR("u"), .wish = AB_STR("{}")});
+    keep(f, "k", &(ab_kept){.version = {3, 4}, .uid = AB_STR("u"), .desired = AB_STR("{}")});
     wait_until_kept(f, 1);
     assert_int_equal(ab_version_cmp(f->row.version, (ab_version){3, 4}), 0);
-    assert_true(ab_str_is(f->row.uid, "u") && ab_str_is(f->row.wish, "{}"));
+    assert_true(ab_str_is(f->row.uid, "u") && ab_str_is(f->row.desired, "{}"));
 }
 
 static void an_unknown_key_is_not_found(void **state)
@@ -247,7 +247,7 @@ static void thousands_of_rows_are_all_kept(void **state)
     char key[64];
     for (int i = 0; i < 5000; i++) {
         snprintf(key, sizeof(key), "Application/argocd/app-%d", i);
-        keep(f, key, &(ab_kept){.version = {1, (uint64_t)i + 1}, .wish = AB_STR("{}")});
+        keep(f, key, &(ab_kept){.version = {1, (uint64_t)i + 1}, .desired = AB_STR("{}")});
     }
     wait_until_kept(f, 5000);
     assert_int_equal(rows(f), 5000);
@@ -257,7 +257,7 @@ static void the_mark_of_a_deleted_object_goes_after_thirty_days(void **state)
 {
     fixture *f = *state;
     keep(f, "gone", &(ab_kept){.version = {1, 1}, .ended = true});
-    keep(f, "here", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+    keep(f, "here", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
     wait_until_kept(f, 2);
     day += 29;
     reopen(f);
@@ -284,10 +284,10 @@ static void such_marks_go_while_it_runs_a_bounded_number_at_a_time(void **state)
     wait_until_kept(f, count);
     assert_int_equal(rows(f), count);
     day += 31;
-    keep(f, "here", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+    keep(f, "here", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
     wait_until_kept(f, count + 1);
     assert_int_equal(rows(f), 11);
-    keep(f, "here", &(ab_kept){.version = {1, 2}, .wish = AB_STR("{}")});
+    keep(f, "here", &(ab_kept){.version = {1, 2}, .desired = AB_STR("{}")});
     wait_until_kept(f, count + 2);
     assert_int_equal(rows(f), 1);
 }
@@ -349,7 +349,7 @@ static void what_is_pending_at_the_end_is_never_answered(void **state)
 {
     fixture *f = *state;
     for (int i = 0; i < 100; i++) {
-        keep(f, "k", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+        keep(f, "k", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
         assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), on_done, f), AB_ERR_OK);
     }
     close_cache(f);
@@ -374,7 +374,7 @@ static void a_file_that_is_held_does_not_hold_the_loop(void **state)
     assert_int_equal(uv_timer_init(&f->loop, &timer), 0);
     timer.data = &turns;
     assert_int_equal(uv_timer_start(&timer, on_turn, 1, 1), 0);
-    keep(f, "k", &(ab_kept){.version = {1, 1}, .wish = AB_STR("{}")});
+    keep(f, "k", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
     assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), on_done, f), AB_ERR_OK);
     while (turns < 50)
         (void)uv_run(&f->loop, UV_RUN_ONCE);
@@ -416,7 +416,7 @@ static void a_file_of_format_1_is_taken_over(void **state)
     assert_int_equal(recall(f, "old", &out), AB_ERR_OK);
     assert_int_equal(ab_version_cmp(out.version, (ab_version){3, 4}), 0);
     assert_true(ab_str_is(out.uid, "uid-1") && ab_str_is(out.owner, "p-1"));
-    assert_true(ab_str_is(out.wish, "{\"n\":1}"));
+    assert_true(ab_str_is(out.desired, "{\"n\":1}"));
     assert_null(out.source.ptr);
     assert_true(ab_digest_is_none(&out.hash));
 }
@@ -425,7 +425,7 @@ static void a_file_of_format_1_keeps_what_comes_then(void **state)
 {
     fixture *f = *state;
     ab_kept out;
-    ab_kept in = {.version = {3, 5}, .wish = AB_STR("{}"), .source = AB_STR("Application/w1/a")};
+    ab_kept in = {.version = {3, 5}, .desired = AB_STR("{}"), .source = AB_STR("Application/w1/a")};
     in.hash.bytes[0] = 7;
     put_file_of_format_1(f);
     reopen(f);

@@ -78,8 +78,8 @@ static int tear_down(void **state)
 
 static ab_str field(const char *outer, const char *inner)
 {
-    ab_jsonv v = ab_object_field(t.event, outer);
-    return ab_json_plain(inner == NULL ? v : ab_json_get(v, inner));
+    ab_spanv v = ab_object_field(t.event, outer);
+    return ab_span_plain(inner == NULL ? v : ab_span_get(v, inner));
 }
 
 static void assert_readyz(const char *text)

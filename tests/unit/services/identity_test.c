@@ -187,7 +187,7 @@ static void an_identity_that_is_not_there_is_made(void **state)
     assert_int_equal(strlen(f->uid), 36);
     assert_int_equal(f->writes, 1);
     assert_string_equal(ab_object_key(f->object), KEY);
-    ab_str kept = ab_json_plain(ab_json_get(ab_object_field(f->object, "data"), "principal-uid"));
+    ab_str kept = ab_span_plain(ab_span_get(ab_object_field(f->object, "data"), "principal-uid"));
     assert_true(ab_str_is(kept, f->uid));
 }
 

@@ -95,7 +95,7 @@ static const store_place child_place = {
 static int64_t number_of(const ab_object *o, const char *field)
 {
     int64_t n = 0;
-    return ab_json_i64(ab_json_get(ab_object_field(o, field), "n"), &n) == AB_ERR_OK ? n : 0;
+    return ab_span_i64(ab_span_get(ab_object_field(o, field), "n"), &n) == AB_ERR_OK ? n : 0;
 }
 
 static void say(const char *what, const ab_object *o)
@@ -103,7 +103,7 @@ static void say(const char *what, const ab_object *o)
     int64_t generation = 0;
     int64_t n = number_of(o, "spec");
     int64_t status = number_of(o, "status");
-    assert_int_equal(ab_json_i64(ab_object_meta(o, "generation"), &generation), AB_ERR_OK);
+    assert_int_equal(ab_span_i64(ab_object_meta(o, "generation"), &generation), AB_ERR_OK);
     printf("%s %.*s %.*s %.*s %lld %lld %lld\n", what, AB_STR_ARG(ab_object_name(o)),
            AB_STR_ARG(ab_object_uid(o)), AB_STR_ARG(ab_object_version(o)), (long long)generation,
            (long long)n, (long long)status);

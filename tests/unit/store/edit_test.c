@@ -29,7 +29,7 @@ static world *begin(void)
 static void assert_generation(const ab_object *object, int64_t expected)
 {
     int64_t generation = 0;
-    assert_int_equal(ab_json_i64(ab_object_meta(object, "generation"), &generation), AB_ERR_OK);
+    assert_int_equal(ab_span_i64(ab_object_meta(object, "generation"), &generation), AB_ERR_OK);
     assert_int_equal(generation, expected);
 }
 
@@ -387,7 +387,7 @@ static void manifests_hold_nothing_that_the_server_sets(void **state)
     apply_ok(w, APP("guestbook", "{\"a\":1}"));
     result r = do_patch(w, KEY, "{\"x\":1}", "2.2", NULL);
     assert_int_equal(r.code, AB_ERR_OK);
-    char *text = ab_str_dup(ab_json_raw(ab_object_json(r.object)));
+    char *text = ab_str_dup(ab_span_raw(ab_object_json(r.object)));
     result_fini(&r);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 5}"));
     wait_changes(w, AB_STORE_SEEN, KEY, 3);

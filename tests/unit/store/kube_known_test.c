@@ -62,7 +62,7 @@ what_is_kept_of_an_object_tells_which_one_it_was_and_nothing_of_its_content(void
     assert_int_equal(ab_kube_known_last(k, KEY, "v1", &last), AB_ERR_NOTFOUND);
     note(k, "a", "u", 7);
     assert_int_equal(ab_kube_known_last(k, KEY, "v1", &last), AB_ERR_OK);
-    assert_true(ab_str_is(ab_json_raw(ab_object_json(last)),
+    assert_true(ab_str_is(ab_span_raw(ab_object_json(last)),
                           "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"a\","
                           "\"namespace\":\"argocd\",\"uid\":\"u\",\"resourceVersion\":\"7\"}}"));
     ab_object_unref(last);

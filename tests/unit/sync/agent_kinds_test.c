@@ -42,13 +42,13 @@ static const struct kind {
 
 #define KINDS (sizeof(shared) / sizeof(shared[0]))
 
-/* A wish whose content is {"k":"<content>"}. */
-static void wish_kind(const struct kind *k, ab_type type, const char *uid, const char *content)
+/* A desired state whose content is {"k":"<content>"}. */
+static void desired_kind(const struct kind *k, ab_type type, const char *uid, const char *content)
 {
     char meta[256], rest[256];
     snprintf(meta, sizeof(meta), ",\"uid\":\"%s\"%s", uid, k->meta);
     snprintf(rest, sizeof(rest), ",\"%s\":{\"k\":\"%s\"}", k->member, content);
-    wish(k->key, type, meta, rest);
+    desired(k->key, type, meta, rest);
 }
 
 static bool has_content(const struct kind *k, const char *content)
@@ -77,7 +77,7 @@ static void shared_objects_are_placed_in_argo_cds_namespace(void **state)
     (void)state;
     begin();
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
         assert_true(has_content(k, "1"));
         assert_true(has_in(at(k->here), "annotations", AB_ANN_SOURCE_UID, "u-1"));
         assert_true(has_in(at(k->here), "annotations", AB_ANN_PRINCIPAL_UID, "principal-1"));
@@ -91,7 +91,7 @@ static void destination_mapping_changes_nothing_for_them(void **state)
     w.policy.by_destination = true;
     begin();
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
         assert_true(has_content(k, "1"));
     }
     assert_at_rest();
@@ -102,8 +102,8 @@ static void changes_and_ends_follow(void **state)
     (void)state;
     begin();
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
-        wish_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "2");
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        desired_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "2");
         assert_true(has_content(k, "2"));
         end(k->key);
         assert_null(at(k->here));
@@ -115,9 +115,9 @@ static void labels_of_others_stay_and_dropped_ones_go(void **state)
 {
     (void)state;
     begin();
-    wish(PROJECT, AB_TYPE_CREATE, UID("u-1") ",\"labels\":{\"team\":\"x\"}", SPEC(1));
+    desired(PROJECT, AB_TYPE_CREATE, UID("u-1") ",\"labels\":{\"team\":\"x\"}", SPEC(1));
     set_in(w.local, PROJECT_HERE, "labels", "theirs", "1");
-    wish(PROJECT, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(1));
+    desired(PROJECT, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(1));
     assert_true(has_in(at(PROJECT_HERE), "labels", "team", NULL));
     assert_true(has_in(at(PROJECT_HERE), "labels", "theirs", "1"));
     assert_at_rest();
@@ -128,7 +128,7 @@ static void local_edits_and_deletions_are_reverted(void **state)
     (void)state;
     begin();
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
         tamper(k);
         world_settle(&w);
         assert_true(has_content(k, "1"));
@@ -145,7 +145,7 @@ static void those_made_while_the_agent_was_down_are_reverted(void **state)
     (void)state;
     begin();
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
         world_crash_agent(&w);
         tamper(k);
         begin();
@@ -162,7 +162,7 @@ static void a_label_that_makes_it_a_repository_is_restored(void **state)
 {
     (void)state;
     begin();
-    wish_kind(&shared[1], AB_TYPE_CREATE, "u-1", "1");
+    desired_kind(&shared[1], AB_TYPE_CREATE, "u-1", "1");
     set_in(w.local, SECRET_HERE, "labels", AB_LABEL_SECRET_TYPE, NULL);
     world_settle(&w);
     assert_true(has_in(at(SECRET_HERE), "labels", AB_LABEL_SECRET_TYPE, "repository"));
@@ -175,9 +175,9 @@ static void one_that_was_created_anew_at_the_source_is_replaced(void **state)
     begin();
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
         char before[40];
-        wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
         snprintf(before, sizeof(before), "%.*s", AB_STR_ARG(ab_object_uid(at(k->here))));
-        wish_kind(k, AB_TYPE_CREATE, "u-2", "1");
+        desired_kind(k, AB_TYPE_CREATE, "u-2", "1");
         assert_true(has_in(at(k->here), "annotations", AB_ANN_SOURCE_UID, "u-2"));
         assert_false(ab_str_is(ab_object_uid(at(k->here)), before));
     }
@@ -188,7 +188,7 @@ static void a_deletion_time_stamp_of_a_project_means_nothing(void **state)
 {
     (void)state;
     begin();
-    wish(PROJECT, AB_TYPE_CREATE, UID("u-1") ",\"deletionTimestamp\":\"x\"", SPEC(1));
+    desired(PROJECT, AB_TYPE_CREATE, UID("u-1") ",\"deletionTimestamp\":\"x\"", SPEC(1));
     assert_int_equal(spec_of(at(PROJECT_HERE)), 1);
     assert_false(ab_object_deleting(at(PROJECT_HERE)));
     assert_at_rest();
@@ -202,8 +202,8 @@ static void unmanaged_projects_and_gpg_keys_are_adopted(void **state)
     put(PROJECT_HERE, "", SPEC(7));
     put(KEYS_HERE, "", DATA("theirs"));
     begin();
-    wish_kind(&shared[0], AB_TYPE_SPEC_UPDATE, "u-1", "1");
-    wish_kind(&shared[2], AB_TYPE_SPEC_UPDATE, "u-1", "1");
+    desired_kind(&shared[0], AB_TYPE_SPEC_UPDATE, "u-1", "1");
+    desired_kind(&shared[2], AB_TYPE_SPEC_UPDATE, "u-1", "1");
     assert_true(has_content(&shared[0], "1"));
     assert_true(has_content(&shared[2], "1"));
     assert_at_rest();
@@ -214,7 +214,7 @@ static void an_unmanaged_secret_is_reported_and_not_touched(void **state)
     (void)state;
     put(SECRET_HERE, REPOSITORY, DATA("theirs"));
     begin();
-    wish_kind(&shared[1], AB_TYPE_CREATE, "u-1", "1");
+    desired_kind(&shared[1], AB_TYPE_CREATE, "u-1", "1");
     assert_true(has_content(&shared[1], "theirs"));
     assert_true(said_of_target(error_key(&shared[1]), AB_TARGET_REPOSITORY, false));
     assert_at_rest();
@@ -229,7 +229,7 @@ static void an_unmanaged_secret_may_say_that_it_can_be_adopted(void **state)
     (void)state;
     put(SECRET_HERE, REPOSITORY ADOPTABLE, DATA("theirs"));
     begin();
-    wish_kind(&shared[1], AB_TYPE_SPEC_UPDATE, "u-1", "1");
+    desired_kind(&shared[1], AB_TYPE_SPEC_UPDATE, "u-1", "1");
     assert_true(has_content(&shared[1], "1"));
     assert_at_rest();
 }
@@ -239,7 +239,7 @@ static void what_is_excluded_from_synchronisation_is_not_adopted(void **state)
     (void)state;
     put(PROJECT_HERE, ",\"labels\":{\"" AB_LABEL_IGNORE_SYNC "\":\"true\"}", SPEC(7));
     begin();
-    wish_kind(&shared[0], AB_TYPE_CREATE, "u-1", "1");
+    desired_kind(&shared[0], AB_TYPE_CREATE, "u-1", "1");
     world_run(&w, 20);
     assert_int_equal(spec_of(at(PROJECT_HERE)), 7);
     assert_non_null(said(error_key(&shared[0])));
@@ -250,7 +250,7 @@ static void another_secret_of_the_name_is_not_overwritten(void **state)
     (void)state;
     put(SECRET_HERE, "", DATA("theirs")); /* no repository: not even looked at */
     begin();
-    wish_kind(&shared[1], AB_TYPE_CREATE, "u-1", "1");
+    desired_kind(&shared[1], AB_TYPE_CREATE, "u-1", "1");
     world_run(&w, 20);
     assert_true(has_content(&shared[1], "theirs"));
     assert_non_null(said(error_key(&shared[1])));
@@ -266,7 +266,7 @@ static void what_has_no_source_is_not_touched(void **state)
     uint64_t writes = fake_store_changes(w.local);
     begin();
     assert_int_equal(fake_store_changes(w.local), writes);
-    assert_int_equal(fake_log_appended(w.up), 1); /* the wish for a resync */
+    assert_int_equal(fake_log_appended(w.up), 1); /* the request for a resync */
     assert_at_rest();
 }
 
@@ -277,18 +277,18 @@ static void nothing_goes_up_but_errors(void **state)
     (void)state;
     begin();
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
-        assert_int_equal(fake_log_appended(w.up), 1); /* the wish for a resync */
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        assert_int_equal(fake_log_appended(w.up), 1); /* the request for a resync */
     }
     w.local_refuses = AB_ERR_DENIED;
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "2");
+        desired_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "2");
         assert_true(said_of_target(error_key(k), k->target, false));
     }
     assert_int_equal(fake_log_appended(w.up), 4);
     w.local_refuses = AB_ERR_OK;
     for (const struct kind *k = shared; k < shared + KINDS; k++) {
-        wish_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "3");
+        desired_kind(k, AB_TYPE_SPEC_UPDATE, "u-1", "3");
         assert_null(said(error_key(k)));
     }
     assert_at_rest();
@@ -298,8 +298,8 @@ static void what_is_not_synchronised_is_refused(void **state)
 {
     (void)state;
     begin();
-    wish("Secret/hub/argocd-secret", AB_TYPE_CREATE, UID("u-1"), DATA("1"));
-    wish("ConfigMap/hub/argocd-cm", AB_TYPE_CREATE, UID("u-1"), DATA("1"));
+    desired("Secret/hub/argocd-secret", AB_TYPE_CREATE, UID("u-1"), DATA("1"));
+    desired("ConfigMap/hub/argocd-cm", AB_TYPE_CREATE, UID("u-1"), DATA("1"));
     assert_null(at("Secret/argocd/argocd-secret"));
     assert_null(at("ConfigMap/argocd/argocd-cm"));
     assert_int_equal(refused("payload"), 2);
@@ -326,7 +326,7 @@ static void a_payload_of_another_object_is_refused(void **state)
 static void what_another_version_kept_is_passed_over(void **state)
 {
     (void)state;
-    const ab_kept kept = {.version = {1, 1}, .wish = AB_STR("{}")};
+    const ab_kept kept = {.version = {1, 1}, .desired = AB_STR("{}")};
     begin();
     assert_int_equal(ab_agent_restore(w.agent, AB_STR("Job/argocd/j"), &kept), AB_ERR_OK);
     assert_int_equal(ab_agent_restore(w.agent, AB_STR("what"), &kept), AB_ERR_OK);
@@ -373,13 +373,13 @@ static int set_up(void **state)
     return 0;
 }
 
-/* Of a Secret no outline is kept: it is read. */
+/* Of a Secret no snapshot is kept: it is read. */
 static void an_edit_that_is_seen_while_the_object_is_read_is_reverted(void **state)
 {
     const struct kind *k = &shared[1];
     (void)state;
     begin();
-    wish_kind(k, AB_TYPE_CREATE, "u-1", "1");
+    desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
     /* A redelivery makes the agent look again; the edit is seen before the answer, which is older.
      */
     fake_log_replay(w.down);
@@ -397,16 +397,16 @@ static void an_edit_that_is_seen_while_the_object_is_read_is_reverted(void **sta
 
 #define SEALED_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, teardown)
 
-static void wish_sealed(void)
+static void desired_sealed(void)
 {
-    wish(SECRET, AB_TYPE_CREATE, UID("u-1") REPOSITORY, ",\"type\":\"Opaque\"" SEALED);
+    desired(SECRET, AB_TYPE_CREATE, UID("u-1") REPOSITORY, ",\"type\":\"Opaque\"" SEALED);
 }
 
 static void a_sealed_secret_is_opened_when_it_is_placed(void **state)
 {
     (void)state;
     begin();
-    wish_sealed();
+    desired_sealed();
     assert_true(has_content(&shared[1], "hunter2"));
     assert_true(has_field(at(SECRET_HERE), "sealed", NULL));
     assert_true(has_field(at(SECRET_HERE), "type", "\"Opaque\""));
@@ -422,13 +422,13 @@ static void a_seal_is_opened_in_the_context_of_its_labels(void **state)
     char first[AB_DIGEST_HEX];
     (void)state;
     begin();
-    wish_sealed();
+    desired_sealed();
     assert_int_equal(strlen(opener.context), AB_DIGEST_HEX - 1);
     snprintf(first, sizeof(first), "%s", opener.context);
-    wish(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY, ",\"type\":\"other\"" SEALED);
+    desired(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY, ",\"type\":\"other\"" SEALED);
     assert_string_not_equal(opener.context, first);
-    wish(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY,
-         ",\"type\":\"Opaque\",\"sealed\":\"b3RoZXI=\"");
+    desired(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY,
+            ",\"type\":\"Opaque\",\"sealed\":\"b3RoZXI=\"");
     assert_string_equal(opener.context, first);
     assert_at_rest();
 }
@@ -437,14 +437,14 @@ static bool is_in_cache(const char *text)
 {
     ab_kept row;
     assert_int_equal(world_recall(&w, AB_STR(SECRET_HERE), &row), AB_ERR_OK);
-    return memmem(row.wish.ptr, row.wish.len, text, strlen(text)) != NULL;
+    return memmem(row.desired.ptr, row.desired.len, text, strlen(text)) != NULL;
 }
 
 static void it_is_kept_sealed_and_reverted_after_a_restart(void **state)
 {
     (void)state;
     begin();
-    wish_sealed();
+    desired_sealed();
     char version[40];
     snprintf(version, sizeof(version), "%s", last_version());
     assert_true(is_in_cache("c2VhbGVk"));
@@ -462,14 +462,14 @@ static void one_that_does_not_open_is_reported_and_changes_nothing(void **state)
 {
     (void)state;
     begin();
-    wish_sealed();
+    desired_sealed();
     opener.code = AB_ERR_DENIED;
-    wish(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY ",\"x\":1", SEALED);
+    desired(SECRET, AB_TYPE_SPEC_UPDATE, UID("u-1") REPOSITORY ",\"x\":1", SEALED);
     assert_true(has_content(&shared[1], "hunter2"));
     assert_true(said_of_target(error_key(&shared[1]), AB_TARGET_REPOSITORY, false));
     assert_int_equal(fake_log_open(w.down), 0);
     opener.code = AB_ERR_OK;
-    wish_sealed();
+    desired_sealed();
     assert_null(said(error_key(&shared[1])));
     assert_at_rest();
 }
@@ -479,7 +479,7 @@ static void without_a_key_nothing_is_placed_until_there_is_one(void **state)
     (void)state;
     w.policy.open = NULL;
     begin();
-    wish_sealed();
+    desired_sealed();
     assert_null(at(SECRET_HERE));
     assert_non_null(said(error_key(&shared[1])));
     assert_int_equal(fake_log_open(w.down), 0);
@@ -496,8 +496,8 @@ static void one_that_comes_unsealed_is_refused_and_not_kept(void **state)
     (void)state;
     ab_kept row;
     begin();
-    wish_kind(&shared[1], AB_TYPE_CREATE, "u-1", "clear");
-    wish(SECRET, AB_TYPE_CREATE, UID("u-1") REPOSITORY, SEALED DATA("clear"));
+    desired_kind(&shared[1], AB_TYPE_CREATE, "u-1", "clear");
+    desired(SECRET, AB_TYPE_CREATE, UID("u-1") REPOSITORY, SEALED DATA("clear"));
     assert_null(at(SECRET_HERE));
     assert_int_equal(refused("unsealed"), 2);
     assert_non_null(said(error_key(&shared[1])));
@@ -509,8 +509,8 @@ static void only_secrets_must_be_sealed(void **state)
 {
     (void)state;
     begin();
-    wish_kind(&shared[0], AB_TYPE_CREATE, "u-1", "1");
-    wish_kind(&shared[2], AB_TYPE_CREATE, "u-1", "1");
+    desired_kind(&shared[0], AB_TYPE_CREATE, "u-1", "1");
+    desired_kind(&shared[2], AB_TYPE_CREATE, "u-1", "1");
     assert_true(has_content(&shared[0], "1"));
     assert_true(has_content(&shared[2], "1"));
     assert_int_equal(opener.calls, 0);
@@ -526,7 +526,7 @@ static void nothing_that_was_sealed_is_logged_or_goes_up(void **state)
     assert_int_equal(ab_log_new(fileno(file), "debug", AB_LOG_JSON, &w.clock, &w.log, NULL),
                      AB_ERR_OK);
     begin();
-    wish_sealed();
+    desired_sealed();
     tamper(&shared[1]);
     world_settle(&w);
     w.local_refuses = AB_ERR_DENIED;

@@ -53,7 +53,7 @@ static void an_application_keeps_its_namespace(void **state)
 {
     (void)state;
     begin();
-    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_int_equal(spec_of(at(TEAM)), 1);
     assert_true(has_in(at(TEAM), "annotations", AB_ANN_REMAPPED, NULL));
     give_status(TEAM);
@@ -65,7 +65,7 @@ static void one_of_the_hubs_own_namespace_stands_in_the_agents_own(void **state)
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_int_equal(spec_of(at(HERE)), 1);
     assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, "true"));
     give_status(HERE);
@@ -83,7 +83,7 @@ static void that_it_is_remapped_is_known_after_a_restart(void **state)
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     world_crash_agent(&w);
     set_field(w.local, HERE, "status", "{\"n\":5}");
     set_spec(w.local, HERE, 9);
@@ -99,7 +99,7 @@ static void with_namespace_mapping_all_stand_in_the_agents_own(void **state)
     (void)state;
     w.policy.by_destination = false;
     begin();
-    wish("Application/w1/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired("Application/w1/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_int_equal(spec_of(at(HERE)), 1);
     give_status(HERE);
     assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
@@ -111,11 +111,11 @@ static void what_goes_up_about_a_remapped_object_says_so(void **state)
     (void)state;
     begin();
     w.local_refuses = AB_ERR_DENIED;
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_true(said_of_target(ERROR_REMAPPED, AB_TARGET_APPLICATION, true));
     assert_null(said(ERROR_HERE));
     w.local_refuses = AB_ERR_OK;
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(2));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(2));
     assert_null(said(ERROR_REMAPPED));
     assert_at_rest();
 }
@@ -134,7 +134,7 @@ static void commands_reach_what_is_remapped(void **state)
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     ask_operation("c-1", OWN, true, 7);
     assert_int_equal(operation_of(at(HERE)), 7);
     assert_true(said_of_target(AB_KEY_ACK "c-1", AB_TARGET_EVENT_PROCESSED, true));
@@ -152,7 +152,7 @@ static void a_namespace_that_is_not_allowed_is_refused_and_said(void **state)
 {
     (void)state;
     begin();
-    wish("Application/kube-system/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired("Application/kube-system/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_null(at("Application/kube-system/a"));
     assert_int_equal(refused("namespace"), 1);
     assert_true(
@@ -170,7 +170,7 @@ static void it_is_placed_once_its_namespace_is_allowed(void **state)
     (void)state;
     w.policy.namespaces = NULL;
     begin();
-    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_null(at(TEAM));
     world_crash_agent(&w);
     w.policy.namespaces = teams;
@@ -185,7 +185,7 @@ static void the_agents_own_namespace_is_always_allowed(void **state)
     (void)state;
     w.policy.namespaces = NULL;
     begin();
-    wish(HERE, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(HERE, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     assert_int_equal(spec_of(at(HERE)), 1);
     assert_int_equal(refused("namespace"), 0);
     assert_at_rest();
@@ -195,7 +195,7 @@ static void what_is_no_longer_allowed_is_left_alone_until_it_ends(void **state)
 {
     (void)state;
     begin();
-    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     world_crash_agent(&w);
     w.policy.namespaces = NULL;
     begin();
@@ -214,9 +214,9 @@ static void a_refused_application_that_is_deleted_at_the_hub_is_confirmed_gone(v
     (void)state;
     w.policy.namespaces = NULL;
     begin();
-    wish(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(TEAM, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     size_t before = fake_log_appended(w.up);
-    wish(TEAM, AB_TYPE_SPEC_UPDATE, UID("u-1") ",\"deletionTimestamp\":\"x\"", SPEC(1));
+    desired(TEAM, AB_TYPE_SPEC_UPDATE, UID("u-1") ",\"deletionTimestamp\":\"x\"", SPEC(1));
     assert_true(fake_log_appended(w.up) > before);
     end(TEAM);
     assert_null(said(AB_KEY_ERROR TEAM));
@@ -242,13 +242,13 @@ static void the_second_of_two_sources_is_refused(void **state)
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
-    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
     assert_int_equal(spec_of(at(HERE)), 1);
     assert_int_equal(refused("taken"), 1);
     assert_true(said_of_target(ERROR_HERE, AB_TARGET_APPLICATION, false));
     assert_null(said(ERROR_REMAPPED));
-    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
     assert_int_equal(spec_of(at(HERE)), 3);
     assert_non_null(said(ERROR_HERE));
     assert_at_rest();
@@ -268,8 +268,8 @@ static void the_second_is_refused_also_when_it_is_the_remapped_one(void **state)
 {
     (void)state;
     begin();
-    wish(HERE, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    desired(HERE, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
     assert_int_equal(spec_of(at(HERE)), 1);
     assert_true(said_of_target(ERROR_REMAPPED, AB_TARGET_APPLICATION, true));
     remapped_end(OWN);
@@ -283,9 +283,9 @@ static void the_second_does_not_replace_the_first_while_that_waits(void **state)
     (void)state;
     begin();
     hold();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
-    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
-    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
     end(HERE);
     settle();
     assert_int_equal(spec_of(at(HERE)), 3);
@@ -297,11 +297,11 @@ static void when_the_first_is_gone_a_change_of_the_second_is_placed(void **state
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
-    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
     remapped_end(OWN);
     assert_null(at(HERE));
-    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(3));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(3));
     assert_int_equal(spec_of(at(HERE)), 3);
     assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, NULL));
     assert_null(said(ERROR_HERE));
@@ -319,12 +319,12 @@ static void when_the_first_is_gone_the_second_is_asked_for(void **state)
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     remapped_end(OWN);
     assert_false(asks_for_a_resync());
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
-    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
-    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
     assert_false(asks_for_a_resync());
     remapped_end(OWN);
     assert_null(at(HERE));
@@ -335,8 +335,8 @@ static void a_second_that_is_gone_itself_is_not_asked_for(void **state)
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
-    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
     end(HERE);
     remapped_end(OWN);
     assert_false(asks_for_a_resync());
@@ -346,10 +346,10 @@ static void the_second_takes_the_place_of_the_first_when_that_ends_just_before(v
 {
     (void)state;
     begin();
-    remapped_wish(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
     hold();
     remapped_end(OWN);
-    wish(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
     settle();
     assert_int_equal(spec_of(at(HERE)), 2);
     assert_true(has_in(at(HERE), "annotations", AB_ANN_REMAPPED, NULL));
@@ -362,10 +362,10 @@ static void the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing(void 
 {
     (void)state;
     begin();
-    remapped_wish("Application/hub-old/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
-    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(2));
+    remapped_desired("Application/hub-old/a", AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(2));
     w.local_refuses = AB_ERR_DENIED;
-    remapped_wish(OWN, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(3));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(3));
     remapped_end("Application/hub-old/a");
     assert_int_equal(spec_of(at(HERE)), 2);
     assert_non_null(said(ERROR_REMAPPED));

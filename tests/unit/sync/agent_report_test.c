@@ -25,7 +25,7 @@ static void what_has_no_status_is_reported_once_it_has_one(void **state)
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     assert_int_equal(spec_of(at(LOCAL)), 1);
     assert_null(said(UP));
     give_status("{\"n\":5}");
@@ -37,7 +37,7 @@ static void a_status_that_goes_is_reported_gone(void **state)
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     give_status("{\"n\":5}");
     give_status(NULL);
     assert_non_null(said(UP));
@@ -50,7 +50,7 @@ static void what_comes_as_an_update_is_reported_without_a_status(void **state)
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_SPEC_UPDATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_SPEC_UPDATE, UID, SPEC(1));
     assert_non_null(said(UP));
     assert_false(said_with(UP, "status"));
     assert_at_rest();
@@ -60,9 +60,9 @@ static void an_update_behind_the_creation_is_reported_without_a_status(void **st
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     assert_null(said(UP));
-    wish(HUB, AB_TYPE_SPEC_UPDATE, UID, SPEC(2));
+    desired(HUB, AB_TYPE_SPEC_UPDATE, UID, SPEC(2));
     assert_non_null(said(UP));
     assert_at_rest();
 }
@@ -71,7 +71,7 @@ static void the_record_of_a_command_is_reported_without_a_status(void **state)
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     set_in(w.local, LOCAL, "annotations", AB_ANN_LAST_OPERATION, "1.1/c1");
     world_settle(&w);
     assert_true(said_with(UP, "1.1/c1"));
@@ -83,7 +83,7 @@ static void what_something_was_asked_of_is_reported_without_a_status(void **stat
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     assert_null(said(UP));
     ask_terminate("c1", HUB);
     assert_non_null(said(UP));
@@ -96,7 +96,7 @@ static void what_gets_no_status_is_reported_all_the_same(void **state)
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     world_run(&w, 29);
     assert_null(said(UP));
     world_run(&w, 2);
@@ -112,9 +112,9 @@ static void each_status_is_reported_at_once(void **state)
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     give_status("{\"n\":5}");
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(2));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(2));
     give_status("{\"n\":6}");
     assert_true(said_with(UP, "{\"n\":6}"));
     assert_at_rest();
@@ -124,7 +124,7 @@ static void an_agent_that_starts_reports_at_once(void **state)
 {
     (void)state;
     begin();
-    wish(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
     assert_null(said(UP));
     world_crash_agent(&w);
     begin();

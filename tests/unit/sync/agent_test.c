@@ -322,14 +322,14 @@ static void a_local_deletion_is_reverted_and_counted(void **state)
     world_settle(&w);
     assert_int_equal(spec_of(local()), 1);
     assert_true(has_in(local(), "annotations", AB_ANN_SOURCE_UID, "uid-1"));
-    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_false(ab_span_present(ab_object_field(local(), "operation")));
     assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 1);
     assert_at_rest();
 }
 
 static bool has_run(ab_object *o)
 {
-    return ab_json_present(ab_json_get(ab_object_field(o, "status"), "operationState"));
+    return ab_span_present(ab_span_get(ab_object_field(o, "status"), "operationState"));
 }
 
 static void delete_one_that_ran(ab_recreate_policy policy)
@@ -349,7 +349,7 @@ static void what_is_brought_back_has_its_last_status(void **state)
     delete_one_that_ran(AB_RECREATE_IGNORE);
     assert_true(has_run(local()));
     assert_true(has_run(hub()));
-    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_false(ab_span_present(ab_object_field(local(), "operation")));
     assert_at_rest();
 }
 
@@ -359,7 +359,7 @@ static void what_is_brought_back_has_no_status_when_it_is_to_be_cleared(void **s
     delete_one_that_ran(AB_RECREATE_CLEAR_STATUS);
     assert_false(has_run(local()));
     assert_false(has_run(hub()));
-    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_false(ab_span_present(ab_object_field(local(), "operation")));
     assert_at_rest();
 }
 
@@ -399,10 +399,10 @@ static void what_is_recreated_after_a_local_deletion_may_be_synced(void **state)
     (void)state;
     w.policy.recreate = AB_RECREATE_RESYNC;
     placed("");
-    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_false(ab_span_present(ab_object_field(local(), "operation")));
     fake_store_erase(w.local, LOCAL);
     world_settle(&w);
-    assert_true(ab_json_present(ab_json_get(ab_object_field(local(), "operation"), "sync")));
+    assert_true(ab_span_present(ab_span_get(ab_object_field(local(), "operation"), "sync")));
 }
 
 /* --- whose is it --- */
@@ -416,8 +416,8 @@ static void what_is_not_managed_is_not_touched(void **state)
     assert_int_equal(spec_of(local()), 7);
     assert_int_equal(status_of(hub()), -1);
     assert_false(has_head(w.up, LOCAL));
-    ab_jsonv conditions = ab_json_get(ab_object_field(hub(), "status"), "conditions");
-    assert_true(ab_json_is(ab_json_get(ab_json_first(conditions), "type"), "AgentError"));
+    ab_spanv conditions = ab_span_get(ab_object_field(hub(), "status"), "conditions");
+    assert_true(ab_span_is(ab_span_get(ab_span_first(conditions), "type"), "AgentError"));
     assert_at_rest();
 }
 
@@ -448,7 +448,7 @@ static void a_refused_adoption_is_logged_once_at_each_end(void **state)
     assert_int_equal(count_of(text, "\"adoption refused\""), 1);
     assert_int_equal(count_of(text, "\"agent reported an error\""), 1);
     assert_int_equal(spec_of(local()), 7);
-    assert_true(ab_json_is(ab_json_path(ab_object_field(hub(), "status"), "health", "status", NULL),
+    assert_true(ab_span_is(ab_span_path(ab_object_field(hub(), "status"), "health", "status", NULL),
                            "Degraded"));
     fclose(file);
 }
@@ -506,8 +506,8 @@ static void what_stood_in_the_way_gone_it_is_created(void **state)
     fake_store_erase(w.local, LOCAL);
     world_settle(&w);
     assert_int_equal(spec_of(local()), 1);
-    ab_jsonv conditions = ab_json_get(ab_object_field(hub(), "status"), "conditions");
-    assert_int_equal(ab_json_count(conditions), 0);
+    ab_spanv conditions = ab_span_get(ab_object_field(hub(), "status"), "conditions");
+    assert_int_equal(ab_span_count(conditions), 0);
     assert_at_rest();
 }
 
@@ -529,7 +529,7 @@ static void another_source_uid_means_delete_and_create(void **state)
     world_settle(&w);
     assert_int_equal(spec_of(local()), 2);
     assert_false(ab_str_is(ab_object_uid(local()), before));
-    assert_false(ab_json_present(ab_object_field(local(), "operation")));
+    assert_false(ab_span_present(ab_object_field(local(), "operation")));
     assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 0);
     assert_at_rest();
 }
@@ -588,7 +588,7 @@ static void another_principal_takes_over_in_place(void **state)
 
 /* --- what the agent knows and does not know --- */
 
-static void the_status_of_what_stands_as_wished_already_is_reported(void **state)
+static void the_status_of_what_stands_as_desired_already_is_reported(void **state)
 {
     (void)state;
     placed("");
@@ -639,7 +639,7 @@ static void a_replay_changes_nothing(void **state)
     assert_at_rest();
 }
 
-static void a_restart_costs_no_event_but_the_wish_for_a_resync(void **state)
+static void a_restart_costs_no_event_but_the_desired_for_a_resync(void **state)
 {
     (void)state;
     placed("");
@@ -689,10 +689,10 @@ int main(void)
         TEST(another_source_uid_may_be_updated_in_place),
         TEST(what_a_former_object_left_is_removed_by_an_update_in_place),
         TEST(another_principal_takes_over_in_place),
-        TEST(the_status_of_what_stands_as_wished_already_is_reported),
+        TEST(the_status_of_what_stands_as_desired_already_is_reported),
         TEST(a_newer_state_lets_go_of_the_one_that_could_not_be_written),
         TEST(a_replay_changes_nothing),
-        TEST(a_restart_costs_no_event_but_the_wish_for_a_resync),
+        TEST(a_restart_costs_no_event_but_the_desired_for_a_resync),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,54 +26,54 @@ static void assert_text(ab_buf *out, ab_err e, const char *expected)
     ab_buf_fini(out);
 }
 
-static void assert_wish(const char *hub, const char *expected)
+static void assert_desired(const char *hub, const char *expected)
 {
     ab_buf out;
     ab_object *o = sample_object(hub);
     ab_buf_init(&out, 65536);
-    assert_text(&out, ab_app_wish(o, &out), expected);
+    assert_text(&out, ab_app_desired(o, &out), expected);
     ab_object_unref(o);
 }
 
-static void a_wish_leaves_out_status_operation_and_server_metadata(void **state)
+static void a_desired_leaves_out_status_operation_and_server_metadata(void **state)
 {
     (void)state;
-    assert_wish(HEAD ID ",\"uid\":\"u\",\"resourceVersion\":\"7\",\"generation\":3,"
-                        "\"managedFields\":[],\"selfLink\":\"/x\",\"labels\":{\"l\":\"1\"},"
-                        "\"finalizers\":[\"f\"]},\"spec\":" ODD
-                        ",\"status\":{\"x\":1},\"operation\":{\"sync\":{}},\"extra\":[1]}",
-                "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"spec\":" ODD
-                ",\"extra\":[1],\"metadata\":{" ID ",\"uid\":\"u\",\"labels\":{\"l\":\"1\"},"
-                "\"finalizers\":[\"f\"]}}");
+    assert_desired(HEAD ID ",\"uid\":\"u\",\"resourceVersion\":\"7\",\"generation\":3,"
+                           "\"managedFields\":[],\"selfLink\":\"/x\",\"labels\":{\"l\":\"1\"},"
+                           "\"finalizers\":[\"f\"]},\"spec\":" ODD
+                           ",\"status\":{\"x\":1},\"operation\":{\"sync\":{}},\"extra\":[1]}",
+                   "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"spec\":" ODD
+                   ",\"extra\":[1],\"metadata\":{" ID ",\"uid\":\"u\",\"labels\":{\"l\":\"1\"},"
+                   "\"finalizers\":[\"f\"]}}");
 }
 
 #define BARE_WISH                                                                                  \
     "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{" ID "}}"
 
-static void bookkeeping_annotations_do_not_change_a_wish(void **state)
+static void bookkeeping_annotations_do_not_change_a_desired(void **state)
 {
     (void)state;
-    assert_wish(HEAD ID "}}", BARE_WISH);
-    assert_wish(HEAD ID ",\"annotations\":{}}}", BARE_WISH);
-    assert_wish(HEAD ID ",\"annotations\":{\"" AB_ANN_REFRESH "\":\"hard\",\"" AB_ANN_LAST_APPLIED
-                        "\":\"{}\",\"" AB_ANN_LAST_UPDATED
-                        "\":\"t\",\"argobus.io/anything\":\"1\"}}}",
-                BARE_WISH);
+    assert_desired(HEAD ID "}}", BARE_WISH);
+    assert_desired(HEAD ID ",\"annotations\":{}}}", BARE_WISH);
+    assert_desired(HEAD ID ",\"annotations\":{\"" AB_ANN_REFRESH
+                           "\":\"hard\",\"" AB_ANN_LAST_APPLIED "\":\"{}\",\"" AB_ANN_LAST_UPDATED
+                           "\":\"t\",\"argobus.io/anything\":\"1\"}}}",
+                   BARE_WISH);
 }
 
-static void the_users_annotations_are_part_of_the_wish(void **state)
+static void the_users_annotations_are_part_of_the_desired(void **state)
 {
     (void)state;
-    assert_wish(
+    assert_desired(
         HEAD ID ",\"annotations\":{\"mine\":\"1\",\"" AB_ANN_REFRESH "\":\"normal\"}}}",
         "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{" ID
         ",\"annotations\":{\"mine\":\"1\"}}}");
 }
 
-static void a_wish_keeps_the_deletion_time_stamp(void **state)
+static void a_desired_keeps_the_deletion_time_stamp(void **state)
 {
     (void)state;
-    assert_wish(
+    assert_desired(
         HEAD ID ",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}",
         "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{" ID
         ",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"}}");
@@ -163,12 +163,12 @@ static void without_an_operation_there_is_nothing_to_terminate(void **state)
 static void assert_error_status(const char *status, const char *message, const char *expected)
 {
     ab_buf out;
-    ab_json *doc = status == NULL ? NULL : sample_json(status);
+    ab_span *doc = status == NULL ? NULL : sample_json(status);
     ab_buf_init(&out, 65536);
-    ab_jsonv root = doc == NULL ? (ab_jsonv){0} : ab_json_root(doc);
+    ab_spanv root = doc == NULL ? (ab_spanv){0} : ab_span_root(doc);
     assert_text(&out, ab_app_status_with_error(root, ab_str_of(message), AB_STR("now"), &out),
                 expected);
-    ab_json_free(doc);
+    ab_span_free(doc);
 }
 
 #define CONDITION "{\"type\":\"AgentError\",\"message\":\"why\",\"lastTransitionTime\":\"now\"}"
@@ -210,10 +210,10 @@ static void an_error_that_is_over_leaves_no_condition(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wish_leaves_out_status_operation_and_server_metadata),
-        cmocka_unit_test(bookkeeping_annotations_do_not_change_a_wish),
-        cmocka_unit_test(the_users_annotations_are_part_of_the_wish),
-        cmocka_unit_test(a_wish_keeps_the_deletion_time_stamp),
+        cmocka_unit_test(a_desired_leaves_out_status_operation_and_server_metadata),
+        cmocka_unit_test(bookkeeping_annotations_do_not_change_a_desired),
+        cmocka_unit_test(the_users_annotations_are_part_of_the_desired),
+        cmocka_unit_test(a_desired_keeps_the_deletion_time_stamp),
         cmocka_unit_test(a_report_carries_identity_state_and_answers),
         cmocka_unit_test(an_edit_changes_what_it_names_and_nothing_else),
         cmocka_unit_test(no_edit_changes_nothing),

@@ -189,7 +189,7 @@ static void a_restart_with_nothing_changed_writes_nothing_and_sends_no_state(voi
     restart_principal();
     world_run(&w, 5);
     assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
-    /* Only the wish for a resync. */
+    /* Only the request for a resync. */
     assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events + 1);
 }
 
@@ -689,7 +689,7 @@ static void nothing_is_done_until_the_mode_is_known(void **state)
     world_start(&w);
     assert_null(hub());
     assert_int_equal(fake_log_appended(w.down), 0);
-    assert_int_equal(fake_log_open(w.up), 2); /* the object, and the wish for a resync */
+    assert_int_equal(fake_log_open(w.up), 2); /* the object, and the request for a resync */
     ab_principal_set_mode(w.principal, "w1", AB_AUTONOMOUS);
     world_settle(&w);
     assert_int_equal(spec_of(hub()), 1);

@@ -90,7 +90,7 @@ static void put_hubs_own(const char *more)
 
 static bool is_in_project(const char *name)
 {
-    return ab_json_is(ab_json_get(ab_object_field(hub(), "spec"), "project"), name);
+    return ab_span_is(ab_span_get(ab_object_field(hub(), "spec"), "project"), name);
 }
 
 /* The rival has project p with this spec; -1: it has none any more. */

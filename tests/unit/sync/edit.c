@@ -92,19 +92,19 @@ static void put_text(fake_store *s, ab_buf *text)
     ab_buf_fini(text);
 }
 
-static ab_jsonw begin(ab_buf *text)
+static ab_spanw begin(ab_buf *text)
 {
     ab_buf_init(text, TEXT_MAX);
-    ab_jsonw w = ab_jsonw_to(text);
-    ab_jsonw_object(&w);
+    ab_spanw w = ab_spanw_to(text);
+    ab_spanw_object(&w);
     return w;
 }
 
-static void copy_but(ab_jsonw *w, ab_jsonv object, const char *left_out)
+static void copy_but(ab_spanw *w, ab_spanv object, const char *left_out)
 {
-    for (ab_jsonv v = ab_json_first(object); ab_json_present(v); v = ab_json_next(v))
-        if (!ab_str_is(ab_json_plain_key(v), left_out))
-            ab_jsonw_member(w, v);
+    for (ab_spanv v = ab_span_first(object); ab_span_present(v); v = ab_span_next(v))
+        if (!ab_str_is(ab_span_plain_key(v), left_out))
+            ab_spanw_member(w, v);
 }
 
 static ab_object *there(fake_store *s, const char *key)
@@ -117,10 +117,10 @@ static ab_object *there(fake_store *s, const char *key)
 void set_field(fake_store *s, const char *key, const char *member, const char *json)
 {
     ab_buf text;
-    ab_jsonw w = begin(&text);
+    ab_spanw w = begin(&text);
     copy_but(&w, ab_object_json(there(s, key)), member);
-    ab_jsonw_key_raw(&w, member, ab_str_of(json));
-    ab_jsonw_object_end(&w);
+    ab_spanw_key_raw(&w, member, ab_str_of(json));
+    ab_spanw_object_end(&w);
     put_text(s, &text);
 }
 
@@ -135,18 +135,18 @@ void set_in(fake_store *s, const char *key, const char *map, const char *name, c
 {
     ab_buf text;
     ab_object *o = there(s, key);
-    ab_jsonw w = begin(&text);
+    ab_spanw w = begin(&text);
     copy_but(&w, ab_object_json(o), "metadata");
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
-    copy_but(&w, ab_json_get(ab_object_json(o), "metadata"), map);
-    ab_jsonw_key(&w, ab_str_of(map));
-    ab_jsonw_object(&w);
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    copy_but(&w, ab_span_get(ab_object_json(o), "metadata"), map);
+    ab_spanw_key(&w, ab_str_of(map));
+    ab_spanw_object(&w);
     copy_but(&w, ab_object_meta(o, map), name);
-    ab_jsonw_key_str(&w, name, ab_str_of(value));
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
+    ab_spanw_key_str(&w, name, ab_str_of(value));
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
     put_text(s, &text);
 }
 
@@ -154,34 +154,34 @@ void drop_finalizers(fake_store *s, const char *key)
 {
     ab_buf text;
     ab_object *o = there(s, key);
-    ab_jsonw w = begin(&text);
+    ab_spanw w = begin(&text);
     copy_but(&w, ab_object_json(o), "metadata");
-    ab_jsonw_key(&w, AB_STR("metadata"));
-    ab_jsonw_object(&w);
-    copy_but(&w, ab_json_get(ab_object_json(o), "metadata"), "finalizers");
-    ab_jsonw_object_end(&w);
-    ab_jsonw_object_end(&w);
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    copy_but(&w, ab_span_get(ab_object_json(o), "metadata"), "finalizers");
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
     put_text(s, &text);
 }
 
-static int number(ab_jsonv v)
+static int number(ab_spanv v)
 {
     int64_t n;
-    return ab_json_i64(v, &n) == AB_ERR_OK ? (int)n : -1;
+    return ab_span_i64(v, &n) == AB_ERR_OK ? (int)n : -1;
 }
 
 int spec_of(const ab_object *o)
 {
-    return o == NULL ? -1 : number(ab_json_get(ab_object_field(o, "spec"), "n"));
+    return o == NULL ? -1 : number(ab_span_get(ab_object_field(o, "spec"), "n"));
 }
 
 int status_of(const ab_object *o)
 {
-    return o == NULL ? -1 : number(ab_json_get(ab_object_field(o, "status"), "n"));
+    return o == NULL ? -1 : number(ab_span_get(ab_object_field(o, "status"), "n"));
 }
 
 bool has_in(const ab_object *o, const char *map, const char *name, const char *value)
 {
-    ab_jsonv v = ab_json_get(ab_object_meta(o, map), name);
-    return value == NULL ? !ab_json_present(v) : ab_json_is(v, value);
+    ab_spanv v = ab_span_get(ab_object_meta(o, map), name);
+    return value == NULL ? !ab_span_present(v) : ab_span_is(v, value);
 }

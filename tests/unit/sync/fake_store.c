@@ -159,42 +159,42 @@ static bool is_in(ab_str name, const char *const *list)
     return false;
 }
 
-static void write_meta(ab_jsonw *w, ab_jsonv metadata, const struct server_meta *m)
+static void write_meta(ab_spanw *w, ab_spanv metadata, const struct server_meta *m)
 {
     static const char *const set_here[] = {"uid", "resourceVersion", "generation",
                                            "deletionTimestamp", NULL};
     char version[24];
     snprintf(version, sizeof(version), "%" PRIu64, m->version);
-    ab_jsonw_key(w, AB_STR("metadata"));
-    ab_jsonw_object(w);
-    for (ab_jsonv v = ab_json_first(metadata); ab_json_present(v); v = ab_json_next(v))
-        if (!is_in(ab_json_plain_key(v), set_here))
-            ab_jsonw_member(w, v);
-    ab_jsonw_key_str(w, "uid", m->uid);
-    ab_jsonw_key_str(w, "resourceVersion", ab_str_of(version));
-    ab_jsonw_key(w, AB_STR("generation"));
-    ab_jsonw_int(w, m->generation);
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
+    for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v))
+        if (!is_in(ab_span_plain_key(v), set_here))
+            ab_spanw_member(w, v);
+    ab_spanw_key_str(w, "uid", m->uid);
+    ab_spanw_key_str(w, "resourceVersion", ab_str_of(version));
+    ab_spanw_key(w, AB_STR("generation"));
+    ab_spanw_int(w, m->generation);
     if (m->deleting)
-        ab_jsonw_key_str(w, "deletionTimestamp", AB_STR(DELETED_AT));
-    ab_jsonw_object_end(w);
+        ab_spanw_key_str(w, "deletionTimestamp", AB_STR(DELETED_AT));
+    ab_spanw_object_end(w);
 }
 
-static ab_object *compose(const ab_object *content, ab_jsonv status, const struct server_meta *m)
+static ab_object *compose(const ab_object *content, ab_spanv status, const struct server_meta *m)
 {
     static const char *const apart[] = {"metadata", "status", NULL};
     ab_buf text;
     ab_object *out = NULL;
-    ab_jsonv root = ab_object_json(content);
+    ab_spanv root = ab_object_json(content);
     ab_buf_init(&text, 1 << 20);
-    ab_jsonw w = ab_jsonw_to(&text);
-    ab_jsonw_object(&w);
-    for (ab_jsonv v = ab_json_first(root); ab_json_present(v); v = ab_json_next(v))
-        if (!is_in(ab_json_plain_key(v), apart))
-            ab_jsonw_member(&w, v);
-    write_meta(&w, ab_json_get(root, "metadata"), m);
-    if (ab_json_present(status))
-        ab_jsonw_member(&w, status);
-    ab_jsonw_object_end(&w);
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v))
+        if (!is_in(ab_span_plain_key(v), apart))
+            ab_spanw_member(&w, v);
+    write_meta(&w, ab_span_get(root, "metadata"), m);
+    if (ab_span_present(status))
+        ab_spanw_member(&w, status);
+    ab_spanw_object_end(&w);
     ab_err e = ab_object_parse(ab_buf_str(&text), &out, NULL);
     assert_true(e == AB_ERR_OK);
     ab_buf_fini(&text);
@@ -204,7 +204,7 @@ static ab_object *compose(const ab_object *content, ab_jsonv status, const struc
 static int64_t generation_of(const ab_object *o)
 {
     int64_t generation = 0;
-    ab_err e = ab_json_i64(ab_object_meta(o, "generation"), &generation);
+    ab_err e = ab_span_i64(ab_object_meta(o, "generation"), &generation);
     assert_true(e == AB_ERR_OK);
     return generation;
 }
@@ -225,7 +225,7 @@ static void store(fake_store *s, const char *key, ab_object *after)
 }
 
 /* Write `content` with `status` over what stands there. */
-static void write_object(fake_store *s, const ab_object *content, ab_jsonv status, bool deleting)
+static void write_object(fake_store *s, const ab_object *content, ab_spanv status, bool deleting)
 {
     char uid[24];
     const char *key = ab_object_key(content);
@@ -237,12 +237,12 @@ static void write_object(fake_store *s, const ab_object *content, ab_jsonv statu
         s->last_uid++;
     } else {
         m.generation = generation_of(before);
-        if (!ab_json_same(ab_object_field(before, "spec"), ab_object_field(content, "spec")))
+        if (!ab_span_same(ab_object_field(before, "spec"), ab_object_field(content, "spec")))
             m.generation++;
         ab_err e = ab_str_to_u64(ab_object_version(before), &m.version);
         assert_true(e == AB_ERR_OK);
         ab_object *same = compose(content, status, &m);
-        bool unchanged = ab_json_same(ab_object_json(before), ab_object_json(same));
+        bool unchanged = ab_span_same(ab_object_json(before), ab_object_json(same));
         ab_object_unref(same);
         if (unchanged)
             return;
@@ -250,7 +250,7 @@ static void write_object(fake_store *s, const ab_object *content, ab_jsonv statu
     }
     s->last_version++;
     ab_object *after = compose(content, status, &m);
-    if (deleting && ab_json_count(ab_object_meta(after, "finalizers")) == 0) {
+    if (deleting && ab_span_count(ab_object_meta(after, "finalizers")) == 0) {
         ab_object_unref(after);
         after = NULL;
     }
@@ -259,7 +259,7 @@ static void write_object(fake_store *s, const ab_object *content, ab_jsonv statu
 
 static void erase(fake_store *s, ab_object *o)
 {
-    if (ab_json_count(ab_object_meta(o, "finalizers")) == 0)
+    if (ab_span_count(ab_object_meta(o, "finalizers")) == 0)
         store(s, ab_object_key(o), NULL);
     else if (!ab_object_deleting(o))
         write_object(s, o, ab_object_field(o, "status"), true);
@@ -311,8 +311,8 @@ void fake_store_reword(fake_store *s, const ab_object *object)
                             .deleting = ab_object_deleting(before)};
     assert_int_equal(ab_str_to_u64(ab_object_version(before), &m.version), AB_ERR_OK);
     ab_object *same = compose(object, ab_object_field(before, "status"), &m);
-    assert_true(ab_json_same(ab_object_json(before), ab_object_json(same)));
-    assert_false(ab_str_eq(ab_json_raw(ab_object_json(before)), ab_json_raw(ab_object_json(same))));
+    assert_true(ab_span_same(ab_object_json(before), ab_object_json(same)));
+    assert_false(ab_str_eq(ab_span_raw(ab_object_json(before)), ab_span_raw(ab_object_json(same))));
     ab_str key = ab_str_of(ab_object_key(same));
     void *old = NULL;
     assert_int_equal(ab_map_put(s->objects, key, same, &old), AB_ERR_OK);
@@ -399,7 +399,7 @@ void fake_store_apply(fake_store *s, const ab_object *object, ab_str version, fa
                       void *arg)
 {
     struct job *j = add_job(s, APPLY, ab_str_of(ab_object_key(object)), done, arg);
-    ab_err e = ab_object_parse(ab_json_raw(ab_object_json(object)), &j->object, NULL);
+    ab_err e = ab_object_parse(ab_span_raw(ab_object_json(object)), &j->object, NULL);
     assert_true(e == AB_ERR_OK);
     j->version = dup_or_null(version);
 }
@@ -427,7 +427,7 @@ static ab_err do_apply(fake_store *s, const struct job *j, const ab_object *befo
     if (j->version == NULL) {
         if (before != NULL)
             return AB_ERR_EXISTS;
-        write_object(s, j->object, (ab_jsonv){0}, false);
+        write_object(s, j->object, (ab_spanv){0}, false);
         return AB_ERR_OK;
     }
     if (before == NULL)
@@ -448,7 +448,7 @@ static ab_err do_patch_status(fake_store *s, const struct job *j, const ab_objec
         return AB_ERR_CONFLICT;
     ab_buf text;
     ab_object *content = NULL;
-    ab_json *status = NULL;
+    ab_span *status = NULL;
     const ab_app_edit edit = {
         .annotations = {{AB_ANN_STATUS_VERSION, ab_str_of(j->stamp)}},
         .annotation_count = j->stamp == NULL ? 0 : 1,
@@ -460,11 +460,11 @@ static ab_err do_patch_status(fake_store *s, const struct job *j, const ab_objec
     assert_true(e == AB_ERR_OK);
     ab_buf_clear(&text);
     ab_buf_printf(&text, "{\"status\":%s}", j->status);
-    e = ab_json_parse(ab_buf_str(&text), &status, NULL);
+    e = ab_span_parse(ab_buf_str(&text), &status, NULL);
     assert_true(e == AB_ERR_OK);
-    write_object(s, content, ab_json_get(ab_json_root(status), "status"),
+    write_object(s, content, ab_span_get(ab_span_root(status), "status"),
                  ab_object_deleting(before));
-    ab_json_free(status);
+    ab_span_free(status);
     ab_object_unref(content);
     ab_buf_fini(&text);
     return AB_ERR_OK;

@@ -49,7 +49,7 @@ size_t below(size_t n)
 static void show(const fake_store *s)
 {
     for (size_t i = 0; fake_store_at(s, i) != NULL; i++)
-        print_error("  %.*s\n", AB_STR_ARG(ab_json_raw(ab_object_json(fake_store_at(s, i)))));
+        print_error("  %.*s\n", AB_STR_ARG(ab_span_raw(ab_object_json(fake_store_at(s, i)))));
 }
 
 void broken(const char *what)
@@ -142,7 +142,7 @@ int next_number(void)
 int operation_of(const ab_object *o)
 {
     int64_t n;
-    if (o == NULL || ab_json_i64(ab_json_get(ab_object_field(o, "operation"), "n"), &n) != 0)
+    if (o == NULL || ab_span_i64(ab_span_get(ab_object_field(o, "operation"), "n"), &n) != 0)
         return -1;
     return (int)n;
 }
@@ -237,13 +237,13 @@ static void note_command(const ab_event *event)
 
 static void note_answer(const ab_event *event)
 {
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     size_t skip = sizeof(AB_KEY_ACK) - 1;
-    if (ab_json_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK)
+    if (ab_span_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK)
         broken("an answer is no JSON");
-    bool refused = ab_json_present(ab_json_get(ab_json_root(doc), "error"));
-    ab_json_free(doc);
+    bool refused = ab_span_present(ab_span_get(ab_span_root(doc), "error"));
+    ab_span_free(doc);
     for (size_t i = 0; i < m.command_count; i++)
         if (ab_str_is((ab_str){key.ptr + skip, key.len - skip}, m.commands[i].id) &&
             m.commands[i].request >= 0 && refused)
@@ -330,7 +330,7 @@ static bool controller_works(int app)
         return false;
     if (ab_object_deleting(local(app)))
         drop_finalizers(m.w.local, local_key(app));
-    else if (ab_json_present(ab_object_field(local(app), "operation")))
+    else if (ab_span_present(ab_object_field(local(app), "operation")))
         set_field(m.w.local, local_key(app), "operation", NULL);
     else if (refresh_of(local(app)) >= 0)
         set_in(m.w.local, local_key(app), "annotations", AB_ANN_REFRESH, NULL);
@@ -502,14 +502,14 @@ static void check_head(void *arg, const ab_event *head)
 static void on_local_write(void *arg, const ab_object *before, const ab_object *after)
 {
     (void)arg;
-    trace("local", after == NULL ? AB_STR("gone") : ab_json_raw(ab_object_json(after)));
+    trace("local", after == NULL ? AB_STR("gone") : ab_span_raw(ab_object_json(after)));
     model->on_local_write(before, after);
 }
 
 static void on_hub_write(void *arg, const ab_object *before, const ab_object *after)
 {
     (void)arg;
-    trace("hub", after == NULL ? AB_STR("gone") : ab_json_raw(ab_object_json(after)));
+    trace("hub", after == NULL ? AB_STR("gone") : ab_span_raw(ab_object_json(after)));
     if (after == NULL || !is_mark(after))
         model->on_hub_write(before, after);
 }

@@ -149,8 +149,8 @@ static void all_parts_but_the_first_have_a_label(void **state)
     (void)state;
     ab_object *first = written(0, "x", "w1", &told);
     ab_object *second = written(1, "x", "w1", &told);
-    assert_false(ab_json_present(ab_object_meta(first, "labels")));
-    assert_true(ab_json_is(ab_json_get(ab_object_meta(second, "labels"), AB_MARK_LABEL), "true"));
+    assert_false(ab_span_present(ab_object_meta(first, "labels")));
+    assert_true(ab_span_is(ab_span_get(ab_object_meta(second, "labels"), AB_MARK_LABEL), "true"));
     ab_object_unref(first);
     ab_object_unref(second);
 }
@@ -159,7 +159,7 @@ static void an_agent_that_was_told_nothing_has_no_line(void **state)
 {
     (void)state;
     ab_object *o = written(0, "x", "w1", &(ab_mark_told){0});
-    assert_int_equal(ab_json_count(ab_object_field(o, "data")), 1);
+    assert_int_equal(ab_span_count(ab_object_field(o, "data")), 1);
     ab_object_unref(o);
 }
 
@@ -178,7 +178,7 @@ static void a_full_part_of_many_runs_fits_into_a_config_map(void **state)
         ab_mark_add(&d, agent, &told);
     }
     assert_int_equal(ab_mark_end(&d, &o), AB_ERR_OK);
-    assert_true(ab_json_raw(ab_object_json(o)).len < 1024 * 1024);
+    assert_true(ab_span_raw(ab_object_json(o)).len < 1024 * 1024);
     ab_object_unref(o);
 }
 

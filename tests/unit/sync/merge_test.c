@@ -15,39 +15,39 @@ static void assert_map(const char *here, const char *source, const char *owned,
                        const char *expected)
 {
     const char *texts[] = {here, source, owned};
-    ab_json *docs[3] = {0};
-    ab_jsonv values[3] = {0};
+    ab_span *docs[3] = {0};
+    ab_spanv values[3] = {0};
     for (size_t i = 0; i < 3; i++) {
         if (texts[i] == NULL)
             continue;
         docs[i] = sample_json(texts[i]);
-        values[i] = ab_json_root(docs[i]);
+        values[i] = ab_span_root(docs[i]);
     }
     ab_buf out;
     ab_buf_init(&out, 4096);
-    ab_jsonw w = ab_jsonw_to(&out);
+    ab_spanw w = ab_spanw_to(&out);
     ab_merge_map(&w, values[0], values[1], values[2], rules, count, prefix);
     assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
     assert_string_equal(out.ptr, expected);
     ab_buf_fini(&out);
     for (size_t i = 0; i < 3; i++)
-        ab_json_free(docs[i]);
+        ab_span_free(docs[i]);
 }
 
 static void assert_list(const char *here, const char *source, const char *owned,
                         const char *expected)
 {
-    ab_json *h = sample_json(here), *s = sample_json(source), *o = sample_json(owned);
+    ab_span *h = sample_json(here), *s = sample_json(source), *o = sample_json(owned);
     ab_buf out;
     ab_buf_init(&out, 4096);
-    ab_jsonw w = ab_jsonw_to(&out);
-    ab_merge_list(&w, ab_json_root(h), ab_json_root(s), ab_json_root(o));
+    ab_spanw w = ab_spanw_to(&out);
+    ab_merge_list(&w, ab_span_root(h), ab_span_root(s), ab_span_root(o));
     assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
     assert_string_equal(out.ptr, expected);
     ab_buf_fini(&out);
-    ab_json_free(h);
-    ab_json_free(s);
-    ab_json_free(o);
+    ab_span_free(h);
+    ab_span_free(s);
+    ab_span_free(o);
 }
 
 static void what_others_added_here_is_kept(void **state)
@@ -133,19 +133,19 @@ static void owned_names_are_those_of_now_and_before(void **state)
     (void)state;
     ab_object *source = sample_object(
         OBJECT(",\"labels\":{\"l\":\"1\"},\"annotations\":{\"x\":\"\"},\"finalizers\":[\"f\"]"));
-    ab_json *before =
+    ab_span *before =
         sample_json("{\"labels\":[\"l\",\"m\"],\"annotations\":[],\"finalizers\":[]}");
     ab_buf out;
     ab_buf_init(&out, 4096);
-    ab_merge_owned(source, ab_json_root(before), &out);
+    ab_merge_owned(source, ab_span_root(before), &out);
     assert_string_equal(
         out.ptr, "{\"labels\":[\"l\",\"m\"],\"annotations\":[\"x\"],\"finalizers\":[\"f\"]}");
     ab_buf_clear(&out);
-    ab_merge_owned(source, (ab_jsonv){0}, &out);
+    ab_merge_owned(source, (ab_spanv){0}, &out);
     assert_string_equal(out.ptr,
                         "{\"labels\":[\"l\"],\"annotations\":[\"x\"],\"finalizers\":[\"f\"]}");
     ab_buf_fini(&out);
-    ab_json_free(before);
+    ab_span_free(before);
     ab_object_unref(source);
 }
 

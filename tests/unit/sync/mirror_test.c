@@ -26,7 +26,7 @@ static ab_object *place(const char *source, const char *hub, ab_mirroring how)
     ab_object *s = sample_object(source);
     ab_object *h = hub == NULL ? NULL : sample_object(hub);
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     bool app = ab_str_is(ab_object_kind(s), "Application");
     how.agent = "w1";
     how.key = app ? AB_STR("Application/w1/a") : AB_STR("AppProject/hub/w1-p");
@@ -41,17 +41,17 @@ static ab_object *place(const char *source, const char *hub, ab_mirroring how)
     return out;
 }
 
-static ab_jsonv spec(const ab_object *o, const char *member)
+static ab_spanv spec(const ab_object *o, const char *member)
 {
-    return ab_json_get(ab_object_field(o, "spec"), member);
+    return ab_span_get(ab_object_field(o, "spec"), member);
 }
 
-static void assert_same(ab_jsonv v, const char *json)
+static void assert_same(ab_spanv v, const char *json)
 {
-    ab_json *doc = sample_json(json);
-    if (!ab_json_same(v, ab_json_root(doc)))
-        fail_msg("%.*s is not %s", AB_STR_ARG(ab_json_raw(v)), json);
-    ab_json_free(doc);
+    ab_span *doc = sample_json(json);
+    if (!ab_span_same(v, ab_span_root(doc)))
+        fail_msg("%.*s is not %s", AB_STR_ARG(ab_span_raw(v)), json);
+    ab_span_free(doc);
 }
 
 /* --- payload --- */
@@ -65,14 +65,14 @@ static void what_is_published_has_nothing_that_a_server_sets_anew(void **state)
             "[{}],\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"labels\":{\"l\":\"1\"},"
             "\"annotations\":{\"" AB_ANN_LAST_APPLIED "\":\"x\",\"k\":\"1\"}",
             ",\"spec\":{\"n\":1},\"status\":{\"n\":2},\"operation\":{\"n\":3}"));
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     assert_int_equal(ab_mirror_payload(o, &text), AB_ERR_OK);
     ab_buf_putc(&text, '\0');
-    ab_json *doc = sample_json(text.ptr);
-    assert_same(ab_json_root(doc),
+    ab_span *doc = sample_json(text.ptr);
+    assert_same(ab_span_root(doc),
                 APP(",\"labels\":{\"l\":\"1\"},\"annotations\":{\"k\":\"1\"}",
                     ",\"spec\":{\"n\":1},\"status\":{\"n\":2},\"operation\":{\"n\":3}"));
-    ab_json_free(doc);
+    ab_span_free(doc);
     ab_buf_fini(&text);
     ab_object_unref(o);
 }
@@ -158,7 +158,7 @@ static void an_application_gets_the_agents_project_destination_and_place(void **
                 "{\"project\":\"w1-p\",\"source\":{\"path\":\"x\"},\"destination\":{\"name\":"
                 "\"w1\",\"namespace\":\"n\"}}");
     assert_same(ab_object_meta(o, "labels"), "{\"l\":\"1\"}");
-    assert_false(ab_json_present(ab_object_meta(o, "finalizers")));
+    assert_false(ab_span_present(ab_object_meta(o, "finalizers")));
     assert_same(ab_object_meta(o, "annotations"),
                 "{\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_MIRROR "\":\"1.2/w1\"}");
     ab_object_unref(o);
@@ -171,7 +171,7 @@ static void an_application_without_project_is_of_project_default(void **state)
                                         APP("", ",\"spec\":{\"project\":\"\"}")};
     for (size_t i = 0; i < 2; i++) {
         ab_object *o = place(specs[i], NULL, (ab_mirroring){0});
-        assert_true(ab_json_is(spec(o, "project"), "w1-default"));
+        assert_true(ab_span_is(spec(o, "project"), "w1-default"));
         ab_object_unref(o);
     }
 }
@@ -206,7 +206,7 @@ static void what_is_done_is_taken_off(void **state)
     assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH).len, 0);
     assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH_ID).len, 0);
     assert_int_equal(ab_object_annotation(o, AB_ANN_OPERATION_ID).len, 0);
-    assert_false(ab_json_present(ab_object_field(o, "operation")));
+    assert_false(ab_span_present(ab_object_field(o, "operation")));
     ab_object_unref(o);
 }
 
@@ -219,16 +219,16 @@ static void child_applications_are_where_their_mirrors_are(void **state)
                 "\"namespace\":\"argocd\"},{\"group\":\"other.io\",\"kind\":\"Application\","
                 "\"namespace\":\"argocd\"}]}"));
     ab_buf text;
-    ab_buf_init(&text, AB_JSON_SIZE_MAX);
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     assert_int_equal(ab_mirror_status(o, "w1", &text), AB_ERR_OK);
     ab_buf_putc(&text, '\0');
-    ab_json *doc = sample_json(text.ptr);
-    assert_same(ab_json_root(doc),
+    ab_span *doc = sample_json(text.ptr);
+    assert_same(ab_span_root(doc),
                 "{\"sync\":{},\"resources\":[{\"group\":\"argoproj.io\",\"kind\":\"Application\","
                 "\"name\":\"c\",\"namespace\":\"w1\"},{\"kind\":\"Service\",\"namespace\":"
                 "\"argocd\"},{\"group\":\"other.io\",\"kind\":\"Application\",\"namespace\":"
                 "\"argocd\"}]}");
-    ab_json_free(doc);
+    ab_span_free(doc);
     ab_buf_fini(&text);
     ab_object_unref(o);
 }

@@ -17,7 +17,7 @@
 #define FINALIZER ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
 
 /* What was sent of an object of the hub. */
-struct wish {
+struct desired {
     ab_version version;
     char uid[24]; /* "": it is gone */
     bool ends;    /* it is gone, or is to go, and nothing of it was lost */
@@ -29,8 +29,8 @@ static struct {
     uint64_t newest_status[NAMES][2];
     ab_map *backup;           /* of the hub's store */
     char lost_uid[NAMES][24]; /* of what the hub lost, and nobody deleted; "" = nothing */
-    struct wish wishes[NUMBERS_MAX];
-    size_t wish_count;
+    struct desired desired[NUMBERS_MAX];
+    size_t desired_count;
     bool restored[NAMES]; /* from a backup: what was deleted may be there again, uid and all */
     bool confirmed;       /* the operator wants it deleted */
     bool forgot[NAMES];   /* which labels there were the hub's is not known at the agent */
@@ -40,26 +40,26 @@ static struct {
 /* --- what the machines write --- */
 
 /* What the agent carries out; it may be far behind. NULL = what it keeps was never sent. */
-static const struct wish *wish_in_effect(int app)
+static const struct desired *desired_in_effect(int app)
 {
     ab_kept kept;
     if (world_recall(&m.w, ab_str_of(local_key(app)), &kept) != AB_ERR_OK)
         return NULL;
-    for (size_t i = 0; i < own.wish_count; i++)
-        if (ab_version_cmp(own.wishes[i].version, kept.version) == 0)
-            return &own.wishes[i];
+    for (size_t i = 0; i < own.desired_count; i++)
+        if (ab_version_cmp(own.desired[i].version, kept.version) == 0)
+            return &own.desired[i];
     return NULL;
 }
 
 /* Absence in a store that has gone back proves nothing. What its log says of another object is a
- * wish all the same: it was made while that was there. */
+ * desired state all the same: it was made while that was there. */
 static void check_deletion(const ab_object *before)
 {
     int app = app_of(before);
     const char *lost = own.lost_uid[app];
-    const struct wish *wish = wish_in_effect(app);
-    bool meant =
-        wish != NULL && (wish->ends || (wish->uid[0] != '\0' && strcmp(wish->uid, lost) != 0));
+    const struct desired *desired = desired_in_effect(app);
+    bool meant = desired != NULL &&
+                 (desired->ends || (desired->uid[0] != '\0' && strcmp(desired->uid, lost) != 0));
     if (!own.confirmed && !meant && lost[0] != '\0' && hub(app) == NULL &&
         ab_str_is(ab_object_annotation(before, AB_ANN_SOURCE_UID), lost))
         broken("deleted at the agent for what the hub has lost");
@@ -129,18 +129,18 @@ static void on_hub_write(const ab_object *before, const ab_object *after)
     check_status_version(after);
 }
 
-static void note_wish(int app, const ab_event *event)
+static void note_desired(int app, const ab_event *event)
 {
     ab_object *o = NULL;
-    struct wish *wish = &own.wishes[own.wish_count];
-    if (own.wish_count++ == NUMBERS_MAX - 1)
+    struct desired *desired = &own.desired[own.desired_count];
+    if (own.desired_count++ == NUMBERS_MAX - 1)
         broken("more is wished than the test has room for");
-    assert_int_equal(ab_version_of(event, &wish->version, NULL), AB_ERR_OK);
+    assert_int_equal(ab_version_of(event, &desired->version, NULL), AB_ERR_OK);
     if (ab_event_data(event).ptr != NULL)
         assert_int_equal(ab_object_parse(ab_event_data(event), &o, NULL), AB_ERR_OK);
     if (o != NULL)
-        snprintf(wish->uid, sizeof(wish->uid), "%.*s", AB_STR_ARG(ab_object_uid(o)));
-    wish->ends = (o == NULL || ab_object_deleting(o)) && own.lost_uid[app][0] == '\0';
+        snprintf(desired->uid, sizeof(desired->uid), "%.*s", AB_STR_ARG(ab_object_uid(o)));
+    desired->ends = (o == NULL || ab_object_deleting(o)) && own.lost_uid[app][0] == '\0';
     ab_object_unref(o);
 }
 
@@ -150,7 +150,7 @@ static void on_sent(bool down, const ab_event *event)
         return;
     for (int app = 0; app < NAMES; app++)
         if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), hub_key(app)))
-            note_wish(app, event);
+            note_desired(app, event);
     if (ab_event_data(event).ptr != NULL)
         note_said(event);
 }
@@ -228,13 +228,13 @@ static void something_is_lost(int app)
     if (below(2) == 0) {
         world_lose_log(&m.w, link);
     } else if (m.w.agent == NULL && below(2) == 0) {
-        world_forget_wishes(&m.w);
+        world_forget_all_desired(&m.w);
         memset(m.written, 0, sizeof(m.written));
         memset(own.forgot, true, sizeof(own.forgot));
         fake_log_compact(m.w.down);
         fake_log_replay(m.w.down);
     } else if (m.w.agent == NULL) {
-        world_forget_wish(&m.w, local_key(app)); /* as a backup that is older than it */
+        world_forget_desired(&m.w, local_key(app)); /* as a backup that is older than it */
         m.written[app] = 0;
         own.forgot[app] = true;
     }

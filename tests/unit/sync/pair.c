@@ -66,21 +66,21 @@ void consume_operation(void)
 int operation_of(const ab_object *o)
 {
     int64_t n;
-    return ab_json_i64(ab_json_get(ab_object_field(o, "operation"), "n"), &n) == AB_ERR_OK ? (int)n
+    return ab_span_i64(ab_span_get(ab_object_field(o, "operation"), "n"), &n) == AB_ERR_OK ? (int)n
                                                                                            : -1;
 }
 
 bool has_phase(const ab_object *o, const char *phase)
 {
-    return ab_json_is(ab_json_path(ab_object_field(o, "status"), "operationState", "phase", NULL),
+    return ab_span_is(ab_span_path(ab_object_field(o, "status"), "operationState", "phase", NULL),
                       phase);
 }
 
 bool has_error(const ab_object *o)
 {
-    ab_jsonv conditions = ab_json_get(ab_object_field(o, "status"), "conditions");
-    for (ab_jsonv v = ab_json_first(conditions); ab_json_present(v); v = ab_json_next(v))
-        if (ab_json_is(ab_json_get(v, "type"), "AgentError"))
+    ab_spanv conditions = ab_span_get(ab_object_field(o, "status"), "conditions");
+    for (ab_spanv v = ab_span_first(conditions); ab_span_present(v); v = ab_span_next(v))
+        if (ab_span_is(ab_span_get(v, "type"), "AgentError"))
             return true;
     return false;
 }

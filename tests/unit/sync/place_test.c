@@ -26,11 +26,11 @@ static void assert_text(ab_buf *out, ab_err e, const char *expected)
     ab_buf_fini(out);
 }
 
-static void assert_placed(const char *wish, const char *local, const ab_placing *placing,
+static void assert_placed(const char *desired, const char *local, const ab_placing *placing,
                           const char *expected)
 {
     ab_buf out;
-    ab_object *w = sample_object(wish);
+    ab_object *w = sample_object(desired);
     ab_object *l = local == NULL ? NULL : sample_object(local);
     ab_buf_init(&out, 65536);
     assert_text(&out, ab_place(w, l, placing, &out), expected);
@@ -61,11 +61,11 @@ static void a_new_object_is_placed_in_the_agents_namespace(void **state)
 static void an_update_is_merged_into_what_stands_there(void **state)
 {
     (void)state;
-    ab_json *owned = sample_json("{\"labels\":[\"old\"],\"annotations\":[],\"finalizers\":[]}");
+    ab_span *owned = sample_json("{\"labels\":[\"old\"],\"annotations\":[],\"finalizers\":[]}");
     const ab_placing placing = {.namespace = AB_STR("argocd"),
                                 .source_uid = AB_STR("s-2"),
                                 .principal_uid = AB_STR("p-1"),
-                                .owned = ab_json_root(owned)};
+                                .owned = ab_span_root(owned)};
     assert_placed(
         HEAD ID ",\"labels\":{\"l\":\"2\"}},\"spec\":{\"project\":\"p\"}}",
         HEAD "\"name\":\"a\",\"namespace\":\"argocd\",\"uid\":\"local\",\"resourceVersion\":\"9\","
@@ -82,7 +82,7 @@ static void an_update_is_merged_into_what_stands_there(void **state)
         "\"" AB_ANN_SOURCE_UID "\":\"s-2\",\"" AB_ANN_PRINCIPAL_UID
         "\":\"p-1\"},\"finalizers\":[\"theirs\"]},\"spec\":{\"project\":\"p\"},"
         "\"operation\":{\"sync\":{}}}");
-    ab_json_free(owned);
+    ab_span_free(owned);
 }
 
 static void an_operation_can_be_placed_with_a_new_object(void **state)
@@ -168,7 +168,7 @@ static void the_source_uid_is_the_annotation_or_else_the_uid(void **state)
 
 static const ab_placing plain = {.namespace = {"argocd", 6}, .source_uid = {"s", 1}};
 
-static void all_of_another_kind_but_metadata_and_status_is_as_wished(void **state)
+static void all_of_another_kind_but_metadata_and_status_is_as_desired(void **state)
 {
     (void)state;
     assert_placed(
@@ -207,13 +207,13 @@ static void what_was_sealed_must_be_an_object(void **state)
     static const char *const bad[] = {"", "{", "}", "[]", "\"data\"", NULL};
     for (const char *const *text = bad; *text != NULL; text++) {
         ab_buf out;
-        ab_object *wish = sample_object(SECRET "},\"sealed\":\"MII=\"}");
+        ab_object *desired = sample_object(SECRET "},\"sealed\":\"MII=\"}");
         ab_placing placing = plain;
         placing.opened = ab_str_of(*text);
         ab_buf_init(&out, 65536);
-        assert_int_equal(ab_place(wish, NULL, &placing, &out), AB_ERR_INVALID);
+        assert_int_equal(ab_place(desired, NULL, &placing, &out), AB_ERR_INVALID);
         ab_buf_fini(&out);
-        ab_object_unref(wish);
+        ab_object_unref(desired);
     }
 }
 
@@ -247,7 +247,7 @@ int main(void)
         cmocka_unit_test(the_digest_does_not_see_what_the_source_does_not_govern),
         cmocka_unit_test(the_digest_sees_all_that_the_source_governs),
         cmocka_unit_test(the_source_uid_is_the_annotation_or_else_the_uid),
-        cmocka_unit_test(all_of_another_kind_but_metadata_and_status_is_as_wished),
+        cmocka_unit_test(all_of_another_kind_but_metadata_and_status_is_as_desired),
         cmocka_unit_test(what_was_sealed_takes_the_place_of_the_seal),
         cmocka_unit_test(what_was_sealed_must_be_an_object),
         cmocka_unit_test(a_remapped_object_says_so),

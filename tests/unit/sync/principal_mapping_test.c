@@ -389,12 +389,12 @@ static void an_error_of_the_former_agent_is_taken_off(void **state)
                             .data = "{\"message\":\"refused\"}",
                             .version = 1});
     hub_settle(&h);
-    ab_jsonv status = ab_object_field(fake_store_find(h.store, TEAM), "status");
-    assert_int_equal(ab_json_count(ab_json_get(status, "conditions")), 1);
+    ab_spanv status = ab_object_field(fake_store_find(h.store, TEAM), "status");
+    assert_int_equal(ab_span_count(ab_span_get(status, "conditions")), 1);
     set_destination(TEAM, "a2");
     hub_settle(&h);
     status = ab_object_field(fake_store_find(h.store, TEAM), "status");
-    assert_int_equal(ab_json_count(ab_json_get(status, "conditions")), 0);
+    assert_int_equal(ab_span_count(ab_span_get(status, "conditions")), 0);
 }
 
 static void an_answer_of_the_former_agent_ends_the_command_in_its_log(void **state)

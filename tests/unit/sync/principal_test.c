@@ -57,9 +57,9 @@ static void the_status_of_the_agent_shows_at_the_hub(void **state)
     placed(",\"annotations\":{\"theirs\":\"1\"},\"labels\":{\"l\":\"1\"}");
     set_field(w.local, LOCAL, "status", "{\"n\":5,\"odd\":9007199254740993,\"nul\":\"\\u0000\"}");
     world_settle(&w);
-    ab_jsonv status = ab_object_field(hub(), "status");
+    ab_spanv status = ab_object_field(hub(), "status");
     assert_true(
-        ab_str_is(ab_json_raw(status), "{\"n\":5,\"odd\":9007199254740993,\"nul\":\"\\u0000\"}"));
+        ab_str_is(ab_span_raw(status), "{\"n\":5,\"odd\":9007199254740993,\"nul\":\"\\u0000\"}"));
     assert_true(has_in(hub(), "annotations", "theirs", "1"));
     assert_true(has_in(hub(), "labels", "l", "1"));
     assert_int_equal(spec_of(hub()), 1);
@@ -117,11 +117,11 @@ static void a_status_is_not_written_to_what_was_made_anew_meanwhile(void **state
     put_app(w.hub, "w1", "a", 1, "", "");
     deliver_up();
     fake_store_step(w.hub, 0, false); /* the write takes place */
-    assert_false(ab_json_present(ab_object_field(hub(), "status")));
+    assert_false(ab_span_present(ab_object_field(hub(), "status")));
     world_settle(&w);
     world_tick(&w, 60000);
     world_settle(&w);
-    assert_false(ab_json_present(ab_object_field(hub(), "status")));
+    assert_false(ab_span_present(ab_object_field(hub(), "status")));
     assert_int_equal(fake_log_open(w.up), 0);
 }
 
@@ -189,7 +189,7 @@ static void the_status_of_a_former_object_is_not_shown(void **state)
     world_settle(&w);
     world_connect(&w.principal_link, true);
     world_settle(&w);
-    assert_false(ab_json_present(ab_object_field(hub(), "status")));
+    assert_false(ab_span_present(ab_object_field(hub(), "status")));
     world_connect(&w.agent_link, true);
     world_settle(&w);
     assert_int_equal(spec_of(local()), 2);
@@ -277,7 +277,7 @@ static void finalizers_are_not_dropped_by_an_end_that_comes_meanwhile(void **sta
     say_up(LOCAL, AB_TYPE_DELETE, NULL, 1);
     deliver_up();
     world_settle(&w);
-    assert_int_equal(ab_json_count(ab_object_meta(hub(), "finalizers")), 1);
+    assert_int_equal(ab_span_count(ab_object_meta(hub(), "finalizers")), 1);
     assert_int_equal(fake_log_open(w.up), 0);
 }
 
@@ -591,7 +591,7 @@ static void an_edit_that_its_user_takes_back_ends_a_conflict(void **state)
     char spec[256];
     (void)state;
     placed("");
-    snprintf(spec, sizeof(spec), "%.*s", AB_STR_ARG(ab_json_raw(ab_object_field(local(), "spec"))));
+    snprintf(spec, sizeof(spec), "%.*s", AB_STR_ARG(ab_span_raw(ab_object_field(local(), "spec"))));
     for (int i = 0; i < 2; i++) {
         w.local_refuses = AB_ERR_CONFLICT;
         set_spec(w.local, LOCAL, 7);
@@ -673,7 +673,7 @@ static void an_error_that_is_over_leaves_the_status_as_reported(void **state)
     set_spec(w.hub, HUB, 1);
     world_settle(&w);
     assert_false(has_error(hub()));
-    assert_true(ab_json_same(ab_object_field(hub(), "status"), ab_object_field(local(), "status")));
+    assert_true(ab_span_same(ab_object_field(hub(), "status"), ab_object_field(local(), "status")));
     assert_at_rest();
 }
 

@@ -114,12 +114,12 @@ static void assert_rendered(const char *spec, bool destination_mapping, const ch
     ab_object *o = project_with(spec);
     ab_buf_init(&out, 4096);
     assert_int_equal(ab_project_render(o, "a1", destination_mapping, &out), AB_ERR_OK);
-    ab_json *doc = sample_json(out.ptr);
-    ab_json *wanted = sample_json(expected);
-    if (!ab_json_same(ab_json_get(ab_json_root(doc), "spec"), ab_json_root(wanted)))
+    ab_span *doc = sample_json(out.ptr);
+    ab_span *wanted = sample_json(expected);
+    if (!ab_span_same(ab_span_get(ab_span_root(doc), "spec"), ab_span_root(wanted)))
         fail_msg("%s", out.ptr);
-    ab_json_free(doc);
-    ab_json_free(wanted);
+    ab_span_free(doc);
+    ab_span_free(wanted);
     ab_object_unref(o);
     ab_buf_fini(&out);
 }
@@ -148,7 +148,7 @@ static void source_namespaces_stay_in_destination_mapping(void **state)
                                                        "\"sourceNamespaces\":[\"a1\"]}");
 }
 
-static void only_what_the_user_wishes_is_sent(void **state)
+static void only_what_the_user_desired_is_sent(void **state)
 {
     (void)state;
     ab_buf out;
@@ -171,7 +171,7 @@ int main(void)
         cmocka_unit_test(source_namespaces_decide_in_namespace_mapping),
         cmocka_unit_test(an_agent_gets_its_destinations_as_its_own_cluster),
         cmocka_unit_test(source_namespaces_stay_in_destination_mapping),
-        cmocka_unit_test(only_what_the_user_wishes_is_sent),
+        cmocka_unit_test(only_what_the_user_desired_is_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

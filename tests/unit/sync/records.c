@@ -94,14 +94,14 @@ static void send_state(const char *key, ab_type type, bool remapped, const char 
     send("e", key, ab_kind_of(kind)->target, type, key, remapped, data);
 }
 
-void wish(const char *key, ab_type type, const char *meta, const char *rest)
+void desired(const char *key, ab_type type, const char *meta, const char *rest)
 {
     char text[TEXT_MAX];
     object_text(key, meta, rest, text);
     send_state(key, type, false, text);
 }
 
-void remapped_wish(const char *key, ab_type type, const char *meta, const char *rest)
+void remapped_desired(const char *key, ab_type type, const char *meta, const char *rest)
 {
     char text[TEXT_MAX];
     object_text(key, meta, rest, text);
@@ -197,8 +197,8 @@ ab_object *at(const char *key)
 bool has_field(const ab_object *o, const char *member, const char *json)
 {
     assert_non_null(o);
-    ab_jsonv v = ab_object_field(o, member);
-    return json == NULL ? !ab_json_present(v) : ab_str_is(ab_json_raw(v), json);
+    ab_spanv v = ab_object_field(o, member);
+    return json == NULL ? !ab_span_present(v) : ab_str_is(ab_span_raw(v), json);
 }
 
 void put(const char *key, const char *meta, const char *rest)

@@ -12,14 +12,14 @@
 void begin(void);
 
 /**
- * A wish under this key.
+ * A desired state under this key.
  * @param meta  more members of metadata, `rest` more of the object: JSON text that begins with a
  *              comma, or ""
  */
-void wish(const char *key, ab_type type, const char *meta, const char *rest);
-/** As wish, for what is in the principal's own namespace. */
-void remapped_wish(const char *key, ab_type type, const char *meta, const char *rest);
-/** A wish whose payload is this text. */
+void desired(const char *key, ab_type type, const char *meta, const char *rest);
+/** As desired state, for what is in the principal's own namespace. */
+void remapped_desired(const char *key, ab_type type, const char *meta, const char *rest);
+/** A desired state whose payload is this text. */
 void payload(const char *key, bool remapped, const char *text);
 /** The tombstone of this key. */
 void end(const char *key);

@@ -100,7 +100,7 @@ static void it_stays_also_when_the_agent_has_lost_what_it_kept(void **state)
     (void)state;
     restore();
     world_crash_agent(&w);
-    world_forget_wishes(&w);
+    world_forget_all_desired(&w);
     lose_logs();
     world_start_agent(&w);
     start_principal();
@@ -342,7 +342,7 @@ static void a_restored_agent_deletes_nothing_at_the_hub(void **state)
     world_run(&w, 2);
     world_crash_agent(&w);
     fake_store_restore(w.local, older);
-    world_forget_wishes(&w);
+    world_forget_all_desired(&w);
     world_start_agent(&w);
     world_run(&w, 2);
     assert_non_null(fake_store_find(w.hub, "Application/w1/b"));

@@ -112,7 +112,7 @@ static void it_is_held_when_the_agent_has_forgotten_all(void **state)
     world_crash_principal(&w);
     fake_store_erase(w.hub, HUB);
     lose_logs();
-    world_forget_wishes(&w);
+    world_forget_all_desired(&w);
     world_start_agent(&w);
     world_start_principal(&w);
     world_settle(&w);
@@ -497,7 +497,7 @@ static void a_restored_backup_of_the_agent_is_brought_up_to_date(void **state)
     set_spec(w.hub, HUB, 2);
     world_settle(&w);
     world_crash_agent(&w);
-    world_forget_wishes(&w);
+    world_forget_all_desired(&w);
     set_spec(w.local, LOCAL, 1);
     world_start_agent(&w);
     world_run(&w, 2);

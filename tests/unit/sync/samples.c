@@ -59,9 +59,9 @@ ab_object *sample_object(const char *json)
     return o;
 }
 
-ab_json *sample_json(const char *text)
+ab_span *sample_json(const char *text)
 {
-    ab_json *doc = NULL;
-    assert_int_equal(ab_json_parse(ab_str_of(text), &doc, NULL), AB_ERR_OK);
+    ab_span *doc = NULL;
+    assert_int_equal(ab_span_parse(ab_str_of(text), &doc, NULL), AB_ERR_OK);
     return doc;
 }

@@ -20,4 +20,4 @@ ab_event *sample_command(const char *id, uint64_t version);
 /** Owned by the caller. */
 ab_object *sample_object(const char *json);
 /** Owned by the caller. */
-ab_json *sample_json(const char *text);
+ab_span *sample_json(const char *text);

@@ -88,7 +88,7 @@ static struct row *row_new(const ab_kept *kept)
     row->kept.uid = keep_text(row, 0, kept->uid);
     row->kept.owner = keep_text(row, 1, kept->owner);
     row->kept.owned = keep_text(row, 2, kept->owned);
-    row->kept.wish = keep_text(row, 3, kept->wish);
+    row->kept.desired = keep_text(row, 3, kept->desired);
     row->kept.source = keep_text(row, 4, kept->source);
     return row;
 }
@@ -517,14 +517,14 @@ void world_forget_mirrors(world *w)
     assert_non_null(w->hub_cache.rows);
 }
 
-void world_forget_wishes(world *w)
+void world_forget_all_desired(world *w)
 {
     ab_map_free(w->cache.rows, row_free);
     w->cache.rows = ab_map_new();
     assert_non_null(w->cache.rows);
 }
 
-void world_forget_wish(world *w, const char *key)
+void world_forget_desired(world *w, const char *key)
 {
     row_free(ab_map_take(w->cache.rows, ab_str_of(key)));
 }

@@ -85,10 +85,10 @@ void world_crash_principal(world *w);
 void world_start(world *w);
 /** What the principal kept of mirrors is lost; it must be down. */
 void world_forget_mirrors(world *w);
-/** What the agent kept of wishes is lost; it must be down. */
-void world_forget_wishes(world *w);
+/** What the agent kept of desired states is lost; it must be down. */
+void world_forget_all_desired(world *w);
 /** What it kept of one is. */
-void world_forget_wish(world *w, const char *key);
+void world_forget_desired(world *w, const char *key);
 /** The log that this machine writes is lost: both machines hear of it. */
 void world_lose_log(world *w, struct world_link *link);
 /** Cut or mend both directions of one machine's link. */

@@ -2,7 +2,7 @@
 #include "transport/grpc/auth/jwt_priv.h"
 
 #include "base/base64.h"
-#include "base/json.h"
+#include "base/span.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -155,11 +155,11 @@ static void a_token_without_a_certificate_is_not_bound(void **state)
     free(token);
 }
 
-static ab_json *payload_of(const char *token)
+static ab_span *payload_of(const char *token)
 {
     ab_buf text;
     ab_buf bytes;
-    ab_json *doc = NULL;
+    ab_span *doc = NULL;
     ab_buf_init(&text, AB_JWT_MAX);
     ab_buf_init(&bytes, AB_JWT_MAX);
     const char *begin = strchr(token, '.') + 1;
@@ -168,7 +168,7 @@ static ab_json *payload_of(const char *token)
     while (text.len % 4 != 0)
         ab_buf_putc(&text, '=');
     assert_true(ab_base64_decode(ab_buf_str(&text), &bytes));
-    assert_int_equal(ab_json_parse(ab_buf_str(&bytes), &doc, NULL), AB_ERR_OK);
+    assert_int_equal(ab_span_parse(ab_buf_str(&bytes), &doc, NULL), AB_ERR_OK);
     ab_buf_fini(&text);
     ab_buf_fini(&bytes);
     return doc;
@@ -179,14 +179,14 @@ static void the_claims_are_those_of_argocd_agent(void **state)
     (void)state;
     ab_jwt_claims claims = usual();
     char *token = sign_claims(key, AB_JWT_REFRESH, &claims);
-    ab_json *doc = payload_of(token);
-    ab_jsonv root = ab_json_root(doc);
-    assert_true(ab_json_is(ab_json_get(root, "iss"), "argocd-agent-server"));
-    assert_true(ab_json_is(ab_json_first(ab_json_get(root, "aud")), "argocd-agent-server-refresh"));
-    assert_true(ab_json_is(ab_json_get(root, "sub"), "{\"clientID\":\"w1\",\"mode\":\"managed\"}"));
-    assert_int_equal(ab_json_plain(ab_json_get(root, "jti")).len, 36);
-    assert_true(ab_json_present(ab_json_get(root, "nbf")));
-    ab_json_free(doc);
+    ab_span *doc = payload_of(token);
+    ab_spanv root = ab_span_root(doc);
+    assert_true(ab_span_is(ab_span_get(root, "iss"), "argocd-agent-server"));
+    assert_true(ab_span_is(ab_span_first(ab_span_get(root, "aud")), "argocd-agent-server-refresh"));
+    assert_true(ab_span_is(ab_span_get(root, "sub"), "{\"clientID\":\"w1\",\"mode\":\"managed\"}"));
+    assert_int_equal(ab_span_plain(ab_span_get(root, "jti")).len, 36);
+    assert_true(ab_span_present(ab_span_get(root, "nbf")));
+    ab_span_free(doc);
     free(token);
 }
 

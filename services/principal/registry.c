@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/principal/registry.h"
+
+#include "base/map.h"
+#include "schema/attributes.h"
+
+#include <stdlib.h>
+
+#define LABEL_AGENT "argocd-agent.argoproj-labs.io/agent-name"
+
+static const char *const modes[] = {"managed", "autonomous"};
+#define MODES (sizeof(modes) / sizeof(modes[0]))
+
+struct entry {
+    char *agent;
+    bool listed;          /* by the configuration */
+    size_t secrets;       /* that name it */
+    size_t saying[MODES]; /* of these, those that say so */
+    const char *mode;     /* what that comes to; NULL: nothing */
+};
+
+/* A cluster Secret that names an agent. */
+struct naming {
+    struct entry *entry;
+    size_t mode; /* index in modes; MODES: it says nothing, or nonsense */
+};
+
+struct ab_registry {
+    ab_registry_events events;
+    ab_log *log;
+    ab_map *entries; /* by agent */
+    ab_map *secrets; /* key -> struct naming */
+};
+
+static void entry_free(void *value)
+{
+    struct entry *e = value;
+    free(e->agent);
+    free(e);
+}
+
+ab_registry *ab_registry_new(ab_registry_events events, ab_log *log)
+{
+    ab_registry *r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        return NULL;
+    *r = (ab_registry){events, log, ab_map_new(), ab_map_new()};
+    if (r->entries == NULL || r->secrets == NULL) {
+        ab_registry_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void ab_registry_free(ab_registry *r)
+{
+    if (r == NULL)
+        return;
+    ab_map_free(r->secrets, free);
+    ab_map_free(r->entries, entry_free);
+    free(r);
+}
+
+/* The caller makes sure that something names it. */
+static struct entry *entry_for(ab_registry *r, ab_str agent)
+{
+    struct entry *e = ab_map_find(r->entries, agent);
+    if (e != NULL)
+        return e;
+    e = calloc(1, sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    e->agent = ab_str_dup(agent);
+    if (e->agent == NULL || ab_map_put(r->entries, agent, e, NULL) != AB_ERR_OK) {
+        entry_free(e);
+        return NULL;
+    }
+    r->events.added(r->events.arg, e->agent);
+    return e;
+}
+
+static void drop_unless_named(ab_registry *r, struct entry *e)
+{
+    if (e->listed || e->secrets > 0)
+        return;
+    r->events.removed(r->events.arg, e->agent);
+    (void)ab_map_take(r->entries, ab_str_of(e->agent));
+    entry_free(e);
+}
+
+/* --- the configuration --- */
+
+ab_err ab_registry_list(ab_registry *r, const ab_config *config)
+{
+    for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i)) {
+        struct entry *e = i.value;
+        e->listed = false;
+    }
+    for (size_t i = 0; i < ab_config_count(config, "agents"); i++) {
+        struct entry *e = entry_for(r, ab_str_of(ab_config_field(config, "agents", i, "name")));
+        if (e == NULL)
+            return AB_ERR_NOMEM;
+        e->listed = true;
+    }
+    for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i))
+        drop_unless_named(r, i.value);
+    return AB_ERR_OK;
+}
+
+/* --- cluster Secrets --- */
+
+/* Argo CD's cluster Secrets of agents carry the agent's name; others name none. */
+ab_str ab_registry_agent_of(const ab_object *secret)
+{
+    ab_spanv labels = ab_object_meta(secret, "labels");
+    ab_str name = ab_span_plain(ab_span_get(labels, LABEL_AGENT));
+    bool cluster = ab_span_is(ab_span_get(labels, AB_LABEL_SECRET_TYPE), "cluster");
+    return cluster && name.len > 0 ? name : AB_STR_NONE;
+}
+
+/* @return MODES when it says nothing, or nonsense */
+static size_t mode_in(const ab_registry *r, const ab_object *secret)
+{
+    ab_spanv annotation = ab_span_get(ab_object_meta(secret, "annotations"), AB_ANN_MODE);
+    for (size_t i = 0; i < MODES; i++)
+        if (ab_span_is(annotation, modes[i]))
+            return i;
+    if (ab_span_present(annotation))
+        AB_ERROR(r->log, MAIN,
+                 "annotation of a cluster Secret ignored: neither managed nor autonomous; the "
+                 "agent counts as managed",
+                 AB_KV("secret", ab_object_key(secret)), AB_KV("annotation", AB_ANN_MODE),
+                 AB_KV("value", ab_span_plain(annotation)));
+    return MODES;
+}
+
+/* The Secrets that name the agent have changed. */
+static void weigh(const ab_registry *r, struct entry *e)
+{
+    const char *mode = NULL;
+    size_t said = 0;
+    for (size_t i = 0; i < MODES; i++) {
+        mode = e->saying[i] > 0 ? modes[i] : mode;
+        said += e->saying[i] > 0;
+    }
+    if (said > 1) {
+        AB_ERROR(r->log, MAIN,
+                 "cluster Secrets of one agent have different modes; it counts as managed",
+                 AB_KV("agent", (const char *)e->agent), AB_KV("annotation", AB_ANN_MODE));
+        mode = NULL;
+    }
+    if (mode == e->mode)
+        return;
+    e->mode = mode;
+    r->events.changed(r->events.arg, e->agent);
+}
+
+static void take_over(ab_registry *r, const ab_object *secret, ab_str agent)
+{
+    struct naming *n = calloc(1, sizeof(*n));
+    struct entry *e = n == NULL ? NULL : entry_for(r, agent);
+    if (e == NULL || ab_map_put(r->secrets, ab_str_of(ab_object_key(secret)), n, NULL)) {
+        AB_ERROR(r->log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
+        free(n);
+        if (e != NULL)
+            drop_unless_named(r, e);
+        return;
+    }
+    *n = (struct naming){e, MODES};
+    e->secrets++;
+}
+
+static void note_mode(const ab_registry *r, struct naming *n, size_t mode)
+{
+    if (n->mode == mode)
+        return;
+    if (n->mode < MODES)
+        n->entry->saying[n->mode]--;
+    if (mode < MODES)
+        n->entry->saying[mode]++;
+    n->mode = mode;
+    weigh(r, n->entry);
+}
+
+/* @return false when it names none, or there is no memory for it */
+static bool take_name(ab_registry *r, const ab_object *secret)
+{
+    ab_str agent = ab_registry_agent_of(secret);
+    const struct naming *before = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    if (before != NULL && ab_str_is(agent, before->entry->agent))
+        return true;
+    ab_registry_gone(r, secret);
+    if (agent.len == 0)
+        return false;
+    if (!ab_str_is_dns_label(agent)) {
+        AB_WARN(r->log, MAIN, "a cluster Secret names no agent: its label is not a DNS label",
+                AB_KV("secret", ab_object_key(secret)), AB_KV("label", LABEL_AGENT),
+                AB_KV("value", agent));
+        return false;
+    }
+    take_over(r, secret, agent);
+    return true;
+}
+
+void ab_registry_seen(ab_registry *r, const ab_object *secret)
+{
+    if (!take_name(r, secret))
+        return;
+    struct naming *n = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    if (n != NULL)
+        note_mode(r, n, mode_in(r, secret));
+}
+
+void ab_registry_gone(ab_registry *r, const ab_object *secret)
+{
+    struct naming *n = ab_map_take(r->secrets, ab_str_of(ab_object_key(secret)));
+    if (n == NULL)
+        return;
+    struct entry *e = n->entry;
+    e->secrets--;
+    if (e->listed || e->secrets > 0)
+        note_mode(r, n, MODES);
+    free(n);
+    drop_unless_named(r, e);
+}
+
+const char *ab_registry_mode(const ab_registry *r, const char *agent)
+{
+    const struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
+    return e == NULL ? NULL : e->mode;
+}

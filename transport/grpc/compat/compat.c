@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Life, and the stream as the link sees it: what the link sends comes here as bytes, and goes on as
+ * what the peer understands.
+ */
+#include "transport/grpc/compat/compat.h"
+
+#include "base/digest.h"
+#include "schema/attributes.h"
+#include "transport/grpc/compat/compat_priv.h"
+#include "transport/grpc/hello.h"
+#include "transport/grpc/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The link may give all that it keeps: what is under way to the peer is counted here. */
+#define WINDOW      65536
+#define MESSAGE_MAX (AB_EVENT_DATA_MAX + (4u << 20))
+
+bool ab_compat_is_principal(const ab_compat *d)
+{
+    return d->env->env->role == AB_ROLE_PRINCIPAL;
+}
+
+void ab_compat_wake(ab_compat *d)
+{
+    d->env->wake(d->env->arg, d);
+}
+
+void ab_compat_fatal(const ab_compat *d, const char *what)
+{
+    const ab_transport_events *up = &d->env->env->events;
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_NOMEM, "agent %s: %s: out of memory", ab_grpc_link_agent(d->link), what);
+    up->on_fatal(up->arg, &err);
+}
+
+void ab_compat_drop(const ab_compat *d, const char *reason, const ab_event *event,
+                    const ab_error *err)
+{
+    const ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(d->env->env->metrics, AB_METRIC_COUNTER,
+                                "argobus_grpc_go_dropped_total",
+                                "Events that cannot be converted between argocd-agent and argobus.",
+                                &label, 1),
+                  1);
+    AB_WARN(d->env->env->log, TRANSPORT, "cannot convert an event to or from argocd-agent",
+            AB_KV("agent", ab_grpc_link_agent(d->link)), AB_KV("reason", reason),
+            AB_KV("subject", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_SUBJECT)),
+            AB_KV("type", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_TYPE)),
+            AB_KV("why", err == NULL ? "" : (const char *)err->text));
+}
+
+/* ----- life ----- */
+
+static ab_err begin(ab_compat *d)
+{
+    d->epoch = d->version = 0;
+    d->introduced = d->ask_due = d->look_due = d->republish_due = d->fresh = false;
+    d->owner[0] = d->resync_id[0] = '\0';
+    d->pages_due = 0;
+    return ab_uuid(d->instance);
+}
+
+ab_err ab_compat_new(const ab_compat_env *env, ab_grpc_link *link, ab_compat **out)
+{
+    ab_compat *d = calloc(1, sizeof(*d));
+    if (d == NULL)
+        return AB_ERR_NOMEM;
+    d->env = env;
+    d->link = link;
+    d->resources = ab_map_new();
+    STAILQ_INIT(&d->ready);
+    TAILQ_INIT(&d->sent);
+    TAILQ_INIT(&d->pending);
+    TAILQ_INIT(&d->acked);
+    STAILQ_INIT(&d->words);
+    if (ab_compat_is_principal(d))
+        snprintf(d->source, sizeof(d->source), "%s%s", AB_SOURCE_AGENT, ab_grpc_link_agent(link));
+    else
+        snprintf(d->source, sizeof(d->source), "%s", AB_SOURCE_PRINCIPAL);
+    if (d->resources == NULL || begin(d) != AB_ERR_OK) {
+        ab_compat_free(d);
+        return AB_ERR_NOMEM;
+    }
+    *out = d;
+    return AB_ERR_OK;
+}
+
+static void forget_words(ab_compat *d)
+{
+    while (!STAILQ_EMPTY(&d->words)) {
+        ab_compat_word *word = STAILQ_FIRST(&d->words);
+        STAILQ_REMOVE_HEAD(&d->words, at);
+        ab_event_unref(word->event);
+        free(word);
+    }
+}
+
+static void forget(ab_compat *d)
+{
+    forget_words(d);
+    ab_compat_forget_pending(d);
+    ab_compat_forget_resources(d);
+}
+
+void ab_compat_free(ab_compat *d)
+{
+    if (d == NULL)
+        return;
+    if (d->resources != NULL)
+        forget(d);
+    ab_map_free(d->resources, NULL);
+    free(d);
+}
+
+void ab_compat_reset(ab_compat *d)
+{
+    forget(d);
+    if (begin(d) != AB_ERR_OK)
+        ab_compat_fatal(d, "a name");
+}
+
+/* ----- the argobus peer that the link sees ----- */
+
+ab_event *ab_compat_make(ab_compat *d, ab_event_draft *draft, const char *id)
+{
+    char uuid[37], time[AB_TIME_TEXT];
+    ab_event *event = NULL;
+    int64_t now = ab_clock_wall_us(d->env->env->clock);
+    if (id == NULL && ab_uuid(uuid) != AB_ERR_OK)
+        return NULL;
+    d->version = (uint64_t)now > d->version ? (uint64_t)now : d->version + 1;
+    ab_time_format(now, time);
+    ab_event_set_text(draft, AB_CE_ID, id == NULL ? uuid : id);
+    ab_event_set_text(draft, AB_CE_SOURCE, d->source);
+    ab_event_set_text(draft, AB_CE_TIME, time);
+    ab_event_set_u64(draft, AB_CE_WRITEREPOCH, d->epoch);
+    ab_event_set_u64(draft, AB_CE_OBJVERSION, d->version);
+    if (draft->data.ptr != NULL)
+        ab_event_set_text(draft, AB_CE_DATACONTENTTYPE, "application/json");
+    return ab_event_new(draft, &event, NULL) == AB_ERR_OK ? event : NULL;
+}
+
+void ab_compat_say(ab_compat *d, ab_event *event)
+{
+    ab_compat_word *word = event == NULL ? NULL : calloc(1, sizeof(*word));
+    if (word == NULL) {
+        ab_event_unref(event);
+        ab_compat_fatal(d, "an event for the link");
+        return;
+    }
+    word->event = event;
+    STAILQ_INSERT_TAIL(&d->words, word, at);
+    ab_compat_wake(d);
+}
+
+void ab_compat_settle(ab_compat *d, const ab_event *event)
+{
+    static const char *const copied[] = {AB_CE_ID, AB_CE_PARTITIONKEY, AB_CE_WRITEREPOCH,
+                                         AB_CE_OBJVERSION};
+    ab_event *ack = NULL;
+    ab_event_draft draft = {0};
+    for (size_t i = 0; i < sizeof(copied) / sizeof(copied[0]); i++)
+        ab_event_set(&draft, copied[i], ab_event_attr(event, copied[i]));
+    ab_event_set_text(&draft, AB_CE_SOURCE, d->source);
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set(&draft, AB_CE_ACKNOWLEDGES, ab_event_attr(event, AB_CE_ID));
+    if (ab_event_new(&draft, &ack, NULL) != AB_ERR_OK)
+        ack = NULL;
+    ab_compat_say(d, ack);
+}
+
+static uint64_t highest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void greet(ab_compat *d, uint64_t seen)
+{
+    const ab_transport_env *env = d->env->env;
+    int64_t now = ab_clock_wall_us(env->clock);
+    ab_event *event = NULL;
+    if (d->epoch == 0)
+        d->epoch = highest((uint64_t)(now / 1000000), seen + 1);
+    ab_grpc_hello hello = {.base = {.version = "argocd-agent",
+                                    .epoch = d->epoch,
+                                    .time_ms = now / 1000,
+                                    .certificate = ""},
+                           .fresh = d->fresh,
+                           .inflight = WINDOW,
+                           .message_max = MESSAGE_MAX};
+    snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", d->mode);
+    snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", d->instance);
+    if (ab_grpc_hello_make(&hello, d->source, &event) != AB_ERR_OK)
+        event = NULL;
+    ab_compat_say(d, event);
+    d->fresh = false;
+    if (d->greeted)
+        return;
+    d->greeted = true;
+    ab_compat_repeat_pending(d);
+    ab_compat_resync_begin(d);
+    d->ops->resume(d->stream);
+}
+
+void ab_compat_begin_anew(ab_compat *d)
+{
+    if (ab_uuid(d->instance) != AB_ERR_OK)
+        return;
+    d->fresh = true;
+    greet(d, 0);
+}
+
+/* A principal speaks first, an agent when it was spoken to. */
+static void hear(ab_compat *d, const ab_event *event)
+{
+    ab_grpc_hello hello;
+    if (ab_grpc_hello_read(event, &hello, NULL) == AB_ERR_OK && !d->greeted && !hello.base.leaving)
+        greet(d, hello.seen);
+    ab_grpc_hello_fini(&hello);
+}
+
+/* ----- the stream that the link sees ----- */
+
+static void take_up(ab_compat *d, ab_event *event)
+{
+    bool state = ab_event_attr(event, AB_CE_OBJVERSION).len > 0;
+    if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
+        ab_compat_part_done(d, event);
+    else if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO))
+        hear(d, event);
+    else if (state)
+        ab_compat_carry(d, event);
+    else
+        ab_compat_drop(d, "live", event, NULL);
+}
+
+static ab_err virtual_send(void *stream, ab_str head, ab_event *event)
+{
+    (void)head;
+    ab_compat *d = stream;
+    take_up(d, event);
+    ab_compat_wake(d);
+    return AB_ERR_OK;
+}
+
+static void virtual_pause(void *stream)
+{
+    const ab_compat *d = stream;
+    if (d->stream != NULL)
+        d->ops->pause(d->stream);
+}
+
+static void virtual_resume(void *stream)
+{
+    const ab_compat *d = stream;
+    if (d->stream != NULL)
+        d->ops->resume(d->stream);
+}
+
+static void forget_stream(ab_compat *d)
+{
+    d->ops = NULL;
+    d->stream = NULL;
+    d->greeted = false;
+    forget_words(d);
+}
+
+/* The link has let this stream go already. */
+static void virtual_cut(void *stream, const char *why)
+{
+    ab_compat *d = stream;
+    const ab_grpc_stream_ops *ops = d->ops;
+    void *real = d->stream;
+    if (real == NULL)
+        return;
+    forget_stream(d);
+    ops->cut(real, why);
+}
+
+static const ab_grpc_stream_ops virtual_ops = {virtual_send, virtual_pause, virtual_resume,
+                                               virtual_cut};
+
+/* ----- the streams to the peer ----- */
+
+void ab_compat_open(ab_compat *d, const ab_grpc_stream_ops *ops, void *stream,
+                    const ab_compat_peer *peer)
+{
+    if (d->stream != NULL) {
+        ab_grpc_link_detach(d->link, d);
+        virtual_cut(d, "another agent of this name connected");
+    }
+    d->ops = ops;
+    d->stream = stream;
+    d->blocked = false;
+    snprintf(d->mode, sizeof(d->mode), "%.*s", AB_STR_ARG(peer->mode));
+    snprintf(d->namespace, sizeof(d->namespace), "%.*s", AB_STR_ARG(peer->namespace));
+    ops->pause(stream); /* until the link is ready to hear it */
+    ab_compat_send_again(d);
+    ab_grpc_link_attach(d->link, &virtual_ops, d);
+    if (!ab_compat_is_principal(d))
+        greet(d, 0);
+    ab_compat_wake(d);
+}
+
+void ab_compat_close(ab_compat *d, const void *stream)
+{
+    if (d->stream == NULL || d->stream != stream)
+        return;
+    forget_stream(d);
+    ab_grpc_link_detach(d->link, d);
+    if (ab_compat_is_principal(d))
+        ab_compat_forget_returned(d);
+}
+
+void ab_compat_receive(ab_compat *d, const void *stream, ab_str message)
+{
+    ab_error err = {0};
+    ab_event *event = NULL;
+    if (d->stream == NULL || d->stream != stream)
+        return;
+    ab_err e = ab_grpc_read_event(message, &event, &err);
+    if (e == AB_ERR_NOMEM)
+        ab_compat_fatal(d, "an event of the peer");
+    else if (e != AB_ERR_OK)
+        ab_compat_drop(d, "parse", NULL, &err);
+    else
+        ab_compat_take(d, event);
+    ab_event_unref(event);
+}
+
+void ab_compat_writable(ab_compat *d, const void *stream)
+{
+    if (d->stream == NULL || d->stream != stream)
+        return;
+    d->blocked = false;
+    ab_compat_wake(d);
+}
+
+/* What the link does with one word may end the stream, and make it say more. */
+static void tell_link(ab_compat *d)
+{
+    while (d->stream != NULL && !STAILQ_EMPTY(&d->words)) {
+        ab_compat_word *word = STAILQ_FIRST(&d->words);
+        STAILQ_REMOVE_HEAD(&d->words, at);
+        ab_grpc_link_take(d->link, d, word->event);
+        ab_event_unref(word->event);
+        free(word);
+    }
+}
+
+void ab_compat_run(ab_compat *d)
+{
+    if (d->stream != NULL && !d->blocked) {
+        ab_err e = ab_compat_send_acks(d);
+        if (e == AB_ERR_OK)
+            e = ab_compat_send_ready(d);
+        if (e == AB_ERR_NOMEM)
+            ab_compat_fatal(d, "sending");
+        d->blocked = e != AB_ERR_OK;
+    }
+    tell_link(d);
+}
+
+void ab_compat_tick(ab_compat *d)
+{
+    if (d->stream == NULL)
+        return;
+    ab_compat_look_at_sent(d);
+    ab_compat_resync_tick(d);
+}

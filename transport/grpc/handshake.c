@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hellos: who is at the other end, whether it is who it was, and under which epoch we write.
+ */
+#include "base/digest.h"
+#include "schema/attributes.h"
+#include "transport/grpc/link_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void ab_grpc_handshake_begin(ab_grpc_link *l)
+{
+    if (ab_uuid(l->instance) != AB_ERR_OK)
+        ab_grpc_link_fatal(l, AB_ERR_FATAL, "random number generator failed");
+}
+
+/* ----- ours ----- */
+
+static uint64_t highest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Higher than any that we used, or that the peer knows of. */
+static uint64_t new_epoch(ab_grpc_link *l, uint64_t seen)
+{
+    uint64_t now = (uint64_t)(ab_clock_wall_us(l->env->env->clock) / 1000000);
+    l->last_epoch = highest(now, highest(l->last_epoch, seen) + 1);
+    return l->last_epoch;
+}
+
+static ab_grpc_hello compose(const ab_grpc_link *l)
+{
+    const ab_transport_env *env = l->env->env;
+    ab_grpc_hello hello = {
+        .base = {.epoch = l->last_epoch,
+                 .time_ms = ab_clock_wall_us(env->clock) / 1000,
+                 .leaving = l->closed,
+                 .certificate = env->certificate == NULL ? "" : env->certificate},
+        /* Who has said hello has told its own epoch: that of those before it is news. */
+        .seen = l->greeted ? l->peer.former_epoch : l->peer.epoch,
+        .inflight = ab_config_int(env->config, "transport.inflight"),
+        .message_max = (int64_t)l->env->message_max,
+        .backlog = (int64_t)(l->queue.count - l->queue.sent),
+        .ack_lists = true,
+        .fresh = l->fresh,
+    };
+    snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", env->mode);
+    snprintf(hello.base.version, sizeof(hello.base.version), "%s", AB_VERSION);
+    snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", l->instance);
+    return hello;
+}
+
+ab_err ab_grpc_handshake_say(ab_grpc_link *l)
+{
+    if (!l->hello_due)
+        return AB_ERR_OK;
+    if (l->last_epoch == 0)
+        (void)new_epoch(l, 0);
+    ab_grpc_hello hello = compose(l);
+    ab_event *event = NULL;
+    ab_err e = ab_grpc_hello_make(&hello, l->source, &event);
+    if (e == AB_ERR_OK)
+        e = ab_grpc_link_transmit(l, event);
+    ab_event_unref(event);
+    if (e == AB_ERR_OK) {
+        l->hello_due = false;
+        l->said_hello = true;
+    }
+    return e;
+}
+
+/* ----- the peer's ----- */
+
+void ab_grpc_handshake_gone(ab_grpc_link *l)
+{
+    l->greeted = false;
+    if (!l->peer.up)
+        return;
+    l->peer.up = false;
+    ab_metric_set(l->metrics.peer_up, 0);
+    if (!l->closed)
+        ab_grpc_link_events(l)->on_peer(ab_grpc_link_events(l)->arg, l->agent, false, NULL);
+}
+
+/* The peer is not who it was: what it had for us is gone with it, and perhaps what it had of us. */
+static void meet(ab_grpc_link *l, const ab_grpc_hello *hello)
+{
+    const ab_transport_events *up = ab_grpc_link_events(l);
+    bool first = l->epoch == 0;
+    bool lost = !first && hello->fresh;
+    snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", hello->base.instance);
+    l->caught_up = false;
+    if (lost)
+        ab_grpc_link_drop_queue(l, AB_ERR_UNAVAILABLE);
+    if (first || lost) {
+        /* What was offered is used, if the peer knows of nothing higher. */
+        bool offered = first && l->said_hello && l->last_epoch > hello->seen;
+        l->epoch = offered ? l->last_epoch : new_epoch(l, hello->seen);
+        l->hello_due = l->hello_due || !offered;
+    }
+    ab_pending_pass(&l->down, 0);
+    ab_pending_pass(&l->up, 0);
+    up->on_gap(up->arg, l->agent, lost ? AB_GAP_RECREATED : AB_GAP_FIRST);
+    if (first || lost)
+        up->on_ready(up->arg, l->agent, l->epoch);
+}
+
+static void tell_up(ab_grpc_link *l, const ab_grpc_hello *hello)
+{
+    const ab_transport_events *up = ab_grpc_link_events(l);
+    const ab_peer peer = {
+        .mode = hello->base.mode,
+        .version = hello->base.version,
+        .epoch = hello->base.epoch,
+        .clock_skew_ms = hello->base.time_ms - ab_clock_wall_us(l->env->env->clock) / 1000,
+        .certificate = hello->base.certificate,
+    };
+    l->peer.up = true;
+    ab_metric_set(l->metrics.peer_up, 1);
+    up->on_peer(up->arg, l->agent, true, &peer);
+}
+
+static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
+{
+    bool again = l->greeted;
+    bool known = l->peer.up && hello->base.epoch == l->peer.epoch;
+    l->greeted = true;
+    l->hello_due = l->hello_due || !l->said_hello;
+    l->peer.window = (size_t)hello->inflight;
+    l->peer.message_max = (size_t)hello->message_max;
+    l->peer.ack_lists = hello->ack_lists;
+    bool other = strcmp(hello->base.instance, l->peer.instance) != 0;
+    if (other)
+        l->peer.former_epoch = l->peer.epoch;
+    l->peer.epoch = highest(l->peer.epoch, hello->base.epoch);
+    if (other)
+        meet(l, hello);
+    if (!l->served) /* an upcall removed it */
+        return;
+    if (ab_hello_is_new_certificate(&hello->base, &l->peer.certificate) || !known)
+        tell_up(l, hello);
+    if (!again) {
+        l->backlog = hello->backlog;
+        ab_grpc_inbound_count(l);
+    }
+    l->env->wake(l->env->arg, l);
+}
+
+void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event)
+{
+    ab_grpc_hello hello;
+    ab_error err = {0};
+    if (ab_grpc_hello_read(event, &hello, &err) != AB_ERR_OK)
+        ab_grpc_inbound_refuse(l, "hello", &err);
+    else if (l->closed)
+        l->greeted = l->greeted && !hello.base.leaving;
+    else if (hello.base.leaving)
+        ab_grpc_handshake_gone(l);
+    else
+        come(l, &hello);
+    ab_grpc_hello_fini(&hello);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Certificates, their key and passwords change while we run. librdkafka reads them when a handle is
+ * made, and never again; so all handles are made anew: what is on its way arrives first, then every
+ * link goes on from where it is.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#define LOOK_MS 1000
+/* How long what is on its way may take. The old connections may not work any more. */
+#define DRAIN_MS 5000
+
+static ab_metric *renewals(const ab_kafka *k)
+{
+    return ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_kafka_renewals_total",
+                         "Reconnections to Kafka because certificates or passwords changed.", NULL,
+                         0);
+}
+
+static void look(ab_kafka *k)
+{
+    ab_error err = {0};
+    int64_t now = ab_kafka_now(k);
+    if (now < k->look_due_ms)
+        return;
+    k->look_due_ms = now + LOOK_MS;
+    if (!ab_file_stamps_changed(&k->settings.files))
+        return;
+    if (ab_kafka_settings_reload(&k->settings, &err) != AB_ERR_OK) {
+        AB_WARN(k->base.env.log, KAFKA,
+                "cannot load new certificates or passwords; still using the previous ones",
+                AB_KV("error", (const char *)err.text));
+        return;
+    }
+    AB_INFO(k->base.env.log, KAFKA, "certificates or passwords changed: reconnecting");
+    k->renewing = true;
+    k->renew_by_ms = now + DRAIN_MS;
+}
+
+static bool is_idle(const ab_kafka *k)
+{
+    return !k->topic_check_running && k->removing == NULL && !k->member.asking && !k->keeping;
+}
+
+static bool is_drained(ab_kafka *k)
+{
+    bool committed = ab_kafka_consumer_commit(k);
+    return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends);
+}
+
+static void close_all(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (!l->removed)
+            ab_kafka_link_renew(l);
+    }
+    ab_kafka_log_replay_pump(k);
+    ab_kafka_asker_close(k);
+    ab_kafka_groups_close(&k->groups);
+    ab_kafka_groups_close(&k->live_groups);
+    ab_kafka_consumer_recommit(k);
+    ab_kafka_producer_close(&k->producer, AB_ERR_UNAVAILABLE);
+    ab_kafka_producer_close(&k->live_producer, AB_ERR_UNAVAILABLE);
+}
+
+void ab_kafka_credential_reload_tick(ab_kafka *k)
+{
+    ab_error err = {0};
+    if (!k->renewing)
+        look(k);
+    if (!k->renewing || !is_idle(k) || (!is_drained(k) && ab_kafka_now(k) < k->renew_by_ms))
+        return;
+    close_all(k);
+    k->renewing =
+        ab_kafka_consumer_start(k, &err) != AB_ERR_OK || ab_kafka_live_start(k, &err) != AB_ERR_OK;
+    if (k->renewing)
+        AB_ERROR(k->base.env.log, KAFKA, "cannot connect; retrying",
+                 AB_KV("error", (const char *)err.text));
+    else
+        ab_metric_add(renewals(k), 1);
+}

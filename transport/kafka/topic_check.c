@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A topic check asks, in a worker thread and for many links at once, what must be known before they
+ * can be served: the topics (made or checked as kafka.topics says), where they begin and end, and
+ * what the group has committed. Five requests, however many links; one link's trouble does not
+ * touch the others.
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#include "transport/kafka/errors.h"
+#include "transport/kafka/topics.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINKS_MAX 100
+#define PROBE_MS  2000
+/* A broker that does not answer costs a topic check the time of one request, so for so long others
+ * are not kept waiting by it again. */
+#define SILENT_MS 10000
+
+typedef struct {
+    ab_kafka_link *link;
+    ab_error error;
+    bool made; /* a topic of it, just now */
+    bool missing[AB_KAFKA_TOPICS];
+    bool check;
+    ab_kafka_findings found;
+    rd_kafka_topic_t *in[2]; /* at the consumer, until they are assigned */
+} entry;
+
+typedef struct {
+    ab_kafka_job job; /* first */
+    ab_kafka *kafka;
+    /* A consumer's requests wait behind its fetch, half a second when nothing comes; only the
+     * group's coordinator has a connection of its own. So all that the producer can ask, it asks.
+     */
+    rd_kafka_t *producer;
+    rd_kafka_t *consumer;
+    rd_kafka_t *live_producer;
+    rd_kafka_t *live_consumer; /* PRINCIPAL; else NULL */
+    bool all_topics;
+    bool answered;  /* by a broker, to all that was asked */
+    unsigned downs; /* host.downs when it began */
+    ab_kafka_silent silent;
+    size_t count;
+    entry entries[LINKS_MAX];
+    ab_kafka_topic_state topics[LINKS_MAX * AB_KAFKA_TOPICS];
+} topic_check;
+
+static void fail_all(topic_check *s, const ab_error *why)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].error.code == AB_ERR_OK)
+            s->entries[i].error = *why;
+    }
+}
+
+/* Twice, since the first time it may have been a broker that does not answer. */
+static ab_err look_at_topics(topic_check *s, size_t count, ab_error *err)
+{
+    const ab_kafka_settings *settings = &s->kafka->settings;
+    ab_err e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
+    if (e == AB_ERR_TIMEOUT && !s->kafka->hurry)
+        e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
+    return e;
+}
+
+static ab_err look(topic_check *s, ab_error *err)
+{
+    const ab_kafka_settings *settings = &s->kafka->settings;
+    size_t count = s->count * AB_KAFKA_TOPICS;
+    for (size_t i = 0; i < count; i++) {
+        const ab_kafka_link *l = s->entries[i / AB_KAFKA_TOPICS].link;
+        size_t which = i % AB_KAFKA_TOPICS;
+        s->topics[i].name = l->topics[which];
+        s->topics[i].agent = l->name;
+        s->topics[i].live = which == AB_KAFKA_OUT_LIVE || which == AB_KAFKA_IN_LIVE;
+    }
+    ab_err e = look_at_topics(s, count, err);
+    if (e != AB_ERR_OK)
+        return e;
+    for (size_t i = 0; i < count; i++)
+        s->entries[i / AB_KAFKA_TOPICS].missing[i % AB_KAFKA_TOPICS] = s->topics[i].missing;
+    if (settings->topics == AB_TOPICS_CREATE && settings->role == AB_ROLE_PRINCIPAL)
+        ab_kafka_topics_make(settings, s->producer, s->topics, count);
+    return AB_ERR_OK;
+}
+
+/* Only when a link is new: settings are asked for once, and after its topics seemed to be gone. */
+static void check(topic_check *s)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < s->count; i++)
+        wanted = wanted || s->entries[i].check;
+    if (wanted)
+        ab_kafka_topics_check(&s->kafka->settings, s->producer, s->topics,
+                              s->count * AB_KAFKA_TOPICS);
+}
+
+static void collect_errors(topic_check *s)
+{
+    for (size_t i = 0; i < s->count * AB_KAFKA_TOPICS; i++) {
+        entry *e = &s->entries[i / AB_KAFKA_TOPICS];
+        if (!s->topics[i].usable && e->error.code == AB_ERR_OK)
+            e->error = s->topics[i].error;
+        e->made = e->made || s->topics[i].made;
+    }
+}
+
+/* The topics whose ends matter, of the links that are well so far. */
+static const ab_kafka_topic asked[] = {AB_KAFKA_OUT_STATE, AB_KAFKA_IN_STATE, AB_KAFKA_IN_LIVE};
+#define ASKED (sizeof(asked) / sizeof(asked[0]))
+
+static void take_ends(entry *e, const ab_kafka_ends *out)
+{
+    for (size_t t = 0; t < ASKED && e->error.code == AB_ERR_OK; t++)
+        e->error = out[t].error;
+    e->found = (ab_kafka_findings){
+        .committed = -1,
+        .out_low = out[0].low,
+        .out_high = out[0].high,
+        .in_low = out[1].low,
+        .in_high = out[1].high,
+        .in_live_high = out[2].high,
+    };
+}
+
+static ab_err find_ends(topic_check *s, ab_error *err)
+{
+    (void)err; /* each link has its own */
+    ab_kafka_ends ends[LINKS_MAX * ASKED];
+    entry *owners[LINKS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const ab_kafka_topic_state *topics = &s->topics[i * AB_KAFKA_TOPICS];
+        if (s->entries[i].error.code != AB_ERR_OK)
+            continue;
+        for (size_t t = 0; t < ASKED; t++)
+            ends[n * ASKED + t] =
+                (ab_kafka_ends){.name = topics[asked[t]].name, .leader = topics[asked[t]].leader};
+        owners[n++] = &s->entries[i];
+    }
+    if (n > 0)
+        ab_kafka_topics_ends(s->producer, ends, n * ASKED, &s->silent);
+    for (size_t i = 0; i < n; i++)
+        take_ends(owners[i], &ends[i * ASKED]);
+    return AB_ERR_OK;
+}
+
+static ab_err find_committed(topic_check *s, ab_error *err)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)s->count);
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->entries[i].error.code == AB_ERR_OK)
+            rd_kafka_topic_partition_list_add(list, s->entries[i].link->topics[AB_KAFKA_IN_STATE],
+                                              0);
+    }
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (list->cnt > 0)
+        code = rd_kafka_committed(s->consumer, list, AB_KAFKA_REQUEST_MS);
+    for (size_t i = 0; i < s->count; i++) {
+        entry *e = &s->entries[i];
+        const rd_kafka_topic_partition_t *p =
+            rd_kafka_topic_partition_list_find(list, e->link->topics[AB_KAFKA_IN_STATE], 0);
+        if (p == NULL || code != RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        if (p->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+            ab_kafka_fail(&e->error, p->err, "no broker returned the committed offsets");
+        e->found.committed = p->offset;
+    }
+    rd_kafka_topic_partition_list_destroy(list);
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR
+               ? AB_ERR_OK
+               : ab_kafka_fail(err, code, "no broker returned the committed offsets");
+}
+
+static void hold_incoming(topic_check *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        entry *e = &s->entries[i];
+        if (e->error.code != AB_ERR_OK)
+            continue;
+        e->in[0] = rd_kafka_topic_new(s->consumer, e->link->topics[AB_KAFKA_IN_STATE], NULL);
+        if (s->live_consumer != NULL)
+            e->in[1] =
+                rd_kafka_topic_new(s->live_consumer, e->link->topics[AB_KAFKA_IN_LIVE], NULL);
+    }
+}
+
+static void release_incoming(entry *e)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (e->in[i] != NULL)
+            rd_kafka_topic_destroy(e->in[i]);
+    }
+}
+
+/* A handle that does not learn it here, from a broker that does not answer, learns it later. */
+static ab_err warm(topic_check *s, ab_error *err)
+{
+    hold_incoming(s);
+    rd_kafka_t *const handles[] = {s->producer, s->consumer, s->live_producer, s->live_consumer};
+    ab_err e = AB_ERR_OK;
+    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]) && e == AB_ERR_OK; i++)
+        e = handles[i] == NULL ? AB_ERR_OK : ab_kafka_topics_learn(handles[i], err);
+    return e == AB_ERR_TIMEOUT ? AB_ERR_OK : e;
+}
+
+static ab_err check_and_collect(topic_check *s, ab_error *err)
+{
+    (void)err;
+    check(s);
+    collect_errors(s);
+    return AB_ERR_OK;
+}
+
+static void run(ab_kafka_job *job)
+{
+    static ab_err (*const steps[])(topic_check *, ab_error *) = {look, check_and_collect, find_ends,
+                                                                 find_committed, warm};
+    topic_check *s = (topic_check *)job;
+    ab_error err = {0};
+    s->answered = true;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        ab_err e = s->kafka->hurry ? ab_fail(&err, AB_ERR_CLOSED, "stopping") : steps[i](s, &err);
+        if (e == AB_ERR_OK)
+            continue;
+        fail_all(s, &err);
+        s->answered = false;
+        return;
+    }
+}
+
+static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
+{
+    ab_error err = {0};
+    l->verified = true;
+    l->phase = AB_LINK_READ;
+    ab_backoff_reset(&l->backoff);
+    ab_err e = ab_kafka_consumer_add(l, found, &err);
+    /* Telling of a gap may have led to the link's removal. */
+    if (l->removed || l->phase != AB_LINK_READ)
+        return;
+    if (e == AB_ERR_OK && l->has_epoch)
+        ab_kafka_link_ready(l);
+    else if (e == AB_ERR_OK)
+        e = ab_kafka_log_replay_start(l, found, &err);
+    if (e != AB_ERR_OK)
+        ab_kafka_link_failed(l, &err);
+}
+
+static void settle(ab_kafka *k, entry *e)
+{
+    ab_kafka_link *l = e->link;
+    l->surveying = false;
+    if (l->removed || l->displaced || k->closed)
+        return;
+    l->lost_in = l->lost_in || e->missing[AB_KAFKA_IN_STATE];
+    l->lost_out = l->lost_out || e->missing[AB_KAFKA_OUT_STATE];
+    if (e->made)
+        l->made_ms = ab_kafka_now(k);
+    if (e->error.code == AB_ERR_OK)
+        serve(l, &e->found);
+    else
+        ab_kafka_link_failed(l, &e->error);
+}
+
+static void remember_silent(ab_kafka *k, const topic_check *s)
+{
+    if (s->silent.count == k->silent.count)
+        return;
+    k->silent = s->silent;
+    k->silent_until_ms = ab_kafka_now(k) + SILENT_MS;
+}
+
+static void done(ab_kafka_job *job)
+{
+    topic_check *s = (topic_check *)job;
+    ab_kafka *k = s->kafka;
+    k->topic_check_running = false;
+    remember_silent(k, s);
+    if (s->answered && s->downs == k->host.downs)
+        k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
+    for (size_t i = 0; i < s->count; i++) {
+        settle(k, &s->entries[i]);
+        release_incoming(&s->entries[i]);
+        ab_kafka_link_unref(s->entries[i].link);
+    }
+    free(s);
+    ab_kafka_removal_start(k);
+    ab_kafka_topic_check_start(k);
+}
+
+static void take_up(topic_check *s, ab_kafka_link *l)
+{
+    l->surveying = true;
+    /* Without them, events wait later. */
+    (void)ab_kafka_producer_topic(&s->kafka->producer, l);
+    (void)ab_kafka_producer_topic(&s->kafka->live_producer, l);
+    s->entries[s->count++] = (entry){
+        .link = ab_kafka_link_ref(l),
+        .check = !l->verified && s->kafka->settings.topics != AB_TOPICS_EXTERNAL,
+    };
+}
+
+static bool is_due(const ab_kafka_link *l, int64_t now)
+{
+    return l->phase == AB_LINK_ASK && !l->surveying && !l->removed && !l->displaced &&
+           now >= l->retry_ms && !ab_kafka_removal_holds(l->kafka, l->name);
+}
+
+static void give_up(topic_check *s, const char *why)
+{
+    ab_error err = {0};
+    ab_fail(&err, AB_ERR_UNAVAILABLE, "%s", why);
+    for (size_t i = 0; i < s->count; i++) {
+        s->entries[i].link->surveying = false;
+        ab_kafka_link_failed(s->entries[i].link, &err);
+        ab_kafka_link_unref(s->entries[i].link);
+    }
+    free(s);
+}
+
+static topic_check *new_topic_check(ab_kafka *k)
+{
+    topic_check *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->kafka = k;
+    s->producer = ab_kafka_handle_rk(k->producer.handle);
+    s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
+    s->live_producer = ab_kafka_handle_rk(k->live_producer.handle);
+    if (!TAILQ_EMPTY(&k->live_groups))
+        s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups)->handle);
+    s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
+    s->downs = k->host.downs;
+    if (ab_kafka_now(k) >= k->silent_until_ms)
+        k->silent.count = 0;
+    s->silent = k->silent;
+    s->job.run = run;
+    s->job.done = done;
+    return s;
+}
+
+/* Without links that are due, and with a broker that does not answer, just to see whether it does
+ * again. */
+static bool is_wanted(const ab_kafka *k, int64_t now)
+{
+    const ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (is_due(l, now))
+            return true;
+    }
+    return k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR && now >= k->probe_due_ms;
+}
+
+void ab_kafka_topic_check_start(ab_kafka *k)
+{
+    int64_t now = ab_kafka_now(k);
+    if (!k->running || k->closed || k->topic_check_running || k->renewing ||
+        k->producer.handle == NULL || k->live_producer.handle == NULL || !is_wanted(k, now))
+        return;
+    topic_check *s = new_topic_check(k);
+    if (s == NULL)
+        return;
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    {
+        if (s->count < LINKS_MAX && is_due(l, now))
+            take_up(s, l);
+    }
+    k->probe_due_ms = now + PROBE_MS;
+    k->topic_check_running = true;
+    if (ab_kafka_job_start(&k->host, &s->job) != AB_ERR_OK) {
+        k->topic_check_running = false;
+        give_up(s, "cannot start a worker thread");
+    }
+}

@@ -102,7 +102,7 @@ static void got(void *arg, ab_err code, ab_object *object, const ab_error *err)
         found(id, uid);
         return;
     }
-    (void)ab_fail(&why, AB_ERR_INVALID, "data.principal-uid is no UUID: remove the ConfigMap");
+    (void)ab_fail(&why, AB_ERR_INVALID, "data.principal-uid is not a UUID: remove the ConfigMap");
     complain(id, AB_ERR_INVALID, &why);
 }
 

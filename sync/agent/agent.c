@@ -187,8 +187,8 @@ static bool has_begun_head(const ab_agent_object *o)
  * trying. */
 static void set_aside(ab_agent_object *o, const ab_error *err)
 {
-    AB_WARN(o->agent->env.log, SYNC, "set aside", AB_KV("object", (const char *)o->key),
-            AB_KV("why", (const char *)err->text));
+    AB_WARN(o->agent->env.log, SYNC, "write deferred: the object cannot be written at the moment",
+            AB_KV("object", (const char *)o->key), AB_KV("why", (const char *)err->text));
     ab_agent_report_error(o, err);
     if (has_begun_head(o)) {
         ab_metric_add(o->agent->metrics.set_aside, 1);

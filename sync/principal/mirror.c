@@ -175,7 +175,8 @@ void ab_mirror_finish_head(struct mirror *m)
 /* The head no longer holds the offset; a state that is kept goes on being tried. */
 static void set_aside(struct mirror *m, const char *why)
 {
-    AB_WARN(m->principal->env.log, SYNC, "set aside", AB_KV("agent", m->agent),
+    AB_WARN(m->principal->env.log, SYNC,
+            "write deferred: the object cannot be written at the moment", AB_KV("agent", m->agent),
             AB_KV("object", m->key), AB_KV("why", why));
     if (m->inbox.head == NULL || m->inbox.head->delivery == NULL)
         return;

@@ -196,8 +196,9 @@ void ab_principal_finish_head(ab_principal_app *app)
 static void set_aside(ab_principal_app *app, const char *why)
 {
     ab_task *head = ab_principal_head(app);
-    AB_WARN(app->principal->env.log, SYNC, "set aside", AB_KV("object", (const char *)app->key),
-            AB_KV("why", why));
+    AB_WARN(app->principal->env.log, SYNC,
+            "write deferred: the object cannot be written at the moment",
+            AB_KV("object", (const char *)app->key), AB_KV("why", why));
     if (head == NULL || head->delivery == NULL)
         return;
     ab_metric_add(app->principal->metrics.set_aside, 1);

@@ -70,8 +70,9 @@ static void say_held(const struct peer *peer, size_t total)
 {
     const ab_guard *g = &peer->guard;
     AB_ERROR(peer->principal->env.log, SYNC,
-             "deletions held back: the store lacks too many objects that the agent has, and nobody "
-             "observed their deletion; to delete them at the agent: argobusctl resync --confirm",
+             "deletions held back: too many objects are missing from the store, and their deletion "
+             "was not observed; to delete them in the workload cluster, run argobusctl resync "
+             "--confirm",
              AB_KV("agent", peer->name), AB_KV("missing", (int64_t)g->held),
              AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
              AB_KV("max_deletions", (int64_t)g->limits.max));
@@ -84,8 +85,8 @@ void ab_principal_note_held(struct peer *peer, size_t held)
     ab_principal_show_held(peer);
     if (more)
         AB_ERROR(peer->principal->env.log, SYNC,
-                 "deletions held back by the agent: its store lacks too many objects that are "
-                 "mirrored here; to delete their mirrors: argobusctl resync --confirm",
+                 "deletions held back by the agent: too many objects are missing from its store; "
+                 "to delete their mirrors, run argobusctl resync --confirm",
                  AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
 }
 

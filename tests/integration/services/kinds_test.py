@@ -226,7 +226,7 @@ class Rivals(Fleet):
         self.arrives("guestbook", "first")
         self.hub.write("argocd", "guestbook", application("guestbook", "second", namespace="argocd"))
         status = wait_for("the hub says so", lambda: self.hub.status("argocd", "guestbook"))
-        self.assertIn("under this name", status["conditions"][0]["message"])
+        self.assertIn("of this name", status["conditions"][0]["message"])
         self.hub.remove("control", "guestbook")
         self.arrives("guestbook", "second")
         wait_for("nothing is wrong with it any more", lambda: not (

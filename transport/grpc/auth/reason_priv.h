@@ -14,7 +14,7 @@
     X(CLOSED, "closed", "stopping")                                                                \
     X(METHOD, "method", "the method is not one of grpc.auth.accept")                               \
     X(MODE, "mode", "the mode is neither managed nor autonomous")                                  \
-    X(NAME, "name", "the agent's name is no DNS label")                                            \
+    X(NAME, "name", "the agent's name is not a DNS label")                                         \
     X(NO_CERTIFICATE, "no-certificate", "it has shown no certificate")                             \
     X(CERTIFICATE, "certificate", "its certificate does not match grpc.auth.mtls.identity")        \
     X(CERTIFICATE_EXPIRED, "certificate-expired", "its certificate has expired")                   \
@@ -27,13 +27,13 @@
     X(USER, "user", "no such user in grpc.auth.userpass.file")                                     \
     X(PASSWORD, "password", "wrong password")                                                      \
     X(CREDENTIAL_CHANGED, "credential-changed", "its user was removed or has another password")    \
-    X(NOT_SERVED, "not-served", "it is no agent of ours any more")                                 \
+    X(NOT_SERVED, "not-served", "the agent is no longer served")                                   \
     X(OTHER_CERTIFICATE, "other-certificate", "the token was given to another certificate")        \
     X(OTHER_AGENT, "other-agent", "the token is of another agent than the peer")                   \
     X(EXPIRED, "expired", "it must log in again")                                                  \
     X(NO_TOKEN, "no-token", "there is no token")                                                   \
     X(TOKEN_SIZE, "token-size", "the token is too long")                                           \
-    X(TOKEN_FORM, "token-form", "the token is no JWT: three parts of base64url, JSON in two")      \
+    X(TOKEN_FORM, "token-form", "the token is not a JWT: three parts of base64url, JSON in two")   \
     X(TOKEN_ALGORITHM, "token-algorithm", "the token is not signed with RS512")                    \
     X(TOKEN_SIGNATURE, "token-signature", "the token is not signed with our key")                  \
     X(TOKEN_ISSUER, "token-issuer", "the token has another issuer")                                \

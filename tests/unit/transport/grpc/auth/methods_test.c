@@ -53,7 +53,7 @@ static void assert_by_certificate(const char *setting, const char *name, const c
 }
 
 #define NO_MATCH "its certificate does not match grpc.auth.mtls.identity"
-#define NO_LABEL "the agent's name is no DNS label"
+#define NO_LABEL "the agent's name is not a DNS label"
 #define SUBJECT  "grpc.auth.mtls.identity=subject:CN=([^,]+)"
 #define SPIFFE   "grpc.auth.mtls.identity=uri:^spiffe://example[.]org/agent/([^/]+)$"
 

@@ -189,7 +189,7 @@ static void garbage_is_refused_with_one_reason_each(void **state)
     assert_not_verified(&f.w, &f.callers[0], NULL, "there is no token");
     assert_not_verified(&f.w, &f.callers[0], "", "there is no token");
     assert_not_verified(&f.w, &f.callers[0], "a.b.c",
-                        "the token is no JWT: three parts of base64url, JSON in two");
+                        "the token is not a JWT: three parts of base64url, JSON in two");
     outcome r = refresh(&f.w, &f.callers[0], "");
     assert_refused(&r, "there is no token");
     teardown(&f);
@@ -356,7 +356,7 @@ static void an_agent_that_is_gone_gets_no_refresh(void **state)
     outcome o = by_certificate(&f, 0);
     f.w.unserved = "w1";
     outcome r = refresh(&f.w, &f.callers[0], o.refresh);
-    assert_refused(&r, "it is no agent of ours any more");
+    assert_refused(&r, "the agent is no longer served");
     f.w.unserved = NULL;
     r = refresh(&f.w, &f.callers[0], o.refresh);
     assert_granted(&r, "w1");

@@ -27,10 +27,10 @@ typedef struct {
 
 /** A process that breaks w0's topic at the user's broker, which has too few replicas of it then.
  * @return its exit code */
-int ab_bench_refuse(const void *beside);
+int ab_bench_refuse(const void *arg);
 /** A process with brokers of librdkafka's mock cluster, of which that of w0's topic answers each
  * fetch with an error in the end. @return its exit code */
-int ab_bench_silence(const void *beside);
+int ab_bench_silence(const void *arg);
 
 /** 20 agents beside one whose topic takes nothing. @return false when it failed; said on stderr */
 bool ab_bench_refused(const ab_bench_options *o);

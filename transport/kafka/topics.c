@@ -426,7 +426,7 @@ static void ask_leader(rd_kafka_t *rk, ab_kafka_ends *const *of, size_t count,
 void ab_kafka_topics_ends(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count,
                           ab_kafka_silent *silent)
 {
-    ab_kafka_ends **of = calloc(count, sizeof(*of));
+    ab_kafka_ends **of = calloc(count, sizeof(ab_kafka_ends *));
     if (of == NULL) {
         for (size_t i = 0; i < count; i++)
             ab_fail(&ends[i].error, AB_ERR_NOMEM, "out of memory asking where topics end");

@@ -464,7 +464,7 @@ class Writing(Case):
             (lambda r: r.refuse(403, "Forbidden", "cannot create"), "not allowed", "cannot create"),
             (lambda r: r.refuse(422, "Invalid", "spec.x", {"causes": [{"field": "spec.x"}]}), "not valid", "spec.x"),
             (lambda r: r.refuse(413, "RequestEntityTooLarge", "limit is 3145728"), "larger than the limit", "3145728"),
-            (lambda r: r.answer(200, b"what?"), "not well-formed", "answered"),
+            (lambda r: r.answer(200, b"what?"), "not well-formed", "the API server's response"),
             (lambda r: r.answer(502, b"<html>\nbad gateway"), "peer or service not reachable", "bad gateway"),
             (lambda r: r.hang_up(), "peer or service not reachable", "Application/argocd/bad"),
         ]

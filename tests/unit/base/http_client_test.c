@@ -23,7 +23,8 @@ static struct {
     bool expired; /* nobody let it: the loop waited for it */
 } names;
 
-/* In place of the C library's. */
+/* In place of the C library's, whose parameters have other names.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
 int getaddrinfo(const char *restrict name, const char *restrict service,
                 const struct addrinfo *restrict hints, struct addrinfo **restrict out)
 {
@@ -39,6 +40,7 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     uv_mutex_unlock(&names.lock);
     return EAI_AGAIN;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 typedef struct {
     uv_loop_t loop;

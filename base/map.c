@@ -2,16 +2,17 @@
 #include "base/map.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+/* Behind it: the value, where the map has made it, and the key. */
 typedef struct {
-    UT_hash_handle hh;
+    _Alignas(max_align_t) UT_hash_handle hh;
     void *value;
-    char key[]; /* hh.keylen bytes */
 } map_entry;
 
 struct ab_map {
@@ -66,20 +67,21 @@ void *ab_map_find(const ab_map *m, ab_str key)
     return entry == NULL ? NULL : entry->value;
 }
 
-static ab_err add_entry(ab_map *m, ab_str key, unsigned hash, void *value)
+/* @param size  bytes for a value of the map's own. @return NULL when out of memory */
+static map_entry *add_entry(ab_map *m, ab_str key, unsigned hash, size_t size)
 {
-    map_entry *entry = calloc(1, sizeof(*entry) + key.len + 1);
+    map_entry *entry = calloc(1, sizeof(*entry) + size + key.len + 1);
     if (entry == NULL)
-        return AB_ERR_NOMEM;
+        return NULL;
+    char *copy = (char *)(entry + 1) + size;
     if (key.len > 0)
-        memcpy(entry->key, key.ptr, key.len);
-    entry->value = value;
-    HASH_ADD_KEYPTR_BYHASHVALUE(hh, m->entries, entry->key, key.len, hash, entry);
-    if (entry->hh.tbl == NULL) { /* how uthash reports that it had no memory */
-        free(entry);
-        return AB_ERR_NOMEM;
-    }
-    return AB_ERR_OK;
+        memcpy(copy, key.ptr, key.len);
+    entry->value = entry + 1;
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, m->entries, copy, key.len, hash, entry);
+    if (entry->hh.tbl != NULL)
+        return entry;
+    free(entry); /* how uthash reports that it had no memory */
+    return NULL;
 }
 
 ab_err ab_map_put(ab_map *m, ab_str key, void *value, void **old)
@@ -87,16 +89,31 @@ ab_err ab_map_put(ab_map *m, ab_str key, void *value, void **old)
     assert(value != NULL);
     unsigned hash = hash_of(key);
     map_entry *entry = find_hashed(m, key, hash);
-    if (entry == NULL) {
-        ab_err e = add_entry(m, key, hash, value);
-        if (e == AB_ERR_OK && old != NULL)
-            *old = NULL;
-        return e;
-    }
+    bool found = entry != NULL;
+    if (!found)
+        entry = add_entry(m, key, hash, 0);
+    if (entry == NULL)
+        return AB_ERR_NOMEM;
     if (old != NULL)
-        *old = entry->value;
+        *old = found ? entry->value : NULL;
     entry->value = value;
     return AB_ERR_OK;
+}
+
+void *ab_map_make(ab_map *m, ab_str key, size_t size)
+{
+    unsigned hash = hash_of(key);
+    map_entry *entry = find_hashed(m, key, hash);
+    if (entry == NULL)
+        entry = add_entry(m, key, hash, size);
+    return entry == NULL ? NULL : entry->value;
+}
+
+void ab_map_drop(ab_map *m, void *made)
+{
+    map_entry *entry = (map_entry *)made - 1;
+    HASH_DEL(m->entries, entry);
+    free(entry);
 }
 
 void *ab_map_take(ab_map *m, ab_str key)
@@ -121,7 +138,7 @@ static ab_map_iter iter_at(map_entry *entry)
         return (ab_map_iter){0};
     return (ab_map_iter){.entry = entry,
                          .next = entry->hh.next,
-                         .key = {entry->key, entry->hh.keylen},
+                         .key = {entry->hh.key, entry->hh.keylen},
                          .value = entry->value};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A map from byte-string keys to pointers. Keys are copied, values are the caller's. Wraps uthash
- * so that only one file sees its macros. Not thread-safe.
+ * A map from byte-string keys to pointers. Keys are copied, values are the caller's, or made by the
+ * map. Wraps uthash so that only one file sees its macros. Not thread-safe.
  */
 #pragma once
 
@@ -21,6 +21,18 @@ void *ab_map_find(const ab_map *m, ab_str key);
 AB_MUST_USE ab_err ab_map_put(ab_map *m, ab_str key, void *value, void **old);
 /** Remove `key` and give its value back, NULL if absent. */
 void *ab_map_take(ab_map *m, ab_str key);
+
+/* Values that the map holds itself, one allocation each: a map has only such ones, or only those of
+ * ab_map_put. */
+/**
+ * The value under `key`. One that is absent is made: `size` zeroed bytes, aligned for anything,
+ * which stay where they are until ab_map_drop or ab_map_free. Borrowed.
+ * @return NULL when out of memory
+ */
+void *ab_map_make(ab_map *m, ab_str key, size_t size);
+/** Remove such a value and its key, without a search for it. */
+void ab_map_drop(ab_map *m, void *made);
+
 size_t ab_map_count(const ab_map *m);
 
 /* Iteration in insertion order: for (ab_map_iter i = ab_map_first(m); i.entry; ab_map_next(&i)).

@@ -9,9 +9,6 @@
 
 #include "schema/attributes.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 struct entry {
     ab_link held_at;
     ab_link written_at;
@@ -19,8 +16,6 @@ struct entry {
     int64_t since_ms;   /* of the oldest hold, as far as known */
     int64_t offset;     /* of the newest record; -1 = none is at or after the position */
     int64_t written_ms; /* when that was written */
-    size_t key_len;
-    char key[];
 };
 
 static struct entry *held_of(ab_link *l)
@@ -42,7 +37,7 @@ void ab_pending_init(ab_pending *p, const ab_clock *clock, int64_t position)
 
 void ab_pending_fini(ab_pending *p)
 {
-    ab_map_free(p->keys, free);
+    ab_map_free(p->keys, NULL);
     p->keys = NULL;
     p->clock = NULL;
 }
@@ -57,12 +52,17 @@ static bool is_command(ab_str key)
     return ab_str_starts(key, AB_KEY_COMMAND);
 }
 
+static bool is_change(ab_str key)
+{
+    return key.ptr != NULL && !ab_str_starts(key, AB_KEY_ACK) &&
+           !ab_str_starts(key, AB_KEY_ERROR) && !ab_str_starts(key, AB_KEY_CONTROL);
+}
+
 /* The key of a change; absent: it is none. */
 static ab_str change_of(const ab_pending *p, const ab_event *event, bool ended)
 {
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
-    bool other = ab_str_starts(key, AB_KEY_ACK) || ab_str_starts(key, AB_KEY_ERROR) ||
-                 ab_str_starts(key, AB_KEY_CONTROL) || (ended && is_command(key));
+    bool other = !is_change(key) || (ended && is_command(key));
     return p->clock == NULL || other ? AB_STR_NONE : key;
 }
 
@@ -71,41 +71,34 @@ static bool has_ended(const ab_event *event)
     return ab_event_data(event).ptr == NULL;
 }
 
-static struct entry *add(ab_pending *p, ab_str key)
-{
-    struct entry *e = calloc(1, sizeof(*e) + key.len);
-    if (p->keys == NULL)
-        p->keys = ab_map_new();
-    if (e == NULL || p->keys == NULL || ab_map_put(p->keys, key, e, NULL) != AB_ERR_OK) {
-        free(e);
-        p->incomplete = true;
-        return NULL;
-    }
-    ab_link_init(&e->held_at);
-    ab_link_init(&e->written_at);
-    e->offset = -1;
-    e->key_len = key.len;
-    memcpy(e->key, key.ptr, key.len);
-    return e;
-}
-
 static struct entry *find(const ab_pending *p, ab_str key)
 {
     return p->keys == NULL ? NULL : ab_map_find(p->keys, key);
 }
 
+/* @return NULL when out of memory, which is noted */
 static struct entry *entry_for(ab_pending *p, ab_str key)
 {
-    struct entry *e = find(p, key);
-    return e == NULL ? add(p, key) : e;
+    if (p->keys == NULL)
+        p->keys = ab_map_new();
+    struct entry *e = p->keys == NULL ? NULL : ab_map_make(p->keys, key, sizeof(*e));
+    if (e == NULL) {
+        p->incomplete = true;
+        return NULL;
+    }
+    if (e->held_at.next != NULL) /* it was there */
+        return e;
+    ab_link_init(&e->held_at);
+    ab_link_init(&e->written_at);
+    e->offset = -1;
+    return e;
 }
 
 static void drop_if_over(ab_pending *p, struct entry *e)
 {
     if (e->holds > 0 || e->offset >= 0)
         return;
-    (void)ab_map_take(p->keys, (ab_str){e->key, e->key_len});
-    free(e);
+    ab_map_drop(p->keys, e);
     p->incomplete = p->incomplete && ab_map_count(p->keys) > 0;
 }
 
@@ -177,15 +170,8 @@ static void settle(ab_pending *p, ab_str key)
         set_first(p);
 }
 
-void ab_pending_write(ab_pending *p, const ab_event *event, bool ended, int64_t offset,
-                      int64_t written_ms)
+static void note(ab_pending *p, ab_str key, int64_t offset, int64_t written_ms)
 {
-    ab_str key = change_of(p, event, ended);
-    ab_str any_key = ab_event_attr(event, AB_CE_PARTITIONKEY);
-    if (p->clock != NULL && ended && is_command(any_key))
-        settle(p, any_key);
-    if (key.ptr == NULL || offset < p->position)
-        return;
     struct entry *e = entry_for(p, key);
     if (e == NULL)
         return;
@@ -194,6 +180,18 @@ void ab_pending_write(ab_pending *p, const ab_event *event, bool ended, int64_t 
     ab_list_append(&p->written, &e->written_at);
     if (p->first_offset < 0)
         set_first(p);
+}
+
+void ab_pending_write(ab_pending *p, const ab_event *event, bool ended, int64_t offset,
+                      int64_t written_ms)
+{
+    if (p->clock == NULL)
+        return;
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    if (ended && is_command(key))
+        settle(p, key);
+    else if (is_change(key) && offset >= p->position)
+        note(p, key, offset, written_ms);
 }
 
 void ab_pending_pass(ab_pending *p, int64_t position)

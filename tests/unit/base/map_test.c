@@ -57,6 +57,26 @@ static void putting_again_gives_the_earlier_value_back(void **state)
     ab_map_free(m, NULL);
 }
 
+static void what_the_map_makes_is_zeroed_and_stays_in_its_place(void **state)
+{
+    (void)state;
+    ab_map *m = ab_map_new();
+    char room[16];
+    int64_t *first = ab_map_make(m, AB_STR("a"), sizeof(*first));
+    assert_int_equal(*first, 0);
+    *first = 7;
+    for (int i = 0; i < 1000; i++)
+        assert_non_null(ab_map_make(m, number_key(room, i), 1));
+    assert_ptr_equal(ab_map_make(m, AB_STR("a"), sizeof(*first)), first);
+    assert_ptr_equal(ab_map_find(m, AB_STR("a")), first);
+    assert_int_equal(*first, 7);
+    ab_map_drop(m, first);
+    assert_null(ab_map_find(m, AB_STR("a")));
+    assert_int_equal(ab_map_count(m), 1000);
+    assert_true(ab_str_is(ab_map_first(m).key, "key-0"));
+    ab_map_free(m, NULL);
+}
+
 static void what_was_taken_is_gone(void **state)
 {
     (void)state;
@@ -126,6 +146,7 @@ int main(void)
         cmocka_unit_test(what_was_put_is_found_under_its_own_key_only),
         cmocka_unit_test(an_empty_key_is_a_key),
         cmocka_unit_test(putting_again_gives_the_earlier_value_back),
+        cmocka_unit_test(what_the_map_makes_is_zeroed_and_stays_in_its_place),
         cmocka_unit_test(what_was_taken_is_gone),
         cmocka_unit_test(iteration_is_in_order_of_insertion),
         cmocka_unit_test(the_current_entry_may_be_removed_during_iteration),

@@ -144,8 +144,10 @@ static void fail(ab_kafka_link *l, const ab_error *err)
     }
     if (ab_limiter_pass(&k->host.limiter, "positions", "asked", ab_kafka_now(k), &held))
         AB_WARN(k->base.env.log, KAFKA,
-                "cannot read an agent's position, so argobus_changes_pending is not known; allow "
-                "it by deploy/kafka/provision principal",
+                is_denied(err) ? "may not read an agent's position, so argobus_changes_pending is "
+                                 "not known; allow it by deploy/kafka/provision principal"
+                               : "cannot read an agent's position, so argobus_changes_pending may "
+                                 "be out of date; it is asked for again",
                 AB_KV("agent", (const char *)l->name), AB_KV("error", err->text),
                 AB_KV("held_back", held));
 }

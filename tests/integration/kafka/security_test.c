@@ -149,7 +149,7 @@ static void positions_that_may_not_be_read_are_told_and_not_guessed(void **state
     use_certificate(ends, "w1");
     ab_end *agent = ab_end_agent(ends, "w1");
     assert_works(ends, principal, agent);
-    AB_UNTIL(ends, ab_ends_logged(ends, "cannot read an agent's position"));
+    AB_UNTIL(ends, ab_ends_logged(ends, "may not read an agent's position"));
     AB_UNTIL(ends, !ab_pending_is_written(down_of(principal)));
     assert_false(ab_pending_is_known(down_of(principal)));
     allow_positions(ends);

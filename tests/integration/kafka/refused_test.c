@@ -32,7 +32,8 @@ static int kill_broker(void **state)
     return 0;
 }
 
-/* How many replicas w1's topic is to have in sync. It has one. */
+/* How many replicas w1's topic is to have in sync. It has one. The broker has answered before it
+ * is so: what is sent in between is taken. */
 static void need(const ab_ends *ends, const char *replicas)
 {
     char topic[AB_KAFKA_TOPIC_MAX];
@@ -101,9 +102,11 @@ static void an_agent_whose_topic_refuses_events_holds_up_no_other(void **state)
     unsigned held = fill(principal, &sending);
     assert_others_go_on(ends, principal, agents, 0);
     AB_UNTIL(ends, ab_end_says(principal, "down.w1.state takes no events"));
+    int taken = sending.finished;
+    assert_true(taken < (int)held);
     assert_others_go_on(ends, principal, agents, EVENTS);
-    assert_int_equal(sending.finished, 0);
-    assert_int_equal(ab_end_count(agents[0], NULL), 0);
+    assert_int_equal(sending.finished, taken);
+    AB_UNTIL(ends, ab_end_count(agents[0], NULL) == (unsigned)taken);
     need(ends, "1");
     AB_UNTIL(ends, ab_end_count(agents[0], NULL) == held && sending.finished == (int)held);
     AB_UNTIL(ends, !ab_end_says(principal, ""));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Wiring and life cycle. Construction order: cache, machine, store, transport; they end in reverse,
- * each when what it feeds has finished.
+ * Wiring and life cycle. Construction order: state database, machine, store, transport; they end in
+ * reverse, each when what it feeds has finished.
  */
 #include "services/agent/agent.h"
 
@@ -119,7 +119,7 @@ static void on_tick(ab_service *base)
 
 static bool is_drained(const ab_service *base)
 {
-    return ab_cache_pending(((const service *)base)->cache) == 0;
+    return ab_state_db_pending(((const service *)base)->state_db) == 0;
 }
 
 /* --- construction --- */
@@ -153,12 +153,12 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
     return ab_transport_check(config, AB_ROLE_AGENT, name, err);
 }
 
-static ab_err restore_row(void *arg, ab_str key, const ab_kept *kept)
+static ab_err restore_row(void *arg, ab_str key, const ab_received_state *received)
 {
-    return ab_agent_restore(arg, key, kept);
+    return ab_agent_restore(arg, key, received);
 }
 
-static ab_err open_cache(service *s, ab_error *err)
+static ab_err open_state_db(service *s, ab_error *err)
 {
     char path[4096];
     const char *folder = ab_config_str(s->base.daemon->config, "agent.data");
@@ -169,7 +169,8 @@ static ab_err open_cache(service *s, ab_error *err)
         ab_data_claim(folder, ab_config_str(s->base.daemon->config, "mapping"), "agent.data", err);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_cache_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->cache, &s->fresh, err);
+    e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->state_db, &s->fresh,
+                         err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "%s", path);
     return e;
@@ -237,8 +238,8 @@ static ab_err make_machine(service *s, ab_error *err)
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "%s", ab_err_text(e));
     if (env.policy.autonomous)
-        return ab_cache_release(s->cache, err);
-    return ab_cache_each(s->cache, restore_row, s->machine, err);
+        return ab_state_db_release(s->state_db, err);
+    return ab_state_db_each(s->state_db, restore_row, s->machine, err);
 }
 
 /* What Applications need comes before them. */
@@ -306,7 +307,7 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     if (e == AB_ERR_OK)
         e = ab_agent_secrets_load(d->config, d->log, &s->secrets, err);
     if (e == AB_ERR_OK)
-        e = open_cache(s, err);
+        e = open_state_db(s, err);
     if (e == AB_ERR_OK)
         e = make_machine(s, err);
     if (e == AB_ERR_OK)
@@ -328,7 +329,7 @@ void ab_agent_release(ab_daemon *d)
         return;
     ab_service_release(&s->base);
     ab_agent_free(s->machine);
-    ab_cache_close(s->cache);
+    ab_state_db_close(s->state_db);
     ab_agent_secrets_free(&s->secrets);
     ab_patterns_free(s->namespaces);
     free(s);

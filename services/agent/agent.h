@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent daemon: a store, the agent's decisions, a cache beside the store, a transport.
+ * The agent daemon: a store, the agent's decisions, a state database, a transport.
  */
 #pragma once
 

@@ -5,15 +5,15 @@
 #pragma once
 
 #include "services/agent/secrets.h"
-#include "services/cache.h"
 #include "services/sender.h"
 #include "services/service.h"
+#include "services/state_db.h"
 #include "sync/agent/agent.h"
 
 /* The daemon's state. */
 typedef struct {
     ab_service base;
-    ab_cache *cache;
+    ab_state_db *state_db;
     bool fresh;
     ab_patterns *namespaces;
     ab_agent_secrets secrets;
@@ -23,5 +23,5 @@ typedef struct {
     char source[80];
 } service;
 
-/** The machine's hands: store, cache, transport of this daemon. */
+/** The machine's hands: store, state database, transport of this daemon. */
 ab_agent_effects ab_agent_service_effects(service *s);

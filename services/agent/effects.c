@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the machine asks for, done by store, cache and transport.
+ * What the machine asks for, done by store, state database and transport.
  */
 #include "services/agent/agent_priv.h"
 
@@ -38,25 +38,25 @@ static void fx_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_age
                     foreground ? AB_PROPAGATE_FOREGROUND : AB_PROPAGATE_BACKGROUND, on_done, o);
 }
 
-static void on_row(void *arg, ab_err code, const ab_kept *row, const ab_error *err)
+static void on_row(void *arg, ab_err code, const ab_received_state *row, const ab_error *err)
 {
-    ab_agent_recalled(arg, code, row, err);
+    ab_agent_row_done(arg, code, row, err);
 }
 
-static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
+static void fx_save(void *arg, ab_str key, const ab_received_state *received, ab_agent_object *o)
 {
     service *s = arg;
-    ab_err e = ab_cache_keep(s->cache, key, kept, on_row, o);
+    ab_err e = ab_state_db_save(s->state_db, key, received, on_row, o);
     if (e != AB_ERR_OK)
-        ab_agent_recalled(o, e, NULL, NULL);
+        ab_agent_row_done(o, e, NULL, NULL);
 }
 
-static void fx_recall(void *arg, ab_str key, ab_agent_object *o)
+static void fx_load(void *arg, ab_str key, ab_agent_object *o)
 {
     service *s = arg;
-    ab_err e = ab_cache_recall(s->cache, key, on_row, o);
+    ab_err e = ab_state_db_load(s->state_db, key, on_row, o);
     if (e != AB_ERR_OK)
-        ab_agent_recalled(o, e, NULL, NULL);
+        ab_agent_row_done(o, e, NULL, NULL);
 }
 
 static void fx_ack(void *arg, void *delivery)
@@ -77,8 +77,8 @@ ab_agent_effects ab_agent_service_effects(service *s)
                               .apply = fx_apply,
                               .patch_status = fx_patch_status,
                               .remove = fx_remove,
-                              .keep = fx_keep,
-                              .recall = fx_recall,
+                              .save = fx_save,
+                              .load = fx_load,
                               .ack = fx_ack,
                               .wake = fx_wake,
                               .arg = s};

@@ -213,7 +213,7 @@ static void settle_mode(service *s, const char *agent)
     const ab_mode_set *mode = mode_for(s, agent, told);
     if (mode != NULL && told != NULL && told != mode)
         log_mismatch(s, agent, told, mode);
-    else if (mode != NULL && *mode == AB_AUTONOMOUS && s->cache == NULL)
+    else if (mode != NULL && *mode == AB_AUTONOMOUS && s->state_db == NULL)
         complain(s, agent, "an autonomous agent cannot be served: set principal.data to a folder");
     else if (mode != NULL) {
         ab_principal_set_mode(s->machine, agent, *mode);

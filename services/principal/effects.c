@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the machine asks for, done by store, cache and transport.
+ * What the machine asks for, done by store, state database and transport.
  */
 #include "services/principal/principal_priv.h"
 
@@ -40,25 +40,26 @@ static void fx_remove(void *arg, ab_str key, ab_str uid, ab_str version,
     ab_store_remove(s->base.store, key, &condition, AB_PROPAGATE_BACKGROUND, on_done, record);
 }
 
-static void on_row(void *arg, ab_err code, const ab_kept *row, const ab_error *err)
+static void on_row(void *arg, ab_err code, const ab_received_state *row, const ab_error *err)
 {
-    ab_principal_recalled(arg, code, row, err);
+    ab_principal_row_done(arg, code, row, err);
 }
 
-static void fx_keep(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record)
+static void fx_save(void *arg, ab_str key, const ab_received_state *received,
+                    ab_principal_record *record)
 {
     service *s = arg;
-    ab_err e = ab_cache_keep(s->cache, key, kept, on_row, record);
+    ab_err e = ab_state_db_save(s->state_db, key, received, on_row, record);
     if (e != AB_ERR_OK)
-        ab_principal_recalled(record, e, NULL, NULL);
+        ab_principal_row_done(record, e, NULL, NULL);
 }
 
-static void fx_recall(void *arg, ab_str key, ab_principal_record *record)
+static void fx_load(void *arg, ab_str key, ab_principal_record *record)
 {
     service *s = arg;
-    ab_err e = ab_cache_recall(s->cache, key, on_row, record);
+    ab_err e = ab_state_db_load(s->state_db, key, on_row, record);
     if (e != AB_ERR_OK)
-        ab_principal_recalled(record, e, NULL, NULL);
+        ab_principal_row_done(record, e, NULL, NULL);
 }
 
 static void fx_held(void *arg, const char *agent, size_t count, const char *token)
@@ -105,8 +106,8 @@ ab_principal_effects ab_principal_service_effects(service *s)
                                   .apply = fx_apply,
                                   .patch_status = fx_patch_status,
                                   .remove = fx_remove,
-                                  .keep = fx_keep,
-                                  .recall = fx_recall,
+                                  .save = fx_save,
+                                  .load = fx_load,
                                   .fatal = fx_fatal,
                                   .held = fx_held,
                                   .ack = fx_ack,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Wiring and life cycle. Construction order: machine, cache, store, identity, transport; the
- * transport starts once the identity is known. They end in reverse, each when what it feeds has
+ * Wiring and life cycle. Construction order: machine, state database, store, identity, transport;
+ * the transport starts once the identity is known. They end in reverse, each when what it feeds has
  * finished.
  */
 #include "services/principal/principal.h"
@@ -274,9 +274,9 @@ static ab_err make_machine(service *s, ab_error *err)
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
 }
 
-static ab_err restore_row(void *arg, ab_str key, const ab_kept *kept)
+static ab_err restore_row(void *arg, ab_str key, const ab_received_state *received)
 {
-    return ab_principal_restore(arg, key, kept);
+    return ab_principal_restore(arg, key, received);
 }
 
 static ab_err name_data(const service *s, const char *name, char out[4096], ab_error *err)
@@ -289,18 +289,19 @@ static ab_err name_data(const service *s, const char *name, char out[4096], ab_e
 }
 
 /* What autonomous agents published. */
-static ab_err open_cache(service *s, ab_error *err)
+static ab_err open_state_db(service *s, ab_error *err)
 {
     char path[4096];
     ab_err e = name_data(s, "kept.sqlite", path, err);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_cache_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->cache, &s->fresh, err);
+    e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->state_db, &s->fresh,
+                         err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(err, "principal.data: %s", path);
         return e;
     }
-    return ab_cache_each(s->cache, restore_row, s->machine, err);
+    return ab_state_db_each(s->state_db, restore_row, s->machine, err);
 }
 
 static ab_err open_data(service *s, ab_error *err)
@@ -312,7 +313,7 @@ static ab_err open_data(service *s, ab_error *err)
         return AB_ERR_OK;
     ab_err e = ab_data_claim(folder, ab_config_str(c, "mapping"), "principal.data", err);
     if (e == AB_ERR_OK)
-        e = open_cache(s, err);
+        e = open_state_db(s, err);
     if (e == AB_ERR_OK)
         e = name_data(s, "agents", path, err);
     if (e == AB_ERR_OK)
@@ -356,7 +357,7 @@ static void on_tick(ab_service *base)
 static bool is_drained(const ab_service *base)
 {
     const service *s = (const service *)base;
-    return s->cache == NULL || ab_cache_pending(s->cache) == 0;
+    return s->state_db == NULL || ab_state_db_pending(s->state_db) == 0;
 }
 
 /* In this order: what is listed is not older than the mark; agents are known before what they are
@@ -450,7 +451,7 @@ void ab_principal_release(ab_daemon *d)
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
     ab_holds_free(s->holds);
-    ab_cache_close(s->cache);
+    ab_state_db_close(s->state_db);
     ab_principal_agents_free(s);
     ab_served_fini(&s->served);
     ab_patterns_free(s->namespaces);

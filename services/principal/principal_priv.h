@@ -5,7 +5,6 @@
 #pragma once
 
 #include "base/map.h"
-#include "services/cache.h"
 #include "services/control.h"
 #include "services/principal/changes.h"
 #include "services/principal/holds.h"
@@ -15,13 +14,14 @@
 #include "services/principal/served.h"
 #include "services/sender.h"
 #include "services/service.h"
+#include "services/state_db.h"
 #include "sync/principal/principal.h"
 
 typedef struct {
     ab_service base;
     ab_principal *machine;
-    ab_cache *cache; /* of mirrors; NULL: no autonomous agent is served */
-    bool fresh;      /* what was published before is not known */
+    ab_state_db *state_db; /* of mirrors; NULL: no autonomous agent is served */
+    bool fresh;            /* what was published before is not known */
     ab_identity *identity;
     ab_control *control; /* NULL: not listened to the operator */
     char uid[37];
@@ -40,7 +40,7 @@ typedef struct {
     ab_store_watch watches[7];
 } service;
 
-/* effects.c: the machine's hands: store, cache, transport of this daemon */
+/* effects.c: the machine's hands: store, state database, transport of this daemon */
 ab_principal_effects ab_principal_service_effects(service *s);
 /** Something may be sent to this agent. */
 void ab_principal_service_wake(service *s, const char *agent);

@@ -63,7 +63,7 @@ static void object_free(void *value)
     ab_inbox_fini(&o->inbox);
     ab_agent_drop_snapshot(o);
     ab_agent_forget_lost(o);
-    ab_object_unref(o->recalling);
+    ab_object_unref(o->after_load);
     free(o->next_uid);
     free(o->next_hub_key);
     free(o->hub_key);
@@ -120,35 +120,37 @@ static bool is_of_known_kind(ab_str key)
     return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
 }
 
-ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept)
+ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *received)
 {
     if (!is_of_known_kind(key))
         return AB_ERR_OK; /* kept by another version */
     ab_agent_object *o = ab_agent_object_for(a, key);
     if (o == NULL)
         return AB_ERR_NOMEM;
-    if (kept->uid.len > 0) {
-        o->uid = ab_str_dup(kept->uid);
+    if (received->uid.len > 0) {
+        o->uid = ab_str_dup(received->uid);
         if (o->uid == NULL)
             return AB_ERR_NOMEM;
     }
-    if (kept->source.len > 0) {
-        o->hub_key = ab_str_dup(kept->source);
+    if (received->source.len > 0) {
+        o->hub_key = ab_str_dup(received->source);
         if (o->hub_key == NULL)
             return AB_ERR_NOMEM;
     }
-    o->hash = kept->hash;
-    if (kept->owner.len > 0 && !kept->ended) {
-        ab_err e = ab_digest_of(kept->owner, &o->principal);
+    o->hash = received->hash;
+    if (received->owner.len > 0 && !received->ended) {
+        ab_err e = ab_digest_of(received->owner, &o->principal);
         if (e != AB_ERR_OK)
             return e;
     }
-    o->version = kept->version;
-    o->remapped = kept->remapped;
-    if (kept->released)
+    o->version = received->version;
+    o->remapped = received->remapped;
+    if (received->released)
         o->source = SOURCE_NONE;
     else
-        o->source = kept->ended ? SOURCE_ENDED : kept->deleting ? SOURCE_DELETING : SOURCE_LIVE;
+        o->source = received->ended      ? SOURCE_ENDED
+                    : received->deleting ? SOURCE_DELETING
+                                         : SOURCE_LIVE;
     return AB_ERR_OK;
 }
 
@@ -170,11 +172,11 @@ static void settle_count(ab_agent_object *o)
     if (!unsettled)
         o->inbox.failing_since = 0; /* also where no write made it so */
     const ab_task *head = o->inbox.head;
-    bool unkept =
-        head != NULL && !ab_task_is_command(head->type) && (!head->begun || o->step == STEP_KEEP);
-    if (unkept != o->unkept) {
-        o->unkept = unkept;
-        o->agent->unkept += unkept ? 1 : (size_t)-1;
+    bool unsaved =
+        head != NULL && !ab_task_is_command(head->type) && (!head->begun || o->step == STEP_SAVE);
+    if (unsaved != o->unsaved) {
+        o->unsaved = unsaved;
+        o->agent->unsaved += unsaved ? 1 : (size_t)-1;
     }
 }
 
@@ -325,7 +327,7 @@ static void note_seen(ab_agent_object *o, const ab_object *object)
     /* Without a digest it counts as changed, and is looked at again. */
     if (ab_place_digest(object, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
-    ab_agent_keep_snapshot(o, object);
+    ab_agent_take_snapshot(o, object);
     note_whose(o, object);
 }
 

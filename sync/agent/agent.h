@@ -18,8 +18,8 @@
 #include "base/pattern.h"
 #include "base/seal.h"
 #include "sync/guard.h"
-#include "sync/kept.h"
 #include "sync/object/application.h"
+#include "sync/received_state.h"
 #include "sync/writer.h"
 
 typedef struct ab_agent ab_agent;
@@ -32,11 +32,11 @@ typedef struct {
     void (*apply)(void *arg, ab_object *object, ab_str version, ab_agent_object *o);
     void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o);
     void (*remove)(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o);
-    /** Keep durably; answered by ab_agent_recalled when it is safe. `kept` and what it points to is
-     * valid during the call. */
-    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o);
-    /** Read the row; answered by ab_agent_recalled. */
-    void (*recall)(void *arg, ab_str key, ab_agent_object *o);
+    /** Save durably; answered by ab_agent_row_done when it is safe. `received` and what it points
+     * to is valid during the call. */
+    void (*save)(void *arg, ab_str key, const ab_received_state *received, ab_agent_object *o);
+    /** Read the row; answered by ab_agent_row_done. */
+    void (*load)(void *arg, ab_str key, ab_agent_object *o);
     /** The delivery is dealt with. */
     void (*ack)(void *arg, void *delivery);
     /** The writer has something to send. */
@@ -85,10 +85,10 @@ AB_MUST_USE ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out);
 /** NULL is allowed. No effect may be answered afterwards. */
 void ab_agent_free(ab_agent *a);
 
-/** One kept row, at start, before anything else; of no use to an autonomous agent. A kind that is
- * not synchronised is passed over.
+/** One row of the state database, at start, before anything else; of no use to an autonomous agent.
+ * A kind that is not synchronised is passed over.
  * @return NOMEM */
-AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_kept *kept);
+AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *received);
 
 /* The local store's changes. */
 void ab_agent_seen(ab_agent *a, ab_object *object);
@@ -121,9 +121,10 @@ void ab_agent_pause(ab_agent *a, bool paused);
 
 /** The answer to an effect on the store. `object` borrowed, may be NULL. */
 void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err);
-/** The answer to keep and recall. `row`: as it is in the state database, borrowed; NULL unless
+/** The answer to save and load. `row`: as it is in the state database, borrowed; NULL unless
  * `code` is OK. */
-void ab_agent_recalled(ab_agent_object *o, ab_err code, const ab_kept *row, const ab_error *err);
+void ab_agent_row_done(ab_agent_object *o, ab_err code, const ab_received_state *row,
+                       const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_agent_tick(ab_agent *a);
 

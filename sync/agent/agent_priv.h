@@ -18,8 +18,8 @@ enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
 /* Which answer is awaited. */
 enum step {
     STEP_IDLE,
-    STEP_KEEP,
-    STEP_RECALL,
+    STEP_SAVE,
+    STEP_LOAD,
     STEP_GET,
     STEP_APPLY,
     STEP_RESTORE,
@@ -71,15 +71,15 @@ struct ab_agent_object {
 
     ab_inbox inbox;
     enum step step;
-    const ab_kept *row;      /* its row, borrowed while its answer is handled; else NULL */
-    ab_object *recalling;    /* local object to reconcile when the row is read; may be NULL */
-    enum source next_source; /* what the source will be when it is kept */
+    const ab_received_state *row; /* its row, borrowed while its answer is handled; else NULL */
+    ab_object *after_load;        /* local object to reconcile when the row is read; may be NULL */
+    enum source next_source;      /* what the source will be when it is saved */
     char *next_uid;
     char *next_hub_key;
     ab_digest next_hash, next_principal;
     bool next_remapped;
     bool unsettled; /* counted in agent->unsettled */
-    bool unkept;    /* counted in agent->unkept */
+    bool unsaved;   /* counted in agent->unsaved */
 };
 
 struct ab_agent {
@@ -95,7 +95,7 @@ struct ab_agent {
     ab_guard guard; /* autonomous: what may be ended at the hub */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t unsettled;
-    size_t unkept; /* objects with a state that has come and is not kept yet */
+    size_t unsaved; /* objects with a state that has come and is not saved yet */
     struct {
         const char *why;            /* one is to be asked for; NULL: none is */
         ab_resync_session *session; /* the one that is under way; NULL: none is */
@@ -131,7 +131,7 @@ bool ab_agent_has_source(const ab_agent_object *o);
 
 /* snapshot.c */
 /** Keep what an update needs of the object as it stands, so that it need not be read for it. */
-void ab_agent_keep_snapshot(ab_agent_object *o, const ab_object *local);
+void ab_agent_take_snapshot(ab_agent_object *o, const ab_object *local);
 /** It may no longer be so. */
 void ab_agent_drop_snapshot(ab_agent_object *o);
 /** @return NULL when none is kept; to be unreferenced */
@@ -227,11 +227,11 @@ void ab_agent_end_up(ab_agent_object *o);
 /** Say that the object is gone, whatever the log has: the principal waits for it. */
 AB_MUST_USE ab_err ab_agent_confirm_gone(ab_agent_object *o);
 
-/* keep.c */
-/** Begin a state task: gate, parse, keep. */
+/* save.c */
+/** Begin a state task: gate, parse, save. */
 void ab_agent_begin_state(ab_agent_object *o, ab_task *task);
 /** The answer. */
-void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err);
+void ab_agent_saved(ab_agent_object *o, ab_err code, const ab_error *err);
 
 /* write.c */
 /** The object went. `last`: as it was. */
@@ -251,7 +251,7 @@ void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
 /** Read the object's row, then advance with it in o->row.
  *  @param local  the local object that is reconciled then, unless it changes meanwhile; NULL: none
  */
-void ab_agent_recall(ab_agent_object *o, ab_object *local);
+void ab_agent_load(ab_agent_object *o, ab_object *local);
 bool ab_agent_converged(const ab_agent_object *o);
 /** The source wants it where it may not stand: nothing is done about it. */
 bool ab_agent_is_refused(const ab_agent_object *o);

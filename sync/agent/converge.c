@@ -39,13 +39,13 @@ void ab_agent_get(ab_agent_object *o)
     effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
 }
 
-void ab_agent_recall(ab_agent_object *o, ab_object *local)
+void ab_agent_load(ab_agent_object *o, ab_object *local)
 {
-    o->step = STEP_RECALL;
+    o->step = STEP_LOAD;
     o->seen_meanwhile = false;
     if (local != NULL && o->snapshot == NULL) /* else the snapshot serves */
-        o->recalling = ab_object_ref(local);
-    effects(o)->recall(effects(o)->arg, ab_str_of(o->key), o);
+        o->after_load = ab_object_ref(local);
+    effects(o)->load(effects(o)->arg, ab_str_of(o->key), o);
 }
 
 static void decide_ended(ab_agent_object *o, const ab_object *local)
@@ -192,7 +192,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
     o->here = true;
     o->leaving = ab_object_deleting(object);
     o->digest = o->settled;
-    ab_agent_keep_snapshot(o, object);
+    ab_agent_take_snapshot(o, object);
     if (o->report_due)
         ab_agent_report_state(o, object);
 }
@@ -205,7 +205,7 @@ static void restored(ab_agent_object *o, ab_err code, const ab_object *object, c
                 AB_KV("object", (const char *)o->key),
                 AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
     else if (object != NULL && !o->seen_meanwhile)
-        ab_agent_keep_snapshot(o, object);
+        ab_agent_take_snapshot(o, object);
 }
 
 static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
@@ -228,8 +228,8 @@ void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_
     switch (step) {
     case STEP_IDLE:
         break;
-    case STEP_KEEP: /* by ab_agent_recalled */
-    case STEP_RECALL:
+    case STEP_SAVE: /* by ab_agent_row_done */
+    case STEP_LOAD:
         break;
     case STEP_GET:
         got(o, code, object, err);
@@ -255,13 +255,13 @@ void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_
     ab_agent_advance(o);
 }
 
-static void recalled(ab_agent_object *o, ab_err code, const ab_error *err)
+static void loaded(ab_agent_object *o, ab_err code, const ab_error *err)
 {
-    ab_object *local = o->recalling;
-    o->recalling = NULL;
+    ab_object *local = o->after_load;
+    o->after_load = NULL;
     if (code != AB_ERR_OK) {
         ab_error why = err == NULL ? (ab_error){.code = code} : *err;
-        ab_error_prefix(&why, "what was kept of it");
+        ab_error_prefix(&why, "last received state");
         ab_agent_fail(o, code, &why);
     } else if (local != NULL && !o->seen_meanwhile && o->source == SOURCE_LIVE) {
         ab_agent_fulfil(o, local);
@@ -269,16 +269,17 @@ static void recalled(ab_agent_object *o, ab_err code, const ab_error *err)
     ab_object_unref(local);
 }
 
-void ab_agent_recalled(ab_agent_object *o, ab_err code, const ab_kept *row, const ab_error *err)
+void ab_agent_row_done(ab_agent_object *o, ab_err code, const ab_received_state *row,
+                       const ab_error *err)
 {
-    static const ab_kept nothing = {.released = true};
+    static const ab_received_state nothing = {.released = true};
     enum step step = o->step;
     o->step = STEP_IDLE;
     o->row = code == AB_ERR_NOTFOUND ? &nothing : row;
-    if (step == STEP_KEEP)
-        ab_agent_kept(o, code, err);
+    if (step == STEP_SAVE)
+        ab_agent_saved(o, code, err);
     else
-        recalled(o, code == AB_ERR_NOTFOUND ? AB_ERR_OK : code, err);
+        loaded(o, code == AB_ERR_NOTFOUND ? AB_ERR_OK : code, err);
     ab_agent_advance(o);
     o->row = NULL;
 }

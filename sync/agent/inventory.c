@@ -240,7 +240,7 @@ void ab_agent_resync_go(ab_agent *a)
         return;
     if (a->resync.why != NULL && a->resync.begin == NULL && a->resync.session == NULL)
         ask(a); /* not while one is under way: the next step of that would take its place */
-    if (a->resync.begin == NULL || a->unkept > 0)
+    if (a->resync.begin == NULL || a->unsaved > 0)
         return; /* what is about to be kept would look as if it were missing */
     ab_resync *begin = a->resync.begin;
     a->resync.begin = NULL;

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 
 /* Annotations of a Secret may hold what is secret. */
-static bool is_kept(const ab_agent_object *o)
+static bool is_snapshot_kept(const ab_agent_object *o)
 {
     return !o->kind->sealed && ab_agent_has_source(o);
 }
 
-void ab_agent_keep_snapshot(ab_agent_object *o, const ab_object *local)
+void ab_agent_take_snapshot(ab_agent_object *o, const ab_object *local)
 {
     ab_buf text;
     ab_agent_drop_snapshot(o);
-    if (!is_kept(o))
+    if (!is_snapshot_kept(o))
         return;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     if (ab_place_snapshot(local, &text) == AB_ERR_OK)

@@ -88,8 +88,8 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object)
 
 /* --- how it is to stand --- */
 
-static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab_object *desired,
-                          ab_buf *out, ab_error *err)
+static ab_err open_sealed(const ab_agent_object *o, const ab_received_state *row,
+                          const ab_object *desired, ab_buf *out, ab_error *err)
 {
     const ab_agent_policy *p = &o->agent->env.policy;
     char version[AB_VERSION_TEXT];
@@ -110,7 +110,7 @@ static ab_err open_sealed(const ab_agent_object *o, const ab_kept *row, const ab
     return p->open(p->open_arg, &binding, sealed, out, err);
 }
 
-static ab_err place_text(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
+static ab_err place_text(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                          const ab_object *local, ab_str opened, ab_buf *out)
 {
     ab_str kind, name;
@@ -132,7 +132,7 @@ static ab_err place_text(ab_agent_object *o, const ab_kept *row, const ab_object
     return e;
 }
 
-static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
+static ab_err place(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                     const ab_object *local, ab_object **out, ab_error *err)
 {
     ab_buf opened, text;
@@ -151,7 +151,7 @@ static ab_err place(ab_agent_object *o, const ab_kept *row, const ab_object *des
     return e;
 }
 
-static void create(ab_agent_object *o, const ab_kept *row, const ab_object *desired)
+static void create(ab_agent_object *o, const ab_received_state *row, const ab_object *desired)
 {
     ab_error err = {0};
     ab_object *object;
@@ -166,7 +166,7 @@ static void create(ab_agent_object *o, const ab_kept *row, const ab_object *desi
     ab_object_unref(object);
 }
 
-static void update(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
+static void update(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                    ab_object *local)
 {
     ab_error err = {0};
@@ -193,7 +193,8 @@ static void update(ab_agent_object *o, const ab_kept *row, const ab_object *desi
 enum claim { CLAIM_UPDATE, CLAIM_RECREATE, CLAIM_NOT_OURS };
 
 /* May the unmanaged object be taken over? */
-static bool may_adopt(const ab_agent_object *o, const ab_kept *row, const ab_object *local)
+static bool may_adopt(const ab_agent_object *o, const ab_received_state *row,
+                      const ab_object *local)
 {
     ab_str says = ab_object_annotation(local, AB_ANN_ADOPTION_POLICY);
     if (!ab_kind_is_synchronised(local) || (says.ptr != NULL && !ab_str_is(says, "always")))
@@ -212,7 +213,8 @@ static bool may_adopt(const ab_agent_object *o, const ab_kept *row, const ab_obj
 
 /* Whose the local object is, and so what may be done to it (argocd-agent's table of source-uid
  * rules). */
-static enum claim claim(const ab_agent_object *o, const ab_kept *row, const ab_object *local)
+static enum claim claim(const ab_agent_object *o, const ab_received_state *row,
+                        const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
     ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
@@ -242,7 +244,7 @@ static void not_ours(ab_agent_object *o)
         ab_agent_finish_head(o);
 }
 
-static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object *desired,
+static void decide_live(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                         ab_object *local)
 {
     switch (claim(o, row, local)) {
@@ -262,16 +264,16 @@ static void decide_live(ab_agent_object *o, const ab_kept *row, const ab_object 
 
 void ab_agent_fulfil(ab_agent_object *o, ab_object *local)
 {
-    const ab_kept *row = o->row;
+    const ab_received_state *row = o->row;
     ab_error err = {0};
     ab_object *desired;
     if (row == NULL) {
-        ab_agent_recall(o, local);
+        ab_agent_load(o, local);
         return;
     }
     ab_err e = row->released ? AB_ERR_NOTFOUND : ab_object_parse(row->desired, &desired, &err);
     if (e != AB_ERR_OK) {
-        ab_error_prefix(&err, "what was kept of it");
+        ab_error_prefix(&err, "last received state");
         ab_agent_fail(o, e, &err);
         return;
     }

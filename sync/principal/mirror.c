@@ -45,7 +45,7 @@ void ab_mirror_free(void *value)
     leave_roster(m);
     ab_link_remove(&m->in_tended);
     ab_inbox_fini(&m->inbox);
-    ab_object_unref(m->recalling);
+    ab_object_unref(m->after_load);
     free(m->next_uid);
     free(m->error);
     free(m->project);
@@ -91,22 +91,22 @@ static ab_err take_text(char **to, ab_str text)
     return *to == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept)
+ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_received_state *received)
 {
     ab_str kind, ns, name;
     const ab_kind *row =
         ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK ? ab_kind_of(kind) : NULL;
-    if (row == NULL || !ab_mirror_is_for(row->target) || kept->owner.len == 0)
+    if (row == NULL || !ab_mirror_is_for(row->target) || received->owner.len == 0)
         return AB_ERR_OK; /* kept by another version */
-    struct mirror *m = ab_mirror_for(p, key, kept->owner);
+    struct mirror *m = ab_mirror_for(p, key, received->owner);
     if (m == NULL)
         return AB_ERR_NOMEM;
-    m->version = kept->version;
-    m->hash = kept->hash;
-    if (!kept->released)
-        m->source = kept->ended ? MIRROR_ENDED : MIRROR_LIVE;
-    ab_err e = take_text(&m->uid, kept->uid);
-    return e == AB_ERR_OK ? take_text(&m->made, kept->owned) : e;
+    m->version = received->version;
+    m->hash = received->hash;
+    if (!received->released)
+        m->source = received->ended ? MIRROR_ENDED : MIRROR_LIVE;
+    ab_err e = take_text(&m->uid, received->uid);
+    return e == AB_ERR_OK ? take_text(&m->made, received->owned) : e;
 }
 
 struct peer *ab_mirror_peer(const struct mirror *m)
@@ -132,10 +132,10 @@ bool ab_mirror_is_here(const ab_principal *p, ab_str key)
     return m != NULL && m->here && m->marked;
 }
 
-bool ab_mirror_is_kept(const struct mirror *m)
+bool ab_mirror_is_done(const struct mirror *m)
 {
     const ab_task *head = m->inbox.head;
-    return head == NULL || (head->begun && head->next == NULL && m->step != MSTEP_KEEP);
+    return head == NULL || (head->begun && head->next == NULL && m->step != MSTEP_SAVE);
 }
 
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)
@@ -159,7 +159,7 @@ static int64_t now_ms(const struct mirror *m)
 /* Count it as what it is now, and have the tick look at it if need be. */
 static void tend(struct mirror *m)
 {
-    ab_registry_count(m->roster, &m->unfinished, !ab_mirror_is_kept(m));
+    ab_registry_count(m->roster, &m->unfinished, !ab_mirror_is_done(m));
     if (m->inbox.retry_at != 0)
         ab_list_append(&m->principal->tended_mirrors, &m->in_tended);
 }
@@ -492,10 +492,10 @@ static void mirror_done(ab_principal_record *record, ab_err code, ab_object *obj
     m->step = MSTEP_IDLE;
     switch (step) {
     case MSTEP_IDLE:
-    case MSTEP_RECALL: /* by ab_principal_recalled */
+    case MSTEP_LOAD: /* by ab_principal_row_done */
         break;
-    case MSTEP_KEEP:
-        ab_mirror_kept(m, code, err);
+    case MSTEP_SAVE:
+        ab_mirror_saved(m, code, err);
         break;
     case MSTEP_GET:
         got(m, code, object, err);
@@ -516,11 +516,11 @@ static void mirror_done(ab_principal_record *record, ab_err code, ab_object *obj
 
 static void recalled(struct mirror *m, ab_err code, const ab_error *err)
 {
-    ab_object *hub = m->recalling;
-    m->recalling = NULL;
+    ab_object *hub = m->after_load;
+    m->after_load = NULL;
     if (code != AB_ERR_OK) {
         ab_error why = err == NULL ? (ab_error){.code = code} : *err;
-        ab_error_prefix(&why, "what was kept of it");
+        ab_error_prefix(&why, "last received state");
         ab_mirror_fail(m, code, &why);
     } else if (hub != NULL && !m->seen_meanwhile && !is_converged(m)) {
         ab_mirror_decide(m, hub);
@@ -529,12 +529,12 @@ static void recalled(struct mirror *m, ab_err code, const ab_error *err)
 }
 
 /* Only mirrors have rows. */
-void ab_principal_recalled(ab_principal_record *record, ab_err code, const ab_kept *row,
+void ab_principal_row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
                            const ab_error *err)
 {
     struct mirror *m = (struct mirror *)record;
     m->row = row;
-    if (m->step == MSTEP_RECALL) {
+    if (m->step == MSTEP_LOAD) {
         m->step = MSTEP_IDLE;
         recalled(m, code, err);
         ab_mirror_advance(m);

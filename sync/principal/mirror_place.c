@@ -403,21 +403,21 @@ static void decide_end(struct mirror *m, const ab_object *hub)
 }
 
 /* The source as it was published. @return false when that failed, or when the row must be read
- * first: ab_principal_recalled continues, with `hub` unless it is NULL */
-static bool recall(struct mirror *m, ab_object *hub, ab_object **out)
+ * first: ab_principal_row_done continues, with `hub` unless it is NULL */
+static bool load(struct mirror *m, ab_object *hub, ab_object **out)
 {
     ab_error err = {0};
     if (m->row == NULL) {
-        m->step = MSTEP_RECALL;
+        m->step = MSTEP_LOAD;
         m->seen_meanwhile = false;
-        m->recalling = hub == NULL ? NULL : ab_object_ref(hub);
-        effects(m)->recall(effects(m)->arg, ab_str_of(m->key), &m->record);
+        m->after_load = hub == NULL ? NULL : ab_object_ref(hub);
+        effects(m)->load(effects(m)->arg, ab_str_of(m->key), &m->record);
         return false;
     }
     ab_err e = ab_object_parse(m->row->desired, out, &err);
     if (e == AB_ERR_OK)
         return true;
-    ab_error_prefix(&err, "what was kept of it");
+    ab_error_prefix(&err, "last received state");
     ab_mirror_fail(m, e, &err);
     return false;
 }
@@ -431,10 +431,10 @@ static void hand_over(struct mirror *m, const ab_object *hub)
                               .annotation_count = 3};
     if (m->source != MIRROR_NONE) {
         m->step = MSTEP_RELEASE;
-        effects(m)->keep(
-            effects(m)->arg, ab_str_of(m->key),
-            &(ab_kept){.version = m->version, .released = true, .owner = ab_str_of(m->agent)},
-            &m->record);
+        effects(m)->save(effects(m)->arg, ab_str_of(m->key),
+                         &(ab_received_state){
+                             .version = m->version, .released = true, .owner = ab_str_of(m->agent)},
+                         &m->record);
         return;
     }
     ab_buf text;
@@ -460,7 +460,7 @@ void ab_mirror_decide(struct mirror *m, ab_object *hub)
         return;
     if (!named || m->source == MIRROR_ENDED || (m->leaving && is_ours(m, hub))) {
         decide_end(m, hub);
-    } else if (recall(m, hub, &source)) {
+    } else if (load(m, hub, &source)) {
         decide_live(m, source, hub);
         ab_object_unref(source);
     }
@@ -470,7 +470,7 @@ void ab_mirror_create(struct mirror *m)
 {
     ab_object *source;
     ab_buf text;
-    if (!recall(m, NULL, &source))
+    if (!load(m, NULL, &source))
         return;
     ab_mirror_set_taken(m, false);
     m->requests = (struct requests){0};

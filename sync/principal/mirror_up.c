@@ -213,27 +213,27 @@ void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
 
 /* --- the head task: state --- */
 
-static void keep(struct mirror *m, enum mirror_source next, const ab_kept *kept)
+static void save(struct mirror *m, enum mirror_source next, const ab_received_state *received)
 {
     const ab_principal_effects *fx = &m->principal->env.effects;
     free(m->next_uid);
-    m->next_uid = kept->uid.len == 0 ? NULL : ab_str_dup(kept->uid);
-    if (kept->uid.len > 0 && m->next_uid == NULL) {
+    m->next_uid = received->uid.len == 0 ? NULL : ab_str_dup(received->uid);
+    if (received->uid.len > 0 && m->next_uid == NULL) {
         ab_mirror_fail(m, AB_ERR_NOMEM, NULL);
         return;
     }
     m->next = next;
-    m->next_hash = kept->hash;
-    m->step = MSTEP_KEEP;
+    m->next_hash = received->hash;
+    m->step = MSTEP_SAVE;
     m->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
-    fx->keep(fx->arg, ab_str_of(m->key), kept, &m->record);
+    fx->save(fx->arg, ab_str_of(m->key), received, &m->record);
 }
 
-static ab_kept row_of(const struct mirror *m)
+static ab_received_state row_of(const struct mirror *m)
 {
-    return (ab_kept){.version = m->inbox.head->version,
-                     .owner = ab_str_of(m->agent),
-                     .owned = ab_str_of(m->made)};
+    return (ab_received_state){.version = m->inbox.head->version,
+                               .owner = ab_str_of(m->agent),
+                               .owned = ab_str_of(m->made)};
 }
 
 /* Takes the payload, if it is the object that the key names. */
@@ -265,13 +265,13 @@ static void begin_publication(struct mirror *m, const ab_task *t)
         ab_mirror_finish_head(m);
         return;
     }
-    ab_kept row = row_of(m);
+    ab_received_state row = row_of(m);
     row.uid = ab_object_uid(source);
     row.desired = ab_event_data(t->event);
     /* Without one it counts as different, and comes again. */
     if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &row.hash) != AB_ERR_OK)
         row.hash = (ab_digest){0};
-    keep(m, MIRROR_LIVE, &row);
+    save(m, MIRROR_LIVE, &row);
     ab_object_unref(source);
 }
 
@@ -285,10 +285,10 @@ static void begin_state(struct mirror *m, ab_task *t)
         t->begun = true;
         m->settled = false;
     } else if (t->type == AB_TYPE_DELETE) {
-        ab_kept row = row_of(m);
+        ab_received_state row = row_of(m);
         row.ended = true;
         row.uid = ab_str_of(m->uid);
-        keep(m, MIRROR_ENDED, &row);
+        save(m, MIRROR_ENDED, &row);
     } else {
         begin_publication(m, t);
     }
@@ -309,7 +309,7 @@ static void take_effect(struct mirror *m)
         set_error(m, NULL, false);
 }
 
-void ab_mirror_kept(struct mirror *m, ab_err code, const ab_error *err)
+void ab_mirror_saved(struct mirror *m, ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK) {
         take_effect(m);

@@ -22,8 +22,8 @@
 #include "base/seal.h"
 #include "schema/catalogue.h"
 #include "sync/guard.h"
-#include "sync/kept.h"
 #include "sync/object/application.h"
+#include "sync/received_state.h"
 #include "sync/writer.h"
 
 typedef struct ab_principal ab_principal;
@@ -49,11 +49,12 @@ typedef struct {
     /** Mirrors of autonomous agents. The object's uid and resourceVersion must be `uid` and
      * `version`. */
     void (*remove)(void *arg, ab_str key, ab_str uid, ab_str version, ab_principal_record *record);
-    /** Keep durably; answered by ab_principal_recalled when it is safe. `kept` and what it points
-     * to is valid during the call. */
-    void (*keep)(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record);
-    /** Read the row; answered by ab_principal_recalled. */
-    void (*recall)(void *arg, ab_str key, ab_principal_record *record);
+    /** Save durably; answered by ab_principal_row_done when it is safe. `received` and what it
+     * points to is valid during the call. */
+    void (*save)(void *arg, ab_str key, const ab_received_state *received,
+                 ab_principal_record *record);
+    /** Read the row; answered by ab_principal_row_done. */
+    void (*load)(void *arg, ab_str key, ab_principal_record *record);
     /** `count` deletions are held back for this agent, or by it; 0: none is any more. Called when
      * that changes. @param token  confirms these, and no more than these; "" when there is none */
     void (*held)(void *arg, const char *agent, size_t count, const char *token);
@@ -100,9 +101,11 @@ AB_MUST_USE ab_err ab_principal_new(const ab_principal_env *env, ab_principal **
 /** NULL is allowed. No effect may be answered afterwards. */
 void ab_principal_free(ab_principal *p);
 
-/** One kept row, at start, before anything else. A kind that is not mirrored is passed over.
+/** One row of the state database, at start, before anything else. A kind that is not mirrored is
+ * passed over.
  * @return NOMEM */
-AB_MUST_USE ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_kept *kept);
+AB_MUST_USE ab_err ab_principal_restore(ab_principal *p, ab_str key,
+                                        const ab_received_state *received);
 
 /** Serve an agent. What belongs to it is sent once its mode is known. @return EXISTS, NOMEM */
 AB_MUST_USE ab_err ab_principal_add_agent(ab_principal *p, const char *agent);
@@ -164,9 +167,9 @@ void ab_principal_recipient_changed(ab_principal *p, const char *agent);
 /** The answer to an effect on the store. `object` borrowed, may be NULL. */
 void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
                        const ab_error *err);
-/** The answer to keep and recall. `row`: as it is in the state database, borrowed; NULL unless
+/** The answer to save and load. `row`: as it is in the state database, borrowed; NULL unless
  * `code` is OK. */
-void ab_principal_recalled(ab_principal_record *record, ab_err code, const ab_kept *row,
+void ab_principal_row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
                            const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_principal_tick(ab_principal *p);

@@ -232,8 +232,8 @@ enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
 
 enum mirror_step {
     MSTEP_IDLE,
-    MSTEP_KEEP,
-    MSTEP_RECALL,
+    MSTEP_SAVE,
+    MSTEP_LOAD,
     MSTEP_GET,
     MSTEP_PLACE,  /* writing all but the status */
     MSTEP_STATUS, /* writing the status */
@@ -282,9 +282,9 @@ struct mirror {
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     ab_inbox inbox;
     enum mirror_step step;
-    const ab_kept *row;      /* its row, borrowed while its answer is handled; else NULL */
-    ab_object *recalling;    /* object here to reconcile when the row is read; may be NULL */
-    enum mirror_source next; /* what the source will be when it is kept */
+    const ab_received_state *row; /* its row, borrowed while its answer is handled; else NULL */
+    ab_object *after_load;        /* object here to reconcile when the row is read; may be NULL */
+    enum mirror_source next;      /* what the source will be when it is saved */
     ab_digest next_hash;
     char *next_uid;
 };
@@ -607,7 +607,7 @@ void ab_mirror_look(const struct roster *r);
 void ab_mirror_look_at_all(ab_principal *p);
 void ab_mirror_tick(ab_principal *p);
 /** All that came of it is kept. */
-bool ab_mirror_is_kept(const struct mirror *m);
+bool ab_mirror_is_done(const struct mirror *m);
 /** What is held of the agent's object: the hash is none where what stands here is not known to be
  * what the agent said. @return false: nothing is */
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
@@ -649,5 +649,5 @@ void ab_mirror_decide(struct mirror *m, ab_object *hub);
 void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery);
 /** Take up the head task. */
 void ab_mirror_begin(struct mirror *m);
-/** The answer to MSTEP_KEEP. */
-void ab_mirror_kept(struct mirror *m, ab_err code, const ab_error *err);
+/** The answer to MSTEP_SAVE. */
+void ab_mirror_saved(struct mirror *m, ab_err code, const ab_error *err);

@@ -326,7 +326,7 @@ static void a_payload_of_another_object_is_refused(void **state)
 static void what_another_version_kept_is_passed_over(void **state)
 {
     (void)state;
-    const ab_kept kept = {.version = {1, 1}, .desired = AB_STR("{}")};
+    const ab_received_state kept = {.version = {1, 1}, .desired = AB_STR("{}")};
     begin();
     assert_int_equal(ab_agent_restore(w.agent, AB_STR("Job/argocd/j"), &kept), AB_ERR_OK);
     assert_int_equal(ab_agent_restore(w.agent, AB_STR("what"), &kept), AB_ERR_OK);
@@ -435,7 +435,7 @@ static void a_seal_is_opened_in_the_context_of_its_labels(void **state)
 
 static bool is_in_cache(const char *text)
 {
-    ab_kept row;
+    ab_received_state row;
     assert_int_equal(world_recall(&w, AB_STR(SECRET_HERE), &row), AB_ERR_OK);
     return memmem(row.desired.ptr, row.desired.len, text, strlen(text)) != NULL;
 }
@@ -494,7 +494,7 @@ static void without_a_key_nothing_is_placed_until_there_is_one(void **state)
 static void one_that_comes_unsealed_is_refused_and_not_kept(void **state)
 {
     (void)state;
-    ab_kept row;
+    ab_received_state row;
     begin();
     desired_kind(&shared[1], AB_TYPE_CREATE, "u-1", "clear");
     desired(SECRET, AB_TYPE_CREATE, UID("u-1") REPOSITORY, SEALED DATA("clear"));

@@ -42,7 +42,7 @@ static struct {
 /* What the agent carries out; it may be far behind. NULL = what it keeps was never sent. */
 static const struct desired *desired_in_effect(int app)
 {
-    ab_kept kept;
+    ab_received_state kept;
     if (world_recall(&m.w, ab_str_of(local_key(app)), &kept) != AB_ERR_OK)
         return NULL;
     for (size_t i = 0; i < own.desired_count; i++)

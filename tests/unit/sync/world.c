@@ -21,7 +21,7 @@ struct world_sending {
 };
 
 struct row {
-    ab_kept kept;
+    ab_received_state kept;
     char *texts[5];
 };
 
@@ -69,7 +69,7 @@ static fake_fate local_fate(void *arg, bool writes, ab_err *code)
     return fate(w, w->local_refuses, writes, code);
 }
 
-/* --- rows of the cache --- */
+/* --- rows of the state database --- */
 
 static ab_str keep_text(struct row *row, size_t i, ab_str text)
 {
@@ -80,7 +80,7 @@ static ab_str keep_text(struct row *row, size_t i, ab_str text)
     return (ab_str){row->texts[i], text.len};
 }
 
-static struct row *row_new(const ab_kept *kept)
+static struct row *row_new(const ab_received_state *kept)
 {
     struct row *row = calloc(1, sizeof(*row));
     assert_non_null(row);
@@ -138,9 +138,9 @@ static void step_keeping(world *w, struct world_cache *c)
         code = AB_ERR_NOTFOUND;
     keeping_free(k);
     if (o != NULL)
-        ab_agent_recalled(o, code, row == NULL ? NULL : &row->kept, NULL);
+        ab_agent_row_done(o, code, row == NULL ? NULL : &row->kept, NULL);
     else
-        ab_principal_recalled(record, code, row == NULL ? NULL : &row->kept, NULL);
+        ab_principal_row_done(record, code, row == NULL ? NULL : &row->kept, NULL);
 }
 
 static void begin_keeping(struct world_cache *c, ab_str key, struct row *row, ab_agent_object *o,
@@ -199,13 +199,13 @@ static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_
     fake_store_remove(w->local, key, uid, AB_STR_NONE, agent_done, o);
 }
 
-static void agent_keep(void *arg, ab_str key, const ab_kept *kept, ab_agent_object *o)
+static void agent_save(void *arg, ab_str key, const ab_received_state *kept, ab_agent_object *o)
 {
     world *w = arg;
     begin_keeping(&w->cache, key, row_new(kept), o, NULL);
 }
 
-ab_err world_recall(const world *w, ab_str key, ab_kept *out)
+ab_err world_recall(const world *w, ab_str key, ab_received_state *out)
 {
     const struct row *row = ab_map_find(w->cache.rows, key);
     if (row == NULL)
@@ -214,7 +214,7 @@ ab_err world_recall(const world *w, ab_str key, ab_kept *out)
     return AB_ERR_OK;
 }
 
-static void agent_recall(void *arg, ab_str key, ab_agent_object *o)
+static void agent_load(void *arg, ab_str key, ab_agent_object *o)
 {
     world *w = arg;
     begin_keeping(&w->cache, key, NULL, o, NULL);
@@ -282,13 +282,14 @@ static void principal_remove(void *arg, ab_str key, ab_str uid, ab_str version,
     fake_store_remove(w->hub, key, uid, version, principal_done, record);
 }
 
-static void principal_keep(void *arg, ab_str key, const ab_kept *kept, ab_principal_record *record)
+static void principal_save(void *arg, ab_str key, const ab_received_state *kept,
+                           ab_principal_record *record)
 {
     world *w = arg;
     begin_keeping(&w->hub_cache, key, row_new(kept), NULL, record);
 }
 
-static void principal_recall(void *arg, ab_str key, ab_principal_record *record)
+static void principal_load(void *arg, ab_str key, ab_principal_record *record)
 {
     world *w = arg;
     begin_keeping(&w->hub_cache, key, NULL, NULL, record);
@@ -389,12 +390,12 @@ static void restore_mirrors(world *w)
     }
 }
 
-/* As ab_cache_release. */
+/* As ab_state_db_release. */
 static void release_rows(world *w)
 {
     for (ab_map_iter i = ab_map_first(w->cache.rows); i.entry != NULL; ab_map_next(&i)) {
         struct row *row = i.value;
-        row->kept = (ab_kept){.version = row->kept.version, .released = true};
+        row->kept = (ab_received_state){.version = row->kept.version, .released = true};
     }
 }
 
@@ -415,7 +416,7 @@ void world_start_agent(world *w)
     w->agent_metrics = ab_metrics_new();
     const ab_agent_env env = {
         .policy = w->policy,
-        .effects = {agent_get, agent_apply, agent_patch, agent_remove, agent_keep, agent_recall,
+        .effects = {agent_get, agent_apply, agent_patch, agent_remove, agent_save, agent_load,
                     agent_ack, agent_wake, w},
         .clock = &w->clock,
         .log = w->log,
@@ -438,8 +439,8 @@ void world_start_principal(world *w)
                     .ack = principal_ack,
                     .wake = principal_wake,
                     .remove = principal_remove,
-                    .keep = principal_keep,
-                    .recall = principal_recall,
+                    .save = principal_save,
+                    .load = principal_load,
                     .fatal = principal_fatal,
                     .held = principal_held,
                     .arg = w},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A principal and one agent, "w1", with all that is around them: two stores, two logs, the cache of
- * each, a clock. Nothing happens by itself: the test picks each step, or lets everything
- * happen (world_settle). Either machine can crash at any point; stores, logs and cache outlive it.
+ * A principal and one agent, "w1", with all that is around them: two stores, two logs, the state
+ * database of each, a clock. Nothing happens by itself: the test picks each step, or lets
+ * everything happen (world_settle). Either machine can crash at any point; stores, logs and cache
+ * outlive it.
  */
 #pragma once
 
@@ -108,6 +109,6 @@ void world_settle(world *w);
 void world_run(world *w, int64_t seconds);
 
 /** What the agent's cache has under this key. @return NOTFOUND */
-AB_MUST_USE ab_err world_recall(const world *w, ab_str key, ab_kept *out);
+AB_MUST_USE ab_err world_recall(const world *w, ab_str key, ab_received_state *out);
 /** Value of a series of one machine. */
 double world_count(ab_metrics *m, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/cache_priv.h"
+#include "services/state_db_priv.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 #define FLAG_REMAPPED  8
 #define FLAG_RELEASED  16
 
-struct ab_cache_db {
+struct ab_state_file {
     sqlite3 *sql;
     sqlite3_stmt *get;
     sqlite3_stmt *put;
@@ -53,7 +53,7 @@ static ab_err sql_error(sqlite3 *db, int code, ab_error *err, const char *what)
 static ab_err run(sqlite3 *db, const char *sql, ab_error *err)
 {
     int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? AB_ERR_OK : sql_error(db, code, err, "cache");
+    return code == SQLITE_OK ? AB_ERR_OK : sql_error(db, code, err, "state database");
 }
 
 /* SQLite would let everybody read what it makes. What is there already is not opened: closing it
@@ -94,7 +94,7 @@ static ab_err format_of(sqlite3 *db, int *out, ab_error *err)
     if (code == SQLITE_ROW)
         *out = sqlite3_column_int(s, 0);
     (void)sqlite3_finalize(s);
-    return code == SQLITE_ROW ? AB_ERR_OK : sql_error(db, code, err, "cache");
+    return code == SQLITE_ROW ? AB_ERR_OK : sql_error(db, code, err, "state database");
 }
 
 static ab_err prepare_format(sqlite3 *db, bool *fresh, ab_error *err)
@@ -104,9 +104,9 @@ static ab_err prepare_format(sqlite3 *db, bool *fresh, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     if (format > FORMAT)
-        return ab_fail(err, AB_ERR_UNSUPPORTED,
-                       "the cache in agent.data was written by a newer argobus (format %d)",
-                       format);
+        return ab_fail(
+            err, AB_ERR_UNSUPPORTED,
+            "the state database in agent.data was written by a newer argobus (format %d)", format);
     *fresh = format == 0;
     if (format == FORMAT)
         return AB_ERR_OK;
@@ -131,7 +131,7 @@ static ab_err prepare_format(sqlite3 *db, bool *fresh, ab_error *err)
 /* Rows of deleted and released objects. SQLite uses the index only for this very expression. */
 #define IS_OVER "flags & 17"
 
-static ab_err prepare_statements(ab_cache_db *db, ab_error *err)
+static ab_err prepare_statements(ab_state_file *db, ab_error *err)
 {
     ab_err e = run(db->sql, "CREATE INDEX IF NOT EXISTS over ON kept(at) WHERE " IS_OVER, err);
     if (e != AB_ERR_OK)
@@ -149,14 +149,14 @@ static ab_err prepare_statements(ab_cache_db *db, ab_error *err)
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
         int code = sqlite3_prepare_v2(db->sql, statements[i].text, -1, statements[i].out, NULL);
         if (code != SQLITE_OK)
-            return sql_error(db->sql, code, err, "cache");
+            return sql_error(db->sql, code, err, "state database");
     }
     return AB_ERR_OK;
 }
 
-ab_err ab_cache_db_open(const char *path, ab_cache_db **out, bool *fresh, ab_error *err)
+ab_err ab_state_file_open(const char *path, ab_state_file **out, bool *fresh, ab_error *err)
 {
-    ab_cache_db *db = calloc(1, sizeof(*db));
+    ab_state_file *db = calloc(1, sizeof(*db));
     if (db == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     ab_err e = open_file(path, &db->sql, err);
@@ -167,11 +167,11 @@ ab_err ab_cache_db_open(const char *path, ab_cache_db **out, bool *fresh, ab_err
     if (e == AB_ERR_OK)
         *out = db;
     else
-        ab_cache_db_close(db);
+        ab_state_file_close(db);
     return e;
 }
 
-void ab_cache_db_close(ab_cache_db *db)
+void ab_state_file_close(ab_state_file *db)
 {
     if (db == NULL)
         return;
@@ -184,22 +184,22 @@ void ab_cache_db_close(ab_cache_db *db)
 
 /* --- transactions --- */
 
-ab_err ab_cache_db_begin(ab_cache_db *db, ab_error *err)
+ab_err ab_state_file_begin(ab_state_file *db, ab_error *err)
 {
     return run(db->sql, "BEGIN", err);
 }
 
-ab_err ab_cache_db_commit(ab_cache_db *db, ab_error *err)
+ab_err ab_state_file_commit(ab_state_file *db, ab_error *err)
 {
     return run(db->sql, "COMMIT", err);
 }
 
-void ab_cache_db_rollback(ab_cache_db *db)
+void ab_state_file_rollback(ab_state_file *db)
 {
     (void)sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
 }
 
-ab_err ab_cache_db_release(ab_cache_db *db, ab_error *err)
+ab_err ab_state_file_release(ab_state_file *db, ab_error *err)
 {
     return run(db->sql,
                "UPDATE kept SET flags = 16, uid = NULL, principal_uid = NULL, owned = NULL,"
@@ -221,14 +221,14 @@ static int bind_key(sqlite3_stmt *s, ab_str key)
     return sqlite3_bind_text64(s, 1, key.ptr, key.len, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static int flags_of(const ab_kept *k)
+static int flags_of(const ab_received_state *k)
 {
     return (k->ended ? FLAG_ENDED : 0) | (k->deleting ? FLAG_DELETING : 0) |
            (k->adoptable ? FLAG_ADOPTABLE : 0) | (k->remapped ? FLAG_REMAPPED : 0) |
            (k->released ? FLAG_RELEASED : 0);
 }
 
-static int bind_row(sqlite3_stmt *s, ab_str key, const ab_kept *k, int64_t now_s)
+static int bind_row(sqlite3_stmt *s, ab_str key, const ab_received_state *k, int64_t now_s)
 {
     const int codes[] = {
         bind_key(s, key),
@@ -250,25 +250,25 @@ static int bind_row(sqlite3_stmt *s, ab_str key, const ab_kept *k, int64_t now_s
 }
 
 /* Run a bound statement that returns no rows. */
-static ab_err change(ab_cache_db *db, sqlite3_stmt *s, int bound, ab_error *err)
+static ab_err change(ab_state_file *db, sqlite3_stmt *s, int bound, ab_error *err)
 {
     int code = bound == SQLITE_OK ? sqlite3_step(s) : bound;
-    ab_err e = code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "cache");
+    ab_err e = code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "state database");
     (void)sqlite3_reset(s);
     return e;
 }
 
-ab_err ab_cache_db_put(ab_cache_db *db, ab_str key, const ab_kept *kept, int64_t now_s,
-                       ab_error *err)
+ab_err ab_state_file_put(ab_state_file *db, ab_str key, const ab_received_state *received,
+                         int64_t now_s, ab_error *err)
 {
-    return change(db, db->put, bind_row(db->put, key, kept, now_s), err);
+    return change(db, db->put, bind_row(db->put, key, received, now_s), err);
 }
 
-ab_err ab_cache_db_prune(ab_cache_db *db, int64_t now_s, ab_error *err)
+ab_err ab_state_file_prune(ab_state_file *db, int64_t now_s, ab_error *err)
 {
     int code = sqlite3_bind_int64(db->prune, 1, now_s - ENDED_KEPT_DAYS * 86400);
     if (code == SQLITE_OK)
-        code = sqlite3_bind_int(db->prune, 2, AB_CACHE_PRUNE_MAX);
+        code = sqlite3_bind_int(db->prune, 2, AB_STATE_FILE_PRUNE_MAX);
     return change(db, db->prune, code, err);
 }
 
@@ -282,10 +282,10 @@ static ab_str column(sqlite3_stmt *s, int i)
     return (ab_str){bytes, (size_t)sqlite3_column_bytes(s, i)};
 }
 
-static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
+static ab_str read_row(sqlite3_stmt *s, ab_received_state *out)
 {
     int flags = sqlite3_column_int(s, 3);
-    *out = (ab_kept){
+    *out = (ab_received_state){
         .version = {(uint64_t)sqlite3_column_int64(s, 1), (uint64_t)sqlite3_column_int64(s, 2)},
         .ended = (flags & FLAG_ENDED) != 0,
         .deleting = (flags & FLAG_DELETING) != 0,
@@ -304,8 +304,9 @@ static ab_str read_row(sqlite3_stmt *s, ab_kept *out)
     return column(s, 0);
 }
 
-ab_err ab_cache_db_each(ab_cache_db *db, ab_err (*fn)(void *arg, ab_str key, const ab_kept *kept),
-                        void *arg, ab_error *err)
+ab_err ab_state_file_each(ab_state_file *db,
+                          ab_err (*fn)(void *arg, ab_str key, const ab_received_state *received),
+                          void *arg, ab_error *err)
 {
     sqlite3_stmt *s = NULL;
     ab_err e = AB_ERR_OK;
@@ -313,14 +314,14 @@ ab_err ab_cache_db_each(ab_cache_db *db, ab_err (*fn)(void *arg, ab_str key, con
     if (code == SQLITE_OK)
         code = sqlite3_step(s);
     for (; code == SQLITE_ROW && e == AB_ERR_OK; code = sqlite3_step(s)) {
-        ab_kept kept;
-        ab_str key = read_row(s, &kept);
-        e = fn(arg, key, &kept);
+        ab_received_state received;
+        ab_str key = read_row(s, &received);
+        e = fn(arg, key, &received);
     }
     (void)sqlite3_finalize(s);
     if (e != AB_ERR_OK)
-        return ab_fail(err, e, "a row of the cache could not be taken: %s", ab_err_text(e));
-    return code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "cache");
+        return ab_fail(err, e, "cannot take a row of the state database: %s", ab_err_text(e));
+    return code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "state database");
 }
 
 static ab_str copy_text(char **at, ab_str text)
@@ -333,35 +334,37 @@ static ab_str copy_text(char **at, ab_str text)
     return out;
 }
 
-size_t ab_kept_bytes(const ab_kept *kept)
+size_t ab_received_state_bytes(const ab_received_state *received)
 {
-    return kept->uid.len + kept->owner.len + kept->owned.len + kept->desired.len + kept->source.len;
+    return received->uid.len + received->owner.len + received->owned.len + received->desired.len +
+           received->source.len;
 }
 
-ab_kept ab_kept_copy(const ab_kept *kept, char *at)
+ab_received_state ab_received_state_copy(const ab_received_state *received, char *at)
 {
-    ab_kept out = *kept;
-    out.uid = copy_text(&at, kept->uid);
-    out.owner = copy_text(&at, kept->owner);
-    out.owned = copy_text(&at, kept->owned);
-    out.desired = copy_text(&at, kept->desired);
-    out.source = copy_text(&at, kept->source);
+    ab_received_state out = *received;
+    out.uid = copy_text(&at, received->uid);
+    out.owner = copy_text(&at, received->owner);
+    out.owned = copy_text(&at, received->owned);
+    out.desired = copy_text(&at, received->desired);
+    out.source = copy_text(&at, received->source);
     return out;
 }
 
-static ab_err copy_row(sqlite3_stmt *s, ab_kept *out, char **texts, ab_error *err)
+static ab_err copy_row(sqlite3_stmt *s, ab_received_state *out, char **texts, ab_error *err)
 {
-    ab_kept row;
+    ab_received_state row;
     (void)read_row(s, &row);
-    char *at = malloc(ab_kept_bytes(&row) + 1);
+    char *at = malloc(ab_received_state_bytes(&row) + 1);
     if (at == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    *out = ab_kept_copy(&row, at);
+    *out = ab_received_state_copy(&row, at);
     *texts = at;
     return AB_ERR_OK;
 }
 
-ab_err ab_cache_db_get(ab_cache_db *db, ab_str key, ab_kept *out, char **texts, ab_error *err)
+ab_err ab_state_file_get(ab_state_file *db, ab_str key, ab_received_state *out, char **texts,
+                         ab_error *err)
 {
     ab_err e;
     int code = bind_key(db->get, key);
@@ -372,7 +375,7 @@ ab_err ab_cache_db_get(ab_cache_db *db, ab_str key, ab_kept *out, char **texts, 
     else if (code == SQLITE_DONE)
         e = ab_fail(err, AB_ERR_NOTFOUND, "no such row");
     else
-        e = sql_error(db->sql, code, err, "cache");
+        e = sql_error(db->sql, code, err, "state database");
     (void)sqlite3_reset(db->get); /* an open statement would pin an old snapshot */
     return e;
 }

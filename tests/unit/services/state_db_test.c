@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/cache.h"
+#include "services/state_db.h"
 
-#include "services/cache_priv.h"
+#include "services/state_db_priv.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -20,11 +20,11 @@ typedef struct {
     uv_loop_t loop;
     char folder[64];
     char path[128];
-    ab_cache *cache;
+    ab_state_db *state_db;
     bool fresh;
     size_t done;
     ab_err last;
-    ab_kept row; /* of the last answer */
+    ab_received_state row; /* of the last answer */
     char *texts;
 } fixture;
 
@@ -46,8 +46,8 @@ static const ab_clock stepped = {no_mono_ms, stepped_wall_us, NULL};
 
 static void close_cache(fixture *f)
 {
-    ab_cache_close(f->cache);
-    f->cache = NULL;
+    ab_state_db_close(f->state_db);
+    f->state_db = NULL;
     (void)uv_run(&f->loop, UV_RUN_DEFAULT);
 }
 
@@ -55,7 +55,7 @@ static void reopen(fixture *f)
 {
     ab_error err = {0};
     close_cache(f);
-    assert_int_equal(ab_cache_open(&f->loop, f->path, &stepped, &f->cache, &f->fresh, &err),
+    assert_int_equal(ab_state_db_open(&f->loop, f->path, &stepped, &f->state_db, &f->fresh, &err),
                      AB_ERR_OK);
 }
 
@@ -94,7 +94,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void on_done(void *arg, ab_err code, const ab_kept *row, const ab_error *err)
+static void on_done(void *arg, ab_err code, const ab_received_state *row, const ab_error *err)
 {
     fixture *f = arg;
     assert_non_null(err);
@@ -102,20 +102,20 @@ static void on_done(void *arg, ab_err code, const ab_kept *row, const ab_error *
     f->done++;
     f->last = code;
     free(f->texts);
-    f->texts = row == NULL ? NULL : malloc(ab_kept_bytes(row) + 1);
-    f->row = f->texts == NULL ? (ab_kept){0} : ab_kept_copy(row, f->texts);
+    f->texts = row == NULL ? NULL : malloc(ab_received_state_bytes(row) + 1);
+    f->row = f->texts == NULL ? (ab_received_state){0} : ab_received_state_copy(row, f->texts);
 }
 
-static void keep(fixture *f, const char *key, const ab_kept *kept)
+static void keep(fixture *f, const char *key, const ab_received_state *kept)
 {
-    assert_int_equal(ab_cache_keep(f->cache, ab_str_of(key), kept, on_done, f), AB_ERR_OK);
+    assert_int_equal(ab_state_db_save(f->state_db, ab_str_of(key), kept, on_done, f), AB_ERR_OK);
 }
 
 static void wait_until_answered(fixture *f, size_t count)
 {
     while (f->done < count)
         assert_true(uv_run(&f->loop, UV_RUN_ONCE) != 0 || f->done >= count);
-    assert_int_equal(ab_cache_pending(f->cache), 0);
+    assert_int_equal(ab_state_db_pending(f->state_db), 0);
 }
 
 static void wait_until_kept(fixture *f, size_t count)
@@ -124,10 +124,10 @@ static void wait_until_kept(fixture *f, size_t count)
     assert_int_equal(f->last, AB_ERR_OK);
 }
 
-static ab_err recall(fixture *f, const char *key, ab_kept *out)
+static ab_err load(fixture *f, const char *key, ab_received_state *out)
 {
     size_t before = f->done;
-    assert_int_equal(ab_cache_recall(f->cache, ab_str_of(key), on_done, f), AB_ERR_OK);
+    assert_int_equal(ab_state_db_load(f->state_db, ab_str_of(key), on_done, f), AB_ERR_OK);
     assert_int_equal(f->done, before); /* never from inside the call */
     wait_until_answered(f, before + 1);
     *out = f->row;
@@ -178,20 +178,20 @@ static void what_everybody_could_read_is_taken_from_them(void **state)
 static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
 {
     fixture *f = *state;
-    ab_kept out;
+    ab_received_state out;
     const char desired[] = "{\"n\":123456789012345678901234567890,\"s\":\"a\\u0000b\"}";
-    ab_kept in = {.version = {7, UINT64_MAX},
-                  .deleting = true,
-                  .adoptable = true,
-                  .remapped = true,
-                  .uid = AB_STR("uid-1"),
-                  .owner = AB_STR("p-1"),
-                  .owned = AB_STR("{}"),
-                  .desired = AB_STR(desired)};
+    ab_received_state in = {.version = {7, UINT64_MAX},
+                            .deleting = true,
+                            .adoptable = true,
+                            .remapped = true,
+                            .uid = AB_STR("uid-1"),
+                            .owner = AB_STR("p-1"),
+                            .owned = AB_STR("{}"),
+                            .desired = AB_STR(desired)};
     keep(f, "Application/argocd/a", &in);
     wait_until_kept(f, 1);
     reopen(f);
-    assert_int_equal(recall(f, "Application/argocd/a", &out), AB_ERR_OK);
+    assert_int_equal(load(f, "Application/argocd/a", &out), AB_ERR_OK);
     assert_int_equal(ab_version_cmp(out.version, in.version), 0);
     assert_true(out.deleting && out.adoptable && out.remapped && !out.ended);
     assert_true(ab_str_eq(out.uid, in.uid) && ab_str_eq(out.owner, in.owner));
@@ -201,18 +201,19 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
 static void the_newest_of_one_key_stays(void **state)
 {
     fixture *f = *state;
-    ab_kept out;
-    keep(f, "k", &(ab_kept){.version = {1, 1}, .desired = AB_STR("old")});
-    keep(f, "k", &(ab_kept){.version = {1, 2}, .desired = AB_STR("new")});
+    ab_received_state out;
+    keep(f, "k", &(ab_received_state){.version = {1, 1}, .desired = AB_STR("old")});
+    keep(f, "k", &(ab_received_state){.version = {1, 2}, .desired = AB_STR("new")});
     wait_until_kept(f, 2);
-    assert_int_equal(recall(f, "k", &out), AB_ERR_OK);
+    assert_int_equal(load(f, "k", &out), AB_ERR_OK);
     assert_true(ab_str_is(out.desired, "new"));
 }
 
 static void the_answer_to_a_write_is_the_row(void **state)
 {
     fixture *f = *state;
-    keep(f, "k", &(ab_kept){.version = {3, 4}, .uid = AB_STR("u"), .desired = AB_STR("{}")});
+    keep(f, "k",
+         &(ab_received_state){.version = {3, 4}, .uid = AB_STR("u"), .desired = AB_STR("{}")});
     wait_until_kept(f, 1);
     assert_int_equal(ab_version_cmp(f->row.version, (ab_version){3, 4}), 0);
     assert_true(ab_str_is(f->row.uid, "u") && ab_str_is(f->row.desired, "{}"));
@@ -221,11 +222,11 @@ static void the_answer_to_a_write_is_the_row(void **state)
 static void an_unknown_key_is_not_found(void **state)
 {
     fixture *f = *state;
-    ab_kept out;
-    assert_int_equal(recall(f, "nobody", &out), AB_ERR_NOTFOUND);
+    ab_received_state out;
+    assert_int_equal(load(f, "nobody", &out), AB_ERR_NOTFOUND);
 }
 
-static ab_err count_row(void *arg, ab_str key, const ab_kept *kept)
+static ab_err count_row(void *arg, ab_str key, const ab_received_state *kept)
 {
     size_t *count = arg;
     (void)key;
@@ -237,7 +238,7 @@ static ab_err count_row(void *arg, ab_str key, const ab_kept *kept)
 static size_t rows(fixture *f)
 {
     size_t count = 0;
-    assert_int_equal(ab_cache_each(f->cache, count_row, &count, NULL), AB_ERR_OK);
+    assert_int_equal(ab_state_db_each(f->state_db, count_row, &count, NULL), AB_ERR_OK);
     return count;
 }
 
@@ -247,7 +248,8 @@ static void thousands_of_rows_are_all_kept(void **state)
     char key[64];
     for (int i = 0; i < 5000; i++) {
         snprintf(key, sizeof(key), "Application/argocd/app-%d", i);
-        keep(f, key, &(ab_kept){.version = {1, (uint64_t)i + 1}, .desired = AB_STR("{}")});
+        keep(f, key,
+             &(ab_received_state){.version = {1, (uint64_t)i + 1}, .desired = AB_STR("{}")});
     }
     wait_until_kept(f, 5000);
     assert_int_equal(rows(f), 5000);
@@ -256,8 +258,8 @@ static void thousands_of_rows_are_all_kept(void **state)
 static void the_mark_of_a_deleted_object_goes_after_thirty_days(void **state)
 {
     fixture *f = *state;
-    keep(f, "gone", &(ab_kept){.version = {1, 1}, .ended = true});
-    keep(f, "here", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
+    keep(f, "gone", &(ab_received_state){.version = {1, 1}, .ended = true});
+    keep(f, "here", &(ab_received_state){.version = {1, 1}, .desired = AB_STR("{}")});
     wait_until_kept(f, 2);
     day += 29;
     reopen(f);
@@ -272,7 +274,7 @@ static size_t rows_of_gone(fixture *f, int from, int to)
     char key[32];
     for (int i = from; i < to; i++) {
         snprintf(key, sizeof(key), "gone-%d", i);
-        keep(f, key, &(ab_kept){.version = {1, 1}, .ended = true});
+        keep(f, key, &(ab_received_state){.version = {1, 1}, .ended = true});
     }
     return (size_t)(to - from);
 }
@@ -280,14 +282,14 @@ static size_t rows_of_gone(fixture *f, int from, int to)
 static void such_marks_go_while_it_runs_a_bounded_number_at_a_time(void **state)
 {
     fixture *f = *state;
-    size_t count = rows_of_gone(f, 0, AB_CACHE_PRUNE_MAX + 10);
+    size_t count = rows_of_gone(f, 0, AB_STATE_FILE_PRUNE_MAX + 10);
     wait_until_kept(f, count);
     assert_int_equal(rows(f), count);
     day += 31;
-    keep(f, "here", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
+    keep(f, "here", &(ab_received_state){.version = {1, 1}, .desired = AB_STR("{}")});
     wait_until_kept(f, count + 1);
     assert_int_equal(rows(f), 11);
-    keep(f, "here", &(ab_kept){.version = {1, 2}, .desired = AB_STR("{}")});
+    keep(f, "here", &(ab_received_state){.version = {1, 2}, .desired = AB_STR("{}")});
     wait_until_kept(f, count + 2);
     assert_int_equal(rows(f), 1);
 }
@@ -299,17 +301,17 @@ typedef struct {
     size_t count; /* answers */
 } endless;
 
-static void ask_again(void *arg, ab_err code, const ab_kept *row, const ab_error *err);
+static void ask_again(void *arg, ab_err code, const ab_received_state *row, const ab_error *err);
 
 static void ask_one(endless *e)
 {
-    const ab_kept row = {.version = {1, 1}};
-    ab_err asked = e->reads ? ab_cache_recall(e->f->cache, AB_STR("none"), ask_again, e)
-                            : ab_cache_keep(e->f->cache, AB_STR("many"), &row, ask_again, e);
+    const ab_received_state row = {.version = {1, 1}};
+    ab_err asked = e->reads ? ab_state_db_load(e->f->state_db, AB_STR("none"), ask_again, e)
+                            : ab_state_db_save(e->f->state_db, AB_STR("many"), &row, ask_again, e);
     assert_int_equal(asked, AB_ERR_OK);
 }
 
-static void ask_again(void *arg, ab_err code, const ab_kept *row, const ab_error *err)
+static void ask_again(void *arg, ab_err code, const ab_received_state *row, const ab_error *err)
 {
     endless *e = arg;
     (void)code;
@@ -328,15 +330,15 @@ static void go_on_until_answered(fixture *f, bool reads)
     for (int i = 0; i < 3000; i++) /* more than a batch holds */
         ask_one(&e);
     if (reads)
-        keep(f, "k", &(ab_kept){.version = {1, 1}});
+        keep(f, "k", &(ab_received_state){.version = {1, 1}});
     else
-        assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), on_done, f), AB_ERR_OK);
+        assert_int_equal(ab_state_db_load(f->state_db, AB_STR("k"), on_done, f), AB_ERR_OK);
     while (f->done == before && e.count < 100000)
         (void)uv_run(&f->loop, UV_RUN_ONCE);
     assert_int_equal(f->done, before + 1);
     e.over = true;
     (void)uv_run(&f->loop, UV_RUN_DEFAULT);
-    assert_int_equal(ab_cache_pending(f->cache), 0);
+    assert_int_equal(ab_state_db_pending(f->state_db), 0);
 }
 
 static void reads_and_writes_do_not_starve_each_other(void **state)
@@ -349,8 +351,8 @@ static void what_is_pending_at_the_end_is_never_answered(void **state)
 {
     fixture *f = *state;
     for (int i = 0; i < 100; i++) {
-        keep(f, "k", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
-        assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), on_done, f), AB_ERR_OK);
+        keep(f, "k", &(ab_received_state){.version = {1, 1}, .desired = AB_STR("{}")});
+        assert_int_equal(ab_state_db_load(f->state_db, AB_STR("k"), on_done, f), AB_ERR_OK);
     }
     close_cache(f);
     assert_int_equal(f->done, 0);
@@ -374,8 +376,8 @@ static void a_file_that_is_held_does_not_hold_the_loop(void **state)
     assert_int_equal(uv_timer_init(&f->loop, &timer), 0);
     timer.data = &turns;
     assert_int_equal(uv_timer_start(&timer, on_turn, 1, 1), 0);
-    keep(f, "k", &(ab_kept){.version = {1, 1}, .desired = AB_STR("{}")});
-    assert_int_equal(ab_cache_recall(f->cache, AB_STR("k"), on_done, f), AB_ERR_OK);
+    keep(f, "k", &(ab_received_state){.version = {1, 1}, .desired = AB_STR("{}")});
+    assert_int_equal(ab_state_db_load(f->state_db, AB_STR("k"), on_done, f), AB_ERR_OK);
     while (turns < 50)
         (void)uv_run(&f->loop, UV_RUN_ONCE);
     assert_int_equal(f->done, 0);
@@ -409,11 +411,11 @@ static void put_file_of_format_1(fixture *f)
 static void a_file_of_format_1_is_taken_over(void **state)
 {
     fixture *f = *state;
-    ab_kept out;
+    ab_received_state out;
     put_file_of_format_1(f);
     reopen(f);
     assert_false(f->fresh);
-    assert_int_equal(recall(f, "old", &out), AB_ERR_OK);
+    assert_int_equal(load(f, "old", &out), AB_ERR_OK);
     assert_int_equal(ab_version_cmp(out.version, (ab_version){3, 4}), 0);
     assert_true(ab_str_is(out.uid, "uid-1") && ab_str_is(out.owner, "p-1"));
     assert_true(ab_str_is(out.desired, "{\"n\":1}"));
@@ -424,8 +426,9 @@ static void a_file_of_format_1_is_taken_over(void **state)
 static void a_file_of_format_1_keeps_what_comes_then(void **state)
 {
     fixture *f = *state;
-    ab_kept out;
-    ab_kept in = {.version = {3, 5}, .desired = AB_STR("{}"), .source = AB_STR("Application/w1/a")};
+    ab_received_state out;
+    ab_received_state in = {
+        .version = {3, 5}, .desired = AB_STR("{}"), .source = AB_STR("Application/w1/a")};
     in.hash.bytes[0] = 7;
     put_file_of_format_1(f);
     reopen(f);
@@ -433,7 +436,7 @@ static void a_file_of_format_1_keeps_what_comes_then(void **state)
     wait_until_kept(f, 1);
     reopen(f);
     assert_int_equal(rows(f), 1);
-    assert_int_equal(recall(f, "old", &out), AB_ERR_OK);
+    assert_int_equal(load(f, "old", &out), AB_ERR_OK);
     assert_true(ab_str_eq(out.source, in.source));
     assert_true(ab_digest_eq(&out.hash, &in.hash));
 }
@@ -442,14 +445,14 @@ static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
 {
     fixture *f = *state;
     ab_error err = {0};
-    ab_cache *c = NULL;
+    ab_state_db *c = NULL;
     bool fresh;
     close_cache(f);
     FILE *file = fopen(f->path, "wb");
     assert_non_null(file);
     fputs("this is no database, and it is long enough to be looked at as one", file);
     fclose(file);
-    assert_int_equal(ab_cache_open(&f->loop, f->path, &stepped, &c, &fresh, &err), AB_ERR_PARSE);
+    assert_int_equal(ab_state_db_open(&f->loop, f->path, &stepped, &c, &fresh, &err), AB_ERR_PARSE);
     assert_non_null(strstr(err.text, "remove it"));
 }
 
@@ -457,10 +460,10 @@ static void a_missing_folder_is_an_error_that_names_it(void **state)
 {
     fixture *f = *state;
     ab_error err = {0};
-    ab_cache *c = NULL;
+    ab_state_db *c = NULL;
     bool fresh;
     assert_int_equal(
-        ab_cache_open(&f->loop, "/nowhere/at/all/kept.sqlite", &stepped, &c, &fresh, &err),
+        ab_state_db_open(&f->loop, "/nowhere/at/all/kept.sqlite", &stepped, &c, &fresh, &err),
         AB_ERR_DENIED);
     assert_non_null(strstr(err.text, "/nowhere/at/all"));
 }

@@ -22,4 +22,4 @@ typedef struct {
     ab_str desired; /* payload of the event, sealed as it came */
     ab_str source;  /* agent: key of the object at the principal */
     ab_digest hash; /* attribute contenthash of the event; none: it had no readable one */
-} ab_kept;
+} ab_received_state;

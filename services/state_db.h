@@ -26,11 +26,11 @@
 #pragma once
 
 #include "base/clock.h"
-#include "sync/kept.h"
+#include "sync/received_state.h"
 
 #include <uv.h>
 
-typedef struct ab_cache ab_cache;
+typedef struct ab_state_db ab_state_db;
 
 /**
  * Open or create the file; its folder must exist. Blocks, so it is for the start only.
@@ -39,31 +39,33 @@ typedef struct ab_cache ab_cache;
  * @return IO, NOSPACE, DENIED, PARSE (damaged: says to remove it), UNSUPPORTED (written by a newer
  * argobus), NOMEM
  */
-AB_MUST_USE ab_err ab_cache_open(uv_loop_t *loop, const char *path, const ab_clock *clock,
-                                 ab_cache **out, bool *fresh, ab_error *err);
+AB_MUST_USE ab_err ab_state_db_open(uv_loop_t *loop, const char *path, const ab_clock *clock,
+                                    ab_state_db **out, bool *fresh, ab_error *err);
 /** Wait for the batch that is under way, then close. What is still pending is dropped, and its
  * `done` is never called. The loop must run once more to release the handle. NULL is allowed. */
-void ab_cache_close(ab_cache *c);
+void ab_state_db_close(ab_state_db *c);
 
 /** Call `fn` for every row, desired state included. Blocks, so it is for the start only: before the
- * first ab_cache_keep and ab_cache_recall. `fn` returns an error to stop. */
-AB_MUST_USE ab_err ab_cache_each(ab_cache *c,
-                                 ab_err (*fn)(void *arg, ab_str key, const ab_kept *kept),
-                                 void *arg, ab_error *err);
+ * first ab_state_db_save and ab_state_db_load. `fn` returns an error to stop. */
+AB_MUST_USE ab_err ab_state_db_each(ab_state_db *c,
+                                    ab_err (*fn)(void *arg, ab_str key,
+                                                 const ab_received_state *received),
+                                    void *arg, ab_error *err);
 /** The received state no longer applies: keep only the version of each row. For the start only, as
- * ab_cache_each. @return IO, NOSPACE */
-AB_MUST_USE ab_err ab_cache_release(ab_cache *c, ab_error *err);
+ * ab_state_db_each. @return IO, NOSPACE */
+AB_MUST_USE ab_err ab_state_db_release(ab_state_db *c, ab_error *err);
 
-/** The answer: called once, never from inside the call that asked. `kept` is the row as it is in
- * the file, borrowed; NULL unless `code` is OK. `err` is never NULL. */
-typedef void (*ab_cache_done)(void *arg, ab_err code, const ab_kept *kept, const ab_error *err);
+/** The answer: called once, never from inside the call that asked. `received` is the row as it is
+ * in the file, borrowed; NULL unless `code` is OK. `err` is never NULL. */
+typedef void (*ab_state_db_done)(void *arg, ab_err code, const ab_received_state *received,
+                                 const ab_error *err);
 
-/** Write one row; answered when it is on disk, or with IO, NOSPACE or an error of ab_cache_open.
+/** Write one row; answered when it is on disk, or with IO, NOSPACE or an error of ab_state_db_open.
  * @return NOMEM, and then there is no answer */
-AB_MUST_USE ab_err ab_cache_keep(ab_cache *c, ab_str key, const ab_kept *kept, ab_cache_done done,
-                                 void *arg);
+AB_MUST_USE ab_err ab_state_db_save(ab_state_db *c, ab_str key, const ab_received_state *received,
+                                    ab_state_db_done done, void *arg);
 /** Read one row; answered with the row, or with NOTFOUND or IO.
  * @return NOMEM, and then there is no answer */
-AB_MUST_USE ab_err ab_cache_recall(ab_cache *c, ab_str key, ab_cache_done done, void *arg);
+AB_MUST_USE ab_err ab_state_db_load(ab_state_db *c, ab_str key, ab_state_db_done done, void *arg);
 /** How many calls are not answered yet. */
-size_t ab_cache_pending(const ab_cache *c);
+size_t ab_state_db_pending(const ab_state_db *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/cache.h"
+#include "services/state_db.h"
 
-#include "services/cache_priv.h"
+#include "services/state_db_priv.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Per batch. Rows that were read stay in memory until they are answered. */
-#define WRITES_MAX AB_CACHE_PRUNE_MAX /* so pruning keeps up with any load */
+#define WRITES_MAX AB_STATE_FILE_PRUNE_MAX /* so pruning keeps up with any load */
 #define READS_MAX  256
 
 /* One call: one allocation, key and texts behind the struct. */
@@ -17,9 +17,9 @@ struct job {
     struct job *next;
     bool reads;
     ab_str key;
-    ab_kept kept;
+    ab_received_state received;
     char *texts; /* of a row that was read */
-    ab_cache_done done;
+    ab_state_db_done done;
     void *arg;
     ab_err code;
 };
@@ -28,8 +28,8 @@ struct queue {
     struct job *head, *tail;
 };
 
-struct ab_cache {
-    ab_cache_db *db; /* the worker owns it once there is a batch */
+struct ab_state_db {
+    ab_state_file *db; /* the worker owns it once there is a batch */
     const ab_clock *clock;
     uv_async_t told; /* by the worker: the batch is done */
     uv_thread_t worker;
@@ -48,27 +48,27 @@ struct ab_cache {
 
 /* --- the worker --- */
 
-static void read_rows(ab_cache *c)
+static void read_rows(ab_state_db *c)
 {
     for (struct job *j = c->batch; j != NULL; j = j->next)
-        j->code = ab_cache_db_get(c->db, j->key, &j->kept, &j->texts, &c->error);
+        j->code = ab_state_file_get(c->db, j->key, &j->received, &j->texts, &c->error);
 }
 
-static ab_err write_transaction(ab_cache *c)
+static ab_err write_transaction(ab_state_db *c)
 {
-    ab_err e = ab_cache_db_begin(c->db, &c->error);
+    ab_err e = ab_state_file_begin(c->db, &c->error);
     for (const struct job *j = c->batch; j != NULL && e == AB_ERR_OK; j = j->next)
-        e = ab_cache_db_put(c->db, j->key, &j->kept, c->now_s, &c->error);
+        e = ab_state_file_put(c->db, j->key, &j->received, c->now_s, &c->error);
     if (e == AB_ERR_OK)
-        e = ab_cache_db_prune(c->db, c->now_s, &c->error);
+        e = ab_state_file_prune(c->db, c->now_s, &c->error);
     if (e == AB_ERR_OK)
-        e = ab_cache_db_commit(c->db, &c->error);
+        e = ab_state_file_commit(c->db, &c->error);
     if (e != AB_ERR_OK)
-        ab_cache_db_rollback(c->db);
+        ab_state_file_rollback(c->db);
     return e;
 }
 
-static void write_rows(ab_cache *c)
+static void write_rows(ab_state_db *c)
 {
     ab_err e = write_transaction(c);
     for (struct job *j = c->batch; j != NULL; j = j->next)
@@ -77,7 +77,7 @@ static void write_rows(ab_cache *c)
 
 static void work(void *arg)
 {
-    ab_cache *c = arg;
+    ab_state_db *c = arg;
     for (uv_sem_wait(&c->wake); !c->stopping; uv_sem_wait(&c->wake)) {
         if (c->batch->reads)
             read_rows(c);
@@ -127,7 +127,7 @@ static void jobs_free(struct job *j)
 }
 
 /* Read and write batches alternate. */
-static void start_batch(ab_cache *c)
+static void start_batch(ab_state_db *c)
 {
     if (c->batch != NULL || c->pending == 0)
         return;
@@ -143,10 +143,10 @@ static void start_batch(ab_cache *c)
  * cause form one batch. */
 static void on_told(uv_async_t *told)
 {
-    ab_cache *c = told->data;
+    ab_state_db *c = told->data;
     while (c->batch != NULL) {
         struct job *j = c->batch;
-        j->done(j->arg, j->code, j->code == AB_ERR_OK ? &j->kept : NULL, &c->error);
+        j->done(j->arg, j->code, j->code == AB_ERR_OK ? &j->received : NULL, &c->error);
         c->pending--;
         c->batch = j->next;
         job_free(j);
@@ -156,16 +156,16 @@ static void on_told(uv_async_t *told)
         uv_unref((uv_handle_t *)told);
 }
 
-static ab_err ask(ab_cache *c, struct queue *q, const struct job *like, ab_str key)
+static ab_err ask(ab_state_db *c, struct queue *q, const struct job *like, ab_str key)
 {
-    struct job *j = malloc(sizeof(*j) + key.len + ab_kept_bytes(&like->kept));
+    struct job *j = malloc(sizeof(*j) + key.len + ab_received_state_bytes(&like->received));
     if (j == NULL)
         return AB_ERR_NOMEM;
     char *at = (char *)(j + 1);
     *j = *like;
     memcpy(at, key.ptr, key.len);
     j->key = (ab_str){at, key.len};
-    j->kept = ab_kept_copy(&like->kept, at + key.len);
+    j->received = ab_received_state_copy(&like->received, at + key.len);
     append(q, j);
     if (c->pending++ == 0)
         uv_ref((uv_handle_t *)&c->told);
@@ -173,26 +173,27 @@ static ab_err ask(ab_cache *c, struct queue *q, const struct job *like, ab_str k
     return AB_ERR_OK;
 }
 
-ab_err ab_cache_keep(ab_cache *c, ab_str key, const ab_kept *kept, ab_cache_done done, void *arg)
+ab_err ab_state_db_save(ab_state_db *c, ab_str key, const ab_received_state *received,
+                        ab_state_db_done done, void *arg)
 {
-    const struct job like = {.kept = *kept, .done = done, .arg = arg};
+    const struct job like = {.received = *received, .done = done, .arg = arg};
     return ask(c, &c->writes, &like, key);
 }
 
-ab_err ab_cache_recall(ab_cache *c, ab_str key, ab_cache_done done, void *arg)
+ab_err ab_state_db_load(ab_state_db *c, ab_str key, ab_state_db_done done, void *arg)
 {
     const struct job like = {.reads = true, .done = done, .arg = arg};
     return ask(c, &c->reads, &like, key);
 }
 
-size_t ab_cache_pending(const ab_cache *c)
+size_t ab_state_db_pending(const ab_state_db *c)
 {
     return c->pending;
 }
 
 /* --- start and end --- */
 
-static ab_err start_worker(ab_cache *c, ab_error *err)
+static ab_err start_worker(ab_state_db *c, ab_error *err)
 {
     if (uv_sem_init(&c->wake, 0) != 0)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -203,10 +204,10 @@ static ab_err start_worker(ab_cache *c, ab_error *err)
     return ab_fail(err, AB_ERR_NOMEM, "cannot start a thread");
 }
 
-ab_err ab_cache_open(uv_loop_t *loop, const char *path, const ab_clock *clock, ab_cache **out,
-                     bool *fresh, ab_error *err)
+ab_err ab_state_db_open(uv_loop_t *loop, const char *path, const ab_clock *clock, ab_state_db **out,
+                        bool *fresh, ab_error *err)
 {
-    ab_cache *c = calloc(1, sizeof(*c));
+    ab_state_db *c = calloc(1, sizeof(*c));
     if (c == NULL || uv_async_init(loop, &c->told, on_told) != 0) {
         free(c);
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -214,15 +215,15 @@ ab_err ab_cache_open(uv_loop_t *loop, const char *path, const ab_clock *clock, a
     c->told.data = c;
     uv_unref((uv_handle_t *)&c->told);
     c->clock = clock;
-    ab_err e = ab_cache_db_open(path, &c->db, fresh, err);
+    ab_err e = ab_state_file_open(path, &c->db, fresh, err);
     if (e == AB_ERR_OK)
-        e = ab_cache_db_prune(c->db, ab_clock_wall_us(clock) / 1000000, err);
+        e = ab_state_file_prune(c->db, ab_clock_wall_us(clock) / 1000000, err);
     if (e == AB_ERR_OK)
         e = start_worker(c, err);
     if (e == AB_ERR_OK)
         *out = c;
     else
-        ab_cache_close(c);
+        ab_state_db_close(c);
     return e;
 }
 
@@ -231,7 +232,7 @@ static void on_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-static void stop_worker(ab_cache *c)
+static void stop_worker(ab_state_db *c)
 {
     c->stopping = true;
     uv_sem_post(&c->wake);
@@ -239,7 +240,7 @@ static void stop_worker(ab_cache *c)
     uv_sem_destroy(&c->wake);
 }
 
-void ab_cache_close(ab_cache *c)
+void ab_state_db_close(ab_state_db *c)
 {
     if (c == NULL)
         return;
@@ -248,19 +249,20 @@ void ab_cache_close(ab_cache *c)
     jobs_free(c->batch);
     jobs_free(c->reads.head);
     jobs_free(c->writes.head);
-    ab_cache_db_close(c->db);
+    ab_state_file_close(c->db);
     uv_close((uv_handle_t *)&c->told, on_closed);
 }
 
-ab_err ab_cache_each(ab_cache *c, ab_err (*fn)(void *arg, ab_str key, const ab_kept *kept),
-                     void *arg, ab_error *err)
+ab_err ab_state_db_each(ab_state_db *c,
+                        ab_err (*fn)(void *arg, ab_str key, const ab_received_state *received),
+                        void *arg, ab_error *err)
 {
     assert(c->pending == 0);
-    return ab_cache_db_each(c->db, fn, arg, err);
+    return ab_state_file_each(c->db, fn, arg, err);
 }
 
-ab_err ab_cache_release(ab_cache *c, ab_error *err)
+ab_err ab_state_db_release(ab_state_db *c, ab_error *err)
 {
     assert(c->pending == 0);
-    return ab_cache_db_release(c->db, err);
+    return ab_state_file_release(c->db, err);
 }

@@ -31,38 +31,38 @@ static ab_err replace_text(char **text, ab_str by)
     return by.len > 0 && *text == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-/* What the object's source will be when this is kept. */
-static ab_err set_next(ab_agent_object *o, enum source source, const ab_kept *kept)
+/* What the object's source will be when this is saved. */
+static ab_err set_next(ab_agent_object *o, enum source source, const ab_received_state *received)
 {
     o->next_source = source;
-    o->next_remapped = kept->remapped;
-    o->next_hash = kept->hash;
+    o->next_remapped = received->remapped;
+    o->next_hash = received->hash;
     o->next_principal = (ab_digest){0};
-    ab_err e = replace_text(&o->next_uid, kept->uid);
+    ab_err e = replace_text(&o->next_uid, received->uid);
     if (e == AB_ERR_OK)
-        e = replace_text(&o->next_hub_key, kept->source);
-    if (e == AB_ERR_OK && kept->owner.len > 0)
-        e = ab_digest_of(kept->owner, &o->next_principal);
+        e = replace_text(&o->next_hub_key, received->source);
+    if (e == AB_ERR_OK && received->owner.len > 0)
+        e = ab_digest_of(received->owner, &o->next_principal);
     return e;
 }
 
-static void keep(ab_agent_object *o, enum source source, const ab_kept *kept)
+static void save(ab_agent_object *o, enum source source, const ab_received_state *received)
 {
-    ab_err e = set_next(o, source, kept);
+    ab_err e = set_next(o, source, received);
     if (e != AB_ERR_OK) {
         ab_agent_fail(o, e, NULL);
         return;
     }
-    o->step = STEP_KEEP;
+    o->step = STEP_SAVE;
     o->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
-    effects(o)->keep(effects(o)->arg, ab_str_of(o->key), kept, o);
+    effects(o)->save(effects(o)->arg, ab_str_of(o->key), received, o);
 }
 
 /* The names that the source's earlier desired states had, as far as they may still stand in the
  * local object. */
 static void owned_before(ab_agent_object *o, ab_buf *out)
 {
-    const ab_kept *old = o->row;
+    const ab_received_state *old = o->row;
     ab_object *desired = NULL;
     ab_span *before = NULL;
     if (old == NULL || old->released ||
@@ -81,46 +81,46 @@ static void owned_before(ab_agent_object *o, ab_buf *out)
 }
 
 /* The principal gives it up: what stands here stays. */
-static void keep_release(ab_agent_object *o, const ab_task *t)
+static void save_release(ab_agent_object *o, const ab_task *t)
 {
-    keep(o, SOURCE_NONE, &(ab_kept){.version = t->version, .released = true});
+    save(o, SOURCE_NONE, &(ab_received_state){.version = t->version, .released = true});
 }
 
-static void keep_end(ab_agent_object *o, ab_task *t)
+static void save_end(ab_agent_object *o, ab_task *t)
 {
     ab_buf owned;
     ab_buf_init(&owned, AB_SPAN_SIZE_MAX);
     owned_before(o, &owned);
-    ab_kept kept = {.version = t->version,
-                    .ended = true,
-                    .remapped = ab_agent_is_remapped(o->agent, t->event),
-                    .uid = uid_of_resourceid(t->event),
-                    .owned = ab_buf_str(&owned),
-                    .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
-    keep(o, SOURCE_ENDED, &kept);
+    ab_received_state received = {.version = t->version,
+                                  .ended = true,
+                                  .remapped = ab_agent_is_remapped(o->agent, t->event),
+                                  .uid = uid_of_resourceid(t->event),
+                                  .owned = ab_buf_str(&owned),
+                                  .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
+    save(o, SOURCE_ENDED, &received);
     ab_buf_fini(&owned);
 }
 
-static void keep_desired(ab_agent_object *o, ab_task *t, const ab_object *desired)
+static void save_desired(ab_agent_object *o, ab_task *t, const ab_object *desired)
 {
     /* Only an Application is deleted in two steps, its workload first. */
     bool deleting = o->kind->target == AB_TARGET_APPLICATION && ab_object_deleting(desired);
     ab_buf owned;
     ab_buf_init(&owned, AB_SPAN_SIZE_MAX);
     owned_before(o, &owned);
-    ab_kept kept = {.version = t->version,
-                    .deleting = deleting,
-                    .adoptable = t->type == AB_TYPE_CREATE,
-                    .remapped = ab_agent_is_remapped(o->agent, t->event),
-                    .uid = ab_source_uid(desired),
-                    .owner = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
-                    .owned = ab_buf_str(&owned),
-                    .desired = ab_event_data(t->event),
-                    .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
+    ab_received_state received = {.version = t->version,
+                                  .deleting = deleting,
+                                  .adoptable = t->type == AB_TYPE_CREATE,
+                                  .remapped = ab_agent_is_remapped(o->agent, t->event),
+                                  .uid = ab_source_uid(desired),
+                                  .owner = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
+                                  .owned = ab_buf_str(&owned),
+                                  .desired = ab_event_data(t->event),
+                                  .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
     /* Without one it counts as different, and comes again. */
-    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &kept.hash) != AB_ERR_OK)
-        kept.hash = (ab_digest){0};
-    keep(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, &kept);
+    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &received.hash) != AB_ERR_OK)
+        received.hash = (ab_digest){0};
+    save(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, &received);
     ab_buf_fini(&owned);
 }
 
@@ -164,9 +164,9 @@ static void begin_desired(ab_agent_object *o, ab_task *t)
                       "secrets.protection on both sides");
         ab_agent_refuse_head(o, "unsealed", &err);
     } else {
-        if (!o->allowed) /* kept all the same, for the day when it is */
+        if (!o->allowed) /* saved all the same, for the day when it is */
             ab_agent_refuse_namespace(o, t->event);
-        keep_desired(o, t, desired);
+        save_desired(o, t, desired);
     }
     ab_object_unref(desired);
 }
@@ -177,15 +177,15 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
     if (newer < 0) {
         ab_metric_add(o->agent->metrics.stale, 1);
         ab_agent_finish_head(o);
-    } else if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
+    } else if (newer == 0) { /* redelivered: saved already, look again whether it is in effect */
         t->begun = true;
         o->settled = (ab_digest){0};
     } else if (t->type == AB_TYPE_RELEASE) {
-        keep_release(o, t);
+        save_release(o, t);
     } else if (o->row == NULL && o->source != SOURCE_NONE) {
-        ab_agent_recall(o, NULL); /* for owned_before */
+        ab_agent_load(o, NULL); /* for owned_before */
     } else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
-        keep_end(o, t);
+        save_end(o, t);
     } else {
         begin_desired(o, t);
     }
@@ -226,7 +226,7 @@ static void invite_rival(ab_agent_object *o)
                     "the conflicting object is gone; applying the object that was refused");
 }
 
-void ab_agent_kept(ab_agent_object *o, ab_err code, const ab_error *err)
+void ab_agent_saved(ab_agent_object *o, ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK) {
         take_effect(o);

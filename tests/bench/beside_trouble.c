@@ -2,6 +2,7 @@
 #include "tests/bench/beside.h"
 
 #include "tests/bench/process.h"
+#include "tests/bench/topics.h"
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
@@ -34,20 +35,6 @@ static void wait_to_break(ab_bench_control *c)
 }
 
 /* --- refused --- */
-
-static rd_kafka_t *open_admin(const char *broker)
-{
-    char why[256] = "";
-    rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    rd_kafka_t *rk = NULL;
-    if (rd_kafka_conf_set(conf, "bootstrap.servers", broker, why, sizeof(why)) == RD_KAFKA_CONF_OK)
-        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-    if (rk != NULL)
-        return rk;
-    rd_kafka_conf_destroy(conf);
-    (void)fail("no client", why);
-    return NULL;
-}
 
 /* The error of the one topic that a request was about. */
 static rd_kafka_resp_err_t read_answer(rd_kafka_event_t *event)
@@ -126,7 +113,7 @@ int ab_bench_refuse(const void *arg)
     char topic[128];
     (void)snprintf(topic, sizeof(topic), "%s.down.w0.state", site->prefix);
     (void)snprintf(c->address, sizeof(c->address), "%s", site->broker);
-    rd_kafka_t *rk = open_admin(site->broker);
+    rd_kafka_t *rk = ab_bench_open_client(site->broker);
     if (rk == NULL || !make_topic(rk, topic))
         return 1;
     wait_to_break(c);

@@ -3,7 +3,6 @@
 
 #include "tests/bench/process.h"
 
-#include <librdkafka/rdkafka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +20,7 @@ static int fail(const char *what, const char *why)
     return 1;
 }
 
-static rd_kafka_t *open_handle(const char *broker)
+rd_kafka_t *ab_bench_open_client(const char *broker)
 {
     char why[256] = "";
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -82,7 +81,7 @@ static int delete_all(const void *arg)
 {
     const ab_bench_topics *t = arg;
     static list topics;
-    rd_kafka_t *rk = open_handle(t->broker);
+    rd_kafka_t *rk = ab_bench_open_client(t->broker);
     if (rk == NULL)
         return 1;
     rd_kafka_resp_err_t code = find(rk, t->prefix, &topics);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <librdkafka/rdkafka.h>
 #include <stdbool.h>
 
 typedef struct {
@@ -11,6 +12,9 @@ typedef struct {
     const char *prefix; /* of a site: its topics are <prefix>.<...> */
 } ab_bench_topics;
 
+/** A client for their administrator, owned by the caller: rd_kafka_destroy. @return NULL when it
+ * cannot be made; said on stderr */
+rd_kafka_t *ab_bench_open_client(const char *broker);
 /** Delete them all, in a process of its own. @return false when the broker did not; said on
  * stderr */
 bool ab_bench_topics_delete(const ab_bench_topics *t);

@@ -77,7 +77,7 @@ void ab_mock_open(ab_ends *ends, unsigned agents, int32_t leader)
     set_all(ends, rd_kafka_mock_cluster_bootstraps(m->cluster));
 }
 
-void ab_mock_close(ab_ends *ends)
+static void close_cluster(ab_ends *ends)
 {
     mock *m = ends->state;
     rd_kafka_mock_cluster_destroy(m->cluster);
@@ -85,10 +85,24 @@ void ab_mock_close(ab_ends *ends)
     free(m);
 }
 
-const ab_transport_ops *ab_mock_ops(ab_ends *ends)
+static const ab_transport_ops *ops(ab_ends *ends)
 {
     (void)ends;
     return &ab_kafka_transport;
+}
+
+void ab_mock_fixture_init(ab_mock_fixture *fixture, const char *name, void (*open)(ab_ends *ends))
+{
+    fixture->tables[0] = ab_transport_options;
+    fixture->tables[1] = *ab_kafka_transport.options[0];
+    fixture->base = (ab_ends_fixture){
+        .name = name,
+        .tables = fixture->tables,
+        .table_count = 2,
+        .open = open,
+        .close = close_cluster,
+        .ops = ops,
+    };
 }
 
 rd_kafka_mock_cluster_t *ab_mock_cluster(const ab_ends *ends)

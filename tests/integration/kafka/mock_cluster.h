@@ -23,15 +23,18 @@ enum {
     AB_MOCK_FIND_COORDINATOR = 10
 };
 
-/** The cluster, with the topics of w1 to w<agents>, and the settings for it. For a fixture's
- * `open`.
+typedef struct {
+    ab_ends_fixture base; /* first */
+    ab_options tables[2];
+} ab_mock_fixture;
+
+/** Fill it in; it must outlive the tests.
+ * @param name  a literal
+ * @param open  calls ab_mock_open */
+void ab_mock_fixture_init(ab_mock_fixture *fixture, const char *name, void (*open)(ab_ends *ends));
+/** The cluster, with the topics of w1 to w<agents>, and the settings for it.
  * @param leader  broker that leads all topics; 0: any, for each */
 void ab_mock_open(ab_ends *ends, unsigned agents, int32_t leader);
-/** A fixture's `close`. */
-void ab_mock_close(ab_ends *ends);
-/** A fixture's `ops`. */
-const ab_transport_ops *ab_mock_ops(ab_ends *ends);
-
 rd_kafka_mock_cluster_t *ab_mock_cluster(const ab_ends *ends);
 /** Let a broker lead a topic, e.g. "down.w1.state"; -1: none does. */
 void ab_mock_lead(const ab_ends *ends, const char *topic, int32_t broker);

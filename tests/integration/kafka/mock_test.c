@@ -5,8 +5,6 @@
  */
 #include "tests/integration/kafka/mock_cluster.h"
 
-#include "transport/kafka/kafka.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -361,15 +359,8 @@ static void a_position_is_asked_for_again_where_the_brokers_return(void **state)
 
 int main(int argc, char **argv)
 {
-    const ab_options tables[] = {ab_transport_options, *ab_kafka_transport.options[0]};
-    ab_ends_fixture fixture = {
-        .name = "kafka-mock",
-        .tables = tables,
-        .table_count = 2,
-        .open = open_cluster,
-        .close = ab_mock_close,
-        .ops = ab_mock_ops,
-    };
+    ab_mock_fixture fixture;
+    ab_mock_fixture_init(&fixture, "kafka-mock", open_cluster);
     const struct CMUnitTest tests[] = {
         CASE(events_flow_when_nothing_fails),
         CASE(passing_produce_errors_are_lived_through),

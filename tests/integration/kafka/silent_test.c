@@ -4,7 +4,6 @@
  * start: only the agents whose topics it leads wait for it.
  */
 #include "tests/integration/kafka/mock_cluster.h"
-#include "transport/kafka/kafka.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,15 +99,8 @@ static void a_broker_that_is_silent_at_the_start_holds_up_only_what_it_leads(voi
 
 int main(int argc, char **argv)
 {
-    const ab_options tables[] = {ab_transport_options, *ab_kafka_transport.options[0]};
-    ab_ends_fixture fixture = {
-        .name = "kafka-silent",
-        .tables = tables,
-        .table_count = 2,
-        .open = open_cluster,
-        .close = ab_mock_close,
-        .ops = ab_mock_ops,
-    };
+    ab_mock_fixture fixture;
+    ab_mock_fixture_init(&fixture, "kafka-silent", open_cluster);
     const struct CMUnitTest tests[] = {
         CASE(one_log_that_cannot_be_read_keeps_no_other_of_250_waiting),
         CASE(a_broker_that_is_silent_at_the_start_holds_up_only_what_it_leads),

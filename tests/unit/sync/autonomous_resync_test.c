@@ -53,13 +53,6 @@ static size_t hub_count(void)
     return count_objects(w.hub);
 }
 
-static int held_at_principal(void)
-{
-    ab_label label = {"agent", AB_STR("w1")};
-    return (int)ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_GAUGE,
-                                              "argobus_deletions_held", "", &label, 1));
-}
-
 static int held_at_agent(void)
 {
     return (int)ab_metric_value(
@@ -237,7 +230,7 @@ static void an_empty_store_of_the_agent_deletes_nothing(void **state)
     world_run(&w, 200);
     assert_int_equal(hub_count(), 5);
     assert_int_equal(held_at_agent(), 5);
-    assert_int_equal(held_at_principal(), 5);
+    assert_int_equal(held_deletions(), 5);
     assert_int_equal(ab_principal_held(w.principal, "w1"), 5);
     assert_at_rest();
 }
@@ -253,7 +246,7 @@ static void the_operator_of_the_principal_confirms_them(void **state)
     world_run(&w, 5);
     assert_int_equal(hub_count(), 0);
     assert_int_equal(held_at_agent(), 0);
-    assert_int_equal(held_at_principal(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -309,11 +302,11 @@ static void what_a_new_list_lacks_is_held_told_and_confirmed(void **state)
     lose_local(5);
     world_run(&w, 5);
     assert_int_equal(hub_count(), 5);
-    assert_int_equal(held_at_principal(), 5);
+    assert_int_equal(held_deletions(), 5);
     assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
     world_run(&w, 5);
     assert_int_equal(hub_count(), 0);
-    assert_int_equal(held_at_principal(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -331,7 +324,7 @@ static void what_the_principal_has_not_either_is_held_no_more(void **state)
     world_start_principal(&w);
     world_run(&w, 70);
     assert_int_equal(held_at_agent(), 0);
-    assert_int_equal(held_at_principal(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -347,7 +340,7 @@ static void what_goes_while_it_is_compared_is_not_held_for_ever(void **state)
     world_run(&w, 10);
     assert_int_equal(hub_count(), 5);
     assert_int_equal(held_at_agent(), 5);
-    assert_int_equal(held_at_principal(), 5);
+    assert_int_equal(held_deletions(), 5);
     assert_at_rest();
 }
 
@@ -384,7 +377,7 @@ static void what_comes_back_is_not_held_any_more_at_either_end(void **state)
     put_local(5);
     world_run(&w, 70);
     assert_int_equal(held_at_agent(), 0);
-    assert_int_equal(held_at_principal(), 0);
+    assert_int_equal(held_deletions(), 0);
     fake_store_erase(w.local, "Application/argocd/n0");
     world_run(&w, 2);
     assert_int_equal(hub_count(), 4);

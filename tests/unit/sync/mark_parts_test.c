@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-#define LOCAL_NEW "Application/argocd/new"
 #define OTHERS    (2 * AB_MARK_AGENTS_MAX + 100)
 #define PARTS     3
 #define OWN_PART  MARK "-1" /* of w1, which comes first: what is too much is given from there on */
@@ -65,18 +64,6 @@ static int begin(void **state)
     return 0;
 }
 
-static bool has_new(void)
-{
-    return fake_store_find(w.local, LOCAL_NEW) != NULL;
-}
-
-static double held(void)
-{
-    ab_label label = {"agent", AB_STR("w1")};
-    return ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_GAUGE,
-                                         "argobus_deletions_held", "", &label, 1));
-}
-
 static void start_principal(void)
 {
     world_start_principal(&w);
@@ -117,7 +104,7 @@ static void an_upgrade_divides_it_and_holds_nothing(void **state)
     assert_divided();
     assert_non_null(local());
     assert_true(has_new());
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -128,7 +115,7 @@ static void what_was_deleted_during_an_upgrade_goes(void **state)
     start_principal();
     assert_false(has_new());
     assert_non_null(local());
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -140,7 +127,7 @@ static void what_the_former_version_did_not_cover_is_held_after_an_upgrade(void 
     crowd_mark(w.hub, OTHERS);
     start_principal();
     assert_true(has_new());
-    assert_int_equal(held(), 1);
+    assert_int_equal(held_deletions(), 1);
 }
 
 /* Killed after each step of the upgrade in turn. */
@@ -197,7 +184,7 @@ static void after_a_downgrade_the_newest_counts(void **state)
     start_principal();
     world_run(&w, 40); /* what has no status is reported after 30 s */
     assert_null(fake_store_find(w.local, "Application/argocd/b"));
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_divided();
     assert_at_rest();
 }
@@ -215,7 +202,7 @@ static void what_a_restored_hub_lacks_is_held(void **state)
     fake_store_restore(w.hub, backup);
     start_principal();
     assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
-    assert_int_equal(held(), 1);
+    assert_int_equal(held_deletions(), 1);
     fake_backup_free(backup);
 }
 
@@ -229,7 +216,7 @@ static void what_a_hub_lacks_that_is_restored_under_a_running_principal_is_held(
     fake_store_restore(w.hub, backup);
     world_run(&w, 5);
     assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
-    assert_int_equal(held(), 1);
+    assert_int_equal(held_deletions(), 1);
     fake_backup_free(backup);
 }
 
@@ -243,7 +230,7 @@ static void a_part_that_is_another_one_ends_nothing_of_its_agents(void **state)
     world_run(&w, 5);
     assert_non_null(local());
     assert_true(has_new());
-    assert_int_equal(held(), 2);
+    assert_int_equal(held_deletions(), 2);
 }
 
 static void other_parts_are_not_read_for_a_deletion(void **state)
@@ -255,7 +242,7 @@ static void other_parts_are_not_read_for_a_deletion(void **state)
     fake_store_erase(w.hub, "Application/w1/new");
     world_run(&w, 5);
     assert_false(has_new());
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
 }
 
 static ab_str id_of(const char *key)

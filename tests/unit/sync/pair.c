@@ -63,6 +63,18 @@ void consume_operation(void)
     world_settle(&w);
 }
 
+bool has_new(void)
+{
+    return fake_store_find(w.local, LOCAL_NEW) != NULL;
+}
+
+double held_deletions(void)
+{
+    ab_label label = {"agent", AB_STR("w1")};
+    return ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_GAUGE,
+                                         "argobus_deletions_held", "", &label, 1));
+}
+
 int operation_of(const ab_object *o)
 {
     int64_t n;

@@ -10,6 +10,8 @@
 
 #define HUB       "Application/w1/a"
 #define LOCAL     "Application/argocd/a"
+#define HUB_NEW   "Application/w1/new"
+#define LOCAL_NEW "Application/argocd/new"
 #define FINALIZER ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io\"]"
 
 extern world w;
@@ -29,6 +31,10 @@ void consume_operation(void);
 /** The Application; NULL when it is not there. */
 ab_object *hub(void);
 ab_object *local(void);
+/** Does the agent have "new", which the test has made at the hub since? */
+bool has_new(void);
+/** How many deletions the principal holds back, by its metric. */
+double held_deletions(void);
 /** .operation.n, -1 when there is none. */
 int operation_of(const ab_object *o);
 bool has_phase(const ab_object *o, const char *phase);

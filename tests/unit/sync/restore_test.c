@@ -12,9 +12,6 @@
 
 #include <cmocka.h>
 
-#define HUB_NEW   "Application/w1/new"
-#define LOCAL_NEW "Application/argocd/new"
-
 static ab_map *backup;
 
 /* "a" is in the backup, "new" was made since. */
@@ -54,25 +51,13 @@ static void lose_logs(void)
     world_lose_log(&w, &w.agent_link);
 }
 
-static bool has_new(void)
-{
-    return fake_store_find(w.local, LOCAL_NEW) != NULL;
-}
-
-static double held(void)
-{
-    ab_label label = {"agent", AB_STR("w1")};
-    return ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_GAUGE,
-                                         "argobus_deletions_held", "", &label, 1));
-}
-
 static void assert_held(void)
 {
     assert_true(has_new());
-    assert_int_equal(held(), 1);
+    assert_int_equal(held_deletions(), 1);
     world_run(&w, 300);
     assert_true(has_new());
-    assert_int_equal(held(), 1);
+    assert_int_equal(held_deletions(), 1);
 }
 
 /* --- nothing goes --- */
@@ -231,7 +216,7 @@ static void the_operator_confirms(void **state)
     world_run(&w, 2);
     assert_false(has_new());
     assert_non_null(local());
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -244,7 +229,7 @@ static void the_operator_confirms_what_only_the_agent_has(void **state)
     assert_int_equal(ab_principal_confirm(w.principal, NULL), AB_ERR_OK);
     world_run(&w, 2);
     assert_false(has_new());
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -256,7 +241,7 @@ static void what_is_made_again_is_held_no_more(void **state)
     put_app(w.hub, "w1", "new", 1, "", "");
     world_run(&w, 200);
     assert_true(has_new());
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
     world_crash_principal(&w);
     fake_store_erase(w.hub, HUB_NEW);
@@ -307,7 +292,7 @@ static void what_was_made_and_deleted_while_the_agent_was_away_goes(void **state
     world_run(&w, 2);
     assert_null(fake_store_find(w.local, "Application/argocd/b"));
     assert_null(local());
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -327,7 +312,7 @@ what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again(void
     world_run(&w, 40); /* what has no status is reported after 30 s */
     assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
     assert_null(fake_store_find(w.local, "Application/argocd/c"));
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
 
@@ -347,7 +332,7 @@ static void a_restored_agent_deletes_nothing_at_the_hub(void **state)
     world_run(&w, 2);
     assert_non_null(fake_store_find(w.hub, "Application/w1/b"));
     assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
     assert_at_rest();
     fake_backup_free(older);
 }

@@ -44,18 +44,11 @@ static size_t local_count(void)
     return n;
 }
 
-static double held(void)
-{
-    ab_label label = {"agent", AB_STR("w1")};
-    return ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_GAUGE,
-                                         "argobus_deletions_held", "", &label, 1));
-}
-
 static void confirm(void)
 {
     assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
     world_run(&w, 2);
-    assert_int_equal(held(), 0);
+    assert_int_equal(held_deletions(), 0);
 }
 
 /* --- what is in step --- */
@@ -116,7 +109,7 @@ static void it_is_held_when_the_agent_has_forgotten_all(void **state)
     world_start_agent(&w);
     world_start_principal(&w);
     world_settle(&w);
-    assert_int_equal(held(), 1); /* nothing tells under which version the hub had it */
+    assert_int_equal(held_deletions(), 1); /* nothing tells under which version the hub had it */
     confirm();
     assert_null(local());
     assert_at_rest();

@@ -52,7 +52,7 @@ static ab_attr_type type_of(ab_str name, ab_attr_type otherwise)
 }
 
 /** One bit of 64: names of different bits differ. */
-static uint64_t mark_of(ab_str name)
+static uint64_t name_bit(ab_str name)
 {
     if (name.len == 0)
         return 1;
@@ -63,7 +63,7 @@ static uint64_t mark_of(ab_str name)
 /** Where the attribute is, or `count`. */
 static size_t find_in_draft(const ab_event_draft *d, ab_str name)
 {
-    if ((d->marks & mark_of(name)) == 0)
+    if ((d->name_bits & name_bit(name)) == 0)
         return d->count;
     size_t i = 0;
     while (i < d->count && !ab_str_eq(d->attrs[i].name, name))
@@ -80,7 +80,7 @@ static void set_at(ab_event_draft *d, size_t i, const ab_attr *attr)
         return;
     }
     d->attrs[i] = (ab_attr){attr->name, attr->value, type_of(attr->name, attr->type)};
-    d->marks |= mark_of(attr->name);
+    d->name_bits |= name_bit(attr->name);
     if (i == d->count)
         d->count++;
 }
@@ -109,7 +109,7 @@ void ab_event_set_u64(ab_event_draft *d, const char *name, uint64_t value)
 void ab_draft_init(ab_event_draft *d)
 {
     d->count = 0;
-    d->marks = 0;
+    d->name_bits = 0;
     d->data = AB_STR_NONE;
     d->block = NULL;
     d->status = AB_ERR_OK;
@@ -274,7 +274,7 @@ static void copy_used(ab_event_draft *to, const ab_event_draft *from)
 {
     memcpy(to->attrs, from->attrs, from->count * sizeof(from->attrs[0]));
     to->count = from->count;
-    to->marks = from->marks;
+    to->name_bits = from->name_bits;
     to->data = from->data;
     to->block = from->block;
     to->status = from->status;

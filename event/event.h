@@ -40,10 +40,10 @@ typedef struct ab_event ab_event;
 typedef struct {
     ab_attr attrs[AB_EVENT_ATTRS_MAX];
     size_t count;
-    uint64_t marks; /* of the names that are set: most others need not be searched for */
-    ab_str data;    /* ptr NULL = the event has no data, which is not the same as empty data */
-    void *block;    /* NULL, or what malloc() gave and `data` begins: the event takes it over */
-    ab_err status;  /* first failure of ab_event_set, reported by ab_event_new */
+    uint64_t name_bits; /* of the names that are set: most others need not be searched for */
+    ab_str data;        /* ptr NULL = the event has no data, which is not the same as empty data */
+    void *block;        /* NULL, or what malloc() gave and `data` begins: the event takes it over */
+    ab_err status;      /* first failure of ab_event_set, reported by ab_event_new */
     char numbers[AB_EVENT_NUMBERS_MAX][20]; /* digits of ab_event_set_u64 */
     size_t number_count;
 } ab_event_draft;

@@ -9,7 +9,7 @@
 #include "schema/attributes.h"
 #include "services/data.h"
 #include "services/principal/principal_priv.h"
-#include "sync/mark.h"
+#include "sync/watermark.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -360,14 +360,14 @@ static bool is_drained(const ab_service *base)
     return s->state_db == NULL || ab_state_db_pending(s->state_db) == 0;
 }
 
-/* In this order: what is listed is not older than the mark; agents are known before what they are
- * to get. */
+/* In this order: what is listed is not older than the watermark; agents are known before what they
+ * are to get. */
 static ab_err make_store(service *s, ab_error *err)
 {
     const char *namespace = ab_config_str(s->base.daemon->config, "store.namespace");
     const ab_store_watch watches[] = {
-        {.kind = "ConfigMap", .namespace = namespace, .name = AB_MARK_NAME},
-        {.kind = "ConfigMap", .namespace = namespace, .selector = AB_MARK_LABEL},
+        {.kind = "ConfigMap", .namespace = namespace, .name = AB_WATERMARK_NAME},
+        {.kind = "ConfigMap", .namespace = namespace, .selector = AB_WATERMARK_LABEL},
         {.kind = "Secret",
          .namespace = namespace,
          .selector = AB_LABEL_SECRET_TYPE " in (repository,repo-creds,cluster)"},

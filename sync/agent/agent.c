@@ -304,15 +304,15 @@ void ab_agent_advance(ab_agent_object *o)
 
 /* --- facts --- */
 
-/* Of what has no source, its marks say whose it is. */
+/* Without a source, the annotations say whose object it is. */
 static void note_whose(ab_agent_object *o, const ab_object *object)
 {
     ab_str principal = ab_object_annotation(object, AB_ANN_PRINCIPAL_UID);
-    bool marked = principal.len > 0 && ab_object_annotation(object, AB_ANN_SOURCE_UID).len > 0;
+    bool was_managed = principal.len > 0 && ab_object_annotation(object, AB_ANN_SOURCE_UID).len > 0;
     if (o->source != SOURCE_NONE)
         return;
     o->remapped = ab_str_is(ab_object_annotation(object, AB_ANN_REMAPPED), "true");
-    if (!marked || ab_digest_of(principal, &o->principal) != AB_ERR_OK)
+    if (!was_managed || ab_digest_of(principal, &o->principal) != AB_ERR_OK)
         o->principal = (ab_digest){0};
 }
 
@@ -394,7 +394,7 @@ void ab_agent_gone(ab_agent *a, ab_object *object, bool observed)
     }
     ab_agent_note_lost(o, object);
     bool meant = o->leaving; /* its user said so on the object: the guard has nothing to ask */
-    o->here = o->leaving = o->removing = o->marked = o->excluded = false;
+    o->here = o->leaving = o->removing = o->was_managed = o->excluded = false;
     o->seen_meanwhile = true;
     ab_agent_drop_snapshot(o);
     o->digest = o->settled = (ab_digest){0};

@@ -50,7 +50,7 @@ struct ab_agent_object {
 
     bool here;           /* exists in the local store */
     ab_digest here_uid;  /* autonomous: of the uid of what is here; none: not known */
-    bool marked;         /* autonomous: still carries the marks of a managed one */
+    bool was_managed;    /* autonomous: still carries the annotations of a managed one */
     bool excluded;       /* autonomous: is here, and is not to be synchronised */
     bool end_observed;   /* autonomous: it is not here, or excluded, and that was observed */
     bool leaving;        /* has a deletionTimestamp */
@@ -167,7 +167,7 @@ void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error
 bool ab_agent_is_autonomous(const ab_agent *a);
 /** Does its whole state go up? */
 bool ab_agent_publishes(const ab_agent_object *o);
-/** Learn which object is here, and whether it still carries the marks of a managed one. */
+/** Learn which object is here, and whether it still carries the annotations of a managed one. */
 void ab_agent_note_own(ab_agent_object *o, const ab_object *local);
 /** Is the store's change about another object than the one that is known to be here? */
 bool ab_agent_is_another(const ab_agent_object *o, const ab_object *told);
@@ -198,7 +198,7 @@ void ab_agent_guard_tick(ab_agent *a);
 void ab_agent_note_published(ab_agent *a, const ab_event *head);
 /** The log was read: end that, and nothing is deleted for it. */
 void ab_agent_release_published(ab_agent *a);
-/** The object without the marks of a managed one. @return what `out` reports */
+/** The object without the annotations of a managed one. @return what `out` reports */
 AB_MUST_USE ab_err ab_agent_own(const ab_object *local, ab_buf *out);
 
 /* report.c */

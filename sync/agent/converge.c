@@ -21,7 +21,7 @@ bool ab_agent_converged(const ab_agent_object *o)
     bool settled = !ab_digest_is_none(&o->settled) && ab_digest_eq(&o->settled, &o->digest);
     switch (o->source) {
     case SOURCE_NONE:
-        return !o->marked || settled;
+        return !o->was_managed || settled;
     case SOURCE_LIVE:
         return ab_agent_is_refused(o) || (o->here && !o->leaving && settled);
     case SOURCE_DELETING:
@@ -79,7 +79,7 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
 }
 
 /* It was the principal's while the agent was managed. */
-static void decide_marked(ab_agent_object *o, const ab_object *local)
+static void decide_was_managed(ab_agent_object *o, const ab_object *local)
 {
     ab_buf text;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
@@ -93,9 +93,9 @@ static void decide_marked(ab_agent_object *o, const ab_object *local)
 
 void ab_agent_decide(ab_agent_object *o, ab_object *local)
 {
-    if (o->marked)
-        decide_marked(o, local);
-    if (o->marked || o->leaving)
+    if (o->was_managed)
+        decide_was_managed(o, local);
+    if (o->was_managed || o->leaving)
         return;
     if (o->source == SOURCE_LIVE)
         ab_agent_fulfil(o, local);
@@ -151,7 +151,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     if (o->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        o->here = o->marked = o->report_due = false;
+        o->here = o->was_managed = o->report_due = false;
         if (ab_agent_publishes(o))
             ab_agent_missed(o, false); /* the store is about to tell how it went */
         return;
@@ -215,7 +215,8 @@ static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
         return;
     }
     ab_inbox_succeeded(&o->inbox);
-    /* Gone or marked: the store's change says which. Until then there is nothing to do. */
+    /* Deleted or being deleted: the store's change says which. Until then there is nothing to do.
+     */
     o->removing = o->here;
     if (!o->seen_meanwhile)
         o->leaving = o->here;

@@ -133,7 +133,7 @@ static void error_key(const ab_agent_object *o, char out[ERROR_KEY_MAX])
 static bool has_report(const ab_agent_object *o)
 {
     if (ab_agent_publishes(o))
-        return o->here && !o->marked && !o->excluded;
+        return o->here && !o->was_managed && !o->excluded;
     return ab_agent_reports(o) && ab_agent_has_source(o) && o->here && !o->report_empty;
 }
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* What was the principal's while the agent was managed, and is the agent's own now. */
-static bool is_marked(const ab_object *local)
+static bool has_managed_annotations(const ab_object *local)
 {
     return ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0;
 }
@@ -34,7 +34,7 @@ static ab_digest uid_digest(const ab_object *local)
 
 void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
 {
-    o->marked = ab_agent_is_autonomous(o->agent) && is_marked(local);
+    o->was_managed = ab_agent_is_autonomous(o->agent) && has_managed_annotations(local);
     if (ab_agent_publishes(o))
         o->here_uid = uid_digest(local);
 }
@@ -67,7 +67,7 @@ static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
 void ab_agent_publish(ab_agent_object *o, const ab_object *local)
 {
     ab_buf payload;
-    if (is_marked(local))
+    if (has_managed_annotations(local))
         return; /* published once it is the agent's */
     o->excluded = !ab_kind_is_synchronised(local);
     if (o->excluded) {

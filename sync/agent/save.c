@@ -206,7 +206,7 @@ static void take_effect(ab_agent_object *o)
     o->hub_key = o->next_hub_key;
     o->next_hub_key = NULL;
     o->hash = o->next_hash;
-    if (o->source != SOURCE_NONE) /* what is followed no more still has its marks */
+    if (o->source != SOURCE_NONE) /* what is no longer followed still has its annotations */
         o->principal = o->next_principal;
     o->settled = (ab_digest){0};
     o->report_due = ab_agent_reports(o) && ab_agent_has_source(o);

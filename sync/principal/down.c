@@ -17,7 +17,7 @@ static void queued(struct peer *peer, ab_str key, ab_err e)
 {
     if (e == AB_ERR_OK) {
         wake(peer);
-        ab_principal_mark_said(peer);
+        ab_principal_watermark_note_queued(peer);
     } else
         AB_ERROR(peer->principal->env.log, SYNC, "cannot queue an event",
                  AB_KV("agent", peer->name), AB_KV("key", key), AB_KV("why", ab_err_text(e)));

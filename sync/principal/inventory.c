@@ -256,7 +256,7 @@ static ab_err begin(struct peer *peer)
     ab_resync_end_pages(peer->writer);
     if (peer->mode ==
         AB_MANAGED) /* it is asked when the agent has answered: have it read by then */
-        (void)ab_principal_mark_ask(peer);
+        (void)ab_principal_watermark_ask(peer);
     ab_err e = open_session(peer);
     if (e == AB_ERR_OK)
         e = ab_resync_session_mine(r->session, &step.told);
@@ -287,7 +287,7 @@ static void end(struct peer *peer)
     ab_metric_add(peer->principal->metrics.resyncs, 1);
     AB_INFO(peer->principal->env.log, SYNC, "up to date with the agent",
             AB_KV("agent", peer->name));
-    ab_principal_mark_compared(peer);
+    ab_principal_watermark_note_resync(peer);
     ab_principal_resync_go(peer->principal);
 }
 
@@ -446,7 +446,7 @@ static bool does_mirror_ask(const struct roster *r, ab_str id)
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
         const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_roster);
-        if (m->here && m->marked && asks(&m->requests, id))
+        if (m->here && m->is_mirror && asks(&m->requests, id))
             return true;
     }
     return false;
@@ -488,7 +488,7 @@ static bool is_proved(const struct peer *peer, const ab_inventory_entry *theirs)
 {
     const ab_principal_app *app = ab_principal_find(peer->principal, theirs->key);
     return (app != NULL && app->here) || peer->guard.confirmed ||
-           ab_principal_mark_covers(peer, theirs->version);
+           ab_principal_watermark_covers(peer, theirs->version);
 }
 
 static void note_doubted(struct correction *c, ab_str key)
@@ -544,11 +544,12 @@ static void end_missing(struct peer *peer, size_t missing)
         ab_resync_session_each(peer->resync.session, check_held, &c);
 }
 
-/* All pages are in hand. Without the whole store, and its mark, nothing is known to be gone. */
+/* All pages are in hand. Without the whole store, and its watermark, nothing is known to be gone.
+ */
 static void correct(struct peer *peer)
 {
     const ab_principal *p = peer->principal;
-    bool may_end = p->synced && (peer->guard.confirmed || ab_principal_mark_ask(peer));
+    bool may_end = p->synced && (peer->guard.confirmed || ab_principal_watermark_ask(peer));
     struct correction c = {.peer = peer};
     ab_resync_session_each(peer->resync.session, check_held, &c);
     ab_writer_each(peer->writer, "", check_said, &c);
@@ -562,7 +563,7 @@ static void correct(struct peer *peer)
     peer->resync.judged = may_end;
     if (!may_end)
         return;
-    ab_principal_mark_doubts(peer, &peer->doubt.agent, c.doubted, c.first);
+    ab_principal_watermark_hold(peer, &peer->doubt.agent, c.doubted, c.first);
     end_missing(peer, c.missing);
 }
 
@@ -614,8 +615,8 @@ static void take_answer(struct peer *peer, const ab_resync *answer)
 {
     struct peer_resync *r = &peer->resync;
     r->raised = ab_writer_exceed(peer->writer, answer->told.newest);
-    ab_principal_mark_epoch(peer);
-    ab_principal_mark_told(peer, answer->told.newest);
+    ab_principal_watermark_epoch(peer);
+    ab_principal_watermark_note_version(peer, answer->told.newest);
     ab_err e = learn_told(peer, &answer->told);
     if (e == AB_ERR_OK)
         e = ab_resync_say_pages(peer->writer, r->session, &answer->want);
@@ -649,7 +650,7 @@ static void take_step(struct peer *peer, const ab_event *event)
         s != NULL && ab_writer_is_ready(peer->writer) && ab_str_is(r->id, ab_resync_session_id(s));
     if (r->step == AB_RESYNC_ASK) {
         close_session(peer); /* it has forgotten the one that may be under way */
-        peer->resync.why = "the agent asks for a resync for a resync";
+        peer->resync.why = "the agent asks for a resync";
         peer->resync.at = peer->resync.begun_at + ASKS_APART_MS;
         ab_principal_resync_sort(peer);
         ab_principal_resync_go(peer->principal);

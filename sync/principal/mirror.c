@@ -123,13 +123,13 @@ static bool is_of_managed(const struct mirror *m)
 
 bool ab_mirror_is_handed_over(const struct mirror *m)
 {
-    return is_of_managed(m) && m->here && m->marked && !m->leaving;
+    return is_of_managed(m) && m->here && m->is_mirror && !m->leaving;
 }
 
 bool ab_mirror_is_here(const ab_principal *p, ab_str key)
 {
     const struct mirror *m = ab_map_find(p->mirrors, key);
-    return m != NULL && m->here && m->marked;
+    return m != NULL && m->here && m->is_mirror;
 }
 
 bool ab_mirror_is_done(const struct mirror *m)
@@ -140,7 +140,7 @@ bool ab_mirror_is_done(const struct mirror *m)
 
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)
 {
-    bool stands = m->here && m->marked;
+    bool stands = m->here && m->is_mirror;
     bool behind = stands && ab_version_cmp(m->stamp, m->version) > 0;
     if (m->source != MIRROR_LIVE && !behind && !(stands && m->source == MIRROR_NONE))
         return false;
@@ -288,7 +288,7 @@ void ab_mirror_note(struct mirror *m, const ab_object *hub)
     if (!same)
         m->settled = false;
     m->looked = m->here = true;
-    m->marked = ab_str_is(ab_mirror_owner(hub), m->agent);
+    m->is_mirror = ab_str_is(ab_mirror_owner(hub), m->agent);
     m->leaving = ab_object_deleting(hub);
     m->stamp = ab_mirror_stamp(m, hub);
     m->hub = readable ? here : (ab_digest){0};
@@ -330,8 +330,8 @@ void ab_mirror_seen(ab_principal *p, ab_object *object)
  * such. */
 static void vanish(struct mirror *m, bool observed)
 {
-    bool was_own = is_of_managed(m) && m->here && m->marked;
-    m->here = m->leaving = m->settled = m->marked = false;
+    bool was_own = is_of_managed(m) && m->here && m->is_mirror;
+    m->here = m->leaving = m->settled = m->is_mirror = false;
     ab_mirror_set_taken(m, m->source == MIRROR_LIVE && !ab_mirror_has_name(m));
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (was_own)
@@ -470,7 +470,7 @@ static void removed(struct mirror *m, ab_err code, const ab_error *err)
     }
     ab_inbox_succeeded(&m->inbox);
     if (!m->seen_meanwhile)
-        m->settled = true; /* gone or marked: the store's change says which */
+        m->settled = true; /* deleted or being deleted: the store's change says which */
 }
 
 static void released(struct mirror *m, ab_err code, const ab_error *err)

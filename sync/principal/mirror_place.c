@@ -146,7 +146,7 @@ static bool is_refused(const struct request *r)
 /* What of the requests is to be written. */
 struct demand {
     struct finished drop;
-    struct request_marks marks;
+    struct request_ids ids;
     bool due;
 };
 
@@ -160,8 +160,8 @@ static ab_err demand_of(const struct mirror *m, const ab_object *source, const a
     out->drop = ab_requests_finished(r, m->version, ab_object_json(source));
     out->drop.operation = out->drop.operation || is_refused(&r->operation);
     out->drop.refresh = out->drop.refresh || is_refused(&r->refresh);
-    out->due = out->drop.operation || out->drop.refresh || ab_requests_unmarked(r);
-    return ab_requests_mark(r, hub, &out->marks);
+    out->due = out->drop.operation || out->drop.refresh || ab_requests_need_ids(r);
+    return ab_requests_make_ids(r, hub, &out->ids);
 }
 
 /* Whether the project of an Application is its agent's. */
@@ -197,8 +197,8 @@ static ab_err place_text(struct mirror *m, const ab_object *source, const ab_obj
                               .key = ab_str_of(m->key),
                               .uid = m->uid == NULL ? AB_STR("") : ab_str_of(m->uid),
                               .stamp = ab_str_of(stamp),
-                              .operation_id = ab_str_of(d->marks.operation),
-                              .refresh_id = ab_str_of(d->marks.refresh),
+                              .operation_id = ab_str_of(d->ids.operation),
+                              .refresh_id = ab_str_of(d->ids.refresh),
                               .project_refused = m->project_refused,
                               .drop_operation = d->drop.operation,
                               .drop_refresh = d->drop.refresh};

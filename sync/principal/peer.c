@@ -53,7 +53,7 @@ void ab_principal_peer_free(void *value)
     ab_link_remove(&peer->in_waiting);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
-    ab_principal_mark_quit(peer);
+    ab_principal_watermark_remove(peer);
     if (peer->roster != NULL && peer->roster->peer == peer)
         peer->roster->peer = NULL;
     ab_registry_leave(peer->roster);
@@ -75,7 +75,7 @@ static void park_apps(const struct peer *peer)
 static bool has_all(struct peer *peer)
 {
     return peer->roster != NULL && peer->writer != NULL && peer->errors != NULL &&
-           ab_principal_mark_join(peer) == AB_ERR_OK;
+           ab_principal_watermark_join(peer) == AB_ERR_OK;
 }
 
 ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
@@ -118,7 +118,7 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
         ab_principal_ack(p, h->delivery);
     ab_mirror_look(peer->roster);
     ab_mirror_agents_changed(p, agent);
-    ab_principal_mark_leave(peer);
+    ab_principal_watermark_leave(peer);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);
 }
@@ -140,7 +140,7 @@ void ab_principal_peers_tick(ab_principal *p)
     for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due)) {
         struct peer *peer = AB_LINK_OF(l, struct peer, in_watched);
         ab_principal_guard_tick(peer);
-        ab_principal_mark_tick(peer);
+        ab_principal_watermark_tick(peer);
         ab_principal_watch(peer);
     }
 }
@@ -201,7 +201,7 @@ void ab_principal_written(ab_principal *p, const char *agent, const ab_event *he
         AB_ERROR(p->env.log, SYNC, "out of memory");
     if (ab_principal_is_object(ab_event_attr(head, AB_CE_PARTITIONKEY)) &&
         ab_version_of(head, &version, NULL) == AB_ERR_OK)
-        ab_principal_mark_told(peer, version);
+        ab_principal_watermark_note_version(peer, version);
 }
 
 static void look_at_apps(struct peer *peer)
@@ -255,7 +255,7 @@ void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
         return;
     /* At once, whether its mode is known or not: what waits may be sent from now on. */
     ab_writer_ready(peer->writer, epoch);
-    ab_principal_mark_epoch(peer);
+    ab_principal_watermark_epoch(peer);
     open_peer(peer);
 }
 
@@ -291,7 +291,8 @@ void ab_principal_unset_mode(ab_principal *p, const char *agent)
         return;
     ab_principal_resync_stop(peer);
     ab_principal_forget_observed(peer);
-    ab_writer_vouch_none(peer->writer); /* what the store has now is not compared with its mark */
+    ab_writer_vouch_none(
+        peer->writer); /* what the store has now is not compared with its watermark */
     peer->mode = 0;
     ab_principal_shared_close(peer);
     ab_principal_resync_sort(peer);

@@ -38,7 +38,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_link_init(&p->watched);
     ab_link_init(&p->waiting);
     ab_principal_resyncs_init(p);
-    ab_err e = ab_principal_mark_init(p);
+    ab_err e = ab_principal_watermark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
         p->mirrors == NULL || p->rosters == NULL || p->own_projects == NULL) {
         ab_principal_free(p);
@@ -85,7 +85,7 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->peers, ab_principal_peer_free);
     ab_map_free(p->rosters, NULL);
     ab_map_free(p->own_projects, NULL);
-    ab_principal_mark_fini(p);
+    ab_principal_watermark_fini(p);
     free(p);
 }
 
@@ -359,7 +359,7 @@ static void app_seen(ab_principal *p, ab_object *object)
     }
     ab_principal_state(app, object);
     bool busy = app->step != PSTEP_IDLE || app->inbox.head != NULL;
-    bool unmarked = !app->deleting && ab_requests_unmarked(&app->requests);
+    bool unmarked = !app->deleting && ab_requests_need_ids(&app->requests);
     app->look_due = app->peer == NULL || (busy && unmarked);
     ab_principal_ask(app, object, !busy && app->peer != NULL);
     ab_principal_advance(app);
@@ -368,7 +368,7 @@ static void app_seen(ab_principal *p, ab_object *object)
 void ab_principal_seen(ab_principal *p, ab_object *object)
 {
     ab_mirror_seen(p, object);
-    ab_principal_mark_seen(p, object);
+    ab_principal_watermark_note(p, object);
     if (ab_str_is(ab_object_kind(object), "Application"))
         app_seen(p, object);
     else
@@ -387,8 +387,8 @@ void ab_principal_gone(ab_principal *p, ab_object *object, bool observed)
 void ab_principal_listed(ab_principal *p)
 {
     p->listed = true;
-    ab_principal_mark_settle(p);
-    ab_principal_mark_go(p);
+    ab_principal_watermark_assign(p);
+    ab_principal_watermark_advance(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_sweep(i.value);
         ab_principal_take_held(i.value);
@@ -403,10 +403,10 @@ void ab_principal_listed(ab_principal *p)
 void ab_principal_synced(ab_principal *p)
 {
     p->synced = true;
-    ab_principal_mark_look(p);
+    ab_principal_watermark_read_all(p);
     if (!p->listed)
         ab_principal_listed(p);
-    ab_principal_mark_go(p);
+    ab_principal_watermark_advance(p);
     ab_principal_shared_look(p);
 }
 
@@ -511,7 +511,7 @@ static void tick_apps(ab_principal *p)
 void ab_principal_tick(ab_principal *p)
 {
     tick_apps(p);
-    ab_principal_mark_go(p);
+    ab_principal_watermark_advance(p);
     ab_principal_peers_tick(p);
     ab_principal_shared_tick(p);
     ab_mirror_tick(p);

@@ -7,11 +7,11 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "sync/inbox.h"
-#include "sync/mark.h"
 #include "sync/object/kind.h"
 #include "sync/principal/principal.h"
 #include "sync/resync_session.h"
 #include "sync/stamp.h"
+#include "sync/watermark.h"
 
 typedef struct ab_principal_app ab_principal_app;
 
@@ -37,8 +37,8 @@ struct peer_resync {
     bool raised;      /* our epoch was too low: what is on its way may be refused as older */
     bool gave;        /* the agent wants pages of ours, and has not said that it took them */
     bool corrected;   /* what it holds was seen to */
-    bool judged;      /* and the store and its mark were in hand: what it is not to have was told */
-    bool unsaid;      /* it holds what is for it, and what was not said yet in this log of ours */
+    bool judged; /* and the store and its watermark were in hand: what it is not to have was told */
+    bool unsaid; /* it holds what is for it, and what was not said yet in this log of ours */
 };
 
 #define EPOCHS_MAX 8
@@ -66,11 +66,12 @@ struct peer {
     const char *name; /* the roster's */
     unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
-    struct mark_line *line;
+    struct watermark_line *line;
     bool swept;        /* since ready: what the hub no longer has was ended */
     int64_t missed_at; /* mono_ms: when what is inferred to be gone may be judged: a list that lacks
                           many objects says so of one after another; 0: nothing waits for that */
-    ab_map *observed;  /* keys whose deletion was observed, until the mark is read; NULL: none */
+    ab_map
+        *observed; /* keys whose deletion was observed, until the watermark is read; NULL: none */
     struct held *held, *held_last;
     ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
                        with it */
@@ -82,13 +83,13 @@ struct peer {
     ab_guard guard; /* what may be ended at it; of an autonomous one, what it tells of its own */
     struct {
         bool compared;       /* in this run: both ends agreed, and nothing was in doubt */
-        bool again;          /* to be compared once more when the mark was read */
+        bool again;          /* to be compared once more when the watermark was read */
         ab_version said_now; /* the newest that was said of an object in this run */
         ab_version said;     /* the newest that the agent is known to have been told of an object */
         uint64_t epochs[EPOCHS_MAX]; /* the last ones under which something was said in this run */
         size_t epoch_count;
-        bool shown;      /* the mark was to be written for what the store had when it was listed */
-        size_t log;      /* deletions held back for want of proof: of what its log has */
+        bool shown; /* the watermark was to be written for what the store had when it was listed */
+        size_t log; /* deletions held back for want of proof: of what its log has */
         size_t agent;    /* and of what only the agent has */
         int64_t look_at; /* mono_ms: when to look whether these are back */
     } doubt;
@@ -121,10 +122,10 @@ struct requests {
 };
 
 /* Annotations that give new requests their id; "" where none is new. */
-#define AB_REQUEST_MARK (36 + 1 + AB_DIGEST_HEX)
-struct request_marks {
-    char operation[AB_REQUEST_MARK];
-    char refresh[AB_REQUEST_MARK];
+#define AB_REQUEST_ID_MAX (36 + 1 + AB_DIGEST_HEX)
+struct request_ids {
+    char operation[AB_REQUEST_ID_MAX];
+    char refresh[AB_REQUEST_ID_MAX];
 };
 
 /* Which requests need stand no longer. */
@@ -134,10 +135,10 @@ struct finished {
 
 enum principal_step {
     PSTEP_IDLE,
-    PSTEP_GET,    /* to state, mark, clear or patch with the object in hand */
-    PSTEP_MARK,   /* writing a request's id */
-    PSTEP_CLEAR,  /* writing the object without a finished request, or without finalizers */
-    PSTEP_STATUS, /* writing the status */
+    PSTEP_GET,        /* to state, give ids, clear or patch with the object in hand */
+    PSTEP_REQUEST_ID, /* writing a request's id */
+    PSTEP_CLEAR,      /* writing the object without a finished request, or without finalizers */
+    PSTEP_STATUS,     /* writing the status */
 };
 
 /* First member of each kind of record. */
@@ -182,24 +183,24 @@ struct ab_principal_app {
     bool abandoned; /* the step was for another agent */
 };
 
-enum mark_step { MARK_IDLE, MARK_GET, MARK_WRITE };
+enum watermark_step { WATERMARK_IDLE, WATERMARK_GET, WATERMARK_WRITE };
 
 /* One ConfigMap of the store's watermark. */
-struct mark_part {
+struct watermark_part {
     ab_principal_record record;
     ab_principal *principal;
     size_t number;
-    ab_link lines; /* mark_line.in_part */
+    ab_link lines; /* watermark_line.in_part */
     size_t count;  /* of them */
-    enum mark_step step;
-    char id[AB_MARK_ID];        /* as it was listed, read or written last; "": there is none */
-    char next_id[AB_MARK_ID];   /* what may have been written since; "": nothing */
-    char *version;              /* resourceVersion; NULL: there is none */
-    bool read;                  /* once in this run */
-    bool look_due;              /* something was missed since it was read */
-    bool wanted;                /* and an agent waits for that */
-    bool unsure;                /* a write failed: to be read before the next one */
-    bool write_due;             /* something was said that it does not have */
+    enum watermark_step step;
+    char id[AB_WATERMARK_ID_MAX]; /* as it was listed, read or written last; "": there is none */
+    char next_id[AB_WATERMARK_ID_MAX]; /* what may have been written since; "": nothing */
+    char *version;                     /* resourceVersion; NULL: there is none */
+    bool read;                         /* once in this run */
+    bool look_due;                     /* something was missed since it was read */
+    bool wanted;                       /* and an agent waits for that */
+    bool unsure;                       /* a write failed: to be read before the next one */
+    bool write_due;                    /* something was said that it does not have */
     bool takes;                 /* lines that it was not written with yet, of another ConfigMap */
     bool gives;                 /* its ConfigMap has such lines: it is written after those */
     int64_t write_at, retry_at; /* mono_ms: not before then */
@@ -209,19 +210,19 @@ struct mark_part {
 };
 
 /* What the watermark says of one agent, served or not. */
-struct mark_line {
-    struct mark_part *part; /* NULL: the store is not listed yet, and has not shown it */
+struct watermark_line {
+    struct watermark_part *part; /* NULL: the store is not listed yet, and has not shown it */
     ab_link in_part;
-    struct peer *peer; /* NULL: it is not served */
-    ab_mark_told told; /* as listed, or written last, or to be written next */
+    struct peer *peer;      /* NULL: it is not served */
+    ab_watermark_sent told; /* as listed, or written last, or to be written next */
     char name[];
 };
 
 /* The store's watermark. */
-struct mark {
-    struct mark_part parts[AB_MARK_PARTS_MAX];
+struct watermark {
+    struct watermark_part parts[AB_WATERMARK_PARTS_MAX];
     size_t count;     /* parts that there are, or gaps between them */
-    ab_map *lines;    /* agent -> struct mark_line */
+    ab_map *lines;    /* agent -> struct watermark_line */
     bool other;       /* it is not ours: nothing is ended any more */
     int64_t write_at; /* mono_ms: no part is written before then */
     size_t turn;      /* the part that may be written next */
@@ -262,9 +263,9 @@ struct mirror {
     bool looked; /* whether it is here is known */
     bool here;
     bool leaving;
-    bool marked;  /* what stands here says that it is the mirror of this agent */
-    bool taken;   /* what stands here is somebody else's, or the name is another agent's */
-    bool settled; /* nothing is to be done about what stands here */
+    bool is_mirror; /* the object here says that it is the mirror of this agent */
+    bool taken;     /* what stands here is somebody else's, or the name is another agent's */
+    bool settled;   /* nothing is to be done about what stands here */
     ab_version
         stamp;     /* that stands here, of what was not made for what is kept; none: there is none
                     */
@@ -307,7 +308,7 @@ struct ab_principal {
     ab_link waiting; /* agents for whose certificate Secrets wait, or may */
     bool listed;
     bool synced;
-    struct mark mark;
+    struct watermark watermark;
     struct {
         size_t under_way;
         ab_link running;  /* these */
@@ -416,9 +417,9 @@ bool ab_principal_is_object(ab_str key);
  * proved.
  *
  * @param observed  the store observed this deletion, or the object is there and says itself that it
- * is for nobody. It passes without the guard when the mark, read after it, is still ours. That is
- * proof: this process saw the object in its own store, somebody deleted that very object while it
- * was watched, and the store is the one that it was. Else it is inferred, and swept under the
+ * is for nobody. It passes without the guard when the watermark, read after it, is still ours. That
+ * is proof: this process saw the object in its own store, somebody deleted that very object while
+ * it was watched, and the store is the one that it was. Else it is inferred, and swept under the
  * guard.
  */
 void ab_principal_missed(ab_principal *p, ab_str key, bool observed);
@@ -440,51 +441,51 @@ bool ab_principal_is_holding(const struct peer *peer);
 
 /* mark_parts.c: which ConfigMap of the store's watermark has what of it */
 /** @return NOMEM */
-AB_MUST_USE ab_err ab_principal_mark_init(ab_principal *p);
-void ab_principal_mark_fini(ab_principal *p);
+AB_MUST_USE ab_err ab_principal_watermark_init(ab_principal *p);
+void ab_principal_watermark_fini(ab_principal *p);
 /** It is what the store lists at start. Other objects, and later, are ignored. */
-void ab_principal_mark_seen(ab_principal *p, const ab_object *object);
+void ab_principal_watermark_note(ab_principal *p, const ab_object *object);
 /** The store is listed: each agent gets its part, and a part that has too many agents, as former
  * versions wrote it, gives some of them to others. */
-void ab_principal_mark_settle(ab_principal *p);
+void ab_principal_watermark_assign(ab_principal *p);
 /** The agent is served from now on. @return NOMEM */
-AB_MUST_USE ab_err ab_principal_mark_join(struct peer *peer);
+AB_MUST_USE ab_err ab_principal_watermark_join(struct peer *peer);
 /** The agent is served no more. Its line stays, if it says anything. */
-void ab_principal_mark_quit(struct peer *peer);
+void ab_principal_watermark_remove(struct peer *peer);
 
-/* mark.c: what proves that the store once had what it does not have now */
+/* watermark.c: what proves that the store once had what it does not have now */
 /** The answer to what was asked for. */
-void ab_principal_mark_done(ab_principal_record *record, ab_err code, ab_object *object,
-                            const ab_error *err);
+void ab_principal_watermark_done(ab_principal_record *record, ab_err code, ab_object *object,
+                                 const ab_error *err);
 /** Read or write it, as far as that is due. */
-void ab_principal_mark_go(ab_principal *p);
+void ab_principal_watermark_advance(ab_principal *p);
 /** Every part is to be read. */
-void ab_principal_mark_look(ab_principal *p);
+void ab_principal_watermark_read_all(ab_principal *p);
 /** Something is missed: no part proves anything before it was read again, which happens when an
  * agent asks. */
-void ab_principal_mark_missed(ab_principal *p);
+void ab_principal_watermark_outdate(ab_principal *p);
 /** Has the agent's part been read since something was missed last? If not it is read, and the agent
  * is swept then. */
-bool ab_principal_mark_ask(const struct peer *peer);
+bool ab_principal_watermark_ask(const struct peer *peer);
 /** Is the store known to have had what was said to the agent under this version? */
-bool ab_principal_mark_covers(const struct peer *peer, ab_version version);
+bool ab_principal_watermark_covers(const struct peer *peer, ab_version version);
 /** The agent's writer has a new epoch. */
-void ab_principal_mark_epoch(struct peer *peer);
+void ab_principal_watermark_epoch(struct peer *peer);
 /** An object was said to the agent just now. */
-void ab_principal_mark_said(struct peer *peer);
+void ab_principal_watermark_note_queued(struct peer *peer);
 /** The agent, or its log, has an object under this version. */
-void ab_principal_mark_told(struct peer *peer, ab_version version);
+void ab_principal_watermark_note_version(struct peer *peer, ab_version version);
 /** The agent is about to be served no more: what it was told is covered all the same. */
-void ab_principal_mark_leave(struct peer *peer);
+void ab_principal_watermark_leave(struct peer *peer);
 /** The store has what its watermark does not cover. */
-void ab_principal_mark_shown(struct peer *peer);
+void ab_principal_watermark_note_listed(struct peer *peer);
 /** So many deletions are held back for want of proof. @param held  which of peer->doubt's counts
  *  @param first  one of their keys */
-void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, const char *first);
+void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, const char *first);
 /** A resync with it came to its end. */
-void ab_principal_mark_compared(struct peer *peer);
+void ab_principal_watermark_note_resync(struct peer *peer);
 /** Once in a while, look whether what is in doubt is back. */
-void ab_principal_mark_tick(struct peer *peer);
+void ab_principal_watermark_tick(struct peer *peer);
 
 /* inventory.c: resyncs */
 /** A resync is due with this agent. */
@@ -511,10 +512,10 @@ void ab_principal_resync_fini(struct peer *peer);
 /** Learn what the object asks for. */
 void ab_requests_note(struct requests *r, const ab_object *hub);
 /** Does one have no id yet? */
-bool ab_requests_unmarked(const struct requests *r);
+bool ab_requests_need_ids(const struct requests *r);
 /** Ids for those that have none. @return IO (no randomness), NOMEM */
-AB_MUST_USE ab_err ab_requests_mark(const struct requests *r, const ab_object *hub,
-                                    struct request_marks *out);
+AB_MUST_USE ab_err ab_requests_make_ids(const struct requests *r, const ab_object *hub,
+                                        struct request_ids *out);
 /** Send those that have an id and are not answered. The peer's writer must be ready. */
 void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key,
                       const ab_object *hub);

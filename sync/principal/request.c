@@ -12,17 +12,17 @@
 #include <string.h>
 
 /* The id is kept as "<uuid>:<digest of the request>"; it counts only for that very request. */
-static void note_marked(struct request *r, ab_spanv what, ab_str mark)
+static void note_id(struct request *r, ab_spanv what, ab_str id)
 {
     ab_digest now, then;
     r->asked = ab_span_present(what);
     r->id[0] = '\0';
-    if (!r->asked || mark.len != 36 + 1 + AB_DIGEST_HEX - 1 || mark.ptr[36] != ':' ||
+    if (!r->asked || id.len != 36 + 1 + AB_DIGEST_HEX - 1 || id.ptr[36] != ':' ||
         ab_span_digest(what, &now) != AB_ERR_OK ||
-        ab_digest_parse((ab_str){mark.ptr + 37, mark.len - 37}, &then) != AB_ERR_OK ||
+        ab_digest_parse((ab_str){id.ptr + 37, id.len - 37}, &then) != AB_ERR_OK ||
         !ab_digest_eq(&now, &then))
         return;
-    snprintf(r->id, sizeof(r->id), "%.36s", mark.ptr);
+    snprintf(r->id, sizeof(r->id), "%.36s", id.ptr);
 }
 
 /* A terminate is about one run of an operation: its id follows from the object and the start of
@@ -47,14 +47,14 @@ static void note_terminate(struct request *r, const ab_object *hub)
 
 void ab_requests_note(struct requests *r, const ab_object *hub)
 {
-    note_marked(&r->operation, ab_object_field(hub, "operation"),
-                ab_object_annotation(hub, AB_ANN_OPERATION_ID));
-    note_marked(&r->refresh, ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
-                ab_object_annotation(hub, AB_ANN_REFRESH_ID));
+    note_id(&r->operation, ab_object_field(hub, "operation"),
+            ab_object_annotation(hub, AB_ANN_OPERATION_ID));
+    note_id(&r->refresh, ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
+            ab_object_annotation(hub, AB_ANN_REFRESH_ID));
     note_terminate(&r->terminate, hub);
 }
 
-static ab_err make_mark(ab_spanv what, char out[AB_REQUEST_MARK])
+static ab_err make_id(ab_spanv what, char out[AB_REQUEST_ID_MAX])
 {
     char uuid[37], hex[AB_DIGEST_HEX];
     ab_digest digest;
@@ -64,29 +64,28 @@ static ab_err make_mark(ab_spanv what, char out[AB_REQUEST_MARK])
     if (e != AB_ERR_OK)
         return e;
     ab_digest_format(&digest, hex);
-    snprintf(out, AB_REQUEST_MARK, "%s:%s", uuid, hex);
+    snprintf(out, AB_REQUEST_ID_MAX, "%s:%s", uuid, hex);
     return AB_ERR_OK;
 }
 
-static bool is_unmarked(const struct request *r)
+static bool needs_id(const struct request *r)
 {
     return r->asked && r->id[0] == '\0';
 }
 
-bool ab_requests_unmarked(const struct requests *r)
+bool ab_requests_need_ids(const struct requests *r)
 {
-    return is_unmarked(&r->operation) || is_unmarked(&r->refresh);
+    return needs_id(&r->operation) || needs_id(&r->refresh);
 }
 
-ab_err ab_requests_mark(const struct requests *r, const ab_object *hub, struct request_marks *out)
+ab_err ab_requests_make_ids(const struct requests *r, const ab_object *hub, struct request_ids *out)
 {
     ab_err e = AB_ERR_OK;
-    *out = (struct request_marks){0};
-    if (is_unmarked(&r->operation))
-        e = make_mark(ab_object_field(hub, "operation"), out->operation);
-    if (e == AB_ERR_OK && is_unmarked(&r->refresh))
-        e = make_mark(ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
-                      out->refresh);
+    *out = (struct request_ids){0};
+    if (needs_id(&r->operation))
+        e = make_id(ab_object_field(hub, "operation"), out->operation);
+    if (e == AB_ERR_OK && needs_id(&r->refresh))
+        e = make_id(ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH), out->refresh);
     return e;
 }
 

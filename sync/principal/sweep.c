@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ending what an agent's log has and the hub no longer has: object by object, each proved to have
- * been deleted (mark.c). What was observed to be deleted is ended at once, what is inferred from
- * its absence is all judged together by the mass-deletion guard.
+ * been deleted (watermark.c). What was observed to be deleted is ended at once, what is inferred
+ * from its absence is all judged together by the mass-deletion guard.
  */
 #include "sync/principal/principal_priv.h"
 
@@ -17,7 +17,7 @@ struct sweep {
     size_t missing;                /* and proved to have been deleted */
     size_t doubted;                /* missing, and not */
     char first[AB_OBJECT_KEY_MAX]; /* of these */
-    bool uncovered;                /* the mark does not cover something that is here */
+    bool uncovered;                /* the watermark does not cover something that is here */
     bool end;
 };
 
@@ -141,7 +141,7 @@ static bool is_proved(const struct peer *peer, ab_str key)
     return ab_writer_is_vouched(w, key) ||
            (peer->principal->synced &&
             (peer->guard.confirmed ||
-             ab_principal_mark_covers(peer, ab_writer_version_of(w, key))));
+             ab_principal_watermark_covers(peer, ab_writer_version_of(w, key))));
 }
 
 static void note_doubted(struct sweep *s, ab_str key)
@@ -168,7 +168,7 @@ static void sweep_key(void *arg, ab_str key)
     s->total++;
     if (is_here(s->peer->principal, key)) {
         ab_version version = ab_writer_version_of(s->peer->writer, key);
-        s->uncovered |= !ab_principal_mark_covers(s->peer, version);
+        s->uncovered |= !ab_principal_watermark_covers(s->peer, version);
         ab_writer_vouch(s->peer->writer, key);
         return;
     }
@@ -186,8 +186,8 @@ static void end_missing(struct peer *peer)
     struct sweep s = {.peer = peer};
     ab_writer_each(peer->writer, "", sweep_key, &s);
     if (s.uncovered)
-        ab_principal_mark_shown(peer);
-    ab_principal_mark_doubts(peer, &peer->doubt.log, s.doubted, s.first);
+        ab_principal_watermark_note_listed(peer);
+    ab_principal_watermark_hold(peer, &peer->doubt.log, s.doubted, s.first);
     if (!ab_principal_may_end(peer, s.missing, s.total))
         return;
     peer->swept = peer->principal->synced && s.doubted == 0;
@@ -223,7 +223,7 @@ void ab_principal_forget_observed(struct peer *peer)
 /* One that is here again was created again, perhaps for another agent. */
 static void end_observed(struct peer *peer)
 {
-    if (peer->observed == NULL || !ab_principal_mark_ask(peer))
+    if (peer->observed == NULL || !ab_principal_watermark_ask(peer))
         return;
     for (ab_map_iter i = ab_map_first(peer->observed); i.entry != NULL; ab_map_next(&i))
         if (is_here(peer->principal, i.key))
@@ -245,7 +245,7 @@ void ab_principal_sweep(struct peer *peer)
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
     for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
         ab_principal_settle_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
-    if (peer->guard.confirmed || ab_principal_mark_ask(peer))
+    if (peer->guard.confirmed || ab_principal_watermark_ask(peer))
         end_missing(peer);
 }
 
@@ -254,12 +254,12 @@ static void miss(struct peer *peer, ab_str key, bool observed)
     if (!ab_writer_has_key(peer->writer, key)) {
         if (peer->resync.unsaid) { /* its log does not tell that the agent has it */
             peer->doubt.again = true;
-            (void)ab_principal_mark_ask(peer);
+            (void)ab_principal_watermark_ask(peer);
         }
         return;
     }
     if (observed && note_observed(peer, key)) {
-        (void)ab_principal_mark_ask(peer);
+        (void)ab_principal_watermark_ask(peer);
         return;
     }
     if (peer->observed != NULL) /* what was observed was the end of a former one */
@@ -271,7 +271,7 @@ static void miss(struct peer *peer, ab_str key, bool observed)
 
 void ab_principal_missed(ab_principal *p, ab_str key, bool observed)
 {
-    ab_principal_mark_missed(p);
+    ab_principal_watermark_outdate(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
         miss(i.value, key, observed);
 }

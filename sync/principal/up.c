@@ -310,26 +310,26 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
 }
 
 /* Give new requests their id: a write is under way then. */
-static void mark(ab_principal_app *app, const ab_object *hub)
+static void write_request_ids(ab_principal_app *app, const ab_object *hub)
 {
-    struct request_marks marks;
+    struct request_ids ids;
     ab_app_edit edit = {0};
-    if (app->deleting || !ab_requests_unmarked(&app->requests))
+    if (app->deleting || !ab_requests_need_ids(&app->requests))
         return;
-    ab_err e = ab_requests_mark(&app->requests, hub, &marks);
+    ab_err e = ab_requests_make_ids(&app->requests, hub, &ids);
     if (e != AB_ERR_OK) {
         ab_principal_fail(app, e, NULL);
         return;
     }
-    if (marks.operation[0] != '\0') {
+    if (ids.operation[0] != '\0') {
         edit.annotations[edit.annotation_count].name = AB_ANN_OPERATION_ID;
-        edit.annotations[edit.annotation_count++].value = ab_str_of(marks.operation);
+        edit.annotations[edit.annotation_count++].value = ab_str_of(ids.operation);
     }
-    if (marks.refresh[0] != '\0') {
+    if (ids.refresh[0] != '\0') {
         edit.annotations[edit.annotation_count].name = AB_ANN_REFRESH_ID;
-        edit.annotations[edit.annotation_count++].value = ab_str_of(marks.refresh);
+        edit.annotations[edit.annotation_count++].value = ab_str_of(ids.refresh);
     }
-    ab_principal_apply(app, hub, &edit, PSTEP_MARK);
+    ab_principal_apply(app, hub, &edit, PSTEP_REQUEST_ID);
 }
 
 void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write)
@@ -337,7 +337,7 @@ void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_writ
     if (!app->deleting && ab_principal_is_open(app))
         ab_requests_send(&app->requests, app->peer, ab_str_of(app->key), hub);
     if (may_write)
-        mark(app, hub);
+        write_request_ids(app, hub);
 }
 
 static void look(ab_principal_app *app, const ab_object *hub)

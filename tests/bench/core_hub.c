@@ -134,7 +134,7 @@ static ab_object *stored_mark(const ab_bench_core_hub *h, ab_str key)
     ab_str kind, namespace, name;
     if (ab_object_key_split(key, &kind, &namespace, &name) != AB_ERR_OK)
         return NULL;
-    ab_object *mark = h->marks[ab_mark_part(name)];
+    ab_object *mark = h->marks[ab_watermark_part(name)];
     return mark == NULL ? NULL : ab_object_ref(mark);
 }
 
@@ -166,7 +166,7 @@ static void apply(void *arg, ab_object *object, ab_str version, ab_principal_rec
         fail(h, "an object is written");
         return;
     }
-    size_t part = ab_mark_part(ab_object_name(object));
+    size_t part = ab_watermark_part(ab_object_name(object));
     ab_object_unref(h->marks[part]);
     h->marks[part] = ab_object_ref(object);
     answer_later(h, &h->answers, record, ab_object_ref(object), AB_ERR_OK);
@@ -470,7 +470,7 @@ void ab_bench_core_close(ab_bench_core_hub *h)
     ab_principal_free(h->principal);
     drop(h->answers);
     drop(h->writes);
-    for (size_t i = 0; i < AB_MARK_PARTS_MAX; i++)
+    for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++)
         ab_object_unref(h->marks[i]);
     ab_metrics_free(h->metrics);
     free(h->agents);

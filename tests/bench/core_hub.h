@@ -7,8 +7,8 @@
 #pragma once
 
 #include "base/metrics.h"
-#include "sync/mark.h"
 #include "sync/principal/principal.h"
+#include "sync/watermark.h"
 
 #define AB_BENCH_CORE_APPS     50
 #define AB_BENCH_CORE_PROJECTS 10 /* for every agent */
@@ -34,7 +34,7 @@ typedef struct {
     size_t *woken; /* agents that are to be sent something */
     size_t woken_count;
     ab_bench_answer *answers, *writes; /* newest first */
-    ab_object *marks[AB_MARK_PARTS_MAX];
+    ab_object *marks[AB_WATERMARK_PARTS_MAX];
     bool failed;      /* and it was said */
     int64_t cost_ns;  /* CPU time of the core since it was set to 0 */
     int64_t worst_ns; /* the longest turn of it since then */

@@ -185,7 +185,7 @@ static ab_kafka_link *reading(ab_kafka *k, const char *topic)
     return l != NULL && which == AB_KAFKA_OUT_STATE && l->read.assigned && !k->closed ? l : NULL;
 }
 
-static void mark_heard(ab_kafka_link *l)
+static void note_heard(ab_kafka_link *l)
 {
     l->read.heard_ms = ab_kafka_now(l->kafka);
     l->kafka->reading += l->read.quiet ? 1 : 0;
@@ -197,7 +197,7 @@ static void read_message(ab_kafka *k, const rd_kafka_message_t *m)
     ab_kafka_link *l = reading(k, rd_kafka_topic_name(m->rkt));
     if (l == NULL)
         return;
-    mark_heard(l);
+    note_heard(l);
     if (m->offset < l->read.end)
         on_message(l, m);
     if (l->read.assigned && m->offset + 1 >= l->read.end)

@@ -2,7 +2,7 @@
 #include "edit.h"
 
 #include "samples.h"
-#include "sync/mark.h"
+#include "sync/watermark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,41 +31,41 @@ void put_app(fake_store *s, const char *ns, const char *name, int n, const char 
 void put_mark(fake_store *s)
 {
     static const char *const agents[] = {"w1", "w2", "w3", "a1", "a2", "a3"};
-    ab_mark_draft mark;
+    ab_watermark_draft watermark;
     ab_object *o = NULL;
     if (fake_store_find(s, MARK) != NULL)
         return;
-    const ab_mark_told all = {.all = {UINT64_MAX, UINT64_MAX}};
-    ab_mark_begin(&mark, 0, "argocd", "");
+    const ab_watermark_sent all = {.all = {UINT64_MAX, UINT64_MAX}};
+    ab_watermark_begin(&watermark, 0, "argocd", "");
     for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
-        ab_mark_add(&mark, agents[i], &all);
-    assert_int_equal(ab_mark_end(&mark, &o), AB_ERR_OK);
+        ab_watermark_add(&watermark, agents[i], &all);
+    assert_int_equal(ab_watermark_finish(&watermark, &o), AB_ERR_OK);
     fake_store_put(s, o);
     ab_object_unref(o);
 }
 
-static ab_err add_line(void *arg, ab_str agent, const ab_mark_told *told)
+static ab_err add_line(void *arg, ab_str agent, const ab_watermark_sent *told)
 {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", AB_STR_ARG(agent));
-    ab_mark_add(arg, name, told);
+    ab_watermark_add(arg, name, told);
     return AB_ERR_OK;
 }
 
 void crowd_mark(fake_store *s, size_t agents)
 {
-    ab_mark_draft mark;
+    ab_watermark_draft watermark;
     char name[32];
     ab_object *former = fake_store_find(s, MARK);
     ab_object *o = NULL;
-    ab_mark_begin(&mark, 0, "argocd", "of a former version");
+    ab_watermark_begin(&watermark, 0, "argocd", "of a former version");
     if (former != NULL)
-        assert_int_equal(ab_mark_read(former, add_line, &mark), AB_ERR_OK);
+        assert_int_equal(ab_watermark_read(former, add_line, &watermark), AB_ERR_OK);
     for (size_t i = 0; i < agents; i++) {
         snprintf(name, sizeof(name), "x%zu", i);
-        ab_mark_add(&mark, name, &(ab_mark_told){.all = {7, i + 1}});
+        ab_watermark_add(&watermark, name, &(ab_watermark_sent){.all = {7, i + 1}});
     }
-    assert_int_equal(ab_mark_end(&mark, &o), AB_ERR_OK);
+    assert_int_equal(ab_watermark_finish(&watermark, &o), AB_ERR_OK);
     fake_store_put(s, o);
     ab_object_unref(o);
 }

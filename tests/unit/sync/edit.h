@@ -12,11 +12,11 @@
  *  that begins with a comma, or "" */
 void put_app(fake_store *s, const char *ns, const char *name, int n, const char *meta,
              const char *rest);
-/** The mark of a store that has had all that was ever said to any agent of the tests, unless there
- * is one. */
+/** The watermark of a store that has had all that was ever said to any agent of the tests, unless
+ * there is one. */
 void put_mark(fake_store *s);
-/** The mark as former versions wrote it: one ConfigMap, however many agents there are. It has so
- * many more, "x0" and so on, behind those that the first part has already. */
+/** The watermark as former versions wrote it: one ConfigMap, however many agents there are. It has
+ * so many more, "x0" and so on, behind those that the first part has already. */
 void crowd_mark(fake_store *s, size_t agents);
 /** Is it a part of that? */
 bool is_mark(const ab_object *o);

@@ -100,7 +100,7 @@ static struct growth run(size_t agents)
     (void)each(&h, ab_bench_core_caught_up);
     g.hellos = each(&h, ab_bench_core_hello);
     for (int i = 0; i < 4; i++)
-        (void)tick(&h); /* the mark is written, for all */
+        (void)tick(&h); /* the watermark is written, for all */
     g.waiting_tick = tick(&h);
     assert_true(resyncs(&h) == 0);
     ab_bench_core_release(&h);

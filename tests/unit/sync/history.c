@@ -2,7 +2,7 @@
 #include "history.h"
 
 #include "schema/attributes.h"
-#include "sync/mark.h"
+#include "sync/watermark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -555,7 +555,7 @@ static void begin(uint64_t seed, size_t among)
         assert_int_equal(ab_log_new(2, "debug", AB_LOG_TEXT, &m.w.clock, &m.w.log, NULL),
                          AB_ERR_OK);
     if (seed % 8 == 3) /* its own line is not in the first part */
-        crowd_mark(m.w.hub, AB_MARK_AGENTS_MAX + 3);
+        crowd_mark(m.w.hub, AB_WATERMARK_AGENTS_MAX + 3);
     world_start_agent(&m.w);
     world_start_principal(&m.w);
 }

@@ -296,7 +296,7 @@ what_was_compared_before_the_store_was_read_is_not_known_to_have_been_there(void
     w.hidden = "Application/w1/unreadable";
     world_start_principal(&w);
     world_settle(&w);
-    liar.held = (ab_version){50, 1}; /* newer than what the mark covers */
+    liar.held = (ab_version){50, 1}; /* newer than what the watermark covers */
     liar.want = (ab_resync_want){1, first};
     answer_with(ghost, 1);
     say_page(liar.inv, liar.id);

@@ -205,7 +205,7 @@ static void check_managed(const ab_object *h, const ab_object *l)
 static void check_autonomous(const ab_object *h, const ab_object *l)
 {
     if (is_follower(l))
-        broken("the agent's object has the marks of a managed one");
+        broken("the agent's object has the annotations of a managed one");
     if (is_follower(h) && !follows(h, l))
         broken(l == NULL ? "it is still at the hub" : "the mirror is of another object");
     if (h == NULL && l != NULL)

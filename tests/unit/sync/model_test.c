@@ -274,7 +274,7 @@ static void note_restored(int app)
     own.restored[app] = true;
 }
 
-/* To restore a store takes longer than to write its mark. */
+/* To restore a store takes longer than to write its watermark. */
 static void hub_is_at_rest(void)
 {
     unsigned faults = m.w.faults_permille;

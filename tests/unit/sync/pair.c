@@ -39,7 +39,7 @@ void placed(const char *meta)
 {
     put_app(w.hub, "w1", "a", 1, meta, "");
     world_start(&w);
-    world_run(&w, 1); /* the store's mark follows what was said */
+    world_run(&w, 1); /* the store's watermark follows what was said */
     assert_int_equal(spec_of(local()), 1);
 }
 
@@ -132,7 +132,7 @@ static void assert_no_commands_left(void)
 
 void assert_at_rest(void)
 {
-    world_run(&w, 1); /* the store's mark, too */
+    world_run(&w, 1); /* the store's watermark, too */
     uint64_t writes = fake_store_changes(w.hub) + fake_store_changes(w.local);
     size_t events = fake_log_appended(w.down) + fake_log_appended(w.up);
     world_run(&w, 20);

@@ -162,9 +162,9 @@ static void everything_about_an_application_of_its_own_namespace_is_marked(void 
     set_destination(OWN, "a1");
     hub_start(&h);
     assert_true(is_remapped(hub_sent(&h, "a1", OWN)));
-    ab_str mark = ab_object_annotation(fake_store_find(h.store, OWN), AB_ANN_OPERATION_ID);
+    ab_str id = ab_object_annotation(fake_store_find(h.store, OWN), AB_ANN_OPERATION_ID);
     char command[60];
-    snprintf(command, sizeof(command), AB_KEY_COMMAND "%.36s", mark.ptr);
+    snprintf(command, sizeof(command), AB_KEY_COMMAND "%.36s", id.ptr);
     assert_non_null(hub_sent(&h, "a1", command));
     assert_true(is_remapped(hub_sent(&h, "a1", command)));
 }

@@ -677,7 +677,7 @@ static void an_error_that_is_over_leaves_the_status_as_reported(void **state)
     assert_at_rest();
 }
 
-/* It bears the marks of a mirror, as after a change of mode that was cut short. */
+/* It has the annotations of a mirror, as after a change of mode that was cut short. */
 static void a_mirror_deleted_before_it_is_handed_over_goes_at_the_agent(void **state)
 {
     char stamp[AB_STAMP_TEXT];

@@ -105,7 +105,7 @@ static void it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion(
 {
     (void)state;
     set_field(w.hub, MARK, "data", "{\"write_id\":\"of the backup\"}");
-    w.hub_refuses = AB_ERR_UNAVAILABLE; /* the mark cannot be read for a while */
+    w.hub_refuses = AB_ERR_UNAVAILABLE; /* the watermark cannot be read for a while */
     w.hub_refuses_reads = true;
     fake_store_erase(w.hub, HUB_NEW);
     world_run(&w, 5);
@@ -116,7 +116,8 @@ static void it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion(
     assert_held();
 }
 
-/* The last principal was killed before it wrote the mark, and this one does not reach the broker.
+/* The last principal was killed before it wrote the watermark, and this one does not reach the
+ * broker.
  */
 static void it_stays_also_when_the_log_cannot_be_read_before(void **state)
 {
@@ -126,7 +127,7 @@ static void it_stays_also_when_the_log_cannot_be_read_before(void **state)
     fake_backup_free(backup);
     backup = fake_store_back_up(w.hub);
     put_app(w.hub, "w1", "c", 1, "", "");
-    world_settle(&w); /* the mark is not written again at once */
+    world_settle(&w); /* the watermark is not written again at once */
     world_crash_principal(&w);
     world_connect(&w.principal_link, false);
     world_start_principal(&w);
@@ -302,7 +303,7 @@ what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again(void
     (void)state;
     put_app(w.hub, "w1", "b", 1, "", "");
     put_app(w.hub, "w1", "c", 1, "", "");
-    world_settle(&w); /* the mark is not written again at once */
+    world_settle(&w); /* the watermark is not written again at once */
     ab_principal_remove_agent(w.principal, "w1");
     fake_store_erase(w.hub, "Application/w1/c");
     world_run(&w, 2);

@@ -264,7 +264,7 @@ static void what_is_held_stays_while_observed_deletions_pass(void **state)
     assert_int_equal(ab_principal_held(w.principal, NULL), 3);
 }
 
-/* The mark was not read between the two. */
+/* The watermark was not read between the two. */
 static void an_observed_deletion_says_nothing_of_the_next_object_of_that_name(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which part of the store's watermark has the line of which agent. A part is one ConfigMap, written
- * as a whole (mark.c), so it has a bounded number of lines, and an agent stays in the part where
- * its line was found: only then is what was read of that part proof for this agent. A hash of the
- * name would need no search, but all the ConfigMaps for a handful of agents, and their names in
+ * as a whole (watermark.c), so it has a bounded number of lines, and an agent stays in the part
+ * where its line was found: only then is what was read of that part proof for this agent. A hash of
+ * the name would need no search, but all the ConfigMaps for a handful of agents, and their names in
  * the role of every installation.
  *
  * Former versions wrote one ConfigMap, whatever its size: it is the first part, which gives what is
@@ -21,9 +21,9 @@
 /* --- lines --- */
 
 /* @return NULL when out of memory */
-static struct mark_line *line_of(ab_principal *p, ab_str agent)
+static struct watermark_line *line_of(ab_principal *p, ab_str agent)
 {
-    struct mark_line *line = ab_map_find(p->mark.lines, agent);
+    struct watermark_line *line = ab_map_find(p->watermark.lines, agent);
     if (line != NULL)
         return line;
     line = calloc(1, sizeof(*line) + agent.len + 1);
@@ -31,13 +31,13 @@ static struct mark_line *line_of(ab_principal *p, ab_str agent)
         return NULL;
     memcpy(line->name, agent.ptr, agent.len);
     ab_link_init(&line->in_part);
-    if (ab_map_put(p->mark.lines, agent, line, NULL) == AB_ERR_OK)
+    if (ab_map_put(p->watermark.lines, agent, line, NULL) == AB_ERR_OK)
         return line;
     free(line);
     return NULL;
 }
 
-static void leave_part(struct mark_line *line)
+static void leave_part(struct watermark_line *line)
 {
     ab_link_remove(&line->in_part);
     if (line->part != NULL)
@@ -45,7 +45,7 @@ static void leave_part(struct mark_line *line)
     line->part = NULL;
 }
 
-static void put_into(struct mark_line *line, struct mark_part *part)
+static void put_into(struct watermark_line *line, struct watermark_part *part)
 {
     leave_part(line);
     ab_list_append(&part->lines, &line->in_part);
@@ -54,7 +54,7 @@ static void put_into(struct mark_line *line, struct mark_part *part)
 }
 
 /* Its ConfigMap gets a line that another one has. */
-static void move_to(struct mark_line *line, struct mark_part *part)
+static void move_to(struct watermark_line *line, struct watermark_part *part)
 {
     line->part->gives = line->part->write_due = true;
     part->takes = part->write_due = true;
@@ -65,52 +65,54 @@ static void move_to(struct mark_line *line, struct mark_part *part)
 
 static void use_parts(ab_principal *p, size_t count)
 {
-    if (count > p->mark.count)
-        p->mark.count = count;
+    if (count > p->watermark.count)
+        p->watermark.count = count;
 }
 
 /* The first part from this one on that has room for one more; the last one has. */
-static struct mark_part *room_from(ab_principal *p, size_t number)
+static struct watermark_part *room_from(ab_principal *p, size_t number)
 {
-    while (number < AB_MARK_PARTS_MAX - 1 && p->mark.parts[number].count >= AB_MARK_AGENTS_MAX)
+    while (number < AB_WATERMARK_PARTS_MAX - 1 &&
+           p->watermark.parts[number].count >= AB_WATERMARK_AGENTS_MAX)
         number++;
     use_parts(p, number + 1);
-    return &p->mark.parts[number];
+    return &p->watermark.parts[number];
 }
 
 /* One that was served before the store was listed may have been told something. */
-static void place(ab_principal *p, struct mark_line *line)
+static void place(ab_principal *p, struct watermark_line *line)
 {
     const struct peer *peer = line->peer;
-    struct mark_part *part = room_from(p, 0);
+    struct watermark_part *part = room_from(p, 0);
     put_into(line, part);
     if (peer == NULL || peer->doubt.shown || !ab_version_is_none(peer->doubt.said_now))
         part->write_due = true;
 }
 
-static void give_what_is_too_much(ab_principal *p, struct mark_part *part)
+static void give_what_is_too_much(ab_principal *p, struct watermark_part *part)
 {
-    size_t too_many = part->count > AB_MARK_AGENTS_MAX && part->number < AB_MARK_PARTS_MAX - 1
-                          ? part->count - AB_MARK_AGENTS_MAX
-                          : 0;
+    size_t too_many =
+        part->count > AB_WATERMARK_AGENTS_MAX && part->number < AB_WATERMARK_PARTS_MAX - 1
+            ? part->count - AB_WATERMARK_AGENTS_MAX
+            : 0;
     for (ab_list_iter i = ab_list_first(&part->lines); too_many > 0; ab_list_next(&i), too_many--)
-        move_to(AB_LINK_OF(i.link, struct mark_line, in_part), room_from(p, part->number + 1));
+        move_to(AB_LINK_OF(i.link, struct watermark_line, in_part), room_from(p, part->number + 1));
 }
 
-void ab_principal_mark_settle(ab_principal *p)
+void ab_principal_watermark_assign(ab_principal *p)
 {
-    for (ab_map_iter i = ab_map_first(p->mark.lines); i.entry != NULL; ab_map_next(&i))
-        if (((struct mark_line *)i.value)->part == NULL)
+    for (ab_map_iter i = ab_map_first(p->watermark.lines); i.entry != NULL; ab_map_next(&i))
+        if (((struct watermark_line *)i.value)->part == NULL)
             place(p, i.value);
-    for (size_t i = 0; i < p->mark.count; i++)
-        give_what_is_too_much(p, &p->mark.parts[i]);
+    for (size_t i = 0; i < p->watermark.count; i++)
+        give_what_is_too_much(p, &p->watermark.parts[i]);
 }
 
 /* --- what the store lists --- */
 
 /* A line that two parts have, as a downgrade leaves it: the later one keeps it, since what gives
  * has the lower number. */
-static void keep_later(struct mark_line *line, struct mark_part *part)
+static void keep_later(struct watermark_line *line, struct watermark_part *part)
 {
     if (part->number > line->part->number) {
         move_to(line, part);
@@ -120,13 +122,13 @@ static void keep_later(struct mark_line *line, struct mark_part *part)
     line->part->takes = line->part->write_due = true;
 }
 
-static ab_err take_line(void *arg, ab_str agent, const ab_mark_told *told)
+static ab_err take_line(void *arg, ab_str agent, const ab_watermark_sent *told)
 {
-    struct mark_part *part = arg;
-    struct mark_line *line = line_of(part->principal, agent);
+    struct watermark_part *part = arg;
+    struct watermark_line *line = line_of(part->principal, agent);
     if (line == NULL)
         return AB_ERR_NOMEM;
-    ab_mark_merge(&line->told, told);
+    ab_watermark_merge(&line->told, told);
     if (line->part == NULL)
         put_into(line, part);
     else if (line->part != part)
@@ -135,33 +137,33 @@ static ab_err take_line(void *arg, ab_str agent, const ab_mark_told *told)
 }
 
 /* It may be shown more than once; what it says then is no more. */
-static void forget_told(const struct mark_part *part)
+static void forget_told(const struct watermark_part *part)
 {
     for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i))
-        AB_LINK_OF(i.link, struct mark_line, in_part)->told = (ab_mark_told){0};
+        AB_LINK_OF(i.link, struct watermark_line, in_part)->told = (ab_watermark_sent){0};
 }
 
-void ab_principal_mark_seen(ab_principal *p, const ab_object *object)
+void ab_principal_watermark_note(ab_principal *p, const ab_object *object)
 {
     if (p->listed || !ab_str_is(ab_object_kind(object), "ConfigMap") ||
         !ab_str_is(ab_object_namespace(object), p->env.namespace))
         return;
-    size_t number = ab_mark_part(ab_object_name(object));
-    if (number == AB_MARK_PARTS_MAX)
+    size_t number = ab_watermark_part(ab_object_name(object));
+    if (number == AB_WATERMARK_PARTS_MAX)
         return;
-    struct mark_part *part = &p->mark.parts[number];
+    struct watermark_part *part = &p->watermark.parts[number];
     use_parts(p, number + 1);
     forget_told(part);
-    ab_str id = ab_mark_id(object);
+    ab_str id = ab_watermark_id(object);
     memcpy(part->id, id.ptr, id.len);
     part->id[id.len] = '\0';
-    if (ab_mark_read(object, take_line, part) != AB_ERR_OK)
+    if (ab_watermark_read(object, take_line, part) != AB_ERR_OK)
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
 }
 
 /* --- agents come and go --- */
 
-ab_err ab_principal_mark_join(struct peer *peer)
+ab_err ab_principal_watermark_join(struct peer *peer)
 {
     peer->line = line_of(peer->principal, ab_str_of(peer->name));
     if (peer->line == NULL)
@@ -172,37 +174,37 @@ ab_err ab_principal_mark_join(struct peer *peer)
     return AB_ERR_OK;
 }
 
-void ab_principal_mark_quit(struct peer *peer)
+void ab_principal_watermark_remove(struct peer *peer)
 {
-    struct mark_line *line = peer->line;
+    struct watermark_line *line = peer->line;
     peer->line = NULL;
     if (line == NULL)
         return;
     line->peer = NULL;
-    if (!ab_mark_is_empty(&line->told))
+    if (!ab_watermark_is_empty(&line->told))
         return;
     leave_part(line);
-    free(ab_map_take(peer->principal->mark.lines, ab_str_of(line->name)));
+    free(ab_map_take(peer->principal->watermark.lines, ab_str_of(line->name)));
 }
 
 /* --- life --- */
 
-ab_err ab_principal_mark_init(ab_principal *p)
+ab_err ab_principal_watermark_init(ab_principal *p)
 {
-    p->mark = (struct mark){.count = 1, .lines = ab_map_new()};
-    for (size_t i = 0; i < AB_MARK_PARTS_MAX; i++) {
-        struct mark_part *part = &p->mark.parts[i];
-        *part =
-            (struct mark_part){.record.done = ab_principal_mark_done, .principal = p, .number = i};
+    p->watermark = (struct watermark){.count = 1, .lines = ab_map_new()};
+    for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++) {
+        struct watermark_part *part = &p->watermark.parts[i];
+        *part = (struct watermark_part){
+            .record.done = ab_principal_watermark_done, .principal = p, .number = i};
         ab_link_init(&part->lines);
         ab_backoff_init(&part->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     }
-    return p->mark.lines == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    return p->watermark.lines == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-void ab_principal_mark_fini(ab_principal *p)
+void ab_principal_watermark_fini(ab_principal *p)
 {
-    ab_map_free(p->mark.lines, free);
-    for (size_t i = 0; i < AB_MARK_PARTS_MAX; i++)
-        free(p->mark.parts[i].version);
+    ab_map_free(p->watermark.lines, free);
+    for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++)
+        free(p->watermark.parts[i].version);
 }

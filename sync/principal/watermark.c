@@ -32,27 +32,27 @@ static int64_t now_ms(const ab_principal *p)
 
 /* --- what is known --- */
 
-bool ab_principal_mark_ask(const struct peer *peer)
+bool ab_principal_watermark_ask(const struct peer *peer)
 {
-    struct mark_part *part = peer->line->part;
+    struct watermark_part *part = peer->line->part;
     if (part == NULL)
         return false;
     part->wanted = part->wanted || part->look_due;
-    ab_principal_mark_go(peer->principal);
-    return part->read && !part->look_due && part->step != MARK_GET;
+    ab_principal_watermark_advance(peer->principal);
+    return part->read && !part->look_due && part->step != WATERMARK_GET;
 }
 
-void ab_principal_mark_missed(ab_principal *p)
+void ab_principal_watermark_outdate(ab_principal *p)
 {
-    for (size_t i = 0; i < p->mark.count; i++)
-        p->mark.parts[i].look_due = true;
+    for (size_t i = 0; i < p->watermark.count; i++)
+        p->watermark.parts[i].look_due = true;
 }
 
-void ab_principal_mark_look(ab_principal *p)
+void ab_principal_watermark_read_all(ab_principal *p)
 {
-    ab_principal_mark_missed(p);
-    for (size_t i = 0; i < p->mark.count; i++)
-        p->mark.parts[i].wanted = true;
+    ab_principal_watermark_outdate(p);
+    for (size_t i = 0; i < p->watermark.count; i++)
+        p->watermark.parts[i].wanted = true;
 }
 
 /* Said in this run, of what the store had shown. */
@@ -64,15 +64,15 @@ static bool is_of_this_run(const struct peer *peer, uint64_t epoch)
     return false;
 }
 
-bool ab_principal_mark_covers(const struct peer *peer, ab_version version)
+bool ab_principal_watermark_covers(const struct peer *peer, ab_version version)
 {
     if (peer->doubt.compared)
         return true;
-    return ab_mark_covers(&peer->line->told, version) ||
+    return ab_watermark_covers(&peer->line->told, version) ||
            (!ab_version_is_none(version) && is_of_this_run(peer, version.epoch));
 }
 
-void ab_principal_mark_epoch(struct peer *peer)
+void ab_principal_watermark_epoch(struct peer *peer)
 {
     uint64_t epoch = ab_writer_newest(peer->writer).epoch;
     if (!is_of_this_run(peer, epoch))
@@ -83,7 +83,7 @@ static void write_later(const struct peer *peer)
 {
     if (peer->line->part != NULL) /* else once it has one */
         peer->line->part->write_due = true;
-    ab_principal_mark_go(peer->principal);
+    ab_principal_watermark_advance(peer->principal);
 }
 
 static void take_said(struct peer *peer, ab_version version)
@@ -92,12 +92,12 @@ static void take_said(struct peer *peer, ab_version version)
         peer->doubt.said = version;
 }
 
-void ab_principal_mark_told(struct peer *peer, ab_version version)
+void ab_principal_watermark_note_version(struct peer *peer, ab_version version)
 {
     take_said(peer, version);
 }
 
-void ab_principal_mark_said(struct peer *peer)
+void ab_principal_watermark_note_queued(struct peer *peer)
 {
     peer->doubt.said_now = ab_writer_newest(peer->writer);
     take_said(peer, peer->doubt.said_now);
@@ -108,23 +108,23 @@ void ab_principal_mark_said(struct peer *peer)
  * nothing is in doubt, all up to there. */
 static void cover(struct peer *peer)
 {
-    ab_mark_told *told = &peer->line->told;
+    ab_watermark_sent *told = &peer->line->told;
     if (peer->doubt.compared && ab_version_cmp(peer->doubt.said, told->all) > 0)
-        *told = (ab_mark_told){.all = peer->doubt.said};
+        *told = (ab_watermark_sent){.all = peer->doubt.said};
     else if (!peer->doubt.compared && !ab_version_is_none(peer->doubt.said_now))
-        ab_mark_add_run(told, peer->doubt.said_now);
+        ab_watermark_add_run(told, peer->doubt.said_now);
 }
 
-void ab_principal_mark_leave(struct peer *peer)
+void ab_principal_watermark_leave(struct peer *peer)
 {
     cover(peer);
     write_later(peer);
-    ab_principal_mark_quit(peer);
+    ab_principal_watermark_remove(peer);
 }
 
 /* If it were restored from before it had that, it is to have another
  * watermark. */
-void ab_principal_mark_shown(struct peer *peer)
+void ab_principal_watermark_note_listed(struct peer *peer)
 {
     if (peer->doubt.shown)
         return;
@@ -132,14 +132,14 @@ void ab_principal_mark_shown(struct peer *peer)
     write_later(peer);
 }
 
-void ab_principal_mark_compared(struct peer *peer)
+void ab_principal_watermark_note_resync(struct peer *peer)
 {
     ab_principal *p = peer->principal;
     /* What was not judged when all was in hand is judged in the next one, whatever was read since.
      */
     if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer) || !peer->resync.judged)
         return;
-    peer->doubt.again = !p->synced || !peer->swept || !ab_principal_mark_ask(peer);
+    peer->doubt.again = !p->synced || !peer->swept || !ab_principal_watermark_ask(peer);
     if (peer->doubt.again)
         return;
     bool covers_more = ab_version_cmp(peer->doubt.said, peer->line->told.all) > 0;
@@ -149,7 +149,7 @@ void ab_principal_mark_compared(struct peer *peer)
         write_later(peer);
 }
 
-void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, const char *first)
+void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, const char *first)
 {
     const ab_principal *p = peer->principal;
     bool more = count > *held;
@@ -165,13 +165,13 @@ void ab_principal_mark_doubts(struct peer *peer, size_t *held, size_t count, con
              AB_KV("agent", peer->name), AB_KV("objects", (int64_t)count), AB_KV("first", first));
 }
 
-void ab_principal_mark_tick(struct peer *peer)
+void ab_principal_watermark_tick(struct peer *peer)
 {
     const ab_principal *p = peer->principal;
-    const struct mark_part *part = peer->line->part;
+    const struct watermark_part *part = peer->line->part;
     bool read = part != NULL && part->read;
     if (read && now_ms(p) >= part->logs_at && !ab_writer_is_ready(peer->writer))
-        ab_principal_mark_shown(peer);
+        ab_principal_watermark_note_listed(peer);
     bool doubts = peer->doubt.log + peer->doubt.agent > 0;
     if (!doubts || now_ms(p) < peer->doubt.look_at)
         return;
@@ -186,40 +186,40 @@ void ab_principal_mark_tick(struct peer *peer)
 /* What was seen of it is of the former one: only a new start lists it anew. */
 static void end_all(ab_principal *p)
 {
-    for (size_t i = 0; i < p->mark.count; i++)
-        p->mark.parts[i].read = false;
-    p->mark.other = true;
+    for (size_t i = 0; i < p->watermark.count; i++)
+        p->watermark.parts[i].read = false;
+    p->watermark.other = true;
     p->env.effects.fatal(p->env.effects.arg,
-                         "the store's watermark (ConfigMap " AB_MARK_NAME
+                         "the store's watermark (ConfigMap " AB_WATERMARK_NAME
                          ") is not what was written last: the store was restored from a backup, or "
                          "another principal writes to it; it must be listed again");
 }
 
 /* --- reading and writing it --- */
 
-static void back_off(struct mark_part *part, ab_err code, const ab_error *err)
+static void back_off(struct watermark_part *part, ab_err code, const ab_error *err)
 {
     const ab_principal *p = part->principal;
-    char name[AB_MARK_NAME_MAX];
+    char name[AB_WATERMARK_NAME_MAX];
     part->retry_at = now_ms(p) + ab_backoff_next(&part->backoff);
     if (ab_err_class_of(code) == AB_CLASS_STALE || part->failed)
         return;
     part->failed = true;
-    ab_mark_name(part->number, name);
+    ab_watermark_name(part->number, name);
     AB_WARN(p->env.log, SYNC,
             "the store's watermark cannot be read or written: deletions wait for it",
             AB_KV("configmap", (const char *)name), AB_KV("namespace", p->env.namespace),
             AB_KV("why", err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text));
 }
 
-static void succeeded(struct mark_part *part)
+static void succeeded(struct watermark_part *part)
 {
     ab_backoff_reset(&part->backoff);
     part->retry_at = 0;
     part->failed = false;
 }
 
-static bool note_version(struct mark_part *part, const ab_object *object)
+static bool note_version(struct watermark_part *part, const ab_object *object)
 {
     free(part->version);
     part->version = object == NULL ? NULL : ab_str_dup(ab_object_version(object));
@@ -227,15 +227,15 @@ static bool note_version(struct mark_part *part, const ab_object *object)
 }
 
 /* Is it what we wrote? A write that was said to have failed may have been made. */
-static bool is_ours(const struct mark_part *part, ab_str id)
+static bool is_ours(const struct watermark_part *part, ab_str id)
 {
     return ab_str_is(id, part->id) || (part->next_id[0] != '\0' && ab_str_is(id, part->next_id));
 }
 
-static void proved(const struct mark_part *part)
+static void proved(const struct watermark_part *part)
 {
     for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
-        struct peer *peer = AB_LINK_OF(i.link, struct mark_line, in_part)->peer;
+        struct peer *peer = AB_LINK_OF(i.link, struct watermark_line, in_part)->peer;
         if (peer == NULL)
             continue;
         ab_principal_sweep(peer);
@@ -246,7 +246,8 @@ static void proved(const struct mark_part *part)
 }
 
 /* What it says is known: the same id is the same text. */
-static void got(struct mark_part *part, ab_err code, const ab_object *object, const ab_error *err)
+static void got(struct watermark_part *part, ab_err code, const ab_object *object,
+                const ab_error *err)
 {
     ab_principal *p = part->principal;
     if (code == AB_ERR_NOTFOUND)
@@ -258,11 +259,11 @@ static void got(struct mark_part *part, ab_err code, const ab_object *object, co
         back_off(part, code, err);
         return;
     }
-    if (!is_ours(part, ab_mark_id(object))) {
+    if (!is_ours(part, ab_watermark_id(object))) {
         end_all(p);
         return;
     }
-    snprintf(part->id, sizeof(part->id), "%.*s", AB_STR_ARG(ab_mark_id(object)));
+    snprintf(part->id, sizeof(part->id), "%.*s", AB_STR_ARG(ab_watermark_id(object)));
     part->next_id[0] = '\0';
     if (!part->read)
         part->logs_at = now_ms(p) + LOGS_MS;
@@ -273,7 +274,7 @@ static void got(struct mark_part *part, ab_err code, const ab_object *object, co
     proved(part);
 }
 
-static void written(struct mark_part *part, ab_err code, const ab_object *object,
+static void written(struct watermark_part *part, ab_err code, const ab_object *object,
                     const ab_error *err)
 {
     if (code != AB_ERR_OK || !note_version(part, object)) {
@@ -288,48 +289,48 @@ static void written(struct mark_part *part, ab_err code, const ab_object *object
     succeeded(part);
 }
 
-void ab_principal_mark_done(ab_principal_record *record, ab_err code, ab_object *object,
-                            const ab_error *err)
+void ab_principal_watermark_done(ab_principal_record *record, ab_err code, ab_object *object,
+                                 const ab_error *err)
 {
-    struct mark_part *part = (struct mark_part *)record;
-    enum mark_step step = part->step;
-    part->step = MARK_IDLE;
-    if (step == MARK_GET)
+    struct watermark_part *part = (struct watermark_part *)record;
+    enum watermark_step step = part->step;
+    part->step = WATERMARK_IDLE;
+    if (step == WATERMARK_GET)
         got(part, code, object, err);
     else
         written(part, code, object, err);
-    ab_principal_mark_go(part->principal);
+    ab_principal_watermark_advance(part->principal);
 }
 
-static void read_part(struct mark_part *part)
+static void read_part(struct watermark_part *part)
 {
     const ab_principal *p = part->principal;
-    char name[AB_MARK_NAME_MAX];
+    char name[AB_WATERMARK_NAME_MAX];
     char key[AB_OBJECT_KEY_MAX];
-    ab_mark_name(part->number, name);
+    ab_watermark_name(part->number, name);
     snprintf(key, sizeof(key), "ConfigMap/%s/%s", p->env.namespace, name);
-    part->step = MARK_GET;
+    part->step = WATERMARK_GET;
     part->look_due = part->wanted = false;
     p->env.effects.get(p->env.effects.arg, ab_str_of(key), &part->record);
 }
 
-static ab_err make_object(struct mark_part *part, ab_object **out)
+static ab_err make_object(struct watermark_part *part, ab_object **out)
 {
-    ab_mark_draft draft;
+    ab_watermark_draft draft;
     ab_err e = ab_uuid(part->next_id);
     if (e != AB_ERR_OK)
         return e;
-    ab_mark_begin(&draft, part->number, part->principal->env.namespace, part->next_id);
+    ab_watermark_begin(&draft, part->number, part->principal->env.namespace, part->next_id);
     for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
-        const struct mark_line *line = AB_LINK_OF(i.link, struct mark_line, in_part);
+        const struct watermark_line *line = AB_LINK_OF(i.link, struct watermark_line, in_part);
         if (line->peer != NULL)
             cover(line->peer);
-        ab_mark_add(&draft, line->name, &line->told);
+        ab_watermark_add(&draft, line->name, &line->told);
     }
-    return ab_mark_end(&draft, out);
+    return ab_watermark_finish(&draft, out);
 }
 
-static void write_part(struct mark_part *part)
+static void write_part(struct watermark_part *part)
 {
     ab_principal *p = part->principal;
     ab_object *object = NULL;
@@ -338,10 +339,11 @@ static void write_part(struct mark_part *part)
         back_off(part, e, NULL);
         return;
     }
-    part->step = MARK_WRITE;
+    part->step = WATERMARK_WRITE;
     part->write_due = false;
-    p->mark.turn = part->number + 1;
-    p->mark.write_at = now_ms(p) + (int64_t)ab_span_raw(ab_object_json(object)).len / BYTES_PER_MS;
+    p->watermark.turn = part->number + 1;
+    p->watermark.write_at =
+        now_ms(p) + (int64_t)ab_span_raw(ab_object_json(object)).len / BYTES_PER_MS;
     p->env.effects.apply(p->env.effects.arg, object, ab_str_of(part->version), &part->record);
     ab_object_unref(object);
 }
@@ -349,27 +351,27 @@ static void write_part(struct mark_part *part)
 /* --- when --- */
 
 /* Lines that its ConfigMap has are another part's, and not written there yet. */
-static bool must_wait(const struct mark_part *part)
+static bool must_wait(const struct watermark_part *part)
 {
-    const struct mark *m = &part->principal->mark;
+    const struct watermark *m = &part->principal->watermark;
     for (size_t i = part->number + 1; part->gives && i < m->count; i++)
         if (m->parts[i].takes)
             return true;
     return false;
 }
 
-static bool is_used(const struct mark_part *part)
+static bool is_used(const struct watermark_part *part)
 {
     return part->number == 0 || part->count > 0 || part->write_due;
 }
 
-static void go(struct mark_part *part, bool at_once)
+static void go(struct watermark_part *part, bool at_once)
 {
     const ab_principal *p = part->principal;
     int64_t now = now_ms(p);
-    if (part->step != MARK_IDLE || !is_used(part) || now < part->retry_at)
+    if (part->step != WATERMARK_IDLE || !is_used(part) || now < part->retry_at)
         return;
-    bool may_write = at_once || (now >= p->mark.write_at && now >= part->write_at);
+    bool may_write = at_once || (now >= p->watermark.write_at && now >= part->write_at);
     if (!part->read || part->unsure || (part->look_due && part->wanted))
         read_part(part);
     else if (part->write_due && may_write && !must_wait(part))
@@ -378,12 +380,12 @@ static void go(struct mark_part *part, bool at_once)
 
 static void go_all(ab_principal *p, bool at_once)
 {
-    size_t first = p->mark.turn;
-    for (size_t i = 0; p->listed && !p->mark.other && i < p->mark.count; i++)
-        go(&p->mark.parts[(first + i) % p->mark.count], at_once);
+    size_t first = p->watermark.turn;
+    for (size_t i = 0; p->listed && !p->watermark.other && i < p->watermark.count; i++)
+        go(&p->watermark.parts[(first + i) % p->watermark.count], at_once);
 }
 
-void ab_principal_mark_go(ab_principal *p)
+void ab_principal_watermark_advance(ab_principal *p)
 {
     go_all(p, false);
 }

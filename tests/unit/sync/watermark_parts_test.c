@@ -6,7 +6,7 @@
  */
 #include "pair.h"
 
-#include "sync/mark.h"
+#include "sync/watermark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define OTHERS    (2 * AB_MARK_AGENTS_MAX + 100)
+#define OTHERS    (2 * AB_WATERMARK_AGENTS_MAX + 100)
 #define PARTS     3
 #define OWN_PART  MARK "-1" /* of w1, which comes first: what is too much is given from there on */
 #define STEPS_MAX 1000
@@ -24,16 +24,16 @@
 struct search {
     const char *agent;
     size_t count;
-    ab_mark_told told;
+    ab_watermark_sent told;
 };
 
-static ab_err look_at_line(void *arg, ab_str agent, const ab_mark_told *told)
+static ab_err look_at_line(void *arg, ab_str agent, const ab_watermark_sent *told)
 {
     struct search *s = arg;
     if (!ab_str_is(agent, s->agent))
         return AB_ERR_OK;
     s->count++;
-    ab_mark_merge(&s->told, told);
+    ab_watermark_merge(&s->told, told);
     return AB_ERR_OK;
 }
 
@@ -42,7 +42,8 @@ static struct search search(const char *agent)
     struct search s = {.agent = agent};
     for (size_t i = 0; fake_store_at(w.hub, i) != NULL; i++)
         if (is_mark(fake_store_at(w.hub, i)))
-            assert_int_equal(ab_mark_read(fake_store_at(w.hub, i), look_at_line, &s), AB_ERR_OK);
+            assert_int_equal(ab_watermark_read(fake_store_at(w.hub, i), look_at_line, &s),
+                             AB_ERR_OK);
     return s;
 }
 
@@ -70,7 +71,7 @@ static void start_principal(void)
     world_run(&w, 6);
 }
 
-static ab_err count_line(void *arg, ab_str agent, const ab_mark_told *told)
+static ab_err count_line(void *arg, ab_str agent, const ab_watermark_sent *told)
 {
     (void)agent;
     (void)told;
@@ -84,9 +85,9 @@ static void assert_divided(void)
     size_t all = 0;
     for (size_t i = 0; i < PARTS; i++) {
         size_t count = 0;
-        assert_int_equal(ab_mark_read(fake_store_find(w.hub, keys[i]), count_line, &count),
+        assert_int_equal(ab_watermark_read(fake_store_find(w.hub, keys[i]), count_line, &count),
                          AB_ERR_OK);
-        assert_true(count <= AB_MARK_AGENTS_MAX);
+        assert_true(count <= AB_WATERMARK_AGENTS_MAX);
         all += count;
     }
     assert_int_equal(all, OTHERS + 1);
@@ -152,8 +153,8 @@ static void an_upgrade_that_is_cut_short_loses_no_line(void **state)
         }
         world_crash_principal(&w);
         for (size_t a = 0; a < sizeof(agents) / sizeof(agents[0]); a++) {
-            ab_mark_told told = search(agents[a]).told;
-            assert_true(ab_mark_covers(&told, before[a].told.all));
+            ab_watermark_sent told = search(agents[a]).told;
+            assert_true(ab_watermark_covers(&told, before[a].told.all));
         }
         divided = fake_store_find(w.hub, MARK "-2") != NULL && search("x599").count == 1;
     }
@@ -172,11 +173,11 @@ static void after_a_downgrade_the_newest_counts(void **state)
     struct search newest = search("w1");
     world_crash_principal(&w);
     set_field(w.hub, OWN_PART, "data", "{\"write_id\":\"older\",\"w1\":\"1.1\"}");
-    ab_mark_draft draft;
+    ab_watermark_draft draft;
     ab_object *first = NULL;
-    ab_mark_begin(&draft, 0, "argocd", "of a former version");
-    ab_mark_add(&draft, "w1", &newest.told);
-    assert_int_equal(ab_mark_end(&draft, &first), AB_ERR_OK);
+    ab_watermark_begin(&draft, 0, "argocd", "of a former version");
+    ab_watermark_add(&draft, "w1", &newest.told);
+    assert_int_equal(ab_watermark_finish(&draft, &first), AB_ERR_OK);
     fake_store_put(w.hub, first);
     ab_object_unref(first);
     crowd_mark(w.hub, OTHERS);
@@ -247,12 +248,12 @@ static void other_parts_are_not_read_for_a_deletion(void **state)
 
 static ab_str id_of(const char *key)
 {
-    return ab_mark_id(fake_store_find(w.hub, key));
+    return ab_watermark_id(fake_store_find(w.hub, key));
 }
 
 static void a_change_writes_the_part_of_its_agent(void **state)
 {
-    char first[AB_MARK_ID], own[AB_MARK_ID];
+    char first[AB_WATERMARK_ID_MAX], own[AB_WATERMARK_ID_MAX];
     (void)state;
     start_principal();
     snprintf(first, sizeof(first), "%.*s", AB_STR_ARG(id_of(MARK)));

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/mark.h"
+#include "sync/watermark.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define TOLD_TEXT ((AB_MARK_RUNS_MAX + 1) * AB_VERSION_TEXT)
+#define TOLD_TEXT ((AB_WATERMARK_RUNS_MAX + 1) * AB_VERSION_TEXT)
 #define WRITE_ID  "write_id" /* no agent is called so: it is no DNS label */
 
 /* --- what is covered --- */
 
-bool ab_mark_covers(const ab_mark_told *told, ab_version version)
+bool ab_watermark_covers(const ab_watermark_sent *told, ab_version version)
 {
     bool covered = ab_version_cmp(version, told->all) <= 0;
     for (size_t i = 0; i < told->count; i++)
@@ -18,17 +18,17 @@ bool ab_mark_covers(const ab_mark_told *told, ab_version version)
     return covered && !ab_version_is_none(version);
 }
 
-bool ab_mark_is_empty(const ab_mark_told *told)
+bool ab_watermark_is_empty(const ab_watermark_sent *told)
 {
     return ab_version_is_none(told->all) && told->count == 0;
 }
 
-static ab_version *run_of(ab_mark_told *told, uint64_t epoch)
+static ab_version *run_of(ab_watermark_sent *told, uint64_t epoch)
 {
     for (size_t i = 0; i < told->count; i++)
         if (told->runs[i].epoch == epoch)
             return &told->runs[i];
-    if (told->count == AB_MARK_RUNS_MAX) {
+    if (told->count == AB_WATERMARK_RUNS_MAX) {
         memmove(told->runs, told->runs + 1, sizeof(told->runs) - sizeof(told->runs[0]));
         told->count--;
     }
@@ -36,43 +36,43 @@ static ab_version *run_of(ab_mark_told *told, uint64_t epoch)
     return &told->runs[told->count++];
 }
 
-void ab_mark_add_run(ab_mark_told *told, ab_version version)
+void ab_watermark_add_run(ab_watermark_sent *told, ab_version version)
 {
     ab_version *run = run_of(told, version.epoch);
     if (version.version > run->version)
         *run = version;
 }
 
-void ab_mark_merge(ab_mark_told *told, const ab_mark_told *other)
+void ab_watermark_merge(ab_watermark_sent *told, const ab_watermark_sent *other)
 {
     if (ab_version_cmp(other->all, told->all) > 0)
         told->all = other->all;
     for (size_t i = 0; i < other->count; i++)
-        ab_mark_add_run(told, other->runs[i]);
+        ab_watermark_add_run(told, other->runs[i]);
 }
 
 /* --- names --- */
 
-void ab_mark_name(size_t part, char out[AB_MARK_NAME_MAX])
+void ab_watermark_name(size_t part, char out[AB_WATERMARK_NAME_MAX])
 {
     if (part == 0)
-        snprintf(out, AB_MARK_NAME_MAX, AB_MARK_NAME);
+        snprintf(out, AB_WATERMARK_NAME_MAX, AB_WATERMARK_NAME);
     else
-        snprintf(out, AB_MARK_NAME_MAX, AB_MARK_NAME "-%zu", part);
+        snprintf(out, AB_WATERMARK_NAME_MAX, AB_WATERMARK_NAME "-%zu", part);
 }
 
-size_t ab_mark_part(ab_str name)
+size_t ab_watermark_part(ab_str name)
 {
-    char own[AB_MARK_NAME_MAX];
+    char own[AB_WATERMARK_NAME_MAX];
     uint64_t part = 0;
-    size_t head = sizeof(AB_MARK_NAME "-") - 1;
-    if (ab_str_starts(name, AB_MARK_NAME "-") &&
+    size_t head = sizeof(AB_WATERMARK_NAME "-") - 1;
+    if (ab_str_starts(name, AB_WATERMARK_NAME "-") &&
         ab_str_to_u64((ab_str){name.ptr + head, name.len - head}, &part) != AB_ERR_OK)
-        return AB_MARK_PARTS_MAX;
-    if (part >= AB_MARK_PARTS_MAX)
-        return AB_MARK_PARTS_MAX;
-    ab_mark_name((size_t)part, own);
-    return ab_str_is(name, own) ? (size_t)part : AB_MARK_PARTS_MAX;
+        return AB_WATERMARK_PARTS_MAX;
+    if (part >= AB_WATERMARK_PARTS_MAX)
+        return AB_WATERMARK_PARTS_MAX;
+    ab_watermark_name((size_t)part, own);
+    return ab_str_is(name, own) ? (size_t)part : AB_WATERMARK_PARTS_MAX;
 }
 
 /* --- reading --- */
@@ -89,33 +89,34 @@ static ab_str next_word(ab_str *rest)
 }
 
 /* @return false when it cannot be read */
-static bool parse_told(ab_str text, ab_mark_told *out)
+static bool parse_told(ab_str text, ab_watermark_sent *out)
 {
     ab_version version;
-    *out = (ab_mark_told){0};
+    *out = (ab_watermark_sent){0};
     if (ab_version_parse(next_word(&text), &out->all) != AB_ERR_OK)
         return false;
     while (text.len > 0) {
         if (ab_version_parse(next_word(&text), &version) != AB_ERR_OK)
             return false;
-        ab_mark_add_run(out, version);
+        ab_watermark_add_run(out, version);
     }
     return true;
 }
 
-ab_str ab_mark_id(const ab_object *object)
+ab_str ab_watermark_id(const ab_object *object)
 {
     if (object == NULL)
         return AB_STR("");
     ab_str id = ab_span_plain(ab_span_get(ab_object_field(object, "data"), WRITE_ID));
-    return id.len > 0 && id.len < AB_MARK_ID ? id : AB_STR("");
+    return id.len > 0 && id.len < AB_WATERMARK_ID_MAX ? id : AB_STR("");
 }
 
-ab_err ab_mark_read(const ab_object *object,
-                    ab_err (*line)(void *arg, ab_str agent, const ab_mark_told *told), void *arg)
+ab_err ab_watermark_read(const ab_object *object,
+                         ab_err (*line)(void *arg, ab_str agent, const ab_watermark_sent *told),
+                         void *arg)
 {
     cJSON *data = NULL;
-    ab_mark_told told;
+    ab_watermark_sent told;
     ab_str text = ab_span_raw(ab_object_field(object, "data"));
     ab_err e = ab_doc_parse(text, AB_SPAN_SIZE_MAX, &data, NULL);
     if (e == AB_ERR_NOMEM)
@@ -132,28 +133,28 @@ ab_err ab_mark_read(const ab_object *object,
 
 /* --- writing --- */
 
-static void add_text(ab_mark_draft *d, cJSON *object, const char *name, const char *text)
+static void add_text(ab_watermark_draft *d, cJSON *object, const char *name, const char *text)
 {
     d->complete = cJSON_AddStringToObject(object, name, text) != NULL && d->complete;
 }
 
-void ab_mark_begin(ab_mark_draft *d, size_t part, const char *namespace, const char *id)
+void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespace, const char *id)
 {
-    char name[AB_MARK_NAME_MAX];
-    *d = (ab_mark_draft){.doc = cJSON_CreateObject(), .complete = true};
+    char name[AB_WATERMARK_NAME_MAX];
+    *d = (ab_watermark_draft){.doc = cJSON_CreateObject(), .complete = true};
     add_text(d, d->doc, "apiVersion", "v1");
     add_text(d, d->doc, "kind", "ConfigMap");
     cJSON *metadata = cJSON_AddObjectToObject(d->doc, "metadata");
-    ab_mark_name(part, name);
+    ab_watermark_name(part, name);
     add_text(d, metadata, "name", name);
     add_text(d, metadata, "namespace", namespace);
     if (part > 0)
-        add_text(d, cJSON_AddObjectToObject(metadata, "labels"), AB_MARK_LABEL, "true");
+        add_text(d, cJSON_AddObjectToObject(metadata, "labels"), AB_WATERMARK_LABEL, "true");
     d->data = cJSON_AddObjectToObject(d->doc, "data");
     add_text(d, d->data, WRITE_ID, id);
 }
 
-static void format_told(const ab_mark_told *told, char out[TOLD_TEXT])
+static void format_told(const ab_watermark_sent *told, char out[TOLD_TEXT])
 {
     ab_version_format(told->all, out);
     for (size_t i = 0; i < told->count; i++) {
@@ -163,16 +164,16 @@ static void format_told(const ab_mark_told *told, char out[TOLD_TEXT])
     }
 }
 
-void ab_mark_add(ab_mark_draft *d, const char *agent, const ab_mark_told *told)
+void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_watermark_sent *told)
 {
     char text[TOLD_TEXT];
-    if (ab_mark_is_empty(told))
+    if (ab_watermark_is_empty(told))
         return;
     format_told(told, text);
     add_text(d, d->data, agent, text);
 }
 
-ab_err ab_mark_end(ab_mark_draft *d, ab_object **out)
+ab_err ab_watermark_finish(ab_watermark_draft *d, ab_object **out)
 {
     ab_buf text;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/mark.h"
+#include "sync/watermark.h"
 
 #include "samples.h"
 
@@ -12,10 +12,10 @@
 
 struct search {
     const char *agent;
-    ab_mark_told told;
+    ab_watermark_sent told;
 };
 
-static ab_err take_line(void *arg, ab_str agent, const ab_mark_told *told)
+static ab_err take_line(void *arg, ab_str agent, const ab_watermark_sent *told)
 {
     struct search *s = arg;
     if (ab_str_is(agent, s->agent))
@@ -26,23 +26,24 @@ static ab_err take_line(void *arg, ab_str agent, const ab_mark_told *told)
 static bool covers(const ab_object *o, const char *agent, uint64_t epoch, uint64_t version)
 {
     struct search s = {.agent = agent};
-    assert_int_equal(ab_mark_read(o, take_line, &s), AB_ERR_OK);
-    return ab_mark_covers(&s.told, (ab_version){epoch, version});
+    assert_int_equal(ab_watermark_read(o, take_line, &s), AB_ERR_OK);
+    return ab_watermark_covers(&s.told, (ab_version){epoch, version});
 }
 
 static ab_object *part(const char *data)
 {
     char json[1024];
-    snprintf(json, sizeof(json),
-             "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" AB_MARK_NAME
-             "\",\"namespace\":\"argocd\"},\"data\":%s}",
-             data);
+    snprintf(
+        json, sizeof(json),
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" AB_WATERMARK_NAME
+        "\",\"namespace\":\"argocd\"},\"data\":%s}",
+        data);
     return sample_object(json);
 }
 
 static void assert_id(const ab_object *o, const char *id)
 {
-    assert_true(ab_str_is(ab_mark_id(o), id));
+    assert_true(ab_str_is(ab_watermark_id(o), id));
 }
 
 static void all_that_is_not_newer_is_covered(void **state)
@@ -117,24 +118,24 @@ static void none_has_no_id(void **state)
 }
 
 static ab_object *written(size_t number, const char *id, const char *agent,
-                          const ab_mark_told *told)
+                          const ab_watermark_sent *told)
 {
-    ab_mark_draft d;
+    ab_watermark_draft d;
     ab_object *o = NULL;
-    ab_mark_begin(&d, number, "argocd", id);
-    ab_mark_add(&d, agent, told);
-    assert_int_equal(ab_mark_end(&d, &o), AB_ERR_OK);
+    ab_watermark_begin(&d, number, "argocd", id);
+    ab_watermark_add(&d, agent, told);
+    assert_int_equal(ab_watermark_finish(&d, &o), AB_ERR_OK);
     return o;
 }
 
 static void what_is_written_is_read_again(void **state)
 {
     static const char id[] = "0b4b1f3e-0000-4000-8000-000000000000";
-    ab_mark_told told = {.all = {UINT64_MAX - 1, UINT64_MAX}};
+    ab_watermark_sent told = {.all = {UINT64_MAX - 1, UINT64_MAX}};
     (void)state;
-    ab_mark_add_run(&told, (ab_version){UINT64_MAX, 7});
+    ab_watermark_add_run(&told, (ab_version){UINT64_MAX, 7});
     ab_object *o = written(0, id, "w1", &told);
-    assert_string_equal(ab_object_key(o), "ConfigMap/argocd/" AB_MARK_NAME);
+    assert_string_equal(ab_object_key(o), "ConfigMap/argocd/" AB_WATERMARK_NAME);
     assert_id(o, id);
     assert_true(covers(o, "w1", UINT64_MAX, 7));
     assert_false(covers(o, "w1", UINT64_MAX, 8));
@@ -145,12 +146,13 @@ static void what_is_written_is_read_again(void **state)
 /* Former versions wrote the first one, and without it. */
 static void all_parts_but_the_first_have_a_label(void **state)
 {
-    const ab_mark_told told = {.all = {1, 1}};
+    const ab_watermark_sent told = {.all = {1, 1}};
     (void)state;
     ab_object *first = written(0, "x", "w1", &told);
     ab_object *second = written(1, "x", "w1", &told);
     assert_false(ab_span_present(ab_object_meta(first, "labels")));
-    assert_true(ab_span_is(ab_span_get(ab_object_meta(second, "labels"), AB_MARK_LABEL), "true"));
+    assert_true(
+        ab_span_is(ab_span_get(ab_object_meta(second, "labels"), AB_WATERMARK_LABEL), "true"));
     ab_object_unref(first);
     ab_object_unref(second);
 }
@@ -158,26 +160,27 @@ static void all_parts_but_the_first_have_a_label(void **state)
 static void an_agent_that_was_told_nothing_has_no_line(void **state)
 {
     (void)state;
-    ab_object *o = written(0, "x", "w1", &(ab_mark_told){0});
+    ab_object *o = written(0, "x", "w1", &(ab_watermark_sent){0});
     assert_int_equal(ab_span_count(ab_object_field(o, "data")), 1);
     ab_object_unref(o);
 }
 
 static void a_full_part_of_many_runs_fits_into_a_config_map(void **state)
 {
-    ab_mark_told told = {.all = {1770000000000000, 99999999}};
-    ab_mark_draft d;
+    ab_watermark_sent told = {.all = {1770000000000000, 99999999}};
+    ab_watermark_draft d;
     ab_object *o = NULL;
     char agent[64];
     (void)state;
-    for (uint64_t i = 0; i < AB_MARK_RUNS_MAX; i++)
-        ab_mark_add_run(&told, (ab_version){1770000000000000 + i, 99999999});
-    ab_mark_begin(&d, AB_MARK_PARTS_MAX - 1, "argocd", "0b4b1f3e-0000-4000-8000-000000000000");
-    for (int i = 0; i < AB_MARK_AGENTS_MAX; i++) {
+    for (uint64_t i = 0; i < AB_WATERMARK_RUNS_MAX; i++)
+        ab_watermark_add_run(&told, (ab_version){1770000000000000 + i, 99999999});
+    ab_watermark_begin(&d, AB_WATERMARK_PARTS_MAX - 1, "argocd",
+                       "0b4b1f3e-0000-4000-8000-000000000000");
+    for (int i = 0; i < AB_WATERMARK_AGENTS_MAX; i++) {
         snprintf(agent, sizeof(agent), "%063d", i);
-        ab_mark_add(&d, agent, &told);
+        ab_watermark_add(&d, agent, &told);
     }
-    assert_int_equal(ab_mark_end(&d, &o), AB_ERR_OK);
+    assert_int_equal(ab_watermark_finish(&d, &o), AB_ERR_OK);
     assert_true(ab_span_raw(ab_object_json(o)).len < 1024 * 1024);
     ab_object_unref(o);
 }
@@ -196,57 +199,57 @@ static void a_part_is_known_by_its_name(void **state)
         "argobus-store-mark1",
         "argobus-store-mark-99999999999999999999999",
     };
-    char name[AB_MARK_NAME_MAX];
+    char name[AB_WATERMARK_NAME_MAX];
     (void)state;
-    for (size_t i = 0; i < AB_MARK_PARTS_MAX; i++) {
-        ab_mark_name(i, name);
-        assert_int_equal(ab_mark_part(ab_str_of(name)), i);
+    for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++) {
+        ab_watermark_name(i, name);
+        assert_int_equal(ab_watermark_part(ab_str_of(name)), i);
     }
     assert_string_equal(name, "argobus-store-mark-199");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        assert_int_equal(ab_mark_part(ab_str_of(others[i])), AB_MARK_PARTS_MAX);
+        assert_int_equal(ab_watermark_part(ab_str_of(others[i])), AB_WATERMARK_PARTS_MAX);
 }
 
 static void a_run_that_goes_on_is_one(void **state)
 {
-    ab_mark_told told = {0};
+    ab_watermark_sent told = {0};
     (void)state;
-    ab_mark_add_run(&told, (ab_version){3, 1});
-    ab_mark_add_run(&told, (ab_version){4, 1});
-    ab_mark_add_run(&told, (ab_version){3, 5});
-    ab_mark_add_run(&told, (ab_version){3, 4});
+    ab_watermark_add_run(&told, (ab_version){3, 1});
+    ab_watermark_add_run(&told, (ab_version){4, 1});
+    ab_watermark_add_run(&told, (ab_version){3, 5});
+    ab_watermark_add_run(&told, (ab_version){3, 4});
     assert_int_equal(told.count, 2);
-    assert_true(ab_mark_covers(&told, (ab_version){3, 5}));
-    assert_true(ab_mark_covers(&told, (ab_version){4, 1}));
+    assert_true(ab_watermark_covers(&told, (ab_version){3, 5}));
+    assert_true(ab_watermark_covers(&told, (ab_version){4, 1}));
 }
 
 static void of_too_many_runs_the_oldest_is_forgotten(void **state)
 {
-    ab_mark_told told = {0};
+    ab_watermark_sent told = {0};
     (void)state;
-    for (uint64_t i = 1; i <= AB_MARK_RUNS_MAX + 2; i++)
-        ab_mark_add_run(&told, (ab_version){i, 9});
-    assert_int_equal(told.count, AB_MARK_RUNS_MAX);
-    assert_false(ab_mark_covers(&told, (ab_version){1, 1}));
-    assert_false(ab_mark_covers(&told, (ab_version){2, 1}));
-    for (uint64_t i = 3; i <= AB_MARK_RUNS_MAX + 2; i++)
-        assert_true(ab_mark_covers(&told, (ab_version){i, 9}));
+    for (uint64_t i = 1; i <= AB_WATERMARK_RUNS_MAX + 2; i++)
+        ab_watermark_add_run(&told, (ab_version){i, 9});
+    assert_int_equal(told.count, AB_WATERMARK_RUNS_MAX);
+    assert_false(ab_watermark_covers(&told, (ab_version){1, 1}));
+    assert_false(ab_watermark_covers(&told, (ab_version){2, 1}));
+    for (uint64_t i = 3; i <= AB_WATERMARK_RUNS_MAX + 2; i++)
+        assert_true(ab_watermark_covers(&told, (ab_version){i, 9}));
 }
 
 static void what_two_parts_say_is_covered_when_either_says_so(void **state)
 {
-    ab_mark_told told = {.all = {5, 10}};
-    ab_mark_told other = {.all = {4, 99}};
+    ab_watermark_sent told = {.all = {5, 10}};
+    ab_watermark_sent other = {.all = {4, 99}};
     (void)state;
-    ab_mark_add_run(&told, (ab_version){7, 1});
-    ab_mark_add_run(&other, (ab_version){7, 9});
-    ab_mark_add_run(&other, (ab_version){8, 1});
-    ab_mark_merge(&told, &other);
-    assert_true(ab_mark_covers(&told, (ab_version){5, 10}));
-    assert_true(ab_mark_covers(&told, (ab_version){7, 9}));
-    assert_true(ab_mark_covers(&told, (ab_version){8, 1}));
-    assert_false(ab_mark_covers(&told, (ab_version){5, 11}));
-    assert_false(ab_mark_covers(&told, (ab_version){8, 2}));
+    ab_watermark_add_run(&told, (ab_version){7, 1});
+    ab_watermark_add_run(&other, (ab_version){7, 9});
+    ab_watermark_add_run(&other, (ab_version){8, 1});
+    ab_watermark_merge(&told, &other);
+    assert_true(ab_watermark_covers(&told, (ab_version){5, 10}));
+    assert_true(ab_watermark_covers(&told, (ab_version){7, 9}));
+    assert_true(ab_watermark_covers(&told, (ab_version){8, 1}));
+    assert_false(ab_watermark_covers(&told, (ab_version){5, 11}));
+    assert_false(ab_watermark_covers(&told, (ab_version){8, 2}));
 }
 
 int main(void)

@@ -20,62 +20,63 @@
 #include "sync/version.h"
 
 /* Name of the first part, in the principal's own namespace; the others add "-1", "-2", ... */
-#define AB_MARK_NAME     "argobus-store-mark"
-#define AB_MARK_NAME_MAX 32 /* NUL included */
+#define AB_WATERMARK_NAME     "argobus-store-mark"
+#define AB_WATERMARK_NAME_MAX 32 /* NUL included */
 /* A label that all parts but the first have: former versions wrote that one, and without it. */
-#define AB_MARK_LABEL "argobus.io/store-mark"
+#define AB_WATERMARK_LABEL "argobus.io/store-mark"
 
 /* A part gets no more agents than that. Each is 30 to 500 bytes. */
-#define AB_MARK_AGENTS_MAX 500
+#define AB_WATERMARK_AGENTS_MAX 500
 /* Then the last part takes all. */
-#define AB_MARK_PARTS_MAX 200
+#define AB_WATERMARK_PARTS_MAX 200
 
 /* Runs that are remembered one by one. */
-#define AB_MARK_RUNS_MAX 16
+#define AB_WATERMARK_RUNS_MAX 16
 
 /* A UUID and the NUL. */
-#define AB_MARK_ID 37
+#define AB_WATERMARK_ID_MAX 37
 
 /* How far one agent has been told. */
 typedef struct {
-    ab_version all;                    /* all up to there */
-    ab_version runs[AB_MARK_RUNS_MAX]; /* the last ones to be added */
+    ab_version all;                         /* all up to there */
+    ab_version runs[AB_WATERMARK_RUNS_MAX]; /* the last ones to be added */
     size_t count;
-} ab_mark_told;
+} ab_watermark_sent;
 
 /** Does it cover what was said under this version? */
-bool ab_mark_covers(const ab_mark_told *told, ab_version version);
+bool ab_watermark_covers(const ab_watermark_sent *told, ab_version version);
 /** Does it cover nothing at all? */
-bool ab_mark_is_empty(const ab_mark_told *told);
+bool ab_watermark_is_empty(const ab_watermark_sent *told);
 /** Cover what was said under the epoch of `version`, up to it, unless more of it is covered. The
  * oldest run is forgotten when they are too many. */
-void ab_mark_add_run(ab_mark_told *told, ab_version version);
+void ab_watermark_add_run(ab_watermark_sent *told, ab_version version);
 /** Cover what `other` covers, too. */
-void ab_mark_merge(ab_mark_told *told, const ab_mark_told *other);
+void ab_watermark_merge(ab_watermark_sent *told, const ab_watermark_sent *other);
 
 /** The name of a part. @param part  0 is the first */
-void ab_mark_name(size_t part, char out[AB_MARK_NAME_MAX]);
-/** @return the number of the part of this name; AB_MARK_PARTS_MAX when it is no part's */
-size_t ab_mark_part(ab_str name);
+void ab_watermark_name(size_t part, char out[AB_WATERMARK_NAME_MAX]);
+/** @return the number of the part of this name; AB_WATERMARK_PARTS_MAX when it is no part's */
+size_t ab_watermark_part(ab_str name);
 
 /** The write id of a part, borrowed; empty when it has none or there is no ConfigMap.
  * @param object  NULL: there is no ConfigMap */
-ab_str ab_mark_id(const ab_object *object);
+ab_str ab_watermark_id(const ab_object *object);
 /** Give each line of a part to `line`, whose error ends it. What cannot be read in it is as if it
  * were not there. @return NOMEM, or what `line` returns */
-AB_MUST_USE ab_err ab_mark_read(const ab_object *object,
-                                ab_err (*line)(void *arg, ab_str agent, const ab_mark_told *told),
-                                void *arg);
+AB_MUST_USE ab_err ab_watermark_read(const ab_object *object,
+                                     ab_err (*line)(void *arg, ab_str agent,
+                                                    const ab_watermark_sent *told),
+                                     void *arg);
 
 /* A part that is being made: begin, add, end. */
 typedef struct {
     cJSON *doc, *data;
     bool complete;
-} ab_mark_draft;
+} ab_watermark_draft;
 
-void ab_mark_begin(ab_mark_draft *d, size_t part, const char *namespace, const char *id);
+void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespace, const char *id);
 /** A line; none is added when `told` is empty. */
-void ab_mark_add(ab_mark_draft *d, const char *agent, const ab_mark_told *told);
+void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_watermark_sent *told);
 /** The draft is freed. @param out  one reference, owned by the caller
  * @return NOMEM, TOOBIG, INVALID (the namespace is none) */
-AB_MUST_USE ab_err ab_mark_end(ab_mark_draft *d, ab_object **out);
+AB_MUST_USE ab_err ab_watermark_finish(ab_watermark_draft *d, ab_object **out);

@@ -157,11 +157,6 @@ bool ab_principal_agents_in_clear(void *arg, const char *agent)
     return false;
 }
 
-static void complain(const service *s, const char *agent, const char *what)
-{
-    AB_ERROR(s->base.daemon->log, MAIN, what, AB_KV("agent", agent));
-}
-
 /* What the control plane says: option agents, else the cluster Secret. An agent of which neither
  * says anything is managed, but only once it is heard: a mirror handed over for want of a word
  * would not come back. @return NULL: not known yet */
@@ -214,7 +209,9 @@ static void settle_mode(service *s, const char *agent)
     if (mode != NULL && told != NULL && told != mode)
         log_mismatch(s, agent, told, mode);
     else if (mode != NULL && *mode == AB_AUTONOMOUS && s->state_db == NULL)
-        complain(s, agent, "an autonomous agent cannot be served: set principal.data to a folder");
+        AB_ERROR(s->base.daemon->log, MAIN,
+                 "an autonomous agent cannot be served: set principal.data to a folder",
+                 AB_KV("agent", agent));
     else if (mode != NULL) {
         ab_principal_set_mode(s->machine, agent, *mode);
         return;
@@ -311,7 +308,7 @@ void ab_principal_agents_renew(service *s)
 void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer)
 {
     if (note_told(s, agent, peer->mode) != AB_ERR_OK) {
-        complain(s, agent, "out of memory");
+        AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
         return;
     }
     settle_mode(s, agent);

@@ -213,7 +213,7 @@ static ab_seal_recipient *unless_revoked(const ab_recipients *r, const char *age
 {
     if (recipient == NULL || !ab_seal_recipient_is_revoked(recipient, &r->revoked))
         return recipient;
-    AB_WARN(r->log, MAIN, "the the agent's certificate is revoked: no Secret is sealed to it",
+    AB_WARN(r->log, MAIN, "the agent's certificate is revoked: no Secret is sealed to it",
             AB_KV("agent", agent), AB_KV("sha256", ab_seal_recipient_id(recipient)));
     ab_seal_recipient_free(recipient);
     return NULL;

@@ -21,7 +21,7 @@ def files(top, *suffixes):
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS)
         for name in sorted(names):
-            if not suffixes or name.endswith(suffixes):
+            if name != ".git" and (not suffixes or name.endswith(suffixes)):  # a file in a worktree of git's
                 found.append(os.path.relpath(os.path.join(folder, name), top))
     return found
 

@@ -20,6 +20,9 @@
 
 #define RETRY_FIRST_MS 1000
 #define RETRY_MAX_MS   60000
+#define DISPLACED                                                                                  \
+    "duplicate agent name: a newer process of this name has taken over, and this one has "         \
+    "stopped; stop one of the two"
 
 void ab_kafka_member_init(ab_kafka *k)
 {
@@ -49,17 +52,15 @@ static void assign(ab_kafka_member *m, ab_kafka_handle *h, rd_kafka_event_t *eve
 
 static void displace(ab_kafka_member *m)
 {
-    static const char why[] = "duplicate agent name: a newer process of this name has taken over, "
-                              "and this one has stopped; stop one of the two";
     ab_kafka *k = m->kafka;
     m->state = AB_MEMBER_DISPLACED;
     m->displaced_told = true;
     m->ask_due_ms = ab_kafka_now(k) + k->settings.heartbeat_ms;
-    AB_ERROR(k->base.env.log, KAFKA, why, AB_KV("agent", k->base.env.agent),
+    AB_ERROR(k->base.env.log, KAFKA, DISPLACED, AB_KV("agent", k->base.env.agent),
              AB_KV("group", (const char *)k->settings.live_group));
     ab_kafka_link *l = own_link(m);
     if (l != NULL)
-        ab_kafka_link_displace(l, why);
+        ab_kafka_link_displace(l, DISPLACED);
     const ab_transport_events *up = &k->base.env.events;
     if (up->on_displaced != NULL)
         up->on_displaced(up->arg, true);

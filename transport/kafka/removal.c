@@ -47,7 +47,7 @@ static void drop(ab_kafka_removal *r)
     free(r);
 }
 
-static void warn(const ab_kafka_removal *r, const char *message)
+static void warn(const ab_kafka_removal *r, bool retrying)
 {
     const ab_kafka *k = r->link->kafka;
     char topics[AB_TOPIC_NAME_MAX + 32];
@@ -56,9 +56,11 @@ static void warn(const ab_kafka_removal *r, const char *message)
              r->link->name);
     snprintf(command, sizeof(command), "PREFIX=%s deploy/kafka/provision remove %s",
              k->settings.prefix, r->link->name);
-    AB_WARN(k->base.env.log, KAFKA, message, AB_KV("agent", r->link->name),
-            AB_KV("topics", (const char *)topics), AB_KV("error", r->error.text),
-            AB_KV("command", (const char *)command));
+    AB_WARN(k->base.env.log, KAFKA,
+            retrying ? "cannot delete the topics of a removed agent; retrying"
+                     : "topics of a removed agent are not deleted",
+            AB_KV("agent", r->link->name), AB_KV("topics", (const char *)topics),
+            AB_KV("error", r->error.text), AB_KV("command", (const char *)command));
 }
 
 void ab_kafka_removal_want(ab_kafka_link *l)
@@ -138,11 +140,11 @@ static void settle(ab_kafka_removal *r)
     if (k->closed) /* see ab_kafka_removal_leave */
         return;
     if (++r->attempts == ATTEMPTS_MAX) {
-        warn(r, "topics of a removed agent are not deleted");
+        warn(r, false);
         drop(r);
         return;
     }
-    warn(r, "cannot delete the topics of a removed agent; retrying");
+    warn(r, true);
     r->due_ms = ab_kafka_now(k) + ab_backoff_next(&r->backoff);
 }
 
@@ -178,7 +180,7 @@ void ab_kafka_removal_leave(ab_kafka *k)
 {
     ab_kafka_removal *r = NULL;
     while ((r = TAILQ_FIRST(&k->removals)) != NULL) {
-        warn(r, "topics of a removed agent are not deleted");
+        warn(r, false);
         drop(r);
     }
 }

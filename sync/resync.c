@@ -15,7 +15,7 @@
 /* Names of the steps, and what each must have. */
 static const struct step_row {
     const char *name;
-    bool told;
+    bool summary;
     bool want;
 } steps[] = {
     [AB_RESYNC_ASK] = {"ask", false, false},     [AB_RESYNC_BEGIN] = {"begin", true, false},
@@ -39,15 +39,15 @@ static bool add_text(cJSON *list, const char *text)
     return item != NULL && cJSON_AddItemToArray(list, item);
 }
 
-static bool add_told(cJSON *doc, const ab_resync_told *told)
+static bool add_summary(cJSON *doc, const ab_resync_summary *summary)
 {
     char hex[AB_DIGEST_HEX], newest[AB_VERSION_TEXT];
-    ab_version_format(told->newest, newest);
+    ab_version_format(summary->newest, newest);
     bool added = ab_doc_add_str(doc, "newest", ab_str_of(newest)) &&
-                 ab_doc_add_i64(doc, "count", (int64_t)told->count);
+                 ab_doc_add_i64(doc, "count", (int64_t)summary->count);
     cJSON *pages = added ? cJSON_AddArrayToObject(doc, "pages") : NULL;
-    for (size_t i = 0; i < told->pages && pages != NULL && added; i++) {
-        ab_digest_format(&told->digests[i], hex);
+    for (size_t i = 0; i < summary->pages && pages != NULL && added; i++) {
+        ab_digest_format(&summary->digests[i], hex);
         added = add_text(pages, hex);
     }
     return added && pages != NULL;
@@ -82,7 +82,7 @@ void ab_resync_encode(const ab_resync *r, ab_buf *out)
     bool complete = ab_doc_add_str(doc, "step", ab_str_of(steps[r->step].name)) &&
                     add_optional(doc, "id", r->id) && add_optional(doc, "why", r->why) &&
                     add_optional(doc, "namespace", r->namespace) &&
-                    (!steps[r->step].told || add_told(doc, &r->told)) &&
+                    (!steps[r->step].summary || add_summary(doc, &r->summary)) &&
                     (!steps[r->step].want || add_want(doc, &r->want)) && add_guard(doc, r);
     ab_doc_finish(doc, complete, out);
 }
@@ -120,7 +120,7 @@ static size_t length(const cJSON *list)
     return cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : SIZE_MAX;
 }
 
-static ab_err take_told(struct decoded *d, ab_error *err)
+static ab_err take_summary(struct decoded *d, ab_error *err)
 {
     const cJSON *pages = cJSON_GetObjectItemCaseSensitive(d->doc, "pages");
     size_t n = length(pages);
@@ -136,11 +136,11 @@ static ab_err take_told(struct decoded *d, ab_error *err)
         if (ab_digest_parse(ab_str_of(cJSON_GetStringValue(v)), &d->digests[i++]) != AB_ERR_OK)
             return invalid(err, "pages contains an entry that is not a digest");
     }
-    if (ab_version_parse(ab_doc_text(d->doc, "newest"), &d->r.told.newest) != AB_ERR_OK)
+    if (ab_version_parse(ab_doc_text(d->doc, "newest"), &d->r.summary.newest) != AB_ERR_OK)
         return invalid(err, "newest is not a version");
-    d->r.told.pages = n;
-    d->r.told.digests = d->digests;
-    return take_count(d->doc, "count", &d->r.told.count, err);
+    d->r.summary.pages = n;
+    d->r.summary.digests = d->digests;
+    return take_count(d->doc, "count", &d->r.summary.count, err);
 }
 
 static bool is_page(const cJSON *v)
@@ -200,8 +200,8 @@ static ab_err take_all(struct decoded *d, ab_error *err)
         return invalid(err, "id is missing or invalid");
     if (r->step == AB_RESYNC_BEGIN && !ab_str_is_dns_label(r->namespace))
         return invalid(err, "namespace is missing or invalid");
-    if (steps[r->step].told)
-        e = take_told(d, err);
+    if (steps[r->step].summary)
+        e = take_summary(d, err);
     if (e == AB_ERR_OK && steps[r->step].want)
         e = take_want(d, err);
     return e == AB_ERR_OK ? take_guard(r, d->doc, err) : e;

@@ -27,7 +27,7 @@ typedef struct {
     size_t pages;
     const ab_digest *digests;
     ab_version newest; /* of all versions that are held */
-} ab_resync_told;
+} ab_resync_summary;
 
 /* Pages that are asked for. */
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct {
     ab_str id;
     ab_str why;
     ab_str namespace;
-    ab_resync_told told;
+    ab_resync_summary summary;
     ab_resync_want want;
     bool confirm; /* begin: the operator says that the deletions which the agent holds are meant */
     size_t held;  /* answer: deletions at the hub that the agent's guard holds back */

@@ -52,7 +52,7 @@ const char *ab_resync_session_id(const ab_resync_session *s)
     return s->id;
 }
 
-ab_err ab_resync_session_mine(ab_resync_session *s, ab_resync_told *out)
+ab_err ab_resync_session_summary(ab_resync_session *s, ab_resync_summary *out)
 {
     size_t pages = ab_inventory_pages(s->mine);
     if (s->my_digests == NULL)
@@ -61,37 +61,38 @@ ab_err ab_resync_session_mine(ab_resync_session *s, ab_resync_told *out)
         return AB_ERR_NOMEM;
     for (size_t i = 0; i < pages; i++)
         s->my_digests[i] = *ab_inventory_digest(s->mine, i);
-    *out = (ab_resync_told){ab_inventory_count(s->mine), pages, s->my_digests,
-                            ab_inventory_newest(s->mine)};
+    *out = (ab_resync_summary){ab_inventory_count(s->mine), pages, s->my_digests,
+                               ab_inventory_newest(s->mine)};
     return AB_ERR_OK;
 }
 
 /* --- what the other side holds --- */
 
-static ab_err make_room(ab_resync_session *s, const ab_resync_told *told)
+static ab_err make_room(ab_resync_session *s, const ab_resync_summary *summary)
 {
-    s->digests = calloc(told->pages, sizeof(*s->digests));
-    s->want = calloc(told->pages, sizeof(*s->want));
-    s->theirs = calloc(told->pages, sizeof(ab_inventory *));
+    s->digests = calloc(summary->pages, sizeof(*s->digests));
+    s->want = calloc(summary->pages, sizeof(*s->want));
+    s->theirs = calloc(summary->pages, sizeof(ab_inventory *));
     if (s->digests == NULL || s->want == NULL || s->theirs == NULL)
         return AB_ERR_NOMEM;
-    s->pages = told->pages;
-    s->count = told->count;
+    s->pages = summary->pages;
+    s->count = summary->count;
     return AB_ERR_OK;
 }
 
-ab_err ab_resync_session_told(ab_resync_session *s, const ab_resync_told *told, ab_inventory *said)
+ab_err ab_resync_session_compare(ab_resync_session *s, const ab_resync_summary *summary,
+                                 ab_inventory *expected)
 {
     if (s->pages != 0)
         return AB_ERR_INVALID;
-    ab_err e = ab_inventory_divide(said, told->pages);
+    ab_err e = ab_inventory_divide(expected, summary->pages);
     if (e == AB_ERR_OK)
-        e = make_room(s, told);
+        e = make_room(s, summary);
     if (e != AB_ERR_OK)
         return e;
-    for (size_t i = 0; i < told->pages; i++) {
-        s->digests[i] = told->digests[i];
-        if (!ab_digest_eq(&told->digests[i], ab_inventory_digest(said, i)))
+    for (size_t i = 0; i < summary->pages; i++) {
+        s->digests[i] = summary->digests[i];
+        if (!ab_digest_eq(&summary->digests[i], ab_inventory_digest(expected, i)))
             s->want[s->want_count++] = (uint16_t)i;
     }
     s->awaited = s->want_count;
@@ -176,7 +177,7 @@ void ab_resync_session_each(const ab_resync_session *s,
 
 /* --- saying it --- */
 
-static ab_err say(ab_writer *w, ab_str key, ab_type type, const char *principal_uid, ab_buf *data)
+static ab_err send(ab_writer *w, ab_str key, ab_type type, const char *principal_uid, ab_buf *data)
 {
     ab_digest digest;
     ab_err e = ab_buf_status(data);
@@ -192,12 +193,12 @@ static ab_err say(ab_writer *w, ab_str key, ab_type type, const char *principal_
     return e;
 }
 
-ab_err ab_resync_say(ab_writer *w, const ab_resync *r, const char *principal_uid)
+ab_err ab_resync_send(ab_writer *w, const ab_resync *r, const char *principal_uid)
 {
     ab_buf data;
     ab_buf_init(&data, AB_EVENT_DATA_MAX);
     ab_resync_encode(r, &data);
-    ab_err e = say(w, AB_STR(AB_KEY_RESYNC), AB_TYPE_RESYNC, principal_uid, &data);
+    ab_err e = send(w, AB_STR(AB_KEY_RESYNC), AB_TYPE_RESYNC, principal_uid, &data);
     ab_buf_fini(&data);
     return e;
 }
@@ -209,12 +210,12 @@ static ab_err say_page(ab_writer *w, const ab_resync_session *s, size_t page)
     snprintf(key, sizeof(key), AB_KEY_INVENTORY "%zu", page);
     ab_buf_init(&data, AB_EVENT_DATA_MAX);
     ab_resync_page_encode(s->mine, page, ab_str_of(s->id), &data);
-    ab_err e = say(w, ab_str_of(key), AB_TYPE_INVENTORY, NULL, &data);
+    ab_err e = send(w, ab_str_of(key), AB_TYPE_INVENTORY, NULL, &data);
     ab_buf_fini(&data);
     return e;
 }
 
-ab_err ab_resync_say_pages(ab_writer *w, const ab_resync_session *s, const ab_resync_want *want)
+ab_err ab_resync_send_pages(ab_writer *w, const ab_resync_session *s, const ab_resync_want *want)
 {
     ab_err e = AB_ERR_OK;
     for (size_t i = 0; i < want->count && e == AB_ERR_OK; i++)

@@ -20,15 +20,15 @@ void ab_resync_session_free(ab_resync_session *s);
 /** NUL-terminated, borrowed. */
 const char *ab_resync_session_id(const ab_resync_session *s);
 /** What we told, with digests: for a step. Borrowed until the session goes. @return NOMEM */
-AB_MUST_USE ab_err ab_resync_session_mine(ab_resync_session *s, ab_resync_told *out);
+AB_MUST_USE ab_err ab_resync_session_summary(ab_resync_session *s, ab_resync_summary *out);
 
 /**
  * The other side has told what it holds. From now on the pages that differ are wanted.
  * @param said  what it is to hold, by what we said; undivided: divided here as the other side did
  * @return INVALID (told already), NOMEM, FATAL
  */
-AB_MUST_USE ab_err ab_resync_session_told(ab_resync_session *s, const ab_resync_told *told,
-                                          ab_inventory *said);
+AB_MUST_USE ab_err ab_resync_session_compare(ab_resync_session *s, const ab_resync_summary *summary,
+                                             ab_inventory *expected);
 /** The pages that are wanted; none before it was told. Borrowed. */
 ab_resync_want ab_resync_session_want(const ab_resync_session *s);
 /** A page has come. @return why it does not count; NULL: it does, and `page->entries` was taken */
@@ -49,10 +49,10 @@ void ab_resync_session_each(const ab_resync_session *s,
 
 /* Saying it. The writer must be ready. */
 /** Queue a step. @param principal_uid  attribute principaluid; NULL: none. @return NOMEM, TOOBIG */
-AB_MUST_USE ab_err ab_resync_say(ab_writer *w, const ab_resync *r, const char *principal_uid);
+AB_MUST_USE ab_err ab_resync_send(ab_writer *w, const ab_resync *r, const char *principal_uid);
 /** Queue the pages of ours that are asked for; those that do not exist are passed over.
  *  @return NOMEM, TOOBIG */
-AB_MUST_USE ab_err ab_resync_say_pages(ab_writer *w, const ab_resync_session *s,
-                                       const ab_resync_want *want);
+AB_MUST_USE ab_err ab_resync_send_pages(ab_writer *w, const ab_resync_session *s,
+                                        const ab_resync_want *want);
 /** End the pages that stand in the log. */
 void ab_resync_end_pages(ab_writer *w);

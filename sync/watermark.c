@@ -4,51 +4,51 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLD_TEXT ((AB_WATERMARK_RUNS_MAX + 1) * AB_VERSION_TEXT)
+#define SENT_TEXT ((AB_WATERMARK_RUNS_MAX + 1) * AB_VERSION_TEXT)
 #define WRITE_ID  "write_id" /* no agent is called so: it is no DNS label */
 
 /* --- what is covered --- */
 
-bool ab_watermark_covers(const ab_watermark_sent *told, ab_version version)
+bool ab_watermark_covers(const ab_watermark_sent *sent, ab_version version)
 {
-    bool covered = ab_version_cmp(version, told->all) <= 0;
-    for (size_t i = 0; i < told->count; i++)
+    bool covered = ab_version_cmp(version, sent->all) <= 0;
+    for (size_t i = 0; i < sent->count; i++)
         covered |=
-            told->runs[i].epoch == version.epoch && ab_version_cmp(version, told->runs[i]) <= 0;
+            sent->runs[i].epoch == version.epoch && ab_version_cmp(version, sent->runs[i]) <= 0;
     return covered && !ab_version_is_none(version);
 }
 
-bool ab_watermark_is_empty(const ab_watermark_sent *told)
+bool ab_watermark_is_empty(const ab_watermark_sent *sent)
 {
-    return ab_version_is_none(told->all) && told->count == 0;
+    return ab_version_is_none(sent->all) && sent->count == 0;
 }
 
-static ab_version *run_of(ab_watermark_sent *told, uint64_t epoch)
+static ab_version *run_of(ab_watermark_sent *sent, uint64_t epoch)
 {
-    for (size_t i = 0; i < told->count; i++)
-        if (told->runs[i].epoch == epoch)
-            return &told->runs[i];
-    if (told->count == AB_WATERMARK_RUNS_MAX) {
-        memmove(told->runs, told->runs + 1, sizeof(told->runs) - sizeof(told->runs[0]));
-        told->count--;
+    for (size_t i = 0; i < sent->count; i++)
+        if (sent->runs[i].epoch == epoch)
+            return &sent->runs[i];
+    if (sent->count == AB_WATERMARK_RUNS_MAX) {
+        memmove(sent->runs, sent->runs + 1, sizeof(sent->runs) - sizeof(sent->runs[0]));
+        sent->count--;
     }
-    told->runs[told->count] = (ab_version){.epoch = epoch};
-    return &told->runs[told->count++];
+    sent->runs[sent->count] = (ab_version){.epoch = epoch};
+    return &sent->runs[sent->count++];
 }
 
-void ab_watermark_add_run(ab_watermark_sent *told, ab_version version)
+void ab_watermark_add_run(ab_watermark_sent *sent, ab_version version)
 {
-    ab_version *run = run_of(told, version.epoch);
+    ab_version *run = run_of(sent, version.epoch);
     if (version.version > run->version)
         *run = version;
 }
 
-void ab_watermark_merge(ab_watermark_sent *told, const ab_watermark_sent *other)
+void ab_watermark_merge(ab_watermark_sent *sent, const ab_watermark_sent *other)
 {
-    if (ab_version_cmp(other->all, told->all) > 0)
-        told->all = other->all;
+    if (ab_version_cmp(other->all, sent->all) > 0)
+        sent->all = other->all;
     for (size_t i = 0; i < other->count; i++)
-        ab_watermark_add_run(told, other->runs[i]);
+        ab_watermark_add_run(sent, other->runs[i]);
 }
 
 /* --- names --- */
@@ -89,7 +89,7 @@ static ab_str next_word(ab_str *rest)
 }
 
 /* @return false when it cannot be read */
-static bool parse_told(ab_str text, ab_watermark_sent *out)
+static bool parse_sent(ab_str text, ab_watermark_sent *out)
 {
     ab_version version;
     *out = (ab_watermark_sent){0};
@@ -112,11 +112,11 @@ ab_str ab_watermark_id(const ab_object *object)
 }
 
 ab_err ab_watermark_read(const ab_object *object,
-                         ab_err (*line)(void *arg, ab_str agent, const ab_watermark_sent *told),
+                         ab_err (*line)(void *arg, ab_str agent, const ab_watermark_sent *sent),
                          void *arg)
 {
     cJSON *data = NULL;
-    ab_watermark_sent told;
+    ab_watermark_sent sent;
     ab_str text = ab_span_raw(ab_object_field(object, "data"));
     ab_err e = ab_doc_parse(text, AB_SPAN_SIZE_MAX, &data, NULL);
     if (e == AB_ERR_NOMEM)
@@ -125,8 +125,8 @@ ab_err ab_watermark_read(const ab_object *object,
     for (const cJSON *v = cJSON_IsObject(data) ? data->child : NULL; v != NULL && e == AB_ERR_OK;
          v = v->next)
         if (cJSON_IsString(v) && strcmp(v->string, WRITE_ID) != 0 && v->valuestring[0] != '\0' &&
-            parse_told(ab_str_of(v->valuestring), &told))
-            e = line(arg, ab_str_of(v->string), &told);
+            parse_sent(ab_str_of(v->valuestring), &sent))
+            e = line(arg, ab_str_of(v->string), &sent);
     cJSON_Delete(data);
     return e;
 }
@@ -154,22 +154,22 @@ void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespac
     add_text(d, d->data, WRITE_ID, id);
 }
 
-static void format_told(const ab_watermark_sent *told, char out[TOLD_TEXT])
+static void format_sent(const ab_watermark_sent *sent, char out[SENT_TEXT])
 {
-    ab_version_format(told->all, out);
-    for (size_t i = 0; i < told->count; i++) {
+    ab_version_format(sent->all, out);
+    for (size_t i = 0; i < sent->count; i++) {
         size_t len = strlen(out);
         out[len] = ' ';
-        ab_version_format(told->runs[i], out + len + 1);
+        ab_version_format(sent->runs[i], out + len + 1);
     }
 }
 
-void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_watermark_sent *told)
+void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_watermark_sent *sent)
 {
-    char text[TOLD_TEXT];
-    if (ab_watermark_is_empty(told))
+    char text[SENT_TEXT];
+    if (ab_watermark_is_empty(sent))
         return;
-    format_told(told, text);
+    format_sent(sent, text);
     add_text(d, d->data, agent, text);
 }
 

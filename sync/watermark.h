@@ -44,14 +44,14 @@ typedef struct {
 } ab_watermark_sent;
 
 /** Does it cover what was said under this version? */
-bool ab_watermark_covers(const ab_watermark_sent *told, ab_version version);
+bool ab_watermark_covers(const ab_watermark_sent *sent, ab_version version);
 /** Does it cover nothing at all? */
-bool ab_watermark_is_empty(const ab_watermark_sent *told);
+bool ab_watermark_is_empty(const ab_watermark_sent *sent);
 /** Cover what was said under the epoch of `version`, up to it, unless more of it is covered. The
  * oldest run is forgotten when they are too many. */
-void ab_watermark_add_run(ab_watermark_sent *told, ab_version version);
+void ab_watermark_add_run(ab_watermark_sent *sent, ab_version version);
 /** Cover what `other` covers, too. */
-void ab_watermark_merge(ab_watermark_sent *told, const ab_watermark_sent *other);
+void ab_watermark_merge(ab_watermark_sent *sent, const ab_watermark_sent *other);
 
 /** The name of a part. @param part  0 is the first */
 void ab_watermark_name(size_t part, char out[AB_WATERMARK_NAME_MAX]);
@@ -65,7 +65,7 @@ ab_str ab_watermark_id(const ab_object *object);
  * were not there. @return NOMEM, or what `line` returns */
 AB_MUST_USE ab_err ab_watermark_read(const ab_object *object,
                                      ab_err (*line)(void *arg, ab_str agent,
-                                                    const ab_watermark_sent *told),
+                                                    const ab_watermark_sent *sent),
                                      void *arg);
 
 /* A part that is being made: begin, add, end. */
@@ -76,7 +76,7 @@ typedef struct {
 
 void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespace, const char *id);
 /** A line; none is added when `told` is empty. */
-void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_watermark_sent *told);
+void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_watermark_sent *sent);
 /** The draft is freed. @param out  one reference, owned by the caller
  * @return NOMEM, TOOBIG, INVALID (the namespace is none) */
 AB_MUST_USE ab_err ab_watermark_finish(ab_watermark_draft *d, ab_object **out);

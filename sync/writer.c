@@ -16,7 +16,7 @@ struct entry {
     ab_digest digest;
     ab_version version; /* none: not known */
     bool ours;          /* said in this run */
-    bool vouched;       /* ab_writer_vouch */
+    bool confirmed;     /* ab_writer_confirm_owned */
     bool again;         /* a command: to be queued once more */
 };
 
@@ -142,7 +142,7 @@ ab_version ab_writer_newest(const ab_writer *w)
     return (ab_version){w->epoch, w->version};
 }
 
-bool ab_writer_said_since(const ab_writer *w, ab_str key, ab_version version)
+bool ab_writer_queued_since(const ab_writer *w, ab_str key, ab_version version)
 {
     const struct entry *e = ab_map_find(w->log, key);
     return e != NULL && e->ours &&
@@ -167,7 +167,7 @@ void ab_writer_repeat(ab_writer *w, ab_str key)
 {
     struct entry *e = ab_map_find(w->log, key);
     if (e != NULL)
-        *e = (struct entry){.version = e->version, .vouched = e->vouched};
+        *e = (struct entry){.version = e->version, .confirmed = e->confirmed};
 }
 
 ab_version ab_writer_version_of(const ab_writer *w, ab_str key)
@@ -176,26 +176,26 @@ ab_version ab_writer_version_of(const ab_writer *w, ab_str key)
     return e == NULL ? (ab_version){0} : e->version;
 }
 
-void ab_writer_vouch(ab_writer *w, ab_str key)
+void ab_writer_confirm_owned(ab_writer *w, ab_str key)
 {
     struct entry *e = ab_map_find(w->log, key);
     if (e != NULL)
-        e->vouched = true;
+        e->confirmed = true;
 }
 
-void ab_writer_vouch_none(ab_writer *w)
+void ab_writer_confirm_none_owned(ab_writer *w)
 {
     for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i))
-        ((struct entry *)i.value)->vouched = false;
+        ((struct entry *)i.value)->confirmed = false;
 }
 
-bool ab_writer_is_vouched(const ab_writer *w, ab_str key)
+bool ab_writer_is_confirmed_owned(const ab_writer *w, ab_str key)
 {
     const struct entry *e = ab_map_find(w->log, key);
-    return e != NULL && e->vouched;
+    return e != NULL && e->confirmed;
 }
 
-void ab_writer_ask_again(ab_writer *w, ab_str key)
+void ab_writer_repeat_command(ab_writer *w, ab_str key)
 {
     struct entry *e = ab_map_find(w->log, key);
     if (e != NULL)
@@ -271,14 +271,14 @@ ab_err ab_writer_state(ab_writer *w, ab_str key, ab_str object, ab_event_draft *
     if (entry == NULL)
         return AB_ERR_NOMEM;
     if (ab_digest_eq(&entry->digest, digest)) {
-        entry->vouched = true;
+        entry->confirmed = true;
         release(w, token);
         return AB_ERR_OK;
     }
     ab_err e = queue(w, key, object, AB_STR_NONE, draft, digest, token);
     if (e == AB_ERR_OK)
         *entry = (struct entry){
-            .digest = *digest, .version = ab_writer_newest(w), .ours = true, .vouched = true};
+            .digest = *digest, .version = ab_writer_newest(w), .ours = true, .confirmed = true};
     return e;
 }
 

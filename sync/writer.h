@@ -51,22 +51,22 @@ AB_MUST_USE ab_err ab_writer_suppose(ab_writer *w, ab_str key, const ab_digest *
  * known. */
 ab_version ab_writer_version_of(const ab_writer *w, ab_str key);
 /** The owner has the object of this key before it. So it is of each state that is queued. */
-void ab_writer_vouch(ab_writer *w, ab_str key);
-/** Nothing is vouched for any more. */
-void ab_writer_vouch_none(ab_writer *w);
+void ab_writer_confirm_owned(ab_writer *w, ab_str key);
+/** No key is confirmed owned any more. */
+void ab_writer_confirm_none_owned(ab_writer *w);
 /** Has it had it, in this run? */
-bool ab_writer_is_vouched(const ab_writer *w, ab_str key);
+bool ab_writer_is_confirmed_owned(const ab_writer *w, ab_str key);
 /** The newest version that an event of ours has. */
 ab_version ab_writer_newest(const ab_writer *w);
 /** Was something said under `key` since ab_writer_newest was this? */
-bool ab_writer_said_since(const ab_writer *w, ab_str key, ab_version version);
+bool ab_writer_queued_since(const ab_writer *w, ab_str key, ab_version version);
 /** What we say next is to be newer than this, which somebody has as ours. @return true when it
  * would not have been: what was said of late may have been taken for older than it is */
 bool ab_writer_exceed(ab_writer *w, ab_version version);
 /** What the log has under this key is not relied on: the next state is sent, whatever it says. */
 void ab_writer_repeat(ab_writer *w, ab_str key);
 /** As ab_writer_repeat, for a command: ab_writer_command queues it once more. */
-void ab_writer_ask_again(ab_writer *w, ab_str key);
+void ab_writer_repeat_command(ab_writer *w, ab_str key);
 /** Does the log have this key, or will it? */
 bool ab_writer_has_key(const ab_writer *w, ab_str key);
 

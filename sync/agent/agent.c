@@ -422,9 +422,9 @@ static void catch_up(ab_agent_object *o)
         ab_agent_end_up(o);
     if (ab_agent_is_refused(o) && o->error == NULL)
         ab_agent_refuse_namespace(o, NULL);
-    ab_agent_say_rival(o);
+    ab_agent_report_conflict(o);
     if (o->error != NULL || (o->source != SOURCE_NONE && ab_agent_converged(o)))
-        ab_agent_say_error(o);
+        ab_agent_repeat_error(o);
 }
 
 static void advance_all(ab_agent *a)
@@ -500,7 +500,7 @@ void ab_agent_tick(ab_agent *a)
 {
     int64_t now = ab_clock_mono_ms(a->env.clock);
     ab_agent_guard_tick(a);
-    ab_agent_tell_held(a);
+    ab_agent_report_held(a);
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_object *o = i.value;
         bool retry = o->inbox.retry_at != 0 && o->inbox.retry_at <= now;

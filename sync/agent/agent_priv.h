@@ -43,10 +43,10 @@ struct ab_agent_object {
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
                             or, without a source, by what stands here; none: nobody's */
     struct {
-        enum { RIVAL_NONE, RIVAL_REFUSED, RIVAL_GONE } state;
+        enum { CONFLICT_NONE, CONFLICT_REFUSED, CONFLICT_ENDED } state;
         bool remapped;
         bool waits; /* it was refused, and is not gone */
-    } rival;        /* another source that would stand here too; `state` is to be said upwards */
+    } conflict;     /* another source for the same local object; `state` is to be reported */
 
     bool here;           /* exists in the local store */
     ab_digest here_uid;  /* autonomous: of the uid of what is here; none: not known */
@@ -106,7 +106,7 @@ struct ab_agent {
         ab_version executed;        /* the newest that a command was found to be older than */
         bool raised;      /* our epoch was too low: what is on its way may be refused as older */
         bool confirmed;   /* the operator says that the deletions which are held are meant */
-        size_t told_held; /* how many are, as the principal was told, or is about to be */
+        size_t held_sent; /* how many are, as the principal was told, or is about to be */
     } resync;
     struct {
         ab_metric *writes, *reverts, *stale, *refused, *set_aside, *commands, *unsettled;
@@ -170,7 +170,7 @@ bool ab_agent_publishes(const ab_agent_object *o);
 /** Learn which object is here, and whether it still carries the annotations of a managed one. */
 void ab_agent_note_own(ab_agent_object *o, const ab_object *local);
 /** Is the store's change about another object than the one that is known to be here? */
-bool ab_agent_is_another(const ab_agent_object *o, const ab_object *told);
+bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed);
 /** The object upwards, if the log has another state of it. */
 void ab_agent_publish(ab_agent_object *o, const ab_object *local);
 /** The log was read: queue what it should say and does not. */
@@ -213,10 +213,10 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 void ab_agent_report_again(ab_agent_object *o);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
-/** Say upwards, about the rival, what is to be said, once our log has been read. */
-void ab_agent_say_rival(ab_agent_object *o);
+/** Report the conflicting source to the principal, once our log has been read. */
+void ab_agent_report_conflict(ab_agent_object *o);
 /** Say again what was reported, if the log has something else. */
-void ab_agent_say_error(ab_agent_object *o);
+void ab_agent_repeat_error(ab_agent_object *o);
 /** Say that no error stands, whatever the log has: the principal holds one. */
 void ab_agent_end_error(ab_agent_object *o);
 /** Answer the head command upwards; its delivery is acknowledged once the answer is safe. `why`
@@ -268,7 +268,7 @@ bool ab_agent_is_control(const ab_event *event);
 /** Deal with it; it need not be kept. */
 void ab_agent_control(ab_agent *a, const ab_event *event);
 /** The principal is to know how many deletions the guard holds, when it has been told otherwise. */
-void ab_agent_tell_held(ab_agent *a);
+void ab_agent_report_held(ab_agent *a);
 /** Ask or answer, if that is due and can be done now. */
 void ab_agent_resync_go(ab_agent *a);
 /** Give up the one that is under way. */

@@ -68,8 +68,8 @@ static bool was_executed(const ab_task *t, const ab_object *local, const char *a
 
 /* From before the principal's start that asked for what was executed last. It comes again; or the
  * clock was set back and the log lost, and nobody knows of it. */
-static bool is_doubtful(const ab_task *t, const ab_object *local, const char *annotation,
-                        ab_version *last)
+static bool is_uncertain(const ab_task *t, const ab_object *local, const char *annotation,
+                         ab_version *last)
 {
     struct record record;
     if (!read_record(local, annotation, &record) || t->version.epoch >= record.version.epoch ||
@@ -206,7 +206,7 @@ static void execute(ab_agent_object *o, const ab_object *asked, const ab_object 
     }
     ab_version last;
     const char *record = record_of(o->inbox.head->type);
-    if (record != NULL && is_doubtful(o->inbox.head, local, record, &last)) {
+    if (record != NULL && is_uncertain(o->inbox.head, local, record, &last)) {
         leave_to_resync(o, last);
         return;
     }

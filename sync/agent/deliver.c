@@ -123,15 +123,15 @@ void ab_agent_deliver_early(ab_agent *a)
 }
 
 /* A state of another source than the one that stands here: it is not followed. @return why */
-static const char *refuse_rival(ab_agent_object *o, const ab_event *event, ab_error *err)
+static const char *refuse_conflict(ab_agent_object *o, const ab_event *event, ab_error *err)
 {
     bool desired = ab_event_data(event).ptr != NULL;
-    o->rival.state = desired ? RIVAL_REFUSED : RIVAL_GONE;
-    o->rival.waits = desired;
-    o->rival.remapped = ab_agent_is_remapped(o->agent, event);
-    if (!desired && o->rival.remapped == o->remapped)
-        o->rival.state = RIVAL_NONE; /* the hub's own namespace has changed */
-    ab_agent_say_rival(o);
+    o->conflict.state = desired ? CONFLICT_REFUSED : CONFLICT_ENDED;
+    o->conflict.waits = desired;
+    o->conflict.remapped = ab_agent_is_remapped(o->agent, event);
+    if (!desired && o->conflict.remapped == o->remapped)
+        o->conflict.state = CONFLICT_NONE; /* the hub's own namespace has changed */
+    ab_agent_report_conflict(o);
     (void)ab_fail(err, AB_ERR_DENIED,
                   "the workload cluster already has another Application of the control plane under "
                   "this name");
@@ -155,7 +155,7 @@ static const char *enqueue(ab_agent *a, ab_target target, ab_task *task, ab_agen
         return "memory";
     bool newer_state = !command && ab_version_cmp(task->version, o->version) > 0;
     if (newer_state && ab_agent_is_anothers(o, task->event))
-        return refuse_rival(o, task->event, err);
+        return refuse_conflict(o, task->event, err);
     void *superseded;
     if (ab_inbox_push(&o->inbox, task, &superseded) != AB_ERR_OK)
         return "memory";

@@ -27,9 +27,9 @@ void ab_agent_resync_stop(ab_agent *a)
     a->resync.begin = NULL;
 }
 
-static void say(ab_agent *a, const ab_resync *r)
+static void send(ab_agent *a, const ab_resync *r)
 {
-    ab_err e = ab_resync_say(a->writer, r, NULL);
+    ab_err e = ab_resync_send(a->writer, r, NULL);
     if (e != AB_ERR_OK)
         AB_ERROR(a->env.log, SYNC, "cannot send a resync step", AB_KV("why", ab_err_text(e)));
     a->env.effects.wake(a->env.effects.arg);
@@ -42,16 +42,16 @@ static void ask(ab_agent *a)
     char id[37];
     if (ab_uuid(id) != AB_ERR_OK)
         return;
-    say(a,
-        &(ab_resync){.step = AB_RESYNC_ASK, .id = ab_str_of(id), .why = ab_str_of(a->resync.why)});
+    send(a,
+         &(ab_resync){.step = AB_RESYNC_ASK, .id = ab_str_of(id), .why = ab_str_of(a->resync.why)});
     a->resync.why = NULL;
 }
 
-void ab_agent_tell_held(ab_agent *a)
+void ab_agent_report_held(ab_agent *a)
 {
-    if (a->guard.held == a->resync.told_held)
+    if (a->guard.held == a->resync.held_sent)
         return;
-    a->resync.told_held = a->guard.held;
+    a->resync.held_sent = a->guard.held;
     ab_agent_resync(a, "other deletions are held");
 }
 
@@ -137,7 +137,7 @@ static bool has_report(const ab_agent_object *o)
     return ab_agent_reports(o) && ab_agent_has_source(o) && o->here && !o->report_empty;
 }
 
-static ab_err said_report(const ab_agent_object *o, ab_inventory *inv)
+static ab_err queued_report(const ab_agent_object *o, ab_inventory *inv)
 {
     ab_inventory_entry entry = {.key = ab_str_of(o->hub_key)};
     if (!has_report(o) || !ab_writer_find(o->agent->writer, ab_str_of(o->key), &entry.hash))
@@ -145,7 +145,7 @@ static ab_err said_report(const ab_agent_object *o, ab_inventory *inv)
     return ab_inventory_add(inv, &entry);
 }
 
-static ab_err said_error(const ab_agent_object *o, ab_inventory *inv)
+static ab_err queued_error(const ab_agent_object *o, ab_inventory *inv)
 {
     char ours[ERROR_KEY_MAX], hubs[ERROR_KEY_MAX];
     error_key(o, ours);
@@ -156,12 +156,12 @@ static ab_err said_error(const ab_agent_object *o, ab_inventory *inv)
     return ab_inventory_add(inv, &entry);
 }
 
-static ab_err said(const ab_agent_object *o, ab_inventory *inv)
+static ab_err expected(const ab_agent_object *o, ab_inventory *inv)
 {
     if (o->hub_key == NULL)
         return AB_ERR_OK;
-    ab_err e = said_report(o, inv);
-    return e == AB_ERR_OK ? said_error(o, inv) : e;
+    ab_err e = queued_report(o, inv);
+    return e == AB_ERR_OK ? queued_error(o, inv) : e;
 }
 
 /* --- answering --- */
@@ -196,9 +196,9 @@ static ab_err open_session(ab_agent *a, const ab_resync *begin)
     a->resync.session = ab_resync_session_new(begin->id, mine);
     if (a->resync.session == NULL)
         return AB_ERR_NOMEM;
-    e = collect(a, said, &theirs);
+    e = collect(a, expected, &theirs);
     if (e == AB_ERR_OK)
-        e = ab_resync_session_told(a->resync.session, &begin->told, theirs);
+        e = ab_resync_session_compare(a->resync.session, &begin->summary, theirs);
     ab_inventory_free(theirs);
     return e;
 }
@@ -207,22 +207,22 @@ static ab_err answer(ab_agent *a, const ab_resync *begin)
 {
     ab_resync r = {.step = AB_RESYNC_ANSWER, .id = begin->id};
     ab_resync_end_pages(a->writer);
-    a->resync.raised = ab_writer_exceed(a->writer, begin->told.newest);
+    a->resync.raised = ab_writer_exceed(a->writer, begin->summary.newest);
     a->resync.confirmed = begin->confirm;
     a->resync.since = ab_writer_newest(a->writer);
-    a->resync.told_held = r.held = a->guard.held;
+    a->resync.held_sent = r.held = a->guard.held;
     a->resync.why = NULL; /* it says all that one was to be asked for */
     ab_err e = ab_agent_name_mirrors(a);
     if (e == AB_ERR_OK)
         e = open_session(a, begin);
     if (e == AB_ERR_OK)
-        e = ab_resync_session_mine(a->resync.session, &r.told);
+        e = ab_resync_session_summary(a->resync.session, &r.summary);
     if (e != AB_ERR_OK)
         return e;
-    if (ab_version_cmp(a->resync.executed, r.told.newest) > 0)
-        r.told.newest = a->resync.executed;
+    if (ab_version_cmp(a->resync.executed, r.summary.newest) > 0)
+        r.summary.newest = a->resync.executed;
     r.want = ab_resync_session_want(a->resync.session);
-    say(a, &r);
+    send(a, &r);
     if (ab_agent_is_autonomous(a) && ab_resync_session_is_complete(a->resync.session))
         ab_agent_suppose_mirrors(a);
     return AB_ERR_OK;
@@ -280,7 +280,7 @@ static bool is_settled(const ab_agent_object *o, const char *key)
 {
     const ab_writer *w = o->agent->writer;
     return !o->agent->resync.raised &&
-           (ab_writer_said_since(w, ab_str_of(key), o->agent->resync.since) ||
+           (ab_writer_queued_since(w, ab_str_of(key), o->agent->resync.since) ||
             ab_outbox_has(ab_writer_outbox(o->agent->writer), ab_str_of(o->key)));
 }
 
@@ -314,7 +314,7 @@ static void correct_error(ab_agent_object *o)
     if (!is_otherwise(o->agent, ab_str_of(hubs), &digest))
         return;
     ab_writer_repeat(o->agent->writer, ab_str_of(ours));
-    ab_agent_say_error(o);
+    ab_agent_repeat_error(o);
 }
 
 /* The principal has an error that does not stand any more. */
@@ -359,15 +359,15 @@ static void take_page(ab_agent *a, const ab_event *event)
     if (why != NULL || !ab_resync_session_is_complete(a->resync.session))
         return;
     correct_all(a);
-    say(a, &(ab_resync){.step = AB_RESYNC_TAKEN,
-                        .id = ab_str_of(ab_resync_session_id(a->resync.session))});
+    send(a, &(ab_resync){.step = AB_RESYNC_TAKEN,
+                         .id = ab_str_of(ab_resync_session_id(a->resync.session))});
 }
 
 /* --- steps --- */
 
 static void give_pages(ab_agent *a, const ab_resync *r)
 {
-    ab_err e = ab_resync_say_pages(a->writer, a->resync.session, &r->want);
+    ab_err e = ab_resync_send_pages(a->writer, a->resync.session, &r->want);
     if (e != AB_ERR_OK)
         AB_ERROR(a->env.log, SYNC, "cannot send resync pages", AB_KV("why", ab_err_text(e)));
     a->env.effects.wake(a->env.effects.arg);

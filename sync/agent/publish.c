@@ -39,11 +39,11 @@ void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
         o->here_uid = uid_digest(local);
 }
 
-bool ab_agent_is_another(const ab_agent_object *o, const ab_object *told)
+bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed)
 {
     if (!ab_agent_publishes(o) || !o->here || ab_digest_is_none(&o->here_uid))
         return false;
-    ab_digest uid = uid_digest(told);
+    ab_digest uid = uid_digest(changed);
     return !ab_digest_eq(&uid, &o->here_uid);
 }
 
@@ -94,7 +94,7 @@ void ab_agent_catch_up_published(ab_agent_object *o)
     if (!o->here && was_here)
         ab_agent_missed(o, o->end_observed);
     if (o->error != NULL)
-        ab_agent_say_error(o);
+        ab_agent_repeat_error(o);
 }
 
 /* --- what the store no longer has --- */
@@ -127,7 +127,7 @@ static void show_held(const ab_agent *a)
                   (double)a->guard.held);
 }
 
-static void say_held(const ab_agent *a, size_t total)
+static void log_held(const ab_agent *a, size_t total)
 {
     const ab_guard *g = &a->guard;
     AB_ERROR(a->env.log, SYNC,
@@ -209,7 +209,7 @@ void ab_agent_sweep(ab_agent *a)
     a->swept = may && a->complete;
     show_held(a);
     if (!may && a->guard.held != before)
-        say_held(a, s.total);
+        log_held(a, s.total);
     if (!may)
         return;
     s = (struct sweep){.agent = a, .end = true};

@@ -37,7 +37,7 @@ void ab_agent_sent(ab_agent_object *o, ab_err e)
 }
 
 /* What goes up under one key. */
-struct saying {
+struct report {
     ab_str key;
     ab_str lane;
     ab_target target;
@@ -47,7 +47,7 @@ struct saying {
 };
 
 /* Queue a small JSON document as state; unchanged content is not sent again. */
-static void state_up(ab_agent_object *o, const struct saying *s, ab_buf *data)
+static void state_up(ab_agent_object *o, const struct report *s, ab_buf *data)
 {
     ab_event_draft draft;
     ab_digest digest;
@@ -101,11 +101,11 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
 {
     free(o->error);
     o->error = err == NULL ? NULL : ab_str_dup(ab_str_of(err->text));
-    ab_agent_say_error(o);
+    ab_agent_repeat_error(o);
 }
 
 /* What keeps a source of this object from being as desired; NULL: nothing does. */
-static void say_error(ab_agent_object *o, bool remapped, const char *message)
+static void send_error(ab_agent_object *o, bool remapped, const char *message)
 {
     char key[sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX];
     ab_str kind, ns, name;
@@ -120,7 +120,7 @@ static void say_error(ab_agent_object *o, bool remapped, const char *message)
     ab_buf data;
     ab_buf_init(&data, AB_SPAN_SIZE_MAX);
     (void)ab_feedback_error(name, ns, message, &data); /* `data` keeps the error */
-    const struct saying s = {.key = ab_str_of(key),
+    const struct report s = {.key = ab_str_of(key),
                              .lane = ab_str_of(key),
                              .target = o->kind->target,
                              .type = AB_TYPE_ERROR,
@@ -139,21 +139,21 @@ void ab_agent_end_error(ab_agent_object *o)
         o, ab_writer_end_anyway(o->agent->writer, ab_str_of(key), ab_str_of(key), &draft, NULL));
 }
 
-void ab_agent_say_error(ab_agent_object *o)
+void ab_agent_repeat_error(ab_agent_object *o)
 {
-    say_error(o, o->remapped, o->error);
+    send_error(o, o->remapped, o->error);
 }
 
-void ab_agent_say_rival(ab_agent_object *o)
+void ab_agent_report_conflict(ab_agent_object *o)
 {
-    if (o->rival.state == RIVAL_NONE || !ab_writer_is_ready(o->agent->writer))
+    if (o->conflict.state == CONFLICT_NONE || !ab_writer_is_ready(o->agent->writer))
         return;
-    say_error(o, o->rival.remapped,
-              o->rival.state == RIVAL_GONE
-                  ? NULL
-                  : "the agent already has an Application of this name from another namespace of "
-                    "the control plane: rename one, or delete the other and then change this one");
-    o->rival.state = RIVAL_NONE;
+    send_error(o, o->conflict.remapped,
+               o->conflict.state == CONFLICT_ENDED
+                   ? NULL
+                   : "the agent already has an Application of this name from another namespace of "
+                     "the control plane: rename one, or delete the other and then change this one");
+    o->conflict.state = CONFLICT_NONE;
 }
 
 /* It has nothing that the principal would want to know. */
@@ -210,7 +210,7 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
         ab_buf_fini(&data);
         return;
     }
-    const struct saying s = {.key = ab_str_of(o->key),
+    const struct report s = {.key = ab_str_of(o->key),
                              .lane = ab_str_of(o->key),
                              .target = o->kind->target,
                              .type = AB_TYPE_STATUS_UPDATE,
@@ -237,7 +237,7 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
     /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the
      * command. */
     ab_writer_repeat(o->agent->writer, ab_str_of(key));
-    const struct saying s = {.key = ab_str_of(key),
+    const struct report s = {.key = ab_str_of(key),
                              .lane = ab_str_of(o->key),
                              .target = AB_TARGET_EVENT_PROCESSED,
                              .type = AB_TYPE_PROCESSED,

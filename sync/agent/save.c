@@ -217,11 +217,11 @@ static void take_effect(ab_agent_object *o)
 }
 
 /* What was refused for what stood here was not kept: the principal is asked for it. */
-static void invite_rival(ab_agent_object *o)
+static void request_conflicting(ab_agent_object *o)
 {
-    if (!o->rival.waits || ab_agent_has_source(o))
+    if (!o->conflict.waits || ab_agent_has_source(o))
         return;
-    o->rival.waits = false;
+    o->conflict.waits = false;
     ab_agent_resync(o->agent,
                     "the conflicting object is gone; applying the object that was refused");
 }
@@ -230,7 +230,7 @@ void ab_agent_saved(ab_agent_object *o, ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK) {
         take_effect(o);
-        invite_rival(o);
+        request_conflicting(o);
         return;
     }
     o->inbox.head->begun = false;

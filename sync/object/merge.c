@@ -57,9 +57,9 @@ static void merge_here(const struct map_merge *m, ab_spanv here)
         ab_spanw_member(m->w, here);
         return;
     }
-    ab_spanv said = namesake(m->source, here);
-    if (ab_span_present(said))
-        ab_spanw_member(m->w, said);
+    ab_spanv own = namesake(m->source, here);
+    if (ab_span_present(own))
+        ab_spanw_member(m->w, own);
     else if (!list_has(m->owned, name))
         ab_spanw_member(m->w, here);
 }

@@ -34,10 +34,10 @@ static void wake(const struct peer *peer)
     fx->wake(fx->arg, peer->name);
 }
 
-static void say(struct peer *peer, ab_resync *r)
+static void send(struct peer *peer, ab_resync *r)
 {
     r->id = ab_str_of(ab_resync_session_id(peer->resync.session));
-    ab_err e = ab_resync_say(peer->writer, r, peer->principal->env.uid);
+    ab_err e = ab_resync_send(peer->writer, r, peer->principal->env.uid);
     if (e != AB_ERR_OK)
         AB_ERROR(peer->principal->env.log, SYNC, "cannot send a resync step",
                  AB_KV("agent", peer->name), AB_KV("why", ab_err_text(e)));
@@ -127,15 +127,15 @@ static bool is_desired(const struct peer *peer, ab_str key)
     return peer->mode == AB_MANAGED && ab_principal_is_object(key);
 }
 
-struct said {
+struct expected {
     const struct peer *peer;
     ab_inventory *inv;
     ab_err status;
 };
 
-static void add_said(void *arg, ab_str key)
+static void add_expected(void *arg, ab_str key)
 {
-    struct said *s = arg;
+    struct expected *s = arg;
     ab_inventory_entry entry = {.key = key};
     if (s->status != AB_ERR_OK || !is_desired(s->peer, key) ||
         !ab_writer_find(s->peer->writer, key, &entry.hash))
@@ -259,25 +259,25 @@ static ab_err begin(struct peer *peer)
         (void)ab_principal_watermark_ask(peer);
     ab_err e = open_session(peer);
     if (e == AB_ERR_OK)
-        e = ab_resync_session_mine(r->session, &step.told);
+        e = ab_resync_session_summary(r->session, &step.summary);
     if (e != AB_ERR_OK)
         return e;
     AB_DEBUG(peer->principal->env.log, SYNC, "resync begins", AB_KV("agent", peer->name),
              AB_KV("why", r->why));
     r->why = NULL;
-    r->gave = r->corrected = r->judged = r->unsaid = false;
+    r->pages_sent = r->corrected = r->judged = r->unsent = false;
     r->since = ab_writer_newest(peer->writer);
     r->begun_at = now_ms(peer->principal);
     r->deadline = r->begun_at + ANSWER_MS;
     ab_principal_resync_sort(peer);
-    say(peer, &step);
+    send(peer, &step);
     return AB_ERR_OK;
 }
 
 static void end(struct peer *peer)
 {
     struct peer_resync *r = &peer->resync;
-    say(peer, &(ab_resync){.step = AB_RESYNC_END});
+    send(peer, &(ab_resync){.step = AB_RESYNC_END});
     ab_resync_end_pages(peer->writer);
     r->was_held = true;
     close_session(peer);
@@ -376,11 +376,11 @@ static enum verdict judge(const struct peer *peer, ab_str key)
 
 static bool is_on_its_way(const struct peer *peer, ab_str key)
 {
-    return !peer->resync.raised && (ab_writer_said_since(peer->writer, key, peer->resync.since) ||
+    return !peer->resync.raised && (ab_writer_queued_since(peer->writer, key, peer->resync.since) ||
                                     ab_outbox_has(ab_writer_outbox(peer->writer), key));
 }
 
-static void say_again(struct peer *peer, ab_str key)
+static void send_again(struct peer *peer, ab_str key)
 {
     ab_principal_app *app = ab_principal_find(peer->principal, key);
     ab_writer_repeat(peer->writer, key);
@@ -465,10 +465,10 @@ static void ask_again(void *arg, ab_str key)
     const struct peer *peer = arg;
     char copy[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX]; /* ending it frees the log's own */
     snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
-    if (ab_writer_said_since(peer->writer, key, peer->resync.since))
+    if (ab_writer_queued_since(peer->writer, key, peer->resync.since))
         return;
     if (look_at_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
-        ab_writer_ask_again(peer->writer, ab_str_of(copy));
+        ab_writer_repeat_command(peer->writer, ab_str_of(copy));
     else
         end_command(peer, ab_str_of(copy));
 }
@@ -478,7 +478,7 @@ static void ask_again(void *arg, ab_str key)
 struct correction {
     struct peer *peer;
     size_t missing;                /* here, and proved to have been deleted */
-    size_t doubted;                /* missing, and not */
+    size_t unproved;               /* missing, and not */
     char first[AB_OBJECT_KEY_MAX]; /* of these */
     bool end;
 };
@@ -491,9 +491,9 @@ static bool is_proved(const struct peer *peer, const ab_inventory_entry *theirs)
            ab_principal_watermark_covers(peer, theirs->version);
 }
 
-static void note_doubted(struct correction *c, ab_str key)
+static void note_unproved(struct correction *c, ab_str key)
 {
-    if (c->doubted++ == 0)
+    if (c->unproved++ == 0)
         snprintf(c->first, sizeof(c->first), "%.*s", AB_STR_ARG(key));
 }
 
@@ -507,15 +507,15 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
         return;
     if (ab_writer_find(c->peer->writer, theirs->key, &ours)) {
         if (!c->end && !ab_digest_eq(&ours, &theirs->hash))
-            say_again(c->peer, theirs->key);
+            send_again(c->peer, theirs->key);
         return;
     }
     if (judge(c->peer, theirs->key) != NOT_FOR_IT) {
-        c->peer->resync.unsaid = true;
+        c->peer->resync.unsent = true;
         return;
     }
     if (!is_proved(c->peer, theirs)) {
-        note_doubted(c, theirs->key);
+        note_unproved(c, theirs->key);
         return;
     }
     c->missing++;
@@ -524,13 +524,13 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
 }
 
 /* Said, and not held. */
-static void check_said(void *arg, ab_str key)
+static void check_missing(void *arg, ab_str key)
 {
     const struct correction *c = arg;
     const ab_resync_session *s = c->peer->resync.session;
     if (is_desired(c->peer, key) && ab_resync_session_covers(s, key) &&
         ab_resync_session_find(s, key) == NULL && !is_on_its_way(c->peer, key))
-        say_again(c->peer, key);
+        send_again(c->peer, key);
 }
 
 /* One deletion: what the log still has, and what only the agent has. */
@@ -552,18 +552,18 @@ static void correct(struct peer *peer)
     bool may_end = p->synced && (peer->guard.confirmed || ab_principal_watermark_ask(peer));
     struct correction c = {.peer = peer};
     ab_resync_session_each(peer->resync.session, check_held, &c);
-    ab_writer_each(peer->writer, "", check_said, &c);
+    ab_writer_each(peer->writer, "", check_missing, &c);
     ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);
     peer->resync.corrected = true;
     advance_apps(peer);
     ab_mirror_look(peer->roster);
     if (peer->mode != AB_MANAGED)
         return;
-    peer->doubt.again = !may_end;
+    peer->proof.again = !may_end;
     peer->resync.judged = may_end;
     if (!may_end)
         return;
-    ab_principal_watermark_hold(peer, &peer->doubt.agent, c.doubted, c.first);
+    ab_principal_watermark_hold(peer, &peer->proof.agent, c.unproved, c.first);
     end_missing(peer, c.missing);
 }
 
@@ -573,7 +573,7 @@ static void go_on(struct peer *peer)
     r->deadline = now_ms(peer->principal) + ANSWER_MS;
     if (!r->corrected && ab_resync_session_is_complete(r->session))
         correct(peer);
-    if (r->corrected && !r->gave)
+    if (r->corrected && !r->pages_sent)
         end(peer);
 }
 
@@ -598,15 +598,15 @@ static void take_page(struct peer *peer, const ab_event *event)
         go_on(peer);
 }
 
-static ab_err learn_told(struct peer *peer, const ab_resync_told *told)
+static ab_err compare_summary(struct peer *peer, const ab_resync_summary *summary)
 {
-    struct said s = {.peer = peer, .inv = ab_inventory_new()};
+    struct expected s = {.peer = peer, .inv = ab_inventory_new()};
     if (s.inv == NULL)
         return AB_ERR_NOMEM;
-    ab_writer_each(peer->writer, "", add_said, &s);
+    ab_writer_each(peer->writer, "", add_expected, &s);
     ab_err e = s.status;
     if (e == AB_ERR_OK)
-        e = ab_resync_session_told(peer->resync.session, told, s.inv);
+        e = ab_resync_session_compare(peer->resync.session, summary, s.inv);
     ab_inventory_free(s.inv);
     return e;
 }
@@ -614,24 +614,24 @@ static ab_err learn_told(struct peer *peer, const ab_resync_told *told)
 static void take_answer(struct peer *peer, const ab_resync *answer)
 {
     struct peer_resync *r = &peer->resync;
-    r->raised = ab_writer_exceed(peer->writer, answer->told.newest);
+    r->raised = ab_writer_exceed(peer->writer, answer->summary.newest);
     ab_principal_watermark_epoch(peer);
-    ab_principal_watermark_note_version(peer, answer->told.newest);
-    ab_err e = learn_told(peer, &answer->told);
+    ab_principal_watermark_note_version(peer, answer->summary.newest);
+    ab_err e = compare_summary(peer, &answer->summary);
     if (e == AB_ERR_OK)
-        e = ab_resync_say_pages(peer->writer, r->session, &answer->want);
+        e = ab_resync_send_pages(peer->writer, r->session, &answer->want);
     if (e == AB_ERR_INVALID)
         return; /* answered already */
     if (e != AB_ERR_OK) {
         retry_later(peer, ab_err_text(e));
         return;
     }
-    r->gave = answer->want.count > 0;
+    r->pages_sent = answer->want.count > 0;
     if (peer->mode == AB_AUTONOMOUS)
         ab_principal_note_held(peer, answer->held);
     ab_resync want = {.step = AB_RESYNC_WANT, .want = ab_resync_session_want(r->session)};
     if (want.want.count > 0)
-        say(peer, &want);
+        send(peer, &want);
     wake(peer);
     go_on(peer);
 }
@@ -657,7 +657,7 @@ static void take_step(struct peer *peer, const ab_event *event)
     } else if (ours && r->step == AB_RESYNC_ANSWER) {
         take_answer(peer, r);
     } else if (ours && r->step == AB_RESYNC_TAKEN) {
-        peer->resync.gave = false;
+        peer->resync.pages_sent = false;
         go_on(peer);
     }
     ab_resync_free(r);

@@ -127,7 +127,7 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
 
 void ab_principal_watch(struct peer *peer)
 {
-    bool unknown = !ab_writer_is_ready(peer->writer) && !peer->doubt.shown;
+    bool unknown = !ab_writer_is_ready(peer->writer) && !peer->proof.written_for_list;
     if (unknown || peer->missed_at != 0 || ab_principal_is_holding(peer))
         ab_list_append(&peer->principal->watched, &peer->in_watched);
 }
@@ -265,7 +265,7 @@ static void forget_words(struct peer *peer)
     park_apps(peer);
     wait_no_more(peer);
     ab_principal_forget_observed(peer);
-    peer->guard.held = peer->doubt.log = peer->doubt.agent = 0; /* it was of its log */
+    peer->guard.held = peer->proof.log = peer->proof.agent = 0; /* it was of its log */
     ab_principal_show_held(peer);
 }
 
@@ -291,7 +291,7 @@ void ab_principal_unset_mode(ab_principal *p, const char *agent)
         return;
     ab_principal_resync_stop(peer);
     ab_principal_forget_observed(peer);
-    ab_writer_vouch_none(
+    ab_writer_confirm_none_owned(
         peer->writer); /* what the store has now is not compared with its watermark */
     peer->mode = 0;
     ab_principal_shared_close(peer);

@@ -328,7 +328,7 @@ static void app_gone(ab_principal *p, const ab_object *object, bool observed)
     ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
     if (app == NULL || !app->here)
         return;
-    bool said =
+    bool queued =
         ab_principal_is_open(app) && ab_writer_has_key(app->peer->writer, ab_str_of(app->key));
     bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
     app->here = app->deleting = app->look_due = false;
@@ -336,7 +336,7 @@ static void app_gone(ab_principal *p, const ab_object *object, bool observed)
     forget_newest(app);
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
-    if (meant && said)
+    if (meant && queued)
         ab_principal_end(app->peer, ab_str_of(app->key));
     else
         ab_principal_missed(p, ab_str_of(app->key), observed);

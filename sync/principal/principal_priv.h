@@ -33,12 +33,12 @@ struct peer_resync {
     ab_resync_session *session; /* the one that is under way; NULL: none is */
     int64_t begun_at, deadline; /* mono_ms; the latter of the agent's next word in it */
     ab_backoff backoff;
-    ab_version since; /* what we had said when it began */
+    ab_version since; /* what we had sent when it began */
     bool raised;      /* our epoch was too low: what is on its way may be refused as older */
-    bool gave;        /* the agent wants pages of ours, and has not said that it took them */
+    bool pages_sent;  /* the agent wants pages of ours, and has not said that it took them */
     bool corrected;   /* what it holds was seen to */
     bool judged; /* and the store and its watermark were in hand: what it is not to have was told */
-    bool unsaid; /* it holds what is for it, and what was not said yet in this log of ours */
+    bool unsent; /* it holds what is for it, and what was not said yet in this log of ours */
 };
 
 #define EPOCHS_MAX 8
@@ -82,17 +82,18 @@ struct peer {
     } hold;
     ab_guard guard; /* what may be ended at it; of an autonomous one, what it tells of its own */
     struct {
-        bool compared;       /* in this run: both ends agreed, and nothing was in doubt */
-        bool again;          /* to be compared once more when the watermark was read */
-        ab_version said_now; /* the newest that was said of an object in this run */
-        ab_version said;     /* the newest that the agent is known to have been told of an object */
-        uint64_t epochs[EPOCHS_MAX]; /* the last ones under which something was said in this run */
+        bool resynced;            /* in this run: both ends agreed, and every deletion was proved */
+        bool again;               /* to be compared once more when the watermark was read */
+        ab_version sent_this_run; /* the newest state of an object that was sent in this run */
+        ab_version sent; /* the newest state of an object that the agent is known to have */
+        uint64_t epochs[EPOCHS_MAX]; /* the last ones under which something was sent in this run */
         size_t epoch_count;
-        bool shown; /* the watermark was to be written for what the store had when it was listed */
-        size_t log; /* deletions held back for want of proof: of what its log has */
-        size_t agent;    /* and of what only the agent has */
-        int64_t look_at; /* mono_ms: when to look whether these are back */
-    } doubt;
+        bool written_for_list; /* the watermark was to be written for what the store had when it was
+                                  listed */
+        size_t log;            /* deletions held back for want of proof: of what its log has */
+        size_t agent;          /* and of what only the agent has */
+        int64_t retry_at;      /* mono_ms: when to look whether these are back */
+    } proof;
     bool caught_up; /* what was there to be received has been delivered */
     struct peer_resync resync;
     ab_link in_watched;    /* while a tick may have something to do for it */
@@ -102,7 +103,7 @@ struct peer {
     bool waiting_due;      /* how many do is to be counted */
     size_t waiting;        /* how many do */
     int64_t waiting_since; /* mono_ms; 0 = none does */
-    bool waiting_said;     /* it was logged that some do */
+    bool waiting_logged;   /* it was logged that some do */
 };
 
 /* A request that stands in the hub's object: .operation or the refresh annotation, and the id we
@@ -200,7 +201,7 @@ struct watermark_part {
     bool look_due;                     /* something was missed since it was read */
     bool wanted;                       /* and an agent waits for that */
     bool unsure;                       /* a write failed: to be read before the next one */
-    bool write_due;                    /* something was said that it does not have */
+    bool write_due;                    /* something was sent that it does not cover */
     bool takes;                 /* lines that it was not written with yet, of another ConfigMap */
     bool gives;                 /* its ConfigMap has such lines: it is written after those */
     int64_t write_at, retry_at; /* mono_ms: not before then */
@@ -214,7 +215,7 @@ struct watermark_line {
     struct watermark_part *part; /* NULL: the store is not listed yet, and has not shown it */
     ab_link in_part;
     struct peer *peer;      /* NULL: it is not served */
-    ab_watermark_sent told; /* as listed, or written last, or to be written next */
+    ab_watermark_sent sent; /* as listed, or written last, or to be written next */
     char name[];
 };
 
@@ -479,12 +480,12 @@ void ab_principal_watermark_note_version(struct peer *peer, ab_version version);
 void ab_principal_watermark_leave(struct peer *peer);
 /** The store has what its watermark does not cover. */
 void ab_principal_watermark_note_listed(struct peer *peer);
-/** So many deletions are held back for want of proof. @param held  which of peer->doubt's counts
+/** So many deletions are held back for want of proof. @param held  which count of peer->proof
  *  @param first  one of their keys */
 void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, const char *first);
 /** A resync with it came to its end. */
 void ab_principal_watermark_note_resync(struct peer *peer);
-/** Once in a while, look whether what is in doubt is back. */
+/** Once in a while, look whether the objects without a deletion proof are back. */
 void ab_principal_watermark_tick(struct peer *peer);
 
 /* inventory.c: resyncs */

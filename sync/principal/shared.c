@@ -21,7 +21,7 @@
 #define RETRY_FIRST_MS 100
 #define RETRY_MAX_MS   60000
 
-#define WAITING_SAID_MS 30000
+#define WAITING_LOG_MS 30000
 
 struct shared {
     ab_principal_record record;
@@ -34,10 +34,10 @@ struct shared {
     ab_project *project; /* AppProject: which agents it is for */
     char *scope;         /* Secret: key of its project; NULL: it is for no agent */
     bool look_due;
-    bool for_all;      /* look_due: every agent is to be told; else those that asked since: */
-    uint64_t told;     /* principal.asks, when agents were told last */
-    ab_link in_tended; /* while there is something to do once its time has come */
-    bool asked;        /* an answer of the store is to come */
+    bool for_all;         /* look_due: every agent is to be told; else those that asked since: */
+    uint64_t informed_at; /* principal.asks, when agents were told last */
+    ab_link in_tended;    /* while there is something to do once its time has come */
+    bool asked;           /* an answer of the store is to come */
     ab_backoff backoff;
     int64_t retry_at; /* mono_ms */
 };
@@ -194,7 +194,7 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     ab_buf_wipe(&payload);
 }
 
-static void tell(const struct shared *s, struct peer *peer, const ab_object *hub)
+static void send_to(const struct shared *s, struct peer *peer, const ab_object *hub)
 {
     enum verdict verdict = judge(s, peer);
     if (verdict != FOR_IT && ab_link_is_in_use(&peer->in_waiting))
@@ -210,12 +210,12 @@ static void distribute(struct shared *s, const ab_object *hub)
     const ab_principal *p = s->principal;
     for (ab_list_iter i = ab_list_first(&p->open); i.link != NULL; ab_list_next(&i)) {
         struct peer *peer = AB_LINK_OF(i.link, struct peer, in_open);
-        if (!s->for_all && peer->asked <= s->told)
+        if (!s->for_all && peer->asked <= s->informed_at)
             break; /* so did those that follow */
-        tell(s, peer, hub);
+        send_to(s, peer, hub);
     }
     s->for_all = false;
-    s->told = p->asks;
+    s->informed_at = p->asks;
 }
 
 /* --- steps --- */
@@ -542,18 +542,18 @@ static void show_waiting(struct peer *peer)
 }
 
 /* The agent's hello brings the certificate: not to hear it at once is nothing to tell. */
-static void say_waiting(struct peer *peer)
+static void log_waiting(struct peer *peer)
 {
     const ab_principal *p = peer->principal;
-    bool long_enough = peer->waiting > 0 &&
-                       ab_clock_mono_ms(p->env.clock) - peer->waiting_since >= WAITING_SAID_MS;
-    if (long_enough && !peer->waiting_said)
+    bool long_enough =
+        peer->waiting > 0 && ab_clock_mono_ms(p->env.clock) - peer->waiting_since >= WAITING_LOG_MS;
+    if (long_enough && !peer->waiting_logged)
         AB_WARN(p->env.log, SYNC,
                 "Secrets wait: the agent has no certificate that they can be sealed to; to send "
                 "them to an argocd-agent in clear, inside of TLS, set secrets: clear for it in "
                 "option agents",
                 AB_KV("agent", peer->name), AB_KV("secrets", (int64_t)peer->waiting));
-    peer->waiting_said = long_enough;
+    peer->waiting_logged = long_enough;
 }
 
 static void tick_waiting(const ab_principal *p)
@@ -562,7 +562,7 @@ static void tick_waiting(const ab_principal *p)
         struct peer *peer = AB_LINK_OF(i.link, struct peer, in_waiting);
         if (peer->waiting_due)
             show_waiting(peer);
-        say_waiting(peer);
+        log_waiting(peer);
         if (peer->waiting == 0)
             ab_link_remove(&peer->in_waiting);
     }

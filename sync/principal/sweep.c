@@ -15,7 +15,7 @@ struct sweep {
     struct peer *peer;
     size_t total;
     size_t missing;                /* and proved to have been deleted */
-    size_t doubted;                /* missing, and not */
+    size_t unproved;               /* missing, and not */
     char first[AB_OBJECT_KEY_MAX]; /* of these */
     bool uncovered;                /* the watermark does not cover something that is here */
     bool end;
@@ -30,7 +30,7 @@ static int64_t now_ms(const struct peer *peer)
 
 static size_t held_at(const struct peer *peer)
 {
-    return peer->guard.held + peer->doubt.log + peer->doubt.agent;
+    return peer->guard.held + peer->proof.log + peer->proof.agent;
 }
 
 static void make_token(struct peer *peer)
@@ -41,7 +41,7 @@ static void make_token(struct peer *peer)
         snprintf(peer->hold.token, sizeof(peer->hold.token), "%.*s", HOLD_TOKEN - 1, id);
 }
 
-static void tell_held(struct peer *peer)
+static void report_held(struct peer *peer)
 {
     const ab_principal_effects *fx = &peer->principal->env.effects;
     size_t count = held_at(peer);
@@ -62,11 +62,11 @@ void ab_principal_show_held(struct peer *peer)
     ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
                                 "Deletions held back: too many, or without proof.", &label, 1),
                   (double)held_at(peer));
-    tell_held(peer);
+    report_held(peer);
     ab_principal_watch(peer);
 }
 
-static void say_held(const struct peer *peer, size_t total)
+static void log_held(const struct peer *peer, size_t total)
 {
     const ab_guard *g = &peer->guard;
     AB_ERROR(peer->principal->env.log, SYNC,
@@ -110,7 +110,7 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
     bool may = ab_guard_all(&peer->guard, now_ms(peer), missing, total);
     ab_principal_show_held(peer);
     if (!may && peer->guard.held != before)
-        say_held(peer, total);
+        log_held(peer, total);
     return may;
 }
 
@@ -138,17 +138,17 @@ static bool is_here(const ab_principal *p, ab_str key)
 static bool is_proved(const struct peer *peer, ab_str key)
 {
     const ab_writer *w = peer->writer;
-    return ab_writer_is_vouched(w, key) ||
+    return ab_writer_is_confirmed_owned(w, key) ||
            (peer->principal->synced &&
             (peer->guard.confirmed ||
              ab_principal_watermark_covers(peer, ab_writer_version_of(w, key))));
 }
 
-static void note_doubted(struct sweep *s, ab_str key)
+static void note_unproved(struct sweep *s, ab_str key)
 {
     if (!s->peer->principal->synced)
         return; /* it may be what cannot be read */
-    if (s->doubted++ == 0)
+    if (s->unproved++ == 0)
         snprintf(s->first, sizeof(s->first), "%.*s", AB_STR_ARG(key));
 }
 
@@ -169,11 +169,11 @@ static void sweep_key(void *arg, ab_str key)
     if (is_here(s->peer->principal, key)) {
         ab_version version = ab_writer_version_of(s->peer->writer, key);
         s->uncovered |= !ab_principal_watermark_covers(s->peer, version);
-        ab_writer_vouch(s->peer->writer, key);
+        ab_writer_confirm_owned(s->peer->writer, key);
         return;
     }
     if (!is_proved(s->peer, key)) {
-        note_doubted(s, key);
+        note_unproved(s, key);
         return;
     }
     s->missing++;
@@ -187,10 +187,10 @@ static void end_missing(struct peer *peer)
     ab_writer_each(peer->writer, "", sweep_key, &s);
     if (s.uncovered)
         ab_principal_watermark_note_listed(peer);
-    ab_principal_watermark_hold(peer, &peer->doubt.log, s.doubted, s.first);
+    ab_principal_watermark_hold(peer, &peer->proof.log, s.unproved, s.first);
     if (!ab_principal_may_end(peer, s.missing, s.total))
         return;
-    peer->swept = peer->principal->synced && s.doubted == 0;
+    peer->swept = peer->principal->synced && s.unproved == 0;
     s = (struct sweep){.peer = peer, .end = true};
     ab_writer_each(peer->writer, "", sweep_key, &s);
 }
@@ -252,8 +252,8 @@ void ab_principal_sweep(struct peer *peer)
 static void miss(struct peer *peer, ab_str key, bool observed)
 {
     if (!ab_writer_has_key(peer->writer, key)) {
-        if (peer->resync.unsaid) { /* its log does not tell that the agent has it */
-            peer->doubt.again = true;
+        if (peer->resync.unsent) { /* its log does not tell that the agent has it */
+            peer->proof.again = true;
             (void)ab_principal_watermark_ask(peer);
         }
         return;

@@ -88,7 +88,7 @@ static void format_stamp(const ab_principal_app *app, ab_spanv status, char out[
 
 /* The object is stamped with this very report: an agent that has no log to read back says
  * everything again at its start. */
-static bool is_said_again(const ab_principal_app *app)
+static bool is_sent_again(const ab_principal_app *app)
 {
     ab_digest hash;
     return !ab_digest_is_none(&app->status_hash) &&
@@ -105,7 +105,7 @@ static void take_report(ab_principal_app *app, ab_spanv report)
     bool nothing =
         !ab_span_present(status) && !app->has_status && ab_version_is_none(app->status_version);
     struct finished done = finished_by(app, report);
-    if (!app->cleared && !former && (done.operation || done.refresh || is_said_again(app))) {
+    if (!app->cleared && !former && (done.operation || done.refresh || is_sent_again(app))) {
         ab_principal_get(app);
         return;
     }
@@ -245,7 +245,7 @@ void ab_principal_begin(ab_principal_app *app)
 /* Nothing would change by writing it. */
 static bool is_shown(const ab_principal_app *app, ab_spanv report, const ab_object *hub)
 {
-    return is_said_again(app) && app->error == NULL && !app->error_due &&
+    return is_sent_again(app) && app->error == NULL && !app->error_due &&
            ab_span_same(ab_span_get(report, "status"), ab_object_field(hub, "status"));
 }
 

@@ -3,7 +3,7 @@
  * What proves that an object which the store does not have was deleted: that the store is known to
  * have had it. It is, of what it has shown or what was said of it in this run, and of what was said
  * up to its watermark. The watermark follows what is said to an agent, once both ends have compared
- * what they hold and nothing was in doubt: else it would hide what only the agent knows of.
+ * what they hold and every deletion was proved: else it would hide what only the agent knows of.
  *
  * Before anything of an agent is ended, the part of the watermark that has its line is read, after
  * the object was missed. If it is not the one that was listed at start, or written since, the store
@@ -59,16 +59,16 @@ void ab_principal_watermark_read_all(ab_principal *p)
 static bool is_of_this_run(const struct peer *peer, uint64_t epoch)
 {
     for (size_t i = 0; i < EPOCHS_MAX; i++)
-        if (peer->doubt.epochs[i] == epoch)
+        if (peer->proof.epochs[i] == epoch)
             return true;
     return false;
 }
 
 bool ab_principal_watermark_covers(const struct peer *peer, ab_version version)
 {
-    if (peer->doubt.compared)
+    if (peer->proof.resynced)
         return true;
-    return ab_watermark_covers(&peer->line->told, version) ||
+    return ab_watermark_covers(&peer->line->sent, version) ||
            (!ab_version_is_none(version) && is_of_this_run(peer, version.epoch));
 }
 
@@ -76,7 +76,7 @@ void ab_principal_watermark_epoch(struct peer *peer)
 {
     uint64_t epoch = ab_writer_newest(peer->writer).epoch;
     if (!is_of_this_run(peer, epoch))
-        peer->doubt.epochs[peer->doubt.epoch_count++ % EPOCHS_MAX] = epoch;
+        peer->proof.epochs[peer->proof.epoch_count++ % EPOCHS_MAX] = epoch;
 }
 
 static void write_later(const struct peer *peer)
@@ -86,33 +86,33 @@ static void write_later(const struct peer *peer)
     ab_principal_watermark_advance(peer->principal);
 }
 
-static void take_said(struct peer *peer, ab_version version)
+static void note_sent(struct peer *peer, ab_version version)
 {
-    if (ab_version_cmp(version, peer->doubt.said) > 0)
-        peer->doubt.said = version;
+    if (ab_version_cmp(version, peer->proof.sent) > 0)
+        peer->proof.sent = version;
 }
 
 void ab_principal_watermark_note_version(struct peer *peer, ab_version version)
 {
-    take_said(peer, version);
+    note_sent(peer, version);
 }
 
 void ab_principal_watermark_note_queued(struct peer *peer)
 {
-    peer->doubt.said_now = ab_writer_newest(peer->writer);
-    take_said(peer, peer->doubt.said_now);
+    peer->proof.sent_this_run = ab_writer_newest(peer->writer);
+    note_sent(peer, peer->proof.sent_this_run);
     write_later(peer);
 }
 
 /* What is covered when the watermark is written: what was said to this agent in this run, and, once
- * nothing is in doubt, all up to there. */
+ * every deletion is proved, all up to there. */
 static void cover(struct peer *peer)
 {
-    ab_watermark_sent *told = &peer->line->told;
-    if (peer->doubt.compared && ab_version_cmp(peer->doubt.said, told->all) > 0)
-        *told = (ab_watermark_sent){.all = peer->doubt.said};
-    else if (!peer->doubt.compared && !ab_version_is_none(peer->doubt.said_now))
-        ab_watermark_add_run(told, peer->doubt.said_now);
+    ab_watermark_sent *sent = &peer->line->sent;
+    if (peer->proof.resynced && ab_version_cmp(peer->proof.sent, sent->all) > 0)
+        *sent = (ab_watermark_sent){.all = peer->proof.sent};
+    else if (!peer->proof.resynced && !ab_version_is_none(peer->proof.sent_this_run))
+        ab_watermark_add_run(sent, peer->proof.sent_this_run);
 }
 
 void ab_principal_watermark_leave(struct peer *peer)
@@ -126,9 +126,9 @@ void ab_principal_watermark_leave(struct peer *peer)
  * watermark. */
 void ab_principal_watermark_note_listed(struct peer *peer)
 {
-    if (peer->doubt.shown)
+    if (peer->proof.written_for_list)
         return;
-    peer->doubt.shown = true;
+    peer->proof.written_for_list = true;
     write_later(peer);
 }
 
@@ -139,12 +139,12 @@ void ab_principal_watermark_note_resync(struct peer *peer)
      */
     if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer) || !peer->resync.judged)
         return;
-    peer->doubt.again = !p->synced || !peer->swept || !ab_principal_watermark_ask(peer);
-    if (peer->doubt.again)
+    peer->proof.again = !p->synced || !peer->swept || !ab_principal_watermark_ask(peer);
+    if (peer->proof.again)
         return;
-    bool covers_more = ab_version_cmp(peer->doubt.said, peer->line->told.all) > 0;
-    bool first = !peer->doubt.compared;
-    peer->doubt.compared = true;
+    bool covers_more = ab_version_cmp(peer->proof.sent, peer->line->sent.all) > 0;
+    bool first = !peer->proof.resynced;
+    peer->proof.resynced = true;
     if (first && covers_more)
         write_later(peer);
 }
@@ -157,7 +157,7 @@ void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, 
     ab_principal_show_held(peer);
     if (!more)
         return;
-    peer->doubt.look_at = now_ms(p) + HELD_LOOK_MS;
+    peer->proof.retry_at = now_ms(p) + HELD_LOOK_MS;
     AB_ERROR(p->env.log, SYNC,
              "deletions held back: the store does not show that it ever had what the agent has "
              "(was it restored from a backup?): make the objects again, or delete them at the "
@@ -172,10 +172,10 @@ void ab_principal_watermark_tick(struct peer *peer)
     bool read = part != NULL && part->read;
     if (read && now_ms(p) >= part->logs_at && !ab_writer_is_ready(peer->writer))
         ab_principal_watermark_note_listed(peer);
-    bool doubts = peer->doubt.log + peer->doubt.agent > 0;
-    if (!doubts || now_ms(p) < peer->doubt.look_at)
+    bool unproved = peer->proof.log + peer->proof.agent > 0;
+    if (!unproved || now_ms(p) < peer->proof.retry_at)
         return;
-    peer->doubt.look_at = now_ms(p) + HELD_LOOK_MS;
+    peer->proof.retry_at = now_ms(p) + HELD_LOOK_MS;
     peer->swept = false;
     ab_principal_sweep(peer);
     ab_principal_resync_due(peer, "deletions are held back");
@@ -239,9 +239,9 @@ static void proved(const struct watermark_part *part)
         if (peer == NULL)
             continue;
         ab_principal_sweep(peer);
-        if (peer->doubt.again)
+        if (peer->proof.again)
             ab_principal_resync_due(peer, "the store's watermark was read");
-        peer->doubt.again = false;
+        peer->proof.again = false;
     }
 }
 
@@ -325,7 +325,7 @@ static ab_err make_object(struct watermark_part *part, ab_object **out)
         const struct watermark_line *line = AB_LINK_OF(i.link, struct watermark_line, in_part);
         if (line->peer != NULL)
             cover(line->peer);
-        ab_watermark_add(&draft, line->name, &line->told);
+        ab_watermark_add(&draft, line->name, &line->sent);
     }
     return ab_watermark_finish(&draft, out);
 }

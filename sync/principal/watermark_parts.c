@@ -85,7 +85,8 @@ static void place(ab_principal *p, struct watermark_line *line)
     const struct peer *peer = line->peer;
     struct watermark_part *part = room_from(p, 0);
     put_into(line, part);
-    if (peer == NULL || peer->doubt.shown || !ab_version_is_none(peer->doubt.said_now))
+    if (peer == NULL || peer->proof.written_for_list ||
+        !ab_version_is_none(peer->proof.sent_this_run))
         part->write_due = true;
 }
 
@@ -122,13 +123,13 @@ static void keep_later(struct watermark_line *line, struct watermark_part *part)
     line->part->takes = line->part->write_due = true;
 }
 
-static ab_err take_line(void *arg, ab_str agent, const ab_watermark_sent *told)
+static ab_err take_line(void *arg, ab_str agent, const ab_watermark_sent *sent)
 {
     struct watermark_part *part = arg;
     struct watermark_line *line = line_of(part->principal, agent);
     if (line == NULL)
         return AB_ERR_NOMEM;
-    ab_watermark_merge(&line->told, told);
+    ab_watermark_merge(&line->sent, sent);
     if (line->part == NULL)
         put_into(line, part);
     else if (line->part != part)
@@ -140,7 +141,7 @@ static ab_err take_line(void *arg, ab_str agent, const ab_watermark_sent *told)
 static void forget_told(const struct watermark_part *part)
 {
     for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i))
-        AB_LINK_OF(i.link, struct watermark_line, in_part)->told = (ab_watermark_sent){0};
+        AB_LINK_OF(i.link, struct watermark_line, in_part)->sent = (ab_watermark_sent){0};
 }
 
 void ab_principal_watermark_note(ab_principal *p, const ab_object *object)
@@ -181,7 +182,7 @@ void ab_principal_watermark_remove(struct peer *peer)
     if (line == NULL)
         return;
     line->peer = NULL;
-    if (!ab_watermark_is_empty(&line->told))
+    if (!ab_watermark_is_empty(&line->sent))
         return;
     leave_part(line);
     free(ab_map_take(peer->principal->watermark.lines, ab_str_of(line->name)));

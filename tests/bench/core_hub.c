@@ -260,10 +260,10 @@ static void answer_resync(ab_bench_core_hub *h, size_t agent, ab_str id)
     if (inv != NULL && hold(&h->agents[agent], inv) == AB_ERR_OK)
         ab_resync_encode(&(ab_resync){.step = AB_RESYNC_ANSWER,
                                       .id = id,
-                                      .told = {.count = ab_inventory_count(inv),
-                                               .pages = 1,
-                                               .digests = ab_inventory_digest(inv, 0),
-                                               .newest = ab_inventory_newest(inv)}},
+                                      .summary = {.count = ab_inventory_count(inv),
+                                                  .pages = 1,
+                                                  .digests = ab_inventory_digest(inv, 0),
+                                                  .newest = ab_inventory_newest(inv)}},
                          &text);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_RESYNC));
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, AB_KEY_RESYNC);

@@ -22,14 +22,14 @@ static void try_step(ab_str text)
     if (ab_resync_decode(text, &r, NULL) != AB_ERR_OK)
         return;
     check(r->id.len > 0 && r->id.len < AB_RESYNC_ID_MAX);
-    check(r->told.pages == 0 || ab_inventory_is_pages(r->told.pages));
+    check(r->summary.pages == 0 || ab_inventory_is_pages(r->summary.pages));
     check(r->want.count <= AB_INVENTORY_PAGES_MAX);
     ab_buf_init(&out, AB_EVENT_DATA_MAX);
     ab_resync_encode(r, &out);
     check(ab_buf_status(&out) == AB_ERR_OK);
     check(ab_resync_decode(ab_buf_str(&out), &again, NULL) == AB_ERR_OK);
     check(again->step == r->step && ab_str_eq(again->id, r->id));
-    check(again->told.pages == r->told.pages && again->want.count == r->want.count);
+    check(again->summary.pages == r->summary.pages && again->want.count == r->want.count);
     ab_resync_free(again);
     ab_buf_fini(&out);
     ab_resync_free(r);

@@ -123,7 +123,7 @@ static bool is_for_a_small_topic(const ab_kafka_send *s, rd_kafka_resp_err_t cod
            (int64_t)ab_event_size(s->event) + ENVELOPE < s->link->kafka->settings.batch_bytes;
 }
 
-static void say_failure(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_error *err)
+static void log_failure(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_error *err)
 {
     if (is_for_a_small_topic(s, m->err))
         ab_fail(err, AB_ERR_UNAVAILABLE,
@@ -156,7 +156,7 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     bool small_topic = is_for_a_small_topic(s, m->err);
     TAILQ_REMOVE(&p->sends, s, at);
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        say_failure(s, m, &err);
+        log_failure(s, m, &err);
     else
         p->kafka->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)

@@ -202,12 +202,12 @@ static void something_is_lost(int app)
 }
 
 static void (*const actions[])(int app) = {
-    user_creates,     user_creates,     user_edits,         user_edits,          user_edits,
-    user_deletes,     mirror_is_synced, hub_creates,        mirror_is_refreshed, hub_tampers,
-    hub_tampers,      hub_deletes,      controller_reports, controller_reports,  controller_acts,
-    controller_acts,  controller_syncs, agent_crashes,      principal_is_lost,   links_change,
-    logs_change,      time_passes,      time_passes,        something_is_lost,   operator_asks,
-    mode_is_in_doubt, watches_break,
+    user_creates,    user_creates,     user_edits,         user_edits,          user_edits,
+    user_deletes,    mirror_is_synced, hub_creates,        mirror_is_refreshed, hub_tampers,
+    hub_tampers,     hub_deletes,      controller_reports, controller_reports,  controller_acts,
+    controller_acts, controller_syncs, agent_crashes,      principal_is_lost,   links_change,
+    logs_change,     time_passes,      time_passes,        something_is_lost,   operator_asks,
+    mode_is_unknown, watches_break,
 };
 
 /* --- rest --- */

@@ -379,7 +379,7 @@ void logs_change(int app)
         fake_log_compact(log);
 }
 
-void mode_is_in_doubt(int app)
+void mode_is_unknown(int app)
 {
     if (m.w.principal == NULL || below(2) == 0)
         return;

@@ -124,7 +124,7 @@ void principal_crashes(int app);
 void links_change(int app);
 void logs_change(int app);
 /** The agent's hello, or option agents, says otherwise for a while. */
-void mode_is_in_doubt(int app);
+void mode_is_unknown(int app);
 void operator_asks(int app);
 /** A store's watch has a gap: what went meanwhile is only missing from its next list. */
 void watches_break(int app);

@@ -76,7 +76,7 @@ static void say_step(ab_resync_step step)
     ab_resync r = {.step = step,
                    .id = ab_str_of(liar.id),
                    .namespace = AB_STR(WORLD_AGENT_NAMESPACE),
-                   .told = {ab_inventory_count(liar.inv), liar.pages, liar.digests, {0}},
+                   .summary = {ab_inventory_count(liar.inv), liar.pages, liar.digests, {0}},
                    .want = liar.want};
     ab_buf_init(&data, AB_EVENT_DATA_MAX);
     ab_resync_encode(&r, &data);

@@ -315,7 +315,7 @@ static void (*const actions[])(int app) = {
     local_deletes,     local_creates,     controller_reports, controller_acts,  controller_acts,
     agent_crashes,     principal_crashes, links_change,       logs_change,      time_passes,
     time_passes,       something_is_lost, operator_asks,      hub_is_backed_up, hub_is_restored,
-    hub_is_unreadable, mode_is_in_doubt,  watches_break,
+    hub_is_unreadable, mode_is_unknown,   watches_break,
 };
 
 /* --- rest --- */

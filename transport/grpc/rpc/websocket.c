@@ -134,9 +134,9 @@ static bool put_next(ab_rpc_conn *conn, ab_rpc_call *call)
         ab_rpc_call_trail(call);
         return true;
     }
-    if (!call->half_closed || ws->end_said)
+    if (!call->half_closed || ws->end_queued)
         return false;
-    ws->end_said = true;
+    ws->end_queued = true;
     ab_rpc_websocket_put(conn, WSLAY_BINARY_FRAME, (ab_str){end, sizeof(end)});
     return true;
 }

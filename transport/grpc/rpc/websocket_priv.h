@@ -27,7 +27,7 @@ struct ab_rpc_websocket {
     ab_buf out; /* what goes out between two messages of the call */
     size_t out_sent;
     size_t frame_left; /* of a message of which some has gone */
-    bool end_said;     /* client: the call's half-close */
+    bool end_queued;   /* client: the call's half-close */
 
     uint16_t fault; /* by which the peer is refused; 0: not one of its frames */
     const char *fault_text;

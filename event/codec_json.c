@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/codec_json.h"
 
-#include "base/base64.h"
-#include "base/span.h"
+#include "base/core/base64.h"
+#include "base/json/span.h"
 #include "event/codec_json_priv.h"
 #include "event/draft_priv.h"
 #include "event/value_priv.h"

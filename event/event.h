@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 #define AB_EVENT_ATTRS_MAX      64
 #define AB_EVENT_ATTR_NAME_MAX  64

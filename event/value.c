@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/value_priv.h"
 
-#include "base/base64.h"
+#include "base/core/base64.h"
 
 #include <inttypes.h>
 #include <string.h>

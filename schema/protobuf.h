@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>

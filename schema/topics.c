@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/topics.h"
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/log.h"
+#include "base/observe/log.h"
 
 #include <uv.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data.h"
 
-#include "base/file.h"
+#include "base/core/file.h"
 
 #include <errno.h>
 #include <stdio.h>

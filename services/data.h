@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 /**
  * Make the folder unless it is there, and see that it was used with this mapping, or with none yet:

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/daemon.h"
+#include "services/daemon.h"
 #include "store/store.h"
 #include "transport/transport.h"
 

@@ -25,7 +25,7 @@
  */
 #pragma once
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "sync/received_state.h"
 
 #include <uv.h>

@@ -10,10 +10,10 @@
  */
 #pragma once
 
-#include "base/config.h"
-#include "base/log.h"
-#include "base/metrics.h"
-#include "base/object.h"
+#include "base/config/config.h"
+#include "base/json/object.h"
+#include "base/observe/log.h"
+#include "base/observe/metrics.h"
 
 #include <uv.h>
 

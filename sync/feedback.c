@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/feedback.h"
 
-#include "base/document.h"
+#include "base/json/document.h"
 
 #define DOCUMENT_MAX ((size_t)1 << 20)
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "schema/catalogue.h"
 #include "sync/version.h"
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "sync/version.h"
 
 /* Entries of one page, at most. */

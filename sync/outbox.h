@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "event/event.h"
 
 typedef struct ab_outbox ab_outbox;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/resync.h"
 
-#include "base/document.h"
-#include "base/object.h"
+#include "base/json/document.h"
+#include "base/json/object.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "sync/version.h"
 
 typedef struct {

@@ -15,8 +15,8 @@
  */
 #pragma once
 
-#include "base/document.h"
-#include "base/object.h"
+#include "base/json/document.h"
+#include "base/json/object.h"
 #include "sync/version.h"
 
 /* Name of the first part, in the principal's own namespace; the others add "-1", "-2", ... */

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "sync/outbox.h"
 #include "sync/version.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/hello.h"
 
-#include "base/clock.h"
-#include "base/digest.h"
+#include "base/core/clock.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "base/digest.h"
-#include "base/document.h"
+#include "base/core/digest.h"
+#include "base/json/document.h"
 #include "event/event.h"
 
 /* A certificate with its chain, and the rest. */

@@ -11,9 +11,9 @@
  */
 #pragma once
 
-#include "base/clock.h"
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/clock.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 #include "event/event.h"
 
 /* The receiver's position is not known. */

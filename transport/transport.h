@@ -17,9 +17,9 @@
  */
 #pragma once
 
-#include "base/config.h"
-#include "base/log.h"
-#include "base/metrics.h"
+#include "base/config/config.h"
+#include "base/observe/log.h"
+#include "base/observe/metrics.h"
 #include "event/event.h"
 #include "schema/catalogue.h"
 #include "transport/pending.h"
@@ -64,8 +64,9 @@ typedef struct {
     const char *mode;    /* "managed", "autonomous"; "" for a principal */
     const char *version; /* of argobus */
     uint64_t epoch;
-    int64_t clock_skew_ms;   /* peer's clock minus ours, roughly */
-    const char *certificate; /* PEM: what may be sealed to (base/seal.h); not verified here */
+    int64_t clock_skew_ms; /* peer's clock minus ours, roughly */
+    const char
+        *certificate; /* PEM: what may be sealed to (base/crypto/seal.h); not verified here */
 } ab_peer;
 
 typedef struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/secrets.h"
 
-#include "base/file.h"
-#include "base/pem.h"
+#include "base/core/file.h"
+#include "base/crypto/pem.h"
 #include "services/service.h"
 
 #include <stdlib.h>

@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "base/config.h"
-#include "base/file_stamp.h"
-#include "base/log.h"
-#include "base/seal.h"
+#include "base/config/config.h"
+#include "base/core/file_stamp.h"
+#include "base/crypto/seal.h"
+#include "base/observe/log.h"
 
 /* Zero-initialised: none. */
 typedef struct {

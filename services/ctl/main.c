@@ -2,7 +2,7 @@
  *
  * argobusctl: what an operator asks of a running principal, over its control socket.
  */
-#include "base/document.h"
+#include "base/json/document.h"
 #include "services/control_path.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/changes.h"
 
-#include "base/map.h"
+#include "base/core/map.h"
 
 #include <math.h>
 #include <stdlib.h>

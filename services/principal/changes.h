@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/metrics.h"
+#include "base/observe/metrics.h"
 #include "sync/outbox.h"
 #include "transport/transport.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/holds.h"
 
-#include "base/document.h"
-#include "base/map.h"
+#include "base/core/map.h"
+#include "base/json/document.h"
 #include "schema/attributes.h"
 
 #include <inttypes.h>

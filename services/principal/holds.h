@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "base/log.h"
+#include "base/observe/log.h"
 #include "store/store.h"
 
 typedef struct ab_holds ab_holds;

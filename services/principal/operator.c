@@ -2,7 +2,7 @@
  *
  * What the operator may ask of a running principal: {"do":"resync","agent":NAME,"confirm":true}.
  */
-#include "base/document.h"
+#include "base/json/document.h"
 #include "services/principal/principal_priv.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "services/control.h"
 #include "services/principal/changes.h"
 #include "services/principal/holds.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/recipients.h"
 
-#include "base/file.h"
-#include "base/map.h"
-#include "base/pem.h"
-#include "base/revoked.h"
+#include "base/core/file.h"
+#include "base/core/map.h"
+#include "base/crypto/pem.h"
+#include "base/crypto/revoked.h"
 #include "services/service.h"
 
 #include <stdlib.h>

@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "base/config.h"
-#include "base/log.h"
-#include "base/seal.h"
+#include "base/config/config.h"
+#include "base/crypto/seal.h"
+#include "base/observe/log.h"
 
 typedef struct ab_recipients ab_recipients;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/registry.h"
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "schema/attributes.h"
 
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "base/config.h"
-#include "base/log.h"
-#include "base/object.h"
+#include "base/config/config.h"
+#include "base/json/object.h"
+#include "base/observe/log.h"
 
 typedef struct ab_registry ab_registry;
 

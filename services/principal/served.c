@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/served.h"
 
-#include "base/file.h"
+#include "base/core/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "base/log.h"
-#include "base/map.h"
+#include "base/core/map.h"
+#include "base/observe/log.h"
 
 #include <uv.h>
 

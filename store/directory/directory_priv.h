@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "store/directory/disk.h"
 #include "store/directory/stream.h"
 #include "store/store.h"

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "base/object.h"
-#include "base/yaml.h"
+#include "base/json/object.h"
+#include "base/yaml/yaml.h"
 #include "store/directory/sidecar.h"
 
 /* One document of a manifest file. */

@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "base/clock.h"
-#include "base/digest.h"
-#include "base/span.h"
+#include "base/core/clock.h"
+#include "base/core/digest.h"
+#include "base/json/span.h"
 
 typedef struct {
     char uid[40];

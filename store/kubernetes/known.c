@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/kubernetes/known.h"
 
-#include "base/map.h"
+#include "base/core/map.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,11 +2,11 @@
  *
  * What a watcher remembers of the objects that exist, so that a new list shows what was deleted
  * meanwhile: key, uid and resourceVersion, no content. An object costs 182 bytes with a key of 33
- * bytes and a uid of 36 (tests/unit/store/kube_known_test.c measures it).
+ * bytes and a uid of 36 (tests/unit/store/kubernetes/known_test.c measures it).
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 typedef struct ab_kube_known ab_kube_known;
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/kubernetes/access.h"
+#include "store/kubernetes/access/access.h"
 #include "store/store.h"
 
 /* The rows of the option table. */

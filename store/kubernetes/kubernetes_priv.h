@@ -15,8 +15,8 @@
  */
 #pragma once
 
-#include "base/map.h"
-#include "base/pattern.h"
+#include "base/core/map.h"
+#include "base/core/pattern.h"
 #include "store/kubernetes/known.h"
 #include "store/kubernetes/request.h"
 #include "store/kubernetes/resource.h"

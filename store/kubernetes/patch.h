@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 #include "store/kubernetes/resource.h"
 
 /* What the object must be; absent strings are not checked. */

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "base/metrics.h"
-#include "store/kubernetes/access.h"
+#include "base/observe/metrics.h"
+#include "store/kubernetes/access/access.h"
 #include "store/kubernetes/status.h"
 #include "store/kubernetes/stream.h"
 

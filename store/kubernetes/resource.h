@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
  */
 #include "store/kubernetes/status.h"
 
-#include "base/document.h"
+#include "base/json/document.h"
 
 #include <string.h>
 

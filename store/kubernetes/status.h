@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 /* Refusals that are answered by more than their ab_err. */
 typedef enum {

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/span.h"
+#include "base/json/span.h"
 
 typedef enum {
     AB_KUBE_LIST,  /* {"kind":"...List","metadata":{...},"items":[...]}: each item, then the rest */

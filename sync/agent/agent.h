@@ -13,10 +13,10 @@
  */
 #pragma once
 
-#include "base/log.h"
-#include "base/metrics.h"
-#include "base/pattern.h"
-#include "base/seal.h"
+#include "base/core/pattern.h"
+#include "base/crypto/seal.h"
+#include "base/observe/log.h"
+#include "base/observe/metrics.h"
 #include "sync/guard.h"
 #include "sync/object/application.h"
 #include "sync/received_state.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "schema/catalogue.h"
 #include "sync/agent/agent.h"
 #include "sync/inbox.h"

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 /** Payload of create and spec-update: the hub's object without .status, .operation, server-set
  * metadata and the annotations that are not what the user wants (refresh, last-applied, ours).

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/span.h"
+#include "base/json/span.h"
 
 /** Is the name in this list, which ends with NULL? */
 bool ab_copy_is_one_of(ab_str name, const char *const *list);

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 #include "schema/catalogue.h"
 
 typedef struct {

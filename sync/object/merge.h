@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 /* A name that the source never governs here, and the value to write for it; an absent value keeps
  * whatever stands here, or drops it. */

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 #include "schema/catalogue.h"
 
 /** Are objects about this target published and mirrored? */

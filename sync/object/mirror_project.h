@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 /**
  * Member "spec": source namespace and destinations are the agent's, and the policies of its roles

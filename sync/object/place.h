@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 /* Where it is to stand, whose it is, and what goes into it beside the desired state. */
 typedef struct {

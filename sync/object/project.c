@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/object/project.h"
 
-#include "base/pattern.h"
+#include "base/core/pattern.h"
 #include "sync/object/copy.h"
 #include "sync/object/render.h"
 

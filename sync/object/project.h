@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 typedef struct ab_project ab_project; /* what routing needs of an AppProject */
 

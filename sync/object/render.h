@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 /** Member "metadata": identity, labels and the user's annotations. */
 void ab_render_metadata(ab_spanw *w, const ab_object *hub);

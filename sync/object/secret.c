@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/object/secret.h"
 
-#include "base/base64.h"
+#include "base/core/base64.h"
 #include "sync/object/copy.h"
 #include "sync/object/render.h"
 

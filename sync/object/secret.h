@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 
 /**
  * Name of the project that the Secret is scoped to.

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 #include "sync/inbox.h"
 #include "sync/object/kind.h"
 #include "sync/principal/principal.h"

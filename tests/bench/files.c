@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/files.h"
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "tests/bench/payload.h"
 #include "tests/bench/process.h"
 

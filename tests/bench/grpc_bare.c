@@ -4,10 +4,10 @@
  * messages over the same connections, in the same window, each answered by a message as large as
  * an acknowledgement; nothing is made or read for any of them.
  */
+#include "net/rpc/rpc.h"
 #include "tests/bench/event.h"
 #include "tests/bench/process.h"
 #include "tests/bench/run.h"
-#include "transport/grpc/rpc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,8 +237,8 @@ static ab_err make_server(end *e, ab_error *err)
     (void)snprintf(ca, sizeof(ca), "%s/ca.crt", e->run->certs);
     (void)snprintf(cert, sizeof(cert), "%s/server.crt", e->run->certs);
     (void)snprintf(key, sizeof(key), "%s/server.key", e->run->certs);
-    const ab_rpc_tls tls = {
-        .ca = ca, .cert = cert, .key = key, .client_cert = AB_RPC_CLIENT_CERT_REQUEST};
+    const ab_tls tls = {
+        .ca = ca, .cert = cert, .key = key, .client_cert = AB_TLS_CLIENT_CERT_REQUEST};
     const ab_rpc_server_events events = {on_call, e};
     ab_err code = ab_rpc_server_new(&e->env, "127.0.0.1", e->run->port, &tls,
                                     &ab_rpc_default_limits, &events, &e->server, err);
@@ -251,7 +251,7 @@ static ab_err make_client(end *e, unsigned i, ab_error *err)
     (void)snprintf(ca, sizeof(ca), "%s/ca.crt", e->run->certs);
     (void)snprintf(cert, sizeof(cert), "%s/w%u.crt", e->run->certs, i);
     (void)snprintf(key, sizeof(key), "%s/agent.key", e->run->certs);
-    const ab_rpc_tls tls = {.ca = ca, .cert = cert, .key = key};
+    const ab_tls tls = {.ca = ca, .cert = cert, .key = key};
     const ab_rpc_client_events events = {on_link, &e->streams[i]};
     ab_err code = ab_rpc_client_new(&e->env, "localhost", e->run->port, &tls,
                                     &ab_rpc_default_limits, &events, &e->streams[i].client, err);

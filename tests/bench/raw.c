@@ -225,7 +225,7 @@ static void look_at(const rd_kafka_message_t *m)
     (void)rd_kafka_message_headers(m, &headers);
 }
 
-/* What of transport/kafka/topics.c makes work for the broker. */
+/* What of transport/kafka/client/topics.c makes work for the broker. */
 static rd_kafka_resp_err_t configure(rd_kafka_NewTopic_t *topic)
 {
     static const setting rows[] = {{"cleanup.policy", "compact"},

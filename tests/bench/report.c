@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/report.h"
 
-#include "base/document.h"
+#include "base/json/document.h"
 
 #include <math.h>
 #include <stdarg.h>

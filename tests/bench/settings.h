@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/config.h"
+#include "base/config/config.h"
 
 #include <limits.h>
 

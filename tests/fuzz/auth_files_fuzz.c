@@ -3,9 +3,9 @@
  * Any bytes as the file of users, and as the list of revoked certificates: taken or refused with
  * the line that is wrong, and no hash is ever in what is said about it.
  */
-#include "base/revoked.h"
-#include "base/text_lines.h"
-#include "transport/grpc/auth/passwords_priv.h"
+#include "auth/passwords.h"
+#include "base/core/text_lines.h"
+#include "base/crypto/revoked.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Any bytes as the expression of an operator and, after the first newline, as the value of the
  * header: whoever is let in is a DNS label that stands in that value, again when asked again.
  */
-#include "transport/grpc/auth/method_priv.h"
+#include "auth/method.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * input is a payload that is signed first, so that the signature does not stand between the fuzzer
  * and the claims.
  */
-#include "base/base64.h"
-#include "transport/grpc/auth/jwt_priv.h"
+#include "auth/jwt.h"
+#include "base/core/base64.h"
 
 #include <assert.h>
 #include <openssl/rsa.h>

@@ -3,7 +3,7 @@
  * Any bytes as a configuration file. What is accepted must print, and what was printed must be
  * accepted again and print the same (but for the comments that name the origins).
  */
-#include "base/config.h"
+#include "base/config/config.h"
 
 #include <stdint.h>
 #include <stdio.h>

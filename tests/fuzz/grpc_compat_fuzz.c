@@ -3,7 +3,7 @@
  * What an argocd-agent sends, at either end of argobus: whatever it is, what it makes of it passes
  * on and is acknowledged. The first byte says whose end; what follows is one message, twice.
  */
-#include "tests/unit/transport/compat_world.h"
+#include "tests/unit/transport/grpc/compat/compat_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
  * Any bytes are read as YAML or refused; what was read is JSON within the limits, may be an object,
  * and is the same after it was written as YAML and read again.
  */
-#include "base/object.h"
-#include "base/yaml.h"
+#include "base/json/object.h"
+#include "base/yaml/yaml.h"
 
 #include <assert.h>
 

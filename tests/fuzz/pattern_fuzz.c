@@ -3,7 +3,7 @@
  * Any bytes as a pattern and, after its first newline, as the text: a pattern that is taken can be
  * matched, and a glob matches alone as it does in a list.
  */
-#include "base/pattern.h"
+#include "base/core/pattern.h"
 
 #include <assert.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * says; its lowest bit: after a good preface of HTTP/2; else what comes may also be a WebSocket.
  * When the client is gone, so is all that it caused.
  */
-#include "transport/grpc/rpc/rpc_priv.h"
+#include "net/rpc/rpc_priv.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -82,7 +82,7 @@ static world *get_world(void)
     limits.window_bytes = 65536;
     limits.streams = 8;
     const ab_rpc_env env = {&w.loop, NULL, ab_metrics_new(), &ab_clock_real};
-    const ab_rpc_tls tls = {.insecure = true, .websocket = true};
+    const ab_tls tls = {.insecure = true, .websocket = true};
     const ab_rpc_server_events events = {on_call, &w};
     int rc = uv_loop_init(&w.loop);
     ab_err e = ab_rpc_server_new(&env, "", 0, &tls, &limits, &events, &w.server, NULL);

@@ -3,8 +3,8 @@
  * What peers write into headers: timeouts, texts, statuses, binary metadata. The input is taken for
  * each of them.
  */
-#include "transport/grpc/rpc/fields_priv.h"
-#include "transport/grpc/rpc/head_priv.h"
+#include "net/rpc/fields.h"
+#include "net/rpc/head.h"
 
 #include <assert.h>
 #include <stdlib.h>

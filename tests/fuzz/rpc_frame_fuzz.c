@@ -3,7 +3,7 @@
  * Frames of a WebSocket, from a client or a server as the lowest bit of the first byte says. In
  * pieces of any size they must be the same messages as at once.
  */
-#include "transport/grpc/rpc/frame_priv.h"
+#include "net/websocket/frame.h"
 
 #include <assert.h>
 
@@ -15,24 +15,24 @@ typedef struct {
     ab_err e;
 } result;
 
-static void note(ab_buf *text, const ab_rpc_frame *frame)
+static void note(ab_buf *text, const ab_websocket_frame *frame)
 {
     if (frame->bytes.ptr == NULL)
         return;
     if (frame->opcode != WSLAY_BINARY_FRAME)
-        assert(frame->bytes.len <= AB_RPC_FRAME_CONTROL);
+        assert(frame->bytes.len <= AB_WEBSOCKET_FRAME_CONTROL);
     ab_buf_put(text, frame->bytes);
     if (frame->ends)
         ab_buf_printf(text, "|%d|", (int)frame->opcode);
 }
 
-static void read_piece(ab_rpc_frames *f, ab_str piece, result *r)
+static void read_piece(ab_websocket_frames *f, ab_str piece, result *r)
 {
-    ab_rpc_frame frame;
+    ab_websocket_frame frame;
     const char *why = NULL;
-    ab_rpc_frames_feed(f, piece);
+    ab_websocket_frames_feed(f, piece);
     do {
-        r->e = ab_rpc_frames_next(f, &frame, &why);
+        r->e = ab_websocket_frames_next(f, &frame, &why);
         assert(r->e == AB_ERR_OK ? frame.bytes.ptr != NULL || f->in.len == 0 : why != NULL);
         if (r->e == AB_ERR_OK)
             note(&r->text, &frame);
@@ -42,14 +42,14 @@ static void read_piece(ab_rpc_frames *f, ab_str piece, result *r)
 static result read_in(const uint8_t *data, size_t size, bool server, size_t step)
 {
     result r = {.e = AB_ERR_OK};
-    ab_rpc_frames f;
-    ab_err e = ab_rpc_frames_init(&f, server, MESSAGE_MAX);
+    ab_websocket_frames f;
+    ab_err e = ab_websocket_frames_init(&f, server, MESSAGE_MAX);
     assert(e == AB_ERR_OK);
     (void)e;
     ab_buf_init(&r.text, SIZE_MAX);
     for (size_t at = 0; at < size && r.e == AB_ERR_OK; at += step)
         read_piece(&f, (ab_str){(const char *)data + at, size - at < step ? size - at : step}, &r);
-    ab_rpc_frames_fini(&f);
+    ab_websocket_frames_fini(&f);
     return r;
 }
 

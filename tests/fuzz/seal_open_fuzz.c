@@ -4,8 +4,8 @@
  * either the sealed text, or after a byte 'D' the CMS message itself, so that base64 does not stand
  * between the fuzzer and the parser. The key below is for this test only.
  */
-#include "base/base64.h"
-#include "base/seal.h"
+#include "base/core/base64.h"
+#include "base/crypto/seal.h"
 
 #include <assert.h>
 #include <stdlib.h>

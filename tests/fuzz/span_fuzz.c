@@ -2,7 +2,7 @@
  *
  * Any bytes are parsed or refused; what was parsed has a canonical text that is a fixed point.
  */
-#include "base/span.h"
+#include "base/json/span.h"
 
 #include <assert.h>
 

@@ -72,13 +72,9 @@ static void wake_link(void *arg, ab_grpc_link *l)
     wake(g);
 }
 
-static void wake_compat(void *arg, ab_compat *d)
+static void wake_for_compat(void *arg)
 {
-    ab_grpc *g = arg;
-    if (!d->woken)
-        STAILQ_INSERT_TAIL(&g->woken_compats, d, woken_at);
-    d->woken = true;
-    wake(g);
+    wake(arg);
 }
 
 ab_compat *ab_grpc_compat(ab_grpc *g, ab_grpc_link *l)
@@ -172,18 +168,6 @@ void ab_grpc_go_on(ab_grpc *g)
 
 /* ----- the loop ----- */
 
-static void run_compats(ab_grpc *g)
-{
-    STAILQ_HEAD(, ab_compat) due = STAILQ_HEAD_INITIALIZER(due);
-    STAILQ_CONCAT(&due, &g->woken_compats);
-    while (!STAILQ_EMPTY(&due)) {
-        ab_compat *d = STAILQ_FIRST(&due);
-        STAILQ_REMOVE_HEAD(&due, woken_at);
-        d->woken = false;
-        ab_compat_run(d);
-    }
-}
-
 /* What a link queues goes out between turns of the loop: after a few, while it is in the
  * processor's caches, and so that the first do not wait for the last. */
 static void run_links(ab_grpc *g)
@@ -203,7 +187,7 @@ static void on_wake(uv_idle_t *handle)
     ab_grpc *g = handle->data;
     uv_idle_stop(handle);
     run_links(g);
-    run_compats(g);
+    ab_compat_run_woken(&g->compat_env);
     go_on_stopping(g);
 }
 
@@ -242,7 +226,7 @@ static ab_err grpc_check(const ab_config *config, ab_role role, const char *agen
     bool principal = role == AB_ROLE_PRINCIPAL;
     ab_err e = ab_grpc_settings_read(config, role, &settings, err);
     if (e == AB_ERR_OK)
-        e = ab_rpc_tls_check(&settings.tls, principal, err);
+        e = ab_tls_check(&settings.tls, principal, err);
     if (e == AB_ERR_OK)
         e = principal ? ab_auth_check_config(config, err) : check_login(config, err);
     return e;
@@ -263,9 +247,9 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
                                      .wake = wake_link,
                                      .arg = g,
                                      .received = &g->received};
-    g->compat_env = (ab_compat_env){&self->env, wake_compat, g};
+    g->compat_env = (ab_compat_env){.env = &self->env, .wake = wake_for_compat, .arg = g};
+    ab_link_init(&g->compat_env.woken);
     STAILQ_INIT(&g->woken);
-    STAILQ_INIT(&g->woken_compats);
     g->links = ab_map_new();
     g->compats = ab_map_new();
     if (g->links == NULL || g->compats == NULL)

@@ -5,17 +5,17 @@
  */
 #pragma once
 
-#include "transport/grpc/auth/auth.h"
-#include "transport/grpc/compat/compat_priv.h"
+#include "auth/auth.h"
+#include "net/rpc/rpc.h"
+#include "transport/grpc/compat/compat.h"
 #include "transport/grpc/grpc.h"
 #include "transport/grpc/link_priv.h"
-#include "transport/grpc/rpc.h"
 #include "transport/grpc/wire.h"
 
 typedef struct {
     char host[256];
     int port;
-    ab_rpc_tls tls;
+    ab_tls tls;
     ab_rpc_limits limits;
     size_t message_max; /* of an event, encoded */
     size_t queue_bytes;
@@ -62,8 +62,7 @@ typedef struct ab_grpc {
     ab_map *links; /* by agent; an agent has its own */
     STAILQ_HEAD(, ab_grpc_link) woken;
     ab_map *compats; /* by agent: of those whose peer is, or was, no argobus */
-    STAILQ_HEAD(, ab_compat) woken_compats;
-    uv_idle_t wake; /* active: there is something to run */
+    uv_idle_t wake;  /* active: there is something to run */
     uv_timer_t tick;
     bool running; /* both handles are in use */
     bool closed;

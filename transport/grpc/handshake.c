@@ -2,7 +2,7 @@
  *
  * Hellos: who is at the other end, whether it is who it was, and under which epoch we write.
  */
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/grpc/link_priv.h"
 

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "transport/grpc/budget.h"
+#include "net/rpc/budget.h"
 #include "transport/transport.h"
 
 typedef struct ab_grpc_link ab_grpc_link;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "transport/grpc/hello.h"
 #include "transport/grpc/link.h"
 #include "transport/grpc/sendq.h"

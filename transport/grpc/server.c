@@ -506,7 +506,7 @@ static served_call *stream_of(const ab_grpc *g, const char *agent)
     {
         if (c->link == NULL || c->call == NULL || strcmp(c->identity.agent, agent) != 0)
             continue;
-        if ((c->compat != NULL ? c->compat->stream : c->link->stream) == c)
+        if (c->compat != NULL ? ab_compat_has(c->compat, c) : c->link->stream == c)
             return c;
     }
     return NULL;

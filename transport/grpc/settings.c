@@ -57,18 +57,18 @@ static bool takes_only_certificates(const ab_config *c)
     return only;
 }
 
-static ab_rpc_client_cert client_cert(const ab_config *c, bool principal, const char *ca)
+static ab_tls_client_cert client_cert(const ab_config *c, bool principal, const char *ca)
 {
     if (ca == NULL)
-        return AB_RPC_CLIENT_CERT_NONE;
-    return principal && takes_only_certificates(c) ? AB_RPC_CLIENT_CERT_REQUIRE
-                                                   : AB_RPC_CLIENT_CERT_REQUEST;
+        return AB_TLS_CLIENT_CERT_NONE;
+    return principal && takes_only_certificates(c) ? AB_TLS_CLIENT_CERT_REQUIRE
+                                                   : AB_TLS_CLIENT_CERT_REQUEST;
 }
 
-static ab_err read_tls(const ab_config *c, ab_role role, ab_rpc_tls *out, ab_error *err)
+static ab_err read_tls(const ab_config *c, ab_role role, ab_tls *out, ab_error *err)
 {
     bool principal = role == AB_ROLE_PRINCIPAL;
-    *out = (ab_rpc_tls){
+    *out = (ab_tls){
         .insecure = ab_config_bool(c, "grpc.insecure"),
         .websocket = ab_config_bool(c, "grpc.websocket"),
         .ca = ab_config_str(c, "grpc.tls.ca"),

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "event/event.h"
 
 #include <sys/queue.h>

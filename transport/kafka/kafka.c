@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/kafka/kafka.h"
 
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/kafka/kafka_priv.h"
 

@@ -12,13 +12,13 @@
  */
 #pragma once
 
-#include "base/digest.h"
-#include "base/map.h"
-#include "transport/kafka/handle.h"
-#include "transport/kafka/offsets.h"
-#include "transport/kafka/settings.h"
-#include "transport/kafka/share.h"
-#include "transport/kafka/topics.h"
+#include "base/core/digest.h"
+#include "base/core/map.h"
+#include "transport/kafka/client/handle.h"
+#include "transport/kafka/client/offsets.h"
+#include "transport/kafka/client/settings.h"
+#include "transport/kafka/client/share.h"
+#include "transport/kafka/client/topics.h"
 #include "transport/pending.h"
 #include "transport/transport.h"
 

@@ -8,8 +8,8 @@
 #include "transport/kafka/kafka_priv.h"
 
 #include "schema/attributes.h"
-#include "transport/kafka/errors.h"
-#include "transport/kafka/record.h"
+#include "transport/kafka/client/errors.h"
+#include "transport/kafka/client/record.h"
 
 #include <inttypes.h>
 

@@ -5,7 +5,7 @@
  */
 #include "transport/kafka/kafka_priv.h"
 
-#include "transport/kafka/topics.h"
+#include "transport/kafka/client/topics.h"
 
 #include <stdio.h>
 #include <stdlib.h>

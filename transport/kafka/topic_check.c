@@ -7,8 +7,8 @@
  */
 #include "transport/kafka/kafka_priv.h"
 
-#include "transport/kafka/errors.h"
-#include "transport/kafka/topics.h"
+#include "transport/kafka/client/errors.h"
+#include "transport/kafka/client/topics.h"
 
 #include <stdlib.h>
 #include <string.h>

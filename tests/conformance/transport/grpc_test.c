@@ -5,7 +5,7 @@
  */
 #include "tests/conformance/transport/suite.h"
 
-#include "transport/grpc/auth/auth.h"
+#include "auth/auth.h"
 #include "transport/grpc/grpc.h"
 
 #include <arpa/inet.h>

@@ -7,9 +7,9 @@
  * One login at a principal with this configuration, and one call with its token. Prints the agent's
  * name, or why it is refused. TLS is not part of it: the certificate is taken as verified.
  */
-#include "base/pem.h"
-#include "transport/grpc/auth/auth.h"
-#include "transport/grpc/auth/file_priv.h"
+#include "auth/auth.h"
+#include "auth/file.h"
+#include "base/crypto/pem.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  *   Deny   PERMISSION_DENIED      Hold  nothing, until it is cut short; its caller stays a stranger
  *   Meta   the metadata x-echo and x-echo-bin, and the certificate's subject as x-subject
  */
-#include "transport/grpc/rpc.h"
+#include "net/rpc/rpc.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -191,12 +191,12 @@ static ab_rpc_server *start(const ab_rpc_env *env, const char *certs, bool webso
     static const char *const names[] = {"ca.crt", "server.crt", "server.key"};
     for (size_t i = 0; i < 3; i++)
         snprintf(paths[i], sizeof(paths[i]), "%s/%s", certs, names[i]);
-    ab_rpc_tls tls = {.ca = paths[0],
-                      .cert = paths[1],
-                      .key = paths[2],
-                      .client_cert = AB_RPC_CLIENT_CERT_REQUIRE,
-                      .insecure = strcmp(certs, "-") == 0,
-                      .websocket = websocket};
+    ab_tls tls = {.ca = paths[0],
+                  .cert = paths[1],
+                  .key = paths[2],
+                  .client_cert = AB_TLS_CLIENT_CERT_REQUIRE,
+                  .insecure = strcmp(certs, "-") == 0,
+                  .websocket = websocket};
     ab_rpc_server_events events = {on_call, NULL};
     ab_rpc_server *server = NULL;
     ab_error err = {0};

@@ -4,7 +4,7 @@
  */
 #include "tests/integration/grpc/world.h"
 
-#include "base/listener.h"
+#include "net/listener.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -610,7 +610,7 @@ static void a_client_with_a_foreign_certificate_is_refused(void **state)
 static void a_client_may_come_without_certificate_where_it_is_only_asked_for(void **state)
 {
     world *w = *state;
-    w->server_tls.client_cert = AB_RPC_CLIENT_CERT_REQUEST;
+    w->server_tls.client_cert = AB_TLS_CLIENT_CERT_REQUEST;
     w->client_tls.cert = NULL;
     w->client_tls.key = NULL;
     echo_some(w, false);
@@ -695,8 +695,8 @@ static void a_server_with_bad_settings_is_not_made(void **state)
 {
     world *w = *state;
     ab_rpc_server_events events = {NULL, NULL};
-    const ab_rpc_tls good = w->server_tls;
-    ab_rpc_tls bad[4] = {good, good, good, good};
+    const ab_tls good = w->server_tls;
+    ab_tls bad[4] = {good, good, good, good};
     bad[0].cert = "/nonexistent";
     bad[1].key = w->client_tls.key;
     bad[2].min_version = "1.1";

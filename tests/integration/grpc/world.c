@@ -173,15 +173,15 @@ static const char *cert_path(const char *name)
 
 void world_use_tls(world *w)
 {
-    w->server_tls = (ab_rpc_tls){.ca = cert_path("ca.crt"),
-                                 .cert = cert_path("server.crt"),
-                                 .key = cert_path("server.key"),
-                                 .client_cert = AB_RPC_CLIENT_CERT_REQUIRE,
-                                 .websocket = w->server_tls.websocket};
-    w->client_tls = (ab_rpc_tls){.ca = cert_path("ca.crt"),
-                                 .cert = cert_path("client.crt"),
-                                 .key = cert_path("client.key"),
-                                 .websocket = w->client_tls.websocket};
+    w->server_tls = (ab_tls){.ca = cert_path("ca.crt"),
+                             .cert = cert_path("server.crt"),
+                             .key = cert_path("server.key"),
+                             .client_cert = AB_TLS_CLIENT_CERT_REQUIRE,
+                             .websocket = w->server_tls.websocket};
+    w->client_tls = (ab_tls){.ca = cert_path("ca.crt"),
+                             .cert = cert_path("client.crt"),
+                             .key = cert_path("client.key"),
+                             .websocket = w->client_tls.websocket};
 }
 
 void world_foreign_client(world *w)

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "transport/grpc/rpc.h"
+#include "net/rpc/rpc.h"
 
 #define LOG_MAX 64
 
@@ -32,8 +32,8 @@ typedef struct {
     ab_clock clock;
     int64_t skipped_ms; /* the clock is ahead by this */
     ab_rpc_limits limits;
-    ab_rpc_tls server_tls;
-    ab_rpc_tls client_tls;
+    ab_tls server_tls;
+    ab_tls client_tls;
     ab_rpc_server *server;
     ab_rpc_client *client;
     int port; /* of `server`, or of what the client shall connect to */

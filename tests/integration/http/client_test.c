@@ -3,7 +3,7 @@
  * The HTTP client against real servers. Each test runs the loop until its calls have ended and the
  * client has let go of it.
  */
-#include "base/http_client.h"
+#include "net/http/client.h"
 #include "tests/integration/http/peer.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 /** Start them and wait until they answer. For cmocka's group setup and teardown. */
 int ab_peer_start(void **state);

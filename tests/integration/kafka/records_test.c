@@ -5,7 +5,7 @@
  */
 #include "tests/conformance/transport/kafka_fixture.h"
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "schema/attributes.h"
 
 #include <setjmp.h>

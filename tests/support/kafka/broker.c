@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/kafka/broker.h"
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 #include <librdkafka/rdkafka.h>
 #include <stdint.h>

@@ -4,9 +4,9 @@
  * looks), and what was there before is unharmed. The linker puts the functions below before those
  * of the C library.
  */
-#include "base/map.h"
-#include "base/object.h"
-#include "base/yaml.h"
+#include "base/core/map.h"
+#include "base/json/object.h"
+#include "base/yaml/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
  * Where secrets pass, none of their bytes are in memory that is freed. Each free of our own code is
  * looked at.
  */
-#include "base/object.h"
-#include "base/seal.h"
-#include "tests/unit/base/made_cert.h"
+#include "base/crypto/seal.h"
+#include "base/json/object.h"
+#include "tests/unit/base/crypto/made_cert.h"
 
 #include <malloc.h>
 #include <setjmp.h>

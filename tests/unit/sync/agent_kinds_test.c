@@ -2,7 +2,7 @@
  *
  * The agent's machine and the kinds that are shared: projects, repository Secrets, GPG keys.
  */
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "records.h"
 #include "schema/attributes.h"
 

@@ -10,8 +10,8 @@
  */
 #pragma once
 
-#include "base/map.h"
-#include "base/object.h"
+#include "base/core/map.h"
+#include "base/json/object.h"
 
 typedef struct fake_store fake_store;
 

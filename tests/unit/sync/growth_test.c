@@ -5,8 +5,8 @@
  */
 #include "tests/bench/core_hub.h"
 
-#include "base/list.h"
-#include "base/map.h"
+#include "base/core/list.h"
+#include "base/core/map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "base/clock.h"
-#include "base/object.h"
+#include "base/core/clock.h"
+#include "base/json/object.h"
 #include "event/event.h"
 
 /** A clock whose both times are `*ms`, which the caller owns and moves. */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "base/map.h"
+#include "base/core/map.h"
 #include "fake_log.h"
 #include "fake_store.h"
 #include "sync/agent/agent.h"

@@ -5,7 +5,7 @@
  */
 #include "transport/grpc/compat/compat.h"
 
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/grpc/compat/compat_priv.h"
 #include "transport/grpc/hello.h"
@@ -25,7 +25,8 @@ bool ab_compat_is_principal(const ab_compat *d)
 
 void ab_compat_wake(ab_compat *d)
 {
-    d->env->wake(d->env->arg, d);
+    ab_list_append(&d->env->woken, &d->woken_at);
+    d->env->wake(d->env->arg);
 }
 
 void ab_compat_fatal(const ab_compat *d, const char *what)
@@ -63,13 +64,14 @@ static ab_err begin(ab_compat *d)
     return ab_uuid(d->instance);
 }
 
-ab_err ab_compat_new(const ab_compat_env *env, ab_grpc_link *link, ab_compat **out)
+ab_err ab_compat_new(ab_compat_env *env, ab_grpc_link *link, ab_compat **out)
 {
     ab_compat *d = calloc(1, sizeof(*d));
     if (d == NULL)
         return AB_ERR_NOMEM;
     d->env = env;
     d->link = link;
+    ab_link_init(&d->woken_at);
     d->resources = ab_map_new();
     STAILQ_INIT(&d->ready);
     TAILQ_INIT(&d->sent);
@@ -109,6 +111,7 @@ void ab_compat_free(ab_compat *d)
 {
     if (d == NULL)
         return;
+    ab_link_remove(&d->woken_at);
     if (d->resources != NULL)
         forget(d);
     ab_map_free(d->resources, NULL);
@@ -316,6 +319,11 @@ void ab_compat_close(ab_compat *d, const void *stream)
         ab_compat_forget_returned(d);
 }
 
+bool ab_compat_has(const ab_compat *d, const void *stream)
+{
+    return d->stream == stream;
+}
+
 void ab_compat_receive(ab_compat *d, const void *stream, ab_str message)
 {
     ab_error err = {0};
@@ -352,7 +360,7 @@ static void tell_link(ab_compat *d)
     }
 }
 
-void ab_compat_run(ab_compat *d)
+static void run(ab_compat *d)
 {
     if (d->stream != NULL && !d->blocked) {
         ab_err e = ab_compat_send_acks(d);
@@ -363,6 +371,15 @@ void ab_compat_run(ab_compat *d)
         d->blocked = e != AB_ERR_OK;
     }
     tell_link(d);
+}
+
+void ab_compat_run_woken(ab_compat_env *env)
+{
+    ab_link due;
+    ab_link_init(&due);
+    ab_list_move_all(&env->woken, &due);
+    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due))
+        run(AB_LINK_OF(l, ab_compat, woken_at));
 }
 
 void ab_compat_tick(ab_compat *d)

@@ -7,24 +7,27 @@
  * docs/protocol.md says what becomes of what.
  *
  * It remembers, as long as it lives, what the peer has acknowledged; so a new stream goes on where
- * the last one broke off. Loop thread. No upcall is made but from ab_compat_run.
+ * the last one broke off. Loop thread. No upcall is made but from
+ * ab_compat_run_woken.
  */
 #pragma once
 
+#include "base/core/list.h"
 #include "transport/grpc/link.h"
 
 typedef struct ab_compat ab_compat;
 
 typedef struct {
     const ab_transport_env *env;
-    /** Have ab_compat_run called soon. */
-    void (*wake)(void *arg, ab_compat *d);
+    /** Have ab_compat_run_woken called soon. */
+    void (*wake)(void *arg);
     void *arg;
+    ab_link woken; /* the layers with something to do; ab_link_init makes it empty */
 } ab_compat_env;
 
 /** @param env   borrowed, as the link is, for as long as the compatibility layer lives
  *  @return NOMEM */
-AB_MUST_USE ab_err ab_compat_new(const ab_compat_env *env, ab_grpc_link *link, ab_compat **out);
+AB_MUST_USE ab_err ab_compat_new(ab_compat_env *env, ab_grpc_link *link, ab_compat **out);
 /** NULL is allowed. The link must have been freed, or have no stream of this compatibility layer.
  */
 void ab_compat_free(ab_compat *d);
@@ -42,11 +45,13 @@ void ab_compat_open(ab_compat *d, const ab_grpc_stream_ops *ops, void *stream,
                     const ab_compat_peer *peer);
 /** The stream has ended; one that is not the newest is passed over; so below. */
 void ab_compat_close(ab_compat *d, const void *stream);
+/** Whether this is the newest stream, and open. */
+bool ab_compat_has(const ab_compat *d, const void *stream);
 /** One message has come by a stream. */
 void ab_compat_receive(ab_compat *d, const void *stream, ab_str message);
 /** After FULL: the stream takes more. */
 void ab_compat_writable(ab_compat *d, const void *stream);
-/** Send what can be sent, and tell the link what is due. */
-void ab_compat_run(ab_compat *d);
+/** For each layer with something to do: send what can be sent, and tell the link what is due. */
+void ab_compat_run_woken(ab_compat_env *env);
 /** Time has passed: what was not acknowledged is sent again. */
 void ab_compat_tick(ab_compat *d);

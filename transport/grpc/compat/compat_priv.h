@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "base/digest.h"
-#include "base/map.h"
+#include "base/core/digest.h"
+#include "base/core/map.h"
 #include "transport/grpc/compat/compat.h"
 #include "transport/grpc/compat/go_event.h"
 
@@ -75,10 +75,9 @@ typedef struct ab_compat_word {
 } ab_compat_word;
 
 struct ab_compat {
-    const ab_compat_env *env;
+    ab_compat_env *env;
     ab_grpc_link *link;
-    STAILQ_ENTRY(ab_compat) woken_at; /* of whoever `wake` asked to run it */
-    bool woken;
+    ab_link woken_at; /* in env->woken */
 
     const ab_grpc_stream_ops *ops; /* NULL: no stream */
     void *stream;

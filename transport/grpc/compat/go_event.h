@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "base/object.h"
+#include "base/json/object.h"
 #include "event/event.h"
 #include "schema/catalogue.h"
 

@@ -2,7 +2,7 @@
  *
  * What the peer sends, as argobus says it. Its versions are given here, in the order of arrival.
  */
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/grpc/compat/compat_priv.h"
 

@@ -4,7 +4,7 @@
  * the compatibility layer tells what its agent has acknowledged or has said to hold. Of an agent it
  * asks what that holds, so that the principal can be asked about each.
  */
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/grpc/compat/compat_priv.h"
 

@@ -2,7 +2,7 @@
  *
  * What the link sends, as argocd-agent says it.
  */
-#include "base/digest.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/grpc/compat/compat_priv.h"
 

@@ -4,8 +4,8 @@
  * holder tells of a copy, and is sent the object if it differs; it asks what there is, and is told.
  * Nothing is deleted because of a list: only where the source says so, object by object.
  */
-#include "base/base64.h"
-#include "base/digest.h"
+#include "base/core/base64.h"
+#include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/grpc/compat/compat_priv.h"
 

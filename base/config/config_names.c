@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names of options: the variable that goes with one, and the one that was probably meant.
+ */
+#include "base/config/config_priv.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Longer names are not compared: nobody misspells those. */
+#define NAME_MAX_BYTES 96
+
+void ab_option_env_name(const char *name, ab_buf *out)
+{
+    ab_buf_puts(out, "ARGOBUS_");
+    for (; *name != '\0'; name++) {
+        bool joint = *name == '.' || *name == '-';
+        ab_buf_putc(out, joint ? '_' : (char)toupper((unsigned char)*name));
+    }
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours, by rows of the usual table. */
+size_t ab_edit_distance(ab_str a, ab_str b)
+{
+    size_t rows[3][NAME_MAX_BYTES + 1] = {{0}};
+    if (a.len > NAME_MAX_BYTES || b.len > NAME_MAX_BYTES)
+        return a.len + b.len + 1;
+    for (size_t k = 0; k <= b.len; k++)
+        rows[0][k] = k;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i - 1) % 3];
+        const size_t *above2 = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t k = 1; k <= b.len; k++) {
+            size_t replaced = above[k - 1] + (a.ptr[i - 1] != b.ptr[k - 1]);
+            size_t best = above[k] < row[k - 1] ? above[k] + 1 : row[k - 1] + 1;
+            best = replaced < best ? replaced : best;
+            bool swapped =
+                i > 1 && k > 1 && a.ptr[i - 1] == b.ptr[k - 2] && a.ptr[i - 2] == b.ptr[k - 1];
+            if (swapped && above2[k - 2] + 1 < best)
+                best = above2[k - 2] + 1;
+            row[k] = best;
+        }
+    }
+    return rows[a.len % 3][b.len];
+}
+
+/* The part after the last dot. */
+static ab_str last_part(ab_str name)
+{
+    const char *dot = name.len == 0 ? NULL : memrchr(name.ptr, '.', name.len);
+    if (dot == NULL)
+        return name;
+    return (ab_str){dot + 1, (size_t)(name.ptr + name.len - dot - 1)};
+}
+
+/* The section that it is in; empty when it is in none. */
+static ab_str section_of(ab_str name)
+{
+    size_t last = last_part(name).len;
+    return last == name.len ? AB_STR("") : (ab_str){name.ptr, name.len - last - 1};
+}
+
+/* How far a known name is from what was written; an option in the wrong section is near too. */
+static size_t name_distance(ab_str written, ab_str known)
+{
+    size_t whole = ab_edit_distance(written, known);
+    bool moved = ab_str_eq(last_part(written), last_part(known));
+    return moved && whole > 2 ? 2 : whole;
+}
+
+/* Of options and of sections. */
+static ab_str nearest(const ab_config *c, ab_str name, size_t *distance)
+{
+    ab_str best = AB_STR_NONE;
+    for (size_t i = 0; i < c->count; i++) {
+        ab_str known = ab_str_of(c->values[i].option->name);
+        for (; known.len > 0; known = section_of(known)) {
+            size_t d = name_distance(name, known);
+            if (best.ptr == NULL || d < *distance) {
+                best = known;
+                *distance = d;
+            }
+        }
+    }
+    return best;
+}
+
+void ab_config_suggest(const ab_config *c, ab_str name, ab_buf *out)
+{
+    size_t distance = 0;
+    ab_str best = nearest(c, name, &distance);
+    if (best.ptr != NULL && distance <= 2 + name.len / 4)
+        ab_buf_printf(out, ": did you mean \"%.*s\"?", AB_STR_ARG(best));
+    else
+        ab_buf_puts(out, ": --print-options lists what there is");
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Base64 (RFC 4648 §4), with all its padding and in one line. Only the one canonical text of some
+ * bytes is read, so that equal bytes have equal texts. Any thread.
+ */
+#pragma once
+
+#include "base/core/buf.h"
+
+/** Append the base64 text of `bytes`; the buffer keeps a failure. */
+void ab_base64_encode(ab_str bytes, ab_buf *out);
+/** Append the bytes of a base64 text; the buffer keeps a failure.
+ *  @return false when it is none (then some bytes may have been appended) */
+bool ab_base64_decode(ab_str text, ab_buf *out);
+/** Would ab_base64_decode take it? */
+bool ab_base64_is(ab_str text);

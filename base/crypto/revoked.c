@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/crypto/revoked.h"
+
+#include "base/core/file.h"
+#include "base/core/text_lines.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_MAX_BYTES (8u * 1024 * 1024)
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, AB_FINGERPRINT_BYTES);
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)tolower((unsigned char)c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool parse_hash(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES])
+{
+    const char *equals = memchr(text.ptr, '=', text.len);
+    if (equals != NULL)
+        text = (ab_str){equals + 1, (size_t)(text.ptr + text.len - equals - 1)};
+    bool colons = text.len == 3 * AB_FINGERPRINT_BYTES - 1;
+    size_t step = colons ? 3 : 2;
+    if (!colons && text.len != 2 * AB_FINGERPRINT_BYTES)
+        return false;
+    for (size_t i = 0; i < AB_FINGERPRINT_BYTES; i++) {
+        const char *at = text.ptr + i * step;
+        int high = hex_value(at[0]);
+        int low = hex_value(at[1]);
+        if (high < 0 || low < 0 || (colons && i + 1 < AB_FINGERPRINT_BYTES && at[2] != ':'))
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+static ab_err parse_lines(ab_str text, ab_revoked *r, ab_error *err)
+{
+    ab_text_lines lines = {.rest = text};
+    ab_str line;
+    while (ab_text_lines_next(&lines, &line)) {
+        if (line.len == 0 || line.ptr[0] == '#')
+            continue;
+        if (!parse_hash(line, r->hashes[r->count]))
+            return ab_fail(err, AB_ERR_PARSE,
+                           "line %zu: expected a SHA-256 fingerprint of 64 hex digits",
+                           lines.number);
+        r->count++;
+    }
+    return AB_ERR_OK;
+}
+
+ab_err ab_revoked_parse(ab_str text, ab_revoked *out, ab_error *err)
+{
+    ab_revoked r = {0};
+    size_t most = text.len / ((size_t)2 * AB_FINGERPRINT_BYTES) + 1;
+    r.hashes = calloc(most, sizeof(*r.hashes));
+    if (r.hashes == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for %zu fingerprints", most);
+    ab_err e = parse_lines(text, &r, err);
+    if (e != AB_ERR_OK) {
+        ab_revoked_fini(&r);
+        return e;
+    }
+    qsort(r.hashes, r.count, sizeof(*r.hashes), compare);
+    *out = r;
+    return AB_ERR_OK;
+}
+
+ab_err ab_revoked_read(const char *path, ab_revoked *out, ab_error *err)
+{
+    ab_buf text;
+    ab_buf_init(&text, FILE_MAX_BYTES);
+    ab_err e = ab_file_read(path, &text, NULL, err);
+    if (e == AB_ERR_OK && (e = ab_revoked_parse(ab_buf_str(&text), out, err)) != AB_ERR_OK)
+        ab_error_prefix(err, "%s", path);
+    ab_buf_fini(&text);
+    return e;
+}
+
+void ab_revoked_fini(ab_revoked *r)
+{
+    free(r->hashes);
+    *r = (ab_revoked){0};
+}
+
+bool ab_revoked_has(const ab_revoked *r, const uint8_t hash[AB_FINGERPRINT_BYTES])
+{
+    return r->count > 0 && bsearch(hash, r->hashes, r->count, sizeof(*r->hashes), compare) != NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the two directions of a WebSocket share: websocket.c is the carrier and sends,
+ * websocket_in.c takes what comes.
+ */
+#pragma once
+
+#include "net/rpc/rpc_priv.h"
+#include "net/rpc/upgrade.h"
+#include "net/websocket/frame.h"
+
+#define AB_RPC_WEBSOCKET_METADATA 0x80u /* flag of a prefix */
+#define AB_RPC_WEBSOCKET_STREAM   1     /* the only one */
+
+struct ab_rpc_websocket {
+    char key[AB_RPC_UPGRADE_KEY]; /* client: of the request */
+    ab_buf head;                  /* of HTTP/1.1, while it comes in */
+    bool upgraded;
+
+    ab_websocket_frames frames;
+    uint8_t prefix[AB_RPC_PREFIX]; /* of the message that comes in */
+    size_t prefix_len;
+    size_t left;     /* of what it announces */
+    ab_buf metadata; /* while it comes in */
+    bool heard_close;
+
+    ab_buf out; /* what goes out between two messages of the call */
+    size_t out_sent;
+    size_t frame_left; /* of a message of which some has gone */
+    bool end_queued;   /* client: the call's half-close */
+
+    uint16_t fault; /* by which the peer is refused; 0: not one of its frames */
+    const char *fault_text;
+    bool ending; /* the call ends when `out` has gone */
+    uint32_t end_code;
+};
+
+/** The call, unless there is none or it has ended. */
+ab_rpc_call *ab_rpc_websocket_call(const ab_rpc_conn *conn);
+/** It has to go, since there is no memory. */
+void ab_rpc_websocket_starve(ab_rpc_conn *conn);
+/** Queue a control frame, or a message of bytes. */
+void ab_rpc_websocket_put(ab_rpc_conn *conn, enum wslay_opcode opcode, ab_str payload);
+/** Something was appended to `out`. */
+void ab_rpc_websocket_after_put(ab_rpc_conn *conn);
+/** The call ends when what is to be said of it has gone. @param code  of HTTP/2 */
+void ab_rpc_websocket_end(ab_rpc_conn *conn, uint32_t code, uint16_t close);
+/** ab_rpc_carrier.receive */
+void ab_rpc_websocket_receive(ab_rpc_conn *conn, uint8_t *bytes, size_t len);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/tls/tls.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From the socket at once: some records. */
+#define READ_AHEAD (64u * 1024)
+
+enum { CA, CERT, KEY };
+
+static const unsigned char h2[] = {2, 'h', '2'};
+static const unsigned char http1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+/* Settings of the library that hold for every connection; what depends on the settings of the user
+ * follows. */
+static void set_constants(SSL_CTX *ctx)
+{
+    SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(ctx, 0);
+    /* Idle connections hold no buffers; what is written may lie elsewhere when it is tried again.
+     */
+    SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                              SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
+    SSL_CTX_set_read_ahead(ctx, 1);
+    SSL_CTX_set_default_read_buffer_len(ctx, READ_AHEAD);
+}
+
+static bool select_name(const unsigned char *name, const unsigned char **out,
+                        unsigned char *out_len, const unsigned char *in, unsigned in_len)
+{
+    unsigned len = name[0] + 1U;
+    for (unsigned at = 0; at < in_len; at += in[at] + 1U) {
+        if (in_len - at >= len && memcmp(in + at, name, len) == 0) {
+            *out = in + at + 1;
+            *out_len = name[0];
+            return true;
+        }
+    }
+    return false;
+}
+
+static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                           const unsigned char *in, unsigned in_len, void *arg)
+{
+    (void)ssl;
+    const ab_tls_context *s = arg;
+    if (select_name(h2, out, out_len, in, in_len) ||
+        (s->websocket && select_name(http1, out, out_len, in, in_len)))
+        return SSL_TLSEXT_ERR_OK;
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+/* A key with a passphrase is not asked about on a terminal. */
+static int no_passphrase(char *buf, int size, int rwflag, void *arg)
+{
+    (void)buf;
+    (void)size;
+    (void)rwflag;
+    (void)arg;
+    return 0;
+}
+
+static ab_err fail_openssl(ab_error *err, const char *what, const char *file)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
+    ab_fail(err, AB_ERR_CONFIG, "%s %s: %s", what, file == NULL ? "" : file,
+            reason == NULL ? "rejected by OpenSSL" : reason);
+    ERR_clear_error();
+    return AB_ERR_CONFIG;
+}
+
+static ab_err load_trust(const ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
+{
+    const char *ca = s->files[CA];
+    if (ca != NULL && SSL_CTX_load_verify_locations(ctx, ca, NULL) != 1)
+        return fail_openssl(err, "trusted certificates", ca);
+    if (ca == NULL && !s->server && SSL_CTX_set_default_verify_paths(ctx) != 1)
+        return fail_openssl(err, "trusted certificates of the system", NULL);
+    if (!s->server || s->client_cert == AB_TLS_CLIENT_CERT_NONE)
+        return AB_ERR_OK;
+    if (ca == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "cannot verify client certificates without a CA");
+    /* Clients pick their certificate by these names. */
+    STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca);
+    if (names == NULL)
+        return fail_openssl(err, "trusted certificates", ca);
+    SSL_CTX_set_client_CA_list(ctx, names);
+    return AB_ERR_OK;
+}
+
+static ab_err load_own(const ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
+{
+    const char *cert = s->files[CERT];
+    const char *key = s->files[KEY];
+    if (cert == NULL && key == NULL && !s->server)
+        return AB_ERR_OK;
+    if (cert == NULL || key == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "a certificate and its key are needed");
+    if (SSL_CTX_use_certificate_chain_file(ctx, cert) != 1)
+        return fail_openssl(err, "certificate", cert);
+    if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
+        return fail_openssl(err, "private key", key);
+    if (SSL_CTX_check_private_key(ctx) != 1)
+        return fail_openssl(err, "the the private key does not belong to the certificate", cert);
+    return AB_ERR_OK;
+}
+
+static ab_err set_strength(const ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
+{
+    bool old = s->min_version != NULL && strcmp(s->min_version, "1.2") == 0;
+    if (!old && s->min_version != NULL && strcmp(s->min_version, "1.3") != 0)
+        return ab_fail(err, AB_ERR_CONFIG, "TLS version \"%s\": only 1.2 and 1.3 are supported",
+                       s->min_version);
+    if (SSL_CTX_set_min_proto_version(ctx, old ? TLS1_2_VERSION : TLS1_3_VERSION) != 1)
+        return fail_openssl(err, "TLS version", s->min_version);
+    if (s->ciphers == NULL)
+        return AB_ERR_OK;
+    /* The suites of 1.3 have names of their own, and a list apart. */
+    bool is_13 = strncmp(s->ciphers, "TLS_", 4) == 0;
+    if (!is_13 && !old)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "ciphers %s: only TLS 1.3 is enabled, whose ciphers begin with TLS_",
+                       s->ciphers);
+    if ((is_13 ? SSL_CTX_set_ciphersuites(ctx, s->ciphers)
+               : SSL_CTX_set_cipher_list(ctx, s->ciphers)) != 1)
+        return fail_openssl(err, "ciphers", s->ciphers);
+    return AB_ERR_OK;
+}
+
+static void set_verify(const ab_tls_context *s, SSL_CTX *ctx)
+{
+    int mode = SSL_VERIFY_PEER;
+    if (s->server && s->client_cert == AB_TLS_CLIENT_CERT_NONE)
+        mode = SSL_VERIFY_NONE;
+    if (s->server && s->client_cert == AB_TLS_CLIENT_CERT_REQUIRE)
+        mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    SSL_CTX_set_verify(ctx, mode, NULL);
+}
+
+static ab_err set_alpn(ab_tls_context *s, SSL_CTX *ctx)
+{
+    int rc = 0;
+    if (s->server)
+        SSL_CTX_set_alpn_select_cb(ctx, select_protocol, s);
+    else if (s->websocket)
+        rc = SSL_CTX_set_alpn_protos(ctx, http1, sizeof(http1));
+    else
+        rc = SSL_CTX_set_alpn_protos(ctx, h2, sizeof(h2));
+    return rc == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
+}
+
+static ab_err set_up(ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
+{
+    set_constants(ctx);
+    SSL_CTX_set_default_passwd_cb(ctx, no_passphrase);
+    set_verify(s, ctx);
+    ab_err e = set_alpn(s, ctx);
+    if (e == AB_ERR_OK)
+        e = set_strength(s, ctx, err);
+    if (e == AB_ERR_OK)
+        e = load_trust(s, ctx, err);
+    if (e == AB_ERR_OK)
+        e = load_own(s, ctx, err);
+    return e;
+}
+
+bool ab_tls_context_is_stale(ab_tls_context *s)
+{
+    return ab_file_stamps_changed(&s->seen);
+}
+
+ab_err ab_tls_context_reload(ab_tls_context *s, ab_error *err)
+{
+    if (s->insecure)
+        return AB_ERR_OK;
+    SSL_CTX *ctx = SSL_CTX_new(s->server ? TLS_server_method() : TLS_client_method());
+    if (ctx == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for TLS");
+    ab_err e = set_up(s, ctx, err);
+    if (e != AB_ERR_OK) {
+        SSL_CTX_free(ctx);
+        return e;
+    }
+    SSL_CTX_free(s->ctx);
+    s->ctx = ctx;
+    return AB_ERR_OK;
+}
+
+static bool copy_text(const char *text, char **out)
+{
+    *out = text == NULL ? NULL : strdup(text);
+    return text == NULL || *out != NULL;
+}
+
+ab_err ab_tls_context_init(ab_tls_context *s, const ab_tls *tls, bool server, const char *host,
+                           ab_error *err)
+{
+    *s = (ab_tls_context){.server = server,
+                          .insecure = tls->insecure,
+                          .websocket = tls->websocket,
+                          .client_cert = tls->client_cert};
+    const char *name = tls->server_name == NULL ? host : tls->server_name;
+    if (!copy_text(tls->ca, &s->files[CA]) || !copy_text(tls->cert, &s->files[CERT]) ||
+        !copy_text(tls->key, &s->files[KEY]) || !copy_text(tls->min_version, &s->min_version) ||
+        !copy_text(tls->ciphers, &s->ciphers) || !copy_text(name, &s->server_name))
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for TLS");
+    for (size_t i = 0; i < AB_TLS_FILES && !s->insecure; i++)
+        ab_file_stamps_add(&s->seen, s->files[i]);
+    return ab_tls_context_reload(s, err);
+}
+
+ab_err ab_tls_check(const ab_tls *tls, bool server, ab_error *err)
+{
+    ab_tls_context s;
+    ab_err e = ab_tls_context_init(&s, tls, server, "", err);
+    ab_tls_context_fini(&s);
+    return e;
+}
+
+void ab_tls_context_fini(ab_tls_context *s)
+{
+    for (size_t i = 0; i < AB_TLS_FILES; i++)
+        free(s->files[i]);
+    free(s->min_version);
+    free(s->ciphers);
+    free(s->server_name);
+    SSL_CTX_free(s->ctx);
+    *s = (ab_tls_context){0};
+}
+
+/* An address has no name to be sent, and is looked for in the certificate as an address. */
+static bool expect_server(const ab_tls_context *s, SSL *ssl)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    if (inet_pton(AF_INET, s->server_name, address) == 1 ||
+        inet_pton(AF_INET6, s->server_name, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), s->server_name) == 1;
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set_tlsext_host_name(ssl, s->server_name) == 1 &&
+           SSL_set1_host(ssl, s->server_name) == 1;
+}
+
+SSL *ab_tls_context_open(const ab_tls_context *s, int fd)
+{
+    SSL *ssl = SSL_new(s->ctx);
+    if (ssl == NULL)
+        return NULL;
+    if (SSL_set_fd(ssl, fd) != 1 || (!s->server && !expect_server(s, ssl))) {
+        SSL_free(ssl);
+        return NULL;
+    }
+    if (s->server)
+        SSL_set_accept_state(ssl);
+    else
+        SSL_set_connect_state(ssl);
+    return ssl;
+}
+
+void ab_tls_context_explain(const SSL *ssl, ab_error *err, const char *what)
+{
+    unsigned long code = ERR_peek_error();
+    const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
+    long verified = SSL_get_verify_result(ssl);
+    if (verified != X509_V_OK)
+        reason = X509_verify_cert_error_string(verified);
+    ab_fail(err, AB_ERR_UNAVAILABLE, "%s: %s", what, reason == NULL ? "connection closed" : reason);
+    ERR_clear_error();
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads a kubeconfig as kubectl does, and says what it cannot do instead of passing over it: a user
+ * who is impersonated or an unverified server must not turn into something else in silence.
+ */
+#include "base/core/base64.h"
+#include "base/json/span.h"
+#include "base/yaml/yaml.h"
+#include "store/kubernetes/access/access_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXEC_API "client.authentication.k8s.io/"
+
+/* Names of contexts that an error lists. */
+#define NAMES_MAX 160
+
+typedef struct {
+    const char *path;
+    ab_span *doc; /* NULL: the file is empty */
+} layer;
+
+typedef struct {
+    layer *layers;
+    size_t count;
+    ab_error *err;
+} reader;
+
+/* What stands under a name in one of the lists. */
+typedef struct {
+    const char *path; /* of the file it is in */
+    ab_spanv map;
+    ab_error *err;
+} entry;
+
+/* ----- values ----- */
+
+static bool is_set(ab_spanv v)
+{
+    ab_span_type type = ab_span_typeof(v);
+    return type != AB_SPAN_NONE && type != AB_SPAN_NULL && !ab_span_is(v, "");
+}
+
+static ab_err take_text(ab_spanv v, const char *name, char **out, ab_error *err)
+{
+    if (!is_set(v))
+        return AB_ERR_OK;
+    ab_buf text;
+    ab_buf_init(&text, AB_KUBE_FILE_MAX);
+    ab_err e = ab_span_copy(v, &text);
+    if (e == AB_ERR_INVALID) {
+        e = ab_fail(err, AB_ERR_CONFIG, "%s is not a string; put it in quotes", name);
+    } else if (e != AB_ERR_OK) {
+        (void)ab_fail(err, e, "%s: %s", name, ab_err_text(e));
+    } else if (memchr(text.ptr, '\0', text.len) != NULL) {
+        e = ab_fail(err, AB_ERR_CONFIG, "%s has a NUL character", name);
+    } else if ((*out = ab_str_dup(ab_buf_str(&text))) == NULL) {
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
+    }
+    ab_buf_wipe(&text);
+    return e;
+}
+
+static ab_err take(const entry *from, const char *name, char **out)
+{
+    return take_text(ab_span_get(from->map, name), name, out, from->err);
+}
+
+/* A path that was meant from the folder of the file it stands in. */
+static ab_err resolve(const entry *from, char **path)
+{
+    const char *slash = strrchr(from->path, '/');
+    if (*path == NULL || (*path)[0] == '/' || slash == NULL)
+        return AB_ERR_OK;
+    char *joined = NULL;
+    if (asprintf(&joined, "%.*s/%s", (int)(slash - from->path), from->path, *path) < 0)
+        return ab_fail(from->err, AB_ERR_NOMEM, "out of memory for a path");
+    free(*path);
+    *path = joined;
+    return AB_ERR_OK;
+}
+
+static ab_err take_path(const entry *from, const char *name, char **out)
+{
+    ab_err e = take(from, name, out);
+    return e == AB_ERR_OK ? resolve(from, out) : e;
+}
+
+/* YAML may have folded it into several lines. */
+static void drop_space(char *text)
+{
+    char *to = text;
+    for (const char *c = text; *c != '\0'; c++)
+        if (strchr(" \t\r\n", *c) == NULL)
+            *to++ = *c;
+    *to = '\0';
+}
+
+static ab_err decode(const char *name, char **text, ab_error *err)
+{
+    ab_buf bytes;
+    ab_buf_init(&bytes, AB_KUBE_FILE_MAX);
+    drop_space(*text);
+    bool good = ab_base64_decode(ab_str_of(*text), &bytes);
+    ab_err e = ab_buf_status(&bytes);
+    if (e == AB_ERR_OK && (!good || bytes.len == 0 || memchr(bytes.ptr, '\0', bytes.len) != NULL))
+        e = ab_fail(err, AB_ERR_CONFIG, "%s is not base64-encoded PEM", name);
+    if (e == AB_ERR_OK) {
+        ab_kube_wipe(*text);
+        *text = ab_str_dup(ab_buf_str(&bytes));
+        e = *text != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
+    }
+    ab_buf_wipe(&bytes);
+    return e;
+}
+
+/* "<name>-data" goes before the file "<name>". */
+static ab_err take_pem(const entry *from, const char *name, ab_kube_text *out)
+{
+    char data_name[48];
+    (void)snprintf(data_name, sizeof(data_name), "%s-data", name);
+    ab_err e = take(from, data_name, &out->text);
+    if (e != AB_ERR_OK)
+        return e;
+    if (out->text != NULL)
+        return decode(data_name, &out->text, from->err);
+    return take_path(from, name, &out->path);
+}
+
+static ab_err take_flag(const entry *from, const char *name, bool *out)
+{
+    ab_span_type type = ab_span_typeof(ab_span_get(from->map, name));
+    *out = type == AB_SPAN_TRUE;
+    if (type == AB_SPAN_TRUE || type == AB_SPAN_FALSE || type == AB_SPAN_NULL ||
+        type == AB_SPAN_NONE)
+        return AB_ERR_OK;
+    return ab_fail(from->err, AB_ERR_CONFIG, "%s is neither true nor false", name);
+}
+
+/* ----- cluster ----- */
+
+static bool is_loopback(const char *host)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t len = strlen(names[i]);
+        if (strncmp(host, names[i], len) == 0 && strchr(":/", host[len]) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static ab_err check_server(char *server, ab_error *err)
+{
+    if (server == NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "server is missing; set it to https://host:port");
+    const char *host = strstr(server, "://");
+    host = host == NULL ? "" : host + 3;
+    for (const char *c = server; *c != '\0'; c++)
+        if (*c <= ' ' || *c > '~' || strchr("?#@\"\\", *c) != NULL)
+            return ab_fail(err, AB_ERR_CONFIG, "server is not a URL; set it to https://host:port");
+    bool plain = strncmp(server, "http://", 7) == 0;
+    if (plain && !is_loopback(host))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "server %s is not encrypted; use https:// (http:// only to localhost)",
+                       server);
+    if ((!plain && strncmp(server, "https://", 8) != 0) || strchr(":/", host[0]) != NULL)
+        return ab_fail(err, AB_ERR_CONFIG, "server %s is not of the form https://host:port",
+                       server);
+    for (size_t len = strlen(server); server[len - 1] == '/'; len--)
+        server[len - 1] = '\0';
+    return AB_ERR_OK;
+}
+
+static ab_err read_cluster(const entry *from, ab_kubeconfig *out)
+{
+    bool unverified = false;
+    ab_err e = take_flag(from, "insecure-skip-tls-verify", &unverified);
+    if (e == AB_ERR_OK && unverified)
+        e = ab_fail(from->err, AB_ERR_CONFIG,
+                    "insecure-skip-tls-verify is not supported: the server is always verified; "
+                    "give its CA as certificate-authority-data instead");
+    if (e == AB_ERR_OK)
+        e = take(from, "server", &out->server);
+    if (e == AB_ERR_OK)
+        e = check_server(out->server, from->err);
+    if (e == AB_ERR_OK)
+        e = take(from, "tls-server-name", &out->server_name);
+    if (e == AB_ERR_OK)
+        e = take(from, "proxy-url", &out->proxy);
+    return e == AB_ERR_OK ? take_pem(from, "certificate-authority", &out->ca) : e;
+}
+
+/* The part of a cluster that is for plugins. */
+static ab_err read_extension(const entry *cluster, ab_kube_plugin *out)
+{
+    ab_spanv list = ab_span_get(cluster->map, "extensions");
+    for (ab_spanv v = ab_span_first(list); ab_span_present(v); v = ab_span_next(v)) {
+        if (!ab_span_is(ab_span_get(v, "name"), EXEC_API "exec"))
+            continue;
+        ab_spanv config = ab_span_get(v, "extension");
+        if (!is_set(config))
+            return AB_ERR_OK;
+        out->cluster_config = ab_str_dup(ab_span_raw(config));
+        return out->cluster_config != NULL
+                   ? AB_ERR_OK
+                   : ab_fail(cluster->err, AB_ERR_NOMEM, "out of memory for extensions");
+    }
+    return AB_ERR_OK;
+}
+
+/* ----- plugin ----- */
+
+static ab_err check_list(const entry *from, const char *name)
+{
+    ab_span_type type = ab_span_typeof(ab_span_get(from->map, name));
+    if (type == AB_SPAN_ARRAY || type == AB_SPAN_NULL || type == AB_SPAN_NONE)
+        return AB_ERR_OK;
+    return ab_fail(from->err, AB_ERR_CONFIG, "exec.%s is not a list", name);
+}
+
+static ab_err read_args(const entry *exec, ab_kube_plugin *out)
+{
+    ab_err e = check_list(exec, "args");
+    if (e != AB_ERR_OK)
+        return e;
+    ab_spanv args = ab_span_get(exec->map, "args");
+    out->args = calloc(ab_span_count(args) + 2, sizeof(*out->args));
+    if (out->args == NULL || (out->args[0] = ab_str_dup(ab_str_of(out->command))) == NULL)
+        return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
+    char **to = out->args + 1;
+    for (ab_spanv v = ab_span_first(args); ab_span_present(v); v = ab_span_next(v), to++) {
+        e = take_text(v, "exec.args", to, exec->err);
+        if (e == AB_ERR_OK && *to == NULL && (*to = ab_str_dup(AB_STR(""))) == NULL)
+            e = ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
+        if (e != AB_ERR_OK)
+            return e;
+    }
+    return AB_ERR_OK;
+}
+
+static ab_err read_variable(ab_spanv v, char **out, ab_error *err)
+{
+    char *name = NULL;
+    char *value = NULL;
+    ab_err e = take_text(ab_span_get(v, "name"), "exec.env name", &name, err);
+    if (e == AB_ERR_OK)
+        e = take_text(ab_span_get(v, "value"), "exec.env value", &value, err);
+    if (e == AB_ERR_OK && (name == NULL || strchr(name, '=') != NULL))
+        e = ab_fail(err, AB_ERR_CONFIG, "exec.env has an entry without a name");
+    if (e == AB_ERR_OK && asprintf(out, "%s=%s", name, value == NULL ? "" : value) < 0) {
+        *out = NULL;
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for exec.env");
+    }
+    free(name);
+    ab_kube_wipe(value);
+    return e;
+}
+
+static ab_err read_env(const entry *exec, ab_kube_plugin *out)
+{
+    ab_err e = check_list(exec, "env");
+    if (e != AB_ERR_OK)
+        return e;
+    ab_spanv env = ab_span_get(exec->map, "env");
+    out->env = calloc(ab_span_count(env) + 1, sizeof(*out->env));
+    if (out->env == NULL)
+        return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.env");
+    size_t i = 0;
+    for (ab_spanv v = ab_span_first(env); e == AB_ERR_OK && ab_span_present(v); v = ab_span_next(v))
+        e = read_variable(v, &out->env[i++], exec->err);
+    return e;
+}
+
+static ab_err check_plugin(const entry *exec, const ab_kube_plugin *p)
+{
+    if (p->command == NULL)
+        return ab_fail(exec->err, AB_ERR_CONFIG, "exec.command is missing");
+    if (p->api == NULL ||
+        (strcmp(p->api, EXEC_API "v1") != 0 && strcmp(p->api, EXEC_API "v1beta1") != 0))
+        return ab_fail(exec->err, AB_ERR_CONFIG,
+                       "exec.apiVersion is \"%s\"; supported are " EXEC_API "v1 and v1beta1",
+                       p->api == NULL ? "" : p->api);
+    if (ab_span_is(ab_span_get(exec->map, "interactiveMode"), "Always"))
+        return ab_fail(exec->err, AB_ERR_CONFIG,
+                       "exec.interactiveMode is Always, but there is no terminal; use a plugin "
+                       "that needs none");
+    return AB_ERR_OK;
+}
+
+static ab_err read_plugin(const entry *exec, ab_kube_plugin *out)
+{
+    ab_err e = take(exec, "command", &out->command);
+    if (e == AB_ERR_OK && out->command != NULL && strchr(out->command, '/') != NULL)
+        e = resolve(exec, &out->command);
+    if (e == AB_ERR_OK)
+        e = take(exec, "apiVersion", &out->api);
+    if (e == AB_ERR_OK)
+        e = check_plugin(exec, out);
+    if (e == AB_ERR_OK)
+        e = take(exec, "installHint", &out->hint);
+    if (e == AB_ERR_OK)
+        e = take_flag(exec, "provideClusterInfo", &out->cluster);
+    if (e == AB_ERR_OK)
+        e = read_args(exec, out);
+    return e == AB_ERR_OK ? read_env(exec, out) : e;
+}
+
+/* ----- user ----- */
+
+static ab_err check_user(const entry *user)
+{
+    static const struct {
+        const char *name;
+        const char *instead;
+    } refused[] = {
+        {"auth-provider", "use exec with the provider's plugin"},
+        {"username", "API servers no longer take passwords; use a client certificate or a token"},
+        {"password", "API servers no longer take passwords; use a client certificate or a token"},
+        {"as", "use credentials of the user itself"},
+        {"as-uid", "use credentials of the user itself"},
+        {"as-groups", "use credentials of the user itself"},
+        {"as-user-extra", "use credentials of the user itself"},
+    };
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+        if (is_set(ab_span_get(user->map, refused[i].name)))
+            return ab_fail(user->err, AB_ERR_CONFIG, "%s is not supported; %s", refused[i].name,
+                           refused[i].instead);
+    return AB_ERR_OK;
+}
+
+static ab_err read_token(const entry *user, ab_kube_text *out)
+{
+    ab_err e = take_path(user, "tokenFile", &out->path);
+    return e == AB_ERR_OK && out->path == NULL ? take(user, "token", &out->text) : e;
+}
+
+static ab_err check_one_way(const entry *user, const ab_kubeconfig *k)
+{
+    bool cert = ab_kube_text_given(&k->cert);
+    if (cert != ab_kube_text_given(&k->key))
+        return ab_fail(user->err, AB_ERR_CONFIG, "client-%s is missing beside client-%s",
+                       cert ? "key" : "certificate", cert ? "certificate" : "key");
+    if (k->plugin.command != NULL && (cert || ab_kube_text_given(&k->token)))
+        return ab_fail(user->err, AB_ERR_CONFIG, "exec and a %s are both set; keep one of them",
+                       cert ? "client certificate" : "token");
+    return AB_ERR_OK;
+}
+
+static ab_err read_user(const entry *user, ab_kubeconfig *out)
+{
+    ab_err e = check_user(user);
+    if (e == AB_ERR_OK)
+        e = take_pem(user, "client-certificate", &out->cert);
+    if (e == AB_ERR_OK)
+        e = take_pem(user, "client-key", &out->key);
+    if (e == AB_ERR_OK)
+        e = read_token(user, &out->token);
+    entry exec = *user;
+    exec.map = ab_span_get(user->map, "exec");
+    if (e == AB_ERR_OK && is_set(exec.map))
+        e = read_plugin(&exec, &out->plugin);
+    return e == AB_ERR_OK ? check_one_way(user, out) : e;
+}
+
+/* ----- the file as a whole ----- */
+
+static ab_err keep_document(void *arg, ab_str json, size_t line)
+{
+    layer *l = arg;
+    (void)line;
+    return l->doc == NULL ? ab_span_parse(json, &l->doc, NULL) : AB_ERR_UNSUPPORTED;
+}
+
+static ab_err parse_layer(const ab_kubeconfig_file *file, layer *out, ab_error *err)
+{
+    ab_error why = {0};
+    out->path = file->path;
+    ab_err e = ab_yaml_to_json(file->text, &ab_yaml_default_limits, keep_document, out, &why);
+    if (e == AB_ERR_NOMEM)
+        return ab_fail(err, e, "out of memory for %s", file->path);
+    if (e == AB_ERR_UNSUPPORTED)
+        return ab_fail(err, AB_ERR_CONFIG, "%s: more than one document", file->path);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, AB_ERR_CONFIG, "%s: %s", file->path, why.text);
+    if (out->doc != NULL && ab_span_typeof(ab_span_root(out->doc)) != AB_SPAN_OBJECT)
+        return ab_fail(err, AB_ERR_CONFIG, "%s: a kubeconfig must be a map", file->path);
+    return AB_ERR_OK;
+}
+
+static ab_spanv top(const layer *l, const char *name)
+{
+    return l->doc == NULL ? (ab_spanv){0} : ab_span_get(ab_span_root(l->doc), name);
+}
+
+/* `list` is "clusters", `item` "cluster". */
+static bool find(const reader *r, const char *list, const char *item, const char *name, entry *out)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        ab_spanv v = ab_span_first(top(&r->layers[i], list));
+        for (; ab_span_present(v); v = ab_span_next(v)) {
+            if (!ab_span_is(ab_span_get(v, "name"), name))
+                continue;
+            *out = (entry){r->layers[i].path, ab_span_get(v, item), r->err};
+            return true;
+        }
+    }
+    return false;
+}
+
+static ab_err no_context(const reader *r, const char *wanted)
+{
+    ab_buf names;
+    ab_buf_init(&names, NAMES_MAX);
+    for (size_t i = 0; i < r->count; i++) {
+        ab_spanv v = ab_span_first(top(&r->layers[i], "contexts"));
+        for (; ab_span_present(v); v = ab_span_next(v))
+            ab_buf_printf(&names, "%s%.*s", names.len == 0 ? "" : ", ",
+                          AB_STR_ARG(ab_span_plain(ab_span_get(v, "name"))));
+    }
+    const char *known = names.len == 0 ? "none" : names.ptr;
+    const char *path = r->layers[0].path;
+    ab_err e = wanted == NULL
+                   ? ab_fail(r->err, AB_ERR_CONFIG,
+                             "%s has no current-context; set store.kubernetes.context "
+                             "to one of its contexts: %s",
+                             path, known)
+                   : ab_fail(r->err, AB_ERR_CONFIG, "%s has no context \"%s\"; its contexts: %s",
+                             path, wanted, known);
+    ab_buf_fini(&names);
+    return e;
+}
+
+static ab_err current_context(const reader *r, char **out)
+{
+    for (size_t i = 0; i < r->count && *out == NULL; i++) {
+        ab_err e = take_text(top(&r->layers[i], "current-context"), "current-context", out, r->err);
+        if (e != AB_ERR_OK) {
+            ab_error_prefix(r->err, "%s", r->layers[i].path);
+            return e;
+        }
+    }
+    return *out == NULL ? no_context(r, NULL) : AB_ERR_OK;
+}
+
+typedef ab_err (*read_part)(const entry *from, ab_kubeconfig *out);
+
+static ab_err read_cluster_and_extension(const entry *from, ab_kubeconfig *out)
+{
+    ab_err e = read_cluster(from, out);
+    return e == AB_ERR_OK ? read_extension(from, &out->plugin) : e;
+}
+
+/* The cluster or user that a context names. */
+static ab_err read_named(const reader *r, const entry *context, const char *item, read_part read,
+                         ab_kubeconfig *out)
+{
+    char *name = NULL;
+    char list[16];
+    entry found = {0};
+    (void)snprintf(list, sizeof(list), "%ss", item);
+    ab_err e = take(context, item, &name);
+    if (e == AB_ERR_OK && name == NULL)
+        e = ab_fail(r->err, AB_ERR_CONFIG, "%s: the context names no %s", context->path, item);
+    else if (e == AB_ERR_OK && !find(r, list, item, name, &found))
+        e = ab_fail(r->err, AB_ERR_CONFIG, "%s: the context's %s \"%s\" does not exist",
+                    context->path, item, name);
+    else if (e == AB_ERR_OK && (e = read(&found, out)) != AB_ERR_OK)
+        ab_error_prefix(r->err, "%s: %s \"%s\"", found.path, item, name);
+    free(name);
+    return e;
+}
+
+static ab_err read_context(const reader *r, const char *name, ab_kubeconfig *out)
+{
+    entry context = {0};
+    if (!find(r, "contexts", "context", name, &context))
+        return no_context(r, name);
+    ab_err e = read_named(r, &context, "cluster", read_cluster_and_extension, out);
+    if (e == AB_ERR_OK)
+        e = read_named(r, &context, "user", read_user, out);
+    return e;
+}
+
+static ab_err read_layers(const reader *r, const char *context, ab_kubeconfig *out)
+{
+    char *current = NULL;
+    ab_err e = context == NULL ? current_context(r, &current) : AB_ERR_OK;
+    if (e == AB_ERR_OK)
+        e = read_context(r, context == NULL ? current : context, out);
+    free(current);
+    return e;
+}
+
+ab_err ab_kubeconfig_read(const ab_kubeconfig_file *files, size_t count, const char *context,
+                          ab_kubeconfig *out, ab_error *err)
+{
+    reader r = {.layers = calloc(count, sizeof(layer)), .count = count, .err = err};
+    if (r.layers == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the kubeconfig");
+    ab_err e = AB_ERR_OK;
+    for (size_t i = 0; e == AB_ERR_OK && i < count; i++)
+        e = parse_layer(&files[i], &r.layers[i], err);
+    ab_kubeconfig read = {0};
+    if (e == AB_ERR_OK)
+        e = read_layers(&r, context, &read);
+    if (e == AB_ERR_OK)
+        *out = read;
+    else
+        ab_kubeconfig_fini(&read);
+    for (size_t i = 0; i < count; i++)
+        ab_span_free(r.layers[i].doc);
+    free(r.layers);
+    return e;
+}
+
+static void free_list(char **list)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        ab_kube_wipe(list[i]);
+    free(list);
+}
+
+void ab_kubeconfig_fini(ab_kubeconfig *k)
+{
+    free(k->server);
+    free(k->server_name);
+    ab_kube_wipe(k->proxy);
+    ab_kube_text_fini(&k->ca);
+    ab_kube_text_fini(&k->cert);
+    ab_kube_text_fini(&k->key);
+    ab_kube_text_fini(&k->token);
+    free(k->plugin.command);
+    free_list(k->plugin.args);
+    free_list(k->plugin.env);
+    free(k->plugin.api);
+    free(k->plugin.hint);
+    free(k->plugin.cluster_config);
+    *k = (ab_kubeconfig){0};
+}

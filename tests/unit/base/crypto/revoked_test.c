@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/crypto/revoked.h"
+
+#include "base/core/text_lines.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void lines_lose_their_blanks_and_keep_their_numbers(void **state)
+{
+    (void)state;
+    ab_text_lines l = {.rest = AB_STR(" a b\t\r\n\n\n  c")};
+    ab_str line;
+    assert_true(ab_text_lines_next(&l, &line) && ab_str_is(line, "a b") && l.number == 1);
+    assert_true(ab_text_lines_next(&l, &line) && line.len == 0);
+    assert_true(ab_text_lines_next(&l, &line) && line.len == 0);
+    assert_true(ab_text_lines_next(&l, &line) && ab_str_is(line, "c") && l.number == 4);
+    assert_false(ab_text_lines_next(&l, &line));
+}
+
+#define HEX64 "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF"
+
+static void hash_of_hex64(uint8_t out[AB_FINGERPRINT_BYTES])
+{
+    for (int i = 0; i < AB_FINGERPRINT_BYTES; i++)
+        out[i] = (uint8_t)(i % 16 * 0x11);
+}
+
+static void assert_revokes(const char *text)
+{
+    ab_revoked r = {0};
+    ab_error err = {0};
+    uint8_t hash[AB_FINGERPRINT_BYTES];
+    hash_of_hex64(hash);
+    if (ab_revoked_parse(ab_str_of(text), &r, &err) != AB_ERR_OK)
+        fail_msg("%s", err.text);
+    assert_true(ab_revoked_has(&r, hash));
+    hash[31] ^= 1;
+    assert_false(ab_revoked_has(&r, hash));
+    ab_revoked_fini(&r);
+}
+
+static void fingerprints_are_read_as_tools_write_them(void **state)
+{
+    (void)state;
+    assert_revokes(HEX64);
+    assert_revokes("# comment\n\n  " HEX64 "  \r\n");
+    assert_revokes("sha256 Fingerprint=00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:"
+                   "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF\n");
+    assert_revokes("ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\n" HEX64
+                   "\n0000000000000000000000000000000000000000000000000000000000000000\n" HEX64);
+}
+
+static void an_empty_list_revokes_nobody(void **state)
+{
+    (void)state;
+    ab_revoked r = {0};
+    uint8_t hash[AB_FINGERPRINT_BYTES] = {0};
+    assert_false(ab_revoked_has(&r, hash));
+    assert_int_equal(ab_revoked_parse(AB_STR(""), &r, NULL), AB_ERR_OK);
+    assert_false(ab_revoked_has(&r, hash));
+    ab_revoked_fini(&r);
+}
+
+static void a_line_that_is_no_fingerprint_is_named(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "ff",
+        "g0112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF",
+        HEX64 "00",
+        "00-11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:"
+        "00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF",
+        HEX64 " # why",
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        char text[256];
+        ab_revoked r = {0};
+        ab_error err = {0};
+        (void)snprintf(text, sizeof(text), "# list\n%s\n", bad[i]);
+        assert_int_equal(ab_revoked_parse(ab_str_of(text), &r, &err), AB_ERR_PARSE);
+        assert_non_null(strstr(err.text, "line 2"));
+        assert_null(r.hashes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_lose_their_blanks_and_keep_their_numbers),
+        cmocka_unit_test(fingerprints_are_read_as_tools_write_them),
+        cmocka_unit_test(an_empty_list_revokes_nobody),
+        cmocka_unit_test(a_line_that_is_no_fingerprint_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

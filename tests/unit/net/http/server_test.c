@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients are plain sockets of this process; the loop is turned until what they wait for is there.
+ */
+#include "net/http/server.h"
+
+#include "base/core/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 120000
+
+typedef struct {
+    uv_loop_t loop;
+    ab_metrics *metrics;
+    ab_http_server *server;
+    bool healthy;
+    bool ready;
+    const char *remark; /* while it is ready */
+} fixture;
+
+static bool is_healthy(void *arg, ab_buf *why)
+{
+    if (!((fixture *)arg)->healthy)
+        ab_buf_puts(why, "the loop hangs");
+    return ((fixture *)arg)->healthy;
+}
+
+static bool is_ready(void *arg, ab_buf *why)
+{
+    const fixture *f = arg;
+    ab_buf_puts(why, !f->ready ? "not in step yet" : f->remark == NULL ? "" : f->remark);
+    return f->ready;
+}
+
+static int start(void **state)
+{
+    fixture *f = calloc(1, sizeof(*f));
+    ab_http_probes probes = {is_healthy, is_ready, f};
+    f->healthy = true;
+    f->metrics = ab_metrics_new();
+    *state = f;
+    if (uv_loop_init(&f->loop) != 0)
+        return -1;
+    return ab_http_server_start(&f->loop, "127.0.0.1", 0, &probes, f->metrics, NULL, &f->server,
+                                NULL) != AB_ERR_OK;
+}
+
+static int stop(void **state)
+{
+    fixture *f = *state;
+    ab_http_server_free(f->server);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    int rc = uv_loop_close(&f->loop); /* busy when a handle was left open */
+    ab_metrics_free(f->metrics);
+    free(f);
+    return rc;
+}
+
+static int dial(const fixture *f)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)ab_http_server_port(f->server)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_true(fd >= 0);
+    /* Blocking here would stop the server too, once its queue is full. */
+    int rc = connect(fd, (struct sockaddr *)&to, sizeof(to));
+    assert_true(rc == 0 || errno == EINPROGRESS);
+    return fd;
+}
+
+/* Turn the loop once and wait a little for the client. */
+static void turn(fixture *f, int fd, short events)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+    (void)poll(&p, 1, 1);
+}
+
+/* Send all of `text`; what the server no longer takes is left out. */
+static void send_all(fixture *f, int fd, ab_str text)
+{
+    int64_t until = ab_clock_mono_ms(&ab_clock_real) + PATIENCE_MS;
+    while (text.len > 0 && ab_clock_mono_ms(&ab_clock_real) < until) {
+        ssize_t n = send(fd, text.ptr, text.len, MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN)
+            return;
+        if (n > 0)
+            text = (ab_str){text.ptr + n, text.len - (size_t)n};
+        turn(f, fd, POLLOUT);
+    }
+}
+
+/* Read to the end of the connection; false when it does not end. */
+static bool read_to_end(fixture *f, int fd, ab_buf *out)
+{
+    int64_t until = ab_clock_mono_ms(&ab_clock_real) + PATIENCE_MS;
+    char part[65536];
+    while (ab_clock_mono_ms(&ab_clock_real) < until) {
+        ssize_t n = recv(fd, part, sizeof(part), 0);
+        if (n > 0)
+            ab_buf_put(out, (ab_str){part, (size_t)n});
+        else if (n == 0 || errno != EAGAIN)
+            return true;
+        else
+            turn(f, fd, POLLIN);
+    }
+    return false;
+}
+
+/* One request, its whole response, NUL-terminated, owned by the caller. */
+static char *exchange(fixture *f, ab_str request)
+{
+    ab_buf out;
+    ab_buf_init(&out, 64u << 20);
+    int fd = dial(f);
+    send_all(f, fd, request);
+    assert_true(read_to_end(f, fd, &out));
+    close(fd);
+    ab_buf_putc(&out, '\0');
+    return ab_buf_take(&out);
+}
+
+static void assert_answer(fixture *f, const char *request, const char *status, const char *body)
+{
+    char *text = exchange(f, ab_str_of(request));
+    assert_int_equal(strncmp(text, status, strlen(status)), 0);
+    const char *blank = strstr(text, "\r\n\r\n");
+    assert_non_null(blank);
+    assert_string_equal(blank + 4, body);
+    free(text);
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n\r\n"
+
+static void probes_answer_ok_or_the_reason(void **state)
+{
+    fixture *f = *state;
+    assert_answer(f, GET("/healthz"), "HTTP/1.1 200 ", "ok\n");
+    assert_answer(f, GET("/readyz"), "HTTP/1.1 503 ", "not in step yet\n");
+    f->healthy = false;
+    f->ready = true;
+    assert_answer(f, GET("/healthz"), "HTTP/1.1 503 ", "the loop hangs\n");
+    assert_answer(f, GET("/readyz"), "HTTP/1.1 200 ", "ok\n");
+    assert_answer(f, GET("/readyz?verbose=1"), "HTTP/1.1 200 ", "ok\n");
+    f->remark = "something is held back";
+    assert_answer(f, GET("/readyz"), "HTTP/1.1 200 ", "ok\nsomething is held back\n");
+}
+
+static void metrics_have_the_type_that_prometheus_wants(void **state)
+{
+    fixture *f = *state;
+    ab_metric_add(ab_metric_get(f->metrics, AB_METRIC_COUNTER, "x_total", "X.", NULL, 0), 2);
+    char *text = exchange(f, AB_STR(GET("/metrics")));
+    assert_non_null(strstr(text, "content-type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    assert_non_null(strstr(text, "\r\n\r\n# HELP x_total X.\n# TYPE x_total counter\nx_total 2\n"));
+    free(text);
+}
+
+static void a_body_of_several_megabytes_arrives_whole(void **state)
+{
+    fixture *f = *state;
+    char name[32];
+    for (int i = 0; i < 50000; i++) {
+        snprintf(name, sizeof(name), "agent-%d", i);
+        ab_label label = {"agent", ab_str_of(name)};
+        assert_non_null(ab_metric_get(f->metrics, AB_METRIC_COUNTER, "x_total", "X.", &label, 1));
+    }
+    ab_buf want;
+    ab_buf_init(&want, 64u << 20);
+    ab_metrics_render(f->metrics, &want);
+    ab_buf_putc(&want, '\0');
+    assert_true(want.len > 1u << 20);
+    assert_answer(f, GET("/metrics"), "HTTP/1.1 200 ", want.ptr);
+    ab_buf_fini(&want);
+}
+
+static void other_paths_and_methods_are_refused(void **state)
+{
+    fixture *f = *state;
+    const char *not_found = "not found: try /healthz, /readyz or /metrics\n";
+    assert_answer(f, GET("/"), "HTTP/1.1 404 ", not_found);
+    assert_answer(f, GET("/metrics/x"), "HTTP/1.1 404 ", not_found);
+    assert_answer(f, GET("/../healthz/../metrics2"), "HTTP/1.1 404 ", not_found);
+    assert_answer(f, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+                  "HTTP/1.1 405 ", "only GET is supported\n");
+    assert_answer(f, "DELETE /healthz HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405 ",
+                  "only GET is supported\n");
+}
+
+static void upgrades_are_refused(void **state)
+{
+    fixture *f = *state;
+    char *text =
+        exchange(f, AB_STR("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+                           "Upgrade: websocket\r\nSec-WebSocket-Key: "
+                           "dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"));
+    assert_null(strstr(text, "101"));
+    free(text);
+    text = exchange(f, AB_STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    assert_null(strstr(text, " 200 "));
+    free(text);
+}
+
+static void garbage_and_endless_headers_end_the_connection_only(void **state)
+{
+    fixture *f = *state;
+    static char big[200000];
+    memset(big, 'a', sizeof(big));
+    memcpy(big, "GET /healthz HTTP/1.1\r\nX-A: ", 28);
+    char *text = exchange(f, (ab_str){big, sizeof(big)});
+    assert_null(strstr(text, " 200 "));
+    free(text);
+    text = exchange(f, AB_STR("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"));
+    assert_null(strstr(text, " 200 "));
+    free(text);
+    assert_answer(f, GET("/healthz"), "HTTP/1.1 200 ", "ok\n");
+}
+
+static void silent_clients_are_bounded_and_then_let_go(void **state)
+{
+    fixture *f = *state;
+    int silent[80];
+    for (size_t i = 0; i < 80; i++)
+        silent[i] = dial(f);
+    send_all(f, silent[0], AB_STR("GET /hea"));
+    /* The next one waits until those have timed out, and is served then. */
+    assert_answer(f, GET("/healthz"), "HTTP/1.1 200 ", "ok\n");
+    for (size_t i = 0; i < 80; i++)
+        close(silent[i]);
+}
+
+static void a_client_that_does_not_read_holds_up_nobody(void **state)
+{
+    fixture *f = *state;
+    char name[32];
+    for (int i = 0; i < 100000; i++) {
+        snprintf(name, sizeof(name), "agent-%d", i);
+        ab_label label = {"a_rather_long_label_name_to_make_the_body_large", ab_str_of(name)};
+        (void)ab_metric_get(f->metrics, AB_METRIC_COUNTER, "x_total", "X.", &label, 1);
+    }
+    int lazy = dial(f);
+    send_all(f, lazy, AB_STR(GET("/metrics")));
+    assert_answer(f, GET("/healthz"), "HTTP/1.1 200 ", "ok\n");
+    close(lazy);
+}
+
+static void freeing_drops_what_is_under_way(void **state)
+{
+    fixture *f = *state;
+    int idle = dial(f);
+    int half = dial(f);
+    send_all(f, half, AB_STR("GET /metrics HTTP/1.1\r\nHo"));
+    ab_http_server_free(f->server);
+    f->server = NULL;
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    ab_buf none;
+    ab_buf_init(&none, 4096);
+    assert_true(read_to_end(f, idle, &none));
+    assert_true(read_to_end(f, half, &none));
+    assert_int_equal(none.len, 0);
+    close(idle);
+    close(half);
+}
+
+static void an_address_in_use_is_named_with_the_reason(void **state)
+{
+    fixture *f = *state;
+    ab_http_server *second = NULL;
+    ab_error err = {0};
+    ab_http_probes probes = {is_healthy, is_ready, f};
+    int port = ab_http_server_port(f->server);
+    assert_true(port > 0);
+    assert_int_equal(
+        ab_http_server_start(&f->loop, "127.0.0.1", port, &probes, f->metrics, NULL, &second, &err),
+        AB_ERR_UNAVAILABLE);
+    assert_null(second);
+    assert_non_null(strstr(err.text, "cannot listen on 127.0.0.1:"));
+    assert_non_null(strstr(err.text, "Address already in use"));
+    assert_int_equal(
+        ab_http_server_start(&f->loop, "no such host", 0, &probes, f->metrics, NULL, &second, &err),
+        AB_ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.text, "no such host"));
+}
+
+#define SERVED(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SERVED(probes_answer_ok_or_the_reason),
+        SERVED(metrics_have_the_type_that_prometheus_wants),
+        SERVED(a_body_of_several_megabytes_arrives_whole),
+        SERVED(other_paths_and_methods_are_refused),
+        SERVED(upgrades_are_refused),
+        SERVED(garbage_and_endless_headers_end_the_connection_only),
+        SERVED(silent_clients_are_bounded_and_then_let_go),
+        SERVED(a_client_that_does_not_read_holds_up_nobody),
+        SERVED(freeing_drops_what_is_under_way),
+        SERVED(an_address_in_use_is_named_with_the_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -113,7 +113,7 @@ static bool is_wanted(const ab_resync_session *s, size_t page)
 }
 
 /* Every entry must be where its key belongs: else it would be looked for on another page. */
-static bool is_in_place(const ab_resync_session *s, const ab_resync_page *page)
+static bool is_in_page(const ab_resync_session *s, const ab_resync_page *page)
 {
     size_t count;
     const ab_inventory_entry *entries = ab_inventory_page(page->entries, 0, &count);
@@ -133,7 +133,7 @@ const char *ab_resync_session_take(ab_resync_session *s, ab_resync_page *page)
         return "here already";
     if (!ab_digest_eq(ab_inventory_digest(page->entries, 0), &s->digests[page->page]))
         return "differs from the announced summary";
-    if (!is_in_place(s, page))
+    if (!is_in_page(s, page))
         return "entries of other pages";
     s->theirs[page->page] = page->entries;
     page->entries = NULL;

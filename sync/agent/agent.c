@@ -33,8 +33,9 @@ static void make_metrics(ab_agent *a)
                 "Events whose object cannot be written at the moment; it is retried later.");
     a->metrics.commands =
         counter(a, "argobus_commands_total", "Commands executed: sync, terminate, refresh.");
-    a->metrics.unsettled = ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_unsettled",
-                                         "Objects that are not yet in the desired state.", NULL, 0);
+    a->metrics.out_of_date =
+        ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_unsettled",
+                      "Objects that are not yet in the desired state.", NULL, 0);
 }
 
 ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
@@ -93,7 +94,7 @@ static bool take_key(ab_agent_object *o, ab_str key)
         return false;
     o->kind = ab_kind_of(kind);
     assert(o->kind != NULL);
-    o->allowed = ab_agent_may_stand(o->agent, o->kind, ns);
+    o->allowed = ab_agent_allows_namespace(o->agent, o->kind, ns);
     return true;
 }
 
@@ -161,15 +162,15 @@ static int64_t now_ms(const ab_agent_object *o)
     return ab_clock_mono_ms(o->agent->env.clock);
 }
 
-static void settle_count(ab_agent_object *o)
+static void count_out_of_date(ab_agent_object *o)
 {
-    bool unsettled = o->inbox.head != NULL || !ab_agent_converged(o);
-    if (unsettled != o->unsettled) {
-        o->unsettled = unsettled;
-        o->agent->unsettled += unsettled ? 1 : (size_t)-1;
-        ab_metric_set(o->agent->metrics.unsettled, (double)o->agent->unsettled);
+    bool out_of_date = o->inbox.head != NULL || !ab_agent_is_up_to_date(o);
+    if (out_of_date != o->out_of_date) {
+        o->out_of_date = out_of_date;
+        o->agent->out_of_date += out_of_date ? 1 : (size_t)-1;
+        ab_metric_set(o->agent->metrics.out_of_date, (double)o->agent->out_of_date);
     }
-    if (!unsettled)
+    if (!out_of_date)
         o->inbox.failing_since = 0; /* also where no write made it so */
     const ab_task *head = o->inbox.head;
     bool unsaved =
@@ -222,7 +223,7 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
         text = *err;
     if (text.text[0] == '\0')
         (void)ab_fail(&text, code, "%s", ab_err_text(code));
-    o->settled = (ab_digest){0};
+    o->reconciled = (ab_digest){0};
     ab_agent_drop_snapshot(o);
     switch (ab_err_class_of(code)) {
     case AB_CLASS_PERMANENT:
@@ -242,7 +243,7 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
         set_aside(o, &text);
 }
 
-static void finish_converged_head(ab_agent_object *o)
+static void finish_reconciled_head(ab_agent_object *o)
 {
     ab_inbox_succeeded(&o->inbox);
     if (!ab_agent_is_refused(o))
@@ -258,7 +259,7 @@ static bool may_advance(const ab_agent_object *o)
 /* What is not here may only not be listed yet. */
 static bool is_known(const ab_agent_object *o)
 {
-    return o->here || o->agent->synced;
+    return o->exists || o->agent->synced;
 }
 
 /* One round; true when another may follow at once. */
@@ -276,19 +277,19 @@ static bool advance_once(ab_agent_object *o)
         ab_agent_begin_state(o, t);
         return may_advance(o);
     }
-    if (!ab_agent_converged(o)) {
-        ab_agent_converge(o);
-        return o->step == STEP_IDLE && ab_agent_converged(o);
+    if (!ab_agent_is_up_to_date(o)) {
+        ab_agent_reconcile(o);
+        return o->step == STEP_IDLE && ab_agent_is_up_to_date(o);
     }
     if (t != NULL && t->begun) {
-        finish_converged_head(o);
+        finish_reconciled_head(o);
         return true;
     }
     if (t != NULL && writer_ready && is_known(o)) {
         ab_agent_command(o);
         return o->step == STEP_IDLE;
     }
-    if (t == NULL && o->report_due && o->report_at <= now_ms(o) && o->here && writer_ready)
+    if (t == NULL && o->report_due && o->report_at <= now_ms(o) && o->exists && writer_ready)
         ab_agent_get(o);
     return false;
 }
@@ -297,7 +298,7 @@ void ab_agent_advance(ab_agent_object *o)
 {
     while (advance_once(o))
         ;
-    settle_count(o);
+    count_out_of_date(o);
     if (o->agent->resync.begin != NULL)
         ab_agent_resync_go(o->agent);
 }
@@ -318,14 +319,14 @@ static void note_whose(ab_agent_object *o, const ab_object *object)
 
 static void note_seen(ab_agent_object *o, const ab_object *object)
 {
-    o->here = true;
+    o->exists = true;
     o->end_observed = false;
-    o->leaving = ab_object_deleting(object);
+    o->deleting = ab_object_deleting(object);
     ab_agent_note_own(o, object);
     o->lost = false;
     o->seen_meanwhile = true;
     /* Without a digest it counts as changed, and is looked at again. */
-    if (ab_place_digest(object, &o->digest) != AB_ERR_OK)
+    if (ab_desired_digest(object, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
     ab_agent_take_snapshot(o, object);
     note_whose(o, object);
@@ -349,7 +350,7 @@ static bool concerns_us(const ab_agent *a, const ab_object *object)
     if (kind == NULL)
         return false;
     return ab_map_find(a->objects, ab_str_of(ab_object_key(object))) != NULL ||
-           (ab_agent_may_stand(a, kind, ab_object_namespace(object)) &&
+           (ab_agent_allows_namespace(a, kind, ab_object_namespace(object)) &&
             ab_kind_is_synchronised(object));
 }
 
@@ -378,7 +379,7 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
     if (ab_agent_has_source(o) || ab_agent_publishes(o))
         ab_agent_report_state(o, object);
     bool idle = o->step == STEP_IDLE && o->inbox.head == NULL;
-    if (idle && !ab_agent_converged(o))
+    if (idle && !ab_agent_is_up_to_date(o))
         ab_agent_decide(o, object);
     ab_agent_advance(o);
 }
@@ -393,11 +394,11 @@ void ab_agent_gone(ab_agent *a, ab_object *object, bool observed)
         return;
     }
     ab_agent_note_lost(o, object);
-    bool meant = o->leaving; /* its user said so on the object: the guard has nothing to ask */
-    o->here = o->leaving = o->removing = o->was_managed = o->excluded = false;
+    bool meant = o->deleting; /* its user said so on the object: the guard has nothing to ask */
+    o->exists = o->deleting = o->removing = o->was_managed = o->excluded = false;
     o->seen_meanwhile = true;
     ab_agent_drop_snapshot(o);
-    o->digest = o->settled = (ab_digest){0};
+    o->digest = o->reconciled = (ab_digest){0};
     if (ab_agent_publishes(o) && !meant)
         ab_agent_missed(o, observed);
     else if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
@@ -416,14 +417,14 @@ static void catch_up(ab_agent_object *o)
         ab_agent_catch_up_published(o);
         return;
     }
-    o->report_due = ab_agent_reports(o) && o->here && ab_agent_has_source(o) &&
+    o->report_due = ab_agent_reports(o) && o->exists && ab_agent_has_source(o) &&
                     !ab_writer_has(w, ab_str_of(o->key), &o->report);
-    if (o->source == SOURCE_ENDED && !o->here && o->agent->synced)
+    if (o->source == SOURCE_ENDED && !o->exists && o->agent->synced)
         ab_agent_end_up(o);
     if (ab_agent_is_refused(o) && o->error == NULL)
         ab_agent_refuse_namespace(o, NULL);
     ab_agent_report_conflict(o);
-    if (o->error != NULL || (o->source != SOURCE_NONE && ab_agent_converged(o)))
+    if (o->error != NULL || (o->source != SOURCE_NONE && ab_agent_is_up_to_date(o)))
         ab_agent_repeat_error(o);
 }
 
@@ -516,7 +517,7 @@ ab_outbox *ab_agent_outbox(ab_agent *a)
     return ab_writer_outbox(a->writer);
 }
 
-size_t ab_agent_unsettled(const ab_agent *a)
+size_t ab_agent_out_of_date_count(const ab_agent *a)
 {
-    return a->unsettled;
+    return a->out_of_date;
 }

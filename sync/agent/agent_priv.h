@@ -8,8 +8,8 @@
 #include "schema/catalogue.h"
 #include "sync/agent/agent.h"
 #include "sync/inbox.h"
+#include "sync/object/desired.h"
 #include "sync/object/kind.h"
-#include "sync/object/place.h"
 #include "sync/resync_session.h"
 
 /* What the principal wants. */
@@ -48,21 +48,21 @@ struct ab_agent_object {
         bool waits; /* it was refused, and is not gone */
     } conflict;     /* another source for the same local object; `state` is to be reported */
 
-    bool here;           /* exists in the local store */
-    ab_digest here_uid;  /* autonomous: of the uid of what is here; none: not known */
+    bool exists;         /* exists in the local store */
+    ab_digest local_uid; /* autonomous: of the uid of what is here; none: not known */
     bool was_managed;    /* autonomous: still carries the annotations of a managed one */
     bool excluded;       /* autonomous: is here, and is not to be synchronised */
     bool end_observed;   /* autonomous: it is not here, or excluded, and that was observed */
-    bool leaving;        /* has a deletionTimestamp */
+    bool deleting;       /* has a deletionTimestamp */
     bool lost;           /* was here and went without being asked to */
     char *lost_status;   /* which it had then; NULL: none, or not wanted again */
     bool removing;       /* its removal was asked for by us */
     bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
-    ab_digest digest;    /* of what is here, see ab_place_digest */
-    char *snapshot;      /* of what is here, see ab_place_snapshot; NULL: not known, or not kept */
-    ab_digest settled;   /* of what was found to need nothing more for this source */
-    ab_digest report;    /* of what it last had to say upwards */
-    bool report_empty;   /* that has no status */
+    ab_digest digest;    /* of what is here, see ab_desired_digest */
+    char *snapshot; /* of what is here, see ab_desired_snapshot; NULL: not known, or not kept */
+    ab_digest reconciled; /* of what was found to need nothing more for this source */
+    ab_digest report;     /* of what it last had to say upwards */
+    bool report_empty;    /* that has no status */
     bool report_due;
     bool report_waits; /* the principal has no status of it: while it has none here either, nothing
                           is said, for a while */
@@ -78,8 +78,8 @@ struct ab_agent_object {
     char *next_hub_key;
     ab_digest next_hash, next_principal;
     bool next_remapped;
-    bool unsettled; /* counted in agent->unsettled */
-    bool unsaved;   /* counted in agent->unsaved */
+    bool out_of_date; /* counted in agent->out_of_date */
+    bool unsaved;     /* counted in agent->unsaved */
 };
 
 struct ab_agent {
@@ -94,7 +94,7 @@ struct ab_agent {
     bool sweep_due; /* something was missed since, with the next tick all that is is judged */
     ab_guard guard; /* autonomous: what may be ended at the hub */
     ab_inbox early; /* ends of commands that came before our own log was read */
-    size_t unsettled;
+    size_t out_of_date;
     size_t unsaved; /* objects with a state that has come and is not saved yet */
     struct {
         const char *why;            /* one is to be asked for; NULL: none is */
@@ -109,7 +109,7 @@ struct ab_agent {
         size_t held_sent; /* how many are, as the principal was told, or is about to be */
     } resync;
     struct {
-        ab_metric *writes, *reverts, *stale, *refused, *set_aside, *commands, *unsettled;
+        ab_metric *writes, *reverts, *stale, *refused, *set_aside, *commands, *out_of_date;
     } metrics;
 };
 
@@ -145,7 +145,7 @@ bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
 AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target,
                                       bool remapped, char out[AB_OBJECT_KEY_MAX]);
 /** May objects of this kind stand in namespace `ns`? */
-bool ab_agent_may_stand(const ab_agent *a, const ab_kind *kind, ab_str ns);
+bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns);
 /** Is the object here another source's, so that this state (a desired state, or the end of `key`)
  * is not about it? */
 bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
@@ -244,21 +244,21 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
 void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version);
 /** Make the object as the source wants it: create it, or bring the local one to the desired state
  * as far as it is ours. */
-void ab_agent_fulfil(ab_agent_object *o, ab_object *local);
+void ab_agent_apply_desired(ab_agent_object *o, ab_object *local);
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
 
-/* converge.c */
+/* reconcile.c */
 /** Read the object's row, then advance with it in o->row.
  *  @param local  the local object that is reconciled then, unless it changes meanwhile; NULL: none
  */
 void ab_agent_load(ab_agent_object *o, ab_object *local);
-bool ab_agent_converged(const ab_agent_object *o);
+bool ab_agent_is_up_to_date(const ab_agent_object *o);
 /** The source wants it where it may not stand: nothing is done about it. */
 bool ab_agent_is_refused(const ab_agent_object *o);
 /** Read the object, to decide and to report. */
 void ab_agent_get(ab_agent_object *o);
 /** One step towards the source. */
-void ab_agent_converge(ab_agent_object *o);
+void ab_agent_reconcile(ab_agent_object *o);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
 

@@ -31,7 +31,7 @@ static void answer_and_report(ab_agent_object *o)
 void ab_agent_command(ab_agent_object *o)
 {
     bool ours = ab_agent_is_autonomous(o->agent) || o->source == SOURCE_LIVE;
-    if (!ours || !o->here || o->leaving) {
+    if (!ours || !o->exists || o->deleting) {
         answer(o, "the Application is not at the agent");
         return;
     }
@@ -234,7 +234,7 @@ void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, con
         return;
     }
     if (ab_object_deleting(local)) { /* it is made anew first, or is to go */
-        o->leaving = o->leaving || !o->seen_meanwhile;
+        o->deleting = o->deleting || !o->seen_meanwhile;
         return;
     }
     ab_error why = {0};

@@ -90,7 +90,7 @@ static ab_err hold(const ab_agent_object *o, ab_inventory *inv)
         entry.key = ab_str_of(o->hub_key);
         return ab_inventory_add(inv, &entry);
     }
-    if (o->source != SOURCE_NONE || !o->here || o->leaving || !guess_hub_key(o, guess))
+    if (o->source != SOURCE_NONE || !o->exists || o->deleting || !guess_hub_key(o, guess))
         return AB_ERR_OK;
     entry = (ab_inventory_entry){.key = ab_str_of(guess)};
     return ab_inventory_add(inv, &entry);
@@ -133,8 +133,8 @@ static void error_key(const ab_agent_object *o, char out[ERROR_KEY_MAX])
 static bool has_report(const ab_agent_object *o)
 {
     if (ab_agent_publishes(o))
-        return o->here && !o->was_managed && !o->excluded;
-    return ab_agent_reports(o) && ab_agent_has_source(o) && o->here && !o->report_empty;
+        return o->exists && !o->was_managed && !o->excluded;
+    return ab_agent_reports(o) && ab_agent_has_source(o) && o->exists && !o->report_empty;
 }
 
 static ab_err queued_report(const ab_agent_object *o, ab_inventory *inv)
@@ -276,7 +276,7 @@ static bool is_otherwise(const ab_agent *a, ab_str key, const ab_digest *ours)
             !ab_digest_eq(&theirs->hash, ours));
 }
 
-static bool is_settled(const ab_agent_object *o, const char *key)
+static bool is_up_to_date(const ab_agent_object *o, const char *key)
 {
     const ab_writer *w = o->agent->writer;
     return !o->agent->resync.raised &&
@@ -287,14 +287,14 @@ static bool is_settled(const ab_agent_object *o, const char *key)
 /* The principal shows a status, and the object, made anew perhaps, has none. */
 static bool is_status_gone(const ab_agent_object *o)
 {
-    return ab_agent_reports(o) && ab_agent_has_source(o) && o->here && o->report_empty &&
+    return ab_agent_reports(o) && ab_agent_has_source(o) && o->exists && o->report_empty &&
            ab_resync_session_find(o->agent->resync.session, ab_str_of(o->hub_key)) != NULL;
 }
 
 static void correct_report(ab_agent_object *o)
 {
     ab_digest ours = {{0}};
-    if ((!has_report(o) && !is_status_gone(o)) || is_settled(o, o->key))
+    if ((!has_report(o) && !is_status_gone(o)) || is_up_to_date(o, o->key))
         return;
     (void)ab_writer_find(o->agent->writer, ab_str_of(o->key), &ours);
     if (!is_otherwise(o->agent, ab_str_of(o->hub_key), &ours))
@@ -308,7 +308,7 @@ static void correct_error(ab_agent_object *o)
     ab_digest digest = {{0}};
     error_key(o, ours);
     snprintf(hubs, sizeof(hubs), AB_KEY_ERROR "%s", o->hub_key);
-    if (o->error == NULL || is_settled(o, ours))
+    if (o->error == NULL || is_up_to_date(o, ours))
         return;
     (void)ab_writer_find(o->agent->writer, ab_str_of(ours), &digest);
     if (!is_otherwise(o->agent, ab_str_of(hubs), &digest))
@@ -322,7 +322,7 @@ static void correct_stale(ab_agent_object *o)
 {
     char hubs[ERROR_KEY_MAX];
     snprintf(hubs, sizeof(hubs), AB_KEY_ERROR "%s", o->hub_key);
-    if (o->error == NULL && ab_agent_converged(o) &&
+    if (o->error == NULL && ab_agent_is_up_to_date(o) &&
         ab_resync_session_find(o->agent->resync.session, ab_str_of(hubs)) != NULL)
         ab_agent_end_error(o);
 }

@@ -36,15 +36,15 @@ void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
 {
     o->was_managed = ab_agent_is_autonomous(o->agent) && has_managed_annotations(local);
     if (ab_agent_publishes(o))
-        o->here_uid = uid_digest(local);
+        o->local_uid = uid_digest(local);
 }
 
 bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed)
 {
-    if (!ab_agent_publishes(o) || !o->here || ab_digest_is_none(&o->here_uid))
+    if (!ab_agent_publishes(o) || !o->exists || ab_digest_is_none(&o->local_uid))
         return false;
     ab_digest uid = uid_digest(changed);
-    return !ab_digest_eq(&uid, &o->here_uid);
+    return !ab_digest_eq(&uid, &o->local_uid);
 }
 
 /* --- state --- */
@@ -89,9 +89,9 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local)
 void ab_agent_catch_up_published(ab_agent_object *o)
 {
     const ab_writer *w = o->agent->writer;
-    bool was_here = !ab_digest_is_none(&o->report);
-    o->report_due |= o->here && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
-    if (!o->here && was_here)
+    bool existed = !ab_digest_is_none(&o->report);
+    o->report_due |= o->exists && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
+    if (!o->exists && existed)
         ab_agent_missed(o, o->end_observed);
     if (o->error != NULL)
         ab_agent_repeat_error(o);
@@ -151,7 +151,7 @@ void ab_agent_missed(ab_agent_object *o, bool observed)
 bool ab_agent_is_missing(const ab_agent *a, ab_str key)
 {
     const ab_agent_object *o = ab_map_find(a->objects, key);
-    return is_published_key(key) && (o == NULL || !o->here || o->excluded);
+    return is_published_key(key) && (o == NULL || !o->exists || o->excluded);
 }
 
 void ab_agent_end_missing(ab_agent *a, ab_str key)

@@ -72,7 +72,7 @@ static void owned_before(ab_agent_object *o, ab_buf *out)
         ab_buf_put(out, old->owned);
         return;
     }
-    if (!ab_agent_converged(o) && old->owned.len > 0 &&
+    if (!ab_agent_is_up_to_date(o) && old->owned.len > 0 &&
         ab_span_parse(old->owned, &before, NULL) != AB_ERR_OK)
         before = NULL;
     ab_merge_owned(desired, before == NULL ? (ab_spanv){0} : ab_span_root(before), out);
@@ -179,7 +179,7 @@ void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
         ab_agent_finish_head(o);
     } else if (newer == 0) { /* redelivered: saved already, look again whether it is in effect */
         t->begun = true;
-        o->settled = (ab_digest){0};
+        o->reconciled = (ab_digest){0};
     } else if (t->type == AB_TYPE_RELEASE) {
         save_release(o, t);
     } else if (o->row == NULL && o->source != SOURCE_NONE) {
@@ -208,7 +208,7 @@ static void take_effect(ab_agent_object *o)
     o->hash = o->next_hash;
     if (o->source != SOURCE_NONE) /* what is no longer followed still has its annotations */
         o->principal = o->next_principal;
-    o->settled = (ab_digest){0};
+    o->reconciled = (ab_digest){0};
     o->report_due = ab_agent_reports(o) && ab_agent_has_source(o);
     o->report_waits = o->inbox.head->type == AB_TYPE_CREATE &&
                       !ab_writer_has_key(o->agent->writer, ab_str_of(o->key));

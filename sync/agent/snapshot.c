@@ -20,7 +20,7 @@ void ab_agent_take_snapshot(ab_agent_object *o, const ab_object *local)
     if (!is_snapshot_kept(o))
         return;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    if (ab_place_snapshot(local, &text) == AB_ERR_OK)
+    if (ab_desired_snapshot(local, &text) == AB_ERR_OK)
         o->snapshot = ab_str_dup(ab_buf_str(&text));
     ab_buf_fini(&text);
 }

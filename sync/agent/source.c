@@ -30,7 +30,7 @@ ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target, bool 
     return n > 0 && n < AB_OBJECT_KEY_MAX ? AB_ERR_OK : AB_ERR_INVALID;
 }
 
-bool ab_agent_may_stand(const ab_agent *a, const ab_kind *kind, ab_str ns)
+bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns)
 {
     const ab_agent_policy *p = &a->env.policy;
     if (ab_str_is(ns, p->namespace))
@@ -51,7 +51,7 @@ static const ab_event *waiting_state(const ab_agent_object *o)
 
 /* Two desired states are of one source when they are remapped alike: a hub's own namespace may
  * change. */
-static bool is_taken(const ab_agent_object *o, bool remapped)
+static bool is_conflicting(const ab_agent_object *o, bool remapped)
 {
     const ab_event *waiting = waiting_state(o);
     if (waiting == NULL)
@@ -72,5 +72,5 @@ bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event)
 {
     if (ab_event_data(event).ptr == NULL)
         return ends_another(o, ab_event_attr(event, AB_CE_PARTITIONKEY));
-    return is_taken(o, ab_agent_is_remapped(o->agent, event));
+    return is_conflicting(o, ab_agent_is_remapped(o->agent, event));
 }

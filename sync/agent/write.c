@@ -110,24 +110,25 @@ static ab_err open_sealed(const ab_agent_object *o, const ab_received_state *row
     return p->open(p->open_arg, &binding, sealed, out, err);
 }
 
-static ab_err place_text(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
-                         const ab_object *local, ab_str opened, ab_buf *out)
+static ab_err render_desired(ab_agent_object *o, const ab_received_state *row,
+                             const ab_object *desired, const ab_object *local, ab_str opened,
+                             ab_buf *out)
 {
     ab_str kind, name;
     ab_span *owned = NULL;
     bool resync = o->lost && o->agent->env.policy.recreate == AB_RECREATE_RESYNC;
     if (row->owned.len > 0 && ab_span_parse(row->owned, &owned, NULL) != AB_ERR_OK)
         owned = NULL;
-    ab_placing placing = {.source_uid = row->uid,
-                          .principal_uid = row->owner.len > 0 ? row->owner : AB_STR_NONE,
-                          .remapped = row->remapped,
-                          .operation = resync ? AB_STR("{\"sync\":{}}") : AB_STR_NONE,
-                          .opened = opened};
+    ab_desired_params params = {.source_uid = row->uid,
+                                .principal_uid = row->owner.len > 0 ? row->owner : AB_STR_NONE,
+                                .remapped = row->remapped,
+                                .operation = resync ? AB_STR("{\"sync\":{}}") : AB_STR_NONE,
+                                .opened = opened};
     if (owned != NULL)
-        placing.owned = ab_span_root(owned);
-    ab_err e = ab_object_key_split(ab_str_of(o->key), &kind, &placing.namespace, &name);
+        params.owned = ab_span_root(owned);
+    ab_err e = ab_object_key_split(ab_str_of(o->key), &kind, &params.namespace, &name);
     if (e == AB_ERR_OK)
-        e = ab_place(desired, local, &placing, out);
+        e = ab_desired_render(desired, local, &params, out);
     ab_span_free(owned);
     return e;
 }
@@ -143,7 +144,8 @@ static ab_err place(ab_agent_object *o, const ab_received_state *row, const ab_o
     if (sealed)
         e = open_sealed(o, row, desired, &opened, err);
     if (e == AB_ERR_OK)
-        e = place_text(o, row, desired, local, sealed ? ab_buf_str(&opened) : AB_STR_NONE, &text);
+        e = render_desired(o, row, desired, local, sealed ? ab_buf_str(&opened) : AB_STR_NONE,
+                           &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, err);
     ab_buf_fini(&opened);
@@ -177,9 +179,9 @@ static void update(ab_agent_object *o, const ab_received_state *row, const ab_ob
         ab_agent_fail(o, e, &err);
         return;
     }
-    e = ab_place_digest(object, &digest);
+    e = ab_desired_digest(object, &digest);
     if (e == AB_ERR_OK && ab_digest_eq(&digest, &o->digest)) {
-        o->settled = o->digest;
+        o->reconciled = o->digest;
         ab_agent_report_error(o, NULL);
     } else {
         note_revert(o, "edited");
@@ -239,7 +241,7 @@ static void not_ours(ab_agent_object *o)
         AB_WARN(o->agent->env.log, SYNC, "adoption refused", AB_KV("object", (const char *)o->key),
                 AB_KV("why", (const char *)err.text));
     ab_agent_report_error(o, &err);
-    o->settled = o->digest;
+    o->reconciled = o->digest;
     if (o->inbox.head != NULL && o->inbox.head->begun)
         ab_agent_finish_head(o);
 }
@@ -262,7 +264,7 @@ static void decide_live(ab_agent_object *o, const ab_received_state *row, const 
     }
 }
 
-void ab_agent_fulfil(ab_agent_object *o, ab_object *local)
+void ab_agent_apply_desired(ab_agent_object *o, ab_object *local)
 {
     const ab_received_state *row = o->row;
     ab_error err = {0};

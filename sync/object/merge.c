@@ -47,32 +47,32 @@ static bool is_exempt(const struct map_merge *m, ab_str name)
 }
 
 /* A member that stands here: kept, replaced by the source's, or dropped. */
-static void merge_here(const struct map_merge *m, ab_spanv here)
+static void merge_local(const struct map_merge *m, ab_spanv local)
 {
-    ab_str name = ab_span_plain_key(here);
+    ab_str name = ab_span_plain_key(local);
     const ab_merge_rule *rule = rule_for(name, m->rules, m->rule_count);
     if (rule != NULL && (rule->dropped || rule->value.ptr != NULL))
         return; /* a value is written at the end */
     if (is_exempt(m, name)) {
-        ab_spanw_member(m->w, here);
+        ab_spanw_member(m->w, local);
         return;
     }
-    ab_spanv own = namesake(m->source, here);
+    ab_spanv own = namesake(m->source, local);
     if (ab_span_present(own))
         ab_spanw_member(m->w, own);
     else if (!list_has(m->owned, name))
-        ab_spanw_member(m->w, here);
+        ab_spanw_member(m->w, local);
 }
 
-void ab_merge_map(ab_spanw *w, ab_spanv here, ab_spanv source, ab_spanv owned,
+void ab_merge_map(ab_spanw *w, ab_spanv local, ab_spanv source, ab_spanv owned,
                   const ab_merge_rule *rules, size_t rule_count, const char *prefix)
 {
     struct map_merge m = {w, source, owned, rules, rule_count, prefix};
     ab_spanw_object(w);
-    for (ab_spanv v = ab_span_first(here); ab_span_present(v); v = ab_span_next(v))
-        merge_here(&m, v);
+    for (ab_spanv v = ab_span_first(local); ab_span_present(v); v = ab_span_next(v))
+        merge_local(&m, v);
     for (ab_spanv v = ab_span_first(source); ab_span_present(v); v = ab_span_next(v)) {
-        if (!is_exempt(&m, ab_span_plain_key(v)) && !ab_span_present(namesake(here, v)))
+        if (!is_exempt(&m, ab_span_plain_key(v)) && !ab_span_present(namesake(local, v)))
             ab_spanw_member(w, v);
     }
     for (size_t i = 0; i < rule_count; i++)
@@ -81,16 +81,16 @@ void ab_merge_map(ab_spanw *w, ab_spanv here, ab_spanv source, ab_spanv owned,
     ab_spanw_object_end(w);
 }
 
-void ab_merge_list(ab_spanw *w, ab_spanv here, ab_spanv source, ab_spanv owned)
+void ab_merge_list(ab_spanw *w, ab_spanv local, ab_spanv source, ab_spanv owned)
 {
     ab_spanw_array(w);
-    for (ab_spanv v = ab_span_first(here); ab_span_present(v); v = ab_span_next(v)) {
+    for (ab_spanv v = ab_span_first(local); ab_span_present(v); v = ab_span_next(v)) {
         ab_str text = ab_span_plain(v);
         if (list_has(source, text) || !list_has(owned, text))
             ab_spanw_value(w, v);
     }
     for (ab_spanv v = ab_span_first(source); ab_span_present(v); v = ab_span_next(v))
-        if (!list_has(here, ab_span_plain(v)))
+        if (!list_has(local, ab_span_plain(v)))
             ab_spanw_value(w, v);
     ab_spanw_array_end(w);
 }

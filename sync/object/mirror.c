@@ -125,8 +125,8 @@ static void keep_or_set(ab_spanw *w, const ab_object *hub, const char *name, ab_
         ab_spanw_member(w, ab_span_get(ab_object_meta(hub, "annotations"), name));
 }
 
-static void place_annotations(ab_spanw *w, const ab_object *source, const ab_object *hub,
-                              const ab_mirroring *m)
+static void render_annotations(ab_spanw *w, const ab_object *source, const ab_object *hub,
+                               const ab_mirror_params *m)
 {
     ab_spanw_key(w, AB_STR("annotations"));
     ab_spanw_object(w);
@@ -144,8 +144,8 @@ static void place_annotations(ab_spanw *w, const ab_object *source, const ab_obj
     ab_spanw_object_end(w);
 }
 
-static ab_err place_metadata(ab_spanw *w, const ab_object *source, const ab_object *hub,
-                             const ab_mirroring *m)
+static ab_err render_metadata(ab_spanw *w, const ab_object *source, const ab_object *hub,
+                              const ab_mirror_params *m)
 {
     ab_str kind, namespace, name;
     ab_err e = ab_object_key_split(m->key, &kind, &namespace, &name);
@@ -156,7 +156,7 @@ static ab_err place_metadata(ab_spanw *w, const ab_object *source, const ab_obje
     ab_spanw_key_str(w, "name", name);
     ab_spanw_key_str(w, "namespace", namespace);
     ab_spanw_member(w, ab_object_meta(source, "labels"));
-    place_annotations(w, source, hub, m);
+    render_annotations(w, source, hub, m);
     ab_spanw_object_end(w);
     return AB_ERR_OK;
 }
@@ -173,7 +173,7 @@ void ab_mirror_project_name(const ab_object *source, const char *agent, ab_buf *
         ab_buf_puts(out, "default");
 }
 
-static void place_project(ab_spanw *w, const ab_object *source, const ab_mirroring *m)
+static void render_project(ab_spanw *w, const ab_object *source, const ab_mirror_params *m)
 {
     ab_buf name;
     ab_buf_init(&name, 4096);
@@ -185,7 +185,7 @@ static void place_project(ab_spanw *w, const ab_object *source, const ab_mirrori
     ab_buf_fini(&name);
 }
 
-static void place_destination(ab_spanw *w, ab_spanv destination, const char *agent)
+static void render_destination(ab_spanw *w, ab_spanv destination, const char *agent)
 {
     static const char *const replaced[] = {"name", "server", NULL};
     ab_spanw_key(w, AB_STR("destination"));
@@ -195,34 +195,34 @@ static void place_destination(ab_spanw *w, ab_spanv destination, const char *age
     ab_spanw_object_end(w);
 }
 
-static void place_application(ab_spanw *w, const ab_object *source, const ab_object *hub,
-                              const ab_mirroring *m)
+static void render_application(ab_spanw *w, const ab_object *source, const ab_object *hub,
+                               const ab_mirror_params *m)
 {
     static const char *const replaced[] = {"project", "destination", NULL};
     ab_spanv spec = ab_object_field(source, "spec");
     ab_spanw_key(w, AB_STR("spec"));
     ab_spanw_object(w);
     ab_copy_except(w, spec, replaced);
-    place_project(w, source, m);
-    place_destination(w, ab_span_get(spec, "destination"), m->agent);
+    render_project(w, source, m);
+    render_destination(w, ab_span_get(spec, "destination"), m->agent);
     ab_spanw_object_end(w);
     if (hub != NULL && !m->drop_operation)
         ab_spanw_member(w, ab_object_field(hub, "operation"));
 }
 
-ab_err ab_mirror_place(const ab_object *source, const ab_object *hub, const ab_mirroring *m,
-                       ab_buf *out)
+ab_err ab_mirror_render(const ab_object *source, const ab_object *hub, const ab_mirror_params *m,
+                        ab_buf *out)
 {
     static const char *const replaced[] = {"metadata", "spec", "status", "operation", NULL};
     ab_err e = AB_ERR_OK;
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
     ab_copy_except(&w, ab_object_json(source), replaced);
-    e = place_metadata(&w, source, hub, m);
+    e = render_metadata(&w, source, hub, m);
     if (e != AB_ERR_OK)
         return e;
     if (ab_str_is(ab_object_kind(source), "Application"))
-        place_application(&w, source, hub, m);
+        render_application(&w, source, hub, m);
     else
         e = ab_mirror_project_spec(&w, source, m->agent);
     ab_spanw_object_end(&w);
@@ -231,7 +231,7 @@ ab_err ab_mirror_place(const ab_object *source, const ab_object *hub, const ab_m
 
 /* --- status --- */
 
-static void place_resource(ab_spanw *w, ab_spanv resource, const char *agent)
+static void render_resource(ab_spanw *w, ab_spanv resource, const char *agent)
 {
     static const char *const replaced[] = {"namespace", NULL};
     bool child = ab_span_is(ab_span_get(resource, "kind"), "Application") &&
@@ -258,7 +258,7 @@ ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out)
         ab_spanw_key(&w, AB_STR("resources"));
         ab_spanw_array(&w);
         for (ab_spanv v = ab_span_first(resources); ab_span_present(v); v = ab_span_next(v))
-            place_resource(&w, v, agent);
+            render_resource(&w, v, agent);
         ab_spanw_array_end(&w);
     }
     ab_spanw_object_end(&w);

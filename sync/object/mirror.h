@@ -44,7 +44,7 @@ typedef struct {
                            */
     bool drop_operation;  /* .operation and its id go; else those of the hub stay */
     bool drop_refresh;
-} ab_mirroring;
+} ab_mirror_params;
 
 /**
  * The mirror as it is to be written: as the source is, but what users of the hub ask for
@@ -54,8 +54,8 @@ typedef struct {
  * @param hub  as it stands; NULL to create
  * @return INVALID when the payload is none (no key); what `out` reports
  */
-AB_MUST_USE ab_err ab_mirror_place(const ab_object *source, const ab_object *hub,
-                                   const ab_mirroring *m, ab_buf *out);
+AB_MUST_USE ab_err ab_mirror_render(const ab_object *source, const ab_object *hub,
+                                    const ab_mirror_params *m, ab_buf *out);
 
 /** The project of the mirror of an Application: "<agent>-<project>". What goes wrong, `out`
  * reports. */
@@ -65,6 +65,6 @@ void ab_mirror_project_name(const ab_object *source, const char *agent, ab_buf *
  * are where their mirrors are. @return what `out` reports */
 AB_MUST_USE ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out);
 
-/** Digest of all that ab_mirror_place decides: not .status, not what the store sets, no
+/** Digest of all that ab_mirror_render decides: not .status, not what the store sets, no
  * stamp. An empty map or list counts as an absent one. */
 AB_MUST_USE ab_err ab_mirror_digest(const ab_object *o, ab_digest *out);

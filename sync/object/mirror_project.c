@@ -77,7 +77,7 @@ ab_err ab_mirror_policy(ab_str line, const ab_mirror_role *role, ab_buf *out)
     return ab_buf_status(out);
 }
 
-static ab_err place_policy(ab_spanw *w, ab_spanv policy, const ab_mirror_role *role)
+static ab_err render_policy(ab_spanw *w, ab_spanv policy, const ab_mirror_role *role)
 {
     ab_buf line, text;
     ab_buf_init(&line, POLICY_MAX);
@@ -96,7 +96,7 @@ static ab_err place_policy(ab_spanw *w, ab_spanv policy, const ab_mirror_role *r
     return e;
 }
 
-static ab_err place_role(ab_spanw *w, ab_spanv role, ab_str project, const char *agent)
+static ab_err render_role(ab_spanw *w, ab_spanv role, ab_str project, const char *agent)
 {
     static const char *const replaced[] = {"policies", NULL};
     ab_spanv policies = ab_span_get(role, "policies");
@@ -109,7 +109,7 @@ static ab_err place_role(ab_spanw *w, ab_spanv role, ab_str project, const char 
         ab_spanw_array(w);
         for (ab_spanv v = ab_span_first(policies); ab_span_present(v) && e == AB_ERR_OK;
              v = ab_span_next(v))
-            e = place_policy(w, v, &of);
+            e = render_policy(w, v, &of);
         ab_spanw_array_end(w);
     }
     ab_spanw_object_end(w);
@@ -124,7 +124,7 @@ static bool denies(ab_spanv destination)
            ab_str_starts(ab_span_plain(ab_span_get(destination, "name")), "!");
 }
 
-static void place_destinations(ab_spanw *w, ab_spanv destinations, const char *agent)
+static void render_destinations(ab_spanw *w, ab_spanv destinations, const char *agent)
 {
     ab_spanw_key(w, AB_STR("destinations"));
     ab_spanw_array(w);
@@ -153,13 +153,13 @@ ab_err ab_mirror_project_spec(ab_spanw *w, const ab_object *source, const char *
     ab_spanw_array(w);
     ab_spanw_str(w, ab_str_of(agent));
     ab_spanw_array_end(w);
-    place_destinations(w, ab_span_get(spec, "destinations"), agent);
+    render_destinations(w, ab_span_get(spec, "destinations"), agent);
     if (ab_span_typeof(roles) == AB_SPAN_ARRAY) {
         ab_spanw_key(w, AB_STR("roles"));
         ab_spanw_array(w);
         for (ab_spanv v = ab_span_first(roles); ab_span_present(v) && e == AB_ERR_OK;
              v = ab_span_next(v))
-            e = place_role(w, v, ab_object_name(source), agent);
+            e = render_role(w, v, ab_object_name(source), agent);
         ab_spanw_array_end(w);
     }
     ab_spanw_object_end(w);

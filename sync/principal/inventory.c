@@ -56,7 +56,7 @@ static ab_err hold_error(const char *about, const ab_digest *hash, ab_inventory 
 static ab_err hold_app(const ab_principal_app *app, ab_inventory *inv)
 {
     ab_err e = AB_ERR_OK;
-    if (!app->here)
+    if (!app->exists)
         return e;
     /* One that nobody reported is named too: whoever has none says so then. */
     if (app->has_status || !ab_digest_is_none(&app->status_hash))
@@ -365,9 +365,9 @@ static enum verdict judge(const struct peer *peer, ab_str key)
 {
     const ab_principal *p = peer->principal;
     const ab_principal_app *app = ab_principal_find(p, key);
-    if (ab_mirror_is_here(p, key))
+    if (ab_mirror_exists(p, key))
         return NOT_KNOWN_YET; /* it is being handed over */
-    if (app == NULL || !app->here)
+    if (app == NULL || !app->exists)
         return ab_principal_shared_verdict(peer, key);
     if (app->peer == peer)
         return FOR_IT;
@@ -387,7 +387,7 @@ static void send_again(struct peer *peer, ab_str key)
     if (app == NULL)
         ab_principal_shared_look_at(peer, key);
     else
-        app->look_due = app->here;
+        app->look_due = app->exists;
 }
 
 /* Not while the log is gone through: it may change. What was answered and stands all the same, in a
@@ -397,7 +397,7 @@ static void advance_apps(const struct peer *peer)
     for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i)) {
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
         if (ab_requests_forget_answers(&app->requests))
-            app->look_due = app->here;
+            app->look_due = app->exists;
         if (app->look_due)
             ab_principal_advance(app);
     }
@@ -435,7 +435,7 @@ static bool look_at_asking_app(const struct roster *r, ab_str id)
     for (ab_list_iter i = ab_list_first(&r->apps); i.link != NULL; ab_list_next(&i)) {
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
         if (asks(&app->requests, id)) {
-            app->look_due = app->here;
+            app->look_due = app->exists;
             return true;
         }
     }
@@ -446,7 +446,7 @@ static bool does_mirror_ask(const struct roster *r, ab_str id)
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
         const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_roster);
-        if (m->here && m->is_mirror && asks(&m->requests, id))
+        if (m->exists && m->is_mirror && asks(&m->requests, id))
             return true;
     }
     return false;
@@ -487,7 +487,7 @@ struct correction {
 static bool is_proved(const struct peer *peer, const ab_inventory_entry *theirs)
 {
     const ab_principal_app *app = ab_principal_find(peer->principal, theirs->key);
-    return (app != NULL && app->here) || peer->guard.confirmed ||
+    return (app != NULL && app->exists) || peer->guard.confirmed ||
            ab_principal_watermark_covers(peer, theirs->version);
 }
 

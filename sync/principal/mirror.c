@@ -21,7 +21,7 @@ static void leave_roster(struct mirror *m)
     if (m->roster == NULL)
         return;
     ab_registry_count(m->roster, &m->unfinished, false);
-    m->roster->places_taken -= m->taken;
+    m->roster->conflict_count -= m->conflict;
     ab_link_remove(&m->in_roster);
     ab_registry_leave(m->roster);
 }
@@ -33,7 +33,7 @@ ab_err ab_mirror_enlist(struct mirror *m, ab_str agent)
         return AB_ERR_NOMEM;
     leave_roster(m);
     ab_list_append(&r->mirrors, &m->in_roster);
-    r->places_taken += m->taken;
+    r->conflict_count += m->conflict;
     m->roster = r;
     m->agent = r->name;
     return AB_ERR_OK;
@@ -73,7 +73,7 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
     m->key = ab_str_dup(key);
     ab_link_init(&m->in_roster);
     ab_link_init(&m->in_tended);
-    m->looked = !p->listed; /* what is here will be seen with the rest */
+    m->known = !p->listed; /* what is here will be seen with the rest */
     ab_inbox_init(&m->inbox);
     if (m->key == NULL || ab_mirror_enlist(m, agent) != AB_ERR_OK ||
         ab_map_put(p->mirrors, key, m, NULL) != AB_ERR_OK) {
@@ -123,13 +123,13 @@ static bool is_of_managed(const struct mirror *m)
 
 bool ab_mirror_is_handed_over(const struct mirror *m)
 {
-    return is_of_managed(m) && m->here && m->is_mirror && !m->leaving;
+    return is_of_managed(m) && m->exists && m->is_mirror && !m->deleting;
 }
 
-bool ab_mirror_is_here(const ab_principal *p, ab_str key)
+bool ab_mirror_exists(const ab_principal *p, ab_str key)
 {
     const struct mirror *m = ab_map_find(p->mirrors, key);
-    return m != NULL && m->here && m->is_mirror;
+    return m != NULL && m->exists && m->is_mirror;
 }
 
 bool ab_mirror_is_done(const struct mirror *m)
@@ -140,9 +140,9 @@ bool ab_mirror_is_done(const struct mirror *m)
 
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)
 {
-    bool stands = m->here && m->is_mirror;
-    bool behind = stands && ab_version_cmp(m->stamp, m->version) > 0;
-    if (m->source != MIRROR_LIVE && !behind && !(stands && m->source == MIRROR_NONE))
+    bool exists = m->exists && m->is_mirror;
+    bool behind = exists && ab_version_cmp(m->stamp, m->version) > 0;
+    if (m->source != MIRROR_LIVE && !behind && !(exists && m->source == MIRROR_NONE))
         return false;
     *version = behind ? m->stamp : m->version;
     *hash = behind || m->source != MIRROR_LIVE ? (ab_digest){0} : m->hash;
@@ -206,26 +206,26 @@ void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err)
 
 /* --- steps --- */
 
-static bool is_converged(const struct mirror *m)
+static bool is_up_to_date(const struct mirror *m)
 {
     if (ab_mirror_is_handed_over(m))
         return false;
     if (ab_mirror_peer(m) == NULL)
         return true;
     if (!ab_mirror_has_name(m))
-        return m->looked && (!m->here || m->settled);
+        return m->known && (!m->exists || m->up_to_date);
     if (m->source == MIRROR_NONE)
         return true;
     if (m->source == MIRROR_ENDED)
-        return m->looked && (!m->here || m->settled);
-    return m->here && m->settled;
+        return m->known && (!m->exists || m->up_to_date);
+    return m->exists && m->up_to_date;
 }
 
-static void converge(struct mirror *m)
+static void reconcile(struct mirror *m)
 {
     const ab_principal_effects *fx = &m->principal->env.effects;
     m->seen_meanwhile = false;
-    if (!m->here && m->looked) {
+    if (!m->exists && m->known) {
         ab_mirror_create(m);
         return;
     }
@@ -256,9 +256,9 @@ static bool advance_once(struct mirror *m)
         ab_mirror_begin(m);
         return may_advance(m);
     }
-    if (!is_converged(m)) {
-        converge(m);
-        return m->step == MSTEP_IDLE && is_converged(m);
+    if (!is_up_to_date(m)) {
+        reconcile(m);
+        return m->step == MSTEP_IDLE && is_up_to_date(m);
     }
     if (t == NULL)
         return false;
@@ -271,7 +271,7 @@ void ab_mirror_advance(struct mirror *m)
 {
     while (advance_once(m))
         ;
-    if (m->step == MSTEP_IDLE && m->inbox.head == NULL && is_converged(m))
+    if (m->step == MSTEP_IDLE && m->inbox.head == NULL && is_up_to_date(m))
         m->inbox.failing_since = 0; /* nothing is tried */
     tend(m);
 }
@@ -280,18 +280,18 @@ void ab_mirror_advance(struct mirror *m)
 
 void ab_mirror_note(struct mirror *m, const ab_object *hub)
 {
-    ab_digest here, status;
-    bool readable = ab_mirror_digest(hub, &here) == AB_ERR_OK &&
+    ab_digest digest, status;
+    bool readable = ab_mirror_digest(hub, &digest) == AB_ERR_OK &&
                     ab_span_digest(ab_object_field(hub, "status"), &status) == AB_ERR_OK;
-    bool same = readable && m->here && ab_digest_eq(&here, &m->hub) &&
-                ab_digest_eq(&status, &m->hub_status) && m->leaving == ab_object_deleting(hub);
+    bool same = readable && m->exists && ab_digest_eq(&digest, &m->hub) &&
+                ab_digest_eq(&status, &m->hub_status) && m->deleting == ab_object_deleting(hub);
     if (!same)
-        m->settled = false;
-    m->looked = m->here = true;
+        m->up_to_date = false;
+    m->known = m->exists = true;
     m->is_mirror = ab_str_is(ab_mirror_owner(hub), m->agent);
-    m->leaving = ab_object_deleting(hub);
+    m->deleting = ab_object_deleting(hub);
     m->stamp = ab_mirror_stamp(m, hub);
-    m->hub = readable ? here : (ab_digest){0};
+    m->hub = readable ? digest : (ab_digest){0};
     m->hub_status = readable ? status : (ab_digest){0};
 }
 
@@ -321,7 +321,7 @@ void ab_mirror_seen(ab_principal *p, ab_object *object)
     m->seen_meanwhile = true;
     ab_mirror_note(m, object);
     bool idle = m->inbox.head == NULL && may_advance(m);
-    if (idle && !is_converged(m) && !asks(object))
+    if (idle && !is_up_to_date(m) && !asks(object))
         ab_mirror_decide(m, object);
     ab_mirror_advance(m);
 }
@@ -330,9 +330,9 @@ void ab_mirror_seen(ab_principal *p, ab_object *object)
  * such. */
 static void vanish(struct mirror *m, bool observed)
 {
-    bool was_own = is_of_managed(m) && m->here && m->is_mirror;
-    m->here = m->leaving = m->settled = m->is_mirror = false;
-    ab_mirror_set_taken(m, m->source == MIRROR_LIVE && !ab_mirror_has_name(m));
+    bool was_own = is_of_managed(m) && m->exists && m->is_mirror;
+    m->exists = m->deleting = m->up_to_date = m->is_mirror = false;
+    ab_mirror_set_conflict(m, m->source == MIRROR_LIVE && !ab_mirror_has_name(m));
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (was_own)
         ab_principal_missed(m->principal, ab_str_of(m->key), observed);
@@ -355,7 +355,7 @@ static void look_at(struct mirror *m)
 {
     const struct requests *r = &m->requests;
     if (r->operation.asked || r->refresh.asked || r->terminate.asked)
-        m->settled = false;
+        m->up_to_date = false;
     ab_mirror_advance(m);
 }
 
@@ -397,7 +397,7 @@ static void got(struct mirror *m, ab_err code, ab_object *hub, const ab_error *e
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
         vanish(m, false);
-        m->looked = true;
+        m->known = true;
         return;
     }
     if (code != AB_ERR_OK) {
@@ -405,7 +405,7 @@ static void got(struct mirror *m, ab_err code, ab_object *hub, const ab_error *e
         return;
     }
     ab_mirror_note(m, hub);
-    if (!is_converged(m))
+    if (!is_up_to_date(m))
         ab_mirror_decide(m, hub);
 }
 
@@ -427,14 +427,14 @@ static void written(struct mirror *m, enum mirror_step step, ab_object *hub)
     ab_digest digest = {0};
     ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : learn_made(m, hub);
     if (e == AB_ERR_OK)
-        e = step == MSTEP_PLACE ? ab_mirror_digest(hub, &digest)
+        e = step == MSTEP_APPLY ? ab_mirror_digest(hub, &digest)
                                 : ab_span_digest(ab_object_field(hub, "status"), &digest);
     if (e != AB_ERR_OK) {
         ab_mirror_fail(m, e, NULL);
         return;
     }
     ab_inbox_succeeded(&m->inbox);
-    *(step == MSTEP_PLACE ? &m->placed : &m->stated) = digest;
+    *(step == MSTEP_APPLY ? &m->applied : &m->applied_status) = digest;
     if (m->seen_meanwhile)
         return; /* what was seen may be newer than what we wrote */
     ab_mirror_note(m, hub);
@@ -444,7 +444,7 @@ static void written(struct mirror *m, enum mirror_step step, ab_object *hub)
 /* The store knows another truth than we: it will tell, or is asked. */
 static bool is_outdated(const struct mirror *m, ab_err code)
 {
-    return code == AB_ERR_EXISTS || (code == AB_ERR_NOTFOUND && m->here);
+    return code == AB_ERR_EXISTS || (code == AB_ERR_NOTFOUND && m->exists);
 }
 
 static void wrote(struct mirror *m, enum mirror_step step, ab_err code, ab_object *hub,
@@ -452,8 +452,8 @@ static void wrote(struct mirror *m, enum mirror_step step, ab_err code, ab_objec
 {
     if (is_outdated(m, code)) {
         if (!m->seen_meanwhile)
-            m->here = code == AB_ERR_EXISTS;
-        m->settled = false;
+            m->exists = code == AB_ERR_EXISTS;
+        m->up_to_date = false;
     }
     if (code != AB_ERR_OK) {
         ab_mirror_fail(m, code, err);
@@ -470,7 +470,7 @@ static void removed(struct mirror *m, ab_err code, const ab_error *err)
     }
     ab_inbox_succeeded(&m->inbox);
     if (!m->seen_meanwhile)
-        m->settled = true; /* deleted or being deleted: the store's change says which */
+        m->up_to_date = true; /* deleted or being deleted: the store's change says which */
 }
 
 static void released(struct mirror *m, ab_err code, const ab_error *err)
@@ -500,7 +500,7 @@ static void mirror_done(ab_principal_record *record, ab_err code, ab_object *obj
     case MSTEP_GET:
         got(m, code, object, err);
         break;
-    case MSTEP_PLACE:
+    case MSTEP_APPLY:
     case MSTEP_STATUS:
         wrote(m, step, code, object, err);
         break;
@@ -522,7 +522,7 @@ static void recalled(struct mirror *m, ab_err code, const ab_error *err)
         ab_error why = err == NULL ? (ab_error){.code = code} : *err;
         ab_error_prefix(&why, "last received state");
         ab_mirror_fail(m, code, &why);
-    } else if (hub != NULL && !m->seen_meanwhile && !is_converged(m)) {
+    } else if (hub != NULL && !m->seen_meanwhile && !is_up_to_date(m)) {
         ab_mirror_decide(m, hub);
     }
     ab_object_unref(hub);

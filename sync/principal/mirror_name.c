@@ -60,8 +60,8 @@ bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name)
     if (n < 0 || n >= (int)sizeof(key) || !ab_mirror_may_name(p, ab_str_of(m->agent), name))
         return true;
     const struct mirror *project = ab_map_find(p->mirrors, ab_str_of(key));
-    bool anothers = project != NULL && project->here &&
-                    (project->taken || strcmp(project->agent, m->agent) != 0);
+    bool anothers = project != NULL && project->exists &&
+                    (project->conflict || strcmp(project->agent, m->agent) != 0);
     return anothers || ab_map_find(p->own_projects, ab_str_of(key)) != NULL;
 }
 
@@ -70,15 +70,15 @@ static void check_application(struct mirror *m)
     if (m->project == NULL ||
         ab_mirror_is_project_refused(m, ab_str_of(m->project)) == m->project_refused)
         return;
-    m->placed = m->stated = (ab_digest){0};
-    m->settled = false;
+    m->applied = m->applied_status = (ab_digest){0};
+    m->up_to_date = false;
     m->inbox.retry_at = 0;
     ab_mirror_advance(m);
 }
 
 static void check_project(struct mirror *m)
 {
-    m->settled = false;
+    m->up_to_date = false;
     m->inbox.retry_at = 0;
     ab_mirror_advance(m);
 }
@@ -119,12 +119,12 @@ void ab_mirror_agents_changed(const ab_principal *p, const char *agent)
     }
 }
 
-void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool here)
+void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool exists)
 {
     ab_str key = ab_str_of(ab_object_key(object));
     if (project_in(key).ptr == NULL || !ab_str_is(ab_object_namespace(object), p->env.namespace))
         return;
-    bool own = here && ab_object_annotation(object, AB_ANN_SOURCE_UID).len == 0;
+    bool own = exists && ab_object_annotation(object, AB_ANN_SOURCE_UID).len == 0;
     if (own == (ab_map_find(p->own_projects, key) != NULL))
         return;
     if (!own)

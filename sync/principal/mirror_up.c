@@ -6,8 +6,8 @@
 
 #include "schema/attributes.h"
 #include "sync/feedback.h"
+#include "sync/object/desired.h"
 #include "sync/object/mirror.h"
-#include "sync/object/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,15 +66,15 @@ static void set_error(struct mirror *m, char *message, bool ours)
     free(m->error);
     m->error = message;
     m->error_ours = ours && message != NULL;
-    m->stated = (ab_digest){0};
-    m->settled = false;
+    m->applied_status = (ab_digest){0};
+    m->up_to_date = false;
 }
 
 /* Another agent's object has the same place here, or had it and is not gone yet. An agent whose
  * the name is not has no place. */
 static bool is_anothers(const struct mirror *m, const struct peer *peer)
 {
-    bool over = m->source == MIRROR_ENDED && !m->here && m->inbox.head == NULL;
+    bool over = m->source == MIRROR_ENDED && !m->exists && m->inbox.head == NULL;
     bool is_free = m->step == MSTEP_IDLE && (over || !ab_mirror_has_name(m));
     return strcmp(m->agent, peer->name) != 0 && !is_free;
 }
@@ -90,7 +90,7 @@ static ab_err take_over(struct mirror *m, const struct peer *peer)
         ab_mirror_finish_head(m);
     ab_inbox_succeeded(&m->inbox);
     set_error(m, NULL, false);
-    ab_mirror_set_taken(m, false);
+    ab_mirror_set_conflict(m, false);
     m->source = MIRROR_NONE;
     m->version = (ab_version){0}; /* was another writer's */
     return AB_ERR_OK;
@@ -283,7 +283,7 @@ static void begin_state(struct mirror *m, ab_task *t)
         ab_mirror_finish_head(m);
     } else if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
         t->begun = true;
-        m->settled = false;
+        m->up_to_date = false;
     } else if (t->type == AB_TYPE_DELETE) {
         ab_received_state row = row_of(m);
         row.ended = true;
@@ -302,8 +302,8 @@ static void take_effect(struct mirror *m)
     free(m->uid);
     m->uid = m->next_uid;
     m->next_uid = NULL;
-    m->placed = m->stated = (ab_digest){0};
-    m->settled = false;
+    m->applied = m->applied_status = (ab_digest){0};
+    m->up_to_date = false;
     m->inbox.failing_since = 0;
     if (m->error_ours) /* gone with the next change */
         set_error(m, NULL, false);
@@ -345,7 +345,7 @@ static void begin_answer(struct mirror *m, ab_task *t)
     struct request *r = ab_requests_answered(&m->requests, id, t->version);
     if (r != NULL) {
         r->refused = why != NULL;
-        m->settled = false;
+        m->up_to_date = false;
     }
     if (r != NULL && why != NULL)
         set_error(m, why, true);

@@ -208,7 +208,7 @@ static void look_at_apps(struct peer *peer)
 {
     for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i)) {
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
-        if (!app->here)
+        if (!app->exists)
             continue;
         bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
                     app->requests.terminate.asked;

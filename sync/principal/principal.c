@@ -136,7 +136,7 @@ static int64_t now_ms(const ab_principal_app *app)
 /* Nothing is known of an object that is gone, and nothing is under way for it. */
 static bool is_over(const ab_principal_app *app)
 {
-    return !app->here && app->step == PSTEP_IDLE && app->inbox.head == NULL;
+    return !app->exists && app->step == PSTEP_IDLE && app->inbox.head == NULL;
 }
 
 void ab_principal_tend(ab_principal_app *app)
@@ -211,7 +211,7 @@ void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
     const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
     app->cleared = false;
     if (ab_principal_head(app) == NULL)
-        app->look_due = app->here;
+        app->look_due = app->exists;
     switch (ab_err_class_of(code)) {
     case AB_CLASS_PERMANENT:
         set_aside(app, why);
@@ -246,7 +246,7 @@ static bool advance_once(ab_principal_app *app)
         return may_advance(app);
     }
     bool due = app->error_due || (app->look_due && ab_principal_is_open(app));
-    if (due && app->here)
+    if (due && app->exists)
         ab_principal_get(app);
     return false;
 }
@@ -316,7 +316,7 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     free(app->version);
     app->uid = uid;
     app->version = version;
-    app->here = app->seen_meanwhile = true;
+    app->exists = app->seen_meanwhile = true;
     app->deleting = ab_object_deleting(object);
     app->has_status = ab_span_count(ab_object_field(object, "status")) > 0;
     ab_requests_note(&app->requests, object);
@@ -326,12 +326,12 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
 static void app_gone(ab_principal *p, const ab_object *object, bool observed)
 {
     ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
-    if (app == NULL || !app->here)
+    if (app == NULL || !app->exists)
         return;
     bool queued =
         ab_principal_is_open(app) && ab_writer_has_key(app->peer->writer, ab_str_of(app->key));
     bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
-    app->here = app->deleting = app->look_due = false;
+    app->exists = app->deleting = app->look_due = false;
     app->seen_meanwhile = true;
     forget_newest(app);
     app->status_version = (ab_version){0};
@@ -462,7 +462,7 @@ static void app_done(ab_principal_record *record, ab_err code, ab_object *object
     app->step = PSTEP_IDLE;
     if (app->abandoned) {
         app->abandoned = false;
-        app->look_due = app->here;
+        app->look_due = app->exists;
     } else if (step == PSTEP_GET) {
         got(app, code, object, err);
     } else if (code == AB_ERR_NOTFOUND && ab_principal_head(app) != NULL) {

@@ -49,11 +49,11 @@ struct roster {
     ab_principal *principal;
     char *name;
     size_t uses;
-    struct peer *peer;   /* NULL: it is not served */
-    ab_link apps;        /* ab_principal_app.in_roster */
-    ab_link mirrors;     /* struct mirror.in_roster */
-    size_t unfinished;   /* of both: those with a delivery that is not dealt with */
-    size_t places_taken; /* mirrors whose place is another object's */
+    struct peer *peer;     /* NULL: it is not served */
+    ab_link apps;          /* ab_principal_app.in_roster */
+    ab_link mirrors;       /* struct mirror.in_roster */
+    size_t unfinished;     /* of both: those with a delivery that is not dealt with */
+    size_t conflict_count; /* mirrors whose place is another object's */
 };
 
 /* The first group of a UUID. */
@@ -159,7 +159,7 @@ struct ab_principal_app {
     ab_link in_tended; /* while there is something to do once its time has come */
     bool unfinished;   /* counted in the roster */
 
-    bool here;
+    bool exists;
     bool deleting;
     bool has_status; /* whosoever it is */
     char *uid;
@@ -237,7 +237,7 @@ enum mirror_step {
     MSTEP_SAVE,
     MSTEP_LOAD,
     MSTEP_GET,
-    MSTEP_PLACE,  /* writing all but the status */
+    MSTEP_APPLY,  /* writing all but the status */
     MSTEP_STATUS, /* writing the status */
     MSTEP_REMOVE,
     MSTEP_RELEASE, /* keeping that the agent's object is followed no more */
@@ -261,19 +261,19 @@ struct mirror {
     char *uid;      /* of the source */
     char *made;     /* uid of the object that stands here for it; NULL: not known */
 
-    bool looked; /* whether it is here is known */
-    bool here;
-    bool leaving;
-    bool is_mirror; /* the object here says that it is the mirror of this agent */
-    bool taken;     /* what stands here is somebody else's, or the name is another agent's */
-    bool settled;   /* nothing is to be done about what stands here */
+    bool known; /* whether it is here is known */
+    bool exists;
+    bool deleting;
+    bool is_mirror;  /* the object here says that it is the mirror of this agent */
+    bool conflict;   /* what stands here is somebody else's, or the name is another agent's */
+    bool up_to_date; /* nothing is to be done about what stands here */
     ab_version
         stamp;     /* that stands here, of what was not made for what is kept; none: there is none
                     */
     ab_digest hub; /* of what stands here, and of its status */
     ab_digest hub_status;
-    ab_digest placed; /* of what the store made of what was last written, for this source */
-    ab_digest stated;
+    ab_digest applied; /* of what the store made of what was last written, for this source */
+    ab_digest applied_status;
     struct requests requests;
     char *project;        /* of an Application: its project at the hub; NULL: not known */
     bool project_refused; /* that is not its agent's */
@@ -557,7 +557,7 @@ void ab_principal_shared_open(struct peer *peer);
 /** It takes them no more. */
 void ab_principal_shared_close(struct peer *peer);
 /** Does the hub have this object? */
-bool ab_principal_shared_is_here(const ab_principal *p, ab_str key);
+bool ab_principal_shared_exists(const ab_principal *p, ab_str key);
 enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
 /** Is this object for that agent? */
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
@@ -614,7 +614,7 @@ bool ab_mirror_is_done(const struct mirror *m);
  * what the agent said. @return false: nothing is */
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
 /** Stands a mirror here, or what was one? */
-bool ab_mirror_is_here(const ab_principal *p, ab_str key);
+bool ab_mirror_exists(const ab_principal *p, ab_str key);
 /** Its agent is managed now: what was its mirror is to become the hub's own object. */
 bool ab_mirror_is_handed_over(const struct mirror *m);
 
@@ -633,9 +633,9 @@ void ab_mirror_project_changed(const ab_principal *p, ab_str key);
 /** An agent is served from now on, or no more. */
 void ab_mirror_agents_changed(const ab_principal *p, const char *agent);
 /** An object was seen, or is not `here` any more. */
-void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool here);
+void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool exists);
 
-/* mirror_place.c: bringing it to what was published */
+/* mirror_reconcile.c: reconcile the mirror with what was published */
 /** Nothing stands here: make it. */
 void ab_mirror_create(struct mirror *m);
 /** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
@@ -643,7 +643,7 @@ ab_str ab_mirror_owner(const ab_object *hub);
 /** The newest version that an object says it is of; none where its stamps are another agent's. */
 ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
 /** Is its place another object's? That is counted, and said. */
-void ab_mirror_set_taken(struct mirror *m, bool taken);
+void ab_mirror_set_conflict(struct mirror *m, bool conflict);
 /** Decide with the object in hand. */
 void ab_mirror_decide(struct mirror *m, ab_object *hub);
 

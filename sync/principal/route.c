@@ -73,7 +73,7 @@ ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
 void ab_principal_park(ab_principal_app *app)
 {
     forget_agent(app);
-    app->look_due = app->here;
+    app->look_due = app->exists;
     ab_principal_settle_move(app);
     ab_principal_tend(app);
 }
@@ -92,19 +92,19 @@ static void end_command_of(struct peer *peer, const ab_principal_app *app, const
 
 void ab_principal_settle_move(ab_principal_app *app)
 {
-    bool has_place = app->here && app->peer != NULL;
+    bool has_assigned = app->exists && app->peer != NULL;
     if (!app->moved ||
-        (has_place && !(ab_principal_is_open(app) &&
-                        ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->desired))))
+        (has_assigned && !(ab_principal_is_open(app) &&
+                           ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->desired))))
         return;
     /* One whose writer is not ready now is swept when it is. */
     app->moved = false;
     ab_link_remove(&app->in_moved);
     for (ab_map_iter i = ab_map_first(app->principal->peers); i.entry != NULL; ab_map_next(&i)) {
         struct peer *peer = i.value;
-        if (!ab_principal_takes_state(peer) || (has_place && peer == app->peer))
+        if (!ab_principal_takes_state(peer) || (has_assigned && peer == app->peer))
             continue;
-        if (app->here) /* else it is swept, once it is proved to be gone */
+        if (app->exists) /* else it is swept, once it is proved to be gone */
             ab_principal_end(peer, ab_str_of(app->key));
         end_command_of(peer, app, &app->requests.operation);
         end_command_of(peer, app, &app->requests.refresh);

@@ -29,7 +29,7 @@ struct shared {
     const ab_kind *kind;
     char *key;
     char *version; /* resourceVersion that the store has shown last */
-    bool here;
+    bool exists;
     bool deleting;       /* AppProject: to be let go */
     ab_project *project; /* AppProject: which agents it is for */
     char *scope;         /* Secret: key of its project; NULL: it is for no agent */
@@ -58,10 +58,10 @@ static struct shared *find(const ab_principal *p, ab_str key)
     return ab_map_find(p->shared, key);
 }
 
-bool ab_principal_shared_is_here(const ab_principal *p, ab_str key)
+bool ab_principal_shared_exists(const ab_principal *p, ab_str key)
 {
     const struct shared *s = find(p, key);
-    return s != NULL && s->here;
+    return s != NULL && s->exists;
 }
 
 /* --- whom it concerns --- */
@@ -70,16 +70,16 @@ static enum verdict judge(const struct shared *s, const struct peer *peer)
 {
     const ab_principal *p = s->principal;
     const struct shared *rules = s;
-    if (!s->here)
+    if (!s->exists)
         return NOT_FOR_IT;
     if (s->kind->target == AB_TARGET_GPGKEY)
         return FOR_IT;
     if (s->kind->target == AB_TARGET_REPOSITORY)
         rules = s->scope == NULL ? NULL : find(p, ab_str_of(s->scope));
-    bool lacks_project = s->scope != NULL && (rules == NULL || !rules->here);
+    bool lacks_project = s->scope != NULL && (rules == NULL || !rules->exists);
     if (lacks_project && (!p->synced || ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
         return NOT_KNOWN_YET; /* it may be what cannot be read, or what the store has lost */
-    bool is_for = rules != NULL && rules->here &&
+    bool is_for = rules != NULL && rules->exists &&
                   ab_project_is_for(rules->project, peer->name, p->env.destination_mapping);
     return is_for ? FOR_IT : NOT_FOR_IT;
 }
@@ -228,7 +228,7 @@ static int64_t now_ms(const struct shared *s)
 /* Before synced it is what tells that a project is gone, not unread. */
 static bool is_over(const struct shared *s)
 {
-    return !s->here && !s->deleting && !s->asked;
+    return !s->exists && !s->deleting && !s->asked;
 }
 
 /* What waits for an agent, or for the store to be listed, is looked at when that comes. */
@@ -241,7 +241,7 @@ static void tend(struct shared *s)
 static void advance(struct shared *s)
 {
     ab_principal *p = s->principal;
-    bool use = s->deleting || (s->here && p->listed && ab_link_is_in_use(&p->open));
+    bool use = s->deleting || (s->exists && p->listed && ab_link_is_in_use(&p->open));
     tend(s);
     if (s->asked || !s->look_due || !use || s->retry_at > now_ms(s))
         return;
@@ -292,9 +292,9 @@ static void count_all_again(const ab_principal *p)
 /* Its key ends at every agent. */
 static void vanish(struct shared *s, bool observed)
 {
-    if (!s->here)
+    if (!s->exists)
         return;
-    s->here = s->look_due = false;
+    s->exists = s->look_due = false;
     count_all_again(s->principal);
     ab_principal_missed(s->principal, ab_str_of(s->key), observed);
     if (s->kind->target == AB_TARGET_APPPROJECT)
@@ -354,7 +354,7 @@ static ab_err note(struct shared *s, const ab_object *hub)
         e = note_scope(s, hub);
     else if (s->kind->target == AB_TARGET_APPPROJECT)
         e = note_project(s, hub);
-    s->here = s->here || e == AB_ERR_OK;
+    s->exists = s->exists || e == AB_ERR_OK;
     return e;
 }
 
@@ -385,7 +385,7 @@ static void see(struct shared *s, const ab_object *hub)
 /* What was read may be newer, too: said, it would be said before what the store shows next. */
 static bool is_as_seen(const struct shared *s, const ab_object *hub)
 {
-    return (s->here || s->deleting) && ab_str_is(ab_object_version(hub), s->version);
+    return (s->exists || s->deleting) && ab_str_is(ab_object_version(hub), s->version);
 }
 
 static void done(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err)

@@ -127,11 +127,11 @@ void ab_principal_guard_tick(struct peer *peer)
 
 /* --- what is gone --- */
 
-static bool is_here(const ab_principal *p, ab_str key)
+static bool is_in_store(const ab_principal *p, ab_str key)
 {
     const ab_principal_app *app = ab_principal_find(p, key);
-    return (app != NULL && app->here) || ab_principal_shared_is_here(p, key) ||
-           ab_mirror_is_here(p, key);
+    return (app != NULL && app->exists) || ab_principal_shared_exists(p, key) ||
+           ab_mirror_exists(p, key);
 }
 
 /* The log has it, and the store has not: was it deleted? */
@@ -166,7 +166,7 @@ static void sweep_key(void *arg, ab_str key)
     if (!ab_principal_is_object(key))
         return;
     s->total++;
-    if (is_here(s->peer->principal, key)) {
+    if (is_in_store(s->peer->principal, key)) {
         ab_version version = ab_writer_version_of(s->peer->writer, key);
         s->uncovered |= !ab_principal_watermark_covers(s->peer, version);
         ab_writer_confirm_owned(s->peer->writer, key);
@@ -199,7 +199,7 @@ static void note_moved(void *arg, ab_str key)
 {
     const struct peer *peer = arg;
     ab_principal_app *app = ab_principal_find(peer->principal, key);
-    if (app != NULL && app->here && app->peer != peer)
+    if (app != NULL && app->exists && app->peer != peer)
         ab_principal_note_moved(app);
 }
 
@@ -226,7 +226,7 @@ static void end_observed(struct peer *peer)
     if (peer->observed == NULL || !ab_principal_watermark_ask(peer))
         return;
     for (ab_map_iter i = ab_map_first(peer->observed); i.entry != NULL; ab_map_next(&i))
-        if (is_here(peer->principal, i.key))
+        if (is_in_store(peer->principal, i.key))
             peer->swept = false;
         else
             end_deleted(peer, i.key);

@@ -212,7 +212,7 @@ static void begin_answer(ab_principal_app *app, const ab_task *t)
     char *why = ab_feedback_text(t->event, "error", "");
     bool refused = why != NULL;
     free(why);
-    if (refused && app->here)
+    if (refused && app->exists)
         ab_principal_get(app);
     else
         finish_answer(app);
@@ -224,7 +224,7 @@ void ab_principal_begin(ab_principal_app *app)
     t->begun = true;
     if (t->type == AB_TYPE_PROCESSED) {
         begin_answer(app, t);
-    } else if (!app->here) {
+    } else if (!app->exists) {
         ab_principal_finish_head(app);
     } else if (t->type == AB_TYPE_STATUS_UPDATE) {
         begin_report(app, t);

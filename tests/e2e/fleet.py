@@ -131,7 +131,7 @@ class Fleet:
 
     def quiet(self, agent="w1"):
         """All that was sent to the agent is in effect there."""
-        wait_for(f"{agent} has nothing unsettled", lambda: self.agents[agent].metric("argobus_unsettled") == 0)
+        wait_for(f"{agent} has nothing out of date", lambda: self.agents[agent].metric("argobus_unsettled") == 0)
 
     def tails(self):
         return {name: daemon.tail() for name, daemon in self.daemons.items() if daemon.log.exists()}

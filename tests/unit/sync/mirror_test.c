@@ -21,7 +21,7 @@
 
 /* --- helpers --- */
 
-static ab_object *place(const char *source, const char *hub, ab_mirroring how)
+static ab_object *place(const char *source, const char *hub, ab_mirror_params how)
 {
     ab_object *s = sample_object(source);
     ab_object *h = hub == NULL ? NULL : sample_object(hub);
@@ -32,7 +32,7 @@ static ab_object *place(const char *source, const char *hub, ab_mirroring how)
     how.key = app ? AB_STR("Application/w1/a") : AB_STR("AppProject/hub/w1-p");
     how.uid = ab_object_uid(s);
     how.stamp = AB_STR("1.2/w1");
-    assert_int_equal(ab_mirror_place(s, h, &how, &text), AB_ERR_OK);
+    assert_int_equal(ab_mirror_render(s, h, &how, &text), AB_ERR_OK);
     ab_buf_putc(&text, '\0');
     ab_object *out = sample_object(text.ptr);
     ab_buf_fini(&text);
@@ -152,7 +152,7 @@ static void an_application_gets_the_agents_project_destination_and_place(void **
         APP(",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"f\"]",
             ",\"spec\":{\"project\":\"p\",\"source\":{\"path\":\"x\"},\"destination\":{\"server\":"
             "\"https://kubernetes.default.svc\",\"namespace\":\"n\"}}"),
-        NULL, (ab_mirroring){0});
+        NULL, (ab_mirror_params){0});
     assert_string_equal(ab_object_key(o), "Application/w1/a");
     assert_same(ab_object_field(o, "spec"),
                 "{\"project\":\"w1-p\",\"source\":{\"path\":\"x\"},\"destination\":{\"name\":"
@@ -170,7 +170,7 @@ static void an_application_without_project_is_of_project_default(void **state)
     static const char *const specs[] = {APP("", ",\"spec\":{}"),
                                         APP("", ",\"spec\":{\"project\":\"\"}")};
     for (size_t i = 0; i < 2; i++) {
-        ab_object *o = place(specs[i], NULL, (ab_mirroring){0});
+        ab_object *o = place(specs[i], NULL, (ab_mirror_params){0});
         assert_true(ab_span_is(spec(o, "project"), "w1-default"));
         ab_object_unref(o);
     }
@@ -187,7 +187,7 @@ static void what_is_asked_for_at_the_hub_stays_and_other_changes_do_not(void **s
     (void)state;
     ab_object *o = place(APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"normal\",\"mine\":\"1\"}",
                              ",\"operation\":{\"its\":{}}"),
-                         ASKED, (ab_mirroring){0});
+                         ASKED, (ab_mirror_params){0});
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_REFRESH), "hard"));
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_REFRESH_ID), "r"));
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_OPERATION_ID), "o"));
@@ -202,7 +202,7 @@ static void what_is_done_is_taken_off(void **state)
 {
     (void)state;
     ab_object *o =
-        place(APP("", ""), ASKED, (ab_mirroring){.drop_operation = true, .drop_refresh = true});
+        place(APP("", ""), ASKED, (ab_mirror_params){.drop_operation = true, .drop_refresh = true});
     assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH).len, 0);
     assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH_ID).len, 0);
     assert_int_equal(ab_object_annotation(o, AB_ANN_OPERATION_ID).len, 0);
@@ -243,7 +243,7 @@ static void a_project_is_for_the_agent_alone(void **state)
             "{\"sourceRepos\":[\"*\"],\"sourceNamespaces\":[\"x\"],\"destinations\":[{"
             "\"server\":\"https://kubernetes.default.svc\",\"namespace\":\"n\"},{\"name\":"
             "\"other\",\"namespace\":\"!m\"},{\"server\":\"!https://b\",\"namespace\":\"*\"}]}"),
-        NULL, (ab_mirroring){0});
+        NULL, (ab_mirror_params){0});
     assert_string_equal(ab_object_key(o), "AppProject/hub/w1-p");
     assert_same(
         ab_object_field(o, "spec"),
@@ -307,7 +307,7 @@ static void a_line_that_names_another_role_stays_as_it_is(void **state)
                       "\"p, proj:p:differentrole, applications, get, p/*, allow\","
                       "\"p, proj:p:read-only, applications, get, p/*, allow\"]},{\"policies\":["
                       "\"p, proj:p:dev, applications, get, p/*, allow\"]}]}"),
-              NULL, (ab_mirroring){0});
+              NULL, (ab_mirror_params){0});
     assert_same(spec(o, "roles"),
                 "[{\"name\":\"read-only\",\"policies\":["
                 "\"p, proj:p:differentrole, applications, get, p/*, allow\","
@@ -322,7 +322,7 @@ static void roles_keep_all_but_their_policies(void **state)
     ab_object *o = place(PROJECT("{\"roles\":[{\"name\":\"dev\",\"groups\":[\"g\"],\"policies\":["
                                  "\"p, proj:p:dev, applications, get, p/a, allow\",7]},{\"name\":"
                                  "\"none\"}]}"),
-                         NULL, (ab_mirroring){0});
+                         NULL, (ab_mirror_params){0});
     assert_same(spec(o, "roles"),
                 "[{\"name\":\"dev\",\"groups\":[\"g\"],\"policies\":[\"p, proj:w1-p:dev, "
                 "applications, get, w1-p/w1/a, allow\",7]},{\"name\":\"none\"}]");

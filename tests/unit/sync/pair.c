@@ -140,6 +140,6 @@ void assert_at_rest(void)
     assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events);
     assert_int_equal(fake_log_open(w.down), 0);
     assert_int_equal(fake_log_open(w.up), 0);
-    assert_int_equal(ab_agent_unsettled(w.agent), 0);
+    assert_int_equal(ab_agent_out_of_date_count(w.agent), 0);
     assert_no_commands_left();
 }

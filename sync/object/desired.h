@@ -17,7 +17,7 @@ typedef struct {
     ab_str operation;     /* Application: becomes .operation; absent: the local one is kept */
     ab_str opened;        /* sealed kinds: the JSON object whose members member "sealed" stands for;
                              absent: the desired state came unsealed */
-} ab_placing;
+} ab_desired_params;
 
 /**
  * The object as the agent is to write it: labels, annotations and finalizers merged into what
@@ -30,18 +30,18 @@ typedef struct {
  * @return INVALID when `opened` is no JSON object as far as its braces tell (the rest shows when
  *         `out` is parsed); what `out` reports
  */
-AB_MUST_USE ab_err ab_place(const ab_object *desired, const ab_object *local,
-                            const ab_placing *placing, ab_buf *out);
+AB_MUST_USE ab_err ab_desired_render(const ab_object *desired, const ab_object *local,
+                                     const ab_desired_params *params, ab_buf *out);
 
 /**
  * What ab_place reads of `local`: it serves in its stead, and is a fraction of its size.
  * @return what `out` reports
  */
-AB_MUST_USE ab_err ab_place_snapshot(const ab_object *local, ab_buf *out);
+AB_MUST_USE ab_err ab_desired_snapshot(const ab_object *local, ab_buf *out);
 
 /** Digest over all that the source governs: neither .status nor .operation nor annotations that
  * pass between Argo CD and us (refresh, argobus.io/...). */
-AB_MUST_USE ab_err ab_place_digest(const ab_object *o, ab_digest *out);
+AB_MUST_USE ab_err ab_desired_digest(const ab_object *o, ab_digest *out);
 
 /** UID of the source: annotation source-uid, else metadata.uid. */
 ab_str ab_source_uid(const ab_object *o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/object/place.h"
+#include "sync/object/desired.h"
 
 #include "samples.h"
 #include "schema/attributes.h"
@@ -26,14 +26,14 @@ static void assert_text(ab_buf *out, ab_err e, const char *expected)
     ab_buf_fini(out);
 }
 
-static void assert_placed(const char *desired, const char *local, const ab_placing *placing,
+static void assert_placed(const char *desired, const char *local, const ab_desired_params *params,
                           const char *expected)
 {
     ab_buf out;
     ab_object *w = sample_object(desired);
     ab_object *l = local == NULL ? NULL : sample_object(local);
     ab_buf_init(&out, 65536);
-    assert_text(&out, ab_place(w, l, placing, &out), expected);
+    assert_text(&out, ab_desired_render(w, l, params, &out), expected);
     ab_object_unref(w);
     ab_object_unref(l);
 }
@@ -41,7 +41,7 @@ static void assert_placed(const char *desired, const char *local, const ab_placi
 static void a_new_object_is_placed_in_the_agents_namespace(void **state)
 {
     (void)state;
-    const ab_placing placing = {
+    const ab_desired_params params = {
         .namespace = AB_STR("argocd"), .source_uid = AB_STR("s-1"), .principal_uid = AB_STR("p-1")};
     assert_placed(HEAD ID
                   ",\"uid\":\"s-1\",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"f\"],"
@@ -49,7 +49,7 @@ static void a_new_object_is_placed_in_the_agents_namespace(void **state)
                   "\"" AB_ANN_LAST_APPLIED "\":\"x\"}},\"spec\":{\"project\":\"default\","
                   "\"destination\":{\"name\":\"w1\",\"namespace\":\"guestbook\",\"server\":\"x\"},"
                   "\"odd\":" ODD "},\"status\":{\"x\":1}}",
-                  NULL, &placing,
+                  NULL, &params,
                   "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
                   "\"name\":\"a\",\"namespace\":\"argocd\",\"labels\":{\"l\":\"1\"},"
                   "\"annotations\":{\"mine\":\"1\",\"" AB_ANN_SOURCE_UID
@@ -62,10 +62,10 @@ static void an_update_is_merged_into_what_stands_there(void **state)
 {
     (void)state;
     ab_span *owned = sample_json("{\"labels\":[\"old\"],\"annotations\":[],\"finalizers\":[]}");
-    const ab_placing placing = {.namespace = AB_STR("argocd"),
-                                .source_uid = AB_STR("s-2"),
-                                .principal_uid = AB_STR("p-1"),
-                                .owned = ab_span_root(owned)};
+    const ab_desired_params params = {.namespace = AB_STR("argocd"),
+                                      .source_uid = AB_STR("s-2"),
+                                      .principal_uid = AB_STR("p-1"),
+                                      .owned = ab_span_root(owned)};
     assert_placed(
         HEAD ID ",\"labels\":{\"l\":\"2\"}},\"spec\":{\"project\":\"p\"}}",
         HEAD "\"name\":\"a\",\"namespace\":\"argocd\",\"uid\":\"local\",\"resourceVersion\":\"9\","
@@ -74,7 +74,7 @@ static void an_update_is_merged_into_what_stands_there(void **state)
              "\":\"hard\",\"argobus.io/last-operation\":\"1.2/x\",\"theirs\":\"1\"},\"finalizers\":"
              "[\"theirs\"]},\"spec\":{\"project\":\"tampered\"},\"operation\":{\"sync\":{}},"
              "\"status\":{\"x\":1}}",
-        &placing,
+        &params,
         "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{\"name\":"
         "\"a\",\"namespace\":\"argocd\",\"uid\":\"local\",\"resourceVersion\":\"9\","
         "\"ownerReferences\":[],\"labels\":{\"theirs\":\"1\",\"l\":\"2\"},\"annotations\":{"
@@ -88,10 +88,10 @@ static void an_update_is_merged_into_what_stands_there(void **state)
 static void an_operation_can_be_placed_with_a_new_object(void **state)
 {
     (void)state;
-    const ab_placing placing = {.namespace = AB_STR("argocd"),
-                                .source_uid = AB_STR("s"),
-                                .operation = AB_STR("{\"sync\":{}}")};
-    assert_placed(HEAD ID "}}", NULL, &placing,
+    const ab_desired_params params = {.namespace = AB_STR("argocd"),
+                                      .source_uid = AB_STR("s"),
+                                      .operation = AB_STR("{\"sync\":{}}")};
+    assert_placed(HEAD ID "}}", NULL, &params,
                   "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
                   "\"name\":\"a\",\"namespace\":\"argocd\",\"annotations\":{\"" AB_ANN_SOURCE_UID
                   "\":\"s\"}},\"operation\":{\"sync\":{}}}");
@@ -101,8 +101,8 @@ static bool same_digest(const char *a, const char *b)
 {
     ab_digest da, db;
     ab_object *oa = sample_object(a), *ob = sample_object(b);
-    assert_int_equal(ab_place_digest(oa, &da), AB_ERR_OK);
-    assert_int_equal(ab_place_digest(ob, &db), AB_ERR_OK);
+    assert_int_equal(ab_desired_digest(oa, &da), AB_ERR_OK);
+    assert_int_equal(ab_desired_digest(ob, &db), AB_ERR_OK);
     ab_object_unref(oa);
     ab_object_unref(ob);
     return ab_digest_eq(&da, &db);
@@ -166,7 +166,7 @@ static void the_source_uid_is_the_annotation_or_else_the_uid(void **state)
 #define PLACED  "\"name\":\"a\",\"namespace\":\"argocd\""
 #define STAMPED ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"s\"}}"
 
-static const ab_placing plain = {.namespace = {"argocd", 6}, .source_uid = {"s", 1}};
+static const ab_desired_params plain = {.namespace = {"argocd", 6}, .source_uid = {"s", 1}};
 
 static void all_of_another_kind_but_metadata_and_status_is_as_desired(void **state)
 {
@@ -190,14 +190,14 @@ static void all_of_another_kind_but_metadata_and_status_is_as_desired(void **sta
 static void what_was_sealed_takes_the_place_of_the_seal(void **state)
 {
     (void)state;
-    ab_placing placing = plain;
-    placing.opened = AB_STR(" {\"data\":{\"password\":\"cA==\"}}\n");
+    ab_desired_params params = plain;
+    params.opened = AB_STR(" {\"data\":{\"password\":\"cA==\"}}\n");
     assert_placed(
-        SECRET "},\"type\":\"Opaque\",\"sealed\":\"MII=\"}", NULL, &placing,
+        SECRET "},\"type\":\"Opaque\",\"sealed\":\"MII=\"}", NULL, &params,
         "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":{" PLACED
             STAMPED ",\"data\":{\"password\":\"cA==\"}}");
-    placing.opened = AB_STR("{}");
-    assert_placed(SECRET "},\"sealed\":\"MII=\"}", NULL, &placing,
+    params.opened = AB_STR("{}");
+    assert_placed(SECRET "},\"sealed\":\"MII=\"}", NULL, &params,
                   "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{" PLACED STAMPED "}");
 }
 
@@ -208,10 +208,10 @@ static void what_was_sealed_must_be_an_object(void **state)
     for (const char *const *text = bad; *text != NULL; text++) {
         ab_buf out;
         ab_object *desired = sample_object(SECRET "},\"sealed\":\"MII=\"}");
-        ab_placing placing = plain;
-        placing.opened = ab_str_of(*text);
+        ab_desired_params params = plain;
+        params.opened = ab_str_of(*text);
         ab_buf_init(&out, 65536);
-        assert_int_equal(ab_place(desired, NULL, &placing, &out), AB_ERR_INVALID);
+        assert_int_equal(ab_desired_render(desired, NULL, &params, &out), AB_ERR_INVALID);
         ab_buf_fini(&out);
         ab_object_unref(desired);
     }
@@ -220,10 +220,10 @@ static void what_was_sealed_must_be_an_object(void **state)
 static void a_remapped_object_says_so(void **state)
 {
     (void)state;
-    ab_placing placing = plain;
-    placing.remapped = true;
+    ab_desired_params params = plain;
+    params.remapped = true;
     assert_placed(
-        HEAD ID "}}", NULL, &placing,
+        HEAD ID "}}", NULL, &params,
         "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{" PLACED
         ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"s\",\"" AB_ANN_REMAPPED "\":\"true\"}}}");
 }

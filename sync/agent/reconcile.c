@@ -16,18 +16,19 @@ bool ab_agent_is_refused(const ab_agent_object *o)
     return o->source == SOURCE_LIVE && !o->allowed;
 }
 
-bool ab_agent_converged(const ab_agent_object *o)
+bool ab_agent_is_up_to_date(const ab_agent_object *o)
 {
-    bool settled = !ab_digest_is_none(&o->settled) && ab_digest_eq(&o->settled, &o->digest);
+    bool reconciled =
+        !ab_digest_is_none(&o->reconciled) && ab_digest_eq(&o->reconciled, &o->digest);
     switch (o->source) {
     case SOURCE_NONE:
-        return !o->was_managed || settled;
+        return !o->was_managed || reconciled;
     case SOURCE_LIVE:
-        return ab_agent_is_refused(o) || (o->here && !o->leaving && settled);
+        return ab_agent_is_refused(o) || (o->exists && !o->deleting && reconciled);
     case SOURCE_DELETING:
-        return o->here && o->leaving;
+        return o->exists && o->deleting;
     case SOURCE_ENDED:
-        return o->here ? o->leaving || settled : o->agent->synced;
+        return o->exists ? o->deleting || reconciled : o->agent->synced;
     }
     return true;
 }
@@ -55,7 +56,7 @@ static void decide_ended(ab_agent_object *o, const ab_object *local)
     if (ours)
         ab_agent_remove(o, ab_object_uid(local), false);
     else
-        o->settled = o->digest;
+        o->reconciled = o->digest;
 }
 
 /* The cascade is complete: from now on the object counts as deleted at the source. What is kept
@@ -72,7 +73,7 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
         ab_agent_remove(o, ab_object_uid(local), true);
         return;
     }
-    o->settled = o->digest; /* not ours: ours is gone */
+    o->reconciled = o->digest; /* not ours: ours is gone */
     end_cascade(o);
     if (o->source == SOURCE_DELETING)
         ab_inbox_back_off(&o->inbox, ab_clock_mono_ms(o->agent->env.clock));
@@ -95,10 +96,10 @@ void ab_agent_decide(ab_agent_object *o, ab_object *local)
 {
     if (o->was_managed)
         decide_was_managed(o, local);
-    if (o->was_managed || o->leaving)
+    if (o->was_managed || o->deleting)
         return;
     if (o->source == SOURCE_LIVE)
-        ab_agent_fulfil(o, local);
+        ab_agent_apply_desired(o, local);
     else if (o->source == SOURCE_DELETING)
         decide_deleting(o, local);
     else if (o->source == SOURCE_ENDED)
@@ -106,34 +107,34 @@ void ab_agent_decide(ab_agent_object *o, ab_object *local)
 }
 
 /* A write on a snapshot that is no longer true is refused, and the object is read then. */
-static void converge_here(ab_agent_object *o)
+static void reconcile_local(ab_agent_object *o)
 {
     ab_object *snapshot = ab_agent_snapshot(o);
     if (snapshot == NULL)
         ab_agent_get(o);
     else
-        ab_agent_fulfil(o, snapshot);
+        ab_agent_apply_desired(o, snapshot);
     ab_object_unref(snapshot);
 }
 
-void ab_agent_converge(ab_agent_object *o)
+void ab_agent_reconcile(ab_agent_object *o)
 {
-    if (!o->here && !o->agent->synced)
+    if (!o->exists && !o->agent->synced)
         return; /* it may only not be listed yet */
     switch (o->source) {
     case SOURCE_NONE:
         ab_agent_get(o);
         return;
     case SOURCE_LIVE:
-        if (o->leaving)
+        if (o->deleting)
             ab_agent_wait(o);
-        else if (o->here)
-            converge_here(o);
+        else if (o->exists)
+            reconcile_local(o);
         else
-            ab_agent_fulfil(o, NULL);
+            ab_agent_apply_desired(o, NULL);
         return;
     case SOURCE_DELETING:
-        if (o->here)
+        if (o->exists)
             ab_agent_get(o);
         else
             end_cascade(o);
@@ -151,7 +152,7 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
     if (o->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        o->here = o->was_managed = o->report_due = false;
+        o->exists = o->was_managed = o->report_due = false;
         if (ab_agent_publishes(o))
             ab_agent_missed(o, false); /* the store is about to tell how it went */
         return;
@@ -160,21 +161,21 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
         ab_agent_fail(o, code, err);
         return;
     }
-    o->here = true;
-    o->leaving = ab_object_deleting(local);
+    o->exists = true;
+    o->deleting = ab_object_deleting(local);
     ab_agent_note_own(o, local);
-    if (ab_place_digest(local, &o->digest) != AB_ERR_OK)
+    if (ab_desired_digest(local, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
     if (o->report_due)
         ab_agent_report_state(o, local);
-    if (!ab_agent_converged(o))
+    if (!ab_agent_is_up_to_date(o))
         ab_agent_decide(o, local);
 }
 
 static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
 {
     if (code == AB_ERR_EXISTS)
-        o->here = true; /* the store knows it before we have seen it */
+        o->exists = true; /* the store knows it before we have seen it */
     if (code != AB_ERR_OK) {
         ab_agent_fail(o, code, err);
         return;
@@ -182,16 +183,16 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
     o->lost = false;
     ab_inbox_succeeded(&o->inbox);
     ab_agent_report_error(o, NULL);
-    if (object == NULL || ab_place_digest(object, &o->settled) != AB_ERR_OK) {
-        o->settled = (ab_digest){0};
+    if (object == NULL || ab_desired_digest(object, &o->reconciled) != AB_ERR_OK) {
+        o->reconciled = (ab_digest){0};
         return;
     }
     if (o->seen_meanwhile)
         return; /* what was seen may be newer than what we wrote */
     ab_agent_note_own(o, object);
-    o->here = true;
-    o->leaving = ab_object_deleting(object);
-    o->digest = o->settled;
+    o->exists = true;
+    o->deleting = ab_object_deleting(object);
+    o->digest = o->reconciled;
     ab_agent_take_snapshot(o, object);
     if (o->report_due)
         ab_agent_report_state(o, object);
@@ -217,9 +218,9 @@ static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
     ab_inbox_succeeded(&o->inbox);
     /* Deleted or being deleted: the store's change says which. Until then there is nothing to do.
      */
-    o->removing = o->here;
+    o->removing = o->exists;
     if (!o->seen_meanwhile)
-        o->leaving = o->here;
+        o->deleting = o->exists;
 }
 
 void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
@@ -265,7 +266,7 @@ static void loaded(ab_agent_object *o, ab_err code, const ab_error *err)
         ab_error_prefix(&why, "last received state");
         ab_agent_fail(o, code, &why);
     } else if (local != NULL && !o->seen_meanwhile && o->source == SOURCE_LIVE) {
-        ab_agent_fulfil(o, local);
+        ab_agent_apply_desired(o, local);
     }
     ab_object_unref(local);
 }

@@ -94,21 +94,21 @@ static void show_conflicts(const struct mirror *m)
             m->principal->env.metrics, AB_METRIC_GAUGE, "argobus_mirror_conflicts",
             "Objects of an agent that cannot be mirrored because another object has their name.",
             &label, 1),
-        (double)m->roster->places_taken);
+        (double)m->roster->conflict_count);
 }
 
-void ab_mirror_set_taken(struct mirror *m, bool taken)
+void ab_mirror_set_conflict(struct mirror *m, bool conflict)
 {
-    if (m->taken == taken)
+    if (m->conflict == conflict)
         return;
-    m->taken = taken;
-    if (taken)
-        m->roster->places_taken++;
+    m->conflict = conflict;
+    if (conflict)
+        m->roster->conflict_count++;
     else
-        m->roster->places_taken--;
+        m->roster->conflict_count--;
     show_conflicts(m);
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
-    if (taken)
+    if (conflict)
         AB_WARN(m->principal->env.log, SYNC,
                 "cannot mirror the agent's object: another object, or another agent's, already has "
                 "this name; rename one of the two",
@@ -117,7 +117,7 @@ void ab_mirror_set_taken(struct mirror *m, bool taken)
 
 /* --- writing --- */
 
-static void write_place(struct mirror *m, const ab_buf *text, ab_str version)
+static void apply_mirror(struct mirror *m, const ab_buf *text, ab_str version)
 {
     ab_error err = {0};
     ab_object *object = NULL;
@@ -126,7 +126,7 @@ static void write_place(struct mirror *m, const ab_buf *text, ab_str version)
         ab_mirror_fail(m, e, &err);
         return;
     }
-    m->step = MSTEP_PLACE;
+    m->step = MSTEP_APPLY;
     m->seen_meanwhile = false;
     ab_metric_add(m->principal->metrics.writes, 1);
     effects(m)->apply(effects(m)->arg, object, version, &m->record);
@@ -180,29 +180,29 @@ static ab_err judge_project(struct mirror *m, const ab_object *source)
     m->project = project;
     bool refused = ab_mirror_is_project_refused(m, ab_str_of(project));
     if (refused != m->project_refused)
-        m->stated = (ab_digest){0};
+        m->applied_status = (ab_digest){0};
     m->project_refused = refused;
     return AB_ERR_OK;
 }
 
-static ab_err place_text(struct mirror *m, const ab_object *source, const ab_object *hub,
-                         const struct demand *d, ab_buf *out)
+static ab_err render_mirror(struct mirror *m, const ab_object *source, const ab_object *hub,
+                            const struct demand *d, ab_buf *out)
 {
     char stamp[AB_STAMP_TEXT];
     ab_err e = judge_project(m, source);
     if (e != AB_ERR_OK)
         return e;
     format_stamp(m, stamp);
-    const ab_mirroring how = {.agent = m->agent,
-                              .key = ab_str_of(m->key),
-                              .uid = m->uid == NULL ? AB_STR("") : ab_str_of(m->uid),
-                              .stamp = ab_str_of(stamp),
-                              .operation_id = ab_str_of(d->ids.operation),
-                              .refresh_id = ab_str_of(d->ids.refresh),
-                              .project_refused = m->project_refused,
-                              .drop_operation = d->drop.operation,
-                              .drop_refresh = d->drop.refresh};
-    return ab_mirror_place(source, hub, &how, out);
+    const ab_mirror_params how = {.agent = m->agent,
+                                  .key = ab_str_of(m->key),
+                                  .uid = m->uid == NULL ? AB_STR("") : ab_str_of(m->uid),
+                                  .stamp = ab_str_of(stamp),
+                                  .operation_id = ab_str_of(d->ids.operation),
+                                  .refresh_id = ab_str_of(d->ids.refresh),
+                                  .project_refused = m->project_refused,
+                                  .drop_operation = d->drop.operation,
+                                  .drop_refresh = d->drop.refresh};
+    return ab_mirror_render(source, hub, &how, out);
 }
 
 static ab_err digest_text(const ab_buf *text, ab_digest *out)
@@ -222,24 +222,24 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
     ab_digest digest;
     ab_buf text;
     ab_err e = demand_of(m, source, hub, &demand);
-    if (e == AB_ERR_OK && !demand.due && ab_digest_eq(&m->placed, &m->hub) &&
+    if (e == AB_ERR_OK && !demand.due && ab_digest_eq(&m->applied, &m->hub) &&
         !ab_digest_is_none(&m->hub))
         return false;
     bool refused = m->project_refused;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     if (e == AB_ERR_OK)
-        e = place_text(m, source, hub, &demand, &text);
+        e = render_mirror(m, source, hub, &demand, &text);
     if (e == AB_ERR_OK)
         e = digest_text(&text, &digest);
     bool same = e == AB_ERR_OK && ab_digest_eq(&digest, &m->hub);
     if (same) {
-        m->placed = m->hub;
+        m->applied = m->hub;
     } else if (e != AB_ERR_OK) {
         ab_mirror_fail(m, e, NULL);
     } else {
         if (!demand.due && refused == m->project_refused)
             note_revert(m, "change to a mirror at the control plane reverted");
-        write_place(m, &text, ab_object_version(hub));
+        apply_mirror(m, &text, ab_object_version(hub));
     }
     ab_buf_fini(&text);
     return !same;
@@ -323,7 +323,8 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
     ab_digest digest;
     ab_buf text;
     if (m->kind->target != AB_TARGET_APPLICATION || must_stay(m) ||
-        (!ab_digest_is_none(&m->stated) && ab_digest_eq(&m->stated, &m->hub_status)))
+        (!ab_digest_is_none(&m->applied_status) &&
+         ab_digest_eq(&m->applied_status, &m->hub_status)))
         return false;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = status_text(m, source, &text);
@@ -331,7 +332,7 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
         e = digest_json(&text, &digest);
     bool same = e == AB_ERR_OK && (ab_digest_eq(&digest, &m->hub_status) || is_bare(hub, &text));
     if (same)
-        m->stated = m->hub_status;
+        m->applied_status = m->hub_status;
     else if (e == AB_ERR_OK)
         write_status(m, &text, ab_object_version(hub));
     else
@@ -357,9 +358,9 @@ static void ask(struct mirror *m, const ab_object *source, const ab_object *hub)
 static void decide_live(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
     bool ours = is_ours(m, hub) || was_source(source, hub);
-    ab_mirror_set_taken(m, !ours);
+    ab_mirror_set_conflict(m, !ours);
     if (!ours || is_behind(m, hub)) {
-        m->settled = true;
+        m->up_to_date = true;
         if (was_made(m, hub)) /* by another principal, or a user has forged the stamp */
             ab_principal_resync_due(ab_mirror_peer(m),
                                     "the mirror is newer than the last received state");
@@ -367,7 +368,7 @@ static void decide_live(struct mirror *m, const ab_object *source, const ab_obje
     }
     ask(m, source, hub);
     if (!place(m, source, hub) && !state(m, source, hub))
-        m->settled = true;
+        m->up_to_date = true;
 }
 
 /* Nothing but finalizers keeps what is to go. */
@@ -377,7 +378,7 @@ static void drop_finalizers(struct mirror *m, const ab_object *hub)
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_edited(hub, &(ab_app_edit){.drop_finalizers = true}, &text);
     if (e == AB_ERR_OK)
-        write_place(m, &text, ab_object_version(hub));
+        apply_mirror(m, &text, ab_object_version(hub));
     else
         ab_mirror_fail(m, e, NULL);
     ab_buf_fini(&text);
@@ -386,13 +387,13 @@ static void drop_finalizers(struct mirror *m, const ab_object *hub)
 static void decide_end(struct mirror *m, const ab_object *hub)
 {
     bool named = ab_mirror_has_name(m);
-    ab_mirror_set_taken(m, m->source == MIRROR_LIVE && !named);
+    ab_mirror_set_conflict(m, m->source == MIRROR_LIVE && !named);
     if (!is_ours(m, hub) || (named && is_behind(m, hub))) {
-        m->settled = true;
+        m->up_to_date = true;
     } else if (ab_span_count(ab_object_meta(hub, "finalizers")) > 0) {
         drop_finalizers(m, hub);
-    } else if (m->leaving) {
-        m->settled = true;
+    } else if (m->deleting) {
+        m->up_to_date = true;
     } else {
         m->step = MSTEP_REMOVE;
         m->seen_meanwhile = false;
@@ -442,7 +443,7 @@ static void hand_over(struct mirror *m, const ab_object *hub)
     ab_err e = ab_app_edited(hub, &edit, &text);
     log_object(m, "the agent is managed now: its mirror becomes an object of the control plane");
     if (e == AB_ERR_OK)
-        write_place(m, &text, ab_object_version(hub));
+        apply_mirror(m, &text, ab_object_version(hub));
     else
         ab_mirror_fail(m, e, NULL);
     ab_buf_fini(&text);
@@ -458,7 +459,7 @@ void ab_mirror_decide(struct mirror *m, ab_object *hub)
     bool named = ab_mirror_has_name(m);
     if (ab_mirror_peer(m) == NULL || (named && m->source == MIRROR_NONE))
         return;
-    if (!named || m->source == MIRROR_ENDED || (m->leaving && is_ours(m, hub))) {
+    if (!named || m->source == MIRROR_ENDED || (m->deleting && is_ours(m, hub))) {
         decide_end(m, hub);
     } else if (load(m, hub, &source)) {
         decide_live(m, source, hub);
@@ -472,14 +473,14 @@ void ab_mirror_create(struct mirror *m)
     ab_buf text;
     if (!load(m, NULL, &source))
         return;
-    ab_mirror_set_taken(m, false);
+    ab_mirror_set_conflict(m, false);
     m->requests = (struct requests){0};
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    ab_err e = place_text(m, source, NULL, &(struct demand){0}, &text);
+    ab_err e = render_mirror(m, source, NULL, &(struct demand){0}, &text);
     ab_object_unref(source);
     if (e == AB_ERR_OK) {
         note_revert(m, "deletion of a mirror at the control plane reverted");
-        write_place(m, &text, AB_STR_NONE);
+        apply_mirror(m, &text, AB_STR_NONE);
     } else {
         ab_mirror_fail(m, e, NULL);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/object/place.h"
+#include "sync/object/desired.h"
 
 #include "schema/attributes.h"
 #include "sync/object/copy.h"
@@ -12,7 +12,7 @@ ab_str ab_source_uid(const ab_object *o)
     return uid.len > 0 ? uid : ab_object_uid(o);
 }
 
-static void place_destination(ab_spanw *w, ab_spanv destination)
+static void render_destination(ab_spanw *w, ab_spanv destination)
 {
     static const char *const replaced[] = {"name", "server", NULL};
     ab_spanw_key(w, AB_STR("destination"));
@@ -23,7 +23,7 @@ static void place_destination(ab_spanw *w, ab_spanv destination)
     ab_spanw_object_end(w);
 }
 
-static void place_spec(ab_spanw *w, ab_spanv spec)
+static void render_spec(ab_spanw *w, ab_spanv spec)
 {
     if (ab_span_typeof(spec) != AB_SPAN_OBJECT)
         return;
@@ -31,7 +31,7 @@ static void place_spec(ab_spanw *w, ab_spanv spec)
     ab_spanw_object(w);
     for (ab_spanv v = ab_span_first(spec); ab_span_present(v); v = ab_span_next(v)) {
         if (ab_str_is(ab_span_plain_key(v), "destination"))
-            place_destination(w, v);
+            render_destination(w, v);
         else
             ab_spanw_member(w, v);
     }
@@ -43,8 +43,8 @@ static ab_spanv local_meta(const ab_object *local, const char *name)
     return local == NULL ? (ab_spanv){0} : ab_object_meta(local, name);
 }
 
-static void place_annotations(ab_spanw *w, const ab_object *desired, const ab_object *local,
-                              const ab_placing *p)
+static void render_annotations(ab_spanw *w, const ab_object *desired, const ab_object *local,
+                               const ab_desired_params *p)
 {
     const ab_merge_rule rules[] = {
         {.name = AB_ANN_SOURCE_UID, .value = p->source_uid},
@@ -61,8 +61,8 @@ static void place_annotations(ab_spanw *w, const ab_object *desired, const ab_ob
                  AB_ANN_PREFIX);
 }
 
-static void place_metadata(ab_spanw *w, const ab_object *desired, const ab_object *local,
-                           const ab_placing *p)
+static void render_metadata(ab_spanw *w, const ab_object *desired, const ab_object *local,
+                            const ab_desired_params *p)
 {
     static const char *const merged[] = {"labels", "annotations", "finalizers", NULL};
     ab_spanw_key(w, AB_STR("metadata"));
@@ -79,7 +79,7 @@ static void place_metadata(ab_spanw *w, const ab_object *desired, const ab_objec
         ab_merge_map(w, local_meta(local, "labels"), labels, ab_span_get(p->owned, "labels"), NULL,
                      0, NULL);
     }
-    place_annotations(w, desired, local, p);
+    render_annotations(w, desired, local, p);
     ab_spanv finalizers = ab_object_meta(desired, "finalizers");
     if (ab_span_present(finalizers) || ab_span_present(local_meta(local, "finalizers"))) {
         ab_spanw_key(w, AB_STR("finalizers"));
@@ -90,10 +90,10 @@ static void place_metadata(ab_spanw *w, const ab_object *desired, const ab_objec
 }
 
 /* What only an Application has. */
-static void place_application(ab_spanw *w, const ab_object *desired, const ab_object *local,
-                              const ab_placing *p)
+static void render_application(ab_spanw *w, const ab_object *desired, const ab_object *local,
+                               const ab_desired_params *p)
 {
-    place_spec(w, ab_object_field(desired, "spec"));
+    render_spec(w, ab_object_field(desired, "spec"));
     ab_spanv operation = local == NULL ? (ab_spanv){0} : ab_object_field(local, "operation");
     if (p->operation.ptr != NULL)
         ab_spanw_key_raw(w, "operation", p->operation);
@@ -120,7 +120,8 @@ static ab_err inside_braces(ab_str object, ab_str *out)
     return AB_ERR_OK;
 }
 
-ab_err ab_place(const ab_object *desired, const ab_object *local, const ab_placing *p, ab_buf *out)
+ab_err ab_desired_render(const ab_object *desired, const ab_object *local,
+                         const ab_desired_params *p, ab_buf *out)
 {
     static const char *const application[] = {"metadata", "spec", "status", "operation", NULL};
     static const char *const other[] = {"metadata", "status", NULL};
@@ -136,16 +137,16 @@ ab_err ab_place(const ab_object *desired, const ab_object *local, const ab_placi
                    is_application          ? application
                    : p->opened.ptr != NULL ? sealed
                                            : other);
-    place_metadata(&w, desired, local, p);
+    render_metadata(&w, desired, local, p);
     if (is_application)
-        place_application(&w, desired, local, p);
+        render_application(&w, desired, local, p);
     if (opened.len > 0)
         ab_spanw_raw(&w, opened);
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }
 
-ab_err ab_place_snapshot(const ab_object *local, ab_buf *out)
+ab_err ab_desired_snapshot(const ab_object *local, ab_buf *out)
 {
     static const char *const server_side[] = {"managedFields", NULL};
     ab_spanw w = ab_spanw_to(out);
@@ -185,7 +186,7 @@ static ab_err governed_text(const ab_object *o, ab_buf *out)
     return ab_buf_status(out);
 }
 
-ab_err ab_place_digest(const ab_object *o, ab_digest *out)
+ab_err ab_desired_digest(const ab_object *o, ab_digest *out)
 {
     ab_buf text;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);

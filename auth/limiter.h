@@ -21,8 +21,8 @@ typedef struct {
     ab_map *keys;
 } ab_auth_limiter;
 
-/** The key by which the failures of a peer are counted: of its address (an IPv6 one by its /64),
- * and of whom it says it is. */
+/** The key by which the failures of a peer are counted: of its address (an IPv6 one by its /64;
+ * an IPv4 one that is mapped into it is given as IPv4), and of whom it says it is. */
 void ab_auth_limiter_key(const char *address, ab_str who, uint8_t out[AB_AUTH_HASH_BYTES]);
 
 /** @return NOMEM */

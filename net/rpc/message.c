@@ -139,10 +139,6 @@ static ab_err room_to_inflate(ab_rpc_reader *r, const char **why)
 {
     if (r->len < r->room)
         return AB_ERR_OK;
-    if (r->room > r->max) {
-        *why = "a message is larger than the limit";
-        return AB_ERR_TOOBIG;
-    }
     /* One byte more than the limit, to see the one that goes past it. */
     return grow(r, r->len + 1, r->max + 1, why);
 }
@@ -169,6 +165,10 @@ static ab_err inflate_all(ab_rpc_reader *r, const char **why)
         if (e != AB_ERR_OK)
             return e;
         int rc = inflate_some(r);
+        if (r->len > r->max) {
+            *why = "a message is larger than the limit";
+            return AB_ERR_TOOBIG;
+        }
         if (rc == Z_BUF_ERROR || (rc == Z_OK && z->avail_in == 0 && z->avail_out > 0))
             break;
         if (rc == Z_MEM_ERROR)
@@ -191,10 +191,6 @@ static ab_err take_compressed(ab_rpc_reader *r, ab_str part, ab_str *in, const c
     ab_err e = inflate_all(r, why);
     if (e != AB_ERR_OK)
         return e;
-    if (r->len > r->max) {
-        *why = "a message is larger than the limit";
-        return AB_ERR_TOOBIG;
-    }
     bool goes_on = !r->inflated && *r->allowance == 0;
     bool ended = r->left == 0 && z->avail_in == 0;
     if ((z->avail_in > 0 && !goes_on) || (ended && !r->inflated)) {

@@ -10,13 +10,20 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define EVENT_MAX (1024 * 1024)
+#include <cmocka.h>
+
+#define EVENT_MAX   (1024 * 1024)
+#define LARGE       1000000
+#define LARGE_COUNT 40
 /* Of the password "secret". */
 #define HASH "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW"
 
@@ -108,11 +115,49 @@ static const ab_transport_ops *ops(ab_ends *ends)
     return &ab_grpc_transport;
 }
 
+/* Sends the next large event, if one is taken now. @return true, for AB_UNTIL */
+static bool push(ab_end *agent, unsigned *sent)
+{
+    static const char filler[LARGE] = {' '};
+    char key[16];
+    snprintf(key, sizeof(key), "app/%u", *sent);
+    const ab_draft draft = {.key = key, .version = *sent + 1, .data = {filler, sizeof(filler)}};
+    if (*sent < LARGE_COUNT && ab_end_send(agent, NULL, &draft, NULL) == AB_ERR_OK)
+        ++*sent;
+    return true;
+}
+
+/* However much each agent may have unacknowledged, one has a quarter of what all have together. */
+static void no_agent_fills_what_the_principal_keeps_of_all(void **state)
+{
+    enum { FIT = 16, MORE = 4, OTHERS = 50 }; /* of 64 MiB */
+    ab_ends *ends = *state;
+    unsigned sent = 0;
+    ab_ends_set(ends, "grpc.queue=64MiB");
+    ab_end *principal = ab_end_principal(ends, "w1,w2");
+    ab_end *large = ab_end_agent(ends, "w1");
+    ab_end *other = ab_end_agent(ends, "w2");
+    AB_UNTIL(ends, ab_end_peer_of(large, "w1")->ready && ab_end_peer_of(other, "w2")->ready);
+    principal->keep = true;
+    AB_UNTIL(ends, push(large, &sent) && principal->receipt_count >= FIT);
+    for (unsigned n = 1; n <= OTHERS; n++) {
+        char key[16];
+        snprintf(key, sizeof(key), "other/%u", n);
+        ab_end_put(other, NULL, key, n);
+        AB_UNTIL(ends, push(large, &sent) && ab_end_count(principal, key) == 1);
+    }
+    assert_true(principal->receipt_count <= FIT + MORE + OTHERS);
+    principal->keep = false;
+    for (size_t i = 0, count = principal->receipt_count; i < count; i++)
+        ab_end_ack(principal, i, AB_VERDICT_APPLIED);
+    AB_UNTIL(ends, push(large, &sent) && principal->receipt_count == LARGE_COUNT + OTHERS);
+}
+
 int main(int argc, char **argv)
 {
     with_tls = argc > 1 && strcmp(argv[1], "tls") == 0;
     const ab_options tables[] = {ab_transport_options, ab_grpc_options, ab_auth_options};
-    const ab_ends_fixture grpc = {
+    ab_ends_fixture grpc = {
         .name = with_tls ? "grpc over tls" : "grpc",
         .event_max = EVENT_MAX,
         .small_queue = "grpc.queue=256KiB",
@@ -124,5 +169,10 @@ int main(int argc, char **argv)
         .ops = ops,
     };
     int only = with_tls ? 2 : 1;
-    return ab_suite_run(&grpc, argc > only ? argv[only] : NULL);
+    const struct CMUnitTest own[] = {
+        cmocka_unit_test_prestate_setup_teardown(no_agent_fills_what_the_principal_keeps_of_all,
+                                                 ab_ends_setup, ab_ends_teardown, &grpc),
+    };
+    int failed = ab_suite_run(&grpc, argc > only ? argv[only] : NULL);
+    return failed + cmocka_run_group_tests_name("grpc", own, NULL, NULL);
 }

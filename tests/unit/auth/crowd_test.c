@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Very many logins with passwords at once: how many are hashed, and that nobody else waits for it.
+ * Very many logins and refreshes at once: how many passwords are hashed and tokens made, and that
+ * nobody else waits for it.
  */
+#include "auth/jwt.h"
 #include "auth/passwords.h"
 #include "auth/pool.h"
 #include "tests/unit/auth/world.h"
@@ -12,6 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -19,12 +23,17 @@
 #define LOGINS 600
 #define BURST  60 /* of one address, as docs/operate/authentication.md says */
 
-/* Password checks hang while `shut`. */
+#define NICE 10
+#define JOBS 4096
+
+/* Password checks hang while `shut`; tokens cannot be made while `jammed`, which costs less. */
 static struct {
     uv_mutex_t lock;
     uv_cond_t changed;
     bool shut;
+    bool jammed;
     unsigned hashed;
+    int priority; /* of the thread that hashed last */
 } gate;
 
 static void set_gate(bool shut)
@@ -49,10 +58,18 @@ ab_err __wrap_ab_password_check(const char *password, const char *hash)
     (void)hash;
     uv_mutex_lock(&gate.lock);
     gate.hashed++;
+    gate.priority = getpriority(PRIO_PROCESS, (id_t)gettid());
     while (gate.shut)
         uv_cond_wait(&gate.changed, &gate.lock);
     uv_mutex_unlock(&gate.lock);
     return strcmp(password, "secret") == 0 ? AB_ERR_OK : AB_ERR_DENIED;
+}
+
+ab_err __real_ab_jwt_sign(EVP_PKEY *key, ab_jwt_use use, const ab_jwt_claims *claims, ab_buf *out);
+ab_err __wrap_ab_jwt_sign(EVP_PKEY *key, ab_jwt_use use, const ab_jwt_claims *claims, ab_buf *out);
+ab_err __wrap_ab_jwt_sign(EVP_PKEY *key, ab_jwt_use use, const ab_jwt_claims *claims, ab_buf *out)
+{
+    return gate.jammed ? AB_ERR_NOMEM : __real_ab_jwt_sign(key, use, claims, out);
 }
 
 typedef struct {
@@ -63,6 +80,7 @@ typedef struct {
 static void set_up(crowd *c)
 {
     gate.shut = true;
+    gate.jammed = false;
     gate.hashed = 0;
     world_init(&c->w);
     world_write(&c->w, "users", "w1:" HASH "\n");
@@ -118,6 +136,8 @@ static void no_more_of_one_address_are_hashed_than_may_fail(void **state)
     assert_int_equal(hashed(), BURST);
     assert_int_equal(count_ended(&c, "no such user in grpc.auth.userpass.file"), BURST);
     assert_int_equal(count_ended(&c, "it failed too often lately"), LOGINS - BURST);
+    int own = getpriority(PRIO_PROCESS, (id_t)gettid());
+    assert_true(own >= NICE || gate.priority > own);
     tear_down(&c);
 }
 
@@ -137,6 +157,51 @@ static void a_certificate_logs_in_while_passwords_are_checked(void **state)
     wait_for_all(&c);
     caller_fini(&agent);
     made_cert_free(&cert);
+    tear_down(&c);
+}
+
+typedef struct {
+    unsigned ended;
+    unsigned busy;
+    bool all;
+} refreshes;
+
+static void on_refreshed(void *arg, ab_err code, const ab_error *err, const ab_auth_grant *granted)
+{
+    refreshes *r = arg;
+    assert_null(granted);
+    assert_int_equal(code, strcmp(err->text, "too many logins are waiting") == 0 ? AB_ERR_FULL
+                                                                                 : AB_ERR_NOMEM);
+    r->busy += code == AB_ERR_FULL;
+    r->all = ++r->ended == JOBS + 1;
+}
+
+static void only_so_many_tokens_are_being_made(void **state)
+{
+    (void)state;
+    crowd c;
+    caller agents[2];
+    refreshes r = {0};
+    set_up(&c);
+    made_cert one = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "w1"});
+    made_cert two = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "w2"});
+    caller_init(&agents[0], "2001:db8::1", one.cert);
+    caller_init(&agents[1], "2001:db8::2", two.cert);
+    outcome o = log_in(&c.w, &agents[0], "mtls", "managed", NULL, NULL);
+    assert_granted(&o, "w1");
+    gate.jammed = true;
+    for (int i = 0; i <= JOBS; i++)
+        assert_int_equal(
+            ab_auth_refresh(c.w.auth, &agents[0].peer, ab_str_of(o.refresh), on_refreshed, &r),
+            AB_ERR_OK);
+    outcome late = log_in(&c.w, &agents[1], "mtls", "managed", NULL, NULL);
+    assert_string_equal(late.err.text, "too many logins are waiting");
+    world_wait(&c.w, &r.all);
+    assert_int_equal(r.busy, 1);
+    caller_fini(&agents[0]);
+    caller_fini(&agents[1]);
+    made_cert_free(&one);
+    made_cert_free(&two);
     tear_down(&c);
 }
 
@@ -180,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_more_of_one_address_are_hashed_than_may_fail),
         cmocka_unit_test(a_certificate_logs_in_while_passwords_are_checked),
+        cmocka_unit_test(only_so_many_tokens_are_being_made),
         cmocka_unit_test(only_so_many_wait),
         cmocka_unit_test(those_that_wait_are_not_hashed_at_the_end),
     };

@@ -16,7 +16,8 @@
 typedef struct {
     ab_rpc_peer peer;
     char text[AB_RPC_ADDRESS_MAX];
-    uint8_t key[AB_AUTH_HASH_BYTES];
+    uint8_t key[AB_AUTH_HASH_BYTES];  /* of its logins */
+    char network[AB_RPC_ADDRESS_MAX]; /* of its connections */
 } seen;
 
 static seen *describe(seen *s, const struct sockaddr *from)
@@ -24,6 +25,7 @@ static seen *describe(seen *s, const struct sockaddr *from)
     *s = (seen){0};
     ab_rpc_peer_set_address(&s->peer, from, s->text);
     ab_auth_limiter_key(s->peer.address, AB_STR_NONE, s->key);
+    ab_rpc_peer_network(from, s->network);
     return s;
 }
 
@@ -49,6 +51,18 @@ static void assert_seen(const seen *s, const char *address, bool loopback)
     assert_int_equal(s->peer.loopback, loopback);
 }
 
+static void assert_one(const seen *one, const seen *other)
+{
+    assert_memory_equal(one->key, other->key, sizeof(one->key));
+    assert_string_equal(one->network, other->network);
+}
+
+static void assert_apart(const seen *one, const seen *other)
+{
+    assert_memory_not_equal(one->key, other->key, sizeof(one->key));
+    assert_string_not_equal(one->network, other->network);
+}
+
 static void an_address_is_told_whole_and_without_its_port(void **state)
 {
     (void)state;
@@ -65,10 +79,11 @@ static void an_address_is_told_whole_and_without_its_port(void **state)
 static void ipv4_mapped_into_ipv6_is_ipv4(void **state)
 {
     (void)state;
-    seen plain, mapped;
+    seen plain, mapped, other;
     assert_seen(from_ipv6(&mapped, "::ffff:192.0.2.7", 0), "192.0.2.7", false);
     from_ipv4(&plain, "192.0.2.7");
-    assert_memory_equal(plain.key, mapped.key, sizeof(plain.key));
+    assert_one(&plain, &mapped);
+    assert_apart(&mapped, from_ipv6(&other, "::ffff:192.0.2.8", 0));
     assert_seen(from_ipv6(&mapped, "::ffff:127.0.0.1", 0), "127.0.0.1", true);
 }
 
@@ -79,11 +94,11 @@ static void ipv6_is_limited_by_its_network_of_64_bits(void **state)
     from_ipv6(&one, "2001:db8:0:1::1", 0);
     from_ipv6(&same, "2001:db8:0:1:ffff:ffff:ffff:ffff", 0);
     from_ipv6(&other, "2001:db8:0:2::1", 0);
-    assert_memory_equal(one.key, same.key, sizeof(one.key));
-    assert_memory_not_equal(one.key, other.key, sizeof(one.key));
+    assert_one(&one, &same);
+    assert_apart(&one, &other);
     from_ipv6(&one, "fe80::1", 3);
     from_ipv6(&same, "fe80::2", 3);
-    assert_memory_equal(one.key, same.key, sizeof(one.key));
+    assert_one(&one, &same);
 }
 
 static void ipv4_is_limited_by_its_address(void **state)
@@ -92,7 +107,7 @@ static void ipv4_is_limited_by_its_address(void **state)
     seen one, other;
     from_ipv4(&one, "192.0.2.7");
     from_ipv4(&other, "192.0.2.8");
-    assert_memory_not_equal(one.key, other.key, sizeof(one.key));
+    assert_apart(&one, &other);
 }
 
 int main(void)

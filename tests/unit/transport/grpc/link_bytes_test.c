@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How many bytes of events a principal's link takes from an agent that sends more than is dealt
- * with.
+ * with, or than it listens to acknowledgements of.
  */
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
@@ -19,6 +19,7 @@
 #define SOURCE     AB_SOURCE_AGENT "w1"
 #define QUEUE      4096
 #define EVENTS_MAX 16
+#define OWED_MAX   4096 /* acknowledgements of 16 bytes each */
 
 typedef struct {
     ab_transport_env env;
@@ -29,6 +30,8 @@ typedef struct {
     ab_delivery *open[EVENTS_MAX];
     size_t events;
     bool paused;
+    bool woken;
+    bool full; /* the stream takes nothing */
     unsigned cuts;
 } fixture;
 
@@ -37,7 +40,7 @@ typedef struct {
 static void on_event(void *arg, ab_delivery *delivery)
 {
     fixture *f = arg;
-    f->open[f->events++] = delivery;
+    f->open[f->events++ % EVENTS_MAX] = delivery;
 }
 
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
@@ -75,16 +78,16 @@ static void on_fatal(void *arg, const ab_error *err)
 
 static void wake(void *arg, ab_grpc_link *link)
 {
-    (void)arg;
     (void)link;
+    ((fixture *)arg)->woken = true;
 }
 
 static ab_err stream_send(void *stream, ab_str head, ab_event *event)
 {
-    (void)stream;
+    const fixture *f = stream;
     (void)head;
     (void)event;
-    return AB_ERR_OK;
+    return f->full ? AB_ERR_FULL : AB_ERR_OK;
 }
 
 static void stream_pause(void *stream)
@@ -127,6 +130,12 @@ static void hear_hello(fixture *f)
     take(f, event);
 }
 
+static void open_link(fixture *f)
+{
+    assert_int_equal(ab_grpc_link_new(&f->link_env, "w1", &f->link, NULL), AB_ERR_OK);
+    ab_grpc_link_attach(f->link, &stream_ops, f);
+}
+
 static int setup(void **state)
 {
     fixture *f = calloc(1, sizeof(*f));
@@ -154,9 +163,9 @@ static int setup(void **state)
                                      .message_max = 1u << 20,
                                      .scratch = &f->scratch,
                                      .wake = wake,
+                                     .arg = f,
                                      .received = &f->received};
-    assert_int_equal(ab_grpc_link_new(&f->link_env, "w1", &f->link, NULL), AB_ERR_OK);
-    ab_grpc_link_attach(f->link, &stream_ops, f);
+    open_link(f);
     hear_hello(f);
     *state = f;
     return 0;
@@ -194,7 +203,7 @@ static void take_sized(fixture *f, unsigned number, size_t size)
 
 static void deal_with(fixture *f, size_t which)
 {
-    ab_grpc_link_ack(f->open[which], AB_VERDICT_APPLIED);
+    ab_grpc_link_ack(f->open[which % EVENTS_MAX], AB_VERDICT_APPLIED);
     ab_grpc_link_run(f->link);
 }
 
@@ -235,8 +244,41 @@ static void what_others_take_is_left_to_them(void **state)
     assert_int_equal(f->events, 1);
     assert_true(f->paused);
     ab_rpc_budget_give(&other, 3000);
+    f->woken = false;
+    ab_grpc_link_tick(f->link);
+    assert_true(f->woken);
     ab_grpc_link_run(f->link);
     assert_int_equal(f->events, 2);
+    assert_false(f->paused);
+}
+
+static void nothing_is_taken_before_the_hello(void **state)
+{
+    fixture *f = *state;
+    ab_grpc_link_free(f->link);
+    open_link(f);
+    take_sized(f, 1, 2);
+    assert_int_equal(f->events, 0);
+    hear_hello(f);
+    take_sized(f, 1, 2);
+    assert_int_equal(f->events, 1);
+}
+
+static void who_does_not_listen_to_acknowledgements_is_not_read_for_a_while(void **state)
+{
+    fixture *f = *state;
+    unsigned count = 0;
+    f->full = true;
+    while (!f->paused && count < 2 * OWED_MAX) {
+        take_sized(f, ++count, 2);
+        if (!f->paused)
+            deal_with(f, f->events - 1);
+    }
+    assert_int_equal(f->events, OWED_MAX);
+    f->full = false;
+    ab_grpc_link_writable(f->link, f);
+    ab_grpc_link_run(f->link);
+    assert_int_equal(f->events, OWED_MAX + 1);
     assert_false(f->paused);
 }
 
@@ -248,6 +290,8 @@ int main(void)
         CASE(who_sends_more_bytes_than_are_dealt_with_is_not_read_for_a_while),
         CASE(an_event_larger_than_that_is_taken_alone),
         CASE(what_others_take_is_left_to_them),
+        CASE(nothing_is_taken_before_the_hello),
+        CASE(who_does_not_listen_to_acknowledgements_is_not_read_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

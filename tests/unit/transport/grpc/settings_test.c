@@ -117,6 +117,7 @@ static void tls_turns_away_who_could_not_log_in_anyway(void **state)
     assert_client_cert(ca, "grpc.keepalive=60s", AB_TLS_CLIENT_CERT_REQUIRE);
     assert_client_cert(ca, "grpc.auth.accept=mtls", AB_TLS_CLIENT_CERT_REQUIRE);
     assert_client_cert(ca, "grpc.auth.accept=mtls,userpass", AB_TLS_CLIENT_CERT_REQUEST);
+    assert_client_cert(ca, "grpc.auth.accept=userpass,mtls", AB_TLS_CLIENT_CERT_REQUEST);
     assert_client_cert(ca, "grpc.auth.accept=header", AB_TLS_CLIENT_CERT_REQUEST);
     assert_client_cert(NULL, "grpc.auth.accept=userpass", AB_TLS_CLIENT_CERT_NONE);
     assert_refused(AB_ROLE_PRINCIPAL, WORDS("grpc.tls.cert=/dev/null", "grpc.tls.key=/dev/null"),

@@ -23,20 +23,21 @@
 typedef struct ab_store ab_store;
 
 typedef enum {
-    AB_STORE_SEEN, /* exists: initial listing, or created, or changed. Also after our own writes. */
+    AB_STORE_UPDATED, /* exists: initial listing, or created, or changed. Also after our own writes.
+                       */
     AB_STORE_DELETED, /* was deleted: the store observed it. Its watch was continuous, from the
-                         last state of the object that was SEEN to this deletion (Kubernetes: an
+                         last UPDATED of the object to this deletion (Kubernetes: an
                          event of the watch; folder: inotify told of the file, or the write was
                          ours). `object` is its last known state */
-    AB_STORE_ABSENT,  /* is gone, and nobody observed how: a list made after a gap of the watch does
-                         not have it. The store may have been restored from a backup, or emptied.
-                         `object` is its last known state */
-    AB_STORE_LISTED,  /* every object that could be read at start has been SEEN; `object` is NULL.
-                         Once per  start. What is not known may still exist: create it, but delete
-                         nothing for it */
-    AB_STORE_SYNCED,  /* every object that existed has been SEEN, none is unreadable; `object` is
-                         NULL. Once  per start, after LISTED; late or never while something cannot be
-                         read */
+    AB_STORE_ABSENT, /* does not exist, and nobody observed its deletion: a list made after a gap of
+                        the watch does not have it. The store may have been restored from a backup,
+                        or emptied. `object` is its last known state */
+    AB_STORE_LIST_DONE, /* every object that can be read was reported as UPDATED; `object` is NULL.
+                           Once per start. An object that was not reported may still exist: create
+                           it, but delete nothing because of it */
+    AB_STORE_SYNCED, /* every object was reported as UPDATED, none is unreadable; `object` is NULL.
+                        Once per start, after LIST_DONE; late or never while something cannot be
+                        read */
 } ab_store_change;
 
 /* Result of an operation. `object` is the state after it (NULL after removal or failure), borrowed.
@@ -45,8 +46,8 @@ typedef void (*ab_store_done)(void *arg, ab_err code, ab_object *object, const a
 
 typedef struct {
     /** One change, borrowed object. Changes of one object come in order; intermediate states may be
-     * skipped. The last one never is, even when its resourceVersion alone is another: who has read
-     * it before may wait for it. */
+     * skipped. The last one never is, even when only its resourceVersion differs: a caller that
+     * read the object before may wait for that version. */
     void (*on_change)(void *arg, ab_store_change change, ab_object *object);
     /** Something cannot be read: a broken manifest, a refused list. `where` is a file, URL or key;
      * the message says what to do. An object that cannot be read now keeps its last known state: it
@@ -55,7 +56,7 @@ typedef struct {
     void *arg;
 } ab_store_events;
 
-/* What is watched. A store may show more than is asked for: the receiver looks again. */
+/* What to watch. A store may report more than that: the receiver filters again. */
 typedef struct {
     const char *kind;      /* "Application", ...; NULL ends a list of these */
     const char *namespace; /* only there; NULL: everywhere */

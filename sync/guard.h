@@ -9,7 +9,8 @@
  * A deletion that the store observed (AB_STORE_DELETED in store/store.h says what that means) does
  * not come here, unless `observed` is set: somebody deleted this very object, which is proof,
  * however many they are. Its owner passes it at once, or as soon as the proof is complete:
- * ab_principal_missed (sweep.c) and ab_agent_missed (publish.c) say under which conditions.
+ * ab_principal_note_missing (sweep.c) and ab_agent_note_missing (publish.c) say under which
+ * conditions.
  *
  * Pure: no clock; loop thread.
  */

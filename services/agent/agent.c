@@ -19,19 +19,19 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
     service *s = arg;
     switch (change) {
-    case AB_STORE_SEEN:
-        ab_agent_seen(s->machine, object);
+    case AB_STORE_UPDATED:
+        ab_agent_on_updated(s->machine, object);
         break;
     case AB_STORE_DELETED:
     case AB_STORE_ABSENT:
-        ab_agent_gone(s->machine, object, change == AB_STORE_DELETED);
+        ab_agent_on_deleted(s->machine, object, change == AB_STORE_DELETED);
         break;
-    case AB_STORE_LISTED:
+    case AB_STORE_LIST_DONE:
         s->base.listed = true;
-        ab_agent_synced(s->machine);
+        ab_agent_on_list_done(s->machine);
         break;
     case AB_STORE_SYNCED:
-        ab_agent_complete(s->machine);
+        ab_agent_on_synced(s->machine);
         break;
     }
 }

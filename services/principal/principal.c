@@ -78,26 +78,26 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
     service *s = arg;
     switch (change) {
-    case AB_STORE_SEEN:
+    case AB_STORE_UPDATED:
         if (names_agents(s, object))
-            ab_registry_seen(s->registry, object);
-        ab_principal_seen(s->machine, object);
+            ab_registry_on_updated(s->registry, object);
+        ab_principal_on_updated(s->machine, object);
         if (names_agents(s, object))
             take_confirmation(s, object);
         break;
     case AB_STORE_DELETED:
     case AB_STORE_ABSENT:
         if (names_agents(s, object))
-            ab_registry_gone(s->registry, object);
-        ab_principal_gone(s->machine, object, change == AB_STORE_DELETED);
+            ab_registry_on_deleted(s->registry, object);
+        ab_principal_on_deleted(s->machine, object, change == AB_STORE_DELETED);
         break;
-    case AB_STORE_LISTED:
+    case AB_STORE_LIST_DONE:
         s->base.listed = true;
-        ab_principal_listed(s->machine);
+        ab_principal_on_list_done(s->machine);
         learn_identity(s);
         break;
     case AB_STORE_SYNCED:
-        ab_principal_synced(s->machine);
+        ab_principal_on_synced(s->machine);
         s->synced = true;
         ab_principal_agents_settle(s);
         break;

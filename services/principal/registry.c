@@ -189,7 +189,7 @@ static bool take_name(ab_registry *r, const ab_object *secret)
     const struct naming *before = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
     if (before != NULL && ab_str_is(agent, before->entry->agent))
         return true;
-    ab_registry_gone(r, secret);
+    ab_registry_on_deleted(r, secret);
     if (agent.len == 0)
         return false;
     if (!ab_str_is_dns_label(agent)) {
@@ -202,7 +202,7 @@ static bool take_name(ab_registry *r, const ab_object *secret)
     return true;
 }
 
-void ab_registry_seen(ab_registry *r, const ab_object *secret)
+void ab_registry_on_updated(ab_registry *r, const ab_object *secret)
 {
     if (!take_name(r, secret))
         return;
@@ -211,7 +211,7 @@ void ab_registry_seen(ab_registry *r, const ab_object *secret)
         note_mode(r, n, mode_in(r, secret));
 }
 
-void ab_registry_gone(ab_registry *r, const ab_object *secret)
+void ab_registry_on_deleted(ab_registry *r, const ab_object *secret)
 {
     struct naming *n = ab_map_take(r->secrets, ab_str_of(ab_object_key(secret)));
     if (n == NULL)

@@ -31,8 +31,8 @@ AB_MUST_USE ab_err ab_registry_list(ab_registry *r, const ab_config *config);
 /** The agent that an Argo CD cluster Secret names; absent: it names none. */
 ab_str ab_registry_agent_of(const ab_object *secret);
 /** A Secret of the store, whatever it is for. */
-void ab_registry_seen(ab_registry *r, const ab_object *secret);
-void ab_registry_gone(ab_registry *r, const ab_object *secret);
+void ab_registry_on_updated(ab_registry *r, const ab_object *secret);
+void ab_registry_on_deleted(ab_registry *r, const ab_object *secret);
 /** "managed" or "autonomous", as annotation argobus.io/mode of its cluster Secrets says.
  *  @return NULL: they do not say, they contradict each other, or there are none */
 const char *ab_registry_mode(const ab_registry *r, const char *agent);

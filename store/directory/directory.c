@@ -65,7 +65,7 @@ void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object)
         e->head = head;
     }
     e->version = version;
-    d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_SEEN, object);
+    d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_UPDATED, object);
 }
 
 void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last)

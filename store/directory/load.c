@@ -264,7 +264,7 @@ static void drained(ab_dir *d)
     if (!d->listed) {
         d->listed = true;
         ab_dir_sweep(d);
-        d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_LISTED, NULL);
+        d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_LIST_DONE, NULL);
         ab_dir_release(d);
     }
     if (d->broken == 0)

@@ -63,7 +63,7 @@ void ab_kube_listed(ab_kube *k)
             ab_kube_watcher_start(k->watchers[k->listed]);
             return;
         }
-        events->on_change(events->arg, AB_STORE_LISTED, NULL);
+        events->on_change(events->arg, AB_STORE_LIST_DONE, NULL);
     }
     if (k->synced || k->stopping || !all_whole(k))
         return;

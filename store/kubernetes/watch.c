@@ -132,7 +132,7 @@ static ab_err see(ab_kube_watcher *w, ab_object *object)
         report(w, AB_STORE_ABSENT, last);
     ab_object_unref(last);
     if (news != AB_KUBE_SAME && !w->stopped)
-        report(w, AB_STORE_SEEN, object);
+        report(w, AB_STORE_UPDATED, object);
     return AB_ERR_OK;
 }
 

@@ -259,7 +259,7 @@ static bool may_advance(const ab_agent_object *o)
 /* What is not here may only not be listed yet. */
 static bool is_known(const ab_agent_object *o)
 {
-    return o->exists || o->agent->synced;
+    return o->exists || o->agent->listed;
 }
 
 /* One round; true when another may follow at once. */
@@ -317,14 +317,14 @@ static void note_whose(ab_agent_object *o, const ab_object *object)
         o->principal = (ab_digest){0};
 }
 
-static void note_seen(ab_agent_object *o, const ab_object *object)
+static void note_updated(ab_agent_object *o, const ab_object *object)
 {
     o->exists = true;
     o->end_observed = false;
     o->deleting = ab_object_deleting(object);
     ab_agent_note_own(o, object);
     o->lost = false;
-    o->seen_meanwhile = true;
+    o->changed_meanwhile = true;
     /* Without a digest it counts as changed, and is looked at again. */
     if (ab_desired_digest(object, &o->digest) != AB_ERR_OK)
         o->digest = (ab_digest){0};
@@ -358,11 +358,11 @@ static bool concerns_us(const ab_agent *a, const ab_object *object)
  * is here is read again. */
 static void look_again(ab_agent_object *o)
 {
-    o->seen_meanwhile = o->report_due = true;
+    o->changed_meanwhile = o->report_due = true;
     ab_agent_advance(o);
 }
 
-void ab_agent_seen(ab_agent *a, ab_object *object)
+void ab_agent_on_updated(ab_agent *a, ab_object *object)
 {
     if (!concerns_us(a, object))
         return;
@@ -375,7 +375,7 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
         look_again(o);
         return;
     }
-    note_seen(o, object);
+    note_updated(o, object);
     if (ab_agent_has_source(o) || ab_agent_publishes(o))
         ab_agent_report_state(o, object);
     bool idle = o->step == STEP_IDLE && o->inbox.head == NULL;
@@ -384,7 +384,7 @@ void ab_agent_seen(ab_agent *a, ab_object *object)
     ab_agent_advance(o);
 }
 
-void ab_agent_gone(ab_agent *a, ab_object *object, bool observed)
+void ab_agent_on_deleted(ab_agent *a, ab_object *object, bool observed)
 {
     ab_agent_object *o = ab_map_find(a->objects, ab_str_of(ab_object_key(object)));
     if (o == NULL)
@@ -396,11 +396,11 @@ void ab_agent_gone(ab_agent *a, ab_object *object, bool observed)
     ab_agent_note_lost(o, object);
     bool meant = o->deleting; /* its user said so on the object: the guard has nothing to ask */
     o->exists = o->deleting = o->removing = o->was_managed = o->excluded = false;
-    o->seen_meanwhile = true;
+    o->changed_meanwhile = true;
     ab_agent_drop_snapshot(o);
     o->digest = o->reconciled = (ab_digest){0};
     if (ab_agent_publishes(o) && !meant)
-        ab_agent_missed(o, observed);
+        ab_agent_note_missing(o, observed);
     else if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
         ab_agent_end_up(o);
     o->inbox.retry_at = 0;
@@ -419,7 +419,7 @@ static void catch_up(ab_agent_object *o)
     }
     o->report_due = ab_agent_reports(o) && o->exists && ab_agent_has_source(o) &&
                     !ab_writer_has(w, ab_str_of(o->key), &o->report);
-    if (o->source == SOURCE_ENDED && !o->exists && o->agent->synced)
+    if (o->source == SOURCE_ENDED && !o->exists && o->agent->listed)
         ab_agent_end_up(o);
     if (ab_agent_is_refused(o) && o->error == NULL)
         ab_agent_refuse_namespace(o, NULL);
@@ -436,9 +436,9 @@ static void advance_all(ab_agent *a)
     }
 }
 
-void ab_agent_synced(ab_agent *a)
+void ab_agent_on_list_done(ab_agent *a)
 {
-    a->synced = true;
+    a->listed = true;
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_object *o = i.value;
         o->inbox.retry_at = 0;
@@ -447,10 +447,10 @@ void ab_agent_synced(ab_agent *a)
     ab_agent_resync_go(a);
 }
 
-void ab_agent_complete(ab_agent *a)
+void ab_agent_on_synced(ab_agent *a)
 {
-    a->complete = true;
-    ab_agent_synced(a);
+    a->synced = true;
+    ab_agent_on_list_done(a);
     ab_agent_sweep(a);
 }
 

@@ -91,15 +91,16 @@ void ab_agent_free(ab_agent *a);
 AB_MUST_USE ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *received);
 
 /* The local store's changes. */
-void ab_agent_seen(ab_agent *a, ab_object *object);
+void ab_agent_on_updated(ab_agent *a, ab_object *object);
 /** @param observed  the store observed its deletion (AB_STORE_DELETED); else a list made after a
  * gap does not have it (AB_STORE_ABSENT) */
-void ab_agent_gone(ab_agent *a, ab_object *object, bool observed);
-/** Every object that can be read was seen: what is not known here is to be made. Again when more
- * can be read: what was refused is tried again. */
-void ab_agent_synced(ab_agent *a);
-/** No object is unreadable either (implies synced): what is not there was deleted. */
-void ab_agent_complete(ab_agent *a);
+void ab_agent_on_deleted(ab_agent *a, ab_object *object, bool observed);
+/** The list is done: every readable object was reported, so that missing objects can be created.
+ * Called again when more can be read, to retry what was refused. */
+void ab_agent_on_list_done(ab_agent *a);
+/** The store is synced: no object is unreadable either (implies on_list_done), so an object that
+ * was not reported was deleted. */
+void ab_agent_on_synced(ab_agent *a);
 
 /* The transport. */
 /** One event from the principal; `delivery` comes back by effects.ack, exactly once. */

@@ -48,17 +48,17 @@ struct ab_agent_object {
         bool waits; /* it was refused, and is not gone */
     } conflict;     /* another source for the same local object; `state` is to be reported */
 
-    bool exists;         /* exists in the local store */
-    ab_digest local_uid; /* autonomous: of the uid of what is here; none: not known */
-    bool was_managed;    /* autonomous: still carries the annotations of a managed one */
-    bool excluded;       /* autonomous: is here, and is not to be synchronised */
-    bool end_observed;   /* autonomous: it is not here, or excluded, and that was observed */
-    bool deleting;       /* has a deletionTimestamp */
-    bool lost;           /* was here and went without being asked to */
-    char *lost_status;   /* which it had then; NULL: none, or not wanted again */
-    bool removing;       /* its removal was asked for by us */
-    bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
-    ab_digest digest;    /* of what is here, see ab_desired_digest */
+    bool exists;            /* exists in the local store */
+    ab_digest local_uid;    /* autonomous: of the uid of what is here; none: not known */
+    bool was_managed;       /* autonomous: still carries the annotations of a managed one */
+    bool excluded;          /* autonomous: is here, and is not to be synchronised */
+    bool end_observed;      /* autonomous: it is not here, or excluded, and that was observed */
+    bool deleting;          /* has a deletionTimestamp */
+    bool lost;              /* was here and went without being asked to */
+    char *lost_status;      /* which it had then; NULL: none, or not wanted again */
+    bool removing;          /* its removal was asked for by us */
+    bool changed_meanwhile; /* a change was seen since the effect that is awaited was asked for */
+    ab_digest digest;       /* of what is here, see ab_desired_digest */
     char *snapshot; /* of what is here, see ab_desired_snapshot; NULL: not known, or not kept */
     ab_digest reconciled; /* of what was found to need nothing more for this source */
     ab_digest report;     /* of what it last had to say upwards */
@@ -88,8 +88,8 @@ struct ab_agent {
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_writer *writer;
     bool paused; /* nothing is written to the store */
-    bool synced;
-    bool complete;  /* every object that exists was seen */
+    bool listed;
+    bool synced;    /* every object that exists was reported */
     bool swept;     /* autonomous: since ready, what the store no longer has was ended */
     bool sweep_due; /* something was missed since, with the next tick all that is is judged */
     ab_guard guard; /* autonomous: what may be ended at the hub */
@@ -184,7 +184,7 @@ void ab_agent_catch_up_published(ab_agent_object *o);
  * mirror. Else (a list after a gap, an object that could not be read when it was asked for) it is
  * inferred, and judged with all else that is missing by the guard.
  */
-void ab_agent_missed(ab_agent_object *o, bool observed);
+void ab_agent_note_missing(ab_agent_object *o, bool observed);
 /** Is it the key of an object that the store, as far as it was read, does not have? */
 bool ab_agent_is_missing(const ab_agent *a, ab_str key);
 /** End that key, if the log has it; whether it may be is known. */

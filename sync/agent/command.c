@@ -36,7 +36,7 @@ void ab_agent_command(ab_agent_object *o)
         return;
     }
     o->step = STEP_COMMAND_GET;
-    o->seen_meanwhile = false;
+    o->changed_meanwhile = false;
     effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
 }
 
@@ -234,7 +234,7 @@ void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, con
         return;
     }
     if (ab_object_deleting(local)) { /* it is made anew first, or is to go */
-        o->deleting = o->deleting || !o->seen_meanwhile;
+        o->deleting = o->deleting || !o->changed_meanwhile;
         return;
     }
     ab_error why = {0};

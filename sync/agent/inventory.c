@@ -236,7 +236,7 @@ static void drop_session(ab_agent *a)
 
 void ab_agent_resync_go(ab_agent *a)
 {
-    if (!ab_writer_is_ready(a->writer) || !a->synced)
+    if (!ab_writer_is_ready(a->writer) || !a->listed)
         return;
     if (a->resync.why != NULL && a->resync.begin == NULL && a->resync.session == NULL)
         ask(a); /* not while one is under way: the next step of that would take its place */

@@ -72,7 +72,7 @@ static void drop_unheld(void *arg, ab_str key)
 void ab_agent_suppose_mirrors(ab_agent *a)
 {
     ab_resync_session_each(a->resync.session, suppose, a);
-    if (a->complete)
+    if (a->synced)
         ab_writer_each(a->writer, "", drop_unheld, a);
     a->swept = false;
     a->guard.confirmed = a->resync.confirmed;

@@ -72,7 +72,7 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local)
     o->excluded = !ab_kind_is_synchronised(local);
     if (o->excluded) {
         o->report = (ab_digest){0};
-        ab_agent_missed(o, true);
+        ab_agent_note_missing(o, true);
         return;
     }
     ab_buf_init(&payload, AB_SPAN_SIZE_MAX);
@@ -92,7 +92,7 @@ void ab_agent_catch_up_published(ab_agent_object *o)
     bool existed = !ab_digest_is_none(&o->report);
     o->report_due |= o->exists && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
     if (!o->exists && existed)
-        ab_agent_missed(o, o->end_observed);
+        ab_agent_note_missing(o, o->end_observed);
     if (o->error != NULL)
         ab_agent_repeat_error(o);
 }
@@ -139,7 +139,7 @@ static void log_held(const ab_agent *a, size_t total)
              AB_KV("max_deletions", (int64_t)g->limits.max));
 }
 
-void ab_agent_missed(ab_agent_object *o, bool observed)
+void ab_agent_note_missing(ab_agent_object *o, bool observed)
 {
     o->end_observed = observed && !o->agent->guard.limits.observed;
     if (o->end_observed)
@@ -166,7 +166,7 @@ void ab_agent_end_missing(ab_agent *a, ab_str key)
 /* As long as something of the store cannot be read, only what was seen here is known to be gone. */
 static bool is_gone(const ab_agent *a, const ab_agent_object *o)
 {
-    return a->complete || (o != NULL && (o->excluded || !ab_digest_is_none(&o->report)));
+    return a->synced || (o != NULL && (o->excluded || !ab_digest_is_none(&o->report)));
 }
 
 static void sweep_key(void *arg, ab_str key)
@@ -198,15 +198,15 @@ static void sweep_error(void *arg, ab_str key)
 
 void ab_agent_sweep(ab_agent *a)
 {
-    if (!ab_agent_is_autonomous(a) || !a->synced || !ab_writer_is_ready(a->writer) || a->swept)
+    if (!ab_agent_is_autonomous(a) || !a->listed || !ab_writer_is_ready(a->writer) || a->swept)
         return;
     struct sweep s = {.agent = a};
-    if (a->complete)
+    if (a->synced)
         ab_writer_each(a->writer, AB_KEY_ERROR, sweep_error, a);
     ab_writer_each(a->writer, "", sweep_key, &s);
     size_t before = a->guard.held;
     bool may = ab_guard_all(&a->guard, now_ms(a), s.missing, s.total);
-    a->swept = may && a->complete;
+    a->swept = may && a->synced;
     show_held(a);
     if (!may && a->guard.held != before)
         log_held(a, s.total);

@@ -28,7 +28,7 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o)
     case SOURCE_DELETING:
         return o->exists && o->deleting;
     case SOURCE_ENDED:
-        return o->exists ? o->deleting || reconciled : o->agent->synced;
+        return o->exists ? o->deleting || reconciled : o->agent->listed;
     }
     return true;
 }
@@ -36,14 +36,14 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o)
 void ab_agent_get(ab_agent_object *o)
 {
     o->step = STEP_GET;
-    o->seen_meanwhile = false;
+    o->changed_meanwhile = false;
     effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
 }
 
 void ab_agent_load(ab_agent_object *o, ab_object *local)
 {
     o->step = STEP_LOAD;
-    o->seen_meanwhile = false;
+    o->changed_meanwhile = false;
     if (local != NULL && o->snapshot == NULL) /* else the snapshot serves */
         o->after_load = ab_object_ref(local);
     effects(o)->load(effects(o)->arg, ab_str_of(o->key), o);
@@ -119,7 +119,7 @@ static void reconcile_local(ab_agent_object *o)
 
 void ab_agent_reconcile(ab_agent_object *o)
 {
-    if (!o->exists && !o->agent->synced)
+    if (!o->exists && !o->agent->listed)
         return; /* it may only not be listed yet */
     switch (o->source) {
     case SOURCE_NONE:
@@ -149,12 +149,12 @@ void ab_agent_reconcile(ab_agent_object *o)
 
 static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err)
 {
-    if (o->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+    if (o->changed_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
         o->exists = o->was_managed = o->report_due = false;
         if (ab_agent_publishes(o))
-            ab_agent_missed(o, false); /* the store is about to tell how it went */
+            ab_agent_note_missing(o, false); /* the store is about to tell how it went */
         return;
     }
     if (code != AB_ERR_OK) {
@@ -187,7 +187,7 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
         o->reconciled = (ab_digest){0};
         return;
     }
-    if (o->seen_meanwhile)
+    if (o->changed_meanwhile)
         return; /* what was seen may be newer than what we wrote */
     ab_agent_note_own(o, object);
     o->exists = true;
@@ -205,7 +205,7 @@ static void restored(ab_agent_object *o, ab_err code, const ab_object *object, c
         AB_INFO(o->agent->env.log, SYNC, "its previous status was not restored",
                 AB_KV("object", (const char *)o->key),
                 AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
-    else if (object != NULL && !o->seen_meanwhile)
+    else if (object != NULL && !o->changed_meanwhile)
         ab_agent_take_snapshot(o, object);
 }
 
@@ -219,7 +219,7 @@ static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
     /* Deleted or being deleted: the store's change says which. Until then there is nothing to do.
      */
     o->removing = o->exists;
-    if (!o->seen_meanwhile)
+    if (!o->changed_meanwhile)
         o->deleting = o->exists;
 }
 
@@ -265,7 +265,7 @@ static void loaded(ab_agent_object *o, ab_err code, const ab_error *err)
         ab_error why = err == NULL ? (ab_error){.code = code} : *err;
         ab_error_prefix(&why, "last received state");
         ab_agent_fail(o, code, &why);
-    } else if (local != NULL && !o->seen_meanwhile && o->source == SOURCE_LIVE) {
+    } else if (local != NULL && !o->changed_meanwhile && o->source == SOURCE_LIVE) {
         ab_agent_apply_desired(o, local);
     }
     ab_object_unref(local);

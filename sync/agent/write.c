@@ -17,7 +17,7 @@ static const ab_agent_effects *effects(const ab_agent_object *o)
 static void write_object(ab_agent_object *o, ab_object *object, ab_str version)
 {
     o->step = STEP_APPLY;
-    o->seen_meanwhile = false;
+    o->changed_meanwhile = false;
     ab_metric_add(o->agent->metrics.writes, 1);
     effects(o)->apply(effects(o)->arg, object, version, o);
 }
@@ -37,7 +37,7 @@ void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version)
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground)
 {
     o->step = STEP_REMOVE;
-    o->seen_meanwhile = false;
+    o->changed_meanwhile = false;
     ab_metric_add(o->agent->metrics.writes, 1);
     effects(o)->remove(effects(o)->arg, ab_str_of(o->key), uid, foreground, o);
 }
@@ -79,7 +79,7 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object)
     if (status == NULL)
         return;
     o->step = STEP_RESTORE;
-    o->seen_meanwhile = false;
+    o->changed_meanwhile = false;
     ab_metric_add(o->agent->metrics.writes, 1);
     effects(o)->patch_status(effects(o)->arg, ab_str_of(o->key), ab_str_of(status),
                              ab_object_version(object), o);

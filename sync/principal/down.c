@@ -71,7 +71,7 @@ static ab_err desired_of(const ab_object *hub, ab_buf *text, ab_digest *digest)
     return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(text), digest) : e;
 }
 
-bool ab_principal_is_as_seen(const ab_principal_app *app, const ab_object *hub)
+bool ab_principal_is_as_watched(const ab_principal_app *app, const ab_object *hub)
 {
     ab_buf desired;
     ab_digest digest = {{0}};

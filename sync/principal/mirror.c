@@ -224,7 +224,7 @@ static bool is_up_to_date(const struct mirror *m)
 static void reconcile(struct mirror *m)
 {
     const ab_principal_effects *fx = &m->principal->env.effects;
-    m->seen_meanwhile = false;
+    m->changed_meanwhile = false;
     if (!m->exists && m->known) {
         ab_mirror_create(m);
         return;
@@ -304,7 +304,7 @@ static bool asks(const ab_object *hub)
 }
 
 /* A mirror of which nothing is known may be one to hand over. */
-static struct mirror *seen_mirror(ab_principal *p, const ab_object *object)
+static struct mirror *updated_mirror(ab_principal *p, const ab_object *object)
 {
     ab_str key = ab_str_of(ab_object_key(object));
     ab_str owner = ab_mirror_owner(object);
@@ -312,13 +312,13 @@ static struct mirror *seen_mirror(ab_principal *p, const ab_object *object)
     return m != NULL || owner.len == 0 ? m : ab_mirror_for(p, key, owner);
 }
 
-void ab_mirror_seen(ab_principal *p, ab_object *object)
+void ab_mirror_on_updated(ab_principal *p, ab_object *object)
 {
-    struct mirror *m = seen_mirror(p, object);
+    struct mirror *m = updated_mirror(p, object);
     ab_mirror_note_own_project(p, object, true);
     if (m == NULL)
         return;
-    m->seen_meanwhile = true;
+    m->changed_meanwhile = true;
     ab_mirror_note(m, object);
     bool idle = m->inbox.head == NULL && may_advance(m);
     if (idle && !is_up_to_date(m) && !asks(object))
@@ -328,24 +328,24 @@ void ab_mirror_seen(ab_principal *p, ab_object *object)
 
 /* Nothing stands here. What was to become the hub's own, and counted as that already, is missed as
  * such. */
-static void vanish(struct mirror *m, bool observed)
+static void note_absent(struct mirror *m, bool observed)
 {
     bool was_own = is_of_managed(m) && m->exists && m->is_mirror;
     m->exists = m->deleting = m->up_to_date = m->is_mirror = false;
     ab_mirror_set_conflict(m, m->source == MIRROR_LIVE && !ab_mirror_has_name(m));
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (was_own)
-        ab_principal_missed(m->principal, ab_str_of(m->key), observed);
+        ab_principal_note_missing(m->principal, ab_str_of(m->key), observed);
 }
 
-void ab_mirror_gone(ab_principal *p, const ab_object *object, bool observed)
+void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed)
 {
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(ab_object_key(object)));
     ab_mirror_note_own_project(p, object, false);
     if (m == NULL)
         return;
-    m->seen_meanwhile = true;
-    vanish(m, observed);
+    m->changed_meanwhile = true;
+    note_absent(m, observed);
     m->requests = (struct requests){0};
     m->inbox.retry_at = 0;
     ab_mirror_advance(m);
@@ -393,10 +393,10 @@ void ab_mirror_tick(ab_principal *p)
 
 static void got(struct mirror *m, ab_err code, ab_object *hub, const ab_error *err)
 {
-    if (m->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+    if (m->changed_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        vanish(m, false);
+        note_absent(m, false);
         m->known = true;
         return;
     }
@@ -435,7 +435,7 @@ static void written(struct mirror *m, enum mirror_step step, ab_object *hub)
     }
     ab_inbox_succeeded(&m->inbox);
     *(step == MSTEP_APPLY ? &m->applied : &m->applied_status) = digest;
-    if (m->seen_meanwhile)
+    if (m->changed_meanwhile)
         return; /* what was seen may be newer than what we wrote */
     ab_mirror_note(m, hub);
     ab_mirror_decide(m, hub);
@@ -451,7 +451,7 @@ static void wrote(struct mirror *m, enum mirror_step step, ab_err code, ab_objec
                   const ab_error *err)
 {
     if (is_outdated(m, code)) {
-        if (!m->seen_meanwhile)
+        if (!m->changed_meanwhile)
             m->exists = code == AB_ERR_EXISTS;
         m->up_to_date = false;
     }
@@ -469,7 +469,7 @@ static void removed(struct mirror *m, ab_err code, const ab_error *err)
         return;
     }
     ab_inbox_succeeded(&m->inbox);
-    if (!m->seen_meanwhile)
+    if (!m->changed_meanwhile)
         m->up_to_date = true; /* deleted or being deleted: the store's change says which */
 }
 
@@ -522,7 +522,7 @@ static void recalled(struct mirror *m, ab_err code, const ab_error *err)
         ab_error why = err == NULL ? (ab_error){.code = code} : *err;
         ab_error_prefix(&why, "last received state");
         ab_mirror_fail(m, code, &why);
-    } else if (hub != NULL && !m->seen_meanwhile && !is_up_to_date(m)) {
+    } else if (hub != NULL && !m->changed_meanwhile && !is_up_to_date(m)) {
         ab_mirror_decide(m, hub);
     }
     ab_object_unref(hub);

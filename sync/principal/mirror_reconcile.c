@@ -127,7 +127,7 @@ static void apply_mirror(struct mirror *m, const ab_buf *text, ab_str version)
         return;
     }
     m->step = MSTEP_APPLY;
-    m->seen_meanwhile = false;
+    m->changed_meanwhile = false;
     ab_metric_add(m->principal->metrics.writes, 1);
     effects(m)->apply(effects(m)->arg, object, version, &m->record);
     ab_object_unref(object);
@@ -311,7 +311,7 @@ static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
     char stamp[AB_STAMP_TEXT];
     format_stamp(m, stamp);
     m->step = MSTEP_STATUS;
-    m->seen_meanwhile = false;
+    m->changed_meanwhile = false;
     ab_metric_add(m->principal->metrics.writes, 1);
     effects(m)->patch_status(effects(m)->arg, ab_str_of(m->key), ab_buf_str(text), ab_str_of(stamp),
                              AB_STR_NONE, version, &m->record);
@@ -396,7 +396,7 @@ static void decide_end(struct mirror *m, const ab_object *hub)
         m->up_to_date = true;
     } else {
         m->step = MSTEP_REMOVE;
-        m->seen_meanwhile = false;
+        m->changed_meanwhile = false;
         ab_metric_add(m->principal->metrics.writes, 1);
         effects(m)->remove(effects(m)->arg, ab_str_of(m->key), ab_object_uid(hub),
                            ab_object_version(hub), &m->record);
@@ -410,7 +410,7 @@ static bool load(struct mirror *m, ab_object *hub, ab_object **out)
     ab_error err = {0};
     if (m->row == NULL) {
         m->step = MSTEP_LOAD;
-        m->seen_meanwhile = false;
+        m->changed_meanwhile = false;
         m->after_load = hub == NULL ? NULL : ab_object_ref(hub);
         effects(m)->load(effects(m)->arg, ab_str_of(m->key), &m->record);
         return false;

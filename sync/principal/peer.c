@@ -128,7 +128,7 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
 void ab_principal_watch(struct peer *peer)
 {
     bool unknown = !ab_writer_is_ready(peer->writer) && !peer->proof.written_for_list;
-    if (unknown || peer->missed_at != 0 || ab_principal_is_holding(peer))
+    if (unknown || peer->judge_at != 0 || ab_principal_is_holding(peer))
         ab_list_append(&peer->principal->watched, &peer->in_watched);
 }
 

@@ -151,7 +151,7 @@ void ab_principal_get(ab_principal_app *app)
 {
     const ab_principal_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_GET;
-    app->seen_meanwhile = false;
+    app->changed_meanwhile = false;
     fx->get(fx->arg, ab_str_of(app->key), &app->record);
 }
 
@@ -299,7 +299,7 @@ void ab_principal_note_status(ab_principal_app *app, const ab_object *object)
     app->status_hash = stamp.hash;
 }
 
-static ab_err note_seen(ab_principal_app *app, const ab_object *object)
+static ab_err note_updated(ab_principal_app *app, const ab_object *object)
 {
     char *uid = ab_str_dup(ab_object_uid(object));
     char *version = ab_str_dup(ab_object_version(object));
@@ -316,14 +316,14 @@ static ab_err note_seen(ab_principal_app *app, const ab_object *object)
     free(app->version);
     app->uid = uid;
     app->version = version;
-    app->exists = app->seen_meanwhile = true;
+    app->exists = app->changed_meanwhile = true;
     app->deleting = ab_object_deleting(object);
     app->has_status = ab_span_count(ab_object_field(object, "status")) > 0;
     ab_requests_note(&app->requests, object);
     return AB_ERR_OK;
 }
 
-static void app_gone(ab_principal *p, const ab_object *object, bool observed)
+static void app_deleted(ab_principal *p, const ab_object *object, bool observed)
 {
     ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
     if (app == NULL || !app->exists)
@@ -332,28 +332,28 @@ static void app_gone(ab_principal *p, const ab_object *object, bool observed)
         ab_principal_is_open(app) && ab_writer_has_key(app->peer->writer, ab_str_of(app->key));
     bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
     app->exists = app->deleting = app->look_due = false;
-    app->seen_meanwhile = true;
+    app->changed_meanwhile = true;
     forget_newest(app);
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
     if (meant && queued)
         ab_principal_end(app->peer, ab_str_of(app->key));
     else
-        ab_principal_missed(p, ab_str_of(app->key), observed);
+        ab_principal_note_missing(p, ab_str_of(app->key), observed);
     ab_principal_settle_move(app);
     app->requests = (struct requests){0};
     ab_principal_advance(app);
 }
 
-static void app_seen(ab_principal *p, ab_object *object)
+static void app_updated(ab_principal *p, ab_object *object)
 {
     ab_str agent = ab_principal_route(p, object);
     if (agent.len == 0) {
-        app_gone(p, object, true); /* it is there, and says itself that it is nobody's */
+        app_deleted(p, object, true); /* it is there, and says itself that it is nobody's */
         return;
     }
     ab_principal_app *app = app_of(p, ab_str_of(ab_object_key(object)), agent);
-    if (app == NULL || note_seen(app, object) != AB_ERR_OK) {
+    if (app == NULL || note_updated(app, object) != AB_ERR_OK) {
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
@@ -365,26 +365,26 @@ static void app_seen(ab_principal *p, ab_object *object)
     ab_principal_advance(app);
 }
 
-void ab_principal_seen(ab_principal *p, ab_object *object)
+void ab_principal_on_updated(ab_principal *p, ab_object *object)
 {
-    ab_mirror_seen(p, object);
+    ab_mirror_on_updated(p, object);
     ab_principal_watermark_note(p, object);
     if (ab_str_is(ab_object_kind(object), "Application"))
-        app_seen(p, object);
+        app_updated(p, object);
     else
-        ab_principal_shared_seen(p, object);
+        ab_principal_shared_on_updated(p, object);
 }
 
-void ab_principal_gone(ab_principal *p, ab_object *object, bool observed)
+void ab_principal_on_deleted(ab_principal *p, ab_object *object, bool observed)
 {
-    ab_mirror_gone(p, object, observed);
+    ab_mirror_on_deleted(p, object, observed);
     if (ab_str_is(ab_object_kind(object), "Application"))
-        app_gone(p, object, observed);
+        app_deleted(p, object, observed);
     else
-        ab_principal_shared_gone(p, object, observed);
+        ab_principal_shared_on_deleted(p, object, observed);
 }
 
-void ab_principal_listed(ab_principal *p)
+void ab_principal_on_list_done(ab_principal *p)
 {
     p->listed = true;
     ab_principal_watermark_assign(p);
@@ -400,12 +400,12 @@ void ab_principal_listed(ab_principal *p)
     ab_principal_resync_go(p);
 }
 
-void ab_principal_synced(ab_principal *p)
+void ab_principal_on_synced(ab_principal *p)
 {
     p->synced = true;
     ab_principal_watermark_read_all(p);
     if (!p->listed)
-        ab_principal_listed(p);
+        ab_principal_on_list_done(p);
     ab_principal_watermark_advance(p);
     ab_principal_shared_look(p);
 }
@@ -429,7 +429,7 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
 
 static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_error *err)
 {
-    if (app->seen_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
+    if (app->changed_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
         app->look_due = app->error_due = false;

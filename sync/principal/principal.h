@@ -142,14 +142,16 @@ size_t ab_principal_held(const ab_principal *p, const char *agent);
 void ab_principal_remove_agent(ab_principal *p, const char *agent);
 
 /* The hub's store. Objects that do not concern the principal are ignored. */
-void ab_principal_seen(ab_principal *p, ab_object *object);
+void ab_principal_on_updated(ab_principal *p, ab_object *object);
 /** @param observed  the store observed its deletion (AB_STORE_DELETED); else a list made after a
  * gap does not have it (AB_STORE_ABSENT) */
-void ab_principal_gone(ab_principal *p, ab_object *object, bool observed);
-/** Every object that can be read was seen: events from agents can be dealt with. */
-void ab_principal_listed(ab_principal *p);
-/** No object is unreadable either (implies listed): what is not there was deleted. */
-void ab_principal_synced(ab_principal *p);
+void ab_principal_on_deleted(ab_principal *p, ab_object *object, bool observed);
+/** The list is done: every readable object was reported, so that events from agents can be handled.
+ */
+void ab_principal_on_list_done(ab_principal *p);
+/** The store is synced: no object is unreadable either (implies on_list_done), so an object that
+ * was not reported was deleted. */
+void ab_principal_on_synced(ab_principal *p);
 
 /* The transport; all with the agent it is about. Unknown agents are ignored, their deliveries
  * acknowledged. */

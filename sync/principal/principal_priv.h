@@ -67,8 +67,8 @@ struct peer {
     unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
     struct watermark_line *line;
-    bool swept;        /* since ready: what the hub no longer has was ended */
-    int64_t missed_at; /* mono_ms: when what is inferred to be gone may be judged: a list that lacks
+    bool swept;       /* since ready: what the hub no longer has was ended */
+    int64_t judge_at; /* mono_ms: when what is inferred to be gone may be judged: a list that lacks
                           many objects says so of one after another; 0: nothing waits for that */
     ab_map
         *observed; /* keys whose deletion was observed, until the watermark is read; NULL: none */
@@ -177,7 +177,7 @@ struct ab_principal_app {
     bool error_ours;      /* found here, not reported by the agent */
     bool error_due;       /* the status does not say so yet, or still does */
 
-    bool seen_meanwhile; /* a change was seen since the object was asked for */
+    bool changed_meanwhile; /* a change was seen since the object was asked for */
     ab_inbox inbox;
     bool cleared; /* head: what its report finishes is written */
     enum principal_step step;
@@ -281,7 +281,7 @@ struct mirror {
     ab_digest error_hash; /* of the agent's event that reported it */
     bool error_ours;
 
-    bool seen_meanwhile; /* a change was seen since the effect that is awaited was asked for */
+    bool changed_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     ab_inbox inbox;
     enum mirror_step step;
     const ab_received_state *row; /* its row, borrowed while its answer is handled; else NULL */
@@ -399,7 +399,7 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
                         const ab_digest *digest);
 /** Is it to the agent what the store has shown? What was read may be newer; said, it would be said
  * before what the store shows next. */
-bool ab_principal_is_as_seen(const ab_principal_app *app, const ab_object *hub);
+bool ab_principal_is_as_watched(const ab_principal_app *app, const ab_object *hub);
 /** Queue the object as it is now, if the log says something else. */
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 /** End the object's key, if the log has it. */
@@ -423,7 +423,7 @@ bool ab_principal_is_object(ab_str key);
  * it was watched, and the store is the one that it was. Else it is inferred, and swept under the
  * guard.
  */
-void ab_principal_missed(ab_principal *p, ab_str key, bool observed);
+void ab_principal_note_missing(ab_principal *p, ab_str key, bool observed);
 /** What was observed means nothing any more for this agent. */
 void ab_principal_forget_observed(struct peer *peer);
 /** Learn from the peer's log: end what is another agent's now and what the hub no longer has, as
@@ -548,8 +548,8 @@ void ab_principal_with(ab_principal_app *app, ab_object *hub);
 void ab_principal_without(ab_principal_app *app);
 
 /* shared.c: what goes to every agent that it concerns */
-void ab_principal_shared_seen(ab_principal *p, ab_object *object);
-void ab_principal_shared_gone(ab_principal *p, const ab_object *object, bool observed);
+void ab_principal_shared_on_updated(ab_principal *p, ab_object *object);
+void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bool observed);
 /** Look at all again, for all agents. */
 void ab_principal_shared_look(ab_principal *p);
 /** The agent takes the hub's objects from now on: look at all again, for it. */
@@ -601,8 +601,8 @@ void ab_mirror_finish_head(struct mirror *m);
 struct peer *ab_mirror_peer(const struct mirror *m);
 /** Learn what stands here. */
 void ab_mirror_note(struct mirror *m, const ab_object *hub);
-void ab_mirror_seen(ab_principal *p, ab_object *object);
-void ab_mirror_gone(ab_principal *p, const ab_object *object, bool observed);
+void ab_mirror_on_updated(ab_principal *p, ab_object *object);
+void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed);
 /** Look again at those of one agent. */
 void ab_mirror_look(const struct roster *r);
 /** Look again at all. */

@@ -290,18 +290,18 @@ static void count_all_again(const ab_principal *p)
 }
 
 /* Its key ends at every agent. */
-static void vanish(struct shared *s, bool observed)
+static void note_absent(struct shared *s, bool observed)
 {
     if (!s->exists)
         return;
     s->exists = s->look_due = false;
     count_all_again(s->principal);
-    ab_principal_missed(s->principal, ab_str_of(s->key), observed);
+    ab_principal_note_missing(s->principal, ab_str_of(s->key), observed);
     if (s->kind->target == AB_TARGET_APPPROJECT)
         look_at_secrets(s->principal, s->key, true);
 }
 
-static void let_go(struct shared *s, const ab_object *hub)
+static void drop_all_finalizers(struct shared *s, const ab_object *hub)
 {
     ab_principal *p = s->principal;
     ab_buf text;
@@ -365,10 +365,10 @@ static void see(struct shared *s, const ab_object *hub)
     bool project = s->kind->target == AB_TARGET_APPPROJECT;
     s->deleting = project && ab_object_deleting(hub);
     if (s->deleting) {
-        vanish(s, true); /* its user said so on the object */
+        note_absent(s, true); /* its user said so on the object */
         s->look_due = s->asked;
         if (!s->asked && ab_span_count(ab_object_meta(hub, "finalizers")) > 0)
-            let_go(s, hub);
+            drop_all_finalizers(s, hub);
         return;
     }
     if (note(s, hub) != AB_ERR_OK) {
@@ -383,7 +383,7 @@ static void see(struct shared *s, const ab_object *hub)
 }
 
 /* What was read may be newer, too: said, it would be said before what the store shows next. */
-static bool is_as_seen(const struct shared *s, const ab_object *hub)
+static bool is_as_watched(const struct shared *s, const ab_object *hub)
 {
     return (s->exists || s->deleting) && ab_str_is(ab_object_version(hub), s->version);
 }
@@ -395,7 +395,7 @@ static void done(ab_principal_record *record, ab_err code, ab_object *object, co
     if (code == AB_ERR_OK || code == AB_ERR_NOTFOUND) {
         ab_backoff_reset(&s->backoff);
         s->retry_at = 0;
-        if (object != NULL && is_as_seen(s, object))
+        if (object != NULL && is_as_watched(s, object))
             see(s, object);
     } else {
         AB_WARN(s->principal->env.log, SYNC, "cannot be read or written at the moment",
@@ -429,14 +429,14 @@ static struct shared *shared_for(ab_principal *p, const ab_object *object)
     return s;
 }
 
-void ab_principal_shared_seen(ab_principal *p, ab_object *object)
+void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
 {
     const ab_kind *kind = ab_kind_of(ab_object_kind(object));
     bool mirror = ab_object_annotation(object, AB_ANN_SOURCE_UID).len > 0;
     if (kind == NULL || !kind->shared || !ab_str_is(ab_object_namespace(object), p->env.namespace))
         return;
     if (mirror || !ab_kind_is_synchronised(object)) {
-        ab_principal_shared_gone(p, object, true); /* it is there, and says so itself */
+        ab_principal_shared_on_deleted(p, object, true); /* it is there, and says so itself */
         return;
     }
     struct shared *s = shared_for(p, object);
@@ -453,13 +453,13 @@ void ab_principal_shared_seen(ab_principal *p, ab_object *object)
     advance(s);
 }
 
-void ab_principal_shared_gone(ab_principal *p, const ab_object *object, bool observed)
+void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bool observed)
 {
     struct shared *s = find(p, ab_str_of(ab_object_key(object)));
     if (s == NULL)
         return;
     s->deleting = false;
-    vanish(s, observed);
+    note_absent(s, observed);
     tend(s);
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* How long nothing more is missed before what is inferred to be gone is judged. */
-#define MISSED_MS 1000
+#define JUDGE_AFTER_MS 1000
 
 struct sweep {
     struct peer *peer;
@@ -116,7 +116,7 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
 
 void ab_principal_guard_tick(struct peer *peer)
 {
-    bool missed = peer->missed_at != 0 && now_ms(peer) >= peer->missed_at;
+    bool missed = peer->judge_at != 0 && now_ms(peer) >= peer->judge_at;
     if (!ab_guard_is_due(&peer->guard, now_ms(peer)) && !missed)
         return;
     bool held = ab_principal_is_holding(peer);
@@ -239,9 +239,9 @@ void ab_principal_sweep(struct peer *peer)
     if (!p->listed || !ab_principal_takes_state(peer))
         return;
     end_observed(peer);
-    if (peer->swept || now_ms(peer) < peer->missed_at)
+    if (peer->swept || now_ms(peer) < peer->judge_at)
         return;
-    peer->missed_at = 0;
+    peer->judge_at = 0;
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
     for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
         ab_principal_settle_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
@@ -265,11 +265,11 @@ static void miss(struct peer *peer, ab_str key, bool observed)
     if (peer->observed != NULL) /* what was observed was the end of a former one */
         (void)ab_map_take(peer->observed, key);
     peer->swept = false;
-    peer->missed_at = now_ms(peer) + MISSED_MS;
+    peer->judge_at = now_ms(peer) + JUDGE_AFTER_MS;
     ab_principal_watch(peer);
 }
 
-void ab_principal_missed(ab_principal *p, ab_str key, bool observed)
+void ab_principal_note_missing(ab_principal *p, ab_str key, bool observed)
 {
     ab_principal_watermark_outdate(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
@@ -295,7 +295,7 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         ab_principal_resync_stop(peer); /* one that was begun without it would use it up */
         peer->guard.confirmed = true;
         peer->swept = false;
-        peer->missed_at = 0;
+        peer->judge_at = 0;
         ab_principal_sweep(peer);
     }
     return ab_principal_resync(p, agent, "confirmed");

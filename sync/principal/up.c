@@ -349,7 +349,7 @@ static void look(ab_principal_app *app, const ab_object *hub)
     }
     app->look_due = false;
     if (!ab_str_is(ab_principal_route(app->principal, hub), app->agent) ||
-        !ab_principal_is_as_seen(app, hub))
+        !ab_principal_is_as_watched(app, hub))
         return; /* another by now, or another's, or a mirror: the store will tell */
     ab_requests_note(&app->requests, hub);
     ab_principal_state(app, hub);

@@ -392,7 +392,7 @@ static void list(ab_bench_core_hub *h, ab_object *object)
     if (object == NULL)
         fail(h, "an object cannot be made");
     else
-        ab_principal_seen(h->principal, object);
+        ab_principal_on_updated(h->principal, object);
     ab_object_unref(object);
 }
 
@@ -450,7 +450,7 @@ bool ab_bench_core_open(ab_bench_core_hub *h, size_t agents)
     }
     for (size_t i = 0; i < AB_BENCH_CORE_PROJECTS; i++)
         list(h, project(i));
-    ab_principal_synced(h->principal);
+    ab_principal_on_synced(h->principal);
     ab_bench_core_settle(h);
     return !h->failed;
 }

@@ -63,7 +63,7 @@ static void an_empty_store_is_listed_then_synced_and_reports_nothing_else(void *
 {
     world *w = begin(state);
     assert_int_equal(w->count, 2);
-    assert_int_equal(w->changes[0].change, AB_STORE_LISTED);
+    assert_int_equal(w->changes[0].change, AB_STORE_LIST_DONE);
     assert_int_equal(w->changes[1].change, AB_STORE_SYNCED);
     world_free(w);
 }
@@ -77,9 +77,9 @@ static void a_created_object_is_seen_once_with_uid_version_and_generation(void *
     assert_true(ab_object_version(r.object).len > 0);
     assert_generation(r.object, 1);
     assert_true(ab_span_present(ab_object_meta(r.object, "creationTimestamp")));
-    wait_changes(w, AB_STORE_SEEN, w->key, 1);
+    wait_changes(w, AB_STORE_UPDATED, w->key, 1);
     expect(do_get(w, w->key), AB_ERR_OK);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, w->key), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, w->key), 1);
     assert_true(ab_str_eq(ab_object_uid(last_seen(w, w->key)), uid_of(&r)));
     result_fini(&r);
     world_free(w);
@@ -215,7 +215,7 @@ static void a_secret_is_written_changed_and_listed_at_the_next_start(void **stat
     world_forget(w);
     world_start(w);
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, key), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, key), 1);
     const ab_object *seen = last_seen(w, key);
     assert_text(TEXT_AT(seen, "kind"), "\"Secret\"");
     assert_text(TEXT_AT(seen, "apiVersion"), "\"v1\"");
@@ -425,7 +425,7 @@ static void calls_on_one_object_take_effect_in_order(void **state)
         assert_generation(results[i].object, i + 1);
         result_fini(&results[i]);
     }
-    wait_changes(w, AB_STORE_SEEN, w->key, 1);
+    wait_changes(w, AB_STORE_UPDATED, w->key, 1);
     result r = do_get(w, w->key);
     assert_text(TEXT_AT(r.object, SPEC, "a"), "49");
     int64_t before = 0;
@@ -470,12 +470,12 @@ static void a_thousand_objects_are_written_listed_and_removed(void **state)
         assert_int_equal(results[i].code, AB_ERR_OK);
         result_fini(&results[i]);
     }
-    wait_changes(w, AB_STORE_SEEN, NULL, MANY);
+    wait_changes(w, AB_STORE_UPDATED, NULL, MANY);
     world_stop(w);
     world_forget(w);
     world_start(w);
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, NULL), MANY);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, NULL), MANY);
     assert_int_equal(w->changes[w->count - 1].change, AB_STORE_SYNCED);
     for (int i = 0; i < MANY; i++) {
         char key[AB_OBJECT_KEY_MAX];
@@ -513,7 +513,7 @@ static void a_restart_keeps_uid_generation_version_and_status(void **state)
     world_forget(w);
     world_start(w);
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, w->key), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, w->key), 1);
     const ab_object *after = last_seen(w, w->key);
     assert_true(ab_span_same(ab_object_json(after), ab_object_json(before.object)));
     result_fini(&before);

@@ -304,7 +304,7 @@ ab_object *last_seen(const world *w, const char *key)
 {
     for (size_t i = w->count; i > 0; i--) {
         const world_change *c = &w->changes[i - 1];
-        if (c->change == AB_STORE_SEEN && strcmp(ab_object_key(c->object), key) == 0)
+        if (c->change == AB_STORE_UPDATED && strcmp(ab_object_key(c->object), key) == 0)
             return c->object;
     }
     return NULL;

@@ -192,7 +192,7 @@ static void nothing_is_ended_while_something_of_the_store_cannot_be_read(void **
     world_start_agent(&w);
     world_run(&w, 2);
     assert_int_equal(spec_of(hub()), 1);
-    ab_agent_complete(w.agent);
+    ab_agent_on_synced(w.agent);
     world_settle(&w);
     assert_null(hub());
     assert_at_rest();

@@ -90,13 +90,13 @@ static void on_change(void *arg, fake_change change, ab_object *object)
 {
     hub *h = arg;
     if (change == FAKE_SEEN)
-        ab_principal_seen(h->principal, object);
+        ab_principal_on_updated(h->principal, object);
     else if (change == FAKE_GONE || change == FAKE_ABSENT)
-        ab_principal_gone(h->principal, object, change == FAKE_GONE);
+        ab_principal_on_deleted(h->principal, object, change == FAKE_GONE);
     else if (h->unreadable)
-        ab_principal_listed(h->principal);
+        ab_principal_on_list_done(h->principal);
     else
-        ab_principal_synced(h->principal);
+        ab_principal_on_synced(h->principal);
 }
 
 /* --- life --- */

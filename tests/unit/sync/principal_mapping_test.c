@@ -525,7 +525,7 @@ static void while_something_is_unreadable_all_that_is_known_is_served(void **sta
     assert_null(hub_sent(&h, "a1", TEAM)); /* it says itself that it moved */
     say_status("a2", 3, 3);
     assert_int_equal(status_of(fake_store_find(h.store, TEAM)), 3);
-    ab_principal_synced(h.principal);
+    ab_principal_on_synced(h.principal);
     hub_settle(&h);
     assert_null(hub_sent(&h, "a1", "Application/team/b"));
 }

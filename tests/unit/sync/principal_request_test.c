@@ -109,7 +109,7 @@ static void a_former_request_that_is_seen_late_is_not_executed_again(void **stat
     world_settle(&w);
     consume_operation();
     assert_int_equal(operation_of(local()), -1);
-    ab_principal_seen(w.principal, late);
+    ab_principal_on_updated(w.principal, late);
     world_settle(&w);
     assert_int_equal(operation_of(local()), -1);
     ab_object_unref(late);

@@ -446,7 +446,7 @@ static void while_a_project_cannot_be_read_its_secrets_stay(void **state)
     hub_start(&h);
     assert_true(has("a1", PROJECT));
     assert_true(has("a1", SECRET));
-    ab_principal_synced(h.principal);
+    ab_principal_on_synced(h.principal);
     hub_settle(&h);
     assert_int_equal(hub_keys(&h, "a1", ""), 0);
 }

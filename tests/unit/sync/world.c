@@ -235,11 +235,11 @@ static void agent_change(void *arg, fake_change change, ab_object *object)
 {
     world *w = arg;
     if (change == FAKE_SYNCED)
-        (w->unreadable ? ab_agent_synced : ab_agent_complete)(w->agent);
+        (w->unreadable ? ab_agent_on_list_done : ab_agent_on_synced)(w->agent);
     else if (change == FAKE_SEEN)
-        ab_agent_seen(w->agent, object);
+        ab_agent_on_updated(w->agent, object);
     else
-        ab_agent_gone(w->agent, object, change == FAKE_GONE);
+        ab_agent_on_deleted(w->agent, object, change == FAKE_GONE);
 }
 
 static void local_write(void *arg, const ab_object *before, const ab_object *after)
@@ -329,11 +329,11 @@ static void principal_change(void *arg, fake_change change, ab_object *object)
         ab_str_is(ab_str_of(ab_object_key(object)), w->hidden))
         return;
     if (change == FAKE_SYNCED)
-        (w->hidden == NULL ? ab_principal_synced : ab_principal_listed)(w->principal);
+        (w->hidden == NULL ? ab_principal_on_synced : ab_principal_on_list_done)(w->principal);
     else if (change == FAKE_SEEN)
-        ab_principal_seen(w->principal, object);
+        ab_principal_on_updated(w->principal, object);
     else
-        ab_principal_gone(w->principal, object, change == FAKE_GONE);
+        ab_principal_on_deleted(w->principal, object, change == FAKE_GONE);
 }
 
 void world_unhide(world *w)
@@ -344,9 +344,9 @@ void world_unhide(world *w)
         return;
     ab_object *object = fake_store_find(w->hub, key);
     if (object != NULL)
-        ab_principal_seen(w->principal, object);
+        ab_principal_on_updated(w->principal, object);
     if (fake_store_has_listed(w->hub))
-        ab_principal_synced(w->principal);
+        ab_principal_on_synced(w->principal);
 }
 
 static void hub_write(void *arg, const ab_object *before, const ab_object *after)

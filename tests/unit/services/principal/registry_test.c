@@ -84,21 +84,21 @@ static void see_mode(const char *name, const char *mode)
              "\"annotations\":{\"" AB_ANN_MODE "\":%s}}}",
              name, mode);
     assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
-    ab_registry_seen(t.registry, o);
+    ab_registry_on_updated(t.registry, o);
     ab_object_unref(o);
 }
 
 static void see(const char *name, const char *type, const char *agent)
 {
     ab_object *o = secret(name, type, agent);
-    ab_registry_seen(t.registry, o);
+    ab_registry_on_updated(t.registry, o);
     ab_object_unref(o);
 }
 
 static void lose(const char *name)
 {
     ab_object *o = secret(name, "cluster", "x");
-    ab_registry_gone(t.registry, o);
+    ab_registry_on_deleted(t.registry, o);
     ab_object_unref(o);
 }
 

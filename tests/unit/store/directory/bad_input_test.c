@@ -29,11 +29,11 @@ static world *begin(void)
 
 static void assert_bystander_is_read(world *w)
 {
-    size_t before = count_changes(w, AB_STORE_SEEN, BYSTANDER);
+    size_t before = count_changes(w, AB_STORE_UPDATED, BYSTANDER);
     char spec[32];
     (void)snprintf(spec, sizeof(spec), "{n: %zu}", before);
     person_writes(w, "argocd/Application/bystander.yaml", manifest("bystander", spec));
-    wait_changes(w, AB_STORE_SEEN, BYSTANDER, before + 1);
+    wait_changes(w, AB_STORE_UPDATED, BYSTANDER, before + 1);
 }
 
 /* A text in the place of a known object's manifest: fault, count, state kept, and healed by a good
@@ -42,15 +42,15 @@ static void assert_fault(ab_str text, const char *reason, const char *words)
 {
     world *w = begin();
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     person_writes_bytes(w, FILE_NAME, text);
     world_wait_fault(w, FILE_NAME, words);
     assert_true(faults_counted(w, reason) == 1);
     assert_bystander_is_read(w);
     assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 1);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     world_free(w);
 }
 
@@ -152,7 +152,7 @@ static void a_manifest_of_2_mib_is_read(void **state)
     ab_buf text;
     big_text(&text, (size_t)2 << 20);
     person_writes_bytes(w, FILE_NAME, ab_buf_str(&text));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     assert_int_equal(w->fault_count, 0);
     ab_buf_fini(&text);
     world_free(w);
@@ -175,7 +175,7 @@ static void a_good_document_before_a_broken_one_is_taken(void **state)
     (void)snprintf(text, sizeof(text), "%s---\n%s", manifest("guestbook", "{a: 1}"),
                    "kind: Application\nmetadata: {name: [\n");
     person_writes(w, FILE_NAME, text);
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     world_wait_fault(w, FILE_NAME, "line");
     world_free(w);
 }
@@ -185,15 +185,15 @@ static void two_files_for_one_object_is_a_fault_that_names_both(void **state)
     (void)state;
     world *w = begin();
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     char *uid = ab_str_dup(ab_object_uid(last_seen(w, KEY)));
     person_writes(w, "argocd/Application/another.yaml", manifest("guestbook", "{a: 2}"));
     world_wait_fault(w, "argocd/Application/another.yaml", FILE_NAME);
     assert_true(faults_counted(w, "two_files") == 1);
     assert_bystander_is_read(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 1);
     person_removes(w, FILE_NAME);
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     assert_text(TEXT_AT(last_seen(w, KEY), "spec", "a"), "2");
     assert_true(ab_str_is(ab_object_uid(last_seen(w, KEY)), uid));
     assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
@@ -206,14 +206,14 @@ static void the_file_that_had_the_object_before_a_restart_keeps_it(void **state)
     (void)state;
     world *w = begin();
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     world_stop(w);
     for (int start = 0; start < 2; start++) {
         world_forget(w);
         person_writes(w, "argocd/Application/a-first.yaml", manifest("guestbook", "{a: 2}"));
         world_start(w);
         world_wait_synced(w);
-        assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+        assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 1);
         assert_text(TEXT_AT(last_seen(w, KEY), "spec", "a"), "1");
         assert_text(TEXT_AT(last_seen(w, KEY), "metadata", "generation"), "1");
         world_wait_fault(w, "a-first.yaml", FILE_NAME);
@@ -236,14 +236,14 @@ static void a_broken_sidecar_in_a_file_of_two_harms_one(void **state)
     (void)snprintf(text, sizeof(text), "%s---\n%s", manifest("guestbook", "{a: 1}"),
                    manifest("bystander", "{a: 2}"));
     person_writes(w, FILE_NAME, text);
-    wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
+    wait_changes(w, AB_STORE_UPDATED, BYSTANDER, 1);
     world_stop(w);
     world_forget(w);
     person_writes(w, "argocd/Application/.argobus/guestbook.json", "{}");
     world_start(w);
-    wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
+    wait_changes(w, AB_STORE_UPDATED, BYSTANDER, 1);
     world_wait_fault(w, FILE_NAME, ".argobus/guestbook.json");
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 0);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 0);
     world_free(w);
 }
 
@@ -256,7 +256,7 @@ static void one_object_twice_in_a_file_is_a_fault(void **state)
                    manifest("guestbook", "{a: 2}"));
     person_writes(w, FILE_NAME, text);
     world_wait_fault(w, FILE_NAME, "twice");
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     assert_text(TEXT_AT(last_seen(w, KEY), "spec", "a"), "1");
     world_free(w);
 }
@@ -275,7 +275,7 @@ static void links_are_not_followed(void **state)
     assert_int_equal(symlink(path_of(w, ".outside"), path_of(w, "other")), 0);
     world_wait_fault(w, "other", "symbolic link");
     assert_bystander_is_read(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 0);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 0);
     result r = do_get(w, KEY);
     assert_int_equal(r.code, AB_ERR_NOTFOUND);
     world_free(w);
@@ -317,13 +317,13 @@ static void a_folder_that_is_no_namespace_is_a_fault(void **state)
     world_stop(w);
     world_forget(w);
     world_start(w);
-    wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
+    wait_changes(w, AB_STORE_UPDATED, BYSTANDER, 1);
     world_settle(w);
-    assert_int_equal(count_changes(w, AB_STORE_LISTED, NULL), 1);
+    assert_int_equal(count_changes(w, AB_STORE_LIST_DONE, NULL), 1);
     assert_int_equal(count_changes(w, AB_STORE_SYNCED, NULL), 0);
     person_renames(w, "Bad_Name", "good-name");
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, "Application/good-name/guestbook"), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, "Application/good-name/guestbook"), 1);
     world_free(w);
 }
 
@@ -347,13 +347,13 @@ static void a_listing_that_failed_in_part_is_synced_only_when_it_is_whole(void *
     person_writes(w, FILE_NAME, "kind: [");
     person_writes(w, "argocd/Application/bystander.yaml", manifest("bystander", "{}"));
     world_start(w);
-    wait_changes(w, AB_STORE_SEEN, BYSTANDER, 1);
+    wait_changes(w, AB_STORE_UPDATED, BYSTANDER, 1);
     world_wait_fault(w, FILE_NAME, "line");
     world_settle(w);
     assert_int_equal(count_changes(w, AB_STORE_SYNCED, NULL), 0);
     person_writes(w, FILE_NAME, manifest("guestbook", "{}"));
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 1);
     world_free(w);
 }
 
@@ -371,7 +371,7 @@ static void an_apply_heals_a_manifest_of_its_own_and_spares_one_that_is_not(void
     assert_string_equal(text, "kind: [");
     free(text);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     world_forget(w);
     person_writes(w, FILE_NAME, "kind: [");
     world_wait_fault(w, FILE_NAME, "line");
@@ -391,14 +391,14 @@ static void a_broken_sidecar_is_a_fault_and_gives_no_second_uid(void **state)
     (void)state;
     world *w = begin();
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     world_stop(w);
     world_forget(w);
     person_writes(w, "argocd/Application/.argobus/guestbook.json", "{\"uid\":");
     world_start(w);
     world_wait_fault(w, FILE_NAME, ".argobus/guestbook.json");
     assert_bystander_is_read(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 0);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 0);
     assert_int_equal(count_changes(w, AB_STORE_SYNCED, NULL), 0);
     char *text = text_of(w, "argocd/Application/.argobus/guestbook.json");
     assert_string_equal(text, "{\"uid\":");
@@ -421,7 +421,7 @@ static void a_full_disk_fails_the_large_write_and_nothing_else(void **state)
     world *w = begin();
     static char large[8192];
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     char *before = text_of(w, FILE_NAME);
     int n = snprintf(large, sizeof(large),
                      "{\"kind\":\"Application\",\"metadata\":{\"name\":\"guestbook\",\"namespace\":"
@@ -459,7 +459,7 @@ static void a_manifest_found_while_the_disk_is_full_is_read_when_there_is_room(v
     limit_file_size(RLIM_INFINITY);
     assert_true(faults_counted(w, "no_space") >= 1);
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 1);
     world_free(w);
 }
 

@@ -165,7 +165,7 @@ static void child_run(void **state)
     (void)state;
     world *w = world_new(&child_place);
     for (size_t i = 0; i < w->count; i++)
-        if (w->changes[i].change == AB_STORE_SEEN)
+        if (w->changes[i].change == AB_STORE_UPDATED)
             say("is", w->changes[i].object);
     tell("listed", "-");
     for (int i = 0; i < 2; i++) {

@@ -50,7 +50,7 @@ static void a_new_manifest_in_new_folders_is_seen(void **state)
     (void)state;
     world *w = begin();
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     const ab_object *seen = last_seen(w, KEY);
     assert_text(TEXT_AT(seen, "metadata", "namespace"), "\"argocd\"");
     assert_true(ab_object_uid(seen).len == 36);
@@ -64,7 +64,7 @@ static void an_edit_in_place_raises_the_generation_once(void **state)
     world *w = begin();
     apply_ok(w, APP("guestbook", "{\"a\":1}"));
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     assert_generation(last_seen(w, KEY), 2);
     assert_text(TEXT_AT(last_seen(w, KEY), "spec", "a"), "2");
     world_free(w);
@@ -107,7 +107,7 @@ static void an_edit_by_rename_is_seen(void **state)
     world *w = begin();
     apply_ok(w, APP("guestbook", "{\"a\":1}"));
     person_replaces(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     assert_generation(last_seen(w, KEY), 2);
     world_free(w);
 }
@@ -118,12 +118,12 @@ static void a_comment_is_no_change(void **state)
     world *w = begin();
     char text[1024];
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     (void)snprintf(text, sizeof(text), "# mine\n%s", manifest("guestbook", "{a: 1}"));
     person_writes(w, FILE_NAME, text);
     person_writes(w, "argocd/Application/other.yaml", manifest("other", "{}"));
-    wait_changes(w, AB_STORE_SEEN, "Application/argocd/other", 1);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 1);
+    wait_changes(w, AB_STORE_UPDATED, "Application/argocd/other", 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 1);
     world_free(w);
 }
 
@@ -171,7 +171,7 @@ static void a_manifest_removed_while_the_store_was_down_leaves_no_sidecar(void *
     person_removes(w, FILE_NAME);
     world_start(w);
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 0);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 0);
     world_settle(w);
     assert_int_not_equal(access(path_of(w, SIDECAR), F_OK), 0);
     world_free(w);
@@ -185,7 +185,7 @@ static void a_renamed_file_keeps_its_object(void **state)
     char *uid = ab_str_dup(ab_object_uid(last_seen(w, KEY)));
     person_renames(w, FILE_NAME, "argocd/Application/zz.yml");
     person_writes(w, "argocd/Application/zz.yml", manifest("guestbook", "{a: 2}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     assert_true(ab_str_is(ab_object_uid(last_seen(w, KEY)), uid));
     apply_ok(w, APP("guestbook", "{\"a\":3}"));
     char *text = text_of(w, "argocd/Application/zz.yml");
@@ -223,13 +223,13 @@ static void an_editor_that_moves_the_file_away_first_deletes_nothing(void **stat
     char *uid = ab_str_dup(ab_object_uid(last_seen(w, KEY)));
     person_renames(w, FILE_NAME, FILE_NAME "~");
     person_writes(w, "argocd/Application/later.yaml", manifest("later", "{}"));
-    wait_changes(w, AB_STORE_SEEN, "Application/argocd/later", 1);
+    wait_changes(w, AB_STORE_UPDATED, "Application/argocd/later", 1);
     world_settle(w);
     result r = do_get(w, KEY);
     assert_int_equal(r.code, AB_ERR_NOTFOUND);
     assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     assert_true(ab_str_is(ab_object_uid(last_seen(w, KEY)), uid));
     free(uid);
     world_free(w);
@@ -243,8 +243,8 @@ static void several_documents_in_a_file_are_several_objects(void **state)
     (void)snprintf(text, sizeof(text), "# both\n---\n%s---\n# second\n%s",
                    manifest("one", "{a: 1}"), manifest("two", "{a: 1}"));
     person_writes(w, "argocd/Application/both.yaml", text);
-    wait_changes(w, AB_STORE_SEEN, "Application/argocd/one", 1);
-    wait_changes(w, AB_STORE_SEEN, "Application/argocd/two", 1);
+    wait_changes(w, AB_STORE_UPDATED, "Application/argocd/one", 1);
+    wait_changes(w, AB_STORE_UPDATED, "Application/argocd/two", 1);
     apply_ok(w, APP("one", "{\"a\":2}"));
     char *now = text_of(w, "argocd/Application/both.yaml");
     assert_non_null(strstr(now, "# second\n"));
@@ -269,7 +269,7 @@ static void an_object_whose_place_is_taken_is_added_to_the_file(void **state)
     (void)state;
     world *w = begin();
     person_writes(w, FILE_NAME, manifest("other", "{a: 1}"));
-    wait_changes(w, AB_STORE_SEEN, "Application/argocd/other", 1);
+    wait_changes(w, AB_STORE_UPDATED, "Application/argocd/other", 1);
     apply_ok(w, APP("guestbook", "{\"a\":2}"));
     char *now = text_of(w, FILE_NAME);
     assert_true(strncmp(now, manifest("other", "{a: 1}"), strlen(manifest("other", "{a: 1}"))) ==
@@ -280,7 +280,7 @@ static void an_object_whose_place_is_taken_is_added_to_the_file(void **state)
     world_forget(w);
     world_start(w);
     world_wait_synced(w);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, NULL), 2);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, NULL), 2);
     world_free(w);
 }
 
@@ -289,7 +289,7 @@ static void a_json_file_stays_json(void **state)
     (void)state;
     world *w = begin();
     person_writes(w, "argocd/Application/guestbook.json", APP("guestbook", "{\"a\":1e400}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     apply_ok(w, APP("guestbook", "{\"a\":1e401}"));
     char *now = text_of(w, "argocd/Application/guestbook.json");
     assert_int_equal(now[0], '{');
@@ -307,7 +307,7 @@ static void an_exported_object_with_status_can_be_dropped_in(void **state)
                   "  name: guestbook\n  namespace: argocd\n  uid: foreign\n"
                   "  resourceVersion: \"77\"\n  creationTimestamp: null\n"
                   "spec: {a: 1}\nstatus: {health: good}\n");
-    wait_changes(w, AB_STORE_SEEN, KEY, 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
     assert_text(TEXT_AT(last_seen(w, KEY), "status", "health"), "\"good\"");
     assert_false(ab_str_is(ab_object_uid(last_seen(w, KEY)), "foreign"));
     char *before = text_of(w, FILE_NAME);
@@ -331,8 +331,8 @@ static void own_writes_are_seen_once_and_not_again_by_their_echo(void **state)
     apply_ok(w, APP("guestbook", "{\"a\":1}"));
     apply_ok(w, APP("guestbook", "{\"a\":2}"));
     person_writes(w, "argocd/Application/other.yaml", manifest("other", "{}"));
-    wait_changes(w, AB_STORE_SEEN, "Application/argocd/other", 1);
-    assert_int_equal(count_changes(w, AB_STORE_SEEN, KEY), 2);
+    wait_changes(w, AB_STORE_UPDATED, "Application/argocd/other", 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, KEY), 2);
     world_free(w);
 }
 
@@ -373,8 +373,8 @@ static void a_secret_that_everybody_could_read_is_so_no_longer(void **state)
     world *w = begin();
     person_writes_secret(w, "open", 0644);
     person_writes_secret(w, "shared", 0640);
-    wait_changes(w, AB_STORE_SEEN, "Secret/argocd/open", 1);
-    wait_changes(w, AB_STORE_SEEN, "Secret/argocd/shared", 1);
+    wait_changes(w, AB_STORE_UPDATED, "Secret/argocd/open", 1);
+    wait_changes(w, AB_STORE_UPDATED, "Secret/argocd/shared", 1);
     assert_mode(w, "argocd/Secret/open.yaml", 0600);
     assert_mode(w, "argocd/Secret/shared.yaml", 0640);
     world_free(w);
@@ -390,7 +390,7 @@ static void manifests_hold_nothing_that_the_server_sets(void **state)
     char *text = ab_str_dup(ab_span_raw(ab_object_json(r.object)));
     result_fini(&r);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 5}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 3);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 3);
     apply_ok(w, text);
     free(text);
     text = text_of(w, FILE_NAME);
@@ -441,9 +441,9 @@ static void a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_th
     wait_changes(w, AB_STORE_ABSENT, KEY, 1);
     assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
     person_renames(w, ".aside", "argocd");
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
-    wait_changes(w, AB_STORE_SEEN, KEY, 3);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 3);
     world_free(w);
 }
 
@@ -470,9 +470,9 @@ static void changes_whose_events_the_kernel_dropped_are_seen(void **state)
     person_writes(w, "other/Application/late.yaml", manifest("late", "{}"));
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
     person_writes(w, "argocd/Application/new.yaml", manifest("new", "{}"));
-    wait_changes(w, AB_STORE_SEEN, "Application/other/late", 1);
-    wait_changes(w, AB_STORE_SEEN, "Application/argocd/new", 1);
-    wait_changes(w, AB_STORE_SEEN, KEY, 2);
+    wait_changes(w, AB_STORE_UPDATED, "Application/other/late", 1);
+    wait_changes(w, AB_STORE_UPDATED, "Application/argocd/new", 1);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
     assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
     assert_int_equal(count_changes(w, AB_STORE_ABSENT, NULL), 0);
     world_free(w);

@@ -136,7 +136,7 @@ static void an_object_is_written_from_inside_the_report_of_a_write(void **state)
     (void)state;
     world *w = world_new(&directory_place);
     receiver *r = receive(w);
-    r->at = AB_STORE_SEEN;
+    r->at = AB_STORE_UPDATED;
     apply_ok(w, APP("1"));
     wait_both(r);
     assert_written(r);

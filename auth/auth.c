@@ -94,11 +94,14 @@ ab_auth_method *ab_auth_find_method(const ab_auth *a, ab_str name)
     return NULL;
 }
 
+static const ab_auth_method_ops *const methods[] = {&ab_auth_mtls, &ab_auth_header,
+                                                    &ab_auth_userpass, NULL};
+
 static const ab_auth_method_ops *find_ops(const char *name)
 {
-    for (size_t i = 0; ab_auth_method_table[i] != NULL; i++)
-        if (strcmp(ab_auth_method_table[i]->name, name) == 0)
-            return ab_auth_method_table[i];
+    for (size_t i = 0; methods[i] != NULL; i++)
+        if (strcmp(methods[i]->name, name) == 0)
+            return methods[i];
     return NULL;
 }
 

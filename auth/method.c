@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "auth/method.h"
 
-const ab_auth_method_ops *const ab_auth_method_table[] = {&ab_auth_mtls, &ab_auth_header,
-                                                          &ab_auth_userpass, NULL};
-
 void ab_auth_check_captured(ab_auth_check *check, ab_str captured, ab_auth_reason none)
 {
     check->reason = captured.ptr == NULL             ? none

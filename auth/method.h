@@ -67,9 +67,6 @@ struct ab_auth_method {
     const ab_auth_method_env *env;
 };
 
-/** The methods that a user can name, NULL-terminated. */
-extern const ab_auth_method_ops *const ab_auth_method_table[];
-
 extern const ab_auth_method_ops ab_auth_mtls;
 extern const ab_auth_method_ops ab_auth_header;
 extern const ab_auth_method_ops ab_auth_userpass;

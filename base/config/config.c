@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-ab_value *ab_config_find(const ab_config *c, ab_str name)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        if (ab_str_is(name, c->values[i].option->name))
-            return &c->values[i];
-    }
-    return NULL;
-}
-
 static ab_err read_defaults(ab_config *c, ab_error *err)
 {
     for (size_t i = 0; i < c->count; i++) {

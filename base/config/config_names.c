@@ -7,6 +7,15 @@
 #include <ctype.h>
 #include <string.h>
 
+ab_value *ab_config_find(const ab_config *c, ab_str name)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (ab_str_is(name, c->values[i].option->name))
+            return &c->values[i];
+    }
+    return NULL;
+}
+
 /* Longer names are not compared: nobody misspells those. */
 #define NAME_MAX_BYTES 96
 

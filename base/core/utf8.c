@@ -59,27 +59,24 @@ uint32_t ab_utf8_decode(ab_str s)
     return code_point;
 }
 
-static void put_tail(ab_buf *out, uint32_t code_point, unsigned bits)
+static size_t put(char out[4], unsigned lead, uint32_t code_point, size_t length)
 {
-    while (bits > 0) {
-        bits -= 6;
-        ab_buf_putc(out, (char)(0x80 | (code_point >> bits & 0x3F)));
+    for (size_t i = length - 1; i > 0; i--) {
+        out[i] = (char)(0x80 | (code_point & 0x3F));
+        code_point >>= 6;
     }
+    out[0] = (char)(lead | code_point);
+    return length;
 }
 
-void ab_utf8_encode(ab_buf *out, uint32_t code_point)
+size_t ab_utf8_encode(uint32_t code_point, char out[4])
 {
     assert(code_point < 0x110000);
-    if (code_point < 0x80) {
-        ab_buf_putc(out, (char)code_point);
-    } else if (code_point < 0x800) {
-        ab_buf_putc(out, (char)(0xC0 | code_point >> 6));
-        put_tail(out, code_point, 6);
-    } else if (code_point < 0x10000) {
-        ab_buf_putc(out, (char)(0xE0 | code_point >> 12));
-        put_tail(out, code_point, 12);
-    } else {
-        ab_buf_putc(out, (char)(0xF0 | code_point >> 18));
-        put_tail(out, code_point, 18);
-    }
+    if (code_point < 0x80)
+        return put(out, 0, code_point, 1);
+    if (code_point < 0x800)
+        return put(out, 0xC0, code_point, 2);
+    if (code_point < 0x10000)
+        return put(out, 0xE0, code_point, 3);
+    return put(out, 0xF0, code_point, 4);
 }

@@ -11,5 +11,5 @@
 size_t ab_utf8_length(ab_str s);
 /** The code point at the start of `s`, which must be well-formed (ab_utf8_length is not 0). */
 uint32_t ab_utf8_decode(ab_str s);
-/** Append `code_point`, which must be below 0x110000 and no surrogate. */
-void ab_utf8_encode(ab_buf *out, uint32_t code_point);
+/** Write `code_point`, which must be below 0x110000 and not a surrogate. @return how many bytes */
+size_t ab_utf8_encode(uint32_t code_point, char out[4]);

@@ -183,9 +183,11 @@ bool ab_span_unescape(ab_str content, ab_buf *out)
         at = run_end;
         if (escape == NULL)
             break;
+        char character[4];
         uint32_t code_point = read_escape(&at);
         exact = exact && !is_surrogate(code_point);
-        ab_utf8_encode(out, is_surrogate(code_point) ? REPLACEMENT : code_point);
+        size_t len = ab_utf8_encode(is_surrogate(code_point) ? REPLACEMENT : code_point, character);
+        ab_buf_put(out, (ab_str){character, len});
     }
     return exact;
 }

@@ -14,38 +14,6 @@ static ab_kube *kube_of(ab_store *self)
 
 /* --- what is watched --- */
 
-static const char *reason_of(ab_err code)
-{
-    switch (code) {
-    case AB_ERR_PARSE:
-    case AB_ERR_INVALID:
-        return "parse";
-    case AB_ERR_TOOBIG:
-        return "too_big";
-    case AB_ERR_DENIED:
-        return "denied";
-    case AB_ERR_NOTFOUND:
-        return "not_served";
-    case AB_ERR_TIMEOUT:
-        return "timeout";
-    default:
-        return "unavailable";
-    }
-}
-
-void ab_kube_fault(ab_kube *k, const char *where, const ab_error *err)
-{
-    ab_label reason = {"reason", ab_str_of(reason_of(err->code))};
-    ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER,
-                                "argobus_store_faults_total",
-                                "Lists, watches and objects of the store that could not be read.",
-                                &reason, 1),
-                  1);
-    AB_WARN(k->base.env.log, STORE, "cannot read", AB_KV("where", where),
-            AB_KV("reason", (const char *)err->text));
-    k->base.env.events.on_fault(k->base.env.events.arg, where, err);
-}
-
 static bool all_whole(const ab_kube *k)
 {
     for (size_t i = 0; i < k->watcher_count; i++)
@@ -54,7 +22,8 @@ static bool all_whole(const ab_kube *k)
     return true;
 }
 
-void ab_kube_listed(ab_kube *k)
+/* A watcher has its first list, or a whole one after it: the next one begins. */
+static void on_listed(ab_kube *k)
 {
     const ab_store_events *events = &k->base.env.events;
     if (k->listed < k->watcher_count) {
@@ -116,7 +85,8 @@ static ab_err init_watchers(ab_kube *k, ab_error *err)
     if (k->watchers == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     for (; k->watcher_count < count; k->watcher_count++) {
-        k->watchers[k->watcher_count] = ab_kube_watcher_new(k, &watches[k->watcher_count]);
+        k->watchers[k->watcher_count] =
+            ab_kube_watcher_new(k, &watches[k->watcher_count], on_listed);
         if (k->watchers[k->watcher_count] == NULL)
             return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     }
@@ -136,7 +106,7 @@ static ab_err kube_init(ab_store *self, const ab_store_env *env, ab_error *err)
         e = init_watchers(k, err);
     if (e != AB_ERR_OK)
         return e;
-    k->queue = ab_kube_queue_new(k);
+    k->queue = ab_kube_queue_new(k, ab_kube_op_run);
     return k->queue == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory for the store") : AB_ERR_OK;
 }
 

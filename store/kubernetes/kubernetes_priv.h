@@ -48,18 +48,17 @@ struct ab_kube {
     void *stopped_arg;
 };
 
-/* --- kubernetes.c --- */
+/* --- fault.c --- */
 
-/** A watcher has its first list, or a whole one after it: the next one begins; after the last
- * LISTED, and SYNCED when all are whole. */
-void ab_kube_listed(ab_kube *k);
 /** Report a fault, count and log it. */
 void ab_kube_fault(ab_kube *k, const char *where, const ab_error *err);
 
 /* --- watch.c --- */
 
-/** @return NULL when out of memory */
-ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watch);
+/** @param listed  called when it has its first list, or a whole one after it
+ *  @return NULL when out of memory */
+ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watch,
+                                     void (*listed)(ab_kube *k));
 void ab_kube_watcher_free(ab_kube_watcher *w);
 /** Begin with the list. */
 void ab_kube_watcher_start(ab_kube_watcher *w);
@@ -116,8 +115,9 @@ struct ab_kube_op {
     ab_error err;
 };
 
-/** @return NULL when out of memory */
-ab_kube_queue *ab_kube_queue_new(ab_kube *k);
+/** @param run  makes an operation's first request, or the one that was held
+ *  @return NULL when out of memory */
+ab_kube_queue *ab_kube_queue_new(ab_kube *k, void (*run)(ab_kube_op *op));
 /** Free it and what waits in it, without upcalls; NULL is allowed. */
 void ab_kube_queue_free(ab_kube_queue *q);
 /** A new operation; reports NOMEM to `done` at once and gives NULL when there is no memory. */
@@ -138,7 +138,7 @@ void ab_kube_queue_drain(ab_kube_queue *q, void (*idle)(ab_kube *k));
 
 /* --- write.c --- */
 
-/** Make the operation's first request, or the one that was held. */
+/** For the queue's `run`. */
 void ab_kube_op_run(ab_kube_op *op);
 
 /* --- namespace.c --- */

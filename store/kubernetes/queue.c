@@ -35,6 +35,7 @@ struct ab_kube_queue {
     double limit_max;
     uint64_t halved_ms;
     ab_metric *waiting;
+    void (*run)(ab_kube_op *op);
     void (*idle)(ab_kube *k);
 };
 
@@ -162,7 +163,7 @@ static void start_ready(ab_kube_queue *q)
         if (!lane->first->begun)
             lane->first->begun_ms = uv_now(q->kube->base.env.loop);
         lane->first->begun = true;
-        ab_kube_op_run(lane->first);
+        q->run(lane->first);
     }
 }
 
@@ -294,7 +295,7 @@ static void on_timer(uv_timer_t *timer)
 
 /* --- life --- */
 
-ab_kube_queue *ab_kube_queue_new(ab_kube *k)
+ab_kube_queue *ab_kube_queue_new(ab_kube *k, void (*run)(ab_kube_op *op))
 {
     ab_kube_queue *q = calloc(1, sizeof(*q));
     if (q == NULL)
@@ -309,6 +310,7 @@ ab_kube_queue *ab_kube_queue_new(ab_kube *k)
     (void)failed;
     q->timer.data = q;
     q->kube = k;
+    q->run = run;
     q->limit_max = (double)ab_config_int(k->base.env.config, "store.kubernetes.concurrency");
     q->limit = q->limit_max;
     q->waiting =

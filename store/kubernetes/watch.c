@@ -33,6 +33,7 @@ enum attempt { DO_LIST, DO_PROBE, DO_WATCH };
 
 struct ab_kube_watcher {
     ab_kube *kube;
+    void (*listed)(ab_kube *k);
     const ab_kube_resource *resource;
     char *path;       /* of the collection */
     char *selector;   /* query "&labelSelector=..." and "&fieldSelector=...", may be empty */
@@ -300,7 +301,7 @@ static void list_end(ab_kube_watcher *w)
     if (!w->stopped)
         watch(w);
     if (!w->stopped)
-        ab_kube_listed(w->kube);
+        w->listed(w->kube);
 }
 
 static void on_listed(void *arg, const ab_kube_answer *answer)
@@ -514,7 +515,8 @@ static void init_texts(ab_kube_watcher *w, const ab_store_watch *watched)
     ab_buf_fini(&selector);
 }
 
-ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched)
+ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched,
+                                     void (*listed)(ab_kube *k))
 {
     ab_kube_watcher *w = calloc(1, sizeof(*w));
     if (w == NULL)
@@ -524,6 +526,7 @@ ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched)
     (void)failed;
     w->timer.data = w;
     w->kube = k;
+    w->listed = listed;
     w->resource = ab_kube_resource_of(ab_str_of(watched->kind));
     assert(w->resource != NULL);
     ab_backoff_init(&w->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);

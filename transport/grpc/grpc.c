@@ -21,46 +21,11 @@ static bool is_principal(const ab_grpc *g)
     return g->base.env.role == AB_ROLE_PRINCIPAL;
 }
 
-int64_t ab_grpc_now(const ab_grpc *g)
-{
-    return ab_clock_mono_ms(g->base.env.clock);
-}
-
-static void release_event(void *event)
-{
-    ab_event_unref(event);
-}
-
-ab_err ab_grpc_send(const ab_grpc *g, ab_rpc_call *call, ab_str head, ab_event *event)
-{
-    if (event == NULL)
-        return ab_rpc_send(call, head, g->settings.compress);
-    const ab_rpc_loan data = {ab_event_data(event), release_event, ab_event_ref(event)};
-    ab_err e = ab_rpc_send_lent(call, head, &data, g->settings.compress);
-    if (e != AB_ERR_OK)
-        ab_event_unref(event);
-    return e;
-}
-
-ab_grpc_link *ab_grpc_find(const ab_grpc *g, ab_str agent)
-{
-    return ab_map_find(g->links, agent);
-}
-
 /* The link that calls of the ops are about: `agent` NULL is an agent's own. */
 static ab_grpc_link *link_of(const ab_grpc *g, const char *agent)
 {
     ab_grpc_link *l = ab_grpc_find(g, ab_str_of(agent == NULL ? g->base.env.agent : agent));
     return l == NULL || !ab_grpc_link_is_served(l) ? NULL : l;
-}
-
-static void on_wake(uv_idle_t *handle);
-
-/* Unlike an async handle it costs no system call, and all that wakes is on the loop's thread. */
-static void wake(ab_grpc *g)
-{
-    if (g->running)
-        uv_idle_start(&g->wake, on_wake);
 }
 
 static void wake_link(void *arg, ab_grpc_link *l)
@@ -69,31 +34,12 @@ static void wake_link(void *arg, ab_grpc_link *l)
     if (!l->woken)
         STAILQ_INSERT_TAIL(&g->woken, l, woken_at);
     l->woken = true;
-    wake(g);
+    ab_grpc_go_on(g);
 }
 
 static void wake_for_compat(void *arg)
 {
-    wake(arg);
-}
-
-ab_compat *ab_grpc_compat(ab_grpc *g, ab_grpc_link *l)
-{
-    ab_str agent = ab_str_of(ab_grpc_link_agent(l));
-    ab_compat *d = ab_map_find(g->compats, agent);
-    if (d != NULL || ab_compat_new(&g->compat_env, l, &d) != AB_ERR_OK)
-        return d;
-    if (ab_map_put(g->compats, agent, d, NULL) == AB_ERR_OK)
-        return d;
-    ab_compat_free(d);
-    return NULL;
-}
-
-void ab_grpc_forget_compat(const ab_grpc *g, const ab_grpc_link *l)
-{
-    ab_compat *d = ab_map_find(g->compats, ab_str_of(ab_grpc_link_agent(l)));
-    if (d != NULL)
-        ab_compat_reset(d);
+    ab_grpc_go_on(arg);
 }
 
 static ab_err add_link(ab_grpc *g, const char *agent, ab_error *err)
@@ -161,11 +107,6 @@ static void go_on_stopping(ab_grpc *g)
         end(g);
 }
 
-void ab_grpc_go_on(ab_grpc *g)
-{
-    wake(g);
-}
-
 /* ----- the loop ----- */
 
 /* What a link queues goes out between turns of the loop: after a few, while it is in the
@@ -179,7 +120,7 @@ static void run_links(ab_grpc *g)
         ab_grpc_link_run(l);
     }
     if (!STAILQ_EMPTY(&g->woken))
-        wake(g);
+        ab_grpc_go_on(g);
 }
 
 static void on_wake(uv_idle_t *handle)
@@ -269,6 +210,7 @@ static ab_err grpc_start(ab_transport *self, ab_error *err)
 {
     ab_grpc *g = (ab_grpc *)self;
     int code = uv_idle_init(self->env.loop, &g->wake);
+    g->on_wake = on_wake;
     if (code == 0)
         code = uv_timer_init(self->env.loop, &g->tick);
     if (code == 0)
@@ -283,7 +225,7 @@ static ab_err grpc_start(ab_transport *self, ab_error *err)
         ab_grpc_server_start(g);
     else
         ab_grpc_client_start(g);
-    wake(g);
+    ab_grpc_go_on(g);
     return AB_ERR_OK;
 }
 
@@ -366,7 +308,7 @@ static void grpc_stop(ab_transport *self, int64_t deadline_ms, void (*stopped)(v
     g->stopped = stopped;
     g->stopped_arg = arg;
     (void)uv_timer_start(&g->tick, on_tick, STOP_TICK_MS, STOP_TICK_MS); /* of an open handle */
-    wake(g);
+    ab_grpc_go_on(g);
 }
 
 static void free_link(void *link)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport behind its ops: grpc.c (ops, life cycle), settings.c, server.c (the principal's
- * calls), client.c (the agent's). A link is kept for every agent that was ever served.
+ * The transport behind its ops: grpc.c (ops, life cycle), peers.c (links), settings.c, server.c
+ * (the principal's calls), client.c (the agent's). A link is kept for every agent that was ever
+ * served.
  */
 #pragma once
 
@@ -63,6 +64,7 @@ typedef struct ab_grpc {
     STAILQ_HEAD(, ab_grpc_link) woken;
     ab_map *compats; /* by agent: of those whose peer is, or was, no argobus */
     uv_idle_t wake;  /* active: there is something to run */
+    uv_idle_cb on_wake;
     uv_timer_t tick;
     bool running; /* both handles are in use */
     bool closed;
@@ -90,7 +92,7 @@ int64_t ab_grpc_now(const ab_grpc *g);
 /** Send `head` and then the data of `event` (may be NULL), which is not copied.
  *  @return as ab_rpc_send */
 AB_MUST_USE ab_err ab_grpc_send(const ab_grpc *g, ab_rpc_call *call, ab_str head, ab_event *event);
-/** What is waited for at the end has ended: look again. */
+/** There is something to run, or what is waited for at the end has ended: take a turn. */
 void ab_grpc_go_on(ab_grpc *g);
 
 /* Both ends: make, start, look after it, say good-bye, end. */

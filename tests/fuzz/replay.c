@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a fuzz target over the files of a corpus folder, so that every compiler replays what fuzzing
- * found.
+ * Runs a fuzz target over the files of a corpus folder, or over one file, so that every compiler
+ * replays what fuzzing found.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +43,12 @@ static int replay_file(const char *path)
 int main(int argc, char **argv)
 {
     if (argc != 2) {
-        fprintf(stderr, "usage: %s CORPUS-FOLDER\n", argv[0]);
+        fprintf(stderr, "usage: %s CORPUS-FOLDER|INPUT\n", argv[0]);
         return 2;
     }
     DIR *dir = opendir(argv[1]);
+    if (dir == NULL && errno == ENOTDIR)
+        return replay_file(argv[1]);
     if (dir == NULL) {
         perror(argv[1]);
         return 1;

@@ -12,7 +12,8 @@
 struct entry {
     ab_link held_at;
     ab_link written_at;
-    size_t holds;
+    size_t holds; /* a deferral is one of them */
+    bool deferred;
     int64_t since_ms;   /* of the oldest hold, as far as known */
     int64_t offset;     /* of the newest record; -1 = none is at or after the position */
     int64_t written_ms; /* when that was written */
@@ -113,14 +114,30 @@ static void date(ab_pending *p, struct entry *e, int64_t since_ms)
     ab_list_append(&p->held, &e->held_at);
 }
 
+static void hold(ab_pending *p, struct entry *e, int64_t since_ms)
+{
+    if (e->holds++ == 0)
+        date(p, e, since_ms);
+}
+
+static void release(ab_pending *p, struct entry *e)
+{
+    e->holds--;
+    if (e->holds > 0 && e->deferred)
+        return; /* it has not been in effect since then, whatever came and went */
+    ab_link_remove(&e->held_at);
+    /* A newer change of an object that changes all the time must not have the age of the first. */
+    if (e->holds > 0)
+        date(p, e, now_ms(p));
+    drop_if_over(p, e);
+}
+
 void ab_pending_hold(ab_pending *p, const ab_event *event, int64_t since_ms)
 {
     ab_str key = change_of(p, event, has_ended(event));
     struct entry *e = key.ptr == NULL ? NULL : entry_for(p, key);
-    if (e == NULL)
-        return;
-    if (e->holds++ == 0)
-        date(p, e, since_ms);
+    if (e != NULL)
+        hold(p, e, since_ms);
 }
 
 void ab_pending_hold_now(ab_pending *p, const ab_event *event)
@@ -133,13 +150,20 @@ void ab_pending_release(ab_pending *p, const ab_event *event)
 {
     ab_str key = change_of(p, event, has_ended(event));
     struct entry *e = key.ptr == NULL ? NULL : find(p, key);
-    if (e == NULL || e->holds == 0)
+    if (e != NULL && e->holds > e->deferred)
+        release(p, e);
+}
+
+void ab_pending_defer(ab_pending *p, ab_str key, bool deferred)
+{
+    struct entry *e = deferred && p->clock != NULL ? entry_for(p, key) : find(p, key);
+    if (e == NULL || e->deferred == deferred)
         return;
-    ab_link_remove(&e->held_at);
-    /* A newer change of an object that changes all the time must not have the age of the first. */
-    if (--e->holds > 0)
-        date(p, e, now_ms(p));
-    drop_if_over(p, e);
+    e->deferred = deferred;
+    if (deferred)
+        hold(p, e, now_ms(p));
+    else
+        release(p, e);
 }
 
 /* ----- what is in the log ----- */

@@ -5,9 +5,10 @@
  * changed ten times while its receiver was away as ten; here it counts once.
  *
  * A change is pending while something holds it (an outbox, a queue, a delivery that is not
- * acknowledged), or while the newest record of its key lies at or after the receiver's position in
- * the log. Answers, reports and control records are not changes. Every call costs the same however
- * much is pending; memory is one entry for each pending key. Pure; loop thread.
+ * acknowledged), while the newest record of its key lies at or after the receiver's position in
+ * the log, or while the receiver has deferred its object. Answers, reports and control records are
+ * not changes. Every call costs the same however much is pending; memory is one entry for each
+ * pending key. Pure; loop thread.
  */
 #pragma once
 
@@ -46,6 +47,13 @@ void ab_pending_hold(ab_pending *p, const ab_event *event, int64_t since_ms);
 void ab_pending_hold_now(ab_pending *p, const ab_event *event);
 /** It does not any more. Once for each hold. */
 void ab_pending_release(ab_pending *p, const ab_event *event);
+/**
+ * The object of this key was deferred, or is not any more: its receiver has acknowledged the change
+ * and cannot put it into effect. It counts from the first call on; saying the same again does
+ * nothing.
+ * @param key  of the object's changes
+ */
+void ab_pending_defer(ab_pending *p, ab_str key, bool deferred);
 
 /**
  * The event is in the log. A command that has ended was answered, and is no longer pending.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct direction {
-    const ab_pending *pending;
+    ab_pending *pending;
     ab_metric *count;
     ab_metric *age;
 };
@@ -48,7 +48,7 @@ static void on_over(void *arg, const ab_event *event)
 }
 
 static struct direction show(const ab_changes *c, const char *agent, const char *direction,
-                             const ab_pending *pending)
+                             ab_pending *pending)
 {
     const ab_label labels[] = {{"agent", ab_str_of(agent)}, {"direction", ab_str_of(direction)}};
     return (struct direction){
@@ -78,6 +78,13 @@ ab_err ab_changes_add(ab_changes *c, const char *agent, ab_transport *transport,
 void ab_changes_remove(ab_changes *c, const char *agent)
 {
     free(ab_map_take(c->agents, ab_str_of(agent)));
+}
+
+void ab_changes_defer(const ab_changes *c, const char *agent, ab_str key, bool deferred)
+{
+    const struct direction *shown = ab_map_find(c->agents, ab_str_of(agent));
+    if (shown != NULL)
+        ab_pending_defer(shown[0].pending, key, deferred);
 }
 
 static void measure(const struct direction *d)

@@ -26,5 +26,8 @@ AB_MUST_USE ab_err ab_changes_add(ab_changes *c, const char *agent, ab_transport
 /** Before the transport stops serving it; its series are dropped by the caller. Unknown agents are
  * ignored. */
 void ab_changes_remove(ab_changes *c, const char *agent);
+/** This agent has deferred the object of `key`, or has not any more: ab_pending_defer, downwards.
+ * Unknown agents are ignored. */
+void ab_changes_defer(const ab_changes *c, const char *agent, ab_str key, bool deferred);
 /** Bring the gauges up to date, before they are shown. */
 void ab_changes_measure(const ab_changes *c);

@@ -68,6 +68,12 @@ static void fx_held(void *arg, const char *agent, size_t count, const char *toke
     ab_holds_note(s->holds, agent, count, token);
 }
 
+static void fx_deferred(void *arg, const char *agent, ab_str key, bool deferred)
+{
+    const service *s = arg;
+    ab_changes_defer(s->changes, agent, key, deferred);
+}
+
 static void fx_fatal(void *arg, const char *why)
 {
     const service *s = arg;
@@ -110,6 +116,7 @@ ab_principal_effects ab_principal_service_effects(service *s)
                                   .load = fx_load,
                                   .fatal = fx_fatal,
                                   .held = fx_held,
+                                  .deferred = fx_deferred,
                                   .ack = fx_ack,
                                   .give_back = fx_give_back,
                                   .wake = fx_wake,

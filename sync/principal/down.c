@@ -57,6 +57,7 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
 /* What kept the former content from being sent need not keep this one. */
 static void forget_own_error(ab_principal_app *app)
 {
+    ab_principal_defer(app, DEFERRED_UNSENDABLE, false);
     if (!app->error_ours)
         return;
     free(app->error);

@@ -5,6 +5,7 @@
 #include "sync/feedback.h"
 #include "sync/object/kind.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The object that an event under "error/<key>" is about. */
@@ -72,6 +73,38 @@ static struct shared_error *error_of(const ab_event *event)
     return e;
 }
 
+static void tell_deferred(const ab_principal *p, const char *agent, const char *key, bool deferred)
+{
+    const ab_principal_effects *fx = &p->env.effects;
+    if (fx->deferred != NULL)
+        fx->deferred(fx->arg, agent, ab_str_of(key), deferred);
+}
+
+void ab_principal_defer(ab_principal_app *app, enum deferral why, bool deferred)
+{
+    unsigned before = app->deferred;
+    app->deferred = deferred ? before | why : before & ~(unsigned)why;
+    if ((before != 0) != (app->deferred != 0))
+        tell_deferred(app->principal, app->agent, app->key, deferred);
+}
+
+bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    if (ab_object_key_split(theirs, &kind, &ns, &name) != AB_ERR_OK)
+        return false;
+    snprintf(key, AB_OBJECT_KEY_MAX, "%.*s/%s/%.*s", AB_STR_ARG(kind),
+             peer->principal->env.namespace, AB_STR_ARG(name));
+    return true;
+}
+
+static void defer_shared(const struct peer *peer, ab_str theirs, bool deferred)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    if (ab_principal_shared_key(peer, theirs, key))
+        tell_deferred(peer->principal, peer->name, key, deferred);
+}
+
 void ab_principal_note_error(struct peer *peer, const ab_event *event)
 {
     ab_str key = object_key(event);
@@ -86,5 +119,6 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event)
             old = e;
     }
     ab_principal_shared_error_free(old);
+    defer_shared(peer, key, ab_map_find(peer->errors, key) != NULL);
     show_count(peer, kind_of(key));
 }

@@ -79,17 +79,12 @@ static ab_err hold_mirror(const struct mirror *m, ab_inventory *inv)
     return hold_error(m->key, &m->error_hash, inv);
 }
 
-/* The agent names a shared object as it is called there. */
 static ab_err hold_shared_error(const struct peer *peer, ab_str theirs,
                                 const struct shared_error *error, ab_inventory *inv)
 {
     char key[AB_OBJECT_KEY_MAX];
-    ab_str kind, ns, name;
-    if (ab_object_key_split(theirs, &kind, &ns, &name) != AB_ERR_OK)
-        return AB_ERR_OK;
-    snprintf(key, sizeof(key), "%.*s/%s/%.*s", AB_STR_ARG(kind), peer->principal->env.namespace,
-             AB_STR_ARG(name));
-    return hold_error(key, &error->hash, inv);
+    bool is_key = ab_principal_shared_key(peer, theirs, key);
+    return is_key ? hold_error(key, &error->hash, inv) : AB_ERR_OK;
 }
 
 static ab_err hold_reports(const struct peer *peer, ab_inventory *inv)

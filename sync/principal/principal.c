@@ -422,6 +422,7 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
     free(app->error);
     app->error = ab_str_dup(ab_str_of(err->text));
     app->error_ours = app->error_due = true;
+    ab_principal_defer(app, DEFERRED_UNSENDABLE, true);
     ab_principal_advance(app);
 }
 
@@ -487,6 +488,13 @@ void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *obje
     record->done(record, code, object, err);
 }
 
+static void forget(ab_principal_app *app)
+{
+    ab_principal_defer(app, DEFERRED_BY_AGENT, false);
+    ab_principal_defer(app, DEFERRED_UNSENDABLE, false);
+    app_free(ab_map_take(app->principal->apps, ab_str_of(app->key)));
+}
+
 static void tick_app(ab_principal_app *app)
 {
     if (app->inbox.retry_at != 0 && app->inbox.retry_at <= now_ms(app)) {
@@ -494,7 +502,7 @@ static void tick_app(ab_principal_app *app)
         ab_principal_advance(app);
     }
     if (is_over(app))
-        app_free(ab_map_take(app->principal->apps, ab_str_of(app->key)));
+        forget(app);
     else
         ab_principal_tend(app);
 }

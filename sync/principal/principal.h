@@ -58,6 +58,10 @@ typedef struct {
     /** `count` deletions are held back for this agent, or by it; 0: none is any more. Called when
      * that changes. @param token  confirms these, and no more than these; "" when there is none */
     void (*held)(void *arg, const char *agent, size_t count, const char *token);
+    /** The object of `key` (as in the events to this agent) is not in effect at it, although
+     * nothing of it is on its way: the agent has deferred or refused it, or it cannot be sent. Or
+     * that is over. May say the same again. NULL: nobody is told. */
+    void (*deferred)(void *arg, const char *agent, ab_str key, bool deferred);
     /** What was seen of the store is not of the one that is there now: only a new start helps. The
      * machine ends nothing any more. */
     void (*fatal)(void *arg, const char *why);

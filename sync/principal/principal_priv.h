@@ -142,6 +142,12 @@ enum principal_step {
     PSTEP_STATUS,     /* writing the status */
 };
 
+/* Why an object is not in effect at its agent, although nothing of it is on its way. */
+enum deferral {
+    DEFERRED_BY_AGENT = 1, /* it reports an error */
+    DEFERRED_UNSENDABLE = 2,
+};
+
 /* First member of each kind of record. */
 struct ab_principal_record {
     void (*done)(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err);
@@ -176,6 +182,7 @@ struct ab_principal_app {
     ab_digest error_hash; /* of the agent's event that reported it */
     bool error_ours;      /* found here, not reported by the agent */
     bool error_due;       /* the status does not say so yet, or still does */
+    unsigned deferred;    /* a set of enum deferral; 0: it is in effect, or on its way */
 
     bool changed_meanwhile; /* a change was seen since the object was asked for */
     ab_inbox inbox;
@@ -577,6 +584,11 @@ void ab_principal_shared_error_free(void *value);
 /** Is this event about such an error? */
 bool ab_principal_is_shared_error(const ab_event *event);
 void ab_principal_note_error(struct peer *peer, const ab_event *event);
+/** Whether this keeps the Application from being in effect at its agent. */
+void ab_principal_defer(ab_principal_app *app, enum deferral why, bool deferred);
+/** What the principal calls the shared object that the agent calls `theirs`. @return false when
+ * that is no key */
+bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB_OBJECT_KEY_MAX]);
 
 /* deliver.c: events that arrive, each given to the record it is about */
 /** Deal with an event; the store is listed. */

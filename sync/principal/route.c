@@ -33,6 +33,8 @@ static void forget_agent(ab_principal_app *app)
     while (app->inbox.head != NULL)
         ab_principal_finish_head(app);
     ab_inbox_succeeded(&app->inbox);
+    ab_principal_defer(app, DEFERRED_BY_AGENT, false);
+    ab_principal_defer(app, DEFERRED_UNSENDABLE, false);
     app->peer = NULL;
     app->abandoned = app->step != PSTEP_IDLE;
     app->status_version = (ab_version){0};

@@ -182,6 +182,7 @@ static void note_error(ab_principal_app *app, const ab_task *t)
     free(app->error);
     app->error = message;
     app->error_ours = false;
+    ab_principal_defer(app, DEFERRED_BY_AGENT, says);
     if (!says ||
         ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &app->error_hash) != AB_ERR_OK)
         app->error_hash = (ab_digest){0};

@@ -3,6 +3,7 @@
 """How many changes are not in effect, as /metrics of the principal tells, also for an agent that is away."""
 import os
 import re
+import shutil
 import signal
 import unittest
 
@@ -18,6 +19,15 @@ class Pending(Fleet):
         found = [re.search(rf'^{name}{{agent="w1",direction="{direction}"}} (\S+)$', text, re.M).group(1)
                  for name in (FAMILY, f"{FAMILY}_age_seconds")]
         return None if "NaN" in found else (int(found[0]), float(found[1]))
+
+    def stay_pending(self, count):
+        """While all that the agent was sent is acknowledged."""
+        wait_for("nothing is held back", lambda: self.agent.metric("argobus_unacknowledged") == 0)
+        self.are_pending(count)
+        if self.transport == "kafka":
+            wait_for("the lag is 0", lambda: self.agent.metric("argobus_offset_lag") == 0)
+        wait_for("its age grows", lambda: self.shown("down")[1] > 3)
+        self.assertEqual(self.shown("down")[0], count)
 
     def are_pending(self, count, direction="down"):
         wait_for(f"{count} are pending {direction}", lambda: (self.shown(direction) or (None,))[0] == count, 60)
@@ -70,6 +80,38 @@ class Pending(Fleet):
         self.assertIsNone(self.shown("down"))
         self.agent.start()
         self.are_pending(0)
+
+    def test_what_the_agent_cannot_write_is_pending_until_it_can(self):
+        """A folder stands where the object's file should be, also after a restart of the principal."""
+        obstacle = self.spoke.path("argocd", "blocked")
+        (obstacle / "in").mkdir(parents=True)
+        self.principal.start()
+        self.agent.start("--set", "sync.set-aside=1s")
+        for name in ("blocked", "other"):
+            self.hub.write("w1", name, application(name))
+        self.arrives("other", "1")
+        wait_for("it is deferred", lambda: self.agent.metric("argobus_set_aside_total") == 1)
+        self.stay_pending(1)
+        self.hub.write("w1", "blocked", application("blocked", "2"))
+        wait_for("so is the newer one", lambda: self.agent.metric("argobus_set_aside_total") == 2)
+        self.stay_pending(1)
+        self.principal.stop()
+        self.principal.start()
+        self.stay_pending(1)
+        shutil.rmtree(obstacle)
+        self.hub.write("w1", "blocked", application("blocked", "3"))
+        self.arrives("blocked", "3")
+        self.are_pending(0)
+
+    def test_what_the_agent_may_not_take_over_is_pending_until_it_is_gone(self):
+        never = {"argocd.argoproj.io/adoption-policy": "never"}
+        self.spoke.write("argocd", "theirs", application("theirs", namespace="argocd", annotations=never))
+        self.hub.write("w1", "theirs", application("theirs", "2"))
+        self.start()
+        self.stay_pending(1)
+        self.hub.remove("w1", "theirs")
+        self.are_pending(0)
+        self.assertIsNotNone(self.spoke.read("argocd", "theirs"))
 
     def test_an_agent_that_is_removed_is_not_shown(self):
         self.begin()

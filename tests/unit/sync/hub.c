@@ -86,6 +86,13 @@ static void held(void *arg, const char *agent, size_t count, const char *token)
     assert_true((count > 0) == (token[0] != '\0'));
 }
 
+static void deferred(void *arg, const char *agent, ab_str key, bool is_deferred)
+{
+    hub *h = arg;
+    (void)agent;
+    snprintf(h->deferred, sizeof(h->deferred), "%.*s", is_deferred ? (int)key.len : 0, key.ptr);
+}
+
 static void on_change(void *arg, fake_change change, ab_object *object)
 {
     hub *h = arg;
@@ -141,6 +148,7 @@ void hub_start(hub *h)
                     .wake = wake,
                     .fatal = fatal,
                     .held = held,
+                    .deferred = deferred,
                     .arg = h},
         .sealing = h->sealing,
         .clock = &h->clock,

@@ -27,7 +27,8 @@ typedef struct {
     ab_clock clock;
     fake_store *store;
     ab_metrics *metrics;
-    ab_principal *principal; /* NULL while it is down */
+    char deferred[AB_OBJECT_KEY_MAX]; /* what the principal said last is not in effect; "": it is */
+    ab_principal *principal;          /* NULL while it is down */
     struct hub_delivery *deliveries;
     struct hub_agent agents[HUB_AGENTS_MAX];
 

@@ -469,11 +469,13 @@ static void what_an_agent_cannot_do_is_counted(void **state)
     ab_metric *errors =
         ab_metric_get(h.metrics, AB_METRIC_GAUGE, "argobus_agent_errors", "", labels, 2);
     assert_true(ab_metric_value(errors) == 1);
+    assert_string_equal(h.deferred, "AppProject/argocd/team");
     word.data = NULL;
     word.version = 2;
     hub_say(&h, &word);
     hub_settle(&h);
     assert_true(ab_metric_value(errors) == 0);
+    assert_string_equal(h.deferred, "");
     assert_true(hub_all_acknowledged(&h));
 }
 

@@ -238,6 +238,41 @@ static void records_that_nobody_has_seen_count_each(void **state)
     assert_int_equal(ab_pending_count(p), 1);
 }
 
+static void what_is_deferred_counts_until_it_is_in_effect(void **state)
+{
+    ab_pending *p = *state;
+    put(p, "app/a", 0);
+    ab_pending_defer(p, AB_STR("app/a"), true);
+    ab_pending_defer(p, AB_STR("app/a"), true);
+    ab_pending_pass(p, 1);
+    assert_int_equal(ab_pending_count(p), 1);
+    release(p, "app/a");
+    assert_int_equal(ab_pending_count(p), 1);
+    ab_pending_defer(p, AB_STR("app/a"), false);
+    assert_int_equal(ab_pending_count(p), 0);
+    ab_pending_defer(p, AB_STR("app/a"), false);
+    assert_int_equal(ab_pending_count(p), 0);
+}
+
+static void what_is_deferred_again_and_again_keeps_its_age(void **state)
+{
+    ab_pending *p = *state;
+    ab_pending_defer(p, AB_STR("app/a"), true);
+    for (int i = 0; i < 3; i++) {
+        hold(p, "app/a");
+        wall_ms += 1000;
+        release(p, "app/a");
+    }
+    assert_int_equal(ab_pending_count(p), 1);
+    assert_int_equal(ab_pending_age_ms(p), 3000);
+    hold(p, "app/a");
+    ab_pending_defer(p, AB_STR("app/a"), false);
+    assert_int_equal(ab_pending_count(p), 1);
+    assert_int_equal(ab_pending_age_ms(p), 0);
+    release(p, "app/a");
+    assert_int_equal(ab_pending_count(p), 0);
+}
+
 static void many_objects_come_and_go_in_any_order(void **state)
 {
     ab_pending *p = *state;
@@ -262,6 +297,7 @@ static void an_agent_accounts_for_nothing(void **state)
     put(&p, "app/a", 0);
     record(&p, "cmd/1", true, 1);
     release(&p, "app/a");
+    ab_pending_defer(&p, AB_STR("app/a"), true);
     assert_int_equal(ab_pending_count(&p), 0);
     ab_pending_fini(&p);
 }
@@ -283,6 +319,8 @@ int main(void)
         CASE(what_the_receiver_has_is_not_counted_when_its_log_is_read),
         CASE(without_a_position_nothing_is_known),
         CASE(records_that_nobody_has_seen_count_each),
+        CASE(what_is_deferred_counts_until_it_is_in_effect),
+        CASE(what_is_deferred_again_and_again_keeps_its_age),
         CASE(many_objects_come_and_go_in_any_order),
         CASE(an_agent_accounts_for_nothing),
     };

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#define LOOK_MS 1000
+#define CHECK_MS 1000
 
 void ab_auth_watch_add(ab_auth_watch *w, const char *path, ab_auth_file_changed changed, void *arg)
 {
@@ -30,7 +30,7 @@ void ab_auth_watch_start(ab_auth_watch *w, uv_loop_t *loop)
     (void)uv_timer_init(loop, &w->timer); /* never fails */
     w->timer.data = w;
     w->open = true;
-    (void)uv_timer_start(&w->timer, on_time, LOOK_MS, LOOK_MS);
+    (void)uv_timer_start(&w->timer, on_time, CHECK_MS, CHECK_MS);
 }
 
 static void on_closed(uv_handle_t *handle)

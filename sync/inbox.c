@@ -77,14 +77,14 @@ void *ab_inbox_pop(ab_inbox *in)
     return delivery;
 }
 
-void ab_inbox_wait(ab_inbox *in, int64_t now_ms, int64_t ms)
+void ab_inbox_retry_after(ab_inbox *in, int64_t now_ms, int64_t ms)
 {
     in->retry_at = now_ms + ms;
 }
 
 void ab_inbox_back_off(ab_inbox *in, int64_t now_ms)
 {
-    ab_inbox_wait(in, now_ms, ab_backoff_next(&in->backoff));
+    ab_inbox_retry_after(in, now_ms, ab_backoff_next(&in->backoff));
 }
 
 void ab_inbox_succeeded(ab_inbox *in)

@@ -49,7 +49,7 @@ bool ab_inbox_head_superseded(const ab_inbox *in);
 void *ab_inbox_pop(ab_inbox *in);
 
 /** Wait `ms` before the next try. */
-void ab_inbox_wait(ab_inbox *in, int64_t now_ms, int64_t ms);
+void ab_inbox_retry_after(ab_inbox *in, int64_t now_ms, int64_t ms);
 /** Wait for the next delay of the back-off. */
 void ab_inbox_back_off(ab_inbox *in, int64_t now_ms);
 /** Something went well: neither waiting nor failing. */

@@ -44,7 +44,7 @@ typedef struct ab_delivery {
 } ab_delivery;
 
 typedef enum {
-    AB_VERDICT_APPLIED,  /* in effect, or of no effect for good (older, refused, set aside) */
+    AB_VERDICT_APPLIED,  /* in effect, or of no effect for good (older, refused, deferred) */
     AB_VERDICT_RETURNED, /* not dealt with: we are stopping. It will be delivered again */
 } ab_verdict;
 

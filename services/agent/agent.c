@@ -216,7 +216,7 @@ static ab_agent_policy make_policy(service *s)
                   .percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
                   .observed = ab_config_bool(c, "sync.guard-observed"),
                   .window_ms = ab_config_int(c, "sync.deletions-window")},
-        .set_aside_ms = ab_config_int(c, "sync.set-aside"),
+        .defer_after_ms = ab_config_int(c, "sync.set-aside"),
         .name = ab_config_str(c, "agent.name"),
         .sealed_only = strcmp(ab_config_str(c, "secrets.protection"), "sealed") == 0,
         .open = s->secrets.files.count == 0 ? NULL : ab_agent_secrets_open,

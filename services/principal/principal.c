@@ -262,7 +262,7 @@ static ab_err make_machine(service *s, ab_error *err)
                     .arg = s},
         .destination_mapping = is_by_destination(c),
         .namespaces = s->namespaces,
-        .set_aside_ms = ab_config_int(c, "sync.set-aside"),
+        .defer_after_ms = ab_config_int(c, "sync.set-aside"),
         .guard = {.max = (size_t)ab_config_int(c, "sync.max-deletions"),
                   .percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
                   .observed = ab_config_bool(c, "sync.guard-observed"),

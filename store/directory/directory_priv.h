@@ -60,7 +60,7 @@ struct ab_dir_entry {
     ab_dir_entry *next; /* in the same file */
     uint64_t version;   /* last reported; 0: none yet */
     char *head;         /* JSON: what its deletion will report; NULL before the first report */
-    char *rival;        /* path of another file that has it too, NULL when none is known */
+    char *conflicting;  /* path of another file that has it too, NULL when none is known */
     bool missing;       /* its file does not have it; gone when that lasts */
     bool unobserved;    /* and inotify did not tell so of this very file */
     int64_t missing_since_ms;
@@ -156,7 +156,7 @@ ab_dir_entry *ab_dir_entry_find(const ab_dir *d, const char *key);
 ab_dir_entry *ab_dir_entry_add(ab_dir *d, ab_dir_file *f, const char *key);
 /** The object is in another file now; what waits for it goes along. */
 void ab_dir_entry_move(ab_dir *d, ab_dir_entry *e, ab_dir_file *to);
-/** Free the entry; its rival is read again. */
+/** Free the entry; the conflicting file is read again. */
 void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e);
 void ab_dir_file_set_broken(ab_dir *d, ab_dir_file *f, bool broken);
 void ab_dir_index_fini(ab_dir *d);
@@ -188,7 +188,7 @@ void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing);
  * then, is not observed to have been deleted. */
 void ab_dir_file_set_relisted(ab_dir_file *f);
 /** Have another file that has the object too read again: it may take it over. */
-void ab_dir_entry_wake_rival(ab_dir *d, ab_dir_entry *e);
+void ab_dir_entry_reload_conflicting(ab_dir *d, ab_dir_entry *e);
 /** Entries are missing: look after the grace time. */
 void ab_dir_grace_start(ab_dir *d);
 

@@ -141,7 +141,7 @@ void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e)
     unlink_from_file(e);
     (void)ab_map_take(d->entries, ab_str_of(e->key));
     ab_metric_set(d->objects, (double)ab_map_count(d->entries));
-    ab_dir_entry_wake_rival(d, e);
+    ab_dir_entry_reload_conflicting(d, e);
     free(e->head);
     free(e);
 }
@@ -150,7 +150,7 @@ static void entry_free(void *entry)
 {
     ab_dir_entry *e = entry;
     free(e->head);
-    free(e->rival);
+    free(e->conflicting);
     free(e);
 }
 

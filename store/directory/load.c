@@ -45,12 +45,12 @@ static ab_err claim(ab_dir *d, ab_dir_file *f, const char *key, ab_dir_arrival *
         ab_dir_entry_set_missing(d, e, false);
         return AB_ERR_OK;
     }
-    free(e->rival);
-    e->rival = strdup(f->path);
+    free(e->conflicting);
+    e->conflicting = strdup(f->path);
     /* A file that is still to be read may have lost it: then this was a move. */
     if (!e->missing && !e->file->dirty)
         fault_two_files(d, e, f->path);
-    return e->rival != NULL ? AB_ERR_OK : AB_ERR_NOMEM;
+    return e->conflicting != NULL ? AB_ERR_OK : AB_ERR_NOMEM;
 }
 
 static void key_of(const ab_dir_item *it, const char *name, char out[AB_OBJECT_KEY_MAX])

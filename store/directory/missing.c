@@ -16,10 +16,10 @@
 
 #define GRACE_MS 250
 
-void ab_dir_entry_wake_rival(ab_dir *d, ab_dir_entry *e)
+void ab_dir_entry_reload_conflicting(ab_dir *d, ab_dir_entry *e)
 {
-    char *path = e->rival;
-    e->rival = NULL;
+    char *path = e->conflicting;
+    e->conflicting = NULL;
     ab_dir_file *f = path == NULL ? NULL : ab_map_find(d->files, ab_str_of(path));
     free(path);
     if (f == NULL)
@@ -31,7 +31,7 @@ void ab_dir_entry_wake_rival(ab_dir *d, ab_dir_entry *e)
 void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing)
 {
     if (missing)
-        ab_dir_entry_wake_rival(d, e);
+        ab_dir_entry_reload_conflicting(d, e);
     e->unobserved = missing && (e->unobserved || e->file->relisting || e->file->relisted);
     if (e->missing == missing)
         return;

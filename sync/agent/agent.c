@@ -28,7 +28,7 @@ static void make_metrics(ab_agent *a)
         counter(a, "argobus_reverts_total", "Local changes and deletions that were reverted.");
     a->metrics.stale =
         counter(a, "argobus_events_stale_total", "Events older than the state in effect.");
-    a->metrics.set_aside =
+    a->metrics.deferred =
         counter(a, "argobus_set_aside_total",
                 "Events whose object cannot be written at the moment; it is retried later.");
     a->metrics.commands =
@@ -188,13 +188,13 @@ static bool has_begun_head(const ab_agent_object *o)
 
 /* The head state can not come into effect now: it no longer holds the offset, its object goes on
  * trying. */
-static void set_aside(ab_agent_object *o, const ab_error *err)
+static void defer(ab_agent_object *o, const ab_error *err)
 {
     AB_WARN(o->agent->env.log, SYNC, "write deferred: the object cannot be written at the moment",
             AB_KV("object", (const char *)o->key), AB_KV("why", (const char *)err->text));
     ab_agent_report_error(o, err);
     if (has_begun_head(o)) {
-        ab_metric_add(o->agent->metrics.set_aside, 1);
+        ab_metric_add(o->agent->metrics.deferred, 1);
         ab_agent_finish_head(o);
     } else if (o->inbox.head != NULL && ab_task_is_command(o->inbox.head->type)) {
         ab_agent_command_answer(o, err->text);
@@ -203,16 +203,16 @@ static void set_aside(ab_agent_object *o, const ab_error *err)
 
 static bool failing_too_long(ab_agent_object *o)
 {
-    return ab_inbox_failing_ms(&o->inbox, now_ms(o)) >= o->agent->env.policy.set_aside_ms;
+    return ab_inbox_failing_ms(&o->inbox, now_ms(o)) >= o->agent->env.policy.defer_after_ms;
 }
 
-void ab_agent_wait(ab_agent_object *o)
+void ab_agent_await_change(ab_agent_object *o)
 {
-    ab_inbox_wait(&o->inbox, now_ms(o), RETRY_WAIT_MS);
+    ab_inbox_retry_after(&o->inbox, now_ms(o), RETRY_WAIT_MS);
     if (failing_too_long(o) && o->inbox.head != NULL) {
         ab_error err = {0};
         (void)ab_fail(&err, AB_ERR_TIMEOUT, "deletion is stuck: check the object's finalizers");
-        set_aside(o, &err);
+        defer(o, &err);
     }
 }
 
@@ -227,8 +227,8 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
     ab_agent_drop_snapshot(o);
     switch (ab_err_class_of(code)) {
     case AB_CLASS_PERMANENT:
-        set_aside(o, &text);
-        ab_inbox_wait(&o->inbox, now_ms(o), RETRY_REFUSED_MS);
+        defer(o, &text);
+        ab_inbox_retry_after(&o->inbox, now_ms(o), RETRY_REFUSED_MS);
         return;
     case AB_CLASS_NONE:
     case AB_CLASS_STALE: /* what changes whenever we write holds nothing back for ever, too */
@@ -240,7 +240,7 @@ void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err)
              AB_KV("why", (const char *)text.text));
     ab_inbox_back_off(&o->inbox, now_ms(o));
     if (failing_too_long(o))
-        set_aside(o, &text);
+        defer(o, &text);
 }
 
 static void finish_reconciled_head(ab_agent_object *o)
@@ -356,7 +356,7 @@ static bool concerns_us(const ab_agent *a, const ab_object *object)
 
 /* What is here was read before the store told of this one, which may be the older of the two: what
  * is here is read again. */
-static void look_again(ab_agent_object *o)
+static void reconcile_again(ab_agent_object *o)
 {
     o->changed_meanwhile = o->report_due = true;
     ab_agent_advance(o);
@@ -372,7 +372,7 @@ void ab_agent_on_updated(ab_agent *a, ab_object *object)
         return;
     }
     if (ab_agent_is_another(o, object)) {
-        look_again(o);
+        reconcile_again(o);
         return;
     }
     note_updated(o, object);
@@ -390,7 +390,7 @@ void ab_agent_on_deleted(ab_agent *a, ab_object *object, bool observed)
     if (o == NULL)
         return;
     if (ab_agent_is_another(o, object)) {
-        look_again(o);
+        reconcile_again(o);
         return;
     }
     ab_agent_note_lost(o, object);

@@ -61,10 +61,10 @@ typedef struct {
     ab_recreate_policy recreate;
     /* The agent owns its objects: they are published, and nothing of the principal is followed. */
     bool autonomous;
-    ab_guard_limits guard; /* of an autonomous agent: what it may end at the hub */
-    int64_t set_aside_ms;  /* after so long of failing, an object no longer holds its delivery */
-    const char *name;      /* of this agent, which seals are bound to; borrowed */
-    bool sealed_only;      /* what is of a sealed kind and comes unsealed is refused */
+    ab_guard_limits guard;  /* of an autonomous agent: what it may end at the hub */
+    int64_t defer_after_ms; /* after so long of failing, an object no longer holds its delivery */
+    const char *name;       /* of this agent, which seals are bound to; borrowed */
+    bool sealed_only;       /* what is of a sealed kind and comes unsealed is refused */
     /** Open a sealed payload, see ab_seal_open; NULL: there is no key. */
     ab_err (*open)(void *arg, const ab_seal_binding *binding, ab_str sealed, ab_buf *out,
                    ab_error *err);

@@ -109,7 +109,7 @@ struct ab_agent {
         size_t held_sent; /* how many are, as the principal was told, or is about to be */
     } resync;
     struct {
-        ab_metric *writes, *reverts, *stale, *refused, *set_aside, *commands, *out_of_date;
+        ab_metric *writes, *reverts, *stale, *refused, *deferred, *commands, *out_of_date;
     } metrics;
 };
 
@@ -118,11 +118,11 @@ struct ab_agent {
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
 /** Do the next thing for this object, if it is idle and there is one. */
 void ab_agent_advance(ab_agent_object *o);
-/** A step failed: retry, set aside or give up, by the class of `code`. */
+/** A step failed: retry, defer or give up, by the class of `code`. */
 void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err);
-/** Wait for something that only a change elsewhere can bring; past the limit, set the delivery
- * aside. */
-void ab_agent_wait(ab_agent_object *o);
+/** Wait for something that only a change elsewhere can bring; past the limit, defer the delivery.
+ */
+void ab_agent_await_change(ab_agent_object *o);
 
 /** Does it report its state upwards? Of other kinds only errors go up. */
 bool ab_agent_reports(const ab_agent_object *o);

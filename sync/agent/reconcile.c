@@ -127,7 +127,7 @@ void ab_agent_reconcile(ab_agent_object *o)
         return;
     case SOURCE_LIVE:
         if (o->deleting)
-            ab_agent_wait(o);
+            ab_agent_await_change(o);
         else if (o->exists)
             reconcile_local(o);
         else

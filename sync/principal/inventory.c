@@ -90,9 +90,9 @@ static ab_err hold_shared_error(const struct peer *peer, ab_str theirs,
 static ab_err hold_reports(const struct peer *peer, ab_inventory *inv)
 {
     ab_err e = AB_ERR_OK;
-    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL && e == AB_ERR_OK;
+    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL && e == AB_ERR_OK;
          ab_list_next(&i))
-        e = hold_app(AB_LINK_OF(i.link, ab_principal_app, in_roster), inv);
+        e = hold_app(AB_LINK_OF(i.link, ab_principal_app, in_records), inv);
     for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL && e == AB_ERR_OK;
          ab_map_next(&i))
         e = hold_shared_error(peer, i.key, i.value, inv);
@@ -102,9 +102,9 @@ static ab_err hold_reports(const struct peer *peer, ab_inventory *inv)
 static ab_err hold_mirrors(const struct peer *peer, ab_inventory *inv)
 {
     ab_err e = AB_ERR_OK;
-    for (ab_list_iter i = ab_list_first(&peer->roster->mirrors); i.link != NULL && e == AB_ERR_OK;
+    for (ab_list_iter i = ab_list_first(&peer->records->mirrors); i.link != NULL && e == AB_ERR_OK;
          ab_list_next(&i))
-        e = hold_mirror(AB_LINK_OF(i.link, struct mirror, in_roster), inv);
+        e = hold_mirror(AB_LINK_OF(i.link, struct mirror, in_records), inv);
     return e;
 }
 
@@ -143,7 +143,7 @@ static void add_expected(void *arg, ab_str key)
 /* What came and is not dealt with yet would look as if the agent had to say it again. */
 static bool is_dealt_with(const struct peer *peer)
 {
-    return peer->caught_up && peer->held == NULL && ab_registry_is_dealt_with(peer->roster);
+    return peer->caught_up && peer->held == NULL && ab_agent_records_are_done(peer->records);
 }
 
 static bool is_ripe(const struct peer *peer)
@@ -380,20 +380,20 @@ static void send_again(struct peer *peer, ab_str key)
     ab_principal_app *app = ab_principal_find(peer->principal, key);
     ab_writer_repeat(peer->writer, key);
     if (app == NULL)
-        ab_principal_shared_look_at(peer, key);
+        ab_principal_shared_requeue(peer, key);
     else
-        app->look_due = app->exists;
+        app->requeued = app->exists;
 }
 
 /* Not while the log is gone through: it may change. What was answered and stands all the same, in a
  * store that was restored for one, is asked again: the agent has its record of it. */
 static void advance_apps(const struct peer *peer)
 {
-    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i)) {
-        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
+    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i)) {
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
         if (ab_requests_forget_answers(&app->requests))
-            app->look_due = app->exists;
-        if (app->look_due)
+            app->requeued = app->exists;
+        if (app->requeued)
             ab_principal_advance(app);
     }
 }
@@ -425,22 +425,22 @@ static bool asks(const struct requests *requests, ab_str id)
     return false;
 }
 
-static bool look_at_asking_app(const struct roster *r, ab_str id)
+static bool requeue_asking_app(const struct agent_records *r, ab_str id)
 {
     for (ab_list_iter i = ab_list_first(&r->apps); i.link != NULL; ab_list_next(&i)) {
-        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
         if (asks(&app->requests, id)) {
-            app->look_due = app->exists;
+            app->requeued = app->exists;
             return true;
         }
     }
     return false;
 }
 
-static bool does_mirror_ask(const struct roster *r, ab_str id)
+static bool does_mirror_ask(const struct agent_records *r, ab_str id)
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
-        const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_roster);
+        const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
         if (m->exists && m->is_mirror && asks(&m->requests, id))
             return true;
     }
@@ -448,10 +448,10 @@ static bool does_mirror_ask(const struct roster *r, ab_str id)
 }
 
 /* Who asks for this command still is looked at again. @return false when nobody does */
-static bool look_at_asker(const struct peer *peer, ab_str id)
+static bool requeue_asker(const struct peer *peer, ab_str id)
 {
-    return peer->mode == AB_MANAGED ? look_at_asking_app(peer->roster, id)
-                                    : does_mirror_ask(peer->roster, id);
+    return peer->mode == AB_MANAGED ? requeue_asking_app(peer->records, id)
+                                    : does_mirror_ask(peer->records, id);
 }
 
 /* A command that stands in the log may have been answered into a log that was lost. */
@@ -462,7 +462,7 @@ static void ask_again(void *arg, ab_str key)
     snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
     if (ab_writer_queued_since(peer->writer, key, peer->resync.since))
         return;
-    if (look_at_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
+    if (requeue_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
         ab_writer_repeat_command(peer->writer, ab_str_of(copy));
     else
         end_command(peer, ab_str_of(copy));
@@ -551,7 +551,7 @@ static void correct(struct peer *peer)
     ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);
     peer->resync.corrected = true;
     advance_apps(peer);
-    ab_mirror_look(peer->roster);
+    ab_mirror_requeue_agent(peer->records);
     if (peer->mode != AB_MANAGED)
         return;
     peer->proof.again = !may_end;

@@ -16,25 +16,25 @@
 
 /* --- records --- */
 
-static void leave_roster(struct mirror *m)
+static void leave_records(struct mirror *m)
 {
-    if (m->roster == NULL)
+    if (m->records == NULL)
         return;
-    ab_registry_count(m->roster, &m->unfinished, false);
-    m->roster->conflict_count -= m->conflict;
-    ab_link_remove(&m->in_roster);
-    ab_registry_leave(m->roster);
+    ab_agent_records_count(m->records, &m->unfinished, false);
+    m->records->conflict_count -= m->conflict;
+    ab_link_remove(&m->in_records);
+    ab_agent_records_leave(m->records);
 }
 
 ab_err ab_mirror_enlist(struct mirror *m, ab_str agent)
 {
-    struct roster *r = ab_registry_use(m->principal, agent);
+    struct agent_records *r = ab_agent_records_use(m->principal, agent);
     if (r == NULL)
         return AB_ERR_NOMEM;
-    leave_roster(m);
-    ab_list_append(&r->mirrors, &m->in_roster);
+    leave_records(m);
+    ab_list_append(&r->mirrors, &m->in_records);
     r->conflict_count += m->conflict;
-    m->roster = r;
+    m->records = r;
     m->agent = r->name;
     return AB_ERR_OK;
 }
@@ -42,7 +42,7 @@ ab_err ab_mirror_enlist(struct mirror *m, ab_str agent)
 void ab_mirror_free(void *value)
 {
     struct mirror *m = value;
-    leave_roster(m);
+    leave_records(m);
     ab_link_remove(&m->in_tended);
     ab_inbox_fini(&m->inbox);
     ab_object_unref(m->after_load);
@@ -71,7 +71,7 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
     m->principal = p;
     m->kind = ab_kind_of(kind);
     m->key = ab_str_dup(key);
-    ab_link_init(&m->in_roster);
+    ab_link_init(&m->in_records);
     ab_link_init(&m->in_tended);
     m->known = !p->listed; /* what is here will be seen with the rest */
     ab_inbox_init(&m->inbox);
@@ -111,13 +111,13 @@ ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_received_state
 
 struct peer *ab_mirror_peer(const struct mirror *m)
 {
-    struct peer *peer = m->roster->peer;
+    struct peer *peer = m->records->peer;
     return peer == NULL || peer->mode == AB_MANAGED ? NULL : peer;
 }
 
 static bool is_of_managed(const struct mirror *m)
 {
-    const struct peer *peer = m->roster->peer;
+    const struct peer *peer = m->records->peer;
     return peer != NULL && peer->mode == AB_MANAGED;
 }
 
@@ -159,7 +159,7 @@ static int64_t now_ms(const struct mirror *m)
 /* Count it as what it is now, and have the tick look at it if need be. */
 static void tend(struct mirror *m)
 {
-    ab_registry_count(m->roster, &m->unfinished, !ab_mirror_is_done(m));
+    ab_agent_records_count(m->records, &m->unfinished, !ab_mirror_is_done(m));
     if (m->inbox.retry_at != 0)
         ab_list_append(&m->principal->tended_mirrors, &m->in_tended);
 }
@@ -173,14 +173,14 @@ void ab_mirror_finish_head(struct mirror *m)
 }
 
 /* The head no longer holds the offset; a state that is kept goes on being tried. */
-static void set_aside(struct mirror *m, const char *why)
+static void defer(struct mirror *m, const char *why)
 {
     AB_WARN(m->principal->env.log, SYNC,
             "write deferred: the object cannot be written at the moment", AB_KV("agent", m->agent),
             AB_KV("object", m->key), AB_KV("why", why));
     if (m->inbox.head == NULL || m->inbox.head->delivery == NULL)
         return;
-    ab_metric_add(m->principal->metrics.set_aside, 1);
+    ab_metric_add(m->principal->metrics.deferred, 1);
     ab_principal_ack(m->principal, m->inbox.head->delivery);
     m->inbox.head->delivery = NULL;
 }
@@ -190,8 +190,8 @@ void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err)
     const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
     switch (ab_err_class_of(code)) {
     case AB_CLASS_PERMANENT:
-        set_aside(m, why);
-        ab_inbox_wait(&m->inbox, now_ms(m), RETRY_REFUSED_MS);
+        defer(m, why);
+        ab_inbox_retry_after(&m->inbox, now_ms(m), RETRY_REFUSED_MS);
         return;
     case AB_CLASS_NONE:
     case AB_CLASS_STALE: /* what changes whenever we write holds nothing back for ever, too */
@@ -200,8 +200,8 @@ void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err)
         break;
     }
     ab_inbox_back_off(&m->inbox, now_ms(m));
-    if (ab_inbox_failing_ms(&m->inbox, now_ms(m)) >= m->principal->env.set_aside_ms)
-        set_aside(m, why);
+    if (ab_inbox_failing_ms(&m->inbox, now_ms(m)) >= m->principal->env.defer_after_ms)
+        defer(m, why);
 }
 
 /* --- steps --- */
@@ -351,7 +351,7 @@ void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observe
     ab_mirror_advance(m);
 }
 
-static void look_at(struct mirror *m)
+static void requeue(struct mirror *m)
 {
     const struct requests *r = &m->requests;
     if (r->operation.asked || r->refresh.asked || r->terminate.asked)
@@ -359,16 +359,16 @@ static void look_at(struct mirror *m)
     ab_mirror_advance(m);
 }
 
-void ab_mirror_look(const struct roster *r)
+void ab_mirror_requeue_agent(const struct agent_records *r)
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i))
-        look_at(AB_LINK_OF(i.link, struct mirror, in_roster));
+        requeue(AB_LINK_OF(i.link, struct mirror, in_records));
 }
 
-void ab_mirror_look_at_all(ab_principal *p)
+void ab_mirror_requeue_all(ab_principal *p)
 {
     for (ab_map_iter i = ab_map_first(p->mirrors); i.entry != NULL; ab_map_next(&i))
-        look_at(i.value);
+        requeue(i.value);
 }
 
 static void tick(struct mirror *m)

@@ -94,7 +94,7 @@ static void show_conflicts(const struct mirror *m)
             m->principal->env.metrics, AB_METRIC_GAUGE, "argobus_mirror_conflicts",
             "Objects of an agent that cannot be mirrored because another object has their name.",
             &label, 1),
-        (double)m->roster->conflict_count);
+        (double)m->records->conflict_count);
 }
 
 void ab_mirror_set_conflict(struct mirror *m, bool conflict)
@@ -103,9 +103,9 @@ void ab_mirror_set_conflict(struct mirror *m, bool conflict)
         return;
     m->conflict = conflict;
     if (conflict)
-        m->roster->conflict_count++;
+        m->records->conflict_count++;
     else
-        m->roster->conflict_count--;
+        m->records->conflict_count--;
     show_conflicts(m);
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (conflict)

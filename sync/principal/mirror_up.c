@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MS 200
+#define RETRY_MS 200
 
 /* --- arrival --- */
 
@@ -338,7 +338,7 @@ static void begin_answer(struct mirror *m, ab_task *t)
     struct peer *peer = ab_mirror_peer(m);
     ab_str id = ab_principal_answered_id(t->event);
     if (peer == NULL || !ab_writer_is_ready(peer->writer)) {
-        ab_inbox_wait(&m->inbox, ab_clock_mono_ms(m->principal->env.clock), WAIT_MS);
+        ab_inbox_retry_after(&m->inbox, ab_clock_mono_ms(m->principal->env.clock), RETRY_MS);
         return;
     }
     char *why = ab_feedback_text(t->event, "error", "the agent refused the request: ");

@@ -54,27 +54,27 @@ void ab_principal_peer_free(void *value)
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
     ab_principal_watermark_remove(peer);
-    if (peer->roster != NULL && peer->roster->peer == peer)
-        peer->roster->peer = NULL;
-    ab_registry_leave(peer->roster);
+    if (peer->records != NULL && peer->records->peer == peer)
+        peer->records->peer = NULL;
+    ab_agent_records_leave(peer->records);
     free(peer);
 }
 
 static void wait_no_more(struct peer *peer)
 {
-    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i))
-        AB_LINK_OF(i.link, ab_principal_app, in_roster)->peer = peer;
+    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i))
+        AB_LINK_OF(i.link, ab_principal_app, in_records)->peer = peer;
 }
 
 static void park_apps(const struct peer *peer)
 {
-    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i))
-        ab_principal_park(AB_LINK_OF(i.link, ab_principal_app, in_roster));
+    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i))
+        ab_principal_park(AB_LINK_OF(i.link, ab_principal_app, in_records));
 }
 
 static bool has_all(struct peer *peer)
 {
-    return peer->roster != NULL && peer->writer != NULL && peer->errors != NULL &&
+    return peer->records != NULL && peer->writer != NULL && peer->errors != NULL &&
            ab_principal_watermark_join(peer) == AB_ERR_OK;
 }
 
@@ -91,8 +91,8 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_link_init(&peer->in_waiting);
     ab_principal_resync_init(peer);
     ab_guard_init(&peer->guard, p->env.guard);
-    peer->roster = ab_registry_use(p, ab_str_of(agent));
-    peer->name = peer->roster == NULL ? NULL : peer->roster->name;
+    peer->records = ab_agent_records_use(p, ab_str_of(agent));
+    peer->name = peer->records == NULL ? NULL : peer->records->name;
     peer->writer =
         ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p});
     peer->errors = ab_map_new();
@@ -100,7 +100,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
         ab_principal_peer_free(peer);
         return AB_ERR_NOMEM;
     }
-    peer->roster->peer = peer;
+    peer->records->peer = peer;
     wait_no_more(peer);
     ab_principal_watch(peer);
     ab_mirror_agents_changed(p, agent);
@@ -112,11 +112,11 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
     struct peer *peer = ab_map_take(p->peers, ab_str_of(agent));
     if (peer == NULL)
         return;
-    peer->roster->peer = NULL;
+    peer->records->peer = NULL;
     park_apps(peer);
     for (const struct held *h = peer->held; h != NULL; h = h->next)
         ab_principal_ack(p, h->delivery);
-    ab_mirror_look(peer->roster);
+    ab_mirror_requeue_agent(peer->records);
     ab_mirror_agents_changed(p, agent);
     ab_principal_watermark_leave(peer);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
@@ -204,15 +204,15 @@ void ab_principal_written(ab_principal *p, const char *agent, const ab_event *he
         ab_principal_watermark_note_version(peer, version);
 }
 
-static void look_at_apps(struct peer *peer)
+static void requeue_apps(struct peer *peer)
 {
-    for (ab_list_iter i = ab_list_first(&peer->roster->apps); i.link != NULL; ab_list_next(&i)) {
-        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_roster);
+    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i)) {
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
         if (!app->exists)
             continue;
         bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
                     app->requests.terminate.asked;
-        app->look_due = app->look_due || asks || app->moved ||
+        app->requeued = app->requeued || asks || app->moved ||
                         !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
         ab_principal_advance(app);
     }
@@ -232,7 +232,7 @@ static void open_writer(struct peer *peer)
     if (peer->mode == AB_AUTONOMOUS) /* what its log has of the time when it was managed */
         ab_writer_each(peer->writer, "", release_key, peer);
     ab_principal_sweep(peer);
-    look_at_apps(peer);
+    requeue_apps(peer);
     if (ab_principal_takes_state(peer))
         ab_principal_shared_open(peer);
 }
@@ -243,7 +243,7 @@ static void open_peer(struct peer *peer)
     if (peer->mode == 0)
         return;
     open_writer(peer);
-    ab_mirror_look(peer->roster);
+    ab_mirror_requeue_agent(peer->records);
     ab_principal_take_held(peer);
     ab_principal_resync_due(peer, "connected");
 }

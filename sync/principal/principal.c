@@ -28,7 +28,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->apps = ab_map_new();
     p->shared = ab_map_new();
     p->mirrors = ab_map_new();
-    p->rosters = ab_map_new();
+    p->records_by_agent = ab_map_new();
     p->own_projects = ab_map_new();
     ab_link_init(&p->moved);
     ab_link_init(&p->tended_apps);
@@ -40,7 +40,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_principal_resyncs_init(p);
     ab_err e = ab_principal_watermark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
-        p->mirrors == NULL || p->rosters == NULL || p->own_projects == NULL) {
+        p->mirrors == NULL || p->records_by_agent == NULL || p->own_projects == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -48,7 +48,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->metrics.resyncs = counter(p, "argobus_resyncs_total", "Completed resyncs with agents.");
     p->metrics.stale =
         counter(p, "argobus_events_stale_total", "Events older than the state in effect.");
-    p->metrics.set_aside =
+    p->metrics.deferred =
         counter(p, "argobus_set_aside_total",
                 "Events whose object cannot be written at the moment; it is retried later.");
     p->metrics.reverts =
@@ -63,10 +63,10 @@ static void app_free(void *value)
     ab_inbox_fini(&app->inbox);
     ab_link_remove(&app->in_moved);
     ab_link_remove(&app->in_tended);
-    ab_link_remove(&app->in_roster);
-    if (app->roster != NULL)
-        ab_registry_count(app->roster, &app->unfinished, false);
-    ab_registry_leave(app->roster);
+    ab_link_remove(&app->in_records);
+    if (app->records != NULL)
+        ab_agent_records_count(app->records, &app->unfinished, false);
+    ab_agent_records_leave(app->records);
     free(app->error);
     free(app->newest);
     free(app->version);
@@ -83,7 +83,7 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->shared, ab_principal_shared_free);
     ab_map_free(p->mirrors, ab_mirror_free);
     ab_map_free(p->peers, ab_principal_peer_free);
-    ab_map_free(p->rosters, NULL);
+    ab_map_free(p->records_by_agent, NULL);
     ab_map_free(p->own_projects, NULL);
     ab_principal_watermark_fini(p);
     free(p);
@@ -105,7 +105,7 @@ static ab_principal_app *app_new(ab_principal *p, ab_str key, ab_str agent)
     app->record.done = app_done;
     app->principal = p;
     app->key = ab_str_dup(key);
-    ab_link_init(&app->in_roster);
+    ab_link_init(&app->in_records);
     ab_link_init(&app->in_moved);
     ab_link_init(&app->in_tended);
     ab_inbox_init(&app->inbox);
@@ -142,7 +142,7 @@ static bool is_over(const ab_principal_app *app)
 void ab_principal_tend(ab_principal_app *app)
 {
     const ab_task *head = app->inbox.head;
-    ab_registry_count(app->roster, &app->unfinished, head != NULL && head->delivery != NULL);
+    ab_agent_records_count(app->records, &app->unfinished, head != NULL && head->delivery != NULL);
     if (app->inbox.retry_at != 0 || is_over(app))
         ab_list_append(&app->principal->tended_apps, &app->in_tended);
 }
@@ -193,7 +193,7 @@ void ab_principal_finish_head(ab_principal_app *app)
 }
 
 /* The head goes on being tried, but no longer holds the offset. */
-static void set_aside(ab_principal_app *app, const char *why)
+static void defer(ab_principal_app *app, const char *why)
 {
     ab_task *head = ab_principal_head(app);
     AB_WARN(app->principal->env.log, SYNC,
@@ -201,7 +201,7 @@ static void set_aside(ab_principal_app *app, const char *why)
             AB_KV("object", (const char *)app->key), AB_KV("why", why));
     if (head == NULL || head->delivery == NULL)
         return;
-    ab_metric_add(app->principal->metrics.set_aside, 1);
+    ab_metric_add(app->principal->metrics.deferred, 1);
     ab_principal_ack(app->principal, head->delivery);
     head->delivery = NULL;
 }
@@ -211,11 +211,11 @@ void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
     const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
     app->cleared = false;
     if (ab_principal_head(app) == NULL)
-        app->look_due = app->exists;
+        app->requeued = app->exists;
     switch (ab_err_class_of(code)) {
     case AB_CLASS_PERMANENT:
-        set_aside(app, why);
-        ab_inbox_wait(&app->inbox, now_ms(app), RETRY_REFUSED_MS);
+        defer(app, why);
+        ab_inbox_retry_after(&app->inbox, now_ms(app), RETRY_REFUSED_MS);
         return;
     case AB_CLASS_NONE:
     case AB_CLASS_STALE: /* what changes whenever we write holds nothing back for ever, too */
@@ -224,8 +224,8 @@ void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err)
         break;
     }
     ab_inbox_back_off(&app->inbox, now_ms(app));
-    if (ab_inbox_failing_ms(&app->inbox, now_ms(app)) >= app->principal->env.set_aside_ms)
-        set_aside(app, why);
+    if (ab_inbox_failing_ms(&app->inbox, now_ms(app)) >= app->principal->env.defer_after_ms)
+        defer(app, why);
 }
 
 static bool may_advance(const ab_principal_app *app)
@@ -245,7 +245,7 @@ static bool advance_once(ab_principal_app *app)
         ab_principal_begin(app);
         return may_advance(app);
     }
-    bool due = app->error_due || (app->look_due && ab_principal_is_open(app));
+    bool due = app->error_due || (app->requeued && ab_principal_is_open(app));
     if (due && app->exists)
         ab_principal_get(app);
     return false;
@@ -255,7 +255,7 @@ void ab_principal_advance(ab_principal_app *app)
 {
     while (advance_once(app))
         ;
-    if (app->step == PSTEP_IDLE && app->inbox.head == NULL && !app->look_due && !app->error_due)
+    if (app->step == PSTEP_IDLE && app->inbox.head == NULL && !app->requeued && !app->error_due)
         app->inbox.failing_since = 0; /* nothing is tried */
     ab_principal_tend(app);
 }
@@ -331,7 +331,7 @@ static void app_deleted(ab_principal *p, const ab_object *object, bool observed)
     bool queued =
         ab_principal_is_open(app) && ab_writer_has_key(app->peer->writer, ab_str_of(app->key));
     bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
-    app->exists = app->deleting = app->look_due = false;
+    app->exists = app->deleting = app->requeued = false;
     app->changed_meanwhile = true;
     forget_newest(app);
     app->status_version = (ab_version){0};
@@ -360,7 +360,7 @@ static void app_updated(ab_principal *p, ab_object *object)
     ab_principal_state(app, object);
     bool busy = app->step != PSTEP_IDLE || app->inbox.head != NULL;
     bool unmarked = !app->deleting && ab_requests_need_ids(&app->requests);
-    app->look_due = app->peer == NULL || (busy && unmarked);
+    app->requeued = app->peer == NULL || (busy && unmarked);
     ab_principal_ask(app, object, !busy && app->peer != NULL);
     ab_principal_advance(app);
 }
@@ -395,8 +395,8 @@ void ab_principal_on_list_done(ab_principal *p)
     }
     for (ab_map_iter i = ab_map_first(p->apps); i.entry != NULL; ab_map_next(&i))
         ab_principal_advance(i.value);
-    ab_principal_shared_look(p);
-    ab_mirror_look_at_all(p);
+    ab_principal_shared_requeue_all(p);
+    ab_mirror_requeue_all(p);
     ab_principal_resync_go(p);
 }
 
@@ -407,7 +407,7 @@ void ab_principal_on_synced(ab_principal *p)
     if (!p->listed)
         ab_principal_on_list_done(p);
     ab_principal_watermark_advance(p);
-    ab_principal_shared_look(p);
+    ab_principal_shared_requeue_all(p);
 }
 
 void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
@@ -433,7 +433,7 @@ static void got(ab_principal_app *app, ab_err code, ab_object *hub, const ab_err
     if (app->changed_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
         return; /* which of the two is newer is not known: it is read again if need be */
     if (code == AB_ERR_NOTFOUND) {
-        app->look_due = app->error_due = false;
+        app->requeued = app->error_due = false;
         if (ab_principal_head(app) != NULL)
             ab_principal_without(app);
     } else if (code != AB_ERR_OK) {
@@ -463,7 +463,7 @@ static void app_done(ab_principal_record *record, ab_err code, ab_object *object
     app->step = PSTEP_IDLE;
     if (app->abandoned) {
         app->abandoned = false;
-        app->look_due = app->exists;
+        app->requeued = app->exists;
     } else if (step == PSTEP_GET) {
         got(app, code, object, err);
     } else if (code == AB_ERR_NOTFOUND && ab_principal_head(app) != NULL) {

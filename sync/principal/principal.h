@@ -94,7 +94,7 @@ typedef struct {
     /* Destination mapping: the namespaces beside its own whose Applications are served; NULL: none.
      * Borrowed. */
     const ab_patterns *namespaces;
-    int64_t set_aside_ms;
+    int64_t defer_after_ms;
     ab_guard_limits guard; /* for each agent */
     int64_t resync_ms; /* how often both ends compare what they hold; 0: only when there is cause */
     size_t resyncs_max; /* how many resyncs are under way at once */

@@ -45,13 +45,13 @@ struct peer_resync {
 
 /* What belongs to an agent by its name, whether it is served or not. It exists while there is
  * anything. */
-struct roster {
+struct agent_records {
     ab_principal *principal;
     char *name;
     size_t uses;
     struct peer *peer;     /* NULL: it is not served */
-    ab_link apps;          /* ab_principal_app.in_roster */
-    ab_link mirrors;       /* struct mirror.in_roster */
+    ab_link apps;          /* ab_principal_app.in_records */
+    ab_link mirrors;       /* struct mirror.in_records */
     size_t unfinished;     /* of both: those with a delivery that is not dealt with */
     size_t conflict_count; /* mirrors whose place is another object's */
 };
@@ -62,8 +62,8 @@ struct roster {
 /* One agent. */
 struct peer {
     ab_principal *principal;
-    struct roster *roster;
-    const char *name; /* the roster's */
+    struct agent_records *records;
+    const char *name; /* the records' */
     unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
     struct watermark_line *line;
@@ -157,13 +157,13 @@ struct ab_principal_app {
     ab_principal_record record;
     ab_principal *principal;
     char *key;
-    struct roster *roster; /* of the agent whose it is */
-    const char *agent;     /* the roster's name */
-    struct peer *peer;     /* of that name; NULL while there is none */
-    ab_link in_roster;
+    struct agent_records *records; /* of the agent whose it is */
+    const char *agent;             /* the records' name */
+    struct peer *peer;             /* of that name; NULL while there is none */
+    ab_link in_records;
     ab_link in_moved;  /* while `moved` */
     ab_link in_tended; /* while there is something to do once its time has come */
-    bool unfinished;   /* counted in the roster */
+    bool unfinished;   /* counted in the records */
 
     bool exists;
     bool deleting;
@@ -173,7 +173,7 @@ struct ab_principal_app {
     char *newest;              /* the same that was read or written after that; NULL: none was */
     bool outdated;             /* a write met a newer object: read it before the next one */
     ab_digest desired;         /* of the payload that goes down */
-    bool look_due;             /* the object has something to say that the log does not */
+    bool requeued;             /* the object has something to say that the log does not */
     bool moved;                /* other agents may have it still */
     ab_version status_version; /* of the status that the hub shows; none before the first */
     ab_digest status_hash; /* of the report that it is from; none: it has no status, or unknown */
@@ -205,7 +205,7 @@ struct watermark_part {
     char next_id[AB_WATERMARK_ID_MAX]; /* what may have been written since; "": nothing */
     char *version;                     /* resourceVersion; NULL: there is none */
     bool read;                         /* once in this run */
-    bool look_due;                     /* something was missed since it was read */
+    bool outdated;                     /* something was missed since it was read */
     bool wanted;                       /* and an agent waits for that */
     bool unsure;                       /* a write failed: to be read before the next one */
     bool write_due;                    /* something was sent that it does not cover */
@@ -256,11 +256,11 @@ struct mirror {
     ab_principal *principal;
     const ab_kind *kind;
     char *key;
-    struct roster *roster; /* of the agent whose it is */
-    const char *agent;     /* the roster's name */
-    ab_link in_roster;
+    struct agent_records *records; /* of the agent whose it is */
+    const char *agent;             /* the records' name */
+    ab_link in_records;
     ab_link in_tended; /* while it waits to be tried again */
-    bool unfinished;   /* counted in the roster */
+    bool unfinished;   /* counted in the records */
 
     enum mirror_source source;
     ab_version version;
@@ -304,7 +304,7 @@ struct ab_principal {
     ab_map *apps;
     ab_map *shared;
     ab_map *mirrors;
-    ab_map *rosters;
+    ab_map *records_by_agent;
     ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
     ab_link moved;        /* Applications that other agents may have still */
     ab_link tended_apps;  /* what the next tick looks at */
@@ -325,7 +325,7 @@ struct ab_principal {
         ab_link periodic; /* none is due; in the order of when the next one will be */
     } resyncs;
     struct {
-        ab_metric *writes, *stale, *set_aside, *reverts, *resyncs;
+        ab_metric *writes, *stale, *deferred, *reverts, *resyncs;
     } metrics;
 };
 
@@ -347,7 +347,7 @@ void ab_principal_get(ab_principal_app *app);
 /** Write the object with these changes. */
 void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
                         enum principal_step step);
-/** A step failed: retry or set aside, by the class of `code`. */
+/** A step failed: retry or defer, by the class of `code`. */
 void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err);
 /** The head task, when it has been taken up; what is awaited is for it then. */
 ab_task *ab_principal_head(const ab_principal_app *app);
@@ -355,16 +355,17 @@ ab_task *ab_principal_head(const ab_principal_app *app);
 void ab_principal_finish_head(ab_principal_app *app);
 void ab_principal_ack(const ab_principal *p, void *delivery);
 
-/* roster.c: what belongs to one agent */
-/** The roster of this agent, made if need be, for one more user. @return NULL when out of memory */
-struct roster *ab_registry_use(ab_principal *p, ab_str agent);
+/* agent_records.c: what belongs to one agent */
+/** The records of this agent, made if need be, for one more user. @return NULL when out of memory
+ */
+struct agent_records *ab_agent_records_use(ab_principal *p, ab_str agent);
 /** One user less; the last one frees it. NULL is allowed. */
-void ab_registry_leave(struct roster *r);
+void ab_agent_records_leave(struct agent_records *r);
 /** A record of it has a delivery that is not dealt with, or has none. @param counted  whether it
  * is counted as one that has; kept by the record */
-void ab_registry_count(struct roster *r, bool *counted, bool has);
+void ab_agent_records_count(struct agent_records *r, bool *counted, bool has);
 /** Has any record of it a delivery that is not dealt with? */
-bool ab_registry_is_dealt_with(const struct roster *r);
+bool ab_agent_records_are_done(const struct agent_records *r);
 
 /* peer.c: agents come and go */
 struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
@@ -558,7 +559,7 @@ void ab_principal_without(ab_principal_app *app);
 void ab_principal_shared_on_updated(ab_principal *p, ab_object *object);
 void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bool observed);
 /** Look at all again, for all agents. */
-void ab_principal_shared_look(ab_principal *p);
+void ab_principal_shared_requeue_all(ab_principal *p);
 /** The agent takes the hub's objects from now on: look at all again, for it. */
 void ab_principal_shared_open(struct peer *peer);
 /** It takes them no more. */
@@ -569,9 +570,9 @@ enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
 /** Is this object for that agent? */
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
 /** Look at those again, for this agent, that depend on this project. */
-void ab_principal_shared_look_below(struct peer *peer, const char *key);
+void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
 /** Look at one again, for this agent. */
-void ab_principal_shared_look_at(struct peer *peer, ab_str key);
+void ab_principal_shared_requeue(struct peer *peer, ab_str key);
 void ab_principal_shared_tick(ab_principal *p);
 void ab_principal_shared_free(void *value);
 
@@ -605,7 +606,7 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
 AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
 void ab_mirror_free(void *value);
 void ab_mirror_advance(struct mirror *m);
-/** A step failed: retry or set aside, by the class of `code`. */
+/** A step failed: retry or defer, by the class of `code`. */
 void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err);
 /** The head task is dealt with: acknowledge and drop it. */
 void ab_mirror_finish_head(struct mirror *m);
@@ -616,9 +617,9 @@ void ab_mirror_note(struct mirror *m, const ab_object *hub);
 void ab_mirror_on_updated(ab_principal *p, ab_object *object);
 void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed);
 /** Look again at those of one agent. */
-void ab_mirror_look(const struct roster *r);
+void ab_mirror_requeue_agent(const struct agent_records *r);
 /** Look again at all. */
-void ab_mirror_look_at_all(ab_principal *p);
+void ab_mirror_requeue_all(ab_principal *p);
 void ab_mirror_tick(ab_principal *p);
 /** All that came of it is kept. */
 bool ab_mirror_is_done(const struct mirror *m);

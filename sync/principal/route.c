@@ -54,28 +54,28 @@ void ab_principal_note_moved(ab_principal_app *app)
 
 ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
 {
-    struct roster *former = app->roster;
+    struct agent_records *former = app->records;
     if (former != NULL && ab_str_is(agent, former->name))
         return AB_ERR_OK;
-    struct roster *r = ab_registry_use(app->principal, agent);
+    struct agent_records *r = ab_agent_records_use(app->principal, agent);
     if (r == NULL)
         return AB_ERR_NOMEM;
     if (former != NULL) {
         forget_agent(app);
         ab_principal_note_moved(app);
     }
-    ab_list_append(&r->apps, &app->in_roster);
-    app->roster = r;
+    ab_list_append(&r->apps, &app->in_records);
+    app->records = r;
     app->agent = r->name;
     app->peer = r->peer;
-    ab_registry_leave(former);
+    ab_agent_records_leave(former);
     return AB_ERR_OK;
 }
 
 void ab_principal_park(ab_principal_app *app)
 {
     forget_agent(app);
-    app->look_due = app->exists;
+    app->requeued = app->exists;
     ab_principal_settle_move(app);
     ab_principal_tend(app);
 }

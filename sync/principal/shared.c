@@ -33,7 +33,7 @@ struct shared {
     bool deleting;       /* AppProject: to be let go */
     ab_project *project; /* AppProject: which agents it is for */
     char *scope;         /* Secret: key of its project; NULL: it is for no agent */
-    bool look_due;
+    bool requeued;
     bool for_all;         /* look_due: every agent is to be told; else those that asked since: */
     uint64_t informed_at; /* principal.asks, when agents were told last */
     ab_link in_tended;    /* while there is something to do once its time has come */
@@ -234,7 +234,7 @@ static bool is_over(const struct shared *s)
 /* What waits for an agent, or for the store to be listed, is looked at when that comes. */
 static void tend(struct shared *s)
 {
-    if (is_over(s) || (s->look_due && s->retry_at != 0))
+    if (is_over(s) || (s->requeued && s->retry_at != 0))
         ab_list_append(&s->principal->tended_shared, &s->in_tended);
 }
 
@@ -243,26 +243,26 @@ static void advance(struct shared *s)
     ab_principal *p = s->principal;
     bool use = s->deleting || (s->exists && p->listed && ab_link_is_in_use(&p->open));
     tend(s);
-    if (s->asked || !s->look_due || !use || s->retry_at > now_ms(s))
+    if (s->asked || !s->requeued || !use || s->retry_at > now_ms(s))
         return;
-    s->look_due = false;
+    s->requeued = false;
     s->asked = true;
     p->env.effects.get(p->env.effects.arg, ab_str_of(s->key), &s->record);
 }
 
-static void look_at(struct shared *s, bool for_all)
+static void requeue(struct shared *s, bool for_all)
 {
-    s->look_due = true;
+    s->requeued = true;
     s->for_all = s->for_all || for_all;
     advance(s);
 }
 
-static void look_at_secrets(const ab_principal *p, const char *scope, bool for_all)
+static void requeue_secrets(const ab_principal *p, const char *scope, bool for_all)
 {
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (s->scope != NULL && strcmp(s->scope, scope) == 0)
-            look_at(s, for_all);
+            requeue(s, for_all);
     }
 }
 
@@ -277,10 +277,10 @@ static bool ask(struct peer *peer)
     return true;
 }
 
-void ab_principal_shared_look_below(struct peer *peer, const char *key)
+void ab_principal_shared_requeue_project(struct peer *peer, const char *key)
 {
     if (ab_str_starts(ab_str_of(key), "AppProject/") && ask(peer))
-        look_at_secrets(peer->principal, key, false);
+        requeue_secrets(peer->principal, key, false);
 }
 
 static void count_all_again(const ab_principal *p)
@@ -294,11 +294,11 @@ static void note_absent(struct shared *s, bool observed)
 {
     if (!s->exists)
         return;
-    s->exists = s->look_due = false;
+    s->exists = s->requeued = false;
     count_all_again(s->principal);
     ab_principal_note_missing(s->principal, ab_str_of(s->key), observed);
     if (s->kind->target == AB_TARGET_APPPROJECT)
-        look_at_secrets(s->principal, s->key, true);
+        requeue_secrets(s->principal, s->key, true);
 }
 
 static void drop_all_finalizers(struct shared *s, const ab_object *hub)
@@ -366,20 +366,20 @@ static void see(struct shared *s, const ab_object *hub)
     s->deleting = project && ab_object_deleting(hub);
     if (s->deleting) {
         note_absent(s, true); /* its user said so on the object */
-        s->look_due = s->asked;
+        s->requeued = s->asked;
         if (!s->asked && ab_span_count(ab_object_meta(hub, "finalizers")) > 0)
             drop_all_finalizers(s, hub);
         return;
     }
     if (note(s, hub) != AB_ERR_OK) {
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", s->key));
-        s->look_due = true;
+        s->requeued = true;
         return;
     }
     bool for_all = s->for_all;
     distribute(s, hub);
     if (project && for_all)
-        look_at_secrets(p, s->key, true);
+        requeue_secrets(p, s->key, true);
 }
 
 /* What was read may be newer, too: said, it would be said before what the store shows next. */
@@ -401,7 +401,7 @@ static void done(ab_principal_record *record, ab_err code, ab_object *object, co
         AB_WARN(s->principal->env.log, SYNC, "cannot be read or written at the moment",
                 AB_KV("object", s->key),
                 AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
-        s->look_due = true;
+        s->requeued = true;
         s->retry_at = now_ms(s) + ab_backoff_next(&s->backoff);
     }
     advance(s);
@@ -463,17 +463,17 @@ void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bo
     tend(s);
 }
 
-void ab_principal_shared_look_at(struct peer *peer, ab_str key)
+void ab_principal_shared_requeue(struct peer *peer, ab_str key)
 {
     struct shared *s = find(peer->principal, key);
     if (s != NULL && ask(peer))
-        look_at(s, false);
+        requeue(s, false);
 }
 
-void ab_principal_shared_look(ab_principal *p)
+void ab_principal_shared_requeue_all(ab_principal *p)
 {
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i))
-        look_at(i.value, true);
+        requeue(i.value, true);
 }
 
 void ab_principal_shared_open(struct peer *peer)
@@ -481,7 +481,7 @@ void ab_principal_shared_open(struct peer *peer)
     if (!ask(peer))
         return;
     for (ab_map_iter i = ab_map_first(peer->principal->shared); i.entry != NULL; ab_map_next(&i))
-        look_at(i.value, false);
+        requeue(i.value, false);
 }
 
 void ab_principal_shared_close(struct peer *peer)
@@ -503,7 +503,7 @@ void ab_principal_recipient_changed(ab_principal *p, const char *agent)
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (s->kind->sealed)
-            look_at(s, false);
+            requeue(s, false);
     }
 }
 

@@ -157,7 +157,7 @@ static void end_deleted(struct peer *peer, ab_str key)
     char copy[AB_OBJECT_KEY_MAX]; /* ending it frees the log's own */
     snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
     ab_principal_end(peer, ab_str_of(copy));
-    ab_principal_shared_look_below(peer, copy);
+    ab_principal_shared_requeue_project(peer, copy);
 }
 
 static void sweep_key(void *arg, ab_str key)

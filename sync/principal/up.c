@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MS 200
+#define RETRY_MS 200
 
 /* --- the head task --- */
 
@@ -124,7 +124,7 @@ static void take_report(ab_principal_app *app, ab_spanv report)
 /* What the head needs is not there yet. */
 static void wait(ab_principal_app *app)
 {
-    ab_inbox_wait(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), WAIT_MS);
+    ab_inbox_retry_after(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), RETRY_MS);
 }
 
 static bool is_stale(const ab_principal_app *app, const ab_task *t)
@@ -348,7 +348,7 @@ static void look(ab_principal_app *app, const ab_object *hub)
                                AB_STR_NONE);
         return;
     }
-    app->look_due = false;
+    app->requeued = false;
     if (!ab_str_is(ab_principal_route(app->principal, hub), app->agent) ||
         !ab_principal_is_as_watched(app, hub))
         return; /* another by now, or another's, or a mirror: the store will tell */

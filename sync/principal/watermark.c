@@ -23,7 +23,7 @@
 /* How long to wait for an agent's log before its watermark is written for whatever it may have. */
 #define LOGS_MS 10000
 /* How often to look whether what is held back has come back. */
-#define HELD_LOOK_MS 60000
+#define HELD_RETRY_MS 60000
 
 static int64_t now_ms(const ab_principal *p)
 {
@@ -37,15 +37,15 @@ bool ab_principal_watermark_ask(const struct peer *peer)
     struct watermark_part *part = peer->line->part;
     if (part == NULL)
         return false;
-    part->wanted = part->wanted || part->look_due;
+    part->wanted = part->wanted || part->outdated;
     ab_principal_watermark_advance(peer->principal);
-    return part->read && !part->look_due && part->step != WATERMARK_GET;
+    return part->read && !part->outdated && part->step != WATERMARK_GET;
 }
 
 void ab_principal_watermark_outdate(ab_principal *p)
 {
     for (size_t i = 0; i < p->watermark.count; i++)
-        p->watermark.parts[i].look_due = true;
+        p->watermark.parts[i].outdated = true;
 }
 
 void ab_principal_watermark_read_all(ab_principal *p)
@@ -157,7 +157,7 @@ void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, 
     ab_principal_show_held(peer);
     if (!more)
         return;
-    peer->proof.retry_at = now_ms(p) + HELD_LOOK_MS;
+    peer->proof.retry_at = now_ms(p) + HELD_RETRY_MS;
     AB_ERROR(p->env.log, SYNC,
              "deletions held back: the store does not show that it ever had what the agent has "
              "(was it restored from a backup?): make the objects again, or delete them at the "
@@ -175,7 +175,7 @@ void ab_principal_watermark_tick(struct peer *peer)
     bool unproved = peer->proof.log + peer->proof.agent > 0;
     if (!unproved || now_ms(p) < peer->proof.retry_at)
         return;
-    peer->proof.retry_at = now_ms(p) + HELD_LOOK_MS;
+    peer->proof.retry_at = now_ms(p) + HELD_RETRY_MS;
     peer->swept = false;
     ab_principal_sweep(peer);
     ab_principal_resync_due(peer, "deletions are held back");
@@ -255,7 +255,7 @@ static void got(struct watermark_part *part, ab_err code, const ab_object *objec
     if (code == AB_ERR_OK && !note_version(part, object))
         code = AB_ERR_NOMEM;
     if (code != AB_ERR_OK) {
-        part->look_due = part->wanted = true;
+        part->outdated = part->wanted = true;
         back_off(part, code, err);
         return;
     }
@@ -310,7 +310,7 @@ static void read_part(struct watermark_part *part)
     ab_watermark_name(part->number, name);
     snprintf(key, sizeof(key), "ConfigMap/%s/%s", p->env.namespace, name);
     part->step = WATERMARK_GET;
-    part->look_due = part->wanted = false;
+    part->outdated = part->wanted = false;
     p->env.effects.get(p->env.effects.arg, ab_str_of(key), &part->record);
 }
 
@@ -372,7 +372,7 @@ static void go(struct watermark_part *part, bool at_once)
     if (part->step != WATERMARK_IDLE || !is_used(part) || now < part->retry_at)
         return;
     bool may_write = at_once || (now >= p->watermark.write_at && now >= part->write_at);
-    if (!part->read || part->unsure || (part->look_due && part->wanted))
+    if (!part->read || part->unsure || (part->outdated && part->wanted))
         read_part(part);
     else if (part->write_due && may_write && !must_wait(part))
         write_part(part);

@@ -421,7 +421,7 @@ static bool start(ab_bench_core_hub *h)
         .source = AB_SOURCE_PRINCIPAL,
         .uid = "bench",
         .namespace = NAMESPACE,
-        .set_aside_ms = SET_ASIDE_MS,
+        .defer_after_ms = SET_ASIDE_MS,
         .guard = {.max = 1000, .percent = 50, .window_ms = RESYNC_MS},
         .resync_ms = RESYNC_MS,
         .resyncs_max = RESYNCS_MAX,

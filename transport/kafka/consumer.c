@@ -473,7 +473,7 @@ static plan make_plan(const ab_kafka_link *l, const ab_kafka_findings *f)
     return (plan){.from = from};
 }
 
-static void begin_anew(ab_kafka_link *l, const ab_kafka_findings *f, int64_t from)
+static void restart_session(ab_kafka_link *l, const ab_kafka_findings *f, int64_t from)
 {
     ab_offsets_fini(&l->in.offsets);
     ab_offsets_init(&l->in.offsets, from);
@@ -531,7 +531,7 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
     if (e != AB_ERR_OK)
         return e;
     if (p.gap || !l->in.known)
-        begin_anew(l, f, p.from);
+        restart_session(l, f, p.from);
     l->in.known = true;
     if (l->kafka->member.displaced_told)
         l->in.caught_up_at = f->in_high;

@@ -6,7 +6,7 @@
  */
 #include "transport/kafka/kafka_priv.h"
 
-#define LOOK_MS 1000
+#define CHECK_MS 1000
 /* How long what is on its way may take. The old connections may not work any more. */
 #define DRAIN_MS 5000
 
@@ -17,13 +17,13 @@ static ab_metric *renewals(const ab_kafka *k)
                          0);
 }
 
-static void look(ab_kafka *k)
+static void check(ab_kafka *k)
 {
     ab_error err = {0};
     int64_t now = ab_kafka_now(k);
-    if (now < k->look_due_ms)
+    if (now < k->check_at_ms)
         return;
-    k->look_due_ms = now + LOOK_MS;
+    k->check_at_ms = now + CHECK_MS;
     if (!ab_file_stamps_changed(&k->settings.files))
         return;
     if (ab_kafka_settings_reload(&k->settings, &err) != AB_ERR_OK) {
@@ -69,7 +69,7 @@ void ab_kafka_credential_reload_tick(ab_kafka *k)
 {
     ab_error err = {0};
     if (!k->renewing)
-        look(k);
+        check(k);
     if (!k->renewing || !is_idle(k) || (!is_drained(k) && ab_kafka_now(k) < k->renew_by_ms))
         return;
     close_all(k);

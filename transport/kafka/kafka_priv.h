@@ -75,11 +75,11 @@ typedef struct {
 
 /* A process of the peer's name, beside the one that counts. */
 typedef enum {
-    AB_RIVAL_NONE,
-    AB_RIVAL_HEARD,
-    AB_RIVAL_ANSWERED, /* then by the one that counts */
-    AB_RIVAL_TOLD,     /* and was heard again */
-} ab_kafka_rival;
+    AB_DUPLICATE_NONE,
+    AB_DUPLICATE_HEARD,
+    AB_DUPLICATE_ANSWERED, /* then by the one that counts */
+    AB_DUPLICATE_LOGGED,   /* and was heard again */
+} ab_kafka_duplicate;
 
 #define AB_KAFKA_HANDSHAKE 64
 
@@ -91,8 +91,8 @@ typedef struct {
     char handshake[AB_KAFKA_HANDSHAKE]; /* the peer's last one that we have; "" = none */
     char heard[AB_KAFKA_HANDSHAKE];     /* ours that the peer has, as it says */
     uint64_t epoch;                     /* of what that one writes */
-    ab_kafka_rival rival;
-    int64_t rival_ms;      /* when it was heard last */
+    ab_kafka_duplicate duplicate;
+    int64_t duplicate_ms;  /* when it was heard last */
     int64_t age_ms;        /* of the last hello, by two clocks: alone it says nothing */
     ab_digest certificate; /* that was told */
     uint64_t log_id;       /* of the log it writes to; 0 = not known */
@@ -114,7 +114,7 @@ typedef struct {
     ab_metric *lag;
     ab_metric *unacknowledged;
     ab_metric *peer_up;
-    ab_metric *rivals;
+    ab_metric *duplicates;
 } ab_kafka_link_metrics;
 
 struct ab_kafka_link {
@@ -266,7 +266,7 @@ struct ab_kafka {
     bool closed;
     bool renewing; /* nothing new is begun on the handles, which are about to be made anew */
     int64_t renew_by_ms;
-    int64_t look_due_ms; /* at the files of the settings */
+    int64_t check_at_ms; /* at the files of the settings */
     ab_stop_phase stop;
     int64_t stop_by_ms;
     int64_t commit_due_ms;

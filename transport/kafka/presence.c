@@ -209,55 +209,55 @@ static bool understand(const ab_event *event, saying *out, ab_error *err)
 /* --- two of one name --- */
 
 /* Who begins reads what is there, and takes a higher epoch. */
-static bool is_rival(const ab_kafka_link *l, const saying *said)
+static bool is_duplicate(const ab_kafka_link *l, const saying *said)
 {
     return l->peer.up && said->base.epoch <= l->peer.epoch &&
            strcmp(l->peer.instance, said->base.instance) != 0;
 }
 
-static void tell_rivals(ab_kafka_link *l, const saying *said)
+static void log_duplicate(ab_kafka_link *l, const saying *said)
 {
-    l->peer.rival = AB_RIVAL_TOLD;
-    ab_metric_set(l->metrics.rivals, 1);
+    l->peer.duplicate = AB_DUPLICATE_LOGGED;
+    ab_metric_set(l->metrics.duplicates, 1);
     AB_WARN(l->kafka->base.env.log, KAFKA, "two principals write to this agent; stop one of them",
             AB_KV("agent", l->name), AB_KV("counts", l->peer.instance),
             AB_KV("other", said->base.instance));
 }
 
-static void forget_rival(ab_kafka_link *l)
+static void forget_duplicate(ab_kafka_link *l)
 {
-    if (l->peer.rival != AB_RIVAL_TOLD)
-        l->peer.rival = AB_RIVAL_NONE;
+    if (l->peer.duplicate != AB_DUPLICATE_LOGGED)
+        l->peer.duplicate = AB_DUPLICATE_NONE;
 }
 
 /* Of one that has restarted after a crash, perhaps without its log and so with a lower epoch, and
- * of one that hands over to another, only one goes on: rivals are who speak in turns. */
-static void hear_rival(ab_kafka_link *l, const saying *said)
+ * of one that hands over to another, only one goes on: duplicates are those that speak in turns. */
+static void note_duplicate(ab_kafka_link *l, const saying *said)
 {
-    l->peer.rival_ms = ab_kafka_now(l->kafka);
+    l->peer.duplicate_ms = ab_kafka_now(l->kafka);
     if (said->base.leaving)
-        forget_rival(l);
-    else if (l->peer.rival == AB_RIVAL_NONE)
-        l->peer.rival = AB_RIVAL_HEARD;
-    else if (l->peer.rival == AB_RIVAL_ANSWERED)
-        tell_rivals(l, said);
+        forget_duplicate(l);
+    else if (l->peer.duplicate == AB_DUPLICATE_NONE)
+        l->peer.duplicate = AB_DUPLICATE_HEARD;
+    else if (l->peer.duplicate == AB_DUPLICATE_ANSWERED)
+        log_duplicate(l, said);
 }
 
-static void hear_who_counts(ab_kafka_link *l, bool other)
+static void note_instance(ab_kafka_link *l, bool other)
 {
     if (other)
-        forget_rival(l);
-    else if (l->peer.rival == AB_RIVAL_HEARD)
-        l->peer.rival = AB_RIVAL_ANSWERED;
+        forget_duplicate(l);
+    else if (l->peer.duplicate == AB_DUPLICATE_HEARD)
+        l->peer.duplicate = AB_DUPLICATE_ANSWERED;
 }
 
-static void end_rivals(ab_kafka_link *l)
+static void end_duplicate(ab_kafka_link *l)
 {
-    bool told = l->peer.rival == AB_RIVAL_TOLD;
-    l->peer.rival = AB_RIVAL_NONE;
+    bool told = l->peer.duplicate == AB_DUPLICATE_LOGGED;
+    l->peer.duplicate = AB_DUPLICATE_NONE;
     if (!told)
         return;
-    ab_metric_set(l->metrics.rivals, 0);
+    ab_metric_set(l->metrics.duplicates, 0);
     AB_INFO(l->kafka->base.env.log, KAFKA, "only one process of this name is left",
             AB_KV("agent", l->name));
 }
@@ -307,7 +307,7 @@ static void there(ab_kafka_link *l, const saying *said)
     bool other = strcmp(said->base.instance, l->peer.instance) != 0;
     if (other)
         gone(l);
-    hear_who_counts(l, other);
+    note_instance(l, other);
     l->peer.heard_ms = ab_kafka_now(l->kafka);
     l->peer.interval_ms = said->interval_ms;
     l->peer.epoch = said->base.epoch;
@@ -343,9 +343,9 @@ static bool is_late(const ab_kafka_link *l, const saying *said, int64_t age_ms)
 static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
 {
     bool same = strcmp(said->base.instance, l->peer.instance) == 0;
-    if (is_rival(l, said)) {
+    if (is_duplicate(l, said)) {
         if (l->kafka->settings.role == AB_ROLE_AGENT)
-            hear_rival(l, said);
+            note_duplicate(l, said);
         return;
     }
     if (same && is_late(l, said, age_ms))
@@ -378,8 +378,8 @@ void ab_kafka_presence_tick(ab_kafka_link *l)
     int64_t silence_ms = MISSED_MAX * l->peer.interval_ms;
     if (l->peer.up && now - l->peer.heard_ms > silence_ms)
         gone(l);
-    if (now - l->peer.rival_ms > silence_ms)
-        end_rivals(l);
+    if (now - l->peer.duplicate_ms > silence_ms)
+        end_duplicate(l);
     if (!l->removed && now >= l->peer.hello_due_ms)
         ab_kafka_presence_speak(l, false);
 }

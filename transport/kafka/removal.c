@@ -105,8 +105,8 @@ static ab_err delete_all(ab_kafka_removal *r, ab_error *err)
     ab_err e = ab_kafka_topics_delete(r->producer, r->topics, AB_KAFKA_TOPICS, err);
     /* Or somebody who looks before the brokers all know would take them for usable. */
     if (e == AB_ERR_OK)
-        e = ab_kafka_topics_look(&r->link->kafka->settings, r->producer, true, r->topics,
-                                 AB_KAFKA_TOPICS, err);
+        e = ab_kafka_topics_inspect(&r->link->kafka->settings, r->producer, true, r->topics,
+                                    AB_KAFKA_TOPICS, err);
     for (size_t i = 0; i < AB_KAFKA_TOPICS && e == AB_ERR_OK; i++) {
         if (!r->topics[i].missing)
             e = ab_fail(err, AB_ERR_UNAVAILABLE, "topic %s is still there", r->topics[i].name);

@@ -57,16 +57,16 @@ static void fail_all(topic_check *s, const ab_error *why)
 }
 
 /* Twice, since the first time it may have been a broker that does not answer. */
-static ab_err look_at_topics(topic_check *s, size_t count, ab_error *err)
+static ab_err inspect_topics(topic_check *s, size_t count, ab_error *err)
 {
     const ab_kafka_settings *settings = &s->kafka->settings;
-    ab_err e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
+    ab_err e = ab_kafka_topics_inspect(settings, s->producer, s->all_topics, s->topics, count, err);
     if (e == AB_ERR_TIMEOUT && !s->kafka->hurry)
-        e = ab_kafka_topics_look(settings, s->producer, s->all_topics, s->topics, count, err);
+        e = ab_kafka_topics_inspect(settings, s->producer, s->all_topics, s->topics, count, err);
     return e;
 }
 
-static ab_err look(topic_check *s, ab_error *err)
+static ab_err inspect(topic_check *s, ab_error *err)
 {
     const ab_kafka_settings *settings = &s->kafka->settings;
     size_t count = s->count * AB_KAFKA_TOPICS;
@@ -77,7 +77,7 @@ static ab_err look(topic_check *s, ab_error *err)
         s->topics[i].agent = l->name;
         s->topics[i].live = which == AB_KAFKA_OUT_LIVE || which == AB_KAFKA_IN_LIVE;
     }
-    ab_err e = look_at_topics(s, count, err);
+    ab_err e = inspect_topics(s, count, err);
     if (e != AB_ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++)
@@ -217,8 +217,8 @@ static ab_err check_and_collect(topic_check *s, ab_error *err)
 
 static void run(ab_kafka_job *job)
 {
-    static ab_err (*const steps[])(topic_check *, ab_error *) = {look, check_and_collect, find_ends,
-                                                                 find_committed, warm};
+    static ab_err (*const steps[])(topic_check *, ab_error *) = {inspect, check_and_collect,
+                                                                 find_ends, find_committed, warm};
     topic_check *s = (topic_check *)job;
     ab_error err = {0};
     s->answered = true;

@@ -105,7 +105,7 @@ static void warn_expiry(ab_kube_access *a, int64_t now_ms)
             AB_KV("hours_left", left_s / 3600));
 }
 
-static void look_at_certificates(ab_kube_access *a)
+static void check_certificates(ab_kube_access *a)
 {
     int64_t now = ab_clock_mono_ms(a->clock);
     if (now - a->files_ms < (a->files_stale ? SECOND_MS : MINUTE_MS))
@@ -293,7 +293,7 @@ void ab_kube_access_token(ab_kube_access *a, ab_kube_token done, void *arg)
 {
     ab_error err = {0};
     ab_err e = AB_ERR_OK;
-    look_at_certificates(a);
+    check_certificates(a);
     if (a->config.plugin.command != NULL && !has_credential(a)) {
         e = wait_for_plugin(a, done, arg, &err);
         if (e == AB_ERR_OK)

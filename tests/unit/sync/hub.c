@@ -158,7 +158,7 @@ void hub_start(hub *h)
         .namespace = HUB_NAMESPACE,
         .destination_mapping = h->destination_mapping,
         .namespaces = h->namespaces,
-        .set_aside_ms = 60000,
+        .defer_after_ms = 60000,
         .guard = {.max = h->deletions_max, .percent = 50, .window_ms = 60000},
     };
     assert_int_equal(ab_principal_new(&env, &h->principal), AB_ERR_OK);

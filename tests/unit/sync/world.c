@@ -372,7 +372,7 @@ void world_init(world *w)
         .policy = {.namespace = WORLD_AGENT_NAMESPACE,
                    .name = WORLD_HUB_NAMESPACE,
                    .guard = {.max = 1000, .percent = 50, .window_ms = 60000},
-                   .set_aside_ms = WORLD_SET_ASIDE_MS},
+                   .defer_after_ms = WORLD_SET_ASIDE_MS},
         .deletions_max = 1000,
     };
     w->clock = sample_clock(&w->ms);
@@ -450,7 +450,7 @@ void world_start_principal(world *w)
         .source = AB_SOURCE_PRINCIPAL,
         .uid = "principal-1",
         .namespace = WORLD_AGENT_NAMESPACE,
-        .set_aside_ms = WORLD_SET_ASIDE_MS,
+        .defer_after_ms = WORLD_SET_ASIDE_MS,
         .guard = {w->deletions_max, 50, 60000, w->guard_observed},
         .resync_ms = w->resync_ms,
         .resyncs_max = w->resyncs ? 8 : 0,
@@ -753,7 +753,7 @@ static void take_step(world *w, size_t i)
 }
 
 /* One that ends by itself is started again. */
-static void begin_anew(world *w)
+static void restart_session(world *w)
 {
     if (!w->principal_ends)
         return;
@@ -764,7 +764,7 @@ static void begin_anew(world *w)
 void world_step(world *w, size_t i)
 {
     take_step(w, i);
-    begin_anew(w);
+    restart_session(w);
 }
 
 void world_tick(world *w, int64_t ms)

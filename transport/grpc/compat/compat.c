@@ -58,7 +58,7 @@ void ab_compat_drop(const ab_compat *d, const char *reason, const ab_event *even
 static ab_err begin(ab_compat *d)
 {
     d->epoch = d->version = 0;
-    d->introduced = d->ask_due = d->look_due = d->republish_due = d->fresh = false;
+    d->introduced = d->ask_due = d->resync_requested = d->republish_due = d->fresh = false;
     d->owner[0] = d->resync_id[0] = '\0';
     d->pages_due = 0;
     return ab_uuid(d->instance);
@@ -209,7 +209,7 @@ static void greet(ab_compat *d, uint64_t seen)
     d->ops->resume(d->stream);
 }
 
-void ab_compat_begin_anew(ab_compat *d)
+void ab_compat_restart(ab_compat *d)
 {
     if (ab_uuid(d->instance) != AB_ERR_OK)
         return;
@@ -386,6 +386,6 @@ void ab_compat_tick(ab_compat *d)
 {
     if (d->stream == NULL)
         return;
-    ab_compat_look_at_sent(d);
+    ab_compat_check_sent(d);
     ab_compat_resync_tick(d);
 }

@@ -93,11 +93,11 @@ struct ab_compat {
     bool greeted; /* the link was told hello on this stream */
 
     /* Resync. */
-    char owner[64];     /* agent: uid of the principal's installation; "" = not heard yet */
-    bool introduced;    /* the peer was told that we are here, once per process */
-    bool ask_due;       /* principal: the agent holds something else */
-    bool look_due;      /* agent: what it holds is to be asked about */
-    bool republish_due; /* autonomous agent: the principal holds something else */
+    char owner[64];        /* agent: uid of the principal's installation; "" = not heard yet */
+    bool introduced;       /* the peer was told that we are here, once per process */
+    bool ask_due;          /* principal: the agent holds something else */
+    bool resync_requested; /* agent: what it holds is to be asked about */
+    bool republish_due;    /* autonomous agent: the principal holds something else */
     int64_t republish_at;
     bool fresh; /* the next hello says that all was lost */
     char resync_id[37];
@@ -123,7 +123,7 @@ void ab_compat_say(ab_compat *d, ab_event *event);
 /** The link's event is dealt with. */
 void ab_compat_settle(ab_compat *d, const ab_event *event);
 /** To the link the peer is another one, which has lost everything. */
-void ab_compat_begin_anew(ab_compat *d);
+void ab_compat_restart(ab_compat *d);
 /** Memory has run out. */
 void ab_compat_fatal(const ab_compat *d, const char *what);
 /** Log and count what cannot be carried. */
@@ -150,7 +150,7 @@ void ab_compat_acknowledged(ab_compat *d, const ab_event *ack);
 /** A new stream: what is under way is sent again at once. */
 void ab_compat_send_again(ab_compat *d);
 /** What is due is sent again. */
-void ab_compat_look_at_sent(ab_compat *d);
+void ab_compat_check_sent(ab_compat *d);
 void ab_compat_forget_resources(ab_compat *d);
 
 /* incoming.c */
@@ -189,7 +189,7 @@ void ab_compat_take_control(ab_compat *d, const ab_event *event);
 /** Have the principal's machine compare. */
 void ab_compat_ask(ab_compat *d);
 /** Have the agent's machine tell what it holds. */
-void ab_compat_look_into_agent(ab_compat *d);
+void ab_compat_inspect_agent(ab_compat *d);
 
 /* checksum.c */
 /** @return false when there is nothing to sum, or no memory */

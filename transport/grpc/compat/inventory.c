@@ -242,7 +242,7 @@ void ab_compat_ask(ab_compat *d)
 /* ----- what an agent holds, in its own words ----- */
 
 /* The agent's machine speaks of what it has of the principal that `owner` names. */
-void ab_compat_look_into_agent(ab_compat *d)
+void ab_compat_inspect_agent(ab_compat *d)
 {
     ab_buf data;
     ab_digest none;
@@ -319,7 +319,7 @@ static void take_step(ab_compat *d, ab_spanv step)
     else if (principal && ab_span_is(name, "want"))
         give(d, id, ab_span_get(step, "want"));
     else if (!principal && ab_span_is(name, "ask"))
-        d->look_due = true;
+        d->resync_requested = true;
     else if (!principal && ab_span_is(name, "answer") && ab_str_is(id, d->resync_id))
         want_all(d, step);
 }

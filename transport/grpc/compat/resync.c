@@ -309,7 +309,7 @@ static void ask_about_all(ab_compat *d)
 {
     ask_for_list(d);
     ab_compat_each_present(d, ask_about_one);
-    d->look_due = !ab_compat_is_principal(d);
+    d->resync_requested = !ab_compat_is_principal(d);
 }
 
 void ab_compat_distrust(ab_compat *d)
@@ -317,7 +317,7 @@ void ab_compat_distrust(ab_compat *d)
     for (ab_map_iter i = ab_map_first(d->resources); i.entry != NULL; ab_map_next(&i))
         ((ab_compat_resource *)i.value)->summed = false;
     ask_about_all(d);
-    d->look_due = false;
+    d->resync_requested = false;
 }
 
 static void take_about(ab_compat *d, ab_type type, ab_spanv about, const ab_event *go)
@@ -364,13 +364,13 @@ void ab_compat_resync_tick(ab_compat *d)
         d->ask_due = false;
         ab_compat_ask(d);
     }
-    if (d->look_due && d->owner[0] != '\0' && strcmp(d->env->env->mode, "managed") == 0) {
-        d->look_due = false;
-        ab_compat_look_into_agent(d);
+    if (d->resync_requested && d->owner[0] != '\0' && strcmp(d->env->env->mode, "managed") == 0) {
+        d->resync_requested = false;
+        ab_compat_inspect_agent(d);
     }
     if (d->republish_due && now >= d->republish_at) {
         d->republish_due = false;
         d->republish_at = now + REPUBLISH_APART_MS;
-        ab_compat_begin_anew(d);
+        ab_compat_restart(d);
     }
 }

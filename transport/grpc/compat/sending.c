@@ -293,7 +293,7 @@ void ab_compat_acknowledged(ab_compat *d, const ab_event *ack)
     ab_compat_wake(d);
 }
 
-void ab_compat_look_at_sent(ab_compat *d)
+void ab_compat_check_sent(ab_compat *d)
 {
     ab_compat_resource *next = NULL;
     int64_t now = now_ms(d);

@@ -79,8 +79,8 @@ static void release_topics(size_t count, rd_kafka_topic_t **held)
     free(held);
 }
 
-ab_err ab_kafka_topics_look(const ab_kafka_settings *s, rd_kafka_t *rk, bool all,
-                            ab_kafka_topic_state *topics, size_t count, ab_error *err)
+ab_err ab_kafka_topics_inspect(const ab_kafka_settings *s, rd_kafka_t *rk, bool all,
+                               ab_kafka_topic_state *topics, size_t count, ab_error *err)
 {
     size_t held_count = all ? 0 : count;
     rd_kafka_topic_t **held = calloc(held_count + 1, sizeof(rd_kafka_topic_t *));

@@ -31,8 +31,9 @@ typedef struct {
  * @param all  ask for the whole cluster's list rather than for each: cheaper when there are many
  * @return what went wrong with the request as a whole
  */
-AB_MUST_USE ab_err ab_kafka_topics_look(const ab_kafka_settings *s, rd_kafka_t *rk, bool all,
-                                        ab_kafka_topic_state *topics, size_t count, ab_error *err);
+AB_MUST_USE ab_err ab_kafka_topics_inspect(const ab_kafka_settings *s, rd_kafka_t *rk, bool all,
+                                           ab_kafka_topic_state *topics, size_t count,
+                                           ab_error *err);
 /**
  * Make a handle know where the topics are that are held at it. One that it does not know when it is
  * to send to it or read it waits for its next look at the cluster: up to a second.
@@ -81,7 +82,7 @@ typedef struct {
 /* Where a log begins and ends. */
 typedef struct {
     const char *name; /* borrowed */
-    int32_t leader;   /* as ab_kafka_topics_look found it */
+    int32_t leader;   /* as ab_kafka_topics_inspect found it */
     int64_t low;
     int64_t high;   /* the next offset to be written */
     bool asked;     /* false at first */

@@ -116,7 +116,7 @@ static void list(const char *file)
 
 static void list_text(const char *yaml)
 {
-    char path[] = "/tmp/argobus-roster-XXXXXX";
+    char path[] = "/tmp/argobus-registry-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, yaml, strlen(yaml)), strlen(yaml));

@@ -8,16 +8,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static struct roster *make(ab_principal *p, ab_str agent)
+static struct agent_records *make(ab_principal *p, ab_str agent)
 {
-    struct roster *r = calloc(1, sizeof(*r));
+    struct agent_records *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return NULL;
     r->principal = p;
     ab_link_init(&r->apps);
     ab_link_init(&r->mirrors);
     r->name = ab_str_dup(agent);
-    if (r->name == NULL || ab_map_put(p->rosters, agent, r, NULL) != AB_ERR_OK) {
+    if (r->name == NULL || ab_map_put(p->records_by_agent, agent, r, NULL) != AB_ERR_OK) {
         free(r->name);
         free(r);
         return NULL;
@@ -25,9 +25,9 @@ static struct roster *make(ab_principal *p, ab_str agent)
     return r;
 }
 
-struct roster *ab_registry_use(ab_principal *p, ab_str agent)
+struct agent_records *ab_agent_records_use(ab_principal *p, ab_str agent)
 {
-    struct roster *r = ab_map_find(p->rosters, agent);
+    struct agent_records *r = ab_map_find(p->records_by_agent, agent);
     if (r == NULL)
         r = make(p, agent);
     if (r != NULL)
@@ -35,17 +35,17 @@ struct roster *ab_registry_use(ab_principal *p, ab_str agent)
     return r;
 }
 
-void ab_registry_leave(struct roster *r)
+void ab_agent_records_leave(struct agent_records *r)
 {
     if (r == NULL || --r->uses > 0)
         return;
     assert(!ab_link_is_in_use(&r->apps) && !ab_link_is_in_use(&r->mirrors) && r->unfinished == 0);
-    (void)ab_map_take(r->principal->rosters, ab_str_of(r->name));
+    (void)ab_map_take(r->principal->records_by_agent, ab_str_of(r->name));
     free(r->name);
     free(r);
 }
 
-void ab_registry_count(struct roster *r, bool *counted, bool has)
+void ab_agent_records_count(struct agent_records *r, bool *counted, bool has)
 {
     if (*counted == has)
         return;
@@ -58,7 +58,7 @@ void ab_registry_count(struct roster *r, bool *counted, bool has)
         ab_principal_resync_sort(r->peer);
 }
 
-bool ab_registry_is_dealt_with(const struct roster *r)
+bool ab_agent_records_are_done(const struct agent_records *r)
 {
     return r->unfinished == 0;
 }

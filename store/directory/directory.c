@@ -46,7 +46,7 @@ void ab_dir_fault(ab_dir *d, const char *where, const ab_error *err)
     ab_label reason = {"reason", ab_str_of(reason_of(err->code))};
     ab_metric_add(
         ab_metric_get(d->base.env.metrics, AB_METRIC_COUNTER, "argobus_store_faults_total",
-                      "Manifests, folders and records of the store that could not be read.",
+                      "Lists, watches, objects and files of the store that could not be read.",
                       &reason, 1),
         1);
     AB_WARN(d->base.env.log, STORE, "cannot read", AB_KV("where", where),

@@ -123,7 +123,7 @@ static int64_t now_ms(const ab_agent *a)
 static void show_held(const ab_agent *a)
 {
     ab_metric_set(ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
-                                "Deletions that the mass-deletion guard holds back.", NULL, 0),
+                                "Deletions held back: too many, or without proof.", NULL, 0),
                   (double)a->guard.held);
 }
 

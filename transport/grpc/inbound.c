@@ -25,10 +25,10 @@ static size_t inflight_max(const ab_grpc_link *l)
 void ab_grpc_inbound_refuse(const ab_grpc_link *l, const char *reason, const ab_error *err)
 {
     const ab_label label = {"reason", ab_str_of(reason)};
-    ab_metric_add(
-        ab_metric_get(l->env->env->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                      "Records skipped because they are not valid events of the peer.", &label, 1),
-        1);
+    ab_metric_add(ab_metric_get(l->env->env->metrics, AB_METRIC_COUNTER,
+                                "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
     AB_WARN(l->env->env->log, TRANSPORT, "event refused", AB_KV("agent", (const char *)l->agent),
             AB_KV("reason", reason), AB_KV("why", err == NULL ? "" : (const char *)err->text));
 }

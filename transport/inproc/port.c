@@ -273,8 +273,7 @@ static void count_refused(const ab_inproc_port *port, const ab_event *event)
     const ab_transport_env *env = &port->end->base.env;
     const ab_label label = {"reason", AB_STR("source")};
     ab_metric_add(ab_metric_get(env->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                                "Records skipped because they are not valid events of the peer.",
-                                &label, 1),
+                                "Received events that were not accepted.", &label, 1),
                   1);
     AB_WARN(env->log, TRANSPORT, "event refused: its source is another agent",
             AB_KV("agent", port->line->agent), AB_KV("source", ab_event_attr(event, AB_CE_SOURCE)));

@@ -32,10 +32,10 @@
 void ab_kafka_refused(ab_kafka *k, const char *topic, const char *reason, const ab_error *err)
 {
     const ab_label label = {"reason", ab_str_of(reason)};
-    ab_metric_add(
-        ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                      "Records skipped because they are not valid events of the peer.", &label, 1),
-        1);
+    ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER,
+                                "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
     char key[AB_TOPIC_NAME_MAX + 32];
     snprintf(key, sizeof(key), "%s/%s", topic, reason);
     int64_t held = 0;

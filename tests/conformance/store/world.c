@@ -315,7 +315,7 @@ double faults_counted(const world *w, const char *reason)
     ab_label label = {"reason", ab_str_of(reason)};
     return ab_metric_value(ab_metric_get(w->metrics, AB_METRIC_COUNTER,
                                          "argobus_store_faults_total",
-                                         "Manifests, folders and records of the store that could "
-                                         "not be read.",
+                                         "Lists, watches, objects and files of the store that "
+                                         "could not be read.",
                                          &label, 1));
 }

@@ -470,9 +470,9 @@ size_t ab_end_count(const ab_end *end, const char *key)
 double ab_end_refused(ab_end *end, const char *reason)
 {
     const ab_label label = {"reason", ab_str_of(reason)};
-    return ab_metric_value(
-        ab_metric_get(end->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                      "Records skipped because they are not valid events of the peer.", &label, 1));
+    return ab_metric_value(ab_metric_get(end->metrics, AB_METRIC_COUNTER,
+                                         "argobus_events_refused_total",
+                                         "Received events that were not accepted.", &label, 1));
 }
 
 /* Sending */

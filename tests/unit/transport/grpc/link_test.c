@@ -699,9 +699,9 @@ static void garbage_is_counted_and_passed_over(void **state)
     const ab_label reasons[] = {{"reason", AB_STR("parse")}, {"reason", AB_STR("hello")}};
     const int counts[] = {3, 1};
     for (size_t i = 0; i < 2; i++) {
-        double count = ab_metric_value(ab_metric_get(
-            agent->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-            "Records skipped because they are not valid events of the peer.", &reasons[i], 1));
+        double count = ab_metric_value(
+            ab_metric_get(agent->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                          "Received events that were not accepted.", &reasons[i], 1));
         assert_int_equal((int)count, counts[i]);
     }
 }

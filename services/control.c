@@ -183,7 +183,7 @@ static ab_err start_somewhere(uv_loop_t *loop, const char *program, const ab_con
 {
     char path[AB_CONTROL_PATH_MAX];
     ab_err e = ab_fail(err, AB_ERR_UNAVAILABLE, "it has no folder");
-    for (size_t i = 0; i < AB_CONTROL_PLACES && e == AB_ERR_UNAVAILABLE; i++)
+    for (size_t i = 0; i < AB_CONTROL_PATHS && e == AB_ERR_UNAVAILABLE; i++)
         if (ab_control_path(i, program, path) && ab_control_folder_claim(path))
             e = ab_control_start(loop, path, wanted->handler, wanted->arg, wanted->log, out, err);
     return e;

@@ -15,7 +15,7 @@
 
 /* As long as the address of a Unix socket may be, and the NUL. */
 #define AB_CONTROL_PATH_MAX 108
-#define AB_CONTROL_PLACES   4
+#define AB_CONTROL_PATHS    4
 
 /** The socket at the i-th place. @return false when there is none: a variable is not set, or the
  * path is too long */

@@ -183,7 +183,7 @@ static void unwrite(ab_pending *p, struct entry *e)
 }
 
 /* The command was answered. */
-static void settle(ab_pending *p, ab_str key)
+static void finish(ab_pending *p, ab_str key)
 {
     struct entry *e = find(p, key);
     if (e == NULL || e->offset < 0)
@@ -213,7 +213,7 @@ void ab_pending_write(ab_pending *p, const ab_event *event, bool ended, int64_t 
         return;
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     if (ended && is_command(key))
-        settle(p, key);
+        finish(p, key);
     else if (is_change(key) && offset >= p->position)
         note(p, key, offset, written_ms);
 }

@@ -66,7 +66,7 @@ static bool open_up(ab_rpc_conn *conn)
     return false;
 }
 
-static void settle(ab_rpc_conn *conn);
+static void finish(ab_rpc_conn *conn);
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
@@ -78,7 +78,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     /* With the end of the handshake, the first frames may have come. */
     if (is_open(conn) ? readable : open_up(conn))
         receive(conn);
-    settle(conn);
+    finish(conn);
     ab_rpc_end_feed(end);
 }
 
@@ -145,7 +145,7 @@ static bool is_through(const ab_rpc_conn *conn)
 }
 
 /* The last step of every entry from the top: send, then free or go on watching. */
-static void settle(ab_rpc_conn *conn)
+static void finish(ab_rpc_conn *conn)
 {
     if (is_open(conn) && !conn->doomed)
         conn->carrier->send(conn);
@@ -167,7 +167,7 @@ void ab_rpc_conn_work(ab_rpc_conn *conn)
         go_on_with_calls(conn);
     if (conn->read_on && !conn->doomed)
         receive(conn);
-    settle(conn);
+    finish(conn);
 }
 
 ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, bool connecting,

@@ -67,7 +67,7 @@ static int find_principal(const char *path)
     if (path != NULL && fd < 0)
         fprintf(stderr, "argobusctl: %s: %s: does a principal listen there (control.socket)?\n",
                 path, strerror(errno));
-    for (size_t i = 0; path == NULL && fd < 0 && i < AB_CONTROL_PLACES; i++)
+    for (size_t i = 0; path == NULL && fd < 0 && i < AB_CONTROL_PATHS; i++)
         if (ab_control_path(i, PROGRAM, place) && may_ask_at(place))
             fd = connect_to(place);
     if (path == NULL && fd < 0)

@@ -37,8 +37,8 @@ static void on_added(void *arg, const char *agent)
 {
     service *s = arg;
     ab_error err = {0};
-    if (s->served.agents != NULL)
-        ab_served_add(&s->served, agent);
+    if (s->persisted.agents != NULL)
+        ab_persisted_agents_add(&s->persisted, agent);
     if (add(s, agent, &err) == AB_ERR_OK)
         AB_INFO(s->base.daemon->log, MAIN, "serving agent", AB_KV("agent", agent));
     else
@@ -56,7 +56,7 @@ static void on_removed(void *arg, const char *agent)
     ab_changes_remove(s->changes, agent);
     ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
-    (void)ab_map_take(s->told, ab_str_of(agent));
+    (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
     ab_metrics_drop(s->base.daemon->metrics, "agent", ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is no longer served", AB_KV("agent", agent));
 }
@@ -64,7 +64,7 @@ static void on_removed(void *arg, const char *agent)
 /* --- those that were taken away while no principal ran --- */
 
 /* As many gone at once are rather a mistake: another namespace, a label, rights. */
-#define GONE_MAX 3
+#define REMOVED_MAX 3
 
 static void forget(service *s, const char *agent)
 {
@@ -83,34 +83,34 @@ static void forget(service *s, const char *agent)
 static size_t count_gone(const service *s)
 {
     size_t gone = 0;
-    for (ab_map_iter i = ab_map_first(s->served.agents); i.entry != NULL; ab_map_next(&i))
+    for (ab_map_iter i = ab_map_first(s->persisted.agents); i.entry != NULL; ab_map_next(&i))
         gone += ab_map_find(s->senders, i.key) == NULL;
     return gone;
 }
 
 static void forget_gone(service *s)
 {
-    for (ab_map_iter i = ab_map_first(s->served.agents); i.entry != NULL; ab_map_next(&i)) {
+    for (ab_map_iter i = ab_map_first(s->persisted.agents); i.entry != NULL; ab_map_next(&i)) {
         char agent[64];
         if (ab_map_find(s->senders, i.key) != NULL)
             continue;
         snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
         forget(s, agent);
-        ab_served_drop(&s->served, agent);
+        ab_persisted_agents_drop(&s->persisted, agent);
     }
 }
 
-void ab_principal_agents_settle(service *s)
+void ab_principal_agents_clean_up(service *s)
 {
-    if (s->settled || !s->synced || s->uid[0] == '\0' || s->served.agents == NULL)
+    if (s->cleaned_up || !s->synced || s->uid[0] == '\0' || s->persisted.agents == NULL)
         return;
-    s->settled = true;
-    if (!ab_served_claim(&s->served, s->uid))
+    s->cleaned_up = true;
+    if (!ab_persisted_agents_assign(&s->persisted, s->uid))
         AB_WARN(s->base.daemon->log, MAIN,
                 "principal.data belongs to another principal: the state of its agents is left in "
                 "place");
     size_t gone = count_gone(s);
-    if (gone > GONE_MAX && gone * 2 > ab_map_count(s->served.agents))
+    if (gone > REMOVED_MAX && gone * 2 > ab_map_count(s->persisted.agents))
         AB_ERROR(s->base.daemon->log, MAIN,
                  "more than half of the persisted agents are no longer listed: their state is left "
                  "in place; remove it by hand if they are gone for good",
@@ -120,7 +120,7 @@ void ab_principal_agents_settle(service *s)
         forget_gone(s);
     for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i)) {
         const ab_sender *sender = i.value;
-        ab_served_add(&s->served, sender->agent);
+        ab_persisted_agents_add(&s->persisted, sender->agent);
     }
 }
 
@@ -160,11 +160,12 @@ bool ab_principal_agents_in_clear(void *arg, const char *agent)
 /* What the control plane says: option agents, else the cluster Secret. An agent of which neither
  * says anything is managed, but only once it is heard: a mirror handed over for want of a word
  * would not come back. @return NULL: not known yet */
-static const ab_mode_set *mode_for(const service *s, const char *agent, const ab_mode_set *told)
+static const ab_mode_set *mode_for(const service *s, const char *agent,
+                                   const ab_mode_set *claimed_mode)
 {
     const ab_mode_set *listed = listed_mode(s, agent);
     const ab_mode_set *noted = mode_of(ab_registry_mode(s->registry, agent));
-    const ab_mode_set *by_default = told == NULL ? NULL : mode_of("managed");
+    const ab_mode_set *by_default = claimed_mode == NULL ? NULL : mode_of("managed");
     return listed != NULL ? listed : noted != NULL ? noted : by_default;
 }
 
@@ -173,26 +174,26 @@ static const char *mode_name(const ab_mode_set *mode)
     return *mode == AB_AUTONOMOUS ? "autonomous" : "managed";
 }
 
-static void log_mismatch(const service *s, const char *agent, const ab_mode_set *told,
+static void log_mismatch(const service *s, const char *agent, const ab_mode_set *claimed_mode,
                          const ab_mode_set *mode)
 {
     AB_ERROR(s->base.daemon->log, MAIN,
              "agent refused: it claims another mode than the control plane says. Nothing is "
              "sent to it or taken from it; set agent.mode there, or mode in option agents or "
              "annotation " AB_ANN_MODE " of its cluster Secret here",
-             AB_KV("agent", agent), AB_KV("claimed", mode_name(told)),
+             AB_KV("agent", agent), AB_KV("claimed", mode_name(claimed_mode)),
              AB_KV("expected", mode_name(mode)));
 }
 
 bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why)
 {
     const service *s = arg;
-    const ab_mode_set *told = mode_of(claimed);
-    const ab_mode_set *mode = mode_for(s, agent, told);
+    const ab_mode_set *claimed_mode = mode_of(claimed);
+    const ab_mode_set *mode = mode_for(s, agent, claimed_mode);
     /* What its cluster Secret says is not known before the store is read. */
-    if (!s->base.listed || told == NULL || told == mode)
+    if (!s->base.listed || claimed_mode == NULL || claimed_mode == mode)
         return true;
-    log_mismatch(s, agent, told, mode);
+    log_mismatch(s, agent, claimed_mode, mode);
     ab_fail(why, AB_ERR_DENIED,
             "agent %s claims mode %s, but the control plane says %s: set agent.mode to %s at the "
             "agent, or at the control plane mode in option agents or annotation " AB_ANN_MODE
@@ -202,12 +203,12 @@ bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed
 }
 
 /* By the control plane's word and the agent's; where they differ nothing is done. */
-static void settle_mode(service *s, const char *agent)
+static void check_mode(service *s, const char *agent)
 {
-    const ab_mode_set *told = ab_map_find(s->told, ab_str_of(agent));
-    const ab_mode_set *mode = mode_for(s, agent, told);
-    if (mode != NULL && told != NULL && told != mode)
-        log_mismatch(s, agent, told, mode);
+    const ab_mode_set *claimed_mode = ab_map_find(s->claimed_modes, ab_str_of(agent));
+    const ab_mode_set *mode = mode_for(s, agent, claimed_mode);
+    if (mode != NULL && claimed_mode != NULL && claimed_mode != mode)
+        log_mismatch(s, agent, claimed_mode, mode);
     else if (mode != NULL && *mode == AB_AUTONOMOUS && s->state_db == NULL)
         AB_ERROR(s->base.daemon->log, MAIN,
                  "an autonomous agent cannot be served: set principal.data to a folder",
@@ -225,31 +226,31 @@ static void on_changed(void *arg, const char *agent)
     const char *mode = ab_registry_mode(s->registry, agent);
     AB_INFO(s->base.daemon->log, MAIN, "the mode on the cluster Secret changed",
             AB_KV("agent", agent), AB_KV("mode", mode == NULL ? "" : mode));
-    settle_mode(s, agent);
+    check_mode(s, agent);
 }
 
-static ab_err note_told(service *s, const char *agent, const char *mode)
+static ab_err note_claimed(service *s, const char *agent, const char *mode)
 {
-    const ab_mode_set *told = mode_of(mode);
-    if (told == NULL) {
-        (void)ab_map_take(s->told, ab_str_of(agent));
+    const ab_mode_set *claimed_mode = mode_of(mode);
+    if (claimed_mode == NULL) {
+        (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
         return AB_ERR_OK;
     }
-    return ab_map_put(s->told, ab_str_of(agent), (void *)(uintptr_t)told, NULL);
+    return ab_map_put(s->claimed_modes, ab_str_of(agent), (void *)(uintptr_t)claimed_mode, NULL);
 }
 
 /* --- the configuration --- */
 
 /* What the configuration says of the agents it lists. Stops at the first certificate that cannot be
  * used. */
-static ab_err tell_about_listed(service *s, ab_error *err)
+static ab_err apply_listed_modes(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
     for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
         const char *agent = ab_config_field(c, "agents", i, "name");
-        settle_mode(s, agent);
-        ab_err e = ab_recipients_give(s->recipients, agent,
-                                      ab_config_field(c, "agents", i, "certificate"), err);
+        check_mode(s, agent);
+        ab_err e = ab_recipients_configure(s->recipients, agent,
+                                           ab_config_field(c, "agents", i, "certificate"), err);
         if (e != AB_ERR_OK)
             return e;
         ab_principal_recipient_changed(s->machine, agent);
@@ -264,21 +265,21 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     s->senders = ab_map_new();
-    s->told = ab_map_new();
+    s->claimed_modes = ab_map_new();
     s->changes = ab_changes_new(d->metrics);
     s->registry =
         ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);
-    if (s->senders == NULL || s->told == NULL || s->changes == NULL || s->registry == NULL ||
-        ab_registry_list(s->registry, d->config) != AB_ERR_OK)
+    if (s->senders == NULL || s->claimed_modes == NULL || s->changes == NULL ||
+        s->registry == NULL || ab_registry_list(s->registry, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    return tell_about_listed(s, err);
+    return apply_listed_modes(s, err);
 }
 
 void ab_principal_agents_free(service *s)
 {
     ab_registry_free(s->registry);
     ab_map_free(s->senders, free);
-    ab_map_free(s->told, NULL);
+    ab_map_free(s->claimed_modes, NULL);
     ab_changes_free(s->changes);
     ab_recipients_free(s->recipients);
 }
@@ -288,7 +289,7 @@ void ab_principal_agents_reload(service *s)
     ab_error err = {0};
     ab_err e = ab_registry_list(s->registry, s->base.daemon->config);
     if (e == AB_ERR_OK)
-        e = tell_about_listed(s, &err);
+        e = apply_listed_modes(s, &err);
     if (e != AB_ERR_OK)
         AB_ERROR(s->base.daemon->log, MAIN, "option agents is only partly in effect",
                  AB_KV("why", err.text[0] == '\0' ? ab_err_text(e) : (const char *)err.text));
@@ -300,18 +301,18 @@ static void on_certificate(void *arg, const char *agent)
     ab_principal_recipient_changed(s->machine, agent);
 }
 
-void ab_principal_agents_renew(service *s)
+void ab_principal_agents_reload_certificates(service *s)
 {
-    ab_recipients_renew(s->recipients, on_certificate, s);
+    ab_recipients_reload(s->recipients, on_certificate, s);
 }
 
-void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer)
+void ab_principal_agents_note(service *s, const char *agent, const ab_peer *peer)
 {
-    if (note_told(s, agent, peer->mode) != AB_ERR_OK) {
+    if (note_claimed(s, agent, peer->mode) != AB_ERR_OK) {
         AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
         return;
     }
-    settle_mode(s, agent);
-    if (ab_recipients_tell(s->recipients, agent, peer->certificate))
+    check_mode(s, agent);
+    if (ab_recipients_offer(s->recipients, agent, peer->certificate))
         ab_principal_recipient_changed(s->machine, agent);
 }

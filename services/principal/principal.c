@@ -36,7 +36,7 @@ static void on_identity(void *arg, const char *uid)
     service *s = arg;
     ab_error err = {0};
     memcpy(s->uid, uid, sizeof(s->uid));
-    ab_principal_agents_settle(s);
+    ab_principal_agents_clean_up(s);
     if (!s->base.stopping && ab_service_connect(&s->base, &err) != AB_ERR_OK)
         ab_daemon_fatal(s->base.daemon, &err);
 }
@@ -99,7 +99,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     case AB_STORE_SYNCED:
         ab_principal_on_synced(s->machine);
         s->synced = true;
-        ab_principal_agents_settle(s);
+        ab_principal_agents_clean_up(s);
         break;
     }
 }
@@ -120,7 +120,7 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
             AB_KV("agent", agent), AB_KV("mode", peer == NULL ? "" : peer->mode),
             AB_KV("version", peer == NULL ? "" : peer->version));
     if (up)
-        ab_principal_agents_hear(s, agent, peer);
+        ab_principal_agents_note(s, agent, peer);
     ab_principal_presence(s->machine, agent, up);
     if (!up && (s->base.transport->ops->caps & AB_CAP_DURABLE) == 0)
         ab_principal_return_held(s->machine, agent);
@@ -317,7 +317,8 @@ static ab_err open_data(service *s, ab_error *err)
     if (e == AB_ERR_OK)
         e = name_data(s, "agents", path, err);
     if (e == AB_ERR_OK)
-        e = ab_served_init(&s->served, s->base.daemon->loop, path, s->base.daemon->log, err);
+        e = ab_persisted_agents_init(&s->persisted, s->base.daemon->loop, path, s->base.daemon->log,
+                                     err);
     return e;
 }
 
@@ -345,9 +346,9 @@ static void on_tick(ab_service *base)
     service *s = (service *)base;
     if (s->identity != NULL)
         ab_identity_tick(s->identity);
-    ab_principal_agents_renew(s);
-    if (s->served.agents != NULL)
-        ab_served_save(&s->served);
+    ab_principal_agents_reload_certificates(s);
+    if (s->persisted.agents != NULL)
+        ab_persisted_agents_save(&s->persisted);
     ab_principal_tick(s->machine);
     ab_holds_tick(s->holds);
     for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i))
@@ -453,7 +454,7 @@ void ab_principal_release(ab_daemon *d)
     ab_holds_free(s->holds);
     ab_state_db_close(s->state_db);
     ab_principal_agents_free(s);
-    ab_served_fini(&s->served);
+    ab_persisted_agents_fini(&s->persisted);
     ab_patterns_free(s->namespaces);
     free(s);
     d->state = NULL;

@@ -9,9 +9,9 @@
 #include "services/principal/changes.h"
 #include "services/principal/holds.h"
 #include "services/principal/identity.h"
+#include "services/principal/persisted_agents.h"
 #include "services/principal/recipients.h"
 #include "services/principal/registry.h"
-#include "services/principal/served.h"
 #include "services/sender.h"
 #include "services/service.h"
 #include "services/state_db.h"
@@ -25,15 +25,15 @@ typedef struct {
     ab_identity *identity;
     ab_control *control; /* NULL: not listened to the operator */
     char uid[37];
-    ab_map *senders; /* agent -> ab_sender */
-    ab_map *told;    /* agent -> the ab_mode_set that it says it has */
+    ab_map *senders;       /* agent -> ab_sender */
+    ab_map *claimed_modes; /* agent -> the ab_mode_set that it says it has */
     ab_registry *registry;
     ab_holds *holds;
     ab_changes *changes;
     ab_recipients *recipients;
-    ab_served served; /* without principal.data: zeroed */
-    bool synced;      /* all objects were seen, and none is unreadable */
-    bool settled;     /* what was served before and is not any more, is dealt with */
+    ab_persisted_agents persisted; /* without principal.data: zeroed */
+    bool synced;                   /* all objects were seen, and none is unreadable */
+    bool cleaned_up;               /* what was served before and is not any more, is dealt with */
     ab_patterns *namespaces;
     bool sealed;        /* secrets.protection */
     bool agent_secrets; /* cluster Secrets name agents */
@@ -52,13 +52,13 @@ void ab_principal_agents_free(service *s);
 /** The configuration was read again. */
 void ab_principal_agents_reload(service *s);
 /** Look whether certificates have changed. */
-void ab_principal_agents_renew(service *s);
+void ab_principal_agents_reload_certificates(service *s);
 /** Those that were served by a former process and are not named any more were taken away while none
  * ran: what is kept for them is removed. Once per process, when the registry is known to be
  * complete and we know who we are. */
-void ab_principal_agents_settle(service *s);
+void ab_principal_agents_clean_up(service *s);
 /** An agent says what it is. */
-void ab_principal_agents_hear(service *s, const char *agent, const ab_peer *peer);
+void ab_principal_agents_note(service *s, const char *agent, const ab_peer *peer);
 /** May this agent work in the mode that it claims? As ab_transport_events.admits. */
 bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why);
 /** Does the configuration say that its Secrets may travel in clear? `arg` is the service. */

@@ -241,7 +241,7 @@ static ab_err read_given(const ab_recipients *r, const char *agent, const char *
     return e;
 }
 
-ab_err ab_recipients_give(ab_recipients *r, const char *agent, const char *file, ab_error *err)
+ab_err ab_recipients_configure(ab_recipients *r, const char *agent, const char *file, ab_error *err)
 {
     ab_seal_recipient *recipient = NULL;
     struct entry *entry = entry_for(r, agent);
@@ -289,7 +289,7 @@ static void judge(const ab_recipients *r, struct entry *entry)
     entry->told = recipient;
 }
 
-bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certificate)
+bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certificate)
 {
     struct entry *entry = entry_for(r, agent);
     char *text = certificate[0] == '\0' ? NULL : strdup(certificate);
@@ -356,7 +356,8 @@ static void drop_revoked(const ab_recipients *r, struct entry *entry)
     entry->seen = (ab_file_stamp){0};
 }
 
-void ab_recipients_renew(ab_recipients *r, void (*changed)(void *arg, const char *agent), void *arg)
+void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
+                          void *arg)
 {
     bool other_ca = renew_ca(r);
     bool other_revoked = renew_revoked(r);

@@ -22,16 +22,16 @@ void ab_recipients_free(ab_recipients *r);
 /** The certificate of this file is the agent's; NULL: none is given, what it told counts. A revoked
  *  one is logged, and the agent has none then.
  *  @return CONFIG (unreadable, expired, cannot receive), NOMEM; then nothing has changed */
-AB_MUST_USE ab_err ab_recipients_give(ab_recipients *r, const char *agent, const char *file,
-                                      ab_error *err);
+AB_MUST_USE ab_err ab_recipients_configure(ab_recipients *r, const char *agent, const char *file,
+                                           ab_error *err);
 /** The agent says that this is its certificate (PEM; "": it has none). One that is not trusted is
  * logged and changes nothing. @return true when Secrets are sealed to another one from now on */
-bool ab_recipients_tell(ab_recipients *r, const char *agent, const char *certificate);
+bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certificate);
 /** Read again those of the files that have changed; what cannot be used is logged and changes
  * nothing. `changed` is called for every agent whose Secrets are sealed to another certificate from
  * now on. */
-void ab_recipients_renew(ab_recipients *r, void (*changed)(void *arg, const char *agent),
-                         void *arg);
+void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
+                          void *arg);
 /** Forget an agent. */
 void ab_recipients_forget(ab_recipients *r, const char *agent);
 

@@ -218,7 +218,7 @@ static void on_timer_closed(uv_handle_t *handle)
 {
     ab_dir *d = handle->data;
     d->handles--;
-    ab_dir_settle(d);
+    ab_dir_finish_stop(d);
 }
 
 static void close_timer(uv_timer_t *timer)
@@ -227,7 +227,7 @@ static void close_timer(uv_timer_t *timer)
         uv_close((uv_handle_t *)timer, on_timer_closed);
 }
 
-void ab_dir_settle(ab_dir *d)
+void ab_dir_finish_stop(ab_dir *d)
 {
     if (!d->stopping || d->stopped == NULL || d->ops > 0 || d->load != NULL || d->handles > 0)
         return;

@@ -174,7 +174,7 @@ void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object);
 /** Report that it is gone, and free the entry. `last` NULL: report what was kept. */
 void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last);
 /** Something ended: finish stopping if that was the last. */
-void ab_dir_settle(ab_dir *d);
+void ab_dir_finish_stop(ab_dir *d);
 
 /* load.c */
 /** The file may have changed. Reading begins when nothing else is being read. */
@@ -222,6 +222,6 @@ void ab_dir_sweep(ab_dir *d);
 /* watch.c */
 /** Begin to watch and touch every manifest that is there. @return IO */
 AB_MUST_USE ab_err ab_dir_watch_start(ab_dir *d, ab_error *err);
-/** Close the descriptors and handles; ab_dir_settle follows. */
+/** Close the descriptors and handles; ab_dir_finish_stop follows. */
 void ab_dir_watch_stop(ab_dir *d);
 void ab_dir_watch_free(ab_dir *d);

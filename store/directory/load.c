@@ -186,7 +186,7 @@ static void finish_batch(uv_work_t *work, int status)
     }
     free(load);
     ab_dir_load_next(d);
-    ab_dir_settle(d);
+    ab_dir_finish_stop(d);
 }
 
 static void claim_batch(uv_work_t *work, int status)

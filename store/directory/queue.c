@@ -72,7 +72,7 @@ static void report(ab_dir_op *op)
         ab_dir_fault(d, op->key, &op->err);
     op_free(op);
     d->ops--;
-    ab_dir_settle(d);
+    ab_dir_finish_stop(d);
 }
 
 static void run_refused(uv_work_t *work)

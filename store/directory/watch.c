@@ -242,7 +242,7 @@ static void on_closed(uv_handle_t *handle)
 {
     struct ab_dir_watch *w = handle->data;
     w->dir->handles--;
-    ab_dir_settle(w->dir);
+    ab_dir_finish_stop(w->dir);
 }
 
 void ab_dir_watch_stop(ab_dir *d)

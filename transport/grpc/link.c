@@ -80,7 +80,7 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
     snprintf(l->agent, sizeof(l->agent), "%s", agent);
     name_sources(l);
     STAILQ_INIT(&l->lives);
-    STAILQ_INIT(&l->settled);
+    STAILQ_INIT(&l->finished);
     TAILQ_INIT(&l->open);
     TAILQ_INIT(&l->held);
     TAILQ_INIT(&l->acked);
@@ -110,7 +110,7 @@ void ab_grpc_link_free(ab_grpc_link *l)
     if (l == NULL)
         return;
     ab_grpc_link_drop_queue(l, AB_ERR_CLOSED);
-    for (ab_grpc_receipt *r = take_first(&l->settled); r != NULL; r = take_first(&l->settled))
+    for (ab_grpc_receipt *r = take_first(&l->finished); r != NULL; r = take_first(&l->finished))
         free_receipt(r);
     ab_grpc_inbound_fini(l);
     ab_grpc_sendq_fini(&l->queue);
@@ -215,7 +215,7 @@ void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event)
     ab_str target = ab_event_attr(event, AB_CE_DATASCHEMA);
     /* The answer to a command has the same target, and is an event like any other. */
     if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
-        ab_grpc_link_settled(l, event);
+        ab_grpc_link_acknowledged(l, event);
     else if (ab_str_is(target, ab_target_name(AB_TARGET_HEARTBEAT)))
         ab_grpc_handshake_hear(l, event);
     else
@@ -248,10 +248,10 @@ void ab_grpc_link_writable(ab_grpc_link *l, const void *stream)
 
 /* ----- sending ----- */
 
-static void settle(ab_grpc_link *l, ab_grpc_receipt *r, ab_err code)
+static void finish(ab_grpc_link *l, ab_grpc_receipt *r, ab_err code)
 {
     r->code = code;
-    STAILQ_INSERT_TAIL(&l->settled, r, at);
+    STAILQ_INSERT_TAIL(&l->finished, r, at);
 }
 
 void ab_grpc_link_drop_queue(ab_grpc_link *l, ab_err code)
@@ -259,10 +259,10 @@ void ab_grpc_link_drop_queue(ab_grpc_link *l, ab_err code)
     void *token = NULL;
     while (ab_grpc_sendq_pop(&l->queue, &token)) {
         if (token != NULL)
-            settle(l, token, code);
+            finish(l, token, code);
     }
     for (ab_grpc_receipt *r = take_first(&l->lives); r != NULL; r = take_first(&l->lives))
-        settle(l, r, code);
+        finish(l, r, code);
 }
 
 /* An agent's event is safe when the principal has dealt with it: what an agent was asked, it would
@@ -281,9 +281,9 @@ static void put_state(ab_grpc_link *l, ab_grpc_receipt *r)
     ab_event_unref(r->event);
     r->event = NULL;
     if (replaced != NULL)
-        settle(l, replaced, AB_ERR_OK);
+        finish(l, replaced, AB_ERR_OK);
     if (e != AB_ERR_OK || taken)
-        settle(l, r, e);
+        finish(l, r, e);
 }
 
 /* What waits with the sender is replaced by what is newer; what waits here and is not safe when
@@ -307,11 +307,11 @@ static void put(ab_grpc_link *l, ab_lane lane, ab_grpc_receipt *r)
     if (l->peer.message_max != 0 && l->peer.message_max < max)
         max = l->peer.message_max;
     if (ab_event_size(r->event) > max)
-        settle(l, r, AB_ERR_TOOBIG);
+        finish(l, r, AB_ERR_TOOBIG);
     else if (lane == AB_LANE_STATE)
         put_state(l, r);
     else if (!l->greeted)
-        settle(l, r, AB_ERR_UNAVAILABLE);
+        finish(l, r, AB_ERR_UNAVAILABLE);
     else
         STAILQ_INSERT_TAIL(&l->lives, r, at);
 }
@@ -352,7 +352,7 @@ static ab_err send_lives(ab_grpc_link *l)
         if (e != AB_ERR_OK && e != AB_ERR_TOOBIG)
             return e;
         ab_metric_add(l->metrics.sent[AB_LANE_LIVE], e == AB_ERR_OK ? 1 : 0);
-        settle(l, take_first(&l->lives), e);
+        finish(l, take_first(&l->lives), e);
     }
     return AB_ERR_OK;
 }
@@ -367,7 +367,7 @@ static void skip_too_big(ab_grpc_link *l)
              AB_KV("why", (const char *)err.text));
     ab_grpc_receipt *r = ab_grpc_sendq_skip(&l->queue);
     if (r != NULL)
-        settle(l, r, AB_ERR_TOOBIG);
+        finish(l, r, AB_ERR_TOOBIG);
 }
 
 static ab_err send_states(ab_grpc_link *l)
@@ -403,40 +403,40 @@ static void transmit_due(ab_grpc_link *l)
     l->blocked = e != AB_ERR_OK;
 }
 
-static void settle_one(ab_grpc_link *l, ab_str key, uint64_t epoch, uint64_t version)
+static void finish_one(ab_grpc_link *l, ab_str key, uint64_t epoch, uint64_t version)
 {
     void *token = NULL;
     if (ab_grpc_sendq_ack(&l->queue, key, epoch, version, &token) != AB_ERR_OK)
         return; /* of a former stream: sent again since, or dropped */
     ab_metric_add(l->metrics.sent[AB_LANE_STATE], 1);
     if (token != NULL)
-        settle(l, token, AB_ERR_OK);
+        finish(l, token, AB_ERR_OK);
 }
 
-static ab_err settle_list(ab_grpc_link *l, ab_str list)
+static ab_err finish_list(ab_grpc_link *l, ab_str list)
 {
     ab_pb_arena arena;
     ab_grpc_acks acks = {0};
     ab_err e = ab_grpc_read_acks(list, &arena, &acks);
     for (size_t i = 0; i < acks.count; i++)
-        settle_one(l, AB_STR_NONE, acks.epoch, acks.versions[i]);
+        finish_one(l, AB_STR_NONE, acks.epoch, acks.versions[i]);
     ab_pb_arena_fini(&arena);
     return e;
 }
 
-void ab_grpc_link_settled(ab_grpc_link *l, const ab_event *ack)
+void ab_grpc_link_acknowledged(ab_grpc_link *l, const ab_event *ack)
 {
     uint64_t epoch = 0, version = 0;
     ab_error err = {0};
     ab_str list = ab_event_data(ack);
     if (list.ptr != NULL) {
-        if (settle_list(l, list) != AB_ERR_OK) {
+        if (finish_list(l, list) != AB_ERR_OK) {
             ab_fail(&err, AB_ERR_PARSE, "cannot read its inventory");
             ab_grpc_inbound_refuse(l, "acknowledgement", &err);
         }
     } else if (ab_event_attr_u64(ack, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK &&
                ab_event_attr_u64(ack, AB_CE_OBJVERSION, &version) == AB_ERR_OK) {
-        settle_one(l, ab_event_attr(ack, AB_CE_PARTITIONKEY), epoch, version);
+        finish_one(l, ab_event_attr(ack, AB_CE_PARTITIONKEY), epoch, version);
     }
     l->env->wake(l->env->arg, l);
 }
@@ -451,10 +451,10 @@ static void tell(ab_grpc_receipt *r)
 }
 
 /* What `done` sends anew waits for the next run. */
-static void tell_settled(ab_grpc_link *l)
+static void report_finished(ab_grpc_link *l)
 {
     struct ab_grpc_receipts due = STAILQ_HEAD_INITIALIZER(due);
-    STAILQ_CONCAT(&due, &l->settled);
+    STAILQ_CONCAT(&due, &l->finished);
     for (ab_grpc_receipt *r = take_first(&due); r != NULL; r = take_first(&due))
         tell(r);
 }
@@ -480,7 +480,7 @@ static void transmit(ab_grpc_link *l)
 void ab_grpc_link_run(ab_grpc_link *l)
 {
     transmit(l);
-    tell_settled(l);
+    report_finished(l);
     feed(l);
     ab_grpc_inbound_run(l);
     transmit(l);
@@ -496,7 +496,7 @@ void ab_grpc_link_tick(ab_grpc_link *l)
         ab_grpc_receipt *next = STAILQ_NEXT(r, at);
         if (now >= r->deadline_ms) {
             STAILQ_REMOVE(&l->lives, r, ab_grpc_receipt, at);
-            settle(l, r, AB_ERR_TIMEOUT);
+            finish(l, r, AB_ERR_TIMEOUT);
             l->env->wake(l->env->arg, l);
         }
         r = next;
@@ -530,5 +530,5 @@ bool ab_grpc_link_is_drained(const ab_grpc_link *l)
 void ab_grpc_link_flush(ab_grpc_link *l)
 {
     ab_grpc_link_drop_queue(l, AB_ERR_CLOSED);
-    tell_settled(l);
+    report_finished(l);
 }

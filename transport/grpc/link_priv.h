@@ -73,8 +73,8 @@ struct ab_grpc_link {
     ab_pending up;
     ab_grpc_sendq queue;
     struct ab_grpc_receipts lives;
-    struct ab_grpc_receipts settled; /* to be told */
-    bool starved;                    /* FULL was answered */
+    struct ab_grpc_receipts finished; /* to be told */
+    bool starved;                     /* FULL was answered */
 
     struct ab_grpc_deliveries open;  /* both lanes */
     struct ab_grpc_deliveries held;  /* past the cap, not delivered yet */
@@ -108,7 +108,7 @@ void ab_grpc_link_fatal(const ab_grpc_link *l, ab_err code, const char *what);
 /** Every event that waits, on both lanes, ends with this code; told by the next run. */
 void ab_grpc_link_drop_queue(ab_grpc_link *l, ab_err code);
 /** The peer has dealt with the events of ours that this acknowledgement tells. */
-void ab_grpc_link_settled(ab_grpc_link *l, const ab_event *ack);
+void ab_grpc_link_acknowledged(ab_grpc_link *l, const ab_event *ack);
 
 /** An event that is for the layer above. */
 void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event);

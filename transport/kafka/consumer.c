@@ -603,15 +603,15 @@ void ab_kafka_consumer_recommit(ab_kafka *k)
 
 bool ab_kafka_consumer_commit(ab_kafka *k)
 {
-    bool settled = true;
+    bool finished = true;
     ab_kafka_group *g = NULL;
     TAILQ_FOREACH(g, &k->groups, at)
     {
         if (!g->committing)
             commit_group(k, g);
-        settled = settled && !g->committing;
+        finished = finished && !g->committing;
     }
-    return settled;
+    return finished;
 }
 
 void ab_kafka_groups_close(ab_kafka_groups *groups)

@@ -41,7 +41,7 @@ static void run(ab_kafka_job *job)
     }
 }
 
-static void settle(const position *p)
+static void finish(const position *p)
 {
     ab_kafka *k = p->link->kafka;
     int64_t held = 0;
@@ -67,7 +67,7 @@ static void done(ab_kafka_job *job)
     keeping *w = (keeping *)job;
     w->kafka->keeping = false;
     for (size_t i = 0; i < w->count; i++) {
-        settle(&w->positions[i]);
+        finish(&w->positions[i]);
         ab_kafka_link_unref(w->positions[i].link);
     }
     free(w);

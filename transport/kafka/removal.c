@@ -126,7 +126,7 @@ static void run(ab_kafka_job *job)
         r->error.code = delete_all(r, &r->error);
 }
 
-static void settle(ab_kafka_removal *r)
+static void finish(ab_kafka_removal *r)
 {
     ab_kafka *k = r->link->kafka;
     bool deleted = r->error.code == AB_ERR_OK;
@@ -153,7 +153,7 @@ static void done(ab_kafka_job *job)
     ab_kafka_removal *r = (ab_kafka_removal *)job;
     ab_kafka *k = r->link->kafka;
     k->removing = NULL;
-    settle(r);
+    finish(r);
     ab_kafka_removal_start(k);
     ab_kafka_topic_check_start(k);
 }

@@ -250,7 +250,7 @@ static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
         ab_kafka_link_failed(l, &err);
 }
 
-static void settle(ab_kafka *k, entry *e)
+static void finish(ab_kafka *k, entry *e)
 {
     ab_kafka_link *l = e->link;
     l->surveying = false;
@@ -283,7 +283,7 @@ static void done(ab_kafka_job *job)
     if (s->answered && s->downs == k->host.downs)
         k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     for (size_t i = 0; i < s->count; i++) {
-        settle(k, &s->entries[i]);
+        finish(k, &s->entries[i]);
         release_incoming(&s->entries[i]);
         ab_kafka_link_unref(s->entries[i].link);
     }

@@ -142,7 +142,7 @@ static void a_path_that_is_too_long_is_no_place(void **state)
     assert_string_equal(path, "/run/a/control.sock");
     assert_true(ab_control_path(1, "argobus-principal", path));
     assert_string_equal(path, "/run/argobus-principal/control.sock");
-    assert_false(ab_control_path(AB_CONTROL_PLACES, "argobus-principal", path));
+    assert_false(ab_control_path(AB_CONTROL_PATHS, "argobus-principal", path));
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

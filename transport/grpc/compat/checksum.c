@@ -52,7 +52,7 @@ static void escape_as_go(ab_str text, ab_buf *out)
     }
 }
 
-bool ab_compat_checksum(ab_spanv object, ab_str kind, uint8_t out[AB_DIALECT_CHECKSUM])
+bool ab_compat_checksum(ab_spanv object, ab_str kind, uint8_t out[AB_COMPAT_CHECKSUM])
 {
     ab_buf canonical, text;
     ab_buf_init(&canonical, AB_SPAN_SIZE_MAX);

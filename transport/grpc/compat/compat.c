@@ -77,7 +77,7 @@ ab_err ab_compat_new(ab_compat_env *env, ab_grpc_link *link, ab_compat **out)
     TAILQ_INIT(&d->sent);
     TAILQ_INIT(&d->pending);
     TAILQ_INIT(&d->acked);
-    STAILQ_INIT(&d->words);
+    STAILQ_INIT(&d->events_for_link);
     if (ab_compat_is_principal(d))
         snprintf(d->source, sizeof(d->source), "%s%s", AB_SOURCE_AGENT, ab_grpc_link_agent(link));
     else
@@ -92,9 +92,9 @@ ab_err ab_compat_new(ab_compat_env *env, ab_grpc_link *link, ab_compat **out)
 
 static void forget_words(ab_compat *d)
 {
-    while (!STAILQ_EMPTY(&d->words)) {
-        ab_compat_word *word = STAILQ_FIRST(&d->words);
-        STAILQ_REMOVE_HEAD(&d->words, at);
+    while (!STAILQ_EMPTY(&d->events_for_link)) {
+        ab_compat_word *word = STAILQ_FIRST(&d->events_for_link);
+        STAILQ_REMOVE_HEAD(&d->events_for_link, at);
         ab_event_unref(word->event);
         free(word);
     }
@@ -146,7 +146,7 @@ ab_event *ab_compat_make(ab_compat *d, ab_event_draft *draft, const char *id)
     return ab_event_new(draft, &event, NULL) == AB_ERR_OK ? event : NULL;
 }
 
-void ab_compat_say(ab_compat *d, ab_event *event)
+void ab_compat_report(ab_compat *d, ab_event *event)
 {
     ab_compat_word *word = event == NULL ? NULL : calloc(1, sizeof(*word));
     if (word == NULL) {
@@ -155,11 +155,11 @@ void ab_compat_say(ab_compat *d, ab_event *event)
         return;
     }
     word->event = event;
-    STAILQ_INSERT_TAIL(&d->words, word, at);
+    STAILQ_INSERT_TAIL(&d->events_for_link, word, at);
     ab_compat_wake(d);
 }
 
-void ab_compat_settle(ab_compat *d, const ab_event *event)
+void ab_compat_acknowledge(ab_compat *d, const ab_event *event)
 {
     static const char *const copied[] = {AB_CE_ID, AB_CE_PARTITIONKEY, AB_CE_WRITEREPOCH,
                                          AB_CE_OBJVERSION};
@@ -173,7 +173,7 @@ void ab_compat_settle(ab_compat *d, const ab_event *event)
     ab_event_set(&draft, AB_CE_ACKNOWLEDGES, ab_event_attr(event, AB_CE_ID));
     if (ab_event_new(&draft, &ack, NULL) != AB_ERR_OK)
         ack = NULL;
-    ab_compat_say(d, ack);
+    ab_compat_report(d, ack);
 }
 
 static uint64_t highest(uint64_t a, uint64_t b)
@@ -199,7 +199,7 @@ static void greet(ab_compat *d, uint64_t seen)
     snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", d->instance);
     if (ab_grpc_hello_make(&hello, d->source, &event) != AB_ERR_OK)
         event = NULL;
-    ab_compat_say(d, event);
+    ab_compat_report(d, event);
     d->fresh = false;
     if (d->greeted)
         return;
@@ -351,9 +351,9 @@ void ab_compat_writable(ab_compat *d, const void *stream)
 /* What the link does with one word may end the stream, and make it say more. */
 static void tell_link(ab_compat *d)
 {
-    while (d->stream != NULL && !STAILQ_EMPTY(&d->words)) {
-        ab_compat_word *word = STAILQ_FIRST(&d->words);
-        STAILQ_REMOVE_HEAD(&d->words, at);
+    while (d->stream != NULL && !STAILQ_EMPTY(&d->events_for_link)) {
+        ab_compat_word *word = STAILQ_FIRST(&d->events_for_link);
+        STAILQ_REMOVE_HEAD(&d->events_for_link, at);
         ab_grpc_link_take(d->link, d, word->event);
         ab_event_unref(word->event);
         free(word);

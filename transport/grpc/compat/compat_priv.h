@@ -15,9 +15,9 @@
 #include <sys/queue.h>
 
 /* What an event of theirs becomes, at most. */
-#define AB_DIALECT_PARTS_MAX 3
+#define AB_COMPAT_PARTS_MAX 3
 /* SHA-256. */
-#define AB_DIALECT_CHECKSUM 32
+#define AB_COMPAT_CHECKSUM 32
 
 /* An event for the peer, until it has acknowledged it. */
 typedef struct ab_compat_item {
@@ -25,12 +25,12 @@ typedef struct ab_compat_item {
     ab_event *event; /* of ours, which it carries; NULL: the compatibility layer's own */
     uint64_t epoch;  /* of that */
     uint64_t version;
-    bool settled; /* the link counts it as acknowledged */
-    bool newest;  /* a newer state takes its place while it waits */
+    bool acknowledged; /* the link counts it as acknowledged */
+    bool newest;       /* a newer state takes its place while it waits */
     ab_go_event go;
     ab_buf data; /* what go.data points to */
     bool summed; /* of an object's state */
-    uint8_t checksum[AB_DIALECT_CHECKSUM];
+    uint8_t checksum[AB_COMPAT_CHECKSUM];
 } ab_compat_item;
 TAILQ_HEAD(ab_compat_items, ab_compat_item);
 
@@ -56,14 +56,14 @@ typedef struct ab_compat_resource {
     bool present;
     ab_digest hash; /* attribute contenthash of ours; none: not known */
     bool summed;
-    uint8_t checksum[AB_DIALECT_CHECKSUM];
+    uint8_t checksum[AB_COMPAT_CHECKSUM];
 } ab_compat_resource;
 
 /* An event of theirs that the link deals with. */
 typedef struct ab_compat_pending {
     TAILQ_ENTRY(ab_compat_pending) at;
     ab_event *go;
-    ab_event *parts[AB_DIALECT_PARTS_MAX]; /* NULL: dealt with */
+    ab_event *parts[AB_COMPAT_PARTS_MAX]; /* NULL: dealt with */
     size_t count;
 } ab_compat_pending;
 TAILQ_HEAD(ab_compat_pendings, ab_compat_pending);
@@ -109,7 +109,7 @@ struct ab_compat {
     size_t under_way;
     struct ab_compat_pendings pending;
     struct ab_compat_pendings acked; /* the peer is to be told */
-    STAILQ_HEAD(, ab_compat_word) words;
+    STAILQ_HEAD(, ab_compat_word) events_for_link;
 };
 
 bool ab_compat_is_principal(const ab_compat *d);
@@ -119,9 +119,9 @@ void ab_compat_wake(ab_compat *d);
  *  @return one reference; NULL when it cannot be made */
 ab_event *ab_compat_make(ab_compat *d, ab_event_draft *draft, const char *id);
 /** The link is to receive this, soon. The reference is taken over; NULL is out of memory. */
-void ab_compat_say(ab_compat *d, ab_event *event);
+void ab_compat_report(ab_compat *d, ab_event *event);
 /** The link's event is dealt with. */
-void ab_compat_settle(ab_compat *d, const ab_event *event);
+void ab_compat_acknowledge(ab_compat *d, const ab_event *event);
 /** To the link the peer is another one, which has lost everything. */
 void ab_compat_restart(ab_compat *d);
 /** Memory has run out. */
@@ -193,7 +193,7 @@ void ab_compat_inspect_agent(ab_compat *d);
 
 /* checksum.c */
 /** @return false when there is nothing to sum, or no memory */
-bool ab_compat_checksum(ab_spanv object, ab_str kind, uint8_t out[AB_DIALECT_CHECKSUM]);
+bool ab_compat_checksum(ab_spanv object, ab_str kind, uint8_t out[AB_COMPAT_CHECKSUM]);
 
 /* payload.c */
 /* What is changed of an object on its way. */

@@ -126,7 +126,7 @@ void ab_compat_repeat_pending(ab_compat *d)
     {
         for (size_t i = 0; i < p->count; i++)
             if (p->parts[i] != NULL)
-                ab_compat_say(d, ab_event_ref(p->parts[i]));
+                ab_compat_report(d, ab_event_ref(p->parts[i]));
     }
 }
 
@@ -169,7 +169,7 @@ static void add_part(taking *t, ab_event_draft *draft, const char *key, const ch
         return;
     }
     t->pending->parts[t->pending->count++] = part;
-    ab_compat_say(t->d, ab_event_ref(part));
+    ab_compat_report(t->d, ab_event_ref(part));
 }
 
 static void add_typed(taking *t, ab_type type, const char *key, ab_str data, const char *id)

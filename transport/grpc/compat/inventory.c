@@ -26,7 +26,7 @@ static void say(ab_compat *d, ab_type type, const char *key, ab_buf *data)
     if (d->owner[0] != '\0')
         ab_event_set_text(&draft, AB_CE_PRINCIPALUID, d->owner);
     if (ab_buf_status(data) == AB_ERR_OK)
-        ab_compat_say(d, ab_compat_make(d, &draft, NULL));
+        ab_compat_report(d, ab_compat_make(d, &draft, NULL));
     else
         ab_compat_fatal(d, "a step of a resync");
     ab_buf_fini(data);
@@ -327,7 +327,7 @@ static void take_step(ab_compat *d, ab_spanv step)
 void ab_compat_take_control(ab_compat *d, const ab_event *event)
 {
     ab_span *doc = NULL;
-    ab_compat_settle(d, event);
+    ab_compat_acknowledge(d, event);
     if (ab_event_data(event).ptr == NULL ||
         ab_span_parse(ab_event_data(event), &doc, NULL) != AB_ERR_OK)
         return;

@@ -107,7 +107,7 @@ static void put(ab_compat *d, ab_compat_resource *r, ab_event *event, ab_target 
         return;
     }
     ab_compat_drop(d, "payload", event, &err);
-    ab_compat_settle(d, event);
+    ab_compat_acknowledge(d, event);
     ab_compat_item_free(item);
 }
 
@@ -155,7 +155,7 @@ static void carry_object(ab_compat *d, ab_event *event, ab_target target, ab_typ
     ab_compat_resource *r = ab_compat_resource_for(d, key);
     bool follows = ab_compat_is_source(d) || !ab_compat_is_principal(d);
     if (!follows) /* an autonomous agent's objects are its own */
-        ab_compat_settle(d, event);
+        ab_compat_acknowledge(d, event);
     else if (r == NULL)
         ab_compat_fatal(d, "an object");
     else if (ab_event_data(event).ptr == NULL)
@@ -173,7 +173,7 @@ static void carry_error(ab_compat *d, ab_event *event, ab_target target)
     ab_compat_resource *r = said ? ab_compat_resource_for(d, key) : NULL;
     ab_compat_item *item = said ? new_item(event, target, AB_TYPE_ERROR) : NULL;
     if (!said) {
-        ab_compat_settle(d, event);
+        ab_compat_acknowledge(d, event);
         return;
     }
     if (r == NULL || item == NULL || ab_uuid(id) != AB_ERR_OK) {
@@ -202,12 +202,12 @@ static void end_command(ab_compat *d, const ab_event *answer)
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_event_set(&draft, AB_CE_SUBJECT, ab_event_attr(answer, AB_CE_SUBJECT));
     ab_event_set_text(&draft, AB_CE_PARTITIONKEY, command);
-    ab_compat_say(d, ab_compat_make(d, &draft, NULL));
+    ab_compat_report(d, ab_compat_make(d, &draft, NULL));
 }
 
 static void take_answer(ab_compat *d, const ab_event *answer)
 {
-    ab_compat_settle(d, answer);
+    ab_compat_acknowledge(d, answer);
     if (ab_event_data(answer).ptr != NULL)
         end_command(d, answer);
 }
@@ -231,7 +231,7 @@ void ab_compat_carry(ab_compat *d, ab_event *event)
     else if (ab_str_starts(key, AB_KEY_CONTROL))
         ab_compat_take_control(d, event);
     else if (!is_carried(event, &target, &type))
-        ab_compat_settle(d, event);
+        ab_compat_acknowledge(d, event);
     else if (ab_str_starts(key, AB_KEY_ERROR))
         carry_error(d, event, target);
     else if (!ab_str_starts(key, AB_KEY_COMMAND))
@@ -239,7 +239,7 @@ void ab_compat_carry(ab_compat *d, ab_event *event)
     else if (has_data)
         carry_command(d, event, type);
     else
-        ab_compat_settle(d, event);
+        ab_compat_acknowledge(d, event);
 }
 
 /* The peer answers a request by its acknowledgement alone. */
@@ -260,7 +260,7 @@ static void answer(ab_compat *d, const ab_event *command)
     ab_event_set(&draft, AB_CE_SUBJECT, ab_event_attr(command, AB_CE_SUBJECT));
     ab_event_set(&draft, AB_CE_REMAPPED, ab_event_attr(command, AB_CE_REMAPPED));
     ab_event_set_text(&draft, AB_CE_PARTITIONKEY, key);
-    ab_compat_say(d, ab_compat_make(d, &draft, NULL));
+    ab_compat_report(d, ab_compat_make(d, &draft, NULL));
     ab_buf_fini(&data);
 }
 

@@ -24,11 +24,11 @@ bool ab_compat_is_source(const ab_compat *d)
 
 /* ----- messages ----- */
 
-static void write_checksum(ab_spanw *w, const uint8_t checksum[AB_DIALECT_CHECKSUM])
+static void write_checksum(ab_spanw *w, const uint8_t checksum[AB_COMPAT_CHECKSUM])
 {
     ab_buf text;
     ab_buf_init(&text, 64);
-    ab_base64_encode((ab_str){(const char *)checksum, AB_DIALECT_CHECKSUM}, &text);
+    ab_base64_encode((ab_str){(const char *)checksum, AB_COMPAT_CHECKSUM}, &text);
     ab_spanw_key_str(w, "checksum", ab_buf_str(&text));
     ab_buf_fini(&text);
 }
@@ -143,7 +143,7 @@ static size_t collect_lines(const ab_compat *d, char **lines)
 
 /* SHA-256 of "Kind/Name/UID" of everything, sorted, without anything in between.
  * @return how many they are */
-static size_t sum_all(const ab_compat *d, uint8_t out[AB_DIALECT_CHECKSUM])
+static size_t sum_all(const ab_compat *d, uint8_t out[AB_COMPAT_CHECKSUM])
 {
     ab_buf text;
     char **lines = calloc(ab_map_count(d->resources) + 1, sizeof(*lines));
@@ -157,14 +157,14 @@ static size_t sum_all(const ab_compat *d, uint8_t out[AB_DIALECT_CHECKSUM])
     }
     free(lines);
     if (EVP_Digest(text.ptr == NULL ? "" : text.ptr, text.len, out, NULL, EVP_sha256(), NULL) != 1)
-        memset(out, 0, AB_DIALECT_CHECKSUM);
+        memset(out, 0, AB_COMPAT_CHECKSUM);
     ab_buf_fini(&text);
     return count;
 }
 
 static void ask_for_list(ab_compat *d)
 {
-    uint8_t sum[AB_DIALECT_CHECKSUM];
+    uint8_t sum[AB_COMPAT_CHECKSUM];
     ab_buf data;
     (void)sum_all(d, sum);
     ab_buf_init(&data, 1024);
@@ -228,8 +228,8 @@ static bool is_equal(const ab_compat_resource *r, ab_spanv about)
     ab_buf sum;
     ab_buf_init(&sum, 64);
     bool read = ab_base64_decode(ab_span_plain(ab_span_get(about, "checksum")), &sum);
-    bool same = read && r->summed && sum.len == AB_DIALECT_CHECKSUM &&
-                memcmp(sum.ptr, r->checksum, AB_DIALECT_CHECKSUM) == 0;
+    bool same = read && r->summed && sum.len == AB_COMPAT_CHECKSUM &&
+                memcmp(sum.ptr, r->checksum, AB_COMPAT_CHECKSUM) == 0;
     ab_buf_fini(&sum);
     return same && r->uid != NULL && ab_span_is(ab_span_get(about, "uid"), r->uid);
 }
@@ -286,13 +286,13 @@ static void take_update_request(ab_compat *d, ab_spanv about, const char *key)
 
 static void tell_of_all(ab_compat *d, ab_spanv request)
 {
-    uint8_t sum[AB_DIALECT_CHECKSUM];
+    uint8_t sum[AB_COMPAT_CHECKSUM];
     ab_buf theirs;
     ab_buf_init(&theirs, 64);
     size_t count = sum_all(d, sum);
     bool same = ab_base64_decode(ab_span_plain(ab_span_get(request, "checksum")), &theirs) &&
-                theirs.len == AB_DIALECT_CHECKSUM &&
-                memcmp(theirs.ptr, sum, AB_DIALECT_CHECKSUM) == 0;
+                theirs.len == AB_COMPAT_CHECKSUM &&
+                memcmp(theirs.ptr, sum, AB_COMPAT_CHECKSUM) == 0;
     ab_buf_fini(&theirs);
     if (same || count == 0)
         return;

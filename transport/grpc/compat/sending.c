@@ -86,16 +86,16 @@ void ab_compat_each_present(ab_compat *d, void (*visit)(ab_compat *d, const ab_c
 /* ----- what waits ----- */
 
 /* The link need not wait for it any more, whatever becomes of it. */
-static void settle(ab_compat *d, ab_compat_item *item)
+static void acknowledge(ab_compat *d, ab_compat_item *item)
 {
-    if (!item->settled && item->event != NULL)
-        ab_compat_settle(d, item->event);
-    item->settled = true;
+    if (!item->acknowledged && item->event != NULL)
+        ab_compat_acknowledge(d, item->event);
+    item->acknowledged = true;
 }
 
 static void end_item(ab_compat *d, ab_compat_item *item)
 {
-    settle(d, item);
+    acknowledge(d, item);
     ab_compat_item_free(item);
 }
 
@@ -141,7 +141,7 @@ static bool is_known(const ab_compat_resource *r, const ab_compat_item *item)
         if (is_same(other, item))
             return true;
     }
-    return r->sent != NULL && is_same(r->sent, item) && !r->sent->settled;
+    return r->sent != NULL && is_same(r->sent, item) && !r->sent->acknowledged;
 }
 
 static bool is_carried(const ab_compat_resource *r, const ab_compat_item *item)
@@ -302,7 +302,7 @@ void ab_compat_check_sent(ab_compat *d)
         if (!r->aside && now - r->since_ms >= ASIDE_MS) {
             r->aside = true;
             d->under_way--;
-            settle(d, r->sent);
+            acknowledge(d, r->sent);
         }
         if (r->due_ms > now)
             continue;

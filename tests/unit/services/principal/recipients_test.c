@@ -181,7 +181,7 @@ static ab_err give(const char *agent, const char *pem)
     char path[] = "/tmp/argobus-recipients-XXXXXX";
     ab_error err = {0};
     write_file(path, pem);
-    ab_err e = ab_recipients_give(r, agent, path, &err);
+    ab_err e = ab_recipients_configure(r, agent, path, &err);
     unlink(path);
     return e;
 }
@@ -218,30 +218,30 @@ static void nothing_is_sealed_to_an_unknown_agent(void **state)
 static void a_certificate_that_the_agent_tells_is_used(void **state)
 {
     (void)state;
-    assert_true(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
     assert_non_null(ab_recipients_id(r, "west"));
     assert_true(opens("west", &certs.west));
-    assert_false(ab_recipients_tell(r, "west", certs.west.cert));
-    assert_false(ab_recipients_tell(r, "west", ""));
+    assert_false(ab_recipients_offer(r, "west", certs.west.cert));
+    assert_false(ab_recipients_offer(r, "west", ""));
     assert_true(opens("west", &certs.west));
 }
 
 static void one_of_another_agent_or_authority_is_not_used(void **state)
 {
     (void)state;
-    assert_false(ab_recipients_tell(r, "west", certs.east.cert));
-    assert_false(ab_recipients_tell(r, "west", certs.stranger.cert));
-    assert_false(ab_recipients_tell(r, "west", "nonsense"));
+    assert_false(ab_recipients_offer(r, "west", certs.east.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.stranger.cert));
+    assert_false(ab_recipients_offer(r, "west", "nonsense"));
     assert_null(ab_recipients_id(r, "west"));
-    assert_true(ab_recipients_tell(r, "west", certs.west.cert));
-    assert_false(ab_recipients_tell(r, "west", certs.stranger.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.stranger.cert));
     assert_true(opens("west", &certs.west));
 }
 
 static void without_an_authority_nothing_that_is_told_is_used(void **state)
 {
     (void)state;
-    assert_false(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.west.cert));
     assert_null(ab_recipients_id(r, "west"));
 }
 
@@ -250,9 +250,9 @@ static void one_that_is_given_is_used_whatever_the_agent_tells(void **state)
     (void)state;
     assert_int_equal(give("west", certs.stranger.cert), AB_ERR_OK);
     assert_true(opens("west", &certs.stranger));
-    assert_false(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.west.cert));
     assert_true(opens("west", &certs.stranger));
-    assert_int_equal(ab_recipients_give(r, "west", NULL, NULL), AB_ERR_OK);
+    assert_int_equal(ab_recipients_configure(r, "west", NULL, NULL), AB_ERR_OK);
     assert_true(opens("west", &certs.west));
 }
 
@@ -262,7 +262,7 @@ static void a_file_that_is_none_changes_nothing(void **state)
     ab_error err = {0};
     assert_int_equal(give("west", certs.west.cert), AB_ERR_OK);
     assert_int_not_equal(give("west", "nonsense"), AB_ERR_OK);
-    assert_int_equal(ab_recipients_give(r, "west", "/nowhere/x", &err), AB_ERR_CONFIG);
+    assert_int_equal(ab_recipients_configure(r, "west", "/nowhere/x", &err), AB_ERR_CONFIG);
     assert_non_null(strstr(err.text, "west"));
     assert_true(opens("west", &certs.west));
 }
@@ -270,7 +270,7 @@ static void a_file_that_is_none_changes_nothing(void **state)
 static void an_agent_that_goes_is_forgotten(void **state)
 {
     (void)state;
-    assert_true(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
     ab_recipients_forget(r, "west");
     ab_recipients_forget(r, "west");
     assert_null(ab_recipients_id(r, "west"));
@@ -295,7 +295,7 @@ static void count(void *arg, const char *agent)
 static int renewed(void)
 {
     int times = 0;
-    ab_recipients_renew(r, count, &times);
+    ab_recipients_reload(r, count, &times);
     return times;
 }
 
@@ -304,7 +304,7 @@ static void a_given_file_that_changes_is_read_again(void **state)
     (void)state;
     char path[] = "/tmp/argobus-recipients-XXXXXX";
     write_file(path, certs.west.cert);
-    assert_int_equal(ab_recipients_give(r, "west", path, NULL), AB_ERR_OK);
+    assert_int_equal(ab_recipients_configure(r, "west", path, NULL), AB_ERR_OK);
     assert_int_equal(renewed(), 0);
     rewrite(path, "nonsense");
     assert_int_equal(renewed(), 0);
@@ -321,7 +321,7 @@ static void a_given_file_that_changes_is_read_again(void **state)
 static void what_an_agent_told_is_judged_again_by_other_authorities(void **state)
 {
     (void)state;
-    assert_false(ab_recipients_tell(r, "west", certs.stranger.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.stranger.cert));
     assert_null(ab_recipients_id(r, "west"));
     assert_int_equal(renewed(), 0);
     rewrite(ca_path, certs.other_ca.cert);
@@ -333,9 +333,9 @@ static void what_an_agent_told_is_judged_again_by_other_authorities(void **state
 static void the_name_is_read_by_the_rule_of_logins(void **state)
 {
     (void)state;
-    assert_false(ab_recipients_tell(r, "west", certs.west.cert));
-    assert_true(ab_recipients_tell(r, "west", certs.spiffe.cert));
-    assert_false(ab_recipients_tell(r, "east", certs.spiffe.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.west.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.spiffe.cert));
+    assert_false(ab_recipients_offer(r, "east", certs.spiffe.cert));
 }
 
 /* The fingerprint as the recipients have it now. */
@@ -348,10 +348,10 @@ static void another_certificate_is_logged_with_both_fingerprints(void **state)
 {
     (void)state;
     char first[80], second[80];
-    assert_true(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
     copy_id(first);
     assert_true(logged("sealing Secrets to the agent's certificate", "agent=west", first));
-    assert_true(ab_recipients_tell(r, "west", certs.next.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.next.cert));
     copy_id(second);
     assert_true(logged("sealing Secrets to another certificate", first, second));
     assert_int_equal(give("west", certs.stranger.cert), AB_ERR_OK);
@@ -371,7 +371,7 @@ static void nothing_is_sealed_to_a_revoked_certificate(void **state)
 {
     (void)state;
     char id[80];
-    assert_true(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
     copy_id(id);
     revoke_only(id);
     assert_int_equal(renewed(), 1);
@@ -379,9 +379,9 @@ static void nothing_is_sealed_to_a_revoked_certificate(void **state)
     assert_false(opens("west", &certs.west));
     assert_true(logged("revoked", "agent=west", id));
     assert_int_equal(renewed(), 0);
-    assert_false(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.west.cert));
     assert_null(ab_recipients_id(r, "west"));
-    assert_true(ab_recipients_tell(r, "west", certs.next.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.next.cert));
     assert_true(opens("west", &certs.next));
 }
 
@@ -389,7 +389,7 @@ static void one_that_is_revoked_no_more_is_used_again(void **state)
 {
     (void)state;
     char id[80];
-    assert_true(ab_recipients_tell(r, "west", certs.west.cert));
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
     copy_id(id);
     revoke_only(id);
     assert_int_equal(renewed(), 1);
@@ -408,14 +408,14 @@ static void a_given_certificate_may_be_revoked_too(void **state)
     char path[] = "/tmp/argobus-recipients-XXXXXX";
     char id[80];
     write_file(path, certs.west.cert);
-    assert_int_equal(ab_recipients_give(r, "west", path, NULL), AB_ERR_OK);
+    assert_int_equal(ab_recipients_configure(r, "west", path, NULL), AB_ERR_OK);
     copy_id(id);
     revoke_only(id);
     assert_int_equal(renewed(), 1);
     assert_null(ab_recipients_id(r, "west"));
-    assert_false(ab_recipients_tell(r, "west", certs.next.cert));
+    assert_false(ab_recipients_offer(r, "west", certs.next.cert));
     assert_null(ab_recipients_id(r, "west"));
-    assert_int_equal(ab_recipients_give(r, "west", path, NULL), AB_ERR_OK);
+    assert_int_equal(ab_recipients_configure(r, "west", path, NULL), AB_ERR_OK);
     assert_null(ab_recipients_id(r, "west"));
     rewrite(revoked_path, "# nobody again\n");
     assert_int_equal(renewed(), 1);

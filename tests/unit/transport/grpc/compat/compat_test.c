@@ -146,7 +146,7 @@ static void a_checksum_is_of_json_as_go_writes_it(void **state)
                                        0xd3, 0x84, 0x7b, 0x67, 0xad, 0x5c, 0x54, 0x55,
                                        0xe9, 0x46, 0xb2, 0x14, 0x20, 0x82, 0x6a, 0x6d};
     ab_span *doc = NULL;
-    uint8_t sum[AB_DIALECT_CHECKSUM];
+    uint8_t sum[AB_COMPAT_CHECKSUM];
     ab_str text = AB_STR("{\"spec\": {\"b\": 1, \"destination\": {}, \"a\": \"<&>\"}}");
     assert_int_equal(ab_span_parse(text, &doc, NULL), AB_ERR_OK);
     assert_true(ab_compat_checksum(ab_span_root(doc), AB_STR("Application"), sum));

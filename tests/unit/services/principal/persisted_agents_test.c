@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/principal/served.h"
+#include "services/principal/persisted_agents.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +15,13 @@
 static char folder[64];
 static char path[96];
 static uv_loop_t loop;
-static ab_served s;
+static ab_persisted_agents s;
 
 static void reopen(void)
 {
     ab_error err = {0};
-    ab_served_fini(&s);
-    if (ab_served_init(&s, &loop, path, NULL, &err) != AB_ERR_OK)
+    ab_persisted_agents_fini(&s);
+    if (ab_persisted_agents_init(&s, &loop, path, NULL, &err) != AB_ERR_OK)
         fail_msg("%s", err.text);
 }
 
@@ -39,7 +39,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    ab_served_fini(&s);
+    ab_persisted_agents_fini(&s);
     assert_int_equal(uv_loop_close(&loop), 0);
     (void)unlink(path);
     return rmdir(folder);
@@ -60,7 +60,7 @@ static void write_file(const char *text)
 
 static void save(void)
 {
-    ab_served_save(&s);
+    ab_persisted_agents_save(&s);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_null(s.write);
 }
@@ -68,27 +68,27 @@ static void save(void)
 static void who_was_served_is_known_to_the_next(void **state)
 {
     (void)state;
-    assert_true(ab_served_claim(&s, "uid-1"));
-    ab_served_add(&s, "w1");
-    ab_served_add(&s, "w2");
-    ab_served_add(&s, "w3");
-    ab_served_drop(&s, "w2");
+    assert_true(ab_persisted_agents_assign(&s, "uid-1"));
+    ab_persisted_agents_add(&s, "w1");
+    ab_persisted_agents_add(&s, "w2");
+    ab_persisted_agents_add(&s, "w3");
+    ab_persisted_agents_drop(&s, "w2");
     save();
     reopen();
     assert_true(has("w1") && !has("w2") && has("w3"));
-    assert_true(ab_served_claim(&s, "uid-1"));
+    assert_true(ab_persisted_agents_assign(&s, "uid-1"));
     assert_int_equal(ab_map_count(s.agents), 2);
 }
 
 static void nothing_is_written_when_nothing_has_changed(void **state)
 {
     (void)state;
-    assert_true(ab_served_claim(&s, "uid-1"));
-    ab_served_add(&s, "w1");
+    assert_true(ab_persisted_agents_assign(&s, "uid-1"));
+    ab_persisted_agents_add(&s, "w1");
     save();
     assert_int_equal(unlink(path), 0);
-    ab_served_add(&s, "w1");
-    ab_served_drop(&s, "w9");
+    ab_persisted_agents_add(&s, "w1");
+    ab_persisted_agents_drop(&s, "w9");
     save();
     assert_int_equal(access(path, F_OK), -1);
 }
@@ -98,22 +98,22 @@ static void agents_of_another_principal_are_not_ours(void **state)
     (void)state;
     write_file("uid-1\nw1\n");
     reopen();
-    assert_false(ab_served_claim(&s, "uid-2"));
+    assert_false(ab_persisted_agents_assign(&s, "uid-2"));
     assert_int_equal(ab_map_count(s.agents), 0);
     save();
     reopen();
-    assert_true(ab_served_claim(&s, "uid-2"));
+    assert_true(ab_persisted_agents_assign(&s, "uid-2"));
 }
 
 static void a_change_while_the_file_is_written_is_written_next(void **state)
 {
     (void)state;
-    assert_true(ab_served_claim(&s, "uid-1"));
-    ab_served_add(&s, "w1");
-    ab_served_save(&s);
+    assert_true(ab_persisted_agents_assign(&s, "uid-1"));
+    ab_persisted_agents_add(&s, "w1");
+    ab_persisted_agents_save(&s);
     assert_non_null(s.write);
-    ab_served_add(&s, "w2");
-    ab_served_save(&s);
+    ab_persisted_agents_add(&s, "w2");
+    ab_persisted_agents_save(&s);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_true(s.dirty);
     reopen(); /* what is not written yet is written at the end */
@@ -135,8 +135,8 @@ static void what_is_no_name_is_passed_over(void **state)
 static void a_folder_that_is_not_there_any_more_is_tried_again(void **state)
 {
     (void)state;
-    assert_true(ab_served_claim(&s, "uid-1"));
-    ab_served_add(&s, "w1");
+    assert_true(ab_persisted_agents_assign(&s, "uid-1"));
+    ab_persisted_agents_add(&s, "w1");
     assert_int_equal(rmdir(folder), 0);
     save();
     assert_true(s.dirty);

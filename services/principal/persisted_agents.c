@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/principal/served.h"
+#include "services/principal/persisted_agents.h"
 
 #include "base/core/file.h"
 
@@ -9,13 +9,13 @@
 
 #define FILE_MAX ((size_t)1 << 20)
 
-static void put(ab_served *s, ab_str agent)
+static void put(ab_persisted_agents *s, ab_str agent)
 {
     if (ab_map_put(s->agents, agent, s, NULL) != AB_ERR_OK)
         AB_ERROR(s->log, MAIN, "out of memory", AB_KV("agent", agent));
 }
 
-static void parse(ab_served *s, ab_str text)
+static void parse(ab_persisted_agents *s, ab_str text)
 {
     bool first = true;
     while (text.len > 0) {
@@ -31,7 +31,8 @@ static void parse(ab_served *s, ab_str text)
     }
 }
 
-ab_err ab_served_init(ab_served *s, uv_loop_t *loop, const char *path, ab_log *log, ab_error *err)
+ab_err ab_persisted_agents_init(ab_persisted_agents *s, uv_loop_t *loop, const char *path,
+                                ab_log *log, ab_error *err)
 {
     s->loop = loop;
     s->log = log;
@@ -48,7 +49,7 @@ ab_err ab_served_init(ab_served *s, uv_loop_t *loop, const char *path, ab_log *l
     return e == AB_ERR_NOTFOUND ? AB_ERR_OK : e;
 }
 
-void ab_served_add(ab_served *s, const char *agent)
+void ab_persisted_agents_add(ab_persisted_agents *s, const char *agent)
 {
     if (ab_map_find(s->agents, ab_str_of(agent)) != NULL)
         return;
@@ -56,12 +57,12 @@ void ab_served_add(ab_served *s, const char *agent)
     s->dirty = true;
 }
 
-void ab_served_drop(ab_served *s, const char *agent)
+void ab_persisted_agents_drop(ab_persisted_agents *s, const char *agent)
 {
     s->dirty = ab_map_take(s->agents, ab_str_of(agent)) != NULL || s->dirty;
 }
 
-bool ab_served_claim(ab_served *s, const char *principal)
+bool ab_persisted_agents_assign(ab_persisted_agents *s, const char *principal)
 {
     bool same = strcmp(s->principal, principal) == 0;
     bool ours = same || s->principal[0] == '\0';
@@ -75,7 +76,7 @@ bool ab_served_claim(ab_served *s, const char *principal)
     return ours;
 }
 
-static void write_text(const ab_served *s, ab_buf *out)
+static void write_text(const ab_persisted_agents *s, ab_buf *out)
 {
     ab_buf_printf(out, "%s\n", s->principal);
     for (ab_map_iter i = ab_map_first(s->agents); i.entry != NULL; ab_map_next(&i))
@@ -83,15 +84,15 @@ static void write_text(const ab_served *s, ab_buf *out)
 }
 
 /* The worker has a text of its own: the loop thread goes on changing the set. */
-struct ab_served_write {
+struct ab_persisted_agents_write {
     uv_work_t work;
-    ab_served *served;
+    ab_persisted_agents *persisted;
     ab_buf text;
     ab_err code;
     ab_error err;
 };
 
-static void write_free(struct ab_served_write *w)
+static void write_free(struct ab_persisted_agents_write *w)
 {
     ab_buf_fini(&w->text);
     free(w);
@@ -99,11 +100,11 @@ static void write_free(struct ab_served_write *w)
 
 static void run_write(uv_work_t *work)
 {
-    struct ab_served_write *w = work->data;
-    w->code = ab_file_replace(w->served->path, ab_buf_str(&w->text), &w->err);
+    struct ab_persisted_agents_write *w = work->data;
+    w->code = ab_file_replace(w->persisted->path, ab_buf_str(&w->text), &w->err);
 }
 
-static void fail(ab_served *s, ab_err code, const ab_error *err)
+static void fail(ab_persisted_agents *s, ab_err code, const ab_error *err)
 {
     s->dirty = true;
     AB_ERROR(s->log, MAIN, "cannot remember which agents are served",
@@ -112,8 +113,8 @@ static void fail(ab_served *s, ab_err code, const ab_error *err)
 
 static void after_write(uv_work_t *work, int status)
 {
-    struct ab_served_write *w = work->data;
-    ab_served *s = w->served;
+    struct ab_persisted_agents_write *w = work->data;
+    ab_persisted_agents *s = w->persisted;
     (void)status; /* never cancelled */
     s->write = NULL;
     if (w->code != AB_ERR_OK)
@@ -121,16 +122,16 @@ static void after_write(uv_work_t *work, int status)
     write_free(w);
 }
 
-void ab_served_save(ab_served *s)
+void ab_persisted_agents_save(ab_persisted_agents *s)
 {
     if (!s->dirty || s->write != NULL || s->principal[0] == '\0')
         return;
-    struct ab_served_write *w = calloc(1, sizeof(*w));
+    struct ab_persisted_agents_write *w = calloc(1, sizeof(*w));
     if (w == NULL) {
         fail(s, AB_ERR_NOMEM, &(ab_error){0});
         return;
     }
-    *w = (struct ab_served_write){.served = s, .work.data = w};
+    *w = (struct ab_persisted_agents_write){.persisted = s, .work.data = w};
     ab_buf_init(&w->text, FILE_MAX);
     write_text(s, &w->text);
     ab_err e = ab_buf_status(&w->text);
@@ -145,20 +146,20 @@ void ab_served_save(ab_served *s)
     write_free(w);
 }
 
-static void wait_for_write(const ab_served *s)
+static void wait_for_write(const ab_persisted_agents *s)
 {
     while (s->write != NULL)
         (void)uv_run(s->loop, UV_RUN_ONCE);
 }
 
-void ab_served_fini(ab_served *s)
+void ab_persisted_agents_fini(ab_persisted_agents *s)
 {
     if (s->agents != NULL) {
         wait_for_write(s);
-        ab_served_save(s);
+        ab_persisted_agents_save(s);
         wait_for_write(s);
     }
     ab_map_free(s->agents, NULL);
     free(s->path);
-    *s = (ab_served){0};
+    *s = (ab_persisted_agents){0};
 }

@@ -18,25 +18,25 @@ typedef struct {
     char principal[37]; /* "": not known yet */
     ab_map *agents;     /* names; the values mean nothing */
     bool dirty;
-    struct ab_served_write *write; /* under way on a worker thread; NULL: none is */
-} ab_served;
+    struct ab_persisted_agents_write *write; /* under way on a worker thread; NULL: none is */
+} ab_persisted_agents;
 
 /**
  * Read the file; without one nothing was served. Lines that are no name are passed over.
  * @param s  zeroed; fini also after a failure
  * @return as ab_file_read, but for NOTFOUND
  */
-AB_MUST_USE ab_err ab_served_init(ab_served *s, uv_loop_t *loop, const char *path, ab_log *log,
-                                  ab_error *err);
+AB_MUST_USE ab_err ab_persisted_agents_init(ab_persisted_agents *s, uv_loop_t *loop,
+                                            const char *path, ab_log *log, ab_error *err);
 /** Write what has changed, and wait for it: this blocks, and may run the loop. */
-void ab_served_fini(ab_served *s);
+void ab_persisted_agents_fini(ab_persisted_agents *s);
 
 /** Without memory for it that is logged, and nothing else. */
-void ab_served_add(ab_served *s, const char *agent);
-void ab_served_drop(ab_served *s, const char *agent);
+void ab_persisted_agents_add(ab_persisted_agents *s, const char *agent);
+void ab_persisted_agents_drop(ab_persisted_agents *s, const char *agent);
 /** Whose agents they are. Those of another principal are none of ours: they are dropped.
  *  @return false: they were another's */
-bool ab_served_claim(ab_served *s, const char *principal);
+bool ab_persisted_agents_assign(ab_persisted_agents *s, const char *principal);
 /** Begin to write the file on a worker thread if something has changed and no write is under way.
  * A failure is logged, and the next call tries again. */
-void ab_served_save(ab_served *s);
+void ab_persisted_agents_save(ab_persisted_agents *s);

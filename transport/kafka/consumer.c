@@ -25,7 +25,6 @@
 /* Live ones, per agent. */
 #define LIVE_OPEN_MAX 1000
 /* Kafka forgets what was committed seven days ago. */
-#define RECOMMIT_MS (24LL * 3600 * 1000)
 /* Clocks of the two ends may differ by this much. */
 #define SKEW_MS 30000
 
@@ -189,6 +188,7 @@ void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *given, ab_verdict verdict)
     bool counts = given->lane == AB_LANE_STATE && d->generation == l->in.generation;
     if (counts && verdict == AB_VERDICT_APPLIED)
         ab_offsets_done(&l->in.offsets, d->number);
+    ab_kafka_commit_note(l);
     control_flow(l);
     release(k, d);
 }
@@ -261,6 +261,7 @@ static void receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
     ab_event *event = take_in(l, AB_LANE_STATE, m);
     if (event == NULL || is_hello(event)) {
         ab_offsets_pass(&l->in.offsets, m->offset + 1);
+        ab_kafka_commit_note(l);
         if (event != NULL && ab_event_attr_u64(event, AB_CE_LOGID, &l->in.log_id) == AB_ERR_OK)
             compare_logs(l, event, m->offset >= l->in.fresh_from);
         ab_event_unref(event);
@@ -335,6 +336,7 @@ static void on_end(ab_kafka *k, const rd_kafka_topic_partition_t *p)
     if (l == NULL || which != AB_KAFKA_IN_STATE || l->in.group == NULL || k->closed)
         return;
     ab_offsets_pass(&l->in.offsets, p->offset);
+    ab_kafka_commit_note(l);
     check_caught_up(l);
 }
 
@@ -381,7 +383,7 @@ static void on_committed(ab_kafka_group *g, rd_kafka_event_t *event)
         if (failed == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
         if (l != NULL)
-            l->in.committed = -1;
+            ab_kafka_commit_forget(l);
         ab_kafka_host_error(&g->kafka->host, failed, "cannot commit positions");
     }
 }
@@ -414,6 +416,8 @@ static ab_err open_group(ab_kafka *k, ab_kafka_groups *groups, ab_kafka_group **
     if (g == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "kafka: out of memory");
     g->kafka = k;
+    ab_link_init(&g->moved);
+    ab_link_init(&g->at_rest);
     ab_err e = ab_kafka_handle_open(&k->host, &k->settings,
                                     live ? AB_KAFKA_LIVE_CONSUMER : AB_KAFKA_CONSUMER,
                                     live ? ab_kafka_live_event : on_event, g, &g->handle, err);
@@ -533,6 +537,7 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
     if (p.gap || !l->in.known)
         restart_session(l, f, p.from);
     l->in.known = true;
+    ab_kafka_commit_begin(l);
     if (l->kafka->member.displaced_told)
         l->in.caught_up_at = f->in_high;
     if (p.gap && p.which == AB_GAP_RECREATED) {
@@ -564,54 +569,7 @@ void ab_kafka_consumer_remove(ab_kafka_link *l)
     }
     g->partitions -= (size_t)list->cnt;
     rd_kafka_topic_partition_list_destroy(list);
-    l->in.group = NULL;
-}
-
-static bool is_dirty(const ab_kafka_link *l, const ab_kafka_group *g, int64_t now)
-{
-    return l->in.group == g && (ab_offsets_position(&l->in.offsets) != l->in.committed ||
-                                now - l->in.committed_ms >= RECOMMIT_MS);
-}
-
-static void commit_group(ab_kafka *k, ab_kafka_group *g)
-{
-    int64_t now = ab_kafka_now(k);
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        if (!is_dirty(l, g, now))
-            continue;
-        l->in.committed = ab_offsets_position(&l->in.offsets);
-        l->in.committed_ms = now;
-        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_STATE], 0)->offset =
-            l->in.committed;
-    }
-    if (list->cnt > 0)
-        g->committing = rd_kafka_commit_queue(ab_kafka_handle_rk(g->handle), list,
-                                              ab_kafka_handle_queue(g->handle), NULL,
-                                              NULL) == RD_KAFKA_RESP_ERR_NO_ERROR;
-    rd_kafka_topic_partition_list_destroy(list);
-}
-
-void ab_kafka_consumer_recommit(ab_kafka *k)
-{
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    l->in.committed = -1;
-}
-
-bool ab_kafka_consumer_commit(ab_kafka *k)
-{
-    bool finished = true;
-    ab_kafka_group *g = NULL;
-    TAILQ_FOREACH(g, &k->groups, at)
-    {
-        if (!g->committing)
-            commit_group(k, g);
-        finished = finished && !g->committing;
-    }
-    return finished;
+    ab_kafka_commit_end(l);
 }
 
 void ab_kafka_groups_close(ab_kafka_groups *groups)
@@ -619,6 +577,7 @@ void ab_kafka_groups_close(ab_kafka_groups *groups)
     ab_kafka_group *g = NULL;
     while ((g = TAILQ_FIRST(groups)) != NULL) {
         TAILQ_REMOVE(groups, g, at);
+        ab_kafka_commit_end_all(g);
         ab_kafka_handle_close(g->handle);
         free(g);
     }

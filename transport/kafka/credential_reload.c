@@ -44,7 +44,7 @@ static bool is_idle(const ab_kafka *k)
 
 static bool is_drained(ab_kafka *k)
 {
-    bool committed = ab_kafka_consumer_commit(k);
+    bool committed = ab_kafka_commit(k);
     return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends);
 }
 
@@ -60,7 +60,7 @@ static void close_all(ab_kafka *k)
     ab_kafka_asker_close(k);
     ab_kafka_groups_close(&k->groups);
     ab_kafka_groups_close(&k->live_groups);
-    ab_kafka_consumer_recommit(k);
+    ab_kafka_commit_all_again(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_UNAVAILABLE);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_UNAVAILABLE);
 }

@@ -11,11 +11,6 @@
 /* How long a stop waits for librdkafka's threads to end. */
 #define DESTROY_MS 2000
 
-int64_t ab_kafka_now(const ab_kafka *k)
-{
-    return ab_clock_mono_ms(k->base.env.clock);
-}
-
 static void release(ab_kafka *k)
 {
     ab_kafka_consumer_forget(k);
@@ -102,7 +97,7 @@ static void close_handles(ab_kafka *k)
     {
         ab_kafka_log_replay_stop(l);
         ab_kafka_live_close(l);
-        l->in.group = NULL;
+        ab_kafka_commit_end(l);
     }
     ab_kafka_log_replay_pump(k);
     ab_kafka_asker_close(k);
@@ -114,7 +109,7 @@ static void close_handles(ab_kafka *k)
 
 static bool is_drained(ab_kafka *k)
 {
-    bool committed = ab_kafka_consumer_commit(k);
+    bool committed = ab_kafka_commit(k);
     return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends) &&
            TAILQ_EMPTY(&k->failed);
 }
@@ -197,7 +192,7 @@ static void on_tick(uv_timer_t *timer)
     }
     if (now >= k->commit_due_ms) {
         k->commit_due_ms = now + k->settings.commit_ms;
-        ab_kafka_consumer_commit(k);
+        ab_kafka_commit(k);
     }
     if (now >= k->lag_due_ms) {
         k->lag_due_ms = now + LAG_MS;
@@ -264,7 +259,7 @@ static void kafka_remove_agent(ab_transport *self, const char *agent, bool forge
         return;
     bool ours = forget && k->settings.topics == AB_TOPICS_CREATE;
     if (k->running && !ours)
-        ab_kafka_consumer_commit(k);
+        ab_kafka_commit(k);
     if (ours)
         ab_kafka_removal_want(l);
     ab_kafka_link_remove(l);

@@ -2,10 +2,11 @@
  *
  * What the parts of the Kafka transport share. A link is one agent's four topics; its life:
  *
- *   ASK      topic_check.c asks the broker about the topics (and again, after a back-off, until all
- * is well) READ     log_replay.c reads our own state topic to its end; meanwhile consumer.c
- * delivers what the peer wrote READY    producer.c takes events; presence.c tells and hears that
- * both sides live
+ *   ASK    topic_check.c asks the broker about the topics, and again after a back-off, until they
+ *          are as they must be
+ *   READ   log_replay.c reads our own state topic to its end; meanwhile consumer.c delivers what
+ *          the peer wrote
+ *   READY  producer.c takes events; presence.c tells and hears that both sides live
  *
  * A link goes back to ASK when a topic seems to have gone, or a position is no longer in its log.
  * Everything here runs on the loop thread, save for what jobs run (handle.h).
@@ -13,6 +14,7 @@
 #pragma once
 
 #include "base/core/digest.h"
+#include "base/core/list.h"
 #include "base/core/map.h"
 #include "transport/kafka/client/handle.h"
 #include "transport/kafka/client/offsets.h"
@@ -45,9 +47,10 @@ typedef enum { AB_LINK_ASK, AB_LINK_READ, AB_LINK_READY } ab_link_phase;
 typedef struct {
     ab_kafka_group *group; /* whose handle has the partition; NULL when not assigned */
     ab_offsets offsets;
-    uint32_t generation;  /* rises when positions begin anew: older deliveries no longer count */
+    uint32_t generation;  /* rises when positions restart: older deliveries no longer count */
     int64_t committed;    /* last position given to a commit; -1 = none known */
     int64_t committed_ms; /* when */
+    ab_link commit_at;    /* in a list of `group` */
     int64_t fresh_from;   /* records from here on were written after we began to listen */
     uint64_t log_id;      /* what the log says that it is, as far as it was read; 0 = nothing */
     bool whole;           /* it was read from its beginning on */
@@ -221,6 +224,8 @@ struct ab_kafka_group {
     size_t partitions;
     size_t taken; /* bytes from its queue, since it was last empty */
     bool committing;
+    ab_link moved;   /* links with a position that is not committed */
+    ab_link at_rest; /* the others, by when they were committed */
 };
 typedef TAILQ_HEAD(ab_kafka_groups, ab_kafka_group) ab_kafka_groups;
 
@@ -287,7 +292,10 @@ struct ab_kafka {
     void *stopped_arg;
 };
 
-int64_t ab_kafka_now(const ab_kafka *k);
+static inline int64_t ab_kafka_now(const ab_kafka *k)
+{
+    return ab_clock_mono_ms(k->base.env.clock);
+}
 
 /* link.c */
 /** @return INVALID, EXISTS, NOMEM */
@@ -347,6 +355,23 @@ typedef struct {
     int64_t out_high;
 } ab_kafka_findings;
 
+/* commit.c */
+
+/** The position may have moved. */
+void ab_kafka_commit_note(ab_kafka_link *l);
+/** A group has the link's partition from now on. */
+void ab_kafka_commit_begin(ab_kafka_link *l);
+/** It does not have it any more. */
+void ab_kafka_commit_end(ab_kafka_link *l);
+/** It goes, and has no partition any more. */
+void ab_kafka_commit_end_all(ab_kafka_group *g);
+/** The last commit failed: commit the position again. */
+void ab_kafka_commit_forget(ab_kafka_link *l);
+/** Nothing is known of any commit: commit every position again. */
+void ab_kafka_commit_all_again(ab_kafka *k);
+/** Commit what has moved. True when nothing is left to commit or under way. */
+bool ab_kafka_commit(ab_kafka *k);
+
 /* consumer.c */
 /** One handle at once, so that topic checks have one to ask through. @return CONFIG, FATAL, NOMEM
  */
@@ -357,10 +382,6 @@ AB_MUST_USE ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findin
                                          ab_error *err);
 void ab_kafka_consumer_remove(ab_kafka_link *l);
 void ab_kafka_consumer_ack(ab_kafka *k, ab_delivery *given, ab_verdict verdict);
-/** Nothing is known of what was committed: it is committed again. */
-void ab_kafka_consumer_recommit(ab_kafka *k);
-/** Commit what has moved. True when nothing is left to commit or under way. */
-bool ab_kafka_consumer_commit(ab_kafka *k);
 /** Release the deliveries that were never acknowledged. */
 void ab_kafka_consumer_forget(ab_kafka *k);
 /** Bring the lag gauges up to date. */

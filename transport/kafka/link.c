@@ -61,6 +61,7 @@ static void free_link(ab_kafka_link *l)
         if (l->out[lane] != NULL)
             rd_kafka_topic_destroy(l->out[lane]);
     }
+    ab_kafka_commit_end(l);
     ab_offsets_fini(&l->in.offsets);
     ab_kafka_pending_fini(l);
     free(l);
@@ -80,6 +81,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->sent_offset = -1;
     l->epoch = k->epoch;
     l->in.committed = -1;
+    ab_link_init(&l->in.commit_at);
     l->in.caught_up_at = -1;
     ab_backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_fail(&l->why, AB_ERR_UNAVAILABLE, "checking topics");

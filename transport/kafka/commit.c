@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commits of positions. A group has a list of the links whose position has moved since its last
+ * commit, and one of the others, in the order in which they were committed: a broker forgets what
+ * is not committed for days. So a commit looks at nothing but what it commits.
+ *
+ *   moved --commit--> at_rest --position moves, commit failed, a day has passed--> moved
+ */
+#include "transport/kafka/kafka_priv.h"
+
+#define RECOMMIT_MS (24LL * 3600 * 1000)
+
+static ab_kafka_link *link_of(ab_link *at)
+{
+    return AB_LINK_OF(at, ab_kafka_link, in.commit_at);
+}
+
+void ab_kafka_commit_note(ab_kafka_link *l)
+{
+    if (l->in.group != NULL && ab_offsets_position(&l->in.offsets) != l->in.committed)
+        ab_list_append(&l->in.group->moved, &l->in.commit_at);
+}
+
+void ab_kafka_commit_begin(ab_kafka_link *l)
+{
+    ab_list_append(&l->in.group->at_rest, &l->in.commit_at);
+    ab_kafka_commit_note(l);
+}
+
+void ab_kafka_commit_end(ab_kafka_link *l)
+{
+    ab_link_remove(&l->in.commit_at);
+    l->in.group = NULL;
+}
+
+void ab_kafka_commit_end_all(ab_kafka_group *g)
+{
+    ab_list_move_all(&g->at_rest, &g->moved);
+    for (ab_link *at = ab_list_pop(&g->moved); at != NULL; at = ab_list_pop(&g->moved))
+        ab_kafka_commit_end(link_of(at));
+}
+
+void ab_kafka_commit_forget(ab_kafka_link *l)
+{
+    l->in.committed = -1;
+    ab_kafka_commit_note(l);
+}
+
+static void take_up_old(ab_kafka_group *g, int64_t now)
+{
+    for (ab_list_iter i = ab_list_first(&g->at_rest);
+         i.link != NULL && now - link_of(i.link)->in.committed_ms >= RECOMMIT_MS; ab_list_next(&i))
+        ab_list_append(&g->moved, i.link);
+}
+
+static void add_moved(ab_kafka_group *g, rd_kafka_topic_partition_list_t *list, int64_t now)
+{
+    for (ab_link *at = ab_list_pop(&g->moved); at != NULL; at = ab_list_pop(&g->moved)) {
+        ab_kafka_link *l = link_of(at);
+        l->in.committed = ab_offsets_position(&l->in.offsets);
+        l->in.committed_ms = now;
+        rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_IN_STATE], 0)->offset =
+            l->in.committed;
+        ab_list_append(&g->at_rest, at);
+    }
+}
+
+static void commit_group(ab_kafka_group *g, int64_t now)
+{
+    take_up_old(g, now);
+    if (!ab_link_is_in_use(&g->moved))
+        return;
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
+    add_moved(g, list, now);
+    g->committing =
+        rd_kafka_commit_queue(ab_kafka_handle_rk(g->handle), list, ab_kafka_handle_queue(g->handle),
+                              NULL, NULL) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+void ab_kafka_commit_all_again(ab_kafka *k)
+{
+    ab_kafka_link *l = NULL;
+    TAILQ_FOREACH(l, &k->links, at)
+    ab_kafka_commit_forget(l);
+}
+
+bool ab_kafka_commit(ab_kafka *k)
+{
+    bool settled = true;
+    ab_kafka_group *g = NULL;
+    TAILQ_FOREACH(g, &k->groups, at)
+    {
+        if (!g->committing)
+            commit_group(g, ab_kafka_now(k));
+        settled = settled && !g->committing;
+    }
+    return settled;
+}

@@ -35,7 +35,7 @@ struct watched {
     bool nudge;
 };
 
-static void let_go(ab_http_loop *l)
+static void unref(ab_http_loop *l)
 {
     if (--l->handles > 0)
         return;
@@ -45,13 +45,13 @@ static void let_go(ab_http_loop *l)
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    let_go(handle->data);
+    unref(handle->data);
 }
 
 static void on_poll_closed(uv_handle_t *handle)
 {
     watched *w = handle->data;
-    let_go(w->loop);
+    unref(w->loop);
     free(w);
 }
 

@@ -24,18 +24,18 @@ struct ab_rpc_account {
     char key[KEY_MAX];
 };
 
-static ab_rpc_account *find_or_add(ab_rpc_end *end, const char *key)
+static ab_rpc_account *find_or_add(ab_rpc_endpoint *endpoint, const char *key)
 {
-    ab_rpc_account *a = ab_map_find(end->accounts, ab_str_of(key));
+    ab_rpc_account *a = ab_map_find(endpoint->accounts, ab_str_of(key));
     if (a != NULL)
         return a;
     a = calloc(1, sizeof(*a));
     if (a == NULL)
         return NULL;
-    a->budget = (ab_rpc_budget){.max = SIZE_MAX, .parent = &end->budget};
+    a->budget = (ab_rpc_budget){.max = SIZE_MAX, .parent = &endpoint->budget};
     TAILQ_INIT(&a->conns);
     snprintf(a->key, sizeof(a->key), "%s", key);
-    if (ab_map_put(end->accounts, ab_str_of(a->key), a, NULL) == AB_ERR_OK)
+    if (ab_map_put(endpoint->accounts, ab_str_of(a->key), a, NULL) == AB_ERR_OK)
         return a;
     free(a);
     return NULL;
@@ -44,7 +44,7 @@ static ab_rpc_account *find_or_add(ab_rpc_end *end, const char *key)
 static void join(ab_rpc_conn *conn, const char *key)
 {
     ab_error err = {0};
-    conn->account = find_or_add(conn->end, key);
+    conn->account = find_or_add(conn->endpoint, key);
     if (conn->account == NULL) {
         ab_fail(&err, AB_ERR_NOMEM, "out of memory for the connection");
         ab_rpc_conn_doom(conn, &err);
@@ -60,12 +60,12 @@ static void leave(ab_rpc_conn *conn)
     ab_rpc_account *a = conn->account;
     if (a == NULL)
         return;
-    ab_rpc_budget_move(&conn->budget, &conn->end->budget);
+    ab_rpc_budget_move(&conn->budget, &conn->endpoint->budget);
     TAILQ_REMOVE(&a->conns, conn, of_account);
     conn->account = NULL;
     if (--a->count > 0)
         return;
-    (void)ab_map_take(conn->end->accounts, ab_str_of(a->key));
+    (void)ab_map_take(conn->endpoint->accounts, ab_str_of(a->key));
     free(a);
 }
 
@@ -76,7 +76,7 @@ static void give_up(ab_rpc_conn *conn, const char *why)
         return;
     ab_fail(&err, AB_ERR_FULL, "connection closed: %s", why);
     ab_rpc_conn_doom(conn, &err);
-    ab_rpc_end_note(conn->end, conn, "connections");
+    ab_rpc_endpoint_log_refusal(conn->endpoint, conn, "connections");
 }
 
 /* One connection too many has come: which of them goes. */
@@ -87,51 +87,51 @@ static ab_rpc_conn *victim_of(ab_rpc_conn *oldest, ab_rpc_conn *newest)
 
 void ab_rpc_account_open(ab_rpc_conn *conn, const struct sockaddr *from)
 {
-    ab_rpc_end *end = conn->end;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
     char network[AB_RPC_ADDRESS_MAX], key[KEY_MAX];
-    conn->budget = (ab_rpc_budget){.max = SIZE_MAX, .parent = &end->budget};
-    if (end->accounts == NULL)
+    conn->budget = (ab_rpc_budget){.max = SIZE_MAX, .parent = &endpoint->budget};
+    if (endpoint->accounts == NULL)
         return;
-    conn->budget.max = end->limits.stranger_bytes;
-    TAILQ_INSERT_TAIL(&end->strangers, conn, stranger);
-    end->stranger_count++;
+    conn->budget.max = endpoint->limits.stranger_bytes;
+    TAILQ_INSERT_TAIL(&endpoint->strangers, conn, stranger);
+    endpoint->stranger_count++;
     ab_rpc_peer_network(from, network);
     snprintf(key, sizeof(key), "address %s", network);
     join(conn, key);
-    if (conn->account != NULL && conn->account->count > end->limits.strangers_per_address)
+    if (conn->account != NULL && conn->account->count > endpoint->limits.strangers_per_address)
         give_up(victim_of(TAILQ_FIRST(&conn->account->conns), conn),
                 "too many connections from this address have not logged in");
-    else if (end->stranger_count > end->limits.strangers)
-        give_up(victim_of(TAILQ_FIRST(&end->strangers), conn),
+    else if (endpoint->stranger_count > endpoint->limits.strangers)
+        give_up(victim_of(TAILQ_FIRST(&endpoint->strangers), conn),
                 "too many connections have not logged in");
 }
 
 static void end_strangeness(ab_rpc_conn *conn)
 {
-    if (conn->end->accounts == NULL || conn->welcome)
+    if (conn->endpoint->accounts == NULL || conn->welcome)
         return;
-    TAILQ_REMOVE(&conn->end->strangers, conn, stranger);
-    conn->end->stranger_count--;
+    TAILQ_REMOVE(&conn->endpoint->strangers, conn, stranger);
+    conn->endpoint->stranger_count--;
 }
 
 void ab_rpc_account_welcome(ab_rpc_conn *conn, const char *agent)
 {
-    ab_rpc_end *end = conn->end;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
     char key[KEY_MAX];
     ab_rpc_call *call;
     if (conn->welcome)
         return;
     end_strangeness(conn);
     conn->welcome = true;
-    if (end->accounts == NULL)
+    if (endpoint->accounts == NULL)
         return;
     leave(conn);
     conn->budget.max = SIZE_MAX;
     TAILQ_FOREACH(call, &conn->calls, at)
-    call->in.max = end->limits.message_bytes;
+    call->in.max = endpoint->limits.message_bytes;
     snprintf(key, sizeof(key), "agent %s", agent);
     join(conn, key);
-    if (conn->account != NULL && conn->account->count > end->limits.agent_connections)
+    if (conn->account != NULL && conn->account->count > endpoint->limits.agent_connections)
         give_up(TAILQ_FIRST(&conn->account->conns), "the agent has too many connections");
 }
 
@@ -144,7 +144,7 @@ void ab_rpc_account_close(ab_rpc_conn *conn)
 
 size_t ab_rpc_account_message_max(const ab_rpc_conn *conn)
 {
-    const ab_rpc_limits *l = &conn->end->limits;
-    bool stranger = conn->end->accounts != NULL && !conn->welcome;
+    const ab_rpc_limits *l = &conn->endpoint->limits;
+    bool stranger = conn->endpoint->accounts != NULL && !conn->welcome;
     return stranger ? l->stranger_bytes : l->message_bytes;
 }

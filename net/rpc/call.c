@@ -72,12 +72,12 @@ static void drop_held(ab_rpc_call *call)
 
 void ab_rpc_call_free(ab_rpc_call *call, bool silent)
 {
-    ab_rpc_end *end = call->conn->end;
+    ab_rpc_endpoint *endpoint = call->conn->endpoint;
     TAILQ_REMOVE(&call->conn->calls, call, at);
     call->conn->call_count--;
-    ab_rpc_end_time(call, 0);
+    ab_rpc_endpoint_time(call, 0);
     if (call->is_starved)
-        TAILQ_REMOVE(&end->starved, call, starved);
+        TAILQ_REMOVE(&endpoint->starved, call, starved);
     drop_queue(call);
     ab_rpc_reader_fini(&call->in);
     drop_held(call);
@@ -106,14 +106,15 @@ static void consume(ab_rpc_call *call, size_t len)
 {
     if (call->stream > 0 && len > 0)
         call->conn->carrier->consume(call, len);
-    ab_rpc_end_wake(call->conn);
+    ab_rpc_endpoint_wake(call->conn);
 }
 
 static void fail_receiving(ab_rpc_call *call, ab_err e, const char *why)
 {
     ab_rpc_status status = AB_RPC_INTERNAL;
     if (e == AB_ERR_TOOBIG || e == AB_ERR_FULL || e == AB_ERR_NOMEM) {
-        ab_rpc_end_note(call->conn->end, call->conn, e == AB_ERR_TOOBIG ? "message" : "memory");
+        ab_rpc_endpoint_log_refusal(call->conn->endpoint, call->conn,
+                                    e == AB_ERR_TOOBIG ? "message" : "memory");
         status = AB_RPC_RESOURCE_EXHAUSTED;
     }
     ab_rpc_call_cut(call, status, why);
@@ -194,11 +195,11 @@ void ab_rpc_call_receive(ab_rpc_call *call, ab_str bytes)
         hold(call, left);
 }
 
-static void tell_closed(ab_rpc_call *call)
+static void report_closed(ab_rpc_call *call)
 {
-    if (!call->peer_closed || call->told_closed || !listens(call) || call->held.len > 0)
+    if (!call->peer_closed || call->close_reported || !listens(call) || call->held.len > 0)
         return;
-    call->told_closed = true;
+    call->close_reported = true;
     if (ab_rpc_reader_is_amid(&call->in)) {
         ab_rpc_call_cut(call, AB_RPC_INTERNAL, "the last message is truncated");
         return;
@@ -210,8 +211,8 @@ static void tell_closed(ab_rpc_call *call)
 void ab_rpc_call_peer_closed(ab_rpc_call *call)
 {
     call->peer_closed = true;
-    if (call->conn->end->server) {
-        tell_closed(call);
+    if (call->conn->endpoint->server) {
+        report_closed(call);
         return;
     }
     if (call->has_fate) {
@@ -240,7 +241,7 @@ void ab_rpc_call_go_on(ab_rpc_call *call)
         else
             ab_buf_fini(&held);
     }
-    tell_closed(call);
+    report_closed(call);
     if (call->stream > 0 || call->held.len > 0)
         return;
     if (ab_rpc_reader_is_amid(&call->in))
@@ -251,8 +252,8 @@ void ab_rpc_call_go_on(ab_rpc_call *call)
 /* What it means that the stream ended with `code`, when nothing else has said why. */
 static void set_fate_of_stream(ab_rpc_call *call, uint32_t code)
 {
-    int64_t now_ms = ab_rpc_end_now_ms(call->conn->end);
-    if (call->conn->end->server && code == NGHTTP2_NO_ERROR)
+    int64_t now_ms = ab_rpc_endpoint_now_ms(call->conn->endpoint);
+    if (call->conn->endpoint->server && code == NGHTTP2_NO_ERROR)
         ab_rpc_call_set_fate(call, call->finished ? AB_RPC_OK : AB_RPC_CANCELLED, AB_STR_NONE);
     else if (code == NGHTTP2_CANCEL && call->deadline_ms > 0 && now_ms >= call->deadline_ms)
         ab_rpc_call_set_fate(call, AB_RPC_DEADLINE_EXCEEDED, AB_STR("deadline exceeded"));
@@ -282,10 +283,10 @@ void ab_rpc_pause(ab_rpc_call *call)
 void ab_rpc_resume(ab_rpc_call *call)
 {
     call->paused = false;
-    if (call->held.len == 0 && (!call->peer_closed || call->told_closed))
+    if (call->held.len == 0 && (!call->peer_closed || call->close_reported))
         return;
     call->conn->resumed = true;
-    ab_rpc_end_wake(call->conn);
+    ab_rpc_endpoint_wake(call->conn);
 }
 
 /* ---- sending ---- */
@@ -348,13 +349,13 @@ void ab_rpc_call_trail(ab_rpc_call *call)
 static void push(ab_rpc_call *call)
 {
     call->conn->carrier->push(call);
-    ab_rpc_end_wake(call->conn);
+    ab_rpc_endpoint_wake(call->conn);
 }
 
 void ab_rpc_call_drained(ab_rpc_call *call)
 {
     if (!call->full || call->over || call->is_starved ||
-        call->queued > call->conn->end->limits.send_high_bytes / 2)
+        call->queued > call->conn->endpoint->limits.send_high_bytes / 2)
         return;
     call->full = false;
     if (call->handler != NULL && call->handler->on_writable != NULL)
@@ -371,7 +372,7 @@ static ab_err starve(ab_rpc_call *call)
 {
     call->full = true;
     if (!call->is_starved)
-        TAILQ_INSERT_TAIL(&call->conn->end->starved, call, starved);
+        TAILQ_INSERT_TAIL(&call->conn->endpoint->starved, call, starved);
     call->is_starved = true;
     return AB_ERR_FULL;
 }
@@ -382,7 +383,7 @@ static size_t fill_compressed(ab_rpc_call *call, ab_rpc_chunk *chunk, ab_str hea
 {
     const ab_str parts[] = {head, chunk->loan.bytes};
     size_t compressed =
-        ab_rpc_compress(&call->conn->end->deflater, parts, chunk->bytes + AB_RPC_PREFIX, len);
+        ab_rpc_compress(&call->conn->endpoint->deflater, parts, chunk->bytes + AB_RPC_PREFIX, len);
     if (compressed > 0)
         release(&chunk->loan);
     return compressed;
@@ -434,7 +435,7 @@ static ab_err answer(ab_rpc_call *call, const ab_rpc_field *metadata, size_t cou
         e = call->conn->carrier->respond(call, &head);
     ab_rpc_head_out_fini(&head);
     call->head_sent = e == AB_ERR_OK;
-    ab_rpc_end_wake(call->conn);
+    ab_rpc_endpoint_wake(call->conn);
     return e;
 }
 
@@ -446,18 +447,18 @@ ab_err ab_rpc_send(ab_rpc_call *call, ab_str bytes, bool compress)
 
 ab_err ab_rpc_send_lent(ab_rpc_call *call, ab_str head, const ab_rpc_loan *loan, bool compress)
 {
-    const ab_rpc_end *end = call->conn->end;
+    const ab_rpc_endpoint *endpoint = call->conn->endpoint;
     size_t len = head.len + loan->bytes.len;
     if (!takes_messages(call))
         return AB_ERR_CLOSED;
-    if (len > end->limits.message_bytes || len > ab_rpc_budget_most(&end->budget) ||
-        len > end->limits.buffered_bytes / 2)
+    if (len > endpoint->limits.message_bytes || len > ab_rpc_budget_most(&endpoint->budget) ||
+        len > endpoint->limits.buffered_bytes / 2)
         return AB_ERR_TOOBIG;
-    if (call->queued >= end->limits.send_high_bytes) {
+    if (call->queued >= endpoint->limits.send_high_bytes) {
         call->full = true;
         return AB_ERR_FULL;
     }
-    if (end->server && !call->head_sent) {
+    if (endpoint->server && !call->head_sent) {
         ab_err e = answer(call, NULL, 0);
         if (e != AB_ERR_OK)
             return e;
@@ -482,7 +483,7 @@ static void reset(ab_rpc_call *call, uint32_t code)
 {
     if (call->stream > 0)
         call->conn->carrier->reset(call, code);
-    ab_rpc_end_wake(call->conn);
+    ab_rpc_endpoint_wake(call->conn);
 }
 
 /* Trailers amid a message would leave the client with a torso; a reset says that it is one. */
@@ -508,7 +509,7 @@ static void end_detached(ab_rpc_call *call)
     drop_held(call);
     call->paused = false;
     call->conn->resumed = true;
-    ab_rpc_end_wake(call->conn);
+    ab_rpc_endpoint_wake(call->conn);
 }
 
 void ab_rpc_call_cut(ab_rpc_call *call, ab_rpc_status status, const char *text)
@@ -521,7 +522,7 @@ void ab_rpc_call_cut(ab_rpc_call *call, ab_rpc_status status, const char *text)
     drop_queue(call);
     if (call->stream == 0) {
         end_detached(call);
-    } else if (call->conn->end->server && !torn && !call->finishing) {
+    } else if (call->conn->endpoint->server && !torn && !call->finishing) {
         finish(call, status, text);
     } else {
         reset(call, NGHTTP2_CANCEL);
@@ -530,7 +531,7 @@ void ab_rpc_call_cut(ab_rpc_call *call, ab_rpc_status status, const char *text)
 
 void ab_rpc_finish(ab_rpc_call *call, ab_rpc_status status, const char *text)
 {
-    assert(call->conn->end->server);
+    assert(call->conn->endpoint->server);
     if (!call->finishing && !call->over && call->stream > 0)
         finish(call, status, text);
 }
@@ -572,14 +573,14 @@ const ab_rpc_peer *ab_rpc_call_peer(const ab_rpc_call *call)
 
 void ab_rpc_accept(ab_rpc_call *call, const ab_rpc_handler *handler, void *arg)
 {
-    assert(call->conn->end->server && call->handler == NULL);
+    assert(call->conn->endpoint->server && call->handler == NULL);
     call->handler = handler;
     call->arg = arg;
 }
 
 void ab_rpc_welcome(ab_rpc_call *call, const char *agent)
 {
-    assert(call->conn->end->server);
+    assert(call->conn->endpoint->server);
     ab_rpc_account_welcome(call->conn, agent);
 }
 

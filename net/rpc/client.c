@@ -18,7 +18,7 @@
 #define HURRY_EVERY_MS 200
 
 struct ab_rpc_client {
-    ab_rpc_end end;
+    ab_rpc_endpoint endpoint;
     ab_rpc_client_events events;
     char *host;
     int port;
@@ -41,9 +41,9 @@ struct ab_rpc_client {
     int64_t up_ms;
 };
 
-static ab_rpc_client *client_of(ab_rpc_end *end)
+static ab_rpc_client *client_of(ab_rpc_endpoint *endpoint)
 {
-    return (ab_rpc_client *)end;
+    return (ab_rpc_client *)endpoint;
 }
 
 static void set_link(ab_rpc_client *c, ab_rpc_link link, const ab_error *err)
@@ -63,7 +63,7 @@ static void drop_addresses(ab_rpc_client *c)
 
 static int64_t next_wait_ms(ab_rpc_client *c)
 {
-    bool hurry = ab_rpc_end_now_ms(&c->end) < c->hurry_until_ms;
+    bool hurry = ab_rpc_endpoint_now_ms(&c->endpoint) < c->hurry_until_ms;
     return ab_backoff_next(hurry ? &c->hurry : &c->backoff);
 }
 
@@ -78,7 +78,7 @@ static void go_down(ab_rpc_client *c, const ab_error *err)
 
 static bool is_websocket(const ab_rpc_client *c)
 {
-    return c->end.secure.websocket;
+    return c->endpoint.secure.websocket;
 }
 
 static ab_err dial(ab_rpc_client *c, ab_rpc_conn **out)
@@ -88,7 +88,7 @@ static ab_err dial(ab_rpc_client *c, ab_rpc_conn **out)
     if (fd < 0)
         return ab_err_from_errno(errno);
     if ((connect(fd, peer, c->peer_len) == 0 || errno == EINPROGRESS) &&
-        ab_rpc_conn_new(&c->end, fd, peer, true, out) == AB_ERR_OK)
+        ab_rpc_conn_new(&c->endpoint, fd, peer, true, out) == AB_ERR_OK)
         return AB_ERR_OK;
     close(fd);
     return AB_ERR_UNAVAILABLE;
@@ -113,12 +113,12 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list
     ab_rpc_client *c = req->data;
     ab_error err = {0};
     c->resolving = false;
-    if (c->end.closing) {
+    if (c->endpoint.closing) {
         uv_freeaddrinfo(list);
-        ab_rpc_end_let_go(&c->end);
+        ab_rpc_endpoint_unref(&c->endpoint);
         return;
     }
-    ab_rpc_end_let_go(&c->end);
+    ab_rpc_endpoint_unref(&c->endpoint);
     c->addresses = list;
     c->next = list;
     if (status == 0 && dial_next(c))
@@ -138,43 +138,44 @@ static void on_retry(uv_timer_t *timer)
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     set_link(c, AB_RPC_CONNECTING, NULL);
     snprintf(service, sizeof(service), "%d", c->port);
-    int rc = uv_getaddrinfo(c->end.env.loop, &c->resolver, on_resolved, c->host, service, &hints);
+    int rc =
+        uv_getaddrinfo(c->endpoint.env.loop, &c->resolver, on_resolved, c->host, service, &hints);
     if (rc != 0) {
         ab_fail(&err, AB_ERR_UNAVAILABLE, "cannot resolve %s: %s", c->host, uv_strerror(rc));
         go_down(c, &err);
         return;
     }
     c->resolving = true;
-    ab_rpc_end_hold(&c->end);
+    ab_rpc_endpoint_ref(&c->endpoint);
 }
 
-static void on_call(ab_rpc_end *end, ab_rpc_call *call, const ab_rpc_request *request)
+static void on_call(ab_rpc_endpoint *endpoint, ab_rpc_call *call, const ab_rpc_request *request)
 {
-    (void)end;
+    (void)endpoint;
     (void)call;
     (void)request;
 }
 
 static void on_ready(ab_rpc_conn *conn)
 {
-    ab_rpc_client *c = client_of(conn->end);
+    ab_rpc_client *c = client_of(conn->endpoint);
     if (c->link != AB_RPC_CONNECTING)
         return; /* one more */
     drop_addresses(c);
-    c->up_ms = ab_rpc_end_now_ms(&c->end);
+    c->up_ms = ab_rpc_endpoint_now_ms(&c->endpoint);
     set_link(c, AB_RPC_UP, NULL);
 }
 
 static void on_leaving(ab_rpc_conn *conn)
 {
-    ab_rpc_client *c = client_of(conn->end);
+    ab_rpc_client *c = client_of(conn->endpoint);
     if (c->link == AB_RPC_UP)
         set_link(c, AB_RPC_DRAINING, &conn->why);
 }
 
 static void on_going(ab_rpc_conn *conn)
 {
-    ab_rpc_client *c = client_of(conn->end);
+    ab_rpc_client *c = client_of(conn->endpoint);
     if (c->conn == conn)
         c->conn = NULL;
 }
@@ -186,7 +187,7 @@ static void fail(ab_rpc_client *c, const ab_error *err)
         return;
     c->failed = true;
     c->why = *err;
-    TAILQ_FOREACH(conn, &c->end.conns, at)
+    TAILQ_FOREACH(conn, &c->endpoint.conns, at)
     ab_rpc_conn_doom(conn, err);
 }
 
@@ -195,18 +196,18 @@ static bool is_last(ab_rpc_client *c, const ab_error *why)
 {
     if (why->code != AB_ERR_OK)
         fail(c, why);
-    return c->failed && c->end.conn_count == 0;
+    return c->failed && c->endpoint.conn_count == 0;
 }
 
 static void on_gone(ab_rpc_conn *conn)
 {
-    ab_rpc_client *c = client_of(conn->end);
+    ab_rpc_client *c = client_of(conn->endpoint);
     bool up = c->link != AB_RPC_CONNECTING;
     if (up && is_websocket(c) && !is_last(c, &conn->why))
         return;
     if (!up && dial_next(c))
         return;
-    if (up && ab_rpc_end_now_ms(&c->end) - c->up_ms >= LASTING_MS)
+    if (up && ab_rpc_endpoint_now_ms(&c->endpoint) - c->up_ms >= LASTING_MS)
         ab_backoff_reset(&c->backoff);
     ab_error err = c->failed ? c->why : conn->why;
     if (err.code == AB_ERR_OK)
@@ -215,20 +216,20 @@ static void on_gone(ab_rpc_conn *conn)
     go_down(c, &err);
 }
 
-static void on_care(ab_rpc_end *end)
+static void on_care(ab_rpc_endpoint *endpoint)
 {
-    (void)end;
+    (void)endpoint;
 }
 
-static void on_closed(ab_rpc_end *end)
+static void on_closed(ab_rpc_endpoint *endpoint)
 {
-    ab_rpc_client *c = client_of(end);
+    ab_rpc_client *c = client_of(endpoint);
     free(c->host);
     free(c->authority);
     free(c);
 }
 
-static const ab_rpc_end_ops ops = {
+static const ab_rpc_endpoint_ops ops = {
     .on_call = on_call,
     .on_ready = on_ready,
     .on_leaving = on_leaving,
@@ -240,10 +241,10 @@ static const ab_rpc_end_ops ops = {
 
 static void init_retry(ab_rpc_client *c)
 {
-    uv_timer_init(c->end.env.loop, &c->retry);
+    uv_timer_init(c->endpoint.env.loop, &c->retry);
     c->retry.data = c;
     c->resolver.data = c;
-    ab_rpc_end_hold(&c->end);
+    ab_rpc_endpoint_ref(&c->endpoint);
 }
 
 /* A literal IPv6 address stands in brackets. */
@@ -270,7 +271,7 @@ ab_err ab_rpc_client_new(const ab_rpc_env *env, const char *host, int port, cons
     c->authority = authority_of(host, port);
     ab_backoff_init(&c->backoff, limits->retry_first_ms, limits->retry_max_ms);
     ab_backoff_init(&c->hurry, HURRY_EVERY_MS, HURRY_EVERY_MS);
-    ab_err e = ab_rpc_end_init(&c->end, &ops, env, limits, tls, false, host, err);
+    ab_err e = ab_rpc_endpoint_init(&c->endpoint, &ops, env, limits, tls, false, host, err);
     init_retry(c);
     if (e == AB_ERR_OK && (c->host == NULL || c->authority == NULL))
         e = ab_fail(err, AB_ERR_NOMEM, "out of memory for the gRPC client");
@@ -300,7 +301,7 @@ static void give_up(ab_rpc_client *c, const ab_error *err)
     if (c->link != AB_RPC_UP || c->failed)
         return;
     fail(c, err);
-    if (c->end.conn_count == 0)
+    if (c->endpoint.conn_count == 0)
         uv_timer_start(&c->retry, on_given_up, 0, 0);
 }
 
@@ -325,20 +326,20 @@ void ab_rpc_client_good(ab_rpc_client *client)
 
 void ab_rpc_client_hurry(ab_rpc_client *client, bool on)
 {
-    client->hurry_until_ms = on ? ab_rpc_end_now_ms(&client->end) + HURRY_MS : 0;
+    client->hurry_until_ms = on ? ab_rpc_endpoint_now_ms(&client->endpoint) + HURRY_MS : 0;
     if (on)
         ab_backoff_reset(&client->backoff);
 }
 
 ab_err ab_rpc_client_reload(ab_rpc_client *client, ab_error *err)
 {
-    return ab_tls_context_reload(&client->end.secure, err);
+    return ab_tls_context_reload(&client->endpoint.secure, err);
 }
 
 static void on_retry_closed(uv_handle_t *handle)
 {
     ab_rpc_client *c = handle->data;
-    ab_rpc_end_let_go(&c->end);
+    ab_rpc_endpoint_unref(&c->endpoint);
 }
 
 void ab_rpc_client_free(ab_rpc_client *client)
@@ -349,7 +350,7 @@ void ab_rpc_client_free(ab_rpc_client *client)
     if (client->resolving)
         (void)uv_cancel((uv_req_t *)&client->resolver);
     uv_close((uv_handle_t *)&client->retry, on_retry_closed);
-    ab_rpc_end_close(&client->end);
+    ab_rpc_endpoint_close(&client->endpoint);
 }
 
 /* ---- calls ---- */
@@ -386,7 +387,8 @@ static void fill_head(const ab_rpc_client *c, const ab_rpc_begin *begin,
 {
     ab_rpc_head_out_init(head);
     ab_rpc_head_out_add(head, ":method", AB_STR("POST"));
-    ab_rpc_head_out_add(head, ":scheme", c->end.secure.insecure ? AB_STR("http") : AB_STR("https"));
+    ab_rpc_head_out_add(head, ":scheme",
+                        c->endpoint.secure.insecure ? AB_STR("http") : AB_STR("https"));
     ab_rpc_head_out_add(head, ":path", ab_str_of(begin->path));
     ab_rpc_head_out_add(head, ":authority", ab_str_of(c->authority));
     ab_rpc_head_out_add(head, "te", AB_STR("trailers"));
@@ -435,8 +437,8 @@ ab_err ab_rpc_call_begin(ab_rpc_client *client, const ab_rpc_begin *begin,
     call->arg = arg;
     call->peer_gzip = begin->compress;
     if (begin->timeout_ms > 0)
-        ab_rpc_end_time(call, ab_rpc_end_now_ms(&client->end) + begin->timeout_ms);
-    ab_rpc_end_wake(conn);
+        ab_rpc_endpoint_time(call, ab_rpc_endpoint_now_ms(&client->endpoint) + begin->timeout_ms);
+    ab_rpc_endpoint_wake(conn);
     *out = call;
     return AB_ERR_OK;
 }

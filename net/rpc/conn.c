@@ -32,14 +32,14 @@ static bool takes(const ab_rpc_conn *conn)
 
 static bool read_all(ab_rpc_conn *conn)
 {
-    ab_rpc_end *end = conn->end;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
     for (int i = 0; i < READS_MAX && !conn->doomed && takes(conn); i++) {
         size_t got = 0;
-        if (ab_rpc_wire_read(conn, end->in, AB_RPC_SCRATCH, &got) != AB_RPC_WIRE_DONE)
+        if (ab_rpc_wire_read(conn, endpoint->in, AB_RPC_SCRATCH, &got) != AB_RPC_WIRE_DONE)
             return true;
-        conn->heard_ms = ab_rpc_end_now_ms(end);
+        conn->heard_ms = ab_rpc_endpoint_now_ms(endpoint);
         conn->pinged_ms = 0;
-        conn->carrier->receive(conn, end->in, got);
+        conn->carrier->receive(conn, endpoint->in, got);
     }
     return false;
 }
@@ -71,15 +71,15 @@ static void finish(ab_rpc_conn *conn);
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     ab_rpc_conn *conn = poll->data;
-    ab_rpc_end *end = conn->end;
-    ab_rpc_end_forget(conn);
+    ab_rpc_endpoint *endpoint = conn->endpoint;
+    ab_rpc_endpoint_forget(conn);
     conn->may_inflate = INFLATE_MAX;
     bool readable = status < 0 || (events & UV_READABLE) != 0;
     /* With the end of the handshake, the first frames may have come. */
     if (is_open(conn) ? readable : open_up(conn))
         receive(conn);
     finish(conn);
-    ab_rpc_end_feed(end);
+    ab_rpc_endpoint_feed(endpoint);
 }
 
 static int events_of(const ab_rpc_conn *conn)
@@ -157,7 +157,7 @@ static void finish(ab_rpc_conn *conn)
     }
     watch(conn);
     if ((conn->read_on && takes(conn)) || conn->resumed || (conn->send_on && conn->out == NULL))
-        ab_rpc_end_wake(conn);
+        ab_rpc_endpoint_wake(conn);
 }
 
 void ab_rpc_conn_work(ab_rpc_conn *conn)
@@ -170,21 +170,21 @@ void ab_rpc_conn_work(ab_rpc_conn *conn)
     finish(conn);
 }
 
-ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, bool connecting,
-                       ab_rpc_conn **out)
+ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr *peer,
+                       bool connecting, ab_rpc_conn **out)
 {
     int on = 1;
     ab_rpc_conn *conn = calloc(1, sizeof(*conn));
-    SSL *ssl = end->secure.insecure ? NULL : ab_tls_context_open(&end->secure, fd);
-    if (conn == NULL || (ssl == NULL && !end->secure.insecure) ||
-        uv_poll_init_socket(end->env.loop, &conn->poll, fd) != 0) {
+    SSL *ssl = endpoint->secure.insecure ? NULL : ab_tls_context_open(&endpoint->secure, fd);
+    if (conn == NULL || (ssl == NULL && !endpoint->secure.insecure) ||
+        uv_poll_init_socket(endpoint->env.loop, &conn->poll, fd) != 0) {
         SSL_free(ssl);
         free(conn);
         return AB_ERR_NOMEM;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     conn->poll.data = conn;
-    conn->end = end;
+    conn->endpoint = endpoint;
     conn->fd = fd;
     conn->ssl = ssl;
     conn->state = ssl == NULL ? AB_RPC_CONN_OPEN : AB_RPC_CONN_TLS;
@@ -193,12 +193,12 @@ ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, boo
     TAILQ_INIT(&conn->calls);
     ab_rpc_peer_set_address(&conn->peer, peer, conn->address);
     conn->peer.secure = ssl != NULL;
-    conn->born_ms = ab_rpc_end_now_ms(end);
+    conn->born_ms = ab_rpc_endpoint_now_ms(endpoint);
     conn->heard_ms = conn->born_ms;
     conn->moved_ms = conn->born_ms;
-    ab_rpc_end_hold(end);
-    TAILQ_INSERT_TAIL(&end->conns, conn, at);
-    end->conn_count++;
+    ab_rpc_endpoint_ref(endpoint);
+    TAILQ_INSERT_TAIL(&endpoint->conns, conn, at);
+    endpoint->conn_count++;
     ab_rpc_account_open(conn, peer);
     watch(conn);
     *out = conn;
@@ -208,28 +208,28 @@ ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer, boo
 static void on_closed(uv_handle_t *handle)
 {
     ab_rpc_conn *conn = handle->data;
-    ab_rpc_end *end = conn->end;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
     free(conn);
-    ab_rpc_end_let_go(end);
+    ab_rpc_endpoint_unref(endpoint);
 }
 
 void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent)
 {
-    ab_rpc_end *end = conn->end;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
     conn->doomed = true;
     conn->leaving = true;
     if (!silent)
-        end->ops->on_going(conn);
+        endpoint->ops->on_going(conn);
     end_calls(conn, silent);
     ab_rpc_account_close(conn);
-    ab_rpc_end_forget(conn);
-    TAILQ_REMOVE(&end->conns, conn, at);
-    end->conn_count--;
+    ab_rpc_endpoint_forget(conn);
+    TAILQ_REMOVE(&endpoint->conns, conn, at);
+    endpoint->conn_count--;
     if (conn->carrier != NULL)
         conn->carrier->close(conn);
     uv_close((uv_handle_t *)&conn->poll, on_closed);
     if (!silent)
-        end->ops->on_gone(conn);
+        endpoint->ops->on_gone(conn);
     ab_rpc_wire_close(conn);
 }
 
@@ -238,7 +238,7 @@ void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err)
     if (conn->why.code == AB_ERR_OK)
         conn->why = *err;
     conn->doomed = true;
-    ab_rpc_end_wake(conn);
+    ab_rpc_endpoint_wake(conn);
 }
 
 void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
@@ -249,7 +249,7 @@ void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
     ab_fail(&err, AB_ERR_DENIED, "connection refused: %s", reason);
     if (conn->why.code == AB_ERR_OK)
         conn->why = err;
-    ab_rpc_end_note(conn->end, conn, reason);
+    ab_rpc_endpoint_log_refusal(conn->endpoint, conn, reason);
     if (!is_open(conn)) {
         ab_rpc_conn_doom(conn, &err);
         return;
@@ -261,13 +261,13 @@ void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
 void ab_rpc_conn_close(ab_rpc_conn *conn)
 {
     conn->closing = true;
-    conn->close_ms = ab_rpc_end_now_ms(conn->end) + LINGER_MS;
-    ab_rpc_end_wake(conn);
+    conn->close_ms = ab_rpc_endpoint_now_ms(conn->endpoint) + LINGER_MS;
+    ab_rpc_endpoint_wake(conn);
 }
 
 void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms)
 {
-    conn->close_ms = ab_rpc_end_now_ms(conn->end) + deadline_ms;
+    conn->close_ms = ab_rpc_endpoint_now_ms(conn->endpoint) + deadline_ms;
     if (conn->why.code == AB_ERR_OK)
         ab_fail(&conn->why, AB_ERR_CLOSED, "server is stopping");
     if (!is_open(conn))
@@ -275,13 +275,13 @@ void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms)
     else if (!conn->leaving)
         conn->carrier->leave(conn);
     conn->leaving = true;
-    ab_rpc_end_wake(conn);
+    ab_rpc_endpoint_wake(conn);
 }
 
 /* Why it has to go now; NULL: it need not. */
 static const char *fault_of(const ab_rpc_conn *conn, int64_t now_ms)
 {
-    const ab_rpc_limits *l = &conn->end->limits;
+    const ab_rpc_limits *l = &conn->endpoint->limits;
     if (conn->state != AB_RPC_CONN_READY)
         return now_ms - conn->born_ms >= l->handshake_ms ? "handshake" : NULL;
     bool silent = !conn->carrier->blocks || now_ms - conn->heard_ms >= l->ping_timeout_ms;
@@ -294,24 +294,24 @@ static const char *fault_of(const ab_rpc_conn *conn, int64_t now_ms)
 
 static void ping_if_silent(ab_rpc_conn *conn, int64_t now_ms)
 {
-    int64_t every_ms = conn->end->limits.ping_ms;
+    int64_t every_ms = conn->endpoint->limits.ping_ms;
     if (conn->state != AB_RPC_CONN_READY || every_ms == 0 || conn->pinged_ms > 0 ||
         now_ms - conn->heard_ms < every_ms)
         return;
     /* Servers take pings without calls for abuse. */
-    if (!conn->end->server && conn->call_count == 0)
+    if (!conn->endpoint->server && conn->call_count == 0)
         return;
     if (!conn->carrier->ping(conn))
         return;
     conn->pinged_ms = now_ms;
-    ab_rpc_end_wake(conn);
+    ab_rpc_endpoint_wake(conn);
 }
 
 /* Who hears no more, because a call that blocks is paused, shows that he is still there. */
 static void show_up(ab_rpc_conn *conn, int64_t now_ms)
 {
     if (conn->state != AB_RPC_CONN_READY || takes(conn) || conn->closing ||
-        now_ms - conn->pinged_ms < conn->end->limits.ping_timeout_ms / 2 ||
+        now_ms - conn->pinged_ms < conn->endpoint->limits.ping_timeout_ms / 2 ||
         !conn->carrier->ping(conn))
         return;
     conn->pinged_ms = now_ms;
@@ -320,8 +320,8 @@ static void show_up(ab_rpc_conn *conn, int64_t now_ms)
 /* Nobody may hold a connection for ever who does not say who he is, though he answers pings. */
 static void refuse_stranger(ab_rpc_conn *conn, int64_t now_ms)
 {
-    int64_t limit_ms = conn->end->limits.login_ms;
-    bool stranger = conn->end->server && conn->state == AB_RPC_CONN_READY && !conn->welcome;
+    int64_t limit_ms = conn->endpoint->limits.login_ms;
+    bool stranger = conn->endpoint->server && conn->state == AB_RPC_CONN_READY && !conn->welcome;
     if (!stranger || limit_ms == 0 || now_ms - conn->born_ms < limit_ms || conn->closing ||
         conn->doomed)
         return;
@@ -340,7 +340,7 @@ void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms)
     if (fault != NULL) {
         ab_fail(&err, AB_ERR_TIMEOUT, "the peer does not answer (%s)", fault);
         ab_rpc_conn_doom(conn, &err);
-        ab_rpc_end_note(conn->end, conn, fault);
+        ab_rpc_endpoint_log_refusal(conn->endpoint, conn, fault);
     }
     if (conn->close_ms > 0 && now_ms >= conn->close_ms)
         ab_rpc_conn_doom(conn, &conn->why);

@@ -16,7 +16,7 @@ static bool set_encodings(ab_rpc_call *call, const ab_rpc_head_in *head)
 {
     ab_str encoding = ab_rpc_head_in_find(head, "grpc-encoding");
     call->in.gzip = ab_str_is(encoding, "gzip");
-    if (call->conn->end->server)
+    if (call->conn->endpoint->server)
         call->peer_gzip = takes_gzip(ab_rpc_head_in_find(head, "grpc-accept-encoding"));
     return encoding.ptr == NULL || call->in.gzip || ab_str_is(encoding, "identity");
 }
@@ -42,7 +42,7 @@ static bool refuse_call(ab_rpc_call *call, const ab_rpc_head_in *head, int64_t *
 {
     ab_str timeout = ab_rpc_head_in_find(head, "grpc-timeout");
     if (head->too_large) {
-        ab_rpc_end_note(call->conn->end, call->conn, "headers");
+        ab_rpc_endpoint_log_refusal(call->conn->endpoint, call->conn, "headers");
         ab_rpc_finish(call, AB_RPC_RESOURCE_EXHAUSTED, "the headers are larger than the limit");
     } else if (!set_encodings(call, head)) {
         ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "grpc-encoding: only gzip and identity");
@@ -61,7 +61,7 @@ static ab_str authority_of(const ab_rpc_head_in *head)
 
 static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_ms)
 {
-    ab_rpc_end *end = call->conn->end;
+    ab_rpc_endpoint *endpoint = call->conn->endpoint;
     ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
     ab_rpc_request request = {
         .path = ab_rpc_head_in_find(head, ":path"),
@@ -72,8 +72,8 @@ static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_m
         .peer = &call->conn->peer,
     };
     if (timeout_ms > 0)
-        ab_rpc_end_time(call, ab_rpc_end_now_ms(end) + timeout_ms);
-    end->ops->on_call(end, call, &request);
+        ab_rpc_endpoint_time(call, ab_rpc_endpoint_now_ms(endpoint) + timeout_ms);
+    endpoint->ops->on_call(endpoint, call, &request);
     if (call->handler == NULL && !call->finishing && !call->over)
         ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "unknown method");
 }
@@ -133,7 +133,7 @@ void ab_rpc_heads_response(ab_rpc_call *call, ab_rpc_head_in *head, bool last)
     if (call->over)
         return;
     if (head->too_large) {
-        ab_rpc_end_note(call->conn->end, call->conn, "headers");
+        ab_rpc_endpoint_log_refusal(call->conn->endpoint, call->conn, "headers");
         ab_rpc_call_cut(call, AB_RPC_RESOURCE_EXHAUSTED, "the headers are larger than the limit");
     } else if (last) {
         on_trailers(call, head);

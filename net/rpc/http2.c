@@ -32,7 +32,7 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
     (void)frame;
     ab_rpc_conn *conn = arg;
     ab_rpc_head_in_free(conn->head);
-    conn->head = ab_rpc_head_in_new(conn->end->limits.header_bytes);
+    conn->head = ab_rpc_head_in_new(conn->endpoint->limits.header_bytes);
     return conn->head == NULL ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
@@ -83,10 +83,10 @@ static void on_headers(ab_rpc_conn *conn, const nghttp2_frame *frame)
     bool last = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (conn->head == NULL || conn->doomed)
         return;
-    if (conn->end->server && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
+    if (conn->endpoint->server && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
         on_request(conn, stream);
     ab_rpc_call *call = call_of(conn->h2, stream);
-    if (call != NULL && !conn->end->server)
+    if (call != NULL && !conn->endpoint->server)
         ab_rpc_heads_response(call, conn->head, last);
     else if (call != NULL && last)
         ab_rpc_call_peer_closed(call);
@@ -96,17 +96,18 @@ static void on_headers(ab_rpc_conn *conn, const nghttp2_frame *frame)
 
 static void on_settings(ab_rpc_conn *conn, bool is_ack)
 {
-    if (!is_ack && !ab_rpc_count_add(&conn->settings, &conn->end->limits.settings, conn->heard_ms))
+    if (!is_ack &&
+        !ab_rpc_count_add(&conn->settings, &conn->endpoint->limits.settings, conn->heard_ms))
         ab_rpc_conn_refuse(conn, "settings", NGHTTP2_ENHANCE_YOUR_CALM);
     if (is_ack || conn->state == AB_RPC_CONN_READY)
         return;
     conn->state = AB_RPC_CONN_READY;
-    conn->end->ops->on_ready(conn);
+    conn->endpoint->ops->on_ready(conn);
 }
 
 static void on_ping(ab_rpc_conn *conn, bool is_ack)
 {
-    if (!is_ack && !ab_rpc_count_add(&conn->pings, &conn->end->limits.pings, conn->heard_ms))
+    if (!is_ack && !ab_rpc_count_add(&conn->pings, &conn->endpoint->limits.pings, conn->heard_ms))
         ab_rpc_conn_refuse(conn, "pings", NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
@@ -123,13 +124,13 @@ static void on_goaway(ab_rpc_conn *conn, const nghttp2_goaway *goaway)
     ab_fail(&conn->why, AB_ERR_CLOSED, "the peer accepts no more calls: %s%s%.*s",
             nghttp2_http2_strerror(goaway->error_code), text.len > 0 ? ", " : "", AB_STR_ARG(text));
     if (ab_str_is(text, "too_many_pings"))
-        conn->end->limits.ping_ms *= 2;
-    conn->end->ops->on_leaving(conn);
+        conn->endpoint->limits.ping_ms *= 2;
+    conn->endpoint->ops->on_leaving(conn);
 }
 
 static void count_reset(ab_rpc_conn *conn)
 {
-    if (!ab_rpc_count_add(&conn->resets, &conn->end->limits.resets, conn->heard_ms))
+    if (!ab_rpc_count_add(&conn->resets, &conn->endpoint->limits.resets, conn->heard_ms))
         ab_rpc_conn_refuse(conn, "resets", NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
@@ -194,7 +195,7 @@ static int on_sent(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)
     if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
         frame->rst_stream.error_code != NGHTTP2_CANCEL)
         count_reset(conn);
-    if (conn->end->server && frame->hd.type == NGHTTP2_HEADERS &&
+    if (conn->endpoint->server && frame->hd.type == NGHTTP2_HEADERS &&
         (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0 &&
         nghttp2_session_get_stream_remote_close(h2, frame->hd.stream_id) == 0)
         (void)nghttp2_submit_rst_stream(h2, 0, frame->hd.stream_id, NGHTTP2_NO_ERROR);
@@ -241,24 +242,25 @@ static int on_frame_data(nghttp2_session *h2, nghttp2_frame *frame, const uint8_
 {
     (void)source;
     const ab_rpc_conn *conn = arg;
-    ab_rpc_end *end = conn->end;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
     ab_rpc_call *call = call_of(h2, frame->hd.stream_id);
-    assert(frame->data.padlen == 0 && HEAD_LEN + len <= AB_RPC_SCRATCH - end->out_filled);
-    memcpy(end->out + end->out_filled, head, HEAD_LEN);
-    if (call == NULL || ab_rpc_call_pull(call, end->out + end->out_filled + HEAD_LEN, len) != len)
+    assert(frame->data.padlen == 0 && HEAD_LEN + len <= AB_RPC_SCRATCH - endpoint->out_filled);
+    memcpy(endpoint->out + endpoint->out_filled, head, HEAD_LEN);
+    if (call == NULL ||
+        ab_rpc_call_pull(call, endpoint->out + endpoint->out_filled + HEAD_LEN, len) != len)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    end->out_filled += HEAD_LEN + len;
+    endpoint->out_filled += HEAD_LEN + len;
     return NGHTTP2_ERR_PAUSE;
 }
 
 static const nghttp2_data_provider source = {.read_callback = on_measure};
 
-ab_err ab_rpc_http2_init(ab_rpc_end *end)
+ab_err ab_rpc_http2_init(ab_rpc_endpoint *endpoint)
 {
-    if (nghttp2_session_callbacks_new(&end->callbacks) != 0 ||
-        nghttp2_option_new(&end->option) != 0)
+    if (nghttp2_session_callbacks_new(&endpoint->callbacks) != 0 ||
+        nghttp2_option_new(&endpoint->option) != 0)
         return AB_ERR_NOMEM;
-    nghttp2_session_callbacks *c = end->callbacks;
+    nghttp2_session_callbacks *c = endpoint->callbacks;
     nghttp2_session_callbacks_set_on_begin_headers_callback(c, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback2(c, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
@@ -266,15 +268,15 @@ ab_err ab_rpc_http2_init(ab_rpc_end *end)
     nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
     nghttp2_session_callbacks_set_send_data_callback(c, on_frame_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(c, on_stream_close);
-    nghttp2_option_set_no_auto_window_update(end->option, 1);
-    nghttp2_option_set_no_closed_streams(end->option, 1);
-    nghttp2_option_set_max_reserved_remote_streams(end->option, 0);
+    nghttp2_option_set_no_auto_window_update(endpoint->option, 1);
+    nghttp2_option_set_no_closed_streams(endpoint->option, 1);
+    nghttp2_option_set_max_reserved_remote_streams(endpoint->option, 0);
     return AB_ERR_OK;
 }
 
 static int submit_settings(ab_rpc_conn *conn)
 {
-    const ab_rpc_limits *l = &conn->end->limits;
+    const ab_rpc_limits *l = &conn->endpoint->limits;
     nghttp2_settings_entry server[] = {
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, l->window_bytes},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)l->header_bytes},
@@ -286,7 +288,7 @@ static int submit_settings(ab_rpc_conn *conn)
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
     };
     int rc = nghttp2_submit_settings(conn->h2, NGHTTP2_FLAG_NONE,
-                                     conn->end->server ? server : client, 3);
+                                     conn->endpoint->server ? server : client, 3);
     int32_t window = (int32_t)l->window_bytes * 2;
     if (window < CONNECTION_WINDOW_MIN)
         window = CONNECTION_WINDOW_MIN;
@@ -297,10 +299,11 @@ static int submit_settings(ab_rpc_conn *conn)
 
 static ab_err http2_open(ab_rpc_conn *conn)
 {
-    ab_rpc_end *end = conn->end;
-    int rc = end->server
-                 ? nghttp2_session_server_new2(&conn->h2, end->callbacks, conn, end->option)
-                 : nghttp2_session_client_new2(&conn->h2, end->callbacks, conn, end->option);
+    ab_rpc_endpoint *endpoint = conn->endpoint;
+    int rc =
+        endpoint->server
+            ? nghttp2_session_server_new2(&conn->h2, endpoint->callbacks, conn, endpoint->option)
+            : nghttp2_session_client_new2(&conn->h2, endpoint->callbacks, conn, endpoint->option);
     if (rc != 0)
         conn->h2 = NULL;
     return rc == 0 && submit_settings(conn) == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
@@ -346,23 +349,23 @@ static void tell_writable(ab_rpc_conn *conn)
 /* The next frame. @return false: there is none for now */
 static bool add_frame(ab_rpc_conn *conn)
 {
-    ab_rpc_end *end = conn->end;
-    size_t before = end->out_filled;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
+    size_t before = endpoint->out_filled;
     const uint8_t *frame = NULL;
     ssize_t len = nghttp2_session_mem_send(conn->h2, &frame);
     if (len > 0) {
-        assert((size_t)len <= AB_RPC_SCRATCH - end->out_filled);
-        memcpy(end->out + end->out_filled, frame, (size_t)len);
-        end->out_filled += (size_t)len;
+        assert((size_t)len <= AB_RPC_SCRATCH - endpoint->out_filled);
+        memcpy(endpoint->out + endpoint->out_filled, frame, (size_t)len);
+        endpoint->out_filled += (size_t)len;
     }
-    return end->out_filled > before;
+    return endpoint->out_filled > before;
 }
 
 /* Frames are put together, as far as there is room for the largest. */
 static void fill_out(ab_rpc_conn *conn)
 {
     conn->send_on = true;
-    while (conn->send_on && AB_RPC_SCRATCH - conn->end->out_filled >= FRAME_MAX)
+    while (conn->send_on && AB_RPC_SCRATCH - conn->endpoint->out_filled >= FRAME_MAX)
         conn->send_on = !conn->doomed && add_frame(conn);
 }
 
@@ -370,24 +373,24 @@ static void fill_out(ab_rpc_conn *conn)
  * write would cost about as much as a long one. */
 static ab_rpc_wire send_frames(ab_rpc_conn *conn)
 {
-    ab_rpc_end *end = conn->end;
+    ab_rpc_endpoint *endpoint = conn->endpoint;
     ab_rpc_wire w = AB_RPC_WIRE_DONE;
     bool corked = false;
-    end->out_filled = 0;
+    endpoint->out_filled = 0;
     for (int i = 1; i <= WRITES_MAX && w == AB_RPC_WIRE_DONE && !conn->doomed; i++) {
         fill_out(conn);
-        size_t rest = conn->send_on && i < WRITES_MAX ? end->out_filled % RECORD_MAX : 0;
-        size_t whole = end->out_filled - rest;
+        size_t rest = conn->send_on && i < WRITES_MAX ? endpoint->out_filled % RECORD_MAX : 0;
+        size_t whole = endpoint->out_filled - rest;
         if (whole > RECORD_MAX && !corked) {
             corked = true;
             ab_rpc_wire_cork(conn, true);
         }
         if (whole > 0)
-            w = ab_rpc_wire_write(conn, end->out, whole, rest);
+            w = ab_rpc_wire_write(conn, endpoint->out, whole, rest);
         if (!conn->send_on)
             break;
-        memmove(end->out, end->out + whole, rest);
-        end->out_filled = rest;
+        memmove(endpoint->out, endpoint->out + whole, rest);
+        endpoint->out_filled = rest;
     }
     if (corked)
         ab_rpc_wire_cork(conn, false);

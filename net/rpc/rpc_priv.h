@@ -2,7 +2,7 @@
  *
  * What the parts of the gRPC layer share.
  *
- *   end     what a server and a client have in common: limits, buffers, timers, connections
+ *   endpoint  what a server and a client have in common: limits, buffers, timers, connections
  *   conn    one TCP connection: TLS and bytes (wire.c), its life (conn.c)
  *   carrier how calls travel over it: as streams of HTTP/2 (http2.c), or alone by a WebSocket
  *           (websocket.c)
@@ -10,7 +10,7 @@
  *
  * Connections and calls are freed only from the top: out of a callback of libuv, never out of one
  * of nghttp2's or out of a function of rpc.h. Whoever finds earlier that a connection has to go
- * dooms it, and has the end look at it in the same turn of the loop (ab_rpc_end_wake).
+ * dooms it, and has the end look at it in the same turn of the loop (ab_rpc_endpoint_wake).
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 /* "fe80::1%4294967295" and the NUL. */
 #define AB_RPC_ADDRESS_MAX (INET6_ADDRSTRLEN + 11)
 
-typedef struct ab_rpc_end ab_rpc_end;
+typedef struct ab_rpc_endpoint ab_rpc_endpoint;
 typedef struct ab_rpc_conn ab_rpc_conn;
 typedef struct ab_rpc_websocket ab_rpc_websocket;
 typedef struct ab_rpc_account ab_rpc_account;
@@ -56,7 +56,7 @@ struct ab_rpc_call {
     ab_buf held;    /* received while paused, or not inflated yet; the peer's window bounds it */
     bool paused;
     bool peer_closed; /* it sends nothing more */
-    bool told_closed;
+    bool close_reported;
     bool answered; /* client: response headers are in */
 
     STAILQ_HEAD(, ab_rpc_chunk) out;
@@ -138,7 +138,7 @@ struct ab_rpc_conn {
     TAILQ_ENTRY(ab_rpc_conn) stranger;   /* of end->strangers, until welcome */
     ab_rpc_account *account;             /* NULL: there are none */
     ab_rpc_budget budget;                /* of its calls */
-    ab_rpc_end *end;
+    ab_rpc_endpoint *endpoint;
     ab_rpc_conn_state state;
     bool queued;  /* is in end->work */
     bool read_on; /* stopped reading before all was read */
@@ -183,7 +183,7 @@ struct ab_rpc_conn {
 /* What differs between a server and a client. Called from the top. */
 typedef struct {
     /** Server: headers of a call are in. */
-    void (*on_call)(ab_rpc_end *end, ab_rpc_call *call, const ab_rpc_request *request);
+    void (*on_call)(ab_rpc_endpoint *endpoint, ab_rpc_call *call, const ab_rpc_request *request);
     /** TCP, TLS and HTTP/2 are up. */
     void (*on_ready)(ab_rpc_conn *conn);
     /** Client: GOAWAY came. */
@@ -193,13 +193,13 @@ typedef struct {
     /** It has ended them, and is freed after this. */
     void (*on_gone)(ab_rpc_conn *conn);
     /** Every second or so. */
-    void (*on_care)(ab_rpc_end *end);
+    void (*on_care)(ab_rpc_endpoint *endpoint);
     /** All handles are closed: free it. */
-    void (*on_closed)(ab_rpc_end *end);
-} ab_rpc_end_ops;
+    void (*on_closed)(ab_rpc_endpoint *endpoint);
+} ab_rpc_endpoint_ops;
 
-struct ab_rpc_end {
-    const ab_rpc_end_ops *ops;
+struct ab_rpc_endpoint {
+    const ab_rpc_endpoint_ops *ops;
     ab_rpc_env env;
     ab_rpc_limits limits;
     ab_tls_context secure;
@@ -236,26 +236,28 @@ struct ab_rpc_end {
 /* ---- end.c ---- */
 
 /** Everything but what is the server's or client's own. @return CONFIG, NOMEM; give it to
- * ab_rpc_end_close in any case */
-AB_MUST_USE ab_err ab_rpc_end_init(ab_rpc_end *end, const ab_rpc_end_ops *ops,
-                                   const ab_rpc_env *env, const ab_rpc_limits *limits,
-                                   const ab_tls *tls, bool server, const char *host, ab_error *err);
+ * ab_rpc_endpoint_close in any case */
+AB_MUST_USE ab_err ab_rpc_endpoint_init(ab_rpc_endpoint *endpoint, const ab_rpc_endpoint_ops *ops,
+                                        const ab_rpc_env *env, const ab_rpc_limits *limits,
+                                        const ab_tls *tls, bool server, const char *host,
+                                        ab_error *err);
 /** Free all connections and calls without an upcall, and close; on_closed follows. */
-void ab_rpc_end_close(ab_rpc_end *end);
+void ab_rpc_endpoint_close(ab_rpc_endpoint *endpoint);
 /** One more handle that has to close. */
-void ab_rpc_end_hold(ab_rpc_end *end);
-void ab_rpc_end_let_go(ab_rpc_end *end);
-int64_t ab_rpc_end_now_ms(const ab_rpc_end *end);
+void ab_rpc_endpoint_ref(ab_rpc_endpoint *endpoint);
+void ab_rpc_endpoint_unref(ab_rpc_endpoint *endpoint);
+int64_t ab_rpc_endpoint_now_ms(const ab_rpc_endpoint *endpoint);
 /** Look at `conn` before the loop sleeps. */
-void ab_rpc_end_wake(ab_rpc_conn *conn);
-void ab_rpc_end_forget(ab_rpc_conn *conn);
+void ab_rpc_endpoint_wake(ab_rpc_conn *conn);
+void ab_rpc_endpoint_forget(ab_rpc_conn *conn);
 /** The call has a deadline now, or none any more (0). */
-void ab_rpc_end_time(ab_rpc_call *call, int64_t deadline_ms);
+void ab_rpc_endpoint_time(ab_rpc_call *call, int64_t deadline_ms);
 /** Tell calls that were refused for the budget, when it has room. From the top. */
-void ab_rpc_end_feed(ab_rpc_end *end);
+void ab_rpc_endpoint_feed(ab_rpc_endpoint *endpoint);
 /** Count what is refused, and log it with why the connection ends if it does, though not too often.
  */
-void ab_rpc_end_note(ab_rpc_end *end, const ab_rpc_conn *conn, const char *reason);
+void ab_rpc_endpoint_log_refusal(ab_rpc_endpoint *endpoint, const ab_rpc_conn *conn,
+                                 const char *reason);
 
 /* ---- conn.c ---- */
 
@@ -265,7 +267,7 @@ void ab_rpc_end_note(ab_rpc_end *end, const ab_rpc_conn *conn, const char *reaso
  * @param fd  non-blocking; taken over on success only
  * @return NOMEM, IO
  */
-AB_MUST_USE ab_err ab_rpc_conn_new(ab_rpc_end *end, int fd, const struct sockaddr *peer,
+AB_MUST_USE ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr *peer,
                                    bool connecting, ab_rpc_conn **out);
 /** It has to go, for the reason `err`; the first reason is kept. */
 void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err);
@@ -332,7 +334,7 @@ void ab_rpc_wire_close(ab_rpc_conn *conn);
 /* ---- http2.c ---- */
 
 /** Callbacks and options, the same for all connections. @return NOMEM */
-AB_MUST_USE ab_err ab_rpc_http2_init(ab_rpc_end *end);
+AB_MUST_USE ab_err ab_rpc_http2_init(ab_rpc_endpoint *endpoint);
 /** Client: the server allows no more calls at a time. */
 bool ab_rpc_http2_is_full(const ab_rpc_conn *conn);
 extern const ab_rpc_carrier ab_rpc_http2;

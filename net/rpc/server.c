@@ -16,7 +16,7 @@
 #define TRIM_MS    20000
 
 struct ab_rpc_server {
-    ab_rpc_end end;
+    ab_rpc_endpoint endpoint;
     ab_rpc_server_events events;
     char *host;
     int port;
@@ -32,9 +32,9 @@ struct ab_rpc_server {
     void *drained_arg;
 };
 
-static ab_rpc_server *server_of(ab_rpc_end *end)
+static ab_rpc_server *server_of(ab_rpc_endpoint *endpoint)
 {
-    return (ab_rpc_server *)end;
+    return (ab_rpc_server *)endpoint;
 }
 
 static void on_connection(uv_poll_t *poll, int status, int events);
@@ -55,22 +55,23 @@ static void rest(ab_rpc_server *s, const char *why, const char *advice)
 {
     set_accepting(s, false);
     if (!s->short_of)
-        AB_WARN(s->end.env.log, TRANSPORT, "cannot accept connections; retrying", AB_KV("why", why),
-                AB_KV("connections", s->end.conn_count), AB_KV("advice", advice));
+        AB_WARN(s->endpoint.env.log, TRANSPORT, "cannot accept connections; retrying",
+                AB_KV("why", why), AB_KV("connections", s->endpoint.conn_count),
+                AB_KV("advice", advice));
     s->short_of = true;
 }
 
 /* Without a free descriptor the loop would spin. */
 static void rest_a_while(ab_rpc_server *s, int reason)
 {
-    s->retry_ms = ab_rpc_end_now_ms(&s->end) + RETRY_MS;
+    s->retry_ms = ab_rpc_endpoint_now_ms(&s->endpoint) + RETRY_MS;
     rest(s, strerror(reason), reason == EMFILE ? "raise the limit of open files" : "");
 }
 
 static void go_on(ab_rpc_server *s)
 {
     if (s->short_of)
-        AB_INFO(s->end.env.log, TRANSPORT, "accepting connections again");
+        AB_INFO(s->endpoint.env.log, TRANSPORT, "accepting connections again");
     s->short_of = false;
 }
 
@@ -89,7 +90,7 @@ static bool accept_one(ab_rpc_server *s)
         rest_a_while(s, errno);
     if (fd < 0)
         return false;
-    if (ab_rpc_conn_new(&s->end, fd, (struct sockaddr *)&peer, false, &conn) != AB_ERR_OK)
+    if (ab_rpc_conn_new(&s->endpoint, fd, (struct sockaddr *)&peer, false, &conn) != AB_ERR_OK)
         close(fd);
     return true;
 }
@@ -100,7 +101,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     (void)events;
     ab_rpc_server *s = poll->data;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        if (s->end.conn_count >= s->end.limits.connections) {
+        if (s->endpoint.conn_count >= s->endpoint.limits.connections) {
             rest(s, "the limit of connections is reached", "");
             return;
         }
@@ -109,9 +110,9 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     }
 }
 
-static void on_call(ab_rpc_end *end, ab_rpc_call *call, const ab_rpc_request *request)
+static void on_call(ab_rpc_endpoint *endpoint, ab_rpc_call *call, const ab_rpc_request *request)
 {
-    ab_rpc_server *s = server_of(end);
+    ab_rpc_server *s = server_of(endpoint);
     s->events.on_call(s->events.arg, call, request);
 }
 
@@ -122,7 +123,7 @@ static void on_conn(ab_rpc_conn *conn)
 
 static void tell_drained(ab_rpc_server *s)
 {
-    if (!s->draining || s->end.conn_count > 0 || s->drained == NULL)
+    if (!s->draining || s->endpoint.conn_count > 0 || s->drained == NULL)
         return;
     void (*drained)(void *arg) = s->drained;
     s->drained = NULL;
@@ -131,7 +132,7 @@ static void tell_drained(ab_rpc_server *s)
 
 static void on_gone(ab_rpc_conn *conn)
 {
-    ab_rpc_server *s = server_of(conn->end);
+    ab_rpc_server *s = server_of(conn->endpoint);
     s->gone = true;
     if (s->retry_ms == 0)
         set_accepting(s, true);
@@ -140,7 +141,7 @@ static void on_gone(ab_rpc_conn *conn)
 /* Connections leave holes between what others hold, which malloc keeps otherwise. */
 static void trim(ab_rpc_server *s)
 {
-    int64_t now_ms = ab_rpc_end_now_ms(&s->end);
+    int64_t now_ms = ab_rpc_endpoint_now_ms(&s->endpoint);
     if (!s->gone || now_ms - s->trimmed_ms < TRIM_MS)
         return;
     s->gone = false;
@@ -149,25 +150,25 @@ static void trim(ab_rpc_server *s)
         (void)malloc_trim(0);
 }
 
-static void on_care(ab_rpc_end *end)
+static void on_care(ab_rpc_endpoint *endpoint)
 {
-    ab_rpc_server *s = server_of(end);
+    ab_rpc_server *s = server_of(endpoint);
     trim(s);
-    if (s->retry_ms > 0 && ab_rpc_end_now_ms(end) >= s->retry_ms) {
+    if (s->retry_ms > 0 && ab_rpc_endpoint_now_ms(endpoint) >= s->retry_ms) {
         s->retry_ms = 0;
         set_accepting(s, true);
     }
     tell_drained(s);
 }
 
-static void on_closed(ab_rpc_end *end)
+static void on_closed(ab_rpc_endpoint *endpoint)
 {
-    ab_rpc_server *s = server_of(end);
+    ab_rpc_server *s = server_of(endpoint);
     free(s->host);
     free(s);
 }
 
-static const ab_rpc_end_ops ops = {
+static const ab_rpc_endpoint_ops ops = {
     .on_call = on_call,
     .on_ready = on_conn,
     .on_leaving = on_conn,
@@ -188,7 +189,7 @@ ab_err ab_rpc_server_new(const ab_rpc_env *env, const char *host, int port, cons
     s->port = port;
     s->fd = -1;
     s->host = strdup(host);
-    ab_err e = ab_rpc_end_init(&s->end, &ops, env, limits, tls, true, host, err);
+    ab_err e = ab_rpc_endpoint_init(&s->endpoint, &ops, env, limits, tls, true, host, err);
     if (e == AB_ERR_OK && s->host == NULL)
         e = ab_fail(err, AB_ERR_NOMEM, "out of memory for the gRPC server");
     if (e != AB_ERR_OK) {
@@ -206,14 +207,14 @@ ab_err ab_rpc_server_start(ab_rpc_server *server, ab_error *err)
     ab_err e = ab_listener_open(server->host, server->port, &fd, &server->port, err);
     if (e != AB_ERR_OK)
         return e;
-    int rc = uv_poll_init_socket(server->end.env.loop, &server->listen, fd);
+    int rc = uv_poll_init_socket(server->endpoint.env.loop, &server->listen, fd);
     if (rc != 0) {
         close(fd);
         return ab_fail(err, AB_ERR_UNAVAILABLE, "cannot listen: %s", uv_strerror(rc));
     }
     server->fd = fd;
-    server->listen.data = &server->end;
-    ab_rpc_end_hold(&server->end);
+    server->listen.data = &server->endpoint;
+    ab_rpc_endpoint_ref(&server->endpoint);
     set_accepting(server, true);
     return AB_ERR_OK;
 }
@@ -225,17 +226,17 @@ int ab_rpc_server_port(const ab_rpc_server *server)
 
 size_t ab_rpc_server_connections(const ab_rpc_server *server)
 {
-    return server->end.conn_count;
+    return server->endpoint.conn_count;
 }
 
 ab_err ab_rpc_server_reload(ab_rpc_server *server, ab_error *err)
 {
-    return ab_tls_context_reload(&server->end.secure, err);
+    return ab_tls_context_reload(&server->endpoint.secure, err);
 }
 
 static void on_listen_closed(uv_handle_t *handle)
 {
-    ab_rpc_end_let_go(handle->data);
+    ab_rpc_endpoint_unref(handle->data);
 }
 
 static void stop_listening(ab_rpc_server *s)
@@ -256,7 +257,7 @@ void ab_rpc_server_drain(ab_rpc_server *server, int64_t deadline_ms, void (*drai
     server->draining = true;
     server->drained = drained;
     server->drained_arg = arg;
-    TAILQ_FOREACH(conn, &server->end.conns, at)
+    TAILQ_FOREACH(conn, &server->endpoint.conns, at)
     ab_rpc_conn_leave(conn, deadline_ms);
 }
 
@@ -265,5 +266,5 @@ void ab_rpc_server_free(ab_rpc_server *server)
     if (server == NULL)
         return;
     stop_listening(server);
-    ab_rpc_end_close(&server->end);
+    ab_rpc_endpoint_close(&server->endpoint);
 }

@@ -38,7 +38,7 @@ void ab_rpc_websocket_after_put(ab_rpc_conn *conn)
 {
     if (ab_buf_status(&conn->ws->out) != AB_ERR_OK)
         ab_rpc_websocket_starve(conn);
-    ab_rpc_end_wake(conn);
+    ab_rpc_endpoint_wake(conn);
 }
 
 static void give_up_masking(ab_rpc_conn *conn)
@@ -54,12 +54,13 @@ static void after_frame(ab_rpc_conn *conn, ab_err e)
         give_up_masking(conn);
     else if (e != AB_ERR_OK)
         ab_rpc_websocket_starve(conn);
-    ab_rpc_end_wake(conn);
+    ab_rpc_endpoint_wake(conn);
 }
 
 void ab_rpc_websocket_put(ab_rpc_conn *conn, enum wslay_opcode opcode, ab_str payload)
 {
-    after_frame(conn, ab_websocket_frame_put(&conn->ws->out, opcode, payload, conn->end->server));
+    after_frame(conn,
+                ab_websocket_frame_put(&conn->ws->out, opcode, payload, conn->endpoint->server));
 }
 
 /* Amid a message nothing can be said any more: the end of TCP has to do. */
@@ -67,7 +68,8 @@ static void put_close(ab_rpc_conn *conn, uint16_t code, const char *why)
 {
     ab_rpc_websocket *ws = conn->ws;
     if (ws->frame_left == 0) {
-        after_frame(conn, ab_websocket_frame_put_close(&ws->out, code, why, conn->end->server));
+        after_frame(conn,
+                    ab_websocket_frame_put_close(&ws->out, code, why, conn->endpoint->server));
         return;
     }
     ws->frame_left = 0;
@@ -129,7 +131,7 @@ static size_t copy_out(ab_rpc_websocket *ws, uint8_t *into, size_t room)
 static bool put_next(ab_rpc_conn *conn, ab_rpc_call *call)
 {
     ab_rpc_websocket *ws = conn->ws;
-    const char end[AB_RPC_PREFIX] = {(char)AB_RPC_WEBSOCKET_METADATA};
+    const char metadata[AB_RPC_PREFIX] = {(char)AB_RPC_WEBSOCKET_METADATA};
     if (call->finishing && !call->finished) {
         ab_rpc_call_trail(call);
         return true;
@@ -137,7 +139,7 @@ static bool put_next(ab_rpc_conn *conn, ab_rpc_call *call)
     if (!call->half_closed || ws->end_queued)
         return false;
     ws->end_queued = true;
-    ab_rpc_websocket_put(conn, WSLAY_BINARY_FRAME, (ab_str){end, sizeof(end)});
+    ab_rpc_websocket_put(conn, WSLAY_BINARY_FRAME, (ab_str){metadata, sizeof(metadata)});
     return true;
 }
 
@@ -152,7 +154,7 @@ static bool takes_messages(const ab_rpc_conn *conn)
 static size_t fill(ab_rpc_conn *conn)
 {
     ab_rpc_websocket *ws = conn->ws;
-    uint8_t *into = conn->end->out;
+    uint8_t *into = conn->endpoint->out;
     size_t n = 0;
     while (AB_RPC_SCRATCH - n > AB_WEBSOCKET_FRAME_HEAD && !conn->doomed) {
         ab_rpc_call *call = takes_messages(conn) ? ab_rpc_websocket_call(conn) : NULL;
@@ -176,7 +178,7 @@ static void end_connection(ab_rpc_conn *conn)
     ab_rpc_call *call = ab_rpc_websocket_call(conn);
     if (call != NULL)
         ab_rpc_call_stream_closed(call, conn->ws->end_code);
-    if (conn->end->server && !conn->ws->heard_close)
+    if (conn->endpoint->server && !conn->ws->heard_close)
         ab_rpc_conn_close(conn);
 }
 
@@ -189,7 +191,7 @@ static void websocket_send(ab_rpc_conn *conn)
         size_t filled = fill(conn);
         conn->send_on = filled > 0;
         if (filled > 0 && !conn->doomed)
-            w = ab_rpc_wire_write(conn, conn->end->out, filled, 0);
+            w = ab_rpc_wire_write(conn, conn->endpoint->out, filled, 0);
     }
     if (w == AB_RPC_WIRE_FAILED || conn->doomed)
         return;
@@ -229,18 +231,18 @@ static void websocket_refuse(ab_rpc_conn *conn, uint32_t code)
 
 /* ---- life ---- */
 
-static ab_rpc_websocket *websocket_new(const ab_rpc_end *end)
+static ab_rpc_websocket *websocket_new(const ab_rpc_endpoint *endpoint)
 {
     ab_rpc_websocket *ws = calloc(1, sizeof(*ws));
     /* The reader of messages has the limit: a call can be told of it, where a WebSocket could only
      * be closed. */
     uint64_t max = AB_RPC_PREFIX + (uint64_t)UINT32_MAX;
-    if (ws == NULL || ab_websocket_frames_init(&ws->frames, end->server, max) != AB_ERR_OK) {
+    if (ws == NULL || ab_websocket_frames_init(&ws->frames, endpoint->server, max) != AB_ERR_OK) {
         free(ws);
         return NULL;
     }
-    ab_buf_init(&ws->head, end->limits.header_bytes + LINES_MAX);
-    ab_buf_init(&ws->metadata, end->limits.header_bytes);
+    ab_buf_init(&ws->head, endpoint->limits.header_bytes + LINES_MAX);
+    ab_buf_init(&ws->metadata, endpoint->limits.header_bytes);
     ab_buf_init(&ws->out, OUT_CAP);
     return ws;
 }
@@ -248,7 +250,7 @@ static ab_rpc_websocket *websocket_new(const ab_rpc_end *end)
 static ab_err ensure(ab_rpc_conn *conn)
 {
     if (conn->ws == NULL)
-        conn->ws = websocket_new(conn->end);
+        conn->ws = websocket_new(conn->endpoint);
     return conn->ws == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
@@ -256,9 +258,9 @@ static ab_err ensure(ab_rpc_conn *conn)
 static ab_err websocket_open(ab_rpc_conn *conn)
 {
     ab_err e = ensure(conn);
-    if (e == AB_ERR_OK && !conn->end->server && ab_rpc_websocket_call(conn) == NULL) {
+    if (e == AB_ERR_OK && !conn->endpoint->server && ab_rpc_websocket_call(conn) == NULL) {
         conn->state = AB_RPC_CONN_READY;
-        conn->end->ops->on_ready(conn);
+        conn->endpoint->ops->on_ready(conn);
     }
     return e;
 }
@@ -282,8 +284,8 @@ static bool takes(const ab_rpc_conn *conn)
 {
     const ab_rpc_call *call = ab_rpc_websocket_call(conn);
     if (conn->ws->ending)
-        return conn->end->server;
-    return call == NULL || call->held.len < conn->end->limits.window_bytes;
+        return conn->endpoint->server;
+    return call == NULL || call->held.len < conn->endpoint->limits.window_bytes;
 }
 
 static bool wants_send(const ab_rpc_conn *conn)
@@ -325,7 +327,7 @@ static ab_err request(ab_rpc_call *call, const ab_rpc_head_out *head)
     if (conn->state == AB_RPC_CONN_READY) {
         /* It has waited for this, and now waits for the answer. */
         conn->state = AB_RPC_CONN_OPEN;
-        conn->born_ms = ab_rpc_end_now_ms(conn->end);
+        conn->born_ms = ab_rpc_endpoint_now_ms(conn->endpoint);
     }
     return AB_ERR_OK;
 }

@@ -36,7 +36,7 @@ static void begin_call(ab_rpc_conn *conn, ab_rpc_head_in *head, const char *acce
     ab_rpc_websocket_after_put(conn);
     ws->upgraded = true;
     conn->state = AB_RPC_CONN_READY;
-    conn->end->ops->on_ready(conn);
+    conn->endpoint->ops->on_ready(conn);
     ab_rpc_call *call = ab_rpc_call_new(conn, AB_RPC_WEBSOCKET_STREAM);
     if (call == NULL)
         ab_rpc_websocket_starve(conn);
@@ -47,7 +47,7 @@ static void begin_call(ab_rpc_conn *conn, ab_rpc_head_in *head, const char *acce
 static void on_request(ab_rpc_conn *conn, ab_str text)
 {
     char accept[AB_RPC_UPGRADE_ACCEPT];
-    ab_rpc_head_in *head = ab_rpc_head_in_new(conn->end->limits.header_bytes);
+    ab_rpc_head_in *head = ab_rpc_head_in_new(conn->endpoint->limits.header_bytes);
     if (head == NULL) {
         ab_rpc_websocket_starve(conn);
         return;
@@ -66,7 +66,7 @@ static void on_answer(ab_rpc_conn *conn, ab_str text)
     ab_error err = {0};
     ab_str status;
     const char *why =
-        ab_rpc_upgrade_read_answer(text, ws->key, conn->end->limits.header_bytes, &status);
+        ab_rpc_upgrade_read_answer(text, ws->key, conn->endpoint->limits.header_bytes, &status);
     if (why == NULL) {
         ws->upgraded = true;
         conn->state = AB_RPC_CONN_READY;
@@ -85,7 +85,7 @@ static void on_head_too_large(ab_rpc_conn *conn)
     static const ab_rpc_upgrade_refusal refusal = {"431 Request Header Fields Too Large",
                                                    "the headers exceed the limit"};
     ab_error err = {0};
-    if (conn->end->server) {
+    if (conn->endpoint->server) {
         turn_away(conn, &refusal);
         return;
     }
@@ -107,7 +107,7 @@ static size_t take_head(ab_rpc_conn *conn, ab_str bytes)
     size_t len = ab_rpc_upgrade_head_len(ab_buf_str(&ws->head));
     if (len == 0)
         return bytes.len;
-    if (conn->end->server)
+    if (conn->endpoint->server)
         on_request(conn, (ab_str){ws->head.ptr, len});
     else
         on_answer(conn, (ab_str){ws->head.ptr, len});
@@ -125,11 +125,11 @@ static bool is_metadata(const ab_rpc_websocket *ws)
 static void on_metadata(ab_rpc_conn *conn, ab_rpc_call *call)
 {
     ab_rpc_websocket *ws = conn->ws;
-    if (conn->end->server) {
+    if (conn->endpoint->server) {
         ab_rpc_call_peer_closed(call);
         return;
     }
-    ab_rpc_head_in *head = ab_rpc_head_in_new(conn->end->limits.header_bytes);
+    ab_rpc_head_in *head = ab_rpc_head_in_new(conn->endpoint->limits.header_bytes);
     if (head == NULL) {
         ab_rpc_websocket_starve(conn);
         return;
@@ -154,13 +154,13 @@ static const char *begin_receiving(ab_rpc_conn *conn, ab_rpc_call *call)
     const uint8_t *p = ws->prefix;
     ws->left = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
     if (call->peer_closed)
-        return "a message follows the end of the stream of the stream";
+        return "a message follows the end of the stream";
     if (is_metadata(ws)) {
-        if (conn->end->server && ws->left > 0)
+        if (conn->endpoint->server && ws->left > 0)
             return "a client's metadata is not empty";
-        return ws->left > conn->end->limits.header_bytes ? "metadata exceeds the limit" : NULL;
+        return ws->left > conn->endpoint->limits.header_bytes ? "metadata exceeds the limit" : NULL;
     }
-    if (!conn->end->server && !call->answered)
+    if (!conn->endpoint->server && !call->answered)
         return "a message comes before the headers";
     ab_rpc_call_receive(call, (ab_str){(const char *)p, AB_RPC_PREFIX});
     return NULL;
@@ -210,7 +210,7 @@ static void on_data(ab_rpc_conn *conn, ab_rpc_call *call, const ab_websocket_fra
 
 static void on_ping(ab_rpc_conn *conn, ab_str payload)
 {
-    if (ab_rpc_count_add(&conn->pings, &conn->end->limits.pings, conn->heard_ms))
+    if (ab_rpc_count_add(&conn->pings, &conn->endpoint->limits.pings, conn->heard_ms))
         ab_rpc_websocket_put(conn, WSLAY_PONG, payload);
     else
         ab_rpc_conn_refuse(conn, "pings", NGHTTP2_ENHANCE_YOUR_CALM);
@@ -235,7 +235,7 @@ static void on_close(ab_rpc_conn *conn, ab_rpc_call *call, ab_str payload)
 {
     char text[64];
     uint16_t code = ab_websocket_frame_close_code(payload);
-    ab_rpc_status status = conn->end->server ? AB_RPC_CANCELLED : status_of_close(code);
+    ab_rpc_status status = conn->endpoint->server ? AB_RPC_CANCELLED : status_of_close(code);
     snprintf(text, sizeof(text), "the peer closed the WebSocket (%u)", code);
     ab_rpc_call_set_fate(call, status, ab_str_of(text));
     conn->ws->heard_close = true;

@@ -71,12 +71,12 @@ static ab_rpc_wire shake_hands(ab_rpc_conn *conn)
     if (rc != 1) {
         ab_rpc_wire w = after_tls(conn, rc, "TLS handshake failed");
         if (w == AB_RPC_WIRE_FAILED)
-            ab_rpc_end_note(conn->end, conn, "tls");
+            ab_rpc_endpoint_log_refusal(conn->endpoint, conn, "tls");
         return w;
     }
-    if (!conn->end->secure.websocket && !speaks_h2(conn)) {
+    if (!conn->endpoint->secure.websocket && !speaks_h2(conn)) {
         fail_io(conn, 0, "the peer does not speak HTTP/2 (no h2 by ALPN)");
-        ab_rpc_end_note(conn->end, conn, "alpn");
+        ab_rpc_endpoint_log_refusal(conn->endpoint, conn, "alpn");
         return AB_RPC_WIRE_FAILED;
     }
     conn->peer.certificate = SSL_get0_peer_certificate(conn->ssl);
@@ -101,13 +101,13 @@ static bool peek(const ab_rpc_conn *conn, char *first)
 const ab_rpc_carrier *ab_rpc_wire_carrier(const ab_rpc_conn *conn)
 {
     char first = 'P'; /* HTTP/2 begins with "PRI" */
-    if (!conn->end->secure.websocket)
+    if (!conn->endpoint->secure.websocket)
         return &ab_rpc_http2;
     if (conn->ssl != NULL)
         return speaks_h2(conn) ? &ab_rpc_http2 : &ab_rpc_over_websocket;
-    if (conn->end->server && !peek(conn, &first))
+    if (conn->endpoint->server && !peek(conn, &first))
         return NULL;
-    return conn->end->server && first == 'P' ? &ab_rpc_http2 : &ab_rpc_over_websocket;
+    return conn->endpoint->server && first == 'P' ? &ab_rpc_http2 : &ab_rpc_over_websocket;
 }
 
 static ab_rpc_wire read_plain(ab_rpc_conn *conn, uint8_t *into, size_t len, size_t *got)
@@ -167,7 +167,7 @@ static ab_rpc_wire write_all(ab_rpc_conn *conn, const uint8_t *bytes, size_t len
         if (w != AB_RPC_WIRE_DONE)
             return w;
         *sent += n;
-        conn->moved_ms = ab_rpc_end_now_ms(conn->end);
+        conn->moved_ms = ab_rpc_endpoint_now_ms(conn->endpoint);
     }
     return AB_RPC_WIRE_DONE;
 }

@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ab_rpc_conn *conn = NULL;
     const struct sockaddr_in peer = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     world *w = get_world();
-    ab_rpc_end *end = (ab_rpc_end *)w->server; /* its first member */
+    ab_rpc_endpoint *end = (ab_rpc_endpoint *)w->server; /* its first member */
     if (size < 1 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) != 0)
         return 0;
     ab_err e = ab_rpc_conn_new(end, fds[0], (const struct sockaddr *)&peer, false, &conn);

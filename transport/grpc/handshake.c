@@ -66,7 +66,7 @@ ab_err ab_grpc_handshake_say(ab_grpc_link *l)
     ab_event_unref(event);
     if (e == AB_ERR_OK) {
         l->hello_due = false;
-        l->said_hello = true;
+        l->hello_sent = true;
     }
     return e;
 }
@@ -96,7 +96,7 @@ static void meet(ab_grpc_link *l, const ab_grpc_hello *hello)
         ab_grpc_link_drop_queue(l, AB_ERR_UNAVAILABLE);
     if (first || lost) {
         /* What was offered is used, if the peer knows of nothing higher. */
-        bool offered = first && l->said_hello && l->last_epoch > hello->seen;
+        bool offered = first && l->hello_sent && l->last_epoch > hello->seen;
         l->epoch = offered ? l->last_epoch : new_epoch(l, hello->seen);
         l->hello_due = l->hello_due || !offered;
     }
@@ -127,7 +127,7 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
     bool again = l->greeted;
     bool known = l->peer.up && hello->base.epoch == l->peer.epoch;
     l->greeted = true;
-    l->hello_due = l->hello_due || !l->said_hello;
+    l->hello_due = l->hello_due || !l->hello_sent;
     l->peer.window = (size_t)hello->inflight;
     l->peer.message_max = (size_t)hello->message_max;
     l->peer.ack_lists = hello->ack_lists;

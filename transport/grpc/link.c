@@ -178,7 +178,7 @@ void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *s
     l->streams++;
     l->blocked = false;
     l->paused = false;
-    l->said_hello = false;
+    l->hello_sent = false;
     /* An agent speaks when it has heard which epoch the principal knows of it. */
     l->hello_due = l->env->env->role == AB_ROLE_PRINCIPAL;
     l->env->wake(l->env->arg, l);
@@ -392,7 +392,7 @@ static ab_err send_states(ab_grpc_link *l)
 static void transmit_due(ab_grpc_link *l)
 {
     ab_err e = ab_grpc_handshake_say(l);
-    if (e == AB_ERR_OK && l->said_hello)
+    if (e == AB_ERR_OK && l->hello_sent)
         e = ab_grpc_inbound_send_acks(l);
     if (e == AB_ERR_OK && l->greeted)
         e = send_lives(l);
@@ -505,7 +505,7 @@ void ab_grpc_link_tick(ab_grpc_link *l)
 
 void ab_grpc_link_greet_again(ab_grpc_link *l)
 {
-    l->hello_due = l->hello_due || l->said_hello;
+    l->hello_due = l->hello_due || l->hello_sent;
     l->env->wake(l->env->arg, l);
 }
 
@@ -515,13 +515,13 @@ void ab_grpc_link_close(ab_grpc_link *l)
 {
     l->closed = true;
     l->starved = false;
-    l->hello_due = l->said_hello;
+    l->hello_due = l->hello_sent;
     l->env->wake(l->env->arg, l);
 }
 
 bool ab_grpc_link_is_drained(const ab_grpc_link *l)
 {
-    if (l->stream == NULL || !l->said_hello)
+    if (l->stream == NULL || !l->hello_sent)
         return true;
     bool told = !l->hello_due && ab_grpc_inbound_is_told(l);
     return told && (l->queue.count == 0 || !l->greeted);

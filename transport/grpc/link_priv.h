@@ -66,7 +66,7 @@ struct ab_grpc_link {
     bool blocked;     /* it is FULL */
     bool paused;
     bool hello_due;
-    bool said_hello; /* on this stream */
+    bool hello_sent; /* on this stream */
     bool greeted;    /* the peer said hello on this stream, and does not leave */
 
     ab_pending down; /* PRINCIPAL: what is not in effect at the agent, and here */

@@ -12,12 +12,12 @@ struct ab_inproc {
     ab_map *lines;
 };
 
-static ab_inproc *switch_of(const ab_inproc_end *end)
+static ab_inproc *switch_of(const ab_inproc_endpoint *endpoint)
 {
     union {
         const ab_transport_ops *ops;
         ab_inproc *sw;
-    } first = {.ops = end->base.ops};
+    } first = {.ops = endpoint->base.ops};
     return first.sw;
 }
 
@@ -48,62 +48,62 @@ static ab_err make_line(ab_inproc *sw, const char *agent, ab_inproc_line **out)
 }
 
 /* The agent's line, made at first use, and a port of `end` on it. */
-static ab_err attach(ab_inproc_end *end, const char *agent, ab_error *err)
+static ab_err attach(ab_inproc_endpoint *endpoint, const char *agent, ab_error *err)
 {
     if (!ab_str_is_dns_label(ab_str_of(agent)))
         return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is not a DNS label", agent);
-    ab_inproc *sw = switch_of(end);
+    ab_inproc *sw = switch_of(endpoint);
     ab_inproc_line *line = ab_map_find(sw->lines, ab_str_of(agent));
     if (line == NULL && make_line(sw, agent, &line) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
     ab_inproc_port *port = NULL;
-    return ab_inproc_port_new(end, line, &port, err);
+    return ab_inproc_port_new(endpoint, line, &port, err);
 }
 
 /* `agent` NULL = an agent's own port. NULL when there is none. */
-static ab_inproc_port *find_port(ab_inproc_end *end, const char *agent)
+static ab_inproc_port *find_port(ab_inproc_endpoint *endpoint, const char *agent)
 {
-    const char *name = end->base.env.role == AB_ROLE_AGENT ? end->base.env.agent : agent;
-    ab_inproc_line *line = ab_map_find(switch_of(end)->lines, ab_str_of(name));
-    ab_inproc_port *port = line == NULL ? NULL : line->sides[end->base.env.role];
-    return port == NULL || port->end != end ? NULL : port;
+    const char *name = endpoint->base.env.role == AB_ROLE_AGENT ? endpoint->base.env.agent : agent;
+    ab_inproc_line *line = ab_map_find(switch_of(endpoint)->lines, ab_str_of(name));
+    ab_inproc_port *port = line == NULL ? NULL : line->sides[endpoint->base.env.role];
+    return port == NULL || port->endpoint != endpoint ? NULL : port;
 }
 
-void ab_inproc_end_wake(ab_inproc_end *end)
+void ab_inproc_endpoint_wake(ab_inproc_endpoint *endpoint)
 {
-    if (end->running)
-        uv_async_send(&end->wake);
+    if (endpoint->running)
+        uv_async_send(&endpoint->wake);
 }
 
 void ab_inproc_line_wake(ab_inproc_line *line)
 {
     for (size_t i = 0; i < 2; i++) {
         if (line->sides[i] != NULL)
-            ab_inproc_end_wake(line->sides[i]->end);
+            ab_inproc_endpoint_wake(line->sides[i]->endpoint);
     }
 }
 
 static void on_closed(uv_handle_t *handle)
 {
-    ab_inproc_end *end = handle->data;
-    end->stopped(end->stopped_arg);
+    ab_inproc_endpoint *endpoint = handle->data;
+    endpoint->stopped(endpoint->stopped_arg);
 }
 
-static void finish_stop(ab_inproc_end *end)
+static void finish_stop(ab_inproc_endpoint *endpoint)
 {
     ab_inproc_port *port = NULL;
-    TAILQ_FOREACH(port, &end->ports, at)
+    TAILQ_FOREACH(port, &endpoint->ports, at)
     {
         ab_inproc_port_flush(port, AB_ERR_UNAVAILABLE);
         ab_inproc_port_detach(port);
     }
-    end->running = false;
-    uv_close((uv_handle_t *)&end->wake, on_closed);
+    endpoint->running = false;
+    uv_close((uv_handle_t *)&endpoint->wake, on_closed);
 }
 
-static void reap_removed(ab_inproc_end *end)
+static void reap_removed(ab_inproc_endpoint *endpoint)
 {
-    ab_inproc_port *port = TAILQ_FIRST(&end->ports);
+    ab_inproc_port *port = TAILQ_FIRST(&endpoint->ports);
     while (port != NULL) {
         ab_inproc_port *after = TAILQ_NEXT(port, at);
         if (port->removed && port->open[AB_LANE_STATE] + port->open[AB_LANE_LIVE] == 0)
@@ -114,59 +114,59 @@ static void reap_removed(ab_inproc_end *end)
 
 static void pump(uv_async_t *wake)
 {
-    ab_inproc_end *end = wake->data;
+    ab_inproc_endpoint *endpoint = wake->data;
     ab_inproc_port *port = NULL;
-    TAILQ_FOREACH(port, &end->ports, at)
+    TAILQ_FOREACH(port, &endpoint->ports, at)
     {
         if (port->removed)
             ab_inproc_port_flush(port, AB_ERR_CLOSED);
         else
             ab_inproc_port_run(port);
     }
-    reap_removed(end);
-    if (end->stopped != NULL && end->running)
-        finish_stop(end);
+    reap_removed(endpoint);
+    if (endpoint->stopped != NULL && endpoint->running)
+        finish_stop(endpoint);
 }
 
 static ab_err inproc_init(ab_transport *self, const ab_transport_env *env, ab_error *err)
 {
     (void)err;
-    ab_inproc_end *end = (ab_inproc_end *)self;
-    TAILQ_INIT(&end->ports);
-    end->inflight = (size_t)ab_config_int(env->config, "transport.inflight");
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
+    TAILQ_INIT(&endpoint->ports);
+    endpoint->inflight = (size_t)ab_config_int(env->config, "transport.inflight");
     return AB_ERR_OK;
 }
 
 static ab_err inproc_start(ab_transport *self, ab_error *err)
 {
-    ab_inproc_end *end = (ab_inproc_end *)self;
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
     if (self->env.role == AB_ROLE_AGENT) {
-        ab_err e = attach(end, self->env.agent, err);
+        ab_err e = attach(endpoint, self->env.agent, err);
         if (e != AB_ERR_OK)
             return e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
     }
-    int code = uv_async_init(self->env.loop, &end->wake, pump);
+    int code = uv_async_init(self->env.loop, &endpoint->wake, pump);
     if (code != 0)
         return ab_fail(err, AB_ERR_FATAL, "cannot register with the event loop: %s",
                        uv_strerror(code));
-    end->wake.data = end;
-    end->running = true;
-    ab_inproc_end_wake(end);
+    endpoint->wake.data = endpoint;
+    endpoint->running = true;
+    ab_inproc_endpoint_wake(endpoint);
     return AB_ERR_OK;
 }
 
 static ab_err inproc_add_agent(ab_transport *self, const char *agent, ab_error *err)
 {
-    ab_inproc_end *end = (ab_inproc_end *)self;
-    ab_err e = attach(end, agent, err);
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
+    ab_err e = attach(endpoint, agent, err);
     if (e == AB_ERR_OK)
-        ab_inproc_end_wake(end);
+        ab_inproc_endpoint_wake(endpoint);
     return e;
 }
 
 static void inproc_remove_agent(ab_transport *self, const char *agent, bool forget)
 {
-    ab_inproc_port *port = find_port((ab_inproc_end *)self, agent);
+    ab_inproc_port *port = find_port((ab_inproc_endpoint *)self, agent);
     if (port == NULL)
         return;
     port->removed = true;
@@ -176,16 +176,16 @@ static void inproc_remove_agent(ab_transport *self, const char *agent, bool forg
         port->in->was_read = false;
     }
     ab_inproc_port_detach(port);
-    ab_inproc_end_wake(port->end);
+    ab_inproc_endpoint_wake(port->endpoint);
 }
 
 static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
                           int64_t deadline_ms, ab_sent done, void *arg)
 {
-    ab_inproc_end *end = (ab_inproc_end *)self;
-    if (end->closed)
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
+    if (endpoint->closed)
         return AB_ERR_CLOSED;
-    ab_inproc_port *port = find_port(end, agent);
+    ab_inproc_port *port = find_port(endpoint, agent);
     if (port == NULL)
         return self->env.role == AB_ROLE_AGENT ? AB_ERR_UNAVAILABLE : AB_ERR_NOTFOUND;
     if (port->epoch == 0)
@@ -204,7 +204,7 @@ static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, a
                                  .arg = arg};
     STAILQ_INSERT_TAIL(&port->sends, send, at);
     port->send_count++;
-    ab_inproc_end_wake(end);
+    ab_inproc_endpoint_wake(endpoint);
     return AB_ERR_OK;
 }
 
@@ -217,16 +217,16 @@ static void inproc_ack(ab_transport *self, ab_delivery *delivery, ab_verdict ver
 
 static ab_pending *inproc_pending(ab_transport *self, const char *agent, ab_direction direction)
 {
-    ab_inproc_port *port = find_port((ab_inproc_end *)self, agent);
+    ab_inproc_port *port = find_port((ab_inproc_endpoint *)self, agent);
     return port == NULL ? NULL : ab_inproc_port_pending(port, direction);
 }
 
 static bool inproc_ready(ab_transport *self, ab_buf *why)
 {
-    ab_inproc_end *end = (ab_inproc_end *)self;
-    bool ready = end->running && !end->closed;
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
+    bool ready = endpoint->running && !endpoint->closed;
     if (ready && self->env.role == AB_ROLE_AGENT) {
-        const ab_inproc_port *port = find_port(end, NULL);
+        const ab_inproc_port *port = find_port(endpoint, NULL);
         ready = port->epoch != 0 && !port->line->cut;
     }
     if (!ready)
@@ -236,10 +236,10 @@ static bool inproc_ready(ab_transport *self, ab_buf *why)
 
 static void inproc_close(ab_transport *self)
 {
-    ab_inproc_end *end = (ab_inproc_end *)self;
-    end->closed = true;
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
+    endpoint->closed = true;
     ab_inproc_port *port = NULL;
-    TAILQ_FOREACH(port, &end->ports, at)
+    TAILQ_FOREACH(port, &endpoint->ports, at)
     ab_inproc_line_wake(port->line);
 }
 
@@ -247,18 +247,18 @@ static void inproc_stop(ab_transport *self, int64_t deadline_ms, void (*stopped)
                         void *arg)
 {
     (void)deadline_ms; /* nothing here takes time */
-    ab_inproc_end *end = (ab_inproc_end *)self;
-    assert(end->closed && end->running);
-    end->stopped = stopped;
-    end->stopped_arg = arg;
-    ab_inproc_end_wake(end);
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
+    assert(endpoint->closed && endpoint->running);
+    endpoint->stopped = stopped;
+    endpoint->stopped_arg = arg;
+    ab_inproc_endpoint_wake(endpoint);
 }
 
 static void inproc_fini(ab_transport *self)
 {
-    ab_inproc_end *end = (ab_inproc_end *)self;
-    while (!TAILQ_EMPTY(&end->ports))
-        ab_inproc_port_free(TAILQ_FIRST(&end->ports));
+    ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
+    while (!TAILQ_EMPTY(&endpoint->ports))
+        ab_inproc_port_free(TAILQ_FIRST(&endpoint->ports));
 }
 
 static const ab_options *const no_options[] = {NULL};
@@ -277,7 +277,7 @@ ab_inproc *ab_inproc_new(void)
         .name = "inproc",
         .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
         .options = no_options,
-        .size = sizeof(ab_inproc_end),
+        .size = sizeof(ab_inproc_endpoint),
         .init = inproc_init,
         .start = inproc_start,
         .add_agent = inproc_add_agent,

@@ -55,11 +55,11 @@ typedef struct {
     bool closed;
     void (*stopped)(void *arg); /* set by stop */
     void *stopped_arg;
-} ab_inproc_end;
+} ab_inproc_endpoint;
 
 typedef struct ab_inproc_port {
     TAILQ_ENTRY(ab_inproc_port) at;
-    ab_inproc_end *end;
+    ab_inproc_endpoint *endpoint;
     ab_inproc_line *line;
     ab_inproc_log *in;
     ab_inproc_log *out;
@@ -81,7 +81,7 @@ typedef struct ab_inproc_port {
 } ab_inproc_port;
 
 /** A port on `line`, listed at `end`. @return EXISTS when the side is taken, NOMEM */
-AB_MUST_USE ab_err ab_inproc_port_new(ab_inproc_end *end, ab_inproc_line *line,
+AB_MUST_USE ab_err ab_inproc_port_new(ab_inproc_endpoint *endpoint, ab_inproc_line *line,
                                       ab_inproc_port **out, ab_error *err);
 /** PRINCIPAL: as ab_transport_ops.pending. */
 ab_pending *ab_inproc_port_pending(ab_inproc_port *port, ab_direction direction);
@@ -96,6 +96,6 @@ void ab_inproc_port_flush(ab_inproc_port *port, ab_err code);
 /** Take a delivery back; commit what is contiguous. */
 void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_verdict verdict);
 /** Have the loop run the end's pump soon. */
-void ab_inproc_end_wake(ab_inproc_end *end);
+void ab_inproc_endpoint_wake(ab_inproc_endpoint *endpoint);
 /** Wake whoever is attached to the line. */
 void ab_inproc_line_wake(ab_inproc_line *line);

@@ -8,12 +8,12 @@
 
 static ab_role role_of(const ab_inproc_port *port)
 {
-    return port->end->base.env.role;
+    return port->endpoint->base.env.role;
 }
 
 static const ab_transport_events *events_of(const ab_inproc_port *port)
 {
-    return &port->end->base.env.events;
+    return &port->endpoint->base.env.events;
 }
 
 static bool is_cut(const ab_inproc_port *port)
@@ -34,27 +34,27 @@ static void fatal(const ab_inproc_port *port, ab_err code)
     events_of(port)->on_fatal(events_of(port)->arg, &err);
 }
 
-ab_err ab_inproc_port_new(ab_inproc_end *end, ab_inproc_line *line, ab_inproc_port **out,
+ab_err ab_inproc_port_new(ab_inproc_endpoint *endpoint, ab_inproc_line *line, ab_inproc_port **out,
                           ab_error *err)
 {
-    ab_role role = end->base.env.role;
+    ab_role role = endpoint->base.env.role;
     if (line->sides[role] != NULL)
         return ab_fail(err, AB_ERR_EXISTS, "agent %s is served by another endpoint", line->agent);
     ab_inproc_port *port = calloc(1, sizeof(*port));
     if (port == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", line->agent);
-    port->end = end;
+    port->endpoint = endpoint;
     port->line = line;
     port->in = role == AB_ROLE_AGENT ? &line->down : &line->up;
     port->out = role == AB_ROLE_AGENT ? &line->up : &line->down;
-    const ab_clock *clock = role == AB_ROLE_PRINCIPAL ? end->base.env.clock : NULL;
+    const ab_clock *clock = role == AB_ROLE_PRINCIPAL ? endpoint->base.env.clock : NULL;
     ab_pending_init(&port->down, clock, 0);
     ab_pending_init(&port->up, clock, 0);
     STAILQ_INIT(&port->sends);
     STAILQ_INIT(&port->lives);
     TAILQ_INIT(&port->deliveries[AB_LANE_STATE]);
     TAILQ_INIT(&port->deliveries[AB_LANE_LIVE]);
-    TAILQ_INSERT_TAIL(&end->ports, port, at);
+    TAILQ_INSERT_TAIL(&endpoint->ports, port, at);
     line->sides[role] = port;
     *out = port;
     return AB_ERR_OK;
@@ -99,7 +99,7 @@ static void drop_live(ab_inproc_port *port)
 void ab_inproc_port_free(ab_inproc_port *port)
 {
     ab_inproc_port_detach(port);
-    TAILQ_REMOVE(&port->end->ports, port, at);
+    TAILQ_REMOVE(&port->endpoint->ports, port, at);
     while (!STAILQ_EMPTY(&port->sends))
         free_send(take_send(port));
     while (!STAILQ_EMPTY(&port->lives))
@@ -143,7 +143,7 @@ static ab_err hand_over(ab_inproc_port *port, const ab_inproc_outgoing *send)
     live->event = ab_event_ref(send->event);
     live->expires_ms = send->deadline_ms == 0
                            ? INT64_MAX
-                           : ab_clock_mono_ms(other->end->base.env.clock) + send->deadline_ms;
+                           : ab_clock_mono_ms(other->endpoint->base.env.clock) + send->deadline_ms;
     STAILQ_INSERT_TAIL(&other->lives, live, at);
     return AB_ERR_OK;
 }
@@ -182,7 +182,7 @@ static void run_sends(ab_inproc_port *port)
         finish_send(send, carry(port, send));
         ab_inproc_line_wake(port->line);
     }
-    if (port->starved && port->send_count < AB_INPROC_QUEUE_MAX && !port->end->closed) {
+    if (port->starved && port->send_count < AB_INPROC_QUEUE_MAX && !port->endpoint->closed) {
         port->starved = false;
         events_of(port)->on_writable(events_of(port)->arg, port->line->agent);
     }
@@ -231,7 +231,7 @@ static void begin(ab_inproc_port *port)
     const ab_transport_events *up = events_of(port);
     if (port->epoch != 0) {
         up->on_gap(up->arg, port->line->agent, AB_GAP_RECREATED);
-    } else if (port->end->base.env.replay || !port->in->was_read) {
+    } else if (port->endpoint->base.env.replay || !port->in->was_read) {
         port->in->committed = 0;
         up->on_gap(up->arg, port->line->agent, AB_GAP_FIRST);
     }
@@ -270,7 +270,7 @@ static bool is_forged(const ab_inproc_port *port, const ab_event *event)
 
 static void count_refused(const ab_inproc_port *port, const ab_event *event)
 {
-    const ab_transport_env *env = &port->end->base.env;
+    const ab_transport_env *env = &port->endpoint->base.env;
     const ab_label label = {"reason", AB_STR("source")};
     ab_metric_add(ab_metric_get(env->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
                                 "Received events that were not accepted.", &label, 1),
@@ -305,7 +305,7 @@ static void deliver(ab_inproc_port *port, ab_event *event, uint64_t seq)
 
 static bool may_deliver(const ab_inproc_port *port, ab_lane lane)
 {
-    return !port->removed && !port->end->closed && port->open[lane] < port->end->inflight;
+    return !port->removed && !port->endpoint->closed && port->open[lane] < port->endpoint->inflight;
 }
 
 static void run_receipts(ab_inproc_port *port)
@@ -318,7 +318,7 @@ static void run_receipts(ab_inproc_port *port)
     }
     while (may_deliver(port, AB_LANE_LIVE) && !STAILQ_EMPTY(&port->lives)) {
         const ab_inproc_incoming *live = STAILQ_FIRST(&port->lives);
-        if (ab_clock_mono_ms(port->end->base.env.clock) < live->expires_ms)
+        if (ab_clock_mono_ms(port->endpoint->base.env.clock) < live->expires_ms)
             deliver(port, live->event, 0);
         drop_live(port);
     }
@@ -357,7 +357,7 @@ void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_v
         ab_pending_release(&port->up, delivery->base.event);
         commit(port);
     }
-    ab_inproc_end_wake(port->end);
+    ab_inproc_endpoint_wake(port->endpoint);
 }
 
 /* Presence */
@@ -365,7 +365,7 @@ void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_v
 static void tell_peer(ab_inproc_port *port)
 {
     const ab_inproc_port *other = other_side(port);
-    uint64_t epoch = other == NULL || port->line->cut || other->end->closed ? 0 : other->epoch;
+    uint64_t epoch = other == NULL || port->line->cut || other->endpoint->closed ? 0 : other->epoch;
     if (port->epoch == 0 || epoch == port->peer_epoch)
         return;
     port->peer_epoch = epoch;
@@ -374,8 +374,8 @@ static void tell_peer(ab_inproc_port *port)
         up->on_peer(up->arg, port->line->agent, false, NULL);
         return;
     }
-    const char *certificate = other->end->base.env.certificate;
-    const ab_peer peer = {.mode = other->end->base.env.mode,
+    const char *certificate = other->endpoint->base.env.certificate;
+    const ab_peer peer = {.mode = other->endpoint->base.env.mode,
                           .version = AB_VERSION,
                           .epoch = epoch,
                           .certificate = certificate == NULL ? "" : certificate};
@@ -385,13 +385,13 @@ static void tell_peer(ab_inproc_port *port)
 void ab_inproc_port_run(ab_inproc_port *port)
 {
     bool reachable = !is_cut(port);
-    if (reachable && !port->end->closed && must_begin(port))
+    if (reachable && !port->endpoint->closed && must_begin(port))
         begin(port);
     run_sends(port);
     if (reachable && may_deliver(port, AB_LANE_STATE))
         run_receipts(port);
-    if (reachable && !port->removed && !port->end->closed)
+    if (reachable && !port->removed && !port->endpoint->closed)
         tell_caught_up(port);
-    if (!port->removed && !port->end->closed)
+    if (!port->removed && !port->endpoint->closed)
         tell_peer(port);
 }

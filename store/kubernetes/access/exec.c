@@ -164,7 +164,7 @@ static void close_handle(uv_handle_t *handle)
 }
 
 /* All but the process, which has to be waited for. */
-static void let_go(ab_kube_exec *r)
+static void release(ab_kube_exec *r)
 {
     r->done = NULL;
     close_handle((uv_handle_t *)&r->timer);
@@ -182,7 +182,7 @@ static void report(ab_kube_exec *r, ab_err code, ab_kube_credential *credential,
     void *arg = r->arg;
     if (code != AB_ERR_OK)
         ab_error_prefix(err, "credential plugin %s", r->command);
-    let_go(r);
+    release(r);
     if (done != NULL)
         done(arg, code, credential, err);
 }
@@ -351,7 +351,7 @@ ab_err ab_kube_exec_start(uv_loop_t *loop, const ab_kubeconfig *config, uint64_t
             e = ab_fail(err, AB_ERR_UNAVAILABLE, "cannot start the credential plugin %s: %s%s%s",
                         r->command, uv_strerror(failed), hint == NULL ? "" : "; ",
                         hint == NULL ? "" : hint);
-            let_go(r);
+            release(r);
         } else {
             r->done = done;
             r->arg = arg;
@@ -365,5 +365,5 @@ ab_err ab_kube_exec_start(uv_loop_t *loop, const ab_kubeconfig *config, uint64_t
 
 void ab_kube_exec_cancel(ab_kube_exec *run)
 {
-    let_go(run);
+    release(run);
 }

@@ -26,19 +26,19 @@
 typedef struct {
     uv_loop_t loop;
     ab_metrics *metrics;
-    ab_rpc_end end;
+    ab_rpc_endpoint endpoint;
     ab_rpc_conn conns[CONNS_MAX];
     size_t count;
     bool closed;
 } fixture;
 
-static void on_closed(ab_rpc_end *end)
+static void on_closed(ab_rpc_endpoint *endpoint)
 {
-    fixture *f = (fixture *)((char *)end - offsetof(fixture, end));
+    fixture *f = (fixture *)((char *)endpoint - offsetof(fixture, endpoint));
     f->closed = true;
 }
 
-static const ab_rpc_end_ops ops = {.on_closed = on_closed};
+static const ab_rpc_endpoint_ops ops = {.on_closed = on_closed};
 
 static int setup(void **state)
 {
@@ -56,7 +56,7 @@ static int setup(void **state)
     limits.stranger_bytes = STRANGER_BYTES;
     limits.message_bytes = MESSAGE_BYTES;
     limits.buffered_bytes = BUFFERED_BYTES;
-    assert_int_equal(ab_rpc_end_init(&f->end, &ops, &env, &limits, &tls, true, "", NULL),
+    assert_int_equal(ab_rpc_endpoint_init(&f->endpoint, &ops, &env, &limits, &tls, true, "", NULL),
                      AB_ERR_OK);
     *state = f;
     return 0;
@@ -64,21 +64,21 @@ static int setup(void **state)
 
 static void leave(ab_rpc_conn *conn)
 {
-    ab_rpc_end_forget(conn);
+    ab_rpc_endpoint_forget(conn);
     ab_rpc_account_close(conn);
-    conn->end = NULL;
+    conn->endpoint = NULL;
 }
 
 static int teardown(void **state)
 {
     fixture *f = *state;
     for (size_t i = 0; i < f->count; i++)
-        if (f->conns[i].end != NULL)
+        if (f->conns[i].endpoint != NULL)
             leave(&f->conns[i]);
-    assert_int_equal(f->end.budget.used, 0);
-    assert_int_equal(f->end.stranger_count, 0);
-    assert_int_equal(ab_map_count(f->end.accounts), 0);
-    ab_rpc_end_close(&f->end);
+    assert_int_equal(f->endpoint.budget.used, 0);
+    assert_int_equal(f->endpoint.stranger_count, 0);
+    assert_int_equal(ab_map_count(f->endpoint.accounts), 0);
+    ab_rpc_endpoint_close(&f->endpoint);
     (void)uv_run(&f->loop, UV_RUN_DEFAULT);
     assert_true(f->closed);
     assert_int_equal(uv_loop_close(&f->loop), 0);
@@ -92,7 +92,7 @@ static ab_rpc_conn *come(fixture *f, const char *address, int64_t now_ms)
     ab_rpc_conn *conn = &f->conns[f->count++];
     struct sockaddr_in6 in = {.sin6_family = AF_INET6};
     assert_int_equal(inet_pton(AF_INET6, address, &in.sin6_addr), 1);
-    *conn = (ab_rpc_conn){.end = &f->end, .born_ms = now_ms};
+    *conn = (ab_rpc_conn){.endpoint = &f->endpoint, .born_ms = now_ms};
     TAILQ_INIT(&conn->calls);
     ab_rpc_account_open(conn, (const struct sockaddr *)&in);
     return conn;
@@ -210,7 +210,7 @@ static void all_connections_of_an_agent_have_a_quarter(void **state)
 static void all_strangers_of_an_address_have_a_quarter(void **state)
 {
     fixture *f = *state;
-    f->end.budget.max = 2 * STRANGER_BYTES;
+    f->endpoint.budget.max = 2 * STRANGER_BYTES;
     ab_rpc_conn *one = come(f, "2001:db8:0:1::1", 0);
     ab_rpc_conn *two = come(f, "2001:db8:0:1::2", 0);
     while (ab_rpc_budget_take(&one->budget, 10) || ab_rpc_budget_take(&two->budget, 10))

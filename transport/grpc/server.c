@@ -498,24 +498,21 @@ static void begin_subscribe(ab_grpc *g, ab_rpc_call *call, const ab_rpc_request 
         open_stream(c);
 }
 
-/* The one that counts, of those that were begun. */
-static served_call *stream_of(const ab_grpc *g, const char *agent)
+/* The one that counts, of those that were begun; NULL when none is open. */
+static served_call *stream_of(const ab_grpc *g, ab_str agent)
 {
-    served_call *c = NULL;
-    TAILQ_FOREACH(c, &g->server.calls, at)
-    {
-        if (c->link == NULL || c->call == NULL || strcmp(c->identity.agent, agent) != 0)
-            continue;
-        if (c->compat != NULL ? ab_compat_has(c->compat, c) : c->link->stream == c)
-            return c;
-    }
-    return NULL;
+    const ab_grpc_link *l = ab_grpc_find(g, agent);
+    const ab_compat *compat = ab_map_find(g->compats, agent);
+    served_call *c = compat == NULL ? NULL : ab_compat_stream(compat);
+    if (c == NULL && l != NULL && l->stream != compat)
+        c = l->stream;
+    return c == NULL || c->call == NULL ? NULL : c;
 }
 
 /* Who pushes says more on the stream that it has open, and reads there what became of it. */
 static void open_push(served_call *c)
 {
-    served_call *stream = stream_of(c->grpc, c->identity.agent);
+    served_call *stream = stream_of(c->grpc, ab_str_of(c->identity.agent));
     if (stream == NULL) {
         ab_rpc_finish(c->call, AB_RPC_FAILED_PRECONDITION,
                       "events were pushed while a Subscribe stream is open");

@@ -319,9 +319,9 @@ void ab_compat_close(ab_compat *d, const void *stream)
         ab_compat_forget_returned(d);
 }
 
-bool ab_compat_has(const ab_compat *d, const void *stream)
+void *ab_compat_stream(const ab_compat *d)
 {
-    return d->stream == stream;
+    return d->stream;
 }
 
 void ab_compat_receive(ab_compat *d, const void *stream, ab_str message)

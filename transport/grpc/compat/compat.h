@@ -45,8 +45,8 @@ void ab_compat_open(ab_compat *d, const ab_grpc_stream_ops *ops, void *stream,
                     const ab_compat_peer *peer);
 /** The stream has ended; one that is not the newest is passed over; so below. */
 void ab_compat_close(ab_compat *d, const void *stream);
-/** Whether this is the newest stream, and open. */
-bool ab_compat_has(const ab_compat *d, const void *stream);
+/** The stream that is open; NULL: none. */
+void *ab_compat_stream(const ab_compat *d);
 /** One message has come by a stream. */
 void ab_compat_receive(ab_compat *d, const void *stream, ab_str message);
 /** After FULL: the stream takes more. */

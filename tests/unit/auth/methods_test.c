@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -444,6 +446,40 @@ static void guessing_over_many_names_shuts_the_address_out(void **state)
     world_fini(&w);
 }
 
+static unsigned count_in(int fd, const char *text)
+{
+    static char lines[65536];
+    unsigned count = 0;
+    ssize_t len = pread(fd, lines, sizeof(lines) - 1, 0);
+    assert_in_range(len, 0, sizeof(lines) - 2);
+    lines[len] = '\0';
+    for (const char *at = strstr(lines, text); at != NULL; at = strstr(at + 1, text))
+        count++;
+    return count;
+}
+
+static void no_address_fills_the_log(void **state)
+{
+    (void)state;
+    world w;
+    caller c;
+    int fd = memfd_create("log", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    world_init(&w);
+    assert_int_equal(ab_log_new(fd, "info", AB_LOG_TEXT, &w.clock, &w.log, NULL), AB_ERR_OK);
+    assert_int_equal(world_open(&w, WORDS(NULL)), AB_ERR_OK);
+    caller_init(&c, "192.0.2.1", NULL);
+    for (int i = 0; i < 100; i++)
+        (void)log_in(&w, &c, "mtls", "managed", NULL, NULL);
+    assert_int_equal(count_in(fd, "peer refused"), 10);
+    caller_init(&c, "192.0.2.2", NULL);
+    (void)log_in(&w, &c, "mtls", "managed", NULL, NULL);
+    assert_int_equal(count_in(fd, "peer refused"), 11);
+    world_fini(&w);
+    ab_log_free(w.log);
+    close(fd);
+}
+
 static void a_certificate_is_counted_by_itself(void **state)
 {
     (void)state;
@@ -624,6 +660,7 @@ int main(void)
         cmocka_unit_test(a_success_does_not_count_as_a_failure),
         cmocka_unit_test(others_at_the_same_address_are_not_shut_out),
         cmocka_unit_test(guessing_over_many_names_shuts_the_address_out),
+        cmocka_unit_test(no_address_fills_the_log),
         cmocka_unit_test(a_certificate_is_counted_by_itself),
         cmocka_unit_test(logins_are_counted_by_method_and_failures_by_reason),
         cmocka_unit_test(what_is_wrong_in_the_configuration_is_named),

@@ -92,6 +92,7 @@ ab_err world_open(world *w, const char *const *settings)
     assert_non_null(w->metrics);
     const ab_auth_env env = {.loop = &w->loop,
                              .config = w->config,
+                             .log = w->log,
                              .metrics = w->metrics,
                              .clock = &w->clock,
                              .is_served = is_served,

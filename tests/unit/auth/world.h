@@ -34,6 +34,7 @@ typedef struct {
     ab_clock clock;
     int64_t mono_ms;
     int64_t wall_us;
+    ab_log *log; /* the test's, set before world_open; NULL: nothing is logged */
     ab_metrics *metrics;
     ab_config *config;
     ab_auth *auth;

@@ -265,6 +265,7 @@ static void an_agent_that_cannot_be_written_to_holds_up_no_other(void **state)
         AB_UNTIL(ends, ab_end_count(w2, key) == 1);
     }
     assert_true(fill(principal, "w2") > 0);
+    AB_UNTIL(ends, ab_end_says(principal, "topic mock.down.w1.state takes no events"));
     assert_int_equal(ab_end_count(w1, NULL), 0);
     ab_mock_lead(ends, "down.w1.state", 1);
     AB_UNTIL(ends, ab_end_count(w1, NULL) == waiting);
@@ -288,6 +289,52 @@ static void an_agent_whose_events_time_out_holds_up_no_other(void **state)
     assert_int_equal(fill(principal, "w1"), 1); /* to see whether it can be written to again */
     AB_UNTIL(ends, ab_end_try_put(principal, "w2", "app/a", 1));
     AB_UNTIL(ends, ab_end_count(w2, "app/a") == 1);
+}
+
+static ab_err send_large(ab_end *end, const char *agent)
+{
+    static const char filler[600 * 1024] = {' '};
+    const ab_draft large = {.key = "large", .version = 2, .data = {filler, sizeof(filler)}};
+    return ab_end_send(end, agent, &large, NULL);
+}
+
+/* Neither has another event under way, whose end would tell it. */
+static void an_agent_that_waits_for_the_room_of_another_is_told_of_it(void **state)
+{
+    const ab_draft small = {.key = "small", .version = 1, .data = AB_STR("{}")};
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "kafka.queue=1MiB");
+    ab_ends_set(ends, "kafka.delivery-timeout=1s");
+    ab_end *principal = NULL;
+    ab_end *w1 = NULL;
+    ab_end *w2 = NULL;
+    serve_two(ends, &principal, &w1, &w2);
+    ab_mock_lead(ends, "down.w1.state", -1);
+    ab_mock_lead(ends, "down.w2.state", -1);
+    ab_sending lost[2] = {0};
+    assert_int_equal(ab_end_send(principal, "w1", &small, &lost[0]), AB_ERR_OK);
+    assert_int_equal(ab_end_send(principal, "w2", &small, &lost[1]), AB_ERR_OK);
+    AB_UNTIL(ends, lost[0].finished && lost[1].finished);
+    assert_int_equal(send_large(principal, "w1"), AB_ERR_OK);
+    assert_int_equal(send_large(principal, "w2"), AB_ERR_FULL);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->writable > 0);
+}
+
+static void live_events_that_nobody_deals_with_are_refused_in_the_end(void **state)
+{
+    enum { OPEN_MAX = 1000, MORE = 5 };
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    agent->keep = true;
+    for (int n = 0; n < OPEN_MAX + MORE; n++) {
+        char id[16];
+        snprintf(id, sizeof(id), "live/%d", n);
+        AB_UNTIL(ends, ab_end_live(principal, "w1", id, 60000, NULL) == AB_ERR_OK);
+    }
+    AB_UNTIL(ends, ab_end_refused(agent, "busy") == MORE);
+    assert_int_equal(agent->receipt_count, OPEN_MAX);
 }
 
 static void a_log_that_cannot_be_read_keeps_no_other_agent_waiting(void **state)
@@ -377,6 +424,8 @@ int main(int argc, char **argv)
         CASE(a_coordinator_that_is_not_ready_is_waited_for),
         CASE(an_agent_that_cannot_be_written_to_holds_up_no_other),
         CASE(an_agent_whose_events_time_out_holds_up_no_other),
+        CASE(an_agent_that_waits_for_the_room_of_another_is_told_of_it),
+        CASE(live_events_that_nobody_deals_with_are_refused_in_the_end),
         CASE(a_log_that_cannot_be_read_keeps_no_other_agent_waiting),
         CASE(a_position_is_asked_for_again_where_the_coordinator_moves),
         CASE(a_position_is_asked_for_again_where_the_brokers_return),

@@ -100,9 +100,12 @@ static void agents_that_get_stuck_one_after_the_other_stay_below_the_bound(void 
     (void)state;
     ab_budget b = budget();
     ab_share all[AGENTS] = {0};
+    ab_share odd = {0};
+    assert_int_equal(fill(&b, &odd, EVENT, 1, 0), 1);
     for (size_t i = 0; i < AGENTS; i++) {
         all[i] = proven();
-        fill(&b, &all[i], EVENT, SIZE_MAX, (int64_t)i * STUCK);
+        size_t added = fill(&b, &all[i], EVENT, SIZE_MAX, (int64_t)i * STUCK);
+        assert_true(added <= 1 || b.flowing + b.stuck <= 2 * MAX); /* the rest is for single ones */
         ab_share_check(&b, &all[i], (int64_t)(i + 1) * STUCK);
     }
     assert_true(b.flowing + b.stuck <= 3 * MAX);
@@ -126,6 +129,23 @@ static void what_is_stuck_has_one_event_under_way_until_it_is_confirmed(void **s
     ab_share_give(&b, &s, KIB, true, STUCK);
     assert_int_equal(b.flowing + b.stuck, 0);
     assert_true(fill(&b, &s, KIB, SIZE_MAX, STUCK) > 1);
+}
+
+static void large_events_of_stuck_agents_leave_room_for_those_of_others(void **state)
+{
+    (void)state;
+    ab_budget b = budget();
+    ab_share stuck[AGENTS] = {0};
+    ab_share well = {0};
+    size_t added = 0;
+    for (size_t i = 0; i < AGENTS; i++) {
+        assert_int_equal(fill(&b, &stuck[i], KIB, 1, 0), 1);
+        ab_share_give(&b, &stuck[i], KIB, false, 0);
+        added += fill(&b, &stuck[i], MAX / 8, 1, 0);
+    }
+    assert_int_equal(added, 8);
+    assert_int_equal(fill(&b, &stuck[AGENTS - 1], AB_SHARE_FLOOR, 1, 0), 1);
+    assert_true(ab_share_admits(&b, &well, MAX));
 }
 
 static void a_large_event_is_not_held_up_by_many_busy_agents(void **state)
@@ -185,6 +205,7 @@ int main(void)
         cmocka_unit_test(what_is_stuck_leaves_the_queue_to_the_others),
         cmocka_unit_test(agents_that_get_stuck_one_after_the_other_stay_below_the_bound),
         cmocka_unit_test(what_is_stuck_has_one_event_under_way_until_it_is_confirmed),
+        cmocka_unit_test(large_events_of_stuck_agents_leave_room_for_those_of_others),
         cmocka_unit_test(a_large_event_is_not_held_up_by_many_busy_agents),
         cmocka_unit_test(room_is_told_once_half_of_it_has_left),
         cmocka_unit_test(who_was_not_refused_is_not_told_of_room),

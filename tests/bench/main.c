@@ -3,6 +3,7 @@
  * argobus-bench: every figure beside its limit, measured in the same run.
  */
 #include "tests/bench/beside.h"
+#include "tests/bench/changes.h"
 #include "tests/bench/core.h"
 #include "tests/bench/flow.h"
 #include "tests/bench/grpc.h"
@@ -40,6 +41,7 @@ static const bench_case cases[] = {
     {"grpc.large", ab_bench_grpc_large, false, true},
     {"sync", ab_bench_sync, true, false},
     {"sync.core", ab_bench_core, true, true},
+    {"changes", ab_bench_changes, false, true},
     {"resync", ab_bench_resync, true, false},
     {"resync.absence", ab_bench_resync_absence, false, false},
     {"resync.unchanged", ab_bench_resync_unchanged, false, false},
@@ -71,6 +73,7 @@ static int usage(FILE *out, int code)
         "             grpc.latency, grpc.idle, grpc.reconnect, grpc.large; these need no broker\n"
         "  sync       store to store with the real programs, against writing the same files\n"
         "  sync.core  the principal's sync core alone, with 100 to 3,000 agents; needs no broker\n"
+        "  changes    what the principal's account of pending changes costs; needs no broker\n"
         "  resync     an agent that was away for a day, a resync without changes, and, where an\n"
         "             API server is given, 100 agents at once; or one case of it:\n"
         "             resync.absence, resync.unchanged, resync.fleet\n"

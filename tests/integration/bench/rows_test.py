@@ -18,7 +18,8 @@ CASES = {case for line in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for c
 ELSEWHERE = re.compile(r"[.](go|idle|reconnect|large|of-go|refused|silent)\b")  # what other runs are for
 PROCESS = {"cpu_s", "rss_kib"}
 FIGURES = {"events/s": {"value", "limit", "ratio"}, "us/event": {"value", "limit", "ratio"},
-           "ms": {"value", "limit", "ratio", "p50_ms", "p99_ms"}, "cpu-ms": {"value", "p99_ms"}, None: PROCESS}
+           "ms": {"value", "limit", "ratio", "p50_ms", "p99_ms"}, "cpu-ms": {"value", "p99_ms"}, "us": {"value"},
+           "bytes": {"value"}, None: PROCESS}
 
 
 def measure(*cases):
@@ -73,6 +74,11 @@ class Rows(unittest.TestCase):
         self.assertLessEqual({case for case in CASES if case.startswith("sync.core.")}, set(rows))
         for row in rows.values():
             self.check(row)
+
+    def test_changes(self):
+        whats = ("measure", "scrape", "account", "memory.pending", "memory.up-to-date")
+        names = {f"changes.{what}.{agents}" for what in whats for agents in (100, 300, 1000, 3000)}
+        self.check_all(measure("changes"), names, "changes")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@
  *
  * Before anything of an agent is ended, the part of the watermark that has its line is read, after
  * the object was missed. If it is not the one that was listed at start, or written since, the store
- * is another one than it was, and what it has shown proves nothing: the principal ends, to begin
- * anew. The other parts say nothing about this agent, and are not read for it.
+ * is another one than it was, and what it has shown proves nothing: the principal exits, so that
+ * its supervisor restarts it. The other parts say nothing about this agent, and are not read for
+ * it.
  */
 #include "sync/principal/principal_priv.h"
 
@@ -183,7 +184,7 @@ void ab_principal_watermark_tick(struct peer *peer)
 
 /* --- the store is not the one that it was --- */
 
-/* What was seen of it is of the former one: only a new start lists it anew. */
+/* What was seen of it is of the former one: only a restart lists all of it. */
 static void end_all(ab_principal *p)
 {
     for (size_t i = 0; i < p->watermark.count; i++)

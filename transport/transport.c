@@ -130,6 +130,15 @@ void ab_transport_tell_certificate(ab_transport *t, const char *certificate)
     t->certificate_is_new = true;
 }
 
+void ab_transport_show_refused(ab_metrics *metrics, const char *agent, bool refused)
+{
+    const ab_label label = {"agent", ab_str_of(agent)};
+    ab_metric_set(ab_metric_get(metrics, AB_METRIC_GAUGE, "argobus_agent_refused",
+                                "1 while the control plane refuses the agent because of its mode.",
+                                &label, 1),
+                  refused);
+}
+
 ab_err ab_transport_start(ab_transport *t, ab_error *err)
 {
     return t->ops->start(t, err);
@@ -173,6 +182,12 @@ ab_pending *ab_transport_pending(ab_transport *t, const char *agent, ab_directio
 {
     assert(t->env.role == AB_ROLE_PRINCIPAL);
     return t->ops->pending(t, agent, direction);
+}
+
+ab_err ab_transport_refuse(ab_transport *t, const char *agent, const char *why)
+{
+    assert(t->env.role == AB_ROLE_PRINCIPAL);
+    return t->ops->refuse == NULL ? AB_ERR_OK : t->ops->refuse(t, agent, why);
 }
 
 bool ab_transport_ready(ab_transport *t, ab_buf *why)

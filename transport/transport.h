@@ -97,7 +97,7 @@ typedef struct {
     void (*on_displaced)(void *arg, bool displaced);
     /** PRINCIPAL, over gRPC; may be NULL: any mode is admitted. May `agent`, which proved who it
      * is, work in `mode` ("managed", "autonomous")? @param why  when not: what it is told, up to
-     * what to do about it */
+     * what to do about it. An agent that is connected already: ab_transport_refuse */
     bool (*admits)(void *arg, const char *agent, const char *mode, ab_error *why);
     /** It cannot go on: end the process. */
     void (*on_fatal)(void *arg, const ab_error *err);
@@ -177,6 +177,14 @@ typedef struct ab_transport_ops {
      * @return NULL: no such agent. Borrowed until that is removed
      */
     ab_pending *(*pending)(ab_transport *self, const char *agent, ab_direction direction);
+    /**
+     * PRINCIPAL; NULL: nobody is told. The control plane refuses this agent from now on, or not any
+     * more. The agent learns why, sends nothing and is delivered nothing until it is not refused.
+     * An agent that is not served: nothing happens.
+     * @param why  what the agent is told; copied. NULL: it is not refused
+     * @return NOMEM: the agent is told what it was told before
+     */
+    ab_err (*refuse)(ab_transport *self, const char *agent, const char *why);
     /** True when its peers are reachable as far as it can know; else one line of reason. For
      * /readyz. */
     bool (*ready)(ab_transport *self, ab_buf *why);
@@ -221,6 +229,9 @@ void ab_transport_free(ab_transport *t);
 /** AGENT: from now on the principal is told this certificate, env.certificate; borrowed. */
 void ab_transport_tell_certificate(ab_transport *t, const char *certificate);
 
+/** Show in the metrics whether the principal refuses this agent; on either side. Loop thread. */
+void ab_transport_show_refused(ab_metrics *metrics, const char *agent, bool refused);
+
 /* The ops by function call; contracts above each slot. */
 AB_MUST_USE ab_err ab_transport_start(ab_transport *t, ab_error *err);
 AB_MUST_USE ab_err ab_transport_add_agent(ab_transport *t, const char *agent, ab_error *err);
@@ -229,6 +240,7 @@ AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane
                                      ab_event *event, int64_t deadline_ms, ab_sent done, void *arg);
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);
 ab_pending *ab_transport_pending(ab_transport *t, const char *agent, ab_direction direction);
+AB_MUST_USE ab_err ab_transport_refuse(ab_transport *t, const char *agent, const char *why);
 bool ab_transport_ready(ab_transport *t, ab_buf *why);
 void ab_transport_close(ab_transport *t);
 void ab_transport_stop(ab_transport *t, int64_t deadline_ms, void (*stopped)(void *arg), void *arg);

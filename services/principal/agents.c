@@ -174,50 +174,56 @@ static const char *mode_name(const ab_mode_set *mode)
     return *mode == AB_AUTONOMOUS ? "autonomous" : "managed";
 }
 
-static void log_mismatch(const service *s, const char *agent, const ab_mode_set *claimed_mode,
-                         const ab_mode_set *mode)
+/* @param why  what the agent is told
+ *  @return true: the control plane does not allow the mode that the agent says it has */
+static bool is_refused(const service *s, const char *agent, const ab_mode_set *claimed,
+                       ab_error *why)
 {
+    const ab_mode_set *mode = mode_for(s, agent, claimed);
+    bool refused = claimed != NULL && claimed != mode;
+    ab_transport_show_refused(s->base.daemon->metrics, agent, refused);
+    if (!refused)
+        return false;
     AB_ERROR(s->base.daemon->log, MAIN,
              "agent refused: it claims another mode than the control plane says. Nothing is "
              "sent to it or taken from it; set agent.mode there, or mode in option agents or "
              "annotation " AB_ANN_MODE " of its cluster Secret here",
-             AB_KV("agent", agent), AB_KV("claimed", mode_name(claimed_mode)),
+             AB_KV("agent", agent), AB_KV("claimed", mode_name(claimed)),
              AB_KV("expected", mode_name(mode)));
+    ab_fail(why, AB_ERR_DENIED,
+            "agent %s claims mode %s, but the control plane says %s: set agent.mode to %s at the "
+            "agent, or at the control plane mode in option agents or annotation " AB_ANN_MODE
+            " of its cluster Secret to %s",
+            agent, mode_name(claimed), mode_name(mode), mode_name(mode), mode_name(claimed));
+    return true;
 }
 
 bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why)
 {
     const service *s = arg;
-    const ab_mode_set *claimed_mode = mode_of(claimed);
-    const ab_mode_set *mode = mode_for(s, agent, claimed_mode);
     /* What its cluster Secret says is not known before the store is read. */
-    if (!s->base.listed || claimed_mode == NULL || claimed_mode == mode)
-        return true;
-    log_mismatch(s, agent, claimed_mode, mode);
-    ab_fail(why, AB_ERR_DENIED,
-            "agent %s claims mode %s, but the control plane says %s: set agent.mode to %s at the "
-            "agent, or at the control plane mode in option agents or annotation " AB_ANN_MODE
-            " of its cluster Secret to %s",
-            agent, claimed, mode_name(mode), mode_name(mode), claimed);
-    return false;
+    return !s->base.listed || !is_refused(s, agent, mode_of(claimed), why);
 }
 
 /* By the control plane's word and the agent's; where they differ nothing is done. */
 static void check_mode(service *s, const char *agent)
 {
-    const ab_mode_set *claimed_mode = ab_map_find(s->claimed_modes, ab_str_of(agent));
-    const ab_mode_set *mode = mode_for(s, agent, claimed_mode);
-    if (mode != NULL && claimed_mode != NULL && claimed_mode != mode)
-        log_mismatch(s, agent, claimed_mode, mode);
-    else if (mode != NULL && *mode == AB_AUTONOMOUS && s->state_db == NULL)
+    const ab_mode_set *claimed = ab_map_find(s->claimed_modes, ab_str_of(agent));
+    const ab_mode_set *mode = mode_for(s, agent, claimed);
+    ab_error why = {0};
+    bool refused = is_refused(s, agent, claimed, &why);
+    if (ab_transport_refuse(s->base.transport, agent, refused ? why.text : NULL) != AB_ERR_OK)
+        AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
+    if (refused || mode == NULL) {
+        ab_principal_unset_mode(s->machine, agent);
+    } else if (*mode == AB_AUTONOMOUS && s->state_db == NULL) {
         AB_ERROR(s->base.daemon->log, MAIN,
                  "an autonomous agent cannot be served: set principal.data to a folder",
                  AB_KV("agent", agent));
-    else if (mode != NULL) {
+        ab_principal_unset_mode(s->machine, agent);
+    } else {
         ab_principal_set_mode(s->machine, agent, *mode);
-        return;
     }
-    ab_principal_unset_mode(s->machine, agent);
 }
 
 static void on_changed(void *arg, const char *agent)
@@ -241,14 +247,22 @@ static ab_err note_claimed(service *s, const char *agent, const char *mode)
 
 /* --- the configuration --- */
 
+/* Also those that the configuration listed before. */
+static void check_modes(service *s)
+{
+    for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i)) {
+        const ab_sender *sender = i.value;
+        check_mode(s, sender->agent);
+    }
+}
+
 /* What the configuration says of the agents it lists. Stops at the first certificate that cannot be
  * used. */
-static ab_err apply_listed_modes(service *s, ab_error *err)
+static ab_err configure_listed(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
     for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
         const char *agent = ab_config_field(c, "agents", i, "name");
-        check_mode(s, agent);
         ab_err e = ab_recipients_configure(s->recipients, agent,
                                            ab_config_field(c, "agents", i, "certificate"), err);
         if (e != AB_ERR_OK)
@@ -272,7 +286,8 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     if (s->senders == NULL || s->claimed_modes == NULL || s->changes == NULL ||
         s->registry == NULL || ab_registry_list(s->registry, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    return apply_listed_modes(s, err);
+    check_modes(s);
+    return configure_listed(s, err);
 }
 
 void ab_principal_agents_free(service *s)
@@ -288,8 +303,10 @@ void ab_principal_agents_reload(service *s)
 {
     ab_error err = {0};
     ab_err e = ab_registry_list(s->registry, s->base.daemon->config);
-    if (e == AB_ERR_OK)
-        e = apply_listed_modes(s, &err);
+    if (e == AB_ERR_OK) {
+        check_modes(s);
+        e = configure_listed(s, &err);
+    }
     if (e != AB_ERR_OK)
         AB_ERROR(s->base.daemon->log, MAIN, "option agents is only partly in effect",
                  AB_KV("why", err.text[0] == '\0' ? ab_err_text(e) : (const char *)err.text));

@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
 import urllib.request
 import uuid
 
@@ -137,6 +138,16 @@ class Daemon:
 
     def is_ready(self):
         return self.get("/readyz") is not None
+
+    def why_unready(self):
+        """The line of /readyz, "" when it is ready or does not answer."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=30):
+                return ""
+        except urllib.error.HTTPError as answer:
+            return answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            return ""
 
     def metric(self, name):
         """Sum over the series of a family, 0 when there is none."""

@@ -26,8 +26,10 @@ static void note_why(ab_grpc *g, const char *what, ab_rpc_status status, ab_str 
 
 static void start_over(ab_grpc *g)
 {
-    if (g->phase == AB_GRPC_LIVE)
-        ab_rpc_client_reconnect(g->client.rpc);
+    if (g->phase != AB_GRPC_LIVE)
+        return;
+    g->client.gave_up = true;
+    ab_rpc_client_reconnect(g->client.rpc);
 }
 
 static void failed(ab_grpc *g, const char *what, ab_rpc_status status, ab_str text)
@@ -211,6 +213,8 @@ static ab_err keep_grant(ab_grpc *g, ab_str response)
 static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str response)
 {
     ab_grpc *g = arg;
+    if (status == AB_RPC_OK || status == AB_RPC_PERMISSION_DENIED)
+        ab_transport_show_refused(g->base.env.metrics, g->base.env.agent, status != AB_RPC_OK);
     if (status != AB_RPC_OK) {
         failed(g, "Authenticate", status, text);
         return;
@@ -260,7 +264,10 @@ static void on_link(void *arg, ab_rpc_link link, const ab_error *err)
     ab_grpc *g = arg;
     if (link == AB_RPC_UP && g->phase == AB_GRPC_LIVE && !g->closed)
         log_in(g);
-    if (link == AB_RPC_DOWN && err != NULL && g->phase == AB_GRPC_LIVE)
+    if (link == AB_RPC_CONNECTING)
+        g->client.gave_up = false;
+    /* Why we gave it up is noted, and must stay to be seen. */
+    if (link == AB_RPC_DOWN && err != NULL && g->phase == AB_GRPC_LIVE && !g->client.gave_up)
         note_why(g, "connection", AB_RPC_UNAVAILABLE, ab_str_of(err->text));
 }
 

@@ -272,6 +272,14 @@ static ab_pending *grpc_pending(ab_transport *self, const char *agent, ab_direct
     return l == NULL ? NULL : ab_grpc_link_pending(l, direction);
 }
 
+static ab_err grpc_refuse(ab_transport *self, const char *agent, const char *why)
+{
+    ab_grpc_link *l = link_of((ab_grpc *)self, agent);
+    if (l != NULL && why != NULL)
+        ab_grpc_link_refuse(l);
+    return AB_ERR_OK;
+}
+
 static bool grpc_ready(ab_transport *self, ab_buf *why)
 {
     const ab_grpc *g = (const ab_grpc *)self;
@@ -350,6 +358,7 @@ const ab_transport_ops ab_grpc_transport = {
     .send = grpc_send,
     .ack = grpc_ack,
     .pending = grpc_pending,
+    .refuse = grpc_refuse,
     .ready = grpc_ready,
     .close = grpc_close,
     .stop = grpc_stop,

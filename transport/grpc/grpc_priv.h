@@ -30,6 +30,7 @@ typedef struct {
     ab_rpc_call *stream; /* Subscribe; NULL: not open */
     bool greeted;        /* the principal said hello on it */
     int64_t greeted_ms;
+    bool gave_up;       /* the connection, until the next attempt: `why` says what for */
     bool good;          /* and the back-off knows */
     bool argobus;       /* the principal is one */
     ab_compat *compat;  /* of the stream, when it is not */

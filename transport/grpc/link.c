@@ -145,6 +145,17 @@ bool ab_grpc_link_is_served(const ab_grpc_link *l)
     return l->served;
 }
 
+/* Tells that the peer is gone, unless it was told already. */
+static void cut(ab_grpc_link *l, const char *why)
+{
+    const ab_grpc_stream_ops *ops = l->ops;
+    void *stream = l->stream;
+    if (stream == NULL)
+        return;
+    ab_grpc_link_detach(l, stream);
+    ops->cut(stream, why);
+}
+
 void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
 {
     l->served = false;
@@ -154,12 +165,13 @@ void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
     l->peer.up = false; /* nothing is told of it any more */
     ab_metrics_drop(l->env->env->metrics, "agent", ab_str_of(l->agent));
     l->metrics = (ab_grpc_link_metrics){0};
-    if (l->stream != NULL) {
-        const ab_grpc_stream_ops *ops = l->ops;
-        void *stream = l->stream;
-        ab_grpc_link_detach(l, stream);
-        ops->cut(stream, "this agent is no longer served");
-    }
+    cut(l, "this agent is no longer served");
+    l->env->wake(l->env->arg, l);
+}
+
+void ab_grpc_link_refuse(ab_grpc_link *l)
+{
+    l->refused = l->stream != NULL;
     l->env->wake(l->env->arg, l);
 }
 
@@ -167,17 +179,13 @@ void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
 
 void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *stream)
 {
-    if (l->stream != NULL) {
-        const ab_grpc_stream_ops *old_ops = l->ops;
-        void *old = l->stream;
-        ab_grpc_link_detach(l, old);
-        old_ops->cut(old, "another agent of this name connected");
-    }
+    cut(l, "another agent of this name connected");
     l->ops = ops;
     l->stream = stream;
     l->streams++;
     l->blocked = false;
     l->paused = false;
+    l->refused = false;
     l->hello_sent = false;
     /* An agent speaks when it has heard which epoch the principal knows of it. */
     l->hello_due = l->env->env->role == AB_ROLE_PRINCIPAL;
@@ -479,6 +487,9 @@ static void transmit(ab_grpc_link *l)
 /* What the upcalls gave us goes at once, while it is in the processor's caches. */
 void ab_grpc_link_run(ab_grpc_link *l)
 {
+    if (l->refused)
+        cut(l, "the control plane refuses the agent's mode; the next login tells why");
+    l->refused = false;
     transmit(l);
     report_finished(l);
     feed(l);

@@ -57,6 +57,9 @@ ab_pending *ab_grpc_link_pending(ab_grpc_link *l, ab_direction direction);
 /** Serve it no more. What waits ends as CLOSED; open deliveries may still be acknowledged. */
 void ab_grpc_link_retire(ab_grpc_link *l, bool forget);
 
+/** PRINCIPAL: the agent may not stay connected; it is told why when it logs in again. */
+void ab_grpc_link_refuse(ab_grpc_link *l);
+
 /** A stream to the peer is open. One that was attached before is cut, since the newest counts. */
 void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *stream);
 /** The stream has ended; one that is not attached (any more) is passed over. */

@@ -65,6 +65,7 @@ struct ab_grpc_link {
     uint64_t streams; /* how many there were */
     bool blocked;     /* it is FULL */
     bool paused;
+    bool refused; /* the stream is to be cut; the next login is told why */
     bool hello_due;
     bool hello_sent; /* on this stream */
     bool greeted;    /* the peer said hello on this stream, and does not leave */

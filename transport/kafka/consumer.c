@@ -100,7 +100,7 @@ static void control_flow(ab_kafka_link *l)
     size_t most = l->kafka->settings.inflight;
     size_t bytes =
         ab_share_of_rest(ALL_OPEN_BYTES_MAX, l->kafka->open_bytes, OPEN_BYTES_MIN, OPEN_BYTES_MAX);
-    if (l->in.open >= most || l->in.open_bytes >= bytes)
+    if (l->in.open >= most || l->in.open_bytes >= bytes || ab_kafka_is_refused(l))
         set_paused(l, true);
     else if (l->in.open <= most / 2 && l->in.open_bytes <= bytes / 2)
         set_paused(l, false);
@@ -294,6 +294,7 @@ void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
         compare_logs(l, event, true);
         ab_kafka_presence_hear(l, event, age_of(l->kafka, m));
         ab_event_unref(event);
+        control_flow(l); /* it may say that we are refused, or not any more */
         return;
     }
     if (is_expired(l->kafka, event)) {
@@ -313,11 +314,18 @@ void ab_kafka_consumer_live(ab_kafka_link *l, const rd_kafka_message_t *m)
     deliver(l, AB_LANE_LIVE, event, 0, m);
 }
 
+/* What was fetched before we were refused is read again afterwards. */
+static bool takes_state(const ab_kafka_link *l, ab_kafka_topic which)
+{
+    return which == AB_KAFKA_IN_STATE && l->in.group != NULL && !l->kafka->closed &&
+           !ab_kafka_is_refused(l);
+}
+
 static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
 {
     ab_kafka_topic which = AB_KAFKA_TOPICS;
     ab_kafka_link *l = ab_kafka_link_of_topic(k, rd_kafka_topic_name(m->rkt), &which);
-    if (l == NULL || which != AB_KAFKA_IN_STATE || l->in.group == NULL || k->closed)
+    if (l == NULL || !takes_state(l, which))
         return;
     ab_kafka_link_ref(l);
     receive_state(l, m);
@@ -333,7 +341,7 @@ static void on_end(ab_kafka *k, const rd_kafka_topic_partition_t *p)
 {
     ab_kafka_topic which = AB_KAFKA_TOPICS;
     ab_kafka_link *l = ab_kafka_link_of_topic(k, p->topic, &which);
-    if (l == NULL || which != AB_KAFKA_IN_STATE || l->in.group == NULL || k->closed)
+    if (l == NULL || !takes_state(l, which))
         return;
     ab_offsets_pass(&l->in.offsets, p->offset);
     ab_kafka_commit_note(l);
@@ -547,6 +555,7 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
     }
     l->lost_in = false;
     l->lost_out = false;
+    control_flow(l);
     if (p.gap)
         tell_gap(l, p.which);
     if (!l->removed)

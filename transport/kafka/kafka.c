@@ -275,7 +275,8 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     ab_kafka_producer *p = ab_kafka_producer_of(k, lane);
     if (l == NULL)
         return AB_ERR_NOTFOUND;
-    if (l->phase != AB_LINK_READY || p->handle == NULL || p->broken || k->renewing)
+    if (l->phase != AB_LINK_READY || ab_kafka_is_refused(l) || p->handle == NULL || p->broken ||
+        k->renewing)
         return AB_ERR_UNAVAILABLE;
     /* What librdkafka has is sent when there is a broker again, also where a newer state follows.
      */
@@ -309,13 +310,26 @@ static bool is_stuck(const ab_kafka_link *l)
     return l->phase == AB_LINK_READY && l->share[AB_LANE_STATE].stuck;
 }
 
+static bool is_ready(const ab_kafka_link *l)
+{
+    return l->phase == AB_LINK_READY && !is_stuck(l) && !ab_kafka_is_refused(l);
+}
+
 static void say_why(const ab_kafka_link *l, ab_buf *why)
 {
     ab_buf_printf(why, "kafka: agent %s: ", l->name);
     if (is_stuck(l))
         ab_buf_printf(why, "topic %s takes no events", l->topics[AB_KAFKA_OUT_STATE]);
+    else if (l->phase == AB_LINK_READY)
+        ab_buf_printf(why, "refused by the principal: %s", l->peer.refused);
     else
         ab_buf_puts(why, l->phase == AB_LINK_READ ? "our own log is being read" : l->why.text);
+}
+
+static ab_err kafka_refuse(ab_transport *self, const char *agent, const char *why)
+{
+    ab_kafka_link *l = ab_kafka_link_find((ab_kafka *)self, agent);
+    return l == NULL ? AB_ERR_OK : ab_kafka_refusal_set(l, why);
 }
 
 static bool kafka_ready(ab_transport *self, ab_buf *why)
@@ -334,7 +348,7 @@ static bool kafka_ready(ab_transport *self, ab_buf *why)
     const ab_kafka_link *l = NULL;
     TAILQ_FOREACH(l, &k->links, at)
     {
-        if (l->removed || (l->phase == AB_LINK_READY && !is_stuck(l)))
+        if (l->removed || is_ready(l))
             continue;
         first = first == NULL ? l : first;
         waiting++;
@@ -398,6 +412,7 @@ const ab_transport_ops ab_kafka_transport = {
     .send = kafka_send,
     .ack = kafka_ack,
     .pending = kafka_pending,
+    .refuse = kafka_refuse,
     .ready = kafka_ready,
     .close = kafka_close,
     .stop = kafka_stop,

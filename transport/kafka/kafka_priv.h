@@ -103,6 +103,7 @@ typedef struct {
     int64_t heard_ms;
     int64_t interval_ms;
     int64_t hello_due_ms;
+    char *refused; /* PRINCIPAL: why this agent is, as it is told; AGENT: why we are. NULL: not */
 } ab_kafka_presence;
 
 typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
@@ -484,6 +485,18 @@ void ab_kafka_pending_hurry(ab_kafka_link *l);
  * while k->keeping. NULL: it cannot be made, which is logged. */
 rd_kafka_t *ab_kafka_asker(ab_kafka *k);
 void ab_kafka_asker_close(ab_kafka *k);
+
+/* refusal.c */
+/** PRINCIPAL: what this agent is told from now on. @param why  NULL: it is not refused
+ *  @return NOMEM */
+AB_MUST_USE ab_err ab_kafka_refusal_set(ab_kafka_link *l, const char *why);
+/** AGENT: what a hello says that was written after the principal had ours; "": not refused. */
+void ab_kafka_refusal_hear(ab_kafka_link *l, const char *why);
+/** AGENT: the principal refuses us, so that nothing is sent and nothing delivered. */
+static inline bool ab_kafka_is_refused(const ab_kafka_link *l)
+{
+    return l->kafka->settings.role == AB_ROLE_AGENT && l->peer.refused != NULL;
+}
 
 /* presence.c */
 /** Whether this hello was written to another log than those before it. */

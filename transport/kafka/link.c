@@ -64,6 +64,7 @@ static void free_link(ab_kafka_link *l)
     ab_kafka_commit_end(l);
     ab_offsets_fini(&l->in.offsets);
     ab_kafka_pending_fini(l);
+    free(l->peer.refused);
     free(l);
 }
 

@@ -66,17 +66,23 @@ static uint64_t lost_log(const ab_kafka_link *l)
     return lost ? l->peer.log_id : 0;
 }
 
+static bool write_refusal(const ab_kafka_link *l, cJSON *doc)
+{
+    bool says = l->kafka->settings.role == AB_ROLE_PRINCIPAL && l->peer.refused != NULL;
+    return !says || ab_doc_add_str(doc, "refused", ab_str_of(l->peer.refused));
+}
+
 static void write_json(const ab_kafka_link *l, const ab_hello *hello, bool whole, ab_buf *out)
 {
     char ours[AB_KAFKA_HANDSHAKE];
     name_handshake(l->kafka, ours);
     cJSON *doc = cJSON_CreateObject();
-    bool complete = ab_hello_write(hello, doc) &&
-                    ab_doc_add_i64(doc, "interval_ms", l->kafka->settings.heartbeat_ms) &&
-                    ab_doc_add_bool(doc, "whole", whole) &&
-                    ab_doc_add_i64(doc, "lost", (int64_t)lost_log(l)) &&
-                    ab_doc_add_str(doc, "handshake", ab_str_of(ours)) &&
-                    ab_doc_add_str(doc, "heard", ab_str_of(l->peer.handshake));
+    bool complete =
+        ab_hello_write(hello, doc) &&
+        ab_doc_add_i64(doc, "interval_ms", l->kafka->settings.heartbeat_ms) &&
+        ab_doc_add_bool(doc, "whole", whole) && ab_doc_add_i64(doc, "lost", (int64_t)lost_log(l)) &&
+        ab_doc_add_str(doc, "handshake", ab_str_of(ours)) &&
+        ab_doc_add_str(doc, "heard", ab_str_of(l->peer.handshake)) && write_refusal(l, doc);
     ab_doc_finish(doc, complete, out);
 }
 
@@ -178,11 +184,12 @@ typedef struct {
     bool whole;
     char handshake[AB_KAFKA_HANDSHAKE]; /* the peer's last one */
     char heard[AB_KAFKA_HANDSHAKE];     /* the last one of ours that it has */
+    char refused[AB_ERROR_TEXT_MAX];    /* why we are; "" = we are not */
 } saying;
 
-static void read_text(const cJSON *from, const char *name, char out[AB_KAFKA_HANDSHAKE])
+static void read_text(const cJSON *from, const char *name, char *out, size_t room)
 {
-    snprintf(out, AB_KAFKA_HANDSHAKE, "%.*s", AB_STR_ARG(ab_doc_text(from, name)));
+    snprintf(out, room, "%.*s", AB_STR_ARG(ab_doc_text(from, name)));
 }
 
 /* Fills `out`, which is released by the caller. */
@@ -195,8 +202,9 @@ static bool understand(const ab_event *event, saying *out, ab_error *err)
     if (ab_doc_i64(doc, "lost", &out->lost) != AB_ERR_OK)
         out->lost = 0;
     out->whole = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "whole"));
-    read_text(doc, "handshake", out->handshake);
-    read_text(doc, "heard", out->heard);
+    read_text(doc, "handshake", out->handshake, sizeof(out->handshake));
+    read_text(doc, "heard", out->heard, sizeof(out->heard));
+    read_text(doc, "refused", out->refused, sizeof(out->refused));
     if (ok && (ab_doc_i64(doc, "interval_ms", &out->interval_ms) != AB_ERR_OK ||
                out->interval_ms <= 0 || out->interval_ms > INTERVAL_MAX_MS)) {
         ab_fail(err, AB_ERR_INVALID, "a hello without interval");
@@ -314,6 +322,9 @@ static void there(ab_kafka_link *l, const saying *said)
     memcpy(l->peer.heard, said->heard, sizeof(l->peer.heard));
     if (said->whole && !l->removed)
         shake_hands(l, said, other);
+    /* A principal refuses nobody before it knows the agent's mode. */
+    if (l->kafka->settings.role == AB_ROLE_AGENT && has_ours(l))
+        ab_kafka_refusal_hear(l, said->refused);
     /* So that neither need wait for the next one: the peer lacks ours, or we lack the peer's. */
     bool complete = has_ours(l) && strcmp(l->peer.handshake, said->handshake) == 0;
     if (!l->removed && !complete)

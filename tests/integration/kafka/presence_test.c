@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Two agents of one name: the newer one displaces the older. Two principals of one agent: it is
- * told. And machines whose clocks differ.
+ * told. An agent that the control plane refuses. And machines whose clocks differ.
  */
 #include "schema/attributes.h"
 #include "tests/conformance/transport/kafka_fixture.h"
@@ -138,6 +138,66 @@ static void an_agent_that_returns_is_let_in_at_once(void **state)
     assert_true(ab_clock_mono_ms(&ab_clock_real) - begin_ms < 30000);
     assert_false(agent->displaced);
     assert_true(is_stable(ends, "agent.w1.live"));
+}
+
+/* --- an agent that the control plane refuses --- */
+
+static double shown_refused(ab_end *end)
+{
+    const ab_label label = {"agent", AB_STR("w1")};
+    return ab_metric_value(
+        ab_metric_get(end->metrics, AB_METRIC_GAUGE, "argobus_agent_refused", "", &label, 1));
+}
+
+static void refuse(ab_end *principal, const char *why)
+{
+    assert_int_equal(ab_transport_refuse(principal->transport, "w1", why), AB_ERR_OK);
+}
+
+static void assert_goes_on(ab_ends *ends, ab_end *agent)
+{
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    AB_UNTIL(ends, ab_end_try_put(agent, NULL, "app/b", 1));
+    assert_false(ab_end_says(agent, ""));
+    assert_true(shown_refused(agent) < 1);
+}
+
+static void a_refused_agent_learns_why_and_exchanges_nothing_until_it_is_accepted(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_capture_log(ends);
+    ab_ends_pair(ends, &principal, &agent);
+    refuse(principal, "not \"autonomous\"");
+    AB_UNTIL(ends, ab_end_says(agent, "refused by the principal: not \"autonomous\""));
+    assert_true(ab_ends_logged(ends, "refused by the principal"));
+    assert_true(shown_refused(agent) > 0);
+    ab_end_put(principal, "w1", "app/a", 1);
+    assert_false(ab_end_try_put(agent, NULL, "app/b", 1));
+    refuse(principal, "another reason");
+    AB_UNTIL(ends, ab_end_says(agent, "another reason"));
+    assert_true(ab_end_peer_of(principal, "w1")->up);
+    assert_int_equal(ab_end_count(agent, "app/a"), 0);
+    refuse(principal, NULL);
+    assert_goes_on(ends, agent);
+}
+
+static void a_refused_agent_that_reads_its_topics_again_loses_nothing(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    refuse(principal, "not \"autonomous\"");
+    AB_UNTIL(ends, ab_end_says(agent, "refused by the principal"));
+    ab_end *second = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, agent->displaced);
+    ab_end_stop(second);
+    AB_UNTIL(ends, !agent->displaced && ab_end_says(agent, "refused by the principal"));
+    ab_end_put(principal, "w1", "app/a", 1);
+    refuse(principal, NULL); /* heard at the next hello, when the event has been fetched */
+    assert_goes_on(ends, agent);
 }
 
 /* --- principals --- */
@@ -299,6 +359,8 @@ int main(int argc, char **argv)
         CASE(the_older_of_two_agents_continues_when_the_newer_has_gone),
         CASE(an_agent_is_shown_as_the_member_of_a_stable_group),
         CASE(an_agent_that_returns_is_let_in_at_once),
+        CASE(a_refused_agent_learns_why_and_exchanges_nothing_until_it_is_accepted),
+        CASE(a_refused_agent_that_reads_its_topics_again_loses_nothing),
         CASE(two_principals_of_one_agent_are_told),
         CASE(a_former_process_that_says_nothing_more_is_no_rival),
         CASE(clocks_may_be_hours_apart),

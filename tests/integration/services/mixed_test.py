@@ -122,28 +122,72 @@ class Mixed(TwoAgents):
         self.is_logged("annotation of a cluster Secret ignored")
         self.say_mode("autonomous")
         self.at_hub("1")
+        self.is_accepted()
+
+    CLAIM = "agent w2 claims mode autonomous, but the control plane says managed: set agent.mode to"
 
     def is_told(self):
-        """Why, where, and what to do; and it does not ask again and again."""
-        told = "PERMISSION_DENIED: agent w2 claims mode autonomous, but the control plane says managed: set agent.mode to"
+        """The agent's own log and /readyz say why and what to do, and so does the metric at both ends."""
+        before = {"grpc": "Authenticate: PERMISSION_DENIED: ", "kafka": "refused by the principal: "}[self.transport]
+        wait_for("the agent logs it", lambda: self.CLAIM in self.agent2.log.read_text())
+        wait_for("/readyz says it", lambda: before + self.CLAIM in self.agent2.why_unready())
+        self.assertEqual(self.agent2.metric("argobus_agent_refused"), 1)
+        self.assertEqual(self.principal.metric("argobus_agent_refused"), 1)
+
+    def is_told_again_slowly(self):
         began = time.monotonic()
-        wait_for("the agent tries again", lambda: self.agent2.log.read_text().count(told) >= 4)
+        wait_for("the agent tries again", lambda: self.agent2.log.read_text().count(self.CLAIM) >= 4)
         self.assertGreater(time.monotonic() - began, 0.5)
 
     def is_left_alone(self):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
         Fleet.start(self)
-        self.agent2.start(ready=self.transport == "kafka")
+        self.agent2.start(ready=False)
         self.arrives("guestbook", "1")
         self.is_logged("agent refused: it claims another mode")
+        self.is_told()
         if self.transport == "grpc":
-            self.is_told()
+            self.is_told_again_slowly()
         self.hub.write("w2", "mine", application("mine", namespace="w2"))
         self.hub.write("w1", "probe", application("probe"))
         self.arrives("probe", "1")
         self.assertEqual(self.spoke2.names("argocd"), {"own"})
         self.assertIsNone(self.hub.read("w2", "own"))
+
+    def is_accepted(self):
+        """Without a restart."""
+        wait_for("the agent is ready", self.agent2.is_ready)
+        self.assertEqual(self.agent2.metric("argobus_agent_refused"), 0)
+        self.assertEqual(self.principal.metric("argobus_agent_refused"), 0)
+
+    def test_an_agent_whose_mode_is_taken_back_while_it_runs_stops_until_it_is_given_again(self):
+        self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
+        self.start()
+        self.at_hub("1")
+        self.is_logged("agent connected agent=w2")
+        self.say_mode("managed")
+        self.is_told()
+        self.spoke2.edit("argocd", "own", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        self.hub.write("w1", "probe", application("probe"))
+        self.arrives("probe", "1")
+        self.assertEqual(revision(self.hub.read("w2", "own")), "1")
+        self.say_mode("autonomous")
+        self.at_hub("2")
+        self.is_accepted()
+
+    @only_kafka("over gRPC each principal refuses the login")
+    def test_a_restart_of_the_principal_does_not_accept_a_refused_agent_for_a_moment(self):
+        self.say_mode(None)
+        self.is_left_alone()
+        self.principal.stop()
+        self.principal.start()
+        refusals = lambda: self.principal.log.read_text().count("agent refused: it claims another mode")
+        wait_for("the new principal refuses it", lambda: refusals() >= 2)
+        self.hub.write("w1", "guestbook", application("guestbook", "2"))
+        self.arrives("guestbook", "2")
+        self.assertNotIn("accepts this agent again", self.agent2.log.read_text())
+        self.assertIn(self.CLAIM, self.agent2.why_unready())
 
 
 class ByDestination(TwoAgents):

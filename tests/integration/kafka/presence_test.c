@@ -348,6 +348,42 @@ static void open_live_events_do_not_hold_up_the_state(void **state)
     }
 }
 
+static bool push(ab_end *principal, unsigned *sent, unsigned most)
+{
+    static const char filler[200 * 1000] = {' '};
+    char key[16];
+    snprintf(key, sizeof(key), "app/%u", *sent);
+    const ab_draft draft = {.key = key, .version = *sent + 1, .data = {filler, sizeof(filler)}};
+    if (*sent < most && ab_end_send(principal, "w1", &draft, NULL) == AB_ERR_OK)
+        ++*sent;
+    return *sent == most;
+}
+
+static void an_agent_has_a_bounded_number_of_bytes_open(void **state)
+{
+    enum { FIT = 160, SOME_MORE = 40, ALL = 300, LIVES = 20 }; /* 32 MiB, and what was fetched */
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    unsigned sent = 0;
+    ab_ends_pair(ends, &principal, &agent);
+    agent->keep = true;
+    AB_UNTIL(ends, push(principal, &sent, ALL));
+    AB_UNTIL(ends, agent->receipt_count >= FIT);
+    for (int n = 0; n < LIVES; n++) {
+        char id[16];
+        snprintf(id, sizeof(id), "live/%d", n);
+        assert_int_equal(ab_end_live(principal, "w1", id, 60000, NULL), AB_ERR_OK);
+        AB_UNTIL(ends, ab_end_count(agent, id) == 1);
+    }
+    size_t open = agent->receipt_count;
+    assert_in_range(open, FIT + LIVES, FIT + SOME_MORE + LIVES);
+    agent->keep = false;
+    for (size_t i = 0; i < open; i++)
+        ab_end_ack(agent, i, AB_VERDICT_APPLIED);
+    AB_UNTIL(ends, agent->receipt_count == ALL + LIVES);
+}
+
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
@@ -366,6 +402,7 @@ int main(int argc, char **argv)
         CASE(clocks_may_be_hours_apart),
         CASE(two_that_start_at_one_moment_write_under_different_epochs),
         CASE(open_live_events_do_not_hold_up_the_state),
+        CASE(an_agent_has_a_bounded_number_of_bytes_open),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -248,16 +248,17 @@ static ab_err make_store(service *s, ab_error *err)
     const ab_config *c = s->base.daemon->config;
     const char *own = ab_config_str(c, "store.namespace");
     bool everywhere = is_by_destination(c);
-    size_t n = 0;
-    s->watches[n++] = (ab_store_watch){.kind = "AppProject", .namespace = own};
-    s->watches[n++] =
-        (ab_store_watch){.kind = "Secret",
-                         .namespace = own,
-                         .selector = AB_LABEL_SECRET_TYPE " in (repository,repo-creds)"};
-    s->watches[n++] =
-        (ab_store_watch){.kind = "ConfigMap", .namespace = own, .name = AB_NAME_GPG_KEYS};
-    s->watches[n++] = (ab_store_watch){.kind = "Application", .namespace = everywhere ? NULL : own};
-    s->watches[n] = (ab_store_watch){0};
+    const ab_store_watch watches[] = {
+        {.kind = "AppProject", .namespace = own},
+        {.kind = "Secret",
+         .namespace = own,
+         .selector = AB_LABEL_SECRET_TYPE " in (repository,repo-creds)"},
+        {.kind = "ConfigMap", .namespace = own, .name = AB_NAME_GPG_KEYS},
+        {.kind = "Application", .namespace = everywhere ? NULL : own},
+        {0},
+    };
+    _Static_assert(sizeof(watches) == sizeof(s->watches), "every row has its place");
+    memcpy(s->watches, watches, sizeof(watches));
     ab_store_events events = {.on_change = on_change, .arg = s};
     return ab_service_make_store(&s->base, s->watches, events, err);
 }

@@ -377,6 +377,7 @@ static ab_err make_store(service *s, ab_error *err)
         {.kind = "Application"},
         {0},
     };
+    _Static_assert(sizeof(watches) == sizeof(s->watches), "every row has its place");
     memcpy(s->watches, watches, sizeof(watches));
     return ab_service_make_store(&s->base, s->watches,
                                  (ab_store_events){.on_change = on_change, .arg = s}, err);

@@ -260,7 +260,7 @@ static void ask(ab_kafka *k, ab_kafka_link *l)
     k->asks_under_way++;
 }
 
-static void pump(ab_kafka *k, struct ab_kafka_asks *queue, int64_t now)
+static void ask_next(ab_kafka *k, struct ab_kafka_asks *queue, int64_t now)
 {
     ab_kafka_link *l = NULL;
     while (k->asks_under_way < UNDER_WAY_MAX && (l = TAILQ_FIRST(queue)) != NULL &&
@@ -276,8 +276,8 @@ void ab_kafka_pending_tick(ab_kafka *k)
     close_if_silent(k, now);
     if (now < k->ask_not_before_ms)
         return;
-    pump(k, &k->ask_soon, now);
-    pump(k, &k->ask_later, now);
+    ask_next(k, &k->ask_soon, now);
+    ask_next(k, &k->ask_later, now);
     close_if_idle(k);
 }
 

@@ -346,6 +346,9 @@ void ab_kafka_credential_reload_tick(ab_kafka *k);
  */
 /** Start one for the links that are due, unless one runs. */
 void ab_kafka_topic_check_start(ab_kafka *k);
+/** A handle that knows no topics, for one round of questions about some; owned by the caller. NULL:
+ * it cannot be made, which is logged. */
+ab_kafka_handle *ab_kafka_topics_handle(ab_kafka *k);
 
 typedef struct {
     int64_t committed; /* of the group, in state; negative = none */

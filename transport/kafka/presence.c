@@ -24,7 +24,10 @@
 
 #define MISSED_MAX 3
 /* A hello that was this much longer on its way than the one before says nothing of now. */
-#define LATE_MS         30000
+#define LATE_MS 30000
+/* What a log that is new to a consumer waits at most: two fetches of half a second, and the rest of
+ * a busy machine. */
+#define JOIN_MS         2000
 #define INTERVAL_MAX_MS (3600 * 1000)
 /* Later, the next hello says the same. */
 #define HELLO_DEADLINE_MS 10000
@@ -61,8 +64,8 @@ static uint64_t lost_log(const ab_kafka_link *l)
 {
     bool read = l->in.group != NULL && l->in.whole && l->in.caught_up_at < 0;
     int64_t known_ms = ab_kafka_now(l->kafka) - l->peer.log_id_ms;
-    bool lost =
-        read && l->in.log_id < l->peer.log_id && known_ms >= 2 * l->kafka->settings.heartbeat_ms;
+    bool lost = read && l->in.log_id < l->peer.log_id &&
+                known_ms >= 2 * l->kafka->settings.heartbeat_ms + JOIN_MS;
     return lost ? l->peer.log_id : 0;
 }
 

@@ -326,7 +326,7 @@ void ab_kafka_producer_tick(ab_kafka_producer *p)
     if (p->kind == AB_KAFKA_LIVE_PRODUCER)
         expire(p, now);
     /* A job may be using the handle. */
-    if (!p->broken || k->topic_check_running || k->removing != NULL || k->member.asking)
+    if (!p->broken || k->member.asking)
         return;
     AB_WARN(k->base.env.log, KAFKA, "the producer failed permanently; creating a new one");
     p->retry_ms = now + ab_backoff_next(&p->backoff);

@@ -19,9 +19,9 @@
 struct ab_kafka_removal {
     ab_kafka_job job; /* first */
     TAILQ_ENTRY(ab_kafka_removal) at;
-    ab_kafka_link *link; /* removed; its names are what is needed of it */
-    rd_kafka_t *producer;
-    bool called_off; /* while its request runs */
+    ab_kafka_link *link;     /* removed; its names are what is needed of it */
+    ab_kafka_handle *handle; /* of one attempt */
+    bool called_off;         /* while its request runs */
     unsigned attempts;
     ab_backoff backoff;
     int64_t due_ms;
@@ -102,11 +102,11 @@ bool ab_kafka_removal_holds(const ab_kafka *k, const char *agent)
 
 static ab_err delete_all(ab_kafka_removal *r, ab_error *err)
 {
-    ab_err e = ab_kafka_topics_delete(r->producer, r->topics, AB_KAFKA_TOPICS, err);
+    rd_kafka_t *rk = ab_kafka_handle_rk(r->handle);
+    ab_err e = ab_kafka_topics_delete(rk, r->topics, AB_KAFKA_TOPICS, err);
     /* Or somebody who looks before the brokers all know would take them for usable. */
     if (e == AB_ERR_OK)
-        e = ab_kafka_topics_inspect(&r->link->kafka->settings, r->producer, true, r->topics,
-                                    AB_KAFKA_TOPICS, err);
+        e = ab_kafka_topics_inspect(&r->link->kafka->settings, rk, r->topics, AB_KAFKA_TOPICS, err);
     for (size_t i = 0; i < AB_KAFKA_TOPICS && e == AB_ERR_OK; i++) {
         if (!r->topics[i].missing)
             e = ab_fail(err, AB_ERR_UNAVAILABLE, "topic %s is still there", r->topics[i].name);
@@ -153,6 +153,7 @@ static void done(ab_kafka_job *job)
     ab_kafka_removal *r = (ab_kafka_removal *)job;
     ab_kafka *k = r->link->kafka;
     k->removing = NULL;
+    ab_kafka_handle_close(r->handle);
     finish(r);
     ab_kafka_removal_start(k);
     ab_kafka_topic_check_start(k);
@@ -160,20 +161,20 @@ static void done(ab_kafka_job *job)
 
 void ab_kafka_removal_start(ab_kafka *k)
 {
-    if (!k->running || k->closed || k->topic_check_running || k->renewing || k->removing != NULL ||
-        k->producer.handle == NULL)
+    if (!k->running || k->closed || k->topic_check_running || k->renewing || k->removing != NULL)
         return;
     int64_t now = ab_kafka_now(k);
     ab_kafka_removal *r = TAILQ_FIRST(&k->removals);
     while (r != NULL && r->due_ms > now)
         r = TAILQ_NEXT(r, at);
-    if (r == NULL)
+    if (r == NULL || (r->handle = ab_kafka_topics_handle(k)) == NULL)
         return;
-    r->producer = ab_kafka_handle_rk(k->producer.handle);
     r->job.run = run;
     r->job.done = done;
     if (ab_kafka_job_start(&k->host, &r->job) == AB_ERR_OK)
         k->removing = r;
+    else
+        ab_kafka_handle_close(r->handle);
 }
 
 void ab_kafka_removal_leave(ab_kafka *k)

@@ -4,6 +4,12 @@
  * can be served: the topics (made or checked as kafka.topics says), where they begin and end, and
  * what the group has committed. Five requests, however many links; one link's trouble does not
  * touch the others.
+ *
+ * librdkafka asks for the metadata of one topic, of all topics of the cluster, or of all that a
+ * handle knows. So each topic check has a handle of its own, which knows the topics of its links
+ * only: the cost grows with the links, not with their square. A broker that leaves one of its
+ * requests without an answer answers no later one on the same connection: with the handle that
+ * connection goes, and the next topic check may begin with another broker.
  */
 #include "transport/kafka/kafka_priv.h"
 
@@ -26,22 +32,18 @@ typedef struct {
     bool missing[AB_KAFKA_TOPICS];
     bool check;
     ab_kafka_findings found;
-    rd_kafka_topic_t *in[2]; /* at the consumer, until they are assigned */
+    rd_kafka_topic_t *in[2]; /* at the consumers, until they are assigned */
 } entry;
 
 typedef struct {
     ab_kafka_job job; /* first */
     ab_kafka *kafka;
-    /* A consumer's requests wait behind its fetch, half a second when nothing comes; only the
-     * group's coordinator has a connection of its own. So all that the producer can ask, it asks.
-     */
-    rd_kafka_t *producer;
+    ab_kafka_handle *handle;
+    rd_kafka_t *rk; /* of the handle */
     rd_kafka_t *consumer;
-    rd_kafka_t *live_producer;
     rd_kafka_t *live_consumer; /* PRINCIPAL; else NULL */
-    bool all_topics;
-    bool answered;  /* by a broker, to all that was asked */
-    unsigned downs; /* host.downs when it began */
+    bool answered;             /* by a broker, to all that was asked */
+    unsigned downs;            /* host.downs when it began */
     ab_kafka_silent silent;
     size_t count;
     entry entries[LINKS_MAX];
@@ -56,16 +58,6 @@ static void fail_all(topic_check *s, const ab_error *why)
     }
 }
 
-/* Twice, since the first time it may have been a broker that does not answer. */
-static ab_err inspect_topics(topic_check *s, size_t count, ab_error *err)
-{
-    const ab_kafka_settings *settings = &s->kafka->settings;
-    ab_err e = ab_kafka_topics_inspect(settings, s->producer, s->all_topics, s->topics, count, err);
-    if (e == AB_ERR_TIMEOUT && !s->kafka->hurry)
-        e = ab_kafka_topics_inspect(settings, s->producer, s->all_topics, s->topics, count, err);
-    return e;
-}
-
 static ab_err inspect(topic_check *s, ab_error *err)
 {
     const ab_kafka_settings *settings = &s->kafka->settings;
@@ -77,13 +69,13 @@ static ab_err inspect(topic_check *s, ab_error *err)
         s->topics[i].agent = l->name;
         s->topics[i].live = which == AB_KAFKA_OUT_LIVE || which == AB_KAFKA_IN_LIVE;
     }
-    ab_err e = inspect_topics(s, count, err);
+    ab_err e = ab_kafka_topics_inspect(settings, s->rk, s->topics, count, err);
     if (e != AB_ERR_OK)
         return e;
     for (size_t i = 0; i < count; i++)
         s->entries[i / AB_KAFKA_TOPICS].missing[i % AB_KAFKA_TOPICS] = s->topics[i].missing;
     if (settings->topics == AB_TOPICS_CREATE && settings->role == AB_ROLE_PRINCIPAL)
-        ab_kafka_topics_make(settings, s->producer, s->topics, count);
+        ab_kafka_topics_make(settings, s->rk, s->topics, count);
     return AB_ERR_OK;
 }
 
@@ -94,8 +86,7 @@ static void check(topic_check *s)
     for (size_t i = 0; i < s->count; i++)
         wanted = wanted || s->entries[i].check;
     if (wanted)
-        ab_kafka_topics_check(&s->kafka->settings, s->producer, s->topics,
-                              s->count * AB_KAFKA_TOPICS);
+        ab_kafka_topics_check(&s->kafka->settings, s->rk, s->topics, s->count * AB_KAFKA_TOPICS);
 }
 
 static void collect_errors(topic_check *s)
@@ -142,7 +133,7 @@ static ab_err find_ends(topic_check *s, ab_error *err)
         owners[n++] = &s->entries[i];
     }
     if (n > 0)
-        ab_kafka_topics_ends(s->producer, ends, n * ASKED, &s->silent);
+        ab_kafka_topics_ends(s->rk, ends, n * ASKED, &s->silent);
     for (size_t i = 0; i < n; i++)
         take_ends(owners[i], &ends[i * ASKED]);
     return AB_ERR_OK;
@@ -175,8 +166,11 @@ static ab_err find_committed(topic_check *s, ab_error *err)
                : ab_kafka_fail(err, code, "no broker returned the committed offsets");
 }
 
-static void hold_incoming(topic_check *s)
+/* Makes the consumers ask for what they are about to read. Otherwise they would ask at their next
+ * look at the cluster: up to a second later. Nobody waits for the answer here. */
+static ab_err hold_incoming(topic_check *s, ab_error *err)
 {
+    (void)err;
     for (size_t i = 0; i < s->count; i++) {
         entry *e = &s->entries[i];
         if (e->error.code != AB_ERR_OK)
@@ -186,6 +180,7 @@ static void hold_incoming(topic_check *s)
             e->in[1] =
                 rd_kafka_topic_new(s->live_consumer, e->link->topics[AB_KAFKA_IN_LIVE], NULL);
     }
+    return AB_ERR_OK;
 }
 
 static void release_incoming(entry *e)
@@ -194,17 +189,6 @@ static void release_incoming(entry *e)
         if (e->in[i] != NULL)
             rd_kafka_topic_destroy(e->in[i]);
     }
-}
-
-/* A handle that does not learn it here, from a broker that does not answer, learns it later. */
-static ab_err warm(topic_check *s, ab_error *err)
-{
-    hold_incoming(s);
-    rd_kafka_t *const handles[] = {s->producer, s->consumer, s->live_producer, s->live_consumer};
-    ab_err e = AB_ERR_OK;
-    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]) && e == AB_ERR_OK; i++)
-        e = handles[i] == NULL ? AB_ERR_OK : ab_kafka_topics_learn(handles[i], err);
-    return e == AB_ERR_TIMEOUT ? AB_ERR_OK : e;
 }
 
 static ab_err check_and_collect(topic_check *s, ab_error *err)
@@ -217,8 +201,8 @@ static ab_err check_and_collect(topic_check *s, ab_error *err)
 
 static void run(ab_kafka_job *job)
 {
-    static ab_err (*const steps[])(topic_check *, ab_error *) = {inspect, check_and_collect,
-                                                                 find_ends, find_committed, warm};
+    static ab_err (*const steps[])(topic_check *, ab_error *) = {
+        inspect, check_and_collect, find_ends, find_committed, hold_incoming};
     topic_check *s = (topic_check *)job;
     ab_error err = {0};
     s->answered = true;
@@ -278,6 +262,7 @@ static void done(ab_kafka_job *job)
 {
     topic_check *s = (topic_check *)job;
     ab_kafka *k = s->kafka;
+    ab_kafka_handle_close(s->handle);
     k->topic_check_running = false;
     remember_silent(k, s);
     if (s->answered && s->downs == k->host.downs)
@@ -295,9 +280,6 @@ static void done(ab_kafka_job *job)
 static void take_up(topic_check *s, ab_kafka_link *l)
 {
     l->surveying = true;
-    /* Without them, events wait later. */
-    (void)ab_kafka_producer_topic(&s->kafka->producer, l);
-    (void)ab_kafka_producer_topic(&s->kafka->live_producer, l);
     s->entries[s->count++] = (entry){
         .link = ab_kafka_link_ref(l),
         .check = !l->verified && s->kafka->settings.topics != AB_TOPICS_EXTERNAL,
@@ -319,7 +301,27 @@ static void give_up(topic_check *s, const char *why)
         ab_kafka_link_failed(s->entries[i].link, &err);
         ab_kafka_link_unref(s->entries[i].link);
     }
+    ab_kafka_handle_close(s->handle);
     free(s);
+}
+
+/* Its requests have their own outcomes. */
+static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
+{
+    (void)arg;
+    (void)h;
+    (void)event;
+}
+
+/* Of all kinds, this one asks for the least by itself: no group, no producer id. */
+ab_kafka_handle *ab_kafka_topics_handle(ab_kafka *k)
+{
+    ab_error err = {0};
+    ab_kafka_handle *handle = NULL;
+    if (ab_kafka_handle_open(&k->host, &k->settings, AB_KAFKA_LIVE_PRODUCER, on_event, NULL,
+                             &handle, &err) != AB_ERR_OK)
+        ab_kafka_host_error(&k->host, RD_KAFKA_RESP_ERR__FAIL, err.text);
+    return handle;
 }
 
 static topic_check *new_topic_check(ab_kafka *k)
@@ -327,13 +329,16 @@ static topic_check *new_topic_check(ab_kafka *k)
     topic_check *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
+    s->handle = ab_kafka_topics_handle(k);
+    if (s->handle == NULL) {
+        free(s);
+        return NULL;
+    }
     s->kafka = k;
-    s->producer = ab_kafka_handle_rk(k->producer.handle);
+    s->rk = ab_kafka_handle_rk(s->handle);
     s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
-    s->live_producer = ab_kafka_handle_rk(k->live_producer.handle);
     if (!TAILQ_EMPTY(&k->live_groups))
         s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups)->handle);
-    s->all_topics = k->settings.role == AB_ROLE_PRINCIPAL;
     s->downs = k->host.downs;
     if (ab_kafka_now(k) >= k->silent_until_ms)
         k->silent.count = 0;
@@ -359,8 +364,7 @@ static bool is_wanted(const ab_kafka *k, int64_t now)
 void ab_kafka_topic_check_start(ab_kafka *k)
 {
     int64_t now = ab_kafka_now(k);
-    if (!k->running || k->closed || k->topic_check_running || k->renewing ||
-        k->producer.handle == NULL || k->live_producer.handle == NULL || !is_wanted(k, now))
+    if (!k->running || k->closed || k->topic_check_running || k->renewing || !is_wanted(k, now))
         return;
     topic_check *s = new_topic_check(k);
     if (s == NULL)

@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-#define FAILURES 1000
+#define FAILURES  1000
+#define SILENT_MS 3600000 /* longer than a test runs */
 
 typedef struct {
     rd_kafka_t *host; /* the cluster lives in it */
@@ -125,4 +126,18 @@ void ab_mock_fail(const ab_ends *ends, int32_t broker, int16_t request, rd_kafka
         assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(ab_mock_cluster(ends), broker,
                                                                       request, 1, code, late_ms),
                          RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+void ab_mock_silence(const ab_ends *ends, int32_t broker)
+{
+    assert_int_equal(rd_kafka_mock_broker_set_rtt(ab_mock_cluster(ends), broker, SILENT_MS),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+void ab_mock_coordinate(const ab_ends *ends, const char *group, int32_t broker)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "mock.%s", group);
+    assert_int_equal(rd_kafka_mock_coordinator_set(ab_mock_cluster(ends), "group", name, broker),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
 }

@@ -42,3 +42,7 @@ void ab_mock_lead(const ab_ends *ends, const char *topic, int32_t broker);
  * each of them so many milliseconds late. */
 void ab_mock_fail(const ab_ends *ends, int32_t broker, int16_t request, rd_kafka_resp_err_t code,
                   int late_ms);
+/** From now on this broker takes requests and answers none. */
+void ab_mock_silence(const ab_ends *ends, int32_t broker);
+/** Let a broker coordinate a group, e.g. "principal". */
+void ab_mock_coordinate(const ab_ends *ends, const char *group, int32_t broker);

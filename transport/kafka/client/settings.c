@@ -214,6 +214,9 @@ static ab_err set_common(const ab_kafka_settings *s, ab_error *err)
         /* librdkafka 2.0 would hold back a request while an earlier one is not confirmed. */
         {"socket.nagle.disable", "true", NULL},
         {"allow.auto.create.topics", "false", NULL},
+        /* Or a handle would ask the one broker that it is connected to about all topics, and if
+         * that one does not answer, wait a minute. A principal needs most brokers anyway. */
+        {"enable.sparse.connections", s->role == AB_ROLE_PRINCIPAL ? "false" : NULL, NULL},
     };
     ab_err e = SET_ALL(s->common, rows, err);
     if (e == AB_ERR_OK)

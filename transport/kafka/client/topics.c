@@ -79,30 +79,19 @@ static void release_topics(size_t count, rd_kafka_topic_t **held)
     free(held);
 }
 
-ab_err ab_kafka_topics_inspect(const ab_kafka_settings *s, rd_kafka_t *rk, bool all,
+ab_err ab_kafka_topics_inspect(const ab_kafka_settings *s, rd_kafka_t *rk,
                                ab_kafka_topic_state *topics, size_t count, ab_error *err)
 {
-    size_t held_count = all ? 0 : count;
-    rd_kafka_topic_t **held = calloc(held_count + 1, sizeof(rd_kafka_topic_t *));
+    rd_kafka_topic_t **held = calloc(count + 1, sizeof(rd_kafka_topic_t *));
     if (held == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory checking topics");
-    hold_topics(rk, topics, held_count, held);
+    hold_topics(rk, topics, count, held);
     const rd_kafka_metadata_t *metadata = NULL;
-    rd_kafka_resp_err_t code = rd_kafka_metadata(rk, all, NULL, &metadata, AB_KAFKA_REQUEST_MS);
-    release_topics(held_count, held);
+    rd_kafka_resp_err_t code = rd_kafka_metadata(rk, 0, NULL, &metadata, AB_KAFKA_REQUEST_MS);
+    release_topics(count, held);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return ab_kafka_fail(err, code, "no broker returned topic metadata");
     judge_all(s, topics, count, metadata);
-    rd_kafka_metadata_destroy(metadata);
-    return AB_ERR_OK;
-}
-
-ab_err ab_kafka_topics_learn(rd_kafka_t *rk, ab_error *err)
-{
-    const rd_kafka_metadata_t *metadata = NULL;
-    rd_kafka_resp_err_t code = rd_kafka_metadata(rk, 0, NULL, &metadata, AB_KAFKA_REQUEST_MS);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return ab_kafka_fail(err, code, "no broker returned topic metadata");
     rd_kafka_metadata_destroy(metadata);
     return AB_ERR_OK;
 }

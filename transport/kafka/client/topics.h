@@ -27,19 +27,13 @@ typedef struct {
 #define AB_KAFKA_COORDINATOR_MS 3600000
 
 /**
- * Find out which topics are there, with one partition and a leader.
- * @param all  ask for the whole cluster's list rather than for each: cheaper when there are many
+ * Find out which of these topics are there, with one partition and a leader.
+ * @param rk  knows no other topics: what a handle knows is asked for too
  * @return what went wrong with the request as a whole
  */
-AB_MUST_USE ab_err ab_kafka_topics_inspect(const ab_kafka_settings *s, rd_kafka_t *rk, bool all,
+AB_MUST_USE ab_err ab_kafka_topics_inspect(const ab_kafka_settings *s, rd_kafka_t *rk,
                                            ab_kafka_topic_state *topics, size_t count,
                                            ab_error *err);
-/**
- * Make a handle know where the topics are that are held at it. One that it does not know when it is
- * to send to it or read it waits for its next look at the cluster: up to a second.
- * @return what went wrong with the request
- */
-AB_MUST_USE ab_err ab_kafka_topics_learn(rd_kafka_t *rk, ab_error *err);
 /** Make those that are missing; their `error` says that they come, or why they cannot. */
 void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
                           size_t count);

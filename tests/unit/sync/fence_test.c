@@ -103,6 +103,41 @@ static void a_status_that_was_decided_before_a_pause_is_not_written_after_it(voi
     assert_written_by_another(2, 20);
 }
 
+/* The watch has not told this principal what the other one wrote when the report arrives. */
+static void a_principal_that_is_late_does_not_write_an_older_status(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    write_as_another(2, 20);
+    say_status(1, 10);
+    deliver_up();
+    assert_written_by_another(2, 20);
+}
+
+static void a_principal_that_is_late_still_writes_a_newer_status(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    write_as_another(2, 20);
+    say_status(3, 30);
+    deliver_up();
+    assert_written_by_another(3, 30);
+}
+
+static void a_principal_that_restarts_late_does_not_write_an_older_status(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    say_status(1, 10);
+    world_crash_principal(&w);
+    write_as_another(2, 20);
+    world_start_principal(&w);
+    assert_written_by_another(2, 20);
+}
+
 static void a_status_is_written_to_an_object_that_was_changed_meanwhile(void **state)
 {
     (void)state;
@@ -202,6 +237,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_tombstone_older_than_the_status_does_not_drop_finalizers),
         TEST(a_status_that_was_decided_before_a_pause_is_not_written_after_it),
+        TEST(a_principal_that_is_late_does_not_write_an_older_status),
+        TEST(a_principal_that_is_late_still_writes_a_newer_status),
+        TEST(a_principal_that_restarts_late_does_not_write_an_older_status),
         TEST(a_status_is_written_to_an_object_that_was_changed_meanwhile),
         TEST(an_error_leaves_the_status_that_was_written_meanwhile),
         TEST(an_end_that_was_decided_before_a_pause_drops_no_finalizers),

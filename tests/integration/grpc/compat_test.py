@@ -214,6 +214,7 @@ class GoAgent(AtPrincipal):
         self.assertEqual(ask("Ping", "access"), [], "with the new token")
         for what, token in (("RefreshToken", "access"), ("RefreshToken", "none"), ("Ping", "refresh"), ("Ping", "none")):
             self.assertEqual(ask(what, token), "UNAUTHENTICATED", (what, token))
+        self.assertEqual(ask("RefreshToken", "x" * 65536), "INVALID_ARGUMENT", "larger than any request")
 
     def test_what_is_asked_for_is_asked_of_the_agent(self):
         agent, create = self.joined(application("a"))

@@ -3,10 +3,10 @@
  * What the parts of the gRPC layer share.
  *
  *   endpoint  what a server and a client have in common: limits, buffers, timers, connections
- *   conn    one TCP connection: TLS and bytes (wire.c), its life (conn.c)
- *   carrier how calls travel over it: as streams of HTTP/2 (http2.c), or alone by a WebSocket
- *           (websocket.c)
- *   call    one of them: what is queued and held (call.c), what its headers say (heads.c)
+ *   conn      one TCP connection: TLS and bytes (wire.c), its life (conn.c)
+ *   carrier   how calls travel over it: as streams of HTTP/2 (http2.c), or alone by a WebSocket
+ *             (websocket.c)
+ *   call      one of them: what is queued and held (call.c), what its headers say (heads.c)
  *
  * Connections and calls are freed only from the top: out of a callback of libuv, never out of one
  * of nghttp2's or out of a function of rpc.h. Whoever finds earlier that a connection has to go

@@ -8,7 +8,7 @@
  *   access   --ab_auth_verify--------> identity                          (every other call)
  *   identity --ab_auth_renew---------> identity for longer, or refused   (open streams)
  *
- * An identity is good until `expires_s`. A stream that is still open then is asked for anew
+ * An identity is good until `expires_s`. A stream that is still open then is asked for again
  * (ab_auth_renew), and closed when that refuses; likewise every stream after `on_changed`: the list
  * of revoked certificates, or the file of passwords, says something else now.
  *
@@ -173,7 +173,7 @@ typedef struct {
 } ab_auth_login;
 
 /**
- * What to log in with now; reads grpc.auth.userpass.file anew, so that a changed password counts.
+ * What to log in with now; reads grpc.auth.userpass.file again, so that a changed password counts.
  * @param out  owned by the caller: ab_auth_login_fini
  * @return CONFIG naming option and file, NOMEM
  */

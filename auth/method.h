@@ -4,7 +4,7 @@
  * over every one of them.
  *
  * A login is looked at on the loop (begin); what costs time is done in the pool for passwords
- * (work), on what begin has set aside and nothing else.
+ * (work), on what begin has prepared and nothing else.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ typedef struct {
      */
     bool (*claim)(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
                   ab_buf *out);
-    /** Decide, or set aside in `check->state` what `work` needs: peer and request are gone then.
+    /** Decide, or prepare in `check->state` what `work` needs: peer and request are gone then.
      * Loop thread; never blocks. */
     void (*begin)(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
                   ab_auth_check *check);
@@ -72,5 +72,5 @@ extern const ab_auth_method_ops ab_auth_header;
 extern const ab_auth_method_ops ab_auth_userpass;
 
 /** Set `check->agent` to what an expression has captured, or `check->reason`: `none` when it is
- * absent, NAME when it is no DNS label. */
+ * absent, NAME when it is not a DNS label. */
 void ab_auth_check_captured(ab_auth_check *check, ab_str captured, ab_auth_reason none);

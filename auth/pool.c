@@ -50,7 +50,7 @@ static void tell(const ab_auth_pool *p)
     (void)n;
 }
 
-/* With the lock, which is let go meanwhile. */
+/* With the lock, which is released meanwhile. */
 static void do_one(ab_auth_pool *p)
 {
     ab_auth_task *task = take_first(&p->waiting);

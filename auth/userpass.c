@@ -20,7 +20,7 @@ typedef struct {
     ab_passwords *passwords;
 } userpass;
 
-/* What is set aside for the pool. */
+/* What is prepared for the pool. */
 typedef struct {
     bool known;
     char password[AB_PASSWORD_MAX + 1];

@@ -35,7 +35,7 @@ static bool is_json_type(ab_str media_type)
 }
 
 /**
- * Can `data` stand in the event as it is and be read back the same? Not when it is no JSON, nor
+ * Can `data` stand in the event as it is and be read back the same? Not when it is not JSON, nor
  * with white space around it, nor when it nests as deep as the parser goes. It is tried in
  * brackets, to be as deep as it will be in the event.
  */

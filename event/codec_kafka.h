@@ -43,7 +43,7 @@ void ab_kafka_encode(const ab_event *e, ab_record *out);
  * header does. Headers that are not ce_… or content-type are ignored; null and empty header values
  * are too.
  *
- * @return PARSE (structured value is no JSON event), INVALID (required attribute missing, says
+ * @return PARSE (structured value is not a JSON event), INVALID (required attribute missing, says
  * which; several values of one attribute), UNSUPPORTED (content type application/cloudevents… that
  * is not JSON), TOOBIG, NOMEM
  */

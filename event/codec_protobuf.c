@@ -184,7 +184,7 @@ typedef struct {
     ab_error *err;
 } decoder;
 
-/** Add an attribute whose value is no text in the message. */
+/** Add an attribute whose value is not text in the message. */
 static ab_err add_converted(decoder *d, ab_str name, ab_str text, ab_attr_type type)
 {
     char *kept = ab_pb_alloc(d->arena, text.len);

@@ -34,7 +34,7 @@ struct ab_event {
 _Static_assert(AB_EVENT_ATTR_VALUE_MAX <= UINT16_MAX, "value_len holds every legal length");
 _Static_assert(AB_EVENT_ATTR_NAME_MAX <= UINT8_MAX, "name_len holds every legal length");
 
-/** Formats differ in what they call the core attributes' types; the specification settles it. */
+/** Formats differ in what they call the core attributes' types; the specification decides. */
 static ab_attr_type type_of(ab_str name, ab_attr_type otherwise)
 {
     if (ab_str_is(name, AB_CE_SOURCE))
@@ -141,7 +141,8 @@ static bool is_name_char(char c)
 #define EACH_BYTE(value) ((value)*UINT64_C(0x0101010101010101))
 
 /** Of each byte, the highest bit: set where it is `first` to `last`. One that is none of ASCII's
- * is not; what it carries into the byte beside it does not matter, for the answer is no already. */
+ * is not; what it carries into the byte beside it does not matter, for the answer is known to be no
+ * already. */
 static uint64_t in_range(uint64_t word, unsigned char first, unsigned char last)
 {
     return (word + EACH_BYTE(0x80u - first)) & ~(word + EACH_BYTE(0x7fu - last));

@@ -76,9 +76,9 @@ typedef struct {
 const char *ab_target_name(ab_target t);
 /** Full wire name of a type ("io.argoproj.argocd-agent.event.create", "GET"). */
 const char *ab_type_name(ab_type t);
-/** @return false when `name` (of `len` bytes) is no target */
+/** @return false when `name` (of `len` bytes) is not a target */
 bool ab_target_parse(const char *name, size_t len, ab_target *out);
-/** @return false when `name` (of `len` bytes) is no type */
+/** @return false when `name` (of `len` bytes) is not a type */
 bool ab_type_parse(const char *name, size_t len, ab_type *out);
 /** The row of this pair, NULL when the pair means nothing. */
 const ab_catalogue_row *ab_catalogue_find(ab_target target, ab_type type);

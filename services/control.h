@@ -17,7 +17,7 @@ typedef struct ab_control ab_control;
 /** Carry out a request (one line, without its end) and write one line of answer. Loop thread. */
 typedef void (*ab_control_handler)(void *arg, ab_str request, ab_buf *answer);
 
-/* Values of an option control.socket that are no path. */
+/* Values of option control.socket that are not paths. */
 #define AB_CONTROL_AUTO "auto"
 #define AB_CONTROL_NONE "none"
 

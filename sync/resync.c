@@ -70,7 +70,7 @@ static bool add_guard(cJSON *doc, const ab_resync *r)
            (r->held == 0 || ab_doc_add_i64(doc, "held", (int64_t)r->held));
 }
 
-/* An absent text is no member. */
+/* An absent text is not a member. */
 static bool add_optional(cJSON *doc, const char *name, ab_str text)
 {
     return text.ptr == NULL || ab_doc_add_str(doc, name, text);

@@ -11,7 +11,7 @@
 typedef struct {
     ab_version version;
     ab_str agent;   /* absent: it names none; borrowed from the text */
-    ab_digest hash; /* of the event's content; none: it names none, or what is no hash */
+    ab_digest hash; /* of the event's content; none: it names none, or what is not a hash */
 } ab_stamp;
 
 /* With a DNS label as agent, and the NUL. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define SENT_TEXT ((AB_WATERMARK_RUNS_MAX + 1) * AB_VERSION_TEXT)
-#define WRITE_ID  "write_id" /* no agent is called so: it is no DNS label */
+#define WRITE_ID  "write_id" /* no agent is called so: it is not a DNS label */
 
 /* --- what is covered --- */
 

@@ -55,7 +55,8 @@ void ab_watermark_merge(ab_watermark_sent *sent, const ab_watermark_sent *other)
 
 /** The name of a part. @param part  0 is the first */
 void ab_watermark_name(size_t part, char out[AB_WATERMARK_NAME_MAX]);
-/** @return the number of the part of this name; AB_WATERMARK_PARTS_MAX when it is no part's */
+/** @return the number of the part of this name; AB_WATERMARK_PARTS_MAX when it is not the name of a
+ * part */
 size_t ab_watermark_part(ab_str name);
 
 /** The write id of a part, borrowed; empty when it has none or there is no ConfigMap.

@@ -32,8 +32,8 @@ typedef enum { AB_ROLE_PRINCIPAL, AB_ROLE_AGENT } ab_role;
 typedef enum { AB_LANE_STATE, AB_LANE_LIVE } ab_lane;
 
 /* What a transport can do. */
-#define AB_CAP_DURABLE  1u /* what was accepted survives both processes */
-#define AB_CAP_READBACK 2u /* tells at start what its own log says (on_written) */
+#define AB_CAP_DURABLE    1u /* what was accepted survives both processes */
+#define AB_CAP_LOG_REPLAY 2u /* tells at start what its own log says (on_written) */
 
 /* One received event. Borrowed until acknowledged; every delivery is acknowledged exactly once. */
 typedef struct ab_delivery {
@@ -77,7 +77,8 @@ typedef struct {
      * went. Up again while it is up: it has another certificate. */
     void (*on_peer)(void *arg, const char *agent, bool up, const ab_peer *peer);
     /** What our own log to `agent` says for one live key: attributes, no data. Between (re)start
-     * and on_ready; forget what was said before when it begins anew (on_gap RECREATED comes first).
+     * and on_ready; forget what was said before when it begins again (on_gap RECREATED comes
+     * first).
      */
     void (*on_written)(void *arg, const char *agent, ab_event *head);
     /** Events for `agent` are taken from now on, under this epoch, which is higher than every epoch

@@ -221,7 +221,7 @@ static ab_err on_document(void *arg, ab_str json, size_t line)
     return e;
 }
 
-/* As ab_yaml_to_json keeps the reason and the place of what is no YAML, only the file is to be
+/* As ab_yaml_to_json keeps the reason and the place of what is not YAML, only the file is to be
  * added. */
 static ab_err read_text(ab_config *c, ab_str text, ab_error *err)
 {

@@ -29,7 +29,8 @@ static uint32_t digit_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : 64;
 }
 
-/** Decode four characters into `out`. @return how many bytes they are, 0 when they are no base64 */
+/** Decode four characters into `out`. @return how many bytes they are, 0 when they are not base64
+ */
 static size_t decode_group(const char text[4], bool last, char out[3])
 {
     size_t padding = 0;

@@ -94,7 +94,7 @@ static uint64_t word_at(const char *ptr)
 }
 
 /* A byte below the space borrows, and DEL carries, into its highest bit. What they do to the bytes
- * beside them does not matter: the answer is no already. */
+ * beside them does not matter: the answer is known to be no already. */
 static bool is_printable_word(uint64_t word)
 {
     return ((word | (word - 0x20 * EACH_BYTE) | (word + EACH_BYTE)) & HIGH_BITS) == 0;

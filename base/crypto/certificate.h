@@ -24,7 +24,7 @@ int64_t ab_certificate_expires_s(const X509 *cert);
  * Append the subject as RFC 4514 text, the last name first, "CN=w1,OU=edge,O=example". In a value,
  * every character that could end it or begin another (=, too) is written as a backslash and two hex
  * digits, so "CN=" is a common name wherever it stands.
- * @return PARSE: a value that is no text; NOMEM, TOOBIG
+ * @return PARSE: a value that is not text; NOMEM, TOOBIG
  */
 AB_MUST_USE ab_err ab_certificate_subject(const X509 *cert, ab_buf *out);
 /** Call `fn` for each URI among the alternative names until it returns true.

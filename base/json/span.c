@@ -344,7 +344,7 @@ ab_err ab_span_i64(ab_spanv v, int64_t *out)
     uint64_t limit = (uint64_t)INT64_MAX + (negative ? 1 : 0);
     if (ab_str_to_u64(digits, &magnitude) != AB_ERR_OK || magnitude > limit)
         return AB_ERR_INVALID;
-    /* -INT64_MIN is no int64_t, so the sign goes on in unsigned arithmetic. */
+    /* -INT64_MIN is not an int64_t, so the sign goes on in unsigned arithmetic. */
     *out = (int64_t)(negative ? ~magnitude + 1 : magnitude);
     return AB_ERR_OK;
 }

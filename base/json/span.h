@@ -83,7 +83,7 @@ ab_str ab_span_plain(ab_spanv v);
 /** As ab_span_plain, for the member name that `v` stands under. */
 ab_str ab_span_plain_key(ab_spanv v);
 /** Append the unescaped content of a string to `out` (may contain NUL bytes; a lone surrogate
- * becomes U+FFFD). @return INVALID when `v` is no string; NOMEM, TOOBIG of the buffer */
+ * becomes U+FFFD). @return INVALID when `v` is not a string; NOMEM, TOOBIG of the buffer */
 AB_MUST_USE ab_err ab_span_copy(ab_spanv v, ab_buf *out);
 /** True when `v` is a string with exactly this content. */
 bool ab_span_is(ab_spanv v, const char *text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Types of scalars as kubectl reads them: YAML 1.1 words and numbers, without its dates and
- * base 60. A number that JSON could hold as it stands keeps its text; others are written anew.
+ * base 60. A number that JSON could hold as it stands keeps its text; others are written again.
  */
 #include "base/yaml/yaml_priv.h"
 

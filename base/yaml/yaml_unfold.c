@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     const ab_yaml_tree *t;
     ab_buf *out;
-    ab_buf name; /* of a member whose key is no string */
+    ab_buf name; /* of a member whose key is not a string */
     frame *stack;
     size_t depth;
     size_t visited;

@@ -106,7 +106,7 @@ static bool set_all(CURL *easy, const ab_http_options *o)
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    /* A peer that vanished is noticed under a watch that has nothing to say. */
+    /* A lost peer is noticed under a watch that has nothing to say. */
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, KEEP_IDLE_S);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, KEEP_EVERY_S);
@@ -185,7 +185,7 @@ bool ab_http_easy_set_url(CURL *easy, const char *url, const char *sni,
     CURLU *u = sni == NULL || !is_tls ? NULL : curl_url();
     if (sni != NULL && is_tls && u == NULL)
         return false;
-    /* What is no URL goes to curl as it is, which says so when the call ends. */
+    /* What is not a URL goes to curl as it is, which says so when the call ends. */
     bool ok = u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK
                   ? set_detour(easy, u, sni, connect_to, headers)
                   : curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK;

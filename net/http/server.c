@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * libwebsockets parses and answers on our loop, through its libuv plug-in. What it does not do well
- * is ours: listening (so that an error says why) and waiting until it has let go of the loop. The
+ * is ours: listening (so that an error says why) and waiting until it has released the loop. The
  * reasons are in docs/decisions/0003-libwebsockets-http.md.
  *
  * Each response ends its connection: probes and scrapes come seconds apart, and what cannot be
@@ -241,7 +241,7 @@ static void on_handle_closed(uv_handle_t *handle)
 
 static void start_listening(ab_http_server *s)
 {
-    /* Fails only for a descriptor that is already watched or is no socket. */
+    /* Fails only for a descriptor that is already watched or is not a socket. */
     int rc = uv_poll_init_socket(s->loop, &s->listen, s->listen_fd);
     assert(rc == 0);
     (void)rc;

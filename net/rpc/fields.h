@@ -18,7 +18,7 @@ void ab_rpc_timeout_format(int64_t ms, char out[AB_RPC_TIMEOUT_TEXT]);
 
 /** grpc-message: append `text` with all but printable ASCII, and the percent sign, escaped. */
 void ab_rpc_text_encode(ab_str text, ab_buf *out);
-/** The reverse. An escape that is none stays as it is, since the text is for people; what is no
+/** The reverse. An escape that is none stays as it is, since the text is for people; what is not a
  * UTF-8 then is replaced by question marks. */
 void ab_rpc_text_decode(ab_str text, ab_buf *out);
 
@@ -32,7 +32,7 @@ ab_rpc_status ab_rpc_status_of_reset(uint32_t code);
 /** A name of metadata that a caller may give: lower-case letters, digits, "-", "_" and ".", not one
  * that belongs to gRPC. */
 bool ab_rpc_name_is_valid(ab_str name);
-/** Belongs to HTTP or gRPC itself: is no metadata for the layer above. */
+/** Belongs to HTTP or gRPC itself: is not metadata for the layer above. */
 bool ab_rpc_name_is_reserved(ab_str name);
 /** Ends in "-bin". */
 bool ab_rpc_name_is_binary(ab_str name);

@@ -28,7 +28,7 @@ void ab_rpc_head_in_add(ab_rpc_head_in *h, ab_str name, ab_str value);
 /** The first value under `name`, absent when there is none. Borrowed. */
 ab_str ab_rpc_head_in_find(const ab_rpc_head_in *h, const char *name);
 /**
- * What of it is metadata, binary values decoded; those that are no base64 are left out.
+ * What of it is metadata, binary values decoded; those that are not base64 are left out.
  *
  * @param fields  room for AB_RPC_HEAD_FIELDS; set to borrow from the head
  * @return how many

@@ -47,7 +47,7 @@ void ab_rpc_reader_fini(ab_rpc_reader *r);
  */
 AB_MUST_USE ab_err ab_rpc_reader_feed(ab_rpc_reader *r, ab_str *in, ab_str *message,
                                       const char **why);
-/** Let go of the message that feed gave out. */
+/** Release the message that feed gave out. */
 void ab_rpc_reader_next(ab_rpc_reader *r);
 /** The bytes so far end within a message. */
 bool ab_rpc_reader_is_amid(const ab_rpc_reader *r);

@@ -345,7 +345,7 @@ extern const ab_rpc_carrier ab_rpc_over_websocket;
 
 /* ---- heads.c ---- */
 
-/** The status of HTTP by which a request that is no call is answered; NULL: it is one. */
+/** The status of HTTP by which a request that is not a call is answered; NULL: it is one. */
 const char *ab_rpc_heads_refuse(const ab_rpc_head_in *head);
 /** Server: what a call begins with. */
 void ab_rpc_heads_request(ab_rpc_call *call, ab_rpc_head_in *head);

@@ -18,7 +18,7 @@ bool ab_rpc_upgrade_read_fields(ab_str lines, ab_rpc_head_in *into);
 /** Append headers as such lines, without those that begin with a colon. */
 void ab_rpc_upgrade_put_fields(ab_buf *out, const ab_rpc_head_out *head);
 
-/* What a request is answered by that is no good. */
+/* The answer to a bad request. */
 typedef struct {
     const char *status; /* of HTTP, with its text; NULL: it is good */
     const char *why;

@@ -270,7 +270,7 @@ static void websocket_close(ab_rpc_conn *conn)
     ab_rpc_websocket *ws = conn->ws;
     if (ws == NULL)
         return;
-    /* What fails after the end of its call is no failure of the link. */
+    /* What fails after the end of its call is not a failure of the link. */
     if (ws->ending)
         conn->why = (ab_error){0};
     ab_buf_wipe(&ws->head);

@@ -22,7 +22,7 @@ typedef struct {
 } ab_persisted_agents;
 
 /**
- * Read the file; without one nothing was served. Lines that are no name are passed over.
+ * Read the file; without one nothing was served. Lines that are not names are passed over.
  * @param s  zeroed; fini also after a failure
  * @return as ab_file_read, but for NOTFOUND
  */

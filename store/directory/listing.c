@@ -198,7 +198,7 @@ static ab_err visit_named(ab_dir *d, const char *path, names *children, ab_error
     return e == AB_ERR_OK ? visit(d, path, fd, children, err) : e;
 }
 
-/* A folder that vanished meanwhile is reported by its parent's events. */
+/* A folder that was removed meanwhile is reported by its parent's events. */
 static void visit_or_fault(ab_dir *d, const char *path, names *children)
 {
     ab_error err = {0};

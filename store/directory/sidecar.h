@@ -29,7 +29,7 @@ typedef struct {
  * @return PARSE, INVALID (a field is missing or wrong), NOMEM
  */
 AB_MUST_USE ab_err ab_sidecar_parse(ab_str text, ab_sidecar *out, ab_error *err);
-/** Append the JSON text. @return NOMEM, TOOBIG, INVALID (status_version is no UTF-8) */
+/** Append the JSON text. @return NOMEM, TOOBIG, INVALID (status_version is not UTF-8) */
 AB_MUST_USE ab_err ab_sidecar_format(const ab_sidecar *s, ab_buf *out);
 /** Release what a sidecar holds; a zeroed one is allowed. */
 void ab_sidecar_fini(ab_sidecar *s);

@@ -10,7 +10,7 @@
 typedef struct {
     ab_manifest *items;
     size_t count;
-    size_t documents; /* also those that are no object of this place */
+    size_t documents; /* also those that are not objects of this place */
     ab_error *faults; /* what is wrong with it; a syntax error is the last one */
     size_t fault_count;
     bool readable; /* all documents were reached: an object not among `items` is not in the file */

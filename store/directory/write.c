@@ -4,7 +4,7 @@
  * written and synced under temporary names first, so a full disk changes nothing; then the manifest
  * takes its place, then the sidecar. Between the two the manifest looks as if a person had edited
  * it, and is taken so at the next start: same uid, next generation. When an object goes, its
- * manifest goes first; a sidecar without a manifest is no object.
+ * manifest goes first; a sidecar without a manifest is not an object.
  */
 #include "store/directory/directory_priv.h"
 

@@ -10,15 +10,15 @@
 
 #include <string.h>
 
-/* Larger bodies are no Status. */
+/* Larger bodies are not a Status. */
 #define STATUS_MAX (1024u * 1024)
-/* Of what a server says that is no Status. */
+/* Of what a server says that is not a Status. */
 #define EXCERPT_MAX 160
 
 typedef struct {
     int code;
     const char *message; /* NUL-terminated */
-    const cJSON *status; /* NULL when the body is no Status */
+    const cJSON *status; /* NULL when the body is not a Status */
 } refusal;
 
 static bool says(const refusal *r, const char *text)
@@ -115,7 +115,7 @@ static ab_err classify(const refusal *r, ab_kube_why *why)
     }
 }
 
-/* The beginning of a text that is no Status, on one line. */
+/* The beginning of a text that is not a Status, on one line. */
 static void put_excerpt(ab_str body, ab_buf *out)
 {
     size_t len = body.len < EXCERPT_MAX ? body.len : EXCERPT_MAX;

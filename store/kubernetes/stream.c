@@ -213,7 +213,7 @@ static ab_err begin_after(ab_kube_stream *s, char c, place at, const char *first
     return begin(s, c, firsts);
 }
 
-/* One byte outside of values that is no white space. */
+/* One byte outside of values that is not white space. */
 static ab_err step(ab_kube_stream *s, char c)
 {
     switch (s->at) {

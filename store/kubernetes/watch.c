@@ -18,8 +18,8 @@
 #include <stdlib.h>
 
 #define IGNORED "argocd-agent.argoproj-labs.io/ignore-sync!=true"
-/* The server ends a watch after so long; drawn anew each time, so that watches do not all come back
- * at once. */
+/* The server ends a watch after so long; drawn again each time, so that watches do not all come
+ * back at once. */
 #define WATCH_MIN_S 240u
 #define WATCH_MAX_S 360u
 /* A dead connection is noticed when the watch is overdue by this, if not before. */

@@ -233,7 +233,7 @@ void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, con
         ab_agent_fail(o, code, err);
         return;
     }
-    if (ab_object_deleting(local)) { /* it is made anew first, or is to go */
+    if (ab_object_deleting(local)) { /* it is made again first, or is to go */
         o->deleting = o->deleting || !o->changed_meanwhile;
         return;
     }

@@ -284,7 +284,7 @@ static bool is_up_to_date(const ab_agent_object *o, const char *key)
             ab_outbox_has(ab_writer_outbox(o->agent->writer), ab_str_of(o->key)));
 }
 
-/* The principal shows a status, and the object, made anew perhaps, has none. */
+/* The principal shows a status, and the object, made again perhaps, has none. */
 static bool is_status_gone(const ab_agent_object *o)
 {
     return ab_agent_reports(o) && ab_agent_has_source(o) && o->exists && o->report_empty &&

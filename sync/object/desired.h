@@ -27,7 +27,7 @@ typedef struct {
  * @param desired   received payload
  * @param local  the object as it stands; NULL to create
  * @param out    holds secrets when `opened` does
- * @return INVALID when `opened` is no JSON object as far as its braces tell (the rest shows when
+ * @return INVALID when `opened` is not a JSON object as far as its braces tell (the rest shows when
  *         `out` is parsed); what `out` reports
  */
 AB_MUST_USE ab_err ab_desired_render(const ab_object *desired, const ab_object *local,

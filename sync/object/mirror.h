@@ -14,7 +14,7 @@
 /** Are objects about this target published and mirrored? */
 bool ab_mirror_is_for(ab_target target);
 
-/** Payload of what is published: the object without what a server sets anew at each write, without
+/** Payload of what is published: the object without what a server sets again at each write, without
  * owners and without deletionTimestamp. Equal objects give equal text.
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_mirror_payload(const ab_object *local, ab_buf *out);
@@ -29,7 +29,7 @@ AB_MUST_USE ab_err ab_mirror_key(ab_target target, const char *agent, ab_str nam
 
 /** The other way: key at the agent of the object whose mirror has this key.
  *  @param local  Argo CD's namespace there
- *  @return INVALID: it is no mirror of this agent */
+ *  @return INVALID: it is not a mirror of this agent */
 AB_MUST_USE ab_err ab_mirror_source_key(ab_str key, const char *agent, const char *namespace,
                                         const char *local, char out[AB_OBJECT_KEY_MAX]);
 

@@ -102,7 +102,7 @@ void ab_principal_state(ab_principal_app *app, const ab_object *hub)
         ab_principal_queue(app->peer, hub, create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE,
                            ab_buf_str(&desired), &app->desired);
     ab_buf_fini(&desired);
-    ab_principal_settle_move(app);
+    ab_principal_finish_move(app);
 }
 
 void ab_principal_end(struct peer *peer, ab_str key)

@@ -423,7 +423,7 @@ static bool load(struct mirror *m, ab_object *hub, ab_object **out)
     return false;
 }
 
-/* First it is kept that this is no mirror any more: else it would be made one again. */
+/* First it is kept that this is not a mirror any more: else it would be made one again. */
 static void hand_over(struct mirror *m, const ab_object *hub)
 {
     const ab_app_edit edit = {.annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE},

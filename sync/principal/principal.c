@@ -340,7 +340,7 @@ static void app_deleted(ab_principal *p, const ab_object *object, bool observed)
         ab_principal_end(app->peer, ab_str_of(app->key));
     else
         ab_principal_note_missing(p, ab_str_of(app->key), observed);
-    ab_principal_settle_move(app);
+    ab_principal_finish_move(app);
     app->requests = (struct requests){0};
     ab_principal_advance(app);
 }

@@ -167,7 +167,7 @@ struct ab_principal_app {
 
     bool exists;
     bool deleting;
-    bool has_status; /* whosoever it is */
+    bool has_status; /* whoever it is */
     char *uid;
     char *version;             /* resourceVersion that the store has shown last */
     char *newest;              /* the same that was read or written after that; NULL: none was */
@@ -393,7 +393,7 @@ void ab_principal_note_moved(ab_principal_app *app);
 /** Its agent is served no more. */
 void ab_principal_park(ab_principal_app *app);
 /** End what other agents still have of an Application, once the one whose it is has it queued. */
-void ab_principal_settle_move(ab_principal_app *app);
+void ab_principal_finish_move(ab_principal_app *app);
 /** Read the stamp of a status. @return false when there is none of the same agent */
 bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out);
 
@@ -588,7 +588,7 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event);
 /** Whether this keeps the Application from being in effect at its agent. */
 void ab_principal_defer(ab_principal_app *app, enum deferral why, bool deferred);
 /** What the principal calls the shared object that the agent calls `theirs`. @return false when
- * that is no key */
+ * that is not a key */
 bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB_OBJECT_KEY_MAX]);
 
 /* deliver.c: events that arrive, each given to the record it is about */

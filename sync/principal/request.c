@@ -154,8 +154,8 @@ static bool records(ab_spanv record, const char *id)
            memcmp(text.ptr + text.len - len, id, len) == 0;
 }
 
-/* The report of this version is of after the request: the object says so, or, when it was made anew
- * since, the answer came before it. */
+/* The report of this version is of after the request: the object says so, or, when it was made
+ * again since, the answer came before it. */
 static bool is_behind(const struct request *r, ab_version version, ab_spanv record)
 {
     bool answered = r->id[0] != '\0' && strcmp(r->id, r->answered) == 0;

@@ -76,7 +76,7 @@ void ab_principal_park(ab_principal_app *app)
 {
     forget_agent(app);
     app->requeued = app->exists;
-    ab_principal_settle_move(app);
+    ab_principal_finish_move(app);
     ab_principal_tend(app);
 }
 
@@ -92,7 +92,7 @@ static void end_command_of(struct peer *peer, const ab_principal_app *app, const
         AB_ERROR(app->principal->env.log, SYNC, "out of memory");
 }
 
-void ab_principal_settle_move(ab_principal_app *app)
+void ab_principal_finish_move(ab_principal_app *app)
 {
     bool has_assigned = app->exists && app->peer != NULL;
     if (!app->moved ||

@@ -30,11 +30,11 @@ struct shared {
     char *key;
     char *version; /* resourceVersion that the store has shown last */
     bool exists;
-    bool deleting;       /* AppProject: to be let go */
+    bool deleting;       /* AppProject: its finalizers are to be dropped */
     ab_project *project; /* AppProject: which agents it is for */
     char *scope;         /* Secret: key of its project; NULL: it is for no agent */
     bool requeued;
-    bool for_all;         /* look_due: every agent is to be told; else those that asked since: */
+    bool for_all;         /* requeued: every agent is to be sent it; else those that asked since: */
     uint64_t informed_at; /* principal.asks, when agents were told last */
     ab_link in_tended;    /* while there is something to do once its time has come */
     bool asked;           /* an answer of the store is to come */

@@ -244,7 +244,7 @@ void ab_principal_sweep(struct peer *peer)
     peer->judge_at = 0;
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
     for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
-        ab_principal_settle_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
+        ab_principal_finish_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
     if (peer->guard.confirmed || ab_principal_watermark_ask(peer))
         end_missing(peer);
 }

@@ -43,6 +43,12 @@ def code_only(text):
     return _TOKEN.sub(blank, text)
 
 
+def names_and_comments(text):
+    """C text without the insides of strings and without includes; lines stay where they are."""
+    text = re.sub(r"^[ \t]*#[ \t]*include[^\n]*", "", text, flags=re.MULTILINE)
+    return _TOKEN.sub(lambda m: m.group()[0] * 2 if m.group()[0] in "\"'" else m.group(), text)
+
+
 def strings_only(text):
     """C text with everything but the insides of strings blanked, includes too; lines stay where they are."""
     text = re.sub(r"^[ \t]*#[ \t]*include[^\n]*", "", text, flags=re.MULTILINE)

@@ -458,7 +458,7 @@ static void tell(ab_grpc_receipt *r)
     free_receipt(r);
 }
 
-/* What `done` sends anew waits for the next run. */
+/* What `done` sends again waits for the next run. */
 static void report_finished(ab_grpc_link *l)
 {
     struct ab_grpc_receipts due = STAILQ_HEAD_INITIALIZER(due);

@@ -22,7 +22,7 @@ typedef struct ab_grpc_call {
     bool asked;                       /* unary: the request has come */
     bool checking;                    /* authentication is at work */
     ab_grpc_link *link;               /* of a stream, and of a push */
-    ab_compat *compat;                /* of a stream of an agent that is no argobus */
+    ab_compat *compat;                /* of a stream of an agent that is not argobus */
     bool paused;                      /* of a stream */
     LIST_HEAD(, ab_grpc_call) pushes; /* of a stream: calls of Push that say more on it */
     struct ab_grpc_call *onto;        /* of a push: that stream, as long as it is there */

@@ -112,7 +112,7 @@ static void reap_removed(ab_inproc_endpoint *endpoint)
     }
 }
 
-static void pump(uv_async_t *wake)
+static void run_endpoint(uv_async_t *wake)
 {
     ab_inproc_endpoint *endpoint = wake->data;
     ab_inproc_port *port = NULL;
@@ -145,7 +145,7 @@ static ab_err inproc_start(ab_transport *self, ab_error *err)
         if (e != AB_ERR_OK)
             return e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
     }
-    int code = uv_async_init(self->env.loop, &endpoint->wake, pump);
+    int code = uv_async_init(self->env.loop, &endpoint->wake, run_endpoint);
     if (code != 0)
         return ab_fail(err, AB_ERR_FATAL, "cannot register with the event loop: %s",
                        uv_strerror(code));
@@ -275,7 +275,7 @@ ab_inproc *ab_inproc_new(void)
     }
     sw->ops = (ab_transport_ops){
         .name = "inproc",
-        .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
+        .caps = AB_CAP_DURABLE | AB_CAP_LOG_REPLAY,
         .options = no_options,
         .size = sizeof(ab_inproc_endpoint),
         .init = inproc_init,

@@ -24,13 +24,13 @@ void ab_inproc_free(ab_inproc *sw);
  * lives. */
 const ab_transport_ops *ab_inproc_transport(ab_inproc *sw);
 /**
- * Cut or mend the line between the switch and one agent. While it is cut nothing reaches the agent,
- * its state sends wait (until FULL), its live sends fail with UNAVAILABLE, and both sides see
- * on_peer go.
+ * Cut or repair the line between the switch and one agent. While it is cut nothing reaches the
+ * agent, its state sends wait (until FULL), its live sends fail with UNAVAILABLE, and both sides
+ * see on_peer go.
  *
  * @param agent  a name that an end has been made for
  */
 void ab_inproc_cut(ab_inproc *sw, const char *agent, bool cut);
-/** Begin one agent's logs anew, as when topics are deleted and made again: both sides see RECREATED
- * and read back. `agent` as for ab_inproc_cut. */
+/** Begin one agent's logs again, as when topics are deleted and made again: both sides see
+ * RECREATED and read back. `agent` as for ab_inproc_cut. */
 void ab_inproc_recreate(ab_inproc *sw, const char *agent);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts behind inproc.h. A line is what both sides share of one agent and lives as long as the
- * switch; a port is one end's side of a line. Calls only queue work and wake the end; its pump, run
- * by the loop, does the work and makes the upcalls, so that none happens inside a call.
+ * switch; a port is one endpoint's side of a line. Calls only queue work and wake the endpoint; its
+ * callback, run by the loop, does the work and makes the upcalls, so that none happens inside a
+ * call.
  */
 #pragma once
 
@@ -19,7 +20,7 @@ typedef struct {
     bool cut;
 } ab_inproc_line;
 
-/* An accepted event that the pump has not passed on. */
+/* An accepted event that the endpoint has not passed on. */
 typedef struct ab_inproc_outgoing {
     STAILQ_ENTRY(ab_inproc_outgoing) at;
     ab_event *event;
@@ -95,7 +96,7 @@ void ab_inproc_port_run(ab_inproc_port *port);
 void ab_inproc_port_flush(ab_inproc_port *port, ab_err code);
 /** Take a delivery back; commit what is contiguous. */
 void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_verdict verdict);
-/** Have the loop run the end's pump soon. */
+/** Have the loop run the endpoint soon. */
 void ab_inproc_endpoint_wake(ab_inproc_endpoint *endpoint);
 /** Wake whoever is attached to the line. */
 void ab_inproc_line_wake(ab_inproc_line *line);

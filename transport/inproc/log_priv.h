@@ -23,7 +23,7 @@ typedef struct {
     uint64_t last_seq;
     uint64_t committed; /* the reader is done with all up to here */
     uint64_t epoch;     /* highest that was written or given out */
-    uint64_t instance;  /* how often it was begun anew */
+    uint64_t instance;  /* how often it was begun again */
     bool was_read;      /* a reader has been here */
 } ab_inproc_log;
 

@@ -171,7 +171,7 @@ static void finish_send(ab_inproc_outgoing *send, ab_err code)
 
 static void run_sends(ab_inproc_port *port)
 {
-    /* What `done` sends anew waits for the next run. */
+    /* What `done` sends again waits for the next run. */
     for (size_t left = port->send_count; left > 0 && !port->removed; left--) {
         ab_inproc_outgoing *send = take_send(port);
         if (is_cut(port) && send->lane == AB_LANE_STATE) {

@@ -87,13 +87,13 @@ void ab_kafka_commit_all_again(ab_kafka *k)
 
 bool ab_kafka_commit(ab_kafka *k)
 {
-    bool settled = true;
+    bool finished = true;
     ab_kafka_group *g = NULL;
     TAILQ_FOREACH(g, &k->groups, at)
     {
         if (!g->committing)
             commit_group(g, ab_kafka_now(k));
-        settled = settled && !g->committing;
+        finished = finished && !g->committing;
     }
-    return settled;
+    return finished;
 }

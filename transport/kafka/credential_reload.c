@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Certificates, their key and passwords change while we run. librdkafka reads them when a handle is
- * made, and never again; so all handles are made anew: what is on its way arrives first, then every
- * link goes on from where it is.
+ * made, and never again; so all handles are made again: what is on its way arrives first, then
+ * every link goes on from where it is.
  */
 #include "transport/kafka/kafka_priv.h"
 
@@ -56,7 +56,7 @@ static void close_all(ab_kafka *k)
         if (!l->removed)
             ab_kafka_link_renew(l);
     }
-    ab_kafka_log_replay_pump(k);
+    ab_kafka_log_replay_run(k);
     ab_kafka_asker_close(k);
     ab_kafka_groups_close(&k->groups);
     ab_kafka_groups_close(&k->live_groups);

@@ -78,7 +78,7 @@ static void on_wake(uv_async_t *wake)
 {
     ab_kafka *k = wake->data;
     tell_failed(k);
-    ab_kafka_log_replay_pump(k);
+    ab_kafka_log_replay_run(k);
 }
 
 static void on_uv_closed(uv_handle_t *handle)
@@ -99,7 +99,7 @@ static void close_handles(ab_kafka *k)
         ab_kafka_live_close(l);
         ab_kafka_commit_end(l);
     }
-    ab_kafka_log_replay_pump(k);
+    ab_kafka_log_replay_run(k);
     ab_kafka_asker_close(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
@@ -186,7 +186,7 @@ static void on_tick(uv_timer_t *timer)
         else
             ab_kafka_positions_tick(k);
         ab_kafka_pending_tick(k);
-        ab_kafka_log_replay_pump(k);
+        ab_kafka_log_replay_run(k);
         ab_kafka_removal_start(k);
         ab_kafka_topic_check_start(k);
     }
@@ -401,7 +401,7 @@ static const ab_options *const options[] = {&ab_kafka_options, NULL};
 
 const ab_transport_ops ab_kafka_transport = {
     .name = "kafka",
-    .caps = AB_CAP_DURABLE | AB_CAP_READBACK,
+    .caps = AB_CAP_DURABLE | AB_CAP_LOG_REPLAY,
     .options = options,
     .size = sizeof(ab_kafka),
     .check = kafka_check,

@@ -270,7 +270,7 @@ struct ab_kafka {
     ab_kafka_silent silent; /* brokers that topic checks do not ask */
     int64_t silent_until_ms;
     bool closed;
-    bool renewing; /* nothing new is begun on the handles, which are about to be made anew */
+    bool renewing; /* nothing new is begun on the handles, which are about to be made again */
     int64_t renew_by_ms;
     int64_t check_at_ms; /* at the files of the settings */
     ab_stop_phase stop;
@@ -339,7 +339,7 @@ void ab_kafka_removal_start(ab_kafka *k);
 void ab_kafka_removal_leave(ab_kafka *k);
 
 /* credential_reload.c: certificates that change while we run. */
-/** Look whether they have, at times; see to it that all handles are made anew then. */
+/** Look whether they have, at times; see to it that all handles are made again then. */
 void ab_kafka_credential_reload_tick(ab_kafka *k);
 
 /* topic_check.c: what the broker knows about links; one topic check at a time, each for many links.
@@ -410,8 +410,8 @@ AB_MUST_USE ab_err ab_kafka_log_replay_start(ab_kafka_link *l, const ab_kafka_fi
 void ab_kafka_log_replay_announced(ab_kafka_link *l);
 void ab_kafka_log_replay_stop(ab_kafka_link *l);
 /** Take up links that waited for their turn; close the reader when it has nothing to do. */
-void ab_kafka_log_replay_pump(ab_kafka *k);
-/** Set the link aside when its log stays silent. */
+void ab_kafka_log_replay_run(ab_kafka *k);
+/** Defer the link when its log stays silent. */
 void ab_kafka_log_replay_tick(ab_kafka_link *l);
 
 /* producer.c */

@@ -3,7 +3,7 @@
  * Before it sends, a writer reads what its own log says, so that it sends only what differs. One
  * handle of its own reads for all links that wait, some at a time; it is gone when the last has
  * been read. Each link comes and goes by itself: one whose log stays silent loses its turn after
- * a second and is set aside some seconds later, and nobody waits for it.
+ * a second and is deferred some seconds later, and nobody waits for it.
  */
 #include "transport/kafka/kafka_priv.h"
 
@@ -229,7 +229,7 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
         on_error(k, event);
     while ((m = rd_kafka_event_message_next(event)) != NULL)
         read_message(k, m);
-    ab_kafka_log_replay_pump(k);
+    ab_kafka_log_replay_run(k);
 }
 
 /* The next ones to read, in the order in which they came. */
@@ -300,7 +300,7 @@ static void close_reader(ab_kafka *k)
     k->reader = NULL;
 }
 
-void ab_kafka_log_replay_pump(ab_kafka *k)
+void ab_kafka_log_replay_run(ab_kafka *k)
 {
     release_over(k);
     if (k->read_assigned == 0)

@@ -98,7 +98,7 @@ void ab_kafka_send_fail_later(ab_kafka_send *s, ab_err code, const char *text)
     uv_async_send(&k->wake);
 }
 
-/* An offset that does not rise was given out by another log: the topic was made anew, or lost its
+/* An offset that does not rise was given out by another log: the topic was made again, or lost its
  * end. */
 static void check_offset(ab_kafka_link *l, int64_t offset)
 {

@@ -360,7 +360,7 @@ ab_err ab_kube_access_new_at(const ab_kube_places *places, uv_loop_t *loop, cons
     ab_err e = fill(a, places, config, err);
     if (e != AB_ERR_OK) {
         ab_kube_access_free(a);
-        /* What a file's error means here: the configuration names one that is no use. */
+        /* What a file's error means here: the configuration names one that is of no use. */
         return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
     }
     warn_expiry(a, a->files_ms);

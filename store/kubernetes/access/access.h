@@ -50,8 +50,8 @@ const ab_http_options *ab_kube_access_http(const ab_kube_access *a);
  * minute), or the plugin. One upcall, later or at once. UNAVAILABLE (also a plugin that failed),
  * TIMEOUT: try again; DENIED: the plugin answered that it has no credentials. */
 void ab_kube_access_token(ab_kube_access *a, ab_kube_token done, void *arg);
-/** The server answered 401: the next token is fetched anew, and certificates are looked at again
+/** The server answered 401: the next token is fetched again, and certificates are looked at again
  * (once a minute otherwise, once a second at most). */
 void ab_kube_access_rejected(ab_kube_access *a);
-/** True once after certificate files or the plugin's certificate changed: connect anew. */
+/** True once after certificate files or the plugin's certificate changed: connect again. */
 bool ab_kube_access_changed(ab_kube_access *a);

@@ -378,7 +378,7 @@ static void a_restarted_principal_reads_back_what_it_wrote(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    if (!ab_ends_can(ends, AB_CAP_READBACK))
+    if (!ab_ends_can(ends, AB_CAP_LOG_REPLAY))
         skip();
     ab_ends_pair(ends, &principal, &agent);
     assert_int_equal(ab_end_peer_of(principal, "w1")->head_count, 0);
@@ -396,7 +396,7 @@ static void a_restarted_agent_reads_back_what_it_wrote(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
-    if (!ab_ends_can(ends, AB_CAP_READBACK))
+    if (!ab_ends_can(ends, AB_CAP_LOG_REPLAY))
         skip();
     ab_ends_pair(ends, &principal, &agent);
     ab_end_stop(principal);

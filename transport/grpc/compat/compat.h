@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * argocd-agent's compatibility layer: what a link needs to have a peer that is no argobus. A
+ * argocd-agent's compatibility layer: what a link needs to have a peer that is not argobus. A
  * compatibility layer stands between a link and the streams to such a peer. To the link it is an
  * argobus peer with hello, versions and acknowledgements; to the peer it is an argocd-agent: one
  * event under way per resource, sent again until acknowledged, resync messages answered.

@@ -160,7 +160,7 @@ void ab_compat_take(ab_compat *d, ab_event *go);
 void ab_compat_part_done(ab_compat *d, const ab_event *ack);
 /** Tell the peer what is dealt with. @return as the stream */
 AB_MUST_USE ab_err ab_compat_send_acks(ab_compat *d);
-/** A new stream: the link may have let go what it had not taken up. */
+/** A new stream: the link may have dropped what it had not taken up. */
 void ab_compat_repeat_pending(ab_compat *d);
 void ab_compat_forget_pending(ab_compat *d);
 /** The stream has ended: forget what nobody deals with here any more. The peer repeats it, as it

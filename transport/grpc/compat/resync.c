@@ -266,7 +266,7 @@ static void take_copy(ab_compat *d, ab_spanv about, const char *key)
     d->ask_due = true;
 }
 
-/* We are an autonomous agent, and the principal has something else: all is published anew. */
+/* We are an autonomous agent, and the principal has something else: all is published again. */
 static void take_mirror(ab_compat *d, ab_spanv about, const char *key)
 {
     const ab_compat_resource *r = ab_map_find(d->resources, ab_str_of(key));

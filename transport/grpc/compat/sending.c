@@ -132,7 +132,7 @@ static bool is_same(const ab_compat_item *a, const ab_compat_item *b)
     return a->event != NULL && a->epoch == b->epoch && a->version == b->version;
 }
 
-/* The link gives again what it was not told to be settled: on each new stream. */
+/* The link sends again what was not acknowledged: on each new stream. */
 static bool is_known(const ab_compat_resource *r, const ab_compat_item *item)
 {
     const ab_compat_item *other = NULL;

@@ -13,7 +13,7 @@
  *
  * @param with_data  false: leave the data of a binary-mode event out, to save memory
  * @param reason     set on error: a word for the metric
- * @return INVALID, PARSE, UNSUPPORTED, TOOBIG: it is no event of ours; NOMEM
+ * @return INVALID, PARSE, UNSUPPORTED, TOOBIG: it is not an event of ours; NOMEM
  */
 AB_MUST_USE ab_err ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data,
                                           ab_event **out, const char **reason, ab_error *err);

@@ -36,18 +36,18 @@
 /* A UUID and the NUL. */
 #define AB_WATERMARK_ID_MAX 37
 
-/* How far one agent has been told. */
+/* What was sent to one agent. */
 typedef struct {
     ab_version all;                         /* all up to there */
     ab_version runs[AB_WATERMARK_RUNS_MAX]; /* the last ones to be added */
     size_t count;
 } ab_watermark_sent;
 
-/** Does it cover what was said under this version? */
+/** Does it cover what was sent under this version? */
 bool ab_watermark_covers(const ab_watermark_sent *sent, ab_version version);
 /** Does it cover nothing at all? */
 bool ab_watermark_is_empty(const ab_watermark_sent *sent);
-/** Cover what was said under the epoch of `version`, up to it, unless more of it is covered. The
+/** Cover what was sent under the epoch of `version`, up to it, unless more of it is covered. The
  * oldest run is forgotten when they are too many. */
 void ab_watermark_add_run(ab_watermark_sent *sent, ab_version version);
 /** Cover what `other` covers, too. */

@@ -15,7 +15,7 @@
 struct entry {
     ab_digest digest;
     ab_version version; /* none: not known */
-    bool ours;          /* said in this run */
+    bool ours;          /* sent in this run */
     bool confirmed;     /* ab_writer_confirm_owned */
     bool again;         /* a command: to be queued once more */
 };

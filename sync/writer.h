@@ -31,7 +31,7 @@ void ab_writer_free(ab_writer *w);
 
 /** What the log says for one key: the transport's on_written. Nothing is assumed about order. */
 AB_MUST_USE ab_err ab_writer_learn(ab_writer *w, const ab_event *head);
-/** The log was replaced: forget what it said and that we are ready. What waits stays, to be sent
+/** The log was replaced: forget its content and that we are ready. What waits stays, to be sent
  * again. */
 void ab_writer_forget(ab_writer *w);
 /** Events are taken from now on, under this epoch. */
@@ -45,7 +45,7 @@ ab_version ab_writer_reserve(ab_writer *w);
 bool ab_writer_has(const ab_writer *w, ab_str key, const ab_digest *digest);
 /** What the log says, or will, under this key. @return false when it does not have it */
 bool ab_writer_find(const ab_writer *w, ab_str key, ab_digest *out);
-/** The other side has this content under `key`, whatever was said: it need not be said again. */
+/** The other side has this content under `key`, whatever was sent: it need not be sent again. */
 AB_MUST_USE ab_err ab_writer_suppose(ab_writer *w, ab_str key, const ab_digest *digest);
 /** The version of what the log says under this key; none when it does not have it, or it is not
  * known. */
@@ -58,10 +58,10 @@ void ab_writer_confirm_none_owned(ab_writer *w);
 bool ab_writer_is_confirmed_owned(const ab_writer *w, ab_str key);
 /** The newest version that an event of ours has. */
 ab_version ab_writer_newest(const ab_writer *w);
-/** Was something said under `key` since ab_writer_newest was this? */
+/** Was something queued under `key` since ab_writer_newest was this? */
 bool ab_writer_queued_since(const ab_writer *w, ab_str key, ab_version version);
-/** What we say next is to be newer than this, which somebody has as ours. @return true when it
- * would not have been: what was said of late may have been taken for older than it is */
+/** What we send next is to be newer than this, which somebody has as ours. @return true when it
+ * would not have been: what was sent recently may have been taken for older than it is */
 bool ab_writer_exceed(ab_writer *w, ab_version version);
 /** What the log has under this key is not relied on: the next state is sent, whatever it says. */
 void ab_writer_repeat(ab_writer *w, ab_str key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What an agent decides. Managed: for each object it holds what the principal last asked for (kept
- * durably by its owner), and what stands in the local store, and brings the second to the first:
+ * durably by its owner), and what the local store has, and brings the second to the first:
  * create, update, revert, delete. Status goes up whenever it differs from what the log has.
  * Autonomous: its Applications and AppProjects go up, whole, whenever they differ from what the log
  * has; of the principal it takes nothing but commands. Commands run in order with the state they

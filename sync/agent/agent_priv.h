@@ -32,7 +32,7 @@ struct ab_agent_object {
     ab_agent *agent;
     char *key; /* of the object here */
     const ab_kind *kind;
-    bool allowed; /* may stand in its namespace */
+    bool allowed; /* its namespace is allowed */
 
     enum source source;
     ab_version version;
@@ -41,7 +41,7 @@ struct ab_agent_object {
     char *hub_key;  /* of the source, or autonomous of the mirror; NULL when unknown */
     ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
-                            or, without a source, by what stands here; none: nobody's */
+                            or, without a source, by the object here; none: nobody's */
     struct {
         enum { CONFLICT_NONE, CONFLICT_REFUSED, CONFLICT_ENDED } state;
         bool remapped;
@@ -130,7 +130,7 @@ bool ab_agent_reports(const ab_agent_object *o);
 bool ab_agent_has_source(const ab_agent_object *o);
 
 /* snapshot.c */
-/** Keep what an update needs of the object as it stands, so that it need not be read for it. */
+/** Keep what an update needs of the object as it is, so that it need not be read for it. */
 void ab_agent_take_snapshot(ab_agent_object *o, const ab_object *local);
 /** It may no longer be so. */
 void ab_agent_drop_snapshot(ab_agent_object *o);
@@ -144,7 +144,7 @@ bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
  * none of this target */
 AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target,
                                       bool remapped, char out[AB_OBJECT_KEY_MAX]);
-/** May objects of this kind stand in namespace `ns`? */
+/** May objects of this kind be in namespace `ns`? */
 bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns);
 /** Is the object here another source's, so that this state (a desired state, or the end of `key`)
  * is not about it? */
@@ -158,7 +158,7 @@ void ab_agent_deliver_early(ab_agent *a);
 /** Count and log an event that is not accepted, or not followed. */
 void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
                            const char *why);
-/** The source wants it where it may not stand: say so upwards. `event` NULL: it was counted. */
+/** The source wants it where it is not allowed: say so upwards. `event` NULL: it was counted. */
 void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
 /** The head event can never be applied: count it, log it, report it on the object, drop it. */
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err);
@@ -238,7 +238,7 @@ void ab_agent_saved(ab_agent_object *o, ab_err code, const ab_error *err);
 void ab_agent_note_lost(ab_agent_object *o, const ab_object *last);
 /** What went is not to be made again: another source, or none. */
 void ab_agent_forget_lost(ab_agent_object *o);
-/** It stands again: give it the status that it had, if that is wanted. */
+/** It exists again: give it the status that it had, if that is wanted. */
 void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
 /** Write an edited text of the local object. */
 void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version);
@@ -253,7 +253,7 @@ void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
  */
 void ab_agent_load(ab_agent_object *o, ab_object *local);
 bool ab_agent_is_up_to_date(const ab_agent_object *o);
-/** The source wants it where it may not stand: nothing is done about it. */
+/** The source wants it where it is not allowed: nothing is done about it. */
 bool ab_agent_is_refused(const ab_agent_object *o);
 /** Read the object, to decide and to report. */
 void ab_agent_get(ab_agent_object *o);

@@ -80,7 +80,7 @@ static void owned_before(ab_agent_object *o, ab_buf *out)
     ab_object_unref(desired);
 }
 
-/* The principal gives it up: what stands here stays. */
+/* The principal gives it up: the object here stays. */
 static void save_release(ab_agent_object *o, const ab_task *t)
 {
     save(o, SOURCE_NONE, &(ab_received_state){.version = t->version, .released = true});
@@ -216,7 +216,7 @@ static void take_effect(ab_agent_object *o)
     o->inbox.failing_since = 0;
 }
 
-/* What was refused for what stood here was not kept: the principal is asked for it. */
+/* What was refused for the object here was not kept: the principal is asked for it. */
 static void request_conflicting(ab_agent_object *o)
 {
     if (!o->conflict.waits || ab_agent_has_source(o))

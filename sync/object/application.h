@@ -28,7 +28,7 @@ typedef struct {
     bool drop_operation;
     bool drop_finalizers;
 } ab_app_edit;
-/** The object with these changes, all else as it stands. */
+/** The object with these changes, all else as it is. */
 AB_MUST_USE ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out);
 
 /** .status with operationState.phase = Terminating. @return NOTFOUND when there is no

@@ -25,7 +25,7 @@ typedef struct {
  * destination in-cluster.
  *
  * @param desired   received payload
- * @param local  the object as it stands; NULL to create
+ * @param local  the object as it is; NULL to create
  * @param out    holds secrets when `opened` does
  * @return INVALID when `opened` is not a JSON object as far as its braces tell (the rest shows when
  *         `out` is parsed); what `out` reports

@@ -51,7 +51,7 @@ typedef struct {
  * (.operation, refresh) and what notifications recorded is the hub's own. No finalizers: nothing
  * depends on a mirror.
  *
- * @param hub  as it stands; NULL to create
+ * @param hub  as it is; NULL to create
  * @return INVALID when the payload is none (no key); what `out` reports
  */
 AB_MUST_USE ab_err ab_mirror_render(const ab_object *source, const ab_object *hub,

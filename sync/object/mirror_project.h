@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The AppProject of an autonomous agent as it stands at the principal. Pure.
+ * The AppProject of an autonomous agent as it is at the principal. Pure.
  */
 #pragma once
 

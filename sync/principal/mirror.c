@@ -326,8 +326,8 @@ void ab_mirror_on_updated(ab_principal *p, ab_object *object)
     ab_mirror_advance(m);
 }
 
-/* Nothing stands here. What was to become the hub's own, and counted as that already, is missed as
- * such. */
+/* No object exists here. What was to become the hub's own, and counted as that already, is missed
+ * as such. */
 static void note_absent(struct mirror *m, bool observed)
 {
     bool was_own = is_of_managed(m) && m->exists && m->is_mirror;

@@ -98,7 +98,7 @@ struct peer {
     struct peer_resync resync;
     ab_link in_watched;    /* while a tick may have something to do for it */
     ab_link in_open;       /* while it takes the hub's objects */
-    uint64_t asked;        /* principal.asks when it last wanted to be told of shared objects */
+    uint64_t asked;        /* principal.asks when it last wanted shared objects */
     ab_link in_waiting;    /* while Secrets wait for its certificate, or may */
     bool waiting_due;      /* how many do is to be counted */
     size_t waiting;        /* how many do */
@@ -250,7 +250,7 @@ enum mirror_step {
     MSTEP_RELEASE, /* keeping that the agent's object is followed no more */
 };
 
-/* An object of an autonomous agent, and what stands here for it. */
+/* An object of an autonomous agent, and the object here for it. */
 struct mirror {
     ab_principal_record record;
     ab_principal *principal;
@@ -266,18 +266,18 @@ struct mirror {
     ab_version version;
     ab_digest hash; /* of what was published, as the agent compares; none: not known */
     char *uid;      /* of the source */
-    char *made;     /* uid of the object that stands here for it; NULL: not known */
+    char *made;     /* uid of the object that exists here for it; NULL: not known */
 
     bool known; /* whether it is here is known */
     bool exists;
     bool deleting;
     bool is_mirror;  /* the object here says that it is the mirror of this agent */
-    bool conflict;   /* what stands here is somebody else's, or the name is another agent's */
-    bool up_to_date; /* nothing is to be done about what stands here */
+    bool conflict;   /* the object here is somebody else's, or the name is another agent's */
+    bool up_to_date; /* nothing is to be done about the object here */
     ab_version
         stamp;     /* that stands here, of what was not made for what is kept; none: there is none
                     */
-    ab_digest hub; /* of what stands here, and of its status */
+    ab_digest hub; /* of the object here, and of its status */
     ab_digest hub_status;
     ab_digest applied; /* of what the store made of what was last written, for this source */
     ab_digest applied_status;
@@ -311,7 +311,7 @@ struct ab_principal {
     ab_link tended_mirrors;
     ab_link tended_shared;
     ab_link open;    /* agents that take the hub's objects; who asked last comes first */
-    uint64_t asks;   /* how often an agent wanted to be told of shared objects */
+    uint64_t asks;   /* how often an agent wanted shared objects */
     ab_link watched; /* agents that the next tick looks at */
     ab_link waiting; /* agents for whose certificate Secrets wait, or may */
     bool listed;
@@ -476,11 +476,11 @@ void ab_principal_watermark_outdate(ab_principal *p);
 /** Has the agent's part been read since something was missed last? If not it is read, and the agent
  * is swept then. */
 bool ab_principal_watermark_ask(const struct peer *peer);
-/** Is the store known to have had what was said to the agent under this version? */
+/** Is the store known to have had what was sent to the agent under this version? */
 bool ab_principal_watermark_covers(const struct peer *peer, ab_version version);
 /** The agent's writer has a new epoch. */
 void ab_principal_watermark_epoch(struct peer *peer);
-/** An object was said to the agent just now. */
+/** An object was queued for the agent just now. */
 void ab_principal_watermark_note_queued(struct peer *peer);
 /** The agent, or its log, has an object under this version. */
 void ab_principal_watermark_note_version(struct peer *peer, ab_version version);
@@ -599,7 +599,7 @@ void ab_principal_refuse(const struct peer *peer, const ab_event *event, const c
 /** An answer names the command by its key "ack/<id>". */
 ab_str ab_principal_answered_id(const ab_event *event);
 
-/* mirror.c: what stands here for an object of an autonomous agent */
+/* mirror.c: the object here for an object of an autonomous agent */
 /** Made when it is not known. @return NULL when out of memory */
 struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
 /** It is this agent's from now on. @return NOMEM */
@@ -612,7 +612,7 @@ void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err);
 void ab_mirror_finish_head(struct mirror *m);
 /** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
 struct peer *ab_mirror_peer(const struct mirror *m);
-/** Learn what stands here. */
+/** Learn the object here. */
 void ab_mirror_note(struct mirror *m, const ab_object *hub);
 void ab_mirror_on_updated(ab_principal *p, ab_object *object);
 void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed);
@@ -623,7 +623,7 @@ void ab_mirror_requeue_all(ab_principal *p);
 void ab_mirror_tick(ab_principal *p);
 /** All that came of it is kept. */
 bool ab_mirror_is_done(const struct mirror *m);
-/** What is held of the agent's object: the hash is none where what stands here is not known to be
+/** What is held of the agent's object: the hash is none where the object here is not known to be
  * what the agent said. @return false: nothing is */
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
 /** Stands a mirror here, or what was one? */
@@ -649,7 +649,7 @@ void ab_mirror_agents_changed(const ab_principal *p, const char *agent);
 void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool exists);
 
 /* mirror_reconcile.c: reconcile the mirror with what was published */
-/** Nothing stands here: make it. */
+/** No object exists here: make it. */
 void ab_mirror_create(struct mirror *m);
 /** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
 ab_str ab_mirror_owner(const ab_object *hub);

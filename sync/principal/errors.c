@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of one agent: it may invent as many keys as it likes. */
+#define ERRORS_MAX 1000
+
 /* The object that an event under "error/<key>" is about. */
 static ab_str object_key(const ab_event *event)
 {
@@ -105,6 +108,16 @@ static void defer_shared(const struct peer *peer, ab_str theirs, bool deferred)
         tell_deferred(peer->principal, peer->name, key, deferred);
 }
 
+static bool has_room(const struct peer *peer, ab_str key)
+{
+    if (ab_map_count(peer->errors) < ERRORS_MAX || ab_map_find(peer->errors, key) != NULL)
+        return true;
+    AB_WARN(peer->principal->env.log, SYNC,
+            "agent cannot apply too many objects; this one is not counted",
+            AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("limit", (int64_t)ERRORS_MAX));
+    return false;
+}
+
 void ab_principal_note_error(struct peer *peer, const ab_event *event)
 {
     ab_str key = object_key(event);
@@ -115,7 +128,7 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event)
     } else {
         AB_WARN(peer->principal->env.log, SYNC, "agent cannot apply an object",
                 AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message));
-        if (ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
+        if (!has_room(peer, key) || ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
             old = e;
     }
     ab_principal_shared_error_free(old);

@@ -451,6 +451,29 @@ static void while_a_project_cannot_be_read_its_secrets_stay(void **state)
     assert_int_equal(hub_keys(&h, "a1", ""), 0);
 }
 
+static void no_agent_has_errors_kept_without_bound(void **state)
+{
+    (void)state;
+    hub_start(&h);
+    char key[64];
+    hub_word word = {.agent = "a1",
+                     .key = key,
+                     .subject = "at-agent/x",
+                     .target = AB_TARGET_APPPROJECT,
+                     .type = AB_TYPE_ERROR,
+                     .data = "{\"message\":\"why\"}",
+                     .version = 1};
+    for (int i = 0; i <= 1000; i++) {
+        snprintf(key, sizeof(key), AB_KEY_ERROR "AppProject/at-agent/p%d", i);
+        hub_say(&h, &word);
+    }
+    hub_settle(&h);
+    const ab_label labels[] = {{"agent", AB_STR("a1")}, {"kind", AB_STR("AppProject")}};
+    ab_metric *errors =
+        ab_metric_get(h.metrics, AB_METRIC_GAUGE, "argobus_agent_errors", "", labels, 2);
+    assert_true(ab_metric_value(errors) == 1000);
+}
+
 static void what_an_agent_cannot_do_is_counted(void **state)
 {
     (void)state;
@@ -504,6 +527,7 @@ int main(void)
         TEST(an_agent_that_comes_late_gets_them),
         TEST(what_was_deleted_while_it_was_down_is_ended),
         TEST(while_a_project_cannot_be_read_its_secrets_stay),
+        TEST(no_agent_has_errors_kept_without_bound),
         TEST(what_an_agent_cannot_do_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

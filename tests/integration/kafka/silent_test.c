@@ -64,6 +64,13 @@ static int count_ready(ab_end *principal, int first, int last)
     return count;
 }
 
+static void assert_no_trouble(const ab_ends *ends, int i)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "mock.down.w%d.state", i);
+    assert_false(ab_ends_logged(ends, text));
+}
+
 static void assert_takes_events(ab_ends *ends, ab_end *principal, const char *agent)
 {
     ab_sending sending = {.accepted = AB_ERR_UNAVAILABLE};
@@ -103,6 +110,9 @@ static void a_broker_that_is_silent_at_the_start_holds_up_only_what_it_leads(voi
     AB_UNTIL(ends, count_ready(principal, HELD + 1, AGENTS) == AGENTS - HELD);
     assert_int_equal(count_ready(principal, 1, HELD), 0);
     AB_UNTIL(ends, ab_end_says(principal, "broker 3, which leads topic mock.down.w"));
+    /* Not even those that are asked about together with these. */
+    for (int i = HELD + 1; i <= 2 * HELD; i++)
+        assert_no_trouble(ends, i);
     assert_takes_events(ends, principal, "w250");
     lead_first(ends, HELD, 1);
     AB_UNTIL(ends, count_ready(principal, 1, HELD) == HELD);

@@ -233,7 +233,7 @@ struct ab_rpc_endpoint {
     ab_metric *buffered;
 };
 
-/* ---- end.c ---- */
+/* ---- endpoint.c ---- */
 
 /** Everything but what is the server's or client's own. @return CONFIG, NOMEM; give it to
  * ab_rpc_endpoint_close in any case */

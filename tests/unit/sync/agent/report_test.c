@@ -2,8 +2,8 @@
  *
  * What an agent reports of an Application, and what it need not report.
  */
-#include "records.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * The agent's machine and the kinds that are shared: projects, repository Secrets, GPG keys.
  */
 #include "base/core/digest.h"
-#include "records.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,10 +4,10 @@
  * cut off, taken away and brought back and the principal is killed. At no moment is an Application
  * nowhere that had a place and has an agent; in the end each is at its agent alone.
  */
-#include "edit.h"
-#include "hub.h"
-#include "samples.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/edit.h"
+#include "tests/unit/sync/hub.h"
+#include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,11 +3,11 @@
  * Projects, repository Secrets and GPG keys: which agents get them, in which form, and when they
  * lose them.
  */
-#include "edit.h"
-#include "hub.h"
-#include "samples.h"
 #include "schema/attributes.h"
 #include "sync/object/secret.h"
+#include "tests/unit/sync/edit.h"
+#include "tests/unit/sync/hub.h"
+#include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

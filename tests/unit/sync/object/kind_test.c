@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "samples.h"
 #include "sync/object/kind.h"
+#include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

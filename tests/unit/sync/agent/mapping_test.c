@@ -2,8 +2,8 @@
  *
  * The agent's machine with destination mapping: where Applications stand, and which.
  */
-#include "records.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
  *
  * Whose an Application is: both mappings, moves between agents, agents that come and go.
  */
-#include "edit.h"
-#include "hub.h"
-#include "samples.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/edit.h"
+#include "tests/unit/sync/hub.h"
+#include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,11 +2,11 @@
  *
  * The principal's machine: status that comes up, requests that go down, what ends.
  */
-#include "pair.h"
-#include "samples.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "sync/stamp.h"
+#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

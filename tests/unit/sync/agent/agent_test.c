@@ -2,8 +2,8 @@
  *
  * The agent's machine, driven by a principal's machine and by hands at its store.
  */
-#include "pair.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

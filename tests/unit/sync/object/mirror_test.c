@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/object/mirror.h"
 
-#include "samples.h"
 #include "schema/attributes.h"
 #include "sync/object/mirror_project.h"
+#include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * Requests that users leave at the hub: sync, refresh, terminate; from the hub's object to the
  * agent and back.
  */
-#include "pair.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,10 +3,10 @@
  * An object that an agent has acknowledged and cannot put into effect: the principal knows it until
  * that is over.
  */
-#include "edit.h"
-#include "hub.h"
-#include "samples.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/edit.h"
+#include "tests/unit/sync/hub.h"
+#include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -494,7 +494,7 @@ void ab_kafka_asker_close(ab_kafka *k);
  *  @return NOMEM */
 AB_MUST_USE ab_err ab_kafka_refusal_set(ab_kafka_link *l, const char *why);
 /** AGENT: what a hello says that was written after the principal had ours; "": not refused. */
-void ab_kafka_refusal_hear(ab_kafka_link *l, const char *why);
+void ab_kafka_refusal_hear(ab_kafka_link *l, const char *reason);
 /** AGENT: the principal refuses us, so that nothing is sent and nothing delivered. */
 static inline bool ab_kafka_is_refused(const ab_kafka_link *l)
 {

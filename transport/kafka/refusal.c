@@ -36,10 +36,10 @@ ab_err ab_kafka_refusal_set(ab_kafka_link *l, const char *why)
     return replace(l, why);
 }
 
-void ab_kafka_refusal_hear(ab_kafka_link *l, const char *said)
+void ab_kafka_refusal_hear(ab_kafka_link *l, const char *reason)
 {
     ab_kafka *k = l->kafka;
-    const char *why = said[0] == '\0' ? NULL : said;
+    const char *why = reason[0] == '\0' ? NULL : reason;
     if (is_same(l->peer.refused, why))
         return;
     if (replace(l, why) != AB_ERR_OK) /* the next hello says the same */

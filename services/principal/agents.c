@@ -176,8 +176,8 @@ static const char *mode_name(const ab_mode_set *mode)
 
 /* @param why  what the agent is told
  *  @return true: the control plane does not allow the mode that the agent says it has */
-static bool is_refused(const service *s, const char *agent, const ab_mode_set *claimed,
-                       ab_error *why)
+static bool refuse_other_mode(const service *s, const char *agent, const ab_mode_set *claimed,
+                              ab_error *why)
 {
     const ab_mode_set *mode = mode_for(s, agent, claimed);
     bool refused = claimed != NULL && claimed != mode;
@@ -202,7 +202,7 @@ bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed
 {
     const service *s = arg;
     /* What its cluster Secret says is not known before the store is read. */
-    return !s->base.listed || !is_refused(s, agent, mode_of(claimed), why);
+    return !s->base.listed || !refuse_other_mode(s, agent, mode_of(claimed), why);
 }
 
 /* By the control plane's word and the agent's; where they differ nothing is done. */
@@ -211,7 +211,7 @@ static void check_mode(service *s, const char *agent)
     const ab_mode_set *claimed = ab_map_find(s->claimed_modes, ab_str_of(agent));
     const ab_mode_set *mode = mode_for(s, agent, claimed);
     ab_error why = {0};
-    bool refused = is_refused(s, agent, claimed, &why);
+    bool refused = refuse_other_mode(s, agent, claimed, &why);
     if (ab_transport_refuse(s->base.transport, agent, refused ? why.text : NULL) != AB_ERR_OK)
         AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
     if (refused || mode == NULL) {

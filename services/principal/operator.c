@@ -16,7 +16,7 @@ static void say(ab_buf *answer, const char *member, const char *text)
     ab_doc_finish(doc, ab_doc_add_str(doc, member, ab_str_of(text)), answer);
 }
 
-static void log_under_way(ab_buf *answer, size_t held)
+static void put_under_way(ab_buf *answer, size_t held)
 {
     char text[200] = "resync started: see argobus_resyncs_total and argobus_deletions_held";
     if (held > 0)
@@ -49,7 +49,7 @@ static void resync(service *s, const cJSON *request, ab_buf *answer)
     AB_INFO(s->base.daemon->log, MAIN,
             confirm ? "the operator confirmed deletions" : "the operator asked for a resync",
             AB_KV("agent", which == NULL ? "all" : which));
-    log_under_way(answer, confirm ? 0 : ab_principal_held(s->machine, which));
+    put_under_way(answer, confirm ? 0 : ab_principal_held(s->machine, which));
 }
 
 static void on_request(void *arg, ab_str request, ab_buf *answer)

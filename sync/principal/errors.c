@@ -113,7 +113,7 @@ static bool has_room(const struct peer *peer, ab_str key)
     if (ab_map_count(peer->errors) < ERRORS_MAX || ab_map_find(peer->errors, key) != NULL)
         return true;
     AB_WARN(peer->principal->env.log, SYNC,
-            "agent cannot apply too many objects; this one is not counted",
+            "agent reports errors of too many objects; this one is not counted",
             AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("limit", (int64_t)ERRORS_MAX));
     return false;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pair.h"
 
+#include "schema/catalogue.h"
+
 #include "schema/attributes.h"
 
 #include <setjmp.h>
@@ -142,4 +144,36 @@ void assert_at_rest(void)
     assert_int_equal(fake_log_open(w.up), 0);
     assert_int_equal(ab_agent_out_of_date_count(w.agent), 0);
     assert_no_commands_left();
+}
+
+void say_up(const char *key, ab_type type, const char *data, uint64_t version)
+{
+    ab_event *event = NULL;
+    ab_event_draft d = {.data = ab_str_of(data)};
+    ab_event_set_text(&d, AB_CE_ID, "x");
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT "w1");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set_text(&d, AB_CE_SUBJECT, "argocd/a");
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 100);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, version);
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    fake_log_append(w.up, event);
+    ab_event_unref(event);
+}
+
+void say_status(int n, uint64_t version)
+{
+    char data[300];
+    snprintf(data, sizeof(data),
+             "{\"metadata\":{\"name\":\"a\",\"namespace\":\"argocd\",\"annotations\":"
+             "{\"" AB_ANN_SOURCE_UID "\":\"%.*s\"}},\"status\":{\"n\":%d}}",
+             AB_STR_ARG(ab_object_uid(hub())), n);
+    say_up(LOCAL, AB_TYPE_STATUS_UPDATE, data, version);
+}
+
+void deliver_up(void)
+{
+    world_step(&w, fake_store_choices(w.hub));
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "edit.h"
+#include "schema/catalogue.h"
 #include "world.h"
 
 #define HUB       "Application/w1/a"
@@ -27,6 +28,13 @@ void restart_agent(void);
 void restart_principal(void);
 /** Argo CD at the agent takes up the operation and ends it. */
 void consume_operation(void);
+
+/** Append an event to the agent's log, as the agent would. @param data  NULL: a tombstone */
+void say_up(const char *key, ab_type type, const char *data, uint64_t version);
+/** The same: the status of LOCAL is {"n":n}. */
+void say_status(int n, uint64_t version);
+/** Deliver what comes up next, before anything that the hub's store has to say. */
+void deliver_up(void);
 
 /** The Application; NULL when it is not there. */
 ab_object *hub(void);

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct ab_inproc {
     ab_transport_ops ops; /* first: an end finds its switch by the ops it was made with */
@@ -21,26 +20,11 @@ static ab_inproc *switch_of(const ab_inproc_endpoint *endpoint)
     return first.sw;
 }
 
-static void free_line(void *arg)
+static ab_err add_line(ab_inproc *sw, const char *agent, ab_inproc_line **out)
 {
-    ab_inproc_line *line = arg;
-    ab_inproc_log_fini(&line->down);
-    ab_inproc_log_fini(&line->up);
-    free(line);
-}
-
-static ab_err make_line(ab_inproc *sw, const char *agent, ab_inproc_line **out)
-{
-    ab_inproc_line *line = calloc(1, sizeof(*line));
-    if (line == NULL)
-        return AB_ERR_NOMEM;
-    size_t len = strlen(agent);
-    assert(len < sizeof(line->agent));
-    memcpy(line->agent, agent, len + 1);
-    if (ab_inproc_log_init(&line->down) != AB_ERR_OK ||
-        ab_inproc_log_init(&line->up) != AB_ERR_OK ||
-        ab_map_put(sw->lines, ab_str_of(agent), line, NULL) != AB_ERR_OK) {
-        free_line(line);
+    ab_inproc_line *line = ab_inproc_line_new(agent);
+    if (line == NULL || ab_map_put(sw->lines, ab_str_of(line->agent), line, NULL) != AB_ERR_OK) {
+        ab_inproc_line_free(line);
         return AB_ERR_NOMEM;
     }
     *out = line;
@@ -54,7 +38,7 @@ static ab_err attach(ab_inproc_endpoint *endpoint, const char *agent, ab_error *
         return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is not a DNS label", agent);
     ab_inproc *sw = switch_of(endpoint);
     ab_inproc_line *line = ab_map_find(sw->lines, ab_str_of(agent));
-    if (line == NULL && make_line(sw, agent, &line) != AB_ERR_OK)
+    if (line == NULL && add_line(sw, agent, &line) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
     ab_inproc_port *port = NULL;
     return ab_inproc_port_new(endpoint, line, &port, err);
@@ -67,20 +51,6 @@ static ab_inproc_port *find_port(ab_inproc_endpoint *endpoint, const char *agent
     ab_inproc_line *line = ab_map_find(switch_of(endpoint)->lines, ab_str_of(name));
     ab_inproc_port *port = line == NULL ? NULL : line->sides[endpoint->base.env.role];
     return port == NULL || port->endpoint != endpoint ? NULL : port;
-}
-
-void ab_inproc_endpoint_wake(ab_inproc_endpoint *endpoint)
-{
-    if (endpoint->running)
-        uv_async_send(&endpoint->wake);
-}
-
-void ab_inproc_line_wake(ab_inproc_line *line)
-{
-    for (size_t i = 0; i < 2; i++) {
-        if (line->sides[i] != NULL)
-            ab_inproc_endpoint_wake(line->sides[i]->endpoint);
-    }
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -151,7 +121,7 @@ static ab_err inproc_start(ab_transport *self, ab_error *err)
                        uv_strerror(code));
     endpoint->wake.data = endpoint;
     endpoint->running = true;
-    ab_inproc_endpoint_wake(endpoint);
+    ab_inproc_line_wake_endpoint(endpoint);
     return AB_ERR_OK;
 }
 
@@ -160,7 +130,7 @@ static ab_err inproc_add_agent(ab_transport *self, const char *agent, ab_error *
     ab_inproc_endpoint *endpoint = (ab_inproc_endpoint *)self;
     ab_err e = attach(endpoint, agent, err);
     if (e == AB_ERR_OK)
-        ab_inproc_endpoint_wake(endpoint);
+        ab_inproc_line_wake_endpoint(endpoint);
     return e;
 }
 
@@ -176,7 +146,7 @@ static void inproc_remove_agent(ab_transport *self, const char *agent, bool forg
         port->in->was_read = false;
     }
     ab_inproc_port_detach(port);
-    ab_inproc_endpoint_wake(port->endpoint);
+    ab_inproc_line_wake_endpoint(port->endpoint);
 }
 
 static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,
@@ -204,7 +174,7 @@ static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, a
                                  .arg = arg};
     STAILQ_INSERT_TAIL(&port->sends, send, at);
     port->send_count++;
-    ab_inproc_endpoint_wake(endpoint);
+    ab_inproc_line_wake_endpoint(endpoint);
     return AB_ERR_OK;
 }
 
@@ -251,7 +221,7 @@ static void inproc_stop(ab_transport *self, int64_t deadline_ms, void (*stopped)
     assert(endpoint->closed && endpoint->running);
     endpoint->stopped = stopped;
     endpoint->stopped_arg = arg;
-    ab_inproc_endpoint_wake(endpoint);
+    ab_inproc_line_wake_endpoint(endpoint);
 }
 
 static void inproc_fini(ab_transport *self)
@@ -297,7 +267,7 @@ void ab_inproc_free(ab_inproc *sw)
 {
     if (sw == NULL)
         return;
-    ab_map_free(sw->lines, free_line);
+    ab_map_free(sw->lines, ab_inproc_line_free);
     free(sw);
 }
 

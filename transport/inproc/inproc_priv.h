@@ -96,7 +96,12 @@ void ab_inproc_port_run(ab_inproc_port *port);
 void ab_inproc_port_flush(ab_inproc_port *port, ab_err code);
 /** Take a delivery back; commit what is contiguous. */
 void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_verdict verdict);
+
+/** A line that nobody is attached to; owned by the caller. NULL: out of memory. */
+ab_inproc_line *ab_inproc_line_new(const char *agent);
+/** Free a line, for ab_map_free. NULL is allowed. */
+void ab_inproc_line_free(void *line);
 /** Have the loop run the endpoint soon. */
-void ab_inproc_endpoint_wake(ab_inproc_endpoint *endpoint);
+void ab_inproc_line_wake_endpoint(ab_inproc_endpoint *endpoint);
 /** Wake whoever is attached to the line. */
 void ab_inproc_line_wake(ab_inproc_line *line);

@@ -357,7 +357,7 @@ void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_v
         ab_pending_release(&port->up, delivery->base.event);
         commit(port);
     }
-    ab_inproc_endpoint_wake(port->endpoint);
+    ab_inproc_line_wake_endpoint(port->endpoint);
 }
 
 /* Presence */

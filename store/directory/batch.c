@@ -5,6 +5,9 @@
  */
 #include "store/directory/batch.h"
 
+#include "store/directory/index.h"
+#include "store/directory/record.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "store/directory/directory_priv.h"
+#include "store/directory/stream.h"
 
 #define AB_DIR_BATCH 64
 

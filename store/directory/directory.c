@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/directory/directory.h"
-#include "store/directory/directory_priv.h"
+#include "store/directory/disk.h"
+#include "store/directory/folders.h"
+#include "store/directory/index.h"
+#include "store/directory/load.h"
+#include "store/directory/queue.h"
+#include "store/directory/report.h"
+#include "store/directory/watch.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,86 +22,13 @@ static ab_dir *dir_of(ab_store *self)
     return (ab_dir *)self;
 }
 
-uint64_t ab_dir_next_version(ab_dir *d)
-{
-    return atomic_fetch_add(&d->versions, 1) + 1;
-}
-
-static const char *reason_of(ab_err code)
-{
-    switch (code) {
-    case AB_ERR_PARSE:
-        return "parse";
-    case AB_ERR_INVALID:
-        return "invalid";
-    case AB_ERR_TOOBIG:
-        return "too_big";
-    case AB_ERR_EXISTS:
-        return "two_files";
-    case AB_ERR_DENIED:
-        return "denied";
-    case AB_ERR_NOSPACE:
-        return "no_space";
-    default:
-        return "io";
-    }
-}
-
-void ab_dir_fault(ab_dir *d, const char *where, const ab_error *err)
-{
-    ab_label reason = {"reason", ab_str_of(reason_of(err->code))};
-    ab_metric_add(
-        ab_metric_get(d->base.env.metrics, AB_METRIC_COUNTER, "argobus_store_faults_total",
-                      "Lists, watches, objects and files of the store that could not be read.",
-                      &reason, 1),
-        1);
-    AB_WARN(d->base.env.log, STORE, "cannot read", AB_KV("where", where),
-            AB_KV("reason", (const char *)err->text));
-    d->base.env.events.on_fault(d->base.env.events.arg, where, err);
-}
-
-void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object)
-{
-    uint64_t version = 0;
-    if (ab_str_to_u64(ab_object_version(object), &version) != AB_ERR_OK || version == e->version)
-        return;
-    char *head = NULL;
-    if (ab_manifest_head(object, &head) == AB_ERR_OK) {
-        free(e->head);
-        e->head = head;
-    }
-    e->version = version;
-    d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_UPDATED, object);
-}
-
-void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last)
-{
-    ab_object *kept = NULL;
-    ab_error err = {0};
-    if (last == NULL && e->head != NULL &&
-        ab_object_parse(ab_str_of(e->head), &kept, &err) != AB_ERR_OK)
-        ab_dir_fault(d, e->key, &err);
-    bool known = e->version != 0;
-    ab_store_change how = e->unobserved ? AB_STORE_ABSENT : AB_STORE_DELETED;
-    ab_dir_entry_remove(d, e);
-    ab_object *object = last != NULL ? last : kept;
-    if (known && object != NULL)
-        d->base.env.events.on_change(d->base.env.events.arg, how, object);
-    ab_object_unref(kept);
-}
-
-void ab_dir_work(ab_dir *d, uv_work_t *work, uv_work_cb run, uv_after_work_cb after)
-{
-    int failed = uv_queue_work(d->base.env.loop, work, run, after);
-    assert(failed == 0);
-    (void)failed;
-}
-
 static ab_err dir_init(ab_store *self, const ab_store_env *env, ab_error *err)
 {
     ab_dir *d = dir_of(self);
     d->root = -1;
     d->lock = -1;
+    d->folders.fd = -1;
+    d->read_dirty = ab_dir_load_next;
     const char *path = ab_config_str(env->config, "store.directory.path");
     if (path == NULL || path[0] == '\0')
         return ab_fail(err, AB_ERR_CONFIG, "store.directory.path is not set; name a folder");
@@ -227,15 +160,6 @@ static void close_timer(uv_timer_t *timer)
         uv_close((uv_handle_t *)timer, on_timer_closed);
 }
 
-void ab_dir_finish_stop(ab_dir *d)
-{
-    if (!d->stopping || d->stopped == NULL || d->ops > 0 || d->load != NULL || d->handles > 0)
-        return;
-    void (*stopped)(void *) = d->stopped;
-    d->stopped = NULL;
-    stopped(d->stopped_arg);
-}
-
 static void dir_stop(ab_store *self, void (*stopped)(void *arg), void *arg)
 {
     ab_dir *d = dir_of(self);
@@ -252,7 +176,7 @@ static void dir_stop(ab_store *self, void (*stopped)(void *arg), void *arg)
 static void dir_fini(ab_store *self)
 {
     ab_dir *d = dir_of(self);
-    ab_dir_watch_free(d);
+    ab_dir_folders_close(d);
     ab_dir_index_fini(d);
     if (d->lock >= 0)
         (void)close(d->lock);

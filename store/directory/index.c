@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/directory/directory_priv.h"
+#include "store/directory/index.h"
+
+#include "store/directory/write.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -94,6 +96,51 @@ ab_dir_entry *ab_dir_entry_add(ab_dir *d, ab_dir_file *f, const char *key)
     return e;
 }
 
+void ab_dir_touch(ab_dir *d, ab_dir_file *f)
+{
+    if (!f->dirty) {
+        f->dirty = true;
+        f->next_dirty = NULL;
+        if (d->dirty_last == NULL)
+            d->dirty_first = f;
+        else
+            d->dirty_last->next_dirty = f;
+        d->dirty_last = f;
+    }
+}
+
+/* Have another file that has the object too read again: it may take it over. */
+static void reload_conflicting(ab_dir *d, ab_dir_entry *e)
+{
+    char *path = e->conflicting;
+    e->conflicting = NULL;
+    ab_dir_file *f = path == NULL ? NULL : ab_map_find(d->files, ab_str_of(path));
+    free(path);
+    if (f == NULL)
+        return;
+    f->must_read = true;
+    ab_dir_touch(d, f);
+}
+
+void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing)
+{
+    if (missing)
+        reload_conflicting(d, e);
+    e->unobserved = missing && (e->unobserved || e->file->relisting || e->file->relisted);
+    if (e->missing == missing)
+        return;
+    e->missing = missing;
+    e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
+    d->missing = missing ? d->missing + 1 : d->missing - 1;
+}
+
+void ab_dir_file_set_relisted(ab_dir_file *f)
+{
+    f->relisted = true;
+    for (ab_dir_entry *e = f->entries; e != NULL; e = e->next)
+        e->unobserved |= e->missing;
+}
+
 static void unlink_from_file(ab_dir_entry *e)
 {
     ab_dir_entry **at = &e->file->entries;
@@ -141,7 +188,7 @@ void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e)
     unlink_from_file(e);
     (void)ab_map_take(d->entries, ab_str_of(e->key));
     ab_metric_set(d->objects, (double)ab_map_count(d->entries));
-    ab_dir_entry_reload_conflicting(d, e);
+    reload_conflicting(d, e);
     free(e->head);
     free(e);
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/directory/listing.h"
 
+#include "store/directory/disk.h"
+#include "store/directory/folders.h"
+#include "store/directory/index.h"
+#include "store/directory/report.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,18 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-ab_level ab_level_of(const char *path)
-{
-    if (path[0] == '\0')
-        return AB_LEVEL_ROOT;
-    return strchr(path, '/') == NULL ? AB_LEVEL_NAMESPACE : AB_LEVEL_KIND;
-}
-
-void ab_folder_child(const char *path, const char *name, char out[AB_FOLDER_PATH])
-{
-    (void)snprintf(out, AB_FOLDER_PATH, "%.63s%s%.63s", path, path[0] != '\0' ? "/" : "", name);
-}
 
 static void fault_at(ab_dir *d, const char *path, const char *name, const ab_error *err)
 {
@@ -155,7 +148,7 @@ static void remove_leftovers(int parent)
 static ab_err visit(ab_dir *d, const char *path, int fd, names *children, ab_error *err)
 {
     names found = {0};
-    ab_err e = ab_dir_watch_add(d, path, fd, err);
+    ab_err e = ab_dir_folders_add(d, path, fd, err);
     if (e != AB_ERR_OK) {
         (void)close(fd);
         return e;
@@ -271,8 +264,8 @@ static void sweep_sidecar(ab_dir *d, const char *path, const char *file)
 void ab_dir_sweep(ab_dir *d)
 {
     size_t i = 0;
-    for (const char *path = ab_dir_watch_path(d, i); path != NULL;
-         path = ab_dir_watch_path(d, ++i)) {
+    for (const char *path = ab_dir_folders_path(d, i); path != NULL;
+         path = ab_dir_folders_path(d, ++i)) {
         names found = {0};
         int kind = -1;
         int meta = -1;

@@ -12,7 +12,14 @@
  * it is gone when no other file had it within the grace time, which covers renames and editors that
  * replace a file in two steps.
  */
+#include "store/directory/load.h"
+
 #include "store/directory/batch.h"
+#include "store/directory/index.h"
+#include "store/directory/listing.h"
+#include "store/directory/missing.h"
+#include "store/directory/queue.h"
+#include "store/directory/report.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -67,7 +74,6 @@ static void mark_missing(ab_dir *d, const ab_dir_item *it)
         if (ab_stream_find(&it->stream, strrchr(e->key, '/') + 1) == NULL)
             ab_dir_entry_set_missing(d, e, true);
     }
-    ab_dir_grace_start(d);
 }
 
 static void retry(uv_timer_t *timer)
@@ -209,19 +215,6 @@ static void claim_batch(uv_work_t *work, int status)
     ab_dir_work(load->dir, work, ab_dir_batch_record, finish_batch);
 }
 
-void ab_dir_touch(ab_dir *d, ab_dir_file *f)
-{
-    if (!f->dirty) {
-        f->dirty = true;
-        f->next_dirty = NULL;
-        if (d->dirty_last == NULL)
-            d->dirty_first = f;
-        else
-            d->dirty_last->next_dirty = f;
-        d->dirty_last = f;
-    }
-}
-
 static void take_file(ab_dir_load *load, ab_dir_file *f)
 {
     ab_dir_item *it = &load->items[load->count++];
@@ -277,6 +270,7 @@ static void drained(ab_dir *d)
 
 void ab_dir_load_next(ab_dir *d)
 {
+    ab_dir_grace_start(d);
     if (d->load != NULL)
         return;
     if (d->dirty_first == NULL) {

@@ -10,42 +10,11 @@
  * time before, as by rm -r), events that the kernel dropped, a folder or a file that could not be
  * read for a while. What is ABSENT waits until nothing more becomes so: it is reported together.
  */
-#include "store/directory/directory_priv.h"
+#include "store/directory/missing.h"
 
-#include <stdlib.h>
+#include "store/directory/queue.h"
 
 #define GRACE_MS 250
-
-void ab_dir_entry_reload_conflicting(ab_dir *d, ab_dir_entry *e)
-{
-    char *path = e->conflicting;
-    e->conflicting = NULL;
-    ab_dir_file *f = path == NULL ? NULL : ab_map_find(d->files, ab_str_of(path));
-    free(path);
-    if (f == NULL)
-        return;
-    f->must_read = true;
-    ab_dir_touch(d, f);
-}
-
-void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing)
-{
-    if (missing)
-        ab_dir_entry_reload_conflicting(d, e);
-    e->unobserved = missing && (e->unobserved || e->file->relisting || e->file->relisted);
-    if (e->missing == missing)
-        return;
-    e->missing = missing;
-    e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
-    d->missing = missing ? d->missing + 1 : d->missing - 1;
-}
-
-void ab_dir_file_set_relisted(ab_dir_file *f)
-{
-    f->relisted = true;
-    for (ab_dir_entry *e = f->entries; e != NULL; e = e->next)
-        e->unobserved |= e->missing;
-}
 
 static void forget(ab_dir *d, ab_dir_entry *e)
 {

@@ -3,7 +3,10 @@
  * Operations from call to report. One line per file keeps the order of each object; files go on
  * concurrently on libuv's workers.
  */
-#include "store/directory/directory_priv.h"
+#include "store/directory/queue.h"
+
+#include "store/directory/index.h"
+#include "store/directory/report.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -73,6 +76,13 @@ static void report(ab_dir_op *op)
     op_free(op);
     d->ops--;
     ab_dir_finish_stop(d);
+}
+
+void ab_dir_work(ab_dir *d, uv_work_t *work, uv_work_cb run, uv_after_work_cb after)
+{
+    int failed = uv_queue_work(d->base.env.loop, work, run, after);
+    assert(failed == 0);
+    (void)failed;
 }
 
 static void run_refused(uv_work_t *work)
@@ -209,10 +219,8 @@ static void take_effect(ab_dir_op *op)
     ab_dir *d = op->dir;
     ab_dir_entry *e = ab_dir_entry_find(d, op->key);
     note_file(d, op);
-    if (op->code != AB_ERR_OK && op->verb == AB_DIR_FORGET && e != NULL) {
-        e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
-        ab_dir_grace_start(d);
-    }
+    if (op->code != AB_ERR_OK && op->verb == AB_DIR_FORGET && e != NULL)
+        e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock); /* tried again after the grace */
     if (op->code != AB_ERR_OK)
         return;
     if (op->gone && e != NULL)
@@ -230,7 +238,7 @@ static void after_run(uv_work_t *work, int status)
     if (op->stale) {
         f->busy = false;
         put_back(op);
-        ab_dir_load_next(d);
+        d->read_dirty(d);
         return;
     }
     /* `f` stays while it is busy, and begins nothing, whatever the reports make their receiver do.
@@ -240,7 +248,7 @@ static void after_run(uv_work_t *work, int status)
     f->busy = false;
     ab_dir_dispatch(d, f);
     ab_dir_file_drop_unused(d, f);
-    ab_dir_load_next(d);
+    d->read_dirty(d);
 }
 
 static void run(uv_work_t *work)
@@ -272,7 +280,7 @@ void ab_dir_dispatch(ab_dir *d, ab_dir_file *f)
     if (f->busy)
         return;
     if (f->dirty) {
-        ab_dir_load_next(d);
+        d->read_dirty(d);
         return;
     }
     ab_dir_op *op = pop(&f->first, &f->last);

@@ -10,6 +10,7 @@
  */
 #include "net/rpc/rpc_priv.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,6 +134,12 @@ void ab_rpc_account_welcome(ab_rpc_conn *conn, const char *agent)
     join(conn, key);
     if (conn->account != NULL && conn->account->count > endpoint->limits.agent_connections)
         give_up(TAILQ_FIRST(&conn->account->conns), "the agent has too many connections");
+}
+
+void ab_rpc_welcome(ab_rpc_call *call, const char *agent)
+{
+    assert(call->conn->endpoint->server);
+    ab_rpc_account_welcome(call->conn, agent);
 }
 
 void ab_rpc_account_close(ab_rpc_conn *conn)

@@ -437,7 +437,8 @@ ab_err ab_rpc_call_begin(ab_rpc_client *client, const ab_rpc_begin *begin,
     call->arg = arg;
     call->peer_gzip = begin->compress;
     if (begin->timeout_ms > 0)
-        ab_rpc_endpoint_time(call, ab_rpc_endpoint_now_ms(&client->endpoint) + begin->timeout_ms);
+        ab_rpc_call_set_deadline(call,
+                                 ab_rpc_endpoint_now_ms(&client->endpoint) + begin->timeout_ms);
     ab_rpc_endpoint_wake(conn);
     *out = call;
     return AB_ERR_OK;

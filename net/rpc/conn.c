@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/rpc/rpc_priv.h"
 
-#include <assert.h>
+#include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define INFLATE_MAX (256u * 1024) /* in one turn: half a millisecond's work */
-#define READS_MAX   8    /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
-#define LINGER_MS   1000 /* for a GOAWAY to go out */
-
-bool ab_rpc_count_add(ab_rpc_count *c, const ab_rpc_rate *rate, int64_t now_ms)
-{
-    if (now_ms - c->since_ms >= rate->per_ms) {
-        c->since_ms = now_ms;
-        c->count = 0;
-    }
-    return ++c->count <= rate->count;
-}
-
-/* Bytes can flow, and it is known how calls travel. */
-static bool is_open(const ab_rpc_conn *conn)
-{
-    return conn->state >= AB_RPC_CONN_OPEN && conn->carrier != NULL;
-}
+#define READS_MAX   8 /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
 
 static bool takes(const ab_rpc_conn *conn)
 {
-    return !is_open(conn) || conn->carrier->takes(conn);
+    return !ab_rpc_conn_is_open(conn) || conn->carrier->takes(conn);
 }
 
 static bool read_all(ab_rpc_conn *conn)
@@ -49,6 +33,27 @@ static void receive(ab_rpc_conn *conn)
     conn->read_on = !read_all(conn);
 }
 
+/* @return false: nothing has come yet */
+static bool peek(const ab_rpc_conn *conn, char *first)
+{
+    ssize_t n = recv(conn->fd, first, 1, MSG_PEEK);
+    return n >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+/* By which carrier a peer that has connected wants to call: what TLS has agreed on, or else its
+ * first byte says. @return NULL: nothing has come yet */
+static const ab_rpc_carrier *carrier_of(const ab_rpc_conn *conn)
+{
+    char first = 'P'; /* HTTP/2 begins with "PRI" */
+    if (!conn->endpoint->secure.websocket)
+        return &ab_rpc_http2;
+    if (conn->ssl != NULL)
+        return ab_rpc_wire_speaks_h2(conn) ? &ab_rpc_http2 : &ab_rpc_over_websocket;
+    if (conn->endpoint->server && !peek(conn, &first))
+        return NULL;
+    return conn->endpoint->server && first == 'P' ? &ab_rpc_http2 : &ab_rpc_over_websocket;
+}
+
 /* @return false while it is not through */
 static bool open_up(ab_rpc_conn *conn)
 {
@@ -56,7 +61,7 @@ static bool open_up(ab_rpc_conn *conn)
     if (ab_rpc_wire_open(conn) != AB_RPC_WIRE_DONE)
         return false;
     if (conn->carrier == NULL)
-        conn->carrier = ab_rpc_wire_carrier(conn);
+        conn->carrier = carrier_of(conn);
     if (conn->carrier == NULL)
         return false;
     if (conn->carrier->open(conn) == AB_ERR_OK)
@@ -76,10 +81,10 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     conn->may_inflate = INFLATE_MAX;
     bool readable = status < 0 || (events & UV_READABLE) != 0;
     /* With the end of the handshake, the first frames may have come. */
-    if (is_open(conn) ? readable : open_up(conn))
+    if (ab_rpc_conn_is_open(conn) ? readable : open_up(conn))
         receive(conn);
     finish(conn);
-    ab_rpc_endpoint_feed(endpoint);
+    ab_rpc_call_feed(endpoint);
 }
 
 static int events_of(const ab_rpc_conn *conn)
@@ -138,7 +143,7 @@ static void linger(ab_rpc_conn *conn)
 
 static bool is_through(const ab_rpc_conn *conn)
 {
-    if (!is_open(conn) || conn->out != NULL || conn->closing)
+    if (!ab_rpc_conn_is_open(conn) || conn->out != NULL || conn->closing)
         return false;
     bool last = (conn->leaving && conn->call_count == 0) || conn->carrier->is_ended(conn);
     return last && !conn->carrier->wants_send(conn);
@@ -147,7 +152,7 @@ static bool is_through(const ab_rpc_conn *conn)
 /* The last step of every entry from the top: send, then free or go on watching. */
 static void finish(ab_rpc_conn *conn)
 {
-    if (is_open(conn) && !conn->doomed)
+    if (ab_rpc_conn_is_open(conn) && !conn->doomed)
         conn->carrier->send(conn);
     if (conn->closing && !conn->doomed)
         linger(conn);
@@ -233,44 +238,12 @@ void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent)
     ab_rpc_wire_close(conn);
 }
 
-void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err)
-{
-    if (conn->why.code == AB_ERR_OK)
-        conn->why = *err;
-    conn->doomed = true;
-    ab_rpc_endpoint_wake(conn);
-}
-
-void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code)
-{
-    ab_error err = {0};
-    if (conn->closing || conn->doomed)
-        return;
-    ab_fail(&err, AB_ERR_DENIED, "connection refused: %s", reason);
-    if (conn->why.code == AB_ERR_OK)
-        conn->why = err;
-    ab_rpc_endpoint_log_refusal(conn->endpoint, conn, reason);
-    if (!is_open(conn)) {
-        ab_rpc_conn_doom(conn, &err);
-        return;
-    }
-    conn->carrier->refuse(conn, code);
-    ab_rpc_conn_close(conn);
-}
-
-void ab_rpc_conn_close(ab_rpc_conn *conn)
-{
-    conn->closing = true;
-    conn->close_ms = ab_rpc_endpoint_now_ms(conn->endpoint) + LINGER_MS;
-    ab_rpc_endpoint_wake(conn);
-}
-
 void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms)
 {
     conn->close_ms = ab_rpc_endpoint_now_ms(conn->endpoint) + deadline_ms;
     if (conn->why.code == AB_ERR_OK)
         ab_fail(&conn->why, AB_ERR_CLOSED, "server is stopping");
-    if (!is_open(conn))
+    if (!ab_rpc_conn_is_open(conn))
         conn->doomed = true;
     else if (!conn->leaving)
         conn->carrier->leave(conn);

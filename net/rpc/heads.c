@@ -72,7 +72,7 @@ static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_m
         .peer = &call->conn->peer,
     };
     if (timeout_ms > 0)
-        ab_rpc_endpoint_time(call, ab_rpc_endpoint_now_ms(endpoint) + timeout_ms);
+        ab_rpc_call_set_deadline(call, ab_rpc_endpoint_now_ms(endpoint) + timeout_ms);
     endpoint->ops->on_call(endpoint, call, &request);
     if (call->handler == NULL && !call->finishing && !call->over)
         ab_rpc_finish(call, AB_RPC_UNIMPLEMENTED, "unknown method");

@@ -3,10 +3,15 @@
  * What the parts of the gRPC layer share.
  *
  *   endpoint  what a server and a client have in common: limits, buffers, timers, connections
- *   conn      one TCP connection: TLS and bytes (wire.c), its life (conn.c)
- *   carrier   how calls travel over it: as streams of HTTP/2 (http2.c), or alone by a WebSocket
- *             (websocket.c)
- *   call      one of them: what is queued and held (call.c), what its headers say (heads.c)
+ *             (endpoint_loop.c, on endpoint.c)
+ *   conn      one TCP connection: its life (conn.c), TLS and bytes (wire.c), its end (conn_end.c)
+ *   carrier   how calls travel over it: as streams of HTTP/2 (http2.c, http2_in.c), or alone by a
+ *             WebSocket (websocket.c, websocket_in.c, websocket_out.c)
+ *   call      one of them: its life (call.c), what is held (call_in.c) and queued (call_out.c),
+ *             what its headers say (heads.c)
+ *
+ * A source calls those of lines below its own; upwards only by the carrier's table and the
+ * endpoint's.
  *
  * Connections and calls are freed only from the top: out of a callback of libuv, never out of one
  * of nghttp2's or out of a function of rpc.h. Whoever finds earlier that a connection has to go
@@ -23,6 +28,8 @@
 #include <sys/socket.h>
 
 #define AB_RPC_SCRATCH (64u * 1024)
+/* Of bytes held in one call; the window is smaller. */
+#define AB_RPC_HELD_MAX INT32_MAX
 /* "fe80::1%4294967295" and the NUL. */
 #define AB_RPC_ADDRESS_MAX (INET6_ADDRSTRLEN + 11)
 
@@ -221,7 +228,8 @@ struct ab_rpc_endpoint {
     uint8_t *in; /* AB_RPC_SCRATCH bytes each, for one connection at a time */
     uint8_t *out;
     size_t out_filled; /* of `out`, while a connection sends */
-    uv_idle_t idle;
+    uv_idle_t idle;    /* active: connections wait for their turn */
+    uv_idle_cb on_idle;
     uv_timer_t care;
     uv_timer_t deadline;
     int64_t deadline_ms; /* `deadline` fires then; 0 = it does not */
@@ -233,7 +241,7 @@ struct ab_rpc_endpoint {
     ab_metric *buffered;
 };
 
-/* ---- endpoint.c ---- */
+/* ---- endpoint_loop.c ---- */
 
 /** Everything but what is the server's or client's own. @return CONFIG, NOMEM; give it to
  * ab_rpc_endpoint_close in any case */
@@ -243,6 +251,9 @@ AB_MUST_USE ab_err ab_rpc_endpoint_init(ab_rpc_endpoint *endpoint, const ab_rpc_
                                         ab_error *err);
 /** Free all connections and calls without an upcall, and close; on_closed follows. */
 void ab_rpc_endpoint_close(ab_rpc_endpoint *endpoint);
+
+/* ---- endpoint.c ---- */
+
 /** One more handle that has to close. */
 void ab_rpc_endpoint_ref(ab_rpc_endpoint *endpoint);
 void ab_rpc_endpoint_unref(ab_rpc_endpoint *endpoint);
@@ -250,10 +261,6 @@ int64_t ab_rpc_endpoint_now_ms(const ab_rpc_endpoint *endpoint);
 /** Look at `conn` before the loop sleeps. */
 void ab_rpc_endpoint_wake(ab_rpc_conn *conn);
 void ab_rpc_endpoint_forget(ab_rpc_conn *conn);
-/** The call has a deadline now, or none any more (0). */
-void ab_rpc_endpoint_time(ab_rpc_call *call, int64_t deadline_ms);
-/** Tell calls that were refused for the budget, when it has room. From the top. */
-void ab_rpc_endpoint_feed(ab_rpc_endpoint *endpoint);
 /** Count what is refused, and log it with why the connection ends if it does, though not too often.
  */
 void ab_rpc_endpoint_log_refusal(ab_rpc_endpoint *endpoint, const ab_rpc_conn *conn,
@@ -269,12 +276,6 @@ void ab_rpc_endpoint_log_refusal(ab_rpc_endpoint *endpoint, const ab_rpc_conn *c
  */
 AB_MUST_USE ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr *peer,
                                    bool connecting, ab_rpc_conn **out);
-/** It has to go, for the reason `err`; the first reason is kept. */
-void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err);
-/** The peer went past a bound: count it, say GOAWAY, close. @param reason  a literal */
-void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code);
-/** The last was said: let it go out, and wait a moment for the peer's end. */
-void ab_rpc_conn_close(ab_rpc_conn *conn);
 /** Take no new calls, and close when the last has ended, or at `deadline_ms`. */
 void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms);
 /** Do what there is to do: read on, deliver, send, free. From the top. */
@@ -283,8 +284,21 @@ void ab_rpc_conn_work(ab_rpc_conn *conn);
 void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms);
 /** Free it. @param silent  its calls get no on_end, and nobody is told */
 void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent);
-/** One more event of a kind. @return false: that is more than `rate` allows */
-bool ab_rpc_count_add(ab_rpc_count *c, const ab_rpc_rate *rate, int64_t now_ms);
+
+/* ---- conn_end.c ---- */
+
+/** Bytes can flow, and it is known how calls travel. */
+bool ab_rpc_conn_is_open(const ab_rpc_conn *conn);
+/** It has to go, for the reason `err`; the first reason is kept. */
+void ab_rpc_conn_doom(ab_rpc_conn *conn, const ab_error *err);
+/** The peer went past a bound: count it, say GOAWAY, close. @param reason  a literal */
+void ab_rpc_conn_refuse(ab_rpc_conn *conn, const char *reason, uint32_t code);
+/** One more event of a kind. @return false: more than `rate` allows, and the peer is refused for
+ * `reason` */
+bool ab_rpc_conn_allows(ab_rpc_conn *conn, ab_rpc_count *c, const ab_rpc_rate *rate,
+                        const char *reason);
+/** The last was said: let it go out, and wait a moment for the peer's end. */
+void ab_rpc_conn_close(ab_rpc_conn *conn);
 
 /* ---- account.c ---- */
 
@@ -315,9 +329,8 @@ typedef enum { AB_RPC_WIRE_DONE, AB_RPC_WIRE_AGAIN, AB_RPC_WIRE_FAILED } ab_rpc_
 
 /** Go on connecting; DONE once bytes can flow. */
 ab_rpc_wire ab_rpc_wire_open(ab_rpc_conn *conn);
-/** By which carrier a peer that has connected wants to call: what TLS has agreed on, or else its
- * first byte says. @return NULL: nothing has come yet */
-const ab_rpc_carrier *ab_rpc_wire_carrier(const ab_rpc_conn *conn);
+/** TLS has agreed on HTTP/2. Without ALPN the peer may be anything. */
+bool ab_rpc_wire_speaks_h2(const ab_rpc_conn *conn);
 /** At most `len` bytes to `into`; FAILED also at the end. */
 ab_rpc_wire ab_rpc_wire_read(ab_rpc_conn *conn, uint8_t *into, size_t len, size_t *got);
 /** Send, or keep what cannot be sent now. AGAIN: some is kept, and with it the `more` bytes that
@@ -339,6 +352,11 @@ AB_MUST_USE ab_err ab_rpc_http2_init(ab_rpc_endpoint *endpoint);
 bool ab_rpc_http2_is_full(const ab_rpc_conn *conn);
 extern const ab_rpc_carrier ab_rpc_http2;
 
+/* ---- http2_in.c ---- */
+
+/** The callbacks for what comes. */
+void ab_rpc_http2_listen(nghttp2_session_callbacks *c);
+
 /* ---- websocket.c ---- */
 
 extern const ab_rpc_carrier ab_rpc_over_websocket;
@@ -356,6 +374,19 @@ void ab_rpc_heads_response(ab_rpc_call *call, ab_rpc_head_in *head, bool last);
 
 /** A call on `stream`, without handler. @return NULL when out of memory */
 ab_rpc_call *ab_rpc_call_new(ab_rpc_conn *conn, int32_t stream);
+/** It has a deadline now, or none any more (0). */
+void ab_rpc_call_set_deadline(ab_rpc_call *call, int64_t deadline_ms);
+/** Keep what on_end will tell, unless something is kept. `text` is copied. */
+void ab_rpc_call_set_fate(ab_rpc_call *call, ab_rpc_status status, ab_str text);
+/** It ends here and now for this reason: the peer is told. */
+void ab_rpc_call_cut(ab_rpc_call *call, ab_rpc_status status, const char *text);
+/** The carrier has closed its stream. */
+void ab_rpc_call_stream_closed(ab_rpc_call *call, uint32_t code);
+/** on_end, unless `silent`, and free. */
+void ab_rpc_call_free(ab_rpc_call *call, bool silent);
+
+/* ---- call_in.c ---- */
+
 /** Server: what the call and its headers, of so many bytes, keep in memory.
  *  @return false: too much; the call is cut */
 bool ab_rpc_call_charge(ab_rpc_call *call, size_t bytes);
@@ -365,19 +396,17 @@ void ab_rpc_call_receive(ab_rpc_call *call, ab_str bytes);
 void ab_rpc_call_peer_closed(ab_rpc_call *call);
 /** Deliver what was held while it was paused. It may be gone afterwards. From the top. */
 void ab_rpc_call_go_on(ab_rpc_call *call);
-/** There may be room again. */
-void ab_rpc_call_drained(ab_rpc_call *call);
+
+/* ---- call_out.c ---- */
+
 /** Bytes of the first message that is queued, with its prefix; 0: there is none. */
 size_t ab_rpc_call_next(const ab_rpc_call *call);
 /** Take off what is queued. @return how many bytes; less than `room`: there are no more */
 size_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room);
+void ab_rpc_call_drop_queue(ab_rpc_call *call);
 /** Server: all that was queued is taken off, or dropped: give the trailers to the carrier. */
 void ab_rpc_call_trail(ab_rpc_call *call);
-/** Keep what on_end will tell, unless something is kept. `text` is copied. */
-void ab_rpc_call_set_fate(ab_rpc_call *call, ab_rpc_status status, ab_str text);
-/** It ends here and now for this reason: the peer is told. */
-void ab_rpc_call_cut(ab_rpc_call *call, ab_rpc_status status, const char *text);
-/** The carrier has closed its stream. */
-void ab_rpc_call_stream_closed(ab_rpc_call *call, uint32_t code);
-/** on_end, unless `silent`, and free. */
-void ab_rpc_call_free(ab_rpc_call *call, bool silent);
+/** There may be room again. */
+void ab_rpc_call_drained(ab_rpc_call *call);
+/** Tell calls that were refused for the budget, when it has room. From the top. */
+void ab_rpc_call_feed(ab_rpc_endpoint *endpoint);

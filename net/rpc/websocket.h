@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the two directions of a WebSocket share: websocket.c is the carrier and sends,
- * websocket_in.c takes what comes.
+ * A WebSocket's parts: websocket.c is the carrier, websocket_in.c takes what comes, and
+ * websocket_out.c, which both call, sends.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #define AB_RPC_WEBSOCKET_METADATA 0x80u /* flag of a prefix */
 #define AB_RPC_WEBSOCKET_STREAM   1     /* the only one */
+#define AB_RPC_WEBSOCKET_OUT_MAX  (128u * 1024)
 
 struct ab_rpc_websocket {
     char key[AB_RPC_UPGRADE_KEY]; /* client: of the request */
@@ -43,6 +44,14 @@ void ab_rpc_websocket_starve(ab_rpc_conn *conn);
 void ab_rpc_websocket_put(ab_rpc_conn *conn, enum wslay_opcode opcode, ab_str payload);
 /** Something was appended to `out`. */
 void ab_rpc_websocket_after_put(ab_rpc_conn *conn);
+/** Queue headers of the call. @return NOMEM, TOOBIG */
+AB_MUST_USE ab_err ab_rpc_websocket_put_metadata(ab_rpc_conn *conn, const ab_rpc_head_out *head);
+/** Something waits to be sent. */
+bool ab_rpc_websocket_is_pending(const ab_rpc_websocket *ws);
+/** ab_rpc_carrier.send */
+void ab_rpc_websocket_send(ab_rpc_conn *conn);
+/** ab_rpc_carrier.refuse */
+void ab_rpc_websocket_refuse(ab_rpc_conn *conn, uint32_t code);
 /** The call ends when what is to be said of it has gone. @param code  of HTTP/2 */
 void ab_rpc_websocket_end(ab_rpc_conn *conn, uint32_t code, uint16_t close);
 /** ab_rpc_carrier.receive */

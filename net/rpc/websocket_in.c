@@ -210,10 +210,8 @@ static void on_data(ab_rpc_conn *conn, ab_rpc_call *call, const ab_websocket_fra
 
 static void on_ping(ab_rpc_conn *conn, ab_str payload)
 {
-    if (ab_rpc_count_add(&conn->pings, &conn->endpoint->limits.pings, conn->heard_ms))
+    if (ab_rpc_conn_allows(conn, &conn->pings, &conn->endpoint->limits.pings, "pings"))
         ab_rpc_websocket_put(conn, WSLAY_PONG, payload);
-    else
-        ab_rpc_conn_refuse(conn, "pings", NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 static ab_rpc_status status_of_close(uint16_t code)

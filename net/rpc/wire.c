@@ -55,7 +55,7 @@ static ab_rpc_wire finish_tcp(ab_rpc_conn *conn)
 }
 
 /* Without ALPN the peer may be anything. */
-static bool speaks_h2(const ab_rpc_conn *conn)
+bool ab_rpc_wire_speaks_h2(const ab_rpc_conn *conn)
 {
     const unsigned char *name = NULL;
     unsigned len = 0;
@@ -74,7 +74,7 @@ static ab_rpc_wire shake_hands(ab_rpc_conn *conn)
             ab_rpc_endpoint_log_refusal(conn->endpoint, conn, "tls");
         return w;
     }
-    if (!conn->endpoint->secure.websocket && !speaks_h2(conn)) {
+    if (!conn->endpoint->secure.websocket && !ab_rpc_wire_speaks_h2(conn)) {
         fail_io(conn, 0, "the peer does not speak HTTP/2 (no h2 by ALPN)");
         ab_rpc_endpoint_log_refusal(conn->endpoint, conn, "alpn");
         return AB_RPC_WIRE_FAILED;
@@ -89,25 +89,6 @@ ab_rpc_wire ab_rpc_wire_open(ab_rpc_conn *conn)
     if (conn->state == AB_RPC_CONN_TCP && finish_tcp(conn) == AB_RPC_WIRE_FAILED)
         return AB_RPC_WIRE_FAILED;
     return conn->state == AB_RPC_CONN_TLS ? shake_hands(conn) : AB_RPC_WIRE_DONE;
-}
-
-/* @return false: nothing has come yet */
-static bool peek(const ab_rpc_conn *conn, char *first)
-{
-    ssize_t n = recv(conn->fd, first, 1, MSG_PEEK);
-    return n >= 0 || (errno != EAGAIN && errno != EINTR);
-}
-
-const ab_rpc_carrier *ab_rpc_wire_carrier(const ab_rpc_conn *conn)
-{
-    char first = 'P'; /* HTTP/2 begins with "PRI" */
-    if (!conn->endpoint->secure.websocket)
-        return &ab_rpc_http2;
-    if (conn->ssl != NULL)
-        return speaks_h2(conn) ? &ab_rpc_http2 : &ab_rpc_over_websocket;
-    if (conn->endpoint->server && !peek(conn, &first))
-        return NULL;
-    return conn->endpoint->server && first == 'P' ? &ab_rpc_http2 : &ab_rpc_over_websocket;
 }
 
 static ab_rpc_wire read_plain(ab_rpc_conn *conn, uint8_t *into, size_t len, size_t *got)

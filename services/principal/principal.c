@@ -9,7 +9,7 @@
 #include "schema/attributes.h"
 #include "services/data.h"
 #include "services/principal/principal_priv.h"
-#include "sync/watermark.h"
+#include "sync/deletion/watermark.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 #include "base/crypto/seal.h"
 #include "base/observe/log.h"
 #include "base/observe/metrics.h"
-#include "sync/guard.h"
+#include "sync/deletion/guard.h"
 #include "sync/object/application.h"
 #include "sync/received_state.h"
 #include "sync/writer.h"

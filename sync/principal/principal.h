@@ -21,7 +21,7 @@
 #include "base/observe/log.h"
 #include "base/observe/metrics.h"
 #include "schema/catalogue.h"
-#include "sync/guard.h"
+#include "sync/deletion/guard.h"
 #include "sync/object/application.h"
 #include "sync/received_state.h"
 #include "sync/writer.h"

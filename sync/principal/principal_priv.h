@@ -6,12 +6,12 @@
 
 #include "base/core/list.h"
 #include "base/core/map.h"
+#include "sync/deletion/watermark.h"
 #include "sync/inbox.h"
 #include "sync/object/kind.h"
 #include "sync/principal/principal.h"
 #include "sync/resync_session.h"
 #include "sync/stamp.h"
-#include "sync/watermark.h"
 
 typedef struct ab_principal_app ab_principal_app;
 

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "base/observe/metrics.h"
+#include "sync/deletion/watermark.h"
 #include "sync/principal/principal.h"
-#include "sync/watermark.h"
 
 #define AB_BENCH_CORE_APPS     50
 #define AB_BENCH_CORE_PROJECTS 10 /* for every agent */

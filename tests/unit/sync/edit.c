@@ -2,7 +2,7 @@
 #include "edit.h"
 
 #include "samples.h"
-#include "sync/watermark.h"
+#include "sync/deletion/watermark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "history.h"
 
 #include "schema/attributes.h"
-#include "sync/watermark.h"
+#include "sync/deletion/watermark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

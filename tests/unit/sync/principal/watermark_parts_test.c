@@ -6,7 +6,7 @@
  */
 #include "tests/unit/sync/pair.h"
 
-#include "sync/watermark.h"
+#include "sync/deletion/watermark.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/watermark.h"
+#include "sync/deletion/watermark.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/guard.h"
+#include "sync/deletion/guard.h"
 
 void ab_guard_init(ab_guard *g, ab_guard_limits limits)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/guard.h"
+#include "sync/deletion/guard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include "sync/inbox.h"
 #include "sync/object/desired.h"
 #include "sync/object/kind.h"
-#include "sync/resync_session.h"
+#include "sync/resync/resync.h"
 
 /* What the principal wants. */
 enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };

@@ -10,7 +10,7 @@
 #include "sync/inbox.h"
 #include "sync/object/kind.h"
 #include "sync/principal/principal.h"
-#include "sync/resync_session.h"
+#include "sync/resync/resync.h"
 #include "sync/stamp.h"
 
 typedef struct ab_principal_app ab_principal_app;

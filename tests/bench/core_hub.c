@@ -2,7 +2,7 @@
 #include "tests/bench/core_hub.h"
 
 #include "schema/attributes.h"
-#include "sync/resync.h"
+#include "sync/resync/message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Steps and pages of a resync, as they come from the other end: whatever is accepted is within its
  * bounds, and comes back the same.
  */
-#include "sync/resync.h"
+#include "sync/resync/message.h"
 
 #include <stdlib.h>
 

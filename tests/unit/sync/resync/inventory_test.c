@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/inventory.h"
+#include "sync/resync/inventory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/resync_session.h"
+#include "sync/resync/resync.h"
 
 #include "schema/attributes.h"
 #include "schema/catalogue.h"

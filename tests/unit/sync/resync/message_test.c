@@ -2,7 +2,7 @@
  *
  * The steps of a resync as JSON: what they say of the mass-deletion guard.
  */
-#include "sync/resync.h"
+#include "sync/resync/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

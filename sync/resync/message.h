@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sync/inventory.h"
+#include "sync/resync/inventory.h"
 
 /* Longest id of a resync, NUL included. */
 #define AB_RESYNC_ID_MAX 65

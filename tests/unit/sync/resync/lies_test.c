@@ -4,10 +4,10 @@
  * what was announced, or not what the log says. The test speaks in place of one end. Whatever it
  * says, the other end deletes nothing that its store has.
  */
-#include "pair.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
-#include "sync/resync.h"
+#include "sync/resync/message.h"
+#include "tests/unit/sync/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * Both ends compare what they hold: what was lost comes again, what is gone goes, and nothing goes
  * that is not proved to be gone.
  */
-#include "pair.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

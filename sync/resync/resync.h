@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sync/resync.h"
+#include "sync/resync/message.h"
 #include "sync/writer.h"
 
 typedef struct ab_resync_session ab_resync_session;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/resync.h"
+#include "sync/resync/message.h"
 
 #include "base/json/document.h"
 #include "base/json/object.h"

@@ -6,6 +6,8 @@
  *
  *   moved --commit--> at_rest --position moves, commit failed, a day has passed--> moved
  */
+#include "transport/kafka/commit_priv.h"
+
 #include "transport/kafka/kafka_priv.h"
 
 #define RECOMMIT_MS (24LL * 3600 * 1000)
@@ -89,7 +91,7 @@ bool ab_kafka_commit(ab_kafka *k)
 {
     bool finished = true;
     ab_kafka_group *g = NULL;
-    TAILQ_FOREACH(g, &k->groups, at)
+    TAILQ_FOREACH(g, &k->groups.list, at)
     {
         if (!g->committing)
             commit_group(g, ab_kafka_now(k));

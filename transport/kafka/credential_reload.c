@@ -4,7 +4,14 @@
  * made, and never again; so all handles are made again: what is on its way arrives first, then
  * every link goes on from where it is.
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/credential_reload_priv.h"
+
+#include "transport/kafka/commit_priv.h"
+#include "transport/kafka/group_priv.h"
+#include "transport/kafka/live_priv.h"
+#include "transport/kafka/log_replay_priv.h"
+#include "transport/kafka/pending_priv.h"
+#include "transport/kafka/producer_priv.h"
 
 #define CHECK_MS 1000
 /* How long what is on its way may take. The old connections may not work any more. */
@@ -58,8 +65,8 @@ static void close_all(ab_kafka *k)
     }
     ab_kafka_log_replay_run(k);
     ab_kafka_asker_close(k);
-    ab_kafka_groups_close(&k->groups);
-    ab_kafka_groups_close(&k->live_groups);
+    ab_kafka_group_close_all(&k->groups);
+    ab_kafka_group_close_all(&k->live_groups);
     ab_kafka_commit_all_again(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_UNAVAILABLE);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_UNAVAILABLE);
@@ -73,8 +80,8 @@ void ab_kafka_credential_reload_tick(ab_kafka *k)
     if (!k->renewing || !is_idle(k) || (!is_drained(k) && ab_kafka_now(k) < k->renew_by_ms))
         return;
     close_all(k);
-    k->renewing =
-        ab_kafka_consumer_start(k, &err) != AB_ERR_OK || ab_kafka_live_start(k, &err) != AB_ERR_OK;
+    k->renewing = ab_kafka_group_start(&k->groups, &err) != AB_ERR_OK ||
+                  ab_kafka_live_start(k, &err) != AB_ERR_OK;
     if (k->renewing)
         AB_ERROR(k->base.env.log, KAFKA, "cannot connect; retrying",
                  AB_KV("error", (const char *)err.text));

@@ -3,7 +3,21 @@
 
 #include "base/core/digest.h"
 #include "schema/attributes.h"
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/commit_priv.h"
+#include "transport/kafka/consumer_priv.h"
+#include "transport/kafka/credential_reload_priv.h"
+#include "transport/kafka/group_priv.h"
+#include "transport/kafka/live_priv.h"
+#include "transport/kafka/log_replay_priv.h"
+#include "transport/kafka/member_priv.h"
+#include "transport/kafka/pending_priv.h"
+#include "transport/kafka/positions_priv.h"
+#include "transport/kafka/presence_priv.h"
+#include "transport/kafka/producer_priv.h"
+#include "transport/kafka/receive_priv.h"
+#include "transport/kafka/refusal_priv.h"
+#include "transport/kafka/removal_priv.h"
+#include "transport/kafka/topic_check_priv.h"
 
 #include <assert.h>
 
@@ -13,11 +27,13 @@
 
 static void release(ab_kafka *k)
 {
-    ab_kafka_consumer_forget(k);
+    ab_kafka_receive_forget(k);
     ab_kafka_removal_leave(k);
     ab_kafka_link *l = NULL;
-    while ((l = TAILQ_FIRST(&k->links)) != NULL)
+    while ((l = TAILQ_FIRST(&k->links)) != NULL) {
+        ab_kafka_pending_leave(l);
         ab_kafka_link_unref(l);
+    }
     ab_map_free(k->links_by_name, NULL);
     ab_kafka_settings_fini(&k->settings);
 }
@@ -31,12 +47,18 @@ static ab_err kafka_check(const ab_config *config, ab_role role, const char *age
     return e;
 }
 
+/* The parts of which a link is part while it is served. */
+static void withdraw(ab_kafka_link *l)
+{
+    ab_kafka_consumer_remove(l);
+    ab_kafka_log_replay_stop(l);
+    ab_kafka_live_close(l);
+}
+
 static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_error *err)
 {
     ab_kafka *k = (ab_kafka *)self;
     TAILQ_INIT(&k->links);
-    TAILQ_INIT(&k->groups);
-    TAILQ_INIT(&k->live_groups);
     TAILQ_INIT(&k->to_read);
     TAILQ_INIT(&k->removals);
     TAILQ_INIT(&k->deliveries);
@@ -46,6 +68,9 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     TAILQ_INIT(&k->ask_under_way);
     k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
     TAILQ_INIT(&k->host.graves);
+    k->withdraw = withdraw;
+    ab_kafka_consumer_init(k);
+    ab_kafka_live_init(k);
     ab_kafka_member_init(k);
     ab_kafka_producer_init(&k->producer, k, AB_KAFKA_PRODUCER);
     ab_kafka_producer_init(&k->live_producer, k, AB_KAFKA_LIVE_PRODUCER);
@@ -69,7 +94,7 @@ static void tell_failed(ab_kafka *k)
         TAILQ_REMOVE(&k->failed, s, at);
         ab_error err = {0};
         ab_err e = ab_fail(&err, s->failed, "%s", s->why == NULL ? "out of memory" : s->why);
-        ab_kafka_send_finish(s, e, &err);
+        ab_kafka_producer_send_finish(s, e, &err);
     }
 }
 
@@ -79,6 +104,8 @@ static void on_wake(uv_async_t *wake)
     ab_kafka *k = wake->data;
     tell_failed(k);
     ab_kafka_log_replay_run(k);
+    ab_kafka_removal_start(k);
+    ab_kafka_topic_check_start(k);
 }
 
 static void on_uv_closed(uv_handle_t *handle)
@@ -103,8 +130,8 @@ static void close_handles(ab_kafka *k)
     ab_kafka_asker_close(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
-    ab_kafka_groups_close(&k->groups);
-    ab_kafka_groups_close(&k->live_groups);
+    ab_kafka_group_close_all(&k->groups);
+    ab_kafka_group_close_all(&k->live_groups);
 }
 
 static bool is_drained(ab_kafka *k)
@@ -225,8 +252,10 @@ static ab_err kafka_start(ab_transport *self, ab_error *err)
     ab_err e = AB_ERR_OK;
     if (k->settings.role == AB_ROLE_AGENT)
         e = ab_kafka_link_new(k, self->env.agent, &own, err);
+    if (e == AB_ERR_OK && own != NULL)
+        ab_kafka_pending_init(own);
     if (e == AB_ERR_OK)
-        e = ab_kafka_consumer_start(k, err);
+        e = ab_kafka_group_start(&k->groups, err);
     if (e == AB_ERR_OK)
         e = ab_kafka_live_start(k, err);
     if (e == AB_ERR_OK)
@@ -245,6 +274,7 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
     ab_err e = ab_kafka_link_new(k, agent, &l, err);
     if (e != AB_ERR_OK)
         return e;
+    ab_kafka_pending_init(l);
     ab_kafka_removal_call_off(k, agent);
     ab_kafka_pending_tick(k);
     ab_kafka_topic_check_start(k);
@@ -262,6 +292,7 @@ static void kafka_remove_agent(ab_transport *self, const char *agent, bool forge
         ab_kafka_commit(k);
     if (ours)
         ab_kafka_removal_want(l);
+    ab_kafka_pending_leave(l);
     ab_kafka_link_remove(l);
 }
 
@@ -275,7 +306,7 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     ab_kafka_producer *p = ab_kafka_producer_of(k, lane);
     if (l == NULL)
         return AB_ERR_NOTFOUND;
-    if (l->phase != AB_LINK_READY || ab_kafka_is_refused(l) || p->handle == NULL || p->broken ||
+    if (l->phase != AB_LINK_READY || ab_kafka_refusal_is_on(l) || p->handle == NULL || p->broken ||
         k->renewing)
         return AB_ERR_UNAVAILABLE;
     /* What librdkafka has is sent when there is a broker again, also where a newer state follows.
@@ -285,7 +316,7 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     if (!ab_kafka_producer_admits(p, l, event))
         return AB_ERR_FULL;
     ab_kafka_send *s = NULL;
-    if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
+    if (ab_kafka_producer_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
         return AB_ERR_UNAVAILABLE;
     ab_kafka_producer_send(p, s);
     return AB_ERR_OK;
@@ -293,7 +324,7 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
 
 static void kafka_ack(ab_transport *self, ab_delivery *delivery, ab_verdict verdict)
 {
-    ab_kafka_consumer_ack((ab_kafka *)self, delivery, verdict);
+    ab_kafka_receive_ack((ab_kafka *)self, delivery, verdict);
 }
 
 static ab_pending *kafka_pending(ab_transport *self, const char *agent, ab_direction direction)
@@ -312,7 +343,7 @@ static bool is_stuck(const ab_kafka_link *l)
 
 static bool is_ready(const ab_kafka_link *l)
 {
-    return l->phase == AB_LINK_READY && !is_stuck(l) && !ab_kafka_is_refused(l);
+    return l->phase == AB_LINK_READY && !is_stuck(l) && !ab_kafka_refusal_is_on(l);
 }
 
 static void say_why(const ab_kafka_link *l, ab_buf *why)

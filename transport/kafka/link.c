@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/link_priv.h"
 
 #include "schema/attributes.h"
+#include "transport/kafka/kafka_priv.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -61,9 +62,10 @@ static void free_link(ab_kafka_link *l)
         if (l->out[lane] != NULL)
             rd_kafka_topic_destroy(l->out[lane]);
     }
-    ab_kafka_commit_end(l);
+    ab_link_remove(&l->in.commit_at);
     ab_offsets_fini(&l->in.offsets);
-    ab_kafka_pending_fini(l);
+    ab_pending_fini(&l->down);
+    ab_pending_fini(&l->up);
     free(l->peer.refused);
     free(l);
 }
@@ -96,7 +98,6 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", name);
     }
     get_metrics(l);
-    ab_kafka_pending_init(l);
     TAILQ_INSERT_TAIL(&k->links, l, at);
     *out = l;
     return AB_ERR_OK;
@@ -139,16 +140,13 @@ void ab_kafka_link_unref(ab_kafka_link *l)
 
 static void withdraw(ab_kafka_link *l)
 {
-    ab_kafka_consumer_remove(l);
-    ab_kafka_log_replay_stop(l);
-    ab_kafka_live_close(l);
+    l->kafka->withdraw(l);
     l->phase = AB_LINK_ASK;
 }
 
 void ab_kafka_link_remove(ab_kafka_link *l)
 {
     withdraw(l);
-    ab_kafka_pending_leave(l);
     l->removed = true;
     /* Added again, with a log that does not tell, it must not get the same one. */
     if (l->epoch > l->kafka->epoch)

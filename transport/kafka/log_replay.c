@@ -5,11 +5,14 @@
  * been read. Each link comes and goes by itself: one whose log stays silent loses its turn after
  * a second and is deferred some seconds later, and nobody waits for it.
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/log_replay_priv.h"
 
 #include "schema/attributes.h"
-#include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/record.h"
+#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/pending_priv.h"
+#include "transport/kafka/presence_priv.h"
+#include "transport/kafka/receive_priv.h"
 
 #include <inttypes.h>
 
@@ -96,22 +99,7 @@ static bool is_new_log(const ab_kafka_link *l)
     return l->new_log || l->read.log_id == 0;
 }
 
-/* Ready is who could write: the first hello tells, and tells the reader of a new log that it is
- * one. A log that has its identity gets none, for each record in it counts as lag. */
-static void finish(ab_kafka_link *l)
-{
-    leave(l);
-    l->unread = 0;
-    l->read.complete = true;
-    if (l->sent_offset < l->read.end - 1)
-        l->sent_offset = l->read.end - 1;
-    l->epoch = next_epoch(l);
-    bool new_log = is_new_log(l);
-    l->log_id = new_log ? l->epoch : l->read.log_id;
-    ab_kafka_presence_announce(l, new_log);
-}
-
-void ab_kafka_log_replay_announced(ab_kafka_link *l)
+static void tell_ready(ab_kafka_link *l)
 {
     ab_kafka *k = l->kafka;
     /* The upcalls may remove the link, or make it begin again. */
@@ -128,6 +116,32 @@ void ab_kafka_log_replay_announced(ab_kafka_link *l)
     if (!l->removed && !k->closed)
         k->base.env.events.on_ready(k->base.env.events.arg, l->name, l->epoch);
     ab_kafka_link_unref(l);
+}
+
+static void on_announced(void *arg, ab_err code, const ab_error *err)
+{
+    ab_kafka_link *l = arg;
+    bool awaited = l->phase == AB_LINK_READ && l->read.complete && !l->removed;
+    if (awaited && code == AB_ERR_OK)
+        tell_ready(l);
+    else if (awaited)
+        ab_kafka_link_failed(l, err);
+    ab_kafka_link_unref(l);
+}
+
+/* Ready is who could write: the first hello tells, and tells the reader of a new log that it is
+ * one. A log that has its identity gets none, for each record in it counts as lag. */
+static void finish(ab_kafka_link *l)
+{
+    leave(l);
+    l->unread = 0;
+    l->read.complete = true;
+    if (l->sent_offset < l->read.end - 1)
+        l->sent_offset = l->read.end - 1;
+    l->epoch = next_epoch(l);
+    bool new_log = is_new_log(l);
+    l->log_id = new_log ? l->epoch : l->read.log_id;
+    ab_kafka_presence_announce(l, new_log, on_announced);
 }
 
 static ab_err keep(ab_kafka_link *l, ab_event *event)
@@ -171,7 +185,7 @@ static void on_message(ab_kafka_link *l, const rd_kafka_message_t *m)
     else if (m->payload == NULL && m->key != NULL)
         ab_event_unref(ab_map_take(l->read.heads, (ab_str){m->key, m->key_len}));
     else
-        ab_kafka_refused(l->kafka, rd_kafka_topic_name(m->rkt), reason, &err);
+        ab_kafka_receive_refuse(l->kafka, rd_kafka_topic_name(m->rkt), reason, &err);
     ab_event_unref(event);
     if (e == AB_ERR_NOMEM)
         ab_kafka_link_failed(l, &err);

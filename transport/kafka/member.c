@@ -11,10 +11,12 @@
  *
  * Loop thread, save for what `ask` does.
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/member_priv.h"
 
+#include "transport/kafka/client/coordinator.h"
 #include "transport/kafka/client/errors.h"
-#include "transport/kafka/client/topics.h"
+#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/receive_priv.h"
 
 #include <stdlib.h>
 
@@ -103,7 +105,7 @@ static void on_error(ab_kafka_member *m, rd_kafka_event_t *event)
         ab_fail(&m->why, AB_ERR_DENIED,
                 "group %s: not authorized to join; run deploy/kafka/provision agent %s",
                 m->kafka->settings.live_group, m->kafka->base.env.agent);
-    ab_kafka_consumer_error(m->kafka, event);
+    ab_kafka_receive_error(m->kafka, event);
 }
 
 static void on_messages(ab_kafka_member *m, rd_kafka_event_t *event)
@@ -114,7 +116,7 @@ static void on_messages(ab_kafka_member *m, rd_kafka_event_t *event)
         if (m->state != AB_MEMBER_IN || m->kafka->closed)
             return;
         m->next = message->offset + 1;
-        ab_kafka_consumer_live(l, message);
+        ab_kafka_receive_live(l, message);
     }
 }
 
@@ -147,8 +149,8 @@ static ab_err join(ab_kafka_member *m, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     m->state = AB_MEMBER_IN;
-    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(topics, l->topics[AB_KAFKA_IN_LIVE], RD_KAFKA_PARTITION_UA);
+    rd_kafka_topic_partition_list_t *topics =
+        ab_kafka_handle_partition(l->topics[AB_KAFKA_IN_LIVE], RD_KAFKA_OFFSET_INVALID);
     rd_kafka_resp_err_t code = rd_kafka_subscribe(ab_kafka_handle_rk(m->handle), topics);
     rd_kafka_topic_partition_list_destroy(topics);
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -180,7 +182,8 @@ typedef struct {
 static void ask(ab_kafka_job *job)
 {
     question *q = (question *)job;
-    q->empty = ab_kafka_group_is_empty(q->producer, q->member->kafka->settings.live_group);
+    q->empty =
+        ab_kafka_coordinator_group_is_empty(q->producer, q->member->kafka->settings.live_group);
 }
 
 static void answered(ab_kafka_job *job)

@@ -14,10 +14,10 @@
  *   AB_ASK_NOT --write--> AB_ASK_SOON --due--> AB_ASK_UNDER_WAY --nothing left--> AB_ASK_NOT
  *                         AB_ASK_LATER          --left--> SOON, or LATER while the agent is away
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/pending_priv.h"
 
-#include "transport/kafka/client/errors.h"
-#include "transport/kafka/client/topics.h"
+#include "transport/kafka/client/coordinator.h"
+#include "transport/kafka/kafka_priv.h"
 
 #include <assert.h>
 
@@ -71,13 +71,6 @@ void ab_kafka_pending_leave(ab_kafka_link *l)
     leave_queue(l);
 }
 
-void ab_kafka_pending_fini(ab_kafka_link *l)
-{
-    leave_queue(l);
-    ab_pending_fini(&l->down);
-    ab_pending_fini(&l->up);
-}
-
 /* ----- what the log holds ----- */
 
 void ab_kafka_pending_begin(ab_kafka_link *l, int64_t log_end)
@@ -112,10 +105,9 @@ void ab_kafka_pending_sent(ab_kafka_link *l, const ab_event *event, const rd_kaf
         enqueue(l, AB_ASK_SOON);
 }
 
-void ab_kafka_pending_receive(const ab_kafka_delivery *d, const rd_kafka_message_t *m)
+void ab_kafka_pending_receive(ab_kafka_link *l, const ab_event *event, const rd_kafka_message_t *m)
 {
-    if (d->base.lane == AB_LANE_STATE)
-        ab_pending_hold(&d->link->up, d->base.event, written_ms(d->link, m));
+    ab_pending_hold(&l->up, event, written_ms(l, m));
 }
 
 /* ----- asking ----- */
@@ -125,7 +117,7 @@ static const rd_kafka_topic_partition_t *position_in(rd_kafka_event_t *event, ab
     size_t n = 0;
     const rd_kafka_group_result_t **groups = rd_kafka_ListConsumerGroupOffsets_result_groups(
         rd_kafka_event_ListConsumerGroupOffsets_result(event), &n);
-    return ab_kafka_only_position(event, groups, n, err);
+    return ab_kafka_coordinator_position(event, groups, n, err);
 }
 
 static bool is_denied(const ab_error *err)
@@ -243,11 +235,11 @@ static void ask(ab_kafka *k, ab_kafka_link *l)
         ask_again(l, false);
         return;
     }
-    rd_kafka_AdminOptions_t *options =
-        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
+    rd_kafka_AdminOptions_t *options = ab_kafka_admin_options(
+        rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, AB_KAFKA_COORDINATOR_MS);
     rd_kafka_AdminOptions_set_opaque(options, l);
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(list, l->topics[AB_KAFKA_OUT_STATE], 0);
+    rd_kafka_topic_partition_list_t *list =
+        ab_kafka_handle_partition(l->topics[AB_KAFKA_OUT_STATE], RD_KAFKA_OFFSET_INVALID);
     rd_kafka_ListConsumerGroupOffsets_t *request =
         rd_kafka_ListConsumerGroupOffsets_new(group, list);
     rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, options, ab_kafka_handle_queue(k->asker));

@@ -5,9 +5,11 @@
  * position again each day (consumer.c); for one that is away the principal does. One job at a time,
  * some agents each, two requests for an agent and day.
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/positions_priv.h"
 
-#include "transport/kafka/client/topics.h"
+#include "transport/kafka/client/coordinator.h"
+#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/pending_priv.h"
 
 #include <stdlib.h>
 
@@ -36,7 +38,8 @@ static void run(ab_kafka_job *job)
     keeping *w = (keeping *)job;
     for (size_t i = 0; i < w->count && !w->kafka->hurry; i++) {
         position *p = &w->positions[i];
-        p->kept = ab_kafka_group_recommit(w->asker, p->group, p->link->topics[AB_KAFKA_OUT_STATE],
+        p->kept =
+            ab_kafka_coordinator_recommit(w->asker, p->group, p->link->topics[AB_KAFKA_OUT_STATE],
                                           &p->error) == AB_ERR_OK;
     }
 }

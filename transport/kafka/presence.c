@@ -15,9 +15,14 @@
  * process for each agent's name (member.c). Nothing keeps two principals from writing to one agent:
  * when they say hello in turns, the agent tells.
  */
+#include "transport/kafka/presence_priv.h"
+
 #include "schema/attributes.h"
 #include "transport/hello.h"
 #include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/pending_priv.h"
+#include "transport/kafka/producer_priv.h"
+#include "transport/kafka/refusal_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +125,7 @@ static void send_hello(ab_kafka_link *l, ab_lane lane, bool leaving, ab_sent don
     ab_kafka_link_ref(l);
     ab_err e = make_hello(l, leaving, lane == AB_LANE_LIVE && !has_ours(l), &hello);
     if (e == AB_ERR_OK)
-        e = ab_kafka_send_new(l, lane, hello, HELLO_DEADLINE_MS, done, l, &s);
+        e = ab_kafka_producer_send_new(l, lane, hello, HELLO_DEADLINE_MS, done, l, &s);
     ab_event_unref(hello);
     if (e == AB_ERR_OK && p->handle == NULL)
         e = AB_ERR_UNAVAILABLE;
@@ -131,7 +136,7 @@ static void send_hello(ab_kafka_link *l, ab_lane lane, bool leaving, ab_sent don
     ab_error err = {0};
     ab_fail(&err, e, "cannot send a hello: %s", ab_err_text(e));
     if (s != NULL)
-        ab_kafka_send_drop(s);
+        ab_kafka_producer_send_drop(s);
     done(l, e, &err);
 }
 
@@ -144,21 +149,10 @@ static void on_spoken(void *arg, ab_err code, const ab_error *err)
     ab_kafka_link_unref(l);
 }
 
-static void on_announced(void *arg, ab_err code, const ab_error *err)
-{
-    ab_kafka_link *l = arg;
-    bool awaited = l->phase == AB_LINK_READ && l->read.complete && !l->removed;
-    if (awaited && code == AB_ERR_OK)
-        ab_kafka_log_replay_announced(l);
-    else if (awaited)
-        ab_kafka_link_failed(l, err);
-    ab_kafka_link_unref(l);
-}
-
-void ab_kafka_presence_announce(ab_kafka_link *l, bool new_log)
+void ab_kafka_presence_announce(ab_kafka_link *l, bool new_log, ab_sent done)
 {
     l->peer.hello_due_ms = new_log ? 0 : ab_kafka_now(l->kafka) + l->kafka->settings.heartbeat_ms;
-    send_hello(l, new_log ? AB_LANE_STATE : AB_LANE_LIVE, false, on_announced);
+    send_hello(l, new_log ? AB_LANE_STATE : AB_LANE_LIVE, false, done);
 }
 
 void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
@@ -375,15 +369,15 @@ static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
         gone(l);
 }
 
-void ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms)
+ab_err ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms,
+                              ab_error *err)
 {
     saying said = {0};
-    ab_error err = {0};
-    if (!understand(hello, &said, &err))
-        ab_kafka_refused(l->kafka, l->topics[AB_KAFKA_IN_LIVE], "hello", &err);
-    else
+    bool understood = understand(hello, &said, err);
+    if (understood)
         take(l, &said, age_ms);
     ab_hello_fini(&said.base);
+    return understood ? AB_ERR_OK : AB_ERR_INVALID;
 }
 
 void ab_kafka_presence_tick(ab_kafka_link *l)

@@ -4,10 +4,11 @@
  * list, so that each one is told its outcome exactly once, whatever becomes of the handle. All
  * links share its queue; share.h says how much of it each may have.
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/producer_priv.h"
 
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/record.h"
+#include "transport/kafka/pending_priv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,8 +38,8 @@ void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kin
     ab_backoff_init(&p->backoff, REBUILD_FIRST_MS, REBUILD_MAX_MS);
 }
 
-ab_err ab_kafka_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event, int64_t deadline_ms,
-                         ab_sent done, void *arg, ab_kafka_send **out)
+ab_err ab_kafka_producer_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event,
+                                  int64_t deadline_ms, ab_sent done, void *arg, ab_kafka_send **out)
 {
     ab_kafka_send *s = calloc(1, sizeof(*s));
     if (s == NULL)
@@ -75,7 +76,7 @@ static void tell(ab_kafka_send *s, ab_err code, const ab_error *err)
     done(s->arg, code, code == AB_ERR_OK ? NULL : err);
 }
 
-void ab_kafka_send_drop(ab_kafka_send *s)
+void ab_kafka_producer_send_drop(ab_kafka_send *s)
 {
     ab_event_unref(s->event);
     ab_kafka_link_unref(s->link);
@@ -83,13 +84,13 @@ void ab_kafka_send_drop(ab_kafka_send *s)
     free(s);
 }
 
-void ab_kafka_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err)
+void ab_kafka_producer_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err)
 {
     tell(s, code, err);
-    ab_kafka_send_drop(s);
+    ab_kafka_producer_send_drop(s);
 }
 
-void ab_kafka_send_fail_later(ab_kafka_send *s, ab_err code, const char *text)
+void ab_kafka_producer_send_fail_later(ab_kafka_send *s, ab_err code, const char *text)
 {
     ab_kafka *k = s->link->kafka;
     s->failed = code;
@@ -166,7 +167,7 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     if (small_topic && !l->removed) /* first, or it would be sent again at once */
         ab_kafka_link_wait(l, err.text);
     give_back(p, s, err.code);
-    ab_kafka_send_finish(s, err.code, &err);
+    ab_kafka_producer_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);
     tell_room(p, l);
@@ -229,7 +230,7 @@ void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
     if (topic != NULL)
         code = ab_kafka_record_produce(ab_kafka_handle_rk(p->handle), topic, s->event, s);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        ab_kafka_send_fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
+        ab_kafka_producer_send_fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
         return;
     }
     ab_share_take(&p->budget, &s->link->share[lane_of(p)], size_of(s->event),

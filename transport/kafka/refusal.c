@@ -8,6 +8,8 @@
  * Only a hello counts that answers one of this agent's: a principal that has just started does not
  * know the agent's mode, and refuses nobody yet.
  */
+#include "transport/kafka/refusal_priv.h"
+
 #include "transport/kafka/kafka_priv.h"
 
 #include <stdlib.h>
@@ -52,4 +54,9 @@ void ab_kafka_refusal_hear(ab_kafka_link *l, const char *reason)
                  "refused by the principal: nothing is sent and nothing received is applied",
                  AB_KV("agent", l->name), AB_KV("why", why));
     ab_transport_show_refused(k->base.env.metrics, l->name, l->peer.refused != NULL);
+}
+
+bool ab_kafka_refusal_is_on(const ab_kafka_link *l)
+{
+    return l->kafka->settings.role == AB_ROLE_AGENT && l->peer.refused != NULL;
 }

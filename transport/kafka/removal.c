@@ -3,9 +3,10 @@
  * What an agent that is gone for good leaves at the broker: its topics. The positions in them the
  * broker forgets by itself. Never while a topic check runs: that might make again what is deleted.
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/removal_priv.h"
 
 #include "transport/kafka/client/topics.h"
+#include "transport/kafka/kafka_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,8 +156,7 @@ static void done(ab_kafka_job *job)
     k->removing = NULL;
     ab_kafka_handle_close(r->handle);
     finish(r);
-    ab_kafka_removal_start(k);
-    ab_kafka_topic_check_start(k);
+    uv_async_send(&k->wake); /* for the next one, or a topic check that waited */
 }
 
 void ab_kafka_removal_start(ab_kafka *k)
@@ -167,7 +167,7 @@ void ab_kafka_removal_start(ab_kafka *k)
     ab_kafka_removal *r = TAILQ_FIRST(&k->removals);
     while (r != NULL && r->due_ms > now)
         r = TAILQ_NEXT(r, at);
-    if (r == NULL || (r->handle = ab_kafka_topics_handle(k)) == NULL)
+    if (r == NULL || (r->handle = ab_kafka_handle_open_admin(&k->host, &k->settings)) == NULL)
         return;
     r->job.run = run;
     r->job.done = done;

@@ -11,10 +11,15 @@
  * requests without an answer answers no later one on the same connection: with the handle that
  * connection goes, and the next topic check may begin with another broker.
  */
-#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/topic_check_priv.h"
 
+#include "transport/kafka/client/admin.h"
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/topics.h"
+#include "transport/kafka/consumer_priv.h"
+#include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/log_replay_priv.h"
+#include "transport/kafka/removal_priv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +138,7 @@ static ab_err find_ends(topic_check *s, ab_error *err)
         owners[n++] = &s->entries[i];
     }
     if (n > 0)
-        ab_kafka_topics_ends(s->rk, ends, n * ASKED, &s->silent);
+        ab_kafka_ends_find(s->rk, ends, n * ASKED, &s->silent);
     for (size_t i = 0; i < n; i++)
         take_ends(owners[i], &ends[i * ASKED]);
     return AB_ERR_OK;
@@ -273,8 +278,7 @@ static void done(ab_kafka_job *job)
         ab_kafka_link_unref(s->entries[i].link);
     }
     free(s);
-    ab_kafka_removal_start(k);
-    ab_kafka_topic_check_start(k);
+    uv_async_send(&k->wake); /* for the next one, or a removal that waited */
 }
 
 static void take_up(topic_check *s, ab_kafka_link *l)
@@ -305,40 +309,21 @@ static void give_up(topic_check *s, const char *why)
     free(s);
 }
 
-/* Its requests have their own outcomes. */
-static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
-{
-    (void)arg;
-    (void)h;
-    (void)event;
-}
-
-/* Of all kinds, this one asks for the least by itself: no group, no producer id. */
-ab_kafka_handle *ab_kafka_topics_handle(ab_kafka *k)
-{
-    ab_error err = {0};
-    ab_kafka_handle *handle = NULL;
-    if (ab_kafka_handle_open(&k->host, &k->settings, AB_KAFKA_LIVE_PRODUCER, on_event, NULL,
-                             &handle, &err) != AB_ERR_OK)
-        ab_kafka_host_error(&k->host, RD_KAFKA_RESP_ERR__FAIL, err.text);
-    return handle;
-}
-
 static topic_check *new_topic_check(ab_kafka *k)
 {
     topic_check *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
-    s->handle = ab_kafka_topics_handle(k);
+    s->handle = ab_kafka_handle_open_admin(&k->host, &k->settings);
     if (s->handle == NULL) {
         free(s);
         return NULL;
     }
     s->kafka = k;
     s->rk = ab_kafka_handle_rk(s->handle);
-    s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups)->handle);
-    if (!TAILQ_EMPTY(&k->live_groups))
-        s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups)->handle);
+    s->consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->groups.list)->handle);
+    if (!TAILQ_EMPTY(&k->live_groups.list))
+        s->live_consumer = ab_kafka_handle_rk(TAILQ_FIRST(&k->live_groups.list)->handle);
     s->downs = k->host.downs;
     if (ab_kafka_now(k) >= k->silent_until_ms)
         k->silent.count = 0;

@@ -314,3 +314,29 @@ void ab_kafka_handle_close(ab_kafka_handle *h)
     if (!h->serving)
         close_now(h);
 }
+
+/* Each of its requests has an outcome of its own. */
+static void ignore(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
+{
+    (void)arg;
+    (void)h;
+    (void)event;
+}
+
+ab_kafka_handle *ab_kafka_handle_open_admin(ab_kafka_host *host, const ab_kafka_settings *settings)
+{
+    ab_error err = {0};
+    ab_kafka_handle *h = NULL;
+    /* Of all kinds, this one asks for the least by itself: no group, no producer id. */
+    if (ab_kafka_handle_open(host, settings, AB_KAFKA_LIVE_PRODUCER, ignore, NULL, &h, &err) !=
+        AB_ERR_OK)
+        ab_kafka_host_error(host, RD_KAFKA_RESP_ERR__FAIL, err.text);
+    return h;
+}
+
+rd_kafka_topic_partition_list_t *ab_kafka_handle_partition(const char *topic, int64_t offset)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, topic, 0)->offset = offset;
+    return list;
+}

@@ -42,6 +42,9 @@ typedef void (*ab_kafka_on_event)(void *arg, ab_kafka_handle *h, rd_kafka_event_
 AB_MUST_USE ab_err ab_kafka_handle_open(ab_kafka_host *host, const ab_kafka_settings *settings,
                                         ab_kafka_kind kind, ab_kafka_on_event on_event, void *arg,
                                         ab_kafka_handle **out, ab_error *err);
+/** A handle that knows no topics, for one round of questions about some. @return NULL: it cannot be
+ * made, which is logged */
+ab_kafka_handle *ab_kafka_handle_open_admin(ab_kafka_host *host, const ab_kafka_settings *settings);
 /** The instance; borrowed, valid until close. */
 rd_kafka_t *ab_kafka_handle_rk(const ab_kafka_handle *h);
 /** Its queue, for results; borrowed, valid until close. */
@@ -51,6 +54,9 @@ void ab_kafka_handle_wake(const ab_kafka_handle *h);
 /** To be told, on the loop thread, when the handle was closed and is destroyed: what it was given
  * is no more used then. Not when it is abandoned. */
 void ab_kafka_handle_when_gone(ab_kafka_handle *h, void (*gone)(void *arg), void *arg);
+/** A list of one partition, the only one of a topic; owned by the caller. Any thread.
+ * @param offset  RD_KAFKA_OFFSET_INVALID: it does not matter */
+rd_kafka_topic_partition_list_t *ab_kafka_handle_partition(const char *topic, int64_t offset);
 /** No more events; destroyed in the background (see ab_kafka_host_reap). NULL is allowed. */
 void ab_kafka_handle_close(ab_kafka_handle *h);
 /** See which closed handles have been destroyed. True when none is left. */

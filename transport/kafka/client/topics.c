@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/kafka/client/topics.h"
 
+#include "transport/kafka/client/admin.h"
 #include "transport/kafka/client/errors.h"
 
 #include <inttypes.h>
@@ -147,33 +148,6 @@ static rd_kafka_NewTopic_t *describe(const ab_kafka_settings *s, const ab_kafka_
     return NULL;
 }
 
-/* Wait for the one result on a queue of its own. NULL when it did not come. */
-static rd_kafka_event_t *await(rd_kafka_queue_t *queue)
-{
-    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, AB_KAFKA_REQUEST_MS + 500);
-    rd_kafka_queue_destroy(queue);
-    return event;
-}
-
-static rd_kafka_AdminOptions_t *options_within(rd_kafka_t *rk, rd_kafka_admin_op_t op, int ms)
-{
-    char why[256];
-    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, op);
-    if (options != NULL)
-        rd_kafka_AdminOptions_set_request_timeout(options, ms, why, sizeof(why));
-    return options;
-}
-
-static rd_kafka_AdminOptions_t *options_for(rd_kafka_t *rk, rd_kafka_admin_op_t op)
-{
-    return options_within(rk, op, AB_KAFKA_REQUEST_MS);
-}
-
-rd_kafka_AdminOptions_t *ab_kafka_coordinator_options(rd_kafka_t *rk, rd_kafka_admin_op_t op)
-{
-    return options_within(rk, op, AB_KAFKA_COORDINATOR_MS);
-}
-
 static void read_made(rd_kafka_event_t *event, ab_kafka_topic_state *topics, size_t count)
 {
     size_t n = 0;
@@ -205,15 +179,12 @@ void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_t
             n++;
     }
     if (n > 0) {
-        rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
-        rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-        rd_kafka_CreateTopics(rk, wanted, n, options, queue);
-        rd_kafka_event_t *event = await(queue);
-        if (event != NULL) {
-            read_made(event, topics, count);
-            rd_kafka_event_destroy(event);
-        }
-        rd_kafka_AdminOptions_destroy(options);
+        ab_kafka_admin a =
+            ab_kafka_admin_begin(rk, RD_KAFKA_ADMIN_OP_CREATETOPICS, AB_KAFKA_REQUEST_MS);
+        rd_kafka_CreateTopics(rk, wanted, n, a.options, a.queue);
+        rd_kafka_event_t *event = ab_kafka_admin_await(&a);
+        read_made(event, topics, count);
+        rd_kafka_event_destroy(event);
         rd_kafka_NewTopic_destroy_array(wanted, n);
     }
     free(wanted);
@@ -221,16 +192,11 @@ void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_t
 
 static ab_err read_deleted(rd_kafka_event_t *event, ab_error *err)
 {
-    if (event == NULL)
-        return ab_fail(err, AB_ERR_TIMEOUT, "no broker responds");
+    ab_err e = ab_kafka_admin_check(event, err);
     size_t n = 0;
     const rd_kafka_DeleteTopics_result_t *result = rd_kafka_event_DeleteTopics_result(event);
     const rd_kafka_topic_result_t **deleted =
         result == NULL ? NULL : rd_kafka_DeleteTopics_result_topics(result, &n);
-    ab_err e = AB_ERR_OK;
-    if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        e = ab_kafka_fail(err, rd_kafka_event_error(event),
-                          "no broker accepted the deletion of topics");
     for (size_t i = 0; i < n && e == AB_ERR_OK; i++) {
         rd_kafka_resp_err_t code = rd_kafka_topic_result_error(deleted[i]);
         if (code != RD_KAFKA_RESP_ERR_NO_ERROR && !ab_kafka_is_missing(code))
@@ -247,14 +213,12 @@ ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_state *topics
         return ab_fail(err, AB_ERR_NOMEM, "out of memory deleting topics");
     for (size_t i = 0; i < count; i++)
         unwanted[i] = rd_kafka_DeleteTopic_new(topics[i].name);
-    rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_DELETETOPICS);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_DeleteTopics(rk, unwanted, count, options, queue);
-    rd_kafka_event_t *event = await(queue);
+    ab_kafka_admin a =
+        ab_kafka_admin_begin(rk, RD_KAFKA_ADMIN_OP_DELETETOPICS, AB_KAFKA_REQUEST_MS);
+    rd_kafka_DeleteTopics(rk, unwanted, count, a.options, a.queue);
+    rd_kafka_event_t *event = ab_kafka_admin_await(&a);
     ab_err e = read_deleted(event, err);
-    if (event != NULL)
-        rd_kafka_event_destroy(event);
-    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_event_destroy(event);
     rd_kafka_DeleteTopic_destroy_array(unwanted, count);
     free(unwanted);
     return e;
@@ -329,222 +293,13 @@ void ab_kafka_topics_check(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_
             n++;
     }
     if (n > 0) {
-        rd_kafka_AdminOptions_t *options = options_for(rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-        rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-        rd_kafka_DescribeConfigs(rk, asked, n, options, queue);
-        rd_kafka_event_t *event = await(queue);
-        if (event != NULL) {
-            read_configs(s, event, topics, count);
-            rd_kafka_event_destroy(event);
-        }
-        rd_kafka_AdminOptions_destroy(options);
+        ab_kafka_admin a =
+            ab_kafka_admin_begin(rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, AB_KAFKA_REQUEST_MS);
+        rd_kafka_DescribeConfigs(rk, asked, n, a.options, a.queue);
+        rd_kafka_event_t *event = ab_kafka_admin_await(&a);
+        read_configs(s, event, topics, count);
+        rd_kafka_event_destroy(event);
         rd_kafka_ConfigResource_destroy_array(asked, n);
     }
     free(asked);
-}
-
-static bool is_silent(const ab_kafka_silent *silent, int32_t leader)
-{
-    for (size_t i = 0; i < silent->count; i++) {
-        if (silent->brokers[i] == leader)
-            return true;
-    }
-    return false;
-}
-
-static void add_silent(ab_kafka_silent *silent, int32_t leader)
-{
-    if (silent->count < AB_KAFKA_SILENT_MAX)
-        silent->brokers[silent->count++] = leader;
-}
-
-/* When the time is up, the call succeeds, and what was not answered is still the question. */
-static rd_kafka_resp_err_t outcome(const rd_kafka_topic_partition_t *p)
-{
-    if (p->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return p->err;
-    return p->offset < 0 ? RD_KAFKA_RESP_ERR__TIMED_OUT : RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-static rd_kafka_resp_err_t take_offsets(const rd_kafka_topic_partition_list_t *list,
-                                        ab_kafka_ends *const *of, int64_t which)
-{
-    for (int i = 0; i < list->cnt; i++) {
-        rd_kafka_resp_err_t code = outcome(&list->elems[i]);
-        if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-            return code;
-        *(which == RD_KAFKA_OFFSET_END ? &of[i]->high : &of[i]->low) = list->elems[i].offset;
-    }
-    return RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-/* `which` is a logical offset; in a ListOffsets request that is a time stamp: -1 the end, -2 the
- * beginning. */
-static rd_kafka_resp_err_t list_offsets(rd_kafka_t *rk, ab_kafka_ends *const *of, size_t count,
-                                        int64_t which)
-{
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)count);
-    for (size_t i = 0; i < count; i++)
-        rd_kafka_topic_partition_list_add(list, of[i]->name, 0)->offset = which;
-    rd_kafka_resp_err_t code = rd_kafka_offsets_for_times(rk, list, AB_KAFKA_REQUEST_MS);
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-        code = take_offsets(list, of, which);
-    rd_kafka_topic_partition_list_destroy(list);
-    return code;
-}
-
-/* All of one leader. */
-static void ask_leader(rd_kafka_t *rk, ab_kafka_ends *const *of, size_t count,
-                       ab_kafka_silent *silent)
-{
-    int32_t leader = of[0]->leader;
-    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-    if (!is_silent(silent, leader)) {
-        code = list_offsets(rk, of, count, RD_KAFKA_OFFSET_BEGINNING);
-        if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-            code = list_offsets(rk, of, count, RD_KAFKA_OFFSET_END);
-        if (code == RD_KAFKA_RESP_ERR__TIMED_OUT)
-            add_silent(silent, leader);
-    }
-    for (size_t i = 0; i < count && code != RD_KAFKA_RESP_ERR_NO_ERROR; i++)
-        ab_fail(&of[i]->error, ab_kafka_err(code),
-                "broker %" PRId32 ", which leads topic %s, did not return its offsets: %s", leader,
-                of[i]->name, rd_kafka_err2str(code));
-}
-
-void ab_kafka_topics_ends(rd_kafka_t *rk, ab_kafka_ends *ends, size_t count,
-                          ab_kafka_silent *silent)
-{
-    ab_kafka_ends **of = calloc(count, sizeof(ab_kafka_ends *));
-    if (of == NULL) {
-        for (size_t i = 0; i < count; i++)
-            ab_fail(&ends[i].error, AB_ERR_NOMEM, "out of memory asking where topics end");
-        return;
-    }
-    for (size_t first = 0; first < count; first++) {
-        size_t n = 0;
-        for (size_t i = first; i < count; i++) {
-            if (ends[i].asked || ends[i].leader != ends[first].leader)
-                continue;
-            ends[i].asked = true;
-            of[n++] = &ends[i];
-        }
-        if (n > 0)
-            ask_leader(rk, of, n, silent);
-    }
-    free(of);
-}
-
-static bool is_empty(const rd_kafka_ConsumerGroupDescription_t *group)
-{
-    rd_kafka_consumer_group_state_t state = rd_kafka_ConsumerGroupDescription_state(group);
-    return rd_kafka_ConsumerGroupDescription_error(group) == NULL &&
-           (state == RD_KAFKA_CONSUMER_GROUP_STATE_EMPTY ||
-            state == RD_KAFKA_CONSUMER_GROUP_STATE_DEAD);
-}
-
-bool ab_kafka_group_is_empty(rd_kafka_t *rk, const char *group)
-{
-    size_t n = 0;
-    rd_kafka_AdminOptions_t *options =
-        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_DescribeConsumerGroups(rk, &group, 1, options, queue);
-    rd_kafka_event_t *event = await(queue);
-    const rd_kafka_DescribeConsumerGroups_result_t *result =
-        event == NULL ? NULL : rd_kafka_event_DescribeConsumerGroups_result(event);
-    const rd_kafka_ConsumerGroupDescription_t **groups =
-        result == NULL ? NULL : rd_kafka_DescribeConsumerGroups_result_groups(result, &n);
-    bool empty = n == 1 && is_empty(groups[0]);
-    if (event != NULL)
-        rd_kafka_event_destroy(event);
-    rd_kafka_AdminOptions_destroy(options);
-    return empty;
-}
-
-const rd_kafka_topic_partition_t *ab_kafka_only_position(rd_kafka_event_t *event,
-                                                         const rd_kafka_group_result_t **groups,
-                                                         size_t count, ab_error *err)
-{
-    if (event == NULL) {
-        ab_fail(err, AB_ERR_TIMEOUT, "no broker responds");
-        return NULL;
-    }
-    const rd_kafka_error_t *failed = count == 1 ? rd_kafka_group_result_error(groups[0]) : NULL;
-    const rd_kafka_topic_partition_list_t *list =
-        count == 1 ? rd_kafka_group_result_partitions(groups[0]) : NULL;
-    if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        ab_kafka_fail(err, rd_kafka_event_error(event), rd_kafka_event_error_string(event));
-    else if (failed != NULL)
-        ab_kafka_fail(err, rd_kafka_error_code(failed), rd_kafka_error_string(failed));
-    else if (list == NULL || list->cnt != 1)
-        ab_fail(err, AB_ERR_UNAVAILABLE, "the broker returned no position");
-    else if (list->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        ab_kafka_fail(err, list->elems[0].err, "no position");
-    else
-        return &list->elems[0];
-    return NULL;
-}
-
-/* `list`: one partition; its offset is filled in. */
-static ab_err read_position(rd_kafka_t *rk, const char *group,
-                            rd_kafka_topic_partition_list_t *list, ab_error *err)
-{
-    size_t n = 0;
-    rd_kafka_AdminOptions_t *options =
-        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
-    rd_kafka_ListConsumerGroupOffsets_t *request =
-        rd_kafka_ListConsumerGroupOffsets_new(group, list);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_ListConsumerGroupOffsets(rk, &request, 1, options, queue);
-    rd_kafka_event_t *event = await(queue);
-    const rd_kafka_ListConsumerGroupOffsets_result_t *result =
-        event == NULL ? NULL : rd_kafka_event_ListConsumerGroupOffsets_result(event);
-    const rd_kafka_group_result_t **groups =
-        result == NULL ? NULL : rd_kafka_ListConsumerGroupOffsets_result_groups(result, &n);
-    const rd_kafka_topic_partition_t *found = ab_kafka_only_position(event, groups, n, err);
-    if (found != NULL)
-        list->elems[0].offset = found->offset;
-    ab_err e = found == NULL ? err->code : AB_ERR_OK;
-    if (event != NULL)
-        rd_kafka_event_destroy(event);
-    rd_kafka_ListConsumerGroupOffsets_destroy(request);
-    rd_kafka_AdminOptions_destroy(options);
-    return e;
-}
-
-static ab_err write_position(rd_kafka_t *rk, const char *group,
-                             const rd_kafka_topic_partition_list_t *list, ab_error *err)
-{
-    size_t n = 0;
-    rd_kafka_AdminOptions_t *options =
-        ab_kafka_coordinator_options(rk, RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS);
-    rd_kafka_AlterConsumerGroupOffsets_t *request =
-        rd_kafka_AlterConsumerGroupOffsets_new(group, list);
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_AlterConsumerGroupOffsets(rk, &request, 1, options, queue);
-    rd_kafka_event_t *event = await(queue);
-    const rd_kafka_AlterConsumerGroupOffsets_result_t *result =
-        event == NULL ? NULL : rd_kafka_event_AlterConsumerGroupOffsets_result(event);
-    const rd_kafka_group_result_t **groups =
-        result == NULL ? NULL : rd_kafka_AlterConsumerGroupOffsets_result_groups(result, &n);
-    ab_err e = ab_kafka_only_position(event, groups, n, err) == NULL ? err->code : AB_ERR_OK;
-    if (event != NULL)
-        rd_kafka_event_destroy(event);
-    rd_kafka_AlterConsumerGroupOffsets_destroy(request);
-    rd_kafka_AdminOptions_destroy(options);
-    return e;
-}
-
-ab_err ab_kafka_group_recommit(rd_kafka_t *rk, const char *group, const char *topic, ab_error *err)
-{
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-    rd_kafka_topic_partition_list_add(list, topic, 0);
-    ab_err e = read_position(rk, group, list, err);
-    if (e == AB_ERR_OK && list->elems[0].offset < 0)
-        e = ab_fail(err, AB_ERR_NOTFOUND, "group %s has no position in %s", group, topic);
-    if (e == AB_ERR_OK)
-        e = write_position(rk, group, list, err);
-    rd_kafka_topic_partition_list_destroy(list);
-    return e;
 }

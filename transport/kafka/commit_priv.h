@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+#include "transport/kafka/link_priv.h"
+
+/** The position may have moved. */
+void ab_kafka_commit_note(ab_kafka_link *l);
+/** A group has the link's partition from now on. */
+void ab_kafka_commit_begin(ab_kafka_link *l);
+/** It does not have it any more. */
+void ab_kafka_commit_end(ab_kafka_link *l);
+/** It goes, and has no partition any more. */
+void ab_kafka_commit_end_all(ab_kafka_group *g);
+/** The last commit failed: commit the position again. */
+void ab_kafka_commit_forget(ab_kafka_link *l);
+/** Nothing is known of any commit: commit every position again. */
+void ab_kafka_commit_all_again(ab_kafka *k);
+/** Commit what has moved. True when nothing is left to commit or under way. */
+bool ab_kafka_commit(ab_kafka *k);

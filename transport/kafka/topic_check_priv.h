@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the broker knows about links; one topic check at a time, each for many links.
+ */
+#pragma once
+
+#include "transport/kafka/link_priv.h"
+
+/** Start one for the links that are due, unless one runs. */
+void ab_kafka_topic_check_start(ab_kafka *k);
+
+/* What one has found of a link. */
+typedef struct {
+    int64_t committed; /* of the group, in state; negative = none */
+    int64_t in_low;
+    int64_t in_high;
+    int64_t in_live_high;
+    int64_t out_low;
+    int64_t out_high;
+} ab_kafka_findings;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "services/daemon.h"
+#include "services/state_db.h"
 #include "store/store.h"
 #include "transport/transport.h"
 
@@ -14,8 +15,9 @@ typedef struct ab_service {
     ab_daemon *daemon;
     ab_store *store;
     ab_transport *transport;
-    uv_timer_t *tick; /* freed when closed, which is after the rest */
-    bool listed;      /* the store has been read */
+    ab_state_db *state_db; /* NULL: nothing is kept */
+    uv_timer_t *tick;      /* freed when closed, which is after the rest */
+    bool listed;           /* the store has been read */
     bool store_running;
     bool connecting; /* the transport is started */
     bool stopping;

@@ -8,6 +8,7 @@
 #include "schema/attributes.h"
 #include "services/agent/agent_priv.h"
 #include "services/data.h"
+#include "services/effects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +120,7 @@ static void on_tick(ab_service *base)
 
 static bool is_drained(const ab_service *base)
 {
-    return ab_state_db_pending(((const service *)base)->state_db) == 0;
+    return ab_state_db_pending(base->state_db) == 0;
 }
 
 /* --- construction --- */
@@ -169,8 +170,8 @@ static ab_err open_state_db(service *s, ab_error *err)
         ab_data_claim(folder, ab_config_str(s->base.daemon->config, "mapping"), "agent.data", err);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->state_db, &s->fresh,
-                         err);
+    e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->base.state_db,
+                         &s->fresh, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "%s", path);
     return e;
@@ -224,11 +225,25 @@ static ab_agent_policy make_policy(service *s)
     };
 }
 
+static void wake(void *arg, const char *agent)
+{
+    service *s = arg;
+    (void)agent;
+    ab_sender_run(&s->sender);
+}
+
+static ab_effects effects_of(service *s)
+{
+    ab_effects fx = ab_service_effects(&s->base);
+    fx.wake = wake;
+    return fx;
+}
+
 static ab_err make_machine(service *s, ab_error *err)
 {
     ab_agent_env env = {
         .policy = make_policy(s),
-        .effects = ab_agent_service_effects(s),
+        .effects = effects_of(s),
         .clock = s->base.daemon->clock,
         .log = s->base.daemon->log,
         .metrics = s->base.daemon->metrics,
@@ -238,8 +253,8 @@ static ab_err make_machine(service *s, ab_error *err)
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "%s", ab_err_text(e));
     if (env.policy.autonomous)
-        return ab_state_db_release(s->state_db, err);
-    return ab_state_db_each(s->state_db, restore_row, s->machine, err);
+        return ab_state_db_release(s->base.state_db, err);
+    return ab_state_db_each(s->base.state_db, restore_row, s->machine, err);
 }
 
 /* What Applications need comes before them. */
@@ -330,7 +345,7 @@ void ab_agent_release(ab_daemon *d)
         return;
     ab_service_release(&s->base);
     ab_agent_free(s->machine);
-    ab_state_db_close(s->state_db);
+    ab_state_db_close(s->base.state_db);
     ab_agent_secrets_free(&s->secrets);
     ab_patterns_free(s->namespaces);
     free(s);

@@ -7,13 +7,11 @@
 #include "services/agent/secrets.h"
 #include "services/sender.h"
 #include "services/service.h"
-#include "services/state_db.h"
 #include "sync/agent/agent.h"
 
 /* The daemon's state. */
 typedef struct {
     ab_service base;
-    ab_state_db *state_db;
     bool fresh;
     ab_patterns *namespaces;
     ab_agent_secrets secrets;
@@ -22,6 +20,3 @@ typedef struct {
     ab_sender sender;
     char source[80];
 } service;
-
-/** The machine's hands: store, state database, transport of this daemon. */
-ab_agent_effects ab_agent_service_effects(service *s);

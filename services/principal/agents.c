@@ -216,7 +216,7 @@ static void check_mode(service *s, const char *agent)
         AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
     if (refused || mode == NULL) {
         ab_principal_unset_mode(s->machine, agent);
-    } else if (*mode == AB_AUTONOMOUS && s->state_db == NULL) {
+    } else if (*mode == AB_AUTONOMOUS && s->base.state_db == NULL) {
         AB_ERROR(s->base.daemon->log, MAIN,
                  "an autonomous agent cannot be served: set principal.data to a folder",
                  AB_KV("agent", agent));

@@ -295,13 +295,13 @@ static ab_err open_state_db(service *s, ab_error *err)
     ab_err e = name_data(s, "kept.sqlite", path, err);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->state_db, &s->fresh,
-                         err);
+    e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->base.state_db,
+                         &s->fresh, err);
     if (e != AB_ERR_OK) {
         ab_error_prefix(err, "principal.data: %s", path);
         return e;
     }
-    return ab_state_db_each(s->state_db, restore_row, s->machine, err);
+    return ab_state_db_each(s->base.state_db, restore_row, s->machine, err);
 }
 
 static ab_err open_data(service *s, ab_error *err)
@@ -358,7 +358,7 @@ static void on_tick(ab_service *base)
 static bool is_drained(const ab_service *base)
 {
     const service *s = (const service *)base;
-    return s->state_db == NULL || ab_state_db_pending(s->state_db) == 0;
+    return s->base.state_db == NULL || ab_state_db_pending(s->base.state_db) == 0;
 }
 
 /* In this order: what is listed is not older than the watermark; agents are known before what they
@@ -453,7 +453,7 @@ void ab_principal_release(ab_daemon *d)
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
     ab_holds_free(s->holds);
-    ab_state_db_close(s->state_db);
+    ab_state_db_close(s->base.state_db);
     ab_principal_agents_free(s);
     ab_persisted_agents_fini(&s->persisted);
     ab_patterns_free(s->namespaces);

@@ -14,14 +14,12 @@
 #include "services/principal/registry.h"
 #include "services/sender.h"
 #include "services/service.h"
-#include "services/state_db.h"
 #include "sync/principal/principal.h"
 
 typedef struct {
     ab_service base;
     ab_principal *machine;
-    ab_state_db *state_db; /* of mirrors; NULL: no autonomous agent is served */
-    bool fresh;            /* what was published before is not known */
+    bool fresh; /* what was published before is not known */
     ab_identity *identity;
     ab_control *control; /* NULL: not listened to the operator */
     char uid[37];
@@ -40,8 +38,8 @@ typedef struct {
     ab_store_watch watches[7];
 } service;
 
-/* effects.c: the machine's hands: store, state database, transport of this daemon */
-ab_principal_effects ab_principal_service_effects(service *s);
+/* effects.c: what the machine asks for */
+ab_effects ab_principal_service_effects(service *s);
 /** Something may be sent to this agent. */
 void ab_principal_service_wake(service *s, const char *agent);
 

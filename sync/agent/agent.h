@@ -7,9 +7,8 @@
  * has; of the principal it takes nothing but commands. Commands run in order with the state they
  * follow, at most once each.
  *
- * A machine without I/O: facts come in by calls, effects go out by ab_agent_effects, each answered
- * later by ab_agent_done. One effect at a time per object; objects are independent. Loop thread;
- * effects may be answered from inside their call only by failing.
+ * A machine without I/O: facts come in by calls, effects go out (sync/reconcile/effects.h). Loop
+ * thread.
  */
 #pragma once
 
@@ -19,30 +18,10 @@
 #include "base/observe/metrics.h"
 #include "sync/deletion/guard.h"
 #include "sync/object/application.h"
-#include "sync/received_state.h"
+#include "sync/reconcile/effects.h"
 #include "sync/writer.h"
 
 typedef struct ab_agent ab_agent;
-typedef struct ab_agent_object ab_agent_object; /* one object: what an effect is about */
-
-typedef struct {
-    /* Store. Answered with the object as it is afterwards (NULL when gone), see ab_agent_done. */
-    void (*get)(void *arg, ab_str key, ab_agent_object *o);
-    /** `version` absent: the object must not exist; else its resourceVersion must be this. */
-    void (*apply)(void *arg, ab_object *object, ab_str version, ab_agent_object *o);
-    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o);
-    void (*remove)(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o);
-    /** Save durably; answered by ab_agent_row_done when it is safe. `received` and what it points
-     * to is valid during the call. */
-    void (*save)(void *arg, ab_str key, const ab_received_state *received, ab_agent_object *o);
-    /** Read the row; answered by ab_agent_row_done. */
-    void (*load)(void *arg, ab_str key, ab_agent_object *o);
-    /** The delivery is dealt with. */
-    void (*ack)(void *arg, void *delivery);
-    /** The writer has something to send. */
-    void (*wake)(void *arg);
-    void *arg;
-} ab_agent_effects;
 
 /* What becomes of an Application that was deleted here by somebody else, when it is made again. */
 typedef enum {
@@ -73,7 +52,7 @@ typedef struct {
 
 typedef struct {
     ab_agent_policy policy;
-    ab_agent_effects effects;
+    ab_effects effects;
     const ab_clock *clock;
     ab_log *log;
     ab_metrics *metrics;
@@ -120,12 +99,6 @@ void ab_agent_resync(ab_agent *a, const char *why);
  * is at work on it. */
 void ab_agent_pause(ab_agent *a, bool paused);
 
-/** The answer to an effect on the store. `object` borrowed, may be NULL. */
-void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err);
-/** The answer to save and load. `row`: as it is in the state database, borrowed; NULL unless
- * `code` is OK. */
-void ab_agent_row_done(ab_agent_object *o, ab_err code, const ab_received_state *row,
-                       const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_agent_tick(ab_agent *a);
 

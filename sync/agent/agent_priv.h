@@ -7,28 +7,25 @@
 #include "base/core/map.h"
 #include "schema/catalogue.h"
 #include "sync/agent/agent.h"
-#include "sync/inbox.h"
 #include "sync/object/desired.h"
 #include "sync/object/kind.h"
+#include "sync/reconcile/reconcile.h"
 #include "sync/resync/resync.h"
 
 /* What the principal wants. */
 enum source { SOURCE_NONE, SOURCE_LIVE, SOURCE_DELETING, SOURCE_ENDED };
 
-/* Which answer is awaited. */
-enum step {
-    STEP_IDLE,
-    STEP_SAVE,
-    STEP_LOAD,
-    STEP_GET,
-    STEP_APPLY,
-    STEP_RESTORE,
-    STEP_REMOVE,
-    STEP_COMMAND_GET,
-    STEP_COMMAND_WRITE,
+/* What an effect is for. */
+enum purpose {
+    FOR_SOURCE,  /* to bring the object to its source */
+    FOR_COMMAND, /* to execute the head */
+    FOR_STATUS,  /* to restore the status of one that was made again */
 };
 
+typedef struct ab_agent_object ab_agent_object;
+
 struct ab_agent_object {
+    ab_record record; /* first */
     ab_agent *agent;
     char *key; /* of the object here */
     const ab_kind *kind;
@@ -48,32 +45,26 @@ struct ab_agent_object {
         bool waits; /* it was refused, and is not gone */
     } conflict;     /* another source for the same local object; `state` is to be reported */
 
-    bool exists;            /* exists in the local store */
-    ab_digest local_uid;    /* autonomous: of the uid of what is here; none: not known */
-    bool was_managed;       /* autonomous: still carries the annotations of a managed one */
-    bool excluded;          /* autonomous: is here, and is not to be synchronised */
-    bool end_observed;      /* autonomous: it is not here, or excluded, and that was observed */
-    bool deleting;          /* has a deletionTimestamp */
-    bool lost;              /* was here and went without being asked to */
-    char *lost_status;      /* which it had then; NULL: none, or not wanted again */
-    bool removing;          /* its removal was asked for by us */
-    bool changed_meanwhile; /* a change was seen since the effect that is awaited was asked for */
-    ab_digest digest;       /* of what is here, see ab_desired_digest */
+    bool exists;         /* exists in the local store */
+    ab_digest local_uid; /* autonomous: of the uid of what is here; none: not known */
+    bool was_managed;    /* autonomous: still carries the annotations of a managed one */
+    bool excluded;       /* autonomous: is here, and is not to be synchronised */
+    bool end_observed;   /* autonomous: it is not here, or excluded, and that was observed */
+    bool deleting;       /* has a deletionTimestamp */
+    bool lost;           /* was here and went without being asked to */
+    char *lost_status;   /* which it had then; NULL: none, or not wanted again */
+    bool removing;       /* its removal was asked for by us */
+    ab_digest digest;    /* of what is here, see ab_desired_digest */
     char *snapshot; /* of what is here, see ab_desired_snapshot; NULL: not known, or not kept */
     ab_digest reconciled; /* of what was found to need nothing more for this source */
     ab_digest report;     /* of what it last had to say upwards */
     bool report_empty;    /* that has no status */
     bool report_due;
     bool report_waits; /* the principal has no status of it: while it has none here either, nothing
-                          is said, for a while */
-    int64_t report_at; /* mono_ms: when that is over; 0: it did not begin */
+                          is said, until record.rest_at */
     char *error;       /* what keeps it from being as desired, as reported; NULL = nothing */
 
-    ab_inbox inbox;
-    enum step step;
-    const ab_received_state *row; /* its row, borrowed while its answer is handled; else NULL */
-    ab_object *after_load;        /* local object to reconcile when the row is read; may be NULL */
-    enum source next_source;      /* what the source will be when it is saved */
+    enum source next_source; /* what the source will be when it is saved */
     char *next_uid;
     char *next_hub_key;
     ab_digest next_hash, next_principal;
@@ -84,10 +75,10 @@ struct ab_agent_object {
 
 struct ab_agent {
     ab_agent_env env;
+    ab_reconciler reconciler;
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_writer *writer;
-    bool paused; /* nothing is written to the store */
     bool listed;
     bool synced;    /* every object that exists was reported */
     bool swept;     /* autonomous: since ready, what the store no longer has was ended */
@@ -109,21 +100,17 @@ struct ab_agent {
         size_t held_sent; /* how many are, as the principal was told, or is about to be */
     } resync;
     struct {
-        ab_metric *writes, *reverts, *stale, *refused, *deferred, *commands, *out_of_date;
+        ab_metric *commands, *out_of_date;
     } metrics;
 };
 
 /* agent.c */
 /** Made when it is not known. @return NULL when out of memory */
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
-/** Do the next thing for this object, if it is idle and there is one. */
-void ab_agent_advance(ab_agent_object *o);
-/** A step failed: retry, defer or give up, by the class of `code`. */
-void ab_agent_fail(ab_agent_object *o, ab_err code, const ab_error *err);
-/** Wait for something that only a change elsewhere can bring; past the limit, defer the delivery.
- */
-void ab_agent_await_change(ab_agent_object *o);
-
+/** A delivery is dealt with. */
+void ab_agent_ack(const ab_agent *a, void *delivery);
+/** Something can be sent. */
+void ab_agent_wake(const ab_agent *a);
 /** Does it report its state upwards? Of other kinds only errors go up. */
 bool ab_agent_reports(const ab_agent_object *o);
 /** A source that is not deleted for good. */
@@ -151,8 +138,6 @@ bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns
 bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
 
 /* deliver.c */
-/** The head task is dealt with: acknowledge and drop it. */
-void ab_agent_finish_head(ab_agent_object *o);
 /** What had to wait until our own log was read. */
 void ab_agent_deliver_early(ab_agent *a);
 /** Count and log an event that is not accepted, or not followed. */
@@ -228,10 +213,10 @@ void ab_agent_end_up(ab_agent_object *o);
 AB_MUST_USE ab_err ab_agent_confirm_gone(ab_agent_object *o);
 
 /* save.c */
-/** Begin a state task: gate, parse, save. */
-void ab_agent_begin_state(ab_agent_object *o, ab_task *task);
-/** The answer. */
-void ab_agent_saved(ab_agent_object *o, ab_err code, const ab_error *err);
+/** Take up a state: gate, parse, save. */
+void ab_agent_begin(ab_record *r, ab_task *task);
+/** It is saved. */
+void ab_agent_saved(ab_record *r);
 
 /* write.c */
 /** The object went. `last`: as it was. */
@@ -240,25 +225,17 @@ void ab_agent_note_lost(ab_agent_object *o, const ab_object *last);
 void ab_agent_forget_lost(ab_agent_object *o);
 /** It exists again: give it the status that it had, if that is wanted. */
 void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
-/** Write an edited text of the local object. */
-void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version);
 /** Make the object as the source wants it: create it, or bring the local one to the desired state
- * as far as it is ours. */
+ * as far as it is ours. The row is read first when it is not in hand. */
 void ab_agent_apply_desired(ab_agent_object *o, ab_object *local);
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
 
 /* reconcile.c */
-/** Read the object's row, then advance with it in o->row.
- *  @param local  the local object that is reconciled then, unless it changes meanwhile; NULL: none
- */
-void ab_agent_load(ab_agent_object *o, ab_object *local);
+/** How the engine reconciles objects of an agent. */
+extern const ab_record_type ab_agent_object_type;
 bool ab_agent_is_up_to_date(const ab_agent_object *o);
 /** The source wants it where it is not allowed: nothing is done about it. */
 bool ab_agent_is_refused(const ab_agent_object *o);
-/** Read the object, to decide and to report. */
-void ab_agent_get(ab_agent_object *o);
-/** One step towards the source. */
-void ab_agent_reconcile(ab_agent_object *o);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
 
@@ -282,8 +259,10 @@ AB_MUST_USE ab_err ab_agent_name_mirrors(ab_agent *a);
 void ab_agent_suppose_mirrors(ab_agent *a);
 
 /* command.c */
-/** Execute the head command: read the object first. */
-void ab_agent_command(ab_agent_object *o);
-void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err);
-void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_object *object,
-                              const ab_error *err);
+/** Execute the head command: read the object first. @return true when it was answered at once */
+bool ab_agent_command(ab_agent_object *o);
+/** The object that the head command is about; NULL: there is none. */
+void ab_agent_command_got(ab_agent_object *o, ab_object *local);
+void ab_agent_command_written(ab_agent_object *o, const ab_object *object);
+/** @return true: it is answered with why; else it is tried again */
+bool ab_agent_command_refused(ab_agent_object *o, ab_err code, const ab_error *err);

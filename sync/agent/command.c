@@ -9,14 +9,9 @@
 
 #include <stdio.h>
 
-static const ab_agent_effects *effects(const ab_agent_object *o)
-{
-    return &o->agent->env.effects;
-}
-
 static void answer(ab_agent_object *o, const char *why)
 {
-    ab_inbox_succeeded(&o->inbox);
+    ab_reconcile_succeeded(&o->record);
     ab_agent_command_answer(o, why);
 }
 
@@ -28,16 +23,16 @@ static void answer_and_report(ab_agent_object *o)
     answer(o, NULL);
 }
 
-void ab_agent_command(ab_agent_object *o)
+bool ab_agent_command(ab_agent_object *o)
 {
     bool ours = ab_agent_is_autonomous(o->agent) || o->source == SOURCE_LIVE;
     if (!ours || !o->exists || o->deleting) {
         answer(o, "the Application is not at the agent");
-        return;
+        return true;
     }
-    o->step = STEP_COMMAND_GET;
-    o->changed_meanwhile = false;
-    effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
+    o->record.purpose = FOR_COMMAND;
+    ab_reconcile_get(&o->record);
+    return false;
 }
 
 struct record {
@@ -85,8 +80,8 @@ static void leave_to_resync(ab_agent_object *o, ab_version last)
     ab_agent *a = o->agent;
     if (ab_version_cmp(last, a->resync.executed) > 0)
         a->resync.executed = last;
-    ab_inbox_succeeded(&o->inbox);
-    ab_agent_finish_head(o);
+    ab_reconcile_succeeded(&o->record);
+    ab_reconcile_finish_head(&o->record);
     ab_agent_resync(a, "the command is older than the last one executed");
 }
 
@@ -111,9 +106,8 @@ static void write_edit(ab_agent_object *o, const ab_object *local, const ab_app_
         answer(o, err.text[0] != '\0' ? err.text : ab_err_text(e));
         return;
     }
-    o->step = STEP_COMMAND_WRITE;
-    ab_metric_add(o->agent->metrics.writes, 1);
-    effects(o)->apply(effects(o)->arg, object, ab_object_version(local), o);
+    o->record.purpose = FOR_COMMAND;
+    ab_reconcile_apply(&o->record, object, ab_object_version(local));
     ab_object_unref(object);
 }
 
@@ -127,14 +121,14 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
 {
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_spanv operation = ab_object_field(asked, "operation");
-    if (was_executed(o->inbox.head, local, AB_ANN_LAST_OPERATION)) {
+    if (was_executed(o->record.inbox.head, local, AB_ANN_LAST_OPERATION)) {
         answer_and_report(o);
     } else if (!ab_span_present(operation)) {
         answer(o, "the command carries no .operation");
     } else if (is_in_phase(local, "Terminating")) {
         answer(o, "an operation is being terminated: try again when it has ended");
     } else {
-        format_record(o->inbox.head, record, sizeof(record));
+        format_record(o->record.inbox.head, record, sizeof(record));
         write_edit(o, local,
                    &(ab_app_edit){.annotations = {{AB_ANN_LAST_OPERATION, ab_str_of(record)}},
                                   .annotation_count = 1,
@@ -146,11 +140,11 @@ static void refresh(ab_agent_object *o, const ab_object *asked, const ab_object 
 {
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
     ab_str how = ab_object_annotation(asked, AB_ANN_REFRESH);
-    if (was_executed(o->inbox.head, local, AB_ANN_LAST_REFRESH)) {
+    if (was_executed(o->record.inbox.head, local, AB_ANN_LAST_REFRESH)) {
         answer_and_report(o);
         return;
     }
-    format_record(o->inbox.head, record, sizeof(record));
+    format_record(o->record.inbox.head, record, sizeof(record));
     write_edit(
         o, local,
         &(ab_app_edit){.annotations = {{AB_ANN_LAST_REFRESH, ab_str_of(record)},
@@ -177,10 +171,9 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
     ab_buf_init(&status, AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_status_terminating(local, &status);
     if (e == AB_ERR_OK) {
-        o->step = STEP_COMMAND_WRITE;
-        ab_metric_add(o->agent->metrics.writes, 1);
-        effects(o)->patch_status(effects(o)->arg, ab_str_of(o->key), ab_buf_str(&status),
-                                 ab_object_version(local), o);
+        o->record.purpose = FOR_COMMAND;
+        ab_reconcile_patch_status(&o->record, ab_buf_str(&status), AB_STR_NONE,
+                                  &(ab_precondition){.version = ab_object_version(local)});
     } else {
         answer(o, "no operation is running");
     }
@@ -205,12 +198,12 @@ static void execute(ab_agent_object *o, const ab_object *asked, const ab_object 
         return;
     }
     ab_version last;
-    const char *record = record_of(o->inbox.head->type);
-    if (record != NULL && is_uncertain(o->inbox.head, local, record, &last)) {
+    const char *record = record_of(o->record.inbox.head->type);
+    if (record != NULL && is_uncertain(o->record.inbox.head, local, record, &last)) {
         leave_to_resync(o, last);
         return;
     }
-    switch (o->inbox.head->type) {
+    switch (o->record.inbox.head->type) {
     case AB_TYPE_SET_OPERATION:
         set_operation(o, asked, local);
         return;
@@ -223,23 +216,19 @@ static void execute(ab_agent_object *o, const ab_object *asked, const ab_object 
     }
 }
 
-void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err)
+void ab_agent_command_got(ab_agent_object *o, ab_object *local)
 {
-    if (code == AB_ERR_NOTFOUND) {
+    if (local == NULL) {
         answer(o, "the Application is not at the agent");
         return;
     }
-    if (code != AB_ERR_OK) {
-        ab_agent_fail(o, code, err);
-        return;
-    }
     if (ab_object_deleting(local)) { /* it is made again first, or is to go */
-        o->deleting = o->deleting || !o->changed_meanwhile;
+        o->deleting = true;
         return;
     }
     ab_error why = {0};
     ab_object *asked;
-    if (ab_object_parse(ab_event_data(o->inbox.head->event), &asked, &why) != AB_ERR_OK) {
+    if (ab_object_parse(ab_event_data(o->record.inbox.head->event), &asked, &why) != AB_ERR_OK) {
         answer(o, why.text);
         return;
     }
@@ -247,19 +236,20 @@ void ab_agent_command_got(ab_agent_object *o, ab_err code, ab_object *local, con
     ab_object_unref(asked);
 }
 
-void ab_agent_command_written(ab_agent_object *o, ab_err code, const ab_object *object,
-                              const ab_error *err)
+void ab_agent_command_written(ab_agent_object *o, const ab_object *object)
 {
-    if (code == AB_ERR_OK) {
-        ab_metric_add(o->agent->metrics.commands, 1);
-        /* The next of its name, which has no record of it, may have been said already. */
-        if (object != NULL && ab_agent_is_another(o, object))
-            answer_and_report(o);
-        else
-            answer(o, NULL);
-    } else if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
+    ab_metric_add(o->agent->metrics.commands, 1);
+    /* The next of its name, which has no record of it, may have been said already. */
+    if (object != NULL && ab_agent_is_another(o, object))
+        answer_and_report(o);
+    else
+        answer(o, NULL);
+}
+
+bool ab_agent_command_refused(ab_agent_object *o, ab_err code, const ab_error *err)
+{
+    bool permanent = ab_err_class_of(code) == AB_CLASS_PERMANENT;
+    if (permanent)
         answer(o, err == NULL ? ab_err_text(code) : err->text);
-    } else {
-        ab_agent_fail(o, code, err);
-    }
+    return permanent;
 }

@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void ab_agent_finish_head(ab_agent_object *o)
-{
-    o->agent->env.effects.ack(o->agent->env.effects.arg, ab_inbox_pop(&o->inbox));
-}
-
 void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
                            const char *why)
 {
@@ -28,9 +23,9 @@ void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char 
 
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err)
 {
-    ab_agent_note_refused(o->agent, o->inbox.head->event, reason, err->text);
+    ab_agent_note_refused(o->agent, o->record.inbox.head->event, reason, err->text);
     ab_agent_report_error(o, err);
-    ab_agent_finish_head(o);
+    ab_reconcile_finish_head(&o->record);
 }
 
 void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event)
@@ -98,7 +93,7 @@ static ab_err end_answer(ab_agent *a, const ab_event *end, void *delivery)
         lane = ab_outbox_lane_of(ab_writer_outbox(a->writer), ab_str_of(answer));
     ab_err e = ab_writer_end(a->writer, ab_str_of(answer),
                              lane.ptr == NULL ? ab_str_of(answer) : lane, &draft, delivery);
-    a->env.effects.wake(a->env.effects.arg);
+    ab_agent_wake(a);
     return e;
 }
 
@@ -117,7 +112,7 @@ void ab_agent_deliver_early(ab_agent *a)
         ab_event *event = ab_event_ref(a->early.head->event);
         void *delivery = ab_inbox_pop(&a->early);
         if (end_answer(a, event, delivery) != AB_ERR_OK)
-            a->env.effects.ack(a->env.effects.arg, delivery);
+            ab_agent_ack(a, delivery);
         ab_event_unref(event);
     }
 }
@@ -138,9 +133,8 @@ static const char *refuse_conflict(ab_agent_object *o, const ab_event *event, ab
     return "taken";
 }
 
-/* Put an accepted event in its object's queue. @return why it is refused, NULL when it is not */
-static const char *enqueue(ab_agent *a, ab_target target, ab_task *task, ab_agent_object **out,
-                           ab_error *err)
+/* Give an accepted event to its object. @return why it is refused, NULL when it is not */
+static const char *give(ab_agent *a, ab_target target, ab_task *task, ab_error *err)
 {
     char key[AB_OBJECT_KEY_MAX];
     bool command = ab_task_is_command(task->type);
@@ -156,15 +150,9 @@ static const char *enqueue(ab_agent *a, ab_target target, ab_task *task, ab_agen
     bool newer_state = !command && ab_version_cmp(task->version, o->version) > 0;
     if (newer_state && ab_agent_is_anothers(o, task->event))
         return refuse_conflict(o, task->event, err);
-    void *superseded;
-    if (ab_inbox_push(&o->inbox, task, &superseded) != AB_ERR_OK)
-        return "memory";
-    if (superseded != NULL)
-        a->env.effects.ack(a->env.effects.arg, superseded);
     if (newer_state && !ab_agent_has_source(o))
         o->remapped = ab_agent_is_remapped(a, task->event);
-    *out = o;
-    return NULL;
+    return ab_reconcile_deliver(&o->record, task) == AB_ERR_OK ? NULL : "memory";
 }
 
 static bool is_release(const ab_event *event)
@@ -176,12 +164,11 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
 {
     ab_target target;
     ab_error err = {0};
-    ab_agent_object *o = NULL;
     ab_task task = {.event = event, .delivery = delivery};
     const char *reason;
     if (ab_agent_is_control(event)) {
         ab_agent_control(a, event);
-        a->env.effects.ack(a->env.effects.arg, delivery);
+        ab_agent_ack(a, delivery);
         return;
     }
     bool ends_command = ab_event_data(event).ptr == NULL &&
@@ -189,20 +176,17 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
     if (ends_command) {
         reason = deliver_command_end(a, event, delivery) == AB_ERR_OK ? NULL : "memory";
     } else if (ab_agent_is_autonomous(a) && is_release(event)) {
-        a->env.effects.ack(a->env.effects.arg, delivery); /* it is ours already */
+        ab_agent_ack(a, delivery); /* it is ours already */
         return;
     } else {
         reason = classify(a, event, &target, &task.type);
         if (reason == NULL)
-            reason = enqueue(a, target, &task, &o, &err);
+            reason = give(a, target, &task, &err);
     }
-    if (reason != NULL) {
-        ab_agent_note_refused(a, event, reason, err.text);
-        /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
-        if (strcmp(reason, "memory") != 0)
-            a->env.effects.ack(a->env.effects.arg, delivery);
-    } else if (o != NULL) {
-        o->inbox.retry_at = 0; /* it may be what puts things right */
-        ab_agent_advance(o);
-    }
+    if (reason == NULL)
+        return;
+    ab_agent_note_refused(a, event, reason, err.text);
+    /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
+    if (strcmp(reason, "memory") != 0)
+        ab_agent_ack(a, delivery);
 }

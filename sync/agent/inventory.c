@@ -32,7 +32,7 @@ static void send(ab_agent *a, const ab_resync *r)
     ab_err e = ab_resync_send(a->writer, r, NULL);
     if (e != AB_ERR_OK)
         AB_ERROR(a->env.log, SYNC, "cannot send a resync step", AB_KV("why", ab_err_text(e)));
-    a->env.effects.wake(a->env.effects.arg);
+    ab_agent_wake(a);
 }
 
 /* --- asking for one --- */
@@ -336,7 +336,7 @@ static void correct_all(ab_agent *a)
         correct_report(o);
         correct_error(o);
         correct_stale(o);
-        ab_agent_advance(o);
+        ab_reconcile_advance(&o->record);
     }
     if (ab_agent_is_autonomous(a))
         ab_agent_suppose_mirrors(a);
@@ -370,7 +370,7 @@ static void give_pages(ab_agent *a, const ab_resync *r)
     ab_err e = ab_resync_send_pages(a->writer, a->resync.session, &r->want);
     if (e != AB_ERR_OK)
         AB_ERROR(a->env.log, SYNC, "cannot send resync pages", AB_KV("why", ab_err_text(e)));
-    a->env.effects.wake(a->env.effects.arg);
+    ab_agent_wake(a);
 }
 
 static void end(ab_agent *a)
@@ -378,7 +378,7 @@ static void end(ab_agent *a)
     AB_INFO(a->env.log, SYNC, "up to date with the principal",
             AB_KV("resync", ab_resync_session_id(a->resync.session)));
     ab_resync_end_pages(a->writer);
-    a->env.effects.wake(a->env.effects.arg);
+    ab_agent_wake(a);
     drop_session(a);
     ab_agent_resync_go(a);
 }

@@ -214,7 +214,7 @@ void ab_agent_sweep(ab_agent *a)
         return;
     s = (struct sweep){.agent = a, .end = true};
     ab_writer_each(a->writer, "", sweep_key, &s);
-    a->env.effects.wake(a->env.effects.arg);
+    ab_agent_wake(a);
 }
 
 void ab_agent_guard_tick(ab_agent *a)

@@ -6,9 +6,9 @@
 
 #include "schema/attributes.h"
 
-static const ab_agent_effects *effects(const ab_agent_object *o)
+static ab_agent_object *object_of(ab_record *r)
 {
-    return &o->agent->env.effects;
+    return (ab_agent_object *)r;
 }
 
 bool ab_agent_is_refused(const ab_agent_object *o)
@@ -31,22 +31,6 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o)
         return o->exists ? o->deleting || reconciled : o->agent->listed;
     }
     return true;
-}
-
-void ab_agent_get(ab_agent_object *o)
-{
-    o->step = STEP_GET;
-    o->changed_meanwhile = false;
-    effects(o)->get(effects(o)->arg, ab_str_of(o->key), o);
-}
-
-void ab_agent_load(ab_agent_object *o, ab_object *local)
-{
-    o->step = STEP_LOAD;
-    o->changed_meanwhile = false;
-    if (local != NULL && o->snapshot == NULL) /* else the snapshot serves */
-        o->after_load = ab_object_ref(local);
-    effects(o)->load(effects(o)->arg, ab_str_of(o->key), o);
 }
 
 static void decide_ended(ab_agent_object *o, const ab_object *local)
@@ -76,7 +60,7 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
     o->reconciled = o->digest; /* not ours: ours is gone */
     end_cascade(o);
     if (o->source == SOURCE_DELETING)
-        ab_inbox_back_off(&o->inbox, ab_clock_mono_ms(o->agent->env.clock));
+        ab_reconcile_wait(&o->record);
 }
 
 /* It was the principal's while the agent was managed. */
@@ -86,9 +70,9 @@ static void decide_was_managed(ab_agent_object *o, const ab_object *local)
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_agent_own(local, &text);
     if (e == AB_ERR_OK)
-        ab_agent_write_text(o, &text, ab_object_version(local));
+        ab_reconcile_apply_text(&o->record, &text, ab_object_version(local));
     else
-        ab_agent_fail(o, e, NULL);
+        ab_reconcile_fail(&o->record, e, NULL);
     ab_buf_wipe(&text);
 }
 
@@ -111,54 +95,85 @@ static void reconcile_local(ab_agent_object *o)
 {
     ab_object *snapshot = ab_agent_snapshot(o);
     if (snapshot == NULL)
-        ab_agent_get(o);
+        ab_reconcile_get(&o->record);
     else
         ab_agent_apply_desired(o, snapshot);
     ab_object_unref(snapshot);
 }
 
-void ab_agent_reconcile(ab_agent_object *o)
+static void step_towards_live(ab_agent_object *o)
 {
-    if (!o->exists && !o->agent->listed)
-        return; /* it may only not be listed yet */
-    switch (o->source) {
-    case SOURCE_NONE:
-        ab_agent_get(o);
-        return;
-    case SOURCE_LIVE:
-        if (o->deleting)
-            ab_agent_await_change(o);
-        else if (o->exists)
-            reconcile_local(o);
-        else
-            ab_agent_apply_desired(o, NULL);
-        return;
-    case SOURCE_DELETING:
-        if (o->exists)
-            ab_agent_get(o);
-        else
-            end_cascade(o);
-        return;
-    case SOURCE_ENDED:
-        ab_agent_get(o);
-        return;
-    }
+    if (o->deleting)
+        ab_reconcile_await_change(&o->record, "deletion is stuck: check the object's finalizers");
+    else if (o->exists)
+        reconcile_local(o);
+    else
+        ab_agent_apply_desired(o, NULL);
+}
+
+/* What is not here may only not be listed yet. */
+static bool is_known(const ab_agent_object *o)
+{
+    return o->exists || o->agent->listed;
+}
+
+static bool reconcile(ab_record *r)
+{
+    ab_agent_object *o = object_of(r);
+    if (!is_known(o))
+        return false;
+    if (o->source == SOURCE_LIVE)
+        step_towards_live(o);
+    else if (o->source == SOURCE_DELETING && !o->exists)
+        end_cascade(o);
+    else
+        ab_reconcile_get(r);
+    return ab_agent_is_up_to_date(o);
+}
+
+static bool is_as_desired(const ab_record *r)
+{
+    return ab_agent_is_up_to_date((const ab_agent_object *)r);
+}
+
+static bool execute(ab_record *r)
+{
+    ab_agent_object *o = object_of(r);
+    return ab_writer_is_ready(o->agent->writer) && is_known(o) && ab_agent_command(o);
+}
+
+static void rest(ab_record *r)
+{
+    const ab_agent_object *o = object_of(r);
+    if (o->report_due && o->exists && ab_writer_is_ready(o->agent->writer))
+        ab_reconcile_get(r);
+}
+
+static void finished(ab_record *r)
+{
+    ab_agent_object *o = object_of(r);
+    if (!ab_agent_is_refused(o))
+        ab_agent_report_error(o, NULL);
 }
 
 /* --- answers --- */
 
-static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_error *err)
+static void note_gone(ab_agent_object *o)
 {
-    if (o->changed_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
-        return; /* which of the two is newer is not known: it is read again if need be */
-    if (code == AB_ERR_NOTFOUND) {
-        o->exists = o->was_managed = o->report_due = false;
-        if (ab_agent_publishes(o))
-            ab_agent_note_missing(o, false); /* the store is about to tell how it went */
+    o->exists = o->was_managed = o->report_due = false;
+    if (ab_agent_publishes(o))
+        ab_agent_note_missing(o, false); /* the store is about to tell how it went */
+}
+
+static void got(ab_record *r, ab_object *local)
+{
+    ab_agent_object *o = object_of(r);
+    if (r->answering == FOR_COMMAND) {
+        ab_agent_command_got(o, local);
         return;
     }
-    if (code != AB_ERR_OK) {
-        ab_agent_fail(o, code, err);
+    if (local == NULL) {
+        note_gone(o);
         return;
     }
     o->exists = true;
@@ -172,22 +187,15 @@ static void got(ab_agent_object *o, ab_err code, ab_object *local, const ab_erro
         ab_agent_decide(o, local);
 }
 
-static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
+static void note_applied(ab_agent_object *o, ab_object *object)
 {
-    if (code == AB_ERR_EXISTS)
-        o->exists = true; /* the store knows it before we have seen it */
-    if (code != AB_ERR_OK) {
-        ab_agent_fail(o, code, err);
-        return;
-    }
     o->lost = false;
-    ab_inbox_succeeded(&o->inbox);
     ab_agent_report_error(o, NULL);
     if (object == NULL || ab_desired_digest(object, &o->reconciled) != AB_ERR_OK) {
         o->reconciled = (ab_digest){0};
         return;
     }
-    if (o->changed_meanwhile)
+    if (o->record.changed_meanwhile)
         return; /* what was seen may be newer than what we wrote */
     ab_agent_note_own(o, object);
     o->exists = true;
@@ -199,89 +207,102 @@ static void applied(ab_agent_object *o, ab_err code, ab_object *object, const ab
 }
 
 /* Whoever wrote to it meanwhile knows better what its status is. */
-static void restored(ab_agent_object *o, ab_err code, const ab_object *object, const ab_error *err)
+static void note_restored(ab_agent_object *o, const ab_object *object)
 {
-    if (code != AB_ERR_OK)
-        AB_INFO(o->agent->env.log, SYNC, "its previous status was not restored",
-                AB_KV("object", (const char *)o->key),
-                AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
-    else if (object != NULL && !o->changed_meanwhile)
+    if (object != NULL && !o->record.changed_meanwhile)
         ab_agent_take_snapshot(o, object);
 }
 
-static void removed(ab_agent_object *o, ab_err code, const ab_error *err)
+/* Deleted or being deleted: the store's change says which. Until then there is nothing to do. */
+static void note_removed(ab_agent_object *o)
 {
-    if (code != AB_ERR_OK && code != AB_ERR_NOTFOUND) {
-        ab_agent_fail(o, code, err);
-        return;
-    }
-    ab_inbox_succeeded(&o->inbox);
-    /* Deleted or being deleted: the store's change says which. Until then there is nothing to do.
-     */
     o->removing = o->exists;
-    if (!o->changed_meanwhile)
+    if (!o->record.changed_meanwhile)
         o->deleting = o->exists;
 }
 
-void ab_agent_done(ab_agent_object *o, ab_err code, ab_object *object, const ab_error *err)
+static void wrote(ab_record *r, ab_step step, ab_object *object)
 {
-    enum step step = o->step;
-    o->step = STEP_IDLE;
-    switch (step) {
-    case STEP_IDLE:
-        break;
-    case STEP_SAVE: /* by ab_agent_row_done */
-    case STEP_LOAD:
-        break;
-    case STEP_GET:
-        got(o, code, object, err);
-        break;
-    case STEP_APPLY:
-        applied(o, code, object, err);
-        if (code == AB_ERR_OK && object != NULL)
+    ab_agent_object *o = object_of(r);
+    if (r->answering == FOR_COMMAND) {
+        ab_agent_command_written(o, object);
+    } else if (r->answering == FOR_STATUS) {
+        note_restored(o, object);
+    } else if (step == AB_STEP_REMOVE) {
+        note_removed(o);
+    } else {
+        note_applied(o, object);
+        if (object != NULL)
             ab_agent_restore_status(o, object);
-        break;
-    case STEP_RESTORE:
-        restored(o, code, object, err);
-        break;
-    case STEP_REMOVE:
-        removed(o, code, err);
-        break;
-    case STEP_COMMAND_GET:
-        ab_agent_command_got(o, code, object, err);
-        break;
-    case STEP_COMMAND_WRITE:
-        ab_agent_command_written(o, code, object, err);
-        break;
     }
-    ab_agent_advance(o);
 }
 
-static void loaded(ab_agent_object *o, ab_err code, const ab_error *err)
+static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err)
 {
-    ab_object *local = o->after_load;
-    o->after_load = NULL;
-    if (code != AB_ERR_OK) {
-        ab_error why = err == NULL ? (ab_error){.code = code} : *err;
-        ab_error_prefix(&why, "last received state");
-        ab_agent_fail(o, code, &why);
-    } else if (local != NULL && !o->changed_meanwhile && o->source == SOURCE_LIVE) {
+    ab_agent_object *o = object_of(r);
+    if (r->answering == FOR_COMMAND)
+        return ab_agent_command_refused(o, code, err);
+    if (r->answering == FOR_STATUS)
+        AB_INFO(o->agent->env.log, SYNC, "its previous status was not restored",
+                AB_KV("object", (const char *)o->key),
+                AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
+    else if (step == AB_STEP_APPLY && code == AB_ERR_EXISTS)
+        o->exists = true; /* the store knows it before we have seen it */
+    return r->answering == FOR_STATUS;
+}
+
+static void loaded(ab_record *r, ab_object *local)
+{
+    ab_agent_object *o = object_of(r);
+    if (local != NULL && o->source == SOURCE_LIVE)
         ab_agent_apply_desired(o, local);
-    }
-    ab_object_unref(local);
 }
 
-void ab_agent_row_done(ab_agent_object *o, ab_err code, const ab_received_state *row,
-                       const ab_error *err)
+static void look_again(ab_record *r)
 {
-    static const ab_received_state nothing = {.released = true};
-    enum step step = o->step;
-    o->step = STEP_IDLE;
-    o->row = code == AB_ERR_NOTFOUND ? &nothing : row;
-    if (step == STEP_SAVE)
-        ab_agent_saved(o, code, err);
-    else
-        loaded(o, code == AB_ERR_NOTFOUND ? AB_ERR_OK : code, err);
-    ab_agent_advance(o);
-    o->row = NULL;
+    ab_agent_object *o = object_of(r);
+    o->reconciled = (ab_digest){0};
+    ab_agent_drop_snapshot(o);
 }
+
+static void deferred(ab_record *r, const ab_error *err)
+{
+    ab_agent_object *o = object_of(r);
+    const ab_task *head = r->inbox.head;
+    ab_agent_report_error(o, err);
+    if (head != NULL && ab_task_is_command(head->type))
+        ab_agent_command_answer(o, err->text);
+}
+
+static void count(ab_record *r)
+{
+    ab_agent_object *o = object_of(r);
+    ab_agent *a = o->agent;
+    const ab_task *head = r->inbox.head;
+    bool out_of_date = head != NULL || !ab_agent_is_up_to_date(o);
+    bool unsaved = head != NULL && !ab_task_is_command(head->type) &&
+                   (!head->begun || r->step == AB_STEP_SAVE);
+    a->out_of_date += (size_t)out_of_date - (size_t)o->out_of_date;
+    a->unsaved += (size_t)unsaved - (size_t)o->unsaved;
+    if (out_of_date != o->out_of_date)
+        ab_metric_set(a->metrics.out_of_date, (double)a->out_of_date);
+    o->out_of_date = out_of_date;
+    o->unsaved = unsaved;
+    if (a->resync.begin != NULL)
+        ab_agent_resync_go(a);
+}
+
+const ab_record_type ab_agent_object_type = {.begin = ab_agent_begin,
+                                             .finished = finished,
+                                             .is_as_desired = is_as_desired,
+                                             .reconcile = reconcile,
+                                             .execute = execute,
+                                             .rest = rest,
+                                             .got = got,
+                                             .wrote = wrote,
+                                             .refused = refused,
+                                             .saved = ab_agent_saved,
+                                             .loaded = loaded,
+                                             .look_again = look_again,
+                                             .deferred = deferred,
+                                             .count = count};

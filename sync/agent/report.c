@@ -30,7 +30,7 @@ void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft
 void ab_agent_sent(ab_agent_object *o, ab_err e)
 {
     if (e == AB_ERR_OK)
-        o->agent->env.effects.wake(o->agent->env.effects.arg);
+        ab_agent_wake(o->agent);
     else
         AB_ERROR(o->agent->env.log, SYNC, "cannot queue an event",
                  AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
@@ -173,9 +173,9 @@ static bool waits_for_status(ab_agent_object *o, const ab_object *local)
     int64_t now = ab_clock_mono_ms(o->agent->env.clock);
     if (!o->report_waits || !is_bare(local))
         return false;
-    if (o->report_at == 0)
-        o->report_at = now + STATUS_WAIT_MS;
-    return now < o->report_at;
+    if (o->record.rest_at == 0)
+        o->record.rest_at = now + STATUS_WAIT_MS;
+    return now < o->record.rest_at;
 }
 
 void ab_agent_report_again(ab_agent_object *o)
@@ -183,7 +183,7 @@ void ab_agent_report_again(ab_agent_object *o)
     ab_writer_repeat(o->agent->writer, ab_str_of(o->key));
     o->report_due = true;
     o->report_waits = false;
-    o->report_at = 0;
+    o->record.rest_at = 0;
 }
 
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
@@ -201,7 +201,7 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
         return;
     }
     o->report_waits = false;
-    o->report_at = 0;
+    o->record.rest_at = 0;
     ab_buf_init(&data, AB_SPAN_SIZE_MAX);
     o->report_empty = ab_span_count(ab_object_field(local, "status")) == 0;
     if (ab_app_report(local, &data) != AB_ERR_OK ||
@@ -224,7 +224,7 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
      */
     if (!ab_writer_is_ready(o->agent->writer))
         return;
-    ab_str id = ab_event_attr(o->inbox.head->event, AB_CE_ID);
+    ab_str id = ab_event_attr(o->record.inbox.head->event, AB_CE_ID);
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
     if (why != NULL)
@@ -233,7 +233,7 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
     ab_buf data;
     ab_buf_init(&data, AB_SPAN_SIZE_MAX);
     (void)ab_feedback_answer(id, why, &data); /* `data` keeps the error */
-    bool remapped = ab_agent_is_remapped(o->agent, o->inbox.head->event);
+    bool remapped = ab_agent_is_remapped(o->agent, o->record.inbox.head->event);
     /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the
      * command. */
     ab_writer_repeat(o->agent->writer, ab_str_of(key));
@@ -242,6 +242,6 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
                              .target = AB_TARGET_EVENT_PROCESSED,
                              .type = AB_TYPE_PROCESSED,
                              .remapped = remapped,
-                             .token = ab_inbox_pop(&o->inbox)};
+                             .token = ab_inbox_pop(&o->record.inbox)};
     state_up(o, &s, &data);
 }

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const ab_agent_effects *effects(const ab_agent_object *o)
-{
-    return &o->agent->env.effects;
-}
-
 static ab_str uid_of_resourceid(const ab_event *event)
 {
     ab_str id = ab_event_attr(event, AB_CE_RESOURCEID);
@@ -49,20 +44,17 @@ static ab_err set_next(ab_agent_object *o, enum source source, const ab_received
 static void save(ab_agent_object *o, enum source source, const ab_received_state *received)
 {
     ab_err e = set_next(o, source, received);
-    if (e != AB_ERR_OK) {
-        ab_agent_fail(o, e, NULL);
-        return;
-    }
-    o->step = STEP_SAVE;
-    o->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
-    effects(o)->save(effects(o)->arg, ab_str_of(o->key), received, o);
+    if (e == AB_ERR_OK)
+        ab_reconcile_save(&o->record, received);
+    else
+        ab_reconcile_fail(&o->record, e, NULL);
 }
 
 /* The names that the source's earlier desired states had, as far as they may still stand in the
  * local object. */
 static void owned_before(ab_agent_object *o, ab_buf *out)
 {
-    const ab_received_state *old = o->row;
+    const ab_received_state *old = o->record.row;
     ab_object *desired = NULL;
     ab_span *before = NULL;
     if (old == NULL || old->released ||
@@ -171,24 +163,19 @@ static void begin_desired(ab_agent_object *o, ab_task *t)
     ab_object_unref(desired);
 }
 
-void ab_agent_begin_state(ab_agent_object *o, ab_task *t)
+void ab_agent_begin(ab_record *r, ab_task *t)
 {
-    int newer = ab_version_cmp(t->version, o->version);
-    if (newer < 0) {
-        ab_metric_add(o->agent->metrics.stale, 1);
-        ab_agent_finish_head(o);
-    } else if (newer == 0) { /* redelivered: saved already, look again whether it is in effect */
-        t->begun = true;
-        o->reconciled = (ab_digest){0};
-    } else if (t->type == AB_TYPE_RELEASE) {
+    ab_agent_object *o = (ab_agent_object *)r;
+    if (!ab_reconcile_is_newer(r, o->version))
+        return;
+    if (t->type == AB_TYPE_RELEASE)
         save_release(o, t);
-    } else if (o->row == NULL && o->source != SOURCE_NONE) {
-        ab_agent_load(o, NULL); /* for owned_before */
-    } else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL) {
+    else if (r->row == NULL && o->source != SOURCE_NONE)
+        ab_reconcile_load(r, NULL); /* for owned_before */
+    else if (t->type == AB_TYPE_DELETE || ab_event_data(t->event).ptr == NULL)
         save_end(o, t);
-    } else {
+    else
         begin_desired(o, t);
-    }
 }
 
 static void take_effect(ab_agent_object *o)
@@ -196,7 +183,7 @@ static void take_effect(ab_agent_object *o)
     bool same = o->uid != NULL && o->next_uid != NULL && strcmp(o->uid, o->next_uid) == 0;
     if (!same || o->next_source != SOURCE_LIVE)
         ab_agent_forget_lost(o);
-    o->version = o->inbox.head->version;
+    o->version = o->record.inbox.head->version;
     o->source = o->next_source;
     o->remapped = o->next_remapped;
     free(o->uid);
@@ -210,10 +197,10 @@ static void take_effect(ab_agent_object *o)
         o->principal = o->next_principal;
     o->reconciled = (ab_digest){0};
     o->report_due = ab_agent_reports(o) && ab_agent_has_source(o);
-    o->report_waits = o->inbox.head->type == AB_TYPE_CREATE &&
+    o->report_waits = o->record.inbox.head->type == AB_TYPE_CREATE &&
                       !ab_writer_has_key(o->agent->writer, ab_str_of(o->key));
-    o->report_at = 0;
-    o->inbox.failing_since = 0;
+    o->record.rest_at = 0;
+    o->record.inbox.failing_since = 0;
 }
 
 /* What was refused for the object here was not kept: the principal is asked for it. */
@@ -226,13 +213,9 @@ static void request_conflicting(ab_agent_object *o)
                     "the conflicting object is gone; applying the object that was refused");
 }
 
-void ab_agent_saved(ab_agent_object *o, ab_err code, const ab_error *err)
+void ab_agent_saved(ab_record *r)
 {
-    if (code == AB_ERR_OK) {
-        take_effect(o);
-        request_conflicting(o);
-        return;
-    }
-    o->inbox.head->begun = false;
-    ab_agent_fail(o, code, err);
+    ab_agent_object *o = (ab_agent_object *)r;
+    take_effect(o);
+    request_conflicting(o);
 }

@@ -43,7 +43,7 @@ bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns
 static const ab_event *waiting_state(const ab_agent_object *o)
 {
     const ab_event *newest = NULL;
-    for (const ab_task *t = o->inbox.head; t != NULL; t = t->next)
+    for (const ab_task *t = o->record.inbox.head; t != NULL; t = t->next)
         if (!ab_task_is_command(t->type) && ab_version_cmp(t->version, o->version) >= 0)
             newest = t->event;
     return newest;

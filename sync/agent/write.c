@@ -9,47 +9,17 @@
 
 #include <stdlib.h>
 
-static const ab_agent_effects *effects(const ab_agent_object *o)
-{
-    return &o->agent->env.effects;
-}
-
-static void write_object(ab_agent_object *o, ab_object *object, ab_str version)
-{
-    o->step = STEP_APPLY;
-    o->changed_meanwhile = false;
-    ab_metric_add(o->agent->metrics.writes, 1);
-    effects(o)->apply(effects(o)->arg, object, version, o);
-}
-
-void ab_agent_write_text(ab_agent_object *o, const ab_buf *text, ab_str version)
-{
-    ab_error err = {0};
-    ab_object *object = NULL;
-    ab_err e = ab_object_parse(ab_buf_str(text), &object, &err);
-    if (e == AB_ERR_OK)
-        write_object(o, object, version);
-    else
-        ab_agent_fail(o, e, &err);
-    ab_object_unref(object);
-}
-
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground)
 {
-    o->step = STEP_REMOVE;
-    o->changed_meanwhile = false;
-    ab_metric_add(o->agent->metrics.writes, 1);
-    effects(o)->remove(effects(o)->arg, ab_str_of(o->key), uid, foreground, o);
+    ab_reconcile_remove(&o->record, &(ab_precondition){.uid = uid}, foreground);
 }
 
 /* Local edits and deletions that nobody asked for. */
 static void note_revert(ab_agent_object *o, const char *what)
 {
-    if (o->inbox.head != NULL)
-        return;
-    ab_metric_add(o->agent->metrics.reverts, 1);
-    AB_INFO(o->agent->env.log, SYNC, "local change reverted", AB_KV("object", (const char *)o->key),
-            AB_KV("change", what));
+    if (ab_reconcile_note_revert(&o->record))
+        AB_INFO(o->agent->env.log, SYNC, "local change reverted",
+                AB_KV("object", (const char *)o->key), AB_KV("change", what));
 }
 
 /* --- what went, and is made again --- */
@@ -63,7 +33,7 @@ void ab_agent_forget_lost(ab_agent_object *o)
 
 void ab_agent_note_lost(ab_agent_object *o, const ab_object *last)
 {
-    bool asked = o->removing || o->step == STEP_REMOVE;
+    bool asked = o->removing || o->record.step == AB_STEP_REMOVE;
     ab_spanv status = ab_object_field(last, "status");
     ab_agent_forget_lost(o);
     o->lost = o->source == SOURCE_LIVE && !asked;
@@ -78,11 +48,9 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object)
     o->lost_status = NULL;
     if (status == NULL)
         return;
-    o->step = STEP_RESTORE;
-    o->changed_meanwhile = false;
-    ab_metric_add(o->agent->metrics.writes, 1);
-    effects(o)->patch_status(effects(o)->arg, ab_str_of(o->key), ab_str_of(status),
-                             ab_object_version(object), o);
+    o->record.purpose = FOR_STATUS;
+    ab_reconcile_patch_status(&o->record, ab_str_of(status), AB_STR_NONE,
+                              &(ab_precondition){.version = ab_object_version(object)});
     free(status);
 }
 
@@ -159,12 +127,12 @@ static void create(ab_agent_object *o, const ab_received_state *row, const ab_ob
     ab_object *object;
     ab_err e = place(o, row, desired, NULL, &object, &err);
     if (e != AB_ERR_OK) {
-        ab_agent_fail(o, e, &err);
+        ab_reconcile_fail(&o->record, e, &err);
         return;
     }
     if (o->lost)
         note_revert(o, "deleted");
-    write_object(o, object, AB_STR_NONE);
+    ab_reconcile_apply(&o->record, object, AB_STR_NONE);
     ab_object_unref(object);
 }
 
@@ -176,7 +144,7 @@ static void update(ab_agent_object *o, const ab_received_state *row, const ab_ob
     ab_digest digest;
     ab_err e = place(o, row, desired, local, &object, &err);
     if (e != AB_ERR_OK) {
-        ab_agent_fail(o, e, &err);
+        ab_reconcile_fail(&o->record, e, &err);
         return;
     }
     e = ab_desired_digest(object, &digest);
@@ -185,7 +153,7 @@ static void update(ab_agent_object *o, const ab_received_state *row, const ab_ob
         ab_agent_report_error(o, NULL);
     } else {
         note_revert(o, "edited");
-        write_object(o, object, ab_object_version(local));
+        ab_reconcile_apply(&o->record, object, ab_object_version(local));
     }
     ab_object_unref(object);
 }
@@ -242,8 +210,8 @@ static void not_ours(ab_agent_object *o)
                 AB_KV("why", (const char *)err.text));
     ab_agent_report_error(o, &err);
     o->reconciled = o->digest;
-    if (o->inbox.head != NULL && o->inbox.head->begun)
-        ab_agent_finish_head(o);
+    if (ab_reconcile_head(&o->record) != NULL)
+        ab_reconcile_finish_head(&o->record);
 }
 
 static void decide_live(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
@@ -266,22 +234,13 @@ static void decide_live(ab_agent_object *o, const ab_received_state *row, const 
 
 void ab_agent_apply_desired(ab_agent_object *o, ab_object *local)
 {
-    const ab_received_state *row = o->row;
-    ab_error err = {0};
     ab_object *desired;
-    if (row == NULL) {
-        ab_agent_load(o, local);
+    /* The snapshot serves again when the row is read. */
+    if (!ab_reconcile_received(&o->record, o->snapshot == NULL ? local : NULL, &desired))
         return;
-    }
-    ab_err e = row->released ? AB_ERR_NOTFOUND : ab_object_parse(row->desired, &desired, &err);
-    if (e != AB_ERR_OK) {
-        ab_error_prefix(&err, "last received state");
-        ab_agent_fail(o, e, &err);
-        return;
-    }
     if (local == NULL)
-        create(o, row, desired);
+        create(o, o->record.row, desired);
     else
-        decide_live(o, row, desired, local);
+        decide_live(o, o->record.row, desired, local);
     ab_object_unref(desired);
 }

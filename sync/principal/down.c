@@ -9,7 +9,7 @@
 
 static void wake(const struct peer *peer)
 {
-    const ab_principal_effects *fx = &peer->principal->env.effects;
+    const ab_effects *fx = &peer->principal->env.effects;
     fx->wake(fx->arg, peer->name);
 }
 

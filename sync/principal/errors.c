@@ -78,7 +78,7 @@ static struct shared_error *error_of(const ab_event *event)
 
 static void tell_deferred(const ab_principal *p, const char *agent, const char *key, bool deferred)
 {
-    const ab_principal_effects *fx = &p->env.effects;
+    const ab_effects *fx = &p->env.effects;
     if (fx->deferred != NULL)
         fx->deferred(fx->arg, agent, ab_str_of(key), deferred);
 }

@@ -30,7 +30,7 @@ static int64_t now_ms(const ab_principal *p)
 
 static void wake(const struct peer *peer)
 {
-    const ab_principal_effects *fx = &peer->principal->env.effects;
+    const ab_effects *fx = &peer->principal->env.effects;
     fx->wake(fx->arg, peer->name);
 }
 

@@ -57,6 +57,8 @@ void ab_mirror_free(void *value)
 
 static void mirror_done(ab_principal_record *record, ab_err code, ab_object *object,
                         const ab_error *err);
+static void row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
+                     const ab_error *err);
 
 struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
 {
@@ -68,6 +70,7 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
     if (m == NULL)
         return NULL;
     m->record.done = mirror_done;
+    m->record.row_done = row_done;
     m->principal = p;
     m->kind = ab_kind_of(kind);
     m->key = ab_str_dup(key);
@@ -223,7 +226,7 @@ static bool is_up_to_date(const struct mirror *m)
 
 static void reconcile(struct mirror *m)
 {
-    const ab_principal_effects *fx = &m->principal->env.effects;
+    const ab_effects *fx = &m->principal->env.effects;
     m->changed_meanwhile = false;
     if (!m->exists && m->known) {
         ab_mirror_create(m);
@@ -528,9 +531,8 @@ static void recalled(struct mirror *m, ab_err code, const ab_error *err)
     ab_object_unref(hub);
 }
 
-/* Only mirrors have rows. */
-void ab_principal_row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
-                           const ab_error *err)
+static void row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
+                     const ab_error *err)
 {
     struct mirror *m = (struct mirror *)record;
     m->row = row;

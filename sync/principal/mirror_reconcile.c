@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const ab_principal_effects *effects(const struct mirror *m)
+static const ab_effects *effects(const struct mirror *m)
 {
     return &m->principal->env.effects;
 }
@@ -314,7 +314,7 @@ static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
     m->changed_meanwhile = false;
     ab_metric_add(m->principal->metrics.writes, 1);
     effects(m)->patch_status(effects(m)->arg, ab_str_of(m->key), ab_buf_str(text), ab_str_of(stamp),
-                             AB_STR_NONE, version, &m->record);
+                             &(ab_precondition){.version = version}, &m->record);
 }
 
 /* @return true when a write is under way, or failed */
@@ -398,8 +398,9 @@ static void decide_end(struct mirror *m, const ab_object *hub)
         m->step = MSTEP_REMOVE;
         m->changed_meanwhile = false;
         ab_metric_add(m->principal->metrics.writes, 1);
-        effects(m)->remove(effects(m)->arg, ab_str_of(m->key), ab_object_uid(hub),
-                           ab_object_version(hub), &m->record);
+        effects(m)->remove(effects(m)->arg, ab_str_of(m->key),
+                           &(ab_precondition){ab_object_uid(hub), ab_object_version(hub)}, false,
+                           &m->record);
     }
 }
 

@@ -215,7 +215,7 @@ void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
 
 static void save(struct mirror *m, enum mirror_source next, const ab_received_state *received)
 {
-    const ab_principal_effects *fx = &m->principal->env.effects;
+    const ab_effects *fx = &m->principal->env.effects;
     free(m->next_uid);
     m->next_uid = received->uid.len == 0 ? NULL : ab_str_dup(received->uid);
     if (received->uid.len > 0 && m->next_uid == NULL) {

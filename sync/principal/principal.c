@@ -149,7 +149,7 @@ void ab_principal_tend(ab_principal_app *app)
 
 void ab_principal_get(ab_principal_app *app)
 {
-    const ab_principal_effects *fx = &app->principal->env.effects;
+    const ab_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_GET;
     app->changed_meanwhile = false;
     fx->get(fx->arg, ab_str_of(app->key), &app->record);
@@ -158,7 +158,7 @@ void ab_principal_get(ab_principal_app *app)
 void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
                         enum principal_step step)
 {
-    const ab_principal_effects *fx = &app->principal->env.effects;
+    const ab_effects *fx = &app->principal->env.effects;
     ab_buf text;
     ab_error err = {0};
     ab_object *object = NULL;
@@ -480,12 +480,6 @@ static void app_done(ab_principal_record *record, ab_err code, ab_object *object
             status_written(app);
     }
     ab_principal_advance(app);
-}
-
-void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
-                       const ab_error *err)
-{
-    record->done(record, code, object, err);
 }
 
 static void forget(ab_principal_app *app)

@@ -23,51 +23,10 @@
 #include "schema/catalogue.h"
 #include "sync/deletion/guard.h"
 #include "sync/object/application.h"
-#include "sync/received_state.h"
+#include "sync/reconcile/effects.h"
 #include "sync/writer.h"
 
 typedef struct ab_principal ab_principal;
-/* What is known of one object of the hub: what an effect is asked for. */
-typedef struct ab_principal_record ab_principal_record;
-
-typedef struct {
-    /* Store; answered with the object as it is afterwards, see ab_principal_done. */
-    void (*get)(void *arg, ab_str key, ab_principal_record *record);
-    /** The object's resourceVersion must be `version`; absent: it must not exist. */
-    void (*apply)(void *arg, ab_object *object, ab_str version, ab_principal_record *record);
-    /** `stamp`: becomes annotation argobus.io/status-version; absent: left. The object's uid and
-     * resourceVersion must be `uid` and `version`; absent: whatever it is. */
-    void (*patch_status)(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
-                         ab_str version, ab_principal_record *record);
-    /** The delivery is dealt with. */
-    void (*ack)(void *arg, void *delivery);
-    /** The delivery is not dealt with, and comes again with its agent. NULL where
-     * ab_principal_return_held is never called. */
-    void (*give_back)(void *arg, void *delivery);
-    /** Something can be sent to this agent. */
-    void (*wake)(void *arg, const char *agent);
-    /** Mirrors of autonomous agents. The object's uid and resourceVersion must be `uid` and
-     * `version`. */
-    void (*remove)(void *arg, ab_str key, ab_str uid, ab_str version, ab_principal_record *record);
-    /** Save durably; answered by ab_principal_row_done when it is safe. `received` and what it
-     * points to is valid during the call. */
-    void (*save)(void *arg, ab_str key, const ab_received_state *received,
-                 ab_principal_record *record);
-    /** Read the row; answered by ab_principal_row_done. */
-    void (*load)(void *arg, ab_str key, ab_principal_record *record);
-    /** `count` deletions are held back for this agent, or by it; 0: none is any more. Called when
-     * that changes. @param token  confirms these, and no more than these; "" when there is none */
-    void (*held)(void *arg, const char *agent, size_t count, const char *token);
-    /** The object of `key` (as in the events to this agent) is not in effect at it, although
-     * nothing of it is on its way: the agent has deferred or refused it, or it cannot be sent. Or
-     * that is over. May say the same again. NULL: nobody is told. */
-    void (*deferred)(void *arg, const char *agent, ab_str key, bool deferred);
-    /** What was seen of the store is not of the one that is there now: only a new start helps. The
-     * machine ends nothing any more. */
-    void (*fatal)(void *arg, const char *why);
-    void *arg;
-} ab_principal_effects;
-
 /* How the data of Secrets is kept from those who carry it; answered at once. */
 typedef struct {
     bool off; /* Secrets are sent in clear */
@@ -82,7 +41,7 @@ typedef struct {
 } ab_principal_sealing;
 
 typedef struct {
-    ab_principal_effects effects;
+    ab_effects effects;
     ab_principal_sealing sealing;
     const ab_clock *clock;
     ab_log *log;
@@ -170,13 +129,6 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
 /** What `sealing` says of this agent has changed: look at the Secrets again. */
 void ab_principal_recipient_changed(ab_principal *p, const char *agent);
 
-/** The answer to an effect on the store. `object` borrowed, may be NULL. */
-void ab_principal_done(ab_principal_record *record, ab_err code, ab_object *object,
-                       const ab_error *err);
-/** The answer to save and load. `row`: as it is in the state database, borrowed; NULL unless
- * `code` is OK. */
-void ab_principal_row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
-                           const ab_error *err);
 /** Time has passed: retries. Call about once a second. */
 void ab_principal_tick(ab_principal *p);
 

@@ -10,10 +10,12 @@
 #include "sync/inbox.h"
 #include "sync/object/kind.h"
 #include "sync/principal/principal.h"
+#include "sync/reconcile/reconcile.h"
 #include "sync/resync/resync.h"
 #include "sync/stamp.h"
 
 typedef struct ab_principal_app ab_principal_app;
+typedef ab_asker ab_principal_record;
 
 /* An event that cannot be dealt with yet. */
 struct held {
@@ -146,11 +148,6 @@ enum principal_step {
 enum deferral {
     DEFERRED_BY_AGENT = 1, /* it reports an error */
     DEFERRED_UNSENDABLE = 2,
-};
-
-/* First member of each kind of record. */
-struct ab_principal_record {
-    void (*done)(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err);
 };
 
 struct ab_principal_app {

@@ -180,7 +180,7 @@ struct finished ab_requests_finished(const struct requests *r, ab_version versio
 
 ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id, void *delivery)
 {
-    const ab_principal_effects *fx = &peer->principal->env.effects;
+    const ab_effects *fx = &peer->principal->env.effects;
     char subject[AB_OBJECT_KEY_MAX];
     char command[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(command, sizeof(command), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));

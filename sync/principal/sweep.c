@@ -43,7 +43,7 @@ static void make_token(struct peer *peer)
 
 static void report_held(struct peer *peer)
 {
-    const ab_principal_effects *fx = &peer->principal->env.effects;
+    const ab_effects *fx = &peer->principal->env.effects;
     size_t count = held_at(peer);
     if (count == peer->hold.count)
         return;

@@ -45,12 +45,12 @@ static void clear_requests(ab_principal_app *app, const ab_object *hub, struct f
 
 static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
 {
-    const ab_principal_effects *fx = &app->principal->env.effects;
+    const ab_effects *fx = &app->principal->env.effects;
     app->step = PSTEP_STATUS;
     ab_metric_add(app->principal->metrics.writes, 1);
     /* Another principal may have written a newer status, which the store has not told yet. */
-    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, ab_str_of(app->uid),
-                     ab_principal_newest(app), &app->record);
+    const ab_precondition must_be = {ab_str_of(app->uid), ab_principal_newest(app)};
+    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, &must_be, &app->record);
 }
 
 /* `status` with the error that stands, if one does. */

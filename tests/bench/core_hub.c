@@ -21,7 +21,7 @@
 
 struct ab_bench_answer {
     ab_bench_answer *next;
-    ab_principal_record *record;
+    ab_asker *record;
     ab_object *object;
     ab_err code;
 };
@@ -63,7 +63,7 @@ static int64_t end_turn(ab_bench_core_hub *h, int64_t begun_ns)
 
 /* --- the store --- */
 
-static void answer_later(ab_bench_core_hub *h, ab_bench_answer **queue, ab_principal_record *record,
+static void answer_later(ab_bench_core_hub *h, ab_bench_answer **queue, ab_asker *record,
                          ab_object *object, ab_err code)
 {
     ab_bench_answer *a = malloc(sizeof(*a));
@@ -82,7 +82,7 @@ static void answer_all(ab_bench_core_hub *h, ab_bench_answer **queue)
         ab_bench_answer *a = *queue;
         *queue = a->next;
         int64_t begun = cpu_ns();
-        ab_principal_done(a->record, a->code, a->object, NULL);
+        ab_effects_done(a->record, a->code, a->object, NULL);
         end_turn(h, begun);
         ab_object_unref(a->object);
         free(a);
@@ -151,14 +151,14 @@ static ab_object *stored(const ab_bench_core_hub *h, ab_str key)
     return application(agent, number_of(key));
 }
 
-static void get(void *arg, ab_str key, ab_principal_record *record)
+static void get(void *arg, ab_str key, ab_asker *record)
 {
     ab_bench_core_hub *h = arg;
     ab_object *found = stored(h, key);
     answer_later(h, &h->answers, record, found, found == NULL ? AB_ERR_NOTFOUND : AB_ERR_OK);
 }
 
-static void apply(void *arg, ab_object *object, ab_str version, ab_principal_record *record)
+static void apply(void *arg, ab_object *object, ab_str version, ab_asker *record)
 {
     ab_bench_core_hub *h = arg;
     (void)version;
@@ -172,14 +172,13 @@ static void apply(void *arg, ab_object *object, ab_str version, ab_principal_rec
     answer_later(h, &h->answers, record, ab_object_ref(object), AB_ERR_OK);
 }
 
-static void patch_status(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
-                         ab_str version, ab_principal_record *record)
+static void patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
+                         const ab_precondition *must_be, ab_asker *record)
 {
     ab_bench_core_hub *h = arg;
     (void)status;
     (void)stamp;
-    (void)uid;
-    (void)version;
+    (void)must_be;
     answer_later(h, &h->writes, record, stored(h, key), AB_ERR_OK);
 }
 

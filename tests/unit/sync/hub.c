@@ -31,28 +31,24 @@ static struct hub_agent *find(hub *h, const char *agent)
 
 /* --- effects --- */
 
-static void done(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    ab_principal_done(arg, code, object, err);
-}
-
-static void get(void *arg, ab_str key, ab_principal_record *record)
+static void get(void *arg, ab_str key, ab_asker *record)
 {
     hub *h = arg;
-    fake_store_get(h->store, key, done, record);
+    fake_store_get(h->store, key, ab_effects_done, record);
 }
 
-static void apply(void *arg, ab_object *object, ab_str version, ab_principal_record *record)
+static void apply(void *arg, ab_object *object, ab_str version, ab_asker *record)
 {
     hub *h = arg;
-    fake_store_apply(h->store, object, version, done, record);
+    fake_store_apply(h->store, object, version, ab_effects_done, record);
 }
 
-static void patch_status(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
-                         ab_str version, ab_principal_record *record)
+static void patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
+                         const ab_precondition *must_be, ab_asker *record)
 {
     hub *h = arg;
-    fake_store_patch_status(h->store, key, status, stamp, uid, version, done, record);
+    fake_store_patch_status(h->store, key, status, stamp, must_be->uid, must_be->version,
+                            ab_effects_done, record);
 }
 
 struct hub_delivery {

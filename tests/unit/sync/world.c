@@ -29,8 +29,7 @@ struct world_keeping {
     struct world_keeping *next;
     char *key;
     struct row *row; /* NULL: to be read, not written */
-    ab_agent_object *o;
-    ab_principal_record *record; /* when it is the principal's */
+    ab_asker *asker;
 };
 
 /* --- chance --- */
@@ -128,8 +127,7 @@ static void keeping_free(struct world_keeping *k)
 static void step_keeping(world *w, struct world_cache *c)
 {
     struct world_keeping *k = take_keeping(c);
-    ab_agent_object *o = k->o;
-    ab_principal_record *record = k->record;
+    ab_asker *asker = k->asker;
     ab_err code = fault(w) ? AB_ERR_IO : AB_ERR_OK;
     if (code == AB_ERR_OK && k->row != NULL)
         write_row(c, k);
@@ -137,18 +135,14 @@ static void step_keeping(world *w, struct world_cache *c)
     if (code == AB_ERR_OK && row == NULL)
         code = AB_ERR_NOTFOUND;
     keeping_free(k);
-    if (o != NULL)
-        ab_agent_row_done(o, code, row == NULL ? NULL : &row->kept, NULL);
-    else
-        ab_principal_row_done(record, code, row == NULL ? NULL : &row->kept, NULL);
+    ab_effects_row_done(asker, code, row == NULL ? NULL : &row->kept, NULL);
 }
 
-static void begin_keeping(struct world_cache *c, ab_str key, struct row *row, ab_agent_object *o,
-                          ab_principal_record *record)
+static void begin_keeping(struct world_cache *c, ab_str key, struct row *row, ab_asker *asker)
 {
     struct world_keeping *k = calloc(1, sizeof(*k));
     assert_non_null(k);
-    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row, .o = o, .record = record};
+    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row, .asker = asker};
     struct world_keeping **end = &c->keeping;
     while (*end != NULL)
         end = &(*end)->next;
@@ -168,41 +162,38 @@ static void crash_cache(world *w, struct world_cache *c)
 
 /* --- the agent's effects --- */
 
-static void agent_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    ab_agent_done(arg, code, object, err);
-}
-
-static void agent_get(void *arg, ab_str key, ab_agent_object *o)
+static void agent_get(void *arg, ab_str key, ab_asker *asker)
 {
     world *w = arg;
-    fake_store_get(w->local, key, agent_done, o);
+    fake_store_get(w->local, key, ab_effects_done, asker);
 }
 
-static void agent_apply(void *arg, ab_object *object, ab_str version, ab_agent_object *o)
+static void agent_apply(void *arg, ab_object *object, ab_str version, ab_asker *asker)
 {
     world *w = arg;
-    fake_store_apply(w->local, object, version, agent_done, o);
+    fake_store_apply(w->local, object, version, ab_effects_done, asker);
 }
 
-static void agent_patch(void *arg, ab_str key, ab_str status, ab_str version, ab_agent_object *o)
+static void agent_patch(void *arg, ab_str key, ab_str status, ab_str stamp,
+                        const ab_precondition *must_be, ab_asker *asker)
 {
     world *w = arg;
-    fake_store_patch_status(w->local, key, status, AB_STR_NONE, AB_STR_NONE, version, agent_done,
-                            o);
+    fake_store_patch_status(w->local, key, status, stamp, must_be->uid, must_be->version,
+                            ab_effects_done, asker);
 }
 
-static void agent_remove(void *arg, ab_str key, ab_str uid, bool foreground, ab_agent_object *o)
+static void agent_remove(void *arg, ab_str key, const ab_precondition *must_be, bool foreground,
+                         ab_asker *asker)
 {
     world *w = arg;
     (void)foreground;
-    fake_store_remove(w->local, key, uid, AB_STR_NONE, agent_done, o);
+    fake_store_remove(w->local, key, must_be->uid, must_be->version, ab_effects_done, asker);
 }
 
-static void agent_save(void *arg, ab_str key, const ab_received_state *kept, ab_agent_object *o)
+static void agent_save(void *arg, ab_str key, const ab_received_state *kept, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->cache, key, row_new(kept), o, NULL);
+    begin_keeping(&w->cache, key, row_new(kept), asker);
 }
 
 ab_err world_recall(const world *w, ab_str key, ab_received_state *out)
@@ -214,10 +205,10 @@ ab_err world_recall(const world *w, ab_str key, ab_received_state *out)
     return AB_ERR_OK;
 }
 
-static void agent_load(void *arg, ab_str key, ab_agent_object *o)
+static void agent_load(void *arg, ab_str key, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->cache, key, NULL, o, NULL);
+    begin_keeping(&w->cache, key, NULL, asker);
 }
 
 static void agent_ack(void *arg, void *delivery)
@@ -226,9 +217,10 @@ static void agent_ack(void *arg, void *delivery)
     fake_log_ack(w->down, delivery);
 }
 
-static void agent_wake(void *arg)
+static void agent_wake(void *arg, const char *agent)
 {
     (void)arg;
+    (void)agent;
 }
 
 static void agent_change(void *arg, fake_change change, ab_object *object)
@@ -251,48 +243,44 @@ static void local_write(void *arg, const ab_object *before, const ab_object *aft
 
 /* --- the principal's effects --- */
 
-static void principal_done(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    ab_principal_done(arg, code, object, err);
-}
-
-static void principal_get(void *arg, ab_str key, ab_principal_record *app)
+static void principal_get(void *arg, ab_str key, ab_asker *asker)
 {
     world *w = arg;
-    fake_store_get(w->hub, key, principal_done, app);
+    fake_store_get(w->hub, key, ab_effects_done, asker);
 }
 
-static void principal_apply(void *arg, ab_object *object, ab_str version, ab_principal_record *app)
+static void principal_apply(void *arg, ab_object *object, ab_str version, ab_asker *asker)
 {
     world *w = arg;
-    fake_store_apply(w->hub, object, version, principal_done, app);
+    fake_store_apply(w->hub, object, version, ab_effects_done, asker);
 }
 
-static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp, ab_str uid,
-                            ab_str version, ab_principal_record *app)
+static void principal_patch(void *arg, ab_str key, ab_str status, ab_str stamp,
+                            const ab_precondition *must_be, ab_asker *asker)
 {
     world *w = arg;
-    fake_store_patch_status(w->hub, key, status, stamp, uid, version, principal_done, app);
+    fake_store_patch_status(w->hub, key, status, stamp, must_be->uid, must_be->version,
+                            ab_effects_done, asker);
 }
 
-static void principal_remove(void *arg, ab_str key, ab_str uid, ab_str version,
-                             ab_principal_record *record)
+static void principal_remove(void *arg, ab_str key, const ab_precondition *must_be, bool foreground,
+                             ab_asker *asker)
 {
     world *w = arg;
-    fake_store_remove(w->hub, key, uid, version, principal_done, record);
+    (void)foreground;
+    fake_store_remove(w->hub, key, must_be->uid, must_be->version, ab_effects_done, asker);
 }
 
-static void principal_save(void *arg, ab_str key, const ab_received_state *kept,
-                           ab_principal_record *record)
+static void principal_save(void *arg, ab_str key, const ab_received_state *kept, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->hub_cache, key, row_new(kept), NULL, record);
+    begin_keeping(&w->hub_cache, key, row_new(kept), asker);
 }
 
-static void principal_load(void *arg, ab_str key, ab_principal_record *record)
+static void principal_load(void *arg, ab_str key, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->hub_cache, key, NULL, NULL, record);
+    begin_keeping(&w->hub_cache, key, NULL, asker);
 }
 
 static void principal_ack(void *arg, void *delivery)
@@ -416,8 +404,15 @@ void world_start_agent(world *w)
     w->agent_metrics = ab_metrics_new();
     const ab_agent_env env = {
         .policy = w->policy,
-        .effects = {agent_get, agent_apply, agent_patch, agent_remove, agent_save, agent_load,
-                    agent_ack, agent_wake, w},
+        .effects = {.get = agent_get,
+                    .apply = agent_apply,
+                    .patch_status = agent_patch,
+                    .remove = agent_remove,
+                    .save = agent_save,
+                    .load = agent_load,
+                    .ack = agent_ack,
+                    .wake = agent_wake,
+                    .arg = w},
         .clock = &w->clock,
         .log = w->log,
         .metrics = w->agent_metrics,

@@ -147,6 +147,11 @@ ab_map_iter ab_map_first(const ab_map *m)
     return iter_at(m->entries);
 }
 
+ab_map_iter ab_map_at(void *made)
+{
+    return iter_at((map_entry *)made - 1);
+}
+
 void ab_map_next(ab_map_iter *i)
 {
     *i = iter_at(i->next);

@@ -44,4 +44,6 @@ typedef struct {
     void *value;
 } ab_map_iter;
 ab_map_iter ab_map_first(const ab_map *m);
+/** At a value that the map has made (ab_map_make). */
+ab_map_iter ab_map_at(void *made);
 void ab_map_next(ab_map_iter *i);

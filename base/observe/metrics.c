@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A family holds its series in a map by the text of their labels as it will be printed: finding a
- * series is one look-up, and printing one is a copy.
+ * series is one look-up, and printing one is a copy. The series of an agent are in a list of its
+ * own, so that dropping them passes over no others. A rendering remembers the series that is next,
+ * and is moved on when that one is dropped.
  */
 #include "base/observe/metrics.h"
 
@@ -21,23 +23,26 @@ static const double bucket_bounds[] = {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
                                        0.5,   1,     2.5,  5,     10,   30,  60};
 #define BUCKET_COUNT (sizeof(bucket_bounds) / sizeof(bucket_bounds[0]))
 
-struct ab_metric {
-    ab_metric_kind kind;
-    double value;     /* counter, gauge; histogram: the sum */
-    uint64_t count;   /* histogram: observations */
-    uint64_t *bucket; /* histogram: observations per bucket, not cumulated */
-};
-
 typedef struct family {
     const char *name;
     const char *help;
     ab_metric_kind kind;
-    ab_map *series; /* by label text */
+    ab_map *series; /* by label text; holds the values itself */
     struct family *next;
 } family;
 
+struct ab_metric {
+    const family *family;
+    ab_link of_agent;  /* in the list of its agent, if it has one */
+    double value;      /* counter, gauge; histogram: the sum */
+    uint64_t count;    /* histogram: observations */
+    uint64_t bucket[]; /* histogram: observations per bucket, not cumulated */
+};
+
 struct ab_metrics {
     ab_map *families; /* by name */
+    ab_map *agents;   /* by name: ab_link, the list of its series */
+    ab_link renderings;
     family *first;
     family **last;
     size_t series_count;
@@ -52,17 +57,10 @@ struct ab_metrics {
     size_t on_render_count;
 };
 
-static void free_series(void *p)
-{
-    ab_metric *s = p;
-    free(s->bucket);
-    free(s);
-}
-
 static void free_family(void *p)
 {
     family *f = p;
-    ab_map_free(f->series, free_series);
+    ab_map_free(f->series, NULL);
     free(f);
 }
 
@@ -73,19 +71,23 @@ ab_metrics *ab_metrics_new(void)
         return NULL;
     m->last = &m->first;
     ab_buf_init(&m->key, LABELS_BYTES);
+    ab_link_init(&m->renderings);
     m->families = ab_map_new();
-    if (m->families == NULL) {
-        free(m);
-        return NULL;
-    }
-    return m;
+    m->agents = ab_map_new();
+    if (m->families != NULL && m->agents != NULL)
+        return m;
+    ab_metrics_free(m);
+    return NULL;
 }
 
 void ab_metrics_free(ab_metrics *m)
 {
     if (m == NULL)
         return;
+    while (ab_list_pop(&m->renderings) != NULL)
+        ;
     ab_map_free(m->families, free_family);
+    ab_map_free(m->agents, NULL);
     ab_buf_fini(&m->key);
     free(m);
 }
@@ -130,19 +132,35 @@ static family *add_family(ab_metrics *m, ab_metric_kind kind, const char *name, 
 
 static ab_metric *make_series(ab_metrics *m, family *f, ab_str key)
 {
-    ab_metric *s = calloc(1, sizeof(*s));
+    size_t buckets = f->kind == AB_METRIC_HISTOGRAM ? BUCKET_COUNT * sizeof(uint64_t) : 0;
+    ab_metric *s = ab_map_make(f->series, key, sizeof(*s) + buckets);
     if (s == NULL)
         return NULL;
-    s->kind = f->kind;
-    if (f->kind == AB_METRIC_HISTOGRAM)
-        s->bucket = calloc(BUCKET_COUNT, sizeof(*s->bucket));
-    bool whole = f->kind != AB_METRIC_HISTOGRAM || s->bucket != NULL;
-    if (!whole || ab_map_put(f->series, key, s, NULL) != AB_ERR_OK) {
-        free_series(s);
-        return NULL;
-    }
+    s->family = f;
+    ab_link_init(&s->of_agent);
     m->series_count++;
     return s;
+}
+
+static void move_on(ab_rendering *r)
+{
+    ab_map_iter i = ab_map_at(r->series);
+    ab_map_next(&i);
+    r->series = i.value;
+    if (r->series == NULL)
+        r->family = r->family->next;
+}
+
+static void drop_series(ab_metrics *m, ab_metric *s)
+{
+    for (ab_list_iter i = ab_list_first(&m->renderings); i.link != NULL; ab_list_next(&i)) {
+        ab_rendering *r = AB_LINK_OF(i.link, ab_rendering, link);
+        if (r->series == s)
+            move_on(r);
+    }
+    ab_link_remove(&s->of_agent);
+    ab_map_drop(s->family->series, s);
+    m->series_count--;
 }
 
 /* The one series that is made beyond the limit. */
@@ -161,12 +179,30 @@ static void count_dropped(ab_metrics *m)
     m->full = true;
 }
 
-static ab_metric *add_series(ab_metrics *m, family *f, ab_str key)
+static ab_metric *add_to_agent(ab_metrics *m, ab_metric *s, ab_str agent)
 {
-    if (m->series_count < AB_METRICS_SERIES_MAX)
-        return make_series(m, f, key);
-    count_dropped(m);
-    return NULL;
+    ab_link *list = ab_map_make(m->agents, agent, sizeof(*list));
+    if (list == NULL) {
+        drop_series(m, s);
+        return NULL;
+    }
+    if (list->next == NULL)
+        ab_link_init(list);
+    ab_list_append(list, &s->of_agent);
+    return s;
+}
+
+static ab_metric *add_series(ab_metrics *m, family *f, const ab_label *labels, size_t count)
+{
+    if (m->series_count >= AB_METRICS_SERIES_MAX) {
+        count_dropped(m);
+        return NULL;
+    }
+    ab_metric *s = make_series(m, f, ab_buf_str(&m->key));
+    for (size_t i = 0; i < count && s != NULL; i++)
+        if (strcmp(labels[i].name, AB_LABEL_AGENT) == 0)
+            s = add_to_agent(m, s, labels[i].value);
+    return s;
 }
 
 ab_metric *ab_metric_get(ab_metrics *m, ab_metric_kind kind, const char *name, const char *help,
@@ -189,14 +225,14 @@ ab_metric *ab_metric_get(ab_metrics *m, ab_metric_kind kind, const char *name, c
     if (ab_buf_status(&m->key) != AB_ERR_OK)
         return NULL;
     ab_metric *s = ab_map_find(f->series, ab_buf_str(&m->key));
-    return s != NULL ? s : add_series(m, f, ab_buf_str(&m->key));
+    return s != NULL ? s : add_series(m, f, labels, count);
 }
 
 void ab_metric_add(ab_metric *s, double by)
 {
     if (s == NULL)
         return;
-    assert(s->kind == AB_METRIC_GAUGE || (s->kind == AB_METRIC_COUNTER && by >= 0));
+    assert(s->family->kind == AB_METRIC_GAUGE || (s->family->kind == AB_METRIC_COUNTER && by >= 0));
     s->value += by;
 }
 
@@ -204,7 +240,7 @@ void ab_metric_set(ab_metric *s, double to)
 {
     if (s == NULL)
         return;
-    assert(s->kind == AB_METRIC_GAUGE);
+    assert(s->family->kind == AB_METRIC_GAUGE);
     s->value = to;
 }
 
@@ -212,7 +248,7 @@ void ab_metric_observe(ab_metric *s, double seconds)
 {
     if (s == NULL)
         return;
-    assert(s->kind == AB_METRIC_HISTOGRAM);
+    assert(s->family->kind == AB_METRIC_HISTOGRAM);
     s->value += seconds;
     s->count++;
     for (size_t i = 0; i < BUCKET_COUNT; i++) {
@@ -228,40 +264,15 @@ double ab_metric_value(const ab_metric *s)
     return s == NULL ? 0 : s->value;
 }
 
-/* Quotes inside values are escaped, so name="value" stands in a label text only as a label. */
-static bool has_label(ab_str labels, ab_str pair)
+void ab_metrics_drop_agent(ab_metrics *m, ab_str agent)
 {
-    const char *at = labels.ptr;
-    const char *end = labels.ptr + labels.len;
-    while ((at = memmem(at, (size_t)(end - at), pair.ptr, pair.len)) != NULL) {
-        if (at == labels.ptr || at[-1] == ',')
-            return true;
-        at++;
-    }
-    return false;
-}
-
-static void drop_from_family(ab_metrics *m, family *f, ab_str pair)
-{
-    for (ab_map_iter i = ab_map_first(f->series); i.entry != NULL; ab_map_next(&i)) {
-        if (has_label(i.key, pair)) {
-            free_series(ab_map_take(f->series, i.key));
-            m->series_count--;
-        }
-    }
-}
-
-void ab_metrics_drop(ab_metrics *m, const char *label, ab_str value)
-{
-    ab_buf pair;
-    ab_buf_init(&pair, LABELS_BYTES);
-    put_label(&pair, label, value);
-    if (ab_buf_status(&pair) == AB_ERR_OK) {
-        for (family *f = m->first; f != NULL; f = f->next)
-            drop_from_family(m, f, ab_buf_str(&pair));
-    }
+    ab_link *list = ab_map_find(m->agents, agent);
+    if (list == NULL)
+        return;
+    for (ab_list_iter i = ab_list_first(list); i.link != NULL; ab_list_next(&i))
+        drop_series(m, AB_LINK_OF(i.link, ab_metric, of_agent));
+    ab_map_drop(m->agents, list);
     m->full = m->full && m->series_count >= AB_METRICS_SERIES_MAX;
-    ab_buf_fini(&pair);
 }
 
 void ab_metrics_on_full(ab_metrics *m, void (*fn)(void *arg), void *arg)
@@ -291,9 +302,13 @@ static void put_number(ab_buf *b, double v)
 
 static void put_sample(ab_buf *b, const char *name, const char *suffix, ab_str labels, double v)
 {
-    ab_buf_printf(b, "%s%s", name, suffix);
-    if (labels.len > 0)
-        ab_buf_printf(b, "{%.*s}", AB_STR_ARG(labels));
+    ab_buf_puts(b, name);
+    ab_buf_puts(b, suffix);
+    if (labels.len > 0) {
+        ab_buf_putc(b, '{');
+        ab_buf_put(b, labels);
+        ab_buf_putc(b, '}');
+    }
     ab_buf_putc(b, ' ');
     put_number(b, v);
     ab_buf_putc(b, '\n');
@@ -319,25 +334,55 @@ static void put_histogram(ab_buf *b, const char *name, ab_str labels, const ab_m
     put_sample(b, name, "_count", labels, (double)s->count);
 }
 
-static void put_family(ab_buf *b, const family *f)
+static void put_head(ab_buf *b, const family *f)
 {
     static const char *const kinds[] = {"counter", "gauge", "histogram"};
-    if (ab_map_count(f->series) == 0)
-        return;
     ab_buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name, kinds[f->kind]);
-    for (ab_map_iter i = ab_map_first(f->series); i.entry != NULL; ab_map_next(&i)) {
-        const ab_metric *s = i.value;
-        if (f->kind == AB_METRIC_HISTOGRAM)
-            put_histogram(b, f->name, i.key, s);
-        else
-            put_sample(b, f->name, "", i.key, s->value);
-    }
 }
 
-void ab_metrics_render(ab_metrics *m, ab_buf *out)
+static void put_series(ab_buf *b, ab_str labels, const ab_metric *s)
+{
+    if (s->family->kind == AB_METRIC_HISTOGRAM)
+        put_histogram(b, s->family->name, labels, s);
+    else
+        put_sample(b, s->family->name, "", labels, s->value);
+}
+
+static void begin(ab_metrics *m, ab_rendering *r)
 {
     for (size_t i = 0; i < m->on_render_count; i++)
         m->on_render[i].fn(m->on_render[i].arg);
-    for (const family *f = m->first; f != NULL; f = f->next)
-        put_family(out, f);
+    ab_link_init(&r->link);
+    ab_list_append(&m->renderings, &r->link);
+    r->family = m->first;
+}
+
+bool ab_metrics_render(ab_metrics *m, ab_rendering *r, ab_buf *out, size_t bytes)
+{
+    size_t end = bytes > SIZE_MAX - out->len ? SIZE_MAX : out->len + bytes;
+    if (r->link.next == NULL)
+        begin(m, r);
+    while (r->family != NULL && out->len < end && ab_buf_status(out) == AB_ERR_OK) {
+        if (r->series == NULL && ab_map_count(r->family->series) == 0) {
+            r->family = r->family->next;
+            continue;
+        }
+        if (r->series == NULL) {
+            put_head(out, r->family);
+            r->series = ab_map_first(r->family->series).value;
+        }
+        put_series(out, ab_map_at(r->series).key, r->series);
+        move_on(r);
+    }
+    bool more = r->family != NULL && ab_buf_status(out) == AB_ERR_OK;
+    if (!more)
+        ab_rendering_fini(r);
+    return more;
+}
+
+void ab_rendering_fini(ab_rendering *r)
+{
+    if (r->link.next != NULL)
+        ab_link_remove(&r->link);
+    *r = (ab_rendering){0};
 }

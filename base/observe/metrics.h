@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/core/buf.h"
+#include "base/core/list.h"
 
 typedef struct ab_metrics ab_metrics;
 typedef struct ab_metric ab_metric; /* one series */
@@ -21,7 +22,8 @@ typedef struct {
     const char *name;
     ab_str value;
 } ab_label;
-#define AB_LABELS_MAX 4
+#define AB_LABELS_MAX  4
+#define AB_LABEL_AGENT "agent" /* the label that ab_metrics_drop_agent goes by */
 
 /* Room for 10,000 agents with 30 series each. */
 #define AB_METRICS_SERIES_MAX 300000u
@@ -44,8 +46,8 @@ void ab_metric_set(ab_metric *s, double to);
 /** Histogram. */
 void ab_metric_observe(ab_metric *s, double seconds);
 double ab_metric_value(const ab_metric *s);
-/** Drop every series, in all families, that has this label pair: an agent is gone. */
-void ab_metrics_drop(ab_metrics *m, const char *label, ab_str value);
+/** Drop every series, in all families, with this value of the label "agent": the agent is gone. */
+void ab_metrics_drop_agent(ab_metrics *m, ab_str agent);
 #define AB_METRICS_RENDER_MAX 4
 /** Called before each rendering, so that gauges can be brought up to date; for as long as `m`
  * lives, AB_METRICS_RENDER_MAX of them at most. */
@@ -53,5 +55,21 @@ void ab_metrics_on_render(ab_metrics *m, void (*fn)(void *arg), void *arg);
 /** Called when a series is not made because there are as many as there may be; once, until some
  * were dropped. One at most is kept. */
 void ab_metrics_on_full(ab_metrics *m, void (*fn)(void *arg), void *arg);
-/** Append the Prometheus text of everything, families in order of declaration. */
-void ab_metrics_render(ab_metrics *m, ab_buf *out);
+/* A rendering of everything, in portions; zero-initialised: not begun. */
+typedef struct {
+    ab_link link;                /* in the list of those begun */
+    const struct family *family; /* the next to print, or that is being printed */
+    ab_metric *series;           /* the next of that; NULL: it is not begun */
+} ab_rendering;
+/**
+ * Append a portion of the Prometheus text, families in order of declaration. Between two portions
+ * series may come and go: each shows the value that it has when it is printed, one that is dropped
+ * does not show.
+ *
+ * @param bytes  the portion ends with the series that reaches this
+ * @return whether there is more: call again, or end it with ab_rendering_fini. When `out` has
+ * failed there is not
+ */
+bool ab_metrics_render(ab_metrics *m, ab_rendering *r, ab_buf *out, size_t bytes);
+/** End a rendering before its end; also one that is not begun, or has ended. */
+void ab_rendering_fini(ab_rendering *r);

@@ -24,6 +24,7 @@
 #define HEADER_BYTES    4096
 #define CHUNK_BYTES     8192
 #define BODY_MAX        (64u * 1024 * 1024)
+#define PORTION_BYTES   (32u * 1024) /* of metrics in one turn of the loop: 1 ms */
 #define TIMEOUT_S       5
 #define RETRY_MS        1000
 
@@ -47,6 +48,8 @@ struct ab_http_server {
 typedef struct {
     ab_buf body;
     size_t sent;
+    bool rendering; /* the body is not whole, and the head not sent */
+    ab_rendering metrics;
 } request;
 
 /* The library's log has no argument to say whose it is, so this cannot be kept in the server. */
@@ -117,8 +120,21 @@ static int on_request(ab_http_server *s, struct lws *wsi, request *r)
         return answer_probe(wsi, r, s->probes.ready, s->probes.arg);
     if (!ab_str_is(uri, "/metrics"))
         return answer_text(wsi, r, 404, "not found: try /healthz, /readyz or /metrics");
-    ab_metrics_render(s->metrics, &r->body);
-    return answer(wsi, r, 200, "text/plain; version=0.0.4; charset=utf-8");
+    r->rendering = true;
+    lws_callback_on_writable(wsi);
+    return 0;
+}
+
+/* One portion a turn, however many agents there are. The head says how long the body is, so that
+ * one that is cut off is not taken for whole. */
+static int render(ab_http_server *s, struct lws *wsi, request *r)
+{
+    r->rendering = ab_metrics_render(s->metrics, &r->metrics, &r->body, PORTION_BYTES);
+    if (!r->rendering)
+        return answer(wsi, r, 200, "text/plain; version=0.0.4; charset=utf-8");
+    lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, TIMEOUT_S);
+    lws_callback_on_writable(wsi);
+    return 0;
 }
 
 /* Called when what was written before has left: the next chunk, or the end of the connection. */
@@ -165,9 +181,11 @@ static int on_library(struct lws *wsi, enum lws_callback_reasons reason, void *u
     if (reason == LWS_CALLBACK_HTTP)
         return on_request(s, wsi, r);
     if (reason == LWS_CALLBACK_HTTP_WRITEABLE)
-        return on_writable(wsi, r);
-    if (reason == LWS_CALLBACK_HTTP_DROP_PROTOCOL && r != NULL)
+        return r->rendering ? render(s, wsi, r) : on_writable(wsi, r);
+    if (reason == LWS_CALLBACK_HTTP_DROP_PROTOCOL && r != NULL) {
+        ab_rendering_fini(&r->metrics);
         ab_buf_fini(&r->body);
+    }
     return 0;
 }
 

@@ -57,7 +57,7 @@ static void on_removed(void *arg, const char *agent)
     ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
-    ab_metrics_drop(s->base.daemon->metrics, "agent", ab_str_of(agent));
+    ab_metrics_drop_agent(s->base.daemon->metrics, ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is no longer served", AB_KV("agent", agent));
 }
 

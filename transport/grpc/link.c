@@ -163,7 +163,7 @@ void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
     l->starved = false;
     ab_grpc_link_drop_queue(l, AB_ERR_CLOSED);
     l->peer.up = false; /* nothing is told of it any more */
-    ab_metrics_drop(l->env->env->metrics, "agent", ab_str_of(l->agent));
+    ab_metrics_drop_agent(l->env->env->metrics, ab_str_of(l->agent));
     l->metrics = (ab_grpc_link_metrics){0};
     cut(l, "this agent is no longer served");
     l->env->wake(l->env->arg, l);

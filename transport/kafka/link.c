@@ -152,7 +152,7 @@ void ab_kafka_link_remove(ab_kafka_link *l)
     if (l->epoch > l->kafka->epoch)
         l->kafka->epoch = l->epoch;
     ab_map_take(l->kafka->links_by_name, ab_str_of(l->name));
-    ab_metrics_drop(l->kafka->base.env.metrics, "agent", ab_str_of(l->name));
+    ab_metrics_drop_agent(l->kafka->base.env.metrics, ab_str_of(l->name));
     l->metrics = (ab_kafka_link_metrics){0};
     ab_kafka_link_unref(l);
 }

@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     int left = uv_loop_close(&loop);
     ab_buf text;
     ab_buf_init(&text, 65536);
-    ab_metrics_render(env.metrics, &text);
+    (void)ab_metrics_render(env.metrics, &(ab_rendering){0}, &text, SIZE_MAX);
     printf("%.*s", AB_STR_ARG(ab_buf_str(&text)));
     ab_buf_fini(&text);
     ab_metrics_free(env.metrics);

@@ -184,7 +184,7 @@ double world_metric(const world *w, const char *line)
 {
     ab_buf text;
     ab_buf_init(&text, 1 << 20);
-    ab_metrics_render(w->metrics, &text);
+    (void)ab_metrics_render(w->metrics, &(ab_rendering){0}, &text, SIZE_MAX);
     const char *at = text.ptr == NULL ? NULL : strstr(text.ptr, line);
     double value = at == NULL ? 0 : strtod(at + strlen(line), NULL);
     ab_buf_fini(&text);

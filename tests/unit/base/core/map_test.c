@@ -103,6 +103,23 @@ static void iteration_is_in_order_of_insertion(void **state)
     ab_map_free(m, NULL);
 }
 
+static void iteration_begins_at_a_value_that_the_map_made(void **state)
+{
+    (void)state;
+    ab_map *m = ab_map_new();
+    (void)ab_map_make(m, AB_STR("a"), sizeof(int));
+    void *second = ab_map_make(m, AB_STR("b"), sizeof(int));
+    void *third = ab_map_make(m, AB_STR("c"), sizeof(int));
+    ab_map_iter i = ab_map_at(second);
+    assert_ptr_equal(i.value, second);
+    assert_true(ab_str_is(i.key, "b"));
+    ab_map_next(&i);
+    assert_ptr_equal(i.value, third);
+    ab_map_next(&i);
+    assert_null(i.entry);
+    ab_map_free(m, NULL);
+}
+
 static void the_current_entry_may_be_removed_during_iteration(void **state)
 {
     (void)state;
@@ -149,6 +166,7 @@ int main(void)
         cmocka_unit_test(what_the_map_makes_is_zeroed_and_stays_in_its_place),
         cmocka_unit_test(what_was_taken_is_gone),
         cmocka_unit_test(iteration_is_in_order_of_insertion),
+        cmocka_unit_test(iteration_begins_at_a_value_that_the_map_made),
         cmocka_unit_test(the_current_entry_may_be_removed_during_iteration),
         cmocka_unit_test(freeing_gives_each_value_once),
     };

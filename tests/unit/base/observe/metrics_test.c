@@ -16,7 +16,7 @@ static void assert_rendered(ab_metrics *m, const char *want)
 {
     ab_buf out;
     ab_buf_init(&out, 1u << 20);
-    ab_metrics_render(m, &out);
+    (void)ab_metrics_render(m, &(ab_rendering){0}, &out, SIZE_MAX);
     assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
     ab_buf_putc(&out, '\0');
     assert_string_equal(out.ptr, want);
@@ -127,7 +127,7 @@ static void dropping_an_agent_takes_its_series_and_no_others(void **state)
     (void)counter(m, "x\",agent=\"w1");
     (void)ab_metric_get(m, AB_METRIC_GAUGE, "depth", "Depth.", both, 2);
     (void)ab_metric_get(m, AB_METRIC_GAUGE, "seen", "Seen.", &other, 1);
-    ab_metrics_drop(m, "agent", AB_STR("w1"));
+    ab_metrics_drop_agent(m, AB_STR("w1"));
     assert_rendered(m, "# HELP sent_total Events sent.\n# TYPE sent_total counter\n"
                        "sent_total{agent=\"w11\"} 0\n"
                        "sent_total{agent=\"x\\\",agent=\\\"w1\"} 0\n"
@@ -153,7 +153,7 @@ static void series_are_bounded_and_null_is_harmless(void **state)
     ab_metric_observe(none, 1);
     assert_true(ab_metric_value(none) < 0.5);
     assert_non_null(counter(m, "agent-5"));
-    ab_metrics_drop(m, "agent", AB_STR("agent-5"));
+    ab_metrics_drop_agent(m, AB_STR("agent-5"));
     assert_non_null(counter(m, "one-too-many"));
     ab_metrics_free(m);
 }
@@ -185,7 +185,7 @@ static void what_is_past_the_bound_is_counted_and_told_once(void **state)
     assert_null(counter(m, "another"));
     assert_int_equal(told, 1);
     assert_true(dropped(m) > 1.5 && dropped(m) < 2.5);
-    ab_metrics_drop(m, "agent", AB_STR("agent-5"));
+    ab_metrics_drop_agent(m, AB_STR("agent-5"));
     assert_non_null(counter(m, "one-too-many"));
     assert_null(counter(m, "another"));
     assert_int_equal(told, 2);
@@ -210,6 +210,91 @@ static void gauges_are_brought_up_to_date_before_rendering(void **state)
     ab_metrics_free(m);
 }
 
+/* A rendering in portions of one series. */
+static bool next_portion(ab_metrics *m, ab_rendering *r, ab_buf *out)
+{
+    return ab_metrics_render(m, r, out, 1);
+}
+
+static void assert_text(ab_buf *out, const char *want)
+{
+    ab_buf_putc(out, '\0');
+    assert_string_equal(out->ptr, want);
+    ab_buf_fini(out);
+}
+
+static void a_portion_ends_with_the_series_that_reaches_its_size(void **state)
+{
+    (void)state;
+    ab_metrics *m = ab_metrics_new();
+    ab_rendering r = {0};
+    ab_buf out;
+    char name[32];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "agent-%d", i);
+        (void)counter(m, name);
+    }
+    ab_buf_init(&out, 1u << 20);
+    size_t portions = 1;
+    size_t before = 0;
+    for (; ab_metrics_render(m, &r, &out, 1000); portions++) {
+        assert_in_range(out.len - before, 1000, 1100);
+        before = out.len;
+    }
+    assert_true(portions > 20);
+    ab_buf_putc(&out, '\0');
+    assert_rendered(m, out.ptr);
+    ab_buf_fini(&out);
+    ab_metrics_free(m);
+}
+
+static void what_is_dropped_between_two_portions_does_not_show(void **state)
+{
+    (void)state;
+    ab_metrics *m = ab_metrics_new();
+    ab_rendering r = {0};
+    ab_buf out;
+    for (const char *const *a = (const char *const[]){"w1", "w2", "w3", NULL}; *a != NULL; a++)
+        (void)counter(m, *a);
+    ab_buf_init(&out, 4096);
+    assert_true(next_portion(m, &r, &out));
+    ab_metrics_drop_agent(m, AB_STR("w1")); /* was printed */
+    ab_metrics_drop_agent(m, AB_STR("w2")); /* is next */
+    (void)counter(m, "w4");
+    ab_metric_set(ab_metric_get(m, AB_METRIC_GAUGE, "late", "Late.", NULL, 0), 1);
+    while (next_portion(m, &r, &out))
+        ;
+    assert_text(&out, "# HELP sent_total Events sent.\n# TYPE sent_total counter\n"
+                      "sent_total{agent=\"w1\"} 0\nsent_total{agent=\"w3\"} 0\n"
+                      "sent_total{agent=\"w4\"} 0\n"
+                      "# HELP late Late.\n# TYPE late gauge\nlate 1\n");
+    ab_metrics_free(m);
+}
+
+static void a_family_is_over_when_its_last_series_is_dropped(void **state)
+{
+    (void)state;
+    ab_metrics *m = ab_metrics_new();
+    ab_rendering r = {0};
+    ab_rendering other = {0};
+    ab_buf out;
+    (void)counter(m, "w1");
+    (void)counter(m, "w2");
+    ab_metric_set(ab_metric_get(m, AB_METRIC_GAUGE, "depth", "Depth.", NULL, 0), 1);
+    ab_buf_init(&out, 4096);
+    assert_true(next_portion(m, &other, &out));
+    ab_buf_clear(&out);
+    assert_true(next_portion(m, &r, &out));
+    ab_metrics_drop_agent(m, AB_STR("w2"));
+    while (next_portion(m, &r, &out))
+        ;
+    assert_text(&out, "# HELP sent_total Events sent.\n# TYPE sent_total counter\n"
+                      "sent_total{agent=\"w1\"} 0\n"
+                      "# HELP depth Depth.\n# TYPE depth gauge\ndepth 1\n");
+    ab_metrics_free(m);
+    ab_rendering_fini(&other); /* one that was given up */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +307,9 @@ int main(void)
         cmocka_unit_test(dropping_an_agent_takes_its_series_and_no_others),
         cmocka_unit_test(series_are_bounded_and_null_is_harmless),
         cmocka_unit_test(what_is_past_the_bound_is_counted_and_told_once),
+        cmocka_unit_test(a_portion_ends_with_the_series_that_reaches_its_size),
+        cmocka_unit_test(what_is_dropped_between_two_portions_does_not_show),
+        cmocka_unit_test(a_family_is_over_when_its_last_series_is_dropped),
         cmocka_unit_test(gauges_are_brought_up_to_date_before_rendering),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static double rendered(ab_metrics *m, const char *name)
 {
     ab_buf text;
     ab_buf_init(&text, 1u << 20);
-    ab_metrics_render(m, &text);
+    (void)ab_metrics_render(m, &(ab_rendering){0}, &text, SIZE_MAX);
     assert_int_equal(ab_buf_status(&text), AB_ERR_OK);
     const char *line = strstr(text.ptr, name);
     while (line != NULL && line != text.ptr && line[-1] != '\n')

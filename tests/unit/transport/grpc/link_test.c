@@ -710,7 +710,7 @@ static bool shows_the_agent(const side *s)
 {
     ab_buf text;
     ab_buf_init(&text, 65536);
-    ab_metrics_render(s->metrics, &text);
+    (void)ab_metrics_render(s->metrics, &(ab_rendering){0}, &text, SIZE_MAX);
     assert_int_equal(ab_buf_status(&text), AB_ERR_OK);
     bool found = text.ptr != NULL && strstr(text.ptr, "argobus_peer_up{agent=\"w1\"} 1") != NULL;
     ab_buf_fini(&text);
@@ -727,7 +727,7 @@ static void the_metrics_of_an_agent_go_and_come_with_it(void **state)
     assert_int_equal(principal->open_count, 1);
     assert_true(shows_the_agent(principal));
     ab_grpc_link_retire(principal->link, false);
-    ab_metrics_drop(principal->metrics, "agent", AB_STR("w1"));
+    ab_metrics_drop_agent(principal->metrics, AB_STR("w1"));
     ab_grpc_link_ack(principal->open[0], AB_VERDICT_APPLIED);
     run(principal);
     assert_false(shows_the_agent(principal));

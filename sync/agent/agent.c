@@ -40,7 +40,7 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     ab_reconciler_init(&a->reconciler, &a->env.effects, env->clock, env->log, env->metrics,
                        env->policy.defer_after_ms);
     ab_inbox_init(&a->early);
-    ab_guard_init(&a->guard, env->policy.guard);
+    ab_sweep_init(&a->sweep, env->policy.guard);
     a->objects = ab_map_new();
     a->published = ab_map_new();
     a->writer = ab_writer_new(&(ab_writer_env){env->clock, env->source, env->policy.name, safe, a});
@@ -312,7 +312,7 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
     ab_writer_ready(a->writer, epoch);
     ab_agent_deliver_early(a);
     ab_agent_release_published(a);
-    a->swept = false;
+    a->sweep.done = false;
     ab_agent_sweep(a); /* before what went meanwhile is ended one by one */
     advance_all(a);
     ab_agent_resync(a, "start");

@@ -7,6 +7,7 @@
 #include "base/core/map.h"
 #include "schema/catalogue.h"
 #include "sync/agent/agent.h"
+#include "sync/deletion/sweep.h"
 #include "sync/object/desired.h"
 #include "sync/object/kind.h"
 #include "sync/reconcile/reconcile.h"
@@ -81,9 +82,7 @@ struct ab_agent {
     ab_writer *writer;
     bool listed;
     bool synced;    /* every object that exists was reported */
-    bool swept;     /* autonomous: since ready, what the store no longer has was ended */
-    bool sweep_due; /* something was missed since, with the next tick all that is is judged */
-    ab_guard guard; /* autonomous: what may be ended at the hub */
+    ab_sweep sweep; /* autonomous: what may be ended at the hub */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t out_of_date;
     size_t unsaved; /* objects with a state that has come and is not saved yet */

@@ -49,9 +49,9 @@ static void ask(ab_agent *a)
 
 void ab_agent_report_held(ab_agent *a)
 {
-    if (a->guard.held == a->resync.held_sent)
+    if (a->sweep.guard.held == a->resync.held_sent)
         return;
-    a->resync.held_sent = a->guard.held;
+    a->resync.held_sent = a->sweep.guard.held;
     ab_agent_resync(a, "other deletions are held");
 }
 
@@ -210,7 +210,7 @@ static ab_err answer(ab_agent *a, const ab_resync *begin)
     a->resync.raised = ab_writer_exceed(a->writer, begin->summary.newest);
     a->resync.confirmed = begin->confirm;
     a->resync.since = ab_writer_newest(a->writer);
-    a->resync.held_sent = r.held = a->guard.held;
+    a->resync.held_sent = r.held = a->sweep.guard.held;
     a->resync.why = NULL; /* it says all that one was to be asked for */
     ab_err e = ab_agent_name_mirrors(a);
     if (e == AB_ERR_OK)

@@ -74,8 +74,10 @@ void ab_agent_suppose_mirrors(ab_agent *a)
     ab_resync_session_each(a->resync.session, suppose, a);
     if (a->synced)
         ab_writer_each(a->writer, "", drop_unheld, a);
-    a->swept = false;
-    a->guard.confirmed = a->resync.confirmed;
+    a->sweep.done = false;
+    if (a->resync.confirmed)
+        ab_sweep_again(&a->sweep);
+    a->sweep.guard.confirmed = a->resync.confirmed;
     ab_agent_sweep(a);
-    a->guard.confirmed = false;
+    a->sweep.guard.confirmed = false;
 }

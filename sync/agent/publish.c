@@ -99,13 +99,6 @@ void ab_agent_catch_up_published(ab_agent_object *o)
 
 /* --- what the store no longer has --- */
 
-struct sweep {
-    ab_agent *agent;
-    size_t total;
-    size_t missing;
-    bool end;
-};
-
 static bool is_published_key(ab_str key)
 {
     ab_str kind, ns, name;
@@ -124,12 +117,12 @@ static void show_held(const ab_agent *a)
 {
     ab_metric_set(ab_metric_get(a->env.metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
                                 "Deletions held back: too many, or without proof.", NULL, 0),
-                  (double)a->guard.held);
+                  (double)a->sweep.guard.held);
 }
 
 static void log_held(const ab_agent *a, size_t total)
 {
-    const ab_guard *g = &a->guard;
+    const ab_guard *g = &a->sweep.guard;
     AB_ERROR(a->env.log, SYNC,
              "deletions held back: too many objects are missing from the store, and their deletion "
              "was not observed; to delete their mirrors, run argobusctl resync --confirm at the "
@@ -141,11 +134,11 @@ static void log_held(const ab_agent *a, size_t total)
 
 void ab_agent_note_missing(ab_agent_object *o, bool observed)
 {
-    o->end_observed = observed && !o->agent->guard.limits.observed;
+    o->end_observed = observed && !o->agent->sweep.guard.limits.observed;
     if (o->end_observed)
         ab_agent_end_up(o); /* what is not read of our log yet is swept when it is */
     else
-        o->agent->sweep_due = true;
+        ab_sweep_miss(&o->agent->sweep, now_ms(o->agent));
 }
 
 bool ab_agent_is_missing(const ab_agent *a, ab_str key)
@@ -163,23 +156,42 @@ void ab_agent_end_missing(ab_agent *a, ab_str key)
         ab_agent_end_up(o);
 }
 
-/* As long as something of the store cannot be read, only what was seen here is known to be gone. */
-static bool is_gone(const ab_agent *a, const ab_agent_object *o)
+/* It was seen here, in this run. */
+static bool is_owned(const ab_agent_object *o)
 {
-    return a->synced || (o != NULL && (o->excluded || !ab_digest_is_none(&o->report)));
+    return o->excluded || !ab_digest_is_none(&o->report);
 }
 
-static void sweep_key(void *arg, ab_str key)
+/* No watermark is asked: only a mirror is ended, and the log of an agent is proof for that. */
+static bool know(void *arg, ab_str key, ab_deletion_facts *out)
 {
-    struct sweep *s = arg;
-    const ab_agent_object *o = ab_map_find(s->agent->objects, key);
-    s->total += is_published_key(key);
-    if (!ab_agent_is_missing(s->agent, key) || !is_gone(s->agent, o))
-        return;
-    bool proved = o != NULL && o->end_observed;
-    s->missing += !proved;
-    if (s->end || proved)
-        ab_agent_end_missing(s->agent, key);
+    const ab_agent *a = arg;
+    const ab_agent_object *o = ab_map_find(a->objects, key);
+    if (!is_published_key(key))
+        return false;
+    *out = (ab_deletion_facts){.exists = !ab_agent_is_missing(a, key),
+                               .store_checked = true,
+                               .observed = o != NULL && o->end_observed,
+                               .store_synced = a->synced,
+                               .owned = o != NULL && is_owned(o),
+                               .covered = true,
+                               .confirmed = a->sweep.guard.confirmed};
+    return true;
+}
+
+static void end(void *arg, ab_str key, ab_deletion why)
+{
+    const ab_agent *a = arg;
+    AB_DEBUG(a->env.log, SYNC, "deletion passed on", AB_KV("object", key),
+             AB_KV("why", ab_deletion_text(why)));
+    ab_agent_end_missing(arg, key);
+}
+
+static void show(void *arg, bool more, size_t total)
+{
+    show_held(arg);
+    if (more)
+        log_held(arg, total);
 }
 
 static void sweep_error(void *arg, ab_str key)
@@ -198,31 +210,20 @@ static void sweep_error(void *arg, ab_str key)
 
 void ab_agent_sweep(ab_agent *a)
 {
-    if (!ab_agent_is_autonomous(a) || !a->listed || !ab_writer_is_ready(a->writer) || a->swept)
+    const ab_sweep_role role = {.know = know, .end = end, .show = show, .arg = a};
+    if (!ab_agent_is_autonomous(a) || !a->listed || !ab_writer_is_ready(a->writer) ||
+        !ab_sweep_begin(&a->sweep, now_ms(a)))
         return;
-    struct sweep s = {.agent = a};
     if (a->synced)
         ab_writer_each(a->writer, AB_KEY_ERROR, sweep_error, a);
-    ab_writer_each(a->writer, "", sweep_key, &s);
-    size_t before = a->guard.held;
-    bool may = ab_guard_all(&a->guard, now_ms(a), s.missing, s.total);
-    a->swept = may && a->synced;
-    show_held(a);
-    if (!may && a->guard.held != before)
-        log_held(a, s.total);
-    if (!may)
-        return;
-    s = (struct sweep){.agent = a, .end = true};
-    ab_writer_each(a->writer, "", sweep_key, &s);
+    ab_sweep_log(&a->sweep, a->writer, &role, now_ms(a));
     ab_agent_wake(a);
 }
 
 void ab_agent_guard_tick(ab_agent *a)
 {
-    if (!ab_guard_is_due(&a->guard, now_ms(a)) && !a->sweep_due)
-        return;
-    a->sweep_due = a->swept = false;
-    ab_agent_sweep(a); /* the objects may be back */
+    if (ab_sweep_is_due(&a->sweep, now_ms(a)))
+        ab_agent_sweep(a); /* the objects may be back */
 }
 
 /* --- another mode than before --- */

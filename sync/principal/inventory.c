@@ -246,7 +246,7 @@ static ab_err begin(struct peer *peer)
 {
     struct peer_resync *r = &peer->resync;
     ab_resync step = {.step = AB_RESYNC_BEGIN,
-                      .confirm = peer->mode == AB_AUTONOMOUS && peer->guard.confirmed,
+                      .confirm = peer->mode == AB_AUTONOMOUS && peer->sweep.guard.confirmed,
                       .namespace = ab_str_of(peer->principal->env.namespace)};
     ab_resync_end_pages(peer->writer);
     if (peer->mode ==
@@ -278,7 +278,7 @@ static void end(struct peer *peer)
     close_session(peer);
     ab_backoff_reset(&r->backoff);
     r->at = 0;
-    peer->guard.confirmed = false;
+    peer->sweep.guard.confirmed = false;
     ab_metric_add(peer->principal->metrics.resyncs, 1);
     AB_INFO(peer->principal->env.log, SYNC, "up to date with the agent",
             AB_KV("agent", peer->name));
@@ -478,14 +478,6 @@ struct correction {
     bool end;
 };
 
-/* The agent has what is not for it: was it deleted, or is it another's? */
-static bool is_proved(const struct peer *peer, const ab_inventory_entry *theirs)
-{
-    const ab_principal_app *app = ab_principal_find(peer->principal, theirs->key);
-    return (app != NULL && app->exists) || peer->guard.confirmed ||
-           ab_principal_watermark_covers(peer, theirs->version);
-}
-
 static void note_unproved(struct correction *c, ab_str key)
 {
     if (c->unproved++ == 0)
@@ -509,7 +501,7 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
         c->peer->resync.unsent = true;
         return;
     }
-    if (!is_proved(c->peer, theirs)) {
+    if (!ab_deletion_is_allowed(ab_principal_judge_unsent(c->peer, theirs->key, theirs->version))) {
         note_unproved(c, theirs->key);
         return;
     }
@@ -533,7 +525,7 @@ static void end_missing(struct peer *peer, size_t missing)
 {
     struct correction c = {.peer = peer, .end = true};
     ab_principal_sweep(peer);
-    size_t held = peer->swept ? 0 : peer->guard.held;
+    size_t held = peer->sweep.done ? 0 : peer->sweep.guard.held;
     if ((missing > 0 || held == 0) &&
         ab_principal_may_end(peer, missing + held, ab_resync_session_count(peer->resync.session)))
         ab_resync_session_each(peer->resync.session, check_held, &c);
@@ -544,7 +536,7 @@ static void end_missing(struct peer *peer, size_t missing)
 static void correct(struct peer *peer)
 {
     const ab_principal *p = peer->principal;
-    bool may_end = p->synced && (peer->guard.confirmed || ab_principal_watermark_ask(peer));
+    bool may_end = p->synced && (peer->sweep.guard.confirmed || ab_principal_watermark_ask(peer));
     struct correction c = {.peer = peer};
     ab_resync_session_each(peer->resync.session, check_held, &c);
     ab_writer_each(peer->writer, "", check_missing, &c);

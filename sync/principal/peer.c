@@ -90,7 +90,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_link_init(&peer->in_open);
     ab_link_init(&peer->in_waiting);
     ab_principal_resync_init(peer);
-    ab_guard_init(&peer->guard, p->env.guard);
+    ab_sweep_init(&peer->sweep, p->env.guard);
     peer->records = ab_agent_records_use(p, ab_str_of(agent));
     peer->name = peer->records == NULL ? NULL : peer->records->name;
     peer->writer =
@@ -128,7 +128,7 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
 void ab_principal_watch(struct peer *peer)
 {
     bool unknown = !ab_writer_is_ready(peer->writer) && !peer->proof.written_for_list;
-    if (unknown || peer->judge_at != 0 || ab_principal_is_holding(peer))
+    if (unknown || peer->sweep.due_at != 0 || ab_principal_is_holding(peer))
         ab_list_append(&peer->principal->watched, &peer->in_watched);
 }
 
@@ -228,7 +228,7 @@ static void open_writer(struct peer *peer)
 {
     if (!ab_writer_is_ready(peer->writer))
         return;
-    peer->swept = false;
+    peer->sweep.done = false;
     if (peer->mode == AB_AUTONOMOUS) /* what its log has of the time when it was managed */
         ab_writer_each(peer->writer, "", release_key, peer);
     ab_principal_sweep(peer);
@@ -265,7 +265,7 @@ static void forget_words(struct peer *peer)
     park_apps(peer);
     wait_no_more(peer);
     ab_principal_forget_observed(peer);
-    peer->guard.held = peer->proof.log = peer->proof.agent = 0; /* it was of its log */
+    peer->sweep.guard.held = peer->proof.log = peer->proof.agent = 0; /* it was of its log */
     ab_principal_show_held(peer);
 }
 

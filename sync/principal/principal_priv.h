@@ -6,6 +6,7 @@
 
 #include "base/core/list.h"
 #include "base/core/map.h"
+#include "sync/deletion/sweep.h"
 #include "sync/deletion/watermark.h"
 #include "sync/inbox.h"
 #include "sync/object/kind.h"
@@ -69,9 +70,7 @@ struct peer {
     unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
     struct watermark_line *line;
-    bool swept;       /* since ready: what the hub no longer has was ended */
-    int64_t judge_at; /* mono_ms: when what is inferred to be gone may be judged: a list that lacks
-                          many objects says so of one after another; 0: nothing waits for that */
+    ab_sweep sweep; /* what may be ended at it; of an autonomous one, what it tells of its own */
     ab_map
         *observed; /* keys whose deletion was observed, until the watermark is read; NULL: none */
     struct held *held, *held_last;
@@ -82,7 +81,6 @@ struct peer {
         size_t count; /* deletions that are held back, as was told last */
         char token[HOLD_TOKEN];
     } hold;
-    ab_guard guard; /* what may be ended at it; of an autonomous one, what it tells of its own */
     struct {
         bool resynced;            /* in this run: both ends agreed, and every deletion was proved */
         bool again;               /* to be compared once more when the watermark was read */
@@ -436,6 +434,10 @@ void ab_principal_forget_observed(struct peer *peer);
 void ab_principal_sweep(struct peer *peer);
 /** May all that is missing here of what the agent has be ended? When not, it is shown as held. */
 bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total);
+/** May this be ended, which the agent has and its log does not, and which the store does not have
+ * for it? The watermark was read, or the operator confirms; the guard is not asked.
+ * @param version  of what the agent has */
+ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version);
 /** Once in a while, look whether what the guard holds back is back. */
 void ab_principal_guard_tick(struct peer *peer);
 /** An autonomous agent tells how many deletions here its guard holds back. */

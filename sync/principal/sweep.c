@@ -8,17 +8,11 @@
 
 #include <stdio.h>
 
-/* How long nothing more is missed before what is inferred to be gone is judged. */
-#define JUDGE_AFTER_MS 1000
-
-struct sweep {
+/* What a sweep knows, and learns. */
+struct judge {
     struct peer *peer;
-    size_t total;
-    size_t missing;                /* and proved to have been deleted */
-    size_t unproved;               /* missing, and not */
-    char first[AB_OBJECT_KEY_MAX]; /* of these */
-    bool uncovered;                /* the watermark does not cover something that is here */
-    bool end;
+    bool checked;   /* the watermark was read since something was missed, and is ours */
+    bool uncovered; /* it does not cover something that is here */
 };
 
 static int64_t now_ms(const struct peer *peer)
@@ -30,7 +24,7 @@ static int64_t now_ms(const struct peer *peer)
 
 static size_t held_at(const struct peer *peer)
 {
-    return peer->guard.held + peer->proof.log + peer->proof.agent;
+    return peer->sweep.guard.held + peer->proof.log + peer->proof.agent;
 }
 
 static void make_token(struct peer *peer)
@@ -68,7 +62,7 @@ void ab_principal_show_held(struct peer *peer)
 
 static void log_held(const struct peer *peer, size_t total)
 {
-    const ab_guard *g = &peer->guard;
+    const ab_guard *g = &peer->sweep.guard;
     AB_ERROR(peer->principal->env.log, SYNC,
              "deletions held back: too many objects are missing from the store, and their deletion "
              "was not observed; to delete them in the workload cluster, run argobusctl resync "
@@ -80,8 +74,8 @@ static void log_held(const struct peer *peer, size_t total)
 
 void ab_principal_note_held(struct peer *peer, size_t held)
 {
-    bool more = held > peer->guard.held;
-    peer->guard.held = held;
+    bool more = held > peer->sweep.guard.held;
+    peer->sweep.guard.held = held;
     ab_principal_show_held(peer);
     if (more)
         AB_ERROR(peer->principal->env.log, SYNC,
@@ -104,20 +98,17 @@ bool ab_principal_is_holding(const struct peer *peer)
     return held_at(peer) > 0;
 }
 
-bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
+static void show(void *arg, bool more, size_t total)
 {
-    size_t before = peer->guard.held;
-    bool may = ab_guard_all(&peer->guard, now_ms(peer), missing, total);
-    ab_principal_show_held(peer);
-    if (!may && peer->guard.held != before)
-        log_held(peer, total);
-    return may;
+    const struct judge *j = arg;
+    ab_principal_show_held(j->peer);
+    if (more)
+        log_held(j->peer, total);
 }
 
 void ab_principal_guard_tick(struct peer *peer)
 {
-    bool missed = peer->judge_at != 0 && now_ms(peer) >= peer->judge_at;
-    if (!ab_guard_is_due(&peer->guard, now_ms(peer)) && !missed)
+    if (!ab_sweep_is_due(&peer->sweep, now_ms(peer)))
         return;
     bool held = ab_principal_is_holding(peer);
     ab_principal_sweep(peer); /* the objects may be back */
@@ -134,65 +125,67 @@ static bool is_in_store(const ab_principal *p, ab_str key)
            ab_mirror_exists(p, key);
 }
 
-/* The log has it, and the store has not: was it deleted? */
-static bool is_proved(const struct peer *peer, ab_str key)
+static bool know(void *arg, ab_str key, ab_deletion_facts *out)
 {
-    const ab_writer *w = peer->writer;
-    return ab_writer_is_confirmed_owned(w, key) ||
-           (peer->principal->synced &&
-            (peer->guard.confirmed ||
-             ab_principal_watermark_covers(peer, ab_writer_version_of(w, key))));
+    struct judge *j = arg;
+    const struct peer *peer = j->peer;
+    if (!ab_principal_is_object(key))
+        return false;
+    *out = (ab_deletion_facts){
+        .exists = is_in_store(peer->principal, key),
+        .store_checked = j->checked,
+        .observed = peer->observed != NULL && ab_map_find(peer->observed, key) != NULL,
+        .store_synced = peer->principal->synced,
+        .owned = ab_writer_is_confirmed_owned(peer->writer, key),
+        .covered = ab_principal_watermark_covers(peer, ab_writer_version_of(peer->writer, key)),
+        .confirmed = peer->sweep.guard.confirmed};
+    j->uncovered |= out->exists && !out->covered;
+    if (out->exists)
+        ab_writer_confirm_owned(peer->writer, key);
+    return true;
 }
 
-static void note_unproved(struct sweep *s, ab_str key)
+static void end(void *arg, ab_str key, ab_deletion why)
 {
-    if (!s->peer->principal->synced)
-        return; /* it may be what cannot be read */
-    if (s->unproved++ == 0)
-        snprintf(s->first, sizeof(s->first), "%.*s", AB_STR_ARG(key));
-}
-
-static void end_deleted(struct peer *peer, ab_str key)
-{
+    const struct judge *j = arg;
     char copy[AB_OBJECT_KEY_MAX]; /* ending it frees the log's own */
     snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
-    ab_principal_end(peer, ab_str_of(copy));
-    ab_principal_shared_requeue_project(peer, copy);
+    AB_DEBUG(j->peer->principal->env.log, SYNC, "deletion passed on", AB_KV("agent", j->peer->name),
+             AB_KV("object", (const char *)copy), AB_KV("why", ab_deletion_text(why)));
+    ab_principal_end(j->peer, ab_str_of(copy));
+    ab_principal_shared_requeue_project(j->peer, copy);
 }
 
-static void sweep_key(void *arg, ab_str key)
+static void hold_unproved(void *arg, size_t count, const char *first)
 {
-    struct sweep *s = arg;
-    if (!ab_principal_is_object(key))
-        return;
-    s->total++;
-    if (is_in_store(s->peer->principal, key)) {
-        ab_version version = ab_writer_version_of(s->peer->writer, key);
-        s->uncovered |= !ab_principal_watermark_covers(s->peer, version);
-        ab_writer_confirm_owned(s->peer->writer, key);
-        return;
-    }
-    if (!is_proved(s->peer, key)) {
-        note_unproved(s, key);
-        return;
-    }
-    s->missing++;
-    if (s->end)
-        end_deleted(s->peer, key);
+    const struct judge *j = arg;
+    if (j->uncovered)
+        ab_principal_watermark_note_listed(j->peer);
+    ab_principal_watermark_hold(j->peer, &j->peer->proof.log, count, first);
 }
 
-static void end_missing(struct peer *peer)
+static ab_sweep_role role_of(struct judge *j)
 {
-    struct sweep s = {.peer = peer};
-    ab_writer_each(peer->writer, "", sweep_key, &s);
-    if (s.uncovered)
-        ab_principal_watermark_note_listed(peer);
-    ab_principal_watermark_hold(peer, &peer->proof.log, s.unproved, s.first);
-    if (!ab_principal_may_end(peer, s.missing, s.total))
-        return;
-    peer->swept = peer->principal->synced && s.unproved == 0;
-    s = (struct sweep){.peer = peer, .end = true};
-    ab_writer_each(peer->writer, "", sweep_key, &s);
+    return (ab_sweep_role){
+        .know = know, .end = end, .hold_unproved = hold_unproved, .show = show, .arg = j};
+}
+
+bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
+{
+    struct judge j = {.peer = peer};
+    ab_sweep_role role = role_of(&j);
+    return ab_sweep_may_end(&peer->sweep, &role, now_ms(peer), missing, total);
+}
+
+ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version)
+{
+    const ab_principal_app *app = ab_principal_find(peer->principal, key);
+    return ab_deletion_judge(
+        &(ab_deletion_facts){.store_checked = true,
+                             .store_synced = peer->principal->synced,
+                             .elsewhere = app != NULL && app->exists,
+                             .covered = ab_principal_watermark_covers(peer, version),
+                             .confirmed = peer->sweep.guard.confirmed});
 }
 
 static void note_moved(void *arg, ab_str key)
@@ -207,7 +200,7 @@ static void note_moved(void *arg, ab_str key)
 
 static bool note_observed(struct peer *peer, ab_str key)
 {
-    if (!ab_principal_takes_state(peer) || peer->guard.limits.observed)
+    if (!ab_principal_takes_state(peer) || peer->sweep.guard.limits.observed)
         return false;
     if (peer->observed == NULL)
         peer->observed = ab_map_new();
@@ -221,15 +214,22 @@ void ab_principal_forget_observed(struct peer *peer)
 }
 
 /* One that is here again was created again, perhaps for another agent. */
-static void end_observed(struct peer *peer)
+static void end_observed(struct judge *j)
 {
-    if (peer->observed == NULL || !ab_principal_watermark_ask(peer))
+    struct peer *peer = j->peer;
+    ab_deletion_facts facts;
+    j->checked = peer->observed != NULL && ab_principal_watermark_ask(peer);
+    if (!j->checked)
         return;
-    for (ab_map_iter i = ab_map_first(peer->observed); i.entry != NULL; ab_map_next(&i))
-        if (is_in_store(peer->principal, i.key))
-            peer->swept = false;
+    for (ab_map_iter i = ab_map_first(peer->observed); i.entry != NULL; ab_map_next(&i)) {
+        if (!know(j, i.key, &facts))
+            continue;
+        ab_deletion verdict = ab_deletion_judge(&facts);
+        if (ab_deletion_is_allowed(verdict))
+            end(j, i.key, verdict);
         else
-            end_deleted(peer, i.key);
+            peer->sweep.done = false;
+    }
     ab_principal_forget_observed(peer);
 }
 
@@ -238,15 +238,17 @@ void ab_principal_sweep(struct peer *peer)
     ab_principal *p = peer->principal;
     if (!p->listed || !ab_principal_takes_state(peer))
         return;
-    end_observed(peer);
-    if (peer->swept || now_ms(peer) < peer->judge_at)
+    struct judge j = {.peer = peer};
+    ab_sweep_role role = role_of(&j);
+    end_observed(&j);
+    if (!ab_sweep_begin(&peer->sweep, now_ms(peer)))
         return;
-    peer->judge_at = 0;
     ab_writer_each(peer->writer, "Application/", note_moved, peer);
     for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
         ab_principal_finish_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
-    if (peer->guard.confirmed || ab_principal_watermark_ask(peer))
-        end_missing(peer);
+    j.checked = !peer->sweep.guard.confirmed && ab_principal_watermark_ask(peer);
+    if (peer->sweep.guard.confirmed || j.checked)
+        ab_sweep_log(&peer->sweep, peer->writer, &role, now_ms(peer));
 }
 
 static void miss(struct peer *peer, ab_str key, bool observed)
@@ -264,8 +266,7 @@ static void miss(struct peer *peer, ab_str key, bool observed)
     }
     if (peer->observed != NULL) /* what was observed was the end of a former one */
         (void)ab_map_take(peer->observed, key);
-    peer->swept = false;
-    peer->judge_at = now_ms(peer) + JUDGE_AFTER_MS;
+    ab_sweep_miss(&peer->sweep, now_ms(peer));
     ab_principal_watch(peer);
 }
 
@@ -293,9 +294,8 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         if (agent != NULL && !ab_str_is(i.key, agent))
             continue;
         ab_principal_resync_stop(peer); /* one that was begun without it would use it up */
-        peer->guard.confirmed = true;
-        peer->swept = false;
-        peer->judge_at = 0;
+        peer->sweep.guard.confirmed = true;
+        ab_sweep_again(&peer->sweep);
         ab_principal_sweep(peer);
     }
     return ab_principal_resync(p, agent, "confirmed");

@@ -140,7 +140,7 @@ void ab_principal_watermark_note_resync(struct peer *peer)
      */
     if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer) || !peer->resync.judged)
         return;
-    peer->proof.again = !p->synced || !peer->swept || !ab_principal_watermark_ask(peer);
+    peer->proof.again = !p->synced || !peer->sweep.done || !ab_principal_watermark_ask(peer);
     if (peer->proof.again)
         return;
     bool covers_more = ab_version_cmp(peer->proof.sent, peer->line->sent.all) > 0;
@@ -177,7 +177,7 @@ void ab_principal_watermark_tick(struct peer *peer)
     if (!unproved || now_ms(p) < peer->proof.retry_at)
         return;
     peer->proof.retry_at = now_ms(p) + HELD_RETRY_MS;
-    peer->swept = false;
+    peer->sweep.done = false;
     ab_principal_sweep(peer);
     ab_principal_resync_due(peer, "deletions are held back");
 }

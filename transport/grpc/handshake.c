@@ -12,7 +12,7 @@
 void ab_grpc_handshake_begin(ab_grpc_link *l)
 {
     if (ab_uuid(l->instance) != AB_ERR_OK)
-        ab_grpc_link_fatal(l, AB_ERR_FATAL, "random number generator failed");
+        ab_grpc_tell_fatal(l, AB_ERR_FATAL, "random number generator failed");
 }
 
 /* ----- ours ----- */
@@ -62,7 +62,7 @@ ab_err ab_grpc_handshake_say(ab_grpc_link *l)
     ab_event *event = NULL;
     ab_err e = ab_grpc_hello_make(&hello, l->source, &event);
     if (e == AB_ERR_OK)
-        e = ab_grpc_link_transmit(l, event);
+        e = ab_grpc_outbound_transmit(l, event);
     ab_event_unref(event);
     if (e == AB_ERR_OK) {
         l->hello_due = false;
@@ -75,25 +75,26 @@ ab_err ab_grpc_handshake_say(ab_grpc_link *l)
 
 void ab_grpc_handshake_gone(ab_grpc_link *l)
 {
+    const ab_transport_events *up = &l->env->env->events;
     l->greeted = false;
     if (!l->peer.up)
         return;
     l->peer.up = false;
     ab_metric_set(l->metrics.peer_up, 0);
     if (!l->closed)
-        ab_grpc_link_events(l)->on_peer(ab_grpc_link_events(l)->arg, l->agent, false, NULL);
+        up->on_peer(up->arg, l->agent, false, NULL);
 }
 
 /* The peer is not who it was: what it had for us is gone with it, and perhaps what it had of us. */
 static void meet(ab_grpc_link *l, const ab_grpc_hello *hello)
 {
-    const ab_transport_events *up = ab_grpc_link_events(l);
+    const ab_transport_events *up = &l->env->env->events;
     bool first = l->epoch == 0;
     bool lost = !first && hello->fresh;
     snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", hello->base.instance);
     l->caught_up = false;
     if (lost)
-        ab_grpc_link_drop_queue(l, AB_ERR_UNAVAILABLE);
+        ab_grpc_outbound_drop(l, AB_ERR_UNAVAILABLE);
     if (first || lost) {
         /* What was offered is used, if the peer knows of nothing higher. */
         bool offered = first && l->hello_sent && l->last_epoch > hello->seen;
@@ -109,7 +110,7 @@ static void meet(ab_grpc_link *l, const ab_grpc_hello *hello)
 
 static void tell_up(ab_grpc_link *l, const ab_grpc_hello *hello)
 {
-    const ab_transport_events *up = ab_grpc_link_events(l);
+    const ab_transport_events *up = &l->env->env->events;
     const ab_peer peer = {
         .mode = hello->base.mode,
         .version = hello->base.version,
@@ -153,7 +154,7 @@ void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event)
     ab_grpc_hello hello;
     ab_error err = {0};
     if (ab_grpc_hello_read(event, &hello, &err) != AB_ERR_OK)
-        ab_grpc_inbound_refuse(l, "hello", &err);
+        ab_grpc_tell_refused(l, "hello", &err);
     else if (l->closed)
         l->greeted = l->greeted && !hello.base.leaving;
     else if (hello.base.leaving)

@@ -22,25 +22,15 @@ static size_t inflight_max(const ab_grpc_link *l)
     return (size_t)ab_config_int(l->env->env->config, "transport.inflight");
 }
 
-void ab_grpc_inbound_refuse(const ab_grpc_link *l, const char *reason, const ab_error *err)
-{
-    const ab_label label = {"reason", ab_str_of(reason)};
-    ab_metric_add(ab_metric_get(l->env->env->metrics, AB_METRIC_COUNTER,
-                                "argobus_events_refused_total",
-                                "Received events that were not accepted.", &label, 1),
-                  1);
-    AB_WARN(l->env->env->log, TRANSPORT, "event refused", AB_KV("agent", (const char *)l->agent),
-            AB_KV("reason", reason), AB_KV("why", err == NULL ? "" : (const char *)err->text));
-}
-
 void ab_grpc_inbound_count(ab_grpc_link *l)
 {
+    const ab_transport_events *up = &l->env->env->events;
     if (l->backlog > 0)
         l->backlog--;
     if (l->backlog > 0 || l->caught_up || !l->greeted)
         return;
     l->caught_up = true;
-    ab_grpc_link_events(l)->on_caught_up(ab_grpc_link_events(l)->arg, l->agent);
+    up->on_caught_up(up->arg, l->agent);
 }
 
 /* ----- deliveries ----- */
@@ -117,19 +107,20 @@ static void refuse_forged(ab_grpc_link *l, ab_grpc_delivery *d)
     ab_error err = {0};
     ab_fail(&err, AB_ERR_DENIED, "its source is %.*s",
             AB_STR_ARG(ab_event_attr(d->base.event, AB_CE_SOURCE)));
-    ab_grpc_inbound_refuse(l, "source", &err);
+    ab_grpc_tell_refused(l, "source", &err);
     owe(l, d);
 }
 
 static void deliver(ab_grpc_link *l, ab_grpc_delivery *d)
 {
+    const ab_transport_events *up = &l->env->env->events;
     TAILQ_INSERT_TAIL(&l->open, d, at);
     l->open_count[d->base.lane]++;
     d->bytes = ab_event_size(d->base.event);
     ab_rpc_budget_add(&l->received, d->bytes);
     ab_metric_add(l->metrics.received[d->base.lane], 1);
     ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
-    ab_grpc_link_events(l)->on_event(ab_grpc_link_events(l)->arg, &d->base);
+    up->on_event(up->arg, &d->base);
 }
 
 /* One event at a time has room, however large it is. */
@@ -182,12 +173,12 @@ static void come_in(ab_grpc_link *l, ab_grpc_delivery *d)
 void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event)
 {
     if (l->peer.window == 0) {
-        ab_grpc_inbound_refuse(l, "early", NULL);
+        ab_grpc_tell_refused(l, "early", NULL);
         return;
     }
     ab_grpc_delivery *d = malloc(sizeof(*d));
     if (d == NULL) {
-        ab_grpc_link_fatal(l, AB_ERR_NOMEM, "a delivery");
+        ab_grpc_tell_fatal(l, AB_ERR_NOMEM, "a delivery");
         return;
     }
     *d = (ab_grpc_delivery){.link = l, .stream = l->streams};
@@ -267,7 +258,7 @@ static ab_err send_each(ab_grpc_link *l)
         ab_event *ack = NULL;
         ab_err e = make_ack(l, d->base.event, &ack);
         if (e == AB_ERR_OK)
-            e = ab_grpc_link_transmit(l, ack);
+            e = ab_grpc_outbound_transmit(l, ack);
         ab_event_unref(ack);
         if (e != AB_ERR_OK)
             return e;
@@ -311,7 +302,7 @@ static ab_err send_list(ab_grpc_link *l, const ab_grpc_ack *acks, size_t count)
     ab_event *ack = NULL;
     ab_err e = make_list(l, acks, count, &ack);
     if (e == AB_ERR_OK)
-        e = ab_grpc_link_transmit(l, ack);
+        e = ab_grpc_outbound_transmit(l, ack);
     ab_event_unref(ack);
     return e;
 }

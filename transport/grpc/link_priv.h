@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of a link: link.c (life, sending), inbound.c (what comes in, acknowledgement) and
- * handshake.c (hellos, gaps, presence).
+ * The parts of a link: link.c (life, streams), which calls handshake.c (hellos, gaps, presence),
+ * which calls inbound.c (what comes in, acknowledgement), which calls outbound.c (what goes out)
+ * and tell.c (trouble).
  */
 #pragma once
 
@@ -100,36 +101,48 @@ struct ab_grpc_link {
     ab_grpc_link_metrics metrics; /* none while it is not served */
 };
 
-/** The upcalls' table. */
-const ab_transport_events *ab_grpc_link_events(const ab_grpc_link *l);
-/** Encode and send one event. @return as ab_rpc_send; what encoding says */
-AB_MUST_USE ab_err ab_grpc_link_transmit(ab_grpc_link *l, ab_event *event);
+/* tell.c */
 /** Memory has run out, or a bug shows. */
-void ab_grpc_link_fatal(const ab_grpc_link *l, ab_err code, const char *what);
-/** Every event that waits, on both lanes, ends with this code; told by the next run. */
-void ab_grpc_link_drop_queue(ab_grpc_link *l, ab_err code);
-/** The peer has dealt with the events of ours that this acknowledgement tells. */
-void ab_grpc_link_acknowledged(ab_grpc_link *l, const ab_event *ack);
+void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what);
+/** Count and log an event that is passed over. */
+void ab_grpc_tell_refused(const ab_grpc_link *l, const char *reason, const ab_error *err);
 
+/* outbound.c */
+/** Encode and send one event. @return as ab_rpc_send; what encoding says */
+AB_MUST_USE ab_err ab_grpc_outbound_transmit(ab_grpc_link *l, ab_event *event);
+/** Send what waits, live events first. @return as ab_grpc_outbound_transmit */
+AB_MUST_USE ab_err ab_grpc_outbound_send(ab_grpc_link *l);
+/** The peer has dealt with the events of ours that this acknowledgement tells. */
+void ab_grpc_outbound_acknowledged(ab_grpc_link *l, const ab_event *ack);
+/** Tell the senders what has become of their events. What they then send waits for the next run. */
+void ab_grpc_outbound_report(ab_grpc_link *l);
+/** Who got FULL may send again, if there is room. */
+void ab_grpc_outbound_feed(ab_grpc_link *l);
+/** End live events whose time is over. */
+void ab_grpc_outbound_tick(ab_grpc_link *l);
+/** Every event that waits, on both lanes, ends with this code; told by the next run. */
+void ab_grpc_outbound_drop(ab_grpc_link *l, ab_err code);
+void ab_grpc_outbound_fini(ab_grpc_link *l);
+
+/* inbound.c */
 /** An event that is for the layer above. */
 void ab_grpc_inbound_take(ab_grpc_link *l, ab_event *event);
 /** Deliver what was held, as far as there is room. */
 void ab_grpc_inbound_run(ab_grpc_link *l);
-/** Tell the peer what is dealt with. @return as ab_grpc_link_transmit */
+/** Tell the peer what is dealt with. @return as ab_grpc_outbound_transmit */
 AB_MUST_USE ab_err ab_grpc_inbound_send_acks(ab_grpc_link *l);
 /** All that is dealt with was told. */
 bool ab_grpc_inbound_is_told(const ab_grpc_link *l);
 /** The stream is gone: what is held, or was to be told in a list, comes again by the next. */
 void ab_grpc_inbound_reset(ab_grpc_link *l);
 void ab_grpc_inbound_fini(ab_grpc_link *l);
-/** Count and log an event that is passed over. */
-void ab_grpc_inbound_refuse(const ab_grpc_link *l, const char *reason, const ab_error *err);
 /** One more of the peer's state events is here: tell when that were all. */
 void ab_grpc_inbound_count(ab_grpc_link *l);
 
+/* handshake.c */
 /** A new instance for the peer to see. */
 void ab_grpc_handshake_begin(ab_grpc_link *l);
-/** Send the hello that is due. @return as ab_grpc_link_transmit */
+/** Send the hello that is due. @return as ab_grpc_outbound_transmit */
 AB_MUST_USE ab_err ab_grpc_handshake_say(ab_grpc_link *l);
 /** The peer said hello. */
 void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event);

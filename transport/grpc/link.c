@@ -168,6 +168,7 @@ void ab_grpc_link_detach(ab_grpc_link *l, const void *stream)
     l->ops = NULL;
     l->stream = NULL;
     l->greeted = false;
+    l->peer.window = 0; /* until the next hello, before which nothing is heard */
     l->hello_due = false;
     ab_grpc_sendq_rewind(&l->queue);
     ab_grpc_inbound_reset(l);

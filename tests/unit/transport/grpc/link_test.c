@@ -221,11 +221,17 @@ static void break_both(side *s)
 
 /* Sides */
 
+static void configure(side *s, const char *setting)
+{
+    const ab_config_sources sources = {.set = &setting, .set_count = 1};
+    ab_config_free(s->config);
+    assert_int_equal(ab_config_load(&ab_transport_options, 1, &sources, &s->config, NULL), 0);
+    s->env.config = s->config;
+}
+
 static void begin(side *s, ab_role role)
 {
-    const char *const set[] = {"transport.inflight=4"};
-    const ab_config_sources sources = {.set = set, .set_count = 1};
-    assert_int_equal(ab_config_load(&ab_transport_options, 1, &sources, &s->config, NULL), 0);
+    configure(s, "transport.inflight=4");
     s->metrics = ab_metrics_new();
     s->env = (ab_transport_env){.config = s->config,
                                 .metrics = s->metrics,
@@ -326,11 +332,30 @@ static void put(side *s, const char *key, uint64_t version)
     assert_int_equal(send_sized(s, key, version, 2), AB_ERR_OK);
 }
 
-static void put_on_stream(side *s, const ab_event *event)
+static void put_some(side *s, unsigned count)
+{
+    for (unsigned i = 1; i <= count; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "cmd/%u", i);
+        put(s, key, i);
+    }
+}
+
+/* Takes the event over. */
+static void put_on_stream(side *s, ab_event *event)
 {
     ab_str head;
     assert_int_equal(ab_grpc_write_event(event, &s->scratch, &head), AB_ERR_OK);
     put_message(s, head, ab_event_data(event));
+    ab_event_unref(event);
+}
+
+static double refused(const side *s, const char *reason)
+{
+    const ab_label label = {"reason", ab_str_of(reason)};
+    return ab_metric_value(ab_metric_get(s->metrics, AB_METRIC_COUNTER,
+                                         "argobus_events_refused_total",
+                                         "Received events that were not accepted.", &label, 1));
 }
 
 /* Tests */
@@ -439,10 +464,7 @@ static void acknowledgements_travel_together(void **state)
     side *principal = *state, *agent = principal->other;
     connect_both(principal);
     principal->keep = true;
-    for (uint64_t i = 0; i < 4; i++) {
-        const char key[] = {'k', (char)('0' + i), '\0'};
-        put(agent, key, i + 1);
-    }
+    put_some(agent, 4);
     run(principal);
     assert_int_equal(principal->open_count, 4);
     size_t before = principal->written;
@@ -511,11 +533,8 @@ static void a_list_that_cannot_be_read_is_refused(void **state)
     ab_event_set_text(&d, AB_CE_ACKNOWLEDGES, "1");
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
     put_on_stream(principal, event);
-    ab_event_unref(event);
     run(principal);
-    const ab_label label = {"reason", AB_STR("acknowledgement")};
-    assert_true(ab_metric_value(ab_metric_get(agent->metrics, AB_METRIC_COUNTER,
-                                              "argobus_events_refused_total", "", &label, 1)) == 1);
+    assert_int_equal((int)refused(agent, "acknowledgement"), 1);
 }
 
 static void the_answer_to_a_command_is_no_acknowledgement(void **state)
@@ -536,11 +555,7 @@ static void no_more_is_sent_than_the_peer_takes(void **state)
     side *principal = *state, *agent = principal->other;
     connect_both(principal);
     agent->keep = true;
-    for (unsigned i = 1; i <= 6; i++) {
-        char key[32];
-        snprintf(key, sizeof(key), "cmd/%u", i);
-        put(principal, key, i);
-    }
+    put_some(principal, 6);
     run(principal);
     assert_int_equal(agent->events, 4);
     assert_false(agent->paused);
@@ -549,18 +564,40 @@ static void no_more_is_sent_than_the_peer_takes(void **state)
     assert_int_equal(agent->events, 5);
 }
 
+static void a_peer_that_reconnects_is_sent_what_it_takes_now(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    connect_both(principal);
+    break_both(principal);
+    agent->keep = true;
+    configure(agent, "transport.inflight=2");
+    put_some(principal, 6);
+    connect_both(principal);
+    assert_int_equal(agent->events, 2);
+    assert_false(agent->paused);
+}
+
+static void an_event_that_comes_before_the_hello_is_refused_on_each_stream(void **state)
+{
+    side *principal = *state, *agent = principal->other;
+    for (int i = 1; i <= 2; i++) {
+        put_on_stream(principal, make_event(principal, AB_TARGET_APPLICATION, "app/a", 1, 2));
+        ab_grpc_link_attach(agent->link, &stream_ops, agent);
+        run(principal);
+        assert_int_equal((int)refused(agent, "early"), i);
+        connect_both(principal);
+        break_both(principal);
+    }
+    assert_int_equal(agent->events, 0);
+}
+
 static void who_sends_more_than_allowed_is_not_read_for_a_while(void **state)
 {
     side *principal = *state, *agent = principal->other;
     connect_both(principal);
     agent->keep = true;
-    for (unsigned i = 1; i <= 6; i++) {
-        char key[32];
-        snprintf(key, sizeof(key), "cmd/%u", i);
-        ab_event *event = make_event(principal, AB_TARGET_APPLICATION, key, i, 2);
-        put_on_stream(principal, event);
-        ab_event_unref(event);
-    }
+    for (unsigned i = 1; i <= 6; i++)
+        put_on_stream(principal, make_event(principal, AB_TARGET_APPLICATION, "cmd/1", i, 2));
     run(principal);
     assert_int_equal(agent->events, 4);
     assert_true(agent->paused);
@@ -692,18 +729,11 @@ static void garbage_is_counted_and_passed_over(void **state)
     ab_event *hello = NULL;
     assert_int_equal(ab_event_new(&d, &hello, NULL), AB_ERR_OK);
     put_on_stream(principal, hello);
-    ab_event_unref(hello);
     put(principal, "app/a", 1);
     run(principal);
     assert_int_equal(agent->events, 1);
-    const ab_label reasons[] = {{"reason", AB_STR("parse")}, {"reason", AB_STR("hello")}};
-    const int counts[] = {3, 1};
-    for (size_t i = 0; i < 2; i++) {
-        double count = ab_metric_value(
-            ab_metric_get(agent->metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                          "Received events that were not accepted.", &reasons[i], 1));
-        assert_int_equal((int)count, counts[i]);
-    }
+    assert_int_equal((int)refused(agent, "parse"), 3);
+    assert_int_equal((int)refused(agent, "hello"), 1);
 }
 
 static bool shows_the_agent(const side *s)
@@ -753,6 +783,8 @@ int main(void)
         CASE(a_list_that_cannot_be_read_is_refused),
         CASE(the_answer_to_a_command_is_no_acknowledgement),
         CASE(no_more_is_sent_than_the_peer_takes),
+        CASE(a_peer_that_reconnects_is_sent_what_it_takes_now),
+        CASE(an_event_that_comes_before_the_hello_is_refused_on_each_stream),
         CASE(who_sends_more_than_allowed_is_not_read_for_a_while),
         CASE(the_newest_stream_counts),
         CASE(full_is_followed_by_writable),

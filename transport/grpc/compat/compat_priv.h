@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of a compatibility layer: compat.c (life, the stream as the link sees it), outgoing.c
- * (what the link sends becomes theirs), sending.c (one event under way per resource), incoming.c
- * (what they send becomes ours), resync.c (their resync messages), inventory.c (ours), checksum.c,
- * payload.c (JSON both ways).
+ * The parts of a compatibility layer, each of which calls only those below it: compat.c (life, the
+ * stream as the link sees it), incoming.c (what they send becomes ours), outgoing.c (what the link
+ * sends becomes theirs), inventory.c (our resync), resync.c (theirs), sending.c (one event under
+ * way per resource), peer.c (what the link is told), checksum.c, payload.c (JSON both ways).
  */
 #pragma once
 
@@ -112,7 +112,11 @@ struct ab_compat {
     STAILQ_HEAD(, ab_compat_word) events_for_link;
 };
 
+/* peer.c */
 bool ab_compat_is_principal(const ab_compat *d);
+/** Do we say how objects are, or the peer? */
+bool ab_compat_is_source(const ab_compat *d);
+/** Have its turn of the loop come. */
 void ab_compat_wake(ab_compat *d);
 /** An event of the argobus peer that the link sees: with source, time and version.
  *  @param id  NULL: a new one
@@ -122,8 +126,6 @@ ab_event *ab_compat_make(ab_compat *d, ab_event_draft *draft, const char *id);
 void ab_compat_report(ab_compat *d, ab_event *event);
 /** The link's event is dealt with. */
 void ab_compat_acknowledge(ab_compat *d, const ab_event *event);
-/** To the link the peer is another one, which has lost everything. */
-void ab_compat_restart(ab_compat *d);
 /** Memory has run out. */
 void ab_compat_fatal(const ab_compat *d, const char *what);
 /** Log and count what cannot be carried. */
@@ -133,9 +135,6 @@ void ab_compat_drop(const ab_compat *d, const char *reason, const ab_event *even
 /* outgoing.c */
 /** An event of the link's state lane that is for the peer. */
 void ab_compat_carry(ab_compat *d, ab_event *event);
-
-/** The peer has acknowledged what it was sent of this resource. */
-void ab_compat_carried(ab_compat *d, ab_compat_resource *r, const ab_compat_item *item);
 
 /* sending.c */
 /** @return NULL when out of memory */
@@ -153,6 +152,9 @@ void ab_compat_send_again(ab_compat *d);
 void ab_compat_check_sent(ab_compat *d);
 void ab_compat_forget_resources(ab_compat *d);
 
+/** Call `visit` for each resource that is present now; it may add others. */
+void ab_compat_each_present(ab_compat *d, void (*visit)(ab_compat *d, const ab_compat_resource *r));
+
 /* incoming.c */
 /** An event of theirs, of whatever kind. */
 void ab_compat_take(ab_compat *d, ab_event *go);
@@ -167,12 +169,7 @@ void ab_compat_forget_pending(ab_compat *d);
  * does with all that is not acknowledged. */
 void ab_compat_forget_returned(ab_compat *d);
 
-/** Call `visit` for each resource that is present now; it may add others. */
-void ab_compat_each_present(ab_compat *d, void (*visit)(ab_compat *d, const ab_compat_resource *r));
-
 /* resync.c */
-/** Do we say how objects are, or the peer? */
-bool ab_compat_is_source(const ab_compat *d);
 /** A stream has opened. */
 void ab_compat_resync_begin(ab_compat *d);
 /** A resync message of theirs that this side may get. */
@@ -181,15 +178,14 @@ void ab_compat_take_resync(ab_compat *d, ab_type type, const ab_event *go);
 void ab_compat_ask_about(ab_compat *d, ab_str key);
 /** What was heard may not count here: have it all said again. */
 void ab_compat_distrust(ab_compat *d);
-void ab_compat_resync_tick(ab_compat *d);
+/** Time has passed. @return true: all that the peer holds is to be said again */
+bool ab_compat_resync_tick(ab_compat *d);
 
 /* inventory.c */
 /** A step or a page of the link's resync. */
 void ab_compat_take_control(ab_compat *d, const ab_event *event);
-/** Have the principal's machine compare. */
-void ab_compat_ask(ab_compat *d);
-/** Have the agent's machine tell what it holds. */
-void ab_compat_inspect_agent(ab_compat *d);
+/** Time has passed: begin the comparison that is due. */
+void ab_compat_inventory_tick(ab_compat *d);
 
 /* checksum.c */
 /** @return false when there is nothing to sum, or no memory */

@@ -228,7 +228,7 @@ static void give(ab_compat *d, ab_str id, ab_spanv want)
     free(inv.entries);
 }
 
-void ab_compat_ask(ab_compat *d)
+static void ask(ab_compat *d)
 {
     char id[37];
     ab_buf data;
@@ -242,7 +242,7 @@ void ab_compat_ask(ab_compat *d)
 /* ----- what an agent holds, in its own words ----- */
 
 /* The agent's machine speaks of what it has of the principal that `owner` names. */
-void ab_compat_inspect_agent(ab_compat *d)
+static void inspect_agent(ab_compat *d)
 {
     ab_buf data;
     ab_digest none;
@@ -336,4 +336,23 @@ void ab_compat_take_control(ab_compat *d, const ab_event *event)
     else if (!ab_compat_is_principal(d))
         take_page(d, ab_span_root(doc));
     ab_span_free(doc);
+}
+
+/* ----- time ----- */
+
+static bool is_quiet(const ab_compat *d)
+{
+    return STAILQ_EMPTY(&d->ready) && d->under_way == 0;
+}
+
+void ab_compat_inventory_tick(ab_compat *d)
+{
+    if (d->ask_due && is_quiet(d)) {
+        d->ask_due = false;
+        ask(d);
+    }
+    if (d->resync_requested && d->owner[0] != '\0' && strcmp(d->env->env->mode, "managed") == 0) {
+        d->resync_requested = false;
+        inspect_agent(d);
+    }
 }

@@ -15,13 +15,6 @@
 
 #define REPUBLISH_APART_MS 30000
 
-/* The principal of managed agents, and an autonomous agent. */
-bool ab_compat_is_source(const ab_compat *d)
-{
-    const char *mode = ab_compat_is_principal(d) ? d->mode : d->env->env->mode;
-    return ab_compat_is_principal(d) == (strcmp(mode, "autonomous") != 0);
-}
-
 /* ----- messages ----- */
 
 static void write_checksum(ab_spanw *w, const uint8_t checksum[AB_COMPAT_CHECKSUM])
@@ -350,27 +343,12 @@ void ab_compat_take_resync(ab_compat *d, ab_type type, const ab_event *go)
 
 /* ----- time ----- */
 
-static bool is_quiet(const ab_compat *d)
-{
-    return STAILQ_EMPTY(&d->ready) && d->under_way == 0;
-}
-
-void ab_compat_resync_tick(ab_compat *d)
+bool ab_compat_resync_tick(ab_compat *d)
 {
     int64_t now = ab_clock_mono_ms(d->env->env->clock);
-    if (!d->greeted)
-        return;
-    if (d->ask_due && is_quiet(d)) {
-        d->ask_due = false;
-        ab_compat_ask(d);
-    }
-    if (d->resync_requested && d->owner[0] != '\0' && strcmp(d->env->env->mode, "managed") == 0) {
-        d->resync_requested = false;
-        ab_compat_inspect_agent(d);
-    }
-    if (d->republish_due && now >= d->republish_at) {
-        d->republish_due = false;
-        d->republish_at = now + REPUBLISH_APART_MS;
-        ab_compat_restart(d);
-    }
+    if (!d->republish_due || now < d->republish_at)
+        return false;
+    d->republish_due = false;
+    d->republish_at = now + REPUBLISH_APART_MS;
+    return true;
 }

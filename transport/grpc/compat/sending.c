@@ -271,6 +271,50 @@ void ab_compat_send_again(ab_compat *d)
 
 /* ----- what became of it ----- */
 
+/* The peer answers a request by its acknowledgement alone. */
+static void answer(ab_compat *d, const ab_event *command)
+{
+    char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
+    ab_str id = ab_event_attr(command, AB_CE_ID);
+    ab_buf data;
+    ab_buf_init(&data, 1024);
+    ab_spanw w = ab_spanw_to(&data);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "id", id);
+    ab_spanw_object_end(&w);
+    snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
+    ab_event_draft draft = {.data = ab_buf_str(&data)};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set(&draft, AB_CE_SUBJECT, ab_event_attr(command, AB_CE_SUBJECT));
+    ab_event_set(&draft, AB_CE_REMAPPED, ab_event_attr(command, AB_CE_REMAPPED));
+    ab_event_set_text(&draft, AB_CE_PARTITIONKEY, key);
+    ab_compat_report(d, ab_compat_make(d, &draft, NULL));
+    ab_buf_fini(&data);
+}
+
+/* The peer has the object as it was sent. */
+static void note_state(ab_compat_resource *r, const ab_compat_item *item)
+{
+    r->present = item->go.type != AB_TYPE_DELETE;
+    r->summed = item->summed;
+    memcpy(r->checksum, item->checksum, sizeof(r->checksum));
+    if (ab_digest_parse(ab_event_attr(item->event, AB_CE_CONTENTHASH), &r->hash) != AB_ERR_OK)
+        r->hash = (ab_digest){{0}};
+}
+
+static void carried(ab_compat *d, ab_compat_resource *r, const ab_compat_item *item)
+{
+    bool state = item->go.type == AB_TYPE_CREATE || item->go.type == AB_TYPE_SPEC_UPDATE ||
+                 item->go.type == AB_TYPE_DELETE;
+    if (item->event == NULL)
+        return;
+    if (ab_str_starts(ab_event_attr(item->event, AB_CE_PARTITIONKEY), AB_KEY_COMMAND))
+        answer(d, item->event);
+    else if (state)
+        note_state(r, item);
+}
+
 void ab_compat_acknowledged(ab_compat *d, const ab_event *ack)
 {
     ab_compat_resource *r = NULL;
@@ -287,7 +331,7 @@ void ab_compat_acknowledged(ab_compat *d, const ab_event *ack)
         r->epoch = r->sent->epoch;
         r->version = r->sent->version;
     }
-    ab_compat_carried(d, r, r->sent);
+    carried(d, r, r->sent);
     end_sent(d, r);
     note_ready(d, r);
     ab_compat_wake(d);

@@ -36,6 +36,7 @@ static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
     if (l == NULL || !takes_state(l, which))
         return;
     ab_kafka_link_ref(l);
+    ab_kafka_link_measure(l);
     ab_kafka_receive_state(l, m);
     if (l->in.group != NULL) {
         ab_kafka_flow_taken(l, m);
@@ -57,6 +58,7 @@ static void on_error(ab_kafka *k, rd_kafka_event_t *event)
     if (l != NULL && takes_state(l, which)) {
         ab_offsets_pass(&l->in.offsets, p->offset);
         ab_kafka_commit_note(l);
+        ab_kafka_link_measure(l);
         check_caught_up(l);
     }
     rd_kafka_topic_partition_destroy(p);
@@ -175,6 +177,7 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
         restart_session(l, f, p.from);
     l->in.known = true;
     ab_kafka_commit_begin(l);
+    ab_kafka_link_measure(l);
     if (l->kafka->member.displaced_told)
         l->in.caught_up_at = f->in_high;
     if (p.gap && p.which == AB_GAP_RECREATED) {
@@ -202,21 +205,29 @@ void ab_kafka_consumer_remove(ab_kafka_link *l)
     ab_kafka_commit_end(l);
 }
 
+/* What is left makes it worth another look. */
+static void measure(ab_kafka_link *l)
+{
+    int64_t low = 0;
+    int64_t high = 0;
+    if (l->in.group == NULL ||
+        rd_kafka_get_watermark_offsets(ab_kafka_handle_rk(l->in.group->handle),
+                                       l->topics[AB_KAFKA_IN_STATE], 0, &low,
+                                       &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return;
+    int64_t lag = high - ab_offsets_position(&l->in.offsets);
+    int64_t unread = high - l->in.offsets.next;
+    ab_pending_set_unread(&l->up, unread > 0 ? (size_t)unread : 0);
+    ab_metric_set(l->metrics.lag, lag > 0 ? (double)lag : 0);
+    if (lag > 0)
+        ab_kafka_link_measure(l);
+}
+
 void ab_kafka_consumer_measure(ab_kafka *k)
 {
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        int64_t low = 0;
-        int64_t high = 0;
-        if (l->in.group == NULL ||
-            rd_kafka_get_watermark_offsets(ab_kafka_handle_rk(l->in.group->handle),
-                                           l->topics[AB_KAFKA_IN_STATE], 0, &low,
-                                           &high) != RD_KAFKA_RESP_ERR_NO_ERROR)
-            continue;
-        int64_t lag = high - ab_offsets_position(&l->in.offsets);
-        int64_t unread = high - l->in.offsets.next;
-        ab_pending_set_unread(&l->up, unread > 0 ? (size_t)unread : 0);
-        ab_metric_set(l->metrics.lag, lag > 0 ? (double)lag : 0);
-    }
+    ab_link moved;
+    ab_link_init(&moved);
+    ab_list_move_all(&k->to_measure, &moved);
+    for (ab_link *at = ab_list_pop(&moved); at != NULL; at = ab_list_pop(&moved))
+        measure(AB_LINK_OF(at, ab_kafka_link, measure_at));
 }

@@ -22,6 +22,8 @@
 #include <assert.h>
 
 #define LAG_MS 5000
+/* A slot of the wheel; all of them are less than a minute. */
+#define WHEEL_MS 100
 /* How long a stop waits for librdkafka's threads to end. */
 #define DESTROY_MS 2000
 
@@ -59,6 +61,9 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
 {
     ab_kafka *k = (ab_kafka *)self;
     TAILQ_INIT(&k->links);
+    ab_link_init(&k->to_check);
+    ab_link_init(&k->to_measure);
+    ab_wheel_init(&k->wheel, WHEEL_MS, ab_clock_mono_ms(env->clock));
     TAILQ_INIT(&k->to_read);
     TAILQ_INIT(&k->removals);
     TAILQ_INIT(&k->deliveries);
@@ -163,16 +168,36 @@ static void stop_step(ab_kafka *k)
     }
 }
 
-static void tick_links(ab_kafka *k)
+static int64_t earlier(int64_t a, int64_t b)
 {
-    ab_kafka_link *next = NULL;
-    for (ab_kafka_link *l = TAILQ_FIRST(&k->links); l != NULL; l = next) {
-        ab_kafka_link_ref(l);
-        if (!l->removed) {
-            ab_kafka_presence_tick(l);
-            ab_kafka_log_replay_tick(l);
-        }
-        next = TAILQ_NEXT(l, at);
+    return a < b ? a : b;
+}
+
+/* An upcall may remove it meanwhile. */
+static void look_at(ab_kafka_link *l, int64_t now)
+{
+    ab_kafka *k = l->kafka;
+    int64_t next = ab_kafka_presence_look(l, now);
+    if (!l->removed)
+        next = earlier(next, ab_kafka_log_replay_look(l, now));
+    if (!l->removed)
+        next = earlier(next, ab_kafka_producer_look(&k->producer, l, now));
+    if (!l->removed)
+        next = earlier(next, ab_kafka_producer_look(&k->live_producer, l, now));
+    if (!l->removed)
+        next = earlier(next, ab_kafka_topic_check_look(l, now));
+    if (next != INT64_MAX)
+        ab_kafka_link_look_at(l, next);
+}
+
+static void look_at_links(ab_kafka *k, int64_t now)
+{
+    ab_link due;
+    ab_link_init(&due);
+    ab_wheel_turn(&k->wheel, now, &due);
+    for (ab_link *at = ab_list_pop(&due); at != NULL; at = ab_list_pop(&due)) {
+        ab_kafka_link *l = ab_kafka_link_ref(AB_LINK_OF(at, ab_kafka_link, timer.at));
+        look_at(l, now);
         ab_kafka_link_unref(l);
     }
 }
@@ -207,7 +232,7 @@ static void on_tick(uv_timer_t *timer)
         keep_producers(k);
         if (k->base.certificate_is_new)
             ab_kafka_presence_changed(k);
-        tick_links(k);
+        look_at_links(k, now);
         if (k->settings.role == AB_ROLE_AGENT)
             ab_kafka_member_tick(k);
         else
@@ -236,6 +261,17 @@ static uint64_t tick_interval(const ab_kafka_settings *s)
     return interval > 500 ? 500 : (uint64_t)interval;
 }
 
+/* Due for a topic check at once. */
+static ab_err add_link(ab_kafka *k, const char *agent, ab_kafka_link **out, ab_error *err)
+{
+    ab_err e = ab_kafka_link_new(k, agent, out, err);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_kafka_pending_init(*out);
+    (void)ab_kafka_topic_check_look(*out, ab_kafka_now(k));
+    return AB_ERR_OK;
+}
+
 static ab_err kafka_start(ab_transport *self, ab_error *err)
 {
     ab_kafka *k = (ab_kafka *)self;
@@ -251,9 +287,7 @@ static ab_err kafka_start(ab_transport *self, ab_error *err)
     ab_kafka_link *own = NULL;
     ab_err e = AB_ERR_OK;
     if (k->settings.role == AB_ROLE_AGENT)
-        e = ab_kafka_link_new(k, self->env.agent, &own, err);
-    if (e == AB_ERR_OK && own != NULL)
-        ab_kafka_pending_init(own);
+        e = add_link(k, self->env.agent, &own, err);
     if (e == AB_ERR_OK)
         e = ab_kafka_group_start(&k->groups, err);
     if (e == AB_ERR_OK)
@@ -271,10 +305,9 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
 {
     ab_kafka *k = (ab_kafka *)self;
     ab_kafka_link *l = NULL;
-    ab_err e = ab_kafka_link_new(k, agent, &l, err);
+    ab_err e = add_link(k, agent, &l, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_kafka_pending_init(l);
     ab_kafka_removal_call_off(k, agent);
     ab_kafka_pending_tick(k);
     ab_kafka_topic_check_start(k);

@@ -88,6 +88,9 @@ struct ab_kafka {
     ab_map *links_by_name;
     void (*withdraw)(ab_kafka_link *l); /* stop all that is done for it above link.c */
     TAILQ_HEAD(, ab_kafka_link) links;  /* removed ones too, while somebody holds them */
+    ab_wheel wheel;                     /* when to look at which link */
+    ab_link to_check;                   /* links that a topic check is due for */
+    ab_link to_measure;                 /* those whose lag may have changed */
     uint64_t epoch;                     /* highest of a link that was removed */
     ab_kafka_groups groups;
     ab_kafka_groups live_groups; /* PRINCIPAL */

@@ -54,6 +54,13 @@ static void get_metrics(ab_kafka_link *l)
                                   "1 while two processes use the peer's name.", labels, 1);
 }
 
+static void leave_lists(ab_kafka_link *l)
+{
+    ab_wheel_timer_stop(&l->timer);
+    ab_link_remove(&l->check_at);
+    ab_link_remove(&l->measure_at);
+}
+
 static void free_link(ab_kafka_link *l)
 {
     for (int i = 0; i < AB_KAFKA_TOPICS; i++)
@@ -63,6 +70,7 @@ static void free_link(ab_kafka_link *l)
             rd_kafka_topic_destroy(l->out[lane]);
     }
     ab_link_remove(&l->in.commit_at);
+    leave_lists(l);
     ab_offsets_fini(&l->in.offsets);
     ab_pending_fini(&l->down);
     ab_pending_fini(&l->up);
@@ -85,6 +93,9 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->epoch = k->epoch;
     l->in.committed = -1;
     ab_link_init(&l->in.commit_at);
+    ab_link_init(&l->check_at);
+    ab_link_init(&l->measure_at);
+    ab_wheel_timer_init(&l->timer);
     l->in.caught_up_at = -1;
     ab_backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_fail(&l->why, AB_ERR_UNAVAILABLE, "checking topics");
@@ -99,6 +110,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     }
     get_metrics(l);
     TAILQ_INSERT_TAIL(&k->links, l, at);
+    ab_kafka_link_look_at(l, 0);
     *out = l;
     return AB_ERR_OK;
 }
@@ -138,6 +150,24 @@ void ab_kafka_link_unref(ab_kafka_link *l)
     free_link(l);
 }
 
+void ab_kafka_link_look_at(ab_kafka_link *l, int64_t due_ms)
+{
+    if (!l->removed)
+        ab_wheel_set(&l->kafka->wheel, &l->timer, due_ms);
+}
+
+void ab_kafka_link_measure(ab_kafka_link *l)
+{
+    if (!l->removed)
+        ab_list_append(&l->kafka->to_measure, &l->measure_at);
+}
+
+static void retry_at(ab_kafka_link *l, int64_t due_ms)
+{
+    l->retry_ms = due_ms;
+    ab_kafka_link_look_at(l, due_ms);
+}
+
 static void withdraw(ab_kafka_link *l)
 {
     l->kafka->withdraw(l);
@@ -148,6 +178,7 @@ void ab_kafka_link_remove(ab_kafka_link *l)
 {
     withdraw(l);
     l->removed = true;
+    leave_lists(l);
     /* Added again, with a log that does not tell, it must not get the same one. */
     if (l->epoch > l->kafka->epoch)
         l->kafka->epoch = l->epoch;
@@ -166,20 +197,20 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
     withdraw(l);
     l->verified = false;
     ab_fail(&l->why, AB_ERR_UNAVAILABLE, "%s", reason);
-    l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
+    retry_at(l, ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff));
 }
 
 void ab_kafka_link_wait(ab_kafka_link *l, const char *reason)
 {
     ab_kafka_link_restart(l, reason);
-    l->retry_ms = ab_kafka_now(l->kafka) + RETRY_MAX_MS;
+    retry_at(l, ab_kafka_now(l->kafka) + RETRY_MAX_MS);
 }
 
 void ab_kafka_link_renew(ab_kafka_link *l)
 {
     withdraw(l);
     ab_fail(&l->why, AB_ERR_UNAVAILABLE, "connecting again");
-    l->retry_ms = 0;
+    retry_at(l, 0);
 }
 
 void ab_kafka_link_displace(ab_kafka_link *l, const char *why)
@@ -193,13 +224,14 @@ void ab_kafka_link_displace(ab_kafka_link *l, const char *why)
 void ab_kafka_link_return(ab_kafka_link *l)
 {
     l->displaced = false;
-    l->retry_ms = 0;
+    retry_at(l, 0);
 }
 
 void ab_kafka_link_ready(ab_kafka_link *l)
 {
     l->phase = AB_LINK_READY;
     l->why = (ab_error){0};
+    ab_kafka_link_look_at(l, 0);
 }
 
 /* What was just made may not be seen at once, or have no leader yet. */
@@ -212,7 +244,7 @@ void ab_kafka_link_failed(ab_kafka_link *l, const ab_error *why)
 {
     withdraw(l);
     l->why = *why;
-    l->retry_ms = ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff);
+    retry_at(l, ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff));
     if (is_new(l)) {
         AB_INFO(l->kafka->base.env.log, KAFKA, "creating the agent's topics",
                 AB_KV("agent", l->name), AB_KV("why", why->text));

@@ -17,6 +17,7 @@
 #include "base/core/list.h"
 #include "transport/kafka/client/offsets.h"
 #include "transport/kafka/client/share.h"
+#include "transport/kafka/client/wheel.h"
 #include "transport/transport.h"
 
 #include <librdkafka/rdkafka.h>
@@ -115,6 +116,9 @@ typedef struct {
 struct ab_kafka_link {
     TAILQ_ENTRY(ab_kafka_link) at;
     TAILQ_ENTRY(ab_kafka_link) read_at; /* while read.waiting */
+    ab_wheel_timer timer;               /* when it is looked at: see ab_kafka_link_look_at */
+    ab_link check_at;                   /* in kafka.to_check */
+    ab_link measure_at;                 /* in kafka.to_measure */
     ab_kafka *kafka;
     unsigned refs; /* the transport's, and one for each delivery, send and topic check */
     bool removed;
@@ -175,6 +179,11 @@ void ab_kafka_link_renew(ab_kafka_link *l);
 void ab_kafka_link_displace(ab_kafka_link *l, const char *why);
 /** That one has gone: go on from where we were, as a new writer. */
 void ab_kafka_link_return(ab_kafka_link *l);
+/** Have the parts look at it then, or before: a deadline of one of them. In a link that is left
+ * alone nobody looks. */
+void ab_kafka_link_look_at(ab_kafka_link *l, int64_t due_ms);
+/** Its lag may have changed. */
+void ab_kafka_link_measure(ab_kafka_link *l);
 /** Events are taken from now on. */
 void ab_kafka_link_ready(ab_kafka_link *l);
 /** It cannot go on for now; ask again after a back-off. */

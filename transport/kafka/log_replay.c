@@ -202,8 +202,11 @@ static ab_kafka_link *reading(ab_kafka *k, const char *topic)
 static void note_heard(ab_kafka_link *l)
 {
     l->read.heard_ms = ab_kafka_now(l->kafka);
-    l->kafka->reading += l->read.quiet ? 1 : 0;
+    if (!l->read.quiet)
+        return;
+    l->kafka->reading++;
     l->read.quiet = false;
+    ab_kafka_link_look_at(l, l->read.heard_ms + QUIET_MS);
 }
 
 static void read_message(ab_kafka *k, const rd_kafka_message_t *m)
@@ -259,6 +262,7 @@ static void take_turns(ab_kafka *k, rd_kafka_topic_partition_list_t *list)
         l->read.assigned = true;
         l->read.quiet = false;
         l->read.heard_ms = ab_kafka_now(k);
+        ab_kafka_link_look_at(l, l->read.heard_ms + QUIET_MS);
         k->reading++;
         k->read_assigned++;
     }
@@ -329,23 +333,25 @@ void ab_kafka_log_replay_run(ab_kafka *k)
     rd_kafka_topic_partition_list_destroy(list);
 }
 
-void ab_kafka_log_replay_tick(ab_kafka_link *l)
+int64_t ab_kafka_log_replay_look(ab_kafka_link *l, int64_t now)
 {
     if (!l->read.assigned)
-        return;
-    int64_t silent_ms = ab_kafka_now(l->kafka) - l->read.heard_ms;
+        return INT64_MAX;
+    int64_t silent_ms = now - l->read.heard_ms;
     if (silent_ms >= QUIET_MS && !l->read.quiet) {
         l->read.quiet = true;
         l->kafka->reading--;
     }
     unsigned doubled = l->unread < SILENT_DOUBLED ? l->unread : SILENT_DOUBLED;
-    if (silent_ms < (int64_t)SILENT_MS << doubled)
-        return;
+    int64_t most_ms = (int64_t)SILENT_MS << doubled;
+    if (silent_ms < most_ms)
+        return l->read.heard_ms + (l->read.quiet ? most_ms : QUIET_MS);
     l->unread++;
     ab_error err = {0};
     ab_fail(&err, AB_ERR_TIMEOUT, "cannot read topic %s: nothing received in %" PRId64 " s",
             l->topics[AB_KAFKA_OUT_STATE], silent_ms / 1000);
     ab_kafka_link_failed(l, &err);
+    return INT64_MAX;
 }
 
 /* Those of one topic check come one after the other: they begin together. */

@@ -10,5 +10,5 @@ AB_MUST_USE ab_err ab_kafka_log_replay_start(ab_kafka_link *l, const ab_kafka_fi
 void ab_kafka_log_replay_stop(ab_kafka_link *l);
 /** Take up links that waited for their turn; close the reader when it has nothing to do. */
 void ab_kafka_log_replay_run(ab_kafka *k);
-/** Defer the link when its log stays silent. */
-void ab_kafka_log_replay_tick(ab_kafka_link *l);
+/** Defer the link when its log stays silent. @return when to look again */
+int64_t ab_kafka_log_replay_look(ab_kafka_link *l, int64_t now);

@@ -37,6 +37,12 @@
 /* Later, the next hello says the same. */
 #define HELLO_DEADLINE_MS 10000
 
+/* When a process that was heard last then has missed too many hellos. */
+static int64_t silent_at(const ab_kafka_link *l, int64_t heard_ms)
+{
+    return heard_ms + MISSED_MAX * l->peer.interval_ms + 1;
+}
+
 static void name_handshake(const ab_kafka *k, char out[AB_KAFKA_HANDSHAKE])
 {
     snprintf(out, AB_KAFKA_HANDSHAKE, "%s/%u", k->instance, k->certificates);
@@ -146,6 +152,7 @@ static void on_spoken(void *arg, ab_err code, const ab_error *err)
     (void)err;
     ab_kafka_link *l = arg;
     l->peer.hello_in_flight = false;
+    ab_kafka_link_look_at(l, l->peer.hello_due_ms);
     ab_kafka_link_unref(l);
 }
 
@@ -171,7 +178,10 @@ void ab_kafka_presence_changed(ab_kafka *k)
     k->base.certificate_is_new = false;
     k->certificates++;
     TAILQ_FOREACH(l, &k->links, at)
-    l->peer.hello_due_ms = 0;
+    {
+        l->peer.hello_due_ms = 0;
+        ab_kafka_link_look_at(l, 0);
+    }
 }
 
 typedef struct {
@@ -240,6 +250,7 @@ static void forget_duplicate(ab_kafka_link *l)
 static void note_duplicate(ab_kafka_link *l, const saying *said)
 {
     l->peer.duplicate_ms = ab_kafka_now(l->kafka);
+    ab_kafka_link_look_at(l, silent_at(l, l->peer.duplicate_ms));
     if (said->base.leaving)
         forget_duplicate(l);
     else if (l->peer.duplicate == AB_DUPLICATE_NONE)
@@ -319,6 +330,7 @@ static void there(ab_kafka_link *l, const saying *said)
     memcpy(l->peer.heard, said->heard, sizeof(l->peer.heard));
     if (said->whole && !l->removed)
         shake_hands(l, said, other);
+    ab_kafka_link_look_at(l, silent_at(l, l->peer.heard_ms));
     /* A principal refuses nobody before it knows the agent's mode. */
     if (l->kafka->settings.role == AB_ROLE_AGENT && has_ours(l))
         ab_kafka_refusal_hear(l, said->refused);
@@ -380,14 +392,26 @@ ab_err ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t a
     return understood ? AB_ERR_OK : AB_ERR_INVALID;
 }
 
-void ab_kafka_presence_tick(ab_kafka_link *l)
+static int64_t earlier(int64_t a, int64_t b)
 {
-    int64_t now = ab_kafka_now(l->kafka);
-    int64_t silence_ms = MISSED_MAX * l->peer.interval_ms;
-    if (l->peer.up && now - l->peer.heard_ms > silence_ms)
+    return a < b ? a : b;
+}
+
+int64_t ab_kafka_presence_look(ab_kafka_link *l, int64_t now)
+{
+    const ab_kafka_presence *peer = &l->peer;
+    if (peer->up && now >= silent_at(l, peer->heard_ms))
         gone(l);
-    if (now - l->peer.duplicate_ms > silence_ms)
+    if (peer->duplicate != AB_DUPLICATE_NONE && now >= silent_at(l, peer->duplicate_ms))
         end_duplicate(l);
-    if (!l->removed && now >= l->peer.hello_due_ms)
+    if (!l->removed && now >= peer->hello_due_ms)
         ab_kafka_presence_speak(l, false);
+    int64_t next = INT64_MAX;
+    if (l->phase == AB_LINK_READY && !peer->hello_in_flight)
+        next = peer->hello_due_ms;
+    if (peer->up)
+        next = earlier(next, silent_at(l, peer->heard_ms));
+    if (peer->duplicate != AB_DUPLICATE_NONE)
+        next = earlier(next, silent_at(l, peer->duplicate_ms));
+    return next;
 }

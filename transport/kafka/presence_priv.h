@@ -9,8 +9,8 @@ bool ab_kafka_presence_is_elsewhere(ab_kafka_link *l, const ab_event *hello);
  * broker's or the writer's clock, and ours. @return why it is none */
 AB_MUST_USE ab_err ab_kafka_presence_hear(ab_kafka_link *l, const ab_event *hello, int64_t age_ms,
                                           ab_error *err);
-/** Say hello when it is time; notice when the peer has gone. */
-void ab_kafka_presence_tick(ab_kafka_link *l);
+/** Say hello when it is time; notice when the peer has gone. @return when to look again */
+int64_t ab_kafka_presence_look(ab_kafka_link *l, int64_t now);
 /** Say hello for the first time after our log was read. `new_log`: into the log itself, which it
  * gives its identity. `done` gets a reference to the link, which it releases. */
 void ab_kafka_presence_announce(ab_kafka_link *l, bool new_log, ab_sent done);

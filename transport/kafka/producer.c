@@ -220,7 +220,10 @@ ab_kafka_producer *ab_kafka_producer_of(ab_kafka *k, ab_lane lane)
 
 bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, const ab_event *event)
 {
-    return ab_share_admits(&p->budget, &l->share[lane_of(p)], size_of(event));
+    bool admitted = ab_share_admits(&p->budget, &l->share[lane_of(p)], size_of(event));
+    if (!admitted)
+        ab_kafka_link_look_at(l, 0);
+    return admitted;
 }
 
 void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
@@ -235,6 +238,7 @@ void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
     }
     ab_share_take(&p->budget, &s->link->share[lane_of(p)], size_of(s->event),
                   ab_kafka_now(p->kafka));
+    ab_kafka_link_look_at(s->link, ab_kafka_now(p->kafka) + p->budget.stuck_ms);
     TAILQ_INSERT_TAIL(&p->sends, s, at);
 }
 
@@ -251,6 +255,7 @@ static void leave_handle(ab_kafka_producer *p)
             rd_kafka_topic_destroy(*topic);
         *topic = NULL;
         l->share[lane_of(p)] = (ab_share){.waits = l->share[lane_of(p)].waits};
+        ab_kafka_link_look_at(l, 0);
     }
 }
 
@@ -307,23 +312,18 @@ static void expire(ab_kafka_producer *p, int64_t now)
 }
 
 /* Who waits without anything of its own under way has no report that would tell it. */
-static void check_shares(ab_kafka_producer *p, int64_t now)
+int64_t ab_kafka_producer_look(ab_kafka_producer *p, ab_kafka_link *l, int64_t now)
 {
-    ab_kafka_link *next = NULL;
-    for (ab_kafka_link *l = TAILQ_FIRST(&p->kafka->links); l != NULL; l = next) {
-        ab_kafka_link_ref(l);
-        ab_share_check(&p->budget, &l->share[lane_of(p)], now);
-        tell_room(p, l);
-        next = TAILQ_NEXT(l, at);
-        ab_kafka_link_unref(l);
-    }
+    ab_share *share = &l->share[lane_of(p)];
+    ab_share_check(&p->budget, share, now);
+    tell_room(p, l);
+    return share->count > 0 && !share->stuck ? share->progress_ms + p->budget.stuck_ms : INT64_MAX;
 }
 
 void ab_kafka_producer_tick(ab_kafka_producer *p)
 {
     ab_kafka *k = p->kafka;
     int64_t now = ab_kafka_now(k);
-    check_shares(p, now);
     if (p->kind == AB_KAFKA_LIVE_PRODUCER)
         expire(p, now);
     /* A job may be using the handle. */

@@ -32,6 +32,9 @@ bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, cons
 void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s);
 /** Fail all that is on its way, drop the handle. Its data stays until the handle is destroyed. */
 void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code);
+/** Notice that nothing of this link is confirmed any more, or that it has room again.
+ * @return when to look again */
+int64_t ab_kafka_producer_look(ab_kafka_producer *p, ab_kafka_link *l, int64_t now);
 /** Deadlines, rebuilding. */
 void ab_kafka_producer_tick(ab_kafka_producer *p);
 /** An event for a link, owned by the caller. LIVE: to be given up `deadline_ms` from now.

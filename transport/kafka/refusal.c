@@ -35,6 +35,7 @@ ab_err ab_kafka_refusal_set(ab_kafka_link *l, const char *why)
     if (is_same(l->peer.refused, why))
         return AB_ERR_OK;
     l->peer.hello_due_ms = 0;
+    ab_kafka_link_look_at(l, 0);
     return replace(l, why);
 }
 

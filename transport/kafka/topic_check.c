@@ -26,6 +26,7 @@
 
 #define LINKS_MAX 100
 #define PROBE_MS  2000
+#define HELD_MS   250
 /* A broker that does not answer costs a topic check the time of one request, so for so long others
  * are not kept waiting by it again. */
 #define SILENT_MS 10000
@@ -243,6 +244,7 @@ static void finish(ab_kafka *k, entry *e)
 {
     ab_kafka_link *l = e->link;
     l->surveying = false;
+    ab_kafka_link_look_at(l, 0);
     if (l->removed || l->displaced || k->closed)
         return;
     l->lost_in = l->lost_in || e->missing[AB_KAFKA_IN_STATE];
@@ -290,12 +292,6 @@ static void take_up(topic_check *s, ab_kafka_link *l)
     };
 }
 
-static bool is_due(const ab_kafka_link *l, int64_t now)
-{
-    return l->phase == AB_LINK_ASK && !l->surveying && !l->removed && !l->displaced &&
-           now >= l->retry_ms && !ab_kafka_removal_holds(l->kafka, l->name);
-}
-
 static void give_up(topic_check *s, const char *why)
 {
     ab_error err = {0};
@@ -333,33 +329,42 @@ static topic_check *new_topic_check(ab_kafka *k)
     return s;
 }
 
-/* Without links that are due, and with a broker that does not answer, just to see whether it does
- * again. */
-static bool is_wanted(const ab_kafka *k, int64_t now)
+int64_t ab_kafka_topic_check_look(ab_kafka_link *l, int64_t now)
 {
-    const ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        if (is_due(l, now))
-            return true;
+    if (l->phase != AB_LINK_ASK || l->surveying || l->displaced)
+        return INT64_MAX;
+    if (now < l->retry_ms)
+        return l->retry_ms;
+    if (!ab_link_is_in_use(&l->check_at))
+        ab_list_append(&l->kafka->to_check, &l->check_at);
+    return INT64_MAX;
+}
+
+/* Those whose topics are being deleted wait until they are. */
+static void take_up_due(topic_check *s, int64_t now)
+{
+    ab_link *at = NULL;
+    while (s->count < LINKS_MAX && (at = ab_list_pop(&s->kafka->to_check)) != NULL) {
+        ab_kafka_link *l = AB_LINK_OF(at, ab_kafka_link, check_at);
+        if (ab_kafka_removal_holds(s->kafka, l->name))
+            ab_kafka_link_look_at(l, now + HELD_MS);
+        else if (l->phase == AB_LINK_ASK && !l->displaced)
+            take_up(s, l);
     }
-    return k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR && now >= k->probe_due_ms;
 }
 
 void ab_kafka_topic_check_start(ab_kafka *k)
 {
     int64_t now = ab_kafka_now(k);
-    if (!k->running || k->closed || k->topic_check_running || k->renewing || !is_wanted(k, now))
+    /* Without a broker also to see whether there is one again. */
+    bool probes = k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR && now >= k->probe_due_ms;
+    if (!k->running || k->closed || k->topic_check_running || k->renewing ||
+        !(ab_link_is_in_use(&k->to_check) || probes))
         return;
     topic_check *s = new_topic_check(k);
     if (s == NULL)
         return;
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        if (s->count < LINKS_MAX && is_due(l, now))
-            take_up(s, l);
-    }
+    take_up_due(s, now);
     k->probe_due_ms = now + PROBE_MS;
     k->topic_check_running = true;
     if (ab_kafka_job_start(&k->host, &s->job) != AB_ERR_OK) {

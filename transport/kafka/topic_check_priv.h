@@ -6,6 +6,8 @@
 
 #include "transport/kafka/link_priv.h"
 
+/** Put the link among those that are due, when it is. @return when to look again */
+int64_t ab_kafka_topic_check_look(ab_kafka_link *l, int64_t now);
 /** Start one for the links that are due, unless one runs. */
 void ab_kafka_topic_check_start(ab_kafka *k);
 

@@ -3,6 +3,7 @@
 
 #include "store/directory/directory.h"
 #include "store/kubernetes/kubernetes.h"
+#include "store/op.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -63,30 +64,67 @@ ab_err ab_store_start(ab_store *s, ab_error *err)
     return s->ops->start(s, err);
 }
 
+static ab_store_op *new_op(const ab_store *s, ab_store_verb verb, ab_str key,
+                           const ab_store_condition *condition, ab_store_done done, void *arg)
+{
+    ab_store_op *op = ab_store_op_new(s->ops->op_size, verb, key, done, arg);
+    if (op != NULL)
+        ab_store_op_set_condition(op, condition);
+    return op;
+}
+
 void ab_store_apply(ab_store *s, ab_object *object, const ab_store_condition *condition,
                     ab_store_done done, void *arg)
 {
-    s->ops->apply(s, object, condition, done, arg);
+    ab_str key = ab_str_of(ab_object_key(object));
+    ab_store_op *op = new_op(s, AB_VERB_APPLY, key, condition, done, arg);
+    if (op == NULL)
+        return;
+    op->object = ab_object_ref(object);
+    s->ops->submit(s, op);
 }
 
 void ab_store_patch_status(ab_store *s, ab_str key, ab_str status, ab_str version,
                            const ab_store_condition *condition, ab_store_done done, void *arg)
 {
-    s->ops->patch_status(s, key, status, version, condition, done, arg);
+    ab_store_op *op = new_op(s, AB_VERB_STATUS, key, condition, done, arg);
+    if (op == NULL)
+        return;
+    ab_store_op_set_status(op, status, version);
+    s->ops->submit(s, op);
 }
 
 void ab_store_remove(ab_store *s, ab_str key, const ab_store_condition *condition,
                      ab_propagation propagation, ab_store_done done, void *arg)
 {
-    s->ops->remove(s, key, condition, propagation, done, arg);
+    ab_store_op *op = new_op(s, AB_VERB_REMOVE, key, condition, done, arg);
+    if (op == NULL)
+        return;
+    op->foreground = propagation == AB_PROPAGATE_FOREGROUND;
+    s->ops->submit(s, op);
 }
 
 void ab_store_get(ab_store *s, ab_str key, ab_store_done done, void *arg)
 {
-    s->ops->get(s, key, done, arg);
+    ab_store_op *op = new_op(s, AB_VERB_GET, key, NULL, done, arg);
+    if (op != NULL)
+        s->ops->submit(s, op);
 }
 
 void ab_store_stop(ab_store *s, void (*stopped)(void *arg), void *arg)
 {
     s->ops->stop(s, stopped, arg);
+}
+
+void ab_store_fault(const ab_store *s, const char *reason, const char *where, const ab_error *err)
+{
+    ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(
+        ab_metric_get(s->env.metrics, AB_METRIC_COUNTER, "argobus_store_faults_total",
+                      "Lists, watches, objects and files of the store that could not be read.",
+                      &label, 1),
+        1);
+    AB_WARN(s->env.log, STORE, "cannot read", AB_KV("where", where),
+            AB_KV("reason", (const char *)err->text));
+    s->env.events.on_fault(s->env.events.arg, where, err);
 }

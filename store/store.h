@@ -21,6 +21,7 @@
 #define AB_STORE_STATUS_VERSION "argobus.io/status-version"
 
 typedef struct ab_store ab_store;
+typedef struct ab_store_op ab_store_op; /* store/op.h, for those who implement a store */
 
 typedef enum {
     AB_STORE_UPDATED, /* exists: initial listing, or created, or changed. Also after our own writes.
@@ -89,41 +90,16 @@ typedef struct ab_store_ops {
     const char *name;          /* value of store.kind */
     const ab_options *options; /* rows of the option table */
     size_t size;               /* of the implementation's struct, whose first member is ab_store */
+    size_t op_size;            /* of its operation, whose first member is ab_store_op */
 
     /** Take the configuration; `self` is zeroed. May read, must not upcall. @return CONFIG, NOMEM,
      * IO */
     ab_err (*init)(ab_store *self, const ab_store_env *env, ab_error *err);
     /** Begin to list and watch. @return IO; later trouble comes by on_fault */
     ab_err (*start)(ab_store *self, ab_error *err);
-    /**
-     * Create the object, or replace everything of it but .status. The store sets uid,
-     * resourceVersion, generation (rises when .spec changes; in Kubernetes also with the .status of
-     * a kind that has no status subresource) and creationTimestamp; what the text says of these is
-     * ignored, as is, in Kubernetes, what the kind's schema does not have. An object with
-     * deletionTimestamp whose last finalizer is removed by this write is gone after it. A write
-     * that changes nothing is not made and succeeds. done: OK; CONFLICT, EXISTS, NOTFOUND
-     * (conditions); INVALID, TOOBIG, DENIED, UNSUPPORTED (this object, now and again); NOSPACE, IO,
-     * UNAVAILABLE, TIMEOUT (try again).
-     */
-    void (*apply)(ab_store *self, ab_object *object, const ab_store_condition *condition,
-                  ab_store_done done, void *arg);
-    /**
-     * Replace .status, and set annotation argobus.io/status-version to `version` in the same write
-     * (not when absent). Nothing else changes.
-     * @param status  JSON text of an object; copied
-     * done: as apply; NOTFOUND when the object is not there.
-     */
-    void (*patch_status)(ab_store *self, ab_str key, ab_str status, ab_str version,
-                         const ab_store_condition *condition, ab_store_done done, void *arg);
-    /**
-     * Delete. With finalizers (FOREGROUND adds "foregroundDeletion" where a garbage collector
-     * removes it; a store without one does not) the object gets a deletionTimestamp and stays until
-     * they are gone. done: OK when it is gone or marked; NOTFOUND; CONFLICT; else as apply.
-     */
-    void (*remove)(ab_store *self, ab_str key, const ab_store_condition *condition,
-                   ab_propagation propagation, ab_store_done done, void *arg);
-    /** Read one object. done: OK with the object; NOTFOUND; IO. */
-    void (*get)(ab_store *self, ab_str key, ab_store_done done, void *arg);
+    /** Take an operation over and report what comes of it, once, later: ab_store_apply and those
+     * after it say what each does. One with `code` set is refused with that. */
+    void (*submit)(ab_store *self, ab_store_op *op);
     /** Refuse new work (calls then report CLOSED), finish what was begun, call `stopped` once. */
     void (*stop)(ab_store *self, void (*stopped)(void *arg), void *arg);
     /** Release everything; after stopped, or after a failed or missing start. */
@@ -150,13 +126,41 @@ AB_MUST_USE ab_err ab_store_new(const ab_store_env *env, ab_store **out, ab_erro
 /** fini and free; NULL is allowed. Only when stopped or never started. */
 void ab_store_free(ab_store *s);
 
-/* The ops by function call; contracts above each slot. */
+/* The ops by function call. */
+
+/** See the slot `start`. */
 AB_MUST_USE ab_err ab_store_start(ab_store *s, ab_error *err);
+/**
+ * Create the object, or replace everything of it but .status. The store sets uid, resourceVersion,
+ * generation (rises when .spec changes; in Kubernetes also with the .status of a kind that has no
+ * status subresource) and creationTimestamp; what the text says of these is ignored, as is, in
+ * Kubernetes, what the kind's schema does not have. An object with deletionTimestamp whose last
+ * finalizer is removed by this write is gone after it. A write that changes nothing is not made and
+ * succeeds. done: OK; CONFLICT, EXISTS, NOTFOUND (conditions); INVALID, TOOBIG, DENIED, UNSUPPORTED
+ * (this object, now and again); NOSPACE, IO, UNAVAILABLE, TIMEOUT (try again).
+ */
 void ab_store_apply(ab_store *s, ab_object *object, const ab_store_condition *condition,
                     ab_store_done done, void *arg);
+/**
+ * Replace .status, and set annotation argobus.io/status-version to `version` in the same write (not
+ * when absent). Nothing else changes.
+ * @param status  JSON text of an object; copied
+ * done: as apply; NOTFOUND when the object is not there.
+ */
 void ab_store_patch_status(ab_store *s, ab_str key, ab_str status, ab_str version,
                            const ab_store_condition *condition, ab_store_done done, void *arg);
+/**
+ * Delete. With finalizers (FOREGROUND adds "foregroundDeletion" where a garbage collector removes
+ * it; a store without one does not) the object gets a deletionTimestamp and stays until they are
+ * gone. done: OK when it is gone or marked; NOTFOUND; CONFLICT; else as apply.
+ */
 void ab_store_remove(ab_store *s, ab_str key, const ab_store_condition *condition,
                      ab_propagation propagation, ab_store_done done, void *arg);
+/** Read one object. done: OK with the object; NOTFOUND; IO. */
 void ab_store_get(ab_store *s, ab_str key, ab_store_done done, void *arg);
+/** See the slot `stop`. */
 void ab_store_stop(ab_store *s, void (*stopped)(void *arg), void *arg);
+
+/** Report something that cannot be read, log and count it. For those who implement a store.
+ * @param reason  label of argobus_store_faults_total */
+void ab_store_fault(const ab_store *s, const char *reason, const char *where, const ab_error *err);

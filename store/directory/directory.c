@@ -73,78 +73,9 @@ static ab_err dir_start(ab_store *self, ab_error *err)
     return AB_ERR_OK;
 }
 
-static char *dup_of(ab_dir_op *op, ab_str text)
+static void dir_submit(ab_store *self, ab_store_op *op)
 {
-    char *copy = ab_str_dup(text);
-    if (text.ptr != NULL && copy == NULL)
-        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an operation");
-    return copy;
-}
-
-static void set_condition(ab_dir_op *op, const ab_store_condition *c)
-{
-    if (c == NULL)
-        return;
-    op->want_version = dup_of(op, c->version);
-    op->want_uid = dup_of(op, c->uid);
-    op->must_exist = c->must_exist;
-    op->must_not_exist = c->must_not_exist;
-}
-
-static void dir_apply(ab_store *self, ab_object *object, const ab_store_condition *condition,
-                      ab_store_done done, void *arg)
-{
-    ab_str key = ab_str_of(ab_object_key(object));
-    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_APPLY, key, done, arg);
-    if (op == NULL)
-        return;
-    op->object = ab_object_ref(object);
-    set_condition(op, condition);
-    ab_dir_submit(dir_of(self), op);
-}
-
-static void check_status(ab_dir_op *op, ab_str status)
-{
-    ab_span *doc = NULL;
-    if (op->code != AB_ERR_OK)
-        return;
-    op->code = ab_span_parse(status, &doc, &op->err);
-    if (op->code == AB_ERR_OK && ab_span_typeof(ab_span_root(doc)) != AB_SPAN_OBJECT)
-        op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is not an object");
-    else if (op->code == AB_ERR_PARSE)
-        op->code = AB_ERR_INVALID;
-    ab_span_free(doc);
-}
-
-static void dir_patch_status(ab_store *self, ab_str key, ab_str status, ab_str version,
-                             const ab_store_condition *condition, ab_store_done done, void *arg)
-{
-    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_STATUS, key, done, arg);
-    if (op == NULL)
-        return;
-    op->status = dup_of(op, status);
-    op->status_version = dup_of(op, version);
-    set_condition(op, condition);
-    check_status(op, status);
-    ab_dir_submit(dir_of(self), op);
-}
-
-static void dir_remove(ab_store *self, ab_str key, const ab_store_condition *condition,
-                       ab_propagation propagation, ab_store_done done, void *arg)
-{
-    (void)propagation; /* there is no garbage collector that would remove a finalizer */
-    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_REMOVE, key, done, arg);
-    if (op == NULL)
-        return;
-    set_condition(op, condition);
-    ab_dir_submit(dir_of(self), op);
-}
-
-static void dir_get(ab_store *self, ab_str key, ab_store_done done, void *arg)
-{
-    ab_dir_op *op = ab_dir_op_new(dir_of(self), AB_DIR_GET, key, done, arg);
-    if (op != NULL)
-        ab_dir_submit(dir_of(self), op);
+    ab_dir_submit(dir_of(self), (ab_dir_op *)op);
 }
 
 static void on_timer_closed(uv_handle_t *handle)
@@ -192,12 +123,10 @@ const ab_store_ops ab_directory_store = {
     .name = "directory",
     .options = &options,
     .size = sizeof(ab_dir),
+    .op_size = sizeof(ab_dir_op),
     .init = dir_init,
     .start = dir_start,
-    .apply = dir_apply,
-    .patch_status = dir_patch_status,
-    .remove = dir_remove,
-    .get = dir_get,
+    .submit = dir_submit,
     .stop = dir_stop,
     .fini = dir_fini,
 };

@@ -22,7 +22,7 @@
 
 #include "base/core/digest.h"
 #include "base/core/map.h"
-#include "store/store.h"
+#include "store/op.h"
 
 #include <stdatomic.h>
 
@@ -52,8 +52,7 @@ struct ab_dir_file {
     bool second;      /* another file has precedence for an object of it, and was read */
     ab_dir_file *next_dirty;
     ab_dir_entry *entries;
-    ab_dir_op *first; /* operations that wait for it */
-    ab_dir_op *last;
+    ab_store_line ops; /* that wait for it */
 };
 
 /* An object that exists. */
@@ -89,12 +88,11 @@ struct ab_dir {
     ab_dir_file *dirty_first;
     ab_dir_file *dirty_last;
     struct ab_dir_load *load;
-    ab_dir_op *held_first; /* operations asked for before the first listing was read */
-    ab_dir_op *held_last;
-    size_t ops;      /* accepted and not reported */
-    size_t missing;  /* entries that are missing */
-    size_t broken;   /* files that are broken */
-    size_t unlisted; /* folders that could not be listed */
+    ab_store_line held; /* operations asked for before the first listing was read */
+    size_t ops;         /* accepted and not reported */
+    size_t missing;     /* entries that are missing */
+    size_t broken;      /* files that are broken */
+    size_t unlisted;    /* folders that could not be listed */
     bool started;
     bool listed; /* the first listing was read */
     bool synced;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/directory/index.h"
 
-#include "store/directory/write.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +55,7 @@ static void file_free(void *file)
 
 void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f)
 {
-    if (f->entries != NULL || f->first != NULL || f->dirty || f->busy ||
+    if (f->entries != NULL || f->ops.first != NULL || f->dirty || f->busy ||
         !ab_digest_is_none(&f->digest))
         return;
     ab_dir_file_set_broken(d, f, false);
@@ -151,23 +149,10 @@ static void unlink_from_file(ab_dir_entry *e)
 
 static void move_ops(ab_dir_file *from, ab_dir_file *to, const char *key)
 {
-    ab_dir_op **at = &from->first;
-    from->last = NULL;
-    while (*at != NULL) {
-        ab_dir_op *op = *at;
-        if (strcmp(op->key, key) != 0) {
-            from->last = op;
-            at = &op->next;
-            continue;
-        }
-        *at = op->next;
-        op->next = NULL;
-        if (to->last == NULL)
-            to->first = op;
-        else
-            to->last->next = op;
-        to->last = op;
-    }
+    ab_store_line all = from->ops;
+    from->ops = (ab_store_line){0};
+    for (ab_store_op *op = ab_store_line_pop(&all); op != NULL; op = ab_store_line_pop(&all))
+        ab_store_line_append(strcmp(op->key, key) == 0 ? &to->ops : &from->ops, op);
 }
 
 void ab_dir_entry_move(ab_dir *d, ab_dir_entry *e, ab_dir_file *to)

@@ -149,7 +149,7 @@ static void claim_item(ab_dir *d, ab_dir_item *it)
 
 static void remove_doomed(ab_dir *d, const char *key)
 {
-    ab_dir_op *op = ab_dir_op_new(d, AB_DIR_REMOVE, ab_str_of(key), NULL, NULL);
+    ab_dir_op *op = ab_dir_op_new(AB_VERB_REMOVE, ab_str_of(key));
     if (op != NULL)
         ab_dir_submit(d, op);
 }
@@ -240,7 +240,7 @@ static void take_batch(ab_dir *d, ab_dir_load *load)
     d->dirty_last = NULL;
     while (*at != NULL) {
         ab_dir_file *f = *at;
-        if (load->count == AB_DIR_BATCH || f->busy || (d->stopping && f->first == NULL)) {
+        if (load->count == AB_DIR_BATCH || f->busy || (d->stopping && f->ops.first == NULL)) {
             d->dirty_last = f;
             at = &f->next_dirty;
             continue;

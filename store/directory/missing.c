@@ -18,7 +18,7 @@
 
 static void forget(ab_dir *d, ab_dir_entry *e)
 {
-    ab_dir_op *op = ab_dir_op_new(d, AB_DIR_FORGET, ab_str_of(e->key), NULL, NULL);
+    ab_dir_op *op = ab_dir_op_new(AB_DIR_FORGET, ab_str_of(e->key));
     if (op == NULL)
         return;
     e->missing_since_ms = INT64_MAX;

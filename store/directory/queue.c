@@ -13,67 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void op_free(ab_dir_op *op)
+ab_dir_op *ab_dir_op_new(unsigned verb, ab_str key)
 {
-    ab_object_unref(op->object);
-    ab_object_unref(op->result);
-    free(op->status);
-    free(op->status_version);
-    free(op->want_version);
-    free(op->want_uid);
-    free(op);
-}
-
-ab_dir_op *ab_dir_op_new(ab_dir *d, ab_dir_verb verb, ab_str key, ab_store_done done, void *arg)
-{
-    ab_dir_op *op = calloc(1, sizeof(*op));
-    if (op == NULL) {
-        /* There is nothing left to report it later with; NOMEM ends the daemon anyway. */
-        ab_error err = {0};
-        if (done != NULL)
-            done(arg, ab_fail(&err, AB_ERR_NOMEM, "out of memory for an operation"), NULL, &err);
-        return NULL;
-    }
-    op->dir = d;
-    op->verb = verb;
-    op->done = done;
-    op->arg = arg;
-    if (key.len < sizeof(op->key) && key.len > 0)
-        memcpy(op->key, key.ptr, key.len);
-    return op;
-}
-
-static void append(ab_dir_op **first, ab_dir_op **last, ab_dir_op *op)
-{
-    op->next = NULL;
-    if (*last == NULL)
-        *first = op;
-    else
-        (*last)->next = op;
-    *last = op;
-}
-
-static ab_dir_op *pop(ab_dir_op **first, ab_dir_op **last)
-{
-    ab_dir_op *op = *first;
-    if (op == NULL)
-        return NULL;
-    *first = op->next;
-    if (*first == NULL)
-        *last = NULL;
-    op->next = NULL;
-    return op;
+    return (ab_dir_op *)ab_store_op_new(sizeof(ab_dir_op), verb, key, NULL, NULL);
 }
 
 static void report(ab_dir_op *op)
 {
     ab_dir *d = op->dir;
-    if (op->done != NULL)
-        op->done(op->arg, op->code, op->code == AB_ERR_OK && !op->gone ? op->result : NULL,
-                 op->code == AB_ERR_OK ? NULL : &op->err);
-    else if (op->code != AB_ERR_OK && op->code != AB_ERR_NOTFOUND)
-        ab_dir_fault(d, op->key, &op->err);
-    op_free(op);
+    if (op->base.done != NULL)
+        op->base.done(op->base.arg, op->base.code,
+                      op->base.code == AB_ERR_OK && !op->gone ? op->result : NULL,
+                      op->base.code == AB_ERR_OK ? NULL : &op->base.err);
+    else if (op->base.code != AB_ERR_OK && op->base.code != AB_ERR_NOTFOUND)
+        ab_dir_fault(d, op->base.key, &op->base.err);
+    ab_object_unref(op->result);
+    ab_store_op_free(&op->base);
     d->ops--;
     ab_dir_finish_stop(d);
 }
@@ -96,12 +51,17 @@ static void after_refused(uv_work_t *work, int status)
     report(work->data);
 }
 
-static void refuse(ab_dir_op *op, ab_err code, const char *why)
+static void refuse(ab_dir_op *op)
 {
-    op->verb = AB_DIR_REFUSE;
-    op->code = ab_fail(&op->err, code, "%s", why);
+    op->base.verb = AB_DIR_REFUSE;
     op->work.data = op;
     ab_dir_work(op->dir, &op->work, run_refused, after_refused);
+}
+
+static void refuse_closed(ab_dir_op *op)
+{
+    (void)ab_store_op_refuse(&op->base, AB_ERR_CLOSED, "the store is stopped");
+    refuse(op);
 }
 
 static bool is_watched(const ab_dir *d, ab_str kind)
@@ -112,66 +72,57 @@ static bool is_watched(const ab_dir *d, ab_str kind)
     return false;
 }
 
-/* The file that an operation is about; NULL with the operation refused. */
-static ab_dir_file *file_for(ab_dir *d, ab_dir_op *op)
+/* The file that an operation is about. */
+static ab_err file_for(ab_dir *d, ab_store_op *op, ab_dir_file **out)
 {
-    ab_str kind, ns, name;
-    if (ab_object_key_split(ab_str_of(op->key), &kind, &ns, &name) != AB_ERR_OK) {
-        refuse(op, AB_ERR_INVALID, "not a key of an object: expected kind/namespace/name");
-        return NULL;
-    }
-    if (!is_watched(d, kind)) {
-        refuse(op, AB_ERR_DENIED, "this store does not hold objects of that kind");
-        return NULL;
-    }
     char path[sizeof(ab_place)];
-    if (name.len + strlen(".yaml") > 255) {
-        refuse(op, AB_ERR_INVALID, "the name is too long for a file: at most 250 characters");
-        return NULL;
-    }
-    memcpy(op->name, name.ptr, name.len);
-    op->name[name.len] = '\0';
-    ab_dir_entry *e = ab_dir_entry_find(d, op->key);
-    if (e != NULL)
-        return e->file;
-    (void)snprintf(path, sizeof(path), "%.*s/%.*s/%s.yaml", AB_STR_ARG(ns), AB_STR_ARG(kind),
-                   op->name);
-    ab_dir_file *f = ab_dir_file_at(d, path);
-    if (f == NULL)
-        refuse(op, AB_ERR_NOMEM, "out of memory for a file");
-    return f;
+    if (!is_watched(d, op->kind))
+        return ab_store_op_refuse(op, AB_ERR_DENIED,
+                                  "this store does not hold objects of that kind");
+    if (op->name.len + strlen(".yaml") > 255)
+        return ab_store_op_refuse(op, AB_ERR_INVALID,
+                                  "the name is too long for a file: at most 250 characters");
+    const ab_dir_entry *e = ab_dir_entry_find(d, op->key);
+    (void)snprintf(path, sizeof(path), "%.*s/%.*s/%.*s.yaml", AB_STR_ARG(op->ns),
+                   AB_STR_ARG(op->kind), AB_STR_ARG(op->name));
+    *out = e != NULL ? e->file : ab_dir_file_at(d, path);
+    return *out != NULL ? AB_ERR_OK
+                        : ab_store_op_refuse(op, AB_ERR_NOMEM, "out of memory for a file");
 }
 
 static void enqueue(ab_dir *d, ab_dir_op *op)
 {
-    ab_dir_file *f = file_for(d, op);
-    if (f == NULL)
+    ab_dir_file *f = NULL;
+    if (file_for(d, &op->base, &f) != AB_ERR_OK) {
+        refuse(op);
         return;
-    append(&f->first, &f->last, op);
+    }
+    ab_store_line_append(&f->ops, &op->base);
     ab_dir_dispatch(d, f);
 }
 
 void ab_dir_submit(ab_dir *d, ab_dir_op *op)
 {
     d->ops++;
-    if (op->code != AB_ERR_OK)
-        refuse(op, op->code, "out of memory for an operation");
+    op->dir = d;
+    if (op->base.code != AB_ERR_OK)
+        refuse(op);
     else if (d->stopping || !d->started)
-        refuse(op, AB_ERR_CLOSED, "the store is stopped");
+        refuse_closed(op);
     else if (!d->listed)
-        append(&d->held_first, &d->held_last, op);
+        ab_store_line_append(&d->held, &op->base);
     else
         enqueue(d, op);
 }
 
 void ab_dir_release(ab_dir *d)
 {
-    for (ab_dir_op *op = pop(&d->held_first, &d->held_last); op != NULL;
-         op = pop(&d->held_first, &d->held_last)) {
+    for (ab_store_op *op = ab_store_line_pop(&d->held); op != NULL;
+         op = ab_store_line_pop(&d->held)) {
         if (d->stopping)
-            refuse(op, AB_ERR_CLOSED, "the store is stopped");
+            refuse_closed((ab_dir_op *)op);
         else
-            enqueue(d, op);
+            enqueue(d, (ab_dir_op *)op);
     }
 }
 
@@ -180,10 +131,7 @@ static void put_back(ab_dir_op *op)
     ab_dir_file *f = op->file;
     op->stale = false;
     ab_dir_touch(op->dir, f);
-    op->next = f->first;
-    f->first = op;
-    if (f->last == NULL)
-        f->last = op;
+    ab_store_line_prepend(&f->ops, &op->base);
 }
 
 /* What the job left of the file. After a failure half way it must be read again. */
@@ -195,7 +143,7 @@ static void note_file(ab_dir *d, const ab_dir_op *op)
     f->documents = op->documents;
     if (written && op->whole)
         ab_dir_file_set_broken(d, f, false);
-    if (op->code == AB_ERR_OK || !written)
+    if (op->base.code == AB_ERR_OK || !written)
         return;
     f->must_read = true;
     ab_dir_touch(d, f);
@@ -204,12 +152,12 @@ static void note_file(ab_dir *d, const ab_dir_op *op)
 static void note_change(ab_dir *d, ab_dir_op *op, ab_dir_entry *e)
 {
     if (e == NULL)
-        e = ab_dir_entry_add(d, op->file, op->key);
+        e = ab_dir_entry_add(d, op->file, op->base.key);
     if (e == NULL) {
-        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an object");
+        op->base.code = ab_fail(&op->base.err, AB_ERR_NOMEM, "out of memory for an object");
         return;
     }
-    if (op->verb == AB_DIR_APPLY)
+    if (op->base.verb == AB_VERB_APPLY)
         ab_dir_entry_set_missing(d, e, false);
     ab_dir_report(d, e, op->result);
 }
@@ -217,11 +165,11 @@ static void note_change(ab_dir *d, ab_dir_op *op, ab_dir_entry *e)
 static void take_effect(ab_dir_op *op)
 {
     ab_dir *d = op->dir;
-    ab_dir_entry *e = ab_dir_entry_find(d, op->key);
+    ab_dir_entry *e = ab_dir_entry_find(d, op->base.key);
     note_file(d, op);
-    if (op->code != AB_ERR_OK && op->verb == AB_DIR_FORGET && e != NULL)
+    if (op->base.code != AB_ERR_OK && op->base.verb == AB_DIR_FORGET && e != NULL)
         e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock); /* tried again after the grace */
-    if (op->code != AB_ERR_OK)
+    if (op->base.code != AB_ERR_OK)
         return;
     if (op->gone && e != NULL)
         ab_dir_report_gone(d, e, op->result);
@@ -258,7 +206,7 @@ static void run(uv_work_t *work)
 
 static void begin(ab_dir *d, ab_dir_file *f, ab_dir_op *op)
 {
-    ab_dir_entry *e = ab_dir_entry_find(d, op->key);
+    ab_dir_entry *e = ab_dir_entry_find(d, op->base.key);
     bool placed = ab_place_of(f->path, &op->place);
     assert(placed);
     (void)placed;
@@ -268,8 +216,8 @@ static void begin(ab_dir *d, ab_dir_file *f, ab_dir_op *op)
     op->exists = e != NULL && !e->missing;
     op->whole = op->exists ? f->documents <= 1 : f->documents == 0 && !f->broken;
     op->now_us = ab_clock_wall_us(d->base.env.clock);
-    if (op->verb == AB_DIR_FORGET && op->exists)
-        op->verb = AB_DIR_REFUSE;
+    if (op->base.verb == AB_DIR_FORGET && op->exists)
+        op->base.verb = AB_DIR_REFUSE;
     f->busy = true;
     op->work.data = op;
     ab_dir_work(d, &op->work, run, after_run);
@@ -283,7 +231,7 @@ void ab_dir_dispatch(ab_dir *d, ab_dir_file *f)
         d->read_dirty(d);
         return;
     }
-    ab_dir_op *op = pop(&f->first, &f->last);
+    ab_store_op *op = ab_store_line_pop(&f->ops);
     if (op != NULL)
-        begin(d, f, op);
+        begin(d, f, (ab_dir_op *)op);
 }

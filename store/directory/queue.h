@@ -6,8 +6,8 @@
 
 #include "store/directory/write.h"
 
-/** A new operation; reports NOMEM to `done` at once and gives NULL when there is no memory. */
-ab_dir_op *ab_dir_op_new(ab_dir *d, ab_dir_verb verb, ab_str key, ab_store_done done, void *arg);
+/** A new operation of the store's own. NULL when out of memory. */
+ab_dir_op *ab_dir_op_new(unsigned verb, ab_str key);
 /** Accept an operation, which is moved. */
 void ab_dir_submit(ab_dir *d, ab_dir_op *op);
 /** Begin the next operation that waits for `f`, if any may begin. */

@@ -28,15 +28,7 @@ static const char *reason_of(ab_err code)
 
 void ab_dir_fault(ab_dir *d, const char *where, const ab_error *err)
 {
-    ab_label reason = {"reason", ab_str_of(reason_of(err->code))};
-    ab_metric_add(
-        ab_metric_get(d->base.env.metrics, AB_METRIC_COUNTER, "argobus_store_faults_total",
-                      "Lists, watches, objects and files of the store that could not be read.",
-                      &reason, 1),
-        1);
-    AB_WARN(d->base.env.log, STORE, "cannot read", AB_KV("where", where),
-            AB_KV("reason", (const char *)err->text));
-    d->base.env.events.on_fault(d->base.env.events.arg, where, err);
+    ab_store_fault(&d->base, reason_of(err->code), where, err);
 }
 
 void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object)

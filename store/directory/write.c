@@ -49,7 +49,7 @@ static ab_err set_text(char **at, const char *value, ab_error *err)
 
 static ab_err not_found(ab_dir_op *op)
 {
-    return ab_fail(&op->err, AB_ERR_NOTFOUND, "%s does not exist", op->key);
+    return ab_fail(&op->base.err, AB_ERR_NOTFOUND, "%s does not exist", op->base.key);
 }
 
 static ab_err check(const job *j)
@@ -57,17 +57,18 @@ static ab_err check(const job *j)
     ab_dir_op *op = j->op;
     char version[24];
     (void)snprintf(version, sizeof(version), "%" PRIu64, j->before.version);
-    bool must_exist = op->must_exist || op->verb != AB_DIR_APPLY;
+    bool must_exist = op->base.must_exist || op->base.verb != AB_VERB_APPLY;
     if (must_exist && !op->exists)
         return not_found(op);
-    if (op->must_not_exist && op->exists)
-        return ab_fail(&op->err, AB_ERR_EXISTS, "%s already exists", op->key);
-    if (op->want_version != NULL && (!op->exists || strcmp(op->want_version, version) != 0))
-        return ab_fail(&op->err, AB_ERR_CONFLICT, "%s has resourceVersion %s, not %s", op->key,
-                       op->exists ? version : "none", op->want_version);
-    if (op->want_uid != NULL && (!op->exists || strcmp(op->want_uid, j->before.uid) != 0))
-        return ab_fail(&op->err, AB_ERR_CONFLICT, "%s has uid %s, not %s", op->key,
-                       op->exists ? j->before.uid : "none", op->want_uid);
+    if (op->base.must_not_exist && op->exists)
+        return ab_fail(&op->base.err, AB_ERR_EXISTS, "%s already exists", op->base.key);
+    if (op->base.want_version != NULL &&
+        (!op->exists || strcmp(op->base.want_version, version) != 0))
+        return ab_fail(&op->base.err, AB_ERR_CONFLICT, "%s has resourceVersion %s, not %s",
+                       op->base.key, op->exists ? version : "none", op->base.want_version);
+    if (op->base.want_uid != NULL && (!op->exists || strcmp(op->base.want_uid, j->before.uid) != 0))
+        return ab_fail(&op->base.err, AB_ERR_CONFLICT, "%s has uid %s, not %s", op->base.key,
+                       op->exists ? j->before.uid : "none", op->base.want_uid);
     return AB_ERR_OK;
 }
 
@@ -81,11 +82,11 @@ static bool is_json_file(const job *j)
 static ab_err next_text(const job *j, ab_str json, ab_buf *out)
 {
     ab_dir_op *op = j->op;
-    const ab_stream_edit edit = {ab_str_of(op->place.kind), ab_str_of(op->place.ns), op->name, json,
-                                 is_json_file(j)};
+    const ab_stream_edit edit = {ab_str_of(op->place.kind), ab_str_of(op->place.ns),
+                                 op->base.name.ptr, json, is_json_file(j)};
     if (!op->whole)
-        return ab_stream_change(ab_buf_str(&j->text), &edit, out, &op->err);
-    return json.ptr == NULL ? AB_ERR_OK : ab_stream_write(json, edit.as_json, out, &op->err);
+        return ab_stream_change(ab_buf_str(&j->text), &edit, out, &op->base.err);
+    return json.ptr == NULL ? AB_ERR_OK : ab_stream_write(json, edit.as_json, out, &op->base.err);
 }
 
 /* The manifest is in its place from here on: a failure must make the file be read again. */
@@ -107,16 +108,16 @@ static ab_err place_both(job *j, ab_temp *manifest, ab_temp *sidecar, ab_str tex
 {
     ab_dir_op *op = j->op;
     ab_folder *f = &j->folder;
-    ab_err e = ab_temp_place(f->meta, manifest, f->manifests, op->place.file, &op->err);
+    ab_err e = ab_temp_place(f->meta, manifest, f->manifests, op->place.file, &op->base.err);
     if (e != AB_ERR_OK)
         return e;
     note_text(j, text, true);
-    e = ab_dir_sidecar_place(f->meta, sidecar, op->name, &op->err);
+    e = ab_dir_sidecar_place(f->meta, sidecar, op->base.name.ptr, &op->base.err);
     if (e == AB_ERR_OK)
-        e = ab_disk_sync_dir(f->manifests, &op->err);
+        e = ab_disk_sync_dir(f->manifests, &op->base.err);
     /* After a power cut the former sidecar would do as well: same uid, and the generation rises. */
     if (e == AB_ERR_OK && !j->known)
-        e = ab_disk_sync_dir(f->meta, &op->err);
+        e = ab_disk_sync_dir(f->meta, &op->base.err);
     return e;
 }
 
@@ -135,9 +136,10 @@ static ab_err write_both(job *j, ab_str json, const ab_sidecar *s)
     ab_buf_init(&text, ab_yaml_default_limits.bytes_max);
     ab_err e = next_text(j, json, &text);
     if (e == AB_ERR_OK)
-        e = ab_temp_write(j->folder.meta, 0, mode_of(op), ab_buf_str(&text), &manifest, &op->err);
+        e = ab_temp_write(j->folder.meta, 0, mode_of(op), ab_buf_str(&text), &manifest,
+                          &op->base.err);
     if (e == AB_ERR_OK)
-        e = ab_dir_sidecar_temp(j->folder.meta, s, &sidecar, &op->err);
+        e = ab_dir_sidecar_temp(j->folder.meta, s, &sidecar, &op->base.err);
     if (e == AB_ERR_OK)
         e = place_both(j, &manifest, &sidecar, ab_buf_str(&text));
     ab_temp_drop(j->folder.meta, &manifest);
@@ -148,19 +150,20 @@ static ab_err write_both(job *j, ab_str json, const ab_sidecar *s)
 
 static ab_err write_sidecar(job *j, const ab_sidecar *s)
 {
-    ab_err e = ab_dir_sidecar_write(j->folder.meta, j->op->name, s, &j->op->err);
-    return e == AB_ERR_OK ? ab_disk_sync_dir(j->folder.meta, &j->op->err) : e;
+    ab_err e = ab_dir_sidecar_write(j->folder.meta, j->op->base.name.ptr, s, &j->op->base.err);
+    return e == AB_ERR_OK ? ab_disk_sync_dir(j->folder.meta, &j->op->base.err) : e;
 }
 
 static ab_err replace_text(job *j, ab_str text)
 {
     ab_dir_op *op = j->op;
     if (text.len == 0)
-        return ab_disk_unlink(j->folder.manifests, op->place.file, &op->err);
+        return ab_disk_unlink(j->folder.manifests, op->place.file, &op->base.err);
     ab_temp manifest = {0};
-    ab_err e = ab_temp_write(j->folder.meta, 0, mode_of(op), text, &manifest, &op->err);
+    ab_err e = ab_temp_write(j->folder.meta, 0, mode_of(op), text, &manifest, &op->base.err);
     if (e == AB_ERR_OK)
-        e = ab_temp_place(j->folder.meta, &manifest, j->folder.manifests, op->place.file, &op->err);
+        e = ab_temp_place(j->folder.meta, &manifest, j->folder.manifests, op->place.file,
+                          &op->base.err);
     ab_temp_drop(j->folder.meta, &manifest);
     return e;
 }
@@ -168,11 +171,11 @@ static ab_err replace_text(job *j, ab_str text)
 static ab_err drop_sidecar(job *j)
 {
     char file[264];
-    (void)snprintf(file, sizeof(file), "%s.json", j->op->name);
+    (void)snprintf(file, sizeof(file), "%s.json", j->op->base.name.ptr);
     if (j->folder.meta < 0)
         return AB_ERR_OK;
-    ab_err e = ab_disk_unlink(j->folder.meta, file, &j->op->err);
-    return e == AB_ERR_OK ? ab_disk_sync_dir(j->folder.meta, &j->op->err) : e;
+    ab_err e = ab_disk_unlink(j->folder.meta, file, &j->op->base.err);
+    return e == AB_ERR_OK ? ab_disk_sync_dir(j->folder.meta, &j->op->base.err) : e;
 }
 
 static ab_err destroy(job *j)
@@ -185,7 +188,7 @@ static ab_err destroy(job *j)
         e = replace_text(j, ab_buf_str(&text));
     if (e == AB_ERR_OK) {
         note_text(j, ab_buf_str(&text), false);
-        e = ab_disk_sync_dir(j->folder.manifests, &op->err);
+        e = ab_disk_sync_dir(j->folder.manifests, &op->base.err);
     }
     if (e == AB_ERR_OK)
         e = drop_sidecar(j);
@@ -198,14 +201,14 @@ static ab_err store(job *j, const ab_manifest *m)
 {
     ab_dir_op *op = j->op;
     ab_sidecar next = {0};
-    ab_err e = copy_sidecar(&j->before, &next, &op->err);
+    ab_err e = copy_sidecar(&j->before, &next, &op->base.err);
     if (e == AB_ERR_OK && !op->exists)
         next.deleted[0] = '\0';
     next.taken = (ab_digest){0}; /* the manifest is written without .status */
     if (e == AB_ERR_OK)
-        e = ab_dir_sidecar_advance(op->dir, &next, m, op->place.file, op->now_us, &op->err);
+        e = ab_dir_sidecar_advance(op->dir, &next, m, op->place.file, op->now_us, &op->base.err);
     if (e == AB_ERR_OK)
-        e = ab_manifest_view(m, &next, &op->result, &op->err);
+        e = ab_manifest_view(m, &next, &op->result, &op->base.err);
     if (e == AB_ERR_OK)
         e = write_both(j, ab_span_raw(ab_span_root(m->json)), &next);
     op->changed = e == AB_ERR_OK;
@@ -220,7 +223,7 @@ static ab_err apply_manifest(job *j, const ab_manifest *m)
     bool last = op->exists && j->before.deleted[0] != '\0' && !m->finalizers;
     if (!same && !last)
         return store(j, m);
-    ab_err e = ab_manifest_view(m, &j->before, &op->result, &op->err);
+    ab_err e = ab_manifest_view(m, &j->before, &op->result, &op->base.err);
     return e == AB_ERR_OK && last ? destroy(j) : e;
 }
 
@@ -228,8 +231,8 @@ static ab_err apply(job *j)
 {
     ab_dir_op *op = j->op;
     ab_manifest m = {0};
-    ab_err e = ab_manifest_take(ab_object_json(op->object), ab_str_of(op->place.kind),
-                                ab_str_of(op->place.ns), &m, &op->err);
+    ab_err e = ab_manifest_take(ab_object_json(op->base.object), ab_str_of(op->place.kind),
+                                ab_str_of(op->place.ns), &m, &op->base.err);
     if (e == AB_ERR_OK)
         e = apply_manifest(j, &m);
     ab_manifest_fini(&m);
@@ -245,18 +248,19 @@ static ab_err patch_status(job *j, const ab_manifest *m)
 {
     ab_dir_op *op = j->op;
     const char *version =
-        op->status_version != NULL ? op->status_version : j->before.status_version;
-    if (same_text(op->status, j->before.status) && same_text(version, j->before.status_version))
-        return ab_manifest_view(m, &j->before, &op->result, &op->err);
+        op->base.status_version != NULL ? op->base.status_version : j->before.status_version;
+    if (same_text(op->base.status, j->before.status) &&
+        same_text(version, j->before.status_version))
+        return ab_manifest_view(m, &j->before, &op->result, &op->base.err);
     ab_sidecar next = {0};
-    ab_err e = copy_sidecar(&j->before, &next, &op->err);
+    ab_err e = copy_sidecar(&j->before, &next, &op->base.err);
     if (e == AB_ERR_OK)
-        e = set_text(&next.status, op->status, &op->err);
+        e = set_text(&next.status, op->base.status, &op->base.err);
     if (e == AB_ERR_OK)
-        e = set_text(&next.status_version, version, &op->err);
+        e = set_text(&next.status_version, version, &op->base.err);
     next.version = ab_dir_next_version(op->dir);
     if (e == AB_ERR_OK)
-        e = ab_manifest_view(m, &next, &op->result, &op->err);
+        e = ab_manifest_view(m, &next, &op->result, &op->base.err);
     if (e == AB_ERR_OK)
         e = write_sidecar(j, &next);
     op->changed = e == AB_ERR_OK;
@@ -269,10 +273,10 @@ static ab_err mark_deleted(job *j, const ab_manifest *m)
     ab_dir_op *op = j->op;
     ab_sidecar next = j->before; /* shares the texts, which stay as they are */
     if (next.deleted[0] != '\0')
-        return ab_manifest_view(m, &next, &op->result, &op->err);
+        return ab_manifest_view(m, &next, &op->result, &op->base.err);
     ab_time_format_seconds(op->now_us, next.deleted);
     next.version = ab_dir_next_version(op->dir);
-    ab_err e = ab_manifest_view(m, &next, &op->result, &op->err);
+    ab_err e = ab_manifest_view(m, &next, &op->result, &op->base.err);
     if (e == AB_ERR_OK)
         e = write_sidecar(j, &next);
     op->changed = e == AB_ERR_OK;
@@ -283,25 +287,23 @@ static ab_err delete (job *j, const ab_manifest *m)
 {
     if (m->finalizers)
         return mark_deleted(j, m);
-    ab_err e = ab_manifest_view(m, &j->before, &j->op->result, &j->op->err);
+    ab_err e = ab_manifest_view(m, &j->before, &j->op->result, &j->op->base.err);
     return e == AB_ERR_OK ? destroy(j) : e;
 }
 
 static ab_err with_manifest(job *j, const ab_manifest *m)
 {
-    switch (j->op->verb) {
-    case AB_DIR_STATUS:
+    switch (j->op->base.verb) {
+    case AB_VERB_STATUS:
         return patch_status(j, m);
-    case AB_DIR_REMOVE:
+    case AB_VERB_REMOVE:
         return delete (j, m);
-    case AB_DIR_GET:
-        return ab_manifest_view(m, &j->before, &j->op->result, &j->op->err);
-    case AB_DIR_APPLY:
-    case AB_DIR_FORGET:
-    case AB_DIR_REFUSE:
+    case AB_VERB_GET:
+        return ab_manifest_view(m, &j->before, &j->op->result, &j->op->base.err);
+    default:
         break;
     }
-    return ab_fail(&j->op->err, AB_ERR_FATAL, "not an operation on a manifest");
+    return ab_fail(&j->op->base.err, AB_ERR_FATAL, "not an operation on a manifest");
 }
 
 static ab_err on_existing(job *j)
@@ -309,15 +311,16 @@ static ab_err on_existing(job *j)
     ab_dir_op *op = j->op;
     ab_stream stream = {0};
     ab_err e = ab_stream_read(ab_buf_str(&j->text), ab_str_of(op->place.kind),
-                              ab_str_of(op->place.ns), &stream, &op->err);
+                              ab_str_of(op->place.ns), &stream, &op->base.err);
     if (e != AB_ERR_OK)
         return e;
-    const ab_manifest *m = ab_stream_find(&stream, op->name);
+    const ab_manifest *m = ab_stream_find(&stream, op->base.name.ptr);
     if (m != NULL)
         e = with_manifest(j, m);
     else
-        e = ab_fail(&op->err, AB_ERR_UNAVAILABLE, "the manifest %s/%s/%s is broken; correct it",
-                    op->place.ns, op->place.kind, op->place.file);
+        e = ab_fail(&op->base.err, AB_ERR_UNAVAILABLE,
+                    "the manifest %s/%s/%s is broken; correct it", op->place.ns, op->place.kind,
+                    op->place.file);
     ab_stream_fini(&stream);
     return e;
 }
@@ -325,49 +328,49 @@ static ab_err on_existing(job *j)
 static ab_err act(job *j)
 {
     ab_dir_op *op = j->op;
-    if (op->verb == AB_DIR_FORGET) {
+    if (op->base.verb == AB_DIR_FORGET) {
         op->gone = true;
         return drop_sidecar(j);
     }
     ab_err e = check(j);
     if (e != AB_ERR_OK)
         return e;
-    return op->verb == AB_DIR_APPLY ? apply(j) : on_existing(j);
+    return op->base.verb == AB_VERB_APPLY ? apply(j) : on_existing(j);
 }
 
 /* Read what is there. Sets `stale` when that is not what the loop knows. */
 static ab_err look(job *j)
 {
     ab_dir_op *op = j->op;
-    ab_err e = ab_folder_open(op->dir->root, op->place.ns, op->place.kind, op->verb == AB_DIR_APPLY,
-                              &j->folder, &op->err);
+    ab_err e = ab_folder_open(op->dir->root, op->place.ns, op->place.kind,
+                              op->base.verb == AB_VERB_APPLY, &j->folder, &op->base.err);
     if (e == AB_ERR_OK)
-        e = ab_disk_read(j->folder.manifests, op->place.file, &j->text, &op->err);
+        e = ab_disk_read(j->folder.manifests, op->place.file, &j->text, &op->base.err);
     ab_digest now = {0};
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(&j->text), &now);
     if (e != AB_ERR_OK && e != AB_ERR_NOTFOUND)
-        return op->exists || op->verb == AB_DIR_APPLY ? e : not_found(op);
+        return op->exists || op->base.verb == AB_VERB_APPLY ? e : not_found(op);
     op->stale = !ab_digest_eq(&now, &op->digest);
     if (op->stale)
         return AB_ERR_OK;
-    e = ab_dir_sidecar_read(j->folder.meta, op->name, &j->before, &op->err);
+    e = ab_dir_sidecar_read(j->folder.meta, op->base.name.ptr, &j->before, &op->base.err);
     j->known = e == AB_ERR_OK;
-    return e == AB_ERR_NOTFOUND || op->verb == AB_DIR_FORGET ? AB_ERR_OK : e;
+    return e == AB_ERR_NOTFOUND || op->base.verb == AB_DIR_FORGET ? AB_ERR_OK : e;
 }
 
 void ab_dir_op_run(ab_dir_op *op)
 {
-    if (op->verb == AB_DIR_REFUSE)
+    if (op->base.verb == AB_DIR_REFUSE)
         return;
     job j = {.op = op, .folder = {-1, -1}};
     ab_buf_init(&j.text, ab_yaml_default_limits.bytes_max);
     ab_err e = look(&j);
     if (e == AB_ERR_OK && !op->stale)
         e = act(&j);
-    op->code = e;
+    op->base.code = e;
     if (e == AB_ERR_OK)
-        op->err = (ab_error){0};
+        op->base.err = (ab_error){0};
     ab_sidecar_fini(&j.before);
     ab_buf_fini(&j.text);
     ab_folder_close(&j.folder);

@@ -22,13 +22,5 @@ static const char *reason_of(ab_err code)
 
 void ab_kube_fault(ab_kube *k, const char *where, const ab_error *err)
 {
-    ab_label reason = {"reason", ab_str_of(reason_of(err->code))};
-    ab_metric_add(
-        ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER, "argobus_store_faults_total",
-                      "Lists, watches, objects and files of the store that could not be read.",
-                      &reason, 1),
-        1);
-    AB_WARN(k->base.env.log, STORE, "cannot read", AB_KV("where", where),
-            AB_KV("reason", (const char *)err->text));
-    k->base.env.events.on_fault(k->base.env.events.arg, where, err);
+    ab_store_fault(&k->base, reason_of(err->code), where, err);
 }

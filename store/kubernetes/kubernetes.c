@@ -121,100 +121,25 @@ static ab_err kube_start(ab_store *self, ab_error *err)
 
 /* --- calls --- */
 
-static char *dup_of(ab_kube_op *op, ab_str text)
+static void kube_submit(ab_store *self, ab_store_op *base)
 {
-    char *copy = ab_str_dup(text);
-    if (text.ptr != NULL && copy == NULL)
-        op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an operation");
-    return copy;
-}
-
-static void set_condition(ab_kube_op *op, const ab_store_condition *c)
-{
-    if (c == NULL)
-        return;
-    op->want_version = dup_of(op, c->version);
-    op->want_uid = dup_of(op, c->uid);
-    op->must_exist = c->must_exist;
-    op->must_not_exist = c->must_not_exist;
-}
-
-/* An operation on an object of a kind that we know; NULL has been reported. */
-static ab_kube_op *new_op(ab_store *self, ab_kube_verb verb, ab_str key, ab_kube_step step,
-                          ab_store_done done, void *arg)
-{
-    ab_str kind, ns, name;
-    ab_kube_op *op = ab_kube_op_new(kube_of(self), verb, key, done, arg);
-    if (op == NULL)
-        return NULL;
-    op->step = step;
-    if (op->code == AB_ERR_OK && ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
-        op->code = ab_fail(&op->err, AB_ERR_INVALID, "%s is not a key", op->key);
-    if (op->code != AB_ERR_OK)
-        return op;
-    op->resource = ab_kube_resource_of(kind);
-    if (op->resource == NULL)
-        op->code = ab_fail(&op->err, AB_ERR_UNSUPPORTED,
-                           "%s is of a kind that argobus does not synchronise", op->key);
-    return op;
-}
-
-static void kube_apply(ab_store *self, ab_object *object, const ab_store_condition *condition,
-                       ab_store_done done, void *arg)
-{
-    ab_str key = ab_str_of(ab_object_key(object));
-    ab_kube_op *op = new_op(self, AB_KUBE_APPLY, key, AB_KUBE_STEP_CREATE, done, arg);
-    if (op == NULL)
-        return;
-    op->object = ab_object_ref(object);
-    set_condition(op, condition);
-    if (op->must_exist || op->want_version != NULL || op->want_uid != NULL)
+    static const ab_kube_step first[] = {
+        [AB_VERB_APPLY] = AB_KUBE_STEP_CREATE,
+        [AB_VERB_STATUS] = AB_KUBE_STEP_PATCH,
+        [AB_VERB_REMOVE] = AB_KUBE_STEP_DELETE,
+        [AB_VERB_GET] = AB_KUBE_STEP_READ,
+    };
+    ab_kube_op *op = (ab_kube_op *)base;
+    op->kube = kube_of(self);
+    op->step = first[base->verb];
+    if (base->verb == AB_VERB_APPLY &&
+        (base->must_exist || base->want_version != NULL || base->want_uid != NULL))
         op->step = AB_KUBE_STEP_PATCH;
+    op->resource = ab_kube_resource_of(base->kind);
+    if (base->code == AB_ERR_OK && op->resource == NULL)
+        (void)ab_store_op_refuse(base, AB_ERR_UNSUPPORTED,
+                                 "argobus does not synchronise objects of this kind");
     ab_kube_submit(op);
-}
-
-static void check_status(ab_kube_op *op, ab_str status)
-{
-    ab_span *doc = NULL;
-    if (op->code != AB_ERR_OK)
-        return;
-    op->code = ab_span_parse(status, &doc, &op->err);
-    if (op->code == AB_ERR_OK && ab_span_typeof(ab_span_root(doc)) != AB_SPAN_OBJECT)
-        op->code = ab_fail(&op->err, AB_ERR_INVALID, "the status is not an object");
-    else if (op->code == AB_ERR_PARSE)
-        op->code = AB_ERR_INVALID;
-    ab_span_free(doc);
-}
-
-static void kube_patch_status(ab_store *self, ab_str key, ab_str status, ab_str version,
-                              const ab_store_condition *condition, ab_store_done done, void *arg)
-{
-    ab_kube_op *op = new_op(self, AB_KUBE_STATUS, key, AB_KUBE_STEP_PATCH, done, arg);
-    if (op == NULL)
-        return;
-    op->status = dup_of(op, status);
-    op->status_version = dup_of(op, version);
-    set_condition(op, condition);
-    check_status(op, status);
-    ab_kube_submit(op);
-}
-
-static void kube_remove(ab_store *self, ab_str key, const ab_store_condition *condition,
-                        ab_propagation propagation, ab_store_done done, void *arg)
-{
-    ab_kube_op *op = new_op(self, AB_KUBE_REMOVE, key, AB_KUBE_STEP_DELETE, done, arg);
-    if (op == NULL)
-        return;
-    op->foreground = propagation == AB_PROPAGATE_FOREGROUND;
-    set_condition(op, condition);
-    ab_kube_submit(op);
-}
-
-static void kube_get(ab_store *self, ab_str key, ab_store_done done, void *arg)
-{
-    ab_kube_op *op = new_op(self, AB_KUBE_GET, key, AB_KUBE_STEP_READ, done, arg);
-    if (op != NULL)
-        ab_kube_submit(op);
 }
 
 /* --- stop --- */
@@ -255,12 +180,10 @@ const ab_store_ops ab_kubernetes_store = {
     .name = "kubernetes",
     .options = &options,
     .size = sizeof(ab_kube),
+    .op_size = sizeof(ab_kube_op),
     .init = kube_init,
     .start = kube_start,
-    .apply = kube_apply,
-    .patch_status = kube_patch_status,
-    .remove = kube_remove,
-    .get = kube_get,
+    .submit = kube_submit,
     .stop = kube_stop,
     .fini = kube_fini,
 };

@@ -20,7 +20,7 @@
 #include "store/kubernetes/known.h"
 #include "store/kubernetes/request.h"
 #include "store/kubernetes/resource.h"
-#include "store/store.h"
+#include "store/op.h"
 
 /* Bytes of one object or event. An API server takes 3 MiB of a client and 1.5 MiB for etcd. */
 #define AB_KUBE_OBJECT_MAX (8u * 1024 * 1024)
@@ -69,13 +69,6 @@ bool ab_kube_watcher_is_whole(const ab_kube_watcher *w);
 
 /* --- queue.c --- */
 
-typedef enum {
-    AB_KUBE_APPLY,
-    AB_KUBE_STATUS,
-    AB_KUBE_REMOVE,
-    AB_KUBE_GET,
-} ab_kube_verb;
-
 /* The request that an operation makes now. */
 typedef enum {
     AB_KUBE_STEP_READ,
@@ -87,22 +80,9 @@ typedef enum {
 } ab_kube_step;
 
 struct ab_kube_op {
+    ab_store_op base;
     ab_kube *kube;
     ab_kube_lane *lane; /* NULL once it has ended */
-    ab_kube_op *next;
-    /* What was asked. */
-    ab_kube_verb verb;
-    char key[AB_OBJECT_KEY_MAX];
-    ab_object *object;
-    char *status;
-    char *status_version;
-    char *want_version;
-    char *want_uid;
-    bool must_exist;
-    bool must_not_exist;
-    bool foreground;
-    ab_store_done done;
-    void *arg;
     /* How far it is. */
     const ab_kube_resource *resource;
     ab_kube_step step;
@@ -110,9 +90,6 @@ struct ab_kube_op {
     bool namespace_made;
     unsigned turns; /* answers after which another request could follow */
     uint64_t begun_ms;
-    /* A refusal that is reported later. */
-    ab_err code;
-    ab_error err;
 };
 
 /** @param run  makes an operation's first request, or the one that was held
@@ -120,14 +97,11 @@ struct ab_kube_op {
 ab_kube_queue *ab_kube_queue_new(ab_kube *k, void (*run)(ab_kube_op *op));
 /** Free it and what waits in it, without upcalls; NULL is allowed. */
 void ab_kube_queue_free(ab_kube_queue *q);
-/** A new operation; reports NOMEM to `done` at once and gives NULL when there is no memory. */
-ab_kube_op *ab_kube_op_new(ab_kube *k, ab_kube_verb verb, ab_str key, ab_store_done done,
-                           void *arg);
-/** Accept an operation, which is moved. One with `code` set ends with that. */
+/** Accept an operation, which is moved. One with `code` set is refused with that. */
 void ab_kube_submit(ab_kube_op *op);
 /** Report what came of it and free it. */
 void ab_kube_op_end(ab_kube_op *op, ab_err code, ab_object *object, const ab_error *err);
-/** As end, for one that made no request: reports `op->code` later. */
+/** As end, for one that made no request: reports its `code` later. */
 void ab_kube_op_refuse(ab_kube_op *op);
 /** The server is busy: begin the operation's request again after `ms`, and send less at once. */
 void ab_kube_op_hold(ab_kube_op *op, int64_t ms);

@@ -13,8 +13,7 @@
 
 struct ab_kube_lane {
     char key[AB_OBJECT_KEY_MAX];
-    ab_kube_op *first;
-    ab_kube_op *last;
+    ab_store_line ops;
     ab_kube_lane *next; /* in `ready` or `held` */
     enum { LANE_IDLE, LANE_READY, LANE_BUSY, LANE_HELD } state;
     uint64_t until_ms; /* HELD */
@@ -27,8 +26,7 @@ struct ab_kube_queue {
     ab_kube_lane *ready_first;
     ab_kube_lane *ready_last;
     ab_kube_lane *held;
-    ab_kube_op *refused_first;
-    ab_kube_op *refused_last;
+    ab_store_line refused;
     size_t ops; /* accepted and not reported */
     size_t busy;
     double limit;
@@ -52,74 +50,36 @@ static void wake_in(ab_kube_queue *q, uint64_t ms)
 
 /* --- operations --- */
 
-static void free_op(ab_kube_op *op)
-{
-    ab_object_unref(op->object);
-    free(op->status);
-    free(op->status_version);
-    free(op->want_version);
-    free(op->want_uid);
-    free(op);
-}
-
-ab_kube_op *ab_kube_op_new(ab_kube *k, ab_kube_verb verb, ab_str key, ab_store_done done, void *arg)
-{
-    ab_error err = {0};
-    ab_kube_op *op = calloc(1, sizeof(*op));
-    if (op == NULL) {
-        (void)ab_fail(&err, AB_ERR_NOMEM, "out of memory for an operation");
-        done(arg, AB_ERR_NOMEM, NULL, &err);
-        return NULL;
-    }
-    op->kube = k;
-    op->verb = verb;
-    op->done = done;
-    op->arg = arg;
-    if (key.len < sizeof(op->key))
-        memcpy(op->key, key.ptr, key.len);
-    else
-        op->code = ab_fail(&op->err, AB_ERR_INVALID, "a key of %zu bytes", key.len);
-    return op;
-}
-
 static void report(ab_kube_queue *q, ab_kube_op *op, ab_err code, ab_object *object,
                    const ab_error *err)
 {
     q->ops--;
     ab_metric_add(q->waiting, -1);
-    op->done(op->arg, code, object, err);
-    free_op(op);
+    op->base.done(op->base.arg, code, object, err);
+    ab_store_op_free(&op->base);
     if (q->ops == 0 && q->idle != NULL)
         wake_in(q, 0);
 }
 
 static void refuse(ab_kube_queue *q, ab_kube_op *op)
 {
-    op->next = NULL;
-    if (q->refused_last == NULL)
-        q->refused_first = op;
-    else
-        q->refused_last->next = op;
-    q->refused_last = op;
+    ab_store_line_append(&q->refused, &op->base);
     wake_in(q, 0);
 }
 
 static void refuse_closed(ab_kube_queue *q, ab_kube_op *op)
 {
-    op->code = ab_fail(&op->err, AB_ERR_CLOSED, "%s: the store is stopping", op->key);
+    (void)ab_store_op_refuse(&op->base, AB_ERR_CLOSED, "the store is stopping");
     refuse(q, op);
 }
 
 static void report_refused(ab_kube_queue *q)
 {
-    ab_kube_op *op = q->refused_first;
-    q->refused_first = NULL;
-    q->refused_last = NULL;
-    while (op != NULL) {
-        ab_kube_op *next = op->next;
-        report(q, op, op->code, NULL, &op->err);
-        op = next;
-    }
+    ab_store_line refused = q->refused;
+    q->refused = (ab_store_line){0};
+    for (ab_store_op *op = ab_store_line_pop(&refused); op != NULL;
+         op = ab_store_line_pop(&refused))
+        report(q, (ab_kube_op *)op, op->code, NULL, &op->err);
 }
 
 /* --- lanes --- */
@@ -138,6 +98,18 @@ static ab_kube_lane *lane_for(ab_kube_queue *q, const char *key)
         return NULL;
     }
     return lane;
+}
+
+static ab_kube_op *first_of(const ab_kube_lane *lane)
+{
+    return (ab_kube_op *)lane->ops.first;
+}
+
+static ab_kube_op *take_first(ab_kube_lane *lane)
+{
+    ab_kube_op *op = (ab_kube_op *)ab_store_line_pop(&lane->ops);
+    op->lane = NULL;
+    return op;
 }
 
 static void make_ready(ab_kube_queue *q, ab_kube_lane *lane)
@@ -160,28 +132,18 @@ static void start_ready(ab_kube_queue *q)
             q->ready_last = NULL;
         lane->state = LANE_BUSY;
         q->busy++;
-        if (!lane->first->begun)
-            lane->first->begun_ms = uv_now(q->kube->base.env.loop);
-        lane->first->begun = true;
-        q->run(lane->first);
+        ab_kube_op *op = first_of(lane);
+        if (!op->begun)
+            op->begun_ms = uv_now(q->kube->base.env.loop);
+        op->begun = true;
+        q->run(op);
     }
-}
-
-static ab_kube_op *take_first(ab_kube_lane *lane)
-{
-    ab_kube_op *op = lane->first;
-    lane->first = op->next;
-    if (lane->first == NULL)
-        lane->last = NULL;
-    op->next = NULL;
-    op->lane = NULL;
-    return op;
 }
 
 /* Its operation is gone: the next one's turn, or no lane is needed. */
 static void next_of(ab_kube_queue *q, ab_kube_lane *lane)
 {
-    if (lane->first != NULL) {
+    if (lane->ops.first != NULL) {
         make_ready(q, lane);
         return;
     }
@@ -197,19 +159,15 @@ void ab_kube_submit(ab_kube_op *op)
         refuse_closed(q, op);
         return;
     }
-    ab_kube_lane *lane = op->code == AB_ERR_OK ? lane_for(q, op->key) : NULL;
+    ab_kube_lane *lane = op->base.code == AB_ERR_OK ? lane_for(q, op->base.key) : NULL;
     if (lane == NULL) {
-        if (op->code == AB_ERR_OK)
-            op->code = ab_fail(&op->err, AB_ERR_NOMEM, "out of memory for an operation");
+        if (op->base.code == AB_ERR_OK)
+            (void)ab_store_op_refuse(&op->base, AB_ERR_NOMEM, "out of memory for an operation");
         refuse(q, op);
         return;
     }
     op->lane = lane;
-    if (lane->last == NULL)
-        lane->first = op;
-    else
-        lane->last->next = op;
-    lane->last = op;
+    ab_store_line_append(&lane->ops, &op->base);
     if (lane->state == LANE_IDLE)
         make_ready(q, lane);
     start_ready(q);
@@ -219,7 +177,7 @@ void ab_kube_op_end(ab_kube_op *op, ab_err code, ab_object *object, const ab_err
 {
     ab_kube_queue *q = op->kube->queue;
     ab_kube_lane *lane = op->lane;
-    assert(lane != NULL && lane->first == op && lane->state == LANE_BUSY);
+    assert(lane != NULL && first_of(lane) == op && lane->state == LANE_BUSY);
     (void)take_first(lane);
     q->busy--;
     next_of(q, lane);
@@ -322,8 +280,8 @@ ab_kube_queue *ab_kube_queue_new(ab_kube *k, void (*run)(ab_kube_op *op))
 static void free_lane(void *value)
 {
     ab_kube_lane *lane = value;
-    while (lane->first != NULL)
-        free_op(take_first(lane));
+    while (lane->ops.first != NULL)
+        ab_store_op_free(&take_first(lane)->base);
     free(lane);
 }
 
@@ -337,11 +295,9 @@ void ab_kube_queue_free(ab_kube_queue *q)
     if (q == NULL)
         return;
     ab_map_free(q->lanes, free_lane);
-    while (q->refused_first != NULL) {
-        ab_kube_op *op = q->refused_first;
-        q->refused_first = op->next;
-        free_op(op);
-    }
+    for (ab_store_op *op = ab_store_line_pop(&q->refused); op != NULL;
+         op = ab_store_line_pop(&q->refused))
+        ab_store_op_free(op);
     uv_close((uv_handle_t *)&q->timer, on_closed);
 }
 
@@ -349,15 +305,14 @@ void ab_kube_queue_free(ab_kube_queue *q)
 static void clear_lane(ab_kube_queue *q, ab_kube_lane *lane)
 {
     ab_kube_op *stays = lane->state == LANE_BUSY ? take_first(lane) : NULL;
-    while (lane->first != NULL)
+    while (lane->ops.first != NULL)
         refuse_closed(q, take_first(lane));
     if (stays == NULL) {
         free(ab_map_take(q->lanes, ab_str_of(lane->key)));
         return;
     }
     stays->lane = lane;
-    lane->first = stays;
-    lane->last = stays;
+    ab_store_line_append(&lane->ops, &stays->base);
 }
 
 void ab_kube_queue_drain(ab_kube_queue *q, void (*idle)(ab_kube *k))

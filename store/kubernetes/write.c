@@ -24,7 +24,7 @@ static void on_answer(void *arg, const ab_kube_answer *answer);
 
 static ab_kube_guard guard_of(const ab_kube_op *op)
 {
-    return (ab_kube_guard){ab_str_of(op->want_uid), ab_str_of(op->want_version)};
+    return (ab_kube_guard){ab_str_of(op->base.want_uid), ab_str_of(op->base.want_version)};
 }
 
 /* --- what is sent --- */
@@ -38,10 +38,7 @@ typedef struct {
 
 static void put_object_path(const ab_kube_op *op, bool collection, message *m)
 {
-    ab_str kind, ns, name;
-    if (ab_object_key_split(ab_str_of(op->key), &kind, &ns, &name) != AB_ERR_OK)
-        return;
-    ab_kube_path(op->resource, ns, collection ? AB_STR_NONE : name, &m->path);
+    ab_kube_path(op->resource, op->base.ns, collection ? AB_STR_NONE : op->base.name, &m->path);
 }
 
 static void put_change(const ab_kube_op *op, message *m)
@@ -51,10 +48,10 @@ static void put_change(const ab_kube_op *op, message *m)
     m->type = JSON_PATCH;
     put_object_path(op, false, m);
     ab_buf_puts(&m->path, FIELD_MANAGER);
-    if (op->verb == AB_KUBE_APPLY)
-        ab_kube_put_patch(op->resource, op->object, &guard, &m->body);
+    if (op->base.verb == AB_VERB_APPLY)
+        ab_kube_put_patch(op->resource, op->base.object, &guard, &m->body);
     else
-        ab_kube_put_status(ab_str_of(op->status), ab_str_of(op->status_version),
+        ab_kube_put_status(ab_str_of(op->base.status), ab_str_of(op->base.status_version),
                            op->step == AB_KUBE_STEP_PATCH_FIRST, &guard, &m->body);
 }
 
@@ -64,7 +61,7 @@ static void put_create(const ab_kube_op *op, message *m)
     m->type = JSON;
     put_object_path(op, true, m);
     ab_buf_puts(&m->path, FIELD_MANAGER);
-    ab_kube_put_new(op->object, &m->body);
+    ab_kube_put_new(op->base.object, &m->body);
 }
 
 static void put_delete(const ab_kube_op *op, message *m)
@@ -73,7 +70,7 @@ static void put_delete(const ab_kube_op *op, message *m)
     m->method = "DELETE";
     m->type = JSON;
     put_object_path(op, false, m);
-    ab_kube_put_delete(op->foreground ? "Foreground" : "Background", &guard, &m->body);
+    ab_kube_put_delete(op->base.foreground ? "Foreground" : "Background", &guard, &m->body);
 }
 
 static ab_err put_namespace(const ab_kube_op *op, message *m, ab_error *err)
@@ -81,7 +78,7 @@ static ab_err put_namespace(const ab_kube_op *op, message *m, ab_error *err)
     m->method = "POST";
     m->type = JSON;
     ab_buf_puts(&m->path, NAMESPACES);
-    return ab_kube_namespace_text(op->kube, ab_object_namespace(op->object), &m->body, err);
+    return ab_kube_namespace_text(op->kube, ab_object_namespace(op->base.object), &m->body, err);
 }
 
 static ab_err put_message(const ab_kube_op *op, message *m, ab_error *err)
@@ -109,7 +106,7 @@ static ab_err put_message(const ab_kube_op *op, message *m, ab_error *err)
     if (e == AB_ERR_OK)
         e = ab_buf_status(&m->path);
     if (e == AB_ERR_OK && (e = ab_buf_status(&m->body)) != AB_ERR_OK)
-        (void)ab_fail(err, e, "%s: the request: %s", op->key, ab_err_text(e));
+        (void)ab_fail(err, e, "%s: the request: %s", op->base.key, ab_err_text(e));
     return e;
 }
 
@@ -121,7 +118,7 @@ static ab_err send_step(ab_kube_op *op, ab_error *err)
     ab_err e = put_message(op, &m, err);
     if (e == AB_ERR_OK) {
         const ab_kube_request request = {
-            .what = op->key,
+            .what = op->base.key,
             .method = m.method,
             .path = m.path.ptr,
             .type = m.type,
@@ -131,7 +128,7 @@ static ab_err send_step(ab_kube_op *op, ab_error *err)
             .arg = op,
         };
         if (ab_kube_send(op->kube->client, &request) == NULL)
-            e = ab_fail(err, AB_ERR_NOMEM, "%s: out of memory for the request", op->key);
+            e = ab_fail(err, AB_ERR_NOMEM, "%s: out of memory for the request", op->base.key);
     }
     ab_buf_fini(&m.path);
     ab_buf_wipe(&m.body);
@@ -149,8 +146,8 @@ static void go_on(ab_kube_op *op, ab_kube_step step)
 
 void ab_kube_op_run(ab_kube_op *op)
 {
-    op->code = send_step(op, &op->err);
-    if (op->code != AB_ERR_OK)
+    op->base.code = send_step(op, &op->base.err);
+    if (op->base.code != AB_ERR_OK)
         ab_kube_op_refuse(op);
 }
 
@@ -174,7 +171,7 @@ static void succeed(ab_kube_op *op, const ab_kube_answer *answer)
     if (object == NULL)
         ab_span_free(doc);
     if (e != AB_ERR_OK) {
-        ab_error_prefix(&err, "%s: the API server's response", op->key);
+        ab_error_prefix(&err, "%s: the API server's response", op->base.key);
         ab_kube_op_end(op, AB_ERR_PARSE, NULL, &err);
         return;
     }
@@ -185,7 +182,7 @@ static void succeed(ab_kube_op *op, const ab_kube_answer *answer)
 /* True when another request follows. */
 static bool follow_create(ab_kube_op *op, const ab_kube_answer *answer)
 {
-    if (answer->code == AB_ERR_EXISTS && !op->must_not_exist) {
+    if (answer->code == AB_ERR_EXISTS && !op->base.must_not_exist) {
         go_on(op, AB_KUBE_STEP_PATCH);
         return true;
     }
@@ -198,13 +195,14 @@ static bool follow_create(ab_kube_op *op, const ab_kube_answer *answer)
 
 static bool follow_patch(ab_kube_op *op, const ab_kube_answer *answer)
 {
-    bool unconditional = !op->must_exist && op->want_uid == NULL && op->want_version == NULL;
-    if (op->verb == AB_KUBE_APPLY && answer->code == AB_ERR_NOTFOUND && unconditional) {
+    bool unconditional =
+        !op->base.must_exist && op->base.want_uid == NULL && op->base.want_version == NULL;
+    if (op->base.verb == AB_VERB_APPLY && answer->code == AB_ERR_NOTFOUND && unconditional) {
         go_on(op, AB_KUBE_STEP_CREATE);
         return true;
     }
-    if (op->verb == AB_KUBE_STATUS && answer->why == AB_KUBE_WHY_PATCH &&
-        op->status_version != NULL) {
+    if (op->base.verb == AB_VERB_STATUS && answer->why == AB_KUBE_WHY_PATCH &&
+        op->base.status_version != NULL) {
         go_on(op, AB_KUBE_STEP_PATCH_FIRST);
         return true;
     }
@@ -250,8 +248,9 @@ static bool hold(ab_kube_op *op, const ab_kube_answer *answer)
 /* A missing object has another version and another uid than any. */
 static ab_err final_code(const ab_kube_op *op, ab_err code)
 {
-    bool versioned = op->want_version != NULL || op->want_uid != NULL;
-    if (code == AB_ERR_NOTFOUND && op->verb == AB_KUBE_APPLY && versioned && !op->must_exist)
+    bool versioned = op->base.want_version != NULL || op->base.want_uid != NULL;
+    if (code == AB_ERR_NOTFOUND && op->base.verb == AB_VERB_APPLY && versioned &&
+        !op->base.must_exist)
         return AB_ERR_CONFLICT;
     return code;
 }

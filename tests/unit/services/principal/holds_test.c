@@ -4,6 +4,8 @@
  */
 #include "services/principal/holds.h"
 
+#include "store/op.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,19 +37,24 @@ static int64_t wall_us(void *arg)
     return t.ms * 1000;
 }
 
-static void apply(ab_store *self, ab_object *object, const ab_store_condition *condition,
-                  ab_store_done done, void *arg)
+static void submit(ab_store *self, ab_store_op *op)
 {
     (void)self;
-    assert_true(condition->must_not_exist);
+    assert_int_equal(op->verb, AB_VERB_APPLY);
+    assert_true(op->must_not_exist);
     t.events++;
     ab_object_unref(t.event);
-    t.event = ab_object_ref(object);
-    done(arg, AB_ERR_OK, object, NULL);
+    t.event = ab_object_ref(op->object);
+    op->done(op->arg, AB_ERR_OK, op->object, NULL);
+    ab_store_op_free(op);
 }
 
-static const ab_store_ops kubernetes = {.name = "kubernetes", .apply = apply};
-static const ab_store_ops directory = {.name = "directory", .apply = apply};
+#define OPS(kind)                                                                                  \
+    {                                                                                              \
+        .name = (kind), .op_size = sizeof(ab_store_op), .submit = submit                           \
+    }
+static const ab_store_ops kubernetes = OPS("kubernetes");
+static const ab_store_ops directory = OPS("directory");
 
 static void begin(bool by_agent)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/identity.h"
 
+#include "store/op.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -60,25 +62,24 @@ static void keep(fixture *f, ab_store_done done, void *arg)
     f->arg = arg;
 }
 
-static void fake_get(ab_store *self, ab_str key, ab_store_done done, void *arg)
+static void fake_submit(ab_store *self, ab_store_op *op)
 {
     fixture *f = (fixture *)self;
-    assert_true(ab_str_is(key, KEY));
-    f->reads++;
-    keep(f, done, arg);
+    if (op->verb == AB_VERB_GET) {
+        assert_string_equal(op->key, KEY);
+        f->reads++;
+    } else {
+        assert_int_equal(op->verb, AB_VERB_APPLY);
+        assert_true(op->must_not_exist);
+        f->applied = ab_object_ref(op->object);
+        f->writes++;
+    }
+    keep(f, op->done, op->arg);
+    ab_store_op_free(op);
 }
 
-static void fake_apply(ab_store *self, ab_object *object, const ab_store_condition *condition,
-                       ab_store_done done, void *arg)
-{
-    fixture *f = (fixture *)self;
-    assert_true(condition->must_not_exist);
-    f->applied = ab_object_ref(object);
-    f->writes++;
-    keep(f, done, arg);
-}
-
-static const ab_store_ops fake_ops = {.name = "fake", .get = fake_get, .apply = fake_apply};
+static const ab_store_ops fake_ops = {
+    .name = "fake", .op_size = sizeof(ab_store_op), .submit = fake_submit};
 
 static ab_err outcome(fixture *f)
 {

@@ -9,6 +9,7 @@
 #include "base/observe/process.h"
 #include "net/http/server.h"
 #include "services/daemon_args_priv.h"
+#include "services/loop_meter.h"
 #include "services/notify_priv.h"
 
 #include <assert.h>
@@ -64,6 +65,7 @@ typedef struct {
     uv_timer_t deadline;
     uv_prepare_t readiness; /* looks before each wait of the loop until the program is ready */
     uv_async_t failed;      /* ab_daemon_fatal may be called from anywhere, also from `start` */
+    ab_loop_meter meter;
     ab_http_server *http;
     bool stopping; /* the program was told to stop */
     bool ended;    /* its loop has ended */
@@ -284,6 +286,7 @@ static void open_handles(run *r)
     uv_timer_init(&r->loop, &r->deadline);
     uv_prepare_init(&r->loop, &r->readiness);
     uv_async_init(&r->loop, &r->failed, on_failed);
+    ab_loop_meter_start(&r->meter, &r->loop, r->daemon.metrics);
     r->deadline.data = r;
     r->readiness.data = r;
     r->failed.data = r;
@@ -297,6 +300,7 @@ static void close_handles(run *r)
         uv_close((uv_handle_t *)&r->signals[i], NULL);
     uv_close((uv_handle_t *)&r->readiness, NULL);
     uv_close((uv_handle_t *)&r->failed, NULL);
+    ab_loop_meter_close(&r->meter);
 }
 
 static ab_err open_log(run *r, ab_error *err)

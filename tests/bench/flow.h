@@ -15,6 +15,8 @@ typedef struct {
     const char *hub;      /* kubeconfig of an API server; NULL: none */
     const char *spoke;    /* of another */
     const char *grpc_go;  /* tests/support/grpc/grpc-go; NULL: do not measure it */
+    const char *agents;   /* sizes of fleets: "100,300,1000" */
+    unsigned seconds;     /* of each window of a fleet */
 } ab_bench_options;
 
 /** librdkafka alone. @return false when it failed; said on stderr */

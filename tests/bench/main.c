@@ -5,6 +5,7 @@
 #include "tests/bench/beside.h"
 #include "tests/bench/changes.h"
 #include "tests/bench/core.h"
+#include "tests/bench/fleet.h"
 #include "tests/bench/flow.h"
 #include "tests/bench/grpc.h"
 #include "tests/bench/kube.h"
@@ -20,6 +21,9 @@
 
 #define ROUNDS     3
 #define ROUNDS_MAX 99
+#define FLEETS     "100,300,1000"
+#define WINDOW_S   20
+#define WINDOW_MAX 600
 
 typedef struct {
     const char *name;
@@ -47,6 +51,8 @@ static const bench_case cases[] = {
     {"resync.unchanged", ab_bench_resync_unchanged, false, false},
     {"resync.fleet", ab_bench_resync_fleet, false, false}, /* needs an API server */
     {"idle", ab_bench_idle, true, false},
+    {"fleet", ab_bench_fleet_kafka, false, false},
+    {"fleet.grpc", ab_bench_fleet_grpc, false, true},
     {"kube", ab_bench_kube, false, false}, /* needs API servers */
     {"kube.create", ab_bench_kube_create, false, false},
     {"kube.status", ab_bench_kube_status, false, false},
@@ -62,7 +68,8 @@ static int usage(FILE *out, int code)
     fprintf(
         out,
         "usage: argobus-bench [--broker HOST:PORT] [--hub KUBECONFIG --spoke KUBECONFIG]\n"
-        "                     [--grpc-go PROGRAM] [--json] [--rounds N] [CASE...]\n"
+        "                     [--grpc-go PROGRAM] [--json] [--rounds N]\n"
+        "                     [--agents N,...] [--seconds N] [CASE...]\n"
         "\n"
         "  raw        librdkafka alone\n"
         "  transport  our transport without stores, against raw\n"
@@ -78,6 +85,12 @@ static int usage(FILE *out, int code)
         "             API server is given, 100 agents at once; or one case of it:\n"
         "             resync.absence, resync.unchanged, resync.fleet\n"
         "  idle       memory of one principal and ten agents with 1,000 Applications\n"
+        "  fleet, fleet.grpc\n"
+        "             a principal and N agents with 50 Applications each, over Kafka or gRPC: "
+        "start,\n"
+        "             idle, changes, resync, restart, and agents that are noisy, slow or dead;\n"
+        "             --agents says which N (%s), --seconds how long each window\n"
+        "             is (%d). fleet.grpc needs no broker\n"
         "  kube       everything between two API servers, or one case of it: kube.create,\n"
         "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
         "             kube.restart\n"
@@ -90,7 +103,7 @@ static int usage(FILE *out, int code)
         "behind on it. Applications in the namespaces argocd, bare and w0 to w99 of the two\n"
         "API servers are deleted. --rounds is how often raw, transport, grpc, kube.create\n"
         "and kube.status run (%d).\n",
-        ROUNDS);
+        FLEETS, WINDOW_S, ROUNDS);
     return code;
 }
 
@@ -133,11 +146,11 @@ static bool find_programs(char out[PATH_MAX])
     return true;
 }
 
-static bool take_rounds(const char *text, unsigned *out)
+static bool take_count(const char *text, unsigned max, unsigned *out)
 {
     char *rest = NULL;
     unsigned long n = strtoul(text, &rest, 10);
-    if (*text == '\0' || *rest != '\0' || n < 1 || n > ROUNDS_MAX)
+    if (*text == '\0' || *rest != '\0' || n < 1 || n > max)
         return false;
     *out = (unsigned)n;
     return true;
@@ -150,6 +163,7 @@ static int take_options(int argc, char **argv, ab_bench_options *o)
         {"broker", required_argument, NULL, 'b'}, {"hub", required_argument, NULL, 'u'},
         {"spoke", required_argument, NULL, 's'},  {"grpc-go", required_argument, NULL, 'g'},
         {"json", no_argument, NULL, 'j'},         {"rounds", required_argument, NULL, 'r'},
+        {"agents", required_argument, NULL, 'n'}, {"seconds", required_argument, NULL, 't'},
         {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
     };
     int c = 0;
@@ -164,9 +178,13 @@ static int take_options(int argc, char **argv, ab_bench_options *o)
             o->grpc_go = optarg;
         else if (c == 'j')
             o->format = AB_BENCH_JSON;
+        else if (c == 'n')
+            o->agents = optarg;
+        else if (c == 't' && take_count(optarg, WINDOW_MAX, &o->seconds))
+            continue;
         else if (c == 'h')
             return usage(stdout, 0);
-        else if (c != 'r' || !take_rounds(optarg, &o->rounds))
+        else if (c != 'r' || !take_count(optarg, ROUNDS_MAX, &o->rounds))
             return usage(stderr, 2);
     }
     bool needs_broker = optind == argc;
@@ -185,7 +203,11 @@ int main(int argc, char **argv)
     char programs[PATH_MAX];
     const char *given = getenv("ARGOBUS_BENCH_BROKER");
     char *broker = given == NULL ? NULL : strdup(given);
-    ab_bench_options o = {.broker = broker, .rounds = ROUNDS, .programs = programs};
+    ab_bench_options o = {.broker = broker,
+                          .rounds = ROUNDS,
+                          .programs = programs,
+                          .agents = FLEETS,
+                          .seconds = WINDOW_S};
     /* The daemons would take it for an option of theirs that they do not know. */
     (void)unsetenv("ARGOBUS_BENCH_BROKER");
     int code = take_options(argc, argv, &o);

@@ -18,7 +18,7 @@
 #define PRINCIPAL    (-1)
 #define SETTLE_NS    (120 * 1000000000LL)
 #define LOOK_MS      300
-#define ANSWER_MAX   (256 * 1024)
+#define ANSWER_MAX   (16 * 1024 * 1024)
 #define OPEN_AT_MOST 16
 
 static bool fail(const char *what, const char *which)
@@ -80,26 +80,40 @@ static void write_store(FILE *f, const char *kubeconfig)
                 kubeconfig);
 }
 
+static void write_transport(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
+{
+    if (s->grpc.certs != NULL)
+        fprintf(f,
+                "transport: grpc\n"
+                "grpc:\n"
+                "  listen: \"127.0.0.1:%d\"\n"
+                "  tls: {ca: %s/ca.crt, cert: %s/server.crt, key: %s/server.key}\n",
+                s->grpc.port, s->grpc.certs, s->grpc.certs, s->grpc.certs);
+    else
+        fprintf(f,
+                "kafka:\n"
+                "  brokers: [\"%s\"]\n"
+                "  insecure: true\n"
+                "  prefix: %s\n"
+                "  topics: %s\n"
+                "  replication-factor: 1\n"
+                "  min-insync-replicas: 1\n",
+                s->o->broker, strrchr(s->root, '/') + 1, d == &s->principal ? "create" : "verify");
+}
+
 static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
 {
     char path[PATH_MAX];
-    const char *slash = strrchr(s->root, '/');
     FILE *f = join(path, "%s/config.yaml", d->folder) ? fopen(path, "we") : NULL;
     if (f == NULL)
         return fail("cannot write", path);
     write_own(f, s, d);
     write_store(f, d == &s->principal ? s->clusters.hub : s->clusters.spoke);
+    write_transport(f, s, d);
     fprintf(f,
-            "kafka:\n"
-            "  brokers: [\"%s\"]\n"
-            "  insecure: true\n"
-            "  prefix: %s\n"
-            "  topics: %s\n"
-            "  replication-factor: 1\n"
-            "  min-insync-replicas: 1\n"
             "sync: {max-deletions: 100000}\n" /* a round ends with the deletion of all */
             "http: {address: \"127.0.0.1:%u\"}\n",
-            s->o->broker, slash + 1, d == &s->principal ? "create" : "verify", (unsigned)d->port);
+            (unsigned)d->port);
     bool ok = ferror(f) == 0;
     return fclose(f) == 0 && ok ? true : fail("cannot write", path);
 }
@@ -135,15 +149,30 @@ static bool open_agent(ab_bench_site *s, unsigned i)
            write_config(s, d);
 }
 
+static bool make_root(ab_bench_site *s)
+{
+    return ab_bench_temporary(s->root) && mkdtemp(s->root) != NULL
+               ? true
+               : fail("cannot make a folder", s->root);
+}
+
+bool ab_bench_site_open_principal(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
+                                  const ab_bench_grpc_at *grpc)
+{
+    *s = (ab_bench_site){.o = o, .agents = agents};
+    if (grpc != NULL)
+        s->grpc = *grpc;
+    return make_root(s) && open_principal(s);
+}
+
 bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
                         const ab_bench_clusters *clusters)
 {
     *s = (ab_bench_site){.o = o, .agents = agents};
     if (clusters != NULL)
         s->clusters = *clusters;
-    if (!ab_bench_temporary(s->root) || mkdtemp(s->root) == NULL)
-        return fail("cannot make a folder", s->root);
-    bool ok = open_principal(s);
+    s->agent = calloc(agents, sizeof(*s->agent));
+    bool ok = s->agent != NULL && make_root(s) && open_principal(s);
     for (unsigned i = 0; i < agents && ok; i++)
         ok = open_agent(s, i);
     return ok;
@@ -185,7 +214,7 @@ bool ab_bench_site_resync(ab_bench_site *s, int i)
         !join(log, "%s/log", s->principal.folder))
         return fail("cannot ask", s->principal.name);
     char *const argv[] = {
-        program, at, path, verb, i < 0 ? NULL : which, s->agent[i < 0 ? 0 : i].name, NULL};
+        program, at, path, verb, i < 0 ? NULL : which, i < 0 ? NULL : s->agent[i].name, NULL};
     return ab_bench_wait(ab_bench_spawn(argv, log)) ? true : fail("no resync is begun by", s->root);
 }
 
@@ -223,8 +252,10 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void ab_bench_site_close(ab_bench_site *s, bool keep)
 {
-    for (int i = (int)s->agents - 1; i >= PRINCIPAL; i--)
+    for (int i = s->agent == NULL ? PRINCIPAL : (int)s->agents - 1; i >= PRINCIPAL; i--)
         (void)ab_bench_site_stop(s, i, NULL);
+    free(s->agent);
+    s->agent = NULL;
     if (keep)
         fprintf(stderr, "argobus-bench: the logs are in %s/*/log\n", s->root);
     else if (nftw(s->root, remove_one, OPEN_AT_MOST, FTW_DEPTH | FTW_PHYS) != 0)

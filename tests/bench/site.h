@@ -15,7 +15,7 @@
 
 #include <limits.h>
 
-#define AB_BENCH_AGENTS_MAX 100
+#define AB_BENCH_AGENTS_MAX 3000
 
 typedef struct {
     char name[16]; /* "principal", "w0", ... */
@@ -32,13 +32,20 @@ typedef struct {
     const char *spoke;
 } ab_bench_clusters;
 
+/* gRPC instead of Kafka. */
+typedef struct {
+    const char *certs; /* folder (certs.h); NULL: Kafka */
+    int port;          /* where the principal listens */
+} ab_bench_grpc_at;
+
 typedef struct {
     const ab_bench_options *o;
     ab_bench_clusters clusters; /* borrowed */
+    ab_bench_grpc_at grpc;
     char root[PATH_MAX];
     unsigned agents;
     ab_bench_daemon principal;
-    ab_bench_daemon agent[AB_BENCH_AGENTS_MAX];
+    ab_bench_daemon *agent; /* one for each; NULL where the principal is alone */
 } ab_bench_site;
 
 /**
@@ -49,6 +56,10 @@ typedef struct {
  */
 bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
                         const ab_bench_clusters *clusters);
+/** The same for a principal alone, with a directory store; its agents are not site.h's.
+ * @param grpc  copied; NULL: Kafka */
+bool ab_bench_site_open_principal(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
+                                  const ab_bench_grpc_at *grpc);
 /** The hub's folder of the i-th agent's Applications. */
 void ab_bench_site_hub(const ab_bench_site *s, unsigned i, char out[PATH_MAX]);
 /** Start the principal (i = -1) or an agent; does not wait. @return false; said on stderr */

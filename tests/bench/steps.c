@@ -10,7 +10,7 @@ bool ab_bench_steps_open(ab_bench_steps *s, const ab_bench_site *site)
     char path[PATH_MAX];
     int n = snprintf(path, sizeof(path), "%s/log", site->principal.folder);
     *s = (ab_bench_steps){.agents = site->agents};
-    s->log = n > 0 && n < PATH_MAX ? fopen(path, "re") : NULL;
+    s->log = n > 0 && n < PATH_MAX ? fopen(path, "a+e") : NULL; /* it may be yet to come */
     return s->log != NULL && fseek(s->log, 0, SEEK_END) == 0;
 }
 

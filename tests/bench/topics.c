@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define REQUEST_MS 60000
-#define TOPICS_MAX 1000
+#define TOPICS_MAX 20000
+#define AT_ONCE    500
 
 typedef struct {
     rd_kafka_DeleteTopic_t *topic[TOPICS_MAX];
@@ -65,15 +66,26 @@ static rd_kafka_resp_err_t read_answers(rd_kafka_event_t *event)
     return code;
 }
 
-static rd_kafka_resp_err_t delete_them(rd_kafka_t *rk, list *topics)
+static rd_kafka_resp_err_t delete_some(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **topics,
+                                       size_t count)
 {
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_DeleteTopics(rk, topics->topic, topics->count, NULL, queue);
+    rd_kafka_DeleteTopics(rk, topics, count, NULL, queue);
     rd_kafka_event_t *event = rd_kafka_queue_poll(queue, REQUEST_MS);
     rd_kafka_resp_err_t code = read_answers(event);
     if (event != NULL)
         rd_kafka_event_destroy(event);
     rd_kafka_queue_destroy(queue);
+    return code;
+}
+
+static rd_kafka_resp_err_t delete_them(rd_kafka_t *rk, list *topics)
+{
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
+    for (size_t i = 0; i < topics->count && code == RD_KAFKA_RESP_ERR_NO_ERROR; i += AT_ONCE) {
+        size_t left = topics->count - i;
+        code = delete_some(rk, &topics->topic[i], left < AT_ONCE ? left : AT_ONCE);
+    }
     return code;
 }
 

@@ -19,7 +19,9 @@ ELSEWHERE = re.compile(r"[.](go|idle|reconnect|large|of-go|refused|silent)\b")  
 PROCESS = {"cpu_s", "rss_kib"}
 FIGURES = {"events/s": {"value", "limit", "ratio"}, "us/event": {"value", "limit", "ratio"},
            "ms": {"value", "limit", "ratio", "p50_ms", "p99_ms"}, "cpu-ms": {"value", "p99_ms"}, "us": {"value"},
-           "bytes": {"value"}, None: PROCESS}
+           "bytes": {"value"}, "s": {"value", *PROCESS}, "%": {"value", *PROCESS}, "exponent": {"value", "limit", "ratio"},
+           None: PROCESS}
+LOADS = {"churn": set(), "noisy": {"limit", "ratio"}, "slow": {"limit", "ratio"}, "dead": {"limit", "ratio"}}  # of fleets
 
 
 def measure(*cases):
@@ -35,7 +37,7 @@ def with_ends(*cases):
     return {case + end for case in cases for end in ("", ".sender", ".receiver")}
 
 
-class Rows(unittest.TestCase):
+class Case(unittest.TestCase):
     def check(self, row):
         self.assertEqual(list(row), FIELDS)
         wanted = FIGURES[row["unit"]]
@@ -43,10 +45,15 @@ class Rows(unittest.TestCase):
             wanted = wanted - {"limit", "ratio"}
         if ".hellos." in row["case"]:
             wanted = wanted | {"limit", "ratio"}
+        if row["case"].startswith("fleet.") and row["unit"] == "ms":
+            what = row["case"].split(".")[-2]
+            wanted = {"value"} if what == "turn" else {"value", "p50_ms", "p99_ms", *PROCESS, *LOADS[what]}
         has = {name for name, figure in row.items() if figure is not None and name not in ("case", "unit")}
         self.assertEqual(has, wanted, row)
         self.assertTrue(all(math.isfinite(row[name]) for name in has), row)
 
+
+class Rows(Case):
     def check_all(self, rows, names, *families):
         self.assertEqual(set(rows), names)
         documented = {case for case in CASES if case.split(".")[0] in families and not ELSEWHERE.search(case)}
@@ -79,6 +86,27 @@ class Rows(unittest.TestCase):
         whats = ("measure", "scrape", "account", "memory.pending", "memory.up-to-date")
         names = {f"changes.{what}.{agents}" for what in whats for agents in (100, 300, 1000, 3000)}
         self.check_all(measure("changes"), names, "changes")
+
+
+class Fleets(Case):
+    def check_fleet(self, prefix, *cases):
+        whats = ("start", "idle", "churn", "resync", "restart", "noisy", "slow", "dead")
+        rows = measure("--agents", "5,20", "--seconds", "1", *cases)
+        names = {f"{prefix}.{what}{turn}.{agents}" for what in whats for turn in ("", ".turn") for agents in (5, 20)}
+        names |= {f"{prefix}.exponent.{what}" for what in ("memory", "start_cpu", "resync_cpu", "idle_cpu")}
+        self.assertEqual(set(rows), names)
+        for row in rows.values():
+            self.check(row)
+        return rows
+
+    def test_fleet(self):
+        rows = self.check_fleet("fleet", "fleet")
+        documented = {case.replace("1000", "20") for case in CASES if case.startswith("fleet.") and "grpc" not in case}
+        self.assertTrue(documented)
+        self.assertLessEqual(documented, set(rows))
+
+    def test_fleet_over_grpc(self):
+        self.check_fleet("fleet.grpc", "fleet.grpc")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/loop_meter.h"
+
+/* Before each wait of the loop. */
+static void on_prepare(uv_prepare_t *prepare)
+{
+    ab_loop_meter *m = prepare->data;
+    uint64_t now_ns = uv_hrtime();
+    uint64_t idle_ns = uv_metrics_idle_time(prepare->loop);
+    uint64_t busy_ns = now_ns - m->begun_ns - (idle_ns - m->idle_ns);
+    m->begun_ns = now_ns;
+    m->idle_ns = idle_ns;
+    if (busy_ns > m->longest_ns)
+        m->longest_ns = busy_ns;
+}
+
+static void on_render(void *arg)
+{
+    ab_loop_meter *m = arg;
+    ab_metric_set(m->longest, (double)m->longest_ns / 1e9);
+    m->longest_ns = 0;
+}
+
+void ab_loop_meter_start(ab_loop_meter *m, uv_loop_t *loop, ab_metrics *metrics)
+{
+    (void)uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
+    *m = (ab_loop_meter){.begun_ns = uv_hrtime()};
+    m->longest =
+        ab_metric_get(metrics, AB_METRIC_GAUGE, "argobus_loop_turn_max_seconds",
+                      "Longest turn of the event loop since the metrics were last read.", NULL, 0);
+    uv_prepare_init(loop, &m->prepare);
+    m->prepare.data = m;
+    uv_prepare_start(&m->prepare, on_prepare);
+    uv_unref((uv_handle_t *)&m->prepare);
+    ab_metrics_on_render(metrics, on_render, m);
+}
+
+void ab_loop_meter_close(ab_loop_meter *m)
+{
+    uv_close((uv_handle_t *)&m->prepare, NULL);
+}

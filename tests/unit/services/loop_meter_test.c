@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/loop_meter.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BUSY_MS 60
+#define WAIT_MS 500
+
+typedef struct {
+    uv_loop_t loop;
+    uv_timer_t timer;
+    ab_metrics *metrics;
+    ab_loop_meter meter;
+} bench;
+
+static int open_bench(void **state)
+{
+    static bench b;
+    b = (bench){.metrics = ab_metrics_new()};
+    assert_non_null(b.metrics);
+    assert_int_equal(uv_loop_init(&b.loop), 0);
+    ab_loop_meter_start(&b.meter, &b.loop, b.metrics);
+    uv_timer_init(&b.loop, &b.timer);
+    b.timer.data = &b;
+    *state = &b;
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    bench *b = *state;
+    ab_loop_meter_close(&b->meter);
+    uv_close((uv_handle_t *)&b->timer, NULL);
+    uv_run(&b->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&b->loop), 0);
+    ab_metrics_free(b->metrics);
+    return 0;
+}
+
+/* What a scrape shows, in milliseconds. */
+static double shown_ms(bench *b)
+{
+    static const char name[] = "\nargobus_loop_turn_max_seconds ";
+    ab_buf page;
+    ab_buf_init(&page, 64 * 1024);
+    (void)ab_metrics_render(b->metrics, &(ab_rendering){0}, &page, SIZE_MAX);
+    const char *at = strstr(page.ptr, name);
+    assert_non_null(at);
+    double ms = 1e3 * strtod(at + sizeof(name) - 1, NULL);
+    ab_buf_fini(&page);
+    return ms;
+}
+
+static void be_busy(uv_timer_t *timer)
+{
+    (void)timer;
+    uint64_t end_ns = uv_hrtime() + BUSY_MS * 1000000u;
+    while (uv_hrtime() < end_ns)
+        ;
+}
+
+static void do_nothing(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* One timer, then nothing is left to run for. */
+static void run(bench *b, uv_timer_cb cb, uint64_t after_ms)
+{
+    uv_update_time(&b->loop);
+    uv_timer_start(&b->timer, cb, after_ms, 0);
+    uv_run(&b->loop, UV_RUN_DEFAULT);
+    (void)uv_run(&b->loop, UV_RUN_NOWAIT); /* a turn ends where the next one begins */
+}
+
+static void a_busy_turn_is_shown_until_it_was_read(void **state)
+{
+    bench *b = *state;
+    run(b, be_busy, 0);
+    assert_true(shown_ms(b) >= BUSY_MS);
+    assert_true(shown_ms(b) == 0);
+}
+
+static void waiting_is_not_being_busy(void **state)
+{
+    bench *b = *state;
+    (void)shown_ms(b);
+    run(b, do_nothing, WAIT_MS);
+    assert_true(shown_ms(b) < WAIT_MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_busy_turn_is_shown_until_it_was_read, open_bench,
+                                        close_bench),
+        cmocka_unit_test_setup_teardown(waiting_is_not_being_busy, open_bench, close_bench),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The transport behind its ops: grpc.c (ops, life cycle), peers.c (links), settings.c, server.c
- * (the principal's calls), client.c (the agent's). A link is kept for every agent that was ever
- * served.
+ * (the principal's listener) with call.c, login.c and stream.c, client.c (the agent's calls). A
+ * link is kept for every agent that was ever served.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ typedef struct {
     ab_error why; /* nothing is open */
 } ab_grpc_client;
 
-struct ab_grpc_call;
+typedef struct ab_grpc_call ab_grpc_call;
 TAILQ_HEAD(ab_grpc_calls, ab_grpc_call);
 
 /* The principal's listener. */

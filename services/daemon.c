@@ -7,6 +7,7 @@
 #include "services/daemon.h"
 
 #include "base/observe/process.h"
+#include "net/address.h"
 #include "net/http/server.h"
 #include "services/daemon_args_priv.h"
 #include "services/loop_meter.h"
@@ -77,32 +78,20 @@ static run *run_of(ab_daemon *d)
     return (run *)d;
 }
 
-/* http.address as host and port. */
-static ab_err split_address(const char *address, char *host, size_t host_room, int *port,
-                            ab_error *err)
+static bool is_http_off(const ab_config *c)
 {
-    const char *colon = strrchr(address, ':');
-    uint64_t n = 0;
-    if (colon == NULL || ab_str_to_u64(ab_str_of(colon + 1), &n) != AB_ERR_OK || n > 65535)
-        return ab_fail(err, AB_ERR_CONFIG,
-                       "http.address: expected host:port like \"127.0.0.1:8080\", got \"%s\"",
-                       address);
-    ab_str name = {address, (size_t)(colon - address)};
-    if (name.len >= 2 && name.ptr[0] == '[' && name.ptr[name.len - 1] == ']')
-        name = (ab_str){name.ptr + 1, name.len - 2};
-    if (name.len >= host_room)
-        return ab_fail(err, AB_ERR_CONFIG, "http.address: the host is too long");
-    snprintf(host, host_room, "%.*s", AB_STR_ARG(name));
-    *port = (int)n;
-    return AB_ERR_OK;
+    return ab_config_str(c, "http.address")[0] == '\0';
+}
+
+static ab_err http_address(const ab_config *c, ab_address *out, ab_error *err)
+{
+    return ab_address_parse("http.address", ab_config_str(c, "http.address"), -1, out, err);
 }
 
 /* What the tables cannot say about our own options. */
 static ab_err check_own_options(const ab_config *c, ab_error *err)
 {
-    char host[256];
-    int port = 0;
-    const char *address = ab_config_str(c, "http.address");
+    ab_address address;
     ab_log *probe = NULL;
     ab_err e = ab_log_new(STDERR_FILENO, ab_config_str(c, "log.level"), AB_LOG_TEXT, &ab_clock_real,
                           &probe, err);
@@ -111,9 +100,7 @@ static ab_err check_own_options(const ab_config *c, ab_error *err)
         ab_error_prefix(err, "log.level");
         return e;
     }
-    if (address[0] == '\0')
-        return AB_ERR_OK;
-    return split_address(address, host, sizeof(host), &port, err);
+    return is_http_off(c) ? AB_ERR_OK : http_address(c, &address, err);
 }
 
 static ab_err load_config(run *r, ab_config **out, ab_error *err)
@@ -151,22 +138,21 @@ static bool answer_ready(void *arg, ab_buf *why)
 
 static ab_err start_http(run *r, ab_error *err)
 {
-    char host[256];
-    int port = 0;
-    const char *address = ab_config_str(r->daemon.config, "http.address");
-    if (address[0] == '\0')
+    ab_address at;
+    if (is_http_off(r->daemon.config))
         return AB_ERR_OK;
-    ab_err e = split_address(address, host, sizeof(host), &port, err);
+    ab_err e = http_address(r->daemon.config, &at, err);
     if (e != AB_ERR_OK)
         return e;
     ab_http_probes probes = {answer_healthy, answer_ready, &r->daemon};
-    e = ab_http_server_start(&r->loop, host, port, &probes, r->daemon.metrics, r->daemon.log,
+    e = ab_http_server_start(&r->loop, at.host, at.port, &probes, r->daemon.metrics, r->daemon.log,
                              &r->http, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "http.address");
     else
         AB_INFO(r->daemon.log, MAIN, "serving health and metrics",
-                AB_KV("address", (const char *)host), AB_KV("port", ab_http_server_port(r->http)));
+                AB_KV("address", (const char *)at.host),
+                AB_KV("port", ab_http_server_port(r->http)));
     return e;
 }
 

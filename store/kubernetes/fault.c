@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/kubernetes/kubernetes_priv.h"
+#include "store/kubernetes/fault.h"
 
 static const char *reason_of(ab_err code)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/kubernetes/kubernetes.h"
 
-#include "store/kubernetes/kubernetes_priv.h"
+#include "store/kubernetes/queue.h"
+#include "store/kubernetes/watch.h"
+#include "store/kubernetes/write.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/kubernetes/namespace.h"
+
 #include "base/json/document.h"
-#include "store/kubernetes/kubernetes_priv.h"
 
 static bool add_labels(const ab_config *config, cJSON *metadata)
 {

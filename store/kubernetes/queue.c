@@ -5,7 +5,7 @@
  * The limit is halved when the server asks for patience (API priority and fairness) and grows back
  * by one per `limit` answers.
  */
-#include "store/kubernetes/kubernetes_priv.h"
+#include "store/kubernetes/queue.h"
 
 #include <assert.h>
 #include <stdlib.h>

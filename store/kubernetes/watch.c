@@ -10,14 +10,16 @@
  * every event after the version that it is asked to watch from, in order, or says 410, and this
  * version is the last one seen. So a watch that broke off and goes on from there has no gap.
  */
-#include "store/kubernetes/kubernetes_priv.h"
+#include "store/kubernetes/watch.h"
+
+#include "store/kubernetes/collection.h"
+#include "store/kubernetes/fault.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define IGNORED "argocd-agent.argoproj-labs.io/ignore-sync!=true"
 /* The server ends a watch after so long; drawn again each time, so that watches do not all come
  * back at once. */
 #define WATCH_MIN_S 240u
@@ -32,27 +34,21 @@
 enum attempt { DO_LIST, DO_PROBE, DO_WATCH };
 
 struct ab_kube_watcher {
-    ab_kube *kube;
+    ab_kube_collection of;
     void (*listed)(ab_kube *k);
-    const ab_kube_resource *resource;
-    char *path;       /* of the collection */
-    char *selector;   /* query "&labelSelector=..." and "&fieldSelector=...", may be empty */
     uv_timer_t timer; /* until the next attempt; the memory goes with it */
     ab_backoff backoff;
     ab_backoff relist; /* of lists after 410, until a watch has followed on one */
     ab_kube_call *call;
     ab_kube_stream *stream;
-    ab_kube_known *known;
     enum attempt next; /* what the timer begins */
     uint64_t version;  /* to watch from */
     uint64_t list_version;
     char *page; /* continue token of the next page, NULL: the first */
     uint64_t watch_since_ms;
-    bool unreadable; /* something of this list could not be read */
-    bool whole;      /* the last list was read to its end */
-    bool failed;     /* the last attempt */
-    bool expired;    /* the watch was told so */
-    bool stopped;
+    bool whole;   /* the last list was read to its end */
+    bool failed;  /* the last attempt */
+    bool expired; /* the watch was told so */
 };
 
 static void on_timer(uv_timer_t *timer);
@@ -61,14 +57,14 @@ static void watch(ab_kube_watcher *w);
 
 static uint64_t now_ms(const ab_kube_watcher *w)
 {
-    return uv_now(w->kube->base.env.loop);
+    return uv_now(w->of.kube->base.env.loop);
 }
 
 /* --- trouble --- */
 
 static void explain(const ab_kube_watcher *w, ab_error *err)
 {
-    const ab_kube_resource *r = w->resource;
+    const ab_kube_resource *r = w->of.resource;
     if (err->code == AB_ERR_NOTFOUND && err->foreign == 404)
         (void)ab_fail(err, AB_ERR_NOTFOUND,
                       "the API server does not serve %s of %s: install the CRDs of Argo CD",
@@ -96,132 +92,16 @@ static void trouble(ab_kube_watcher *w, enum attempt next, const ab_error *err,
     w->failed = true;
     explain(w, &told);
     again(w, next, retry_after_ms > pause ? retry_after_ms : pause);
-    ab_kube_fault(w->kube, w->path, &told);
+    ab_kube_fault(w->of.kube, w->of.path, &told);
 }
 
 static void recovered(ab_kube_watcher *w)
 {
     ab_backoff_reset(&w->backoff);
     if (w->failed)
-        AB_INFO(w->kube->base.env.log, STORE, "can be read again",
-                AB_KV("where", (const char *)w->path));
+        AB_INFO(w->of.kube->base.env.log, STORE, "can be read again",
+                AB_KV("where", (const char *)w->of.path));
     w->failed = false;
-}
-
-/* --- objects --- */
-
-static void report(ab_kube_watcher *w, ab_store_change change, ab_object *object)
-{
-    const ab_store_events *events = &w->kube->base.env.events;
-    events->on_change(events->arg, change, object);
-}
-
-static ab_err see(ab_kube_watcher *w, ab_object *object)
-{
-    ab_object *last = NULL;
-    size_t before = ab_kube_known_count(w->known);
-    ab_kube_news news = ab_kube_known_compare(w->known, object);
-    ab_err e = AB_ERR_OK;
-    if (news == AB_KUBE_REPLACED)
-        e = ab_kube_known_last(w->known, ab_str_of(ab_object_key(object)), w->resource->api, &last);
-    if (e == AB_ERR_OK)
-        e = ab_kube_known_note(w->known, object);
-    if (e != AB_ERR_OK)
-        return e;
-    ab_metric_add(w->kube->objects, (double)(ab_kube_known_count(w->known) - before));
-    if (last != NULL) /* its own deletion was not told */
-        report(w, AB_STORE_ABSENT, last);
-    ab_object_unref(last);
-    if (news != AB_KUBE_SAME && !w->stopped)
-        report(w, AB_STORE_UPDATED, object);
-    return AB_ERR_OK;
-}
-
-static void lose(ab_kube_watcher *w, ab_store_change how, ab_object *last)
-{
-    if (!ab_kube_known_forget(w->known, ab_str_of(ab_object_key(last))))
-        return;
-    ab_metric_add(w->kube->objects, -1);
-    if (!w->stopped)
-        report(w, how, last);
-}
-
-static void lose_old(void *arg, ab_str key)
-{
-    ab_kube_watcher *w = arg;
-    ab_object *last = NULL;
-    ab_error err = {0};
-    if (w->stopped)
-        return;
-    ab_err e = ab_kube_known_last(w->known, key, w->resource->api, &last);
-    if (e != AB_ERR_OK) {
-        (void)ab_fail(&err, e, "%.*s was deleted: %s", AB_STR_ARG(key), ab_err_text(e));
-        ab_kube_fault(w->kube, w->path, &err);
-        return;
-    }
-    lose(w, AB_STORE_ABSENT, last);
-    ab_object_unref(last);
-}
-
-/* Lists of the built-in kinds do not say in each item what it is. */
-static ab_err add_kind(const ab_kube_watcher *w, ab_span **doc)
-{
-    ab_buf text;
-    ab_spanv root = ab_span_root(*doc);
-    if (ab_span_present(ab_span_get(root, "kind")))
-        return AB_ERR_OK;
-    ab_buf_init(&text, AB_KUBE_OBJECT_MAX + 256);
-    ab_spanw jw = ab_spanw_to(&text);
-    ab_spanw_object(&jw);
-    ab_spanw_key_str(&jw, "apiVersion", ab_str_of(w->resource->api));
-    ab_spanw_key_str(&jw, "kind", ab_str_of(w->resource->kind));
-    for (ab_spanv m = ab_span_first(root); ab_span_present(m); m = ab_span_next(m))
-        ab_spanw_member(&jw, m);
-    ab_spanw_object_end(&jw);
-    ab_span *full = NULL;
-    ab_err e = ab_buf_status(&text);
-    if (e == AB_ERR_OK)
-        e = ab_span_parse(ab_buf_str(&text), &full, NULL);
-    ab_buf_wipe(&text);
-    if (e != AB_ERR_OK)
-        return e;
-    ab_span_free(*doc);
-    *doc = full;
-    return AB_ERR_OK;
-}
-
-static ab_err parse_item(const ab_kube_watcher *w, ab_str json, ab_object **out, ab_error *err)
-{
-    ab_span *doc = NULL;
-    ab_err e = ab_span_parse(json, &doc, err);
-    if (e == AB_ERR_OK)
-        e = add_kind(w, &doc);
-    if (e == AB_ERR_OK)
-        e = ab_object_from(doc, out, err);
-    if (e == AB_ERR_OK)
-        return e;
-    ab_str name = ab_span_raw(ab_span_path(ab_span_root(doc), "metadata", "name", NULL));
-    ab_error_prefix(err, "%s %.*s", w->resource->plural, AB_STR_ARG(name));
-    ab_span_free(doc);
-    return e;
-}
-
-/* One object that cannot be read does not keep the others from being seen. */
-static ab_err see_text(ab_kube_watcher *w, ab_str json)
-{
-    ab_object *object = NULL;
-    ab_error err = {0};
-    ab_err e = parse_item(w, json, &object, &err);
-    if (e == AB_ERR_NOMEM)
-        return e;
-    if (e != AB_ERR_OK) {
-        w->unreadable = true;
-        ab_kube_fault(w->kube, w->path, &err);
-        return AB_ERR_OK;
-    }
-    e = see(w, object);
-    ab_object_unref(object);
-    return w->stopped ? AB_ERR_CLOSED : e;
 }
 
 /* --- requests --- */
@@ -232,23 +112,23 @@ static void request(ab_kube_watcher *w, const char *query, bool watching, ab_kub
     ab_buf path;
     ab_error err = {0};
     ab_buf_init(&path, 64 * 1024);
-    ab_buf_printf(&path, "%s%s%s", w->path, query, w->selector);
+    ab_buf_printf(&path, "%s%s%s", w->of.path, query, w->of.selector);
     ab_kube_stream_free(w->stream);
     stream.object_max = AB_KUBE_OBJECT_MAX;
     stream.arg = w;
     w->stream = stream.on_value == NULL ? NULL : ab_kube_stream_new(&stream);
     const ab_kube_request what = {
-        .what = w->resource->plural,
+        .what = w->of.resource->plural,
         .method = "GET",
         .path = path.ptr,
         .timeout_ms = watching ? WATCH_MAX_S * 1000 + OVERDUE_MS : 0,
-        .idle_ms = watching ? 0 : w->kube->timeout_ms,
+        .idle_ms = watching ? 0 : w->of.kube->timeout_ms,
         .stream = w->stream,
         .done = done,
         .arg = w,
     };
     bool ok = ab_buf_status(&path) == AB_ERR_OK && (w->stream != NULL || stream.on_value == NULL);
-    w->call = ok ? ab_kube_send(w->kube->client, &what) : NULL;
+    w->call = ok ? ab_kube_send(w->of.kube->client, &what) : NULL;
     ab_buf_fini(&path);
     if (w->call != NULL)
         return;
@@ -260,7 +140,8 @@ static void request(ab_kube_watcher *w, const char *query, bool watching, ab_kub
 
 static ab_err on_item(void *arg, ab_str json)
 {
-    return see_text(arg, json);
+    ab_kube_watcher *w = arg;
+    return ab_kube_collection_see(&w->of, json);
 }
 
 static ab_err on_rest(void *arg, ab_str json)
@@ -285,9 +166,8 @@ static void list_begin(ab_kube_watcher *w)
 {
     free(w->page);
     w->page = NULL;
-    w->unreadable = false;
     w->whole = false;
-    ab_kube_known_begin(w->known);
+    ab_kube_collection_list_begin(&w->of);
     list_page(w);
 }
 
@@ -295,13 +175,12 @@ static void list_end(ab_kube_watcher *w)
 {
     w->version = w->list_version;
     recovered(w);
-    if (!w->unreadable)
-        ab_kube_known_each_old(w->known, lose_old, w);
-    w->whole = !w->unreadable;
-    if (!w->stopped)
+    ab_kube_collection_list_end(&w->of);
+    w->whole = !w->of.unreadable;
+    if (!w->of.stopped)
         watch(w);
-    if (!w->stopped)
-        w->listed(w->kube);
+    if (!w->of.stopped)
+        w->listed(w->of.kube);
 }
 
 static void on_listed(void *arg, const ab_kube_answer *answer)
@@ -321,7 +200,7 @@ static void list_page(ab_kube_watcher *w)
     ab_buf query;
     ab_buf_init(&query, 16 * 1024);
     ab_buf_printf(&query, "?limit=%" PRId64,
-                  ab_config_int(w->kube->base.env.config, "store.kubernetes.page"));
+                  ab_config_int(w->of.kube->base.env.config, "store.kubernetes.page"));
     if (w->page != NULL)
         ab_kube_query(&query, '&', "continue", ab_str_of(w->page));
     const ab_kube_stream_env stream = {
@@ -338,7 +217,7 @@ static ab_err on_error_event(ab_kube_watcher *w, ab_str status)
     ab_error err = {0};
     ab_kube_why why = AB_KUBE_WHY_OTHER;
     char request[128];
-    (void)snprintf(request, sizeof(request), "watch of %s", w->resource->plural);
+    (void)snprintf(request, sizeof(request), "watch of %s", w->of.resource->plural);
     ab_err e = ab_kube_status_explain(0, status, request, &why, &err);
     w->expired = why == AB_KUBE_WHY_EXPIRED;
     return e;
@@ -353,20 +232,6 @@ static void note_version(ab_kube_watcher *w, ab_spanv object)
         w->version = v;
 }
 
-static ab_err on_deleted(ab_kube_watcher *w, ab_str json)
-{
-    ab_object *object = NULL;
-    ab_error err = {0};
-    ab_err e = parse_item(w, json, &object, &err);
-    if (e != AB_ERR_OK) {
-        ab_kube_fault(w->kube, w->path, &err);
-        return e;
-    }
-    lose(w, AB_STORE_DELETED, object);
-    ab_object_unref(object);
-    return w->stopped ? AB_ERR_CLOSED : AB_ERR_OK;
-}
-
 static ab_err on_event(void *arg, ab_str json)
 {
     ab_kube_watcher *w = arg;
@@ -377,9 +242,9 @@ static ab_err on_event(void *arg, ab_str json)
     ab_spanv type = ab_span_get(ab_span_root(doc), "type");
     ab_spanv object = ab_span_get(ab_span_root(doc), "object");
     if (ab_span_is(type, "ADDED") || ab_span_is(type, "MODIFIED"))
-        e = see_text(w, ab_span_raw(object));
+        e = ab_kube_collection_see(&w->of, ab_span_raw(object));
     else if (ab_span_is(type, "DELETED"))
-        e = on_deleted(w, ab_span_raw(object));
+        e = ab_kube_collection_see_deleted(&w->of, ab_span_raw(object));
     else if (ab_span_is(type, "ERROR"))
         e = on_error_event(w, ab_span_raw(object));
     if (e == AB_ERR_OK) {
@@ -396,8 +261,8 @@ static void on_watch_end(void *arg, const ab_kube_answer *answer)
     ab_kube_watcher *w = arg;
     w->call = NULL;
     if (w->expired || answer->why == AB_KUBE_WHY_EXPIRED) {
-        AB_INFO(w->kube->base.env.log, STORE, "listing again: the watch fell too far behind",
-                AB_KV("where", (const char *)w->path));
+        AB_INFO(w->of.kube->base.env.log, STORE, "listing again: the watch fell too far behind",
+                AB_KV("where", (const char *)w->of.path));
         again(w, DO_LIST, ab_backoff_next(&w->relist));
     } else if (answer->code != AB_ERR_OK) {
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
@@ -439,7 +304,7 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
         return;
     }
     if (ab_span_parse(answer->body, &doc, &err) != AB_ERR_OK) {
-        ab_error_prefix(&err, "GET %s", w->resource->plural);
+        ab_error_prefix(&err, "GET %s", w->of.resource->plural);
         trouble(w, DO_PROBE, &err, -1);
         return;
     }
@@ -450,9 +315,9 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
         watch(w);
         return;
     }
-    AB_WARN(w->kube->base.env.log, STORE,
+    AB_WARN(w->of.kube->base.env.log, STORE,
             "listing again: the API server's data is older than before",
-            AB_KV("where", (const char *)w->path));
+            AB_KV("where", (const char *)w->of.path));
     list_begin(w);
 }
 
@@ -480,41 +345,6 @@ static void on_timer(uv_timer_t *timer)
 
 /* --- life --- */
 
-static void put_selector(const ab_kube *k, const ab_kube_resource *r, const ab_store_watch *watched,
-                         ab_buf *out)
-{
-    const char *ours = ab_config_str(k->base.env.config, "store.kubernetes.selector");
-    ab_buf labels;
-    ab_buf_init(&labels, 16 * 1024);
-    if (r->ignorable)
-        ab_buf_puts(&labels, IGNORED);
-    if (watched->selector != NULL)
-        ab_buf_printf(&labels, "%s%s", labels.len > 0 ? "," : "", watched->selector);
-    if (ours != NULL && ours[0] != '\0' && ab_str_is(AB_STR("Application"), r->kind))
-        ab_buf_printf(&labels, "%s%s", labels.len > 0 ? "," : "", ours);
-    if (labels.len > 0)
-        ab_kube_query(out, '&', "labelSelector", ab_buf_str(&labels));
-    if (watched->name != NULL) {
-        ab_buf_puts(out, "&fieldSelector=metadata.name");
-        ab_buf_puts(out, "%3D");
-        ab_buf_puts(out, watched->name);
-    }
-    ab_buf_fini(&labels);
-}
-
-static void init_texts(ab_kube_watcher *w, const ab_store_watch *watched)
-{
-    ab_buf path, selector;
-    ab_buf_init(&path, 1024);
-    ab_buf_init(&selector, 64 * 1024);
-    ab_kube_path(w->resource, ab_str_of(watched->namespace), AB_STR_NONE, &path);
-    put_selector(w->kube, w->resource, watched, &selector);
-    w->path = ab_buf_take(&path);
-    w->selector = selector.len == 0 ? ab_str_dup(AB_STR("")) : ab_buf_take(&selector);
-    ab_buf_fini(&path);
-    ab_buf_fini(&selector);
-}
-
 ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched,
                                      void (*listed)(ab_kube *k))
 {
@@ -525,19 +355,13 @@ ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched,
     assert(failed == 0);
     (void)failed;
     w->timer.data = w;
-    w->kube = k;
     w->listed = listed;
-    w->resource = ab_kube_resource_of(ab_str_of(watched->kind));
-    assert(w->resource != NULL);
     ab_backoff_init(&w->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_backoff_init(&w->relist, RETRY_FIRST_MS, RETRY_MAX_MS);
-    init_texts(w, watched);
-    w->known = ab_kube_known_new();
-    if (w->path == NULL || w->selector == NULL || w->known == NULL) {
-        ab_kube_watcher_free(w);
-        return NULL;
-    }
-    return w;
+    if (ab_kube_collection_init(&w->of, k, watched) == AB_ERR_OK)
+        return w;
+    ab_kube_watcher_free(w);
+    return NULL;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -550,10 +374,8 @@ void ab_kube_watcher_free(ab_kube_watcher *w)
     if (w == NULL)
         return;
     ab_kube_stream_free(w->stream);
-    ab_kube_known_free(w->known);
+    ab_kube_collection_fini(&w->of);
     free(w->page);
-    free(w->path);
-    free(w->selector);
     uv_close((uv_handle_t *)&w->timer, on_closed);
 }
 
@@ -564,7 +386,7 @@ void ab_kube_watcher_start(ab_kube_watcher *w)
 
 void ab_kube_watcher_stop(ab_kube_watcher *w)
 {
-    w->stopped = true;
+    w->of.stopped = true;
     ab_kube_cancel(w->call);
     w->call = NULL;
     (void)uv_timer_stop(&w->timer);

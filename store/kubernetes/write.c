@@ -8,8 +8,11 @@
  *   remove    DELETE
  *   any POST  into a namespace that is missing: POST the namespace, if allowed, and again
  */
-#include "store/kubernetes/kubernetes_priv.h"
+#include "store/kubernetes/write.h"
+
+#include "store/kubernetes/namespace.h"
 #include "store/kubernetes/patch.h"
+#include "store/kubernetes/queue.h"
 
 #include <stdlib.h>
 

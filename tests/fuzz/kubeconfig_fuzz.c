@@ -3,7 +3,8 @@
  * Any text is read as a kubeconfig or refused with a reason, and what was read is complete. After
  * the line "---8<---" comes what a credential plugin printed.
  */
-#include "store/kubernetes/access/access_priv.h"
+#include "store/kubernetes/access/exec_credential.h"
+#include "store/kubernetes/access/kubeconfig.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "net/address.h"
 #include "transport/grpc/grpc_priv.h"
 
 #include <stdio.h>
@@ -11,25 +12,14 @@
 /* What the encoding adds to an event of the most attributes. */
 #define ENCODING_MAX 4096
 
-/* "host:port", "host", ":port", "[::1]:port". */
 static ab_err read_address(const char *name, const char *text, ab_grpc_settings *out, ab_error *err)
 {
-    const char *colon = strrchr(text, ':');
-    if (colon != NULL && strchr(colon, ']') != NULL)
-        colon = NULL;
-    size_t len = colon == NULL ? strlen(text) : (size_t)(colon - text);
-    uint64_t port = DEFAULT_PORT;
-    if (colon != NULL && (ab_str_to_u64(ab_str_of(colon + 1), &port) != AB_ERR_OK || port > 65535))
-        return ab_fail(err, AB_ERR_CONFIG, "%s: \"%s\" is not a port", name, colon + 1);
-    if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
-        text++;
-        len -= 2;
-    }
-    if (len >= sizeof(out->host))
-        return ab_fail(err, AB_ERR_CONFIG, "%s: the host is too long", name);
-    memcpy(out->host, text, len);
-    out->host[len] = '\0';
-    out->port = (int)port;
+    ab_address address;
+    ab_err e = ab_address_parse(name, text, DEFAULT_PORT, &address, err);
+    if (e != AB_ERR_OK)
+        return e;
+    memcpy(out->host, address.host, sizeof(out->host));
+    out->port = address.port;
     return AB_ERR_OK;
 }
 

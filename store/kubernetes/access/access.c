@@ -3,7 +3,9 @@
  * Credentials as they are at this moment. Files are looked at when a token is asked for, at most
  * once a minute (tokens: one stat each time), so nothing has to be watched and no timer runs.
  */
+#include "store/kubernetes/access/access_cert.h"
 #include "store/kubernetes/access/access_priv.h"
+#include "store/kubernetes/access/exec.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,9 @@
  * Certificates are looked at when they are read, so that a broken one is said by its name and not
  * by a failed handshake. Errors never show the text.
  */
+#include "store/kubernetes/access/access_cert.h"
 #include "base/crypto/pem.h"
-#include "store/kubernetes/access/access_priv.h"
+#include "store/kubernetes/access/access_file.h"
 
 #include <openssl/err.h>
 #include <time.h>

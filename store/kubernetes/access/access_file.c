@@ -3,7 +3,7 @@
  * Small files that others replace while we run: tokens, certificates. Read on the loop: they are a
  * few KiB, in memory (a pod's volumes) or in the page cache.
  */
-#include "store/kubernetes/access/access_priv.h"
+#include "store/kubernetes/access/access_file.h"
 
 #include <stdlib.h>
 #include <string.h>

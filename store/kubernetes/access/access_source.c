@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/kubernetes/access/access_priv.h"
+#include "store/kubernetes/access/access_source.h"
 
 #include <errno.h>
 #include <stdio.h>

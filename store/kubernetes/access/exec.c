@@ -3,9 +3,9 @@
  * Runs a credential plugin beside the loop, with a limit on its time and on what it prints. It
  * leads a session of its own, so that a time-out also ends what it started.
  */
+#include "store/kubernetes/access/exec.h"
 #include "base/core/base64.h"
 #include "base/json/document.h"
-#include "store/kubernetes/access/access_priv.h"
 
 #include <assert.h>
 #include <signal.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/kubernetes/access/exec_credential.h"
 #include "base/json/document.h"
-#include "store/kubernetes/access/access_priv.h"
+#include "store/kubernetes/access/access_cert.h"
+#include "store/kubernetes/access/access_file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,16 +3,14 @@
  * Reads a kubeconfig as kubectl does, and says what it cannot do instead of passing over it: a user
  * who is impersonated or an unverified server must not turn into something else in silence.
  */
-#include "base/core/base64.h"
-#include "base/json/span.h"
+#include "store/kubernetes/access/kubeconfig.h"
+
 #include "base/yaml/yaml.h"
-#include "store/kubernetes/access/access_priv.h"
+#include "store/kubernetes/access/kubeconfig_plugin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EXEC_API "client.authentication.k8s.io/"
 
 /* Names of contexts that an error lists. */
 #define NAMES_MAX 160
@@ -27,117 +25,6 @@ typedef struct {
     size_t count;
     ab_error *err;
 } reader;
-
-/* What stands under a name in one of the lists. */
-typedef struct {
-    const char *path; /* of the file it is in */
-    ab_spanv map;
-    ab_error *err;
-} entry;
-
-/* ----- values ----- */
-
-static bool is_set(ab_spanv v)
-{
-    ab_span_type type = ab_span_typeof(v);
-    return type != AB_SPAN_NONE && type != AB_SPAN_NULL && !ab_span_is(v, "");
-}
-
-static ab_err take_text(ab_spanv v, const char *name, char **out, ab_error *err)
-{
-    if (!is_set(v))
-        return AB_ERR_OK;
-    ab_buf text;
-    ab_buf_init(&text, AB_KUBE_FILE_MAX);
-    ab_err e = ab_span_copy(v, &text);
-    if (e == AB_ERR_INVALID) {
-        e = ab_fail(err, AB_ERR_CONFIG, "%s is not a string; put it in quotes", name);
-    } else if (e != AB_ERR_OK) {
-        (void)ab_fail(err, e, "%s: %s", name, ab_err_text(e));
-    } else if (memchr(text.ptr, '\0', text.len) != NULL) {
-        e = ab_fail(err, AB_ERR_CONFIG, "%s has a NUL character", name);
-    } else if ((*out = ab_str_dup(ab_buf_str(&text))) == NULL) {
-        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
-    }
-    ab_buf_wipe(&text);
-    return e;
-}
-
-static ab_err take(const entry *from, const char *name, char **out)
-{
-    return take_text(ab_span_get(from->map, name), name, out, from->err);
-}
-
-/* A path that was meant from the folder of the file it stands in. */
-static ab_err resolve(const entry *from, char **path)
-{
-    const char *slash = strrchr(from->path, '/');
-    if (*path == NULL || (*path)[0] == '/' || slash == NULL)
-        return AB_ERR_OK;
-    char *joined = NULL;
-    if (asprintf(&joined, "%.*s/%s", (int)(slash - from->path), from->path, *path) < 0)
-        return ab_fail(from->err, AB_ERR_NOMEM, "out of memory for a path");
-    free(*path);
-    *path = joined;
-    return AB_ERR_OK;
-}
-
-static ab_err take_path(const entry *from, const char *name, char **out)
-{
-    ab_err e = take(from, name, out);
-    return e == AB_ERR_OK ? resolve(from, out) : e;
-}
-
-/* YAML may have folded it into several lines. */
-static void drop_space(char *text)
-{
-    char *to = text;
-    for (const char *c = text; *c != '\0'; c++)
-        if (strchr(" \t\r\n", *c) == NULL)
-            *to++ = *c;
-    *to = '\0';
-}
-
-static ab_err decode(const char *name, char **text, ab_error *err)
-{
-    ab_buf bytes;
-    ab_buf_init(&bytes, AB_KUBE_FILE_MAX);
-    drop_space(*text);
-    bool good = ab_base64_decode(ab_str_of(*text), &bytes);
-    ab_err e = ab_buf_status(&bytes);
-    if (e == AB_ERR_OK && (!good || bytes.len == 0 || memchr(bytes.ptr, '\0', bytes.len) != NULL))
-        e = ab_fail(err, AB_ERR_CONFIG, "%s is not base64-encoded PEM", name);
-    if (e == AB_ERR_OK) {
-        ab_kube_wipe(*text);
-        *text = ab_str_dup(ab_buf_str(&bytes));
-        e = *text != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
-    }
-    ab_buf_wipe(&bytes);
-    return e;
-}
-
-/* "<name>-data" goes before the file "<name>". */
-static ab_err take_pem(const entry *from, const char *name, ab_kube_text *out)
-{
-    char data_name[48];
-    (void)snprintf(data_name, sizeof(data_name), "%s-data", name);
-    ab_err e = take(from, data_name, &out->text);
-    if (e != AB_ERR_OK)
-        return e;
-    if (out->text != NULL)
-        return decode(data_name, &out->text, from->err);
-    return take_path(from, name, &out->path);
-}
-
-static ab_err take_flag(const entry *from, const char *name, bool *out)
-{
-    ab_span_type type = ab_span_typeof(ab_span_get(from->map, name));
-    *out = type == AB_SPAN_TRUE;
-    if (type == AB_SPAN_TRUE || type == AB_SPAN_FALSE || type == AB_SPAN_NULL ||
-        type == AB_SPAN_NONE)
-        return AB_ERR_OK;
-    return ab_fail(from->err, AB_ERR_CONFIG, "%s is neither true nor false", name);
-}
 
 /* ----- cluster ----- */
 
@@ -174,143 +61,28 @@ static ab_err check_server(char *server, ab_error *err)
     return AB_ERR_OK;
 }
 
-static ab_err read_cluster(const entry *from, ab_kubeconfig *out)
+static ab_err read_cluster(const ab_kubeconfig_entry *from, ab_kubeconfig *out)
 {
     bool unverified = false;
-    ab_err e = take_flag(from, "insecure-skip-tls-verify", &unverified);
+    ab_err e = ab_kubeconfig_take_flag(from, "insecure-skip-tls-verify", &unverified);
     if (e == AB_ERR_OK && unverified)
         e = ab_fail(from->err, AB_ERR_CONFIG,
                     "insecure-skip-tls-verify is not supported: the server is always verified; "
                     "give its CA as certificate-authority-data instead");
     if (e == AB_ERR_OK)
-        e = take(from, "server", &out->server);
+        e = ab_kubeconfig_take(from, "server", &out->server);
     if (e == AB_ERR_OK)
         e = check_server(out->server, from->err);
     if (e == AB_ERR_OK)
-        e = take(from, "tls-server-name", &out->server_name);
+        e = ab_kubeconfig_take(from, "tls-server-name", &out->server_name);
     if (e == AB_ERR_OK)
-        e = take(from, "proxy-url", &out->proxy);
-    return e == AB_ERR_OK ? take_pem(from, "certificate-authority", &out->ca) : e;
-}
-
-/* The part of a cluster that is for plugins. */
-static ab_err read_extension(const entry *cluster, ab_kube_plugin *out)
-{
-    ab_spanv list = ab_span_get(cluster->map, "extensions");
-    for (ab_spanv v = ab_span_first(list); ab_span_present(v); v = ab_span_next(v)) {
-        if (!ab_span_is(ab_span_get(v, "name"), EXEC_API "exec"))
-            continue;
-        ab_spanv config = ab_span_get(v, "extension");
-        if (!is_set(config))
-            return AB_ERR_OK;
-        out->cluster_config = ab_str_dup(ab_span_raw(config));
-        return out->cluster_config != NULL
-                   ? AB_ERR_OK
-                   : ab_fail(cluster->err, AB_ERR_NOMEM, "out of memory for extensions");
-    }
-    return AB_ERR_OK;
-}
-
-/* ----- plugin ----- */
-
-static ab_err check_list(const entry *from, const char *name)
-{
-    ab_span_type type = ab_span_typeof(ab_span_get(from->map, name));
-    if (type == AB_SPAN_ARRAY || type == AB_SPAN_NULL || type == AB_SPAN_NONE)
-        return AB_ERR_OK;
-    return ab_fail(from->err, AB_ERR_CONFIG, "exec.%s is not a list", name);
-}
-
-static ab_err read_args(const entry *exec, ab_kube_plugin *out)
-{
-    ab_err e = check_list(exec, "args");
-    if (e != AB_ERR_OK)
-        return e;
-    ab_spanv args = ab_span_get(exec->map, "args");
-    out->args = calloc(ab_span_count(args) + 2, sizeof(*out->args));
-    if (out->args == NULL || (out->args[0] = ab_str_dup(ab_str_of(out->command))) == NULL)
-        return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
-    char **to = out->args + 1;
-    for (ab_spanv v = ab_span_first(args); ab_span_present(v); v = ab_span_next(v), to++) {
-        e = take_text(v, "exec.args", to, exec->err);
-        if (e == AB_ERR_OK && *to == NULL && (*to = ab_str_dup(AB_STR(""))) == NULL)
-            e = ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.args");
-        if (e != AB_ERR_OK)
-            return e;
-    }
-    return AB_ERR_OK;
-}
-
-static ab_err read_variable(ab_spanv v, char **out, ab_error *err)
-{
-    char *name = NULL;
-    char *value = NULL;
-    ab_err e = take_text(ab_span_get(v, "name"), "exec.env name", &name, err);
-    if (e == AB_ERR_OK)
-        e = take_text(ab_span_get(v, "value"), "exec.env value", &value, err);
-    if (e == AB_ERR_OK && (name == NULL || strchr(name, '=') != NULL))
-        e = ab_fail(err, AB_ERR_CONFIG, "exec.env has an entry without a name");
-    if (e == AB_ERR_OK && asprintf(out, "%s=%s", name, value == NULL ? "" : value) < 0) {
-        *out = NULL;
-        e = ab_fail(err, AB_ERR_NOMEM, "out of memory for exec.env");
-    }
-    free(name);
-    ab_kube_wipe(value);
-    return e;
-}
-
-static ab_err read_env(const entry *exec, ab_kube_plugin *out)
-{
-    ab_err e = check_list(exec, "env");
-    if (e != AB_ERR_OK)
-        return e;
-    ab_spanv env = ab_span_get(exec->map, "env");
-    out->env = calloc(ab_span_count(env) + 1, sizeof(*out->env));
-    if (out->env == NULL)
-        return ab_fail(exec->err, AB_ERR_NOMEM, "out of memory for exec.env");
-    size_t i = 0;
-    for (ab_spanv v = ab_span_first(env); e == AB_ERR_OK && ab_span_present(v); v = ab_span_next(v))
-        e = read_variable(v, &out->env[i++], exec->err);
-    return e;
-}
-
-static ab_err check_plugin(const entry *exec, const ab_kube_plugin *p)
-{
-    if (p->command == NULL)
-        return ab_fail(exec->err, AB_ERR_CONFIG, "exec.command is missing");
-    if (p->api == NULL ||
-        (strcmp(p->api, EXEC_API "v1") != 0 && strcmp(p->api, EXEC_API "v1beta1") != 0))
-        return ab_fail(exec->err, AB_ERR_CONFIG,
-                       "exec.apiVersion is \"%s\"; supported are " EXEC_API "v1 and v1beta1",
-                       p->api == NULL ? "" : p->api);
-    if (ab_span_is(ab_span_get(exec->map, "interactiveMode"), "Always"))
-        return ab_fail(exec->err, AB_ERR_CONFIG,
-                       "exec.interactiveMode is Always, but there is no terminal; use a plugin "
-                       "that needs none");
-    return AB_ERR_OK;
-}
-
-static ab_err read_plugin(const entry *exec, ab_kube_plugin *out)
-{
-    ab_err e = take(exec, "command", &out->command);
-    if (e == AB_ERR_OK && out->command != NULL && strchr(out->command, '/') != NULL)
-        e = resolve(exec, &out->command);
-    if (e == AB_ERR_OK)
-        e = take(exec, "apiVersion", &out->api);
-    if (e == AB_ERR_OK)
-        e = check_plugin(exec, out);
-    if (e == AB_ERR_OK)
-        e = take(exec, "installHint", &out->hint);
-    if (e == AB_ERR_OK)
-        e = take_flag(exec, "provideClusterInfo", &out->cluster);
-    if (e == AB_ERR_OK)
-        e = read_args(exec, out);
-    return e == AB_ERR_OK ? read_env(exec, out) : e;
+        e = ab_kubeconfig_take(from, "proxy-url", &out->proxy);
+    return e == AB_ERR_OK ? ab_kubeconfig_take_pem(from, "certificate-authority", &out->ca) : e;
 }
 
 /* ----- user ----- */
 
-static ab_err check_user(const entry *user)
+static ab_err check_user(const ab_kubeconfig_entry *user)
 {
     static const struct {
         const char *name;
@@ -325,19 +97,19 @@ static ab_err check_user(const entry *user)
         {"as-user-extra", "use credentials of the user itself"},
     };
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-        if (is_set(ab_span_get(user->map, refused[i].name)))
+        if (ab_kubeconfig_is_set(ab_span_get(user->map, refused[i].name)))
             return ab_fail(user->err, AB_ERR_CONFIG, "%s is not supported; %s", refused[i].name,
                            refused[i].instead);
     return AB_ERR_OK;
 }
 
-static ab_err read_token(const entry *user, ab_kube_text *out)
+static ab_err read_token(const ab_kubeconfig_entry *user, ab_kube_text *out)
 {
-    ab_err e = take_path(user, "tokenFile", &out->path);
-    return e == AB_ERR_OK && out->path == NULL ? take(user, "token", &out->text) : e;
+    ab_err e = ab_kubeconfig_take_path(user, "tokenFile", &out->path);
+    return e == AB_ERR_OK && out->path == NULL ? ab_kubeconfig_take(user, "token", &out->text) : e;
 }
 
-static ab_err check_one_way(const entry *user, const ab_kubeconfig *k)
+static ab_err check_one_way(const ab_kubeconfig_entry *user, const ab_kubeconfig *k)
 {
     bool cert = ab_kube_text_given(&k->cert);
     if (cert != ab_kube_text_given(&k->key))
@@ -349,19 +121,19 @@ static ab_err check_one_way(const entry *user, const ab_kubeconfig *k)
     return AB_ERR_OK;
 }
 
-static ab_err read_user(const entry *user, ab_kubeconfig *out)
+static ab_err read_user(const ab_kubeconfig_entry *user, ab_kubeconfig *out)
 {
     ab_err e = check_user(user);
     if (e == AB_ERR_OK)
-        e = take_pem(user, "client-certificate", &out->cert);
+        e = ab_kubeconfig_take_pem(user, "client-certificate", &out->cert);
     if (e == AB_ERR_OK)
-        e = take_pem(user, "client-key", &out->key);
+        e = ab_kubeconfig_take_pem(user, "client-key", &out->key);
     if (e == AB_ERR_OK)
         e = read_token(user, &out->token);
-    entry exec = *user;
+    ab_kubeconfig_entry exec = *user;
     exec.map = ab_span_get(user->map, "exec");
-    if (e == AB_ERR_OK && is_set(exec.map))
-        e = read_plugin(&exec, &out->plugin);
+    if (e == AB_ERR_OK && ab_kubeconfig_is_set(exec.map))
+        e = ab_kubeconfig_take_plugin(&exec, &out->plugin);
     return e == AB_ERR_OK ? check_one_way(user, out) : e;
 }
 
@@ -396,14 +168,15 @@ static ab_spanv top(const layer *l, const char *name)
 }
 
 /* `list` is "clusters", `item` "cluster". */
-static bool find(const reader *r, const char *list, const char *item, const char *name, entry *out)
+static bool find(const reader *r, const char *list, const char *item, const char *name,
+                 ab_kubeconfig_entry *out)
 {
     for (size_t i = 0; i < r->count; i++) {
         ab_spanv v = ab_span_first(top(&r->layers[i], list));
         for (; ab_span_present(v); v = ab_span_next(v)) {
             if (!ab_span_is(ab_span_get(v, "name"), name))
                 continue;
-            *out = (entry){r->layers[i].path, ab_span_get(v, item), r->err};
+            *out = (ab_kubeconfig_entry){r->layers[i].path, ab_span_get(v, item), r->err};
             return true;
         }
     }
@@ -436,7 +209,8 @@ static ab_err no_context(const reader *r, const char *wanted)
 static ab_err current_context(const reader *r, char **out)
 {
     for (size_t i = 0; i < r->count && *out == NULL; i++) {
-        ab_err e = take_text(top(&r->layers[i], "current-context"), "current-context", out, r->err);
+        ab_err e = ab_kubeconfig_take_text(top(&r->layers[i], "current-context"), "current-context",
+                                           out, r->err);
         if (e != AB_ERR_OK) {
             ab_error_prefix(r->err, "%s", r->layers[i].path);
             return e;
@@ -445,23 +219,23 @@ static ab_err current_context(const reader *r, char **out)
     return *out == NULL ? no_context(r, NULL) : AB_ERR_OK;
 }
 
-typedef ab_err (*read_part)(const entry *from, ab_kubeconfig *out);
+typedef ab_err (*read_part)(const ab_kubeconfig_entry *from, ab_kubeconfig *out);
 
-static ab_err read_cluster_and_extension(const entry *from, ab_kubeconfig *out)
+static ab_err read_cluster_and_extension(const ab_kubeconfig_entry *from, ab_kubeconfig *out)
 {
     ab_err e = read_cluster(from, out);
-    return e == AB_ERR_OK ? read_extension(from, &out->plugin) : e;
+    return e == AB_ERR_OK ? ab_kubeconfig_take_extension(from, &out->plugin) : e;
 }
 
 /* The cluster or user that a context names. */
-static ab_err read_named(const reader *r, const entry *context, const char *item, read_part read,
-                         ab_kubeconfig *out)
+static ab_err read_named(const reader *r, const ab_kubeconfig_entry *context, const char *item,
+                         read_part read, ab_kubeconfig *out)
 {
     char *name = NULL;
     char list[16];
-    entry found = {0};
+    ab_kubeconfig_entry found = {0};
     (void)snprintf(list, sizeof(list), "%ss", item);
-    ab_err e = take(context, item, &name);
+    ab_err e = ab_kubeconfig_take(context, item, &name);
     if (e == AB_ERR_OK && name == NULL)
         e = ab_fail(r->err, AB_ERR_CONFIG, "%s: the context names no %s", context->path, item);
     else if (e == AB_ERR_OK && !find(r, list, item, name, &found))
@@ -475,7 +249,7 @@ static ab_err read_named(const reader *r, const entry *context, const char *item
 
 static ab_err read_context(const reader *r, const char *name, ab_kubeconfig *out)
 {
-    entry context = {0};
+    ab_kubeconfig_entry context = {0};
     if (!find(r, "contexts", "context", name, &context))
         return no_context(r, name);
     ab_err e = read_named(r, &context, "cluster", read_cluster_and_extension, out);

@@ -341,7 +341,7 @@ static void own_options_are_checked_too(void **state)
     (void)state;
     ends_with(2, "http.address: expected host:port",
               ARGS("--check-config", "--set", "http.address=x"));
-    ends_with(2, "http.address: expected host:port",
+    ends_with(2, "http.address: \"99999\" is not a port",
               ARGS("--check-config", "--set", "http.address=x:99999"));
     ends_with(2, "log.level: unknown log level \"loud\"",
               ARGS("--check-config", "--set", "log.level=loud"));

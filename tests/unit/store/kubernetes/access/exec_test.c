@@ -3,6 +3,7 @@
  * Credential plugins, as small shell scripts.
  */
 #include "base/core/base64.h"
+#include "store/kubernetes/access/exec.h"
 #include "tests/unit/store/kubernetes/access/access_world.h"
 
 #include <inttypes.h>

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/kubernetes/collection.h"
+
+#include "store/kubernetes/fault.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define IGNORED "argocd-agent.argoproj-labs.io/ignore-sync!=true"
+
+static void report(ab_kube_collection *c, ab_store_change change, ab_object *object)
+{
+    const ab_store_events *events = &c->kube->base.env.events;
+    events->on_change(events->arg, change, object);
+}
+
+static ab_err see(ab_kube_collection *c, ab_object *object)
+{
+    ab_object *last = NULL;
+    size_t before = ab_kube_known_count(c->known);
+    ab_kube_news news = ab_kube_known_compare(c->known, object);
+    ab_err e = AB_ERR_OK;
+    if (news == AB_KUBE_REPLACED)
+        e = ab_kube_known_last(c->known, ab_str_of(ab_object_key(object)), c->resource->api, &last);
+    if (e == AB_ERR_OK)
+        e = ab_kube_known_note(c->known, object);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_metric_add(c->kube->objects, (double)(ab_kube_known_count(c->known) - before));
+    if (last != NULL) /* its own deletion was not told */
+        report(c, AB_STORE_ABSENT, last);
+    ab_object_unref(last);
+    if (news != AB_KUBE_SAME && !c->stopped)
+        report(c, AB_STORE_UPDATED, object);
+    return AB_ERR_OK;
+}
+
+static void lose(ab_kube_collection *c, ab_store_change how, ab_object *last)
+{
+    if (!ab_kube_known_forget(c->known, ab_str_of(ab_object_key(last))))
+        return;
+    ab_metric_add(c->kube->objects, -1);
+    if (!c->stopped)
+        report(c, how, last);
+}
+
+static void lose_old(void *arg, ab_str key)
+{
+    ab_kube_collection *c = arg;
+    ab_object *last = NULL;
+    ab_error err = {0};
+    if (c->stopped)
+        return;
+    ab_err e = ab_kube_known_last(c->known, key, c->resource->api, &last);
+    if (e != AB_ERR_OK) {
+        (void)ab_fail(&err, e, "%.*s was deleted: %s", AB_STR_ARG(key), ab_err_text(e));
+        ab_kube_fault(c->kube, c->path, &err);
+        return;
+    }
+    lose(c, AB_STORE_ABSENT, last);
+    ab_object_unref(last);
+}
+
+/* Lists of the built-in kinds do not say in each item what it is. */
+static ab_err add_kind(const ab_kube_collection *c, ab_span **doc)
+{
+    ab_buf text;
+    ab_spanv root = ab_span_root(*doc);
+    if (ab_span_present(ab_span_get(root, "kind")))
+        return AB_ERR_OK;
+    ab_buf_init(&text, AB_KUBE_OBJECT_MAX + 256);
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "apiVersion", ab_str_of(c->resource->api));
+    ab_spanw_key_str(&w, "kind", ab_str_of(c->resource->kind));
+    for (ab_spanv m = ab_span_first(root); ab_span_present(m); m = ab_span_next(m))
+        ab_spanw_member(&w, m);
+    ab_spanw_object_end(&w);
+    ab_span *full = NULL;
+    ab_err e = ab_buf_status(&text);
+    if (e == AB_ERR_OK)
+        e = ab_span_parse(ab_buf_str(&text), &full, NULL);
+    ab_buf_wipe(&text);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_span_free(*doc);
+    *doc = full;
+    return AB_ERR_OK;
+}
+
+static ab_err parse_item(const ab_kube_collection *c, ab_str json, ab_object **out, ab_error *err)
+{
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(json, &doc, err);
+    if (e == AB_ERR_OK)
+        e = add_kind(c, &doc);
+    if (e == AB_ERR_OK)
+        e = ab_object_from(doc, out, err);
+    if (e == AB_ERR_OK)
+        return e;
+    ab_str name = ab_span_raw(ab_span_path(ab_span_root(doc), "metadata", "name", NULL));
+    ab_error_prefix(err, "%s %.*s", c->resource->plural, AB_STR_ARG(name));
+    ab_span_free(doc);
+    return e;
+}
+
+/* One object that cannot be read does not keep the others from being seen. */
+ab_err ab_kube_collection_see(ab_kube_collection *c, ab_str json)
+{
+    ab_object *object = NULL;
+    ab_error err = {0};
+    ab_err e = parse_item(c, json, &object, &err);
+    if (e == AB_ERR_NOMEM)
+        return e;
+    if (e != AB_ERR_OK) {
+        c->unreadable = true;
+        ab_kube_fault(c->kube, c->path, &err);
+        return AB_ERR_OK;
+    }
+    e = see(c, object);
+    ab_object_unref(object);
+    return c->stopped ? AB_ERR_CLOSED : e;
+}
+
+ab_err ab_kube_collection_see_deleted(ab_kube_collection *c, ab_str json)
+{
+    ab_object *object = NULL;
+    ab_error err = {0};
+    ab_err e = parse_item(c, json, &object, &err);
+    if (e != AB_ERR_OK) {
+        ab_kube_fault(c->kube, c->path, &err);
+        return e;
+    }
+    lose(c, AB_STORE_DELETED, object);
+    ab_object_unref(object);
+    return c->stopped ? AB_ERR_CLOSED : AB_ERR_OK;
+}
+
+static void put_selector(const ab_kube *k, const ab_kube_resource *r, const ab_store_watch *watched,
+                         ab_buf *out)
+{
+    const char *ours = ab_config_str(k->base.env.config, "store.kubernetes.selector");
+    ab_buf labels;
+    ab_buf_init(&labels, 16 * 1024);
+    if (r->ignorable)
+        ab_buf_puts(&labels, IGNORED);
+    if (watched->selector != NULL)
+        ab_buf_printf(&labels, "%s%s", labels.len > 0 ? "," : "", watched->selector);
+    if (ours != NULL && ours[0] != '\0' && ab_str_is(AB_STR("Application"), r->kind))
+        ab_buf_printf(&labels, "%s%s", labels.len > 0 ? "," : "", ours);
+    if (labels.len > 0)
+        ab_kube_query(out, '&', "labelSelector", ab_buf_str(&labels));
+    if (watched->name != NULL) {
+        ab_buf_puts(out, "&fieldSelector=metadata.name");
+        ab_buf_puts(out, "%3D");
+        ab_buf_puts(out, watched->name);
+    }
+    ab_buf_fini(&labels);
+}
+
+ab_err ab_kube_collection_init(ab_kube_collection *c, ab_kube *k, const ab_store_watch *watched)
+{
+    ab_buf path, selector;
+    ab_buf_init(&path, 1024);
+    ab_buf_init(&selector, 64 * 1024);
+    *c = (ab_kube_collection){.kube = k,
+                              .resource = ab_kube_resource_of(ab_str_of(watched->kind)),
+                              .known = ab_kube_known_new()};
+    assert(c->resource != NULL);
+    ab_kube_path(c->resource, ab_str_of(watched->namespace), AB_STR_NONE, &path);
+    put_selector(k, c->resource, watched, &selector);
+    c->path = ab_buf_take(&path);
+    c->selector = selector.len == 0 ? ab_str_dup(AB_STR("")) : ab_buf_take(&selector);
+    ab_buf_fini(&path);
+    ab_buf_fini(&selector);
+    return c->path == NULL || c->selector == NULL || c->known == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+void ab_kube_collection_fini(ab_kube_collection *c)
+{
+    ab_kube_known_free(c->known);
+    free(c->path);
+    free(c->selector);
+}
+
+void ab_kube_collection_list_begin(ab_kube_collection *c)
+{
+    c->unreadable = false;
+    ab_kube_known_begin(c->known);
+}
+
+void ab_kube_collection_list_end(ab_kube_collection *c)
+{
+    if (!c->unreadable)
+        ab_kube_known_each_old(c->known, lose_old, c);
+}

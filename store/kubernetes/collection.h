@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The objects of one kind: what lists and watches show of them is compared with what is known, and
+ * reported. Loop thread.
+ */
+#pragma once
+
+#include "store/kubernetes/kubernetes_priv.h"
+
+typedef struct {
+    ab_kube *kube;
+    const ab_kube_resource *resource;
+    char *path;     /* of the collection */
+    char *selector; /* query "&labelSelector=..." and "&fieldSelector=...", may be empty */
+    ab_kube_known *known;
+    bool unreadable; /* something of this list could not be read */
+    bool stopped;    /* nothing is reported any more */
+} ab_kube_collection;
+
+/** @return NOMEM; to be ended with fini all the same */
+AB_MUST_USE ab_err ab_kube_collection_init(ab_kube_collection *c, ab_kube *k,
+                                           const ab_store_watch *watched);
+void ab_kube_collection_fini(ab_kube_collection *c);
+/** A list begins. */
+void ab_kube_collection_list_begin(ab_kube_collection *c);
+/** It was read to its end: what it did not show is ABSENT, unless something could not be read. */
+void ab_kube_collection_list_end(ab_kube_collection *c);
+/** An object exists. One that cannot be read does not keep the others from being seen.
+ *  @return CLOSED: it was stopped meanwhile; NOMEM */
+AB_MUST_USE ab_err ab_kube_collection_see(ab_kube_collection *c, ab_str json);
+/** The watch told of a deletion. @return CLOSED; PARSE and others when it cannot be read; NOMEM */
+AB_MUST_USE ab_err ab_kube_collection_see_deleted(ab_kube_collection *c, ab_str json);

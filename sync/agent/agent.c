@@ -49,6 +49,7 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
         return AB_ERR_NOMEM;
     }
     make_metrics(a);
+    ab_agent_resync_init(a);
     *out = a;
     return AB_ERR_OK;
 }
@@ -72,7 +73,7 @@ void ab_agent_free(ab_agent *a)
 {
     if (a == NULL)
         return;
-    ab_agent_resync_stop(a);
+    ab_resync_stop(&a->resync.engine);
     ab_inbox_fini(&a->early);
     ab_map_free(a->objects, object_free);
     ab_map_free(a->published, NULL);
@@ -290,7 +291,7 @@ void ab_agent_on_list_done(ab_agent *a)
         o->record.inbox.retry_at = 0;
     }
     advance_all(a);
-    ab_agent_resync_go(a);
+    ab_resync_go(&a->resync.engine);
 }
 
 void ab_agent_on_synced(ab_agent *a)
@@ -320,7 +321,7 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
 
 void ab_agent_log_lost(ab_agent *a)
 {
-    ab_agent_resync_stop(a);
+    ab_resync_stop(&a->resync.engine);
     ab_writer_forget(a->writer);
 }
 
@@ -346,7 +347,7 @@ void ab_agent_pause(ab_agent *a, bool paused)
 void ab_agent_tick(ab_agent *a)
 {
     ab_agent_guard_tick(a);
-    ab_agent_report_held(a);
+    ab_agent_resync_report_held(a);
     ab_reconciler_tick(&a->reconciler);
 }
 

@@ -87,16 +87,12 @@ struct ab_agent {
     size_t out_of_date;
     size_t unsaved; /* objects with a state that has come and is not saved yet */
     struct {
-        const char *why;            /* one is to be asked for; NULL: none is */
-        ab_resync_session *session; /* the one that is under way; NULL: none is */
-        ab_resync *begin;           /* is to be answered; NULL: nothing is */
-        ab_digest principal;        /* of the uid of the principal that holds it */
-        char namespace[64];         /* its own */
-        ab_version since;           /* what we had said when we answered */
-        ab_version executed;        /* the newest that a command was found to be older than */
-        bool raised;      /* our epoch was too low: what is on its way may be refused as older */
-        bool confirmed;   /* the operator says that the deletions which are held are meant */
-        size_t held_sent; /* how many are, as the principal was told, or is about to be */
+        ab_resync engine;
+        ab_digest principal; /* of the uid of the principal that holds it */
+        char namespace[64];  /* its own */
+        ab_version executed; /* the newest that a command was found to be older than */
+        size_t held_sent;    /* deletions that the guard holds, as the principal was told, or is
+                                about to be */
     } resync;
     struct {
         ab_metric *commands, *out_of_date;
@@ -238,17 +234,11 @@ bool ab_agent_is_refused(const ab_agent_object *o);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
 
-/* inventory.c */
-/** An event under a key of ours that is about no object: a step of a resync, a page. */
-bool ab_agent_is_control(const ab_event *event);
-/** Deal with it; it need not be kept. */
-void ab_agent_control(ab_agent *a, const ab_event *event);
+/* resync.c: the role in a resync */
+/** The writer exists. */
+void ab_agent_resync_init(ab_agent *a);
 /** The principal is to know how many deletions the guard holds, when it has been told otherwise. */
-void ab_agent_report_held(ab_agent *a);
-/** Ask or answer, if that is due and can be done now. */
-void ab_agent_resync_go(ab_agent *a);
-/** Give up the one that is under way. */
-void ab_agent_resync_stop(ab_agent *a);
+void ab_agent_resync_report_held(ab_agent *a);
 
 /* mirrors.c: autonomous */
 /** Know under which key the hub has each object that is published. @return NOMEM */

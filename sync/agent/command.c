@@ -82,7 +82,7 @@ static void leave_to_resync(ab_agent_object *o, ab_version last)
         a->resync.executed = last;
     ab_reconcile_succeeded(&o->record);
     ab_reconcile_finish_head(&o->record);
-    ab_agent_resync(a, "the command is older than the last one executed");
+    ab_resync_ask(&a->resync.engine, "the command is older than the last one executed");
 }
 
 static void format_record(const ab_task *t, char *out, size_t size)

@@ -166,8 +166,8 @@ void ab_agent_deliver(ab_agent *a, ab_event *event, void *delivery)
     ab_error err = {0};
     ab_task task = {.event = event, .delivery = delivery};
     const char *reason;
-    if (ab_agent_is_control(event)) {
-        ab_agent_control(a, event);
+    if (ab_resync_is_about(event)) {
+        ab_resync_take(&a->resync.engine, event);
         ab_agent_ack(a, delivery);
         return;
     }

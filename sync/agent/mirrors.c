@@ -10,16 +10,20 @@
 
 #include <stdlib.h>
 
+/* The key at the hub of the mirror of the object that is `key` here. @return false: it has none */
+static bool mirror_key(const ab_agent *a, ab_str key, char out[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL &&
+           ab_mirror_key(ab_kind_of(kind)->target, a->env.policy.name, name, a->resync.namespace,
+                         out) == AB_ERR_OK;
+}
+
 static ab_err name_mirror(ab_agent_object *o)
 {
-    const ab_agent *a = o->agent;
-    ab_str kind, ns, name;
     char key[AB_OBJECT_KEY_MAX];
-    if (ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK ||
-        ab_mirror_key(o->kind->target, a->env.policy.name, name, a->resync.namespace, key) !=
-            AB_ERR_OK)
-        return AB_ERR_OK; /* it has none */
-    if (o->hub_key != NULL && ab_str_is(ab_str_of(key), o->hub_key))
+    if (!mirror_key(o->agent, ab_str_of(o->key), key) ||
+        (o->hub_key != NULL && ab_str_is(ab_str_of(key), o->hub_key)))
         return AB_ERR_OK;
     free(o->hub_key);
     o->hub_key = ab_str_dup(ab_str_of(key));
@@ -36,10 +40,9 @@ ab_err ab_agent_name_mirrors(ab_agent *a)
     return e;
 }
 
-/* What is on its way need not be said again, unless it may be refused as older. */
 static bool is_on_its_way(const ab_agent *a, ab_str key)
 {
-    return !a->resync.raised && ab_outbox_has(ab_writer_outbox(a->writer), key);
+    return ab_resync_is_on_its_way(&a->resync.engine, key, key);
 }
 
 static void suppose(void *arg, const ab_inventory_entry *theirs)
@@ -58,26 +61,21 @@ static void suppose(void *arg, const ab_inventory_entry *theirs)
 static void drop_unheld(void *arg, ab_str key)
 {
     ab_agent *a = arg;
-    ab_str kind, ns, name;
     char mirror[AB_OBJECT_KEY_MAX];
-    if (!ab_agent_is_missing(a, key) || is_on_its_way(a, key) ||
-        ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK ||
-        ab_mirror_key(ab_kind_of(kind)->target, a->env.policy.name, name, a->resync.namespace,
-                      mirror) != AB_ERR_OK)
-        return;
-    if (ab_resync_session_find(a->resync.session, ab_str_of(mirror)) == NULL)
+    if (ab_agent_is_missing(a, key) && !is_on_its_way(a, key) && mirror_key(a, key, mirror) &&
+        ab_resync_find(&a->resync.engine, ab_str_of(mirror)) == NULL)
         ab_agent_end_missing(a, key);
 }
 
 void ab_agent_suppose_mirrors(ab_agent *a)
 {
-    ab_resync_session_each(a->resync.session, suppose, a);
+    ab_resync_each(&a->resync.engine, suppose, a);
     if (a->synced)
         ab_writer_each(a->writer, "", drop_unheld, a);
     a->sweep.done = false;
-    if (a->resync.confirmed)
+    if (a->resync.engine.theirs->confirm)
         ab_sweep_again(&a->sweep);
-    a->sweep.guard.confirmed = a->resync.confirmed;
+    a->sweep.guard.confirmed = a->resync.engine.theirs->confirm;
     ab_agent_sweep(a);
     a->sweep.guard.confirmed = false;
 }

@@ -288,8 +288,7 @@ static void count(ab_record *r)
         ab_metric_set(a->metrics.out_of_date, (double)a->out_of_date);
     o->out_of_date = out_of_date;
     o->unsaved = unsaved;
-    if (a->resync.begin != NULL)
-        ab_agent_resync_go(a);
+    ab_resync_go(&a->resync.engine);
 }
 
 const ab_record_type ab_agent_object_type = {.begin = ab_agent_begin,

@@ -209,8 +209,8 @@ static void request_conflicting(ab_agent_object *o)
     if (!o->conflict.waits || ab_agent_has_source(o))
         return;
     o->conflict.waits = false;
-    ab_agent_resync(o->agent,
-                    "the conflicting object is gone; applying the object that was refused");
+    ab_resync_ask(&o->agent->resync.engine,
+                  "the conflicting object is gone; applying the object that was refused");
 }
 
 void ab_agent_saved(ab_record *r)

@@ -55,7 +55,7 @@ void ab_agent_records_count(struct agent_records *r, bool *counted, bool has)
     else
         r->unfinished--;
     if (r->unfinished == 0 && r->peer != NULL)
-        ab_principal_resync_sort(r->peer);
+        ab_resync_queue_sort(&r->peer->resync.turn);
 }
 
 bool ab_agent_records_are_done(const struct agent_records *r)

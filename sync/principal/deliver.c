@@ -139,8 +139,8 @@ void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
 {
     ab_type type;
     const char *reason = NULL;
-    if (ab_principal_is_control(event)) {
-        ab_principal_control(peer, event);
+    if (ab_resync_is_about(event)) {
+        ab_resync_take(&peer->resync.turn.resync, event);
         ab_principal_ack(peer->principal, delivery);
         return;
     }

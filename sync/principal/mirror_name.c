@@ -115,7 +115,7 @@ void ab_mirror_agents_changed(const ab_principal *p, const char *agent)
             continue;
         check(peer->records, AB_TARGET_APPPROJECT);
         check(peer->records, AB_TARGET_APPLICATION);
-        ab_principal_resync_due(peer, "names of mirrored projects changed");
+        ab_resync_queue_due(&peer->resync.turn, "names of mirrored projects changed");
     }
 }
 

@@ -362,8 +362,8 @@ static void decide_live(struct mirror *m, const ab_object *source, const ab_obje
     if (!ours || is_behind(m, hub)) {
         m->up_to_date = true;
         if (was_made(m, hub)) /* by another principal, or a user has forged the stamp */
-            ab_principal_resync_due(ab_mirror_peer(m),
-                                    "the mirror is newer than the last received state");
+            ab_resync_queue_due(&ab_mirror_peer(m)->resync.turn,
+                                "the mirror is newer than the last received state");
         return;
     }
     ask(m, source, hub);

@@ -46,7 +46,7 @@ void ab_principal_peer_free(void *value)
     struct peer *peer = value;
     while (peer->held != NULL)
         held_free(take_held(peer));
-    ab_principal_resync_fini(peer);
+    ab_resync_queue_leave(&peer->resync.turn);
     ab_principal_forget_observed(peer);
     ab_link_remove(&peer->in_watched);
     ab_link_remove(&peer->in_open);
@@ -89,12 +89,12 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_link_init(&peer->in_watched);
     ab_link_init(&peer->in_open);
     ab_link_init(&peer->in_waiting);
-    ab_principal_resync_init(peer);
     ab_sweep_init(&peer->sweep, p->env.guard);
     peer->records = ab_agent_records_use(p, ab_str_of(agent));
     peer->name = peer->records == NULL ? NULL : peer->records->name;
     peer->writer =
         ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p});
+    ab_principal_resync_init(peer);
     peer->errors = ab_map_new();
     if (!has_all(peer) || ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
         ab_principal_peer_free(peer);
@@ -174,7 +174,7 @@ void ab_principal_take_held(struct peer *peer)
         ab_principal_take(peer, h->event, h->delivery);
         held_free(h);
     }
-    ab_principal_resync_sort(peer);
+    ab_resync_queue_sort(&peer->resync.turn);
 }
 
 void ab_principal_return_held(ab_principal *p, const char *agent)
@@ -186,7 +186,7 @@ void ab_principal_return_held(ab_principal *p, const char *agent)
         p->env.effects.give_back(p->env.effects.arg, h->delivery);
         held_free(h);
     }
-    ab_principal_resync_sort(peer);
+    ab_resync_queue_sort(&peer->resync.turn);
 }
 
 /* --- the transport --- */
@@ -245,7 +245,7 @@ static void open_peer(struct peer *peer)
     open_writer(peer);
     ab_mirror_requeue_agent(peer->records);
     ab_principal_take_held(peer);
-    ab_principal_resync_due(peer, "connected");
+    ab_resync_queue_due(&peer->resync.turn, "connected");
 }
 
 void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
@@ -276,7 +276,7 @@ void ab_principal_set_mode(ab_principal *p, const char *agent, ab_mode_set mode)
         return;
     if (mode == AB_AUTONOMOUS)
         forget_words(peer);
-    ab_principal_resync_stop(peer); /* what it was told means something else now */
+    ab_resync_queue_stop(&peer->resync.turn); /* what it was told means something else now */
     ab_principal_shared_close(peer);
     peer->mode = mode;
     AB_INFO(p->env.log, SYNC, "agent's mode is known", AB_KV("agent", agent),
@@ -289,13 +289,13 @@ void ab_principal_unset_mode(ab_principal *p, const char *agent)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
-    ab_principal_resync_stop(peer);
+    ab_resync_queue_stop(&peer->resync.turn);
     ab_principal_forget_observed(peer);
     ab_writer_confirm_none_owned(
         peer->writer); /* what the store has now is not compared with its watermark */
     peer->mode = 0;
     ab_principal_shared_close(peer);
-    ab_principal_resync_sort(peer);
+    ab_resync_queue_sort(&peer->resync.turn);
 }
 
 void ab_principal_log_lost(ab_principal *p, const char *agent)
@@ -303,11 +303,11 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
-    ab_principal_resync_stop(peer);
+    ab_resync_queue_stop(&peer->resync.turn);
     ab_writer_forget(peer->writer);
     ab_principal_watch(peer);
     ab_principal_shared_close(peer);
-    ab_principal_resync_sort(peer);
+    ab_resync_queue_sort(&peer->resync.turn);
 }
 
 void ab_principal_presence(ab_principal *p, const char *agent, bool heard)
@@ -316,8 +316,8 @@ void ab_principal_presence(ab_principal *p, const char *agent, bool heard)
     if (peer == NULL)
         return;
     peer->heard = heard;
-    ab_principal_resync_sort(peer);
-    ab_principal_resync_go(p);
+    ab_resync_queue_sort(&peer->resync.turn);
+    ab_resync_queue_go(&p->resyncs);
 }
 
 void ab_principal_gap(ab_principal *p, const char *agent)
@@ -326,7 +326,7 @@ void ab_principal_gap(ab_principal *p, const char *agent)
     if (peer == NULL)
         return;
     peer->caught_up = false;
-    ab_principal_resync_sort(peer);
+    ab_resync_queue_sort(&peer->resync.turn);
 }
 
 void ab_principal_caught_up(ab_principal *p, const char *agent)
@@ -335,7 +335,7 @@ void ab_principal_caught_up(ab_principal *p, const char *agent)
     if (peer == NULL || peer->caught_up)
         return;
     peer->caught_up = true;
-    ab_principal_resync_due(peer, "caught up");
+    ab_resync_queue_due(&peer->resync.turn, "caught up");
 }
 
 ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent)

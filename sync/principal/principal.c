@@ -37,7 +37,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_link_init(&p->open);
     ab_link_init(&p->watched);
     ab_link_init(&p->waiting);
-    ab_principal_resyncs_init(p);
+    ab_resync_queue_init(&p->resyncs, env->clock, env->resync_ms, env->resyncs_max);
     ab_err e = ab_principal_watermark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
         p->mirrors == NULL || p->records_by_agent == NULL || p->own_projects == NULL) {
@@ -397,7 +397,7 @@ void ab_principal_on_list_done(ab_principal *p)
         ab_principal_advance(i.value);
     ab_principal_shared_requeue_all(p);
     ab_mirror_requeue_all(p);
-    ab_principal_resync_go(p);
+    ab_resync_queue_go(&p->resyncs);
 }
 
 void ab_principal_on_synced(ab_principal *p)
@@ -517,5 +517,5 @@ void ab_principal_tick(ab_principal *p)
     ab_principal_peers_tick(p);
     ab_principal_shared_tick(p);
     ab_mirror_tick(p);
-    ab_principal_resync_tick(p);
+    ab_resync_queue_tick(&p->resyncs);
 }

@@ -12,7 +12,7 @@
 #include "sync/object/kind.h"
 #include "sync/principal/principal.h"
 #include "sync/reconcile/reconcile.h"
-#include "sync/resync/resync.h"
+#include "sync/resync/queue.h"
 #include "sync/stamp.h"
 
 typedef struct ab_principal_app ab_principal_app;
@@ -27,20 +27,8 @@ struct held {
 
 /* The resyncs of one agent. */
 struct peer_resync {
-    ab_link *queue; /* the one of principal.resyncs that it is in; NULL: none */
-    ab_link in_queue;
-    const char *why;            /* one is due; NULL: none is */
-    int64_t at;                 /* mono_ms: not before then */
-    bool was_held;              /* once: from then on periodically */
-    int64_t next_at;            /* mono_ms: when the next periodic one is due, in that queue */
-    ab_resync_session *session; /* the one that is under way; NULL: none is */
-    int64_t begun_at, deadline; /* mono_ms; the latter of the agent's next word in it */
-    ab_backoff backoff;
-    ab_version since; /* what we had sent when it began */
-    bool raised;      /* our epoch was too low: what is on its way may be refused as older */
-    bool pages_sent;  /* the agent wants pages of ours, and has not said that it took them */
-    bool corrected;   /* what it holds was seen to */
-    bool judged; /* and the store and its watermark were in hand: what it is not to have was told */
+    ab_resync_turn turn;
+    bool judged; /* the store and its watermark were in hand: what it is not to have was told */
     bool unsent; /* it holds what is for it, and what was not said yet in this log of ours */
 };
 
@@ -312,13 +300,7 @@ struct ab_principal {
     bool listed;
     bool synced;
     struct watermark watermark;
-    struct {
-        size_t under_way;
-        ab_link running;  /* these */
-        ab_link ripe;     /* due, and nothing is in the way but that there may be no room */
-        ab_link retrying; /* due, not before their time */
-        ab_link periodic; /* none is due; in the order of when the next one will be */
-    } resyncs;
+    ab_resync_queue resyncs;
     struct {
         ab_metric *writes, *stale, *deferred, *reverts, *resyncs;
     } metrics;
@@ -495,26 +477,9 @@ void ab_principal_watermark_note_resync(struct peer *peer);
 /** Once in a while, look whether the objects without a deletion proof are back. */
 void ab_principal_watermark_tick(struct peer *peer);
 
-/* inventory.c: resyncs */
-/** A resync is due with this agent. */
-void ab_principal_resync_due(struct peer *peer, const char *why);
-/** Something that a resync with this agent waits for may be there, or no more. Begins none. */
-void ab_principal_resync_sort(struct peer *peer);
-/** Begin those that nothing is in the way of, as many as there is room for. */
-void ab_principal_resync_go(ab_principal *p);
-/** Time has passed. */
-void ab_principal_resync_tick(ab_principal *p);
-/** Before all else. */
-void ab_principal_resyncs_init(ab_principal *p);
-/** An event under a key of ours that is about no object: a step of a resync, a page. */
-bool ab_principal_is_control(const ab_event *event);
-/** Deal with it; it need not be kept. */
-void ab_principal_control(struct peer *peer, const ab_event *event);
+/* resync.c: the role in a resync */
+/** The peer has its writer. */
 void ab_principal_resync_init(struct peer *peer);
-/** Give up the one that is under way. */
-void ab_principal_resync_stop(struct peer *peer);
-/** The agent is served no more. */
-void ab_principal_resync_fini(struct peer *peer);
 
 /* request.c: commands that go to an agent, and their answers */
 /** Learn what the object asks for. */

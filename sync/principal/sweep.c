@@ -113,7 +113,7 @@ void ab_principal_guard_tick(struct peer *peer)
     bool held = ab_principal_is_holding(peer);
     ab_principal_sweep(peer); /* the objects may be back */
     if (held && !ab_principal_is_holding(peer))
-        ab_principal_resync_due(peer, "no deletions are held back any more");
+        ab_resync_queue_due(&peer->resync.turn, "no deletions are held back any more");
 }
 
 /* --- what is gone --- */
@@ -293,7 +293,8 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         struct peer *peer = i.value;
         if (agent != NULL && !ab_str_is(i.key, agent))
             continue;
-        ab_principal_resync_stop(peer); /* one that was begun without it would use it up */
+        ab_resync_queue_stop(
+            &peer->resync.turn); /* one that was begun without it would use it up */
         peer->sweep.guard.confirmed = true;
         ab_sweep_again(&peer->sweep);
         ab_principal_sweep(peer);

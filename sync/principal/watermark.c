@@ -179,7 +179,7 @@ void ab_principal_watermark_tick(struct peer *peer)
     peer->proof.retry_at = now_ms(p) + HELD_RETRY_MS;
     peer->sweep.done = false;
     ab_principal_sweep(peer);
-    ab_principal_resync_due(peer, "deletions are held back");
+    ab_resync_queue_due(&peer->resync.turn, "deletions are held back");
 }
 
 /* --- the store is not the one that it was --- */
@@ -241,7 +241,7 @@ static void proved(const struct watermark_part *part)
             continue;
         ab_principal_sweep(peer);
         if (peer->proof.again)
-            ab_principal_resync_due(peer, "the store's watermark was read");
+            ab_resync_queue_due(&peer->resync.turn, "the store's watermark was read");
         peer->proof.again = false;
     }
 }

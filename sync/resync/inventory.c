@@ -7,18 +7,13 @@
 /* How full a page is on average when we choose: far enough from the bound that none exceeds it. */
 #define PAGE_AIM (AB_INVENTORY_PAGE_MAX / 2)
 
-struct page {
-    size_t first;
-    size_t count;
-    ab_digest digest;
-};
-
 struct ab_inventory {
     ab_inventory_entry *entries;
-    size_t count;
     size_t room;
-    struct page *pages;
-    size_t page_count; /* 0 until it is divided */
+    ab_err status;
+    size_t *first;      /* of each page, and behind the last: where its entries begin */
+    ab_digest *digests; /* the summary's */
+    ab_inventory_summary sum;
 };
 
 ab_inventory *ab_inventory_new(void)
@@ -35,10 +30,11 @@ void ab_inventory_free(ab_inventory *inv)
 {
     if (inv == NULL)
         return;
-    for (size_t i = 0; i < inv->count; i++)
+    for (size_t i = 0; i < inv->sum.count; i++)
         free_key(inv->entries[i].key);
     free(inv->entries);
-    free(inv->pages);
+    free(inv->first);
+    free(inv->digests);
     free(inv);
 }
 
@@ -51,24 +47,33 @@ static uint32_t mix_of(ab_str key)
     return h;
 }
 
-ab_err ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry)
+static ab_err make_room(ab_inventory *inv)
 {
-    assert(inv->page_count == 0);
-    if (inv->count == inv->room) {
-        size_t room = inv->room == 0 ? 64 : 2 * inv->room;
-        ab_inventory_entry *grown = realloc(inv->entries, room * sizeof(*grown));
-        if (grown == NULL)
-            return AB_ERR_NOMEM;
-        inv->entries = grown;
-        inv->room = room;
-    }
-    char *key = ab_str_dup(entry->key);
-    if (key == NULL)
+    if (inv->sum.count < inv->room)
+        return AB_ERR_OK;
+    size_t room = inv->room == 0 ? 64 : 2 * inv->room;
+    ab_inventory_entry *grown = realloc(inv->entries, room * sizeof(*grown));
+    if (grown == NULL)
         return AB_ERR_NOMEM;
-    inv->entries[inv->count] = *entry;
-    inv->entries[inv->count].mix = mix_of(entry->key);
-    inv->entries[inv->count++].key = (ab_str){key, entry->key.len};
+    inv->entries = grown;
+    inv->room = room;
     return AB_ERR_OK;
+}
+
+void ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry)
+{
+    assert(inv->first == NULL);
+    char *key = make_room(inv) == AB_ERR_OK ? ab_str_dup(entry->key) : NULL;
+    if (key == NULL) {
+        inv->status = AB_ERR_NOMEM;
+        return;
+    }
+    ab_inventory_entry *added = &inv->entries[inv->sum.count++];
+    *added = *entry;
+    added->key.ptr = key;
+    added->mix = mix_of(entry->key);
+    if (ab_version_cmp(entry->version, inv->sum.newest) > 0)
+        inv->sum.newest = entry->version;
 }
 
 /* --- pages --- */
@@ -94,19 +99,18 @@ static int by_page_and_key(const void *a, const void *b, void *arg)
     return by_key != 0 ? by_key : ab_version_cmp(y->version, x->version);
 }
 
-/* Count the entries of each page. @return how many the fullest has */
-static size_t fill(ab_inventory *inv)
+/* Learn where each page begins. @return how many entries the fullest has */
+static size_t lay_out(ab_inventory *inv)
 {
     size_t most = 0;
-    for (size_t i = 0; i < inv->page_count; i++)
-        inv->pages[i] = (struct page){0};
-    for (size_t i = 0; i < inv->count; i++) {
-        struct page *p = &inv->pages[inv->entries[i].mix % inv->page_count];
-        if (++p->count > most)
-            most = p->count;
+    memset(inv->first, 0, (inv->sum.pages + 1) * sizeof(*inv->first));
+    for (size_t i = 0; i < inv->sum.count; i++)
+        inv->first[inv->entries[i].mix % inv->sum.pages + 1]++;
+    for (size_t i = 1; i <= inv->sum.pages; i++) {
+        if (inv->first[i] > most)
+            most = inv->first[i];
+        inv->first[i] += inv->first[i - 1];
     }
-    for (size_t i = 1; i < inv->page_count; i++)
-        inv->pages[i].first = inv->pages[i - 1].first + inv->pages[i - 1].count;
     return most;
 }
 
@@ -114,27 +118,26 @@ static ab_err choose_pages(ab_inventory *inv, size_t pages)
 {
     bool free_choice = pages == 0;
     size_t n = free_choice ? 1 : pages;
-    while (free_choice && n < AB_INVENTORY_PAGES_MAX && inv->count / n > PAGE_AIM)
+    while (free_choice && n < AB_INVENTORY_PAGES_MAX && inv->sum.count / n > PAGE_AIM)
         n *= 2;
-    inv->pages = calloc(free_choice ? AB_INVENTORY_PAGES_MAX : n, sizeof(*inv->pages));
-    if (inv->pages == NULL)
+    inv->first = calloc((free_choice ? AB_INVENTORY_PAGES_MAX : n) + 1, sizeof(*inv->first));
+    if (inv->first == NULL)
         return AB_ERR_NOMEM;
-    inv->page_count = n;
+    inv->sum.pages = n;
     /* What the other side chose may be too few for us: then the pages differ, and are big. */
-    while (fill(inv) > AB_INVENTORY_PAGE_MAX && free_choice) {
-        if (inv->page_count == AB_INVENTORY_PAGES_MAX)
+    while (lay_out(inv) > AB_INVENTORY_PAGE_MAX && free_choice) {
+        if (inv->sum.pages == AB_INVENTORY_PAGES_MAX)
             return AB_ERR_TOOBIG;
-        inv->page_count *= 2;
+        inv->sum.pages *= 2;
     }
     return AB_ERR_OK;
 }
 
-static ab_err digest_page(const ab_inventory *inv, const struct page *p, ab_buf *text,
-                          ab_digest *out)
+static ab_err digest_page(const ab_inventory *inv, size_t page, ab_buf *text, ab_digest *out)
 {
     char hash[AB_DIGEST_HEX];
     ab_buf_clear(text);
-    for (size_t i = p->first; i < p->first + p->count; i++) {
+    for (size_t i = inv->first[page]; i < inv->first[page + 1]; i++) {
         ab_digest_format(&inv->entries[i].hash, hash);
         ab_buf_put(text, inv->entries[i].key);
         ab_buf_putc(text, ' ');
@@ -147,11 +150,15 @@ static ab_err digest_page(const ab_inventory *inv, const struct page *p, ab_buf 
 
 static ab_err digest_pages(ab_inventory *inv)
 {
-    ab_err e = AB_ERR_OK;
     ab_buf text;
+    inv->digests = calloc(inv->sum.pages, sizeof(*inv->digests));
+    if (inv->digests == NULL)
+        return AB_ERR_NOMEM;
+    inv->sum.digests = inv->digests;
+    ab_err e = AB_ERR_OK;
     ab_buf_init(&text, AB_EVENT_DATA_MAX);
-    for (size_t i = 0; i < inv->page_count && e == AB_ERR_OK; i++)
-        e = digest_page(inv, &inv->pages[i], &text, &inv->pages[i].digest);
+    for (size_t i = 0; i < inv->sum.pages && e == AB_ERR_OK; i++)
+        e = digest_page(inv, i, &text, &inv->digests[i]);
     ab_buf_fini(&text);
     return e;
 }
@@ -160,67 +167,50 @@ static ab_err digest_pages(ab_inventory *inv)
 static void drop_doubles(ab_inventory *inv)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < inv->count; i++) {
+    for (size_t i = 0; i < inv->sum.count; i++) {
         if (kept > 0 && ab_str_eq(inv->entries[kept - 1].key, inv->entries[i].key))
             free_key(inv->entries[i].key);
         else
             inv->entries[kept++] = inv->entries[i];
     }
-    inv->count = kept;
+    inv->sum.count = kept;
 }
 
 ab_err ab_inventory_divide(ab_inventory *inv, size_t pages)
 {
-    assert(inv->page_count == 0);
+    assert(inv->first == NULL);
     if (pages != 0 && !ab_inventory_is_pages(pages))
         return AB_ERR_INVALID;
-    ab_err e = choose_pages(inv, pages);
+    ab_err e = inv->status;
+    if (e == AB_ERR_OK)
+        e = choose_pages(inv, pages);
     if (e != AB_ERR_OK)
         return e;
-    if (inv->count > 0)
-        qsort_r(inv->entries, inv->count, sizeof(*inv->entries), by_page_and_key, &inv->page_count);
+    if (inv->sum.count > 0)
+        qsort_r(inv->entries, inv->sum.count, sizeof(*inv->entries), by_page_and_key,
+                &inv->sum.pages);
     drop_doubles(inv);
-    (void)fill(inv);
+    (void)lay_out(inv);
     return digest_pages(inv);
 }
 
-size_t ab_inventory_count(const ab_inventory *inv)
+ab_inventory_summary ab_inventory_sum(const ab_inventory *inv)
 {
-    return inv->count;
-}
-
-ab_version ab_inventory_newest(const ab_inventory *inv)
-{
-    ab_version newest = {0};
-    for (size_t i = 0; i < inv->count; i++)
-        if (ab_version_cmp(inv->entries[i].version, newest) > 0)
-            newest = inv->entries[i].version;
-    return newest;
-}
-
-size_t ab_inventory_pages(const ab_inventory *inv)
-{
-    return inv->page_count;
-}
-
-const ab_digest *ab_inventory_digest(const ab_inventory *inv, size_t page)
-{
-    assert(page < inv->page_count);
-    return &inv->pages[page].digest;
+    assert(inv->first != NULL);
+    return inv->sum;
 }
 
 const ab_inventory_entry *ab_inventory_page(const ab_inventory *inv, size_t page, size_t *count)
 {
-    assert(page < inv->page_count);
-    *count = inv->pages[page].count;
-    return *count == 0 ? NULL : inv->entries + inv->pages[page].first;
+    assert(page < inv->sum.pages);
+    *count = inv->first[page + 1] - inv->first[page];
+    return *count == 0 ? NULL : inv->entries + inv->first[page];
 }
 
 const ab_inventory_entry *ab_inventory_find(const ab_inventory *inv, ab_str key)
 {
-    assert(inv->page_count > 0);
-    const struct page *p = &inv->pages[ab_inventory_page_of(key, inv->page_count)];
-    size_t low = p->first, high = p->first + p->count;
+    size_t page = ab_inventory_page_of(key, inv->sum.pages);
+    size_t low = inv->first[page], high = inv->first[page + 1];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = ab_str_cmp(inv->entries[middle].key, key);

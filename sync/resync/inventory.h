@@ -16,11 +16,19 @@
 #define AB_INVENTORY_PAGES_MAX 4096
 
 typedef struct {
-    ab_str key; /* as the hub names the object; "error/" before it: an error that stands there */
+    ab_str key;         /* as the hub names the object; "error/" before it: an error that it has */
     ab_version version; /* none: not known; of two under one key the newer counts */
     ab_digest hash;     /* none: not known */
     uint32_t mix;       /* of the key; set when it is added */
 } ab_inventory_entry;
+
+/* What one side tells the other of an inventory before its pages. */
+typedef struct {
+    size_t count; /* entries, over all pages */
+    size_t pages;
+    const ab_digest *digests; /* of each page, over its lines "<key> <hash>\n"; borrowed */
+    ab_version newest;        /* of all entries */
+} ab_inventory_summary;
 
 typedef struct ab_inventory ab_inventory;
 
@@ -28,8 +36,8 @@ typedef struct ab_inventory ab_inventory;
 ab_inventory *ab_inventory_new(void);
 /** NULL is allowed. */
 void ab_inventory_free(ab_inventory *inv);
-/** Before it is divided. The key is copied. @return NOMEM */
-AB_MUST_USE ab_err ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry);
+/** Before it is divided. The key is copied. A failure is kept until then. */
+void ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry);
 /**
  * Sort it, divide it into pages and take their digests; nothing is added any more.
  *
@@ -39,19 +47,14 @@ AB_MUST_USE ab_err ab_inventory_add(ab_inventory *inv, const ab_inventory_entry 
  */
 AB_MUST_USE ab_err ab_inventory_divide(ab_inventory *inv, size_t pages);
 
-size_t ab_inventory_count(const ab_inventory *inv);
-/** The newest version in it. */
-ab_version ab_inventory_newest(const ab_inventory *inv);
-/* Below: of a divided one. */
-size_t ab_inventory_pages(const ab_inventory *inv);
-/** Over the lines "<key> <hash>\n" of the page. Borrowed. */
-const ab_digest *ab_inventory_digest(const ab_inventory *inv, size_t page);
+/* Below: of a divided one. What is borrowed lives as long as the inventory. */
+ab_inventory_summary ab_inventory_sum(const ab_inventory *inv);
 /** The entries of one page, sorted by key. Borrowed. */
 const ab_inventory_entry *ab_inventory_page(const ab_inventory *inv, size_t page, size_t *count);
 /** NULL when it is not in it. Borrowed. */
 const ab_inventory_entry *ab_inventory_find(const ab_inventory *inv, ab_str key);
 
-/** Is it a number of pages that an inventory can have? */
+/** Can an inventory have this number of pages? */
 bool ab_inventory_is_pages(size_t pages);
 /** The page of a key: FNV-1a-32 of it, modulo `pages`. */
 size_t ab_inventory_page_of(ab_str key, size_t pages);

@@ -19,15 +19,8 @@ typedef enum {
     AB_RESYNC_WANT,   /* principal: these of your pages I want */
     AB_RESYNC_TAKEN,  /* agent: I have your pages */
     AB_RESYNC_END,    /* principal: it is over */
+    AB_RESYNC_PAGE,   /* either: one page that you want */
 } ab_resync_step;
-
-/* The digests of an inventory's pages, as one side tells them to the other. */
-typedef struct {
-    size_t count; /* entries, over all pages */
-    size_t pages;
-    const ab_digest *digests;
-    ab_version newest; /* of all versions that are held */
-} ab_resync_summary;
 
 /* Pages that are asked for. */
 typedef struct {
@@ -35,37 +28,26 @@ typedef struct {
     const uint16_t *pages; /* rising */
 } ab_resync_want;
 
-/* One step. What a step does not have is absent or 0. */
+/* What a step does not have is absent or 0. */
 typedef struct {
     ab_resync_step step;
     ab_str id;
     ab_str why;
     ab_str namespace;
-    ab_resync_summary summary;
+    ab_inventory_summary summary;
     ab_resync_want want;
     bool confirm; /* begin: the operator says that the deletions which the agent holds are meant */
     size_t held;  /* answer: deletions at the hub that the agent's guard holds back */
-} ab_resync;
+    size_t page;  /* page: its number */
+    const ab_inventory *inventory; /* page: whose it is; of a decoded one its only page */
+} ab_resync_message;
 
-/** Append the JSON of a step. The outcome is in the buffer's status. */
-void ab_resync_encode(const ab_resync *r, ab_buf *out);
-/** @param out  borrows from nothing; owned by the caller: ab_resync_free
- *  @return PARSE, INVALID (says what is wrong), TOOBIG, NOMEM */
-AB_MUST_USE ab_err ab_resync_decode(ab_str text, ab_resync **out, ab_error *err);
-/** NULL is allowed. */
-void ab_resync_free(ab_resync *r);
-
-/* One page as it was received. */
-typedef struct {
-    ab_str id;
-    size_t page;
-    ab_inventory *entries; /* divided into one page, whose digest is this page's */
-} ab_resync_page;
-
-/** Append the JSON of one page of a divided inventory. The outcome is in the buffer's status. */
-void ab_resync_page_encode(const ab_inventory *inv, size_t page, ab_str id, ab_buf *out);
-/** @param out  owned by the caller: ab_resync_page_free
+/** Append the JSON of a message. The outcome is in the buffer's status. */
+void ab_resync_message_encode(const ab_resync_message *m, ab_buf *out);
+/** @param out  borrows from nothing; owned by the caller: ab_resync_message_free
  *  @return PARSE, INVALID (says what is wrong), TOOBIG, NOMEM, FATAL */
-AB_MUST_USE ab_err ab_resync_page_decode(ab_str text, ab_resync_page **out, ab_error *err);
-/** NULL is allowed. */
-void ab_resync_page_free(ab_resync_page *p);
+AB_MUST_USE ab_err ab_resync_message_decode(ab_str text, ab_resync_message **out, ab_error *err);
+/** The inventory of a decoded page, owned by the caller from now on. */
+ab_inventory *ab_resync_message_take_inventory(ab_resync_message *m);
+/** Of a decoded one. NULL is allowed. */
+void ab_resync_message_free(ab_resync_message *m);

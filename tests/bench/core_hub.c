@@ -239,14 +239,13 @@ static void name_object(const ab_bench_core_agent *a, size_t i, char out[64])
 static ab_err hold(const ab_bench_core_agent *a, ab_inventory *inv)
 {
     char key[64];
-    ab_err e = AB_ERR_OK;
-    for (size_t i = 0; i < AB_BENCH_CORE_OBJECTS && e == AB_ERR_OK; i++) {
+    for (size_t i = 0; i < AB_BENCH_CORE_OBJECTS; i++) {
         name_object(a, i, key);
-        e = ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key),
-                                                        .version = a->version[i],
-                                                        .hash = a->hash[i]});
+        ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key),
+                                                    .version = a->version[i],
+                                                    .hash = a->hash[i]});
     }
-    return e == AB_ERR_OK ? ab_inventory_divide(inv, 1) : e;
+    return ab_inventory_divide(inv, 1);
 }
 
 /* It holds what it was sent, and wants no page: all is the same. */
@@ -257,13 +256,10 @@ static void answer_resync(ab_bench_core_hub *h, size_t agent, ab_str id)
     ab_inventory *inv = ab_inventory_new();
     ab_buf_init(&text, AB_EVENT_DATA_MAX);
     if (inv != NULL && hold(&h->agents[agent], inv) == AB_ERR_OK)
-        ab_resync_encode(&(ab_resync){.step = AB_RESYNC_ANSWER,
-                                      .id = id,
-                                      .summary = {.count = ab_inventory_count(inv),
-                                                  .pages = 1,
-                                                  .digests = ab_inventory_digest(inv, 0),
-                                                  .newest = ab_inventory_newest(inv)}},
-                         &text);
+        ab_resync_message_encode(&(ab_resync_message){.step = AB_RESYNC_ANSWER,
+                                                      .id = id,
+                                                      .summary = ab_inventory_sum(inv)},
+                                 &text);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_RESYNC));
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, AB_KEY_RESYNC);
     d.data = ab_buf_str(&text);
@@ -274,16 +270,16 @@ static void answer_resync(ab_bench_core_hub *h, size_t agent, ab_str id)
 
 static void take_step(ab_bench_core_hub *h, size_t agent, const ab_event *event)
 {
-    ab_resync *step = NULL;
+    ab_resync_message *step = NULL;
     if (ab_event_data(event).ptr == NULL)
         return;
-    if (ab_resync_decode(ab_event_data(event), &step, NULL) != AB_ERR_OK)
+    if (ab_resync_message_decode(ab_event_data(event), &step, NULL) != AB_ERR_OK)
         fail(h, "a step of a resync cannot be read");
     else if (step->step == AB_RESYNC_BEGIN)
         answer_resync(h, agent, step->id);
     else if (step->step != AB_RESYNC_END)
         fail(h, "an agent does not hold what it was sent");
-    ab_resync_free(step);
+    ab_resync_message_free(step);
 }
 
 static void take_state(ab_bench_core_hub *h, size_t agent, const ab_event *event)

@@ -14,11 +14,11 @@
 #define BEGIN(more)  "{\"step\":\"begin\",\"id\":\"a\",\"namespace\":\"argocd\"," TOLD more "}"
 #define ANSWER(more) "{\"step\":\"answer\",\"id\":\"a\"," TOLD ",\"want\":[]" more "}"
 
-static ab_resync *decode(ab_str text)
+static ab_resync_message *decode(ab_str text)
 {
-    ab_resync *r = NULL;
+    ab_resync_message *r = NULL;
     ab_error err = {0};
-    ab_err e = ab_resync_decode(text, &r, &err);
+    ab_err e = ab_resync_message_decode(text, &r, &err);
     assert_true(e == AB_ERR_OK || err.text[0] != '\0');
     return r;
 }
@@ -26,16 +26,16 @@ static ab_resync *decode(ab_str text)
 static void assert_guard(const char *text, bool confirm, size_t held)
 {
     ab_buf out;
-    ab_resync *r = decode(ab_str_of(text));
+    ab_resync_message *r = decode(ab_str_of(text));
     assert_non_null(r);
     ab_buf_init(&out, 4096);
-    ab_resync_encode(r, &out);
-    ab_resync *again = decode(ab_buf_str(&out));
+    ab_resync_message_encode(r, &out);
+    ab_resync_message *again = decode(ab_buf_str(&out));
     assert_non_null(again);
     assert_true(r->confirm == confirm && again->confirm == confirm);
     assert_true(r->held == held && again->held == held);
-    ab_resync_free(again);
-    ab_resync_free(r);
+    ab_resync_message_free(again);
+    ab_resync_message_free(r);
     ab_buf_fini(&out);
 }
 

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The principal's role in a resync (sync/resync/resync.h): it holds an agent's reports, or its
+ * objects, and corrects what the agent holds of its desired states. Only here is anything ended at
+ * a managed agent that no log says: object by object, when it is proved to be gone.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+#include "sync/object/kind.h"
+
+#include <stdio.h>
+
+/* --- what we hold of the agent's --- */
+
+static void hold_error(const char *about, const ab_digest *hash, ab_inventory *inv)
+{
+    char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
+    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", about);
+    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .hash = *hash});
+}
+
+static void hold_app(const ab_principal_app *app, ab_inventory *inv)
+{
+    if (!app->exists)
+        return;
+    /* One that nobody reported is named too: whoever has none says so then. */
+    if (app->has_status || !ab_digest_is_none(&app->status_hash))
+        ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(app->key),
+                                                    .version = app->status_version,
+                                                    .hash = app->status_hash});
+    if (app->error != NULL && !app->error_ours)
+        hold_error(app->key, &app->error_hash, inv);
+}
+
+static void hold_mirror(const struct mirror *m, ab_inventory *inv)
+{
+    ab_inventory_entry entry = {.key = ab_str_of(m->key)};
+    if (!ab_mirror_held(m, &entry.version, &entry.hash))
+        return;
+    ab_inventory_add(inv, &entry);
+    if (m->error != NULL && !m->error_ours)
+        hold_error(m->key, &m->error_hash, inv);
+}
+
+static void hold_shared_error(const struct peer *peer, ab_str theirs,
+                              const struct shared_error *error, ab_inventory *inv)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    if (ab_principal_shared_key(peer, theirs, key))
+        hold_error(key, &error->hash, inv);
+}
+
+static void hold_reports(const struct peer *peer, ab_inventory *inv)
+{
+    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i))
+        hold_app(AB_LINK_OF(i.link, ab_principal_app, in_records), inv);
+    for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i))
+        hold_shared_error(peer, i.key, i.value, inv);
+}
+
+static void hold_mirrors(const struct peer *peer, ab_inventory *inv)
+{
+    for (ab_list_iter i = ab_list_first(&peer->records->mirrors); i.link != NULL; ab_list_next(&i))
+        hold_mirror(AB_LINK_OF(i.link, struct mirror, in_records), inv);
+}
+
+static ab_err hold(void *arg, ab_inventory *inv)
+{
+    const struct peer *peer = arg;
+    if (peer->mode == AB_MANAGED) {
+        (void)ab_principal_watermark_ask(peer); /* it is read by the time of the answer */
+        hold_reports(peer, inv);
+    } else {
+        hold_mirrors(peer, inv);
+    }
+    return AB_ERR_OK;
+}
+
+static void tell(void *arg, ab_resync_message *m)
+{
+    struct peer *peer = arg;
+    m->confirm = peer->mode == AB_AUTONOMOUS && peer->sweep.guard.confirmed;
+    m->namespace = ab_str_of(peer->principal->env.namespace);
+    peer->resync.judged = peer->resync.unsent = false;
+}
+
+/* --- what the agent is to hold --- */
+
+/* Is it what a managed agent holds of ours? An autonomous one holds nothing but answers. */
+static bool is_desired(const struct peer *peer, ab_str key)
+{
+    return peer->mode == AB_MANAGED && ab_principal_is_object(key);
+}
+
+struct expected {
+    const struct peer *peer;
+    ab_inventory *inv;
+};
+
+static void expect_key(void *arg, ab_str key)
+{
+    const struct expected *s = arg;
+    ab_inventory_entry entry = {.key = key};
+    if (is_desired(s->peer, key) && ab_writer_find(s->peer->writer, key, &entry.hash))
+        ab_inventory_add(s->inv, &entry);
+}
+
+static void expect(void *arg, ab_inventory *inv)
+{
+    const struct peer *peer = arg;
+    ab_writer_each(peer->writer, "", expect_key, &(struct expected){peer, inv});
+}
+
+/* --- corrections --- */
+
+/* Is the object to be at the agent? */
+static enum verdict judge(const struct peer *peer, ab_str key)
+{
+    const ab_principal *p = peer->principal;
+    const ab_principal_app *app = ab_principal_find(p, key);
+    if (ab_mirror_exists(p, key))
+        return NOT_KNOWN_YET; /* it is being handed over */
+    if (app == NULL || !app->exists)
+        return ab_principal_shared_verdict(peer, key);
+    if (app->peer == peer)
+        return FOR_IT;
+    return app->moved ? NOT_KNOWN_YET : NOT_FOR_IT; /* it stays until it has arrived elsewhere */
+}
+
+static bool is_on_its_way(const struct peer *peer, ab_str key)
+{
+    return ab_resync_is_on_its_way(&peer->resync.turn.resync, key, key);
+}
+
+static void send_again(struct peer *peer, ab_str key)
+{
+    ab_principal_app *app = ab_principal_find(peer->principal, key);
+    ab_writer_repeat(peer->writer, key);
+    if (app == NULL)
+        ab_principal_shared_requeue(peer, key);
+    else
+        app->requeued = app->exists;
+}
+
+/* Not while the log is gone through: it may change. What was answered and stands all the same, in a
+ * store that was restored for one, is asked again: the agent has its record of it. */
+static void advance_apps(const struct peer *peer)
+{
+    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i)) {
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
+        if (ab_requests_forget_answers(&app->requests))
+            app->requeued = app->exists;
+        if (app->requeued)
+            ab_principal_advance(app);
+    }
+}
+
+/* --- commands --- */
+
+static void end_command(const struct peer *peer, ab_str key)
+{
+    ab_event_draft draft = {0};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    if (ab_writer_end_anyway(peer->writer, key, key, &draft, NULL) != AB_ERR_OK)
+        AB_ERROR(peer->principal->env.log, SYNC, "out of memory", AB_KV("agent", peer->name));
+}
+
+/* The agent has an answer standing to a command that was ended. */
+static void end_answered(const struct peer *peer, ab_str key)
+{
+    if (!ab_writer_has_key(peer->writer, key) && !is_on_its_way(peer, key))
+        end_command(peer, key);
+}
+
+static bool asks(const struct requests *requests, ab_str id)
+{
+    const struct request *all[] = {&requests->operation, &requests->refresh, &requests->terminate};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i]->asked && ab_str_is(id, all[i]->id) && !ab_str_is(id, all[i]->answered))
+            return true;
+    return false;
+}
+
+static bool requeue_asking_app(const struct agent_records *r, ab_str id)
+{
+    for (ab_list_iter i = ab_list_first(&r->apps); i.link != NULL; ab_list_next(&i)) {
+        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
+        if (asks(&app->requests, id)) {
+            app->requeued = app->exists;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool does_mirror_ask(const struct agent_records *r, ab_str id)
+{
+    for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
+        const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
+        if (m->exists && m->is_mirror && asks(&m->requests, id))
+            return true;
+    }
+    return false;
+}
+
+/* Who asks for this command still is looked at again. @return false when nobody does */
+static bool requeue_asker(const struct peer *peer, ab_str id)
+{
+    return peer->mode == AB_MANAGED ? requeue_asking_app(peer->records, id)
+                                    : does_mirror_ask(peer->records, id);
+}
+
+/* A command that stands in the log may have been answered into a log that was lost. */
+static void ask_again(void *arg, ab_str key)
+{
+    const struct peer *peer = arg;
+    char copy[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX]; /* ending it frees the log's own */
+    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
+    if (ab_writer_queued_since(peer->writer, key, peer->resync.turn.resync.since))
+        return;
+    if (requeue_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
+        ab_writer_repeat_command(peer->writer, ab_str_of(copy));
+    else
+        end_command(peer, ab_str_of(copy));
+}
+
+/* --- all of it --- */
+
+struct correction {
+    struct peer *peer;
+    size_t missing;                /* here, and proved to have been deleted */
+    size_t unproved;               /* missing, and not */
+    char first[AB_OBJECT_KEY_MAX]; /* of these */
+    bool end;
+};
+
+static void note_unproved(struct correction *c, ab_str key)
+{
+    if (c->unproved++ == 0)
+        snprintf(c->first, sizeof(c->first), "%.*s", AB_STR_ARG(key));
+}
+
+static void check_held(void *arg, const ab_inventory_entry *theirs)
+{
+    struct correction *c = arg;
+    ab_digest ours;
+    if (ab_str_starts(theirs->key, AB_KEY_COMMAND))
+        end_answered(c->peer, theirs->key);
+    if (!is_desired(c->peer, theirs->key) || is_on_its_way(c->peer, theirs->key))
+        return;
+    if (ab_writer_find(c->peer->writer, theirs->key, &ours)) {
+        if (!c->end && !ab_digest_eq(&ours, &theirs->hash))
+            send_again(c->peer, theirs->key);
+        return;
+    }
+    if (judge(c->peer, theirs->key) != NOT_FOR_IT) {
+        c->peer->resync.unsent = true;
+        return;
+    }
+    if (!ab_deletion_is_allowed(ab_principal_judge_unsent(c->peer, theirs->key, theirs->version))) {
+        note_unproved(c, theirs->key);
+        return;
+    }
+    c->missing++;
+    if (c->end)
+        ab_principal_end_anyway(c->peer, theirs->key);
+}
+
+/* Said, and not held. */
+static void check_missing(void *arg, ab_str key)
+{
+    const struct correction *c = arg;
+    const ab_resync *r = &c->peer->resync.turn.resync;
+    if (is_desired(c->peer, key) && ab_resync_covers(r, key) && ab_resync_find(r, key) == NULL &&
+        !is_on_its_way(c->peer, key))
+        send_again(c->peer, key);
+}
+
+/* One deletion: what the log still has, and what only the agent has. */
+static void end_missing(struct peer *peer, size_t missing)
+{
+    const ab_resync *r = &peer->resync.turn.resync;
+    struct correction c = {.peer = peer, .end = true};
+    ab_principal_sweep(peer);
+    size_t held = peer->sweep.done ? 0 : peer->sweep.guard.held;
+    if ((missing > 0 || held == 0) &&
+        ab_principal_may_end(peer, missing + held, r->theirs->summary.count))
+        ab_resync_each(r, check_held, &c);
+}
+
+/* Without the whole store, and its watermark, nothing is known to be gone. */
+static void correct(void *arg)
+{
+    struct peer *peer = arg;
+    bool may_end = peer->principal->synced &&
+                   (peer->sweep.guard.confirmed || ab_principal_watermark_ask(peer));
+    struct correction c = {.peer = peer};
+    ab_resync_each(&peer->resync.turn.resync, check_held, &c);
+    ab_writer_each(peer->writer, "", check_missing, &c);
+    ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);
+    advance_apps(peer);
+    ab_mirror_requeue_agent(peer->records);
+    if (peer->mode != AB_MANAGED)
+        return;
+    peer->proof.again = !may_end;
+    peer->resync.judged = may_end;
+    if (!may_end)
+        return;
+    ab_principal_watermark_hold(peer, &peer->proof.agent, c.unproved, c.first);
+    end_missing(peer, c.missing);
+}
+
+/* --- the rest of the role --- */
+
+/* What came and is not dealt with yet would look as if the agent had to say it again. */
+static bool is_dealt_with(const struct peer *peer)
+{
+    return peer->caught_up && peer->held == NULL && ab_agent_records_are_done(peer->records);
+}
+
+static bool is_ready(void *arg)
+{
+    const struct peer *peer = arg;
+    return peer->mode != 0 && peer->heard && peer->principal->listed &&
+           ab_writer_is_ready(peer->writer) && is_dealt_with(peer);
+}
+
+static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
+{
+    struct peer *peer = arg;
+    (void)event;
+    if (m->step == AB_RESYNC_ASK) {
+        ab_resync_queue_asked(&peer->resync.turn);
+        return true;
+    }
+    ab_principal_watermark_epoch(peer);
+    ab_principal_watermark_note_version(peer, m->summary.newest);
+    if (peer->mode == AB_AUTONOMOUS)
+        ab_principal_note_held(peer, m->held);
+    return true;
+}
+
+static void over(void *arg, const char *why)
+{
+    struct peer *peer = arg;
+    const ab_principal *p = peer->principal;
+    ab_resync_queue_over(&peer->resync.turn, why);
+    if (why != NULL)
+        return;
+    peer->sweep.guard.confirmed = false;
+    ab_metric_add(p->metrics.resyncs, 1);
+    AB_INFO(p->env.log, SYNC, "up to date with the agent", AB_KV("agent", peer->name));
+    ab_principal_watermark_note_resync(peer);
+    ab_resync_queue_go(peer->resync.turn.queue);
+}
+
+static void refuse(void *arg, const ab_event *event, const char *why)
+{
+    const struct peer *peer = arg;
+    (void)event;
+    AB_WARN(peer->principal->env.log, SYNC, "unreadable resync step skipped",
+            AB_KV("agent", peer->name), AB_KV("why", why));
+}
+
+static void wake(void *arg)
+{
+    const struct peer *peer = arg;
+    const ab_effects *fx = &peer->principal->env.effects;
+    fx->wake(fx->arg, peer->name);
+}
+
+void ab_principal_resync_init(struct peer *peer)
+{
+    static const ab_resync_role role = {is_ready, hold, expect, tell, heard,
+                                        correct,  over, refuse, wake};
+    ab_principal *p = peer->principal;
+    ab_resync_queue_join(&p->resyncs, &peer->resync.turn,
+                         &(ab_resync_env){.role = &role,
+                                          .arg = peer,
+                                          .writer = peer->writer,
+                                          .clock = p->env.clock,
+                                          .log = p->env.log,
+                                          .agent = peer->name,
+                                          .principal_uid = p->env.uid});
+}
+
+ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why)
+{
+    if (agent != NULL && ab_principal_peer(p, ab_str_of(agent)) == NULL)
+        return AB_ERR_NOTFOUND;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+        if (agent == NULL || ab_str_is(i.key, agent))
+            ab_resync_queue_due(&((struct peer *)i.value)->resync.turn, why);
+    return AB_ERR_OK;
+}

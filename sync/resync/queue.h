@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When the principal holds a resync with each of its agents: at once when there is cause to and
+ * nothing is in the way, again with a growing delay after a failure, and from then on periodically;
+ * so many at once and no more. An agent is in one list, and moves when something about it changes,
+ * so that no call passes over all agents.
+ *
+ *                 due                  is ready                room
+ *   (no list) ---------> (no list) -------------> ripe -----------------> running
+ *    periodic --its time------^  ^                                        |     |
+ *        ^                       |   delay over                  failed   |     |
+ *        |                       +---------------- retrying <-------------+     |
+ *        +----------------------------------------------------------------------+ both agree
+ *
+ * Pure; loop thread.
+ */
+#pragma once
+
+#include "base/core/list.h"
+#include "sync/resync/resync.h"
+
+typedef struct {
+    const ab_clock *clock;
+    int64_t period_ms; /* between the resyncs of one agent that have no other cause; 0: none */
+    size_t max;        /* running at once */
+    size_t running_count;
+    ab_link running, ripe, retrying;
+    ab_link periodic; /* in the order of when they are due */
+} ab_resync_queue;
+
+/* One agent in it. Read by others, written here only. */
+typedef struct {
+    ab_resync_queue *queue;
+    ab_resync resync;
+    ab_link *list; /* that it is in; NULL: none */
+    ab_link in_list;
+    const char *why; /* one is due; NULL: none is */
+    int64_t at;      /* mono_ms: not before then */
+    bool was_held;   /* once: from then on periodically */
+    int64_t next_at; /* mono_ms: when the next periodic one is due, in that list */
+    int64_t begun_at;
+    ab_backoff backoff;
+} ab_resync_turn;
+
+/** Before all else. @param clock  borrowed */
+void ab_resync_queue_init(ab_resync_queue *q, const ab_clock *clock, int64_t period_ms, size_t max);
+/** Make a turn of this queue, which lives longer. `env` as of ab_resync_init. */
+void ab_resync_queue_join(ab_resync_queue *q, ab_resync_turn *t, const ab_resync_env *env);
+/** Leave it; of a zeroed one too. */
+void ab_resync_queue_leave(ab_resync_turn *t);
+
+/** A resync is due with this agent. @param why  lives on */
+void ab_resync_queue_due(ab_resync_turn *t, const char *why);
+/** What the role's `is_ready` depends on may have changed. Begins none. */
+void ab_resync_queue_sort(ab_resync_turn *t);
+/** Begin those that nothing is in the way of, as many as there is room for. */
+void ab_resync_queue_go(ab_resync_queue *q);
+/** Time has passed. */
+void ab_resync_queue_tick(ab_resync_queue *q);
+/** Give up the one that is under way. */
+void ab_resync_queue_stop(ab_resync_turn *t);
+
+/* For the role. */
+/** The agent asked for one. */
+void ab_resync_queue_asked(ab_resync_turn *t);
+/** One is over. @param why  it failed, lives on; NULL: both ends agree */
+void ab_resync_queue_over(ab_resync_turn *t, const char *why);

@@ -42,7 +42,7 @@ void ab_kafka_commit_end_all(ab_kafka_group *g)
         ab_kafka_commit_end(link_of(at));
 }
 
-void ab_kafka_commit_forget(ab_kafka_link *l)
+static void forget(ab_kafka_link *l)
 {
     l->in.committed = -1;
     ab_kafka_commit_note(l);
@@ -67,6 +67,29 @@ static void add_moved(ab_kafka_group *g, rd_kafka_topic_partition_list_t *list, 
     }
 }
 
+/* What could not be committed is committed again with the next. `code`: of all of it. */
+static void take_back(ab_kafka_group *g, rd_kafka_resp_err_t code,
+                      const rd_kafka_topic_partition_list_t *list)
+{
+    for (int i = 0; list != NULL && i < list->cnt; i++) {
+        const rd_kafka_topic_partition_t *p = &list->elems[i];
+        ab_kafka_topic which = AB_KAFKA_TOPICS;
+        rd_kafka_resp_err_t failed = code == RD_KAFKA_RESP_ERR_NO_ERROR ? p->err : code;
+        if (failed == RD_KAFKA_RESP_ERR_NO_ERROR)
+            continue;
+        ab_kafka_link *l = ab_kafka_link_of_topic(g->kafka, p->topic, &which);
+        if (l != NULL)
+            forget(l);
+        ab_kafka_host_error(&g->kafka->host, failed, "cannot commit positions");
+    }
+}
+
+void ab_kafka_commit_done(ab_kafka_group *g, rd_kafka_event_t *event)
+{
+    g->committing = false;
+    take_back(g, rd_kafka_event_error(event), rd_kafka_event_topic_partition_list(event));
+}
+
 static void commit_group(ab_kafka_group *g, int64_t now)
 {
     take_up_old(g, now);
@@ -74,9 +97,11 @@ static void commit_group(ab_kafka_group *g, int64_t now)
         return;
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(16);
     add_moved(g, list, now);
-    g->committing =
-        rd_kafka_commit_queue(ab_kafka_handle_rk(g->handle), list, ab_kafka_handle_queue(g->handle),
-                              NULL, NULL) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_resp_err_t code = rd_kafka_commit_queue(ab_kafka_handle_rk(g->handle), list,
+                                                     ab_kafka_handle_queue(g->handle), NULL, NULL);
+    g->committing = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (!g->committing)
+        take_back(g, code, list);
     rd_kafka_topic_partition_list_destroy(list);
 }
 
@@ -84,7 +109,7 @@ void ab_kafka_commit_all_again(ab_kafka *k)
 {
     ab_kafka_link *l = NULL;
     TAILQ_FOREACH(l, &k->links, at)
-    ab_kafka_commit_forget(l);
+    forget(l);
 }
 
 bool ab_kafka_commit(ab_kafka *k)
@@ -95,7 +120,7 @@ bool ab_kafka_commit(ab_kafka *k)
     {
         if (!g->committing)
             commit_group(g, ab_kafka_now(k));
-        finished = finished && !g->committing;
+        finished = finished && !g->committing && !ab_link_is_in_use(&g->moved);
     }
     return finished;
 }

@@ -11,8 +11,8 @@ void ab_kafka_commit_begin(ab_kafka_link *l);
 void ab_kafka_commit_end(ab_kafka_link *l);
 /** It goes, and has no partition any more. */
 void ab_kafka_commit_end_all(ab_kafka_group *g);
-/** The last commit failed: commit the position again. */
-void ab_kafka_commit_forget(ab_kafka_link *l);
+/** What became of the group's commit: the event of its handle. */
+void ab_kafka_commit_done(ab_kafka_group *g, rd_kafka_event_t *event);
 /** Nothing is known of any commit: commit every position again. */
 void ab_kafka_commit_all_again(ab_kafka *k);
 /** Commit what has moved. True when nothing is left to commit or under way. */

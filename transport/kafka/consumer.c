@@ -64,25 +64,6 @@ static void on_error(ab_kafka *k, rd_kafka_event_t *event)
     rd_kafka_topic_partition_destroy(p);
 }
 
-/* What could not be committed is committed again with the next. */
-static void on_committed(ab_kafka_group *g, rd_kafka_event_t *event)
-{
-    g->committing = false;
-    rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-    rd_kafka_topic_partition_list_t *list = rd_kafka_event_topic_partition_list(event);
-    for (int i = 0; list != NULL && i < list->cnt; i++) {
-        const rd_kafka_topic_partition_t *p = &list->elems[i];
-        ab_kafka_topic which = AB_KAFKA_TOPICS;
-        ab_kafka_link *l = ab_kafka_link_of_topic(g->kafka, p->topic, &which);
-        rd_kafka_resp_err_t failed = code == RD_KAFKA_RESP_ERR_NO_ERROR ? p->err : code;
-        if (failed == RD_KAFKA_RESP_ERR_NO_ERROR)
-            continue;
-        if (l != NULL)
-            ab_kafka_commit_forget(l);
-        ab_kafka_host_error(&g->kafka->host, failed, "cannot commit positions");
-    }
-}
-
 static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
 {
     (void)h;
@@ -94,7 +75,7 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
             on_message(g->kafka, m);
         break;
     case RD_KAFKA_EVENT_OFFSET_COMMIT:
-        on_committed(g, event);
+        ab_kafka_commit_done(g, event);
         break;
     case RD_KAFKA_EVENT_ERROR:
         on_error(g->kafka, event);

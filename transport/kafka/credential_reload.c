@@ -10,7 +10,7 @@
 #include "transport/kafka/group_priv.h"
 #include "transport/kafka/live_priv.h"
 #include "transport/kafka/log_replay_priv.h"
-#include "transport/kafka/pending_priv.h"
+#include "transport/kafka/positions_priv.h"
 #include "transport/kafka/producer_priv.h"
 
 #define CHECK_MS 1000
@@ -46,7 +46,7 @@ static void check(ab_kafka *k)
 
 static bool is_idle(const ab_kafka *k)
 {
-    return !k->topic_check_running && k->removing == NULL && !k->member.asking && !k->keeping;
+    return !k->topic_check_running && k->removing == NULL && !k->member.asking;
 }
 
 static bool is_drained(ab_kafka *k)
@@ -64,7 +64,7 @@ static void close_all(ab_kafka *k)
             ab_kafka_link_renew(l);
     }
     ab_kafka_log_replay_run(k);
-    ab_kafka_asker_close(k);
+    ab_kafka_positions_close(k);
     ab_kafka_group_close_all(&k->groups);
     ab_kafka_group_close_all(&k->live_groups);
     ab_kafka_commit_all_again(k);

@@ -10,7 +10,6 @@
 #include "transport/kafka/live_priv.h"
 #include "transport/kafka/log_replay_priv.h"
 #include "transport/kafka/member_priv.h"
-#include "transport/kafka/pending_priv.h"
 #include "transport/kafka/positions_priv.h"
 #include "transport/kafka/presence_priv.h"
 #include "transport/kafka/producer_priv.h"
@@ -33,7 +32,7 @@ static void release(ab_kafka *k)
     ab_kafka_removal_leave(k);
     ab_kafka_link *l = NULL;
     while ((l = TAILQ_FIRST(&k->links)) != NULL) {
-        ab_kafka_pending_leave(l);
+        ab_kafka_positions_leave(l);
         ab_kafka_link_unref(l);
     }
     ab_map_free(k->links_by_name, NULL);
@@ -68,9 +67,9 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     TAILQ_INIT(&k->removals);
     TAILQ_INIT(&k->deliveries);
     TAILQ_INIT(&k->failed);
-    TAILQ_INIT(&k->ask_soon);
-    TAILQ_INIT(&k->ask_later);
-    TAILQ_INIT(&k->ask_under_way);
+    ab_link_init(&k->ask_soon);
+    ab_link_init(&k->ask_later);
+    ab_link_init(&k->ask_under_way);
     k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
     TAILQ_INIT(&k->host.graves);
     k->withdraw = withdraw;
@@ -132,7 +131,7 @@ static void close_handles(ab_kafka *k)
         ab_kafka_commit_end(l);
     }
     ab_kafka_log_replay_run(k);
-    ab_kafka_asker_close(k);
+    ab_kafka_positions_close(k);
     ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
     ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
     ab_kafka_group_close_all(&k->groups);
@@ -186,6 +185,8 @@ static void look_at(ab_kafka_link *l, int64_t now)
         next = earlier(next, ab_kafka_producer_look(&k->live_producer, l, now));
     if (!l->removed)
         next = earlier(next, ab_kafka_topic_check_look(l, now));
+    if (!l->removed)
+        next = earlier(next, ab_kafka_positions_look(l, now));
     if (next != INT64_MAX)
         ab_kafka_link_look_at(l, next);
 }
@@ -237,7 +238,6 @@ static void on_tick(uv_timer_t *timer)
             ab_kafka_member_tick(k);
         else
             ab_kafka_positions_tick(k);
-        ab_kafka_pending_tick(k);
         ab_kafka_log_replay_run(k);
         ab_kafka_removal_start(k);
         ab_kafka_topic_check_start(k);
@@ -267,7 +267,7 @@ static ab_err add_link(ab_kafka *k, const char *agent, ab_kafka_link **out, ab_e
     ab_err e = ab_kafka_link_new(k, agent, out, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_kafka_pending_init(*out);
+    ab_kafka_positions_begin(*out);
     (void)ab_kafka_topic_check_look(*out, ab_kafka_now(k));
     return AB_ERR_OK;
 }
@@ -295,7 +295,7 @@ static ab_err kafka_start(ab_transport *self, ab_error *err)
     if (e == AB_ERR_OK)
         e = open_producers(k, err);
     if (e == AB_ERR_OK)
-        ab_kafka_pending_tick(k);
+        ab_kafka_positions_tick(k);
     if (e == AB_ERR_OK)
         ab_kafka_topic_check_start(k);
     return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_FATAL;
@@ -309,7 +309,7 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
     if (e != AB_ERR_OK)
         return e;
     ab_kafka_removal_call_off(k, agent);
-    ab_kafka_pending_tick(k);
+    ab_kafka_positions_tick(k);
     ab_kafka_topic_check_start(k);
     return AB_ERR_OK;
 }
@@ -325,7 +325,7 @@ static void kafka_remove_agent(ab_transport *self, const char *agent, bool forge
         ab_kafka_commit(k);
     if (ours)
         ab_kafka_removal_want(l);
-    ab_kafka_pending_leave(l);
+    ab_kafka_positions_leave(l);
     ab_kafka_link_remove(l);
 }
 

@@ -21,7 +21,6 @@
 typedef struct ab_kafka_removal ab_kafka_removal;
 
 typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
-TAILQ_HEAD(ab_kafka_asks, ab_kafka_link);
 typedef TAILQ_HEAD(ab_kafka_deliveries, ab_kafka_delivery) ab_kafka_deliveries;
 
 /* One producer; rebuilt after a fatal error (producer.c). */
@@ -124,11 +123,9 @@ struct ab_kafka {
     int64_t commit_due_ms;
     int64_t lag_due_ms;
     int64_t probe_due_ms;
-    bool keeping; /* positions of absent agents; the asker is in use */
-    int64_t keep_scan_ms;
-    struct ab_kafka_asks ask_soon; /* each of these in the order of what is due */
-    struct ab_kafka_asks ask_later;
-    struct ab_kafka_asks ask_under_way;
+    ab_link ask_soon; /* links; each of these in the order of what is due */
+    ab_link ask_later;
+    ab_link ask_under_way;
     size_t asks_under_way;
     ab_kafka_handle *asker; /* PRINCIPAL: NULL while there is nothing to ask */
     int64_t asker_used_ms;

@@ -87,6 +87,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     ab_kafka_link *l = calloc(1, sizeof(*l));
     if (l == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", name);
+    bool principal = k->settings.role == AB_ROLE_PRINCIPAL;
     l->kafka = k;
     l->refs = 1;
     l->sent_offset = -1;
@@ -94,16 +95,17 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->in.committed = -1;
     ab_link_init(&l->in.commit_at);
     ab_link_init(&l->check_at);
+    ab_link_init(&l->ask_at);
+    ab_pending_init(&l->down, principal ? k->base.env.clock : NULL, AB_PENDING_UNKNOWN);
+    ab_pending_init(&l->up, principal ? k->base.env.clock : NULL, 0);
     ab_link_init(&l->measure_at);
     ab_wheel_timer_init(&l->timer);
     l->in.caught_up_at = -1;
     ab_backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_fail(&l->why, AB_ERR_UNAVAILABLE, "checking topics");
     snprintf(l->name, sizeof(l->name), "%s", name);
-    if (k->settings.role == AB_ROLE_AGENT)
-        snprintf(l->source, sizeof(l->source), "%s", AB_SOURCE_PRINCIPAL);
-    else
-        snprintf(l->source, sizeof(l->source), "%s%s", AB_SOURCE_AGENT, name);
+    snprintf(l->source, sizeof(l->source), "%s%s",
+             principal ? AB_SOURCE_AGENT : AB_SOURCE_PRINCIPAL, principal ? name : "");
     if (!name_topics(l) || ab_map_put(k->links_by_name, ab_str_of(name), l, NULL) != AB_ERR_OK) {
         free_link(l);
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", name);

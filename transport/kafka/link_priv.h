@@ -101,7 +101,7 @@ typedef struct {
     char *refused; /* PRINCIPAL: why this agent is, as it is told; AGENT: why we are. NULL: not */
 } ab_kafka_presence;
 
-/* PRINCIPAL: when the broker is asked for the agent's position (pending.c). */
+/* PRINCIPAL: when the broker is asked for the agent's position (positions.c). */
 typedef enum { AB_ASK_NOT, AB_ASK_SOON, AB_ASK_LATER, AB_ASK_UNDER_WAY } ab_kafka_ask;
 
 typedef struct {
@@ -153,7 +153,8 @@ struct ab_kafka_link {
     ab_pending down;
     ab_pending up;
     ab_kafka_ask ask;
-    TAILQ_ENTRY(ab_kafka_link) ask_at; /* in a queue of its ask */
+    ab_link ask_at; /* in a queue of its ask */
+    bool keep;      /* and then commit it again */
     int64_t ask_due_ms;
     ab_kafka_link_metrics metrics;
 };

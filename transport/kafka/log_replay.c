@@ -177,7 +177,7 @@ static void on_message(ab_kafka_link *l, const rd_kafka_message_t *m)
     ab_event *event = NULL;
     ab_err e = ab_kafka_record_decode(m, false, &event, &reason, &err);
     if (e == AB_ERR_OK)
-        ab_kafka_pending_read(l, event, m);
+        ab_kafka_pending_write(l, event, m->payload == NULL, m);
     if (e == AB_ERR_OK && m->payload == NULL)
         drop(l, event);
     else if (e == AB_ERR_OK)

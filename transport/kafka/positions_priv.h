@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PRINCIPAL only.
+ * PRINCIPAL; at an agent nothing happens.
  */
 #pragma once
 
 #include "transport/kafka/link_priv.h"
 
-/** Commit the positions of absent agents again, when it is time. */
+/** The agent's position is asked for at once. */
+void ab_kafka_positions_begin(ab_kafka_link *l);
+/** It is not served any more: the broker need not be asked. */
+void ab_kafka_positions_leave(ab_kafka_link *l);
+/** Something is in our log that may not be in effect at the agent. */
+void ab_kafka_positions_want(ab_kafka_link *l);
+/** The agent has returned. */
+void ab_kafka_positions_hurry(ab_kafka_link *l);
+/** Have the position of an absent agent committed again, when it is time. @return when to look
+ * again */
+int64_t ab_kafka_positions_look(ab_kafka_link *l, int64_t now);
+/** Ask for the positions that are due. */
 void ab_kafka_positions_tick(ab_kafka *k);
+/** Close the handle; what it was asked is asked again later. */
+void ab_kafka_positions_close(ab_kafka *k);

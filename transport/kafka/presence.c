@@ -20,7 +20,7 @@
 #include "schema/attributes.h"
 #include "transport/hello.h"
 #include "transport/kafka/kafka_priv.h"
-#include "transport/kafka/pending_priv.h"
+#include "transport/kafka/positions_priv.h"
 #include "transport/kafka/producer_priv.h"
 #include "transport/kafka/refusal_priv.h"
 
@@ -302,7 +302,7 @@ static void tell_peer(ab_kafka_link *l, const saying *said)
         .certificate = said->base.certificate,
     };
     l->peer.up = true;
-    ab_kafka_pending_hurry(l);
+    ab_kafka_positions_hurry(l);
     ab_metric_set(l->metrics.peer_up, 1);
     k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
 }

@@ -163,7 +163,7 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
         check_offset(l, m->offset);
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
-        ab_kafka_pending_sent(l, s->event, m);
+        ab_kafka_pending_write(l, s->event, ab_event_data(s->event).ptr == NULL, m);
     if (small_topic && !l->removed) /* first, or it would be sent again at once */
         ab_kafka_link_wait(l, err.text);
     give_back(p, s, err.code);

@@ -199,6 +199,48 @@ static void the_position_of_an_agent_that_is_away_is_kept_alive(void **state)
     assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 1);
 }
 
+static void forget_position(const ab_ends *ends, const char *group, const char *topic)
+{
+    char name[AB_KAFKA_TOPIC_MAX];
+    char full[AB_KAFKA_TOPIC_MAX];
+    rd_kafka_t *admin = ab_kafka_admin(ends);
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, ab_kafka_topic_name(ends, topic, full), 0);
+    rd_kafka_DeleteConsumerGroupOffsets_t *request =
+        rd_kafka_DeleteConsumerGroupOffsets_new(ab_kafka_topic_name(ends, group, name), list);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
+    rd_kafka_DeleteConsumerGroupOffsets(admin, &request, 1, NULL, queue);
+    rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 120000);
+    assert_non_null(event);
+    assert_int_equal(rd_kafka_event_error(event), RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_DeleteConsumerGroupOffsets_destroy(request);
+    rd_kafka_topic_partition_list_destroy(list);
+}
+
+static void who_runs_commits_its_position_again_each_day(void **state)
+{
+    static const ab_clock clock = {later_ms, same_us, NULL};
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ends->clock = &clock;
+    days_ms = 0;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 0);
+    for (int day = 1; day <= 2; day++) {
+        forget_position(ends, "agent.w1", "down.w1.state");
+        assert_int_equal(ab_kafka_committed(ends, "agent.w1", "down.w1.state"),
+                         RD_KAFKA_OFFSET_INVALID);
+        days_ms = day * INT64_C(25) * 3600 * 1000;
+        AB_UNTIL(ends, ab_kafka_committed(ends, "agent.w1", "down.w1.state") ==
+                           log_end(ends, "down.w1.state"));
+    }
+}
+
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
@@ -212,6 +254,7 @@ int main(int argc, char **argv)
         CASE(pending_for_an_agent_that_is_away_is_each_object_once),
         CASE(nothing_is_kept_when_nothing_is_pending),
         CASE(the_position_of_an_agent_that_is_away_is_kept_alive),
+        CASE(who_runs_commits_its_position_again_each_day),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -17,8 +17,3 @@ bool ab_kafka_coordinator_group_is_empty(rd_kafka_t *rk, const char *group);
 const rd_kafka_topic_partition_t *
 ab_kafka_coordinator_position(rd_kafka_event_t *event, const rd_kafka_group_result_t **groups,
                               size_t count, ab_error *err);
-
-/** Commit again what a group without members has committed in a topic, so that the broker does not
- * forget it. @return NOTFOUND: it has committed nothing; else why not */
-AB_MUST_USE ab_err ab_kafka_coordinator_recommit(rd_kafka_t *rk, const char *group,
-                                                 const char *topic, ab_error *err);

@@ -180,9 +180,3 @@ typedef struct {
 AB_MUST_USE ab_err ab_auth_login_open(const ab_config *config, ab_auth_login *out, ab_error *err);
 /** Wipe and release; `l` is zeroed or was opened. */
 void ab_auth_login_fini(ab_auth_login *l);
-/**
- * When a token that a principal gave ends, without checking it: to refresh it in time.
- * @param out_s  seconds since 1970
- * @return PARSE: no JWT with a whole number `exp`; TOOBIG; NOMEM
- */
-AB_MUST_USE ab_err ab_auth_token_expiry(ab_str token, int64_t *out_s);

@@ -336,19 +336,3 @@ ab_auth_reason ab_jwt_read(EVP_PKEY *key, ab_jwt_use use, ab_str token, int64_t 
         r = check_signature(key, &p);
     return r == AB_AUTH_NONE ? read_payload(use, p.payload, now_s, out) : r;
 }
-
-ab_err ab_auth_token_expiry(ab_str token, int64_t *out_s)
-{
-    parts p;
-    cJSON *payload = NULL;
-    if (token.len > AB_JWT_MAX)
-        return AB_ERR_TOOBIG;
-    if (token.ptr == NULL || !split(token, &p))
-        return AB_ERR_PARSE;
-    ab_auth_reason r = open_part(p.payload, &payload);
-    if (r != AB_AUTH_NONE)
-        return r == AB_AUTH_INTERNAL ? AB_ERR_NOMEM : AB_ERR_PARSE;
-    ab_err e = ab_doc_i64(payload, "exp", out_s);
-    cJSON_Delete(payload);
-    return e == AB_ERR_OK ? e : AB_ERR_PARSE;
-}

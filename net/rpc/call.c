@@ -173,26 +173,6 @@ void ab_rpc_call_stream_closed(ab_rpc_call *call, uint32_t code)
     ab_rpc_call_free(call, false);
 }
 
-void ab_rpc_hang_up(ab_rpc_call *call, const char *why)
-{
-    ab_rpc_conn *conn = call->conn;
-    ab_rpc_call *c;
-    TAILQ_FOREACH(c, &conn->calls, at)
-    {
-        if (c->over)
-            continue;
-        c->over = true;
-        ab_rpc_call_set_fate(c, AB_RPC_CANCELLED, ab_str_of(why));
-        ab_rpc_call_drop_queue(c);
-    }
-    ab_rpc_conn_refuse(conn, why, NGHTTP2_NO_ERROR);
-}
-
-const ab_rpc_peer *ab_rpc_call_peer(const ab_rpc_call *call)
-{
-    return &call->conn->peer;
-}
-
 void ab_rpc_accept(ab_rpc_call *call, const ab_rpc_handler *handler, void *arg)
 {
     assert(call->conn->endpoint->server && call->handler == NULL);

@@ -331,11 +331,6 @@ void ab_rpc_client_hurry(ab_rpc_client *client, bool on)
         ab_backoff_reset(&client->backoff);
 }
 
-ab_err ab_rpc_client_reload(ab_rpc_client *client, ab_error *err)
-{
-    return ab_tls_context_reload(&client->endpoint.secure, err);
-}
-
 static void on_retry_closed(uv_handle_t *handle)
 {
     ab_rpc_client *c = handle->data;

@@ -177,11 +177,6 @@ void ab_rpc_pause(ab_rpc_call *call);
 void ab_rpc_resume(ab_rpc_call *call);
 /** End it at once, unless it has ended; what is queued is dropped. on_end (CANCELLED) follows. */
 void ab_rpc_cancel(ab_rpc_call *call);
-/** As ab_rpc_cancel, for every call on the connection, which is closed: the peer is no longer
- * welcome. `why`: a literal of a few words for log and peer. */
-void ab_rpc_hang_up(ab_rpc_call *call, const char *why);
-/** The other end. Borrowed; until on_end has returned. */
-const ab_rpc_peer *ab_rpc_call_peer(const ab_rpc_call *call);
 
 /* ---- server ---- */
 
@@ -231,8 +226,6 @@ AB_MUST_USE ab_err ab_rpc_server_start(ab_rpc_server *server, ab_error *err);
 int ab_rpc_server_port(const ab_rpc_server *server);
 /** Open connections. */
 size_t ab_rpc_server_connections(const ab_rpc_server *server);
-/** Read the certificates again now (SIGHUP). @return as of new; those in use then stay in use */
-AB_MUST_USE ab_err ab_rpc_server_reload(ab_rpc_server *server, ab_error *err);
 /**
  * Stop listening, tell every client to go (GOAWAY), and let calls end; those that have not by
  * `deadline_ms` are cut off with UNAVAILABLE.
@@ -290,8 +283,6 @@ void ab_rpc_client_good(ab_rpc_client *client);
  * @param on  false: back off as usual, because the server answers and what it says is of no use
  */
 void ab_rpc_client_hurry(ab_rpc_client *client, bool on);
-/** Read the certificates again now (SIGHUP), for connections to come. @return as of new */
-AB_MUST_USE ab_err ab_rpc_client_reload(ab_rpc_client *client, ab_error *err);
 /** Close at once, without any further upcall (a call gets no on_end), and free. The loop must be
  * run afterwards for handles to close. NULL is allowed. Not from an upcall. */
 void ab_rpc_client_free(ab_rpc_client *client);

@@ -229,11 +229,6 @@ size_t ab_rpc_server_connections(const ab_rpc_server *server)
     return server->endpoint.conn_count;
 }
 
-ab_err ab_rpc_server_reload(ab_rpc_server *server, ab_error *err)
-{
-    return ab_tls_context_reload(&server->endpoint.secure, err);
-}
-
 static void on_listen_closed(uv_handle_t *handle)
 {
     ab_rpc_endpoint_unref(handle->data);

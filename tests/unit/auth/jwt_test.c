@@ -418,36 +418,6 @@ static void a_payload_without_our_claims_is_refused(void **state)
         assert_payload(payloads[i], AB_AUTH_TOKEN_CLAIMS);
 }
 
-static void an_agent_sees_when_any_token_ends(void **state)
-{
-    (void)state;
-    int64_t at_s = 0;
-    ab_jwt_claims claims = usual();
-    char *token = sign_claims(other_key, AB_JWT_ACCESS, &claims);
-    assert_int_equal(ab_auth_token_expiry(ab_str_of(token), &at_s), AB_ERR_OK);
-    assert_int_equal(at_s, NOW + 300);
-    free(token);
-    token = make_token(NULL, NULL, "{\"alg\":\"ES256\"}", "{\"exp\":12}");
-    assert_int_equal(ab_auth_token_expiry(ab_str_of(token), &at_s), AB_ERR_OK);
-    assert_int_equal(at_s, 12);
-    free(token);
-}
-
-static void an_agent_is_told_when_a_token_has_no_end(void **state)
-{
-    (void)state;
-    int64_t at_s = 77;
-    static const char *const payloads[] = {"{}", "{\"exp\":\"12\"}", "{\"exp\":12.5}", "[]"};
-    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
-        char *token = make_token(NULL, NULL, "{}", payloads[i]);
-        assert_int_equal(ab_auth_token_expiry(ab_str_of(token), &at_s), AB_ERR_PARSE);
-        free(token);
-    }
-    assert_int_equal(ab_auth_token_expiry(AB_STR("opaque"), &at_s), AB_ERR_PARSE);
-    assert_int_equal(ab_auth_token_expiry(AB_STR_NONE, &at_s), AB_ERR_PARSE);
-    assert_int_equal(at_s, 77);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,8 +443,6 @@ int main(void)
         cmocka_unit_test(a_payload_that_says_something_twice_is_refused),
         cmocka_unit_test(a_payload_that_is_no_object_is_refused),
         cmocka_unit_test(a_payload_without_our_claims_is_refused),
-        cmocka_unit_test(an_agent_sees_when_any_token_ends),
-        cmocka_unit_test(an_agent_is_told_when_a_token_has_no_end),
     };
     return cmocka_run_group_tests(tests, make_keys, free_keys);
 }

@@ -221,19 +221,6 @@ void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict)
     }
 }
 
-/* What a CloudEvent has of its own; all else is an extension. */
-static bool is_core(ab_str name)
-{
-    static const char *const core[] = {AB_CE_ID,         AB_CE_SOURCE,         AB_CE_SPECVERSION,
-                                       AB_CE_TYPE,       AB_CE_SUBJECT,        AB_CE_TIME,
-                                       AB_CE_DATASCHEMA, AB_CE_DATACONTENTTYPE};
-    for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++) {
-        if (ab_str_is(name, core[i]))
-            return true;
-    }
-    return false;
-}
-
 /* As argocd-agent has it: all extensions of the event that it is about. */
 static ab_err make_ack(const ab_grpc_link *l, const ab_event *event, ab_event **out)
 {
@@ -245,7 +232,7 @@ static ab_err make_ack(const ab_grpc_link *l, const ab_event *event, ab_event **
     ab_event_set(&d, AB_CE_ACKNOWLEDGES, ab_event_attr(event, AB_CE_ID));
     for (size_t i = 0; i < ab_event_attr_count(event); i++) {
         ab_attr attr = ab_event_attr_at(event, i);
-        if (!is_core(attr.name))
+        if (ab_grpc_is_extension(attr.name))
             ab_event_set_typed(&d, attr.name, attr.value, attr.type);
     }
     return ab_event_new(&d, out, NULL);

@@ -2,7 +2,20 @@
 #include "transport/grpc/wire.h"
 
 #include "event/codec_protobuf.h"
+#include "schema/attributes.h"
 #include "schema/proto/argocd_agent.pb-c.h"
+
+bool ab_grpc_is_extension(ab_str name)
+{
+    static const char *const core[] = {AB_CE_ID,         AB_CE_SOURCE,         AB_CE_SPECVERSION,
+                                       AB_CE_TYPE,       AB_CE_SUBJECT,        AB_CE_TIME,
+                                       AB_CE_DATASCHEMA, AB_CE_DATACONTENTTYPE};
+    for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++) {
+        if (ab_str_is(name, core[i]))
+            return false;
+    }
+    return true;
+}
 
 /* ----- out ----- */
 

@@ -73,6 +73,9 @@ void ab_grpc_write_message(struct Io__Cloudevents__V1__CloudEvent *event, ab_buf
  *  @return PARSE, INVALID, TOOBIG, NOMEM */
 AB_MUST_USE ab_err ab_grpc_read_event(ab_str bytes, ab_event **out, ab_error *err);
 
+/** An attribute that is none of a CloudEvent's own: acknowledgements repeat them. */
+bool ab_grpc_is_extension(ab_str name);
+
 /* Acknowledged events of one writer: what two ends of argobus tell each other in one message. */
 typedef struct {
     uint64_t epoch;           /* its writerepoch */

@@ -72,25 +72,13 @@ void ab_go_event_write(const ab_go_event *e, const char *source, ab_buf *out)
     ab_grpc_write_message(&m.event, out);
 }
 
-/* What a CloudEvent has of its own; all else is an extension. */
-static bool is_core(ab_str name)
-{
-    static const char *const core[] = {AB_CE_ID,         AB_CE_SOURCE,         AB_CE_SPECVERSION,
-                                       AB_CE_TYPE,       AB_CE_SUBJECT,        AB_CE_TIME,
-                                       AB_CE_DATASCHEMA, AB_CE_DATACONTENTTYPE};
-    for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++)
-        if (ab_str_is(name, core[i]))
-            return true;
-    return false;
-}
-
 void ab_go_ack_write(const ab_event *event, const char *source, ab_buf *out)
 {
     message m;
     begin(&m, AB_TARGET_EVENT_PROCESSED, AB_TYPE_PROCESSED, source);
     for (size_t i = 0; i < ab_event_attr_count(event); i++) {
         ab_attr attr = ab_event_attr_at(event, i);
-        if (!is_core(attr.name))
+        if (ab_grpc_is_extension(attr.name))
             add_string(&m, attr.name, attr.value);
     }
     ab_grpc_write_message(&m.event, out);

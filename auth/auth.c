@@ -293,7 +293,7 @@ static ab_auth_reason check_identity(ab_auth *a, const ab_auth_peer *peer,
          CRYPTO_memcmp(fingerprint, identity->fingerprint, sizeof(fingerprint)) != 0))
         return AB_AUTH_OTHER_CERTIFICATE;
     ab_auth_method *m = ab_auth_find_method(a, ab_str_of(identity->method));
-    return m == NULL ? AB_AUTH_METHOD : m->ops->holds(m, peer, identity);
+    return m == NULL ? AB_AUTH_METHOD : ab_auth_method_holds(m, peer, identity);
 }
 
 static int64_t earlier(int64_t a_s, int64_t b_s)
@@ -301,23 +301,25 @@ static int64_t earlier(int64_t a_s, int64_t b_s)
     return a_s < b_s ? a_s : b_s;
 }
 
-/* What a token says as an identity, with ends that the certificate's own end cuts short. */
-static void set_identity(const ab_auth *a, const ab_auth_peer *peer, const ab_jwt_claims *claims,
-                         const char *method, ab_auth_identity *out)
+int64_t ab_auth_until_s(const ab_auth *a, int64_t issued_s, const X509 *cert)
+{
+    int64_t until_s = issued_s + a->refresh_s;
+    return cert == NULL ? until_s : earlier(until_s, ab_certificate_expires_s(cert));
+}
+
+void ab_auth_set_identity(const ab_jwt_claims *claims, const char *method, int64_t until_s,
+                          ab_auth_identity *out)
 {
     *out = (ab_auth_identity){
         .method = method,
-        .expires_s = claims->expires_s,
-        .until_s = claims->issued_s + a->refresh_s,
+        .expires_s = earlier(claims->expires_s, until_s),
+        .until_s = until_s,
         .bound = claims->bound,
     };
     memcpy(out->agent, claims->agent, sizeof(out->agent));
     memcpy(out->mode, claims->mode, sizeof(out->mode));
     memcpy(out->fingerprint, claims->fingerprint, sizeof(out->fingerprint));
     memcpy(out->mark, claims->mark, sizeof(out->mark));
-    if (peer->certificate != NULL)
-        out->until_s = earlier(out->until_s, ab_certificate_expires_s(peer->certificate));
-    out->expires_s = earlier(out->expires_s, out->until_s);
 }
 
 ab_auth_reason ab_auth_check_token(ab_auth *a, const ab_auth_peer *peer, ab_jwt_use use,
@@ -331,7 +333,8 @@ ab_auth_reason ab_auth_check_token(ab_auth *a, const ab_auth_peer *peer, ab_jwt_
     const ab_auth_method *m = ab_auth_find_method(a, ab_str_of(claims.method));
     if (m == NULL)
         return AB_AUTH_METHOD;
-    set_identity(a, peer, &claims, m->ops->name, &identity);
+    int64_t until_s = ab_auth_until_s(a, claims.issued_s, peer->certificate);
+    ab_auth_set_identity(&claims, m->ops->name, until_s, &identity);
     r = check_identity(a, peer, &identity);
     if (r != AB_AUTH_NONE)
         return r;

@@ -42,6 +42,12 @@ int64_t ab_auth_now_s(const ab_auth *a);
  * there is one. */
 ab_auth_reason ab_auth_check_certificate(const ab_auth *a, const X509 *cert,
                                          uint8_t fingerprint[AB_AUTH_HASH_BYTES]);
+/** When an identity that was proved at `issued_s` must be proved again: the certificate's end
+ * (NULL: there is none) may cut it short. */
+int64_t ab_auth_until_s(const ab_auth *a, int64_t issued_s, const X509 *cert);
+/** What a token says, as an identity. */
+void ab_auth_set_identity(const ab_jwt_claims *claims, const char *method, int64_t until_s,
+                          ab_auth_identity *out);
 /** Read a token and check all that it says against the peer and the files. `out` is untouched
  * unless nothing is wrong. */
 ab_auth_reason ab_auth_check_token(ab_auth *a, const ab_auth_peer *peer, ab_jwt_use use,

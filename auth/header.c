@@ -66,9 +66,12 @@ static ab_auth_reason get_value(const header *h, const ab_auth_peer *peer, ab_st
     return count == 0 ? AB_AUTH_NO_HEADER : count > 1 ? AB_AUTH_HEADER_REPEATED : AB_AUTH_NONE;
 }
 
-static void identify(const header *h, const ab_auth_peer *peer, ab_auth_check *check)
+static void begin(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
+                  ab_auth_check *check)
 {
+    const header *h = (const header *)self;
     ab_str value = AB_STR_NONE;
+    (void)request;
     check->reason = get_value(h, peer, &value);
     if (check->reason == AB_AUTH_NONE)
         ab_auth_check_captured(check, ab_expression_first_group(h->identity, value),
@@ -86,23 +89,6 @@ static bool claim(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_
     return true;
 }
 
-static void begin(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
-                  ab_auth_check *check)
-{
-    (void)request;
-    identify((const header *)self, peer, check);
-}
-
-static ab_auth_reason holds(ab_auth_method *self, const ab_auth_peer *peer,
-                            const ab_auth_identity *identity)
-{
-    ab_auth_check check = {0};
-    identify((const header *)self, peer, &check);
-    if (check.reason != AB_AUTH_NONE)
-        return check.reason;
-    return strcmp(check.agent, identity->agent) == 0 ? AB_AUTH_NONE : AB_AUTH_OTHER_AGENT;
-}
-
 static void fini(ab_auth_method *self)
 {
     header *h = (header *)self;
@@ -116,6 +102,5 @@ const ab_auth_method_ops ab_auth_header = {
     .init = init,
     .claim = claim,
     .begin = begin,
-    .holds = holds,
     .fini = fini,
 };

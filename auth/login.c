@@ -35,14 +35,15 @@ typedef struct {
     ab_auth_check check;
     ab_jwt_claims claims; /* of the tokens to make */
     EVP_PKEY *key;        /* to sign them with */
-    ab_auth_identity identity;
-    bool keeps_refresh; /* `refresh` is there, and stays */
+    int64_t until_s;      /* end of what they stand for */
+    bool keeps_refresh;   /* `refresh` is there, and stays */
     ab_buf access;
     ab_buf refresh;
     /* What has been noted before it is known to fail, and is forgiven if it does not. */
     bool counted;    /* under `one` */
-    bool by_address; /* under the address */
+    bool by_address; /* under `all` of the address */
     uint8_t one[AB_AUTH_HASH_BYTES];
+    uint8_t all[AB_AUTH_HASH_BYTES];
     ab_auth_done done;
     void *arg;
 } job;
@@ -108,30 +109,10 @@ static bool is_failure(ab_auth_reason r)
 
 static void forgive(job *j)
 {
-    ab_auth *a = j->auth;
-    uint8_t address[AB_AUTH_HASH_BYTES];
     if (j->counted)
-        ab_auth_limiter_forgive(&a->limiter, key_text(j->one), of_one);
-    if (!j->by_address)
-        return;
-    ab_auth_limiter_key(j->address, AB_STR_NONE, address);
-    ab_auth_limiter_forgive(&a->limiter, key_text(address), of_address);
-}
-
-static void set_identity(job *j)
-{
-    j->identity = (ab_auth_identity){
-        .method = j->method->ops->name,
-        .expires_s = j->claims.expires_s,
-        .until_s = j->identity.until_s,
-        .bound = j->claims.bound,
-    };
-    if (j->identity.expires_s > j->identity.until_s)
-        j->identity.expires_s = j->identity.until_s;
-    memcpy(j->identity.agent, j->claims.agent, sizeof(j->identity.agent));
-    memcpy(j->identity.mode, j->claims.mode, sizeof(j->identity.mode));
-    memcpy(j->identity.fingerprint, j->claims.fingerprint, sizeof(j->identity.fingerprint));
-    memcpy(j->identity.mark, j->claims.mark, sizeof(j->identity.mark));
+        ab_auth_limiter_forgive(&j->auth->limiter, key_text(j->one), of_one);
+    if (j->by_address)
+        ab_auth_limiter_forgive(&j->auth->limiter, key_text(j->all), of_address);
 }
 
 static void answer(job *j)
@@ -143,11 +124,9 @@ static void answer(job *j)
         j->done(j->arg, e, &err, NULL);
         return;
     }
-    set_identity(j);
     ab_auth_note_success(j->auth, j->label);
-    const ab_auth_grant grant = {.identity = j->identity,
-                                 .access = ab_buf_str(&j->access),
-                                 .refresh = ab_buf_str(&j->refresh)};
+    ab_auth_grant grant = {.access = ab_buf_str(&j->access), .refresh = ab_buf_str(&j->refresh)};
+    ab_auth_set_identity(&j->claims, j->method->ops->name, j->until_s, &grant.identity);
     j->done(j->arg, AB_ERR_OK, &err, &grant);
 }
 
@@ -217,10 +196,7 @@ static ab_auth_reason bind_certificate(job *j, const X509 *cert)
     ab_auth_reason r = ab_auth_check_certificate(a, cert, j->claims.fingerprint);
     j->claims.bound = cert != NULL;
     j->claims.issued_s = ab_auth_now_s(a);
-    j->identity.until_s = j->claims.issued_s + a->refresh_s;
-    int64_t end_s = cert == NULL ? j->identity.until_s : ab_certificate_expires_s(cert);
-    if (end_s < j->identity.until_s)
-        j->identity.until_s = end_s;
+    j->until_s = ab_auth_until_s(a, j->claims.issued_s, cert);
     return r;
 }
 
@@ -238,30 +214,29 @@ static void take_claim(job *j, const ab_auth_peer *peer, const ab_auth_request *
     j->by_address = !j->claims.bound;
     if (j->claims.bound)
         ab_buf_put(&who, key_text(j->claims.fingerprint));
-    else if (j->method != NULL)
+    else if (j->method != NULL && j->method->ops->claim != NULL)
         j->by_address = !j->method->ops->claim(j->method, peer, request, &who);
     j->counted = who.len > 0;
     ab_auth_limiter_key(peer->address, ab_buf_str(&who), j->one);
+    ab_auth_limiter_key(j->address, AB_STR_NONE, j->all);
     ab_buf_fini(&who);
 }
 
 /* Note the attempt, before it costs anything; what is noted already may shut it out. */
 static bool may_try(job *j)
 {
-    ab_auth *a = j->auth;
-    int64_t now_ms = ab_clock_mono_ms(a->env.clock);
-    uint8_t address[AB_AUTH_HASH_BYTES];
-    ab_auth_limiter_key(j->address, AB_STR_NONE, address);
-    if ((j->counted && ab_auth_limiter_is_shut(&a->limiter, key_text(j->one), of_one, now_ms)) ||
-        (j->by_address &&
-         ab_auth_limiter_is_shut(&a->limiter, key_text(address), of_address, now_ms))) {
+    ab_auth_limiter *l = &j->auth->limiter;
+    int64_t now_ms = ab_clock_mono_ms(j->auth->env.clock);
+    ab_str one = key_text(j->one), all = key_text(j->all);
+    if ((j->counted && ab_auth_limiter_is_shut(l, one, of_one, now_ms)) ||
+        (j->by_address && ab_auth_limiter_is_shut(l, all, of_address, now_ms))) {
         j->counted = j->by_address = false;
         return false;
     }
     if (j->counted)
-        ab_auth_limiter_note(&a->limiter, key_text(j->one), of_one, now_ms);
+        ab_auth_limiter_note(l, one, of_one, now_ms);
     if (j->by_address)
-        ab_auth_limiter_note(&a->limiter, key_text(address), of_address, now_ms);
+        ab_auth_limiter_note(l, all, of_address, now_ms);
     return true;
 }
 

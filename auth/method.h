@@ -42,12 +42,13 @@ typedef struct {
     ab_err (*init)(ab_auth_method *self, ab_error *err);
     /**
      * Append whom the peer says it is, by which failures are counted apart; nothing: it says none.
-     * @return true when only who it concerns can say that, false when anybody could make it up
+     * @return true when only who it concerns can say that, false when anybody could make it up.
+     * NULL where nothing but the certificate says it, by which failures are counted in any case
      */
     bool (*claim)(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
                   ab_buf *out);
     /** Decide, or prepare in `check->state` what `work` needs: peer and request are gone then.
-     * Loop thread; never blocks. */
+     * `request` may be NULL where `holds` is. Loop thread; never blocks. */
     void (*begin)(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
                   ab_auth_check *check);
     /** Decide by `check->state`. A thread of the pool. NULL where begin decides all. */
@@ -55,7 +56,7 @@ typedef struct {
     /** Wipe and release `check->state`, which may be NULL. NULL where there is no work. */
     void (*drop)(ab_auth_check *check);
     /** Whether `identity`, which came by this method, still holds for this peer. Loop thread; never
-     * blocks. @return NONE: it does */
+     * blocks. NULL: where `begin` still finds the same agent. @return NONE: it does */
     ab_auth_reason (*holds)(ab_auth_method *self, const ab_auth_peer *peer,
                             const ab_auth_identity *identity);
     /** Release everything; files are no longer watched. */
@@ -71,6 +72,9 @@ extern const ab_auth_method_ops ab_auth_mtls;
 extern const ab_auth_method_ops ab_auth_header;
 extern const ab_auth_method_ops ab_auth_userpass;
 
+/** What `holds` says, or `begin` in its place. */
+ab_auth_reason ab_auth_method_holds(ab_auth_method *m, const ab_auth_peer *peer,
+                                    const ab_auth_identity *identity);
 /** Set `check->agent` to what an expression has captured, or `check->reason`: `none` when it is
  * absent, NAME when it is not a DNS label. */
 void ab_auth_check_captured(ab_auth_check *check, ab_str captured, ab_auth_reason none);

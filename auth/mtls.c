@@ -24,20 +24,13 @@ static ab_err init(ab_auth_method *self, ab_error *err)
     return e == AB_ERR_INVALID ? AB_ERR_CONFIG : e;
 }
 
-/* A certificate is counted by itself, whatever the method. */
-static bool claim(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
-                  ab_buf *out)
+static void begin(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
+                  ab_auth_check *check)
 {
-    (void)self;
-    (void)peer;
-    (void)request;
-    (void)out;
-    return false;
-}
-
-static void identify(const mtls *m, const X509 *cert, ab_auth_check *check)
-{
+    const mtls *m = (const mtls *)self;
+    const X509 *cert = peer->certificate;
     ab_buf name;
+    (void)request;
     check->reason = cert == NULL ? AB_AUTH_NO_CERTIFICATE : AB_AUTH_CERTIFICATE;
     if (cert == NULL)
         return;
@@ -50,24 +43,6 @@ static void identify(const mtls *m, const X509 *cert, ab_auth_check *check)
     ab_buf_fini(&name);
 }
 
-static void begin(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_request *request,
-                  ab_auth_check *check)
-{
-    (void)request;
-    identify((const mtls *)self, peer->certificate, check);
-}
-
-/* The expression may have been changed over a restart that the key of the tokens has survived. */
-static ab_auth_reason holds(ab_auth_method *self, const ab_auth_peer *peer,
-                            const ab_auth_identity *identity)
-{
-    ab_auth_check check = {0};
-    identify((const mtls *)self, peer->certificate, &check);
-    if (check.reason != AB_AUTH_NONE)
-        return check.reason;
-    return strcmp(check.agent, identity->agent) == 0 ? AB_AUTH_NONE : AB_AUTH_OTHER_AGENT;
-}
-
 static void fini(ab_auth_method *self)
 {
     ab_identity_rule_free(((mtls *)self)->identity);
@@ -77,8 +52,6 @@ const ab_auth_method_ops ab_auth_mtls = {
     .name = "mtls",
     .size = sizeof(mtls),
     .init = init,
-    .claim = claim,
     .begin = begin,
-    .holds = holds,
     .fini = fini,
 };

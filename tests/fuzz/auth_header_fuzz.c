@@ -32,7 +32,7 @@ static void log_in(ab_auth_method *m, ab_str value)
     assert(ab_str_is_dns_label(agent));
     assert(memmem(value.ptr, value.len, agent.ptr, agent.len) != NULL);
     memcpy(identity.agent, check.agent, sizeof(identity.agent));
-    assert(m->ops->holds(m, &peer, &identity) == AB_AUTH_NONE);
+    assert(ab_auth_method_holds(m, &peer, &identity) == AB_AUTH_NONE);
 }
 
 static void with_expression(char *setting, ab_str value)

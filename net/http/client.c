@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 struct ab_http_call {
     ab_http *http;
-    ab_http_call *prev;
-    ab_http_call *next;
+    LIST_ENTRY(ab_http_call) at;
     CURL *easy;
     struct curl_slist *headers;
     struct curl_slist *connect_to;
@@ -41,29 +41,11 @@ struct ab_http {
     CURL *model;     /* copied for each call */
     char *sni;       /* or NULL */
     uv_timer_t idle; /* due when the first call may have been idle for too long */
-    ab_http_call *calls;
+    LIST_HEAD(, ab_http_call) calls;
     uint64_t heard; /* when something came last, of any call */
     bool is_http1;  /* what came last: each call has a connection, which ends with it */
     bool freed;     /* by an upcall; nothing is touched any more, the loop frees the memory */
 };
-
-static void unlink_call(ab_http_call *c)
-{
-    if (c->prev != NULL)
-        c->prev->next = c->next;
-    else
-        c->http->calls = c->next;
-    if (c->next != NULL)
-        c->next->prev = c->prev;
-}
-
-static void link_call(ab_http_call *c)
-{
-    c->next = c->http->calls;
-    if (c->next != NULL)
-        c->next->prev = c;
-    c->http->calls = c;
-}
 
 static void free_call(ab_http_call *c)
 {
@@ -76,7 +58,7 @@ static void free_call(ab_http_call *c)
 /* Out of the list and out of curl; never from inside curl. */
 static void detach(ab_http_call *c)
 {
-    unlink_call(c);
+    LIST_REMOVE(c, at);
     if (!c->added)
         return;
     curl_multi_remove_handle(ab_http_loop_multi(c->http->curl), c->easy);
@@ -144,7 +126,9 @@ static void give_up_connections(ab_http *h)
     ab_http_loop *fresh = ab_http_loop_new(h->loop, on_turned, h);
     if (fresh == NULL)
         return;
-    for (ab_http_call *c = h->calls; c != NULL; c = c->next) {
+    ab_http_call *c = NULL;
+    LIST_FOREACH(c, &h->calls, at)
+    {
         if (c->added)
             curl_multi_remove_handle(ab_http_loop_multi(h->curl), c->easy);
         c->added = false;
@@ -167,9 +151,12 @@ static bool is_dead(const ab_http_call *c, uint64_t since)
 
 static ab_http_call *find_over(const ab_http *h)
 {
-    ab_http_call *c = h->calls;
-    while (c != NULL && (!c->over || c->ended))
-        c = c->next;
+    ab_http_call *c = NULL;
+    LIST_FOREACH(c, &h->calls, at)
+    {
+        if (c->over && !c->ended)
+            break;
+    }
     return c;
 }
 
@@ -216,17 +203,17 @@ static bool add_call(ab_http_call *c)
 static void catch_up(ab_http *h)
 {
     ab_http_call *next = NULL;
-    for (ab_http_call *c = h->calls; c != NULL; c = next) {
-        next = c->next;
+    for (ab_http_call *c = LIST_FIRST(&h->calls); c != NULL; c = next) {
+        next = LIST_NEXT(c, at);
         if (c->cancelled)
             drop(c);
     }
-    for (ab_http_call *c = h->calls; c != NULL && !h->freed; c = next) {
-        next = c->next;
+    for (ab_http_call *c = LIST_FIRST(&h->calls); c != NULL && !h->freed; c = next) {
+        next = LIST_NEXT(c, at);
         if (c->added || add_call(c))
             continue;
         finish_no_memory(c);
-        next = h->calls; /* the upcall may have changed the list */
+        next = LIST_FIRST(&h->calls); /* the upcall may have changed the list */
     }
 }
 
@@ -239,8 +226,8 @@ static void on_turned(void *arg, bool ok)
         free_now(h);
         return;
     }
-    while (!ok && h->calls != NULL && !h->freed)
-        finish_no_memory(h->calls);
+    while (!ok && !LIST_EMPTY(&h->calls) && !h->freed)
+        finish_no_memory(LIST_FIRST(&h->calls));
     if (!h->freed)
         finish_read(h);
     if (!h->freed)
@@ -300,7 +287,8 @@ static void on_idle(uv_timer_t *timer)
     ab_http *h = timer->data;
     ab_http_call *c = NULL;
     bool dead = false;
-    for (c = h->calls; c != NULL; c = c->next) {
+    LIST_FOREACH(c, &h->calls, at)
+    {
         if (!c->warned || idle_left(c) > 0)
             continue;
         end_silent(c, "nothing came");
@@ -311,7 +299,8 @@ static void on_idle(uv_timer_t *timer)
         return;
     /* After the loop was held up, timers come before what has arrived meanwhile: it is read first.
      */
-    for (c = h->calls; c != NULL; c = c->next) {
+    LIST_FOREACH(c, &h->calls, at)
+    {
         if (c->request.idle_ms <= 0)
             continue;
         c->warned = idle_left(c) <= 0;
@@ -326,8 +315,8 @@ static void on_idle_closed(uv_handle_t *handle)
 
 static void free_now(ab_http *h)
 {
-    while (h->calls != NULL)
-        drop(h->calls);
+    while (!LIST_EMPTY(&h->calls))
+        drop(LIST_FIRST(&h->calls));
     ab_http_loop_free(h->curl);
     curl_easy_cleanup(h->model);
     free(h->sni);
@@ -386,17 +375,12 @@ ab_err ab_http_new(uv_loop_t *loop, const ab_http_options *options, ab_http **ou
 static bool set_headers(ab_http_call *c, const char *const *headers)
 {
     for (size_t i = 0; headers != NULL && headers[i] != NULL; i++) {
-        struct curl_slist *longer = curl_slist_append(c->headers, headers[i]);
-        if (longer == NULL)
+        if (!ab_http_list_append(&c->headers, headers[i]))
             return false;
-        c->headers = longer;
     }
     /* Without this curl waits for leave before it sends a large body over HTTP/1.1. */
-    struct curl_slist *longer = curl_slist_append(c->headers, "Expect:");
-    if (longer == NULL)
-        return false;
-    c->headers = longer;
-    return curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers) == CURLE_OK;
+    return ab_http_list_append(&c->headers, "Expect:") &&
+           curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers) == CURLE_OK;
 }
 
 static bool set_body(CURL *easy, const char *method, ab_str body)
@@ -440,7 +424,7 @@ ab_http_call *ab_http_start(ab_http *h, const ab_http_request *request)
         free_call(c);
         return NULL;
     }
-    link_call(c);
+    LIST_INSERT_HEAD(&h->calls, c, at);
     if (request->idle_ms > 0)
         watch_idle(h, request->idle_ms);
     return c;

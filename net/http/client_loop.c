@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 /* Calls to one connection at once; a server may allow fewer. */
 #define STREAMS_MAX 250L
@@ -17,7 +18,7 @@ struct ab_http_loop {
     CURLM *multi;
     uv_timer_t timer;
     uv_timer_t nudge;
-    watched *sockets;
+    LIST_HEAD(, watched) sockets;
     bool inside;
     bool closing;
     size_t handles; /* of libuv that are not yet closed */
@@ -29,8 +30,7 @@ struct ab_http_loop {
 struct watched {
     uv_poll_t poll;
     ab_http_loop *loop;
-    watched *prev;
-    watched *next;
+    LIST_ENTRY(watched) at;
     curl_socket_t fd;
     bool nudge;
 };
@@ -82,17 +82,17 @@ static void on_nudge(uv_timer_t *timer)
 {
     ab_http_loop *l = timer->data;
     watched *w = NULL;
-    for (w = l->sockets; w != NULL; w = w->next)
-        w->nudge = true;
+    LIST_FOREACH(w, &l->sockets, at)
+    w->nudge = true;
     /* curl takes sockets off the list meanwhile, and a call's end may free all of this. */
-    for (w = l->sockets; w != NULL && !l->closing;) {
+    for (w = LIST_FIRST(&l->sockets); w != NULL && !l->closing;) {
         if (!w->nudge) {
-            w = w->next;
+            w = LIST_NEXT(w, at);
             continue;
         }
         w->nudge = false;
         work(l, w->fd, CURL_CSELECT_IN);
-        w = l->sockets;
+        w = LIST_FIRST(&l->sockets);
     }
 }
 
@@ -124,23 +124,9 @@ static watched *watch(ab_http_loop *l, curl_socket_t fd)
     w->poll.data = w;
     w->loop = l;
     w->fd = fd;
-    w->next = l->sockets;
-    if (w->next != NULL)
-        w->next->prev = w;
-    l->sockets = w;
+    LIST_INSERT_HEAD(&l->sockets, w, at);
     l->handles++;
     return w;
-}
-
-static void unwatch(watched *w)
-{
-    if (w->prev != NULL)
-        w->prev->next = w->next;
-    else
-        w->loop->sockets = w->next;
-    if (w->next != NULL)
-        w->next->prev = w->prev;
-    uv_close((uv_handle_t *)&w->poll, on_poll_closed);
 }
 
 static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg)
@@ -149,8 +135,10 @@ static int set_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *s
     watched *w = socket_arg;
     (void)easy;
     if (what == CURL_POLL_REMOVE) {
-        if (w != NULL)
-            unwatch(w);
+        if (w == NULL)
+            return 0;
+        LIST_REMOVE(w, at);
+        uv_close((uv_handle_t *)&w->poll, on_poll_closed);
         return 0;
     }
     if (w == NULL) {

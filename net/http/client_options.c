@@ -131,7 +131,7 @@ ab_err ab_http_easy_new(const ab_http_options *options, CURL **out, ab_error *er
     return AB_ERR_OK;
 }
 
-static bool append(struct curl_slist **list, const char *text)
+bool ab_http_list_append(struct curl_slist **list, const char *text)
 {
     struct curl_slist *longer = text == NULL ? NULL : curl_slist_append(*list, text);
     if (longer == NULL)
@@ -150,7 +150,7 @@ static bool append_detour(const char *host, const char *port, struct curl_slist 
     ab_buf_init(&name, 4096);
     ab_buf_printf(&to, "::%s:%s", host, port);
     ab_buf_printf(&name, "Host: %s:%s", host, port);
-    bool ok = append(connect_to, to.ptr) && append(headers, name.ptr);
+    bool ok = ab_http_list_append(connect_to, to.ptr) && ab_http_list_append(headers, name.ptr);
     ab_buf_fini(&to);
     ab_buf_fini(&name);
     return ok;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the HTTP client, shared by base/http_client*.c only: how curl is driven by the loop,
- * how its connections are made, and what its errors mean.
+ * The parts of the HTTP client: how the loop drives curl, how its connections are made, and what
+ * its errors mean.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include <curl/curl.h>
 
-/* http_client_loop.c: a curl multi handle on a libuv loop. */
+/* client_loop.c: a curl multi handle on a libuv loop. */
 typedef struct ab_http_loop ab_http_loop;
 
 /** @param turned  called after curl worked on its transfers: its messages may be read, and
@@ -25,7 +25,7 @@ void ab_http_loop_nudge(ab_http_loop *l);
 /** True inside of curl's callbacks: curl takes no calls about its transfers then. */
 bool ab_http_loop_inside(const ab_http_loop *l);
 
-/* http_client_options.c */
+/* client_options.c */
 /** A handle to copy for each call (curl_easy_duphandle). @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_http_easy_new(const ab_http_options *options, CURL **out, ab_error *err);
 /** Set the URL; with `sni` the connection goes to the URL's host and asks for that name there.
@@ -34,6 +34,10 @@ AB_MUST_USE ab_err ab_http_easy_new(const ab_http_options *options, CURL **out, 
 bool ab_http_easy_set_url(CURL *easy, const char *url, const char *sni,
                           struct curl_slist **connect_to, struct curl_slist **headers);
 
-/* http_client_error.c */
+/** Append a copy of `text`, which may be NULL for want of memory. @return false when there is none
+ */
+bool ab_http_list_append(struct curl_slist **list, const char *text);
+
+/* client_error.c */
 /** What `code` means for the caller, with a text that says what to do. @param said  curl's text */
 ab_err ab_http_explain(CURL *easy, CURLcode code, const char *said, ab_error *err);

@@ -4,7 +4,7 @@
  */
 #include "net/rpc/rpc_priv.h"
 
-#include "net/rpc/fields.h"
+#include "net/rpc/codec/fields.h"
 
 #include <assert.h>
 #include <stdlib.h>

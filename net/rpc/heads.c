@@ -4,7 +4,7 @@
  */
 #include "net/rpc/rpc_priv.h"
 
-#include "net/rpc/fields.h"
+#include "net/rpc/codec/fields.h"
 
 static bool takes_gzip(ab_str accepted)
 {
@@ -19,22 +19,6 @@ static bool set_encodings(ab_rpc_call *call, const ab_rpc_head_in *head)
     if (call->conn->endpoint->server)
         call->peer_gzip = takes_gzip(ab_rpc_head_in_find(head, "grpc-accept-encoding"));
     return encoding.ptr == NULL || call->in.gzip || ab_str_is(encoding, "identity");
-}
-
-static bool is_grpc(const ab_rpc_head_in *head)
-{
-    ab_str type = ab_rpc_head_in_find(head, "content-type");
-    if (!ab_str_starts(type, "application/grpc"))
-        return false;
-    size_t len = sizeof("application/grpc") - 1;
-    return type.len == len || type.ptr[len] == '+' || type.ptr[len] == ';';
-}
-
-const char *ab_rpc_heads_refuse(const ab_rpc_head_in *head)
-{
-    if (!ab_str_is(ab_rpc_head_in_find(head, ":method"), "POST"))
-        return "405";
-    return is_grpc(head) ? NULL : "415";
 }
 
 /* What keeps a call from reaching the layer above. */
@@ -114,7 +98,7 @@ static void on_answer(ab_rpc_call *call, ab_rpc_head_in *head)
     ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
     if (ab_str_starts(http, "1"))
         return;
-    if (!ab_str_is(http, "200") || !is_grpc(head)) {
+    if (!ab_str_is(http, "200") || !ab_rpc_head_in_is_grpc(head)) {
         ab_rpc_call_cut(call, ab_str_is(http, "200") ? AB_RPC_UNKNOWN : ab_rpc_status_of_http(http),
                         "the response is not gRPC");
         return;

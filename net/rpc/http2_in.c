@@ -42,7 +42,7 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, nghttp2_rc
 /* A request that is not a call at all is answered in plain HTTP. */
 static bool answer_http(ab_rpc_conn *conn, int32_t stream, const ab_rpc_head_in *head)
 {
-    const char *status = ab_rpc_heads_refuse(head);
+    const char *status = ab_rpc_head_in_refusal(head);
     if (status == NULL)
         return false;
     ab_rpc_head_out out;

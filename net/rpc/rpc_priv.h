@@ -20,8 +20,8 @@
 #pragma once
 
 #include "base/core/map.h"
-#include "net/rpc/head.h"
-#include "net/rpc/message.h"
+#include "net/rpc/codec/head.h"
+#include "net/rpc/codec/message.h"
 
 #include <netinet/in.h>
 #include <sys/queue.h>
@@ -363,8 +363,6 @@ extern const ab_rpc_carrier ab_rpc_over_websocket;
 
 /* ---- heads.c ---- */
 
-/** The status of HTTP by which a request that is not a call is answered; NULL: it is one. */
-const char *ab_rpc_heads_refuse(const ab_rpc_head_in *head);
 /** Server: what a call begins with. */
 void ab_rpc_heads_request(ab_rpc_call *call, ab_rpc_head_in *head);
 /** Client: headers of the answer. @param last  nothing follows them */

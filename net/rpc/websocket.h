@@ -5,8 +5,8 @@
  */
 #pragma once
 
+#include "net/rpc/codec/upgrade.h"
 #include "net/rpc/rpc_priv.h"
-#include "net/rpc/upgrade.h"
 #include "net/websocket/frame.h"
 
 #define AB_RPC_WEBSOCKET_METADATA 0x80u /* flag of a prefix */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/rpc/websocket.h"
 
-#include "net/rpc/fields.h"
+#include "net/rpc/codec/fields.h"
 
 /* ---- the peer does not keep to the protocol ---- */
 

@@ -3,8 +3,8 @@
  * What peers write into headers: timeouts, texts, statuses, binary metadata. The input is taken for
  * each of them.
  */
-#include "net/rpc/fields.h"
-#include "net/rpc/head.h"
+#include "net/rpc/codec/fields.h"
+#include "net/rpc/codec/head.h"
 
 #include <assert.h>
 #include <stdlib.h>

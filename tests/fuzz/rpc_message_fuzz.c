@@ -4,7 +4,7 @@
  * messages come out, none above the limit, what is wrong is refused, and the budget is whole again.
  * The first byte says whether gzip was announced, and how to cut.
  */
-#include "net/rpc/message.h"
+#include "net/rpc/codec/message.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "net/rpc/budget.h"
+#include "net/rpc/codec/budget.h"
 #include "transport/transport.h"
 
 typedef struct ab_grpc_link ab_grpc_link;

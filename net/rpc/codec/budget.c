@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/rpc/budget.h"
+#include "net/rpc/codec/budget.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/rpc/fields.h"
+#include "net/rpc/codec/fields.h"
 
 #include "base/core/base64.h"
 

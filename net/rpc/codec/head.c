@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/rpc/head.h"
+#include "net/rpc/codec/head.h"
 
-#include "net/rpc/fields.h"
+#include "net/rpc/codec/fields.h"
 
 #include <stdlib.h>
 
@@ -87,6 +87,22 @@ size_t ab_rpc_head_in_metadata(ab_rpc_head_in *h, ab_rpc_field *fields)
         fields[count++] = f;
     }
     return count;
+}
+
+bool ab_rpc_head_in_is_grpc(const ab_rpc_head_in *h)
+{
+    ab_str type = ab_rpc_head_in_find(h, "content-type");
+    if (!ab_str_starts(type, "application/grpc"))
+        return false;
+    size_t len = sizeof("application/grpc") - 1;
+    return type.len == len || type.ptr[len] == '+' || type.ptr[len] == ';';
+}
+
+const char *ab_rpc_head_in_refusal(const ab_rpc_head_in *h)
+{
+    if (!ab_str_is(ab_rpc_head_in_find(h, ":method"), "POST"))
+        return "405";
+    return ab_rpc_head_in_is_grpc(h) ? NULL : "415";
 }
 
 void ab_rpc_head_out_init(ab_rpc_head_out *h)

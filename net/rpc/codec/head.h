@@ -35,6 +35,11 @@ ab_str ab_rpc_head_in_find(const ab_rpc_head_in *h, const char *name);
  */
 size_t ab_rpc_head_in_metadata(ab_rpc_head_in *h, ab_rpc_field *fields);
 
+/** Its content-type is that of gRPC. */
+bool ab_rpc_head_in_is_grpc(const ab_rpc_head_in *h);
+/** The status of HTTP by which a request that is not a call is answered; NULL: it is one. */
+const char *ab_rpc_head_in_refusal(const ab_rpc_head_in *h);
+
 /* A block to be sent. */
 typedef struct {
     ab_buf text; /* values that had to be made */

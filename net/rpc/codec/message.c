@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/rpc/message.h"
+#include "net/rpc/codec/message.h"
 
 #include <assert.h>
 #include <stdlib.h>

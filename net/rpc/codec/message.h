@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/core/buf.h"
-#include "net/rpc/budget.h"
+#include "net/rpc/codec/budget.h"
 
 #include <zlib.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/rpc/upgrade.h"
+#include "net/rpc/codec/upgrade.h"
 
 #include "base/core/base64.h"
-#include "net/rpc/rpc_priv.h"
 
 #include <openssl/evp.h>
 #include <openssl/rand.h>
@@ -223,7 +222,7 @@ static ab_rpc_upgrade_refusal check_request(const ab_rpc_head_in *head)
         return refuse("400 Bad Request", "the only supported sub-protocol is " PROTOCOL);
     if (!is_key(ab_rpc_head_in_find(head, "sec-websocket-key")))
         return refuse("400 Bad Request", "Sec-WebSocket-Key is invalid");
-    if (ab_rpc_heads_refuse(head) != NULL)
+    if (ab_rpc_head_in_refusal(head) != NULL)
         return refuse("415 Unsupported Media Type", "content-type is not application/grpc");
     return good;
 }

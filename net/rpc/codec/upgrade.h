@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "net/rpc/head.h"
+#include "net/rpc/codec/head.h"
 
 #define AB_RPC_UPGRADE_KEY    25 /* in base64, with the NUL */
 #define AB_RPC_UPGRADE_ACCEPT 29

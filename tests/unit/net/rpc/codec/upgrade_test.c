@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/rpc/upgrade.h"
+#include "net/rpc/codec/upgrade.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define RETRY_REFUSED_MS 300000
-
 /* --- records --- */
 
 static void leave_records(struct mirror *m)
@@ -43,9 +41,7 @@ void ab_mirror_free(void *value)
 {
     struct mirror *m = value;
     leave_records(m);
-    ab_link_remove(&m->in_tended);
-    ab_inbox_fini(&m->inbox);
-    ab_object_unref(m->after_load);
+    ab_record_fini(&m->record);
     free(m->next_uid);
     free(m->error);
     free(m->project);
@@ -55,10 +51,7 @@ void ab_mirror_free(void *value)
     free(m);
 }
 
-static void mirror_done(ab_principal_record *record, ab_err code, ab_object *object,
-                        const ab_error *err);
-static void row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
-                     const ab_error *err);
+static const ab_record_type mirror_type;
 
 struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
 {
@@ -69,15 +62,12 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
     m = calloc(1, sizeof(*m));
     if (m == NULL)
         return NULL;
-    m->record.done = mirror_done;
-    m->record.row_done = row_done;
     m->principal = p;
     m->kind = ab_kind_of(kind);
     m->key = ab_str_dup(key);
+    ab_record_init(&m->record, &mirror_type, &p->reconciler, m->key);
     ab_link_init(&m->in_records);
-    ab_link_init(&m->in_tended);
     m->known = !p->listed; /* what is here will be seen with the rest */
-    ab_inbox_init(&m->inbox);
     if (m->key == NULL || ab_mirror_enlist(m, agent) != AB_ERR_OK ||
         ab_map_put(p->mirrors, key, m, NULL) != AB_ERR_OK) {
         ab_mirror_free(m);
@@ -137,8 +127,9 @@ bool ab_mirror_exists(const ab_principal *p, ab_str key)
 
 bool ab_mirror_is_done(const struct mirror *m)
 {
-    const ab_task *head = m->inbox.head;
-    return head == NULL || (head->begun && head->next == NULL && m->step != MSTEP_SAVE);
+    const ab_task *head = m->record.inbox.head;
+    return head == NULL ||
+           (head->begun && head->next == NULL && m->record.step != AB_STEP_SAVE);
 }
 
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)
@@ -150,61 +141,6 @@ bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash
     *version = behind ? m->stamp : m->version;
     *hash = behind || m->source != MIRROR_LIVE ? (ab_digest){0} : m->hash;
     return true;
-}
-
-/* --- waiting and failing --- */
-
-static int64_t now_ms(const struct mirror *m)
-{
-    return ab_clock_mono_ms(m->principal->env.clock);
-}
-
-/* Count it as what it is now, and have the tick look at it if need be. */
-static void tend(struct mirror *m)
-{
-    ab_agent_records_count(m->records, &m->unfinished, !ab_mirror_is_done(m));
-    if (m->inbox.retry_at != 0)
-        ab_list_append(&m->principal->tended_mirrors, &m->in_tended);
-}
-
-void ab_mirror_finish_head(struct mirror *m)
-{
-    void *delivery = ab_inbox_pop(&m->inbox);
-    if (delivery != NULL)
-        ab_principal_ack(m->principal, delivery);
-    tend(m);
-}
-
-/* The head no longer holds the offset; a state that is kept goes on being tried. */
-static void defer(struct mirror *m, const char *why)
-{
-    AB_WARN(m->principal->env.log, SYNC,
-            "write deferred: the object cannot be written at the moment", AB_KV("agent", m->agent),
-            AB_KV("object", m->key), AB_KV("why", why));
-    if (m->inbox.head == NULL || m->inbox.head->delivery == NULL)
-        return;
-    ab_metric_add(m->principal->metrics.deferred, 1);
-    ab_principal_ack(m->principal, m->inbox.head->delivery);
-    m->inbox.head->delivery = NULL;
-}
-
-void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err)
-{
-    const char *why = err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text;
-    switch (ab_err_class_of(code)) {
-    case AB_CLASS_PERMANENT:
-        defer(m, why);
-        ab_inbox_retry_after(&m->inbox, now_ms(m), RETRY_REFUSED_MS);
-        return;
-    case AB_CLASS_NONE:
-    case AB_CLASS_STALE: /* what changes whenever we write holds nothing back for ever, too */
-    case AB_CLASS_TRANSIENT:
-    case AB_CLASS_FATAL:
-        break;
-    }
-    ab_inbox_back_off(&m->inbox, now_ms(m));
-    if (ab_inbox_failing_ms(&m->inbox, now_ms(m)) >= m->principal->env.defer_after_ms)
-        defer(m, why);
 }
 
 /* --- steps --- */
@@ -222,61 +158,6 @@ static bool is_up_to_date(const struct mirror *m)
     if (m->source == MIRROR_ENDED)
         return m->known && (!m->exists || m->up_to_date);
     return m->exists && m->up_to_date;
-}
-
-static void reconcile(struct mirror *m)
-{
-    const ab_effects *fx = &m->principal->env.effects;
-    m->changed_meanwhile = false;
-    if (!m->exists && m->known) {
-        ab_mirror_create(m);
-        return;
-    }
-    m->step = MSTEP_GET;
-    fx->get(fx->arg, ab_str_of(m->key), &m->record);
-}
-
-static bool may_advance(const struct mirror *m)
-{
-    return m->step == MSTEP_IDLE && m->inbox.retry_at <= now_ms(m) && m->principal->listed;
-}
-
-/* One round; true when another may follow at once. */
-static bool advance_once(struct mirror *m)
-{
-    const ab_task *t = m->inbox.head;
-    if (!may_advance(m))
-        return false;
-    if (ab_inbox_head_superseded(&m->inbox)) {
-        ab_mirror_finish_head(m);
-        return true;
-    }
-    if (t != NULL && ab_mirror_peer(m) == NULL) { /* said in another mode, or served no more */
-        ab_mirror_finish_head(m);
-        return true;
-    }
-    if (t != NULL && !t->begun) {
-        ab_mirror_begin(m);
-        return may_advance(m);
-    }
-    if (!is_up_to_date(m)) {
-        reconcile(m);
-        return m->step == MSTEP_IDLE && is_up_to_date(m);
-    }
-    if (t == NULL)
-        return false;
-    ab_inbox_succeeded(&m->inbox);
-    ab_mirror_finish_head(m);
-    return true;
-}
-
-void ab_mirror_advance(struct mirror *m)
-{
-    while (advance_once(m))
-        ;
-    if (m->step == MSTEP_IDLE && m->inbox.head == NULL && is_up_to_date(m))
-        m->inbox.failing_since = 0; /* nothing is tried */
-    tend(m);
 }
 
 /* --- facts --- */
@@ -321,12 +202,12 @@ void ab_mirror_on_updated(ab_principal *p, ab_object *object)
     ab_mirror_note_own_project(p, object, true);
     if (m == NULL)
         return;
-    m->changed_meanwhile = true;
+    m->record.changed_meanwhile = true;
     ab_mirror_note(m, object);
-    bool idle = m->inbox.head == NULL && may_advance(m);
+    bool idle = m->record.inbox.head == NULL && ab_reconcile_may_advance(&m->record);
     if (idle && !is_up_to_date(m) && !asks(object))
         ab_mirror_decide(m, object);
-    ab_mirror_advance(m);
+    ab_reconcile_advance(&m->record);
 }
 
 /* No object exists here. What was to become the hub's own, and counted as that already, is missed
@@ -347,11 +228,11 @@ void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observe
     ab_mirror_note_own_project(p, object, false);
     if (m == NULL)
         return;
-    m->changed_meanwhile = true;
+    m->record.changed_meanwhile = true;
     note_absent(m, observed);
     m->requests = (struct requests){0};
-    m->inbox.retry_at = 0;
-    ab_mirror_advance(m);
+    m->record.inbox.retry_at = 0;
+    ab_reconcile_advance(&m->record);
 }
 
 static void requeue(struct mirror *m)
@@ -359,7 +240,7 @@ static void requeue(struct mirror *m)
     const struct requests *r = &m->requests;
     if (r->operation.asked || r->refresh.asked || r->terminate.asked)
         m->up_to_date = false;
-    ab_mirror_advance(m);
+    ab_reconcile_advance(&m->record);
 }
 
 void ab_mirror_requeue_agent(const struct agent_records *r)
@@ -374,37 +255,43 @@ void ab_mirror_requeue_all(ab_principal *p)
         requeue(i.value);
 }
 
-static void tick(struct mirror *m)
+/* --- the engine's questions --- */
+
+static struct mirror *mirror_of(ab_record *r)
 {
-    if (m->inbox.retry_at != 0 && m->inbox.retry_at <= now_ms(m)) {
-        m->inbox.retry_at = 0;
-        ab_mirror_advance(m);
-    }
-    tend(m);
+    return (struct mirror *)r;
 }
 
-void ab_mirror_tick(ab_principal *p)
+static void begin(ab_record *r, ab_task *head)
 {
-    ab_link due;
-    ab_link_init(&due);
-    ab_list_move_all(&p->tended_mirrors, &due);
-    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due))
-        tick(AB_LINK_OF(l, struct mirror, in_tended));
+    struct mirror *m = mirror_of(r);
+    if (ab_mirror_peer(m) == NULL) /* said in another mode, or it is served no more */
+        ab_reconcile_finish_head(r);
+    else
+        ab_mirror_begin(m, head);
 }
 
-/* --- answers --- */
-
-static void got(struct mirror *m, ab_err code, ab_object *hub, const ab_error *err)
+static bool is_as_desired(const ab_record *r)
 {
-    if (m->changed_meanwhile && (code == AB_ERR_OK || code == AB_ERR_NOTFOUND))
-        return; /* which of the two is newer is not known: it is read again if need be */
-    if (code == AB_ERR_NOTFOUND) {
+    return is_up_to_date((const struct mirror *)r);
+}
+
+static bool reconcile(ab_record *r)
+{
+    struct mirror *m = mirror_of(r);
+    if (!m->exists && m->known)
+        ab_mirror_create(m);
+    else
+        ab_reconcile_get(r);
+    return is_up_to_date(m);
+}
+
+static void got(ab_record *r, ab_object *hub)
+{
+    struct mirror *m = mirror_of(r);
+    if (hub == NULL) {
         note_absent(m, false);
         m->known = true;
-        return;
-    }
-    if (code != AB_ERR_OK) {
-        ab_mirror_fail(m, code, err);
         return;
     }
     ab_mirror_note(m, hub);
@@ -425,123 +312,83 @@ static ab_err learn_made(struct mirror *m, const ab_object *hub)
 }
 
 /* What was written now stands as the store has made it. */
-static void written(struct mirror *m, enum mirror_step step, ab_object *hub)
+static void note_written(struct mirror *m, ab_step step, ab_object *hub)
 {
     ab_digest digest = {0};
     ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : learn_made(m, hub);
     if (e == AB_ERR_OK)
-        e = step == MSTEP_APPLY ? ab_mirror_digest(hub, &digest)
-                                : ab_span_digest(ab_object_field(hub, "status"), &digest);
+        e = step == AB_STEP_APPLY ? ab_mirror_digest(hub, &digest)
+                                  : ab_span_digest(ab_object_field(hub, "status"), &digest);
     if (e != AB_ERR_OK) {
-        ab_mirror_fail(m, e, NULL);
+        ab_reconcile_fail(&m->record, e, NULL);
         return;
     }
-    ab_inbox_succeeded(&m->inbox);
-    *(step == MSTEP_APPLY ? &m->applied : &m->applied_status) = digest;
-    if (m->changed_meanwhile)
+    *(step == AB_STEP_APPLY ? &m->applied : &m->applied_status) = digest;
+    if (m->record.changed_meanwhile)
         return; /* what was seen may be newer than what we wrote */
     ab_mirror_note(m, hub);
     ab_mirror_decide(m, hub);
 }
 
-/* The store knows another truth than we: it will tell, or is asked. */
-static bool is_outdated(const struct mirror *m, ab_err code)
+static void wrote(ab_record *r, ab_step step, ab_object *hub)
 {
-    return code == AB_ERR_EXISTS || (code == AB_ERR_NOTFOUND && m->exists);
-}
-
-static void wrote(struct mirror *m, enum mirror_step step, ab_err code, ab_object *hub,
-                  const ab_error *err)
-{
-    if (is_outdated(m, code)) {
-        if (!m->changed_meanwhile)
-            m->exists = code == AB_ERR_EXISTS;
-        m->up_to_date = false;
-    }
-    if (code != AB_ERR_OK) {
-        ab_mirror_fail(m, code, err);
-    } else if (hub != NULL) { /* else its last finalizer went, and it is gone */
-        written(m, step, hub);
-    }
-}
-
-static void removed(struct mirror *m, ab_err code, const ab_error *err)
-{
-    if (code != AB_ERR_OK && code != AB_ERR_NOTFOUND) {
-        ab_mirror_fail(m, code, err);
-        return;
-    }
-    ab_inbox_succeeded(&m->inbox);
-    if (!m->changed_meanwhile)
+    struct mirror *m = mirror_of(r);
+    if (step != AB_STEP_REMOVE && hub != NULL) /* else its last finalizer went, and it is gone */
+        note_written(m, step, hub);
+    else if (step == AB_STEP_REMOVE && !r->changed_meanwhile)
         m->up_to_date = true; /* deleted or being deleted: the store's change says which */
 }
 
-static void released(struct mirror *m, ab_err code, const ab_error *err)
+/* The store knows another truth than we: it will tell, or is asked. */
+static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err)
 {
-    if (code != AB_ERR_OK) {
-        ab_mirror_fail(m, code, err);
-        return;
-    }
+    struct mirror *m = mirror_of(r);
+    bool outdated = code == AB_ERR_EXISTS || (code == AB_ERR_NOTFOUND && m->exists);
+    (void)err;
+    if (step != AB_STEP_REMOVE && outdated && !r->changed_meanwhile)
+        m->exists = code == AB_ERR_EXISTS;
+    return false;
+}
+
+static void note_released(struct mirror *m)
+{
     m->source = MIRROR_NONE;
     free(m->made);
     m->made = NULL;
 }
 
-static void mirror_done(ab_principal_record *record, ab_err code, ab_object *object,
-                        const ab_error *err)
+static void saved(ab_record *r)
 {
-    struct mirror *m = (struct mirror *)record;
-    enum mirror_step step = m->step;
-    m->step = MSTEP_IDLE;
-    switch (step) {
-    case MSTEP_IDLE:
-    case MSTEP_LOAD: /* by ab_principal_row_done */
-        break;
-    case MSTEP_SAVE:
-        ab_mirror_saved(m, code, err);
-        break;
-    case MSTEP_GET:
-        got(m, code, object, err);
-        break;
-    case MSTEP_APPLY:
-    case MSTEP_STATUS:
-        wrote(m, step, code, object, err);
-        break;
-    case MSTEP_REMOVE:
-        removed(m, code, err);
-        break;
-    case MSTEP_RELEASE:
-        released(m, code, err);
-        break;
-    }
-    ab_mirror_advance(m);
+    if (r->answering == FOR_RELEASE)
+        note_released(mirror_of(r));
+    else
+        ab_mirror_take_effect(mirror_of(r));
 }
 
-static void recalled(struct mirror *m, ab_err code, const ab_error *err)
+static void loaded(ab_record *r, ab_object *hub)
 {
-    ab_object *hub = m->after_load;
-    m->after_load = NULL;
-    if (code != AB_ERR_OK) {
-        ab_error why = err == NULL ? (ab_error){.code = code} : *err;
-        ab_error_prefix(&why, "last received state");
-        ab_mirror_fail(m, code, &why);
-    } else if (hub != NULL && !m->changed_meanwhile && !is_up_to_date(m)) {
-        ab_mirror_decide(m, hub);
-    }
-    ab_object_unref(hub);
+    if (hub != NULL && !is_up_to_date(mirror_of(r)))
+        ab_mirror_decide(mirror_of(r), hub);
 }
 
-static void row_done(ab_principal_record *record, ab_err code, const ab_received_state *row,
-                     const ab_error *err)
+static void look_again(ab_record *r)
 {
-    struct mirror *m = (struct mirror *)record;
-    m->row = row;
-    if (m->step == MSTEP_LOAD) {
-        m->step = MSTEP_IDLE;
-        recalled(m, code, err);
-        ab_mirror_advance(m);
-    } else {
-        mirror_done(record, code, NULL, err);
-    }
-    m->row = NULL;
+    mirror_of(r)->up_to_date = false;
 }
+
+static void count(ab_record *r)
+{
+    struct mirror *m = mirror_of(r);
+    ab_agent_records_count(m->records, &m->unfinished, !ab_mirror_is_done(m));
+}
+
+static const ab_record_type mirror_type = {.begin = begin,
+                                           .is_as_desired = is_as_desired,
+                                           .reconcile = reconcile,
+                                           .got = got,
+                                           .wrote = wrote,
+                                           .refused = refused,
+                                           .saved = saved,
+                                           .loaded = loaded,
+                                           .look_again = look_again,
+                                           .count = count};

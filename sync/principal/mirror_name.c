@@ -72,15 +72,15 @@ static void check_application(struct mirror *m)
         return;
     m->applied = m->applied_status = (ab_digest){0};
     m->up_to_date = false;
-    m->inbox.retry_at = 0;
-    ab_mirror_advance(m);
+    m->record.inbox.retry_at = 0;
+    ab_reconcile_advance(&m->record);
 }
 
 static void check_project(struct mirror *m)
 {
     m->up_to_date = false;
-    m->inbox.retry_at = 0;
-    ab_mirror_advance(m);
+    m->record.inbox.retry_at = 0;
+    ab_reconcile_advance(&m->record);
 }
 
 static void check(const struct agent_records *r, ab_target target)

@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const ab_effects *effects(const struct mirror *m)
-{
-    return &m->principal->env.effects;
-}
-
 static void log_object(const struct mirror *m, const char *what)
 {
     AB_INFO(m->principal->env.log, SYNC, what, AB_KV("agent", m->agent), AB_KV("object", m->key));
@@ -25,10 +20,8 @@ static void log_object(const struct mirror *m, const char *what)
 /* Changes and deletions here that the source knows nothing of. */
 static void note_revert(struct mirror *m, const char *what)
 {
-    if (m->inbox.head != NULL)
-        return;
-    ab_metric_add(m->principal->metrics.reverts, 1);
-    log_object(m, what);
+    if (ab_reconcile_note_revert(&m->record))
+        log_object(m, what);
 }
 
 /* --- whose it is --- */
@@ -116,22 +109,6 @@ void ab_mirror_set_conflict(struct mirror *m, bool conflict)
 }
 
 /* --- writing --- */
-
-static void apply_mirror(struct mirror *m, const ab_buf *text, ab_str version)
-{
-    ab_error err = {0};
-    ab_object *object = NULL;
-    ab_err e = ab_object_parse(ab_buf_str(text), &object, &err);
-    if (e != AB_ERR_OK) {
-        ab_mirror_fail(m, e, &err);
-        return;
-    }
-    m->step = MSTEP_APPLY;
-    m->changed_meanwhile = false;
-    ab_metric_add(m->principal->metrics.writes, 1);
-    effects(m)->apply(effects(m)->arg, object, version, &m->record);
-    ab_object_unref(object);
-}
 
 static void format_stamp(const struct mirror *m, char out[AB_STAMP_TEXT])
 {
@@ -235,11 +212,11 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
     if (same) {
         m->applied = m->hub;
     } else if (e != AB_ERR_OK) {
-        ab_mirror_fail(m, e, NULL);
+        ab_reconcile_fail(&m->record, e, NULL);
     } else {
         if (!demand.due && refused == m->project_refused)
             note_revert(m, "change to a mirror at the control plane reverted");
-        apply_mirror(m, &text, ab_object_version(hub));
+        ab_reconcile_apply_text(&m->record, &text, ab_object_version(hub));
     }
     ab_buf_fini(&text);
     return !same;
@@ -310,11 +287,8 @@ static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
 {
     char stamp[AB_STAMP_TEXT];
     format_stamp(m, stamp);
-    m->step = MSTEP_STATUS;
-    m->changed_meanwhile = false;
-    ab_metric_add(m->principal->metrics.writes, 1);
-    effects(m)->patch_status(effects(m)->arg, ab_str_of(m->key), ab_buf_str(text), ab_str_of(stamp),
-                             &(ab_precondition){.version = version}, &m->record);
+    ab_reconcile_patch_status(&m->record, ab_buf_str(text), ab_str_of(stamp),
+                              &(ab_precondition){.version = version});
 }
 
 /* @return true when a write is under way, or failed */
@@ -336,7 +310,7 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
     else if (e == AB_ERR_OK)
         write_status(m, &text, ab_object_version(hub));
     else
-        ab_mirror_fail(m, e, NULL);
+        ab_reconcile_fail(&m->record, e, NULL);
     ab_buf_fini(&text);
     return !same;
 }
@@ -371,19 +345,6 @@ static void decide_live(struct mirror *m, const ab_object *source, const ab_obje
         m->up_to_date = true;
 }
 
-/* Nothing but finalizers keeps what is to go. */
-static void drop_finalizers(struct mirror *m, const ab_object *hub)
-{
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    ab_err e = ab_app_edited(hub, &(ab_app_edit){.drop_finalizers = true}, &text);
-    if (e == AB_ERR_OK)
-        apply_mirror(m, &text, ab_object_version(hub));
-    else
-        ab_mirror_fail(m, e, NULL);
-    ab_buf_fini(&text);
-}
-
 static void decide_end(struct mirror *m, const ab_object *hub)
 {
     bool named = ab_mirror_has_name(m);
@@ -391,37 +352,13 @@ static void decide_end(struct mirror *m, const ab_object *hub)
     if (!is_ours(m, hub) || (named && is_behind(m, hub))) {
         m->up_to_date = true;
     } else if (ab_span_count(ab_object_meta(hub, "finalizers")) > 0) {
-        drop_finalizers(m, hub);
+        ab_reconcile_edit(&m->record, hub, &(ab_app_edit){.drop_finalizers = true});
     } else if (m->deleting) {
         m->up_to_date = true;
     } else {
-        m->step = MSTEP_REMOVE;
-        m->changed_meanwhile = false;
-        ab_metric_add(m->principal->metrics.writes, 1);
-        effects(m)->remove(effects(m)->arg, ab_str_of(m->key),
-                           &(ab_precondition){ab_object_uid(hub), ab_object_version(hub)}, false,
-                           &m->record);
+        ab_reconcile_remove(
+            &m->record, &(ab_precondition){ab_object_uid(hub), ab_object_version(hub)}, false);
     }
-}
-
-/* The source as it was published. @return false when that failed, or when the row must be read
- * first: ab_principal_row_done continues, with `hub` unless it is NULL */
-static bool load(struct mirror *m, ab_object *hub, ab_object **out)
-{
-    ab_error err = {0};
-    if (m->row == NULL) {
-        m->step = MSTEP_LOAD;
-        m->changed_meanwhile = false;
-        m->after_load = hub == NULL ? NULL : ab_object_ref(hub);
-        effects(m)->load(effects(m)->arg, ab_str_of(m->key), &m->record);
-        return false;
-    }
-    ab_err e = ab_object_parse(m->row->desired, out, &err);
-    if (e == AB_ERR_OK)
-        return true;
-    ab_error_prefix(&err, "last received state");
-    ab_mirror_fail(m, e, &err);
-    return false;
 }
 
 /* First it is kept that this is not a mirror any more: else it would be made one again. */
@@ -432,22 +369,15 @@ static void hand_over(struct mirror *m, const ab_object *hub)
                                               {AB_ANN_STATUS_VERSION, AB_STR_NONE}},
                               .annotation_count = 3};
     if (m->source != MIRROR_NONE) {
-        m->step = MSTEP_RELEASE;
-        effects(m)->save(effects(m)->arg, ab_str_of(m->key),
-                         &(ab_received_state){
-                             .version = m->version, .released = true, .owner = ab_str_of(m->agent)},
-                         &m->record);
+        m->record.purpose = FOR_RELEASE;
+        ab_reconcile_save(&m->record,
+                          &(ab_received_state){.version = m->version,
+                                               .released = true,
+                                               .owner = ab_str_of(m->agent)});
         return;
     }
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    ab_err e = ab_app_edited(hub, &edit, &text);
     log_object(m, "the agent is managed now: its mirror becomes an object of the control plane");
-    if (e == AB_ERR_OK)
-        apply_mirror(m, &text, ab_object_version(hub));
-    else
-        ab_mirror_fail(m, e, NULL);
-    ab_buf_fini(&text);
+    ab_reconcile_edit(&m->record, hub, &edit);
 }
 
 void ab_mirror_decide(struct mirror *m, ab_object *hub)
@@ -462,7 +392,7 @@ void ab_mirror_decide(struct mirror *m, ab_object *hub)
         return;
     if (!named || m->source == MIRROR_ENDED || (m->deleting && is_ours(m, hub))) {
         decide_end(m, hub);
-    } else if (load(m, hub, &source)) {
+    } else if (ab_reconcile_received(&m->record, hub, &source)) {
         decide_live(m, source, hub);
         ab_object_unref(source);
     }
@@ -472,7 +402,7 @@ void ab_mirror_create(struct mirror *m)
 {
     ab_object *source;
     ab_buf text;
-    if (!load(m, NULL, &source))
+    if (!ab_reconcile_received(&m->record, NULL, &source))
         return;
     ab_mirror_set_conflict(m, false);
     m->requests = (struct requests){0};
@@ -481,9 +411,9 @@ void ab_mirror_create(struct mirror *m)
     ab_object_unref(source);
     if (e == AB_ERR_OK) {
         note_revert(m, "deletion of a mirror at the control plane reverted");
-        apply_mirror(m, &text, AB_STR_NONE);
+        ab_reconcile_apply_text(&m->record, &text, AB_STR_NONE);
     } else {
-        ab_mirror_fail(m, e, NULL);
+        ab_reconcile_fail(&m->record, e, NULL);
     }
     ab_buf_fini(&text);
 }

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_MS 200
-
 /* --- arrival --- */
 
 static bool is_key_of(const ab_event *event, const char *prefix)
@@ -74,8 +72,8 @@ static void set_error(struct mirror *m, char *message, bool ours)
  * the name is not has no place. */
 static bool is_anothers(const struct mirror *m, const struct peer *peer)
 {
-    bool over = m->source == MIRROR_ENDED && !m->exists && m->inbox.head == NULL;
-    bool is_free = m->step == MSTEP_IDLE && (over || !ab_mirror_has_name(m));
+    bool over = m->source == MIRROR_ENDED && !m->exists && m->record.inbox.head == NULL;
+    bool is_free = m->record.step == AB_STEP_IDLE && (over || !ab_mirror_has_name(m));
     return strcmp(m->agent, peer->name) != 0 && !is_free;
 }
 
@@ -86,9 +84,7 @@ static ab_err take_over(struct mirror *m, const struct peer *peer)
         return AB_ERR_OK;
     if (ab_mirror_enlist(m, ab_str_of(peer->name)) != AB_ERR_OK)
         return AB_ERR_NOMEM;
-    while (m->inbox.head != NULL)
-        ab_mirror_finish_head(m);
-    ab_inbox_succeeded(&m->inbox);
+    ab_reconcile_abandon(&m->record);
     set_error(m, NULL, false);
     ab_mirror_set_conflict(m, false);
     m->source = MIRROR_NONE;
@@ -121,18 +117,6 @@ static const char *take_stray(struct peer *peer, ab_event *event, void *delivery
     return e == AB_ERR_OK ? NULL : "memory";
 }
 
-static const char *enqueue(struct mirror *m, const ab_task *task)
-{
-    void *superseded;
-    if (ab_inbox_push(&m->inbox, task, &superseded) != AB_ERR_OK)
-        return "memory";
-    if (superseded != NULL)
-        ab_principal_ack(m->principal, superseded);
-    m->inbox.retry_at = 0; /* it may be what puts things right */
-    ab_mirror_advance(m);
-    return NULL;
-}
-
 static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_target target,
                         ab_type type)
 {
@@ -160,7 +144,7 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
         m = ab_mirror_for(p, ab_str_of(key), ab_str_of(peer->name));
     if (m == NULL || take_over(m, peer) != AB_ERR_OK)
         return "memory";
-    return enqueue(m, &task);
+    return ab_reconcile_deliver(&m->record, &task) == AB_ERR_OK ? NULL : "memory";
 }
 
 /* The end of what was no publication: of a report, when the agent was managed, or of what it has
@@ -215,23 +199,19 @@ void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
 
 static void save(struct mirror *m, enum mirror_source next, const ab_received_state *received)
 {
-    const ab_effects *fx = &m->principal->env.effects;
     free(m->next_uid);
     m->next_uid = received->uid.len == 0 ? NULL : ab_str_dup(received->uid);
-    if (received->uid.len > 0 && m->next_uid == NULL) {
-        ab_mirror_fail(m, AB_ERR_NOMEM, NULL);
-        return;
-    }
     m->next = next;
     m->next_hash = received->hash;
-    m->step = MSTEP_SAVE;
-    m->inbox.head->begun = true; /* a newer state comes behind it now, not in its place */
-    fx->save(fx->arg, ab_str_of(m->key), received, &m->record);
+    if (received->uid.len > 0 && m->next_uid == NULL)
+        ab_reconcile_fail(&m->record, AB_ERR_NOMEM, NULL);
+    else
+        ab_reconcile_save(&m->record, received);
 }
 
 static ab_received_state row_of(const struct mirror *m)
 {
-    return (ab_received_state){.version = m->inbox.head->version,
+    return (ab_received_state){.version = m->record.inbox.head->version,
                                .owner = ab_str_of(m->agent),
                                .owned = ab_str_of(m->made)};
 }
@@ -262,7 +242,7 @@ static void begin_publication(struct mirror *m, const ab_task *t)
                 AB_KV("why", (const char *)err.text));
         if (peer != NULL)
             ab_principal_refuse(peer, t->event, "payload");
-        ab_mirror_finish_head(m);
+        ab_reconcile_finish_head(&m->record);
         return;
     }
     ab_received_state row = row_of(m);
@@ -275,16 +255,11 @@ static void begin_publication(struct mirror *m, const ab_task *t)
     ab_object_unref(source);
 }
 
-static void begin_state(struct mirror *m, ab_task *t)
+static void begin_state(struct mirror *m, const ab_task *t)
 {
-    int newer = ab_version_cmp(t->version, m->version);
-    if (newer < 0) {
-        ab_metric_add(m->principal->metrics.stale, 1);
-        ab_mirror_finish_head(m);
-    } else if (newer == 0) { /* redelivered: kept already, look again whether it is in effect */
-        t->begun = true;
-        m->up_to_date = false;
-    } else if (t->type == AB_TYPE_DELETE) {
+    if (!ab_reconcile_is_newer(&m->record, m->version))
+        return;
+    if (t->type == AB_TYPE_DELETE) {
         ab_received_state row = row_of(m);
         row.ended = true;
         row.uid = ab_str_of(m->uid);
@@ -294,9 +269,9 @@ static void begin_state(struct mirror *m, ab_task *t)
     }
 }
 
-static void take_effect(struct mirror *m)
+void ab_mirror_take_effect(struct mirror *m)
 {
-    m->version = m->inbox.head->version;
+    m->version = m->record.inbox.head->version;
     m->source = m->next;
     m->hash = m->next_hash;
     free(m->uid);
@@ -304,19 +279,9 @@ static void take_effect(struct mirror *m)
     m->next_uid = NULL;
     m->applied = m->applied_status = (ab_digest){0};
     m->up_to_date = false;
-    m->inbox.failing_since = 0;
+    m->record.inbox.failing_since = 0;
     if (m->error_ours) /* gone with the next change */
         set_error(m, NULL, false);
-}
-
-void ab_mirror_saved(struct mirror *m, ab_err code, const ab_error *err)
-{
-    if (code == AB_ERR_OK) {
-        take_effect(m);
-        return;
-    }
-    m->inbox.head->begun = false;
-    ab_mirror_fail(m, code, err);
 }
 
 /* --- the head task: errors and answers --- */
@@ -330,7 +295,7 @@ static void begin_error(struct mirror *m, const ab_task *t)
     set_error(m, message, false);
     if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &m->error_hash) != AB_ERR_OK)
         m->error_hash = (ab_digest){0};
-    ab_mirror_finish_head(m);
+    ab_reconcile_finish_head(&m->record);
 }
 
 static void begin_answer(struct mirror *m, ab_task *t)
@@ -338,7 +303,7 @@ static void begin_answer(struct mirror *m, ab_task *t)
     struct peer *peer = ab_mirror_peer(m);
     ab_str id = ab_principal_answered_id(t->event);
     if (peer == NULL || !ab_writer_is_ready(peer->writer)) {
-        ab_inbox_retry_after(&m->inbox, ab_clock_mono_ms(m->principal->env.clock), RETRY_MS);
+        ab_reconcile_wait(&m->record);
         return;
     }
     char *why = ab_feedback_text(t->event, "error", "the agent refused the request: ");
@@ -353,12 +318,11 @@ static void begin_answer(struct mirror *m, ab_task *t)
         free(why);
     if (ab_principal_end_command(peer, ab_str_of(m->key), id, t->delivery) == AB_ERR_OK)
         t->delivery = NULL;
-    ab_mirror_finish_head(m);
+    ab_reconcile_finish_head(&m->record);
 }
 
-void ab_mirror_begin(struct mirror *m)
+void ab_mirror_begin(struct mirror *m, ab_task *t)
 {
-    ab_task *t = m->inbox.head;
     if (t->type == AB_TYPE_PROCESSED)
         begin_answer(m, t);
     else if (t->type == AB_TYPE_ERROR)

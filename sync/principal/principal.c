@@ -24,6 +24,9 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     if (p == NULL)
         return AB_ERR_NOMEM;
     p->env = *env;
+    ab_reconciler_init(&p->reconciler, &p->env.effects, env->clock, env->log, env->metrics,
+                       env->defer_after_ms);
+    p->reconciler.stopped = true; /* until the store is listed */
     p->peers = ab_map_new();
     p->apps = ab_map_new();
     p->shared = ab_map_new();
@@ -32,7 +35,6 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->own_projects = ab_map_new();
     ab_link_init(&p->moved);
     ab_link_init(&p->tended_apps);
-    ab_link_init(&p->tended_mirrors);
     ab_link_init(&p->tended_shared);
     ab_link_init(&p->open);
     ab_link_init(&p->watched);
@@ -387,6 +389,7 @@ void ab_principal_on_deleted(ab_principal *p, ab_object *object, bool observed)
 void ab_principal_on_list_done(ab_principal *p)
 {
     p->listed = true;
+    p->reconciler.stopped = false;
     ab_principal_watermark_assign(p);
     ab_principal_watermark_advance(p);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
@@ -516,6 +519,6 @@ void ab_principal_tick(ab_principal *p)
     ab_principal_watermark_advance(p);
     ab_principal_peers_tick(p);
     ab_principal_shared_tick(p);
-    ab_mirror_tick(p);
+    ab_reconciler_tick(&p->reconciler);
     ab_resync_queue_tick(&p->resyncs);
 }

@@ -222,27 +222,21 @@ struct watermark {
 /* What is known of a mirror's source. */
 enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
 
-enum mirror_step {
-    MSTEP_IDLE,
-    MSTEP_SAVE,
-    MSTEP_LOAD,
-    MSTEP_GET,
-    MSTEP_APPLY,  /* writing all but the status */
-    MSTEP_STATUS, /* writing the status */
-    MSTEP_REMOVE,
-    MSTEP_RELEASE, /* keeping that the agent's object is followed no more */
+/* What an effect is for. */
+enum mirror_purpose {
+    FOR_MIRROR,
+    FOR_RELEASE, /* keeping that the agent's object is followed no more */
 };
 
 /* An object of an autonomous agent, and the object here for it. */
 struct mirror {
-    ab_principal_record record;
+    ab_record record; /* first */
     ab_principal *principal;
     const ab_kind *kind;
     char *key;
     struct agent_records *records; /* of the agent whose it is */
     const char *agent;             /* the records' name */
     ab_link in_records;
-    ab_link in_tended; /* while it waits to be tried again */
     bool unfinished;   /* counted in the records */
 
     enum mirror_source source;
@@ -271,11 +265,6 @@ struct mirror {
     ab_digest error_hash; /* of the agent's event that reported it */
     bool error_ours;
 
-    bool changed_meanwhile; /* a change was seen since the effect that is awaited was asked for */
-    ab_inbox inbox;
-    enum mirror_step step;
-    const ab_received_state *row; /* its row, borrowed while its answer is handled; else NULL */
-    ab_object *after_load;        /* object here to reconcile when the row is read; may be NULL */
     enum mirror_source next;      /* what the source will be when it is saved */
     ab_digest next_hash;
     char *next_uid;
@@ -283,6 +272,7 @@ struct mirror {
 
 struct ab_principal {
     ab_principal_env env;
+    ab_reconciler reconciler;
     ab_map *peers;
     ab_map *apps;
     ab_map *shared;
@@ -291,7 +281,6 @@ struct ab_principal {
     ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
     ab_link moved;        /* Applications that other agents may have still */
     ab_link tended_apps;  /* what the next tick looks at */
-    ab_link tended_mirrors;
     ab_link tended_shared;
     ab_link open;    /* agents that take the hub's objects; who asked last comes first */
     uint64_t asks;   /* how often an agent wanted shared objects */
@@ -569,11 +558,6 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
 /** It is this agent's from now on. @return NOMEM */
 AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
 void ab_mirror_free(void *value);
-void ab_mirror_advance(struct mirror *m);
-/** A step failed: retry or defer, by the class of `code`. */
-void ab_mirror_fail(struct mirror *m, ab_err code, const ab_error *err);
-/** The head task is dealt with: acknowledge and drop it. */
-void ab_mirror_finish_head(struct mirror *m);
 /** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
 struct peer *ab_mirror_peer(const struct mirror *m);
 /** Learn the object here. */
@@ -584,7 +568,6 @@ void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observe
 void ab_mirror_requeue_agent(const struct agent_records *r);
 /** Look again at all. */
 void ab_mirror_requeue_all(ab_principal *p);
-void ab_mirror_tick(ab_principal *p);
 /** All that came of it is kept. */
 bool ab_mirror_is_done(const struct mirror *m);
 /** What is held of the agent's object: the hash is none where the object here is not known to be
@@ -626,7 +609,7 @@ void ab_mirror_decide(struct mirror *m, ab_object *hub);
 
 /* mirror_up.c: what an autonomous agent says */
 void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery);
-/** Take up the head task. */
-void ab_mirror_begin(struct mirror *m);
-/** The answer to MSTEP_SAVE. */
-void ab_mirror_saved(struct mirror *m, ab_err code, const ab_error *err);
+/** Take up the head. */
+void ab_mirror_begin(struct mirror *m, ab_task *head);
+/** What was published is kept: it is in effect. */
+void ab_mirror_take_effect(struct mirror *m);

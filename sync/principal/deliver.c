@@ -95,7 +95,7 @@ static const char *take_stray(struct peer *peer, ab_event *event, void *delivery
 {
     ab_principal *p = peer->principal;
     if (type != AB_TYPE_PROCESSED) {
-        ab_metric_add(p->metrics.stale, 1);
+        ab_metric_add(p->reconciler.metrics.stale, 1);
         ab_principal_ack(p, delivery);
         return NULL;
     }
@@ -104,18 +104,6 @@ static const char *take_stray(struct peer *peer, ab_event *event, void *delivery
                                               delivery)
                    : ab_principal_hold(peer, event, delivery);
     return e == AB_ERR_OK ? NULL : "memory";
-}
-
-static const char *enqueue(ab_principal_app *app, const ab_task *task)
-{
-    void *superseded;
-    if (ab_inbox_push(&app->inbox, task, &superseded) != AB_ERR_OK)
-        return "memory";
-    if (superseded != NULL)
-        ab_principal_ack(app->principal, superseded);
-    app->inbox.retry_at = 0; /* a newer state may go where the former did not */
-    ab_principal_advance(app);
-    return NULL;
 }
 
 static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_type type)
@@ -132,7 +120,7 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
     ab_principal_app *app = ab_principal_find(peer->principal, ab_str_of(key));
     if (app == NULL || app->peer != peer)
         return take_stray(peer, event, delivery, type, key);
-    return enqueue(app, &task);
+    return ab_reconcile_deliver(&app->record, &task) == AB_ERR_OK ? NULL : "memory";
 }
 
 void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)

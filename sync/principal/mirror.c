@@ -128,8 +128,7 @@ bool ab_mirror_exists(const ab_principal *p, ab_str key)
 bool ab_mirror_is_done(const struct mirror *m)
 {
     const ab_task *head = m->record.inbox.head;
-    return head == NULL ||
-           (head->begun && head->next == NULL && m->record.step != AB_STEP_SAVE);
+    return head == NULL || (head->begun && head->next == NULL && m->record.step != AB_STEP_SAVE);
 }
 
 bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)

@@ -356,8 +356,8 @@ static void decide_end(struct mirror *m, const ab_object *hub)
     } else if (m->deleting) {
         m->up_to_date = true;
     } else {
-        ab_reconcile_remove(
-            &m->record, &(ab_precondition){ab_object_uid(hub), ab_object_version(hub)}, false);
+        ab_reconcile_remove(&m->record,
+                            &(ab_precondition){ab_object_uid(hub), ab_object_version(hub)}, false);
     }
 }
 
@@ -370,10 +370,9 @@ static void hand_over(struct mirror *m, const ab_object *hub)
                               .annotation_count = 3};
     if (m->source != MIRROR_NONE) {
         m->record.purpose = FOR_RELEASE;
-        ab_reconcile_save(&m->record,
-                          &(ab_received_state){.version = m->version,
-                                               .released = true,
-                                               .owner = ab_str_of(m->agent)});
+        ab_reconcile_save(&m->record, &(ab_received_state){.version = m->version,
+                                                           .released = true,
+                                                           .owner = ab_str_of(m->agent)});
         return;
     }
     log_object(m, "the agent is managed now: its mirror becomes an object of the control plane");

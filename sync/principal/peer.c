@@ -214,7 +214,7 @@ static void requeue_apps(struct peer *peer)
                     app->requests.terminate.asked;
         app->requeued = app->requeued || asks || app->moved ||
                         !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
-        ab_principal_advance(app);
+        ab_reconcile_advance(&app->record);
     }
 }
 

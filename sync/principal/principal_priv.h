@@ -122,12 +122,11 @@ struct finished {
     bool operation, refresh;
 };
 
-enum principal_step {
-    PSTEP_IDLE,
-    PSTEP_GET,        /* to state, give ids, clear or patch with the object in hand */
-    PSTEP_REQUEST_ID, /* writing a request's id */
-    PSTEP_CLEAR,      /* writing the object without a finished request, or without finalizers */
-    PSTEP_STATUS,     /* writing the status */
+/* What an effect is for. */
+enum app_purpose {
+    FOR_HEAD,       /* the head, or to look at the object */
+    FOR_REQUEST_ID, /* writing a request's id */
+    FOR_CLEAR,      /* writing the object without a finished request, or without finalizers */
 };
 
 /* Why an object is not in effect at its agent, although nothing of it is on its way. */
@@ -137,16 +136,15 @@ enum deferral {
 };
 
 struct ab_principal_app {
-    ab_principal_record record;
+    ab_record record; /* first */
     ab_principal *principal;
     char *key;
     struct agent_records *records; /* of the agent whose it is */
     const char *agent;             /* the records' name */
     struct peer *peer;             /* of that name; NULL while there is none */
     ab_link in_records;
-    ab_link in_moved;  /* while `moved` */
-    ab_link in_tended; /* while there is something to do once its time has come */
-    bool unfinished;   /* counted in the records */
+    ab_link in_moved; /* while `moved` */
+    bool unfinished;  /* counted in the records */
 
     bool exists;
     bool deleting;
@@ -167,11 +165,7 @@ struct ab_principal_app {
     bool error_due;       /* the status does not say so yet, or still does */
     unsigned deferred;    /* a set of enum deferral; 0: it is in effect, or on its way */
 
-    bool changed_meanwhile; /* a change was seen since the object was asked for */
-    ab_inbox inbox;
     bool cleared; /* head: what its report finishes is written */
-    enum principal_step step;
-    bool abandoned; /* the step was for another agent */
 };
 
 enum watermark_step { WATERMARK_IDLE, WATERMARK_GET, WATERMARK_WRITE };
@@ -237,7 +231,7 @@ struct mirror {
     struct agent_records *records; /* of the agent whose it is */
     const char *agent;             /* the records' name */
     ab_link in_records;
-    bool unfinished;   /* counted in the records */
+    bool unfinished; /* counted in the records */
 
     enum mirror_source source;
     ab_version version;
@@ -265,7 +259,7 @@ struct mirror {
     ab_digest error_hash; /* of the agent's event that reported it */
     bool error_ours;
 
-    enum mirror_source next;      /* what the source will be when it is saved */
+    enum mirror_source next; /* what the source will be when it is saved */
     ab_digest next_hash;
     char *next_uid;
 };
@@ -280,46 +274,32 @@ struct ab_principal {
     ab_map *records_by_agent;
     ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
     ab_link moved;        /* Applications that other agents may have still */
-    ab_link tended_apps;  /* what the next tick looks at */
-    ab_link tended_shared;
-    ab_link open;    /* agents that take the hub's objects; who asked last comes first */
-    uint64_t asks;   /* how often an agent wanted shared objects */
-    ab_link watched; /* agents that the next tick looks at */
-    ab_link waiting; /* agents for whose certificate Secrets wait, or may */
+    ab_link open;         /* agents that take the hub's objects; who asked last comes first */
+    uint64_t asks;        /* how often an agent wanted shared objects */
+    ab_link watched;      /* agents that the next tick looks at */
+    ab_link waiting;      /* agents for whose certificate Secrets wait, or may */
     bool listed;
     bool synced;
     struct watermark watermark;
     ab_resync_queue resyncs;
     struct {
-        ab_metric *writes, *stale, *deferred, *reverts, *resyncs;
+        ab_metric *resyncs;
     } metrics;
 };
 
 /* principal.c */
+void ab_principal_ack(const ab_principal *p, void *delivery);
+
+/* app.c: an Application of the hub */
 /** The record of an Application; NULL when there is none. */
 ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key);
-/** Do the next thing for this object, if it is idle and there is one. */
-void ab_principal_advance(ab_principal_app *app);
-/** Count it as what it is now, and have the tick look at it if need be. */
-void ab_principal_tend(ab_principal_app *app);
 /** Learn which report the object's status is from, unless a newer one is known. */
 void ab_principal_note_status(ab_principal_app *app, const ab_object *object);
-/** The object as it was read or written: what is written next must find this resourceVersion. */
-void ab_principal_note_newest(ab_principal_app *app, const ab_object *object);
 /** The resourceVersion that the object has, as far as is known. */
 ab_str ab_principal_newest(const ab_principal_app *app);
-/** Read the object; ab_principal_with follows. */
-void ab_principal_get(ab_principal_app *app);
-/** Write the object with these changes. */
-void ab_principal_apply(ab_principal_app *app, const ab_object *hub, const ab_app_edit *edit,
-                        enum principal_step step);
-/** A step failed: retry or defer, by the class of `code`. */
-void ab_principal_fail(ab_principal_app *app, ab_err code, const ab_error *err);
-/** The head task, when it has been taken up; what is awaited is for it then. */
-ab_task *ab_principal_head(const ab_principal_app *app);
-/** The head task is dealt with: acknowledge and drop it. */
-void ab_principal_finish_head(ab_principal_app *app);
-void ab_principal_ack(const ab_principal *p, void *delivery);
+void ab_principal_app_on_updated(ab_principal *p, ab_object *object);
+void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool observed);
+void ab_principal_app_free(void *value);
 
 /* agent_records.c: what belongs to one agent */
 /** The records of this agent, made if need be, for one more user. @return NULL when out of memory
@@ -501,8 +481,8 @@ AB_MUST_USE ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_st
 /** Send what the object asks for, when the agent takes events. `may_write`: nothing else is under
  * way, so that new requests can be given their id. */
 void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write);
-/** Take up the head task; it may need the object (PSTEP_GET). */
-void ab_principal_begin(ab_principal_app *app);
+/** Deal with the head, as far as that is possible without the object; else read it. */
+void ab_principal_work(ab_principal_app *app, ab_task *head);
 /** The object is in hand, for the head task or to look at it. */
 void ab_principal_with(ab_principal_app *app, ab_object *hub);
 /** The object that the head task is about is gone. */
@@ -526,7 +506,8 @@ enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
 void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
 /** Look at one again, for this agent. */
 void ab_principal_shared_requeue(struct peer *peer, ab_str key);
-void ab_principal_shared_tick(ab_principal *p);
+/** Show how many Secrets wait for a certificate. */
+void ab_principal_shared_tick(const ab_principal *p);
 void ab_principal_shared_free(void *value);
 
 /* errors.c: what agents cannot do with shared objects; there is no status to show it */

@@ -152,7 +152,7 @@ static void advance_apps(const struct peer *peer)
         if (ab_requests_forget_answers(&app->requests))
             app->requeued = app->exists;
         if (app->requeued)
-            ab_principal_advance(app);
+            ab_reconcile_advance(&app->record);
     }
 }
 

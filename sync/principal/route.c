@@ -30,13 +30,10 @@ ab_str ab_principal_route(const ab_principal *p, const ab_object *hub)
 /* What the former agent said and is asked for means nothing any more. */
 static void forget_agent(ab_principal_app *app)
 {
-    while (app->inbox.head != NULL)
-        ab_principal_finish_head(app);
-    ab_inbox_succeeded(&app->inbox);
+    ab_reconcile_abandon(&app->record);
     ab_principal_defer(app, DEFERRED_BY_AGENT, false);
     ab_principal_defer(app, DEFERRED_UNSENDABLE, false);
     app->peer = NULL;
-    app->abandoned = app->step != PSTEP_IDLE;
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
     app->requests = (struct requests){0};
@@ -77,7 +74,6 @@ void ab_principal_park(ab_principal_app *app)
     forget_agent(app);
     app->requeued = app->exists;
     ab_principal_finish_move(app);
-    ab_principal_tend(app);
 }
 
 /* --- moves --- */

@@ -18,13 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_FIRST_MS 100
-#define RETRY_MAX_MS   60000
-
 #define WAITING_LOG_MS 30000
 
 struct shared {
-    ab_principal_record record;
+    ab_record record; /* first */
     ab_principal *principal;
     const ab_kind *kind;
     char *key;
@@ -36,16 +33,12 @@ struct shared {
     bool requeued;
     bool for_all;         /* requeued: every agent is to be sent it; else those that asked since: */
     uint64_t informed_at; /* principal.asks, when agents were told last */
-    ab_link in_tended;    /* while there is something to do once its time has come */
-    bool asked;           /* an answer of the store is to come */
-    ab_backoff backoff;
-    int64_t retry_at; /* mono_ms */
 };
 
 void ab_principal_shared_free(void *value)
 {
     struct shared *s = value;
-    ab_link_remove(&s->in_tended);
+    ab_record_fini(&s->record);
     ab_project_free(s->project);
     free(s->scope);
     free(s->version);
@@ -220,41 +213,11 @@ static void distribute(struct shared *s, const ab_object *hub)
 
 /* --- steps --- */
 
-static int64_t now_ms(const struct shared *s)
-{
-    return ab_clock_mono_ms(s->principal->env.clock);
-}
-
-/* Before synced it is what tells that a project is gone, not unread. */
-static bool is_over(const struct shared *s)
-{
-    return !s->exists && !s->deleting && !s->asked;
-}
-
-/* What waits for an agent, or for the store to be listed, is looked at when that comes. */
-static void tend(struct shared *s)
-{
-    if (is_over(s) || (s->requeued && s->retry_at != 0))
-        ab_list_append(&s->principal->tended_shared, &s->in_tended);
-}
-
-static void advance(struct shared *s)
-{
-    ab_principal *p = s->principal;
-    bool use = s->deleting || (s->exists && p->listed && ab_link_is_in_use(&p->open));
-    tend(s);
-    if (s->asked || !s->requeued || !use || s->retry_at > now_ms(s))
-        return;
-    s->requeued = false;
-    s->asked = true;
-    p->env.effects.get(p->env.effects.arg, ab_str_of(s->key), &s->record);
-}
-
 static void requeue(struct shared *s, bool for_all)
 {
     s->requeued = true;
     s->for_all = s->for_all || for_all;
-    advance(s);
+    ab_reconcile_advance(&s->record);
 }
 
 static void requeue_secrets(const ab_principal *p, const char *scope, bool for_all)
@@ -301,22 +264,6 @@ static void note_absent(struct shared *s, bool observed)
         requeue_secrets(s->principal, s->key, true);
 }
 
-static void drop_all_finalizers(struct shared *s, const ab_object *hub)
-{
-    ab_principal *p = s->principal;
-    ab_buf text;
-    ab_object *object = NULL;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    if (ab_app_edited(hub, &(ab_app_edit){.drop_finalizers = true}, &text) == AB_ERR_OK &&
-        ab_object_parse(ab_buf_str(&text), &object, NULL) == AB_ERR_OK) {
-        s->asked = true;
-        ab_metric_add(p->metrics.writes, 1);
-        p->env.effects.apply(p->env.effects.arg, object, ab_object_version(hub), &s->record);
-    }
-    ab_object_unref(object);
-    ab_buf_fini(&text);
-}
-
 /* --- facts --- */
 
 static ab_err note_scope(struct shared *s, const ab_object *hub)
@@ -358,28 +305,54 @@ static ab_err note(struct shared *s, const ab_object *hub)
     return e;
 }
 
+static void note_deleting(struct shared *s, const ab_object *hub)
+{
+    bool busy = s->record.step != AB_STEP_IDLE;
+    note_absent(s, true); /* its user said so on the object */
+    s->requeued = busy;
+    if (!busy && ab_span_count(ab_object_meta(hub, "finalizers")) > 0)
+        ab_reconcile_edit(&s->record, hub, &(ab_app_edit){.drop_finalizers = true});
+}
+
 /* The object as it is. */
 static void see(struct shared *s, const ab_object *hub)
 {
-    ab_principal *p = s->principal;
     bool project = s->kind->target == AB_TARGET_APPPROJECT;
     s->deleting = project && ab_object_deleting(hub);
     if (s->deleting) {
-        note_absent(s, true); /* its user said so on the object */
-        s->requeued = s->asked;
-        if (!s->asked && ab_span_count(ab_object_meta(hub, "finalizers")) > 0)
-            drop_all_finalizers(s, hub);
+        note_deleting(s, hub);
         return;
     }
-    if (note(s, hub) != AB_ERR_OK) {
-        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", s->key));
-        s->requeued = true;
+    ab_err e = note(s, hub);
+    if (e != AB_ERR_OK) {
+        ab_reconcile_fail(&s->record, e, NULL);
         return;
     }
     bool for_all = s->for_all;
     distribute(s, hub);
     if (project && for_all)
-        requeue_secrets(p, s->key, true);
+        requeue_secrets(s->principal, s->key, true);
+}
+
+/* --- the engine's questions --- */
+
+static struct shared *shared_of(ab_record *r)
+{
+    return (struct shared *)r;
+}
+
+/* What waits for an agent, or for the store to be listed, is looked at when that comes. */
+static bool is_as_desired(const ab_record *r)
+{
+    const struct shared *s = (const struct shared *)r;
+    return !s->requeued || !(s->deleting || (s->exists && ab_link_is_in_use(&s->principal->open)));
+}
+
+static bool reconcile(ab_record *r)
+{
+    shared_of(r)->requeued = false;
+    ab_reconcile_get(r);
+    return false;
 }
 
 /* What was read may be newer, too: said, it would be said before what the store shows next. */
@@ -388,24 +361,47 @@ static bool is_as_watched(const struct shared *s, const ab_object *hub)
     return (s->exists || s->deleting) && ab_str_is(ab_object_version(hub), s->version);
 }
 
-static void done(ab_principal_record *record, ab_err code, ab_object *object, const ab_error *err)
+static void got(ab_record *r, ab_object *hub)
 {
-    struct shared *s = (struct shared *)record;
-    s->asked = false;
-    if (code == AB_ERR_OK || code == AB_ERR_NOTFOUND) {
-        ab_backoff_reset(&s->backoff);
-        s->retry_at = 0;
-        if (object != NULL && is_as_watched(s, object))
-            see(s, object);
-    } else {
-        AB_WARN(s->principal->env.log, SYNC, "cannot be read or written at the moment",
-                AB_KV("object", s->key),
-                AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
-        s->requeued = true;
-        s->retry_at = now_ms(s) + ab_backoff_next(&s->backoff);
-    }
-    advance(s);
+    struct shared *s = shared_of(r);
+    if (hub != NULL && is_as_watched(s, hub))
+        see(s, hub);
 }
+
+static void wrote(ab_record *r, ab_step step, ab_object *hub)
+{
+    (void)r; /* without its finalizers it goes: the store will tell */
+    (void)step;
+    (void)hub;
+}
+
+static void look_again(ab_record *r)
+{
+    shared_of(r)->requeued = true;
+}
+
+/* Before synced it is what tells that a project is gone, not unread. */
+static bool is_over(const ab_record *r)
+{
+    const struct shared *s = (const struct shared *)r;
+    return !s->exists && !s->deleting && s->principal->synced;
+}
+
+static void forget(ab_record *r)
+{
+    struct shared *s = shared_of(r);
+    ab_principal_shared_free(ab_map_take(s->principal->shared, ab_str_of(s->key)));
+}
+
+static const ab_record_type shared_type = {.is_as_desired = is_as_desired,
+                                           .reconcile = reconcile,
+                                           .got = got,
+                                           .wrote = wrote,
+                                           .look_again = look_again,
+                                           .is_over = is_over,
+                                           .free = forget};
+
+/* --- facts --- */
 
 static struct shared *shared_for(ab_principal *p, const ab_object *object)
 {
@@ -416,12 +412,10 @@ static struct shared *shared_for(ab_principal *p, const ab_object *object)
     s = calloc(1, sizeof(*s));
     if (s == NULL)
         return NULL;
-    s->record.done = done;
     s->principal = p;
     s->kind = ab_kind_of(ab_object_kind(object));
     s->key = ab_str_dup(key);
-    ab_link_init(&s->in_tended);
-    ab_backoff_init(&s->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    ab_record_init(&s->record, &shared_type, &p->reconciler, s->key);
     if (s->key == NULL || ab_map_put(p->shared, key, s, NULL) != AB_ERR_OK) {
         ab_principal_shared_free(s);
         return NULL;
@@ -448,9 +442,9 @@ void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
     }
     free(s->version);
     s->version = version;
-    s->for_all = true;
+    s->for_all = s->record.changed_meanwhile = true;
     see(s, object);
-    advance(s);
+    ab_reconcile_advance(&s->record);
 }
 
 void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bool observed)
@@ -459,8 +453,9 @@ void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bo
     if (s == NULL)
         return;
     s->deleting = false;
+    s->record.changed_meanwhile = true;
     note_absent(s, observed);
-    tend(s);
+    ab_reconcile_tend(&s->record);
 }
 
 void ab_principal_shared_requeue(struct peer *peer, ab_str key)
@@ -556,7 +551,7 @@ static void log_waiting(struct peer *peer)
     peer->waiting_logged = long_enough;
 }
 
-static void tick_waiting(const ab_principal *p)
+void ab_principal_shared_tick(const ab_principal *p)
 {
     for (ab_list_iter i = ab_list_first(&p->waiting); i.link != NULL; ab_list_next(&i)) {
         struct peer *peer = AB_LINK_OF(i.link, struct peer, in_waiting);
@@ -566,22 +561,4 @@ static void tick_waiting(const ab_principal *p)
         if (peer->waiting == 0)
             ab_link_remove(&peer->in_waiting);
     }
-}
-
-static void tick(struct shared *s)
-{
-    ab_principal *p = s->principal;
-    advance(s);
-    if (is_over(s) && p->synced)
-        ab_principal_shared_free(ab_map_take(p->shared, ab_str_of(s->key)));
-}
-
-void ab_principal_shared_tick(ab_principal *p)
-{
-    ab_link due;
-    ab_link_init(&due);
-    ab_list_move_all(&p->tended_shared, &due);
-    tick_waiting(p);
-    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due))
-        tick(AB_LINK_OF(l, struct shared, in_tended));
 }

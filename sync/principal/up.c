@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_MS 200
-
 /* --- the head task --- */
 
 static bool has_data(const ab_task *t)
@@ -40,17 +38,15 @@ static void clear_requests(ab_principal_app *app, const ab_object *hub, struct f
         edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH_ID;
         edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH;
     }
-    ab_principal_apply(app, hub, &edit, PSTEP_CLEAR);
+    app->record.purpose = FOR_CLEAR;
+    ab_reconcile_edit(&app->record, hub, &edit);
 }
 
 static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
 {
-    const ab_effects *fx = &app->principal->env.effects;
-    app->step = PSTEP_STATUS;
-    ab_metric_add(app->principal->metrics.writes, 1);
     /* Another principal may have written a newer status, which the store has not told yet. */
     const ab_precondition must_be = {ab_str_of(app->uid), ab_principal_newest(app)};
-    fx->patch_status(fx->arg, ab_str_of(app->key), status, stamp, &must_be, &app->record);
+    ab_reconcile_patch_status(&app->record, status, stamp, &must_be);
 }
 
 /* `status` with the error that stands, if one does. */
@@ -65,20 +61,20 @@ static void write_status_and_error(ab_principal_app *app, ab_spanv status, ab_st
     if (e == AB_ERR_OK)
         write_status(app, ab_buf_str(&text), stamp);
     else
-        ab_principal_fail(app, e, NULL);
+        ab_reconcile_fail(&app->record, e, NULL);
     ab_buf_fini(&text);
 }
 
 static struct finished finished_by(const ab_principal_app *app, ab_spanv report)
 {
-    return ab_requests_finished(&app->requests, app->inbox.head->version, report);
+    return ab_requests_finished(&app->requests, app->record.inbox.head->version, report);
 }
 
 /* How the report is stamped on the object: with its hash, unless it has no status to be compared.
  */
 static void format_stamp(const ab_principal_app *app, ab_spanv status, char out[AB_STAMP_TEXT])
 {
-    const ab_task *t = app->inbox.head;
+    const ab_task *t = app->record.inbox.head;
     ab_stamp stamp = {.version = t->version, .agent = ab_str_of(app->agent)};
     if (ab_span_count(status) == 0 ||
         ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &stamp.hash) != AB_ERR_OK)
@@ -92,8 +88,8 @@ static bool is_sent_again(const ab_principal_app *app)
 {
     ab_digest hash;
     return !ab_digest_is_none(&app->status_hash) &&
-           ab_digest_parse(ab_event_attr(app->inbox.head->event, AB_CE_CONTENTHASH), &hash) ==
-               AB_ERR_OK &&
+           ab_digest_parse(ab_event_attr(app->record.inbox.head->event, AB_CE_CONTENTHASH),
+                           &hash) == AB_ERR_OK &&
            ab_digest_eq(&hash, &app->status_hash);
 }
 
@@ -106,11 +102,11 @@ static void take_report(ab_principal_app *app, ab_spanv report)
         !ab_span_present(status) && !app->has_status && ab_version_is_none(app->status_version);
     struct finished done = finished_by(app, report);
     if (!app->cleared && !former && (done.operation || done.refresh || is_sent_again(app))) {
-        ab_principal_get(app);
+        ab_reconcile_get(&app->record);
         return;
     }
     if (former || nothing) { /* of an object that was here before, or no status yet */
-        ab_principal_finish_head(app);
+        ab_reconcile_finish_head(&app->record);
         return;
     }
     format_stamp(app, status, stamp);
@@ -119,12 +115,6 @@ static void take_report(ab_principal_app *app, ab_spanv report)
     else
         write_status(app, ab_span_present(status) ? ab_span_raw(status) : AB_STR("{}"),
                      ab_str_of(stamp));
-}
-
-/* What the head needs is not there yet. */
-static void wait(ab_principal_app *app)
-{
-    ab_inbox_retry_after(&app->inbox, ab_clock_mono_ms(app->principal->env.clock), RETRY_MS);
 }
 
 static bool is_stale(const ab_principal_app *app, const ab_task *t)
@@ -140,14 +130,15 @@ static bool is_old_end(const ab_principal_app *app, const ab_task *t)
 
 static void drop_stale(ab_principal_app *app)
 {
-    ab_metric_add(app->principal->metrics.stale, 1);
-    ab_principal_finish_head(app);
+    ab_metric_add(app->principal->reconciler.metrics.stale, 1);
+    ab_reconcile_finish_head(&app->record);
 }
 
 static void begin_report(ab_principal_app *app, ab_task *t)
 {
     if (app->requests.terminate.asked && !ab_principal_is_open(app)) {
-        wait(app); /* the status would take the request away before it is sent */
+        ab_reconcile_wait(
+            &app->record); /* the status would take the request away before it is sent */
         return;
     }
     if (is_stale(app, t)) {
@@ -155,14 +146,14 @@ static void begin_report(ab_principal_app *app, ab_task *t)
         return;
     }
     if (app->outdated) {
-        ab_principal_get(app);
+        ab_reconcile_get(&app->record);
         return;
     }
     ab_span *report = parse(t);
     if (report == NULL) {
         AB_WARN(app->principal->env.log, SYNC, "unreadable status dropped",
                 AB_KV("object", (const char *)app->key));
-        ab_principal_finish_head(app);
+        ab_reconcile_finish_head(&app->record);
         return;
     }
     take_report(app, ab_span_root(report));
@@ -193,51 +184,49 @@ static void note_error(ab_principal_app *app, const ab_task *t)
 static void finish_answer(ab_principal_app *app)
 {
     if (!ab_principal_is_open(app)) {
-        wait(app);
+        ab_reconcile_wait(&app->record);
         return;
     }
-    ab_task *t = app->inbox.head;
+    ab_task *t = app->record.inbox.head;
     ab_str id = ab_principal_answered_id(t->event);
     (void)ab_requests_answered(&app->requests, id, t->version);
     if (ab_principal_end_command(app->peer, ab_str_of(app->key), id, t->delivery) == AB_ERR_OK)
         t->delivery = NULL;
-    ab_principal_finish_head(app);
+    ab_reconcile_finish_head(&app->record);
 }
 
 static void begin_answer(ab_principal_app *app, const ab_task *t)
 {
     if (!ab_principal_is_open(app)) {
-        wait(app);
+        ab_reconcile_wait(&app->record);
         return;
     }
     char *why = ab_feedback_text(t->event, "error", "");
     bool refused = why != NULL;
     free(why);
     if (refused && app->exists)
-        ab_principal_get(app);
+        ab_reconcile_get(&app->record);
     else
         finish_answer(app);
 }
 
-void ab_principal_begin(ab_principal_app *app)
+void ab_principal_work(ab_principal_app *app, ab_task *t)
 {
-    ab_task *t = app->inbox.head;
-    t->begun = true;
     if (t->type == AB_TYPE_PROCESSED) {
         begin_answer(app, t);
     } else if (!app->exists) {
-        ab_principal_finish_head(app);
+        ab_reconcile_finish_head(&app->record);
     } else if (t->type == AB_TYPE_STATUS_UPDATE) {
         begin_report(app, t);
     } else if (is_old_end(app, t)) {
         drop_stale(app);
     } else if (t->type == AB_TYPE_DELETE && !app->deleting) {
-        ab_principal_finish_head(
-            app); /* the agent lost it by itself and brings it back by itself */
+        ab_reconcile_finish_head(
+            &app->record); /* the agent lost it by itself and brings it back by itself */
     } else {
         if (t->type == AB_TYPE_ERROR)
             note_error(app, t);
-        ab_principal_get(app);
+        ab_reconcile_get(&app->record);
     }
 }
 
@@ -260,11 +249,11 @@ static void learn_status(ab_principal_app *app, const ab_object *hub)
 static void with_report(ab_principal_app *app, const ab_object *hub)
 {
     learn_status(app, hub);
-    if (is_stale(app, app->inbox.head)) {
+    if (is_stale(app, app->record.inbox.head)) {
         drop_stale(app);
         return;
     }
-    ab_span *report = parse(app->inbox.head);
+    ab_span *report = parse(app->record.inbox.head);
     ab_requests_note(&app->requests, hub); /* they may be other ones by now */
     struct finished done = finished_by(app, ab_span_root(report));
     bool shown = is_shown(app, ab_span_root(report), hub);
@@ -272,8 +261,8 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
     if (done.operation || done.refresh) {
         clear_requests(app, hub, done);
     } else if (shown) {
-        app->status_version = app->inbox.head->version;
-        ab_principal_finish_head(app);
+        app->status_version = app->record.inbox.head->version;
+        ab_reconcile_finish_head(&app->record);
     } else {
         app->cleared = true;
     }
@@ -283,18 +272,20 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
 static void with_end(ab_principal_app *app, const ab_object *hub)
 {
     learn_status(app, hub);
-    if (app->cleared)
-        ab_principal_finish_head(app);
-    else if (is_old_end(app, app->inbox.head))
+    if (app->cleared) {
+        ab_reconcile_finish_head(&app->record);
+    } else if (is_old_end(app, app->record.inbox.head)) {
         drop_stale(app);
-    else
-        ab_principal_apply(app, hub, &(ab_app_edit){.drop_finalizers = true}, PSTEP_CLEAR);
+    } else {
+        app->record.purpose = FOR_CLEAR;
+        ab_reconcile_edit(&app->record, hub, &(ab_app_edit){.drop_finalizers = true});
+    }
 }
 
 /* A refused command: the request is taken off the object, and the object says why. */
 static void with_refusal(ab_principal_app *app, const ab_object *hub)
 {
-    ab_str id = ab_principal_answered_id(app->inbox.head->event);
+    ab_str id = ab_principal_answered_id(app->record.inbox.head->event);
     ab_requests_note(&app->requests, hub);
     struct finished refused = {.operation = ab_str_is(id, app->requests.operation.id),
                                .refresh = ab_str_is(id, app->requests.refresh.id)};
@@ -304,7 +295,7 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
     }
     free(app->error);
     app->error =
-        ab_feedback_text(app->inbox.head->event, "error", "the agent refused the request: ");
+        ab_feedback_text(app->record.inbox.head->event, "error", "the agent refused the request: ");
     app->error_ours = true; /* gone with the next change of the object */
     app->error_due = app->error != NULL;
     finish_answer(app);
@@ -319,7 +310,7 @@ static void write_request_ids(ab_principal_app *app, const ab_object *hub)
         return;
     ab_err e = ab_requests_make_ids(&app->requests, hub, &ids);
     if (e != AB_ERR_OK) {
-        ab_principal_fail(app, e, NULL);
+        ab_reconcile_fail(&app->record, e, NULL);
         return;
     }
     if (ids.operation[0] != '\0') {
@@ -330,7 +321,8 @@ static void write_request_ids(ab_principal_app *app, const ab_object *hub)
         edit.annotations[edit.annotation_count].name = AB_ANN_REFRESH_ID;
         edit.annotations[edit.annotation_count++].value = ab_str_of(ids.refresh);
     }
-    ab_principal_apply(app, hub, &edit, PSTEP_REQUEST_ID);
+    app->record.purpose = FOR_REQUEST_ID;
+    ab_reconcile_edit(&app->record, hub, &edit);
 }
 
 void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write)
@@ -359,15 +351,15 @@ static void look(ab_principal_app *app, const ab_object *hub)
 
 void ab_principal_without(ab_principal_app *app)
 {
-    if (ab_principal_head(app)->type == AB_TYPE_PROCESSED)
+    if (ab_reconcile_head(&app->record)->type == AB_TYPE_PROCESSED)
         finish_answer(app);
     else
-        ab_principal_finish_head(app);
+        ab_reconcile_finish_head(&app->record);
 }
 
 void ab_principal_with(ab_principal_app *app, ab_object *hub)
 {
-    ab_task *t = ab_principal_head(app);
+    ab_task *t = ab_reconcile_head(&app->record);
     if (t == NULL) {
         look(app, hub);
         return;

@@ -68,6 +68,15 @@ void ab_reconcile_advance(ab_record *r)
     ab_reconcile_tend(r);
 }
 
+void ab_reconcile_abandon(ab_record *r)
+{
+    while (r->inbox.head != NULL)
+        ab_reconcile_finish_head(r);
+    ab_inbox_succeeded(&r->inbox);
+    r->is_abandoned = r->step != AB_STEP_IDLE;
+    ab_reconcile_tend(r);
+}
+
 ab_err ab_reconcile_deliver(ab_record *r, const ab_task *task)
 {
     const ab_effects *fx = r->reconciler->effects;

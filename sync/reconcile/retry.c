@@ -33,14 +33,6 @@ void ab_reconcile_finish_head(ab_record *r)
     ack(r, ab_inbox_pop(&r->inbox));
 }
 
-void ab_reconcile_abandon(ab_record *r)
-{
-    while (r->inbox.head != NULL)
-        ab_reconcile_finish_head(r);
-    ab_inbox_succeeded(&r->inbox);
-    r->is_abandoned = r->step != AB_STEP_IDLE;
-}
-
 bool ab_reconcile_is_newer(ab_record *r, ab_version known)
 {
     ab_task *head = r->inbox.head;

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An Application of the hub: what it says goes down to its agent, what the agent reports comes into
+ * its status.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const ab_record_type app_type;
+
+void ab_principal_app_free(void *value)
+{
+    ab_principal_app *app = value;
+    ab_record_fini(&app->record);
+    ab_link_remove(&app->in_moved);
+    ab_link_remove(&app->in_records);
+    if (app->records != NULL)
+        ab_agent_records_count(app->records, &app->unfinished, false);
+    ab_agent_records_leave(app->records);
+    free(app->error);
+    free(app->newest);
+    free(app->version);
+    free(app->uid);
+    free(app->key);
+    free(app);
+}
+
+ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key)
+{
+    return ab_map_find(p->apps, key);
+}
+
+static ab_principal_app *app_new(ab_principal *p, ab_str key, ab_str agent)
+{
+    ab_principal_app *app = calloc(1, sizeof(*app));
+    if (app == NULL)
+        return NULL;
+    app->principal = p;
+    app->key = ab_str_dup(key);
+    ab_record_init(&app->record, &app_type, &p->reconciler, app->key);
+    ab_link_init(&app->in_records);
+    ab_link_init(&app->in_moved);
+    if (app->key == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
+        ab_map_put(p->apps, key, app, NULL) != AB_ERR_OK) {
+        ab_principal_app_free(app);
+        return NULL;
+    }
+    return app;
+}
+
+/* This agent's from now on. @return NULL when out of memory */
+static ab_principal_app *app_of(ab_principal *p, ab_str key, ab_str agent)
+{
+    ab_principal_app *app = ab_principal_find(p, key);
+    if (app == NULL)
+        return app_new(p, key, agent);
+    return ab_principal_assign(app, agent) == AB_ERR_OK ? app : NULL;
+}
+
+/* --- facts --- */
+
+static void forget_newest(ab_principal_app *app)
+{
+    free(app->newest);
+    app->newest = NULL;
+}
+
+/* The object as it was read or written: what is written next must find this resourceVersion. */
+static void note_newest(ab_principal_app *app, const ab_object *object)
+{
+    forget_newest(app);
+    app->outdated = false;
+    /* Out of memory, the one that was shown last makes the write be refused, and read again. */
+    if (app->version == NULL || !ab_str_is(ab_object_version(object), app->version))
+        app->newest = ab_str_dup(ab_object_version(object));
+}
+
+ab_str ab_principal_newest(const ab_principal_app *app)
+{
+    return ab_str_of(app->newest != NULL ? app->newest : app->version);
+}
+
+/* What is seen may be older than what we wrote last. */
+void ab_principal_note_status(ab_principal_app *app, const ab_object *object)
+{
+    ab_stamp stamp;
+    bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
+    if (!same) {
+        app->status_version = (ab_version){0};
+        app->status_hash = (ab_digest){0};
+    }
+    if (!ab_principal_stamp_parse(app, ab_object_annotation(object, AB_ANN_STATUS_VERSION),
+                                  &stamp) ||
+        ab_version_cmp(stamp.version, app->status_version) < 0)
+        return;
+    app->status_version = stamp.version;
+    app->status_hash = stamp.hash;
+}
+
+static ab_err note_updated(ab_principal_app *app, const ab_object *object)
+{
+    char *uid = ab_str_dup(ab_object_uid(object));
+    char *version = ab_str_dup(ab_object_version(object));
+    if (uid == NULL || version == NULL) {
+        free(uid);
+        free(version);
+        return AB_ERR_NOMEM;
+    }
+    ab_principal_note_status(app, object);
+    bool other = app->uid != NULL && strcmp(app->uid, uid) != 0;
+    if (other || (app->newest != NULL && strcmp(app->newest, version) == 0))
+        forget_newest(app);
+    free(app->uid);
+    free(app->version);
+    app->uid = uid;
+    app->version = version;
+    app->exists = app->record.changed_meanwhile = true;
+    app->deleting = ab_object_deleting(object);
+    app->has_status = ab_span_count(ab_object_field(object, "status")) > 0;
+    ab_requests_note(&app->requests, object);
+    return AB_ERR_OK;
+}
+
+void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool observed)
+{
+    ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
+    if (app == NULL || !app->exists)
+        return;
+    bool queued =
+        ab_principal_is_open(app) && ab_writer_has_key(app->peer->writer, ab_str_of(app->key));
+    bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
+    app->exists = app->deleting = app->requeued = false;
+    app->record.changed_meanwhile = true;
+    forget_newest(app);
+    app->status_version = (ab_version){0};
+    app->status_hash = (ab_digest){0};
+    if (meant && queued)
+        ab_principal_end(app->peer, ab_str_of(app->key));
+    else
+        ab_principal_note_missing(p, ab_str_of(app->key), observed);
+    ab_principal_finish_move(app);
+    app->requests = (struct requests){0};
+    ab_reconcile_advance(&app->record);
+}
+
+void ab_principal_app_on_updated(ab_principal *p, ab_object *object)
+{
+    ab_str agent = ab_principal_route(p, object);
+    if (agent.len == 0) {
+        ab_principal_app_on_deleted(p, object,
+                                    true); /* it is there, and says itself that it is nobody's */
+        return;
+    }
+    ab_principal_app *app = app_of(p, ab_str_of(ab_object_key(object)), agent);
+    if (app == NULL || note_updated(app, object) != AB_ERR_OK) {
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+        return;
+    }
+    ab_principal_state(app, object);
+    bool busy = app->record.step != AB_STEP_IDLE || app->record.inbox.head != NULL;
+    bool unmarked = !app->deleting && ab_requests_need_ids(&app->requests);
+    app->requeued = app->peer == NULL || (busy && unmarked);
+    ab_principal_ask(app, object, !busy && app->peer != NULL);
+    ab_reconcile_advance(&app->record);
+}
+
+/* --- the engine's questions --- */
+
+static ab_principal_app *app_of_record(ab_record *r)
+{
+    return (ab_principal_app *)r;
+}
+
+static void begin(ab_record *r, ab_task *head)
+{
+    app_of_record(r)->cleared = false;
+    head->begun = true;
+}
+
+static bool is_due(const ab_principal_app *app)
+{
+    return app->error_due || (app->requeued && ab_principal_is_open(app));
+}
+
+static bool is_as_desired(const ab_record *r)
+{
+    const ab_principal_app *app = (const ab_principal_app *)r;
+    return ab_reconcile_head(r) == NULL && !(app->exists && is_due(app));
+}
+
+static bool reconcile(ab_record *r)
+{
+    ab_task *head = ab_reconcile_head(r);
+    if (head != NULL)
+        ab_principal_work(app_of_record(r), head);
+    else
+        ab_reconcile_get(r);
+    return true;
+}
+
+static void got(ab_record *r, ab_object *hub)
+{
+    ab_principal_app *app = app_of_record(r);
+    if (hub != NULL) {
+        note_newest(app, hub);
+        ab_principal_with(app, hub);
+        return;
+    }
+    app->requeued = app->error_due = false;
+    if (ab_reconcile_head(r) != NULL)
+        ab_principal_without(app);
+}
+
+static void note_status_written(ab_principal_app *app)
+{
+    const ab_task *head = ab_reconcile_head(&app->record);
+    app->error_due = false;
+    if (head == NULL)
+        return;
+    if (head->type == AB_TYPE_STATUS_UPDATE)
+        app->status_version = head->version;
+    ab_reconcile_finish_head(&app->record);
+}
+
+static void wrote(ab_record *r, ab_step step, ab_object *hub)
+{
+    ab_principal_app *app = app_of_record(r);
+    if (hub != NULL)
+        note_newest(app, hub);
+    app->cleared = r->answering == FOR_CLEAR;
+    if (step == AB_STEP_STATUS)
+        note_status_written(app);
+}
+
+static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err)
+{
+    ab_principal_app *app = app_of_record(r);
+    (void)step;
+    (void)err;
+    if (code == AB_ERR_NOTFOUND && ab_reconcile_head(r) != NULL) {
+        ab_principal_without(app);
+        return true;
+    }
+    app->outdated = app->outdated || ab_err_class_of(code) == AB_CLASS_STALE;
+    return false;
+}
+
+static void look_again(ab_record *r)
+{
+    ab_principal_app *app = app_of_record(r);
+    app->cleared = false;
+    if (ab_reconcile_head(r) == NULL)
+        app->requeued = app->exists;
+}
+
+static void count(ab_record *r)
+{
+    ab_principal_app *app = app_of_record(r);
+    const ab_task *head = r->inbox.head;
+    ab_agent_records_count(app->records, &app->unfinished, head != NULL && head->delivery != NULL);
+}
+
+static bool is_over(const ab_record *r)
+{
+    return !((const ab_principal_app *)r)->exists;
+}
+
+static void forget(ab_record *r)
+{
+    ab_principal_app *app = app_of_record(r);
+    ab_principal_defer(app, DEFERRED_BY_AGENT, false);
+    ab_principal_defer(app, DEFERRED_UNSENDABLE, false);
+    ab_principal_app_free(ab_map_take(app->principal->apps, ab_str_of(app->key)));
+}
+
+static const ab_record_type app_type = {.begin = begin,
+                                        .is_as_desired = is_as_desired,
+                                        .reconcile = reconcile,
+                                        .got = got,
+                                        .wrote = wrote,
+                                        .refused = refused,
+                                        .look_again = look_again,
+                                        .count = count,
+                                        .is_over = is_over,
+                                        .free = forget};

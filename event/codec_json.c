@@ -3,7 +3,6 @@
 
 #include "base/core/base64.h"
 #include "base/json/span.h"
-#include "event/codec_json_priv.h"
 #include "event/draft_priv.h"
 #include "event/value_priv.h"
 #include "schema/attributes.h"
@@ -13,8 +12,6 @@
 
 #define DATA        "data"
 #define DATA_BASE64 "data_base64"
-
-/* ----- out ----- */
 
 /** "application/json", "text/json" and every "…+json"; no media type at all means JSON (§3.1.1). */
 static bool is_json_type(ab_str media_type)
@@ -33,64 +30,6 @@ static bool is_json_type(ab_str media_type)
     }
     return false;
 }
-
-/**
- * Can `data` stand in the event as it is and be read back the same? Not when it is not JSON, nor
- * with white space around it, nor when it nests as deep as the parser goes. It is tried in
- * brackets, to be as deep as it will be in the event.
- */
-static bool is_embeddable(ab_str data)
-{
-    ab_buf b;
-    ab_span *doc = NULL;
-    ab_buf_init(&b, AB_SPAN_SIZE_MAX);
-    ab_buf_putc(&b, '[');
-    ab_buf_put(&b, data);
-    ab_buf_putc(&b, ']');
-    bool yes = ab_buf_status(&b) == AB_ERR_OK &&
-               ab_span_parse(ab_buf_str(&b), &doc, NULL) == AB_ERR_OK &&
-               ab_str_eq(ab_span_raw(ab_span_first(ab_span_root(doc))), data);
-    ab_span_free(doc);
-    ab_buf_fini(&b);
-    return yes;
-}
-
-static void write_attribute(ab_spanw *w, ab_attr a)
-{
-    ab_spanw_key(w, a.name);
-    if (a.type == AB_ATTR_BOOLEAN || a.type == AB_ATTR_INTEGER)
-        ab_spanw_raw(w, a.value);
-    else
-        ab_spanw_str(w, a.value);
-}
-
-static void write_data(ab_spanw *w, const ab_event *e)
-{
-    ab_str data = ab_event_data(e);
-    if (data.ptr == NULL)
-        return;
-    if (is_json_type(ab_event_attr(e, AB_CE_DATACONTENTTYPE)) && is_embeddable(data)) {
-        ab_spanw_key_raw(w, DATA, data);
-        return;
-    }
-    /* Base64 needs no escapes, so it goes straight to the buffer. */
-    ab_spanw_key_raw(w, DATA_BASE64, AB_STR("\""));
-    ab_base64_encode(data, w->buf);
-    ab_buf_putc(w->buf, '"');
-}
-
-ab_err ab_event_to_json(const ab_event *e, ab_buf *out)
-{
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
-    for (size_t i = 0; i < ab_event_attr_count(e); i++)
-        write_attribute(&w, ab_event_attr_at(e, i));
-    write_data(&w, e);
-    ab_spanw_object_end(&w);
-    return ab_buf_status(out);
-}
-
-/* ----- in ----- */
 
 typedef struct {
     ab_event_draft draft;
@@ -211,7 +150,7 @@ static ab_err decode(decoder *d, ab_spanv root, ab_str partitionkey)
     return ab_span_present(d->data_base64) ? take_base64(d) : AB_ERR_OK;
 }
 
-ab_err ab_event_from_json_keyed(ab_str text, ab_str partitionkey, ab_event **out, ab_error *err)
+ab_err ab_event_from_json(ab_str text, ab_str partitionkey, ab_event **out, ab_error *err)
 {
     decoder d;
     ab_span *doc;
@@ -225,9 +164,4 @@ ab_err ab_event_from_json_keyed(ab_str text, ab_str partitionkey, ab_event **out
     decoder_fini(&d);
     ab_span_free(doc);
     return e;
-}
-
-ab_err ab_event_from_json(ab_str text, ab_event **out, ab_error *err)
-{
-    return ab_event_from_json_keyed(text, AB_STR_NONE, out, err);
 }

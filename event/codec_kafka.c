@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/codec_kafka.h"
 
-#include "event/codec_json_priv.h"
+#include "event/codec_json.h"
 #include "event/draft_priv.h"
 #include "event/value_priv.h"
 #include "schema/attributes.h"
@@ -193,7 +193,7 @@ static ab_err decode_structured(const ab_record *r, ab_str content_type, ab_even
                        "content type %.*s: only " STRUCTURED "+json is understood",
                        AB_STR_ARG(content_type));
     ab_str text = r->value.ptr == NULL ? AB_STR("") : r->value;
-    return ab_event_from_json_keyed(text, key_of(r), out, err);
+    return ab_event_from_json(text, key_of(r), out, err);
 }
 
 static ab_err add_header(ab_event_draft *d, const ab_header *h, ab_error *err)

@@ -168,14 +168,6 @@ ab_err ab_event_to_protobuf_head(const ab_event *e, ab_buf *out)
     return r == AB_ERR_OK ? ab_buf_status(out) : r;
 }
 
-ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out)
-{
-    ab_err r = ab_event_to_protobuf_head(e, out);
-    if (r == AB_ERR_OK && ab_event_data(e).len > 0)
-        ab_buf_put(out, ab_event_data(e));
-    return r == AB_ERR_OK ? ab_buf_status(out) : r;
-}
-
 /* ----- in ----- */
 
 typedef struct {
@@ -329,16 +321,4 @@ ab_err ab_event_unpack(ab_pb_arena *arena, const ProtobufCMessageDescriptor *typ
         return ab_fail(err, e, "message has more fields than an event of %d attributes",
                        AB_EVENT_ATTRS_MAX);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "cannot read a CloudEvent: %s", ab_err_text(e));
-}
-
-ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out, ab_error *err)
-{
-    ab_pb_arena arena;
-    const ProtobufCMessage *m = NULL;
-    ab_err e =
-        ab_event_unpack(&arena, &io__cloudevents__v1__cloud_event__descriptor, bytes, &m, err);
-    if (e == AB_ERR_OK)
-        e = ab_event_from_message((const message *)m, &arena, lenient, out, err);
-    ab_pb_arena_fini(&arena);
-    return e;
 }

@@ -32,11 +32,5 @@ AB_MUST_USE ab_err ab_event_unpack(ab_pb_arena *arena, const ProtobufCMessageDes
                                    ab_str bytes, const ProtobufCMessage **out, ab_error *err);
 
 /** Append all of the message but its end, which is the bytes of the event's data.
- *  @return as ab_event_to_protobuf */
+ *  @return what `out` reports, NOMEM */
 AB_MUST_USE ab_err ab_event_to_protobuf_head(const ab_event *e, ab_buf *out);
-/** Append the message's bytes. @return what `out` reports, NOMEM */
-AB_MUST_USE ab_err ab_event_to_protobuf(const ab_event *e, ab_buf *out);
-/** @param lenient  as in ab_event_from_message
- *  @return PARSE, INVALID, TOOBIG, NOMEM */
-AB_MUST_USE ab_err ab_event_from_protobuf(ab_str bytes, bool lenient, ab_event **out,
-                                          ab_error *err);

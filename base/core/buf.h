@@ -44,6 +44,14 @@ static inline bool ab_str_is(ab_str s, const char *text)
     return ab_str_eq(s, ab_str_of(text));
 }
 
+/** Is it in this list, which ends with NULL? */
+static inline bool ab_str_is_one_of(ab_str s, const char *const *list)
+{
+    while (*list != NULL && !ab_str_is(s, *list))
+        list++;
+    return *list != NULL;
+}
+
 static inline bool ab_str_starts(ab_str s, const char *prefix)
 {
     size_t len = strlen(prefix);

@@ -45,11 +45,6 @@ void ab_patterns_free(ab_patterns *p)
     free(p);
 }
 
-size_t ab_patterns_count(const ab_patterns *p)
-{
-    return p->count;
-}
-
 static ab_str skip(ab_str s, size_t len)
 {
     return (ab_str){s.ptr + len, s.len - len};

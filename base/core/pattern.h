@@ -19,7 +19,6 @@ void ab_patterns_free(ab_patterns *p);
 AB_MUST_USE ab_err ab_patterns_add(ab_patterns *p, ab_str pattern, ab_error *err);
 /** Whether one of them matches; an expression matches no text of more than 4096 bytes. */
 bool ab_patterns_match(const ab_patterns *p, ab_str text);
-size_t ab_patterns_count(const ab_patterns *p);
 /* One POSIX extended expression, as between the slashes above, of which the first group is wanted.
  */
 typedef struct ab_expression ab_expression;

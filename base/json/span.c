@@ -27,11 +27,6 @@ void ab_span_wipe(ab_span *doc)
     ab_span_free(doc);
 }
 
-size_t ab_span_memory(const ab_span *doc)
-{
-    return sizeof(*doc) + doc->len + 1 + doc->count * sizeof(*doc->nodes);
-}
-
 size_t ab_span_node_count(const ab_span *doc)
 {
     size_t count = doc->count;

@@ -51,8 +51,6 @@ AB_MUST_USE ab_err ab_span_parse(ab_str text, ab_span **out, ab_error *err);
 void ab_span_free(ab_span *doc);
 /** As free, with the text wiped first: for secrets. */
 void ab_span_wipe(ab_span *doc);
-/** Bytes of memory the document holds, for accounting. */
-size_t ab_span_memory(const ab_span *doc);
 /** Values and member names, of containers within containers too. */
 size_t ab_span_node_count(const ab_span *doc);
 
@@ -119,14 +117,14 @@ void ab_spanw_key(ab_spanw *w, ab_str name);
 /** A string value, escaped as needed; invalid UTF-8 sets the buffer's status to INVALID. */
 void ab_spanw_str(ab_spanw *w, ab_str value);
 void ab_spanw_int(ab_spanw *w, int64_t value);
-void ab_spanw_bool(ab_spanw *w, bool value);
-void ab_spanw_null(ab_spanw *w);
 /** A value as text that is JSON already; absent text writes null. */
 void ab_spanw_raw(ab_spanw *w, ab_str json);
 /** Copy a value's original text; an absent value writes null. */
 void ab_spanw_value(ab_spanw *w, ab_spanv v);
 /** Copy a member, name and value, as it stands in its document; an absent one writes nothing. */
 void ab_spanw_member(ab_spanw *w, ab_spanv v);
+/** The members of `object` but these; `left_out` ends with NULL. An absent object has none. */
+void ab_spanw_members(ab_spanw *w, ab_spanv object, const char *const *left_out);
 /** Short forms for a member with a string value, or JSON text. Absent values write nothing. */
 void ab_spanw_key_str(ab_spanw *w, const char *name, ab_str value);
 void ab_spanw_key_raw(ab_spanw *w, const char *name, ab_str json);

@@ -112,16 +112,6 @@ void ab_spanw_raw(ab_spanw *w, ab_str json)
     ab_buf_put(w->buf, json.ptr == NULL ? AB_STR("null") : json);
 }
 
-void ab_spanw_bool(ab_spanw *w, bool value)
-{
-    ab_spanw_raw(w, value ? AB_STR("true") : AB_STR("false"));
-}
-
-void ab_spanw_null(ab_spanw *w)
-{
-    ab_spanw_raw(w, AB_STR("null"));
-}
-
 void ab_spanw_value(ab_spanw *w, ab_spanv v)
 {
     ab_spanw_raw(w, ab_span_raw(v));
@@ -137,6 +127,13 @@ void ab_spanw_member(ab_spanw *w, ab_spanv v)
     ab_buf_putc(w->buf, ':');
     w->comma = false;
     ab_spanw_value(w, v);
+}
+
+void ab_spanw_members(ab_spanw *w, ab_spanv object, const char *const *left_out)
+{
+    for (ab_spanv v = ab_span_first(object); ab_span_present(v); v = ab_span_next(v))
+        if (!ab_str_is_one_of(ab_span_plain_key(v), left_out))
+            ab_spanw_member(w, v);
 }
 
 void ab_spanw_key_str(ab_spanw *w, const char *name, ab_str value)

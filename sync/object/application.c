@@ -15,10 +15,10 @@ ab_err ab_app_desired(const ab_object *hub, ab_buf *out)
     ab_spanv metadata = ab_span_get(root, "metadata");
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    ab_copy_except(&w, root, top);
+    ab_spanw_members(&w, root, top);
     ab_spanw_key(&w, AB_STR("metadata"));
     ab_spanw_object(&w);
-    ab_copy_except(&w, metadata, meta);
+    ab_spanw_members(&w, metadata, meta);
     ab_copy_desired_annotations(&w, ab_span_get(metadata, "annotations"));
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);

@@ -3,27 +3,12 @@
 
 #include "schema/attributes.h"
 
-bool ab_copy_is_one_of(ab_str name, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (ab_str_is(name, *list))
-            return true;
-    return false;
-}
-
-void ab_copy_except(ab_spanw *w, ab_spanv object, const char *const *left_out)
-{
-    for (ab_spanv v = ab_span_first(object); ab_span_present(v); v = ab_span_next(v))
-        if (!ab_copy_is_one_of(ab_span_plain_key(v), left_out))
-            ab_spanw_member(w, v);
-}
-
 /* Annotations that carry requests and bookkeeping, not what the user wants. */
 static bool is_bookkeeping(ab_str annotation)
 {
     static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
                                         NULL};
-    return ab_copy_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
+    return ab_str_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
 }
 
 void ab_copy_desired_annotations(ab_spanw *w, ab_spanv annotations)

@@ -17,7 +17,7 @@ static void render_destination(ab_spanw *w, ab_spanv destination)
     static const char *const replaced[] = {"name", "server", NULL};
     ab_spanw_key(w, AB_STR("destination"));
     ab_spanw_object(w);
-    ab_copy_except(w, destination, replaced);
+    ab_spanw_members(w, destination, replaced);
     ab_spanw_key_str(w, "name", AB_STR("in-cluster"));
     ab_spanw_key_str(w, "server", AB_STR(""));
     ab_spanw_object_end(w);
@@ -68,7 +68,7 @@ static void render_metadata(ab_spanw *w, const ab_object *desired, const ab_obje
     ab_spanw_key(w, AB_STR("metadata"));
     ab_spanw_object(w);
     if (local != NULL) {
-        ab_copy_except(w, ab_span_get(ab_object_json(local), "metadata"), merged);
+        ab_spanw_members(w, ab_span_get(ab_object_json(local), "metadata"), merged);
     } else {
         ab_spanw_key_str(w, "name", ab_object_name(desired));
         ab_spanw_key_str(w, "namespace", p->namespace);
@@ -133,10 +133,10 @@ ab_err ab_desired_render(const ab_object *desired, const ab_object *local,
         return AB_ERR_INVALID;
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_object_json(desired),
-                   is_application          ? application
-                   : p->opened.ptr != NULL ? sealed
-                                           : other);
+    ab_spanw_members(&w, ab_object_json(desired),
+                     is_application          ? application
+                     : p->opened.ptr != NULL ? sealed
+                                             : other);
     render_metadata(&w, desired, local, p);
     if (is_application)
         render_application(&w, desired, local, p);
@@ -155,7 +155,7 @@ ab_err ab_desired_snapshot(const ab_object *local, ab_buf *out)
     ab_spanw_key_str(&w, "kind", ab_object_kind(local));
     ab_spanw_key(&w, AB_STR("metadata"));
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_span_get(ab_object_json(local), "metadata"), server_side);
+    ab_spanw_members(&w, ab_span_get(ab_object_json(local), "metadata"), server_side);
     ab_spanw_object_end(&w);
     ab_spanv operation = ab_object_field(local, "operation");
     if (ab_span_present(operation))
@@ -171,7 +171,7 @@ static ab_err governed_text(const ab_object *o, ab_buf *out)
                                       "status",     "operation", NULL};
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_object_json(o), top);
+    ab_spanw_members(&w, ab_object_json(o), top);
     ab_spanv labels = ab_object_meta(o, "labels");
     ab_spanv finalizers = ab_object_meta(o, "finalizers");
     ab_spanw_key(&w, AB_STR("metadata"));

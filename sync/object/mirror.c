@@ -68,10 +68,10 @@ static void payload_metadata(ab_spanw *w, const ab_object *local)
     ab_spanv annotations = ab_object_meta(local, "annotations");
     ab_spanw_key(w, AB_STR("metadata"));
     ab_spanw_object(w);
-    ab_copy_except(w, ab_span_get(ab_object_json(local), "metadata"), left_out);
+    ab_spanw_members(w, ab_span_get(ab_object_json(local), "metadata"), left_out);
     ab_spanw_key(w, AB_STR("annotations"));
     ab_spanw_object(w);
-    ab_copy_except(w, annotations, unpublished);
+    ab_spanw_members(w, annotations, unpublished);
     ab_spanw_object_end(w);
     ab_spanw_object_end(w);
 }
@@ -81,7 +81,7 @@ ab_err ab_mirror_payload(const ab_object *local, ab_buf *out)
     static const char *const top[] = {"metadata", NULL};
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_object_json(local), top);
+    ab_spanw_members(&w, ab_object_json(local), top);
     payload_metadata(&w, local);
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
@@ -103,7 +103,7 @@ static void copy_source_annotations(ab_spanw *w, const ab_object *source)
     ab_spanv annotations = ab_object_meta(source, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v);
-        if (!ab_copy_is_one_of(name, names) && !ab_str_starts(name, AB_ANN_PREFIX) &&
+        if (!ab_str_is_one_of(name, names) && !ab_str_starts(name, AB_ANN_PREFIX) &&
             !is_source_own(name))
             ab_spanw_member(w, v);
     }
@@ -190,7 +190,7 @@ static void render_destination(ab_spanw *w, ab_spanv destination, const char *ag
     static const char *const replaced[] = {"name", "server", NULL};
     ab_spanw_key(w, AB_STR("destination"));
     ab_spanw_object(w);
-    ab_copy_except(w, destination, replaced);
+    ab_spanw_members(w, destination, replaced);
     ab_spanw_key_str(w, "name", ab_str_of(agent));
     ab_spanw_object_end(w);
 }
@@ -202,7 +202,7 @@ static void render_application(ab_spanw *w, const ab_object *source, const ab_ob
     ab_spanv spec = ab_object_field(source, "spec");
     ab_spanw_key(w, AB_STR("spec"));
     ab_spanw_object(w);
-    ab_copy_except(w, spec, replaced);
+    ab_spanw_members(w, spec, replaced);
     render_project(w, source, m);
     render_destination(w, ab_span_get(spec, "destination"), m->agent);
     ab_spanw_object_end(w);
@@ -217,7 +217,7 @@ ab_err ab_mirror_render(const ab_object *source, const ab_object *hub, const ab_
     ab_err e = AB_ERR_OK;
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_object_json(source), replaced);
+    ab_spanw_members(&w, ab_object_json(source), replaced);
     e = render_metadata(&w, source, hub, m);
     if (e != AB_ERR_OK)
         return e;
@@ -241,7 +241,7 @@ static void render_resource(ab_spanw *w, ab_spanv resource, const char *agent)
         return;
     }
     ab_spanw_object(w);
-    ab_copy_except(w, resource, replaced);
+    ab_spanw_members(w, resource, replaced);
     ab_spanw_key_str(w, "namespace", ab_str_of(agent));
     ab_spanw_object_end(w);
 }
@@ -253,7 +253,7 @@ ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out)
     ab_spanv resources = ab_span_get(status, "resources");
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    ab_copy_except(&w, status, replaced);
+    ab_spanw_members(&w, status, replaced);
     if (ab_span_typeof(resources) == AB_SPAN_ARRAY) {
         ab_spanw_key(&w, AB_STR("resources"));
         ab_spanw_array(&w);
@@ -280,7 +280,7 @@ static ab_err compared_text(const ab_object *o, ab_buf *out)
     static const char *const annotations[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION, NULL};
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_object_json(o), top);
+    ab_spanw_members(&w, ab_object_json(o), top);
     ab_spanw_key(&w, AB_STR("metadata"));
     ab_spanw_object(&w);
     copy_filled(&w, o, "labels");
@@ -288,7 +288,7 @@ static ab_err compared_text(const ab_object *o, ab_buf *out)
     copy_filled(&w, o, "ownerReferences");
     ab_spanw_key(&w, AB_STR("annotations"));
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_object_meta(o, "annotations"), annotations);
+    ab_spanw_members(&w, ab_object_meta(o, "annotations"), annotations);
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);

@@ -47,7 +47,7 @@ static ab_str behind(ab_str text, ab_str prefix, ab_str project, char separator)
 static bool is_about_applications(ab_str resource)
 {
     static const char *const names[] = {"applications", "applicationsets", "logs", "exec", NULL};
-    return ab_copy_is_one_of(resource, names);
+    return ab_str_is_one_of(resource, names);
 }
 
 /* "namespace/name" or "name": the name. */
@@ -103,7 +103,7 @@ static ab_err render_role(ab_spanw *w, ab_spanv role, ab_str project, const char
     const ab_mirror_role of = {project, ab_span_plain(ab_span_get(role, "name")), agent};
     ab_err e = AB_ERR_OK;
     ab_spanw_object(w);
-    ab_copy_except(w, role, replaced);
+    ab_spanw_members(w, role, replaced);
     if (ab_span_typeof(policies) == AB_SPAN_ARRAY) {
         ab_spanw_key(w, AB_STR("policies"));
         ab_spanw_array(w);
@@ -148,7 +148,7 @@ ab_err ab_mirror_project_spec(ab_spanw *w, const ab_object *source, const char *
     ab_err e = AB_ERR_OK;
     ab_spanw_key(w, AB_STR("spec"));
     ab_spanw_object(w);
-    ab_copy_except(w, spec, replaced);
+    ab_spanw_members(w, spec, replaced);
     ab_spanw_key(w, AB_STR("sourceNamespaces"));
     ab_spanw_array(w);
     ab_spanw_str(w, ab_str_of(agent));

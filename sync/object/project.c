@@ -183,7 +183,7 @@ static ab_err render_destination(ab_spanw *w, ab_spanv destination, const char *
     ab_err e = read_rule(destination, &rule);
     if (e == AB_ERR_OK && !rule.deny && matches(&rule, agent)) {
         ab_spanw_object(w);
-        ab_copy_except(w, destination, replaced);
+        ab_spanw_members(w, destination, replaced);
         ab_spanw_key_str(w, "name", AB_STR(LOCAL_NAME));
         ab_spanw_key_str(w, "server", AB_STR(LOCAL_SERVER));
         ab_spanw_object_end(w);
@@ -199,7 +199,7 @@ static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool de
     ab_err e = AB_ERR_OK;
     ab_spanw_key(w, AB_STR("spec"));
     ab_spanw_object(w);
-    ab_copy_except(w, spec, destination_mapping ? anywhere : here);
+    ab_spanw_members(w, spec, destination_mapping ? anywhere : here);
     ab_spanw_key(w, AB_STR("destinations"));
     ab_spanw_array(w);
     for (ab_spanv v = ab_span_first(ab_span_get(spec, "destinations"));

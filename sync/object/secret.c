@@ -72,7 +72,7 @@ ab_err ab_secret_context(const ab_object *payload, char out[AB_DIGEST_HEX])
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_spanw w = ab_spanw_to(&text);
     ab_spanw_object(&w);
-    ab_copy_except(&w, ab_object_json(payload), left_out);
+    ab_spanw_members(&w, ab_object_json(payload), left_out);
     ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)

@@ -2,8 +2,8 @@
  *
  * Any bytes; what decodes must come back the same from its own encoding.
  */
-#include "event/codec_protobuf.h"
 #include "tests/fuzz/event_same.h"
+#include "tests/unit/event/formats.h"
 
 #include <stdlib.h>
 
@@ -13,11 +13,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ab_event *e, *back;
     ab_buf bytes;
-    if (ab_event_from_protobuf((ab_str){(const char *)data, size}, true, &e, NULL) != AB_ERR_OK)
+    if (event_from_protobuf((ab_str){(const char *)data, size}, true, &e, NULL) != AB_ERR_OK)
         return 0;
     ab_buf_init(&bytes, AB_EVENT_DATA_MAX);
-    if (ab_event_to_protobuf(e, &bytes) != AB_ERR_OK ||
-        ab_event_from_protobuf(ab_buf_str(&bytes), false, &back, NULL) != AB_ERR_OK ||
+    if (event_to_protobuf(e, &bytes) != AB_ERR_OK ||
+        event_from_protobuf(ab_buf_str(&bytes), false, &back, NULL) != AB_ERR_OK ||
         !event_same(e, back))
         abort();
     ab_event_unref(back);

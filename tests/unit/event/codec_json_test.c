@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "event/codec_json.h"
+#include "tests/unit/event/formats.h"
 
 #include "samples.h"
 #include "schema/attributes.h"
@@ -13,7 +13,7 @@ static ab_event *must_decode(const char *text)
 {
     ab_error err = {0};
     ab_event *e = NULL;
-    assert_err(ab_event_from_json(ab_str_of(text), &e, &err), AB_ERR_OK, &err);
+    assert_err(ab_event_from_json(ab_str_of(text), AB_STR_NONE, &e, &err), AB_ERR_OK, &err);
     return e;
 }
 
@@ -21,7 +21,7 @@ static void refused(const char *text, ab_err code, const char *says)
 {
     ab_error err = {0};
     ab_event *e = NULL;
-    assert_err(ab_event_from_json(ab_str_of(text), &e, &err), code, &err);
+    assert_err(ab_event_from_json(ab_str_of(text), AB_STR_NONE, &e, &err), code, &err);
     assert_says(&err, says);
     assert_null(e);
 }
@@ -32,7 +32,7 @@ static char *encoded(const ab_event_draft *d)
     ab_event *e = must_make(d);
     ab_buf b;
     ab_buf_init(&b, 1 << 20);
-    assert_err(ab_event_to_json(e, &b), AB_ERR_OK, NULL);
+    assert_err(event_to_json(e, &b), AB_ERR_OK, NULL);
     ab_event_unref(e);
     return ab_buf_take(&b);
 }
@@ -261,7 +261,7 @@ static void a_buffer_that_is_too_small_is_reported(void **state)
     ab_event *e = must_make(&d);
     ab_buf b;
     ab_buf_init(&b, 50);
-    assert_err(ab_event_to_json(e, &b), AB_ERR_TOOBIG, NULL);
+    assert_err(event_to_json(e, &b), AB_ERR_TOOBIG, NULL);
     ab_buf_fini(&b);
     ab_event_unref(e);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/codec_kafka.h"
 
-#include "event/codec_json.h"
 #include "samples.h"
 #include "schema/attributes.h"
+#include "tests/unit/event/formats.h"
 
 static void add(ab_record *r, const char *name, const char *value)
 {
@@ -382,7 +382,7 @@ static void a_structured_json_event_is_read_from_the_value_alone(void **state)
     ab_event *e = must_make(&d);
     ab_buf text;
     ab_buf_init(&text, 1 << 16);
-    assert_err(ab_event_to_json(e, &text), AB_ERR_OK, NULL);
+    assert_err(event_to_json(e, &text), AB_ERR_OK, NULL);
     for (size_t i = 0; i < 3; i++) {
         ab_record r = {.value = ab_buf_str(&text), .key = ab_event_attr(e, AB_CE_PARTITIONKEY)};
         add(&r, "content-type", types[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "event/codec_protobuf.h"
+#include "tests/unit/event/formats.h"
 
 #include "samples.h"
 #include "schema/attributes.h"
@@ -20,7 +20,7 @@ static ab_event *must_decode(ab_str bytes, bool lenient)
 {
     ab_error err = {0};
     ab_event *e = NULL;
-    assert_err(ab_event_from_protobuf(bytes, lenient, &e, &err), AB_ERR_OK, &err);
+    assert_err(event_from_protobuf(bytes, lenient, &e, &err), AB_ERR_OK, &err);
     return e;
 }
 
@@ -28,7 +28,7 @@ static void refused(ab_str bytes, bool lenient, ab_err code, const char *says)
 {
     ab_error err = {0};
     ab_event *e = NULL;
-    assert_err(ab_event_from_protobuf(bytes, lenient, &e, &err), code, &err);
+    assert_err(event_from_protobuf(bytes, lenient, &e, &err), code, &err);
     assert_says(&err, says);
     assert_null(e);
 }
@@ -39,7 +39,7 @@ static void expect_entry(const ab_event_draft *d, ab_str entry)
     ab_event *e = must_make(d);
     ab_buf b;
     ab_buf_init(&b, 1 << 16);
-    assert_err(ab_event_to_protobuf(e, &b), AB_ERR_OK, NULL);
+    assert_err(event_to_protobuf(e, &b), AB_ERR_OK, NULL);
     assert_non_null(memmem(b.ptr, b.len, entry.ptr, entry.len));
     ab_buf_fini(&b);
     ab_event_unref(e);
@@ -55,7 +55,7 @@ static void the_least_event_has_these_bytes(void **state)
     ab_event *e = must_make(&d);
     ab_buf b;
     ab_buf_init(&b, 1 << 16);
-    assert_err(ab_event_to_protobuf(e, &b), AB_ERR_OK, NULL);
+    assert_err(event_to_protobuf(e, &b), AB_ERR_OK, NULL);
     assert_str(ab_buf_str(&b), AB_STR(LEAST));
     ab_buf_fini(&b);
     ab_event_unref(e);
@@ -106,7 +106,7 @@ static void every_type_survives(void **state)
     ab_event *e = must_make(&d);
     ab_buf b;
     ab_buf_init(&b, 1 << 16);
-    assert_err(ab_event_to_protobuf(e, &b), AB_ERR_OK, NULL);
+    assert_err(event_to_protobuf(e, &b), AB_ERR_OK, NULL);
     ab_event *back = must_decode(ab_buf_str(&b), false);
     assert_same_event(e, back);
     /* The required four come first in both; the others keep their order. */
@@ -287,7 +287,7 @@ static void an_event_of_the_most_attributes_survives(void **state)
     ab_event *e = must_make(&d);
     ab_buf b;
     ab_buf_init(&b, 4u << 20);
-    assert_err(ab_event_to_protobuf(e, &b), AB_ERR_OK, NULL);
+    assert_err(event_to_protobuf(e, &b), AB_ERR_OK, NULL);
     ab_event *back = must_decode(ab_buf_str(&b), false);
     assert_same_event(e, back);
     ab_buf_fini(&b);
@@ -322,7 +322,7 @@ static void large_data_is_not_copied_again(void **state)
     ab_event *e = must_make(&d);
     ab_buf b;
     ab_buf_init(&b, 1 << 16);
-    assert_err(ab_event_to_protobuf(e, &b), AB_ERR_OK, NULL);
+    assert_err(event_to_protobuf(e, &b), AB_ERR_OK, NULL);
     ab_pb_arena arena;
     const ProtobufCMessage *m = NULL;
     assert_err(ab_event_unpack(&arena, &io__cloudevents__v1__cloud_event__descriptor,
@@ -356,7 +356,7 @@ static void a_buffer_that_is_too_small_is_reported(void **state)
     ab_event *e = must_make(&d);
     ab_buf b;
     ab_buf_init(&b, 50);
-    assert_err(ab_event_to_protobuf(e, &b), AB_ERR_TOOBIG, NULL);
+    assert_err(event_to_protobuf(e, &b), AB_ERR_TOOBIG, NULL);
     ab_buf_fini(&b);
     ab_event_unref(e);
 }

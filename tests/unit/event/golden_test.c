@@ -4,11 +4,10 @@
  * once. The protobuf files were written by another implementation of protobuf. A file is never
  * changed, only added.
  */
-#include "event/codec_json.h"
 #include "event/codec_kafka.h"
-#include "event/codec_protobuf.h"
 #include "samples.h"
 #include "schema/attributes.h"
+#include "tests/unit/event/formats.h"
 #include "tests/unit/event/record_text.h"
 
 static char file[1 << 16];
@@ -29,7 +28,7 @@ static ab_event *from_json(const char *name)
 {
     ab_error err = {0};
     ab_event *e = NULL;
-    assert_err(ab_event_from_json(read_golden(name), &e, &err), AB_ERR_OK, &err);
+    assert_err(ab_event_from_json(read_golden(name), AB_STR_NONE, &e, &err), AB_ERR_OK, &err);
     return e;
 }
 
@@ -37,7 +36,7 @@ static ab_event *from_protobuf(const char *name, bool lenient)
 {
     ab_error err = {0};
     ab_event *e = NULL;
-    assert_err(ab_event_from_protobuf(read_golden(name), lenient, &e, &err), AB_ERR_OK, &err);
+    assert_err(event_from_protobuf(read_golden(name), lenient, &e, &err), AB_ERR_OK, &err);
     return e;
 }
 
@@ -110,7 +109,7 @@ static void what_argocd_agent_sends_decodes_leniently(void **state)
     ab_event_unref(e);
 
     ab_event *refused = NULL;
-    assert_err(ab_event_from_protobuf(read_golden("argocd_agent.pb"), false, &refused, NULL),
+    assert_err(event_from_protobuf(read_golden("argocd_agent.pb"), false, &refused, NULL),
                AB_ERR_INVALID, NULL);
 }
 

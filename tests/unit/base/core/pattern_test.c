@@ -46,7 +46,6 @@ static void check_refused(const char *pattern, const char *words)
     assert_int_equal(ab_patterns_add(p, ab_str_of(pattern), &err), AB_ERR_INVALID);
     if (strstr(err.text, words) == NULL)
         fail_msg("%s: %s", pattern, err.text);
-    assert_int_equal(ab_patterns_count(p), 0);
     ab_patterns_free(p);
 }
 
@@ -184,7 +183,6 @@ static void any_pattern_of_a_list_will_do(void **state)
     assert_int_equal(ab_patterns_add(p, AB_STR("a"), NULL), AB_ERR_OK);
     assert_int_equal(ab_patterns_add(p, AB_STR("[b"), NULL), AB_ERR_INVALID);
     assert_int_equal(ab_patterns_add(p, AB_STR("/^b/"), NULL), AB_ERR_OK);
-    assert_int_equal(ab_patterns_count(p), 2);
     assert_true(ab_patterns_match(p, AB_STR("a")));
     assert_true(ab_patterns_match(p, AB_STR("bc")));
     assert_false(ab_patterns_match(p, AB_STR("c")));

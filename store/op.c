@@ -4,6 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const ab_store_server_set[AB_STORE_SERVER_SET_COUNT + 1] = {
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
+    NULL};
+
 ab_err ab_store_op_refuse(ab_store_op *op, ab_err code, const char *why)
 {
     op->code = ab_fail(&op->err, code, "%s", why);

@@ -48,6 +48,10 @@ void ab_store_op_set_status(ab_store_op *op, ab_str status, ab_str version);
 void ab_store_op_set_condition(ab_store_op *op, const ab_store_condition *condition);
 void ab_store_op_free(ab_store_op *op);
 
+#define AB_STORE_SERVER_SET_COUNT 8
+/* Members of metadata that only the server sets; ends with NULL. */
+extern const char *const ab_store_server_set[AB_STORE_SERVER_SET_COUNT + 1];
+
 /* First come, first served; zero-initialised: empty. */
 typedef struct {
     ab_store_op *first;

@@ -39,7 +39,7 @@ typedef struct {
 } ab_place;
 
 struct ab_dir_file {
-    char *path;       /* "<namespace>/<kind>/<file>" */
+    const char *path; /* "<namespace>/<kind>/<file>" */
     ab_digest digest; /* of the text last read or written; none when there is no such file */
     size_t documents; /* in that text, or in the one before when it cannot be read */
     bool broken;      /* has faults: it may hold objects that we do not know */
@@ -57,7 +57,7 @@ struct ab_dir_file {
 
 /* An object that exists. */
 struct ab_dir_entry {
-    char key[AB_OBJECT_KEY_MAX];
+    const char *key;
     ab_dir_file *file;
     ab_dir_entry *next; /* in the same file */
     uint64_t version;   /* last reported; 0: none yet */
@@ -94,7 +94,8 @@ struct ab_dir {
     size_t broken;      /* files that are broken */
     size_t unlisted;    /* folders that could not be listed */
     bool started;
-    bool listed; /* the first listing was read */
+    bool listed;   /* the first listing was read */
+    bool sweeping; /* before `listed` is set */
     bool synced;
     bool lost; /* the root itself is gone: nothing that is missing is deleted */
     bool stopping;

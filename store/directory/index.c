@@ -31,26 +31,10 @@ bool ab_place_is_secret(const ab_place *place)
 
 ab_dir_file *ab_dir_file_at(ab_dir *d, const char *path)
 {
-    ab_dir_file *f = ab_map_find(d->files, ab_str_of(path));
+    ab_dir_file *f = ab_map_make(d->files, ab_str_of(path), sizeof(*f));
     if (f != NULL)
-        return f;
-    f = calloc(1, sizeof(*f));
-    if (f == NULL)
-        return NULL;
-    f->path = strdup(path);
-    if (f->path == NULL || ab_map_put(d->files, ab_str_of(path), f, NULL) != AB_ERR_OK) {
-        free(f->path);
-        free(f);
-        return NULL;
-    }
+        f->path = ab_map_at(f).key.ptr;
     return f;
-}
-
-static void file_free(void *file)
-{
-    ab_dir_file *f = file;
-    free(f->path);
-    free(f);
 }
 
 void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f)
@@ -59,8 +43,7 @@ void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f)
         !ab_digest_is_none(&f->digest))
         return;
     ab_dir_file_set_broken(d, f, false);
-    (void)ab_map_take(d->files, ab_str_of(f->path));
-    file_free(f);
+    ab_map_drop(d->files, f);
 }
 
 void ab_dir_file_set_broken(ab_dir *d, ab_dir_file *f, bool broken)
@@ -78,15 +61,10 @@ ab_dir_entry *ab_dir_entry_find(const ab_dir *d, const char *key)
 
 ab_dir_entry *ab_dir_entry_add(ab_dir *d, ab_dir_file *f, const char *key)
 {
-    ab_dir_entry *e = calloc(1, sizeof(*e));
+    ab_dir_entry *e = ab_map_make(d->entries, ab_str_of(key), sizeof(*e));
     if (e == NULL)
         return NULL;
-    assert(strlen(key) < sizeof(e->key));
-    memcpy(e->key, key, strlen(key) + 1);
-    if (ab_map_put(d->entries, ab_str_of(key), e, NULL) != AB_ERR_OK) {
-        free(e);
-        return NULL;
-    }
+    e->key = ab_map_at(e).key.ptr;
     e->file = f;
     e->next = f->entries;
     f->entries = e;
@@ -171,25 +149,21 @@ void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e)
 {
     ab_dir_entry_set_missing(d, e, false);
     unlink_from_file(e);
-    (void)ab_map_take(d->entries, ab_str_of(e->key));
-    ab_metric_set(d->objects, (double)ab_map_count(d->entries));
     reload_conflicting(d, e);
     free(e->head);
-    free(e);
+    ab_map_drop(d->entries, e);
+    ab_metric_set(d->objects, (double)ab_map_count(d->entries));
 }
 
-static void entry_free(void *entry)
+static void entry_fini(void *entry)
 {
     ab_dir_entry *e = entry;
     free(e->head);
     free(e->conflicting);
-    free(e);
 }
 
 void ab_dir_index_fini(ab_dir *d)
 {
-    ab_map_free(d->entries, entry_free);
-    ab_map_free(d->files, file_free);
-    d->entries = NULL;
-    d->files = NULL;
+    ab_map_free(d->entries, entry_fini);
+    ab_map_free(d->files, NULL);
 }

@@ -4,6 +4,7 @@
 #include "store/directory/disk.h"
 #include "store/directory/folders.h"
 #include "store/directory/index.h"
+#include "store/directory/queue.h"
 #include "store/directory/report.h"
 
 #include <dirent.h>
@@ -242,7 +243,7 @@ static bool has_broken(const ab_dir *d, const char *path)
     return false;
 }
 
-static void sweep_sidecar(ab_dir *d, const char *path, const char *file)
+static void sweep_sidecar(const ab_dir *d, const char *path, const char *file)
 {
     ab_place place;
     char whole[sizeof(ab_place)];
@@ -260,24 +261,69 @@ static void sweep_sidecar(ab_dir *d, const char *path, const char *file)
     (void)unlinkat(d->root, whole, 0);
 }
 
-/* A broken file may hold the object of any sidecar in its folder, so all of them stay then. */
-void ab_dir_sweep(ab_dir *d)
+/* Which of them to look at: a broken file may hold the object of any sidecar in its folder. */
+static ab_err folders_to_sweep(const ab_dir *d, names *out)
 {
+    ab_err e = AB_ERR_OK;
     size_t i = 0;
-    for (const char *path = ab_dir_folders_path(d, i); path != NULL;
-         path = ab_dir_folders_path(d, ++i)) {
-        names found = {0};
-        int kind = -1;
-        int meta = -1;
-        if (ab_level_of(path) != AB_LEVEL_KIND || has_broken(d, path))
-            continue;
-        kind = openat(d->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (kind >= 0 && ab_disk_open_dir(kind, AB_DISK_META, &meta, NULL) == AB_ERR_OK &&
-            list(meta, &found, NULL) == AB_ERR_OK)
-            for (size_t j = 0; j < found.count; j++)
-                sweep_sidecar(d, path, found.items[j]);
-        if (kind >= 0)
-            (void)close(kind);
-        names_fini(&found);
+    for (const char *path = ab_dir_folders_path(d, i); path != NULL && e == AB_ERR_OK;
+         path = ab_dir_folders_path(d, ++i))
+        if (ab_level_of(path) == AB_LEVEL_KIND && (d->broken == 0 || !has_broken(d, path)))
+            e = add_name(out, path);
+    return e;
+}
+
+static void sweep_folder(const ab_dir *d, const char *path)
+{
+    names found = {0};
+    int meta = -1;
+    int kind = openat(d->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (kind >= 0 && ab_disk_open_dir(kind, AB_DISK_META, &meta, NULL) == AB_ERR_OK &&
+        list(meta, &found, NULL) == AB_ERR_OK)
+        for (size_t i = 0; i < found.count; i++)
+            sweep_sidecar(d, path, found.items[i]);
+    if (kind >= 0)
+        (void)close(kind);
+    names_fini(&found);
+}
+
+typedef struct {
+    uv_work_t work;
+    ab_dir *dir;
+    names folders;
+    void (*done)(ab_dir *d);
+} sweep;
+
+static void run_sweep(uv_work_t *work)
+{
+    const sweep *s = work->data;
+    for (size_t i = 0; i < s->folders.count; i++)
+        sweep_folder(s->dir, s->folders.items[i]);
+}
+
+static void after_sweep(uv_work_t *work, int status)
+{
+    sweep *s = work->data;
+    (void)status;
+    s->dir->sweeping = false;
+    s->done(s->dir);
+    names_fini(&s->folders);
+    free(s);
+}
+
+ab_err ab_dir_sweep(ab_dir *d, void (*done)(ab_dir *d))
+{
+    sweep *s = calloc(1, sizeof(*s));
+    if (s == NULL || folders_to_sweep(d, &s->folders) != AB_ERR_OK) {
+        if (s != NULL)
+            names_fini(&s->folders);
+        free(s);
+        return AB_ERR_NOMEM;
     }
+    s->work.data = s;
+    s->dir = d;
+    s->done = done;
+    d->sweeping = true;
+    ab_dir_work(d, &s->work, run_sweep, after_sweep);
+    return AB_ERR_OK;
 }

@@ -18,5 +18,7 @@ void ab_dir_unlisted(ab_dir *d, const char *path, const char *name, const ab_err
 void ab_dir_list_folder(ab_dir *d, const char *path);
 /** As ab_dir_list_folder, for the whole tree. @return IO, NOMEM */
 AB_MUST_USE ab_err ab_dir_list_all(ab_dir *d, ab_error *err);
-/** Remove sidecars whose objects are gone. After the first listing was read. */
-void ab_dir_sweep(ab_dir *d);
+/** Remove sidecars whose objects are gone, on a worker, which looks the objects up: until `done`
+ * nothing is read and no operation runs. After the first listing was read. @return NOMEM, and
+ * `done` is not called */
+AB_MUST_USE ab_err ab_dir_sweep(ab_dir *d, void (*done)(ab_dir *d));

@@ -250,15 +250,25 @@ static void take_batch(ab_dir *d, ab_dir_load *load)
     }
 }
 
+static void on_listed(ab_dir *d)
+{
+    d->listed = true;
+    if (!d->stopping) {
+        d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_LIST_DONE, NULL);
+        ab_dir_release(d);
+        ab_dir_load_next(d);
+    }
+    ab_dir_finish_stop(d);
+}
+
 static void drained(ab_dir *d)
 {
     if (d->dirty_first != NULL || d->stopping)
         return;
     if (!d->listed) {
-        d->listed = true;
-        ab_dir_sweep(d);
-        d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_LIST_DONE, NULL);
-        ab_dir_release(d);
+        if (ab_dir_sweep(d, on_listed) != AB_ERR_OK)
+            on_listed(d); /* they stay until the next start */
+        return;
     }
     if (d->broken == 0)
         d->retry_ms = 0;
@@ -271,7 +281,7 @@ static void drained(ab_dir *d)
 void ab_dir_load_next(ab_dir *d)
 {
     ab_dir_grace_start(d);
-    if (d->load != NULL)
+    if (d->load != NULL || d->sweeping)
         return;
     if (d->dirty_first == NULL) {
         drained(d);

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/directory/manifest.h"
 
-#include "store/store.h"
+#include "store/op.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Of metadata; what the server sets and a manifest cannot. */
-static const char *const server_set[] = {
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "managedFields",
-    "selfLink",
-};
-#define SERVER_SET_COUNT (sizeof(server_set) / sizeof(server_set[0]))
 
 /* kubectl's copy of the whole object. */
 static const char last_applied[] = "kubectl.kubernetes.io/last-applied-configuration";
@@ -47,9 +34,9 @@ static void put_annotations(ab_spanw *w, ab_spanv annotations, const char *left_
     ab_spanw_object_end(w);
 }
 
-static bool is_server_set(ab_spanv member, const ab_spanv set[SERVER_SET_COUNT])
+static bool is_server_set(ab_spanv member, const ab_spanv set[AB_STORE_SERVER_SET_COUNT])
 {
-    for (size_t i = 0; i < SERVER_SET_COUNT; i++)
+    for (size_t i = 0; i < AB_STORE_SERVER_SET_COUNT; i++)
         if (same_node(member, set[i]))
             return true;
     return false;
@@ -57,9 +44,9 @@ static bool is_server_set(ab_spanv member, const ab_spanv set[SERVER_SET_COUNT])
 
 static void put_metadata(ab_spanw *w, ab_spanv metadata, ab_str ns)
 {
-    ab_spanv set[SERVER_SET_COUNT];
-    for (size_t i = 0; i < SERVER_SET_COUNT; i++)
-        set[i] = ab_span_get(metadata, server_set[i]);
+    ab_spanv set[AB_STORE_SERVER_SET_COUNT];
+    for (size_t i = 0; i < AB_STORE_SERVER_SET_COUNT; i++)
+        set[i] = ab_span_get(metadata, ab_store_server_set[i]);
     ab_spanv annotations = ab_span_get(metadata, "annotations");
     ab_spanw_key(w, AB_STR("metadata"));
     ab_spanw_object(w);

@@ -63,7 +63,8 @@ void ab_dir_report_gone(ab_dir *d, ab_dir_entry *e, ab_object *last)
 
 void ab_dir_finish_stop(ab_dir *d)
 {
-    if (!d->stopping || d->stopped == NULL || d->ops > 0 || d->load != NULL || d->handles > 0)
+    if (!d->stopping || d->stopped == NULL || d->ops > 0 || d->load != NULL || d->sweeping ||
+        d->handles > 0)
         return;
     void (*stopped)(void *) = d->stopped;
     d->stopped = NULL;

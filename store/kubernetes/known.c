@@ -42,7 +42,7 @@ void ab_kube_known_free(ab_kube_known *k)
 {
     if (k == NULL)
         return;
-    ab_map_free(k->entries, free);
+    ab_map_free(k->entries, NULL);
     free(k);
 }
 
@@ -103,31 +103,18 @@ ab_kube_news ab_kube_known_compare(const ab_kube_known *k, const ab_object *obje
     return ab_kube_version(ab_object_version(object)) == e->version ? AB_KUBE_SAME : AB_KUBE_NEWER;
 }
 
-static entry *new_entry(ab_kube_known *k, ab_str key, ab_str uid)
-{
-    void *old = NULL;
-    entry *e = calloc(1, sizeof(*e) + uid.len + 1);
-    if (e == NULL)
-        return NULL;
-    if (uid.len > 0)
-        memcpy(e->uid, uid.ptr, uid.len);
-    if (ab_map_put(k->entries, key, e, &old) != AB_ERR_OK) {
-        free(e);
-        return NULL;
-    }
-    free(old);
-    return e;
-}
-
 ab_err ab_kube_known_note(ab_kube_known *k, const ab_object *object)
 {
     ab_str key = ab_str_of(ab_object_key(object));
     ab_str uid = ab_object_uid(object);
     entry *e = ab_map_find(k->entries, key);
-    if (e == NULL || !ab_str_is(uid, e->uid))
-        e = new_entry(k, key, uid);
+    if (e != NULL && !ab_str_is(uid, e->uid))
+        ab_map_drop(k->entries, e);
+    e = ab_map_make(k->entries, key, sizeof(*e) + uid.len + 1);
     if (e == NULL)
         return AB_ERR_NOMEM;
+    if (uid.len > 0)
+        memcpy(e->uid, uid.ptr, uid.len);
     e->version = ab_kube_version(ab_object_version(object));
     e->round = k->round;
     return AB_ERR_OK;
@@ -135,8 +122,9 @@ ab_err ab_kube_known_note(ab_kube_known *k, const ab_object *object)
 
 bool ab_kube_known_forget(ab_kube_known *k, ab_str key)
 {
-    entry *e = ab_map_take(k->entries, key);
-    free(e);
+    entry *e = ab_map_find(k->entries, key);
+    if (e != NULL)
+        ab_map_drop(k->entries, e);
     return e != NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/kubernetes/patch.h"
 
-#include "store/store.h"
+#include "store/op.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,49 +12,20 @@
 /* Members of metadata that a write replaces; the server refuses or ignores changes of the rest. */
 static const char *const replaced[] = {"labels", "annotations", "finalizers", "ownerReferences",
                                        NULL};
-/* Members of metadata that only the server sets. */
-static const char *const servers[] = {"uid",
-                                      "resourceVersion",
-                                      "generation",
-                                      "creationTimestamp",
-                                      "deletionTimestamp",
-                                      "deletionGracePeriodSeconds",
-                                      "managedFields",
-                                      "selfLink",
-                                      NULL};
 /* Members of an object that a patch does not replace. */
 static const char *const kept[] = {"apiVersion", "kind", "metadata", "status", NULL};
 
-static bool is_one_of(ab_str name, const char *const *names)
-{
-    for (; *names != NULL; names++)
-        if (ab_str_is(name, *names))
-            return true;
-    return false;
-}
-
-static void put_new_metadata(ab_spanw *w, ab_spanv metadata)
-{
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
-    for (ab_spanv m = ab_span_first(metadata); ab_span_present(m); m = ab_span_next(m))
-        if (!is_one_of(ab_span_plain_key(m), servers))
-            ab_spanw_member(w, m);
-    ab_spanw_object_end(w);
-}
-
 void ab_kube_put_new(const ab_object *object, ab_buf *out)
 {
+    static const char *const apart[] = {"metadata", "status", NULL};
     ab_spanw w = ab_spanw_to(out);
+    ab_spanv root = ab_object_json(object);
     ab_spanw_object(&w);
-    ab_spanv first = ab_span_first(ab_object_json(object));
-    for (ab_spanv m = first; ab_span_present(m); m = ab_span_next(m)) {
-        ab_str name = ab_span_plain_key(m);
-        if (ab_str_is(name, "metadata"))
-            put_new_metadata(&w, m);
-        else if (!ab_str_is(name, "status"))
-            ab_spanw_member(&w, m);
-    }
+    ab_spanw_members(&w, root, apart);
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    ab_spanw_members(&w, ab_span_get(root, "metadata"), ab_store_server_set);
+    ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);
 }
 
@@ -118,7 +89,7 @@ static void put_members(ab_spanw *w, const ab_object *object)
     for (ab_spanv m = first; ab_span_present(m); m = ab_span_next(m)) {
         char path[128];
         ab_str name = ab_span_plain_key(m);
-        if (!is_pointer(name) || is_one_of(name, kept) || name.len + 2 > sizeof(path))
+        if (!is_pointer(name) || ab_str_is_one_of(name, kept) || name.len + 2 > sizeof(path))
             continue;
         (void)snprintf(path, sizeof(path), "/%.*s", AB_STR_ARG(name));
         put_op(w, "add", path, ab_span_raw(m));

@@ -12,7 +12,6 @@
 #include <string.h>
 
 struct ab_kube_lane {
-    char key[AB_OBJECT_KEY_MAX];
     ab_store_line ops;
     ab_kube_lane *next; /* in `ready` or `held` */
     enum { LANE_IDLE, LANE_READY, LANE_BUSY, LANE_HELD } state;
@@ -84,22 +83,6 @@ static void report_refused(ab_kube_queue *q)
 
 /* --- lanes --- */
 
-static ab_kube_lane *lane_for(ab_kube_queue *q, const char *key)
-{
-    ab_kube_lane *lane = ab_map_find(q->lanes, ab_str_of(key));
-    if (lane != NULL)
-        return lane;
-    lane = calloc(1, sizeof(*lane));
-    if (lane == NULL)
-        return NULL;
-    memcpy(lane->key, key, sizeof(lane->key));
-    if (ab_map_put(q->lanes, ab_str_of(key), lane, NULL) != AB_ERR_OK) {
-        free(lane);
-        return NULL;
-    }
-    return lane;
-}
-
 static ab_kube_op *first_of(const ab_kube_lane *lane)
 {
     return (ab_kube_op *)lane->ops.first;
@@ -147,7 +130,7 @@ static void next_of(ab_kube_queue *q, ab_kube_lane *lane)
         make_ready(q, lane);
         return;
     }
-    free(ab_map_take(q->lanes, ab_str_of(lane->key)));
+    ab_map_drop(q->lanes, lane);
 }
 
 void ab_kube_submit(ab_kube_op *op)
@@ -159,7 +142,9 @@ void ab_kube_submit(ab_kube_op *op)
         refuse_closed(q, op);
         return;
     }
-    ab_kube_lane *lane = op->base.code == AB_ERR_OK ? lane_for(q, op->base.key) : NULL;
+    ab_kube_lane *lane = op->base.code != AB_ERR_OK
+                             ? NULL
+                             : ab_map_make(q->lanes, ab_str_of(op->base.key), sizeof(*lane));
     if (lane == NULL) {
         if (op->base.code == AB_ERR_OK)
             (void)ab_store_op_refuse(&op->base, AB_ERR_NOMEM, "out of memory for an operation");
@@ -277,12 +262,11 @@ ab_kube_queue *ab_kube_queue_new(ab_kube *k, void (*run)(ab_kube_op *op))
     return q;
 }
 
-static void free_lane(void *value)
+static void clear_ops(void *value)
 {
     ab_kube_lane *lane = value;
     while (lane->ops.first != NULL)
         ab_store_op_free(&take_first(lane)->base);
-    free(lane);
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -294,7 +278,7 @@ void ab_kube_queue_free(ab_kube_queue *q)
 {
     if (q == NULL)
         return;
-    ab_map_free(q->lanes, free_lane);
+    ab_map_free(q->lanes, clear_ops);
     for (ab_store_op *op = ab_store_line_pop(&q->refused); op != NULL;
          op = ab_store_line_pop(&q->refused))
         ab_store_op_free(op);
@@ -308,7 +292,7 @@ static void clear_lane(ab_kube_queue *q, ab_kube_lane *lane)
     while (lane->ops.first != NULL)
         refuse_closed(q, take_first(lane));
     if (stays == NULL) {
-        free(ab_map_take(q->lanes, ab_str_of(lane->key)));
+        ab_map_drop(q->lanes, lane);
         return;
     }
     stays->lane = lane;

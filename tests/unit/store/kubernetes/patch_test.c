@@ -62,8 +62,8 @@ static void a_new_object_has_no_status_and_nothing_that_the_server_sets(void **s
                "\"labels\":{\"a\":\"b\"}},\"data\":{\"k\":\"dg==\"},\"status\":{}}");
     ab_buf_init(&out, 1 << 16);
     ab_kube_put_new(o, &out);
-    assert_buf(&out, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{" META
-                     ",\"labels\":{\"a\":\"b\"}},\"data\":{\"k\":\"dg==\"}}");
+    assert_buf(&out, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"data\":{\"k\":\"dg==\"},"
+                     "\"metadata\":{" META ",\"labels\":{\"a\":\"b\"}}}");
     ab_object_unref(o);
 }
 

@@ -33,7 +33,7 @@ void ab_changes_free(ab_changes *c)
 {
     if (c == NULL)
         return;
-    ab_map_free(c->agents, free);
+    ab_map_free(c->agents, NULL);
     free(c);
 }
 
@@ -64,11 +64,9 @@ static struct direction show(const ab_changes *c, const char *agent, const char 
 ab_err ab_changes_add(ab_changes *c, const char *agent, ab_transport *transport, ab_outbox *outbox)
 {
     ab_pending *down = ab_transport_pending(transport, agent, AB_DOWN);
-    struct direction *shown = calloc(2, sizeof(*shown));
-    if (shown == NULL || ab_map_put(c->agents, ab_str_of(agent), shown, NULL) != AB_ERR_OK) {
-        free(shown);
+    struct direction *shown = ab_map_make(c->agents, ab_str_of(agent), 2 * sizeof(*shown));
+    if (shown == NULL)
         return AB_ERR_NOMEM;
-    }
     shown[0] = show(c, agent, "down", down);
     shown[1] = show(c, agent, "up", ab_transport_pending(transport, agent, AB_UP));
     ab_outbox_watch(outbox, &(ab_outbox_watcher){on_waits, on_over, down});
@@ -77,7 +75,9 @@ ab_err ab_changes_add(ab_changes *c, const char *agent, ab_transport *transport,
 
 void ab_changes_remove(ab_changes *c, const char *agent)
 {
-    free(ab_map_take(c->agents, ab_str_of(agent)));
+    struct direction *shown = ab_map_find(c->agents, ab_str_of(agent));
+    if (shown != NULL)
+        ab_map_drop(c->agents, shown);
 }
 
 void ab_changes_defer(const ab_changes *c, const char *agent, ab_str key, bool deferred)

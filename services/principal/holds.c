@@ -43,7 +43,7 @@ void ab_holds_free(ab_holds *h)
 {
     if (h == NULL)
         return;
-    ab_map_free(h->agents, free);
+    ab_map_free(h->agents, NULL);
     free(h);
 }
 
@@ -165,21 +165,9 @@ static void schedule(ab_holds *h, struct hold *hold)
         h->next_at = hold->again_at;
 }
 
-static struct hold *hold_of(const ab_holds *h, const char *agent)
-{
-    struct hold *hold = ab_map_find(h->agents, ab_str_of(agent));
-    if (hold != NULL)
-        return hold;
-    hold = calloc(1, sizeof(*hold));
-    if (hold != NULL && ab_map_put(h->agents, ab_str_of(agent), hold, NULL) == AB_ERR_OK)
-        return hold;
-    free(hold);
-    return NULL;
-}
-
 void ab_holds_note(ab_holds *h, const char *agent, size_t count, const char *token)
 {
-    struct hold *hold = hold_of(h, agent);
+    struct hold *hold = ab_map_make(h->agents, ab_str_of(agent), sizeof(*hold));
     if (hold == NULL) {
         AB_ERROR(h->env.log, MAIN, "out of memory", AB_KV("agent", agent));
         return;
@@ -189,7 +177,7 @@ void ab_holds_note(ab_holds *h, const char *agent, size_t count, const char *tok
     write_event(h, agent, hold);
     schedule(h, hold);
     if (count == 0)
-        free(ab_map_take(h->agents, ab_str_of(agent)));
+        ab_map_drop(h->agents, hold);
 }
 
 void ab_holds_tick(ab_holds *h)
@@ -200,10 +188,8 @@ void ab_holds_tick(ab_holds *h)
     h->next_at = INT64_MAX;
     for (ab_map_iter i = ab_map_first(h->agents); i.entry != NULL; ab_map_next(&i)) {
         struct hold *hold = i.value;
-        char agent[64];
-        snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
         if (now >= hold->again_at) {
-            write_event(h, agent, hold);
+            write_event(h, i.key.ptr, hold);
             hold->again_at = now + AGAIN_MS;
         }
         if (hold->again_at < h->next_at)

@@ -188,9 +188,6 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
                        "principal.data is not set, and %s is autonomous: give a folder, e.g. "
                        "/var/lib/argobus-principal",
                        name);
-    for (size_t j = 0; j < i; j++)
-        if (strcmp(ab_config_field(c, "agents", j, "name"), name) == 0)
-            return ab_fail(err, AB_ERR_CONFIG, "agents: %s is listed twice", name);
     return AB_ERR_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "services/principal/recipients.h"
 
 #include "base/core/file.h"
+#include "base/core/list.h"
 #include "base/core/map.h"
 #include "base/crypto/pem.h"
 #include "base/crypto/revoked.h"
@@ -10,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Files that are looked at in one tick. */
+#define LOOKS_MAX 100
+
 struct entry {
-    char *agent;
+    const char *agent;
+    ab_link with_file;        /* in the list of those that have a file */
     char *file;               /* NULL: none is given */
     ab_file_stamp seen;       /* of it, when it was read */
     ab_seal_recipient *given; /* NULL: none, or it is revoked */
@@ -29,17 +34,17 @@ struct ab_recipients {
     ab_file_stamp revoked_seen;
     ab_revoked revoked;
     ab_map *entries;
+    ab_link with_file; /* the next to look at comes first */
 };
 
-static void entry_free(void *value)
+static void entry_fini(void *value)
 {
     struct entry *e = value;
+    ab_link_remove(&e->with_file);
     ab_seal_recipient_free(e->given);
     ab_seal_recipient_free(e->told);
-    free(e->agent);
     free(e->file);
     free(e->text);
-    free(e);
 }
 
 /* On failure nothing has changed. */
@@ -120,6 +125,7 @@ ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **o
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     r->log = log;
+    ab_link_init(&r->with_file);
     r->entries = ab_map_new();
     ab_buf_init(&r->ca, AB_PEM_MAX);
     ab_err e = r->entries != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -139,7 +145,7 @@ void ab_recipients_free(ab_recipients *r)
 {
     if (r == NULL)
         return;
-    ab_map_free(r->entries, entry_free);
+    ab_map_free(r->entries, entry_fini);
     ab_buf_fini(&r->ca);
     ab_identity_rule_free(r->identity);
     ab_revoked_fini(&r->revoked);
@@ -150,17 +156,11 @@ void ab_recipients_free(ab_recipients *r)
 
 static struct entry *entry_for(ab_recipients *r, const char *agent)
 {
-    struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
-    if (e != NULL)
+    struct entry *e = ab_map_make(r->entries, ab_str_of(agent), sizeof(*e));
+    if (e == NULL || e->agent != NULL)
         return e;
-    e = calloc(1, sizeof(*e));
-    if (e == NULL)
-        return NULL;
-    e->agent = strdup(agent);
-    if (e->agent == NULL || ab_map_put(r->entries, ab_str_of(agent), e, NULL) != AB_ERR_OK) {
-        entry_free(e);
-        return NULL;
-    }
+    e->agent = ab_map_at(e).key.ptr;
+    ab_link_init(&e->with_file);
     return e;
 }
 
@@ -193,16 +193,13 @@ static bool note_change(const ab_recipients *r, const struct entry *entry, const
         return false;
     if (now.text[0] == '\0')
         AB_WARN(r->log, MAIN, "the agent's certificate is gone; its Secrets are not sent",
-                AB_KV("agent", (const char *)entry->agent),
-                AB_KV("former", (const char *)before->text));
+                AB_KV("agent", entry->agent), AB_KV("former", (const char *)before->text));
     else if (before->text[0] == '\0')
         AB_INFO(r->log, MAIN, "sealing Secrets to the agent's certificate",
-                AB_KV("agent", (const char *)entry->agent),
-                AB_KV("sha256", (const char *)now.text));
+                AB_KV("agent", entry->agent), AB_KV("sha256", (const char *)now.text));
     else
         AB_INFO(r->log, MAIN, "sealing Secrets to another certificate of the agent",
-                AB_KV("agent", (const char *)entry->agent),
-                AB_KV("former", (const char *)before->text),
+                AB_KV("agent", entry->agent), AB_KV("former", (const char *)before->text),
                 AB_KV("sha256", (const char *)now.text));
     return true;
 }
@@ -257,6 +254,10 @@ ab_err ab_recipients_configure(ab_recipients *r, const char *agent, const char *
     const used before = used_now(entry);
     free(entry->file);
     entry->file = copy;
+    if (copy != NULL)
+        ab_list_append(&r->with_file, &entry->with_file);
+    else
+        ab_link_remove(&entry->with_file);
     entry->seen = seen;
     ab_seal_recipient_free(entry->given);
     entry->given = recipient;
@@ -279,7 +280,7 @@ static void judge(const ab_recipients *r, struct entry *entry)
                                     entry->agent, &recipient, &err);
     if (e != AB_ERR_OK) {
         AB_WARN(r->log, MAIN, "the agent's certificate is not trusted: no Secret is sealed to it",
-                AB_KV("agent", (const char *)entry->agent), AB_KV("why", (const char *)err.text));
+                AB_KV("agent", entry->agent), AB_KV("why", (const char *)err.text));
         return;
     }
     recipient = unless_revoked(r, entry->agent, recipient);
@@ -356,29 +357,57 @@ static void drop_revoked(const ab_recipients *r, struct entry *entry)
     entry->seen = (ab_file_stamp){0};
 }
 
-void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
-                          void *arg)
+static void renew_all(ab_recipients *r, bool other_revoked,
+                      void (*changed)(void *arg, const char *agent), void *arg)
 {
-    bool other_ca = renew_ca(r);
-    bool other_revoked = renew_revoked(r);
     for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i)) {
         struct entry *entry = i.value;
         const used before = used_now(entry);
         if (other_revoked)
             drop_revoked(r, entry);
         renew_given(r, entry);
-        if ((other_ca || other_revoked) && entry->text != NULL)
+        if (entry->text != NULL)
             judge(r, entry);
         if (note_change(r, entry, &before))
             changed(arg, entry->agent);
     }
 }
 
+/* Those that have waited longest: however many agents there are, a tick looks at a few files. */
+static void renew_some(ab_recipients *r, void (*changed)(void *arg, const char *agent), void *arg)
+{
+    const ab_link *first = r->with_file.next;
+    for (size_t n = 0; n < LOOKS_MAX && ab_link_is_in_use(&r->with_file); n++) {
+        ab_link *next = r->with_file.next;
+        if (n > 0 && next == first)
+            return;
+        struct entry *entry = AB_LINK_OF(next, struct entry, with_file);
+        const used before = used_now(entry);
+        ab_list_append(&r->with_file, next);
+        renew_given(r, entry);
+        if (note_change(r, entry, &before))
+            changed(arg, entry->agent);
+    }
+}
+
+void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
+                          void *arg)
+{
+    bool other_ca = renew_ca(r);
+    bool other_revoked = renew_revoked(r);
+    if (other_ca || other_revoked)
+        renew_all(r, other_revoked, changed, arg);
+    else
+        renew_some(r, changed, arg);
+}
+
 void ab_recipients_forget(ab_recipients *r, const char *agent)
 {
-    struct entry *entry = ab_map_take(r->entries, ab_str_of(agent));
-    if (entry != NULL)
-        entry_free(entry);
+    struct entry *entry = ab_map_find(r->entries, ab_str_of(agent));
+    if (entry == NULL)
+        return;
+    entry_fini(entry);
+    ab_map_drop(r->entries, entry);
 }
 
 static const ab_seal_recipient *find(const ab_recipients *r, const char *agent)

@@ -27,8 +27,9 @@ AB_MUST_USE ab_err ab_recipients_configure(ab_recipients *r, const char *agent, 
 /** The agent says that this is its certificate (PEM; "": it has none). One that is not trusted is
  * logged and changes nothing. @return true when Secrets are sealed to another one from now on */
 bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certificate);
-/** Read again those of the files that have changed; what cannot be used is logged and changes
- * nothing. `changed` is called for every agent whose Secrets are sealed to another certificate from
+/** Read again those of the files that have changed, of more than 100 certificates of agents the 100
+ * that were looked at longest ago; what cannot be used is logged and changes nothing. `changed` is
+ * called for every agent whose Secrets are sealed to another certificate from
  * now on. */
 void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
                           void *arg);

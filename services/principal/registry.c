@@ -12,7 +12,7 @@ static const char *const modes[] = {"managed", "autonomous"};
 #define MODES (sizeof(modes) / sizeof(modes[0]))
 
 struct entry {
-    char *agent;
+    const char *agent;
     bool listed;          /* by the configuration */
     size_t secrets;       /* that name it */
     size_t saying[MODES]; /* of these, those that say so */
@@ -32,13 +32,6 @@ struct ab_registry {
     ab_map *secrets; /* key -> struct naming */
 };
 
-static void entry_free(void *value)
-{
-    struct entry *e = value;
-    free(e->agent);
-    free(e);
-}
-
 ab_registry *ab_registry_new(ab_registry_events events, ab_log *log)
 {
     ab_registry *r = calloc(1, sizeof(*r));
@@ -56,25 +49,18 @@ void ab_registry_free(ab_registry *r)
 {
     if (r == NULL)
         return;
-    ab_map_free(r->secrets, free);
-    ab_map_free(r->entries, entry_free);
+    ab_map_free(r->secrets, NULL);
+    ab_map_free(r->entries, NULL);
     free(r);
 }
 
 /* The caller makes sure that something names it. */
 static struct entry *entry_for(ab_registry *r, ab_str agent)
 {
-    struct entry *e = ab_map_find(r->entries, agent);
-    if (e != NULL)
+    struct entry *e = ab_map_make(r->entries, agent, sizeof(*e));
+    if (e == NULL || e->agent != NULL)
         return e;
-    e = calloc(1, sizeof(*e));
-    if (e == NULL)
-        return NULL;
-    e->agent = ab_str_dup(agent);
-    if (e->agent == NULL || ab_map_put(r->entries, agent, e, NULL) != AB_ERR_OK) {
-        entry_free(e);
-        return NULL;
-    }
+    e->agent = ab_map_at(e).key.ptr;
     r->events.added(r->events.arg, e->agent);
     return e;
 }
@@ -84,8 +70,7 @@ static void drop_unless_named(ab_registry *r, struct entry *e)
     if (e->listed || e->secrets > 0)
         return;
     r->events.removed(r->events.arg, e->agent);
-    (void)ab_map_take(r->entries, ab_str_of(e->agent));
-    entry_free(e);
+    ab_map_drop(r->entries, e);
 }
 
 /* --- the configuration --- */
@@ -146,7 +131,7 @@ static void weigh(const ab_registry *r, struct entry *e)
     if (said > 1) {
         AB_ERROR(r->log, MAIN,
                  "cluster Secrets of one agent have different modes; it counts as managed",
-                 AB_KV("agent", (const char *)e->agent), AB_KV("annotation", AB_ANN_MODE));
+                 AB_KV("agent", e->agent), AB_KV("annotation", AB_ANN_MODE));
         mode = NULL;
     }
     if (mode == e->mode)
@@ -155,19 +140,20 @@ static void weigh(const ab_registry *r, struct entry *e)
     r->events.changed(r->events.arg, e->agent);
 }
 
-static void take_over(ab_registry *r, const ab_object *secret, ab_str agent)
+static struct naming *take_over(ab_registry *r, const ab_object *secret, ab_str agent)
 {
-    struct naming *n = calloc(1, sizeof(*n));
-    struct entry *e = n == NULL ? NULL : entry_for(r, agent);
-    if (e == NULL || ab_map_put(r->secrets, ab_str_of(ab_object_key(secret)), n, NULL)) {
+    struct entry *e = entry_for(r, agent);
+    struct naming *n =
+        e == NULL ? NULL : ab_map_make(r->secrets, ab_str_of(ab_object_key(secret)), sizeof(*n));
+    if (n == NULL) {
         AB_ERROR(r->log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
-        free(n);
         if (e != NULL)
             drop_unless_named(r, e);
-        return;
+        return NULL;
     }
     *n = (struct naming){e, MODES};
     e->secrets++;
+    return n;
 }
 
 static void note_mode(const ab_registry *r, struct naming *n, size_t mode)
@@ -182,45 +168,42 @@ static void note_mode(const ab_registry *r, struct naming *n, size_t mode)
     weigh(r, n->entry);
 }
 
-/* @return false when it names none, or there is no memory for it */
-static bool take_name(ab_registry *r, const ab_object *secret)
+/* @return NULL when it names none, or there is no memory for it */
+static struct naming *take_name(ab_registry *r, const ab_object *secret)
 {
     ab_str agent = ab_registry_agent_of(secret);
-    const struct naming *before = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    struct naming *before = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
     if (before != NULL && ab_str_is(agent, before->entry->agent))
-        return true;
+        return before;
     ab_registry_on_deleted(r, secret);
     if (agent.len == 0)
-        return false;
+        return NULL;
     if (!ab_str_is_dns_label(agent)) {
         AB_WARN(r->log, MAIN, "a cluster Secret names no agent: its label is not a DNS label",
                 AB_KV("secret", ab_object_key(secret)), AB_KV("label", LABEL_AGENT),
                 AB_KV("value", agent));
-        return false;
+        return NULL;
     }
-    take_over(r, secret, agent);
-    return true;
+    return take_over(r, secret, agent);
 }
 
 void ab_registry_on_updated(ab_registry *r, const ab_object *secret)
 {
-    if (!take_name(r, secret))
-        return;
-    struct naming *n = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    struct naming *n = take_name(r, secret);
     if (n != NULL)
         note_mode(r, n, mode_in(r, secret));
 }
 
 void ab_registry_on_deleted(ab_registry *r, const ab_object *secret)
 {
-    struct naming *n = ab_map_take(r->secrets, ab_str_of(ab_object_key(secret)));
+    struct naming *n = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
     if (n == NULL)
         return;
     struct entry *e = n->entry;
     e->secrets--;
     if (e->listed || e->secrets > 0)
         note_mode(r, n, MODES);
-    free(n);
+    ab_map_drop(r->secrets, n);
     drop_unless_named(r, e);
 }
 

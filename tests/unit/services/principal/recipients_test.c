@@ -90,6 +90,16 @@ static void make(const char *const *sets, size_t count)
     ab_config_free(config);
 }
 
+static size_t count_logged(const char *text)
+{
+    char line[4096];
+    size_t count = 0;
+    rewind(log_file);
+    while (fgets(line, sizeof(line), log_file) != NULL)
+        count += strstr(line, text) != NULL;
+    return count;
+}
+
 /* Does one line of the log say all of these? NULL: any. */
 static bool logged(const char *a, const char *b, const char *c)
 {
@@ -423,12 +433,33 @@ static void a_given_certificate_may_be_revoked_too(void **state)
     unlink(path);
 }
 
+static void of_many_given_files_each_is_looked_at_in_its_turn(void **state)
+{
+    (void)state;
+    char path[250][40];
+    const size_t seen[] = {100, 200, 250, 250};
+    for (size_t i = 0; i < 250; i++) {
+        char agent[16];
+        snprintf(path[i], sizeof(path[i]), "/tmp/argobus-recipients-XXXXXX");
+        write_file(path[i], certs.west.cert);
+        snprintf(agent, sizeof(agent), "agent-%zu", i);
+        assert_int_equal(ab_recipients_configure(r, agent, path[i], NULL), AB_ERR_OK);
+    }
+    for (size_t i = 0; i < 250; i++)
+        (void)unlink(path[i]);
+    for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+        assert_int_equal(renewed(), 0);
+        assert_int_equal(count_logged("cannot load the new certificate"), seen[i]);
+    }
+}
+
 #define TEST(f)     cmocka_unit_test_setup_teardown(f, with_ca, teardown)
 #define ORPHANED(f) cmocka_unit_test_setup_teardown(f, without_ca, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(of_many_given_files_each_is_looked_at_in_its_turn),
         cmocka_unit_test_setup_teardown(the_name_is_read_by_the_rule_of_logins, with_own_rule,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_name_is_read_by_the_rule_of_logins, with_rule_of_logins,

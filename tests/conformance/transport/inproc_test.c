@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/conformance/transport/suite.h"
 
-#include "transport/inproc/inproc.h"
+#include "tests/conformance/transport/inproc/inproc.h"
 
 #include <assert.h>
 

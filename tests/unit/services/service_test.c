@@ -5,7 +5,7 @@
 #include "services/service.h"
 
 #include "tests/conformance/transport/ends.h"
-#include "transport/inproc/inproc.h"
+#include "tests/conformance/transport/inproc/inproc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

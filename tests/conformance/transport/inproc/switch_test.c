@@ -3,7 +3,7 @@
  * What only the in-process transport does: cutting lines and beginning logs anew. The rest is in
  * tests/conformance/transport.
  */
-#include "transport/inproc/inproc.h"
+#include "tests/conformance/transport/inproc/inproc.h"
 
 #include "tests/conformance/transport/ends.h"
 

@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "transport/inproc/inproc.h"
-#include "transport/inproc/log_priv.h"
+#include "tests/conformance/transport/inproc/inproc.h"
+#include "tests/conformance/transport/inproc/log_priv.h"
 
 struct ab_inproc_port;
 

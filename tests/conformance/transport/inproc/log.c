@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/inproc/log_priv.h"
+#include "tests/conformance/transport/inproc/log_priv.h"
 
 #include "schema/attributes.h"
 

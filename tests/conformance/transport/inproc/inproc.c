@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/inproc/inproc.h"
+#include "tests/conformance/transport/inproc/inproc.h"
 
-#include "transport/inproc/inproc_priv.h"
+#include "tests/conformance/transport/inproc/inproc_priv.h"
 
 #include <assert.h>
 #include <stdlib.h>

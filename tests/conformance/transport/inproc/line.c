@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/inproc/inproc_priv.h"
+#include "tests/conformance/transport/inproc/inproc_priv.h"
 
 #include <assert.h>
 #include <stdlib.h>

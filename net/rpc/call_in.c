@@ -7,7 +7,7 @@
 
 static void consume(ab_rpc_call *call, size_t len)
 {
-    if (call->stream > 0 && len > 0)
+    if (call->stream > 0 && len > 0 && call->conn->carrier->consume != NULL)
         call->conn->carrier->consume(call, len);
     ab_rpc_endpoint_wake(call->conn);
 }

@@ -71,17 +71,21 @@ size_t ab_rpc_call_pull(ab_rpc_call *call, uint8_t *into, size_t room)
     return filled;
 }
 
+static void add_response(ab_rpc_head_out *head)
+{
+    ab_rpc_head_out_add(head, ":status", AB_STR("200"));
+    ab_rpc_head_out_add(head, "content-type", AB_STR("application/grpc"));
+    ab_rpc_head_out_add(head, "grpc-accept-encoding", AB_STR("gzip,identity"));
+}
+
 void ab_rpc_call_trail(ab_rpc_call *call)
 {
     char number[4];
     ab_rpc_head_out head;
     snprintf(number, sizeof(number), "%d", call->answer);
     ab_rpc_head_out_init(&head);
-    if (!call->head_sent) {
-        ab_rpc_head_out_add(&head, ":status", AB_STR("200"));
-        ab_rpc_head_out_add(&head, "content-type", AB_STR("application/grpc"));
-        ab_rpc_head_out_add(&head, "grpc-accept-encoding", AB_STR("gzip,identity"));
-    }
+    if (!call->head_sent)
+        add_response(&head);
     ab_rpc_head_out_add(&head, "grpc-status", ab_str_of(number));
     ab_rpc_head_out_add_text(&head, ab_str_of(call->answer_text));
     ab_err e = ab_rpc_head_out_seal(&head);
@@ -96,7 +100,8 @@ void ab_rpc_call_trail(ab_rpc_call *call)
 /* There is something to pull. */
 static void push(ab_rpc_call *call)
 {
-    call->conn->carrier->push(call);
+    if (call->conn->carrier->push != NULL)
+        call->conn->carrier->push(call);
     ab_rpc_endpoint_wake(call->conn);
 }
 
@@ -172,9 +177,7 @@ static ab_err answer(ab_rpc_call *call, const ab_rpc_field *metadata, size_t cou
 {
     ab_rpc_head_out head;
     ab_rpc_head_out_init(&head);
-    ab_rpc_head_out_add(&head, ":status", AB_STR("200"));
-    ab_rpc_head_out_add(&head, "content-type", AB_STR("application/grpc"));
-    ab_rpc_head_out_add(&head, "grpc-accept-encoding", AB_STR("gzip,identity"));
+    add_response(&head);
     if (call->peer_gzip)
         ab_rpc_head_out_add(&head, "grpc-encoding", AB_STR("gzip"));
     ab_rpc_head_out_add_metadata(&head, metadata, count);

@@ -149,13 +149,6 @@ static void on_retry(uv_timer_t *timer)
     ab_rpc_endpoint_ref(&c->endpoint);
 }
 
-static void on_call(ab_rpc_endpoint *endpoint, ab_rpc_call *call, const ab_rpc_request *request)
-{
-    (void)endpoint;
-    (void)call;
-    (void)request;
-}
-
 static void on_ready(ab_rpc_conn *conn)
 {
     ab_rpc_client *c = client_of(conn->endpoint);
@@ -216,11 +209,6 @@ static void on_gone(ab_rpc_conn *conn)
     go_down(c, &err);
 }
 
-static void on_care(ab_rpc_endpoint *endpoint)
-{
-    (void)endpoint;
-}
-
 static void on_closed(ab_rpc_endpoint *endpoint)
 {
     ab_rpc_client *c = client_of(endpoint);
@@ -230,12 +218,10 @@ static void on_closed(ab_rpc_endpoint *endpoint)
 }
 
 static const ab_rpc_endpoint_ops ops = {
-    .on_call = on_call,
     .on_ready = on_ready,
     .on_leaving = on_leaving,
     .on_going = on_going,
     .on_gone = on_gone,
-    .on_care = on_care,
     .on_closed = on_closed,
 };
 

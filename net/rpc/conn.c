@@ -11,7 +11,7 @@
 
 static bool takes(const ab_rpc_conn *conn)
 {
-    return !ab_rpc_conn_is_open(conn) || conn->carrier->takes(conn);
+    return !ab_rpc_conn_is_open(conn) || conn->carrier->takes == NULL || conn->carrier->takes(conn);
 }
 
 static bool read_all(ab_rpc_conn *conn)
@@ -121,7 +121,7 @@ static void end_calls(ab_rpc_conn *conn, bool silent)
     ab_str why = ab_str_of(conn->why.code == AB_ERR_OK ? "connection closed" : conn->why.text);
     ab_rpc_call *call;
     while ((call = TAILQ_FIRST(&conn->calls)) != NULL) {
-        if (call->stream > 0)
+        if (call->stream > 0 && conn->carrier->forget != NULL)
             conn->carrier->forget(call);
         call->stream = 0;
         call->over = true;
@@ -223,7 +223,7 @@ void ab_rpc_conn_free(ab_rpc_conn *conn, bool silent)
     ab_rpc_endpoint *endpoint = conn->endpoint;
     conn->doomed = true;
     conn->leaving = true;
-    if (!silent)
+    if (!silent && endpoint->ops->on_going != NULL)
         endpoint->ops->on_going(conn);
     end_calls(conn, silent);
     ab_rpc_account_close(conn);
@@ -245,7 +245,7 @@ void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms)
         ab_fail(&conn->why, AB_ERR_CLOSED, "server is stopping");
     if (!ab_rpc_conn_is_open(conn))
         conn->doomed = true;
-    else if (!conn->leaving)
+    else if (!conn->leaving && conn->carrier->leave != NULL)
         conn->carrier->leave(conn);
     conn->leaving = true;
     ab_rpc_endpoint_wake(conn);

@@ -81,7 +81,8 @@ static void on_care(uv_timer_t *timer)
     ab_metric_set(endpoint->connections, (double)endpoint->conn_count);
     ab_metric_set(endpoint->buffered, (double)endpoint->budget.used);
     ab_rpc_call_feed(endpoint);
-    endpoint->ops->on_care(endpoint);
+    if (endpoint->ops->on_care != NULL)
+        endpoint->ops->on_care(endpoint);
 }
 
 /* Often enough for the shortest of the times that are watched. */

@@ -117,12 +117,6 @@ static void http2_close(ab_rpc_conn *conn)
     nghttp2_session_del(conn->h2);
 }
 
-static bool takes(const ab_rpc_conn *conn)
-{
-    (void)conn; /* the windows say how much the peer may send */
-    return true;
-}
-
 static void http2_receive(ab_rpc_conn *conn, uint8_t *bytes, size_t len)
 {
     if (conn->closing)
@@ -299,7 +293,6 @@ const ab_rpc_carrier ab_rpc_http2 = {
     .blocks = false,
     .open = http2_open,
     .close = http2_close,
-    .takes = takes,
     .receive = http2_receive,
     .send = http2_send,
     .wants_send = wants_send,

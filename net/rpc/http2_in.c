@@ -93,7 +93,8 @@ static void on_settings(ab_rpc_conn *conn, bool is_ack)
     if (is_ack || conn->state == AB_RPC_CONN_READY)
         return;
     conn->state = AB_RPC_CONN_READY;
-    conn->endpoint->ops->on_ready(conn);
+    if (conn->endpoint->ops->on_ready != NULL)
+        conn->endpoint->ops->on_ready(conn);
 }
 
 static void count_reset(ab_rpc_conn *conn)
@@ -115,7 +116,8 @@ static void on_goaway(ab_rpc_conn *conn, const nghttp2_goaway *goaway)
             nghttp2_http2_strerror(goaway->error_code), text.len > 0 ? ", " : "", AB_STR_ARG(text));
     if (ab_str_is(text, "too_many_pings"))
         conn->endpoint->limits.ping_ms *= 2;
-    conn->endpoint->ops->on_leaving(conn);
+    if (conn->endpoint->ops->on_leaving != NULL)
+        conn->endpoint->ops->on_leaving(conn);
 }
 
 static int on_frame(nghttp2_session *h2, const nghttp2_frame *frame, void *arg)

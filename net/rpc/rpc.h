@@ -90,10 +90,7 @@ typedef struct {
     ab_rpc_rate pings; /* with nothing sent to the peer in between */
 } ab_rpc_limits;
 
-/** Messages of 200 MiB, 384 MiB in all, 64 KiB for strangers, 256 KiB queued per call, headers of
- * 16 KiB, 100 streams, 16,384 connections, 512 of strangers with 128 of an address, 32 of an agent,
- * windows of 1 MiB, handshake in 10 s, no end to a login, pings after 60 s with
- * 20 s to answer, back-off 500 ms to 30 s, 200 resets, 100 settings and 100 pings in 10 s. */
+/** What to begin with, in endpoint_loop.c. There is no end to a login. */
 extern const ab_rpc_limits ab_rpc_default_limits;
 
 /* Whom a connection leads to. Lives as long as any call on it. */

@@ -106,7 +106,7 @@ typedef struct {
     /** Begin, when bytes can flow. @return NOMEM */
     ab_err (*open)(ab_rpc_conn *conn);
     void (*close)(ab_rpc_conn *conn);
-    /** Wants what the peer sends. */
+    /** Wants what the peer sends. NULL: always, since its windows bound that. */
     bool (*takes)(const ab_rpc_conn *conn);
     /** Bytes that came; they may be changed. */
     void (*receive)(ab_rpc_conn *conn, uint8_t *bytes, size_t len);
@@ -117,7 +117,7 @@ typedef struct {
     bool (*is_ended)(const ab_rpc_conn *conn);
     /** Say that this is the end, and why: a code of HTTP/2. */
     void (*refuse)(ab_rpc_conn *conn, uint32_t code);
-    /** Say that no new calls are taken. */
+    /** Say that no new calls are taken. NULL: none are in any case. */
     void (*leave)(ab_rpc_conn *conn);
     /** @return false: not possible now */
     bool (*ping)(ab_rpc_conn *conn);
@@ -128,13 +128,13 @@ typedef struct {
     ab_err (*respond)(ab_rpc_call *call, const ab_rpc_head_out *head);
     /** Server: what comes after them; the only headers where none were sent. @return NOMEM */
     ab_err (*trail)(ab_rpc_call *call, const ab_rpc_head_out *head);
-    /** So many bytes of it were dealt with. */
+    /** So many bytes of it were dealt with. NULL: what is held counts, see `takes`. */
     void (*consume)(ab_rpc_call *call, size_t len);
-    /** There is more to be sent. */
+    /** There is more to be sent. NULL: `send` looks. */
     void (*push)(ab_rpc_call *call);
     /** End it at once, with a code of HTTP/2. */
     void (*reset)(ab_rpc_call *call, uint32_t code);
-    /** The call is about to be freed. */
+    /** The call is about to be freed. May be NULL. */
     void (*forget)(ab_rpc_call *call);
 } ab_rpc_carrier;
 
@@ -187,7 +187,8 @@ struct ab_rpc_conn {
     char address[AB_RPC_ADDRESS_MAX];
 };
 
-/* What differs between a server and a client. Called from the top. */
+/* What differs between a server and a client. Called from the top. Only on_gone and on_closed are
+ * never NULL. */
 typedef struct {
     /** Server: headers of a call are in. */
     void (*on_call)(ab_rpc_endpoint *endpoint, ab_rpc_call *call, const ab_rpc_request *request);

@@ -116,11 +116,6 @@ static void on_call(ab_rpc_endpoint *endpoint, ab_rpc_call *call, const ab_rpc_r
     s->events.on_call(s->events.arg, call, request);
 }
 
-static void on_conn(ab_rpc_conn *conn)
-{
-    (void)conn;
-}
-
 static void tell_drained(ab_rpc_server *s)
 {
     if (!s->draining || s->endpoint.conn_count > 0 || s->drained == NULL)
@@ -170,9 +165,6 @@ static void on_closed(ab_rpc_endpoint *endpoint)
 
 static const ab_rpc_endpoint_ops ops = {
     .on_call = on_call,
-    .on_ready = on_conn,
-    .on_leaving = on_conn,
-    .on_going = on_conn,
     .on_gone = on_gone,
     .on_care = on_care,
     .on_closed = on_closed,

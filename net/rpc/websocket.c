@@ -79,11 +79,6 @@ static bool is_ended(const ab_rpc_conn *conn)
     return conn->ws->ending && conn->call_count == 0;
 }
 
-static void leave(ab_rpc_conn *conn)
-{
-    (void)conn; /* it takes no other call in any case */
-}
-
 static bool ping(ab_rpc_conn *conn)
 {
     ab_rpc_websocket_put(conn, WSLAY_PING, AB_STR(""));
@@ -126,17 +121,6 @@ static ab_err trail(ab_rpc_call *call, const ab_rpc_head_out *head)
     return e;
 }
 
-static void consume(ab_rpc_call *call, size_t len)
-{
-    (void)call; /* what is held stops the reading: see takes */
-    (void)len;
-}
-
-static void push(ab_rpc_call *call)
-{
-    (void)call; /* all that is queued is looked at before the loop sleeps */
-}
-
 static void reset(ab_rpc_call *call, uint32_t code)
 {
     if (code == NGHTTP2_NO_ERROR)
@@ -145,11 +129,6 @@ static void reset(ab_rpc_call *call, uint32_t code)
         ab_rpc_websocket_end(call->conn, code, WSLAY_CODE_GOING_AWAY);
     else
         ab_rpc_websocket_end(call->conn, code, WSLAY_CODE_INTERNAL_SERVER_ERROR);
-}
-
-static void forget(ab_rpc_call *call)
-{
-    (void)call;
 }
 
 const ab_rpc_carrier ab_rpc_over_websocket = {
@@ -162,13 +141,9 @@ const ab_rpc_carrier ab_rpc_over_websocket = {
     .wants_send = wants_send,
     .is_ended = is_ended,
     .refuse = ab_rpc_websocket_refuse,
-    .leave = leave,
     .ping = ping,
     .request = request,
     .respond = respond,
     .trail = trail,
-    .consume = consume,
-    .push = push,
     .reset = reset,
-    .forget = forget,
 };

@@ -36,7 +36,6 @@ static void begin_call(ab_rpc_conn *conn, ab_rpc_head_in *head, const char *acce
     ab_rpc_websocket_after_put(conn);
     ws->upgraded = true;
     conn->state = AB_RPC_CONN_READY;
-    conn->endpoint->ops->on_ready(conn);
     ab_rpc_call *call = ab_rpc_call_new(conn, AB_RPC_WEBSOCKET_STREAM);
     if (call == NULL)
         ab_rpc_websocket_starve(conn);

@@ -108,7 +108,7 @@ static ab_err load_own(const ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
         return fail_openssl(err, "private key", key);
     if (SSL_CTX_check_private_key(ctx) != 1)
-        return fail_openssl(err, "the the private key does not belong to the certificate", cert);
+        return fail_openssl(err, "the private key does not belong to the certificate", cert);
     return AB_ERR_OK;
 }
 

@@ -28,16 +28,7 @@ static ab_grpc_link *link_of(const ab_grpc *g, const char *agent)
     return l == NULL || !ab_grpc_link_is_served(l) ? NULL : l;
 }
 
-static void wake_link(void *arg, ab_grpc_link *l)
-{
-    ab_grpc *g = arg;
-    if (!l->woken)
-        STAILQ_INSERT_TAIL(&g->woken, l, woken_at);
-    l->woken = true;
-    ab_grpc_go_on(g);
-}
-
-static void wake_for_compat(void *arg)
+static void wake(void *arg)
 {
     ab_grpc_go_on(arg);
 }
@@ -109,25 +100,14 @@ static void go_on_stopping(ab_grpc *g)
 
 /* ----- the loop ----- */
 
-/* What a link queues goes out between turns of the loop: after a few, while it is in the
- * processor's caches, and so that the first do not wait for the last. */
-static void run_links(ab_grpc *g)
-{
-    for (int i = 0; i < RUNS_MAX && !STAILQ_EMPTY(&g->woken); i++) {
-        ab_grpc_link *l = STAILQ_FIRST(&g->woken);
-        STAILQ_REMOVE_HEAD(&g->woken, woken_at);
-        l->woken = false;
-        ab_grpc_link_run(l);
-    }
-    if (!STAILQ_EMPTY(&g->woken))
-        ab_grpc_go_on(g);
-}
-
 static void on_wake(uv_idle_t *handle)
 {
     ab_grpc *g = handle->data;
     uv_idle_stop(handle);
-    run_links(g);
+    /* What a link queues goes out between turns of the loop: after a few, while it is in the
+     * processor's caches, and so that the first do not wait for the last. */
+    if (ab_grpc_link_run_woken(&g->link_env, RUNS_MAX))
+        ab_grpc_go_on(g);
     ab_compat_run_woken(&g->compat_env);
     go_on_stopping(g);
 }
@@ -185,12 +165,12 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
                                      .queue_bytes = g->settings.queue_bytes,
                                      .message_max = g->settings.message_max,
                                      .scratch = &g->scratch,
-                                     .wake = wake_link,
+                                     .wake = wake,
                                      .arg = g,
                                      .received = &g->received};
-    g->compat_env = (ab_compat_env){.env = &self->env, .wake = wake_for_compat, .arg = g};
+    g->compat_env = (ab_compat_env){.env = &self->env, .wake = wake, .arg = g};
     ab_link_init(&g->compat_env.woken);
-    STAILQ_INIT(&g->woken);
+    ab_link_init(&g->link_env.woken);
     g->links = ab_map_new();
     g->compats = ab_map_new();
     if (g->links == NULL || g->compats == NULL)

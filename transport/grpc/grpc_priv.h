@@ -10,8 +10,10 @@
 #include "net/rpc/rpc.h"
 #include "transport/grpc/compat/compat.h"
 #include "transport/grpc/grpc.h"
-#include "transport/grpc/link_priv.h"
+#include "transport/grpc/link/link.h"
 #include "transport/grpc/wire.h"
+
+#include <sys/queue.h>
 
 typedef struct {
     char host[256];
@@ -61,8 +63,7 @@ typedef struct ab_grpc {
     ab_rpc_budget received; /* by all links, and not dealt with */
     ab_compat_env compat_env;
     ab_buf scratch;
-    ab_map *links; /* by agent; an agent has its own */
-    STAILQ_HEAD(, ab_grpc_link) woken;
+    ab_map *links;   /* by agent; an agent has its own */
     ab_map *compats; /* by agent: of those whose peer is, or was, no argobus */
     uv_idle_t wake;  /* active: there is something to run */
     uv_idle_cb on_wake;

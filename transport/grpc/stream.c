@@ -18,7 +18,7 @@ static void end_pushes(ab_grpc_call *stream)
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     ab_grpc_call *c = arg;
-    if (c->link != NULL && ab_grpc_link_is_attached(c->link))
+    if (c->link != NULL && ab_grpc_link_stream(c->link) != NULL)
         AB_INFO(c->grpc->base.env.log, TRANSPORT, "stream ended",
                 AB_KV("agent", ab_grpc_link_agent(c->link)),
                 AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text));
@@ -183,8 +183,8 @@ static ab_grpc_call *stream_of(const ab_grpc *g, ab_str agent)
     const ab_grpc_link *l = ab_grpc_find(g, agent);
     const ab_compat *compat = ab_map_find(g->compats, agent);
     ab_grpc_call *c = compat == NULL ? NULL : ab_compat_stream(compat);
-    if (c == NULL && l != NULL && l->stream != compat)
-        c = l->stream;
+    if (c == NULL && l != NULL && ab_grpc_link_stream(l) != compat)
+        c = ab_grpc_link_stream(l);
     return c == NULL || c->call == NULL ? NULL : c;
 }
 

@@ -8,7 +8,7 @@
 #include "base/core/digest.h"
 #include "schema/attributes.h"
 #include "transport/grpc/compat/compat_priv.h"
-#include "transport/grpc/hello.h"
+#include "transport/grpc/link/hello.h"
 #include "transport/grpc/wire.h"
 
 #include <stdio.h>

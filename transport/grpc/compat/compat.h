@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/core/list.h"
-#include "transport/grpc/link.h"
+#include "transport/grpc/link/link.h"
 
 typedef struct ab_compat ab_compat;
 

@@ -60,9 +60,8 @@ static void on_fatal(void *arg, const ab_error *err)
     abort();
 }
 
-static void wake_link(void *arg, ab_grpc_link *link)
+static void wake_link(void *arg)
 {
-    (void)link;
     ((world *)arg)->link_woken = true;
 }
 
@@ -158,6 +157,7 @@ world *world_new(ab_role role, const char *mode)
     w->received = (ab_rpc_budget){.max = 1u << 26};
     w->link_env = (ab_grpc_link_env){
         &w->env, 1u << 20, 1u << 20, &w->scratch, wake_link, w, .received = &w->received};
+    ab_link_init(&w->link_env.woken);
     w->compat_env = (ab_compat_env){.env = &w->env, .wake = wake_compat, .arg = w};
     ab_link_init(&w->compat_env.woken);
     must(ab_grpc_link_new(&w->link_env, "w1", &w->link, NULL) == AB_ERR_OK);

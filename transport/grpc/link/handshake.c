@@ -4,7 +4,7 @@
  */
 #include "base/core/digest.h"
 #include "schema/attributes.h"
-#include "transport/grpc/link_priv.h"
+#include "transport/grpc/link/link_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,7 +146,7 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
         l->backlog = hello->backlog;
         ab_grpc_inbound_count(l);
     }
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/grpc/link.h"
+#include "transport/grpc/link/link.h"
 
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
-#include "transport/grpc/link_priv.h"
+#include "transport/grpc/link/link_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +51,7 @@ static void begin_pending(ab_grpc_link *l)
     ab_pending_init(&l->up, clock, AB_PENDING_UNKNOWN);
 }
 
-ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_link **out,
-                        ab_error *err)
+ab_err ab_grpc_link_new(ab_grpc_link_env *env, const char *agent, ab_grpc_link **out, ab_error *err)
 {
     if (!ab_str_is_dns_label(ab_str_of(agent)))
         return ab_fail(err, AB_ERR_INVALID, "agent name \"%s\" is not a DNS label", agent);
@@ -60,6 +59,7 @@ ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent, ab_grpc_
     if (l == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
     l->env = env;
+    ab_link_init(&l->woken_at);
     begin_pending(l);
     ab_grpc_sendq_init(&l->queue, &l->down);
     l->received = (ab_rpc_budget){.max = env->queue_bytes, .parent = env->received};
@@ -81,6 +81,7 @@ void ab_grpc_link_free(ab_grpc_link *l)
 {
     if (l == NULL)
         return;
+    ab_link_remove(&l->woken_at);
     ab_grpc_outbound_fini(l);
     ab_grpc_inbound_fini(l);
     ab_pending_fini(&l->down);
@@ -135,13 +136,13 @@ void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
     ab_metrics_drop_agent(l->env->env->metrics, ab_str_of(l->agent));
     l->metrics = (ab_grpc_link_metrics){0};
     cut(l, "this agent is no longer served");
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 void ab_grpc_link_refuse(ab_grpc_link *l)
 {
     l->refused = l->stream != NULL;
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 /* ----- streams ----- */
@@ -158,7 +159,7 @@ void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *s
     l->hello_sent = false;
     /* An agent speaks when it has heard which epoch the principal knows of it. */
     l->hello_due = l->env->env->role == AB_ROLE_PRINCIPAL;
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 void ab_grpc_link_detach(ab_grpc_link *l, const void *stream)
@@ -173,12 +174,12 @@ void ab_grpc_link_detach(ab_grpc_link *l, const void *stream)
     ab_grpc_sendq_rewind(&l->queue);
     ab_grpc_inbound_reset(l);
     ab_grpc_handshake_gone(l);
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
-bool ab_grpc_link_is_attached(const ab_grpc_link *l)
+void *ab_grpc_link_stream(const ab_grpc_link *l)
 {
-    return l->stream != NULL;
+    return l->stream;
 }
 
 bool ab_grpc_link_is_up(const ab_grpc_link *l)
@@ -256,17 +257,24 @@ void ab_grpc_link_run(ab_grpc_link *l)
     transmit(l);
 }
 
+bool ab_grpc_link_run_woken(ab_grpc_link_env *env, int max)
+{
+    for (int i = 0; i < max && ab_link_is_in_use(&env->woken); i++)
+        ab_grpc_link_run(AB_LINK_OF(ab_list_pop(&env->woken), ab_grpc_link, woken_at));
+    return ab_link_is_in_use(&env->woken);
+}
+
 void ab_grpc_link_tick(ab_grpc_link *l)
 {
     if (!TAILQ_EMPTY(&l->held)) /* others may have made room */
-        l->env->wake(l->env->arg, l);
+        ab_grpc_tell_wake(l);
     ab_grpc_outbound_tick(l);
 }
 
 void ab_grpc_link_greet_again(ab_grpc_link *l)
 {
     l->hello_due = l->hello_due || l->hello_sent;
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 /* ----- the end ----- */
@@ -276,7 +284,7 @@ void ab_grpc_link_close(ab_grpc_link *l)
     l->closed = true;
     l->starved = false;
     l->hello_due = l->hello_sent;
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 bool ab_grpc_link_is_drained(const ab_grpc_link *l)

@@ -4,7 +4,7 @@
  */
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
-#include "transport/grpc/link_priv.h"
+#include "transport/grpc/link/link_priv.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -94,7 +94,7 @@ static void owe(ab_grpc_link *l, ab_grpc_delivery *d)
 {
     TAILQ_INSERT_TAIL(&l->acked, d, at);
     gather(l);
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 static bool is_forged(const ab_grpc_link *l, const ab_event *event)
@@ -217,7 +217,7 @@ void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict)
         owe(l, d);
     } else {
         free_delivery(&l->open, d);
-        l->env->wake(l->env->arg, l);
+        ab_grpc_tell_wake(l);
     }
 }
 

@@ -7,11 +7,12 @@
  * On a stream each side says hello first. The same instance at the other end goes on where the last
  * stream broke off: what it has not acknowledged is sent again. Another instance is a gap.
  *
- * Loop thread. Upcalls are made from ab_grpc_link_run and from what a stream brings, never from
- * send, ack, retire and close.
+ * Loop thread. Upcalls are made from ab_grpc_link_run(_woken) and from what a stream brings, never
+ * from send, ack, retire and close.
  */
 #pragma once
 
+#include "base/core/list.h"
 #include "net/rpc/codec/budget.h"
 #include "transport/transport.h"
 
@@ -34,16 +35,17 @@ typedef struct {
                            that we got and have not dealt with, before reading stops */
     size_t message_max; /* of one event, encoded */
     ab_buf *scratch;    /* for one event at a time */
-    /** Have ab_grpc_link_run called soon. */
-    void (*wake)(void *arg, ab_grpc_link *link);
+    /** Have ab_grpc_link_run_woken called soon. */
+    void (*wake)(void *arg);
     void *arg;
+    ab_link woken;           /* the links with something to do; ab_link_init makes it empty */
     ab_rpc_budget *received; /* of what all links got and have not dealt with; shared */
 } ab_grpc_link_env;
 
 /** @param env  borrowed for as long as the link lives
  *  @return INVALID (no DNS label), NOMEM */
-AB_MUST_USE ab_err ab_grpc_link_new(const ab_grpc_link_env *env, const char *agent,
-                                    ab_grpc_link **out, ab_error *err);
+AB_MUST_USE ab_err ab_grpc_link_new(ab_grpc_link_env *env, const char *agent, ab_grpc_link **out,
+                                    ab_error *err);
 /** Forget everything, without an upcall; NULL is allowed. */
 void ab_grpc_link_free(ab_grpc_link *l);
 
@@ -64,7 +66,8 @@ void ab_grpc_link_refuse(ab_grpc_link *l);
 void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *stream);
 /** The stream has ended; one that is not attached (any more) is passed over. */
 void ab_grpc_link_detach(ab_grpc_link *l, const void *stream);
-bool ab_grpc_link_is_attached(const ab_grpc_link *l);
+/** The one that is attached; NULL: none is. */
+void *ab_grpc_link_stream(const ab_grpc_link *l);
 /** One message has come by a stream; what comes by one that is not attached is passed over. */
 void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message);
 /** The same for the event that such a message holds. */
@@ -79,6 +82,8 @@ AB_MUST_USE ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *ev
 void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict);
 /** Send what can be sent, and make the upcalls that are due. */
 void ab_grpc_link_run(ab_grpc_link *l);
+/** The same for up to `max` of the links that have something to do. @return true: more have */
+bool ab_grpc_link_run_woken(ab_grpc_link_env *env, int max);
 /** Time has passed: deadlines. */
 void ab_grpc_link_tick(ab_grpc_link *l);
 /** What our hello says has changed: say it again. */

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "base/core/digest.h"
-#include "transport/grpc/hello.h"
-#include "transport/grpc/link.h"
-#include "transport/grpc/sendq.h"
+#include "transport/grpc/link/hello.h"
+#include "transport/grpc/link/link.h"
+#include "transport/grpc/link/sendq.h"
 #include "transport/grpc/wire.h"
 
 /* What the caller of a send is told, and when. */
@@ -48,9 +48,8 @@ typedef struct {
 } ab_grpc_link_metrics;
 
 struct ab_grpc_link {
-    const ab_grpc_link_env *env;
-    STAILQ_ENTRY(ab_grpc_link) woken_at; /* of whoever `wake` asked to run it */
-    bool woken;
+    ab_grpc_link_env *env;
+    ab_link woken_at; /* in env->woken */
     char agent[64];
     char source[96];      /* of our events */
     char peer_source[96]; /* that the peer's must have */
@@ -102,6 +101,8 @@ struct ab_grpc_link {
 };
 
 /* tell.c */
+/** Have its turn of the loop come. */
+void ab_grpc_tell_wake(ab_grpc_link *l);
 /** Memory has run out, or a bug shows. */
 void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what);
 /** Count and log an event that is passed over. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/grpc/hello.h"
+#include "transport/grpc/link/hello.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

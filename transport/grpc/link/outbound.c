@@ -3,7 +3,7 @@
  * What goes out: what waits for the peer, and what the senders are told of it.
  */
 #include "schema/attributes.h"
-#include "transport/grpc/link_priv.h"
+#include "transport/grpc/link/link_priv.h"
 
 #include <stdlib.h>
 
@@ -110,7 +110,7 @@ ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event, int64_t
                            .event = ab_event_ref(event),
                            .deadline_ms = deadline_ms <= 0 ? INT64_MAX : now_ms + deadline_ms};
     put(l, lane, r);
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
     return AB_ERR_OK;
 }
 
@@ -207,7 +207,7 @@ void ab_grpc_outbound_acknowledged(ab_grpc_link *l, const ab_event *ack)
                ab_event_attr_u64(ack, AB_CE_OBJVERSION, &version) == AB_ERR_OK) {
         finish_one(l, ab_event_attr(ack, AB_CE_PARTITIONKEY), epoch, version);
     }
-    l->env->wake(l->env->arg, l);
+    ab_grpc_tell_wake(l);
 }
 
 static void tell(ab_grpc_receipt *r)
@@ -248,7 +248,7 @@ void ab_grpc_outbound_tick(ab_grpc_link *l)
             continue;
         STAILQ_REMOVE(&l->lives, r, ab_grpc_receipt, at);
         finish(l, r, AB_ERR_TIMEOUT);
-        l->env->wake(l->env->arg, l);
+        ab_grpc_tell_wake(l);
     }
 }
 

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a link tells of trouble.
+ * What a link tells those around it: that there is something to do, and trouble.
  */
-#include "transport/grpc/link_priv.h"
+#include "transport/grpc/link/link_priv.h"
+
+void ab_grpc_tell_wake(ab_grpc_link *l)
+{
+    /* One that waits for its turn keeps its place. */
+    if (!ab_link_is_in_use(&l->woken_at))
+        ab_list_append(&l->env->woken, &l->woken_at);
+    l->env->wake(l->env->arg);
+}
 
 void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what)
 {

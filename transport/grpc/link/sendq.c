@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/grpc/sendq.h"
+#include "transport/grpc/link/sendq.h"
 
 #include "schema/attributes.h"
 

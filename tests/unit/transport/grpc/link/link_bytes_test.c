@@ -5,8 +5,8 @@
  */
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
-#include "transport/grpc/hello.h"
-#include "transport/grpc/link.h"
+#include "transport/grpc/link/hello.h"
+#include "transport/grpc/link/link.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,9 +76,8 @@ static void on_fatal(void *arg, const ab_error *err)
     fail_msg("%s", err->text);
 }
 
-static void wake(void *arg, ab_grpc_link *link)
+static void wake(void *arg)
 {
-    (void)link;
     ((fixture *)arg)->woken = true;
 }
 
@@ -165,6 +164,7 @@ static int setup(void **state)
                                      .wake = wake,
                                      .arg = f,
                                      .received = &f->received};
+    ab_link_init(&f->link_env.woken);
     open_link(f);
     hear_hello(f);
     *state = f;

@@ -240,13 +240,6 @@ void ab_agent_resync_init(ab_agent *a);
 /** The principal is to know how many deletions the guard holds, when it has been told otherwise. */
 void ab_agent_resync_report_held(ab_agent *a);
 
-/* mirrors.c: autonomous */
-/** Know under which key the hub has each object that is published. @return NOMEM */
-AB_MUST_USE ab_err ab_agent_name_mirrors(ab_agent *a);
-/** All pages are in hand: what the principal has, and nothing else, counts as said of what is gone,
- * and is ended under the guard. */
-void ab_agent_suppose_mirrors(ab_agent *a);
-
 /* command.c */
 /** Execute the head command: read the object first. @return true when it was answered at once */
 bool ab_agent_command(ab_agent_object *o);

@@ -30,7 +30,12 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_link_init(&p->open);
     ab_link_init(&p->watched);
     ab_link_init(&p->waiting);
-    ab_resync_queue_init(&p->resyncs, env->clock, env->resync_ms, env->resyncs_max);
+    ab_resync_queue_init(&p->resyncs,
+                         &(ab_resync_env){.role = &ab_principal_resync_role,
+                                          .clock = env->clock,
+                                          .log = env->log,
+                                          .principal_uid = env->uid},
+                         env->resync_ms, env->resyncs_max);
     ab_err e = ab_principal_watermark_init(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
         p->mirrors == NULL || p->records_by_agent == NULL || p->own_projects == NULL) {

@@ -447,8 +447,8 @@ void ab_principal_watermark_note_resync(struct peer *peer);
 void ab_principal_watermark_tick(struct peer *peer);
 
 /* resync.c: the role in a resync */
-/** The peer has its writer. */
-void ab_principal_resync_init(struct peer *peer);
+/* `arg` is the peer. */
+extern const ab_resync_role ab_principal_resync_role;
 
 /* request.c: commands that go to an agent, and their answers */
 /** Learn what the object asks for. */

@@ -314,17 +314,12 @@ static void correct(void *arg)
 
 /* --- the rest of the role --- */
 
-/* What came and is not dealt with yet would look as if the agent had to say it again. */
-static bool is_dealt_with(const struct peer *peer)
-{
-    return peer->caught_up && peer->held == NULL && ab_agent_records_are_done(peer->records);
-}
-
 static bool is_ready(void *arg)
 {
     const struct peer *peer = arg;
     return peer->mode != 0 && peer->heard && peer->principal->listed &&
-           ab_writer_is_ready(peer->writer) && is_dealt_with(peer);
+           ab_writer_is_ready(peer->writer) && peer->caught_up && peer->held == NULL &&
+           ab_agent_records_are_done(peer->records);
 }
 
 static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
@@ -371,20 +366,8 @@ static void wake(void *arg)
     fx->wake(fx->arg, peer->name);
 }
 
-void ab_principal_resync_init(struct peer *peer)
-{
-    static const ab_resync_role role = {is_ready, hold, expect, tell, heard,
-                                        correct,  over, refuse, wake};
-    ab_principal *p = peer->principal;
-    ab_resync_queue_join(&p->resyncs, &peer->resync.turn,
-                         &(ab_resync_env){.role = &role,
-                                          .arg = peer,
-                                          .writer = peer->writer,
-                                          .clock = p->env.clock,
-                                          .log = p->env.log,
-                                          .agent = peer->name,
-                                          .principal_uid = p->env.uid});
-}
+const ab_resync_role ab_principal_resync_role = {is_ready, hold, expect, tell, heard,
+                                                 correct,  over, refuse, wake};
 
 ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why)
 {

@@ -293,11 +293,12 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         struct peer *peer = i.value;
         if (agent != NULL && !ab_str_is(i.key, agent))
             continue;
-        ab_resync_queue_stop(
-            &peer->resync.turn); /* one that was begun without it would use it up */
+        /* One that was begun without it would use it up. */
+        ab_resync_queue_stop(&peer->resync.turn);
         peer->sweep.guard.confirmed = true;
         ab_sweep_again(&peer->sweep);
         ab_principal_sweep(peer);
+        ab_resync_queue_due(&peer->resync.turn, "confirmed");
     }
-    return ab_principal_resync(p, agent, "confirmed");
+    return AB_ERR_OK;
 }

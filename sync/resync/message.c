@@ -120,7 +120,6 @@ struct decoded {
     cJSON *doc;
     ab_digest *digests;
     uint16_t *want;
-    ab_inventory *inventory;
 };
 
 static ab_err invalid(ab_error *err, const char *what)
@@ -232,16 +231,16 @@ static ab_err take_entries(struct decoded *d, ab_error *err)
     const cJSON *v, *entries = member(d, "entries");
     if (length(entries) > AB_INVENTORY_PAGE_MAX)
         return invalid(err, "entries is not an array of at most 1000");
-    d->m.inventory = d->inventory = ab_inventory_new();
-    ab_err e = d->inventory == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory") : AB_ERR_OK;
+    ab_inventory *inv = d->m.inventory = ab_inventory_new();
+    ab_err e = inv == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory") : AB_ERR_OK;
     for (v = entries->child; v != NULL && e == AB_ERR_OK; v = v->next)
-        e = take_entry(d->inventory, v, err);
+        e = take_entry(inv, v, err);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_inventory_divide(d->inventory, 1);
+    e = ab_inventory_divide(inv, 1);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "%s", ab_err_text(e));
-    if (ab_inventory_sum(d->inventory).count != length(entries))
+    if (ab_inventory_sum(inv).count != length(entries))
         return invalid(err, "an entry is given twice");
     return AB_ERR_OK;
 }
@@ -294,14 +293,6 @@ ab_err ab_resync_message_decode(ab_str text, ab_resync_message **out, ab_error *
     return e;
 }
 
-ab_inventory *ab_resync_message_take_inventory(ab_resync_message *m)
-{
-    struct decoded *d = (struct decoded *)m;
-    ab_inventory *inventory = d->inventory;
-    d->m.inventory = d->inventory = NULL;
-    return inventory;
-}
-
 void ab_resync_message_free(ab_resync_message *m)
 {
     struct decoded *d = (struct decoded *)m;
@@ -310,6 +301,6 @@ void ab_resync_message_free(ab_resync_message *m)
     cJSON_Delete(d->doc);
     free(d->digests);
     free(d->want);
-    ab_inventory_free(d->inventory);
+    ab_inventory_free(m->inventory);
     free(d);
 }

@@ -39,7 +39,7 @@ typedef struct {
     bool confirm; /* begin: the operator says that the deletions which the agent holds are meant */
     size_t held;  /* answer: deletions at the hub that the agent's guard holds back */
     size_t page;  /* page: its number */
-    const ab_inventory *inventory; /* page: whose it is; of a decoded one its only page */
+    ab_inventory *inventory; /* page: whose it is; of a decoded one its only page, and owned */
 } ab_resync_message;
 
 /** Append the JSON of a message. The outcome is in the buffer's status. */
@@ -47,7 +47,5 @@ void ab_resync_message_encode(const ab_resync_message *m, ab_buf *out);
 /** @param out  borrows from nothing; owned by the caller: ab_resync_message_free
  *  @return PARSE, INVALID (says what is wrong), TOOBIG, NOMEM, FATAL */
 AB_MUST_USE ab_err ab_resync_message_decode(ab_str text, ab_resync_message **out, ab_error *err);
-/** The inventory of a decoded page, owned by the caller from now on. */
-ab_inventory *ab_resync_message_take_inventory(ab_resync_message *m);
 /** Of a decoded one. NULL is allowed. */
 void ab_resync_message_free(ab_resync_message *m);

@@ -8,24 +8,30 @@
 
 static int64_t now_ms(const ab_resync_queue *q)
 {
-    return ab_clock_mono_ms(q->clock);
+    return ab_clock_mono_ms(q->env.clock);
 }
 
-void ab_resync_queue_init(ab_resync_queue *q, const ab_clock *clock, int64_t period_ms, size_t max)
+void ab_resync_queue_init(ab_resync_queue *q, const ab_resync_env *env, int64_t period_ms,
+                          size_t max)
 {
-    *q = (ab_resync_queue){.clock = clock, .period_ms = period_ms, .max = max};
+    *q = (ab_resync_queue){.env = *env, .period_ms = period_ms, .max = max};
     ab_link_init(&q->running);
     ab_link_init(&q->ripe);
     ab_link_init(&q->retrying);
     ab_link_init(&q->periodic);
 }
 
-void ab_resync_queue_join(ab_resync_queue *q, ab_resync_turn *t, const ab_resync_env *env)
+void ab_resync_queue_join(ab_resync_queue *q, ab_resync_turn *t, void *arg, ab_writer *writer,
+                          const char *agent)
 {
+    ab_resync_env env = q->env;
+    env.arg = arg;
+    env.writer = writer;
+    env.agent = agent;
     *t = (ab_resync_turn){.queue = q};
     ab_link_init(&t->in_list);
     ab_backoff_init(&t->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
-    ab_resync_init(&t->resync, env);
+    ab_resync_init(&t->resync, &env);
 }
 
 /* NULL: it waits for something that ab_resync_queue_sort is called for. */
@@ -49,7 +55,7 @@ static void move_to(ab_resync_turn *t, ab_link *list)
     q->running_count += list == &q->running;
     q->running_count -= t->list == &q->running;
     if (list == &q->periodic)
-        t->next_at = now_ms(q) + q->period_ms;
+        t->at = now_ms(q) + q->period_ms;
     if (list == NULL)
         ab_link_remove(&t->in_list);
     else
@@ -151,7 +157,7 @@ static void check_retries(const ab_resync_queue *q)
 
 static void check_period(const ab_resync_queue *q, int64_t now)
 {
-    for (ab_resync_turn *t = first(&q->periodic); t != NULL && now >= t->next_at;
+    for (ab_resync_turn *t = first(&q->periodic); t != NULL && now >= t->at;
          t = first(&q->periodic)) {
         t->why = "period";
         ab_resync_queue_sort(t);

@@ -20,7 +20,7 @@
 #include "sync/resync/resync.h"
 
 typedef struct {
-    const ab_clock *clock;
+    ab_resync_env env; /* of all its turns */
     int64_t period_ms; /* between the resyncs of one agent that have no other cause; 0: none */
     size_t max;        /* running at once */
     size_t running_count;
@@ -35,17 +35,18 @@ typedef struct {
     ab_link *list; /* that it is in; NULL: none */
     ab_link in_list;
     const char *why; /* one is due; NULL: none is */
-    int64_t at;      /* mono_ms: not before then */
+    int64_t at;      /* mono_ms: not before then; in `periodic`, when the next one is due */
     bool was_held;   /* once: from then on periodically */
-    int64_t next_at; /* mono_ms: when the next periodic one is due, in that list */
     int64_t begun_at;
     ab_backoff backoff;
 } ab_resync_turn;
 
-/** Before all else. @param clock  borrowed */
-void ab_resync_queue_init(ab_resync_queue *q, const ab_clock *clock, int64_t period_ms, size_t max);
-/** Make a turn of this queue, which lives longer. `env` as of ab_resync_init. */
-void ab_resync_queue_join(ab_resync_queue *q, ab_resync_turn *t, const ab_resync_env *env);
+/** Before all else. @param env  without arg, writer and agent: those of each turn */
+void ab_resync_queue_init(ab_resync_queue *q, const ab_resync_env *env, int64_t period_ms,
+                          size_t max);
+/** Make a turn of this queue, which lives longer. All is borrowed: see ab_resync_env. */
+void ab_resync_queue_join(ab_resync_queue *q, ab_resync_turn *t, void *arg, ab_writer *writer,
+                          const char *agent);
 /** Leave it; of a zeroed one too. */
 void ab_resync_queue_leave(ab_resync_turn *t);
 

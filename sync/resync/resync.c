@@ -24,6 +24,14 @@ static void heard_now(ab_resync *r)
 
 /* --- to the other end --- */
 
+static ab_event_draft draft_of(ab_type type, ab_str data)
+{
+    ab_event_draft draft = {.data = data};
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_RESYNC));
+    return draft;
+}
+
 static ab_err queue_message(ab_resync *r, const char *key, ab_type type, ab_resync_message *m)
 {
     ab_digest digest;
@@ -36,9 +44,7 @@ static ab_err queue_message(ab_resync *r, const char *key, ab_type type, ab_resy
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(&data), &digest);
     if (e == AB_ERR_OK) {
-        ab_event_draft draft = {.data = ab_buf_str(&data)};
-        ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
-        ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_RESYNC));
+        ab_event_draft draft = draft_of(type, ab_buf_str(&data));
         if (type == AB_TYPE_RESYNC)
             ab_event_set_text(&draft, AB_CE_PRINCIPALUID, r->env.principal_uid);
         e = ab_writer_state(r->env.writer, ab_str_of(key), ab_str_of(key), &draft, &digest, NULL);
@@ -76,9 +82,7 @@ static void end_page(void *arg, ab_str key)
     ab_writer *w = arg;
     char copy[sizeof(AB_KEY_INVENTORY) + 8]; /* ending it frees the log's own */
     snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
-    ab_event_draft draft = {0};
-    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_INVENTORY));
-    ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_RESYNC));
+    ab_event_draft draft = draft_of(AB_TYPE_INVENTORY, AB_STR_NONE);
     /* One that fails is ended by the next resync. */
     ab_err e = ab_writer_end(w, ab_str_of(copy), ab_str_of(copy), &draft, NULL);
     (void)e;
@@ -325,7 +329,8 @@ static void take_page(ab_resync *r, ab_resync_message *m)
         skip_page(r, why);
         return;
     }
-    r->pages[m->page] = ab_resync_message_take_inventory(m);
+    r->pages[m->page] = m->inventory;
+    m->inventory = NULL;
     r->awaited--;
     go_on(r);
 }

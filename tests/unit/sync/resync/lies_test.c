@@ -85,7 +85,7 @@ static void say_step(ab_resync_step step)
     world_settle(&w);
 }
 
-static void say_nth_page(const ab_inventory *inv, size_t page, const char *id)
+static void say_nth_page(ab_inventory *inv, size_t page, const char *id)
 {
     ab_buf data;
     char key[sizeof(AB_KEY_INVENTORY) + 8];
@@ -99,7 +99,7 @@ static void say_nth_page(const ab_inventory *inv, size_t page, const char *id)
     world_settle(&w);
 }
 
-static void say_page(const ab_inventory *inv, const char *id)
+static void say_page(ab_inventory *inv, const char *id)
 {
     say_nth_page(inv, 0, id);
 }

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When each of several agents has its resync: agents that hold nothing, and a role that does
+ * nothing.
+ */
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+#include "sync/resync/queue.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define AGENTS    5
+#define MAX       2
+#define PERIOD_MS 3600000
+#define ANSWER_MS 30000
+#define RETRY_MS  600000
+
+struct agent {
+    ab_resync_turn turn;
+    ab_writer *writer;
+    bool ready;
+    int agreed, failed;
+};
+
+static struct {
+    int64_t ms;
+    ab_clock clock;
+    ab_resync_queue queue;
+    struct agent agents[AGENTS];
+} t;
+
+/* --- a role --- */
+
+static bool is_ready(void *arg)
+{
+    return ((const struct agent *)arg)->ready;
+}
+
+static ab_err hold(void *arg, ab_inventory *inv)
+{
+    (void)arg;
+    (void)inv;
+    return AB_ERR_OK;
+}
+
+static void expect(void *arg, ab_inventory *inv)
+{
+    (void)hold(arg, inv);
+}
+
+static void tell(void *arg, ab_resync_message *m)
+{
+    (void)arg;
+    m->namespace = AB_STR("argocd");
+}
+
+static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
+{
+    struct agent *a = arg;
+    (void)event;
+    if (m->step == AB_RESYNC_ASK)
+        ab_resync_queue_asked(&a->turn);
+    return true;
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void over(void *arg, const char *why)
+{
+    struct agent *a = arg;
+    a->agreed += why == NULL;
+    a->failed += why != NULL;
+    ab_resync_queue_over(&a->turn, why);
+    ab_resync_queue_go(&t.queue);
+}
+
+static void refuse(void *arg, const ab_event *event, const char *why)
+{
+    (void)arg;
+    (void)event;
+    fail_msg("%s", why);
+}
+
+static const ab_resync_role role = {is_ready, hold, expect, tell,   heard,
+                                    nothing,  over, refuse, nothing};
+
+/* --- time, and agents --- */
+
+static int64_t mono_ms(void *arg)
+{
+    (void)arg;
+    return t.ms;
+}
+
+static int64_t wall_us(void *arg)
+{
+    (void)arg;
+    return t.ms * 1000;
+}
+
+static void pass(int64_t ms)
+{
+    t.ms += ms;
+    ab_resync_queue_tick(&t.queue);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&t, 0, sizeof(t));
+    t.ms = 1000000;
+    t.clock = (ab_clock){mono_ms, wall_us, NULL};
+    ab_resync_queue_init(&t.queue,
+                         &(ab_resync_env){.role = &role, .clock = &t.clock, .principal_uid = "p"},
+                         PERIOD_MS, MAX);
+    for (size_t i = 0; i < AGENTS; i++) {
+        struct agent *a = &t.agents[i];
+        a->ready = true;
+        a->writer = ab_writer_new(&(ab_writer_env){.clock = &t.clock, .source = "s", .agent = "w"});
+        assert_non_null(a->writer);
+        ab_writer_ready(a->writer, 1);
+        ab_resync_queue_join(&t.queue, &a->turn, a, a->writer, "w");
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < AGENTS; i++) {
+        ab_resync_queue_leave(&t.agents[i].turn);
+        ab_writer_free(t.agents[i].writer);
+    }
+    return 0;
+}
+
+static void due(size_t agent)
+{
+    ab_resync_queue_due(&t.agents[agent].turn, "test");
+}
+
+static bool is_running(size_t agent)
+{
+    return t.agents[agent].turn.resync.state != AB_RESYNC_IDLE;
+}
+
+static void say(size_t agent, ab_resync_message *m)
+{
+    ab_resync *r = &t.agents[agent].turn.resync;
+    ab_buf data;
+    ab_event *event = NULL;
+    m->id = ab_str_of(r->id[0] == '\0' ? "a" : r->id);
+    ab_buf_init(&data, AB_EVENT_DATA_MAX);
+    ab_resync_message_encode(m, &data);
+    ab_event_draft d = {.data = ab_buf_str(&data)};
+    ab_event_set_text(&d, "id", "1");
+    ab_event_set_text(&d, "source", "s");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_RESYNC));
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, AB_KEY_RESYNC);
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    ab_resync_take(r, event);
+    ab_event_unref(event);
+    ab_buf_fini(&data);
+}
+
+/* It holds nothing either: both agree. */
+static void answer(size_t agent)
+{
+    ab_inventory *none = ab_inventory_new();
+    assert_non_null(none);
+    assert_int_equal(ab_inventory_divide(none, 0), AB_ERR_OK);
+    say(agent, &(ab_resync_message){.step = AB_RESYNC_ANSWER, .summary = ab_inventory_sum(none)});
+    ab_inventory_free(none);
+}
+
+/* --- the tests --- */
+
+static void no_more_than_allowed_run_at_once_and_the_next_follows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < AGENTS; i++)
+        due(i);
+    for (size_t i = 0; i < AGENTS; i++) {
+        assert_int_equal(t.queue.running_count, i + MAX <= AGENTS ? MAX : AGENTS - i);
+        assert_true(is_running(i));
+        answer(i);
+        assert_int_equal(t.agents[i].agreed, 1);
+        assert_false(is_running(i));
+    }
+    assert_int_equal(t.queue.running_count, 0);
+}
+
+static void an_agent_that_is_not_ready_holds_no_other_up(void **state)
+{
+    (void)state;
+    t.agents[0].ready = false;
+    due(0);
+    due(1);
+    assert_false(is_running(0));
+    assert_true(is_running(1));
+    t.agents[0].ready = true;
+    ab_resync_queue_sort(&t.agents[0].turn);
+    ab_resync_queue_go(&t.queue);
+    assert_true(is_running(0));
+}
+
+static void one_that_became_unready_while_it_waited_is_not_begun(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i <= MAX; i++)
+        due(i);
+    t.agents[MAX].ready = false;
+    answer(0);
+    assert_false(is_running(MAX));
+    due(MAX + 1);
+    assert_true(is_running(MAX + 1));
+}
+
+static void without_an_answer_it_is_begun_again_later(void **state)
+{
+    (void)state;
+    due(0);
+    pass(ANSWER_MS - 1);
+    assert_true(is_running(0));
+    pass(1);
+    assert_false(is_running(0));
+    assert_int_equal(t.queue.running_count, 0);
+    pass(RETRY_MS);
+    assert_true(is_running(0));
+    assert_int_equal(t.queue.running_count, 1);
+}
+
+static void what_is_due_meanwhile_follows_at_once(void **state)
+{
+    (void)state;
+    due(0);
+    due(0);
+    answer(0);
+    assert_int_equal(t.agents[0].agreed, 1);
+    assert_true(is_running(0));
+    answer(0);
+    assert_false(is_running(0));
+}
+
+static void one_is_held_again_when_the_period_is_over(void **state)
+{
+    (void)state;
+    pass(PERIOD_MS);
+    assert_false(is_running(0)); /* there was none yet */
+    due(0);
+    answer(0);
+    pass(PERIOD_MS - 1);
+    assert_false(is_running(0));
+    pass(1);
+    assert_true(is_running(0));
+}
+
+static void an_agent_that_asks_again_and_again_waits_a_little(void **state)
+{
+    (void)state;
+    say(0, &(ab_resync_message){.step = AB_RESYNC_ASK});
+    assert_true(is_running(0));
+    say(0, &(ab_resync_message){.step = AB_RESYNC_ASK});
+    assert_false(is_running(0));
+    pass(1000);
+    assert_true(is_running(0));
+}
+
+static void an_agent_that_leaves_makes_room(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i <= MAX; i++)
+        due(i);
+    assert_false(is_running(MAX));
+    ab_resync_queue_leave(&t.agents[0].turn);
+    pass(0);
+    assert_true(is_running(MAX));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(no_more_than_allowed_run_at_once_and_the_next_follows),
+        TEST(an_agent_that_is_not_ready_holds_no_other_up),
+        TEST(one_that_became_unready_while_it_waited_is_not_begun),
+        TEST(without_an_answer_it_is_begun_again_later),
+        TEST(what_is_due_meanwhile_follows_at_once),
+        TEST(one_is_held_again_when_the_period_is_over),
+        TEST(an_agent_that_asks_again_and_again_waits_a_little),
+        TEST(an_agent_that_leaves_makes_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

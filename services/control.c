@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,12 +18,12 @@ struct ab_control {
     ab_control_handler handler;
     void *arg;
     ab_log *log;
-    struct client *clients;
+    LIST_HEAD(, client) clients;
 };
 
 struct client {
     uv_pipe_t pipe;
-    struct client *next;
+    LIST_ENTRY(client) link;
     ab_control *control; /* NULL: that is gone */
     uv_write_t write;
     ab_buf answer;
@@ -39,11 +40,8 @@ static void client_closed(uv_handle_t *handle)
 
 static void drop(struct client *c)
 {
-    struct client **at = c->control == NULL ? NULL : &c->control->clients;
-    while (at != NULL && *at != c)
-        at = &(*at)->next;
-    if (at != NULL)
-        *at = c->next;
+    if (c->control != NULL)
+        LIST_REMOVE(c, link);
     c->control = NULL;
     if (!uv_is_closing((uv_handle_t *)&c->pipe))
         uv_close((uv_handle_t *)&c->pipe, client_closed);
@@ -107,8 +105,7 @@ static void on_connection(uv_stream_t *listener, int status)
     if (c == NULL)
         return;
     c->control = control;
-    c->next = control->clients;
-    control->clients = c;
+    LIST_INSERT_HEAD(&control->clients, c, link);
     ab_buf_init(&c->answer, AB_CONTROL_REQUEST_MAX);
     (void)uv_pipe_init(listener->loop, &c->pipe, 0); /* cannot fail on Unix */
     c->pipe.data = c;
@@ -210,7 +207,7 @@ void ab_control_free(ab_control *c)
 {
     if (c == NULL)
         return;
-    while (c->clients != NULL)
-        drop(c->clients);
+    while (!LIST_EMPTY(&c->clients))
+        drop(LIST_FIRST(&c->clients));
     uv_close((uv_handle_t *)&c->listener, control_closed);
 }

@@ -10,10 +10,12 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 struct ab_kube_lane {
     ab_store_line ops;
-    ab_kube_lane *next; /* in `ready` or `held` */
+    STAILQ_ENTRY(ab_kube_lane) next; /* READY */
+    ab_kube_lane *next_held;
     enum { LANE_IDLE, LANE_READY, LANE_BUSY, LANE_HELD } state;
     uint64_t until_ms; /* HELD */
 };
@@ -22,8 +24,7 @@ struct ab_kube_queue {
     ab_kube *kube;
     uv_timer_t timer; /* for what is held, refused or drained; the memory goes with it */
     ab_map *lanes;
-    ab_kube_lane *ready_first;
-    ab_kube_lane *ready_last;
+    STAILQ_HEAD(, ab_kube_lane) ready;
     ab_kube_lane *held;
     ab_store_line refused;
     size_t ops; /* accepted and not reported */
@@ -98,21 +99,14 @@ static ab_kube_op *take_first(ab_kube_lane *lane)
 static void make_ready(ab_kube_queue *q, ab_kube_lane *lane)
 {
     lane->state = LANE_READY;
-    lane->next = NULL;
-    if (q->ready_last == NULL)
-        q->ready_first = lane;
-    else
-        q->ready_last->next = lane;
-    q->ready_last = lane;
+    STAILQ_INSERT_TAIL(&q->ready, lane, next);
 }
 
 static void start_ready(ab_kube_queue *q)
 {
-    while (q->ready_first != NULL && (double)q->busy < q->limit) {
-        ab_kube_lane *lane = q->ready_first;
-        q->ready_first = lane->next;
-        if (q->ready_first == NULL)
-            q->ready_last = NULL;
+    while (!STAILQ_EMPTY(&q->ready) && (double)q->busy < q->limit) {
+        ab_kube_lane *lane = STAILQ_FIRST(&q->ready);
+        STAILQ_REMOVE_HEAD(&q->ready, next);
         lane->state = LANE_BUSY;
         q->busy++;
         ab_kube_op *op = first_of(lane);
@@ -194,7 +188,7 @@ void ab_kube_op_hold(ab_kube_op *op, int64_t ms)
     q->busy--;
     lane->state = LANE_HELD;
     lane->until_ms = now + (uint64_t)ms;
-    lane->next = q->held;
+    lane->next_held = q->held;
     q->held = lane;
     wake_in(q, (uint64_t)ms);
     start_ready(q);
@@ -215,10 +209,10 @@ static void release_held(ab_kube_queue *q)
         ab_kube_lane *lane = *at;
         if (lane->until_ms > now) {
             wake_in(q, lane->until_ms - now);
-            at = &lane->next;
+            at = &lane->next_held;
             continue;
         }
-        *at = lane->next;
+        *at = lane->next_held;
         make_ready(q, lane);
     }
 }
@@ -243,6 +237,7 @@ ab_kube_queue *ab_kube_queue_new(ab_kube *k, void (*run)(ab_kube_op *op))
     ab_kube_queue *q = calloc(1, sizeof(*q));
     if (q == NULL)
         return NULL;
+    STAILQ_INIT(&q->ready);
     q->lanes = ab_map_new();
     if (q->lanes == NULL) {
         free(q);
@@ -302,8 +297,7 @@ static void clear_lane(ab_kube_queue *q, ab_kube_lane *lane)
 void ab_kube_queue_drain(ab_kube_queue *q, void (*idle)(ab_kube *k))
 {
     q->idle = idle;
-    q->ready_first = NULL;
-    q->ready_last = NULL;
+    STAILQ_INIT(&q->ready);
     q->held = NULL;
     for (ab_map_iter i = ab_map_first(q->lanes); i.entry != NULL; ab_map_next(&i))
         clear_lane(q, i.value);

@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 /* Of an answer that is not 2xx; a Status is smaller. */
 #define REFUSAL_MAX (64u * 1024)
 
 struct ab_kube_call {
     ab_kube_client *client;
-    ab_kube_call *prev;
-    ab_kube_call *next;
+    LIST_ENTRY(ab_kube_call) link;
     ab_kube_request request; /* `what`, `path` and `body` are ours */
     ab_buf answer;
     ab_http_call *http; /* NULL: waits for the token, or has failed */
@@ -33,7 +33,7 @@ struct ab_kube_call {
 struct ab_kube_client {
     ab_kube_client_env env;
     ab_http *http;
-    ab_kube_call *calls;
+    LIST_HEAD(, ab_kube_call) calls;
     uv_timer_t *later; /* reports failed calls; frees itself */
     ab_metric *seconds;
     bool refused; /* the last answer was 401 */
@@ -41,12 +41,7 @@ struct ab_kube_client {
 
 static void free_call(ab_kube_call *c)
 {
-    if (c->prev != NULL)
-        c->prev->next = c->next;
-    else
-        c->client->calls = c->next;
-    if (c->next != NULL)
-        c->next->prev = c->prev;
+    LIST_REMOVE(c, link);
     free((void *)(uintptr_t)c->request.what);
     free((void *)(uintptr_t)c->request.path);
     if (c->request.body.ptr != NULL) /* it may hold a Secret */
@@ -80,9 +75,9 @@ static void deliver(ab_kube_call *c, const ab_kube_answer *answer)
 static void on_later(uv_timer_t *timer)
 {
     ab_kube_client *client = timer->data;
-    ab_kube_call *c = client->calls;
+    ab_kube_call *c = LIST_FIRST(&client->calls);
     while (c != NULL && !c->failed)
-        c = c->next;
+        c = LIST_NEXT(c, link);
     if (c == NULL)
         return;
     (void)uv_timer_start(timer, on_later, 0, 0); /* there may be more */
@@ -266,10 +261,7 @@ ab_kube_call *ab_kube_send(ab_kube_client *client, const ab_kube_request *reques
     c->request.body.ptr = ab_str_dup(request->body);
     c->begun_ns = uv_hrtime();
     ab_buf_init(&c->answer, client->env.body_max);
-    c->next = client->calls;
-    if (c->next != NULL)
-        c->next->prev = c;
-    client->calls = c;
+    LIST_INSERT_HEAD(&client->calls, c, link);
     if (c->request.what == NULL || c->request.path == NULL ||
         (request->body.ptr != NULL && c->request.body.ptr == NULL)) {
         free_call(c);
@@ -331,8 +323,8 @@ void ab_kube_client_free(ab_kube_client *c)
     if (c == NULL)
         return;
     ab_http_free(c->http);
-    while (c->calls != NULL)
-        free_call(c->calls);
+    while (!LIST_EMPTY(&c->calls))
+        free_call(LIST_FIRST(&c->calls));
     uv_close((uv_handle_t *)c->later, free_timer);
     free(c);
 }

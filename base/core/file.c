@@ -37,8 +37,7 @@ static ab_err read_all(int fd, const char *path, ab_buf *out, ab_error *err)
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s: %s", path, ab_err_text(e));
 }
 
-static ab_err read_regular(int fd, const char *path, ab_buf *out, ab_file_stamp *stamp,
-                           ab_error *err)
+ab_err ab_file_read_fd(int fd, const char *path, ab_buf *out, ab_file_stamp *stamp, ab_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -59,7 +58,7 @@ ab_err ab_file_read(const char *path, ab_buf *out, ab_file_stamp *stamp, ab_erro
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return fail(path, errno, err);
-    ab_err e = read_regular(fd, path, out, stamp, err);
+    ab_err e = ab_file_read_fd(fd, path, out, stamp, err);
     (void)close(fd);
     return e;
 }
@@ -75,17 +74,17 @@ ab_err ab_file_read_named(const char *path, ab_buf *out, ab_error *err)
 
 /* ----- writing ----- */
 
-static bool write_all(int fd, ab_str text)
+int ab_file_write_fd(int fd, ab_str text)
 {
     while (text.len > 0) {
         ssize_t n = write(fd, text.ptr, text.len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return false;
+            return errno;
         text = (ab_str){text.ptr + n, text.len - (size_t)n};
     }
-    return true;
+    return fsync(fd) == 0 ? 0 : errno;
 }
 
 static ab_err write_new(const char *path, ab_str text, ab_error *err)
@@ -93,10 +92,9 @@ static ab_err write_new(const char *path, ab_str text, ab_error *err)
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail(path, errno, err);
-    bool written = write_all(fd, text) && fsync(fd) == 0;
-    int number = errno;
+    int number = ab_file_write_fd(fd, text);
     (void)close(fd);
-    if (written)
+    if (number == 0)
         return AB_ERR_OK;
     (void)unlink(path);
     return fail(path, number, err);

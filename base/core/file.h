@@ -19,9 +19,16 @@
  */
 AB_MUST_USE ab_err ab_file_read(const char *path, ab_buf *out, ab_file_stamp *stamp, ab_error *err);
 
+/** As ab_file_read, of an open file; `path` is for errors. */
+AB_MUST_USE ab_err ab_file_read_fd(int fd, const char *path, ab_buf *out, ab_file_stamp *stamp,
+                                   ab_error *err);
+
 /** As ab_file_read, of a file that the configuration names.
  *  @return NOMEM; CONFIG for all else */
 AB_MUST_USE ab_err ab_file_read_named(const char *path, ab_buf *out, ab_error *err);
+
+/** Write the text to an open file, and the file to the disk. @return 0, or errno */
+int ab_file_write_fd(int fd, ab_str text);
 
 /**
  * Make `text` all that a file holds: written beside it, as PATH.new, and then put into its place,

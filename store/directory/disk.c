@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/directory/disk.h"
 
+#include "base/core/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -90,24 +92,6 @@ void ab_folder_close(ab_folder *f)
     *f = (ab_folder){-1, -1};
 }
 
-static ab_err read_all(int fd, const char *name, ab_buf *out, ab_error *err)
-{
-    char chunk[16384];
-    for (;;) {
-        ssize_t n = read(fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return fail(err, errno, "read", name);
-        if (n == 0)
-            return AB_ERR_OK;
-        ab_buf_put(out, (ab_str){chunk, (size_t)n});
-        ab_err e = ab_buf_status(out);
-        if (e != AB_ERR_OK)
-            return ab_fail(err, e, "%s: %s (%zu bytes)", name, ab_err_text(e), out->cap);
-    }
-}
-
 ab_err ab_disk_read(int dir, const char *name, ab_buf *out, ab_error *err)
 {
     /* O_NONBLOCK: a FIFO in the tree must not hold the worker. */
@@ -119,14 +103,7 @@ ab_err ab_disk_read(int dir, const char *name, ab_buf *out, ab_error *err)
             name);
     if (fd < 0)
         return fail(err, errno, "open", name);
-    struct stat st;
-    ab_err e = AB_ERR_OK;
-    if (fstat(fd, &st) != 0)
-        e = fail(err, errno, "read", name);
-    else if (!S_ISREG(st.st_mode))
-        e = ab_fail(err, AB_ERR_INVALID, "%s is not a regular file", name);
-    else
-        e = read_all(fd, name, out, err);
+    ab_err e = ab_file_read_fd(fd, name, out, NULL, err);
     (void)close(fd);
     return e;
 }
@@ -142,20 +119,6 @@ void ab_disk_hide(int dir, const char *name)
     (void)close(fd);
 }
 
-static int write_all(int fd, ab_str text)
-{
-    while (text.len > 0) {
-        ssize_t n = write(fd, text.ptr, text.len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        text.ptr += n;
-        text.len -= (size_t)n;
-    }
-    return fsync(fd) == 0 ? 0 : errno;
-}
-
 ab_err ab_temp_write(int meta, int slot, mode_t mode, ab_str text, ab_temp *out, ab_error *err)
 {
     ab_temp t;
@@ -163,7 +126,7 @@ ab_err ab_temp_write(int meta, int slot, mode_t mode, ab_str text, ab_temp *out,
     int fd = openat(meta, t.name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return fail(err, errno, "make", t.name);
-    int number = write_all(fd, text);
+    int number = ab_file_write_fd(fd, text);
     if (close(fd) != 0 && number == 0)
         number = errno;
     if (number != 0) {

@@ -1,12 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/kubernetes/collection.h"
 
-#include "store/kubernetes/fault.h"
-
 #include <assert.h>
 #include <stdlib.h>
 
 #define IGNORED "argocd-agent.argoproj-labs.io/ignore-sync!=true"
+
+static const char *reason_of(ab_err code)
+{
+    switch (code) {
+    case AB_ERR_PARSE:
+    case AB_ERR_INVALID:
+        return "parse";
+    case AB_ERR_TOOBIG:
+        return "too_big";
+    case AB_ERR_DENIED:
+        return "denied";
+    case AB_ERR_NOTFOUND:
+        return "not_served";
+    case AB_ERR_TIMEOUT:
+        return "timeout";
+    default:
+        return "unavailable";
+    }
+}
+
+void ab_kube_collection_fault(const ab_kube_collection *c, const ab_error *err)
+{
+    ab_store_fault(&c->kube->base, reason_of(err->code), c->path, err);
+}
 
 static void report(ab_kube_collection *c, ab_store_change change, ab_object *object)
 {
@@ -54,7 +76,7 @@ static void lose_old(void *arg, ab_str key)
     ab_err e = ab_kube_known_last(c->known, key, c->resource->api, &last);
     if (e != AB_ERR_OK) {
         (void)ab_fail(&err, e, "%.*s was deleted: %s", AB_STR_ARG(key), ab_err_text(e));
-        ab_kube_fault(c->kube, c->path, &err);
+        ab_kube_collection_fault(c, &err);
         return;
     }
     lose(c, AB_STORE_ABSENT, last);
@@ -114,7 +136,7 @@ ab_err ab_kube_collection_see(ab_kube_collection *c, ab_str json)
         return e;
     if (e != AB_ERR_OK) {
         c->unreadable = true;
-        ab_kube_fault(c->kube, c->path, &err);
+        ab_kube_collection_fault(c, &err);
         return AB_ERR_OK;
     }
     e = see(c, object);
@@ -128,7 +150,7 @@ ab_err ab_kube_collection_see_deleted(ab_kube_collection *c, ab_str json)
     ab_error err = {0};
     ab_err e = parse_item(c, json, &object, &err);
     if (e != AB_ERR_OK) {
-        ab_kube_fault(c->kube, c->path, &err);
+        ab_kube_collection_fault(c, &err);
         return e;
     }
     lose(c, AB_STORE_DELETED, object);

@@ -21,6 +21,8 @@ typedef struct {
 AB_MUST_USE ab_err ab_kube_collection_init(ab_kube_collection *c, ab_kube *k,
                                            const ab_store_watch *watched);
 void ab_kube_collection_fini(ab_kube_collection *c);
+/** Report a fault, count and log it. */
+void ab_kube_collection_fault(const ab_kube_collection *c, const ab_error *err);
 /** A list begins. */
 void ab_kube_collection_list_begin(ab_kube_collection *c);
 /** It was read to its end: what it did not show is ABSENT, unless something could not be read. */

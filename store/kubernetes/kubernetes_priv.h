@@ -5,9 +5,8 @@
  *   kubernetes.c  the store's slots: start, stop, what each call asks for
  *   watch.c       one kind: list, watch, list again
  *   collection.c  the objects of a kind (known.c: what it remembers), what is reported of them
- *   write.c       the requests that an operation makes
+ *   write.c       the requests that an operation makes, also for its namespace
  *   queue.c       operations wait here, one line per object, and end here
- *   namespace.c   creates namespaces where that is allowed
  *   patch.c       the texts that are sent
  *   request.c     one request (status.c: what a refusal means, stream.c: long answers)
  *   access/       which server, and who we are there

@@ -13,7 +13,6 @@
 #include "store/kubernetes/watch.h"
 
 #include "store/kubernetes/collection.h"
-#include "store/kubernetes/fault.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -92,7 +91,7 @@ static void trouble(ab_kube_watcher *w, enum attempt next, const ab_error *err,
     w->failed = true;
     explain(w, &told);
     again(w, next, retry_after_ms > pause ? retry_after_ms : pause);
-    ab_kube_fault(w->of.kube, w->of.path, &told);
+    ab_kube_collection_fault(&w->of, &told);
 }
 
 static void recovered(ab_kube_watcher *w)

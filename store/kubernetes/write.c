@@ -10,7 +10,7 @@
  */
 #include "store/kubernetes/write.h"
 
-#include "store/kubernetes/namespace.h"
+#include "base/json/document.h"
 #include "store/kubernetes/patch.h"
 #include "store/kubernetes/queue.h"
 
@@ -76,12 +76,42 @@ static void put_delete(const ab_kube_op *op, message *m)
     ab_kube_put_delete(op->base.foreground ? "Foreground" : "Background", &guard, &m->body);
 }
 
+static bool add_labels(const ab_config *config, cJSON *metadata)
+{
+    static const char option[] = "store.kubernetes.namespace-labels";
+    cJSON *labels = cJSON_AddObjectToObject(metadata, "labels");
+    bool complete = labels != NULL;
+    for (size_t i = 0; i < ab_config_count(config, option); i++) {
+        const char *key = NULL;
+        const char *value = NULL;
+        ab_config_pair(config, option, i, &key, &value);
+        complete = complete && ab_doc_add_str(labels, key, ab_str_of(value));
+    }
+    return complete;
+}
+
+static ab_err put_namespace_text(const ab_kube *k, ab_str ns, ab_buf *out, ab_error *err)
+{
+    if (!ab_patterns_match(k->create_namespaces, ns))
+        return ab_fail(err, AB_ERR_DENIED,
+                       "namespace %.*s does not exist: create it, or allow it in "
+                       "store.kubernetes.create-namespaces",
+                       AB_STR_ARG(ns));
+    cJSON *doc = cJSON_CreateObject();
+    cJSON *metadata = cJSON_AddObjectToObject(doc, "metadata");
+    bool complete = ab_doc_add_str(doc, "apiVersion", AB_STR("v1")) &&
+                    ab_doc_add_str(doc, "kind", AB_STR("Namespace")) &&
+                    ab_doc_add_str(metadata, "name", ns) &&
+                    add_labels(k->base.env.config, metadata);
+    return ab_doc_finish(doc, complete, out);
+}
+
 static ab_err put_namespace(const ab_kube_op *op, message *m, ab_error *err)
 {
     m->method = "POST";
     m->type = JSON;
     ab_buf_puts(&m->path, NAMESPACES);
-    return ab_kube_namespace_text(op->kube, ab_object_namespace(op->base.object), &m->body, err);
+    return put_namespace_text(op->kube, ab_object_namespace(op->base.object), &m->body, err);
 }
 
 static ab_err put_message(const ab_kube_op *op, message *m, ab_error *err)

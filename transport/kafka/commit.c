@@ -23,8 +23,10 @@ void ab_kafka_commit_note(ab_kafka_link *l)
         ab_list_append(&l->in.group->moved, &l->in.commit_at);
 }
 
-void ab_kafka_commit_begin(ab_kafka_link *l)
+void ab_kafka_commit_begin(ab_kafka_link *l, int64_t committed)
 {
+    l->in.committed = committed;
+    l->in.committed_ms = ab_kafka_now(l->kafka);
     ab_list_append(&l->in.group->at_rest, &l->in.commit_at);
     ab_kafka_commit_note(l);
 }
@@ -33,13 +35,6 @@ void ab_kafka_commit_end(ab_kafka_link *l)
 {
     ab_link_remove(&l->in.commit_at);
     l->in.group = NULL;
-}
-
-void ab_kafka_commit_end_all(ab_kafka_group *g)
-{
-    ab_list_move_all(&g->at_rest, &g->moved);
-    for (ab_link *at = ab_list_pop(&g->moved); at != NULL; at = ab_list_pop(&g->moved))
-        ab_kafka_commit_end(link_of(at));
 }
 
 static void forget(ab_kafka_link *l)
@@ -103,13 +98,6 @@ static void commit_group(ab_kafka_group *g, int64_t now)
     if (!g->committing)
         take_back(g, code, list);
     rd_kafka_topic_partition_list_destroy(list);
-}
-
-void ab_kafka_commit_all_again(ab_kafka *k)
-{
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    forget(l);
 }
 
 bool ab_kafka_commit(ab_kafka *k)

@@ -128,8 +128,6 @@ static void restart_session(ab_kafka_link *l, const ab_kafka_findings *f, int64_
     l->in.fresh_from = f->in_high;
     l->in.log_id = 0;
     l->in.whole = from == f->in_low;
-    l->in.committed = f->committed;
-    l->in.committed_ms = ab_kafka_now(l->kafka);
 }
 
 static void tell_gap(ab_kafka_link *l, ab_gap which)
@@ -157,7 +155,7 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
     if (p.gap || !l->in.known)
         restart_session(l, f, p.from);
     l->in.known = true;
-    ab_kafka_commit_begin(l);
+    ab_kafka_commit_begin(l, f->committed);
     ab_kafka_link_measure(l);
     if (l->kafka->member.displaced_told)
         l->in.caught_up_at = f->in_high;

@@ -49,17 +49,22 @@ static bool is_idle(const ab_kafka *k)
     return !k->topic_check_running && k->removing == NULL && !k->member.asking;
 }
 
-static bool is_drained(ab_kafka *k)
+bool ab_kafka_credential_reload_is_drained(ab_kafka *k)
 {
     bool committed = ab_kafka_commit(k);
-    return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends);
+    return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends) &&
+           TAILQ_EMPTY(&k->failed);
 }
 
-static void close_all(ab_kafka *k)
+void ab_kafka_credential_reload_close(ab_kafka *k, ab_err code)
 {
     ab_kafka_link *l = NULL;
     TAILQ_FOREACH(l, &k->links, at)
     {
+        /* Its partitions need not be unassigned one by one: their handles go. */
+        ab_kafka_commit_end(l);
+        l->in.paused = false;
+        l->live = NULL;
         if (!l->removed)
             ab_kafka_link_renew(l);
     }
@@ -67,9 +72,8 @@ static void close_all(ab_kafka *k)
     ab_kafka_positions_close(k);
     ab_kafka_group_close_all(&k->groups);
     ab_kafka_group_close_all(&k->live_groups);
-    ab_kafka_commit_all_again(k);
-    ab_kafka_producer_close(&k->producer, AB_ERR_UNAVAILABLE);
-    ab_kafka_producer_close(&k->live_producer, AB_ERR_UNAVAILABLE);
+    ab_kafka_producer_close(&k->producer, code);
+    ab_kafka_producer_close(&k->live_producer, code);
 }
 
 void ab_kafka_credential_reload_tick(ab_kafka *k)
@@ -77,9 +81,10 @@ void ab_kafka_credential_reload_tick(ab_kafka *k)
     ab_error err = {0};
     if (!k->renewing)
         check(k);
-    if (!k->renewing || !is_idle(k) || (!is_drained(k) && ab_kafka_now(k) < k->renew_by_ms))
+    if (!k->renewing || !is_idle(k) ||
+        (!ab_kafka_credential_reload_is_drained(k) && ab_kafka_now(k) < k->renew_by_ms))
         return;
-    close_all(k);
+    ab_kafka_credential_reload_close(k, AB_ERR_UNAVAILABLE);
     k->renewing = ab_kafka_group_start(&k->groups, &err) != AB_ERR_OK ||
                   ab_kafka_live_start(k, &err) != AB_ERR_OK;
     if (k->renewing)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/kafka/group_priv.h"
 
-#include "transport/kafka/commit_priv.h"
 #include "transport/kafka/kafka_priv.h"
 
 #include <stdlib.h>
@@ -89,7 +88,6 @@ void ab_kafka_group_close_all(ab_kafka_groups *groups)
     ab_kafka_group *g = NULL;
     while ((g = TAILQ_FIRST(&groups->list)) != NULL) {
         TAILQ_REMOVE(&groups->list, g, at);
-        ab_kafka_commit_end_all(g);
         ab_kafka_handle_close(g->handle);
         free(g);
     }

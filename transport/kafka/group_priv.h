@@ -18,5 +18,5 @@ AB_MUST_USE ab_err ab_kafka_group_assign(ab_kafka_groups *groups, const char *to
                                          ab_kafka_group **out, ab_error *err);
 /** Stop reading a topic that was assigned to this group. */
 void ab_kafka_group_unassign(ab_kafka_group *g, const char *topic);
-/** Close the handles of all groups. */
+/** Close the handles of all groups: no link has one of them any more. */
 void ab_kafka_group_close_all(ab_kafka_groups *groups);

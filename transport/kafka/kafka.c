@@ -121,38 +121,15 @@ static void on_uv_closed(uv_handle_t *handle)
     k->stopped(k->stopped_arg);
 }
 
-static void close_handles(ab_kafka *k)
-{
-    ab_kafka_link *l = NULL;
-    TAILQ_FOREACH(l, &k->links, at)
-    {
-        ab_kafka_log_replay_stop(l);
-        ab_kafka_live_close(l);
-        ab_kafka_commit_end(l);
-    }
-    ab_kafka_log_replay_run(k);
-    ab_kafka_positions_close(k);
-    ab_kafka_producer_close(&k->producer, AB_ERR_CLOSED);
-    ab_kafka_producer_close(&k->live_producer, AB_ERR_CLOSED);
-    ab_kafka_group_close_all(&k->groups);
-    ab_kafka_group_close_all(&k->live_groups);
-}
-
-static bool is_drained(ab_kafka *k)
-{
-    bool committed = ab_kafka_commit(k);
-    return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends) &&
-           TAILQ_EMPTY(&k->failed);
-}
-
 static void stop_step(ab_kafka *k)
 {
-    if (k->stop == AB_STOP_DRAIN && (is_drained(k) || ab_kafka_now(k) >= k->stop_by_ms)) {
+    if (k->stop == AB_STOP_DRAIN &&
+        (ab_kafka_credential_reload_is_drained(k) || ab_kafka_now(k) >= k->stop_by_ms)) {
         k->hurry = true;
         k->stop = AB_STOP_JOBS;
     }
     if (k->stop == AB_STOP_JOBS && k->host.jobs == 0) {
-        close_handles(k);
+        ab_kafka_credential_reload_close(k, AB_ERR_CLOSED);
         tell_failed(k);
         k->stop_by_ms = ab_kafka_now(k) + DESTROY_MS;
         k->stop = AB_STOP_HANDLES;

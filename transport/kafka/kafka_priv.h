@@ -3,8 +3,9 @@
  * The state of the Kafka transport. What its parts do is in the header of each (x_priv.h for x.c);
  * they call each other in one direction:
  *
- *   kafka -> credential_reload, topic_check, removal
- *   topic_check -> consumer, log_replay -> live, receive, presence -> producer -> pending -> link
+ *   kafka -> credential_reload, topic_check -> consumer, log_replay
+ *   consumer -> live, receive; live -> member -> receive; log_replay -> receive
+ *   receive -> presence -> producer -> pending -> positions -> link
  *
  * A link that must begin again is withdrawn from the parts above it by `withdraw`. Everything here
  * runs on the loop thread, save for what jobs run (handle.h).

@@ -133,7 +133,7 @@ struct ab_kafka_link {
     char name[64];
     char source[96]; /* what attribute source of the peer's events must be */
     char *topics[AB_KAFKA_TOPICS];
-    rd_kafka_topic_t *out[2]; /* by ab_lane, at its producer: see ab_kafka_producer_topic */
+    rd_kafka_topic_t *out[2]; /* by ab_lane, at its producer: made at first use */
     ab_share share[2];        /* by ab_lane, of its producer's budget */
     int64_t sent_offset;      /* of the last event acknowledged; -1 = none */
     uint64_t epoch;

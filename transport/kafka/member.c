@@ -213,9 +213,8 @@ static void begin_ask(ab_kafka_member *m)
     q->producer = ab_kafka_handle_rk(k->producer.handle);
     q->job.run = ask;
     q->job.done = answered;
-    m->asking = ab_kafka_job_start(&k->host, &q->job) == AB_ERR_OK;
-    if (!m->asking)
-        free(q);
+    m->asking = true;
+    ab_kafka_job_start(&k->host, &q->job);
 }
 
 /* Not before all is known that the other process has applied, or as much of it as can be in work at

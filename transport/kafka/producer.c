@@ -90,7 +90,8 @@ void ab_kafka_producer_send_finish(ab_kafka_send *s, ab_err code, const ab_error
     ab_kafka_producer_send_drop(s);
 }
 
-void ab_kafka_producer_send_fail_later(ab_kafka_send *s, ab_err code, const char *text)
+/* At the next turn of the loop. */
+static void fail_later(ab_kafka_send *s, ab_err code, const char *text)
 {
     ab_kafka *k = s->link->kafka;
     s->failed = code;
@@ -204,7 +205,8 @@ ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
     return e;
 }
 
-rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_link *l)
+/* Made at first use and kept, so that its metadata is. NULL: no memory. */
+static rd_kafka_topic_t *topic_of(const ab_kafka_producer *p, ab_kafka_link *l)
 {
     ab_lane lane = lane_of(p);
     const char *name = l->topics[lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
@@ -228,12 +230,12 @@ bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, cons
 
 void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
 {
-    rd_kafka_topic_t *topic = ab_kafka_producer_topic(p, s->link);
+    rd_kafka_topic_t *topic = topic_of(p, s->link);
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__FAIL;
     if (topic != NULL)
         code = ab_kafka_record_produce(ab_kafka_handle_rk(p->handle), topic, s->event, s);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        ab_kafka_producer_send_fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
+        fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
         return;
     }
     ab_share_take(&p->budget, &s->link->share[lane_of(p)], size_of(s->event),

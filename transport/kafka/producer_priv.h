@@ -21,9 +21,6 @@ typedef struct ab_kafka_send {
 void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind);
 /** Make its handle unless there is one. @return UNAVAILABLE (in back-off), CONFIG, FATAL */
 AB_MUST_USE ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err);
-/** The topic that it writes for a link, made at first use and kept, so that its metadata is. NULL:
- * no memory. There must be a handle. */
-rd_kafka_topic_t *ab_kafka_producer_topic(const ab_kafka_producer *p, ab_kafka_link *l);
 /** The producer of this lane. */
 ab_kafka_producer *ab_kafka_producer_of(ab_kafka *k, ab_lane lane);
 /** Whether the link may send this event now; else on_writable follows. */
@@ -47,5 +44,3 @@ AB_MUST_USE ab_err ab_kafka_producer_send_new(ab_kafka_link *l, ab_lane lane, ab
 void ab_kafka_producer_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err);
 /** Free it, untold. */
 void ab_kafka_producer_send_drop(ab_kafka_send *s);
-/** Tell the failure at the next turn of the loop. */
-void ab_kafka_producer_send_fail_later(ab_kafka_send *s, ab_err code, const char *text);

@@ -171,10 +171,8 @@ void ab_kafka_removal_start(ab_kafka *k)
         return;
     r->job.run = run;
     r->job.done = done;
-    if (ab_kafka_job_start(&k->host, &r->job) == AB_ERR_OK)
-        k->removing = r;
-    else
-        ab_kafka_handle_close(r->handle);
+    k->removing = r;
+    ab_kafka_job_start(&k->host, &r->job);
 }
 
 void ab_kafka_removal_leave(ab_kafka *k)

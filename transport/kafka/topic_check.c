@@ -292,19 +292,6 @@ static void take_up(topic_check *s, ab_kafka_link *l)
     };
 }
 
-static void give_up(topic_check *s, const char *why)
-{
-    ab_error err = {0};
-    ab_fail(&err, AB_ERR_UNAVAILABLE, "%s", why);
-    for (size_t i = 0; i < s->count; i++) {
-        s->entries[i].link->surveying = false;
-        ab_kafka_link_failed(s->entries[i].link, &err);
-        ab_kafka_link_unref(s->entries[i].link);
-    }
-    ab_kafka_handle_close(s->handle);
-    free(s);
-}
-
 static topic_check *new_topic_check(ab_kafka *k)
 {
     topic_check *s = calloc(1, sizeof(*s));
@@ -367,8 +354,5 @@ void ab_kafka_topic_check_start(ab_kafka *k)
     take_up_due(s, now);
     k->probe_due_ms = now + PROBE_MS;
     k->topic_check_running = true;
-    if (ab_kafka_job_start(&k->host, &s->job) != AB_ERR_OK) {
-        k->topic_check_running = false;
-        give_up(s, "cannot start a worker thread");
-    }
+    ab_kafka_job_start(&k->host, &s->job);
 }

@@ -48,14 +48,12 @@ static void after_job(uv_work_t *work, int status)
     host->jobs--;
 }
 
-ab_err ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job)
+void ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job)
 {
     job->work.data = job;
     job->host = host;
-    if (uv_queue_work(host->loop, &job->work, run_job, after_job) != 0)
-        return AB_ERR_FATAL;
+    uv_queue_work(host->loop, &job->work, run_job, after_job); /* fails only without run_job */
     host->jobs++;
-    return AB_ERR_OK;
 }
 
 void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *text)

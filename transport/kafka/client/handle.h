@@ -72,8 +72,8 @@ typedef struct ab_kafka_job {
                     *job); /* worker thread: only what the job itself holds, and librdkafka */
     void (*done)(struct ab_kafka_job *job); /* loop thread, once; frees the job */
 } ab_kafka_job;
-/** Run it; `run` and `done` are set. @return FATAL, and neither is called */
-AB_MUST_USE ab_err ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job);
+/** Run it; `run` and `done` are set. */
+void ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job);
 
 /** Log a broker-side error, each kind once a minute; keeps `broker` up to date. */
 void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *text);

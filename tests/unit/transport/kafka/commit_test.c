@@ -59,14 +59,14 @@ static void set_up(fixture *f)
     assert_int_equal(ab_kafka_link_new(k, "w1", &f->link, NULL), AB_ERR_OK);
     ab_offsets_init(&f->link->in.offsets, 5);
     f->link->in.group = &f->group;
-    ab_kafka_commit_begin(f->link);
+    ab_kafka_commit_begin(f->link, -1);
 }
 
 static void tear_down(fixture *f)
 {
     ab_kafka *k = &f->kafka;
     int64_t until_ms = ab_clock_mono_ms(&ab_clock_real) + WAIT_MAX_MS;
-    ab_kafka_commit_end_all(&f->group);
+    ab_kafka_commit_end(f->link);
     ab_kafka_handle_close(f->group.handle);
     while (!ab_kafka_host_reap(&k->host)) {
         uv_run(&f->loop, UV_RUN_NOWAIT);

@@ -10,7 +10,6 @@
 #include "base/json/document.h"
 
 #include <openssl/err.h>
-#include <stdlib.h>
 
 #define ISSUER "argocd-agent-server"
 /* Clocks of principals that share a key may differ by this much. */

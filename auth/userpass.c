@@ -9,7 +9,6 @@
 #include "auth/method.h"
 #include "auth/passwords.h"
 
-#include <assert.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdlib.h>

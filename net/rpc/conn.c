@@ -197,7 +197,6 @@ ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr 
         conn->state = AB_RPC_CONN_TCP;
     TAILQ_INIT(&conn->calls);
     ab_rpc_peer_set_address(&conn->peer, peer, conn->address);
-    conn->peer.secure = ssl != NULL;
     conn->born_ms = ab_rpc_endpoint_now_ms(endpoint);
     conn->heard_ms = conn->born_ms;
     conn->moved_ms = conn->born_ms;

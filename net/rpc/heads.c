@@ -36,23 +36,14 @@ static bool refuse_call(ab_rpc_call *call, const ab_rpc_head_in *head, int64_t *
     return call->finishing;
 }
 
-/* HTTP/1.1 has another name for it. */
-static ab_str authority_of(const ab_rpc_head_in *head)
-{
-    ab_str authority = ab_rpc_head_in_find(head, ":authority");
-    return authority.ptr == NULL ? ab_rpc_head_in_find(head, "host") : authority;
-}
-
 static void hand_over(ab_rpc_call *call, ab_rpc_head_in *head, int64_t timeout_ms)
 {
     ab_rpc_endpoint *endpoint = call->conn->endpoint;
     ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
     ab_rpc_request request = {
         .path = ab_rpc_head_in_find(head, ":path"),
-        .authority = authority_of(head),
         .metadata = fields,
         .metadata_count = ab_rpc_head_in_metadata(head, fields),
-        .timeout_ms = timeout_ms,
         .peer = &call->conn->peer,
     };
     if (timeout_ms > 0)

@@ -6,7 +6,6 @@
 #include "net/rpc/rpc_priv.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define CONNECTION_WINDOW_MIN (1024 * 1024)
 #define HEAD_LEN              9u           /* of a frame */

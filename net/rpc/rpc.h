@@ -98,17 +98,14 @@ typedef struct {
     const char *address; /* "192.0.2.7", "2001:db8::7", "fe80::7%2" */
     int port;
     bool loopback;
-    bool secure;       /* TLS */
     X509 *certificate; /* that it has sent and that was found good; NULL: none */
 } ab_rpc_peer;
 
 /* What a call begins with. Borrowed for on_call; `peer` lives on. */
 typedef struct {
-    ab_str path; /* "/package.Service/Method" */
-    ab_str authority;
+    ab_str path;                  /* "/package.Service/Method" */
     const ab_rpc_field *metadata; /* without what belongs to HTTP/2 and gRPC itself */
     size_t metadata_count;
-    int64_t timeout_ms; /* that the client gave it, and that ends it; 0 = none */
     const ab_rpc_peer *peer;
 } ab_rpc_request;
 

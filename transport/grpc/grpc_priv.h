@@ -50,8 +50,7 @@ typedef struct {
     ab_auth *auth;
     bool listening;
     int64_t listen_due_ms;
-    bool drained;               /* no connection is left */
-    bool auth_closed;           /* and no login under way */
+    bool auth_closed;           /* no connection is left, and no login under way */
     ab_error why;               /* it does not listen */
     struct ab_grpc_calls calls; /* all that are open */
 } ab_grpc_server;

@@ -123,7 +123,6 @@ static void on_closed(void *arg)
 static void on_drained(void *arg)
 {
     ab_grpc *g = arg;
-    g->server.drained = true;
     ab_auth_close(g->server.auth, on_closed, g);
 }
 

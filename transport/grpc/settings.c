@@ -2,8 +2,6 @@
 #include "net/address.h"
 #include "transport/grpc/grpc_priv.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_PORT 443

@@ -37,32 +37,29 @@ static ab_err stream_send(void *stream, ab_str head, ab_event *event)
     return c->call == NULL ? AB_ERR_CLOSED : ab_grpc_send(c->grpc, c->call, head, event);
 }
 
-static void stream_pause(void *stream)
+/* Of the stream, and of what says more on it. */
+static void set_paused(ab_grpc_call *c, bool paused)
 {
-    ab_grpc_call *c = stream;
+    void (*set)(ab_rpc_call * call) = paused ? ab_rpc_pause : ab_rpc_resume;
     const ab_grpc_call *push = NULL;
     if (c->call == NULL)
         return;
-    c->paused = true;
-    ab_rpc_pause(c->call);
+    c->paused = paused;
+    set(c->call);
     LIST_FOREACH(push, &c->pushes, pushes_at)
     {
-        ab_rpc_pause(push->call);
+        set(push->call);
     }
+}
+
+static void stream_pause(void *stream)
+{
+    set_paused(stream, true);
 }
 
 static void stream_resume(void *stream)
 {
-    ab_grpc_call *c = stream;
-    const ab_grpc_call *push = NULL;
-    if (c->call == NULL)
-        return;
-    c->paused = false;
-    ab_rpc_resume(c->call);
-    LIST_FOREACH(push, &c->pushes, pushes_at)
-    {
-        ab_rpc_resume(push->call);
-    }
+    set_paused(stream, false);
 }
 
 static void stream_cut(void *stream, const char *why)

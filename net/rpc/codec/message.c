@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/rpc/codec/message.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #define GZIP_BITS   (15 + 16) /* a window of 32 KiB; 16 asks for gzip's header */

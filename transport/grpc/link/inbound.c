@@ -221,15 +221,20 @@ void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict)
     }
 }
 
+static void set_ack(const ab_grpc_link *l, ab_event_draft *d, ab_str id)
+{
+    ab_event_set(d, AB_CE_ID, id);
+    ab_event_set_text(d, AB_CE_SOURCE, l->source);
+    ab_event_set_text(d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set(d, AB_CE_ACKNOWLEDGES, id);
+}
+
 /* As argocd-agent has it: all extensions of the event that it is about. */
 static ab_err make_ack(const ab_grpc_link *l, const ab_event *event, ab_event **out)
 {
     ab_event_draft d = {0};
-    ab_event_set(&d, AB_CE_ID, ab_event_attr(event, AB_CE_ID));
-    ab_event_set_text(&d, AB_CE_SOURCE, l->source);
-    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
-    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
-    ab_event_set(&d, AB_CE_ACKNOWLEDGES, ab_event_attr(event, AB_CE_ID));
+    set_ack(l, &d, ab_event_attr(event, AB_CE_ID));
     for (size_t i = 0; i < ab_event_attr_count(event); i++) {
         ab_attr attr = ab_event_attr_at(event, i);
         if (ab_grpc_is_extension(attr.name))
@@ -273,11 +278,7 @@ static ab_err make_list(const ab_grpc_link *l, const ab_grpc_ack *acks, size_t c
     ab_buf_init(&list, ACKS_MAX * ACK_BYTES);
     ab_err e = write_list(acks, count, &list);
     ab_event_draft d = {.data = ab_buf_str(&list)};
-    ab_event_set_text(&d, AB_CE_ID, id);
-    ab_event_set_text(&d, AB_CE_SOURCE, l->source);
-    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
-    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
-    ab_event_set_text(&d, AB_CE_ACKNOWLEDGES, id);
+    set_ack(l, &d, ab_str_of(id));
     if (e == AB_ERR_OK)
         e = ab_event_new(&d, out, NULL);
     ab_buf_fini(&list);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * For each N: the agents 0 to N-2 in a few processes, the last one in a process of its own, so that
- * it can be stopped alone; the principal program with a directory store. Looking at it while it is
- * measured would cost it something: what has come is read from memory that the agents share, and
- * from the principal's log.
+ * it can be stopped alone; the principal program with its objects in a file (hub_store.c). Looking
+ * at it while it is measured would cost it something: what has come is read from memory that the
+ * agents share, and from the principal's log.
  */
 #include "tests/bench/fleet.h"
 
 #include "tests/bench/agents.h"
 #include "tests/bench/certs.h"
 #include "tests/bench/fleet_load.h"
+#include "tests/bench/hub_file.h"
+#include "tests/bench/payload.h"
+#include "tests/bench/server_side.h"
 #include "tests/bench/steps.h"
 #include "tests/bench/topics.h"
 
@@ -20,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define PRINCIPAL    (-1)
 #define TURN         "argobus_loop_turn_max_seconds"
@@ -44,6 +48,7 @@ typedef struct {
     unsigned agents;
     ab_bench_certs certs;
     ab_bench_site site;
+    int hub, changes; /* hub_file.h */
     ab_bench_fleet_track *track;
     ab_bench_agents parts[PROCS_MAX];
     pid_t pids[PROCS_MAX];
@@ -112,15 +117,35 @@ static bool open_grpc(fleet *f, ab_bench_grpc_at *at)
     return ab_bench_certs_open(&f->certs, f->agents);
 }
 
-static bool put_all(const fleet *f)
+/* An Application as the hub's first user made it. */
+static bool put_one(const fleet *f, unsigned agent, unsigned app)
 {
-    char hub[PATH_MAX];
-    const ab_bench_files files = {.count = AB_BENCH_FLEET_APPS, .bytes = AB_BENCH_FLEET_BYTES};
-    bool ok = true;
-    for (unsigned i = 0; i < f->agents && ok; i++) {
-        ab_bench_site_hub(&f->site, i, hub);
-        ok = ab_bench_files_put(hub, &files);
-    }
+    char namespace[16], uid[32];
+    ab_buf text;
+    ab_span *content = NULL;
+    (void)snprintf(namespace, sizeof(namespace), "w%u", agent);
+    (void)snprintf(uid, sizeof(uid), "uid-%u-%u", agent, app);
+    ab_buf_init(&text, 2 * AB_BENCH_HUB_BYTES);
+    ab_bench_application(&text, app, 0, AB_BENCH_HUB_BYTES);
+    if (ab_span_parse(ab_buf_str(&text), &content, NULL) != AB_ERR_OK)
+        return false;
+    unsigned slot = agent * AB_BENCH_FLEET_APPS + app;
+    const ab_bench_server_side set = {
+        .namespace = namespace, .uid = ab_str_of(uid), .version = slot + 1, .generation = 1};
+    ab_object *object = ab_bench_server_compose(ab_span_root(content), &set);
+    bool ok = ab_bench_hub_file_put(f->hub, slot, ab_span_raw(ab_object_json(object)));
+    ab_object_unref(object);
+    ab_span_free(content);
+    ab_buf_fini(&text);
+    return ok;
+}
+
+static bool put_all(fleet *f)
+{
+    bool ok = ab_bench_hub_file_open(f->site.principal.manifests, &f->hub, &f->changes);
+    for (unsigned agent = 0; agent < f->agents && ok; agent++)
+        for (unsigned app = 0; app < AB_BENCH_FLEET_APPS && ok; app++)
+            ok = put_one(f, agent, app);
     if (!ok)
         perror("argobus-bench: cannot write Applications");
     return ok;
@@ -158,6 +183,8 @@ static void close_fleet(fleet *f, bool over_grpc, bool ok)
         if (f->pids[i] > 0 && kill(f->pids[i], SIGKILL) == 0)
             (void)waitpid(f->pids[i], NULL, 0);
     ab_bench_site_close(&f->site, !ok);
+    (void)close(f->hub);
+    (void)close(f->changes);
     if (over_grpc)
         ab_bench_certs_close(&f->certs);
     if (f->track != MAP_FAILED)
@@ -219,7 +246,7 @@ static bool idle(fleet *f)
 
 static bool load(fleet *f, const char *what, int beside, unsigned beside_per_s)
 {
-    ab_bench_fleet_load l = {.site = &f->site,
+    ab_bench_fleet_load l = {.changes = f->changes,
                              .track = f->track,
                              .first = 1,
                              .count = f->agents - 2,

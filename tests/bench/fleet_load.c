@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/fleet_load.h"
 
+#include "tests/bench/hub_file.h"
+#include "tests/bench/report.h"
+
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define PER_S   100
 #define WAIT_NS (60 * 1000000000LL)
@@ -13,17 +17,16 @@ static int64_t load_ns(const int64_t *at)
     return __atomic_load_n(at, __ATOMIC_SEQ_CST);
 }
 
-/* The n-th change of these agents: one Application after the other, of one agent after the other,
- * so that none is changed twice before the first change has come. */
+/* The FIFO takes some thousand; only a principal that reads none fills it. */
 static bool change(const ab_bench_fleet_load *l, unsigned agent, size_t app)
 {
-    char hub[PATH_MAX];
     unsigned revision = (*l->next_revision)++;
-    const ab_bench_files files = {
-        .first = app, .count = 1, .revision = revision, .bytes = AB_BENCH_FLEET_BYTES};
-    ab_bench_site_hub(l->site, agent, hub);
+    const ab_bench_hub_change c = {agent, (unsigned)app, revision};
     __atomic_store_n(&l->track->sent_ns[revision], ab_bench_now_ns(), __ATOMIC_SEQ_CST);
-    return ab_bench_files_put(hub, &files);
+    if (write(l->changes, &c, sizeof(c)) == sizeof(c))
+        return true;
+    perror("argobus-bench: cannot change an Application");
+    return false;
 }
 
 static void sleep_until(int64_t at_ns)
@@ -33,7 +36,9 @@ static void sleep_until(int64_t at_ns)
         ab_bench_pause((int)left_ms);
 }
 
-/* @param timed  revisions of the timed ones; @return how many, 0 on failure */
+/* One Application after the other, of one agent after the other, so that none is changed twice
+ * before the first change has come.
+ * @param timed  revisions of the timed ones; @return how many, 0 on failure */
 static size_t make_changes(const ab_bench_fleet_load *l, unsigned *timed)
 {
     size_t total = (size_t)l->seconds * PER_S;

@@ -4,14 +4,12 @@
  */
 #pragma once
 
-#include "tests/bench/site.h"
 #include "tests/bench/spoke.h"
 
-#define AB_BENCH_FLEET_APPS  50
-#define AB_BENCH_FLEET_BYTES (3 * 1024)
+#define AB_BENCH_FLEET_APPS 50 /* of each agent */
 
 typedef struct {
-    const ab_bench_site *site;
+    int changes; /* hub_file.h */
     ab_bench_fleet_track *track;
     unsigned first, count;   /* agents whose changes are timed: 100 a second in all */
     int beside;              /* an agent whose changes are not timed; -1: none */

@@ -129,8 +129,9 @@ static bool open_principal(ab_bench_site *s)
     char hub[PATH_MAX];
     (void)snprintf(d->name, sizeof(d->name), "principal");
     d->port = ab_bench_free_port();
-    bool ok = join(d->folder, "%s/principal", s->root) && join(d->manifests, "%s/store", d->folder);
-    for (unsigned i = 0; i < s->agents && ok; i++) {
+    bool ok = join(d->folder, "%s/principal", s->root) &&
+              join(d->manifests, "%s/store", d->folder) && make_folders(d->manifests);
+    for (unsigned i = 0; i < s->agents && s->agent != NULL && ok; i++) {
         ab_bench_site_hub(s, i, hub);
         ok = make_folders(hub);
     }
@@ -184,7 +185,10 @@ bool ab_bench_site_start(ab_bench_site *s, int i)
 {
     ab_bench_daemon *d = daemon_at(s, i);
     char program[PATH_MAX], config[PATH_MAX], log[PATH_MAX], flag[] = "-c";
-    if (!join(program, "%s/argobus-%s", s->o->programs, i == PRINCIPAL ? "principal" : "agent") ||
+    const char *name = s->agent == NULL ? "bench-principal"
+                       : i == PRINCIPAL ? "principal"
+                                        : "agent";
+    if (!join(program, "%s/argobus-%s", s->o->programs, name) ||
         !join(config, "%s/config.yaml", d->folder) || !join(log, "%s/log", d->folder))
         return fail("cannot start", d->name);
     char *const argv[] = {program, flag, config, NULL};

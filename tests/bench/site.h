@@ -56,7 +56,8 @@ typedef struct {
  */
 bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
                         const ab_bench_clusters *clusters);
-/** The same for a principal alone, with a directory store; its agents are not site.h's.
+/** The same for a fleet's principal alone, whose hub is a file (hub_file.h) in its folder of
+ * manifests; its agents are not site.h's.
  * @param grpc  copied; NULL: Kafka */
 bool ab_bench_site_open_principal(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
                                   const ab_bench_grpc_at *grpc);

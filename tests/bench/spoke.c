@@ -2,15 +2,15 @@
 #include "tests/bench/spoke.h"
 
 #include "tests/bench/member.h"
+#include "tests/bench/server_side.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OBJECT_MAX (1024u * 1024)
-#define REVISION   "\"targetRevision\":\"v1.0."
-#define SLOW_MS    200 /* what each effect takes at a slow agent */
+#define REVISION "\"targetRevision\":\"v1.0."
+#define SLOW_MS  200 /* what each effect takes at a slow agent */
 
 typedef enum { GET, APPLY, PATCH_STATUS, REMOVE, SAVE, LOAD } job_kind;
 
@@ -71,77 +71,17 @@ static void row_free(row *r)
 
 /* --- objects --- */
 
-/* What the server sets. */
-typedef struct {
-    ab_str uid;
-    uint64_t version;
-    int64_t generation;
-    bool by_argocd; /* the status follows the spec */
-    ab_spanv status;
-} server_side;
-
-static void write_metadata(ab_spanw *w, ab_spanv metadata, const server_side *set)
+/* What Argo CD says of this spec. The caller's. */
+static ab_span *status_of(int64_t generation)
 {
-    char version[24];
-    (void)snprintf(version, sizeof(version), "%" PRIu64, set->version);
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
-    for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
-        ab_str name = ab_span_plain_key(v);
-        if (!ab_str_is(name, "uid") && !ab_str_is(name, "resourceVersion") &&
-            !ab_str_is(name, "generation"))
-            ab_spanw_member(w, v);
-    }
-    ab_spanw_key_str(w, "uid", set->uid);
-    ab_spanw_key_str(w, "resourceVersion", ab_str_of(version));
-    ab_spanw_key(w, AB_STR("generation"));
-    ab_spanw_int(w, set->generation);
-    ab_spanw_object_end(w);
-}
-
-static void write_status(ab_spanw *w, const server_side *set)
-{
-    char status[160];
-    (void)snprintf(status, sizeof(status),
+    char text[160];
+    ab_span *status = NULL;
+    (void)snprintf(text, sizeof(text),
                    "{\"health\":{\"status\":\"Healthy\"},\"sync\":{\"revision\":\"%040" PRIx64
                    "\",\"status\":\"Synced\"}}",
-                   (uint64_t)set->generation);
-    if (set->by_argocd)
-        ab_spanw_key_raw(w, "status", ab_str_of(status));
-    else if (ab_span_present(set->status)) {
-        ab_spanw_key(w, AB_STR("status"));
-        ab_spanw_value(w, set->status);
-    }
-}
-
-static ab_object *compose(const ab_object *content, const server_side *set)
-{
-    ab_buf text;
-    ab_object *out = NULL;
-    ab_error err = {0};
-    ab_spanv root = ab_object_json(content);
-    ab_buf_init(&text, OBJECT_MAX);
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
-    for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v)) {
-        ab_str name = ab_span_plain_key(v);
-        if (!ab_str_is(name, "metadata") && !ab_str_is(name, "status"))
-            ab_spanw_member(&w, v);
-    }
-    write_metadata(&w, ab_span_get(root, "metadata"), set);
-    write_status(&w, set);
-    ab_spanw_object_end(&w);
-    ab_bench_must(ab_object_parse(ab_buf_str(&text), &out, &err), ab_object_key(content), &err);
-    ab_buf_fini(&text);
-    return out;
-}
-
-static int64_t generation_of(const ab_object *object)
-{
-    int64_t generation = 0;
-    ab_bench_must(ab_span_i64(ab_object_meta(object, "generation"), &generation),
-                  ab_object_key(object), NULL);
-    return generation;
+                   (uint64_t)generation);
+    ab_bench_must(ab_span_parse(ab_str_of(text), &status, NULL), "a status", NULL);
+    return status;
 }
 
 /* It is in effect: an Application that was not there is counted, a revision timed. */
@@ -174,22 +114,26 @@ static ab_err apply(ab_bench_spoke *s, const ab_bench_spoke_job *j, const ab_obj
 {
     char uid[48];
     (void)snprintf(uid, sizeof(uid), "uid-%d-%" PRIu64, s->number, s->version + 1);
-    server_side set = {.uid = ab_str_of(uid), .version = s->version + 1, .generation = 1};
+    ab_bench_server_side set = {.uid = ab_str_of(uid), .generation = 1};
+    if (before == NULL && j->version != NULL)
+        return AB_ERR_NOTFOUND;
+    if (before != NULL && j->version == NULL)
+        return AB_ERR_EXISTS;
+    if (before != NULL && !ab_str_is(ab_object_version(before), j->version))
+        return AB_ERR_CONFLICT;
     if (before != NULL) {
-        if (j->version == NULL)
-            return AB_ERR_EXISTS;
-        if (!ab_str_is(ab_object_version(before), j->version))
-            return AB_ERR_CONFLICT;
         bool same =
             ab_span_same(ab_object_field(before, "spec"), ab_object_field(j->object, "spec"));
         set.uid = ab_object_uid(before);
-        set.generation = generation_of(before) + (same ? 0 : 1);
-    } else if (j->version != NULL) {
-        return AB_ERR_NOTFOUND;
+        set.generation = ab_bench_server_generation(before) + (same ? 0 : 1);
     }
-    set.by_argocd = ab_str_is(ab_object_kind(j->object), "Application");
-    s->version++;
-    put(s, compose(j->object, &set));
+    ab_span *status = NULL;
+    if (ab_str_is(ab_object_kind(j->object), "Application"))
+        status = status_of(set.generation);
+    set.status = ab_span_root(status);
+    set.version = ++s->version;
+    put(s, ab_bench_server_compose(ab_object_json(j->object), &set));
+    ab_span_free(status);
     return AB_ERR_OK;
 }
 
@@ -203,11 +147,11 @@ static ab_err patch_status(ab_bench_spoke *s, const ab_bench_spoke_job *j, const
     ab_err e = ab_span_parse(ab_str_of(j->status), &status, NULL);
     if (e != AB_ERR_OK)
         return e;
-    const server_side set = {.uid = ab_object_uid(before),
-                             .version = ++s->version,
-                             .generation = generation_of(before),
-                             .status = ab_span_root(status)};
-    put(s, compose(before, &set));
+    const ab_bench_server_side set = {.uid = ab_object_uid(before),
+                                      .version = ++s->version,
+                                      .generation = ab_bench_server_generation(before),
+                                      .status = ab_span_root(status)};
+    put(s, ab_bench_server_compose(ab_object_json(before), &set));
     ab_span_free(status);
     return AB_ERR_OK;
 }

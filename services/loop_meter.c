@@ -7,7 +7,8 @@ static void on_prepare(uv_prepare_t *prepare)
     ab_loop_meter *m = prepare->data;
     uint64_t now_ns = uv_hrtime();
     uint64_t idle_ns = uv_metrics_idle_time(prepare->loop);
-    uint64_t busy_ns = now_ns - m->begun_ns - (idle_ns - m->idle_ns);
+    /* The first turn begins here: until then nobody waits for the loop. */
+    uint64_t busy_ns = m->begun_ns == 0 ? 0 : now_ns - m->begun_ns - (idle_ns - m->idle_ns);
     m->begun_ns = now_ns;
     m->idle_ns = idle_ns;
     if (busy_ns > m->longest_ns)
@@ -24,7 +25,7 @@ static void on_render(void *arg)
 void ab_loop_meter_start(ab_loop_meter *m, uv_loop_t *loop, ab_metrics *metrics)
 {
     (void)uv_loop_configure(loop, UV_METRICS_IDLE_TIME);
-    *m = (ab_loop_meter){.begun_ns = uv_hrtime()};
+    *m = (ab_loop_meter){0};
     m->longest =
         ab_metric_get(metrics, AB_METRIC_GAUGE, "argobus_loop_turn_max_seconds",
                       "Longest turn of the event loop since the metrics were last read.", NULL, 0);

@@ -13,7 +13,7 @@
 typedef struct {
     uv_prepare_t prepare;
     ab_metric *longest;
-    uint64_t begun_ns;   /* when this turn began */
+    uint64_t begun_ns;   /* when this turn began; 0: the loop does not run yet */
     uint64_t idle_ns;    /* what the loop had waited by then */
     uint64_t longest_ns; /* since the metrics were last read */
 } ab_loop_meter;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For each N: the agents 0 to N-2 in a few processes, the last one in a process of its own, so that
- * it can be stopped alone; the principal program with its objects in a file (hub_store.c). Looking
+ * For each N: the first agent and the last one in processes of their own, so that what is noisy and
+ * what is dead shares nothing with the others but the principal and the machine; the others in a
+ * few processes; the principal program with its objects in a file (hub_store.c). Looking
  * at it while it is measured would cost it something: what has come is read from memory that the
  * agents share, and from the principal's log.
  */
@@ -31,13 +32,14 @@
 #define LOOK_MS      5
 #define SETTLE_MS    3000
 #define PER_PROC     500 /* agents; descriptors of Kafka's handles are what is scarce */
-#define PROCS_MAX    8
+#define PROCS_MAX    10
 #define FLEETS_MAX   8
 #define FEWEST       4 /* the noisy one, the dead one, and others */
 #define NOISY        0 /* the slow one, too */
 #define NOISY_PER_S  1000
 #define BESIDE_PER_S 100
 #define EXPONENT_MAX 1.1
+#define CPU_LEAST_S  1e-3 /* less is noise */
 
 /* What grows with N. */
 enum { MEMORY, START_CPU, RESYNC_CPU, IDLE_CPU, GROWING };
@@ -168,7 +170,8 @@ static bool start_agents(fleet *f)
     bool ok = true;
     for (unsigned first = 0; first < f->agents && ok; f->procs++) {
         unsigned left = f->agents - first;
-        unsigned count = left == 1 ? 1 : left - 1 < PER_PROC ? left - 1 : PER_PROC;
+        bool alone = first == NOISY || left == 1;
+        unsigned count = alone ? 1 : left - 1 < PER_PROC ? left - 1 : PER_PROC;
         f->parts[f->procs] = (ab_bench_agents){&f->site, f->track, first, count};
         f->pids[f->procs] = ab_bench_agents_start(&f->parts[f->procs]);
         ok = f->pids[f->procs] > 0;
@@ -351,7 +354,7 @@ static double exponent(const unsigned *agents, double grown[][GROWING], size_t c
     double x = 0, y = 0, xx = 0, xy = 0;
     for (size_t i = 0; i < count; i++) {
         double a = log(agents[i]);
-        double b = log(fmax(grown[i][which], 0.01)); /* the least CPU time that is told */
+        double b = log(fmax(grown[i][which], CPU_LEAST_S));
         x += a;
         y += b;
         xx += a * a;

@@ -157,17 +157,11 @@ bool ab_bench_memory_reset(pid_t pid)
 
 double ab_bench_cpu(pid_t pid)
 {
-    char text[1024];
-    unsigned long user = 0;
-    unsigned long kernel = 0;
-    if (!read_proc(pid, "stat", text, sizeof(text)))
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
         return 0;
-    /* The second field is the program's name, which may hold anything. */
-    const char *at = strrchr(text, ')');
-    if (at == NULL ||
-        sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) != 2)
-        return 0;
-    return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static bool is_free(uint16_t port)

@@ -51,6 +51,49 @@ void ab_watermark_merge(ab_watermark_sent *sent, const ab_watermark_sent *other)
         ab_watermark_add_run(sent, other->runs[i]);
 }
 
+/* --- what this run knows --- */
+
+static bool has_epoch(const ab_watermark_run *run, uint64_t epoch)
+{
+    for (size_t i = 0; i < AB_WATERMARK_EPOCHS_MAX; i++)
+        if (run->epochs[i] == epoch)
+            return true;
+    return false;
+}
+
+void ab_watermark_note_epoch(ab_watermark_run *run, uint64_t epoch)
+{
+    if (!has_epoch(run, epoch))
+        run->epochs[run->epoch_count++ % AB_WATERMARK_EPOCHS_MAX] = epoch;
+}
+
+void ab_watermark_note_version(ab_watermark_run *run, ab_version version)
+{
+    if (ab_version_cmp(version, run->newest) > 0)
+        run->newest = version;
+}
+
+void ab_watermark_note_queued(ab_watermark_run *run, ab_version version)
+{
+    run->queued = version;
+    ab_watermark_note_version(run, version);
+}
+
+bool ab_watermark_proves(const ab_watermark_sent *sent, const ab_watermark_run *run,
+                         ab_version version)
+{
+    return run->resynced || ab_watermark_covers(sent, version) ||
+           (!ab_version_is_none(version) && has_epoch(run, version.epoch));
+}
+
+void ab_watermark_cover(ab_watermark_sent *sent, const ab_watermark_run *run)
+{
+    if (run->resynced && ab_version_cmp(run->newest, sent->all) > 0)
+        *sent = (ab_watermark_sent){.all = run->newest};
+    else if (!run->resynced && !ab_version_is_none(run->queued))
+        ab_watermark_add_run(sent, run->queued);
+}
+
 /* --- names --- */
 
 void ab_watermark_name(size_t part, char out[AB_WATERMARK_NAME_MAX])
@@ -61,7 +104,7 @@ void ab_watermark_name(size_t part, char out[AB_WATERMARK_NAME_MAX])
         snprintf(out, AB_WATERMARK_NAME_MAX, AB_WATERMARK_NAME "-%zu", part);
 }
 
-size_t ab_watermark_part(ab_str name)
+size_t ab_watermark_number(ab_str name)
 {
     char own[AB_WATERMARK_NAME_MAX];
     uint64_t part = 0;

@@ -47,6 +47,32 @@ typedef struct {
 bool ab_watermark_covers(const ab_watermark_sent *sent, ab_version version);
 /** Does it cover nothing at all? */
 bool ab_watermark_is_empty(const ab_watermark_sent *sent);
+/* Epochs of this run that are remembered. */
+#define AB_WATERMARK_EPOCHS_MAX 8
+
+/* What this run knows of one agent. */
+typedef struct {
+    bool resynced;     /* both ends agreed, and every deletion was proved */
+    ab_version queued; /* the newest state of an object that was sent in this run */
+    ab_version newest; /* the newest state of an object that the agent is known to have */
+    uint64_t epochs[AB_WATERMARK_EPOCHS_MAX]; /* the last ones under which something was sent */
+    size_t epoch_count;
+} ab_watermark_run;
+
+/** Something is sent under this epoch from now on. */
+void ab_watermark_note_epoch(ab_watermark_run *run, uint64_t epoch);
+/** The agent, or its log, has an object under this version. */
+void ab_watermark_note_version(ab_watermark_run *run, ab_version version);
+/** An object was queued under this version. */
+void ab_watermark_note_queued(ab_watermark_run *run, ab_version version);
+/** Is the store known to have had what was sent under this version? It is, of what was said in this
+ * run, of what the watermark covers, and once both ends agreed, of all. */
+bool ab_watermark_proves(const ab_watermark_sent *sent, const ab_watermark_run *run,
+                         ab_version version);
+/** Cover what was sent in this run, and, once every deletion was proved, all up to there: before
+ * that it would hide what only the agent knows of. */
+void ab_watermark_cover(ab_watermark_sent *sent, const ab_watermark_run *run);
+
 /** Cover what was sent under the epoch of `version`, up to it, unless more of it is covered. The
  * oldest run is forgotten when they are too many. */
 void ab_watermark_add_run(ab_watermark_sent *sent, ab_version version);
@@ -57,7 +83,7 @@ void ab_watermark_merge(ab_watermark_sent *sent, const ab_watermark_sent *other)
 void ab_watermark_name(size_t part, char out[AB_WATERMARK_NAME_MAX]);
 /** @return the number of the part of this name; AB_WATERMARK_PARTS_MAX when it is not the name of a
  * part */
-size_t ab_watermark_part(ab_str name);
+size_t ab_watermark_number(ab_str name);
 
 /** The write id of a part, borrowed; empty when it has none or there is no ConfigMap.
  * @param object  NULL: there is no ConfigMap */

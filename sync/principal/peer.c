@@ -53,7 +53,8 @@ void ab_principal_peer_free(void *value)
     ab_link_remove(&peer->in_waiting);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
-    ab_principal_watermark_remove(peer);
+    if (peer->line != NULL)
+        ab_watermark_parts_leave(&peer->principal->watermark.parts, peer->line);
     if (peer->records != NULL && peer->records->peer == peer)
         peer->records->peer = NULL;
     ab_agent_records_leave(peer->records);
@@ -75,7 +76,8 @@ static void park_apps(const struct peer *peer)
 static bool has_all(struct peer *peer)
 {
     return peer->records != NULL && peer->writer != NULL && peer->errors != NULL &&
-           ab_principal_watermark_join(peer) == AB_ERR_OK;
+           ab_watermark_store_join(&peer->principal->watermark, ab_str_of(peer->name), peer,
+                                   &peer->line) == AB_ERR_OK;
 }
 
 ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
@@ -201,7 +203,7 @@ void ab_principal_written(ab_principal *p, const char *agent, const ab_event *he
         AB_ERROR(p->env.log, SYNC, "out of memory");
     if (ab_principal_is_object(ab_event_attr(head, AB_CE_PARTITIONKEY)) &&
         ab_version_of(head, &version, NULL) == AB_ERR_OK)
-        ab_principal_watermark_note_version(peer, version);
+        ab_watermark_note_version(&peer->line->run, version);
 }
 
 static void requeue_apps(struct peer *peer)

@@ -58,14 +58,14 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->peers, ab_principal_peer_free);
     ab_map_free(p->records_by_agent, NULL);
     ab_map_free(p->own_projects, NULL);
-    ab_principal_watermark_fini(p);
+    ab_watermark_store_fini(&p->watermark);
     free(p);
 }
 
 void ab_principal_on_updated(ab_principal *p, ab_object *object)
 {
     ab_mirror_on_updated(p, object);
-    ab_principal_watermark_note(p, object);
+    ab_watermark_store_note(&p->watermark, object);
     if (ab_str_is(ab_object_kind(object), "Application"))
         ab_principal_app_on_updated(p, object);
     else
@@ -85,8 +85,7 @@ void ab_principal_on_list_done(ab_principal *p)
 {
     p->listed = true;
     p->reconciler.stopped = false;
-    ab_principal_watermark_assign(p);
-    ab_principal_watermark_advance(p);
+    ab_watermark_store_listed(&p->watermark);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i)) {
         ab_principal_sweep(i.value);
         ab_principal_take_held(i.value);
@@ -101,10 +100,9 @@ void ab_principal_on_list_done(ab_principal *p)
 void ab_principal_on_synced(ab_principal *p)
 {
     p->synced = true;
-    ab_principal_watermark_read_all(p);
+    ab_watermark_store_check_all(&p->watermark);
     if (!p->listed)
         ab_principal_on_list_done(p);
-    ab_principal_watermark_advance(p);
     ab_principal_shared_requeue_all(p);
 }
 
@@ -126,7 +124,7 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
 
 void ab_principal_tick(ab_principal *p)
 {
-    ab_principal_watermark_advance(p);
+    ab_watermark_store_advance(&p->watermark);
     ab_principal_peers_tick(p);
     ab_principal_shared_tick(p);
     ab_reconciler_tick(&p->reconciler);

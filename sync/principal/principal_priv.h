@@ -7,7 +7,7 @@
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "sync/deletion/sweep.h"
-#include "sync/deletion/watermark.h"
+#include "sync/deletion/watermark_store.h"
 #include "sync/inbox.h"
 #include "sync/object/kind.h"
 #include "sync/principal/principal.h"
@@ -32,8 +32,6 @@ struct peer_resync {
     bool unsent; /* it holds what is for it, and what was not said yet in this log of ours */
 };
 
-#define EPOCHS_MAX 8
-
 /* What belongs to an agent by its name, whether it is served or not. It exists while there is
  * anything. */
 struct agent_records {
@@ -57,7 +55,7 @@ struct peer {
     const char *name; /* the records' */
     unsigned mode;    /* an ab_mode_set; 0 while it is not known */
     ab_writer *writer;
-    struct watermark_line *line;
+    ab_watermark_line *line; /* what the store's watermark says of it */
     ab_sweep sweep; /* what may be ended at it; of an autonomous one, what it tells of its own */
     ab_map
         *observed; /* keys whose deletion was observed, until the watermark is read; NULL: none */
@@ -70,12 +68,7 @@ struct peer {
         char token[HOLD_TOKEN];
     } hold;
     struct {
-        bool resynced;            /* in this run: both ends agreed, and every deletion was proved */
-        bool again;               /* to be compared once more when the watermark was read */
-        ab_version sent_this_run; /* the newest state of an object that was sent in this run */
-        ab_version sent; /* the newest state of an object that the agent is known to have */
-        uint64_t epochs[EPOCHS_MAX]; /* the last ones under which something was sent in this run */
-        size_t epoch_count;
+        bool again;            /* to be compared once more when the watermark was read */
         bool written_for_list; /* the watermark was to be written for what the store had when it was
                                   listed */
         size_t log;            /* deletions held back for want of proof: of what its log has */
@@ -168,51 +161,6 @@ struct ab_principal_app {
     bool cleared; /* head: what its report finishes is written */
 };
 
-enum watermark_step { WATERMARK_IDLE, WATERMARK_GET, WATERMARK_WRITE };
-
-/* One ConfigMap of the store's watermark. */
-struct watermark_part {
-    ab_principal_record record;
-    ab_principal *principal;
-    size_t number;
-    ab_link lines; /* watermark_line.in_part */
-    size_t count;  /* of them */
-    enum watermark_step step;
-    char id[AB_WATERMARK_ID_MAX]; /* as it was listed, read or written last; "": there is none */
-    char next_id[AB_WATERMARK_ID_MAX]; /* what may have been written since; "": nothing */
-    char *version;                     /* resourceVersion; NULL: there is none */
-    bool read;                         /* once in this run */
-    bool outdated;                     /* something was missed since it was read */
-    bool wanted;                       /* and an agent waits for that */
-    bool unsure;                       /* a write failed: to be read before the next one */
-    bool write_due;                    /* something was sent that it does not cover */
-    bool takes;                 /* lines that it was not written with yet, of another ConfigMap */
-    bool gives;                 /* its ConfigMap has such lines: it is written after those */
-    int64_t write_at, retry_at; /* mono_ms: not before then */
-    int64_t logs_at;            /* mono_ms: when the agents' logs should have been read */
-    ab_backoff backoff;
-    bool failed; /* and it was logged */
-};
-
-/* What the watermark says of one agent, served or not. */
-struct watermark_line {
-    struct watermark_part *part; /* NULL: the store is not listed yet, and has not shown it */
-    ab_link in_part;
-    struct peer *peer;      /* NULL: it is not served */
-    ab_watermark_sent sent; /* as listed, or written last, or to be written next */
-    char name[];
-};
-
-/* The store's watermark. */
-struct watermark {
-    struct watermark_part parts[AB_WATERMARK_PARTS_MAX];
-    size_t count;     /* parts that there are, or gaps between them */
-    ab_map *lines;    /* agent -> struct watermark_line */
-    bool other;       /* it is not ours: nothing is ended any more */
-    int64_t write_at; /* mono_ms: no part is written before then */
-    size_t turn;      /* the part that may be written next */
-};
-
 /* What is known of a mirror's source. */
 enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
 
@@ -280,7 +228,7 @@ struct ab_principal {
     ab_link waiting;      /* agents for whose certificate Secrets wait, or may */
     bool listed;
     bool synced;
-    struct watermark watermark;
+    ab_watermark_store watermark;
     ab_resync_queue resyncs;
     struct {
         ab_metric *resyncs;
@@ -398,42 +346,18 @@ void ab_principal_show_held(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);
 
-/* mark_parts.c: which ConfigMap of the store's watermark has what of it */
+/* watermark.c: what proves that the store once had what it does not have now */
 /** @return NOMEM */
 AB_MUST_USE ab_err ab_principal_watermark_init(ab_principal *p);
-void ab_principal_watermark_fini(ab_principal *p);
-/** It is what the store lists at start. Other objects, and later, are ignored. */
-void ab_principal_watermark_note(ab_principal *p, const ab_object *object);
-/** The store is listed: each agent gets its part, and a part that has too many agents, as former
- * versions wrote it, gives some of them to others. */
-void ab_principal_watermark_assign(ab_principal *p);
-/** The agent is served from now on. @return NOMEM */
-AB_MUST_USE ab_err ab_principal_watermark_join(struct peer *peer);
-/** The agent is served no more. Its line stays, if it says anything. */
-void ab_principal_watermark_remove(struct peer *peer);
-
-/* watermark.c: what proves that the store once had what it does not have now */
-/** The answer to what was asked for. */
-void ab_principal_watermark_done(ab_principal_record *record, ab_err code, ab_object *object,
-                                 const ab_error *err);
-/** Read or write it, as far as that is due. */
-void ab_principal_watermark_advance(ab_principal *p);
-/** Every part is to be read. */
-void ab_principal_watermark_read_all(ab_principal *p);
-/** Something is missed: no part proves anything before it was read again, which happens when an
- * agent asks. */
-void ab_principal_watermark_outdate(ab_principal *p);
-/** Has the agent's part been read since something was missed last? If not it is read, and the agent
- * is swept then. */
+/** Has the agent's part of the watermark been read since something was missed last? If not it is
+ * read, and the agent is swept then. */
 bool ab_principal_watermark_ask(const struct peer *peer);
 /** Is the store known to have had what was sent to the agent under this version? */
 bool ab_principal_watermark_covers(const struct peer *peer, ab_version version);
 /** The agent's writer has a new epoch. */
-void ab_principal_watermark_epoch(struct peer *peer);
+void ab_principal_watermark_epoch(const struct peer *peer);
 /** An object was queued for the agent just now. */
-void ab_principal_watermark_note_queued(struct peer *peer);
-/** The agent, or its log, has an object under this version. */
-void ab_principal_watermark_note_version(struct peer *peer, ab_version version);
+void ab_principal_watermark_note_queued(const struct peer *peer);
 /** The agent is about to be served no more: what it was told is covered all the same. */
 void ab_principal_watermark_leave(struct peer *peer);
 /** The store has what its watermark does not cover. */

@@ -272,7 +272,7 @@ static void miss(struct peer *peer, ab_str key, bool observed)
 
 void ab_principal_note_missing(ab_principal *p, ab_str key, bool observed)
 {
-    ab_principal_watermark_outdate(p);
+    ab_watermark_store_outdate(&p->watermark);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
         miss(i.value, key, observed);
 }

@@ -134,7 +134,7 @@ static ab_object *stored_mark(const ab_bench_core_hub *h, ab_str key)
     ab_str kind, namespace, name;
     if (ab_object_key_split(key, &kind, &namespace, &name) != AB_ERR_OK)
         return NULL;
-    ab_object *mark = h->marks[ab_watermark_part(name)];
+    ab_object *mark = h->marks[ab_watermark_number(name)];
     return mark == NULL ? NULL : ab_object_ref(mark);
 }
 
@@ -166,7 +166,7 @@ static void apply(void *arg, ab_object *object, ab_str version, ab_asker *record
         fail(h, "an object is written");
         return;
     }
-    size_t part = ab_watermark_part(ab_object_name(object));
+    size_t part = ab_watermark_number(ab_object_name(object));
     ab_object_unref(h->marks[part]);
     h->marks[part] = ab_object_ref(object);
     answer_later(h, &h->answers, record, ab_object_ref(object), AB_ERR_OK);

@@ -203,11 +203,11 @@ static void a_part_is_known_by_its_name(void **state)
     (void)state;
     for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++) {
         ab_watermark_name(i, name);
-        assert_int_equal(ab_watermark_part(ab_str_of(name)), i);
+        assert_int_equal(ab_watermark_number(ab_str_of(name)), i);
     }
     assert_string_equal(name, "argobus-store-mark-199");
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        assert_int_equal(ab_watermark_part(ab_str_of(others[i])), AB_WATERMARK_PARTS_MAX);
+        assert_int_equal(ab_watermark_number(ab_str_of(others[i])), AB_WATERMARK_PARTS_MAX);
 }
 
 static void a_run_that_goes_on_is_one(void **state)
@@ -252,6 +252,71 @@ static void what_two_parts_say_is_covered_when_either_says_so(void **state)
     assert_false(ab_watermark_covers(&told, (ab_version){8, 2}));
 }
 
+static void what_was_sent_in_this_run_is_proved_by_its_epoch(void **state)
+{
+    ab_watermark_sent told = {0};
+    ab_watermark_run run = {0};
+    (void)state;
+    ab_watermark_note_epoch(&run, 7);
+    assert_true(ab_watermark_proves(&told, &run, (ab_version){7, 99}));
+    assert_false(ab_watermark_proves(&told, &run, (ab_version){6, 1}));
+    assert_false(ab_watermark_proves(&told, &run, (ab_version){0, 0})); /* of no known version */
+}
+
+static void only_the_last_epochs_of_a_run_are_remembered(void **state)
+{
+    ab_watermark_sent told = {0};
+    ab_watermark_run run = {0};
+    (void)state;
+    for (uint64_t i = 1; i <= AB_WATERMARK_EPOCHS_MAX + 1; i++) {
+        ab_watermark_note_epoch(&run, i);
+        ab_watermark_note_epoch(&run, i); /* counts once */
+    }
+    assert_false(ab_watermark_proves(&told, &run, (ab_version){1, 1}));
+    for (uint64_t i = 2; i <= AB_WATERMARK_EPOCHS_MAX + 1; i++)
+        assert_true(ab_watermark_proves(&told, &run, (ab_version){i, 1}));
+}
+
+static void all_is_proved_once_both_ends_agreed(void **state)
+{
+    ab_watermark_sent told = {0};
+    (void)state;
+    assert_true(
+        ab_watermark_proves(&told, &(ab_watermark_run){.resynced = true}, (ab_version){0, 0}));
+}
+
+/* What only the agent knows of is in an older epoch than what this run sends. */
+static void until_both_ends_agreed_only_what_was_sent_is_covered(void **state)
+{
+    ab_watermark_sent told = {0};
+    ab_watermark_run run = {0};
+    (void)state;
+    ab_watermark_cover(&told, &run);
+    assert_true(ab_watermark_is_empty(&told));
+    ab_watermark_note_version(&run, (ab_version){6, 3});
+    ab_watermark_note_queued(&run, (ab_version){7, 5});
+    ab_watermark_cover(&told, &run);
+    assert_true(ab_watermark_covers(&told, (ab_version){7, 5}));
+    assert_false(ab_watermark_covers(&told, (ab_version){6, 3}));
+}
+
+static void then_all_up_to_there_is(void **state)
+{
+    ab_watermark_sent told = {.all = {5, 1}};
+    ab_watermark_run run = {.resynced = true};
+    (void)state;
+    ab_watermark_add_run(&told, (ab_version){3, 9});
+    ab_watermark_note_queued(&run, (ab_version){7, 5});
+    ab_watermark_note_version(&run, (ab_version){6, 3}); /* older */
+    ab_watermark_cover(&told, &run);
+    assert_true(ab_watermark_covers(&told, (ab_version){7, 5}));
+    assert_true(ab_watermark_covers(&told, (ab_version){6, 3}));
+    assert_int_equal(told.count, 0);
+    run.newest = (ab_version){1, 1};
+    ab_watermark_cover(&told, &run); /* it never covers less */
+    assert_true(ab_watermark_covers(&told, (ab_version){7, 5}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +333,11 @@ int main(void)
         cmocka_unit_test(a_run_that_goes_on_is_one),
         cmocka_unit_test(of_too_many_runs_the_oldest_is_forgotten),
         cmocka_unit_test(what_two_parts_say_is_covered_when_either_says_so),
+        cmocka_unit_test(what_was_sent_in_this_run_is_proved_by_its_epoch),
+        cmocka_unit_test(only_the_last_epochs_of_a_run_are_remembered),
+        cmocka_unit_test(all_is_proved_once_both_ends_agreed),
+        cmocka_unit_test(until_both_ends_agreed_only_what_was_sent_is_covered),
+        cmocka_unit_test(then_all_up_to_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,9 @@ void ab_principal_app_free(void *value)
 {
     ab_principal_app *app = value;
     ab_record_fini(&app->record);
-    ab_link_remove(&app->in_moved);
+    ab_link_remove(&app->in_found);
+    while (ab_principal_is_moving(app))
+        ab_agent_records_leave(ab_principal_pop_former(app));
     ab_link_remove(&app->in_records);
     if (app->records != NULL)
         ab_agent_records_count(app->records, &app->unfinished, false);
@@ -43,7 +45,8 @@ static ab_principal_app *app_new(ab_principal *p, ab_str key, ab_str agent)
     app->key = ab_str_dup(key);
     ab_record_init(&app->record, &app_type, &p->reconciler, app->key);
     ab_link_init(&app->in_records);
-    ab_link_init(&app->in_moved);
+    ab_link_init(&app->formers);
+    ab_link_init(&app->in_found);
     if (app->key == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
         ab_map_put(p->apps, key, app, NULL) != AB_ERR_OK) {
         ab_principal_app_free(app);
@@ -130,18 +133,13 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
     if (app == NULL || !app->exists)
         return;
-    bool queued =
-        ab_principal_is_open(app) && ab_writer_has_key(app->peer->writer, ab_str_of(app->key));
-    bool meant = app->deleting; /* its user said so on the object: the guard has nothing to ask */
+    bool requested = app->deleting; /* its user said so on the object */
     app->exists = app->deleting = app->requeued = false;
     app->record.changed_meanwhile = true;
     forget_newest(app);
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
-    if (meant && queued)
-        ab_principal_end(app->peer, ab_str_of(app->key));
-    else
-        ab_principal_note_missing(p, ab_str_of(app->key), observed);
+    ab_principal_note_missing_app(app, requested, observed);
     ab_principal_finish_move(app);
     app->requests = (struct requests){0};
     ab_reconcile_advance(&app->record);

@@ -214,7 +214,8 @@ static void requeue_apps(struct peer *peer)
             continue;
         bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
                     app->requests.terminate.asked;
-        app->requeued = app->requeued || asks || app->moved ||
+        ab_principal_finish_move(app);
+        app->requeued = app->requeued || asks || ab_principal_is_moving(app) ||
                         !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
         ab_reconcile_advance(&app->record);
     }
@@ -307,6 +308,7 @@ void ab_principal_log_lost(ab_principal *p, const char *agent)
         return;
     ab_resync_queue_stop(&peer->resync.turn);
     ab_writer_forget(peer->writer);
+    ab_principal_forget_observed(peer); /* what is not told while it is closed is inferred */
     ab_principal_watch(peer);
     ab_principal_shared_close(peer);
     ab_resync_queue_sort(&peer->resync.turn);

@@ -26,7 +26,6 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->mirrors = ab_map_new();
     p->records_by_agent = ab_map_new();
     p->own_projects = ab_map_new();
-    ab_link_init(&p->moved);
     ab_link_init(&p->open);
     ab_link_init(&p->watched);
     ab_link_init(&p->waiting);

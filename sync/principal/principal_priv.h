@@ -136,7 +136,8 @@ struct ab_principal_app {
     const char *agent;             /* the records' name */
     struct peer *peer;             /* of that name; NULL while there is none */
     ab_link in_records;
-    ab_link in_moved; /* while `moved` */
+    ab_link formers;  /* agents that may have it still, see route.c */
+    ab_link in_found; /* of a sweep that finds it at one of these */
     bool unfinished;  /* counted in the records */
 
     bool exists;
@@ -148,7 +149,6 @@ struct ab_principal_app {
     bool outdated;             /* a write met a newer object: read it before the next one */
     ab_digest desired;         /* of the payload that goes down */
     bool requeued;             /* the object has something to say that the log does not */
-    bool moved;                /* other agents may have it still */
     ab_version status_version; /* of the status that the hub shows; none before the first */
     ab_digest status_hash; /* of the report that it is from; none: it has no status, or unknown */
     struct requests requests;
@@ -221,7 +221,6 @@ struct ab_principal {
     ab_map *mirrors;
     ab_map *records_by_agent;
     ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
-    ab_link moved;        /* Applications that other agents may have still */
     ab_link open;         /* agents that take the hub's objects; who asked last comes first */
     uint64_t asks;        /* how often an agent wanted shared objects */
     ab_link watched;      /* agents that the next tick looks at */
@@ -282,8 +281,14 @@ void ab_principal_peers_tick(ab_principal *p);
 ab_str ab_principal_route(const ab_principal *p, const ab_object *hub);
 /** It belongs to this agent now. @return NOMEM */
 AB_MUST_USE ab_err ab_principal_assign(ab_principal_app *app, ab_str agent);
-/** Other agents may have it still. */
-void ab_principal_note_moved(ab_principal_app *app);
+/** This agent may have it still. @return NOMEM */
+AB_MUST_USE ab_err ab_principal_note_former(ab_principal_app *app, const struct agent_records *of);
+/** May other agents have it still? */
+bool ab_principal_is_moving(const ab_principal_app *app);
+/** That of one of app->formers. Borrowed. */
+const struct agent_records *ab_principal_former(ab_link *link);
+/** Forget one of these. @return it, to be left; NULL when there is none */
+struct agent_records *ab_principal_pop_former(ab_principal_app *app);
 /** Its agent is served no more. */
 void ab_principal_park(ab_principal_app *app);
 /** End what other agents still have of an Application, once the one whose it is has it queued. */
@@ -316,16 +321,22 @@ bool ab_principal_is_object(ab_str key);
 
 /* sweep.c: ending what is gone */
 /**
- * An object that was here is gone, or is nobody's any more: end its key everywhere, once that is
- * proved.
+ * An object that was here is gone, or is nobody's any more: end its key, once that is proved.
  *
+ * @param of  the only agent that can have it; NULL: all can
  * @param observed  the store observed this deletion, or the object is there and says itself that it
  * is for nobody. It passes without the guard when the watermark, read after it, is still ours. That
  * is proof: this process saw the object in its own store, somebody deleted that very object while
  * it was watched, and the store is the one that it was. Else it is inferred, and swept under the
  * guard.
  */
-void ab_principal_note_missing(ab_principal *p, ab_str key, bool observed);
+void ab_principal_note_missing(ab_principal *p, const struct agent_records *of, ab_str key,
+                               bool observed);
+/** The same of an Application, which only its agent has, and those whose it was before.
+ * @param requested  its user asked for it on the object: it is ended at its agent at once */
+void ab_principal_note_missing_app(ab_principal_app *app, bool requested, bool observed);
+/** The agent has this, and its log does not say so. It is for it, or comes from a move. */
+void ab_principal_note_unsent(struct peer *peer, ab_str key);
 /** What was observed means nothing any more for this agent. */
 void ab_principal_forget_observed(struct peer *peer);
 /** Learn from the peer's log: end what is another agent's now and what the hub no longer has, as

@@ -125,7 +125,8 @@ static enum verdict judge(const struct peer *peer, ab_str key)
         return ab_principal_shared_verdict(peer, key);
     if (app->peer == peer)
         return FOR_IT;
-    return app->moved ? NOT_KNOWN_YET : NOT_FOR_IT; /* it stays until it has arrived elsewhere */
+    return ab_principal_is_moving(app) ? NOT_KNOWN_YET
+                                       : NOT_FOR_IT; /* it stays until it has arrived elsewhere */
 }
 
 static bool is_on_its_way(const struct peer *peer, ab_str key)
@@ -256,7 +257,7 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
         return;
     }
     if (judge(c->peer, theirs->key) != NOT_FOR_IT) {
-        c->peer->resync.unsent = true;
+        ab_principal_note_unsent(c->peer, theirs->key);
         return;
     }
     if (!ab_deletion_is_allowed(ab_principal_judge_unsent(c->peer, theirs->key, theirs->version))) {

@@ -43,10 +43,45 @@ static void forget_agent(ab_principal_app *app)
     app->error_ours = false;
 }
 
-void ab_principal_note_moved(ab_principal_app *app)
+/* An agent that may have the Application still, although it is another's. */
+struct former {
+    ab_link in_app;
+    struct agent_records *records;
+};
+
+bool ab_principal_is_moving(const ab_principal_app *app)
 {
-    app->moved = true;
-    ab_list_append(&app->principal->moved, &app->in_moved);
+    return ab_link_is_in_use(&app->formers);
+}
+
+ab_err ab_principal_note_former(ab_principal_app *app, const struct agent_records *of)
+{
+    for (ab_list_iter i = ab_list_first(&app->formers); i.link != NULL; ab_list_next(&i))
+        if (AB_LINK_OF(i.link, struct former, in_app)->records == of)
+            return AB_ERR_OK;
+    struct former *f = calloc(1, sizeof(*f));
+    if (f == NULL)
+        return AB_ERR_NOMEM;
+    ab_link_init(&f->in_app);
+    f->records = ab_agent_records_use(app->principal, ab_str_of(of->name));
+    ab_list_append(&app->formers, &f->in_app);
+    return AB_ERR_OK;
+}
+
+const struct agent_records *ab_principal_former(ab_link *link)
+{
+    return AB_LINK_OF(link, struct former, in_app)->records;
+}
+
+struct agent_records *ab_principal_pop_former(ab_principal_app *app)
+{
+    ab_link *l = ab_list_pop(&app->formers);
+    if (l == NULL)
+        return NULL;
+    struct former *f = AB_LINK_OF(l, struct former, in_app);
+    struct agent_records *r = f->records;
+    free(f);
+    return r;
 }
 
 ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
@@ -57,10 +92,12 @@ ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
     struct agent_records *r = ab_agent_records_use(app->principal, agent);
     if (r == NULL)
         return AB_ERR_NOMEM;
-    if (former != NULL) {
-        forget_agent(app);
-        ab_principal_note_moved(app);
+    if (former != NULL && ab_principal_note_former(app, former) != AB_ERR_OK) {
+        ab_agent_records_leave(r);
+        return AB_ERR_NOMEM;
     }
+    if (former != NULL)
+        forget_agent(app);
     ab_list_append(&r->apps, &app->in_records);
     app->records = r;
     app->agent = r->name;
@@ -88,25 +125,29 @@ static void end_command_of(struct peer *peer, const ab_principal_app *app, const
         AB_ERROR(app->principal->env.log, SYNC, "out of memory");
 }
 
+static void leave_agent(struct peer *peer, const ab_principal_app *app)
+{
+    if (app->exists) /* else it is swept, once it is proved to be gone */
+        ab_principal_end(peer, ab_str_of(app->key));
+    end_command_of(peer, app, &app->requests.operation);
+    end_command_of(peer, app, &app->requests.refresh);
+    end_command_of(peer, app, &app->requests.terminate);
+}
+
 void ab_principal_finish_move(ab_principal_app *app)
 {
     bool has_assigned = app->exists && app->peer != NULL;
-    if (!app->moved ||
+    if (!ab_principal_is_moving(app) ||
         (has_assigned && !(ab_principal_is_open(app) &&
                            ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->desired))))
         return;
-    /* One whose writer is not ready now is swept when it is. */
-    app->moved = false;
-    ab_link_remove(&app->in_moved);
-    for (ab_map_iter i = ab_map_first(app->principal->peers); i.entry != NULL; ab_map_next(&i)) {
-        struct peer *peer = i.value;
-        if (!ab_principal_takes_state(peer) || (has_assigned && peer == app->peer))
-            continue;
-        if (app->exists) /* else it is swept, once it is proved to be gone */
-            ab_principal_end(peer, ab_str_of(app->key));
-        end_command_of(peer, app, &app->requests.operation);
-        end_command_of(peer, app, &app->requests.refresh);
-        end_command_of(peer, app, &app->requests.terminate);
+    for (struct agent_records *r = ab_principal_pop_former(app); r != NULL;
+         r = ab_principal_pop_former(app)) {
+        /* One whose writer is not ready now is swept when it is. */
+        if (r->peer != NULL && ab_principal_takes_state(r->peer) &&
+            (!has_assigned || r->peer != app->peer))
+            leave_agent(r->peer, app);
+        ab_agent_records_leave(r);
     }
 }
 

@@ -259,7 +259,7 @@ static void note_absent(struct shared *s, bool observed)
         return;
     s->exists = s->requeued = false;
     count_all_again(s->principal);
-    ab_principal_note_missing(s->principal, ab_str_of(s->key), observed);
+    ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), observed);
     if (s->kind->target == AB_TARGET_APPPROJECT)
         requeue_secrets(s->principal, s->key, true);
 }

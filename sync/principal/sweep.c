@@ -13,6 +13,7 @@ struct judge {
     struct peer *peer;
     bool checked;   /* the watermark was read since something was missed, and is ours */
     bool uncovered; /* it does not cover something that is here */
+    ab_link found;  /* Applications that it may have still, and that are another agent's */
 };
 
 static int64_t now_ms(const struct peer *peer)
@@ -188,12 +189,38 @@ ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_ve
                              .confirmed = peer->sweep.guard.confirmed});
 }
 
-static void note_moved(void *arg, ab_str key)
+static void note_former(ab_principal_app *app, const struct peer *peer)
 {
-    const struct peer *peer = arg;
+    if (ab_principal_note_former(app, peer->records) != AB_ERR_OK)
+        AB_ERROR(app->principal->env.log, SYNC, "out of memory",
+                 AB_KV("object", (const char *)app->key));
+}
+
+void ab_principal_note_unsent(struct peer *peer, ab_str key)
+{
     ab_principal_app *app = ab_principal_find(peer->principal, key);
-    if (app != NULL && app->exists && app->peer != peer)
-        ab_principal_note_moved(app);
+    peer->resync.unsent = true;
+    if (app != NULL && app->peer != peer)
+        note_former(app, peer);
+}
+
+static void find_moved(void *arg, ab_str key)
+{
+    struct judge *j = arg;
+    ab_principal_app *app = ab_principal_find(j->peer->principal, key);
+    if (app == NULL || !app->exists || app->peer == j->peer)
+        return;
+    note_former(app, j->peer);
+    ab_list_append(&j->found, &app->in_found);
+}
+
+/* After the log was gone through: ending a move changes it. */
+static void finish_moves(struct judge *j)
+{
+    ab_link_init(&j->found);
+    ab_writer_each(j->peer->writer, "Application/", find_moved, j);
+    for (ab_link *l = ab_list_pop(&j->found); l != NULL; l = ab_list_pop(&j->found))
+        ab_principal_finish_move(AB_LINK_OF(l, ab_principal_app, in_found));
 }
 
 /* --- what was observed to be deleted --- */
@@ -235,17 +262,14 @@ static void end_observed(struct judge *j)
 
 void ab_principal_sweep(struct peer *peer)
 {
-    ab_principal *p = peer->principal;
-    if (!p->listed || !ab_principal_takes_state(peer))
+    if (!peer->principal->listed || !ab_principal_takes_state(peer))
         return;
     struct judge j = {.peer = peer};
     ab_sweep_role role = role_of(&j);
     end_observed(&j);
     if (!ab_sweep_begin(&peer->sweep, now_ms(peer)))
         return;
-    ab_writer_each(peer->writer, "Application/", note_moved, peer);
-    for (ab_list_iter i = ab_list_first(&p->moved); i.link != NULL; ab_list_next(&i))
-        ab_principal_finish_move(AB_LINK_OF(i.link, ab_principal_app, in_moved));
+    finish_moves(&j);
     j.checked = !peer->sweep.guard.confirmed && ab_principal_watermark_ask(peer);
     if (peer->sweep.guard.confirmed || j.checked)
         ab_sweep_log(&peer->sweep, peer->writer, &role, now_ms(peer));
@@ -270,11 +294,29 @@ static void miss(struct peer *peer, ab_str key, bool observed)
     ab_principal_watch(peer);
 }
 
-void ab_principal_note_missing(ab_principal *p, ab_str key, bool observed)
+void ab_principal_note_missing(ab_principal *p, const struct agent_records *of, ab_str key,
+                               bool observed)
 {
     ab_watermark_store_outdate(&p->watermark);
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
-        miss(i.value, key, observed);
+    if (of != NULL && of->peer != NULL)
+        miss(of->peer, key, observed);
+    /* One that is not open is swept when it is. */
+    for (ab_list_iter i = ab_list_first(&p->open); of == NULL && i.link != NULL; ab_list_next(&i))
+        miss(AB_LINK_OF(i.link, struct peer, in_open), key, observed);
+}
+
+void ab_principal_note_missing_app(ab_principal_app *app, bool requested, bool observed)
+{
+    struct judge j = {.peer = app->peer};
+    ab_str key = ab_str_of(app->key);
+    ab_deletion verdict = ab_deletion_judge(&(ab_deletion_facts){.requested = requested});
+    if (ab_deletion_is_allowed(verdict) && ab_principal_is_open(app) &&
+        ab_writer_has_key(app->peer->writer, key))
+        end(&j, key, verdict);
+    else
+        ab_principal_note_missing(app->principal, app->records, key, observed);
+    for (ab_list_iter i = ab_list_first(&app->formers); i.link != NULL; ab_list_next(&i))
+        ab_principal_note_missing(app->principal, ab_principal_former(i.link), key, observed);
 }
 
 ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token)

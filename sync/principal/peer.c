@@ -214,7 +214,6 @@ static void requeue_apps(struct peer *peer)
             continue;
         bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
                     app->requests.terminate.asked;
-        ab_principal_finish_move(app);
         app->requeued = app->requeued || asks || ab_principal_is_moving(app) ||
                         !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
         ab_reconcile_advance(&app->record);

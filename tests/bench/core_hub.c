@@ -287,6 +287,10 @@ static void take_state(ab_bench_core_hub *h, size_t agent, const ab_event *event
     ab_bench_core_agent *a = &h->agents[agent];
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     size_t i = number_of(key) + (ab_str_starts(key, APP_KEY) ? 0 : AB_BENCH_CORE_APPS);
+    if (ab_event_data(event).ptr == NULL) {
+        h->deleted++;
+        return;
+    }
     if (i >= AB_BENCH_CORE_OBJECTS || ab_version_of(event, &a->version[i], NULL) != AB_ERR_OK ||
         ab_digest_parse(ab_event_attr(event, AB_CE_CONTENTHASH), &a->hash[i]) != AB_ERR_OK)
         fail(h, "an agent cannot read what it is sent");
@@ -350,6 +354,19 @@ void ab_bench_core_report(ab_bench_core_hub *h, size_t agent)
     ab_event_set_text(&d, AB_CE_SUBJECT, subject);
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
     deliver(h, agent, made(&h->agents[agent], &d, 2));
+}
+
+void ab_bench_core_delete(ab_bench_core_hub *h, size_t agent, size_t app)
+{
+    ab_object *object = application(h->agents[agent].name, app);
+    if (object == NULL) {
+        fail(h, "an object cannot be made");
+        return;
+    }
+    int64_t begun = cpu_ns();
+    ab_principal_on_deleted(h->principal, object, true);
+    end_turn(h, begun);
+    ab_object_unref(object);
 }
 
 void ab_bench_core_caught_up(ab_bench_core_hub *h, size_t agent)

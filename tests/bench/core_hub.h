@@ -33,6 +33,7 @@ typedef struct {
     ab_bench_core_agent *agents;
     size_t *woken; /* agents that are to be sent something */
     size_t woken_count;
+    size_t deleted;                    /* Applications, at the agents */
     ab_bench_answer *answers, *writes; /* newest first */
     ab_object *marks[AB_WATERMARK_PARTS_MAX];
     bool failed;      /* and it was said */
@@ -51,6 +52,8 @@ void ab_bench_core_ready(ab_bench_core_hub *h, size_t agent);
 void ab_bench_core_report(ab_bench_core_hub *h, size_t agent);
 void ab_bench_core_caught_up(ab_bench_core_hub *h, size_t agent);
 void ab_bench_core_hello(ab_bench_core_hub *h, size_t agent);
+/** The store tells that one of its Applications was deleted. */
+void ab_bench_core_delete(ab_bench_core_hub *h, size_t agent, size_t app);
 /** 250 ms later. @return what the turn took, nanoseconds */
 int64_t ab_bench_core_tick(ab_bench_core_hub *h);
 /** The store answers the writes of statuses. */

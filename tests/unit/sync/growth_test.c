@@ -146,12 +146,40 @@ static void a_tick_goes_over_neither_objects_nor_agents(void **state)
     assert_true(g.idle_tick < FEW);
 }
 
+/* Of one of an agent that is neither the first nor the last. The first deletion has the watermark
+ * written, which every 250 ms costs what a part has lines, however many deletions there are. */
+static size_t visits_of_deletion(size_t agents)
+{
+    ab_bench_core_hub h;
+    assert_true(ab_bench_core_open(&h, agents));
+    (void)each(&h, ab_bench_core_ready);
+    for (int i = 0; i < 200; i++)
+        (void)tick(&h); /* the watermark is written, for all */
+    ab_bench_core_delete(&h, agents / 2, 0);
+    ab_bench_core_settle(&h);
+    (void)taken();
+    ab_bench_core_delete(&h, agents / 2, 1);
+    ab_bench_core_settle(&h);
+    size_t n = taken();
+    assert_int_equal(h.deleted, 2);
+    assert_false(h.failed);
+    ab_bench_core_close(&h);
+    return n;
+}
+
+static void a_deletion_costs_the_same_with_3000_agents_as_with_30(void **state)
+{
+    (void)state;
+    assert_int_equal(visits_of_deletion(3000), visits_of_deletion(30));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_grows_with_the_square_of_the_agents),
         cmocka_unit_test(a_hello_goes_over_nothing),
         cmocka_unit_test(a_tick_goes_over_neither_objects_nor_agents),
+        cmocka_unit_test(a_deletion_costs_the_same_with_3000_agents_as_with_30),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,36 @@ static void nothing_goes_while_the_mark_is_refused(void **state)
     assert_at_rest();
 }
 
+/* They are made again under those names, and the next loss of them is nobody's deletion. */
+static void what_was_observed_before_the_log_was_lost_does_not_count_after_it(void **state)
+{
+    (void)state;
+    world_crash_principal(&w);
+    w.deletions_max = 0;
+    start_principal();
+    w.hub_refuses = AB_ERR_UNAVAILABLE; /* the watermark cannot be read for a while */
+    w.hub_refuses_reads = true;
+    fake_store_erase(w.hub, HUB);
+    fake_store_erase(w.hub, HUB_NEW);
+    world_run(&w, 1);
+    world_connect(&w.principal_link, false);
+    ab_principal_log_lost(w.principal, "w1");
+    w.principal_link.ready = false;
+    put_app(w.hub, "w1", "a", 1, "", "");
+    put_app(w.hub, "w1", "new", 1, "", "");
+    world_run(&w, 1);
+    fake_store_lose(w.hub, HUB);
+    fake_store_lose(w.hub, HUB_NEW);
+    world_run(&w, 1);
+    w.hub_refuses = AB_ERR_OK;
+    w.hub_refuses_reads = false;
+    world_connect(&w.principal_link, true);
+    world_run(&w, 100);
+    assert_true(has_new());
+    assert_non_null(local());
+    assert_int_equal(held_deletions(), 2);
+}
+
 /* --- what ends it --- */
 
 static void the_operator_confirms(void **state)
@@ -372,6 +402,7 @@ int main(void)
         T(an_empty_store_has_no_mark_and_deletes_nothing),
         T(a_mark_that_cannot_be_read_is_none),
         T(nothing_goes_while_the_mark_is_refused),
+        T(what_was_observed_before_the_log_was_lost_does_not_count_after_it),
         T(the_operator_confirms),
         T(the_operator_confirms_what_only_the_agent_has),
         T(what_is_made_again_is_held_no_more),

@@ -17,7 +17,8 @@ static void queued(struct peer *peer, ab_str key, ab_err e)
 {
     if (e == AB_ERR_OK) {
         wake(peer);
-        ab_principal_watermark_note_queued(peer);
+        ab_watermark_note_queued(&peer->line->run, ab_writer_newest(peer->writer));
+        ab_watermark_store_write(&peer->principal->watermark, peer->line);
     } else
         AB_ERROR(peer->principal->env.log, SYNC, "cannot queue an event",
                  AB_KV("agent", peer->name), AB_KV("key", key), AB_KV("why", ab_err_text(e)));

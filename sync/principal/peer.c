@@ -120,7 +120,8 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
         ab_principal_ack(p, h->delivery);
     ab_mirror_requeue_agent(peer->records);
     ab_mirror_agents_changed(p, agent);
-    ab_principal_watermark_leave(peer);
+    ab_watermark_store_leave(&p->watermark, peer->line);
+    peer->line = NULL;
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);
 }
@@ -257,7 +258,7 @@ void ab_principal_ready(ab_principal *p, const char *agent, uint64_t epoch)
         return;
     /* At once, whether its mode is known or not: what waits may be sent from now on. */
     ab_writer_ready(peer->writer, epoch);
-    ab_principal_watermark_epoch(peer);
+    ab_watermark_note_epoch(&peer->line->run, ab_writer_newest(peer->writer).epoch);
     open_peer(peer);
 }
 

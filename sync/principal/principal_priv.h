@@ -363,14 +363,6 @@ AB_MUST_USE ab_err ab_principal_watermark_init(ab_principal *p);
 /** Has the agent's part of the watermark been read since something was missed last? If not it is
  * read, and the agent is swept then. */
 bool ab_principal_watermark_ask(const struct peer *peer);
-/** Is the store known to have had what was sent to the agent under this version? */
-bool ab_principal_watermark_covers(const struct peer *peer, ab_version version);
-/** The agent's writer has a new epoch. */
-void ab_principal_watermark_epoch(const struct peer *peer);
-/** An object was queued for the agent just now. */
-void ab_principal_watermark_note_queued(const struct peer *peer);
-/** The agent is about to be served no more: what it was told is covered all the same. */
-void ab_principal_watermark_leave(struct peer *peer);
 /** The store has what its watermark does not cover. */
 void ab_principal_watermark_note_listed(struct peer *peer);
 /** So many deletions are held back for want of proof. @param held  which count of peer->proof

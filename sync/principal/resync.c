@@ -331,7 +331,7 @@ static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
         ab_resync_queue_asked(&peer->resync.turn);
         return true;
     }
-    ab_principal_watermark_epoch(peer);
+    ab_watermark_note_epoch(&peer->line->run, ab_writer_newest(peer->writer).epoch);
     ab_watermark_note_version(&peer->line->run, m->summary.newest);
     if (peer->mode == AB_AUTONOMOUS)
         ab_principal_note_held(peer, m->held);

@@ -138,7 +138,8 @@ static bool know(void *arg, ab_str key, ab_deletion_facts *out)
         .observed = peer->observed != NULL && ab_map_find(peer->observed, key) != NULL,
         .store_synced = peer->principal->synced,
         .owned = ab_writer_is_confirmed_owned(peer->writer, key),
-        .covered = ab_principal_watermark_covers(peer, ab_writer_version_of(peer->writer, key)),
+        .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run,
+                                       ab_writer_version_of(peer->writer, key)),
         .confirmed = peer->sweep.guard.confirmed};
     j->uncovered |= out->exists && !out->covered;
     if (out->exists)
@@ -181,12 +182,12 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
 ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version)
 {
     const ab_principal_app *app = ab_principal_find(peer->principal, key);
-    return ab_deletion_judge(
-        &(ab_deletion_facts){.store_checked = true,
-                             .store_synced = peer->principal->synced,
-                             .elsewhere = app != NULL && app->exists,
-                             .covered = ab_principal_watermark_covers(peer, version),
-                             .confirmed = peer->sweep.guard.confirmed});
+    return ab_deletion_judge(&(ab_deletion_facts){
+        .store_checked = true,
+        .store_synced = peer->principal->synced,
+        .elsewhere = app != NULL && app->exists,
+        .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run, version),
+        .confirmed = peer->sweep.guard.confirmed});
 }
 
 static void note_former(ab_principal_app *app, const struct peer *peer)

@@ -41,28 +41,6 @@ bool ab_principal_watermark_ask(const struct peer *peer)
     return ab_watermark_store_check(&peer->principal->watermark, peer->line);
 }
 
-bool ab_principal_watermark_covers(const struct peer *peer, ab_version version)
-{
-    return ab_watermark_proves(&peer->line->sent, &peer->line->run, version);
-}
-
-void ab_principal_watermark_epoch(const struct peer *peer)
-{
-    ab_watermark_note_epoch(&peer->line->run, ab_writer_newest(peer->writer).epoch);
-}
-
-void ab_principal_watermark_note_queued(const struct peer *peer)
-{
-    ab_watermark_note_queued(&peer->line->run, ab_writer_newest(peer->writer));
-    ab_watermark_store_write(&peer->principal->watermark, peer->line);
-}
-
-void ab_principal_watermark_leave(struct peer *peer)
-{
-    ab_watermark_store_leave(&peer->principal->watermark, peer->line);
-    peer->line = NULL;
-}
-
 /* If it were restored from before it had that, it is to have another watermark. */
 void ab_principal_watermark_note_listed(struct peer *peer)
 {

@@ -110,15 +110,9 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     return o;
 }
 
-static bool is_of_known_kind(ab_str key)
-{
-    ab_str kind, ns, name;
-    return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
-}
-
 ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *received)
 {
-    if (!is_of_known_kind(key))
+    if (ab_kind_of_key(key) == NULL)
         return AB_ERR_OK; /* kept by another version */
     ab_agent_object *o = ab_agent_object_for(a, key);
     if (o == NULL)
@@ -181,7 +175,7 @@ static void note_updated(ab_agent_object *o, const ab_object *object)
 
 bool ab_agent_reports(const ab_agent_object *o)
 {
-    return o->kind->target == AB_TARGET_APPLICATION;
+    return o->kind->reports;
 }
 
 bool ab_agent_has_source(const ab_agent_object *o)

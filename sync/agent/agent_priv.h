@@ -8,8 +8,8 @@
 #include "schema/catalogue.h"
 #include "sync/agent/agent.h"
 #include "sync/deletion/sweep.h"
+#include "sync/kind/kind.h"
 #include "sync/object/desired.h"
-#include "sync/object/kind.h"
 #include "sync/reconcile/reconcile.h"
 #include "sync/resync/resync.h"
 

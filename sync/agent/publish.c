@@ -23,7 +23,7 @@ bool ab_agent_is_autonomous(const ab_agent *a)
 
 bool ab_agent_publishes(const ab_agent_object *o)
 {
-    return ab_agent_is_autonomous(o->agent) && ab_mirror_is_for(o->kind->target);
+    return ab_agent_is_autonomous(o->agent) && o->kind->mirroring != AB_NOT_MIRRORED;
 }
 
 static ab_digest uid_digest(const ab_object *local)
@@ -101,11 +101,8 @@ void ab_agent_catch_up_published(ab_agent_object *o)
 
 static bool is_published_key(ab_str key)
 {
-    ab_str kind, ns, name;
-    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
-        return false;
-    const ab_kind *row = ab_kind_of(kind);
-    return row != NULL && ab_mirror_is_for(row->target);
+    const ab_kind *kind = ab_kind_of_key(key);
+    return kind != NULL && kind->mirroring != AB_NOT_MIRRORED;
 }
 
 static int64_t now_ms(const ab_agent *a)

@@ -36,8 +36,8 @@ static bool mirror_key(const ab_agent *a, ab_str key, char out[AB_OBJECT_KEY_MAX
 {
     ab_str kind, ns, name;
     return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL &&
-           ab_mirror_key(ab_kind_of(kind)->target, a->env.policy.name, name, a->resync.namespace,
-                         out) == AB_ERR_OK;
+           ab_mirror_key(ab_kind_of(kind), a->env.policy.name, name, a->resync.namespace, out) ==
+               AB_ERR_OK;
 }
 
 static ab_err name_mirror(ab_agent_object *o)

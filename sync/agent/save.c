@@ -95,8 +95,7 @@ static void save_end(ab_agent_object *o, ab_task *t)
 
 static void save_desired(ab_agent_object *o, ab_task *t, const ab_object *desired)
 {
-    /* Only an Application is deleted in two steps, its workload first. */
-    bool deleting = o->kind->target == AB_TARGET_APPLICATION && ab_object_deleting(desired);
+    bool deleting = o->kind->reports && ab_object_deleting(desired);
     ab_buf owned;
     ab_buf_init(&owned, AB_SPAN_SIZE_MAX);
     owned_before(o, &owned);

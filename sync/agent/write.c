@@ -171,14 +171,15 @@ static bool may_adopt(const ab_agent_object *o, const ab_received_state *row,
         return false;
     ab_str former = ab_object_annotation(local, AB_ANN_FORMER_UID);
     bool was_ours = former.len > 0 && ab_str_eq(former, row->uid);
-    switch (o->kind->target) {
-    case AB_TARGET_APPLICATION:
+    switch (o->kind->adoption) {
+    case AB_ADOPT_BY_POLICY:
         return (row->adoptable || was_ours) && (says.ptr != NULL || o->agent->env.policy.adopt);
-    case AB_TARGET_REPOSITORY: /* it may hold credentials that exist nowhere else */
+    case AB_ADOPT_IF_ASKED:
         return says.ptr != NULL;
-    default:
-        return true;
+    case AB_ADOPT_ALWAYS:
+        break;
     }
+    return true;
 }
 
 /* Whose the local object is, and so what may be done to it (argocd-agent's table of source-uid

@@ -1,38 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 
 #include "schema/attributes.h"
 
-/* Repository and repo-creds Secrets are both of target repository, as argocd-agent has it. */
-static const ab_kind kinds[] = {
-    {"Application", AB_TARGET_APPLICATION, false, false},
-    {"AppProject", AB_TARGET_APPPROJECT, true, false},
-    {"Secret", AB_TARGET_REPOSITORY, true, true},
-    {"ConfigMap", AB_TARGET_GPGKEY, true, false},
+static const ab_kind *const kinds[] = {
+    &ab_kind_application, &ab_kind_appproject, &ab_kind_repository, &ab_kind_gpgkeys,
+#ifdef AB_KIND_OF_TEST
+    &AB_KIND_OF_TEST,
+#endif
 };
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 const ab_kind *ab_kind_of(ab_str kind)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (ab_str_is(kind, kinds[i].kind))
-            return &kinds[i];
+    for (size_t i = 0; i < KINDS; i++)
+        if (ab_str_is(kind, kinds[i]->kind))
+            return kinds[i];
     return NULL;
 }
 
-static bool label_is(const ab_object *o, const char *label, const char *value)
+const ab_kind *ab_kind_of_key(ab_str key)
 {
-    return ab_span_is(ab_span_get(ab_object_meta(o, "labels"), label), value);
+    ab_str kind, ns, name;
+    bool is_key = key.ptr != NULL && ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK;
+    return is_key ? ab_kind_of(kind) : NULL;
 }
 
 bool ab_kind_is_synchronised(const ab_object *o)
 {
     const ab_kind *kind = ab_kind_of(ab_object_kind(o));
-    if (kind == NULL || label_is(o, AB_LABEL_IGNORE_SYNC, "true"))
+    if (kind == NULL ||
+        ab_span_is(ab_span_get(ab_object_meta(o, "labels"), AB_LABEL_IGNORE_SYNC), "true"))
         return false;
-    if (kind->target == AB_TARGET_REPOSITORY)
-        return label_is(o, AB_LABEL_SECRET_TYPE, "repository") ||
-               label_is(o, AB_LABEL_SECRET_TYPE, "repo-creds");
-    if (kind->target == AB_TARGET_GPGKEY)
-        return ab_str_is(ab_object_name(o), AB_NAME_GPG_KEYS);
-    return true;
+    return kind->is_selected == NULL || kind->is_selected(o);
+}
+
+bool ab_kind_is_mirrored(ab_target target)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i]->target == target && kinds[i]->mirroring != AB_NOT_MIRRORED)
+            return true;
+    return false;
 }

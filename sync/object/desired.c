@@ -2,8 +2,8 @@
 #include "sync/object/desired.h"
 
 #include "schema/attributes.h"
+#include "sync/kind/kind.h"
 #include "sync/object/copy.h"
-#include "sync/object/kind.h"
 #include "sync/object/merge.h"
 
 ab_str ab_source_uid(const ab_object *o)
@@ -127,7 +127,7 @@ ab_err ab_desired_render(const ab_object *desired, const ab_object *local,
     static const char *const other[] = {"metadata", "status", NULL};
     static const char *const sealed[] = {"metadata", "status", "sealed", NULL};
     const ab_kind *kind = ab_kind_of(ab_object_kind(desired));
-    bool is_application = kind != NULL && kind->target == AB_TARGET_APPLICATION;
+    bool is_application = kind != NULL && kind->reports;
     ab_str opened = AB_STR_NONE;
     if (p->opened.ptr != NULL && inside_braces(p->opened, &opened) != AB_ERR_OK)
         return AB_ERR_INVALID;

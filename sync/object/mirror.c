@@ -11,21 +11,16 @@
 /* What Argo CD's notifications remember on the hub's object. */
 #define NOTIFIED "notified.notifications.argoproj.io"
 
-bool ab_mirror_is_for(ab_target target)
-{
-    return target == AB_TARGET_APPLICATION || target == AB_TARGET_APPPROJECT;
-}
-
-ab_err ab_mirror_key(ab_target target, const char *agent, ab_str name, const char *namespace,
+ab_err ab_mirror_key(const ab_kind *kind, const char *agent, ab_str name, const char *namespace,
                      char out[AB_OBJECT_KEY_MAX])
 {
     int n = -1;
     size_t length = name.len;
-    if (target == AB_TARGET_APPLICATION) {
-        n = snprintf(out, AB_OBJECT_KEY_MAX, "Application/%s/%.*s", agent, AB_STR_ARG(name));
-    } else if (target == AB_TARGET_APPPROJECT) {
+    if (kind->mirroring == AB_MIRROR_BY_NAMESPACE) {
+        n = snprintf(out, AB_OBJECT_KEY_MAX, "%s/%s/%.*s", kind->kind, agent, AB_STR_ARG(name));
+    } else if (kind->mirroring == AB_MIRROR_BY_PREFIX) {
         length += ab_str_of(agent).len + 1;
-        n = snprintf(out, AB_OBJECT_KEY_MAX, "AppProject/%s/%s-%.*s", namespace, agent,
+        n = snprintf(out, AB_OBJECT_KEY_MAX, "%s/%s/%s-%.*s", kind->kind, namespace, agent,
                      AB_STR_ARG(name));
     }
     if (n < 0)
@@ -47,9 +42,10 @@ ab_err ab_mirror_source_key(ab_str key, const char *agent, const char *namespace
     ab_str kind, ns, name;
     if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
         return AB_ERR_INVALID;
-    if (ab_str_is(kind, "AppProject") && ab_str_is(ns, namespace))
+    const ab_kind *row = ab_kind_of(kind);
+    if (row != NULL && row->mirroring == AB_MIRROR_BY_PREFIX && ab_str_is(ns, namespace))
         name = without_prefix(name, agent);
-    else if (!ab_str_is(kind, "Application") || !ab_str_is(ns, agent))
+    else if (row == NULL || row->mirroring != AB_MIRROR_BY_NAMESPACE || !ab_str_is(ns, agent))
         return AB_ERR_INVALID;
     int n =
         snprintf(out, AB_OBJECT_KEY_MAX, "%.*s/%s/%.*s", AB_STR_ARG(kind), local, AB_STR_ARG(name));

@@ -9,10 +9,7 @@
 #pragma once
 
 #include "base/json/object.h"
-#include "schema/catalogue.h"
-
-/** Are objects about this target published and mirrored? */
-bool ab_mirror_is_for(ab_target target);
+#include "sync/kind/kind.h"
 
 /** Payload of what is published: the object without what a server sets again at each write, without
  * owners and without deletionTimestamp. Equal objects give equal text.
@@ -22,9 +19,9 @@ AB_MUST_USE ab_err ab_mirror_payload(const ab_object *local, ab_buf *out);
 /**
  * Key of the mirror of the agent's object `name`.
  * @param namespace  the principal's own
- * @return INVALID: nothing of this target is mirrored; TOOBIG: the mirror's name would be too long
+ * @return INVALID: nothing of this kind is mirrored; TOOBIG: the mirror's name would be too long
  */
-AB_MUST_USE ab_err ab_mirror_key(ab_target target, const char *agent, ab_str name,
+AB_MUST_USE ab_err ab_mirror_key(const ab_kind *kind, const char *agent, ab_str name,
                                  const char *namespace, char out[AB_OBJECT_KEY_MAX]);
 
 /** The other way: key at the agent of the object whose mirror has this key.

@@ -14,21 +14,15 @@ void ab_render_metadata(ab_spanw *w, const ab_object *hub)
     ab_spanw_object_end(w);
 }
 
-static bool is_left_out(ab_str name, const char *const *left_out)
+ab_err ab_render_whole(const ab_object *hub, const char *agent, bool destination_mapping,
+                       ab_buf *out)
 {
-    for (; *left_out != NULL; left_out++)
-        if (ab_str_is(name, *left_out))
-            return true;
-    return ab_str_is(name, "metadata") || ab_str_is(name, "status");
-}
-
-ab_err ab_render(const ab_object *hub, const char *const *left_out, ab_buf *out)
-{
+    static const char *const left_out[] = {"metadata", "status", NULL};
     ab_spanw w = ab_spanw_to(out);
+    (void)agent;
+    (void)destination_mapping;
     ab_spanw_object(&w);
-    for (ab_spanv v = ab_span_first(ab_object_json(hub)); ab_span_present(v); v = ab_span_next(v))
-        if (!is_left_out(ab_span_plain_key(v), left_out))
-            ab_spanw_member(&w, v);
+    ab_spanw_members(&w, ab_object_json(hub), left_out);
     ab_render_metadata(&w, hub);
     ab_spanw_object_end(&w);
     return ab_buf_status(out);

@@ -9,6 +9,6 @@
 
 /** Member "metadata": identity, labels and the user's annotations. */
 void ab_render_metadata(ab_spanw *w, const ab_object *hub);
-/** The whole object, without .status and these members; `left_out` ends with NULL.
- *  @return what `out` reports */
-AB_MUST_USE ab_err ab_render(const ab_object *hub, const char *const *left_out, ab_buf *out);
+/** The whole object, without .status: the same for every agent. @return what `out` reports */
+AB_MUST_USE ab_err ab_render_whole(const ab_object *hub, const char *agent,
+                                   bool destination_mapping, ab_buf *out);

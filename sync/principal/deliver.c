@@ -32,7 +32,7 @@ static const char *classify(const ab_event *event, ab_type *type)
     const ab_catalogue_row *row = ab_catalogue_find(target, *type);
     if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_MANAGED))
         return "not_allowed";
-    bool supported = target == AB_TARGET_APPLICATION || target == AB_TARGET_EVENT_PROCESSED;
+    bool supported = target == ab_kind_application.target || target == AB_TARGET_EVENT_PROCESSED;
     return supported ? NULL : "unsupported";
 }
 

@@ -2,7 +2,7 @@
 #include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,8 +124,7 @@ void ab_principal_end_anyway(struct peer *peer, ab_str key)
 
 bool ab_principal_is_object(ab_str key)
 {
-    ab_str kind, ns, name;
-    return ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && ab_kind_of(kind) != NULL;
+    return ab_kind_of_key(key) != NULL;
 }
 
 void ab_principal_give_up(struct peer *peer, ab_str key)

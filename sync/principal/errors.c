@@ -3,7 +3,7 @@
 
 #include "schema/attributes.h"
 #include "sync/feedback.h"
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +20,9 @@ static ab_str object_key(const ab_event *event)
     return (ab_str){key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
 }
 
-static const ab_kind *kind_of(ab_str key)
-{
-    ab_str kind, ns, name;
-    bool is_key = key.ptr != NULL && ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK;
-    return is_key ? ab_kind_of(kind) : NULL;
-}
-
 bool ab_principal_is_shared_error(const ab_event *event)
 {
-    const ab_kind *kind = kind_of(object_key(event));
+    const ab_kind *kind = ab_kind_of_key(object_key(event));
     ab_str type = ab_event_attr(event, AB_CE_TYPE);
     bool ended = ab_event_data(event).ptr == NULL;
     return kind != NULL && kind->shared && (ended || ab_str_is(type, ab_type_name(AB_TYPE_ERROR)));
@@ -40,7 +33,7 @@ static void show_count(const struct peer *peer, const ab_kind *kind)
     double count = 0;
     const ab_label labels[] = {{"agent", ab_str_of(peer->name)}, {"kind", ab_str_of(kind->kind)}};
     for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i))
-        count += kind_of(i.key) == kind;
+        count += ab_kind_of_key(i.key) == kind;
     ab_metric_set(ab_metric_get(peer->principal->env.metrics, AB_METRIC_GAUGE,
                                 "argobus_agent_errors",
                                 "Shared objects that an agent cannot apply.", labels, 2),
@@ -133,5 +126,5 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event)
     }
     ab_principal_shared_error_free(old);
     defer_shared(peer, key, ab_map_find(peer->errors, key) != NULL);
-    show_count(peer, kind_of(key));
+    show_count(peer, ab_kind_of_key(key));
 }

@@ -55,15 +55,14 @@ static const ab_record_type mirror_type;
 
 struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
 {
-    ab_str kind, ns, name;
     struct mirror *m = ab_map_find(p->mirrors, key);
-    if (m != NULL || ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+    if (m != NULL || ab_kind_of_key(key) == NULL)
         return m;
     m = calloc(1, sizeof(*m));
     if (m == NULL)
         return NULL;
     m->principal = p;
-    m->kind = ab_kind_of(kind);
+    m->kind = ab_kind_of_key(key);
     m->key = ab_str_dup(key);
     ab_record_init(&m->record, &mirror_type, &p->reconciler, m->key);
     ab_link_init(&m->in_records);
@@ -86,10 +85,8 @@ static ab_err take_text(char **to, ab_str text)
 
 ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_received_state *received)
 {
-    ab_str kind, ns, name;
-    const ab_kind *row =
-        ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK ? ab_kind_of(kind) : NULL;
-    if (row == NULL || !ab_mirror_is_for(row->target) || received->owner.len == 0)
+    const ab_kind *kind = ab_kind_of_key(key);
+    if (kind == NULL || kind->mirroring == AB_NOT_MIRRORED || received->owner.len == 0)
         return AB_ERR_OK; /* kept by another version */
     struct mirror *m = ab_mirror_for(p, key, received->owner);
     if (m == NULL)

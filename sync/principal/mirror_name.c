@@ -83,13 +83,13 @@ static void check_project(struct mirror *m)
     ab_reconcile_advance(&m->record);
 }
 
-static void check(const struct agent_records *r, ab_target target)
+static void check(const struct agent_records *r, const ab_kind *kind)
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
         struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
-        if (m->kind->target != target)
+        if (m->kind != kind)
             continue;
-        if (target == AB_TARGET_APPPROJECT)
+        if (kind == &ab_kind_appproject)
             check_project(m);
         else
             check_application(m);
@@ -102,7 +102,7 @@ void ab_mirror_project_changed(const ab_principal *p, ab_str key)
     for (size_t i = 1; p->listed && i < name.len && i <= AGENT_MAX; i++) {
         const struct peer *peer = candidate(p, name, i);
         if (peer != NULL)
-            check(peer->records, AB_TARGET_APPLICATION);
+            check(peer->records, &ab_kind_application);
     }
 }
 
@@ -113,8 +113,8 @@ void ab_mirror_agents_changed(const ab_principal *p, const char *agent)
         struct peer *peer = candidate(p, name, i);
         if (peer == NULL)
             continue;
-        check(peer->records, AB_TARGET_APPPROJECT);
-        check(peer->records, AB_TARGET_APPLICATION);
+        check(peer->records, &ab_kind_appproject);
+        check(peer->records, &ab_kind_application);
         ab_resync_queue_due(&peer->resync.turn, "names of mirrored projects changed");
     }
 }

@@ -132,7 +132,7 @@ static ab_err demand_of(const struct mirror *m, const ab_object *source, const a
 {
     const struct requests *r = &m->requests;
     *out = (struct demand){0};
-    if (m->kind->target != AB_TARGET_APPLICATION)
+    if (!m->kind->reports)
         return AB_ERR_OK;
     out->drop = ab_requests_finished(r, m->version, ab_object_json(source));
     out->drop.operation = out->drop.operation || is_refused(&r->operation);
@@ -145,7 +145,7 @@ static ab_err demand_of(const struct mirror *m, const ab_object *source, const a
 static ab_err judge_project(struct mirror *m, const ab_object *source)
 {
     ab_buf name;
-    if (m->kind->target != AB_TARGET_APPLICATION)
+    if (!m->kind->reports)
         return AB_ERR_OK;
     ab_buf_init(&name, 4096);
     ab_mirror_project_name(source, m->agent, &name);
@@ -296,7 +296,7 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
 {
     ab_digest digest;
     ab_buf text;
-    if (m->kind->target != AB_TARGET_APPLICATION || must_stay(m) ||
+    if (!m->kind->reports || must_stay(m) ||
         (!ab_digest_is_none(&m->applied_status) &&
          ab_digest_eq(&m->applied_status, &m->hub_status)))
         return false;
@@ -320,7 +320,7 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
 static void ask(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
     struct peer *peer = ab_mirror_peer(m);
-    if (m->kind->target != AB_TARGET_APPLICATION)
+    if (!m->kind->reports)
         return;
     ab_requests_note(&m->requests, hub);
     if (is_terminating(source))

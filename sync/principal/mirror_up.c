@@ -31,15 +31,15 @@ static const char *classify(const ab_event *event, ab_target *target, ab_type *t
     const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
     if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_AUTONOMOUS))
         return "not_allowed";
-    if (!ab_mirror_is_for(*target) && *target != AB_TARGET_EVENT_PROCESSED)
+    if (!ab_kind_is_mirrored(*target) && *target != AB_TARGET_EVENT_PROCESSED)
         return "unsupported";
     bool answer = *type == AB_TYPE_PROCESSED;
     return answer == is_key_of(event, AB_KEY_ACK) ? NULL : "key";
 }
 
-/* The name of the agent's object: answers name it in their subject, else the key does.
- * @return absent when it is none of this target */
-static ab_str source_name(const ab_event *event, ab_target target)
+/* Kind and name of the agent's object: answers name it in their subject, else the key does.
+ * @return NULL when it is none of this target */
+static const ab_kind *source_of(const ab_event *event, ab_target target, ab_str *out)
 {
     ab_str kind, ns, name;
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
@@ -48,15 +48,17 @@ static ab_str source_name(const ab_event *event, ab_target target)
         ab_str subject = ab_event_attr(event, AB_CE_SUBJECT);
         snprintf(text, sizeof(text), "Application/%.*s", AB_STR_ARG(subject));
         if (ab_object_key_split(ab_str_of(text), &kind, &ns, &name) != AB_ERR_OK)
-            return AB_STR_NONE;
-        return (ab_str){subject.ptr + ns.len + 1, name.len};
+            return NULL;
+        *out = (ab_str){subject.ptr + ns.len + 1, name.len};
+        return &ab_kind_application;
     }
     if (is_key_of(event, AB_KEY_ERROR))
         key = (ab_str){key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
     if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
-        return AB_STR_NONE;
+        return NULL;
     const ab_kind *row = ab_kind_of(kind);
-    return row != NULL && row->target == target ? name : AB_STR_NONE;
+    *out = name;
+    return row != NULL && row->target == target ? row : NULL;
 }
 
 static void set_error(struct mirror *m, char *message, bool ours)
@@ -125,13 +127,13 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
     ab_task task = {.event = event, .delivery = delivery, .type = type};
     /* An end too: what is known of the mirror may have been lost. */
     bool state = type != AB_TYPE_PROCESSED && type != AB_TYPE_ERROR;
-    ab_str name = source_name(event, target);
-    ab_target about = target == AB_TARGET_EVENT_PROCESSED ? AB_TARGET_APPLICATION : target;
+    ab_str name;
+    const ab_kind *kind = source_of(event, target, &name);
     if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)
         return "version";
-    if (name.ptr == NULL)
+    if (kind == NULL)
         return "key";
-    if (ab_mirror_key(about, peer->name, name, p->env.namespace, key) != AB_ERR_OK)
+    if (ab_mirror_key(kind, peer->name, name, p->env.namespace, key) != AB_ERR_OK)
         return "name";
     if (type != AB_TYPE_DELETE && !ab_mirror_may_have(p, ab_str_of(peer->name), ab_str_of(key)))
         return refuse_name(peer, key);
@@ -159,7 +161,6 @@ static bool ends_other(const ab_event *event)
 /* What a tombstone means depends on the key that it ends. @return false when it means nothing */
 static bool tombstone(const ab_event *event, ab_target *target, ab_type *type)
 {
-    ab_str kind, ns, name;
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     if (ends_other(event))
         return false;
@@ -168,10 +169,10 @@ static bool tombstone(const ab_event *event, ab_target *target, ab_type *type)
         *type = AB_TYPE_ERROR;
         key = (ab_str){key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
     }
-    if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK || ab_kind_of(kind) == NULL)
-        return false;
-    *target = ab_kind_of(kind)->target;
-    return ab_mirror_is_for(*target);
+    const ab_kind *kind = ab_kind_of_key(key);
+    if (kind != NULL)
+        *target = kind->target;
+    return kind != NULL && kind->mirroring != AB_NOT_MIRRORED;
 }
 
 void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)

@@ -9,7 +9,7 @@
 #include "sync/deletion/sweep.h"
 #include "sync/deletion/watermark_store.h"
 #include "sync/inbox.h"
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 #include "sync/principal/principal.h"
 #include "sync/reconcile/reconcile.h"
 #include "sync/resync/queue.h"

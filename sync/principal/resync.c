@@ -7,7 +7,7 @@
 #include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
  */
 #include "sync/principal/principal_priv.h"
 
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 #include "sync/object/project.h"
 #include "sync/object/render.h"
 #include "sync/object/secret.h"
@@ -59,15 +59,21 @@ bool ab_principal_shared_exists(const ab_principal *p, ab_str key)
 
 /* --- whom it concerns --- */
 
+/* Is it an AppProject? */
+static bool has_rules(const struct shared *s)
+{
+    return s->kind->audience == AB_FOR_ITS_OWN_RULES;
+}
+
 static enum verdict judge(const struct shared *s, const struct peer *peer)
 {
     const ab_principal *p = s->principal;
     const struct shared *rules = s;
     if (!s->exists)
         return NOT_FOR_IT;
-    if (s->kind->target == AB_TARGET_GPGKEY)
+    if (s->kind->audience == AB_FOR_ALL)
         return FOR_IT;
-    if (s->kind->target == AB_TARGET_REPOSITORY)
+    if (s->kind->audience == AB_FOR_ITS_PROJECT)
         rules = s->scope == NULL ? NULL : find(p, ab_str_of(s->scope));
     bool lacks_project = s->scope != NULL && (rules == NULL || !rules->exists);
     if (lacks_project && (!p->synced || ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
@@ -152,13 +158,9 @@ static ab_err render(const struct shared *s, const struct peer *peer, const ab_o
                      ab_buf *payload, ab_digest *digest, ab_error *err)
 {
     const ab_principal_env *env = &s->principal->env;
-    ab_err e;
     if (s->kind->sealed && !is_in_clear(peer))
         return seal(peer, hub, payload, digest, err);
-    if (s->kind->target == AB_TARGET_APPPROJECT)
-        e = ab_project_render(hub, peer->name, env->destination_mapping, payload);
-    else
-        e = ab_render(hub, (const char *const[]){NULL}, payload);
+    ab_err e = s->kind->render(hub, peer->name, env->destination_mapping, payload);
     return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(payload), digest) : e;
 }
 
@@ -260,7 +262,7 @@ static void note_absent(struct shared *s, bool observed)
     s->exists = s->requeued = false;
     count_all_again(s->principal);
     ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), observed);
-    if (s->kind->target == AB_TARGET_APPPROJECT)
+    if (has_rules(s))
         requeue_secrets(s->principal, s->key, true);
 }
 
@@ -297,9 +299,9 @@ static ab_err note_project(struct shared *s, const ab_object *hub)
 static ab_err note(struct shared *s, const ab_object *hub)
 {
     ab_err e = AB_ERR_OK;
-    if (s->kind->target == AB_TARGET_REPOSITORY)
+    if (s->kind->audience == AB_FOR_ITS_PROJECT)
         e = note_scope(s, hub);
-    else if (s->kind->target == AB_TARGET_APPPROJECT)
+    else if (has_rules(s))
         e = note_project(s, hub);
     s->exists = s->exists || e == AB_ERR_OK;
     return e;
@@ -317,7 +319,7 @@ static void note_deleting(struct shared *s, const ab_object *hub)
 /* The object as it is. */
 static void see(struct shared *s, const ab_object *hub)
 {
-    bool project = s->kind->target == AB_TARGET_APPPROJECT;
+    bool project = has_rules(s);
     s->deleting = project && ab_object_deleting(hub);
     if (s->deleting) {
         note_deleting(s, hub);

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "event/event.h"
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 #include "sync/received_state.h"
 
 typedef struct ab_asker ab_asker;

@@ -3,7 +3,7 @@
 
 #include "samples.h"
 #include "schema/attributes.h"
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/object/kind.h"
+#include "sync/kind/kind.h"
 #include "tests/unit/sync/samples.h"
 
 #include <setjmp.h>

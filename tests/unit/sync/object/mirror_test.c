@@ -83,12 +83,11 @@ static void a_mirror_is_named_by_kind_and_agent(void **state)
 {
     (void)state;
     char key[AB_OBJECT_KEY_MAX];
-    assert_int_equal(ab_mirror_key(AB_TARGET_APPLICATION, "w1", AB_STR("a"), "hub", key),
-                     AB_ERR_OK);
+    assert_int_equal(ab_mirror_key(&ab_kind_application, "w1", AB_STR("a"), "hub", key), AB_ERR_OK);
     assert_string_equal(key, "Application/w1/a");
-    assert_int_equal(ab_mirror_key(AB_TARGET_APPPROJECT, "w1", AB_STR("p"), "hub", key), AB_ERR_OK);
+    assert_int_equal(ab_mirror_key(&ab_kind_appproject, "w1", AB_STR("p"), "hub", key), AB_ERR_OK);
     assert_string_equal(key, "AppProject/hub/w1-p");
-    assert_int_equal(ab_mirror_key(AB_TARGET_REPOSITORY, "w1", AB_STR("r"), "hub", key),
+    assert_int_equal(ab_mirror_key(&ab_kind_repository, "w1", AB_STR("r"), "hub", key),
                      AB_ERR_INVALID);
 }
 
@@ -135,11 +134,11 @@ static void a_name_that_would_be_too_long_is_refused(void **state)
     (void)state;
     char key[AB_OBJECT_KEY_MAX], name[253];
     memset(name, 'p', sizeof(name));
-    assert_int_equal(ab_mirror_key(AB_TARGET_APPPROJECT, "w1", (ab_str){name, 250}, "hub", key),
+    assert_int_equal(ab_mirror_key(&ab_kind_appproject, "w1", (ab_str){name, 250}, "hub", key),
                      AB_ERR_OK);
-    assert_int_equal(ab_mirror_key(AB_TARGET_APPPROJECT, "w1", (ab_str){name, 251}, "hub", key),
+    assert_int_equal(ab_mirror_key(&ab_kind_appproject, "w1", (ab_str){name, 251}, "hub", key),
                      AB_ERR_TOOBIG);
-    assert_int_equal(ab_mirror_key(AB_TARGET_APPLICATION, "w1", (ab_str){name, 253}, "hub", key),
+    assert_int_equal(ab_mirror_key(&ab_kind_application, "w1", (ab_str){name, 253}, "hub", key),
                      AB_ERR_OK);
 }
 

@@ -3,19 +3,8 @@
 
 #include "schema/attributes.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-void ab_agent_ack(const ab_agent *a, void *delivery)
-{
-    a->env.effects.ack(a->env.effects.arg, delivery);
-}
-
-void ab_agent_wake(const ab_agent *a)
-{
-    a->env.effects.wake(a->env.effects.arg, a->env.policy.name);
-}
 
 static void safe(void *arg, void *token)
 {
@@ -39,6 +28,7 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     a->env = *env;
     ab_reconciler_init(&a->reconciler, &a->env.effects, env->clock, env->log, env->metrics,
                        env->policy.defer_after_ms);
+    a->object_type = &ab_agent_object_type;
     ab_inbox_init(&a->early);
     ab_sweep_init(&a->sweep, env->policy.guard);
     a->objects = ab_map_new();
@@ -54,60 +44,16 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     return AB_ERR_OK;
 }
 
-static void object_free(void *value)
-{
-    ab_agent_object *o = value;
-    ab_record_fini(&o->record);
-    ab_agent_drop_snapshot(o);
-    ab_agent_forget_lost(o);
-    free(o->next_uid);
-    free(o->next_hub_key);
-    free(o->hub_key);
-    free(o->error);
-    free(o->uid);
-    free(o->key);
-    free(o);
-}
-
 void ab_agent_free(ab_agent *a)
 {
     if (a == NULL)
         return;
     ab_resync_stop(&a->resync.engine);
     ab_inbox_fini(&a->early);
-    ab_map_free(a->objects, object_free);
+    ab_map_free(a->objects, ab_agent_object_free);
     ab_map_free(a->published, NULL);
     ab_writer_free(a->writer);
     free(a);
-}
-
-static bool take_key(ab_agent_object *o, ab_str key)
-{
-    ab_str kind, ns, name;
-    o->key = ab_str_dup(key);
-    if (o->key == NULL || ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
-        return false;
-    o->kind = ab_kind_of(kind);
-    assert(o->kind != NULL);
-    ab_record_init(&o->record, &ab_agent_object_type, &o->agent->reconciler, o->key);
-    o->allowed = ab_agent_allows_namespace(o->agent, o->kind, ns);
-    return true;
-}
-
-ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
-{
-    ab_agent_object *o = ab_map_find(a->objects, key);
-    if (o != NULL)
-        return o;
-    o = calloc(1, sizeof(*o));
-    if (o == NULL)
-        return NULL;
-    o->agent = a;
-    if (!take_key(o, key) || ab_map_put(a->objects, key, o, NULL) != AB_ERR_OK) {
-        object_free(o);
-        return NULL;
-    }
-    return o;
 }
 
 ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *received)
@@ -171,16 +117,6 @@ static void note_updated(ab_agent_object *o, const ab_object *object)
         o->digest = (ab_digest){0};
     ab_agent_take_snapshot(o, object);
     note_whose(o, object);
-}
-
-bool ab_agent_reports(const ab_agent_object *o)
-{
-    return o->kind->reports;
-}
-
-bool ab_agent_has_source(const ab_agent_object *o)
-{
-    return o->source == SOURCE_LIVE || o->source == SOURCE_DELETING;
 }
 
 /* A store may show more than is asked for. What is known concerns us also when it has lost its
@@ -248,6 +184,17 @@ void ab_agent_on_deleted(ab_agent *a, ab_object *object, bool observed)
     ab_reconcile_advance(&o->record);
 }
 
+static void catch_up_published(ab_agent_object *o)
+{
+    const ab_writer *w = o->agent->writer;
+    bool existed = !ab_digest_is_none(&o->report);
+    o->report_due |= o->exists && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
+    if (!o->exists && existed)
+        ab_agent_note_missing(o, o->end_observed);
+    if (o->error != NULL)
+        ab_agent_repeat_error(o);
+}
+
 /* Queue what our log should say and does not. */
 static void catch_up(ab_agent_object *o)
 {
@@ -255,7 +202,7 @@ static void catch_up(ab_agent_object *o)
     if (!ab_writer_is_ready(w))
         return;
     if (ab_agent_is_autonomous(o->agent)) {
-        ab_agent_catch_up_published(o);
+        catch_up_published(o);
         return;
     }
     o->report_due = ab_agent_reports(o) && o->exists && ab_agent_has_source(o) &&

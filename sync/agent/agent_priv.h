@@ -77,6 +77,7 @@ struct ab_agent_object {
 struct ab_agent {
     ab_agent_env env;
     ab_reconciler reconciler;
+    const ab_record_type *object_type;
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_writer *writer;
@@ -99,17 +100,34 @@ struct ab_agent {
     } metrics;
 };
 
-/* agent.c */
+/* object.c: what is known of one object */
 /** Made when it is not known. @return NULL when out of memory */
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
+/** `value` is an ab_agent_object. */
+void ab_agent_object_free(void *value);
 /** A delivery is dealt with. */
 void ab_agent_ack(const ab_agent *a, void *delivery);
 /** Something can be sent. */
 void ab_agent_wake(const ab_agent *a);
+/** May objects of this kind be in namespace `ns`? */
+bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns);
 /** Does it report its state upwards? Of other kinds only errors go up. */
 bool ab_agent_reports(const ab_agent_object *o);
 /** A source that is not deleted for good. */
 bool ab_agent_has_source(const ab_agent_object *o);
+bool ab_agent_is_autonomous(const ab_agent *a);
+/** Does its whole state go up? */
+bool ab_agent_publishes(const ab_agent_object *o);
+/** Is nothing to be done about it? */
+bool ab_agent_is_up_to_date(const ab_agent_object *o);
+/** The source wants it where it is not allowed: nothing is done about it. */
+bool ab_agent_is_refused(const ab_agent_object *o);
+/** Was it the principal's, while the agent was managed? */
+bool ab_agent_has_managed_annotations(const ab_object *local);
+/** Learn which object is here, and whether it still carries the annotations of a managed one. */
+void ab_agent_note_own(ab_agent_object *o, const ab_object *local);
+/** Is the store's change about another object than the one that is known to be here? */
+bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed);
 
 /* snapshot.c */
 /** Keep what an update needs of the object as it is, so that it need not be read for it. */
@@ -126,8 +144,6 @@ bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
  * none of this target */
 AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target,
                                       bool remapped, char out[AB_OBJECT_KEY_MAX]);
-/** May objects of this kind be in namespace `ns`? */
-bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns);
 /** Is the object here another source's, so that this state (a desired state, or the end of `key`)
  * is not about it? */
 bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
@@ -135,6 +151,8 @@ bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
 /* deliver.c */
 /** What had to wait until our own log was read. */
 void ab_agent_deliver_early(ab_agent *a);
+
+/* refuse.c */
 /** Count and log an event that is not accepted, or not followed. */
 void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
                            const char *why);
@@ -143,18 +161,22 @@ void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
 /** The head event can never be applied: count it, log it, report it on the object, drop it. */
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err);
 
+/* event.c: events about an object */
+/** Begin an event about this object. `subject` must live as long as the draft. */
+void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
+                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX]);
+/** Something was queued, or could not be. */
+void ab_agent_sent(ab_agent_object *o, ab_err e);
+/** End this key of the object, if the log has it. */
+void ab_agent_end_key(ab_agent_object *o, ab_str key, ab_type type, bool remapped);
+/** End what was reported of the object's state, if the log has it. */
+void ab_agent_end_up(ab_agent_object *o);
+/** Say that the object is gone, whatever the log has: the principal waits for it. */
+AB_MUST_USE ab_err ab_agent_confirm_gone(ab_agent_object *o);
+
 /* publish.c: autonomous */
-bool ab_agent_is_autonomous(const ab_agent *a);
-/** Does its whole state go up? */
-bool ab_agent_publishes(const ab_agent_object *o);
-/** Learn which object is here, and whether it still carries the annotations of a managed one. */
-void ab_agent_note_own(ab_agent_object *o, const ab_object *local);
-/** Is the store's change about another object than the one that is known to be here? */
-bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed);
 /** The object upwards, if the log has another state of it. */
 void ab_agent_publish(ab_agent_object *o, const ab_object *local);
-/** The log was read: queue what it should say and does not. */
-void ab_agent_catch_up_published(ab_agent_object *o);
 /**
  * It is gone, or not to be synchronised any more: end it, if the log has it.
  *
@@ -182,11 +204,6 @@ void ab_agent_release_published(ab_agent *a);
 AB_MUST_USE ab_err ab_agent_own(const ab_object *local, ab_buf *out);
 
 /* report.c */
-/** Begin an event about this object. `subject` must live as long as the draft. */
-void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
-                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX]);
-/** Something was queued, or could not be. */
-void ab_agent_sent(ab_agent_object *o, ab_err e);
 /** Status upwards, if the log has another one. */
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 /** What it has to say goes up once more, status or not. */
@@ -202,10 +219,6 @@ void ab_agent_end_error(ab_agent_object *o);
 /** Answer the head command upwards; its delivery is acknowledged once the answer is safe. `why`
  * NULL = done. */
 void ab_agent_command_answer(ab_agent_object *o, const char *why);
-/** End what was reported of the object's state, if the log has it. */
-void ab_agent_end_up(ab_agent_object *o);
-/** Say that the object is gone, whatever the log has: the principal waits for it. */
-AB_MUST_USE ab_err ab_agent_confirm_gone(ab_agent_object *o);
 
 /* save.c */
 /** Take up a state: gate, parse, save. */
@@ -228,9 +241,6 @@ void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
 /* reconcile.c */
 /** How the engine reconciles objects of an agent. */
 extern const ab_record_type ab_agent_object_type;
-bool ab_agent_is_up_to_date(const ab_agent_object *o);
-/** The source wants it where it is not allowed: nothing is done about it. */
-bool ab_agent_is_refused(const ab_agent_object *o);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
 

@@ -10,43 +10,6 @@
 
 #include <stdio.h>
 
-/* What was the principal's while the agent was managed, and is the agent's own now. */
-static bool has_managed_annotations(const ab_object *local)
-{
-    return ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0;
-}
-
-bool ab_agent_is_autonomous(const ab_agent *a)
-{
-    return a->env.policy.autonomous;
-}
-
-bool ab_agent_publishes(const ab_agent_object *o)
-{
-    return ab_agent_is_autonomous(o->agent) && o->kind->mirroring != AB_NOT_MIRRORED;
-}
-
-static ab_digest uid_digest(const ab_object *local)
-{
-    ab_digest digest;
-    return ab_digest_of(ab_object_uid(local), &digest) == AB_ERR_OK ? digest : (ab_digest){0};
-}
-
-void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
-{
-    o->was_managed = ab_agent_is_autonomous(o->agent) && has_managed_annotations(local);
-    if (ab_agent_publishes(o))
-        o->local_uid = uid_digest(local);
-}
-
-bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed)
-{
-    if (!ab_agent_publishes(o) || !o->exists || ab_digest_is_none(&o->local_uid))
-        return false;
-    ab_digest uid = uid_digest(changed);
-    return !ab_digest_eq(&uid, &o->local_uid);
-}
-
 /* --- state --- */
 
 static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
@@ -67,7 +30,7 @@ static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
 void ab_agent_publish(ab_agent_object *o, const ab_object *local)
 {
     ab_buf payload;
-    if (has_managed_annotations(local))
+    if (ab_agent_has_managed_annotations(local))
         return; /* published once it is the agent's */
     o->excluded = !ab_kind_is_synchronised(local);
     if (o->excluded) {
@@ -84,17 +47,6 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local)
     else if (ab_writer_is_ready(o->agent->writer))
         queue(o, local, ab_buf_str(&payload));
     ab_buf_fini(&payload);
-}
-
-void ab_agent_catch_up_published(ab_agent_object *o)
-{
-    const ab_writer *w = o->agent->writer;
-    bool existed = !ab_digest_is_none(&o->report);
-    o->report_due |= o->exists && !o->excluded && !ab_writer_has(w, ab_str_of(o->key), &o->report);
-    if (!o->exists && existed)
-        ab_agent_note_missing(o, o->end_observed);
-    if (o->error != NULL)
-        ab_agent_repeat_error(o);
 }
 
 /* --- what the store no longer has --- */

@@ -11,28 +11,6 @@ static ab_agent_object *object_of(ab_record *r)
     return (ab_agent_object *)r;
 }
 
-bool ab_agent_is_refused(const ab_agent_object *o)
-{
-    return o->source == SOURCE_LIVE && !o->allowed;
-}
-
-bool ab_agent_is_up_to_date(const ab_agent_object *o)
-{
-    bool reconciled =
-        !ab_digest_is_none(&o->reconciled) && ab_digest_eq(&o->reconciled, &o->digest);
-    switch (o->source) {
-    case SOURCE_NONE:
-        return !o->was_managed || reconciled;
-    case SOURCE_LIVE:
-        return ab_agent_is_refused(o) || (o->exists && !o->deleting && reconciled);
-    case SOURCE_DELETING:
-        return o->exists && o->deleting;
-    case SOURCE_ENDED:
-        return o->exists ? o->deleting || reconciled : o->agent->listed;
-    }
-    return true;
-}
-
 static void decide_ended(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);

@@ -12,30 +12,6 @@
 
 #define STATUS_WAIT_MS 30000
 
-void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
-                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])
-{
-    ab_str kind, ns, name;
-    *draft = (ab_event_draft){0};
-    ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(type));
-    ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(target));
-    if (remapped)
-        ab_event_set_text(draft, AB_CE_REMAPPED, "true");
-    if (ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
-        return;
-    snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
-    ab_event_set_text(draft, AB_CE_SUBJECT, subject);
-}
-
-void ab_agent_sent(ab_agent_object *o, ab_err e)
-{
-    if (e == AB_ERR_OK)
-        ab_agent_wake(o->agent);
-    else
-        AB_ERROR(o->agent->env.log, SYNC, "cannot queue an event",
-                 AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
-}
-
 /* What goes up under one key. */
 struct report {
     ab_str key;
@@ -64,39 +40,6 @@ static void state_up(ab_agent_object *o, const struct report *s, ab_buf *data)
     ab_agent_sent(o, e);
 }
 
-static void end_up(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
-{
-    ab_event_draft draft;
-    char subject[AB_OBJECT_KEY_MAX];
-    if (!ab_writer_is_ready(o->agent->writer) || !ab_writer_has_key(o->agent->writer, key))
-        return;
-    ab_agent_name_event(o, remapped, &draft, o->kind->target, type, subject);
-    ab_agent_sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
-}
-
-/* Only the owner deletes: of what a managed agent says nothing but the report ends. Who reads that
- * late, when the agent is autonomous, is not to take it for the end of a mirror. */
-static ab_type end_type(const ab_agent_object *o)
-{
-    return ab_agent_publishes(o) ? AB_TYPE_DELETE : AB_TYPE_STATUS_UPDATE;
-}
-
-void ab_agent_end_up(ab_agent_object *o)
-{
-    end_up(o, ab_str_of(o->key), end_type(o), o->remapped);
-}
-
-ab_err ab_agent_confirm_gone(ab_agent_object *o)
-{
-    ab_event_draft draft;
-    char subject[AB_OBJECT_KEY_MAX];
-    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, end_type(o), subject);
-    ab_err e =
-        ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
-    ab_agent_sent(o, e);
-    return e;
-}
-
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
 {
     free(o->error);
@@ -111,7 +54,7 @@ static void send_error(ab_agent_object *o, bool remapped, const char *message)
     ab_str kind, ns, name;
     snprintf(key, sizeof(key), "%s%s", remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR, o->key);
     if (message == NULL) {
-        end_up(o, ab_str_of(key), AB_TYPE_ERROR, remapped);
+        ab_agent_end_key(o, ab_str_of(key), AB_TYPE_ERROR, remapped);
         return;
     }
     if (!ab_writer_is_ready(o->agent->writer) ||

@@ -30,15 +30,6 @@ ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target, bool 
     return n > 0 && n < AB_OBJECT_KEY_MAX ? AB_ERR_OK : AB_ERR_INVALID;
 }
 
-bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns)
-{
-    const ab_agent_policy *p = &a->env.policy;
-    if (ab_str_is(ns, p->namespace))
-        return true;
-    return !kind->shared && p->by_destination && p->namespaces != NULL &&
-           ab_patterns_match(p->namespaces, ns);
-}
-
 /* The newest state that waits, NULL when none does. */
 static const ab_event *waiting_state(const ab_agent_object *o)
 {

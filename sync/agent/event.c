@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events of an agent: how they name their object, and how they end.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdio.h>
+
+void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
+                         ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])
+{
+    ab_str kind, ns, name;
+    *draft = (ab_event_draft){0};
+    ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(draft, AB_CE_DATASCHEMA, ab_target_name(target));
+    if (remapped)
+        ab_event_set_text(draft, AB_CE_REMAPPED, "true");
+    if (ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
+        return;
+    snprintf(subject, AB_OBJECT_KEY_MAX, "%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
+    ab_event_set_text(draft, AB_CE_SUBJECT, subject);
+}
+
+void ab_agent_sent(ab_agent_object *o, ab_err e)
+{
+    if (e == AB_ERR_OK)
+        ab_agent_wake(o->agent);
+    else
+        AB_ERROR(o->agent->env.log, SYNC, "cannot queue an event",
+                 AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
+}
+
+void ab_agent_end_key(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
+{
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    if (!ab_writer_is_ready(o->agent->writer) || !ab_writer_has_key(o->agent->writer, key))
+        return;
+    ab_agent_name_event(o, remapped, &draft, o->kind->target, type, subject);
+    ab_agent_sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
+}
+
+/* Only the owner deletes: of what a managed agent says nothing but the report ends. Who reads that
+ * late, when the agent is autonomous, is not to take it for the end of a mirror. */
+static ab_type end_type(const ab_agent_object *o)
+{
+    return ab_agent_publishes(o) ? AB_TYPE_DELETE : AB_TYPE_STATUS_UPDATE;
+}
+
+void ab_agent_end_up(ab_agent_object *o)
+{
+    ab_agent_end_key(o, ab_str_of(o->key), end_type(o), o->remapped);
+}
+
+ab_err ab_agent_confirm_gone(ab_agent_object *o)
+{
+    ab_event_draft draft;
+    char subject[AB_OBJECT_KEY_MAX];
+    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, end_type(o), subject);
+    ab_err e =
+        ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
+    ab_agent_sent(o, e);
+    return e;
+}

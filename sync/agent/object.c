@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known of one object here.
+ */
+#include "sync/agent/agent_priv.h"
+
+#include "schema/attributes.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+void ab_agent_ack(const ab_agent *a, void *delivery)
+{
+    a->env.effects.ack(a->env.effects.arg, delivery);
+}
+
+void ab_agent_wake(const ab_agent *a)
+{
+    a->env.effects.wake(a->env.effects.arg, a->env.policy.name);
+}
+
+/* --- life --- */
+
+void ab_agent_object_free(void *value)
+{
+    ab_agent_object *o = value;
+    ab_record_fini(&o->record);
+    free(o->snapshot);
+    free(o->lost_status);
+    free(o->next_uid);
+    free(o->next_hub_key);
+    free(o->hub_key);
+    free(o->error);
+    free(o->uid);
+    free(o->key);
+    free(o);
+}
+
+bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns)
+{
+    const ab_agent_policy *p = &a->env.policy;
+    if (ab_str_is(ns, p->namespace))
+        return true;
+    return !kind->shared && p->by_destination && p->namespaces != NULL &&
+           ab_patterns_match(p->namespaces, ns);
+}
+
+static bool take_key(ab_agent_object *o, ab_str key)
+{
+    ab_str kind, ns, name;
+    o->key = ab_str_dup(key);
+    if (o->key == NULL || ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
+        return false;
+    o->kind = ab_kind_of(kind);
+    assert(o->kind != NULL);
+    o->record.key = o->key;
+    o->allowed = ab_agent_allows_namespace(o->agent, o->kind, ns);
+    return true;
+}
+
+ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
+{
+    ab_agent_object *o = ab_map_find(a->objects, key);
+    if (o != NULL)
+        return o;
+    o = calloc(1, sizeof(*o));
+    if (o == NULL)
+        return NULL;
+    o->agent = a;
+    ab_record_init(&o->record, a->object_type, &a->reconciler, NULL);
+    if (!take_key(o, key) || ab_map_put(a->objects, key, o, NULL) != AB_ERR_OK) {
+        ab_agent_object_free(o);
+        return NULL;
+    }
+    return o;
+}
+
+/* --- what it is --- */
+
+bool ab_agent_reports(const ab_agent_object *o)
+{
+    return o->kind->reports;
+}
+
+bool ab_agent_has_source(const ab_agent_object *o)
+{
+    return o->source == SOURCE_LIVE || o->source == SOURCE_DELETING;
+}
+
+bool ab_agent_is_autonomous(const ab_agent *a)
+{
+    return a->env.policy.autonomous;
+}
+
+bool ab_agent_publishes(const ab_agent_object *o)
+{
+    return ab_agent_is_autonomous(o->agent) && o->kind->mirroring != AB_NOT_MIRRORED;
+}
+
+bool ab_agent_is_refused(const ab_agent_object *o)
+{
+    return o->source == SOURCE_LIVE && !o->allowed;
+}
+
+bool ab_agent_is_up_to_date(const ab_agent_object *o)
+{
+    bool reconciled =
+        !ab_digest_is_none(&o->reconciled) && ab_digest_eq(&o->reconciled, &o->digest);
+    switch (o->source) {
+    case SOURCE_NONE:
+        return !o->was_managed || reconciled;
+    case SOURCE_LIVE:
+        return ab_agent_is_refused(o) || (o->exists && !o->deleting && reconciled);
+    case SOURCE_DELETING:
+        return o->exists && o->deleting;
+    case SOURCE_ENDED:
+        return o->exists ? o->deleting || reconciled : o->agent->listed;
+    }
+    return true;
+}
+
+/* --- an autonomous agent's own --- */
+
+/* What was the principal's while the agent was managed, and is the agent's own now. */
+bool ab_agent_has_managed_annotations(const ab_object *local)
+{
+    return ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0;
+}
+
+static ab_digest uid_digest(const ab_object *local)
+{
+    ab_digest digest;
+    return ab_digest_of(ab_object_uid(local), &digest) == AB_ERR_OK ? digest : (ab_digest){0};
+}
+
+void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
+{
+    o->was_managed = ab_agent_is_autonomous(o->agent) && ab_agent_has_managed_annotations(local);
+    if (ab_agent_publishes(o))
+        o->local_uid = uid_digest(local);
+}
+
+bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed)
+{
+    if (!ab_agent_publishes(o) || !o->exists || ab_digest_is_none(&o->local_uid))
+        return false;
+    ab_digest uid = uid_digest(changed);
+    return !ab_digest_eq(&uid, &o->local_uid);
+}

@@ -31,11 +31,6 @@ void ab_principal_app_free(void *value)
     free(app);
 }
 
-ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key)
-{
-    return ab_map_find(p->apps, key);
-}
-
 static ab_principal_app *app_new(ab_principal *p, ab_str key, ab_str agent)
 {
     ab_principal_app *app = calloc(1, sizeof(*app));
@@ -66,44 +61,6 @@ static ab_principal_app *app_of(ab_principal *p, ab_str key, ab_str agent)
 
 /* --- facts --- */
 
-static void forget_newest(ab_principal_app *app)
-{
-    free(app->newest);
-    app->newest = NULL;
-}
-
-/* The object as it was read or written: what is written next must find this resourceVersion. */
-static void note_newest(ab_principal_app *app, const ab_object *object)
-{
-    forget_newest(app);
-    app->outdated = false;
-    /* Out of memory, the one that was shown last makes the write be refused, and read again. */
-    if (app->version == NULL || !ab_str_is(ab_object_version(object), app->version))
-        app->newest = ab_str_dup(ab_object_version(object));
-}
-
-ab_str ab_principal_newest(const ab_principal_app *app)
-{
-    return ab_str_of(app->newest != NULL ? app->newest : app->version);
-}
-
-/* What is seen may be older than what we wrote last. */
-void ab_principal_note_status(ab_principal_app *app, const ab_object *object)
-{
-    ab_stamp stamp;
-    bool same = app->uid != NULL && ab_str_is(ab_object_uid(object), app->uid);
-    if (!same) {
-        app->status_version = (ab_version){0};
-        app->status_hash = (ab_digest){0};
-    }
-    if (!ab_principal_stamp_parse(app, ab_object_annotation(object, AB_ANN_STATUS_VERSION),
-                                  &stamp) ||
-        ab_version_cmp(stamp.version, app->status_version) < 0)
-        return;
-    app->status_version = stamp.version;
-    app->status_hash = stamp.hash;
-}
-
 static ab_err note_updated(ab_principal_app *app, const ab_object *object)
 {
     char *uid = ab_str_dup(ab_object_uid(object));
@@ -116,7 +73,7 @@ static ab_err note_updated(ab_principal_app *app, const ab_object *object)
     ab_principal_note_status(app, object);
     bool other = app->uid != NULL && strcmp(app->uid, uid) != 0;
     if (other || (app->newest != NULL && strcmp(app->newest, version) == 0))
-        forget_newest(app);
+        ab_principal_forget_newest(app);
     free(app->uid);
     free(app->version);
     app->uid = uid;
@@ -136,7 +93,7 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     bool requested = app->deleting; /* its user said so on the object */
     app->exists = app->deleting = app->requeued = false;
     app->record.changed_meanwhile = true;
-    forget_newest(app);
+    ab_principal_forget_newest(app);
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
     ab_principal_note_missing_app(app, requested, observed);
@@ -204,7 +161,7 @@ static void got(ab_record *r, ab_object *hub)
 {
     ab_principal_app *app = app_of_record(r);
     if (hub != NULL) {
-        note_newest(app, hub);
+        ab_principal_note_newest(app, hub);
         ab_principal_with(app, hub);
         return;
     }
@@ -228,7 +185,7 @@ static void wrote(ab_record *r, ab_step step, ab_object *hub)
 {
     ab_principal_app *app = app_of_record(r);
     if (hub != NULL)
-        note_newest(app, hub);
+        ab_principal_note_newest(app, hub);
     app->cleared = r->answering == FOR_CLEAR;
     if (step == AB_STEP_STATUS)
         note_status_written(app);

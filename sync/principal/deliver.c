@@ -9,18 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason)
-{
-    ab_principal *p = peer->principal;
-    ab_label label = {"reason", ab_str_of(reason)};
-    ab_metric_add(ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
-                                "Received events that were not accepted.", &label, 1),
-                  1);
-    AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", (const char *)peer->name),
-            AB_KV("reason", reason), AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
-            AB_KV("id", ab_event_attr(event, AB_CE_ID)));
-}
-
 static const char *classify(const ab_event *event, ab_type *type)
 {
     ab_target target;
@@ -80,12 +68,6 @@ static bool name_object(const struct peer *peer, const ab_event *event, char key
         return false;
     snprintf(key, AB_OBJECT_KEY_MAX, "Application/%.*s/%.*s", AB_STR_ARG(ns), AB_STR_ARG(name));
     return true;
-}
-
-ab_str ab_principal_answered_id(const ab_event *event)
-{
-    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
-    return (ab_str){key.ptr + sizeof(AB_KEY_ACK) - 1, key.len - (sizeof(AB_KEY_ACK) - 1)};
 }
 
 /* An event about an Application that is not, or no more, the sender's. An answer ends its command

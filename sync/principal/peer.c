@@ -5,21 +5,6 @@
 
 #include <stdlib.h>
 
-struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
-{
-    return ab_map_find(p->peers, agent);
-}
-
-bool ab_principal_takes_state(const struct peer *peer)
-{
-    return peer->mode == AB_MANAGED && ab_writer_is_ready(peer->writer);
-}
-
-bool ab_principal_is_open(const ab_principal_app *app)
-{
-    return app->peer != NULL && ab_principal_takes_state(app->peer);
-}
-
 static void safe(void *arg, void *token)
 {
     ab_principal_ack(arg, token);
@@ -128,13 +113,6 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
 
 /* --- time --- */
 
-void ab_principal_watch(struct peer *peer)
-{
-    bool unknown = !ab_writer_is_ready(peer->writer) && !peer->proof.written_for_list;
-    if (unknown || peer->sweep.due_at != 0 || ab_principal_is_holding(peer))
-        ab_list_append(&peer->principal->watched, &peer->in_watched);
-}
-
 void ab_principal_peers_tick(ab_principal *p)
 {
     ab_link due;
@@ -149,20 +127,6 @@ void ab_principal_peers_tick(ab_principal *p)
 }
 
 /* --- what waits --- */
-
-ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery)
-{
-    struct held *h = malloc(sizeof(*h));
-    if (h == NULL)
-        return AB_ERR_NOMEM;
-    *h = (struct held){.event = ab_event_ref(event), .delivery = delivery};
-    if (peer->held_last == NULL)
-        peer->held = h;
-    else
-        peer->held_last->next = h;
-    peer->held_last = h;
-    return AB_ERR_OK;
-}
 
 void ab_principal_take_held(struct peer *peer)
 {

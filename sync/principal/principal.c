@@ -6,9 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ab_principal_ack(const ab_principal *p, void *delivery)
+static void checked(void *owner)
 {
-    p->env.effects.ack(p->env.effects.arg, delivery);
+    struct peer *peer = owner;
+    ab_principal_sweep(peer);
+    bool again = peer->proof.again;
+    peer->proof.again = false;
+    if (again)
+        ab_resync_queue_due(&peer->resync.turn, "the store's watermark was read");
+}
+
+static ab_err init_watermark(ab_principal *p)
+{
+    return ab_watermark_store_init(&p->watermark,
+                                   &(ab_watermark_store_env){.effects = &p->env.effects,
+                                                             .clock = p->env.clock,
+                                                             .log = p->env.log,
+                                                             .namespace = p->env.namespace,
+                                                             .checked = checked});
 }
 
 ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
@@ -19,6 +34,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->env = *env;
     ab_reconciler_init(&p->reconciler, &p->env.effects, env->clock, env->log, env->metrics,
                        env->defer_after_ms);
+    p->mirror_type = &ab_mirror_type;
     p->reconciler.stopped = true; /* until the store is listed */
     p->peers = ab_map_new();
     p->apps = ab_map_new();
@@ -35,7 +51,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
                                           .log = env->log,
                                           .principal_uid = env->uid},
                          env->resync_ms, env->resyncs_max);
-    ab_err e = ab_principal_watermark_init(p);
+    ab_err e = init_watermark(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
         p->mirrors == NULL || p->records_by_agent == NULL || p->own_projects == NULL) {
         ab_principal_free(p);

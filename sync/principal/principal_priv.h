@@ -10,6 +10,7 @@
 #include "sync/deletion/watermark_store.h"
 #include "sync/inbox.h"
 #include "sync/kind/kind.h"
+#include "sync/object/project.h"
 #include "sync/principal/principal.h"
 #include "sync/reconcile/reconcile.h"
 #include "sync/resync/queue.h"
@@ -44,6 +45,9 @@ struct agent_records {
     size_t unfinished;     /* of both: those with a delivery that is not dealt with */
     size_t conflict_count; /* mirrors whose place is another object's */
 };
+
+/* How often to look whether what is held back for want of proof has come back. */
+#define HELD_RETRY_MS 60000
 
 /* The first group of a UUID. */
 #define HOLD_TOKEN (8 + 1)
@@ -212,9 +216,26 @@ struct mirror {
     char *next_uid;
 };
 
+/* An object of the hub that goes to every agent that it concerns. */
+struct shared {
+    ab_record record; /* first */
+    ab_principal *principal;
+    const ab_kind *kind;
+    char *key;
+    char *version; /* resourceVersion that the store has shown last */
+    bool exists;
+    bool deleting;       /* AppProject: its finalizers are to be dropped */
+    ab_project *project; /* AppProject: which agents it is for */
+    char *scope;         /* Secret: key of its project; NULL: it is for no agent */
+    bool requeued;
+    bool for_all;         /* requeued: every agent is to be sent it; else those that asked since: */
+    uint64_t informed_at; /* principal.asks, when agents were told last */
+};
+
 struct ab_principal {
     ab_principal_env env;
     ab_reconciler reconciler;
+    const ab_record_type *mirror_type;
     ab_map *peers;
     ab_map *apps;
     ab_map *shared;
@@ -234,16 +255,107 @@ struct ab_principal {
     } metrics;
 };
 
-/* principal.c */
-void ab_principal_ack(const ab_principal *p, void *delivery);
-
-/* app.c: an Application of the hub */
+/* lookup.c: agents and objects by their names */
 /** The record of an Application; NULL when there is none. */
 ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key);
+struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
+/** It takes the hub's objects: managed, and its writer is ready. */
+bool ab_principal_takes_state(const struct peer *peer);
+/** Its agent is served and takes events. */
+bool ab_principal_is_open(const ab_principal_app *app);
+/** Is it the key of an object? The log has others too. */
+bool ab_principal_is_object(ab_str key);
+/** Stands a mirror here, or what was one? */
+bool ab_mirror_exists(const ab_principal *p, ab_str key);
+
+/* inbound.c: events that arrive */
+/** The delivery is dealt with. */
+void ab_principal_ack(const ab_principal *p, void *delivery);
+/** Keep an event until the store is listed or the peer is ready. @return NOMEM */
+AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery);
+/** Count and log an event that is not accepted. */
+void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason);
+/** An answer names the command by its key "ack/<id>". */
+ab_str ab_principal_answered_id(const ab_event *event);
+
+/* holds.c: deletions that are held back */
+/** Deletions are held back at it or may be judged later, or its log is not known yet: ticks look at
+ * it for as long as that is so. */
+void ab_principal_watch(struct peer *peer);
+/** An autonomous agent tells how many deletions here its guard holds back. */
+void ab_principal_note_held(struct peer *peer, size_t held);
+/** Show and tell how many deletions are held back. More than before get a new token. */
+void ab_principal_show_held(struct peer *peer);
+/** Is a deletion held back at it? */
+bool ab_principal_is_holding(const struct peer *peer);
+
+/* event.c: events to an agent */
+/** Say which object of the hub an event is about: target, subject and whether it is remapped.
+ * `subject` must live as long as the draft. */
+void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
+                          char subject[AB_OBJECT_KEY_MAX]);
+/** Queue an object's payload for an agent that takes events. */
+void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
+                        const ab_digest *digest);
+/** End the object's key, if the log has it. */
+void ab_principal_end(struct peer *peer, ab_str key);
+/** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys
+ * are left alone. */
+void ab_principal_give_up(struct peer *peer, ab_str key);
+/** End the object's key, whatever the log has: the agent holds it. */
+void ab_principal_end_anyway(struct peer *peer, ab_str key);
+
+/* status.c: which status an Application shows */
 /** Learn which report the object's status is from, unless a newer one is known. */
 void ab_principal_note_status(ab_principal_app *app, const ab_object *object);
+/** The object as it was read or written: what is written next must find this resourceVersion. */
+void ab_principal_note_newest(ab_principal_app *app, const ab_object *object);
+/** It is the one that the store has shown last. */
+void ab_principal_forget_newest(ab_principal_app *app);
 /** The resourceVersion that the object has, as far as is known. */
 ab_str ab_principal_newest(const ab_principal_app *app);
+
+/* mirror_record.c: mirrors as records */
+/** Made when it is not known. @return NULL when out of memory */
+struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
+/** It is this agent's from now on. @return NOMEM */
+AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
+void ab_mirror_free(void *value);
+/** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
+struct peer *ab_mirror_peer(const struct mirror *m);
+/** Is its agent served, and managed? */
+bool ab_mirror_is_of_managed(const struct mirror *m);
+/** All that came of it is kept. */
+bool ab_mirror_is_done(const struct mirror *m);
+/** What is held of the agent's object: the hash is none where the object here is not known to be
+ * what the agent said. @return false: nothing is */
+bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
+/** Its agent is managed now: what was its mirror is to become the hub's own object. */
+bool ab_mirror_is_handed_over(const struct mirror *m);
+
+/* shared_record.c: shared objects as records */
+/** NULL when the hub has none of this key, and had none lately. */
+struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key);
+/** Does the hub have this object? */
+bool ab_principal_shared_exists(const ab_principal *p, ab_str key);
+/** How many Secrets wait for the agent's certificate is to be counted. */
+void ab_principal_shared_count_again(struct peer *peer);
+/** Look at all again, for all agents. */
+void ab_principal_shared_requeue_all(ab_principal *p);
+/** Look at those again that depend on the project of key `scope`: for all agents, or those that
+ * asked. */
+void ab_principal_shared_requeue_secrets(const ab_principal *p, const char *scope, bool for_all);
+/** The agent takes the hub's objects from now on: look at all again, for it. */
+void ab_principal_shared_open(struct peer *peer);
+/** It takes them no more. */
+void ab_principal_shared_close(struct peer *peer);
+/** Look at those again, for this agent, that depend on this project. */
+void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
+/** Look at one again, for this agent. */
+void ab_principal_shared_requeue(struct peer *peer, ab_str key);
+void ab_principal_shared_free(void *value);
+
+/* app.c: an Application of the hub */
 void ab_principal_app_on_updated(ab_principal *p, ab_object *object);
 void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool observed);
 void ab_principal_app_free(void *value);
@@ -261,19 +373,9 @@ void ab_agent_records_count(struct agent_records *r, bool *counted, bool has);
 bool ab_agent_records_are_done(const struct agent_records *r);
 
 /* peer.c: agents come and go */
-struct peer *ab_principal_peer(const ab_principal *p, ab_str agent);
-/** It takes the hub's objects: managed, and its writer is ready. */
-bool ab_principal_takes_state(const struct peer *peer);
-/** Its agent is served and takes events. */
-bool ab_principal_is_open(const ab_principal_app *app);
-/** Keep an event until the store is listed or the peer is ready. @return NOMEM */
-AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery);
 /** Take up again what is kept. */
 void ab_principal_take_held(struct peer *peer);
 void ab_principal_peer_free(void *value);
-/** Deletions are held back at it or may be judged later, or its log is not known yet: ticks look at
- * it for as long as that is so. */
-void ab_principal_watch(struct peer *peer);
 void ab_principal_peers_tick(ab_principal *p);
 
 /* route.c: whose an Application is */
@@ -297,27 +399,11 @@ void ab_principal_finish_move(ab_principal_app *app);
 bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out);
 
 /* down.c: state that goes to the agent */
-/** Say which object of the hub an event is about: target, subject and whether it is remapped.
- * `subject` must live as long as the draft. */
-void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
-                          char subject[AB_OBJECT_KEY_MAX]);
-/** Queue an object's payload for an agent that takes events. */
-void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
-                        const ab_digest *digest);
 /** Is it to the agent what the store has shown? What was read may be newer; said, it would be said
  * before what the store shows next. */
 bool ab_principal_is_as_watched(const ab_principal_app *app, const ab_object *hub);
 /** Queue the object as it is now, if the log says something else. */
 void ab_principal_state(ab_principal_app *app, const ab_object *hub);
-/** End the object's key, if the log has it. */
-void ab_principal_end(struct peer *peer, ab_str key);
-/** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys
- * are left alone. */
-void ab_principal_give_up(struct peer *peer, ab_str key);
-/** End the object's key, whatever the log has: the agent holds it. */
-void ab_principal_end_anyway(struct peer *peer, ab_str key);
-/** Is it the key of an object? The log has others too. */
-bool ab_principal_is_object(ab_str key);
 
 /* sweep.c: ending what is gone */
 /**
@@ -350,16 +436,10 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total);
 ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version);
 /** Once in a while, look whether what the guard holds back is back. */
 void ab_principal_guard_tick(struct peer *peer);
-/** An autonomous agent tells how many deletions here its guard holds back. */
-void ab_principal_note_held(struct peer *peer, size_t held);
-/** Show and tell how many deletions are held back. More than before get a new token. */
-void ab_principal_show_held(struct peer *peer);
-/** Is a deletion held back at it? */
-bool ab_principal_is_holding(const struct peer *peer);
+/** Once in a while, look whether the objects without a deletion proof are back. */
+void ab_principal_watermark_tick(struct peer *peer);
 
 /* watermark.c: what proves that the store once had what it does not have now */
-/** @return NOMEM */
-AB_MUST_USE ab_err ab_principal_watermark_init(ab_principal *p);
 /** Has the agent's part of the watermark been read since something was missed last? If not it is
  * read, and the agent is swept then. */
 bool ab_principal_watermark_ask(const struct peer *peer);
@@ -370,8 +450,6 @@ void ab_principal_watermark_note_listed(struct peer *peer);
 void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, const char *first);
 /** A resync with it came to its end. */
 void ab_principal_watermark_note_resync(struct peer *peer);
-/** Once in a while, look whether the objects without a deletion proof are back. */
-void ab_principal_watermark_tick(struct peer *peer);
 
 /* resync.c: the role in a resync */
 /* `arg` is the peer. */
@@ -418,24 +496,11 @@ void ab_principal_without(ab_principal_app *app);
 /* shared.c: what goes to every agent that it concerns */
 void ab_principal_shared_on_updated(ab_principal *p, ab_object *object);
 void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bool observed);
-/** Look at all again, for all agents. */
-void ab_principal_shared_requeue_all(ab_principal *p);
-/** The agent takes the hub's objects from now on: look at all again, for it. */
-void ab_principal_shared_open(struct peer *peer);
-/** It takes them no more. */
-void ab_principal_shared_close(struct peer *peer);
-/** Does the hub have this object? */
-bool ab_principal_shared_exists(const ab_principal *p, ab_str key);
 enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
 /** Is this object for that agent? */
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
-/** Look at those again, for this agent, that depend on this project. */
-void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
-/** Look at one again, for this agent. */
-void ab_principal_shared_requeue(struct peer *peer, ab_str key);
 /** Show how many Secrets wait for a certificate. */
 void ab_principal_shared_tick(const ab_principal *p);
-void ab_principal_shared_free(void *value);
 
 /* errors.c: what agents cannot do with shared objects; there is no status to show it */
 struct shared_error {
@@ -455,36 +520,18 @@ bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB
 /* deliver.c: events that arrive, each given to the record it is about */
 /** Deal with an event; the store is listed. */
 void ab_principal_take(struct peer *peer, ab_event *event, void *delivery);
-/** Count and log an event that is not accepted. */
-void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason);
-/** An answer names the command by its key "ack/<id>". */
-ab_str ab_principal_answered_id(const ab_event *event);
 
 /* mirror.c: the object here for an object of an autonomous agent */
-/** Made when it is not known. @return NULL when out of memory */
-struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
-/** It is this agent's from now on. @return NOMEM */
-AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
-void ab_mirror_free(void *value);
-/** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
-struct peer *ab_mirror_peer(const struct mirror *m);
 /** Learn the object here. */
 void ab_mirror_note(struct mirror *m, const ab_object *hub);
+/** How the engine reconciles mirrors. */
+extern const ab_record_type ab_mirror_type;
 void ab_mirror_on_updated(ab_principal *p, ab_object *object);
 void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed);
 /** Look again at those of one agent. */
 void ab_mirror_requeue_agent(const struct agent_records *r);
 /** Look again at all. */
 void ab_mirror_requeue_all(ab_principal *p);
-/** All that came of it is kept. */
-bool ab_mirror_is_done(const struct mirror *m);
-/** What is held of the agent's object: the hash is none where the object here is not known to be
- * what the agent said. @return false: nothing is */
-bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
-/** Stands a mirror here, or what was one? */
-bool ab_mirror_exists(const ab_principal *p, ab_str key);
-/** Its agent is managed now: what was its mirror is to become the hub's own object. */
-bool ab_mirror_is_handed_over(const struct mirror *m);
 
 /* mirror_name.c: whose the name of a mirrored project is */
 /** May a project of `agent` be mirrored as `name`? Not if a served agent with a longer name could

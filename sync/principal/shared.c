@@ -20,43 +20,6 @@
 
 #define WAITING_LOG_MS 30000
 
-struct shared {
-    ab_record record; /* first */
-    ab_principal *principal;
-    const ab_kind *kind;
-    char *key;
-    char *version; /* resourceVersion that the store has shown last */
-    bool exists;
-    bool deleting;       /* AppProject: its finalizers are to be dropped */
-    ab_project *project; /* AppProject: which agents it is for */
-    char *scope;         /* Secret: key of its project; NULL: it is for no agent */
-    bool requeued;
-    bool for_all;         /* requeued: every agent is to be sent it; else those that asked since: */
-    uint64_t informed_at; /* principal.asks, when agents were told last */
-};
-
-void ab_principal_shared_free(void *value)
-{
-    struct shared *s = value;
-    ab_record_fini(&s->record);
-    ab_project_free(s->project);
-    free(s->scope);
-    free(s->version);
-    free(s->key);
-    free(s);
-}
-
-static struct shared *find(const ab_principal *p, ab_str key)
-{
-    return ab_map_find(p->shared, key);
-}
-
-bool ab_principal_shared_exists(const ab_principal *p, ab_str key)
-{
-    const struct shared *s = find(p, key);
-    return s != NULL && s->exists;
-}
-
 /* --- whom it concerns --- */
 
 /* Is it an AppProject? */
@@ -74,7 +37,7 @@ static enum verdict judge(const struct shared *s, const struct peer *peer)
     if (s->kind->audience == AB_FOR_ALL)
         return FOR_IT;
     if (s->kind->audience == AB_FOR_ITS_PROJECT)
-        rules = s->scope == NULL ? NULL : find(p, ab_str_of(s->scope));
+        rules = s->scope == NULL ? NULL : ab_principal_shared_find(p, ab_str_of(s->scope));
     bool lacks_project = s->scope != NULL && (rules == NULL || !rules->exists);
     if (lacks_project && (!p->synced || ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
         return NOT_KNOWN_YET; /* it may be what cannot be read, or what the store has lost */
@@ -85,7 +48,7 @@ static enum verdict judge(const struct shared *s, const struct peer *peer)
 
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key)
 {
-    const struct shared *s = find(peer->principal, key);
+    const struct shared *s = ab_principal_shared_find(peer->principal, key);
     return s == NULL ? NOT_FOR_IT : judge(s, peer);
 }
 
@@ -164,12 +127,6 @@ static ab_err render(const struct shared *s, const struct peer *peer, const ab_o
     return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(payload), digest) : e;
 }
 
-static void count_again(struct peer *peer)
-{
-    peer->waiting_due = true;
-    ab_list_append(&peer->principal->waiting, &peer->in_waiting);
-}
-
 static void send(const struct shared *s, struct peer *peer, const ab_object *hub)
 {
     ab_buf payload;
@@ -178,7 +135,7 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     ab_buf_init(&payload, AB_SPAN_SIZE_MAX);
     ab_err e = render(s, peer, hub, &payload, &digest, &err);
     if (e == AB_ERR_CLOSED)
-        count_again(peer);
+        ab_principal_shared_count_again(peer);
     else if (e != AB_ERR_OK)
         AB_ERROR(s->principal->env.log, SYNC, "cannot be sent", AB_KV("agent", peer->name),
                  AB_KV("object", s->key),
@@ -193,7 +150,7 @@ static void send_to(const struct shared *s, struct peer *peer, const ab_object *
 {
     enum verdict verdict = judge(s, peer);
     if (verdict != FOR_IT && ab_link_is_in_use(&peer->in_waiting))
-        count_again(peer);
+        ab_principal_shared_count_again(peer);
     if (verdict == FOR_IT)
         send(s, peer, hub);
     else if (verdict == NOT_FOR_IT && s->principal->listed)
@@ -215,39 +172,6 @@ static void distribute(struct shared *s, const ab_object *hub)
 
 /* --- steps --- */
 
-static void requeue(struct shared *s, bool for_all)
-{
-    s->requeued = true;
-    s->for_all = s->for_all || for_all;
-    ab_reconcile_advance(&s->record);
-}
-
-static void requeue_secrets(const ab_principal *p, const char *scope, bool for_all)
-{
-    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
-        struct shared *s = i.value;
-        if (s->scope != NULL && strcmp(s->scope, scope) == 0)
-            requeue(s, for_all);
-    }
-}
-
-/* It is to be told of what is looked at from now on. @return false when it takes nothing */
-static bool ask(struct peer *peer)
-{
-    ab_principal *p = peer->principal;
-    if (!ab_principal_takes_state(peer))
-        return false;
-    peer->asked = ++p->asks;
-    ab_list_prepend(&p->open, &peer->in_open);
-    return true;
-}
-
-void ab_principal_shared_requeue_project(struct peer *peer, const char *key)
-{
-    if (ab_str_starts(ab_str_of(key), "AppProject/") && ask(peer))
-        requeue_secrets(peer->principal, key, false);
-}
-
 static void count_all_again(const ab_principal *p)
 {
     for (ab_list_iter i = ab_list_first(&p->waiting); i.link != NULL; ab_list_next(&i))
@@ -263,7 +187,7 @@ static void note_absent(struct shared *s, bool observed)
     count_all_again(s->principal);
     ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), observed);
     if (has_rules(s))
-        requeue_secrets(s->principal, s->key, true);
+        ab_principal_shared_requeue_secrets(s->principal, s->key, true);
 }
 
 /* --- facts --- */
@@ -333,7 +257,7 @@ static void see(struct shared *s, const ab_object *hub)
     bool for_all = s->for_all;
     distribute(s, hub);
     if (project && for_all)
-        requeue_secrets(s->principal, s->key, true);
+        ab_principal_shared_requeue_secrets(s->principal, s->key, true);
 }
 
 /* --- the engine's questions --- */
@@ -408,7 +332,7 @@ static const ab_record_type shared_type = {.is_as_desired = is_as_desired,
 static struct shared *shared_for(ab_principal *p, const ab_object *object)
 {
     ab_str key = ab_str_of(ab_object_key(object));
-    struct shared *s = find(p, key);
+    struct shared *s = ab_principal_shared_find(p, key);
     if (s != NULL)
         return s;
     s = calloc(1, sizeof(*s));
@@ -451,57 +375,13 @@ void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
 
 void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bool observed)
 {
-    struct shared *s = find(p, ab_str_of(ab_object_key(object)));
+    struct shared *s = ab_principal_shared_find(p, ab_str_of(ab_object_key(object)));
     if (s == NULL)
         return;
     s->deleting = false;
     s->record.changed_meanwhile = true;
     note_absent(s, observed);
     ab_reconcile_tend(&s->record);
-}
-
-void ab_principal_shared_requeue(struct peer *peer, ab_str key)
-{
-    struct shared *s = find(peer->principal, key);
-    if (s != NULL && ask(peer))
-        requeue(s, false);
-}
-
-void ab_principal_shared_requeue_all(ab_principal *p)
-{
-    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i))
-        requeue(i.value, true);
-}
-
-void ab_principal_shared_open(struct peer *peer)
-{
-    if (!ask(peer))
-        return;
-    for (ab_map_iter i = ab_map_first(peer->principal->shared); i.entry != NULL; ab_map_next(&i))
-        requeue(i.value, false);
-}
-
-void ab_principal_shared_close(struct peer *peer)
-{
-    ab_link_remove(&peer->in_open);
-    if (ab_link_is_in_use(&peer->in_waiting))
-        count_again(peer);
-}
-
-void ab_principal_recipient_changed(ab_principal *p, const char *agent)
-{
-    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer == NULL)
-        return;
-    if (ab_link_is_in_use(&peer->in_waiting))
-        count_again(peer);
-    if (!ask(peer))
-        return;
-    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
-        struct shared *s = i.value;
-        if (s->kind->sealed)
-            requeue(s, false);
-    }
 }
 
 /* --- time --- */

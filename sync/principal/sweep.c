@@ -23,44 +23,6 @@ static int64_t now_ms(const struct peer *peer)
 
 /* --- the guard --- */
 
-static size_t held_at(const struct peer *peer)
-{
-    return peer->sweep.guard.held + peer->proof.log + peer->proof.agent;
-}
-
-static void make_token(struct peer *peer)
-{
-    char id[37];
-    peer->hold.token[0] = '\0'; /* without randomness there is none */
-    if (ab_uuid(id) == AB_ERR_OK)
-        snprintf(peer->hold.token, sizeof(peer->hold.token), "%.*s", HOLD_TOKEN - 1, id);
-}
-
-static void report_held(struct peer *peer)
-{
-    const ab_effects *fx = &peer->principal->env.effects;
-    size_t count = held_at(peer);
-    if (count == peer->hold.count)
-        return;
-    if (count > peer->hold.count)
-        make_token(peer);
-    if (count == 0)
-        peer->hold.token[0] = '\0';
-    peer->hold.count = count;
-    fx->held(fx->arg, peer->name, count, peer->hold.token);
-}
-
-void ab_principal_show_held(struct peer *peer)
-{
-    const ab_principal_env *env = &peer->principal->env;
-    ab_label label = {"agent", ab_str_of(peer->name)};
-    ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
-                                "Deletions held back: too many, or without proof.", &label, 1),
-                  (double)held_at(peer));
-    report_held(peer);
-    ab_principal_watch(peer);
-}
-
 static void log_held(const struct peer *peer, size_t total)
 {
     const ab_guard *g = &peer->sweep.guard;
@@ -71,32 +33,6 @@ static void log_held(const struct peer *peer, size_t total)
              AB_KV("agent", peer->name), AB_KV("missing", (int64_t)g->held),
              AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
              AB_KV("max_deletions", (int64_t)g->limits.max));
-}
-
-void ab_principal_note_held(struct peer *peer, size_t held)
-{
-    bool more = held > peer->sweep.guard.held;
-    peer->sweep.guard.held = held;
-    ab_principal_show_held(peer);
-    if (more)
-        AB_ERROR(peer->principal->env.log, SYNC,
-                 "deletions held back by the agent: too many objects are missing from its store; "
-                 "to delete their mirrors, run argobusctl resync --confirm",
-                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
-}
-
-size_t ab_principal_held(const ab_principal *p, const char *agent)
-{
-    size_t held = 0;
-    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
-        if (agent == NULL || ab_str_is(i.key, agent))
-            held += held_at(i.value);
-    return held;
-}
-
-bool ab_principal_is_holding(const struct peer *peer)
-{
-    return held_at(peer) > 0;
 }
 
 static void show(void *arg, bool more, size_t total)
@@ -115,6 +51,21 @@ void ab_principal_guard_tick(struct peer *peer)
     ab_principal_sweep(peer); /* the objects may be back */
     if (held && !ab_principal_is_holding(peer))
         ab_resync_queue_due(&peer->resync.turn, "no deletions are held back any more");
+}
+
+void ab_principal_watermark_tick(struct peer *peer)
+{
+    const ab_principal *p = peer->principal;
+    if (ab_watermark_store_is_log_late(&p->watermark, peer->line) &&
+        !ab_writer_is_ready(peer->writer))
+        ab_principal_watermark_note_listed(peer);
+    bool unproved = peer->proof.log + peer->proof.agent > 0;
+    if (!unproved || now_ms(peer) < peer->proof.retry_at)
+        return;
+    peer->proof.retry_at = now_ms(peer) + HELD_RETRY_MS;
+    peer->sweep.done = false;
+    ab_principal_sweep(peer);
+    ab_resync_queue_due(&peer->resync.turn, "deletions are held back");
 }
 
 /* --- what is gone --- */

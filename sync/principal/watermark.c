@@ -8,32 +8,9 @@
  */
 #include "sync/principal/principal_priv.h"
 
-/* How often to look whether what is held back has come back. */
-#define HELD_RETRY_MS 60000
-
 static int64_t now_ms(const ab_principal *p)
 {
     return ab_clock_mono_ms(p->env.clock);
-}
-
-static void checked(void *owner)
-{
-    struct peer *peer = owner;
-    ab_principal_sweep(peer);
-    bool again = peer->proof.again;
-    peer->proof.again = false;
-    if (again)
-        ab_resync_queue_due(&peer->resync.turn, "the store's watermark was read");
-}
-
-ab_err ab_principal_watermark_init(ab_principal *p)
-{
-    return ab_watermark_store_init(&p->watermark,
-                                   &(ab_watermark_store_env){.effects = &p->env.effects,
-                                                             .clock = p->env.clock,
-                                                             .log = p->env.log,
-                                                             .namespace = p->env.namespace,
-                                                             .checked = checked});
 }
 
 bool ab_principal_watermark_ask(const struct peer *peer)
@@ -84,21 +61,6 @@ void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, 
              "(was it restored from a backup?): make the objects again, or delete them at the "
              "agent with argobusctl resync --confirm",
              AB_KV("agent", peer->name), AB_KV("objects", (int64_t)count), AB_KV("first", first));
-}
-
-void ab_principal_watermark_tick(struct peer *peer)
-{
-    const ab_principal *p = peer->principal;
-    if (ab_watermark_store_is_log_late(&p->watermark, peer->line) &&
-        !ab_writer_is_ready(peer->writer))
-        ab_principal_watermark_note_listed(peer);
-    bool unproved = peer->proof.log + peer->proof.agent > 0;
-    if (!unproved || now_ms(p) < peer->proof.retry_at)
-        return;
-    peer->proof.retry_at = now_ms(p) + HELD_RETRY_MS;
-    peer->sweep.done = false;
-    ab_principal_sweep(peer);
-    ab_resync_queue_due(&peer->resync.turn, "deletions are held back");
 }
 
 void ab_principal_flush(ab_principal *p)

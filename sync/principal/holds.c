@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Deletions that are held back for an agent: how many there are, shown and told.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include <stdio.h>
+
+static size_t held_at(const struct peer *peer)
+{
+    return peer->sweep.guard.held + peer->proof.log + peer->proof.agent;
+}
+
+bool ab_principal_is_holding(const struct peer *peer)
+{
+    return held_at(peer) > 0;
+}
+
+void ab_principal_watch(struct peer *peer)
+{
+    bool unknown = !ab_writer_is_ready(peer->writer) && !peer->proof.written_for_list;
+    if (unknown || peer->sweep.due_at != 0 || ab_principal_is_holding(peer))
+        ab_list_append(&peer->principal->watched, &peer->in_watched);
+}
+
+static void make_token(struct peer *peer)
+{
+    char id[37];
+    peer->hold.token[0] = '\0'; /* without randomness there is none */
+    if (ab_uuid(id) == AB_ERR_OK)
+        snprintf(peer->hold.token, sizeof(peer->hold.token), "%.*s", HOLD_TOKEN - 1, id);
+}
+
+static void report_held(struct peer *peer)
+{
+    const ab_effects *fx = &peer->principal->env.effects;
+    size_t count = held_at(peer);
+    if (count == peer->hold.count)
+        return;
+    if (count > peer->hold.count)
+        make_token(peer);
+    if (count == 0)
+        peer->hold.token[0] = '\0';
+    peer->hold.count = count;
+    fx->held(fx->arg, peer->name, count, peer->hold.token);
+}
+
+void ab_principal_show_held(struct peer *peer)
+{
+    const ab_principal_env *env = &peer->principal->env;
+    ab_label label = {"agent", ab_str_of(peer->name)};
+    ab_metric_set(ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_deletions_held",
+                                "Deletions held back: too many, or without proof.", &label, 1),
+                  (double)held_at(peer));
+    report_held(peer);
+    ab_principal_watch(peer);
+}
+
+void ab_principal_note_held(struct peer *peer, size_t held)
+{
+    bool more = held > peer->sweep.guard.held;
+    peer->sweep.guard.held = held;
+    ab_principal_show_held(peer);
+    if (more)
+        AB_ERROR(peer->principal->env.log, SYNC,
+                 "deletions held back by the agent: too many objects are missing from its store; "
+                 "to delete their mirrors, run argobusctl resync --confirm",
+                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
+}
+
+size_t ab_principal_held(const ab_principal *p, const char *agent)
+{
+    size_t held = 0;
+    for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
+        if (agent == NULL || ab_str_is(i.key, agent))
+            held += held_at(i.value);
+    return held;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What becomes of an event that arrives, whatever it says: acknowledged, refused, kept for later.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include "schema/attributes.h"
+
+#include <stdlib.h>
+
+void ab_principal_ack(const ab_principal *p, void *delivery)
+{
+    p->env.effects.ack(p->env.effects.arg, delivery);
+}
+
+void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason)
+{
+    ab_principal *p = peer->principal;
+    ab_label label = {"reason", ab_str_of(reason)};
+    ab_metric_add(ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                                "Received events that were not accepted.", &label, 1),
+                  1);
+    AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", (const char *)peer->name),
+            AB_KV("reason", reason), AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
+            AB_KV("id", ab_event_attr(event, AB_CE_ID)));
+}
+
+ab_str ab_principal_answered_id(const ab_event *event)
+{
+    ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
+    return (ab_str){key.ptr + sizeof(AB_KEY_ACK) - 1, key.len - (sizeof(AB_KEY_ACK) - 1)};
+}
+
+ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery)
+{
+    struct held *h = malloc(sizeof(*h));
+    if (h == NULL)
+        return AB_ERR_NOMEM;
+    *h = (struct held){.event = ab_event_ref(event), .delivery = delivery};
+    if (peer->held_last == NULL)
+        peer->held = h;
+    else
+        peer->held_last->next = h;
+    peer->held_last = h;
+    return AB_ERR_OK;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known of an agent or an object, by its name.
+ */
+#include "sync/principal/principal_priv.h"
+
+struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
+{
+    return ab_map_find(p->peers, agent);
+}
+
+bool ab_principal_takes_state(const struct peer *peer)
+{
+    return peer->mode == AB_MANAGED && ab_writer_is_ready(peer->writer);
+}
+
+bool ab_principal_is_open(const ab_principal_app *app)
+{
+    return app->peer != NULL && ab_principal_takes_state(app->peer);
+}
+
+ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key)
+{
+    return ab_map_find(p->apps, key);
+}
+
+bool ab_principal_is_object(ab_str key)
+{
+    return ab_kind_of_key(key) != NULL;
+}
+
+bool ab_mirror_exists(const ab_principal *p, ab_str key)
+{
+    const struct mirror *m = ab_map_find(p->mirrors, key);
+    return m != NULL && m->exists && m->is_mirror;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared objects as records: found, and looked at again for those agents that ask.
+ */
+#include "sync/principal/principal_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void ab_principal_shared_free(void *value)
+{
+    struct shared *s = value;
+    ab_record_fini(&s->record);
+    ab_project_free(s->project);
+    free(s->scope);
+    free(s->version);
+    free(s->key);
+    free(s);
+}
+
+struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key)
+{
+    return ab_map_find(p->shared, key);
+}
+
+bool ab_principal_shared_exists(const ab_principal *p, ab_str key)
+{
+    const struct shared *s = ab_principal_shared_find(p, key);
+    return s != NULL && s->exists;
+}
+
+void ab_principal_shared_count_again(struct peer *peer)
+{
+    peer->waiting_due = true;
+    ab_list_append(&peer->principal->waiting, &peer->in_waiting);
+}
+
+static void requeue(struct shared *s, bool for_all)
+{
+    s->requeued = true;
+    s->for_all = s->for_all || for_all;
+    ab_reconcile_advance(&s->record);
+}
+
+void ab_principal_shared_requeue_secrets(const ab_principal *p, const char *scope, bool for_all)
+{
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
+        struct shared *s = i.value;
+        if (s->scope != NULL && strcmp(s->scope, scope) == 0)
+            requeue(s, for_all);
+    }
+}
+
+/* It is to be told of what is looked at from now on. @return false when it takes nothing */
+static bool ask(struct peer *peer)
+{
+    ab_principal *p = peer->principal;
+    if (!ab_principal_takes_state(peer))
+        return false;
+    peer->asked = ++p->asks;
+    ab_list_prepend(&p->open, &peer->in_open);
+    return true;
+}
+
+void ab_principal_shared_requeue_project(struct peer *peer, const char *key)
+{
+    if (ab_str_starts(ab_str_of(key), "AppProject/") && ask(peer))
+        ab_principal_shared_requeue_secrets(peer->principal, key, false);
+}
+
+void ab_principal_shared_requeue(struct peer *peer, ab_str key)
+{
+    struct shared *s = ab_principal_shared_find(peer->principal, key);
+    if (s != NULL && ask(peer))
+        requeue(s, false);
+}
+
+void ab_principal_shared_requeue_all(ab_principal *p)
+{
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i))
+        requeue(i.value, true);
+}
+
+void ab_principal_shared_open(struct peer *peer)
+{
+    if (!ask(peer))
+        return;
+    for (ab_map_iter i = ab_map_first(peer->principal->shared); i.entry != NULL; ab_map_next(&i))
+        requeue(i.value, false);
+}
+
+void ab_principal_shared_close(struct peer *peer)
+{
+    ab_link_remove(&peer->in_open);
+    if (ab_link_is_in_use(&peer->in_waiting))
+        ab_principal_shared_count_again(peer);
+}
+
+void ab_principal_recipient_changed(ab_principal *p, const char *agent)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return;
+    if (ab_link_is_in_use(&peer->in_waiting))
+        ab_principal_shared_count_again(peer);
+    if (!ask(peer))
+        return;
+    for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
+        struct shared *s = i.value;
+        if (s->kind->sealed)
+            requeue(s, false);
+    }
+}

@@ -8,6 +8,12 @@ struct sending {
     ab_outgoing *outgoing;
 };
 
+void ab_sender_init(ab_sender *p, const ab_sender *values)
+{
+    *p = *values;
+    ab_link_init(&p->in_unsent);
+}
+
 static void free_if_over(ab_sender *p)
 {
     if (p->in_flight == 0)
@@ -64,6 +70,7 @@ static bool send_one(ab_sender *p, ab_outgoing *g)
 void ab_sender_abandon(ab_sender *p)
 {
     p->outbox = NULL;
+    ab_link_remove(&p->in_unsent);
     free_if_over(p);
 }
 
@@ -73,4 +80,15 @@ void ab_sender_run(ab_sender *p)
     ab_outgoing *g = ab_outbox_next(p->outbox, now);
     while (g != NULL && send_one(p, g))
         g = ab_outbox_next(p->outbox, now);
+    if (p->unsent != NULL && ab_outbox_count(p->outbox) > 0)
+        ab_list_append(p->unsent, &p->in_unsent);
+}
+
+void ab_sender_run_all(ab_link *unsent)
+{
+    ab_link due;
+    ab_link_init(&due);
+    ab_list_move_all(unsent, &due);
+    for (ab_link *l = ab_list_pop(&due); l != NULL; l = ab_list_pop(&due))
+        ab_sender_run(AB_LINK_OF(l, ab_sender, in_unsent));
 }

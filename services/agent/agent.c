@@ -301,11 +301,11 @@ static ab_err make_transport(service *s, ab_error *err)
 
 static ab_err begin(service *s, ab_error *err)
 {
-    s->sender = (ab_sender){.transport = s->base.transport,
-                            .outbox = ab_agent_outbox(s->machine),
-                            .clock = s->base.daemon->clock,
-                            .unsendable = unsendable,
-                            .arg = s};
+    ab_sender_init(&s->sender, &(ab_sender){.transport = s->base.transport,
+                                            .outbox = ab_agent_outbox(s->machine),
+                                            .clock = s->base.daemon->clock,
+                                            .unsendable = unsendable,
+                                            .arg = s});
     ab_err e = ab_service_start(&s->base, err);
     return e == AB_ERR_OK ? ab_service_connect(&s->base, err) : e;
 }

@@ -21,12 +21,13 @@ static ab_err add(service *s, const char *agent, ab_error *err)
         free(sender);
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     }
-    *sender = (ab_sender){.transport = s->base.transport,
-                          .agent = agent,
-                          .outbox = ab_principal_outbox(s->machine, agent),
-                          .clock = s->base.daemon->clock,
-                          .unsendable = unsendable,
-                          .arg = s};
+    ab_sender_init(sender, &(ab_sender){.transport = s->base.transport,
+                                        .agent = agent,
+                                        .outbox = ab_principal_outbox(s->machine, agent),
+                                        .clock = s->base.daemon->clock,
+                                        .unsendable = unsendable,
+                                        .arg = s,
+                                        .unsent = &s->unsent});
     e = ab_transport_add_agent(s->base.transport, agent, err);
     if (e == AB_ERR_OK)
         e = ab_changes_add(s->changes, agent, s->base.transport, sender->outbox);

@@ -348,8 +348,7 @@ static void on_tick(ab_service *base)
         ab_persisted_agents_save(&s->persisted);
     ab_principal_tick(s->machine);
     ab_holds_tick(s->holds);
-    for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i))
-        ab_sender_run(i.value);
+    ab_sender_run_all(&s->unsent);
 }
 
 static bool is_drained(const ab_service *base)
@@ -408,6 +407,7 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     s->base = (ab_service){.daemon = d, .on_tick = on_tick, .is_drained = is_drained};
     d->state = s;
+    ab_link_init(&s->unsent);
     ab_err e = make_holds(s, err);
     if (e == AB_ERR_OK)
         e = make_machine(s, err);

@@ -24,6 +24,7 @@ typedef struct {
     ab_control *control; /* NULL: not listened to the operator */
     char uid[37];
     ab_map *senders;       /* agent -> ab_sender */
+    ab_link unsent;        /* senders that have something to send */
     ab_map *claimed_modes; /* agent -> the ab_mode_set that it says it has */
     ab_registry *registry;
     ab_holds *holds;

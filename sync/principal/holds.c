@@ -71,8 +71,10 @@ void ab_principal_note_held(struct peer *peer, size_t held)
 size_t ab_principal_held(const ab_principal *p, const char *agent)
 {
     size_t held = 0;
+    const struct peer *peer = agent == NULL ? NULL : ab_principal_peer(p, ab_str_of(agent));
+    if (agent != NULL)
+        return peer == NULL ? 0 : held_at(peer);
     for (ab_map_iter i = ab_map_first(p->peers); i.entry != NULL; ab_map_next(&i))
-        if (agent == NULL || ab_str_is(i.key, agent))
-            held += held_at(i.value);
+        held += held_at(i.value);
     return held;
 }

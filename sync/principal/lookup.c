@@ -2,7 +2,7 @@
  *
  * What is known of an agent or an object, by its name.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror_priv.h"
 
 struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
 {

@@ -4,7 +4,7 @@
  * durably before it is acted on; from it the mirror is made, changed, and brought back when
  * somebody else changes or deletes it.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/object/mirror.h"

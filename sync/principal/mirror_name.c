@@ -9,7 +9,7 @@
  * An Application is never mirrored into a project that is not its agent's: its project is
  * "a_b-c" then, a name that no AppProject can have.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror_priv.h"
 
 #include "schema/attributes.h"
 

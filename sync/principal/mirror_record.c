@@ -2,7 +2,7 @@
  *
  * Mirrors as records: made, found, and whose they are.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror_priv.h"
 
 #include <stdlib.h>
 

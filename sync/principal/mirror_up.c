@@ -2,7 +2,7 @@
  *
  * What comes from an autonomous agent: its objects and their end, errors, answers to commands.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/feedback.h"
@@ -322,12 +322,12 @@ static void begin_answer(struct mirror *m, ab_task *t)
     ab_reconcile_finish_head(&m->record);
 }
 
-void ab_mirror_begin(struct mirror *m, ab_task *t)
+void ab_mirror_begin(struct mirror *m, ab_task *head)
 {
-    if (t->type == AB_TYPE_PROCESSED)
-        begin_answer(m, t);
-    else if (t->type == AB_TYPE_ERROR)
-        begin_error(m, t);
+    if (head->type == AB_TYPE_PROCESSED)
+        begin_answer(m, head);
+    else if (head->type == AB_TYPE_ERROR)
+        begin_error(m, head);
     else
-        begin_state(m, t);
+        begin_state(m, head);
 }

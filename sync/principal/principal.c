@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror_priv.h"
 
 #include "schema/attributes.h"
 

@@ -165,57 +165,6 @@ struct ab_principal_app {
     bool cleared; /* head: what its report finishes is written */
 };
 
-/* What is known of a mirror's source. */
-enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
-
-/* What an effect is for. */
-enum mirror_purpose {
-    FOR_MIRROR,
-    FOR_RELEASE, /* keeping that the agent's object is followed no more */
-};
-
-/* An object of an autonomous agent, and the object here for it. */
-struct mirror {
-    ab_record record; /* first */
-    ab_principal *principal;
-    const ab_kind *kind;
-    char *key;
-    struct agent_records *records; /* of the agent whose it is */
-    const char *agent;             /* the records' name */
-    ab_link in_records;
-    bool unfinished; /* counted in the records */
-
-    enum mirror_source source;
-    ab_version version;
-    ab_digest hash; /* of what was published, as the agent compares; none: not known */
-    char *uid;      /* of the source */
-    char *made;     /* uid of the object that exists here for it; NULL: not known */
-
-    bool known; /* whether it is here is known */
-    bool exists;
-    bool deleting;
-    bool is_mirror;  /* the object here says that it is the mirror of this agent */
-    bool conflict;   /* the object here is somebody else's, or the name is another agent's */
-    bool up_to_date; /* nothing is to be done about the object here */
-    ab_version
-        stamp;     /* that stands here, of what was not made for what is kept; none: there is none
-                    */
-    ab_digest hub; /* of the object here, and of its status */
-    ab_digest hub_status;
-    ab_digest applied; /* of what the store made of what was last written, for this source */
-    ab_digest applied_status;
-    struct requests requests;
-    char *project;        /* of an Application: its project at the hub; NULL: not known */
-    bool project_refused; /* that is not its agent's */
-    char *error;          /* what the agent says is wrong with it, or why a request was refused */
-    ab_digest error_hash; /* of the agent's event that reported it */
-    bool error_ours;
-
-    enum mirror_source next; /* what the source will be when it is saved */
-    ab_digest next_hash;
-    char *next_uid;
-};
-
 /* An object of the hub that goes to every agent that it concerns. */
 struct shared {
     ab_record record; /* first */
@@ -314,24 +263,6 @@ void ab_principal_note_newest(ab_principal_app *app, const ab_object *object);
 void ab_principal_forget_newest(ab_principal_app *app);
 /** The resourceVersion that the object has, as far as is known. */
 ab_str ab_principal_newest(const ab_principal_app *app);
-
-/* mirror_record.c: mirrors as records */
-/** Made when it is not known. @return NULL when out of memory */
-struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
-/** It is this agent's from now on. @return NOMEM */
-AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
-void ab_mirror_free(void *value);
-/** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
-struct peer *ab_mirror_peer(const struct mirror *m);
-/** Is its agent served, and managed? */
-bool ab_mirror_is_of_managed(const struct mirror *m);
-/** All that came of it is kept. */
-bool ab_mirror_is_done(const struct mirror *m);
-/** What is held of the agent's object: the hash is none where the object here is not known to be
- * what the agent said. @return false: nothing is */
-bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
-/** Its agent is managed now: what was its mirror is to become the hub's own object. */
-bool ab_mirror_is_handed_over(const struct mirror *m);
 
 /* shared_record.c: shared objects as records */
 /** NULL when the hub has none of this key, and had none lately. */
@@ -520,51 +451,3 @@ bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB
 /* deliver.c: events that arrive, each given to the record it is about */
 /** Deal with an event; the store is listed. */
 void ab_principal_take(struct peer *peer, ab_event *event, void *delivery);
-
-/* mirror.c: the object here for an object of an autonomous agent */
-/** Learn the object here. */
-void ab_mirror_note(struct mirror *m, const ab_object *hub);
-/** How the engine reconciles mirrors. */
-extern const ab_record_type ab_mirror_type;
-void ab_mirror_on_updated(ab_principal *p, ab_object *object);
-void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed);
-/** Look again at those of one agent. */
-void ab_mirror_requeue_agent(const struct agent_records *r);
-/** Look again at all. */
-void ab_mirror_requeue_all(ab_principal *p);
-
-/* mirror_name.c: whose the name of a mirrored project is */
-/** May a project of `agent` be mirrored as `name`? Not if a served agent with a longer name could
- * have a project of that name. */
-bool ab_mirror_may_name(const ab_principal *p, ab_str agent, ab_str name);
-/** The same of a mirror's key; true for other kinds. */
-bool ab_mirror_may_have(const ab_principal *p, ab_str agent, ab_str key);
-/** The same of this mirror. */
-bool ab_mirror_has_name(const struct mirror *m);
-/** Is the project of this name at the hub not the agent's of this Application? */
-bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name);
-/** Whose the project under this key is may have changed; other kinds are ignored. */
-void ab_mirror_project_changed(const ab_principal *p, ab_str key);
-/** An agent is served from now on, or no more. */
-void ab_mirror_agents_changed(const ab_principal *p, const char *agent);
-/** An object was seen, or is not `here` any more. */
-void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool exists);
-
-/* mirror_reconcile.c: reconcile the mirror with what was published */
-/** No object exists here: make it. */
-void ab_mirror_create(struct mirror *m);
-/** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
-ab_str ab_mirror_owner(const ab_object *hub);
-/** The newest version that an object says it is of; none where its stamps are another agent's. */
-ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
-/** Is its place another object's? That is counted, and said. */
-void ab_mirror_set_conflict(struct mirror *m, bool conflict);
-/** Decide with the object in hand. */
-void ab_mirror_decide(struct mirror *m, ab_object *hub);
-
-/* mirror_up.c: what an autonomous agent says */
-void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery);
-/** Take up the head. */
-void ab_mirror_begin(struct mirror *m, ab_task *head);
-/** What was published is kept: it is in effect. */
-void ab_mirror_take_effect(struct mirror *m);

@@ -4,7 +4,7 @@
  * objects, and corrects what the agent holds of its desired states. Only here is anything ended at
  * a managed agent that no log says: object by object, when it is proved to be gone.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/kind/kind.h"

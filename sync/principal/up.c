@@ -210,22 +210,22 @@ static void begin_answer(ab_principal_app *app, const ab_task *t)
         finish_answer(app);
 }
 
-void ab_principal_work(ab_principal_app *app, ab_task *t)
+void ab_principal_work(ab_principal_app *app, ab_task *head)
 {
-    if (t->type == AB_TYPE_PROCESSED) {
-        begin_answer(app, t);
+    if (head->type == AB_TYPE_PROCESSED) {
+        begin_answer(app, head);
     } else if (!app->exists) {
         ab_reconcile_finish_head(&app->record);
-    } else if (t->type == AB_TYPE_STATUS_UPDATE) {
-        begin_report(app, t);
-    } else if (is_old_end(app, t)) {
+    } else if (head->type == AB_TYPE_STATUS_UPDATE) {
+        begin_report(app, head);
+    } else if (is_old_end(app, head)) {
         drop_stale(app);
-    } else if (t->type == AB_TYPE_DELETE && !app->deleting) {
+    } else if (head->type == AB_TYPE_DELETE && !app->deleting) {
         ab_reconcile_finish_head(
             &app->record); /* the agent lost it by itself and brings it back by itself */
     } else {
-        if (t->type == AB_TYPE_ERROR)
-            note_error(app, t);
+        if (head->type == AB_TYPE_ERROR)
+            note_error(app, head);
         ab_reconcile_get(&app->record);
     }
 }

@@ -100,7 +100,7 @@ void ab_inproc_port_ack(ab_inproc_port *port, ab_inproc_delivery *delivery, ab_v
 /** A line that nobody is attached to; owned by the caller. NULL: out of memory. */
 ab_inproc_line *ab_inproc_line_new(const char *agent);
 /** Free a line, for ab_map_free. NULL is allowed. */
-void ab_inproc_line_free(void *line);
+void ab_inproc_line_free(void *arg);
 /** Have the loop run the endpoint soon. */
 void ab_inproc_line_wake_endpoint(ab_inproc_endpoint *endpoint);
 /** Wake whoever is attached to the line. */

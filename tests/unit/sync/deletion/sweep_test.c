@@ -90,11 +90,11 @@ static int begin(void **state)
     t.w = ab_writer_new(&(ab_writer_env){&t.clock, AB_SOURCE_PRINCIPAL, "w1", NULL, NULL});
     assert_non_null(t.w);
     learn("cmd/x");
-    for (char name = 'a'; name < 'a' + 4; name++) {
+    for (size_t i = 0; i < 4; i++) {
         char key[] = "Application/w1/?";
-        key[sizeof(key) - 2] = name;
+        key[sizeof(key) - 2] = "abcd"[i];
         learn(key);
-        t.facts[name - 'a'] = exists;
+        t.facts[i] = exists;
     }
     ab_writer_ready(t.w, 3);
     ab_sweep_init(&t.sweep, (ab_guard_limits){.max = 1, .percent = 50, .window_ms = WINDOW_MS});

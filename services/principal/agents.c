@@ -202,8 +202,11 @@ static bool refuse_other_mode(const service *s, const char *agent, const ab_mode
 bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why)
 {
     const service *s = arg;
-    /* What its cluster Secret says is not known before the store is read. */
-    return !s->base.listed || !refuse_other_mode(s, agent, mode_of(claimed), why);
+    /* What its cluster Secret says is not known before the store is read; one that is not served
+     * has none, and is told so by its stream. */
+    if (!s->base.listed || ab_map_find(s->senders, ab_str_of(agent)) == NULL)
+        return true;
+    return !refuse_other_mode(s, agent, mode_of(claimed), why);
 }
 
 /* By the control plane's word and the agent's; where they differ nothing is done. */

@@ -296,6 +296,8 @@ class ClusterSecrets(Fleet):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.hub.write("w1", "old", application("old"))
         self.start_unserved()
+        if self.transport == "grpc":
+            wait_for("it hears that it is not served", lambda: "is not served" in self.agent.log.read_text())
         self.assertEqual(self.agent_series(), [])
         here.write(cluster("w1"))
         self.arrives("guestbook", "1")

@@ -70,6 +70,7 @@ void ab_principal_end_anyway(struct peer *peer, ab_str key)
     ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     queued(peer, key, ab_writer_end_anyway(peer->writer, key, key, &draft, NULL));
+    peer->resync.ended = ab_writer_newest(peer->writer);
 }
 
 void ab_principal_give_up(struct peer *peer, ab_str key)

@@ -28,6 +28,7 @@ struct held {
 
 /* The resyncs of one agent. */
 struct peer_resync {
+    ab_version ended; /* the newest end of an object that was queued */
     ab_resync_turn turn;
     bool judged; /* the store and its watermark were in hand: what it is not to have was told */
     bool unsent; /* it holds what is for it, and what was not said yet in this log of ours */

@@ -291,6 +291,12 @@ static void end_missing(struct peer *peer, size_t missing)
         ab_resync_each(r, check_held, &c);
 }
 
+/* The agent still had it when it told what it holds, and our log has nothing of it any more. */
+static bool was_ended_since(const struct peer *peer)
+{
+    return peer->resync.ended.version > peer->resync.turn.resync.since.version;
+}
+
 /* Without the whole store, and its watermark, nothing is known to be gone. */
 static void correct(void *arg)
 {
@@ -306,6 +312,10 @@ static void correct(void *arg)
     if (peer->mode != AB_MANAGED)
         return;
     peer->proof.again = !may_end;
+    if (was_ended_since(peer)) {
+        may_end = false;
+        ab_resync_queue_due(&peer->resync.turn, "objects were deleted meanwhile");
+    }
     peer->resync.judged = may_end;
     if (!may_end)
         return;

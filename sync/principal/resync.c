@@ -314,7 +314,7 @@ static void correct(void *arg)
     peer->proof.again = !may_end;
     if (was_ended_since(peer)) {
         may_end = false;
-        ab_resync_queue_due(&peer->resync.turn, "objects were deleted meanwhile");
+        ab_resync_queue_again(&peer->resync.turn, "objects were deleted meanwhile");
     }
     peer->resync.judged = may_end;
     if (!may_end)

@@ -181,7 +181,7 @@ bool ab_reconcile_note_revert(ab_record *r);
 void ab_reconcile_get(ab_record *r);
 /** @param version  see ab_effects.apply */
 void ab_reconcile_apply(ab_record *r, ab_object *object, ab_str version);
-/** As ab_reconcile_apply. A text that is no object fails the record. */
+/** As ab_reconcile_apply. The record fails when the text is not an object. */
 void ab_reconcile_apply_text(ab_record *r, const ab_buf *text, ab_str version);
 /** As ab_reconcile_apply, of `object` with these changes. */
 void ab_reconcile_edit(ab_record *r, const ab_object *object, const ab_app_edit *edit);

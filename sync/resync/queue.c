@@ -95,10 +95,15 @@ void ab_resync_queue_due(ab_resync_turn *t, const char *why)
     ab_resync_queue_go(t->queue);
 }
 
+void ab_resync_queue_again(ab_resync_turn *t, const char *why)
+{
+    set_due(t, why, t->begun_at + ASKS_APART_MS);
+    ab_resync_queue_go(t->queue);
+}
+
 void ab_resync_queue_asked(ab_resync_turn *t)
 {
-    set_due(t, "the agent asks for a resync", t->begun_at + ASKS_APART_MS);
-    ab_resync_queue_go(t->queue);
+    ab_resync_queue_again(t, "the agent asks for a resync");
 }
 
 void ab_resync_queue_over(ab_resync_turn *t, const char *why)
@@ -109,7 +114,7 @@ void ab_resync_queue_over(ab_resync_turn *t, const char *why)
     }
     t->was_held = true;
     ab_backoff_reset(&t->backoff);
-    set_due(t, t->why, 0);
+    set_due(t, t->why, t->at);
 }
 
 static ab_resync_turn *first(const ab_link *list)

@@ -62,6 +62,9 @@ void ab_resync_queue_tick(ab_resync_queue *q);
 void ab_resync_queue_stop(ab_resync_turn *t);
 
 /* For the role. */
+/** As ab_resync_queue_due, but not sooner after the last one than agents may ask for one: what
+ * calls for it may go on for long. */
+void ab_resync_queue_again(ab_resync_turn *t, const char *why);
 /** The agent asked for one. */
 void ab_resync_queue_asked(ab_resync_turn *t);
 /** One is over. @param why  it failed, lives on; NULL: both ends agree */

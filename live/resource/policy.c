@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The checks stand in the order of what they cost an operator to allow: first what is never served,
+ * then what one option each opens, and last what needs a look at the object. See policy.h.
+ */
+#include "live/resource/policy.h"
+
+#include <string.h>
+
+static const ab_resource_verb USUAL[] = {
+    AB_RESOURCE_GET,    AB_RESOURCE_LIST,  AB_RESOURCE_WATCH,  AB_RESOURCE_CREATE,
+    AB_RESOURCE_UPDATE, AB_RESOURCE_PATCH, AB_RESOURCE_DELETE,
+};
+
+/* --- loading --- */
+
+static ab_err load_verbs(const ab_config *config, ab_resource_policy *p, ab_error *err)
+{
+    size_t count = ab_config_count(config, "live.kubernetes.verbs");
+    for (size_t i = 0; count == 0 && i < sizeof(USUAL) / sizeof(USUAL[0]); i++)
+        p->verbs[USUAL[i]] = true;
+    for (size_t i = 0; i < count; i++) {
+        const char *name = ab_config_item(config, "live.kubernetes.verbs", i);
+        int verb = AB_RESOURCE_GET;
+        while (verb < AB_RESOURCE_CONNECT &&
+               strcmp(ab_resource_map_verb((ab_resource_verb)verb), name) != 0)
+            verb++;
+        if (verb == AB_RESOURCE_CONNECT)
+            return ab_fail(err, AB_ERR_CONFIG,
+                           "live.kubernetes.verbs: \"%s\" is not one of get, list, watch, create, "
+                           "update, patch, delete, deletecollection",
+                           name);
+        p->verbs[verb] = true;
+    }
+    return AB_ERR_OK;
+}
+
+static ab_err load_namespaces(const ab_config *config, ab_resource_policy *p, ab_error *err)
+{
+    size_t count = ab_config_count(config, "live.kubernetes.namespaces");
+    if (count == 0)
+        return AB_ERR_OK;
+    p->namespaces = ab_patterns_new();
+    if (p->namespaces == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for live.kubernetes.namespaces");
+    for (size_t i = 0; i < count; i++) {
+        ab_str pattern = ab_str_of(ab_config_item(config, "live.kubernetes.namespaces", i));
+        ab_err e = ab_patterns_add(p->namespaces, pattern, err);
+        if (e != AB_ERR_OK) {
+            ab_error_prefix(err, "live.kubernetes.namespaces");
+            return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
+        }
+    }
+    return AB_ERR_OK;
+}
+
+ab_err ab_resource_policy_load(const ab_config *config, ab_resource_policy *out, ab_error *err)
+{
+    ab_str reach = ab_str_of(ab_config_str(config, "live.kubernetes.policy"));
+    ab_str secrets = ab_str_of(ab_config_str(config, "live.kubernetes.secrets"));
+    memset(out, 0, sizeof(*out));
+    out->reach = ab_str_is(reach, "all")       ? AB_RESOURCE_ALL
+                 : ab_str_is(reach, "managed") ? AB_RESOURCE_MANAGED
+                                               : AB_RESOURCE_OFF;
+    out->secrets = ab_str_is(secrets, "clear")    ? AB_RESOURCE_SECRETS_CLEAR
+                   : ab_str_is(secrets, "masked") ? AB_RESOURCE_SECRETS_MASKED
+                                                  : AB_RESOURCE_SECRETS_REFUSED;
+    out->exec = ab_config_bool(config, "live.exec");
+    ab_err e = load_verbs(config, out, err);
+    return e == AB_ERR_OK ? load_namespaces(config, out, err) : e;
+}
+
+void ab_resource_policy_fini(ab_resource_policy *p)
+{
+    ab_patterns_free(p->namespaces);
+    p->namespaces = NULL;
+}
+
+/* --- deciding --- */
+
+static bool is_secret(const ab_resource_map *m)
+{
+    return ab_resource_map_is_core(m, "secrets");
+}
+
+/* A token of a service account is a Secret by another way. */
+static bool is_token(const ab_resource_map *m)
+{
+    return ab_resource_map_is_core(m, "serviceaccounts") && ab_str_is(m->subresource, "token");
+}
+
+static bool is_event(const ab_resource_map *m)
+{
+    return ab_str_is(m->resource, "events") &&
+           (m->group.len == 0 || ab_str_is(m->group, "events.k8s.io"));
+}
+
+bool ab_resource_policy_masks(const ab_resource_policy *p, const ab_resource_map *m)
+{
+    return is_secret(m) && p->secrets == AB_RESOURCE_SECRETS_MASKED;
+}
+
+static ab_resource_decision refuse(ab_error *why, const char *text)
+{
+    (void)ab_fail(why, AB_ERR_DENIED, "refused by the agent: %s", text);
+    return AB_RESOURCE_REFUSED;
+}
+
+static ab_resource_decision decide_connect(const ab_resource_policy *p, const ab_resource_map *m,
+                                           ab_error *why)
+{
+    bool terminal = ab_str_is(m->subresource, "exec") || ab_str_is(m->subresource, "attach");
+    if (!terminal || !ab_resource_map_is_core(m, "pods") || m->name.len == 0)
+        return refuse(why, "port forwarding and proxies are not served by live access");
+    return p->exec ? AB_RESOURCE_ALLOWED : refuse(why, "live.exec is false");
+}
+
+/* Two ways around a mask: writing what was shown masked over the value, and JSON patches, which can
+ * test a value and copy it to where it is shown. */
+static ab_resource_decision decide_secret(const ab_resource_policy *p, const ab_resource_map *m,
+                                          ab_str type, ab_error *why)
+{
+    if (p->secrets == AB_RESOURCE_SECRETS_REFUSED)
+        return refuse(why, "live.kubernetes.secrets is refused");
+    if (is_token(m))
+        return refuse(why, "tokens need live.kubernetes.secrets: clear");
+    if (m->verb == AB_RESOURCE_UPDATE)
+        return refuse(why, "replacing a Secret needs live.kubernetes.secrets: clear");
+    if (m->verb == AB_RESOURCE_PATCH && ab_str_starts(type, "application/json-patch+json"))
+        return refuse(why, "JSON patches of Secrets need live.kubernetes.secrets: clear");
+    return AB_RESOURCE_ALLOWED;
+}
+
+static ab_resource_decision decide_managed(const ab_resource_map *m, ab_error *why)
+{
+    bool reads =
+        m->verb == AB_RESOURCE_GET || m->verb == AB_RESOURCE_LIST || m->verb == AB_RESOURCE_WATCH;
+    if (is_event(m) && reads)
+        return AB_RESOURCE_ALLOWED;
+    if (m->name.len > 0 || m->verb == AB_RESOURCE_CREATE)
+        return AB_RESOURCE_IF_MANAGED;
+    return refuse(why, "lists, watches and deletecollection need live.kubernetes.policy: all");
+}
+
+ab_resource_decision ab_resource_policy_decide(const ab_resource_policy *p,
+                                               const ab_resource_map *m, ab_str type, ab_error *why)
+{
+    ab_resource_decision d = AB_RESOURCE_ALLOWED;
+    if (p->reach == AB_RESOURCE_OFF)
+        return refuse(why, "live.kubernetes.policy is off");
+    if (m->kind != AB_RESOURCE_OBJECTS)
+        return d;
+    if (m->verb == AB_RESOURCE_CONNECT)
+        d = decide_connect(p, m, why);
+    else if (!p->verbs[m->verb])
+        d = refuse(why, "live.kubernetes.verbs does not name the verb");
+    if (d == AB_RESOURCE_ALLOWED && p->namespaces != NULL &&
+        !ab_patterns_match(p->namespaces, m->ns))
+        d = refuse(why, "live.kubernetes.namespaces does not match the namespace");
+    if (d == AB_RESOURCE_ALLOWED && p->secrets != AB_RESOURCE_SECRETS_CLEAR &&
+        (is_secret(m) || is_token(m)))
+        d = decide_secret(p, m, type, why);
+    if (d == AB_RESOURCE_ALLOWED && p->reach == AB_RESOURCE_MANAGED)
+        d = decide_managed(m, why);
+    return d;
+}

@@ -31,7 +31,7 @@ typedef struct {
     bool synced;
     uint64_t version; /* the last one given */
     ab_store_line line;
-    uv_timer_t timer;
+    uv_idle_t idle; /* active: there is something to list or to do */
     uv_poll_t poll;
     unsigned handles;
     void (*stopped)(void *arg);
@@ -234,23 +234,23 @@ static void list_portion(hub *h)
     (void)uv_poll_start(&h->poll, UV_READABLE, on_changes);
 }
 
-static void on_timer(uv_timer_t *timer)
+/* Once a turn. A timer that starts itself again without a delay would do everything in one turn. */
+static void on_idle(uv_idle_t *idle)
 {
-    hub *h = timer->data;
+    hub *h = idle->data;
     if (!h->synced)
         list_portion(h);
     for (size_t i = 0; i < PORTION && h->synced && h->line.first != NULL; i++)
         do_one(h, ab_store_line_pop(&h->line));
-    if (!h->synced || h->line.first != NULL)
-        (void)uv_timer_start(timer, on_timer, 0, 0);
+    if (h->synced && h->line.first == NULL)
+        (void)uv_idle_stop(idle);
 }
 
 static void submit(ab_store *self, ab_store_op *op)
 {
     hub *h = (hub *)self;
     ab_store_line_append(&h->line, op);
-    if (!uv_is_active((uv_handle_t *)&h->timer))
-        (void)uv_timer_start(&h->timer, on_timer, 0, 0);
+    (void)uv_idle_start(&h->idle, on_idle);
 }
 
 /* --- beginning and end --- */
@@ -271,11 +271,11 @@ static ab_err start(ab_store *self, ab_error *err)
 {
     hub *h = (hub *)self;
     (void)err;
-    (void)uv_timer_init(h->base.env.loop, &h->timer);
+    (void)uv_idle_init(h->base.env.loop, &h->idle);
     (void)uv_poll_init(h->base.env.loop, &h->poll, h->changes);
-    h->timer.data = h->poll.data = h;
+    h->idle.data = h->poll.data = h;
     h->handles = 2;
-    (void)uv_timer_start(&h->timer, on_timer, 0, 0);
+    (void)uv_idle_start(&h->idle, on_idle);
     return AB_ERR_OK;
 }
 
@@ -293,7 +293,7 @@ static void stop(ab_store *self, void (*stopped)(void *arg), void *arg)
     h->stopped_arg = arg;
     while (h->line.first != NULL)
         finish(ab_store_line_pop(&h->line), AB_ERR_CLOSED, NULL);
-    uv_close((uv_handle_t *)&h->timer, on_closed);
+    uv_close((uv_handle_t *)&h->idle, on_closed);
     uv_close((uv_handle_t *)&h->poll, on_closed);
 }
 

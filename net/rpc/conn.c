@@ -71,19 +71,25 @@ static bool open_up(ab_rpc_conn *conn)
     return false;
 }
 
-static void finish(ab_rpc_conn *conn);
+/* Out of time: it waits for its turn in the queue, and epoll need not name it again until then. */
+static void defer(ab_rpc_conn *conn)
+{
+    uv_poll_stop(&conn->poll);
+    conn->watched = 0;
+    ab_rpc_endpoint_wake(conn);
+}
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     ab_rpc_conn *conn = poll->data;
     ab_rpc_endpoint *endpoint = conn->endpoint;
+    conn->polled |= status < 0 ? UV_READABLE : events;
+    if (!ab_rpc_endpoint_has_time(endpoint)) {
+        defer(conn);
+        return;
+    }
     ab_rpc_endpoint_forget(conn);
-    conn->may_inflate = INFLATE_MAX;
-    bool readable = status < 0 || (events & UV_READABLE) != 0;
-    /* With the end of the handshake, the first frames may have come. */
-    if (ab_rpc_conn_is_open(conn) ? readable : open_up(conn))
-        receive(conn);
-    finish(conn);
+    ab_rpc_conn_work(conn);
     ab_rpc_call_feed(endpoint);
 }
 
@@ -165,14 +171,32 @@ static void finish(ab_rpc_conn *conn)
         ab_rpc_endpoint_wake(conn);
 }
 
-void ab_rpc_conn_work(ab_rpc_conn *conn)
+/* With the end of the handshake, the first frames may have come. */
+static bool has_come(ab_rpc_conn *conn)
+{
+    int events = conn->polled;
+    conn->polled = 0;
+    if (ab_rpc_conn_is_open(conn))
+        return conn->read_on || (events & UV_READABLE) != 0;
+    return events != 0 && open_up(conn);
+}
+
+static void work(ab_rpc_conn *conn)
 {
     conn->may_inflate = INFLATE_MAX;
     if (conn->resumed)
         go_on_with_calls(conn);
-    if (conn->read_on && !conn->doomed)
+    if (!conn->doomed && has_come(conn))
         receive(conn);
     finish(conn);
+}
+
+void ab_rpc_conn_work(ab_rpc_conn *conn)
+{
+    ab_rpc_endpoint *endpoint = conn->endpoint;
+    uint64_t begun_ns = uv_hrtime();
+    work(conn);
+    endpoint->spent_ns += uv_hrtime() - begun_ns;
 }
 
 ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr *peer,

@@ -7,10 +7,18 @@
 #include <stdlib.h>
 
 #define LOG_MS 1000
+/* Twice in a turn of the loop: for sockets that are ready, and for connections that wait. Two
+ * TLS handshakes, or some hundred small messages. */
+#define WORK_NS 1000000
 
 int64_t ab_rpc_endpoint_now_ms(const ab_rpc_endpoint *endpoint)
 {
     return ab_clock_mono_ms(endpoint->env.clock);
+}
+
+bool ab_rpc_endpoint_has_time(const ab_rpc_endpoint *endpoint)
+{
+    return endpoint->spent_ns < WORK_NS;
 }
 
 void ab_rpc_endpoint_wake(ab_rpc_conn *conn)

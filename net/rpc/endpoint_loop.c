@@ -37,11 +37,19 @@ static void on_handle_closed(uv_handle_t *handle)
     ab_rpc_endpoint_unref(handle->data);
 }
 
+static void on_prepare(uv_prepare_t *prepare)
+{
+    ab_rpc_endpoint *endpoint = prepare->data;
+    endpoint->spent_ns = 0;
+}
+
 static void on_idle(uv_idle_t *idle)
 {
     ab_rpc_endpoint *endpoint = idle->data;
+    endpoint->spent_ns = 0;
     /* What is woken in the meantime has its turn after others had theirs. */
-    for (size_t n = endpoint->work_count; n > 0 && endpoint->work_count > 0; n--) {
+    for (size_t n = endpoint->work_count;
+         n > 0 && endpoint->work_count > 0 && ab_rpc_endpoint_has_time(endpoint); n--) {
         ab_rpc_conn *conn = TAILQ_FIRST(&endpoint->work);
         ab_rpc_endpoint_forget(conn);
         ab_rpc_conn_work(conn);
@@ -100,14 +108,16 @@ static uint64_t care_ms(const ab_rpc_limits *l)
 
 static void init_handles(ab_rpc_endpoint *endpoint)
 {
+    uv_prepare_init(endpoint->env.loop, &endpoint->poll);
     uv_idle_init(endpoint->env.loop, &endpoint->idle);
     uv_timer_init(endpoint->env.loop, &endpoint->care);
     uv_timer_init(endpoint->env.loop, &endpoint->deadline);
+    endpoint->poll.data = endpoint;
     endpoint->idle.data = endpoint;
     endpoint->on_idle = on_idle;
     endpoint->care.data = endpoint;
     endpoint->deadline.data = endpoint;
-    endpoint->handles = 3;
+    endpoint->handles = 4;
 }
 
 static void init_metrics(ab_rpc_endpoint *endpoint)
@@ -148,6 +158,7 @@ ab_err ab_rpc_endpoint_init(ab_rpc_endpoint *endpoint, const ab_rpc_endpoint_ops
     if (e != AB_ERR_OK)
         return e;
     endpoint->stale_ms = ab_rpc_endpoint_now_ms(endpoint);
+    uv_prepare_start(&endpoint->poll, on_prepare);
     uv_timer_start(&endpoint->care, on_care, care_ms(limits), care_ms(limits));
     return AB_ERR_OK;
 }
@@ -159,6 +170,7 @@ void ab_rpc_endpoint_close(ab_rpc_endpoint *endpoint)
         ab_rpc_conn_free(TAILQ_FIRST(&endpoint->conns), true);
     ab_metric_set(endpoint->connections, 0);
     ab_metric_set(endpoint->buffered, 0);
+    uv_close((uv_handle_t *)&endpoint->poll, on_handle_closed);
     uv_close((uv_handle_t *)&endpoint->idle, on_handle_closed);
     uv_close((uv_handle_t *)&endpoint->care, on_handle_closed);
     uv_close((uv_handle_t *)&endpoint->deadline, on_handle_closed);

@@ -161,6 +161,7 @@ struct ab_rpc_conn {
     uv_poll_t poll;
     int fd;
     int watched;  /* events */
+    int polled;   /* events that came and are not dealt with */
     SSL *ssl;     /* NULL: plain */
     uint8_t *out; /* what TCP did not take */
     size_t out_len;
@@ -229,6 +230,8 @@ struct ab_rpc_endpoint {
     uint8_t *in; /* AB_RPC_SCRATCH bytes each, for one connection at a time */
     uint8_t *out;
     size_t out_filled; /* of `out`, while a connection sends */
+    uint64_t spent_ns; /* on connections, in this part of the turn */
+    uv_prepare_t poll; /* before the loop polls */
     uv_idle_t idle;    /* active: connections wait for their turn */
     uv_idle_cb on_idle;
     uv_timer_t care;
@@ -259,6 +262,8 @@ void ab_rpc_endpoint_close(ab_rpc_endpoint *endpoint);
 void ab_rpc_endpoint_ref(ab_rpc_endpoint *endpoint);
 void ab_rpc_endpoint_unref(ab_rpc_endpoint *endpoint);
 int64_t ab_rpc_endpoint_now_ms(const ab_rpc_endpoint *endpoint);
+/** May one more connection be worked on, in this part of the turn of the loop? */
+bool ab_rpc_endpoint_has_time(const ab_rpc_endpoint *endpoint);
 /** Look at `conn` before the loop sleeps. */
 void ab_rpc_endpoint_wake(ab_rpc_conn *conn);
 void ab_rpc_endpoint_forget(ab_rpc_conn *conn);
@@ -279,7 +284,7 @@ AB_MUST_USE ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const stru
                                    bool connecting, ab_rpc_conn **out);
 /** Take no new calls, and close when the last has ended, or at `deadline_ms`. */
 void ab_rpc_conn_leave(ab_rpc_conn *conn, int64_t deadline_ms);
-/** Do what there is to do: read on, deliver, send, free. From the top. */
+/** Do what there is to do: read on, deliver, send, free. Counts the time. From the top. */
 void ab_rpc_conn_work(ab_rpc_conn *conn);
 /** Time has passed. From the top. */
 void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms);

@@ -100,7 +100,7 @@ static void on_connection(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     ab_rpc_server *s = poll->data;
-    for (int i = 0; i < ACCEPTS_MAX; i++) {
+    for (int i = 0; i < ACCEPTS_MAX && (i == 0 || ab_rpc_endpoint_has_time(&s->endpoint)); i++) {
         if (s->endpoint.conn_count >= s->endpoint.limits.connections) {
             rest(s, "the limit of connections is reached", "");
             return;

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/redis/route.h"
+
+static const char *const families[] = {"app|managed-resources|", "app|resources-tree|"};
+
+static ab_str behind(ab_str s, size_t at)
+{
+    return (ab_str){s.ptr + at, s.len - at};
+}
+
+/* NAMESPACE_APP or APP. */
+static bool split_name(ab_str name, ab_redis_key *out)
+{
+    const char *bar = memchr(name.ptr, '_', name.len);
+    size_t len = bar == NULL ? 0 : (size_t)(bar - name.ptr);
+    out->name = name;
+    out->space = bar == NULL ? AB_STR_NONE : (ab_str){name.ptr, len};
+    out->app = bar == NULL ? name : behind(name, len + 1);
+    return ab_str_is_dns_subdomain(out->app) && (bar == NULL || ab_str_is_dns_label(out->space));
+}
+
+bool ab_redis_key_parse(ab_str key, ab_redis_key *out)
+{
+    if (key.ptr == NULL || key.len > AB_REDIS_KEY_MAX)
+        return false;
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (!ab_str_starts(key, families[i]))
+            continue;
+        size_t start = strlen(families[i]);
+        ab_str tail = behind(key, start);
+        const char *bar = memchr(tail.ptr, '|', tail.len);
+        if (bar == NULL)
+            return false;
+        size_t len = (size_t)(bar - tail.ptr);
+        out->family = (ab_str){key.ptr, start};
+        out->rest = behind(tail, len);
+        return split_name((ab_str){tail.ptr, len}, out);
+    }
+    return false;
+}
+
+ab_str ab_redis_route_find(const ab_redis_agents *agents, ab_str key)
+{
+    ab_redis_key k;
+    if (!ab_redis_key_parse(key, &k))
+        return AB_STR_NONE;
+    if (agents->agent_of_app != NULL)
+        return agents->agent_of_app(agents->arg, k.space, k.app);
+    return k.space.ptr == NULL ? AB_STR_NONE : agents->agent_of_namespace(agents->arg, k.space);
+}
+
+void ab_redis_route_put_key(const ab_redis_agents *agents, ab_str key, ab_buf *out)
+{
+    ab_redis_key k;
+    if (agents->agent_of_app != NULL || !ab_redis_key_parse(key, &k)) {
+        ab_buf_put(out, key);
+        return;
+    }
+    ab_buf_put(out, k.family);
+    ab_buf_put(out, k.app);
+    ab_buf_put(out, k.rest);
+}

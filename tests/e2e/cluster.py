@@ -13,6 +13,9 @@ from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
 ARGOCD = "argocd"
 API = {**dict.fromkeys(("Application", "ApplicationSet", "AppProject"), "argoproj.io/v1alpha1"),
        **dict.fromkeys(("Deployment", "StatefulSet"), "apps/v1")}
+# Beside those of kube-dev: what makes the pods of a Deployment.
+CONTROLLERS = ("namespace-controller", "garbage-collector-controller", "serviceaccount-controller",
+               "clusterrole-aggregation-controller", "deployment-controller", "replicaset-controller")
 DEPLOY = pathlib.Path(__file__).parents[2] / "deploy/kubernetes/rbac"
 
 
@@ -23,7 +26,8 @@ class Cluster:
         self.client = None
 
     def kube_dev(self, command, *args):
-        subprocess.run([os.environ["KUBE_DEV"], command, self.name, *args], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([os.environ["KUBE_DEV"], command, self.name, *args], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "KUBE_DEV_CONTROLLERS": ",".join(CONTROLLERS)})
 
     def kubectl(self, *args):
         self.kube_dev("kubectl", *args)
@@ -38,6 +42,15 @@ class Cluster:
 
     def stop(self):
         self.kube_dev("kill")
+
+    @contextlib.contextmanager
+    def pods_run(self):
+        """It has a node meanwhile, as kubelet-dev says."""
+        subprocess.run([os.environ["KUBELET_DEV"], "start", self.name], check=True)
+        try:
+            yield
+        finally:
+            subprocess.run([os.environ["KUBELET_DEV"], "stop", self.name], check=True)
 
     def of(self, kind):
         return self.client.resources.get(api_version=API.get(kind, "v1"), kind=kind)

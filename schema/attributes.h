@@ -30,7 +30,8 @@
 #define AB_CE_ACKNOWLEDGES "acknowledges" /* in gRPC's acknowledgement: id of the event */
 #define AB_CE_EXPIRYTIME                                                                           \
     "expirytime" /* RFC 3339: live events after it are dropped; registered extension */
-#define AB_CE_CORRELATIONID "correlationid" /* live request and reply */
+#define AB_CE_CORRELATIONID "correlationid" /* live access: the session */
+#define AB_CE_SEQUENCE      "sequence" /* live access: decimal uint64, from 0 in each direction */
 /* "true": the object lives in the principal's own namespace there and in the agent's own namespace
  * here (destination mapping), whatever the key says. */
 #define AB_CE_REMAPPED "namespaceremapped"

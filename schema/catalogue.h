@@ -22,6 +22,7 @@ typedef enum {
     AB_TARGET_TERMINAL,
     AB_TARGET_HEARTBEAT,
     AB_TARGET_EVENT_PROCESSED,
+    AB_TARGET_LIVE, /* ours */
     AB_TARGET_COUNT
 } ab_target;
 
@@ -54,6 +55,8 @@ typedef enum {
     AB_TYPE_HTTP_POST,
     AB_TYPE_HTTP_PATCH,
     AB_TYPE_HTTP_DELETE,
+    AB_TYPE_FRAME, /* ours: bytes of a session of live access */
+    AB_TYPE_CLOSE, /* ours: such a session is over */
     AB_TYPE_COUNT
 } ab_type;
 

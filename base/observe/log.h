@@ -21,7 +21,8 @@ typedef enum { AB_LOG_TEXT, AB_LOG_JSON } ab_log_format;
     X(TRANSPORT, "transport")                                                                      \
     X(KAFKA, "kafka")                                                                              \
     X(HTTP, "http")                                                                                \
-    X(AUTH, "auth")
+    X(AUTH, "auth")                                                                                \
+    X(LIVE, "live")
 /* clang-format on */
 typedef enum {
 #define AB_LOG_AREA_ENUM(id, name) AB_AREA_##id,

@@ -294,6 +294,16 @@ ab_err ab_live_http2_tick(ab_live_http2 *h, int64_t now_ms, ab_error *err)
     return AB_ERR_OK;
 }
 
+static bool is_valid(const ab_live_request *r)
+{
+    const uint8_t *path = (const uint8_t *)r->path.ptr;
+    const uint8_t *method = (const uint8_t *)r->method.ptr;
+    const uint8_t *service = (const uint8_t *)r->service.ptr;
+    return r->path.len > 0 && r->path.ptr[0] == '/' && nghttp2_check_path(path, r->path.len) != 0 &&
+           r->method.len > 0 && nghttp2_check_method(method, r->method.len) != 0 &&
+           r->service.len > 0 && nghttp2_check_authority(service, r->service.len) != 0;
+}
+
 ab_err ab_live_http2_begin(ab_live_http2 *h, const ab_live_request *request, int64_t now_ms,
                            const ab_live_handler *handler, void *arg, ab_live_stream **out)
 {
@@ -303,6 +313,8 @@ ab_err ab_live_http2_begin(ab_live_http2 *h, const ab_live_request *request, int
         return AB_ERR_UNAVAILABLE;
     if (h->count >= AB_LIVE_STREAMS_MAX)
         return AB_ERR_FULL;
+    if (!is_valid(request))
+        return AB_ERR_INVALID;
     int len = snprintf(timeout, sizeof(timeout), "%" PRId64, request->deadline_ms);
     const ab_live_field heads[] = {{AB_STR(":method"), request->method},
                                    {AB_STR(":scheme"), AB_STR("https")},

@@ -56,6 +56,8 @@ static const struct {
     {"heartbeat", EVENT "ping", 0, ANY, AB_CARRY_STATE},
     {"eventProcessed", EVENT "processed", ANY, ANY, AB_CARRY_COMMAND},
     /* Ours. */
+    {"live", EVENT "frame", ANY, ANY, AB_CARRY_LIVE},
+    {"live", EVENT "close", ANY, ANY, AB_CARRY_LIVE},
     {"application", EVENT "refresh", ANY, 0, AB_CARRY_COMMAND},
     {"application", EVENT "release", ANY, ANY, AB_CARRY_STATE},
     {"appproject", EVENT "release", ANY, ANY, AB_CARRY_STATE},

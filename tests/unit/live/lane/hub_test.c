@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A principal's and an agent's end, joined by a transport that hands events over in the next turn
+ * of the loop, and in which a test may look at, drop, repeat and change them.
+ */
+#include "live/lane/hub.h"
+#include "live/lane/spoke.h"
+#include "schema/attributes.h"
+#include "tests/unit/base/crypto/made_cert.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECRET "do not show this to a broker"
+
+/* An event under way. */
+typedef struct letter {
+    STAILQ_ENTRY(letter) at;
+    ab_event *event;
+    bool up; /* to the principal */
+    ab_sent done;
+    void *arg;
+} letter;
+
+/* What a stream has heard, at either end. */
+typedef struct {
+    ab_live_stream *stream;
+    int status, overs, ends;
+    size_t bytes;
+    ab_err code;
+    char text[128];
+    char why[AB_ERROR_TEXT_MAX];
+} ear;
+
+typedef struct {
+    uv_loop_t loop;
+    ab_clock clock;
+    int64_t now_ms;
+    ab_metrics *metrics;
+    ab_live_hub *hub;
+    ab_live_spoke *spoke;
+    ab_live_service services[2];
+    ab_tls_context tls[2];
+    char folder[64];
+    STAILQ_HEAD(, letter) post;
+    int lost, repeated; /* how many of the next frames to the agent are lost, or come twice */
+    int full;           /* how many sends to the agent are refused as FULL */
+    bool down;          /* sends to the agent fail */
+    int admitted;
+    bool stranger; /* the agent's certificate is another agent's */
+    bool leaked;   /* SECRET was seen on the way */
+    int events;
+    ear hub_ear, agent_ear;
+} pair;
+
+static int64_t mono_ms(void *arg)
+{
+    return ((pair *)arg)->now_ms;
+}
+
+static int64_t wall_us(void *arg)
+{
+    return ((pair *)arg)->now_ms * 1000;
+}
+
+/* ----- the way between ----- */
+
+static ab_err put(pair *p, bool up, ab_event *event, ab_sent done, void *arg)
+{
+    letter *l = calloc(1, sizeof(*l));
+    ab_str data = ab_event_data(event);
+    *l = (letter){.event = ab_event_ref(event), .up = up, .done = done, .arg = arg};
+    STAILQ_INSERT_TAIL(&p->post, l, at);
+    p->events++;
+    if (data.len >= sizeof(SECRET) - 1 &&
+        memmem(data.ptr, data.len, SECRET, sizeof(SECRET) - 1) != NULL)
+        p->leaked = true;
+    assert_true(ab_event_size(event) <= 256 * 1024);
+    return AB_ERR_OK;
+}
+
+static ab_err send_down(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
+{
+    pair *p = arg;
+    assert_string_equal(agent, "w1");
+    if (p->down)
+        return AB_ERR_UNAVAILABLE;
+    if (p->full > 0) {
+        p->full--;
+        return AB_ERR_FULL;
+    }
+    return put(p, false, event, done, done_arg);
+}
+
+static ab_err send_up(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
+{
+    assert_null(agent);
+    return put(arg, true, event, done, done_arg);
+}
+
+static void hand_over(pair *p, const letter *l)
+{
+    if (l->up)
+        ab_live_hub_deliver(p->hub, "w1", l->event);
+    else
+        ab_live_spoke_deliver(p->spoke, l->event);
+}
+
+static void deliver_one(pair *p)
+{
+    letter *l = STAILQ_FIRST(&p->post);
+    STAILQ_REMOVE_HEAD(&p->post, at);
+    l->done(l->arg, AB_ERR_OK, NULL);
+    if (!l->up && p->lost > 0) {
+        p->lost--;
+    } else {
+        hand_over(p, l);
+        for (; !l->up && p->repeated > 0; p->repeated--)
+            hand_over(p, l);
+    }
+    ab_event_unref(l->event);
+    free(l);
+}
+
+/* Until nothing is under way. */
+static void run(pair *p)
+{
+    for (int i = 0; i < 100000; i++) {
+        uv_run(&p->loop, UV_RUN_NOWAIT);
+        if (STAILQ_EMPTY(&p->post)) {
+            uv_run(&p->loop, UV_RUN_NOWAIT);
+            if (STAILQ_EMPTY(&p->post))
+                return;
+        }
+        deliver_one(p);
+    }
+    fail_msg("it does not come to rest");
+}
+
+/* Until the lane has had its tick. */
+static void run_until_over(pair *p, const ear *e)
+{
+    for (int i = 0; i < 40 && e->overs == 0; i++) {
+        uv_run(&p->loop, UV_RUN_ONCE);
+        run(p);
+    }
+    assert_int_equal(e->overs, 1);
+}
+
+/* ----- who hears ----- */
+
+static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+{
+    (void)fields, (void)count;
+    ((ear *)arg)->status = status;
+}
+
+static void on_data(void *arg, ab_str bytes)
+{
+    ear *e = arg;
+    e->bytes += bytes.len;
+    snprintf(e->text, sizeof(e->text), "%.*s", AB_STR_ARG(bytes));
+    ab_live_stream_consumed(e->stream, bytes.len);
+}
+
+static void on_end(void *arg)
+{
+    ((ear *)arg)->ends++;
+}
+
+static void on_over(void *arg, ab_err code, const ab_error *err)
+{
+    ear *e = arg;
+    e->overs++;
+    e->code = code;
+    snprintf(e->why, sizeof(e->why), "%s", err == NULL ? "" : err->text);
+}
+
+static const ab_live_handler handler = {
+    .on_answer = on_answer, .on_data = on_data, .on_end = on_end, .on_over = on_over};
+
+/* The agent answers with what it was asked. */
+static void serve(void *arg, ab_live_stream *s, const ab_live_request *request)
+{
+    pair *p = arg;
+    char text[128];
+    int len = snprintf(text, sizeof(text), "%.*s", AB_STR_ARG(request->path));
+    p->agent_ear = (ear){.stream = s};
+    ab_live_stream_serve(s, &handler, &p->agent_ear);
+    assert_int_equal(ab_live_stream_answer(s, 200, NULL, 0), AB_ERR_OK);
+    assert_int_equal(ab_live_stream_send(s, (ab_str){text, (size_t)len}), AB_ERR_OK);
+}
+
+static ab_err admits(void *arg, const char *agent, const X509 *peer, ab_error *err)
+{
+    pair *p = arg;
+    char name[64];
+    X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof(name));
+    p->admitted++;
+    if (strcmp(name, agent == NULL ? "principal" : agent) == 0)
+        return AB_ERR_OK;
+    return ab_fail(err, AB_ERR_DENIED, "the certificate is of %s", name);
+}
+
+static ab_err ask(pair *p, const char *path)
+{
+    const ab_live_request r = {.service = AB_STR("echo"),
+                               .method = AB_STR("GET"),
+                               .path = ab_str_of(path),
+                               .deadline_ms = 30000};
+    ab_error err = {0};
+    p->hub_ear = (ear){0};
+    ab_err e =
+        ab_live_hub_request(p->hub, "w1", &r, &handler, &p->hub_ear, &p->hub_ear.stream, &err);
+    snprintf(p->hub_ear.why, sizeof(p->hub_ear.why), "%s", err.text);
+    return e;
+}
+
+/* ----- set-up ----- */
+
+static void write_file(const pair *p, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", p->folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void make_identity(const pair *p, const char *name, const char *cn, const made_cert *ca)
+{
+    char file[64];
+    made_cert m = make_cert(&(made_cert_spec){
+        .type = "EC-P-256", .name = cn, .extended_usage = "clientAuth", .issuer = ca});
+    snprintf(file, sizeof(file), "%s.crt", name);
+    write_file(p, file, m.cert);
+    snprintf(file, sizeof(file), "%s.key", name);
+    write_file(p, file, m.key);
+    made_cert_free(&m);
+}
+
+static void open_tls(pair *p, const char *agent, bool trusted)
+{
+    char path[3][128];
+    made_cert ca = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "ca", .ca = true});
+    made_cert other = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "ca", .ca = true});
+    snprintf(p->folder, sizeof(p->folder), "/tmp/ab-live-XXXXXX");
+    assert_non_null(mkdtemp(p->folder));
+    write_file(p, "ca.crt", ca.cert);
+    make_identity(p, "0", "principal", &ca);
+    make_identity(p, "1", agent, trusted ? &ca : &other);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path[0], sizeof(path[0]), "%s/ca.crt", p->folder);
+        snprintf(path[1], sizeof(path[1]), "%s/%d.crt", p->folder, i);
+        snprintf(path[2], sizeof(path[2]), "%s/%d.key", p->folder, i);
+        const ab_tls tls = {.ca = path[0],
+                            .cert = path[1],
+                            .key = path[2],
+                            .client_cert = AB_TLS_CLIENT_CERT_REQUIRE};
+        ab_error err = {0};
+        assert_int_equal(ab_tls_context_init(&p->tls[i], &tls, i == 1, "", &err), AB_ERR_OK);
+    }
+    made_cert_free(&ca);
+    made_cert_free(&other);
+}
+
+static void open_ends(pair *p, const char *off)
+{
+    ab_live_lane_env env = {.loop = &p->loop,
+                            .metrics = p->metrics,
+                            .clock = &p->clock,
+                            .source = "/principal",
+                            .tls = p->folder[0] == 0 ? NULL : &p->tls[0],
+                            .admits = admits,
+                            .send = send_down,
+                            .arg = p};
+    assert_int_equal(ab_live_hub_new(&env, &p->hub), AB_ERR_OK);
+    env.source = "/agent/w1";
+    env.tls = env.tls == NULL ? NULL : &p->tls[1];
+    env.send = send_up;
+    p->services[0] = (ab_live_service){"echo", serve, p};
+    assert_int_equal(ab_live_spoke_new(&env, p->services, off, &p->spoke), AB_ERR_OK);
+    assert_int_equal(ab_live_hub_presence(p->hub, "w1", true), AB_ERR_OK);
+}
+
+static int set_up(void **state)
+{
+    pair *p = calloc(1, sizeof(*p));
+    assert_int_equal(uv_loop_init(&p->loop), 0);
+    p->clock = (ab_clock){mono_ms, wall_us, p};
+    p->now_ms = 1000;
+    p->metrics = ab_metrics_new();
+    STAILQ_INIT(&p->post);
+    *state = p;
+    return 0;
+}
+
+static void remove_folder(const pair *p)
+{
+    char path[128];
+    static const char *const names[] = {"ca.crt", "0.crt", "0.key", "1.crt", "1.key"};
+    for (size_t i = 0; p->folder[0] != 0 && i < 5; i++) {
+        snprintf(path, sizeof(path), "%s/%s", p->folder, names[i]);
+        unlink(path);
+    }
+    if (p->folder[0] != 0)
+        rmdir(p->folder);
+}
+
+static int tear_down(void **state)
+{
+    pair *p = *state;
+    ab_live_hub_free(p->hub);
+    ab_live_spoke_free(p->spoke);
+    while (!STAILQ_EMPTY(&p->post)) {
+        letter *l = STAILQ_FIRST(&p->post);
+        STAILQ_REMOVE_HEAD(&p->post, at);
+        if (l->done != NULL && l->arg != NULL)
+            free(l->arg); /* what a transport that is freed has not told */
+        ab_event_unref(l->event);
+        free(l);
+    }
+    while (uv_run(&p->loop, UV_RUN_ONCE) != 0)
+        ;
+    assert_int_equal(uv_loop_close(&p->loop), 0);
+    ab_tls_context_fini(&p->tls[0]);
+    ab_tls_context_fini(&p->tls[1]);
+    remove_folder(p);
+    ab_metrics_free(p->metrics);
+    free(p);
+    return 0;
+}
+
+/* ----- tests ----- */
+
+static void finish_both(pair *p)
+{
+    ab_live_stream_end(p->hub_ear.stream);
+    ab_live_stream_end(p->agent_ear.stream);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_int_equal(p->hub_ear.code, AB_ERR_OK);
+    assert_int_equal(p->agent_ear.overs, 1);
+}
+
+static void a_request_goes_to_the_agent_and_its_answer_comes_back(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/hello?" SECRET), AB_ERR_INVALID); /* spaces */
+    assert_int_equal(ask(p, "/hello"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.status, 200);
+    assert_string_equal(p->hub_ear.text, "/hello");
+    finish_both(p);
+    int events = p->events;
+    assert_int_equal(ask(p, "/again"), AB_ERR_OK);
+    run(p);
+    assert_string_equal(p->hub_ear.text, "/again");
+    assert_true(p->events - events <= 6); /* the session is there */
+}
+
+static void a_broker_sees_nothing_of_what_is_sealed(void **state)
+{
+    pair *p = *state;
+    open_tls(p, "w1", true);
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR(SECRET)), AB_ERR_OK);
+    run(p);
+    assert_string_equal(p->agent_ear.text, SECRET);
+    assert_int_equal(p->hub_ear.status, 200);
+    assert_int_equal(p->admitted, 2);
+    assert_false(p->leaked);
+    finish_both(p);
+}
+
+static void what_is_not_sealed_would_be_seen(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR(SECRET)), AB_ERR_OK);
+    run(p);
+    assert_true(p->leaked);
+}
+
+static void the_certificate_of_another_agent_is_refused(void **state)
+{
+    pair *p = *state;
+    open_tls(p, "w2", true);
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
+    assert_string_equal(p->hub_ear.why, "the certificate is of w2");
+    assert_null(p->agent_ear.stream);
+}
+
+static void a_certificate_of_another_authority_is_refused(void **state)
+{
+    pair *p = *state;
+    open_tls(p, "w1", false);
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_non_null(strstr(p->hub_ear.why, "TLS with the other end failed"));
+    assert_null(p->agent_ear.stream);
+}
+
+static void a_lost_frame_ends_the_session_and_the_next_request_begins_another(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    p->lost = 1;
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("lost")), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 0); /* nobody knows yet */
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("next")), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
+    assert_non_null(strstr(p->hub_ear.why, "were lost"));
+    assert_int_equal(p->agent_ear.overs, 1);
+    assert_int_equal(ask(p, "/again"), AB_ERR_OK);
+    run(p);
+    assert_string_equal(p->hub_ear.text, "/again");
+}
+
+static void a_frame_that_comes_twice_is_taken_once(void **state)
+{
+    pair *p = *state;
+    open_tls(p, "w1", true);
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    p->repeated = 2;
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("once")), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->agent_ear.bytes, 4);
+    assert_int_equal(p->hub_ear.overs, 0);
+}
+
+static ab_event *frame_like(const ab_event *of, ab_str data)
+{
+    ab_event_draft d = {.data = data};
+    ab_event *e = NULL;
+    for (size_t i = 0; i < ab_event_attr_count(of); i++) {
+        ab_attr a = ab_event_attr_at(of, i);
+        ab_event_set_typed(&d, a.name, a.value, a.type);
+    }
+    assert_int_equal(ab_event_new(&d, &e, NULL), AB_ERR_OK);
+    return e;
+}
+
+static void a_frame_that_was_changed_ends_a_sealed_session(void **state)
+{
+    pair *p = *state;
+    open_tls(p, "w1", true);
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("to be changed")), AB_ERR_OK);
+    uv_run(&p->loop, UV_RUN_NOWAIT);
+    letter *l = STAILQ_FIRST(&p->post);
+    ab_str data = ab_event_data(l->event);
+    char *copy = ab_str_dup(data);
+    copy[data.len - 1] = (char)(copy[data.len - 1] ^ 1);
+    ab_event *forged = frame_like(l->event, (ab_str){copy, data.len});
+    ab_event_unref(l->event);
+    l->event = forged;
+    free(copy);
+    run(p);
+    assert_int_equal(p->agent_ear.bytes, 0);
+    assert_int_equal(p->agent_ear.overs, 1);
+    assert_int_equal(p->hub_ear.overs, 1);
+}
+
+static void an_agent_that_was_started_since_says_so_at_once(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    ab_live_spoke_free(p->spoke);
+    STAILQ_INIT(&p->post); /* it was killed: nobody was told */
+    p->spoke = NULL;
+    const ab_live_lane_env env = {.loop = &p->loop,
+                                  .metrics = p->metrics,
+                                  .clock = &p->clock,
+                                  .source = "/agent/w1",
+                                  .admits = admits,
+                                  .send = send_up,
+                                  .arg = p};
+    assert_int_equal(ab_live_spoke_new(&env, p->services, NULL, &p->spoke), AB_ERR_OK);
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("x")), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_non_null(strstr(p->hub_ear.why, "was started since"));
+}
+
+static void an_agent_whose_live_access_is_off_says_so(void **state)
+{
+    pair *p = *state;
+    open_ends(p, "live access is off at the agent (live.enabled)");
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_non_null(strstr(p->hub_ear.why, "live.enabled"));
+}
+
+static void an_agent_that_does_not_answer_is_given_up(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    p->lost = 1000;
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    p->now_ms += 16000;
+    run_until_over(p, &p->hub_ear);
+    assert_non_null(strstr(p->hub_ear.why, "does not answer"));
+}
+
+static void an_agent_that_is_away_is_not_asked(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(ab_live_hub_presence(p->hub, "w1", false), AB_ERR_OK);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
+    assert_int_equal(ask(p, "/"), AB_ERR_UNAVAILABLE);
+    assert_string_equal(p->hub_ear.why, "agent w1 is not connected");
+    assert_int_equal(ab_live_hub_presence(p->hub, "w1", true), AB_ERR_OK);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.status, 200);
+}
+
+static void what_finds_no_room_goes_when_there_is_some(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    p->full = 1;
+    assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("late")), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->agent_ear.bytes, 0);
+    ab_live_hub_writable(p->hub, "w1");
+    run(p);
+    assert_string_equal(p->agent_ear.text, "late");
+}
+
+static void a_transport_that_fails_ends_the_session(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    p->down = true;
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
+}
+
+static void much_is_sent_in_events_of_bounded_size(void **state)
+{
+    pair *p = *state;
+    static const char block[16384];
+    size_t sent = 0;
+    open_tls(p, "w1", true);
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    while (sent < 8 * 1024 * 1024) {
+        ab_err e = ab_live_stream_send(p->hub_ear.stream, (ab_str){block, sizeof(block)});
+        sent += e == AB_ERR_OK ? sizeof(block) : 0;
+        if (e == AB_ERR_FULL)
+            run(p);
+    }
+    run(p);
+    assert_int_equal(p->agent_ear.bytes, sent);
+    assert_true(p->events < 400);
+}
+
+static void principals_do_not_hear_each_other(void **state)
+{
+    pair *p = *state;
+    ab_live_hub *first = NULL;
+    ear first_ear;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/first"), AB_ERR_OK);
+    run(p);
+    first = p->hub;
+    first_ear = p->hub_ear;
+    const ab_live_lane_env env = {.loop = &p->loop,
+                                  .metrics = p->metrics,
+                                  .clock = &p->clock,
+                                  .source = "/principal",
+                                  .admits = admits,
+                                  .send = send_down,
+                                  .arg = p};
+    assert_int_equal(ab_live_hub_new(&env, &p->hub), AB_ERR_OK);
+    assert_int_equal(ab_live_hub_presence(p->hub, "w1", true), AB_ERR_OK);
+    assert_int_equal(ask(p, "/second"), AB_ERR_OK);
+    run(p);
+    assert_string_equal(p->hub_ear.text, "/second");
+    assert_string_equal(first_ear.text, "/first");
+    assert_int_equal(p->hub_ear.overs, 0);
+    ab_live_hub_free(first);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_request_goes_to_the_agent_and_its_answer_comes_back),
+        TEST(a_broker_sees_nothing_of_what_is_sealed),
+        TEST(what_is_not_sealed_would_be_seen),
+        TEST(the_certificate_of_another_agent_is_refused),
+        TEST(a_certificate_of_another_authority_is_refused),
+        TEST(a_lost_frame_ends_the_session_and_the_next_request_begins_another),
+        TEST(a_frame_that_comes_twice_is_taken_once),
+        TEST(a_frame_that_was_changed_ends_a_sealed_session),
+        TEST(an_agent_that_was_started_since_says_so_at_once),
+        TEST(an_agent_whose_live_access_is_off_says_so),
+        TEST(an_agent_that_does_not_answer_is_given_up),
+        TEST(an_agent_that_is_away_is_not_asked),
+        TEST(what_finds_no_room_goes_when_there_is_some),
+        TEST(a_transport_that_fails_ends_the_session),
+        TEST(much_is_sent_in_events_of_bounded_size),
+        TEST(principals_do_not_hear_each_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -93,7 +93,7 @@ static ab_err request(ab_rpc_call *call, const ab_rpc_head_out *head)
     ab_err e = ensure(conn);
     if (e != AB_ERR_OK)
         return e;
-    if (!ab_rpc_upgrade_make_key(conn->ws->key))
+    if (!ab_websocket_key_make(conn->ws->key))
         return AB_ERR_UNAVAILABLE;
     ab_rpc_upgrade_put_request(&conn->ws->out, head, conn->ws->key);
     e = ab_buf_status(&conn->ws->out);

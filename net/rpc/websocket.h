@@ -14,8 +14,8 @@
 #define AB_RPC_WEBSOCKET_OUT_MAX  (128u * 1024)
 
 struct ab_rpc_websocket {
-    char key[AB_RPC_UPGRADE_KEY]; /* client: of the request */
-    ab_buf head;                  /* of HTTP/1.1, while it comes in */
+    char key[AB_WEBSOCKET_KEY]; /* client: of the request */
+    ab_buf head;                /* of HTTP/1.1, while it comes in */
     bool upgraded;
 
     ab_websocket_frames frames;

@@ -45,7 +45,7 @@ static void begin_call(ab_rpc_conn *conn, ab_rpc_head_in *head, const char *acce
 
 static void on_request(ab_rpc_conn *conn, ab_str text)
 {
-    char accept[AB_RPC_UPGRADE_ACCEPT];
+    char accept[AB_WEBSOCKET_ACCEPT];
     ab_rpc_head_in *head = ab_rpc_head_in_new(conn->endpoint->limits.header_bytes);
     if (head == NULL) {
         ab_rpc_websocket_starve(conn);

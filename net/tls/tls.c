@@ -50,8 +50,8 @@ static int select_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 {
     (void)ssl;
     const ab_tls_context *s = arg;
-    if (select_name(h2, out, out_len, in, in_len) ||
-        (s->websocket && select_name(http1, out, out_len, in, in_len)))
+    if ((!s->http1 && select_name(h2, out, out_len, in, in_len)) ||
+        ((s->websocket || s->http1) && select_name(http1, out, out_len, in, in_len)))
         return SSL_TLSEXT_ERR_OK;
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
@@ -205,6 +205,7 @@ ab_err ab_tls_context_init(ab_tls_context *s, const ab_tls *tls, bool server, co
     *s = (ab_tls_context){.server = server,
                           .insecure = tls->insecure,
                           .websocket = tls->websocket,
+                          .http1 = tls->http1,
                           .client_cert = tls->client_cert};
     const char *name = tls->server_name == NULL ? host : tls->server_name;
     if (!copy_text(tls->ca, &s->files[CA]) || !copy_text(tls->cert, &s->files[CERT]) ||

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/rpc/codec/upgrade.h"
 
-#include "base/core/base64.h"
-
-#include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <strings.h>
 
-#define GUID           "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* of RFC 6455 */
 #define PROTOCOL       "grpc-ws"
-#define KEY_BYTES      16
-#define SHA1_LEN       20
 #define FIELD_NAME_MAX 256
 
 size_t ab_rpc_upgrade_head_len(ab_str bytes)
@@ -141,47 +134,6 @@ static bool lists(ab_str list, const char *word)
     return false;
 }
 
-/* ---- keys ---- */
-
-static void encode(ab_str bytes, char *out, size_t room)
-{
-    ab_buf text;
-    ab_buf_init(&text, room);
-    ab_base64_encode(bytes, &text);
-    snprintf(out, room, "%.*s", AB_STR_ARG(ab_buf_str(&text)));
-    ab_buf_fini(&text);
-}
-
-bool ab_rpc_upgrade_make_key(char key[AB_RPC_UPGRADE_KEY])
-{
-    unsigned char bytes[KEY_BYTES];
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1)
-        return false;
-    encode((ab_str){(const char *)bytes, sizeof(bytes)}, key, AB_RPC_UPGRADE_KEY);
-    return true;
-}
-
-static bool is_key(ab_str key)
-{
-    ab_buf bytes;
-    ab_buf_init(&bytes, AB_RPC_UPGRADE_KEY);
-    bool good = key.len == AB_RPC_UPGRADE_KEY - 1 && ab_base64_decode(key, &bytes) &&
-                bytes.len == KEY_BYTES;
-    ab_buf_fini(&bytes);
-    return good;
-}
-
-static bool make_accept(ab_str key, char accept[AB_RPC_UPGRADE_ACCEPT])
-{
-    char text[AB_RPC_UPGRADE_KEY + sizeof(GUID)];
-    unsigned char digest[SHA1_LEN];
-    int len = snprintf(text, sizeof(text), "%.*s" GUID, AB_STR_ARG(key));
-    if (EVP_Digest(text, (size_t)len, digest, NULL, EVP_sha1(), NULL) != 1)
-        return false;
-    encode((ab_str){(const char *)digest, sizeof(digest)}, accept, AB_RPC_UPGRADE_ACCEPT);
-    return true;
-}
-
 /* ---- server ---- */
 
 static const ab_rpc_upgrade_refusal good = {NULL, NULL};
@@ -220,7 +172,7 @@ static ab_rpc_upgrade_refusal check_request(const ab_rpc_head_in *head)
         return refuse("426 Upgrade Required", "only WebSocket version 13 is supported");
     if (!lists(ab_rpc_head_in_find(head, "sec-websocket-protocol"), PROTOCOL))
         return refuse("400 Bad Request", "the only supported sub-protocol is " PROTOCOL);
-    if (!is_key(ab_rpc_head_in_find(head, "sec-websocket-key")))
+    if (!ab_websocket_key_is_good(ab_rpc_head_in_find(head, "sec-websocket-key")))
         return refuse("400 Bad Request", "Sec-WebSocket-Key is invalid");
     if (ab_rpc_head_in_refusal(head) != NULL)
         return refuse("415 Unsupported Media Type", "content-type is not application/grpc");
@@ -228,7 +180,7 @@ static ab_rpc_upgrade_refusal check_request(const ab_rpc_head_in *head)
 }
 
 ab_rpc_upgrade_refusal ab_rpc_upgrade_read_request(ab_str head, ab_rpc_head_in *into,
-                                                   char accept[AB_RPC_UPGRADE_ACCEPT])
+                                                   char accept[AB_WEBSOCKET_ACCEPT])
 {
     ab_str line;
     if (!next_line(&head, &line))
@@ -240,7 +192,8 @@ ab_rpc_upgrade_refusal ab_rpc_upgrade_read_request(ab_str head, ab_rpc_head_in *
     if (!ab_rpc_upgrade_read_fields(head, into))
         return refuse("400 Bad Request", "a header is invalid");
     r = check_request(into);
-    if (r.status == NULL && !make_accept(ab_rpc_head_in_find(into, "sec-websocket-key"), accept))
+    if (r.status == NULL &&
+        !ab_websocket_key_accept(ab_rpc_head_in_find(into, "sec-websocket-key"), accept))
         r = refuse("500 Internal Server Error", "out of memory");
     return r;
 }
@@ -280,7 +233,7 @@ void ab_rpc_upgrade_put_request(ab_buf *out, const ab_rpc_head_out *head, const 
 
 static const char *check_answer(const ab_rpc_head_in *head, const char *key)
 {
-    char accept[AB_RPC_UPGRADE_ACCEPT];
+    char accept[AB_WEBSOCKET_ACCEPT];
     ab_str protocol = ab_rpc_head_in_find(head, "sec-websocket-protocol");
     ab_str extensions = ab_rpc_head_in_find(head, "sec-websocket-extensions");
     if (head->too_large)
@@ -288,7 +241,7 @@ static const char *check_answer(const ab_rpc_head_in *head, const char *key)
     if (!lists(ab_rpc_head_in_find(head, "connection"), "upgrade") ||
         !same(ab_rpc_head_in_find(head, "upgrade"), "websocket"))
         return "the response does not upgrade to a WebSocket";
-    if (!make_accept(ab_str_of(key), accept) ||
+    if (!ab_websocket_key_accept(ab_str_of(key), accept) ||
         !ab_str_is(ab_rpc_head_in_find(head, "sec-websocket-accept"), accept))
         return "Sec-WebSocket-Accept does not match the key";
     if (protocol.ptr != NULL && !ab_str_is(protocol, PROTOCOL))

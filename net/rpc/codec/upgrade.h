@@ -6,9 +6,7 @@
 #pragma once
 
 #include "net/rpc/codec/head.h"
-
-#define AB_RPC_UPGRADE_KEY    25 /* in base64, with the NUL */
-#define AB_RPC_UPGRADE_ACCEPT 29
+#include "net/websocket/key.h"
 
 /** Bytes of a head that ends in an empty line; 0: it is not whole. */
 size_t ab_rpc_upgrade_head_len(ab_str bytes);
@@ -32,14 +30,12 @@ typedef struct {
  * @param accept  what the client expects to be answered
  */
 ab_rpc_upgrade_refusal ab_rpc_upgrade_read_request(ab_str head, ab_rpc_head_in *into,
-                                                   char accept[AB_RPC_UPGRADE_ACCEPT]);
+                                                   char accept[AB_WEBSOCKET_ACCEPT]);
 void ab_rpc_upgrade_put_answer(ab_buf *out, const char *accept);
 void ab_rpc_upgrade_put_refusal(ab_buf *out, const ab_rpc_upgrade_refusal *refusal);
 
 /** @param key  random bytes in base64 */
 void ab_rpc_upgrade_put_request(ab_buf *out, const ab_rpc_head_out *head, const char *key);
-/** A new key. @return false: there is no randomness */
-bool ab_rpc_upgrade_make_key(char key[AB_RPC_UPGRADE_KEY]);
 /**
  * Read the answer to a request with `key`.
  *

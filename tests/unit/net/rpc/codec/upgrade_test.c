@@ -31,7 +31,7 @@ static ab_rpc_upgrade_refusal read_request(const char *text, ab_rpc_head_in **he
 static void a_request_is_read_as_the_headers_of_a_call(void **state)
 {
     (void)state;
-    char accept[AB_RPC_UPGRADE_ACCEPT];
+    char accept[AB_WEBSOCKET_ACCEPT];
     ab_rpc_head_in *head;
     ab_rpc_field fields[AB_RPC_HEAD_FIELDS];
     ab_rpc_upgrade_refusal r = read_request(GOOD, &head, accept);
@@ -50,7 +50,7 @@ static void a_request_is_read_as_the_headers_of_a_call(void **state)
 static void names_and_lists_are_read_in_any_case(void **state)
 {
     (void)state;
-    char accept[AB_RPC_UPGRADE_ACCEPT];
+    char accept[AB_WEBSOCKET_ACCEPT];
     ab_rpc_head_in *head;
     ab_rpc_upgrade_refusal r =
         read_request(LINE "CONNECTION: keep-alive, upgrade\r\nupgrade: WebSocket\r\n" VERSION
@@ -62,7 +62,7 @@ static void names_and_lists_are_read_in_any_case(void **state)
 
 static void expect_refusal(const char *text, const char *status)
 {
-    char accept[AB_RPC_UPGRADE_ACCEPT];
+    char accept[AB_WEBSOCKET_ACCEPT];
     ab_rpc_head_in *head;
     ab_buf out;
     ab_rpc_upgrade_refusal r = read_request(text, &head, accept);
@@ -170,8 +170,8 @@ static void an_answer_may_name_no_sub_protocol(void **state)
 static void what_is_asked_can_be_read(void **state)
 {
     (void)state;
-    char key[AB_RPC_UPGRADE_KEY];
-    char accept[AB_RPC_UPGRADE_ACCEPT];
+    char key[AB_WEBSOCKET_KEY];
+    char accept[AB_WEBSOCKET_ACCEPT];
     const ab_rpc_field metadata[] = {{AB_STR("authorization"), AB_STR("token")}};
     ab_rpc_head_out head;
     ab_rpc_head_in *in;
@@ -184,7 +184,7 @@ static void what_is_asked_can_be_read(void **state)
     ab_rpc_head_out_add(&head, "content-type", AB_STR("application/grpc"));
     ab_rpc_head_out_add_metadata(&head, metadata, 1);
     assert_int_equal(ab_rpc_head_out_seal(&head), AB_ERR_OK);
-    assert_true(ab_rpc_upgrade_make_key(key));
+    assert_true(ab_websocket_key_make(key));
     ab_rpc_upgrade_put_request(&out, &head, key);
     assert_non_null(strstr(out.ptr, "\r\nContent-Type: application/grpc\r\n"));
     assert_null(read_request(out.ptr, &in, accept).status);

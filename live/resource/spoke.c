@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One request goes through these states, each of which on_over (the stream is lost, or the viewer
+ * has gone) ends:
+ *
+ *   BODY --whole--> JUDGE --allowed--> CALL --head--> ANSWER --end--> DONE
+ *     |               |                  |
+ *     +---too long----+--refused---------+--no answer--> DONE (a Status of ours)
+ *
+ * A body is held until it is whole: an API server takes 3 MiB at most, and what is created must be
+ * looked at. Answers are not held: what the stream does not take pauses the API server. Only where
+ * Secrets are masked the answer waits until it is known that all of it could be.
+ */
+#include "live/resource/spoke.h"
+
+#include "live/resource/managed.h"
+#include "live/resource/mask.h"
+#include "live/resource/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the fields of a request that are sent on. */
+#define FIELD_BYTES_MAX (16u * 1024)
+/* Bytes given to the stream at once. */
+#define PIECE_MAX (16u * 1024)
+
+typedef enum { BODY, JUDGE, CALL, ANSWER, DONE } state;
+
+struct ab_resource_spoke {
+    ab_resource_spoke_env env;
+};
+
+typedef struct {
+    ab_resource_spoke *spoke;
+    ab_live_stream *stream;
+    state state;
+    char *method, *target;
+    int64_t timeout_ms;
+    ab_live_field fields[AB_LIVE_FIELDS_MAX]; /* borrow from `texts` */
+    size_t count;
+    ab_buf texts;
+    ab_resource_map map;
+    ab_buf body;
+    ab_resource_question *question;
+    ab_resource_call *call;
+    bool masks;
+    bool paused; /* the API server, until the stream has room */
+    bool whole;  /* the API server has answered in full */
+    int status;  /* of its answer, while the head is held back */
+    ab_resource_mask mask;
+    ab_buf held; /* of the answer: what the stream has not taken yet */
+    size_t sent; /* of that, what it has */
+} request;
+
+static void free_request(request *r)
+{
+    ab_resource_managed_cancel(r->question);
+    if (r->call != NULL)
+        r->spoke->env.api.ops->cancel(r->call);
+    free(r->method);
+    free(r->target);
+    ab_buf_fini(&r->texts);
+    ab_buf_wipe(&r->body);
+    ab_buf_wipe(&r->held);
+    ab_resource_mask_fini(&r->mask);
+    free(r);
+}
+
+/* --- the answer --- */
+
+static void count_answer(const request *r, int status)
+{
+    char code[16];
+    (void)snprintf(code, sizeof(code), "%d", status);
+    const ab_label labels[] = {{"code", ab_str_of(code)}};
+    ab_metric_add(ab_metric_get(r->spoke->env.metrics, AB_METRIC_COUNTER,
+                                "argobus_live_served_total",
+                                "Requests of live access that this agent answered, by HTTP status.",
+                                labels, 1),
+                  1);
+}
+
+static void break_off(request *r)
+{
+    ab_live_stream_cancel(r->stream);
+    free_request(r);
+}
+
+static ab_err send_held(request *r)
+{
+    ab_err e = AB_ERR_OK;
+    while (e == AB_ERR_OK && r->sent < r->held.len) {
+        size_t left = r->held.len - r->sent;
+        size_t len = left < PIECE_MAX ? left : PIECE_MAX;
+        e = ab_live_stream_send(r->stream, (ab_str){r->held.ptr + r->sent, len});
+        if (e == AB_ERR_OK)
+            r->sent += len;
+    }
+    if (e == AB_ERR_OK) {
+        r->sent = 0;
+        ab_buf_clear(&r->held);
+    }
+    return e;
+}
+
+/* Send what is held; the end after it. @return false: the request is gone */
+static bool flush(request *r)
+{
+    ab_err e = send_held(r);
+    if (e == AB_ERR_FULL)
+        return true; /* on_room follows */
+    if (e != AB_ERR_OK) {
+        break_off(r);
+        return false;
+    }
+    if (r->whole && r->state != DONE) {
+        r->state = DONE;
+        ab_live_stream_end(r->stream);
+    } else if (r->call != NULL && r->paused) {
+        r->paused = false;
+        r->spoke->env.api.ops->resume(r->call);
+    }
+    return true;
+}
+
+static void answer_head(request *r, int status, const ab_live_field *fields, size_t count)
+{
+    count_answer(r, status);
+    r->state = ANSWER;
+    if (ab_live_stream_answer(r->stream, status, fields, count) != AB_ERR_OK)
+        r->state = DONE; /* it is ending; on_over follows */
+}
+
+/* Answer with a body at once. */
+static void answer_whole(request *r, int status, ab_str body)
+{
+    static const ab_live_field JSON[] = {{{"content-type", 12}, {"application/json", 16}}};
+    ab_buf_clear(&r->held);
+    ab_buf_put(&r->held, body);
+    r->whole = true;
+    answer_head(r, status, JSON, 1);
+    if (r->state == ANSWER)
+        (void)flush(r);
+}
+
+static void answer_refusal(request *r, int status, const char *why)
+{
+    ab_buf body;
+    ab_buf_init(&body, 16 * 1024);
+    ab_resource_status_put(status, why, &body);
+    answer_whole(r, status, ab_buf_str(&body));
+    ab_buf_fini(&body);
+}
+
+/* --- what the API server answers --- */
+
+/* Fields that are of one connection, and not of the answer (RFC 9110 section 7.6.1). */
+static bool is_hop(ab_str name)
+{
+    static const char *const HOPS[] = {"connection",        "keep-alive", "proxy-connection",
+                                       "transfer-encoding", "upgrade",    "te",
+                                       "trailer",           NULL};
+    return ab_str_is_one_of(name, HOPS);
+}
+
+static size_t take_fields(const ab_live_field *fields, size_t count, ab_live_field *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count && kept < AB_LIVE_FIELDS_MAX; i++) {
+        if (!is_hop(fields[i].name))
+            out[kept++] = fields[i];
+    }
+    return kept;
+}
+
+static void on_head(void *arg, int status, const ab_live_field *fields, size_t count)
+{
+    static const ab_live_field JSON[] = {{{"content-type", 12}, {"application/json", 16}}};
+    request *r = arg;
+    ab_live_field kept[AB_LIVE_FIELDS_MAX];
+    bool events = r->map.verb == AB_RESOURCE_WATCH && status == 200;
+    r->status = status;
+    if (r->masks)
+        ab_resource_mask_init(&r->mask, events);
+    if (r->masks && events) {
+        answer_head(r, status, JSON, 1);
+    } else if (!r->masks) {
+        count = take_fields(fields, count, kept);
+        answer_head(r, status, kept, count);
+    } /* else when all of it could be masked */
+}
+
+static void on_data(void *arg, ab_str piece)
+{
+    request *r = arg;
+    ab_error err = {0};
+    ab_err e = AB_ERR_OK;
+    if (r->masks)
+        e = ab_resource_mask_feed(&r->mask, piece, &r->held, &err);
+    else
+        ab_buf_put(&r->held, piece);
+    if (e == AB_ERR_OK)
+        e = ab_buf_status(&r->held);
+    if (e != AB_ERR_OK && r->state == CALL) {
+        r->spoke->env.api.ops->cancel(r->call);
+        r->call = NULL;
+        answer_refusal(r, 403, err.text);
+    } else if (e != AB_ERR_OK) {
+        break_off(r);
+    } else if (r->state == ANSWER && flush(r) && r->held.len > 0 && !r->paused) {
+        r->paused = true;
+        r->spoke->env.api.ops->pause(r->call);
+    }
+}
+
+static void end_masked(request *r)
+{
+    ab_error err = {0};
+    bool known = ab_resource_mask_end(&r->mask, &r->held, &err) == AB_ERR_OK;
+    if (r->state == ANSWER && !known) {
+        break_off(r);
+    } else if (r->state == ANSWER) {
+        r->whole = true;
+        (void)flush(r);
+    } else if (known) {
+        ab_buf masked = r->held;
+        ab_buf_init(&r->held, 2 * AB_RESOURCE_MASK_MAX);
+        answer_whole(r, r->status, ab_buf_str(&masked));
+        ab_buf_wipe(&masked);
+    } else {
+        answer_refusal(r, 403, err.text);
+    }
+}
+
+static void on_call_over(void *arg, ab_err code, const ab_error *err)
+{
+    request *r = arg;
+    r->call = NULL;
+    if (code != AB_ERR_OK && r->state == ANSWER) {
+        break_off(r);
+    } else if (code != AB_ERR_OK) {
+        answer_refusal(r, code == AB_ERR_TIMEOUT ? 504 : 502, err->text);
+    } else if (r->masks) {
+        end_masked(r);
+    } else {
+        r->whole = true;
+        (void)flush(r);
+    }
+}
+
+static const ab_resource_call_handler CALLER = {on_head, on_data, on_call_over};
+
+/* --- the request --- */
+
+/* Masking needs the object as JSON, and not compressed. */
+static void restrict_fields(request *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (ab_str_is(r->fields[i].name, "accept"))
+            r->fields[i].value = AB_STR("application/json");
+        else if (ab_str_is(r->fields[i].name, "accept-encoding"))
+            r->fields[i].value = AB_STR("identity");
+    }
+}
+
+static void call(request *r)
+{
+    ab_buf path;
+    r->state = CALL;
+    r->masks = ab_resource_policy_masks(&r->spoke->env.policy, &r->map);
+    if (r->masks)
+        restrict_fields(r);
+    ab_buf_init(&path, 4u * AB_RESOURCE_TARGET_MAX);
+    ab_resource_map_put_path(&r->map, &path);
+    if (ab_buf_status(&path) == AB_ERR_OK)
+        r->call = r->spoke->env.api.ops->begin(
+            r->spoke->env.api.self,
+            &(ab_resource_call_request){.method = r->method,
+                                        .target = ab_buf_str(&path),
+                                        .fields = r->fields,
+                                        .count = r->count,
+                                        .body =
+                                            r->body.len > 0 ? ab_buf_str(&r->body) : AB_STR_NONE,
+                                        .timeout_ms = r->timeout_ms},
+            &CALLER, r);
+    ab_buf_fini(&path);
+    if (r->call == NULL)
+        answer_refusal(r, 503, "the agent is out of memory");
+}
+
+static void on_verdict(void *arg, const ab_resource_verdict *v)
+{
+    request *r = arg;
+    r->question = NULL;
+    if (v->managed)
+        call(r);
+    else if (v->status != 0)
+        answer_whole(r, v->status, v->body);
+    else
+        answer_refusal(r, 403, v->why);
+}
+
+static void ask(request *r)
+{
+    bool creates = r->map.verb == AB_RESOURCE_CREATE && r->map.name.len == 0;
+    if (ab_resource_managed_ask(&r->spoke->env.api, &r->map,
+                                creates ? ab_buf_str(&r->body) : AB_STR_NONE, on_verdict, r,
+                                &r->question) != AB_ERR_OK)
+        answer_refusal(r, 503, "the agent is out of memory");
+}
+
+static void judge(request *r)
+{
+    ab_error why = {0};
+    r->state = JUDGE;
+    if (ab_resource_map_read(ab_str_of(r->method), ab_str_of(r->target), &r->map, &why) !=
+        AB_ERR_OK) {
+        answer_refusal(r, 400, why.text);
+        return;
+    }
+    ab_str type = ab_live_field_find(r->fields, r->count, "content-type");
+    ab_resource_decision d = ab_resource_policy_decide(&r->spoke->env.policy, &r->map, type, &why);
+    if (d == AB_RESOURCE_ALLOWED && r->map.verb == AB_RESOURCE_CONNECT)
+        answer_refusal(r, 400, "terminals need a WebSocket");
+    else if (d == AB_RESOURCE_ALLOWED)
+        call(r);
+    else if (d == AB_RESOURCE_IF_MANAGED)
+        ask(r);
+    else
+        answer_refusal(r, 403, why.text);
+}
+
+/* --- the stream --- */
+
+static void on_body(void *arg, ab_str bytes)
+{
+    request *r = arg;
+    ab_live_stream_consumed(r->stream, bytes.len);
+    if (r->state != BODY)
+        return; /* it was too long */
+    ab_buf_put(&r->body, bytes);
+    if (ab_buf_status(&r->body) != AB_ERR_OK)
+        answer_refusal(r, 413, "the body is longer than 3 MiB");
+}
+
+static void on_body_end(void *arg)
+{
+    request *r = arg;
+    if (r->state == BODY)
+        judge(r);
+}
+
+static void on_room(void *arg)
+{
+    (void)flush(arg);
+}
+
+static void on_over(void *arg, ab_err code, const ab_error *err)
+{
+    (void)code;
+    (void)err;
+    free_request(arg);
+}
+
+static const ab_live_handler STREAM = {
+    .on_data = on_body, .on_end = on_body_end, .on_room = on_room, .on_over = on_over};
+
+static bool is_sent_on(ab_str name)
+{
+    static const char *const NAMES[] = {"accept", "accept-encoding", "content-type", "user-agent",
+                                        NULL};
+    return ab_str_is_one_of(name, NAMES) || ab_str_starts(name, "impersonate-");
+}
+
+/* Offsets first: the buffer moves while it grows. */
+static ab_err copy_fields(request *r, const ab_live_request *from)
+{
+    size_t offset = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        if (is_sent_on(from->fields[i].name) && r->count < AB_LIVE_FIELDS_MAX) {
+            ab_buf_put(&r->texts, from->fields[i].name);
+            ab_buf_put(&r->texts, from->fields[i].value);
+            r->fields[r->count++] = from->fields[i];
+        }
+    }
+    if (ab_buf_status(&r->texts) != AB_ERR_OK)
+        return ab_buf_status(&r->texts);
+    for (size_t i = 0; i < r->count; i++) {
+        r->fields[i].name.ptr = r->texts.ptr + offset;
+        offset += r->fields[i].name.len;
+        r->fields[i].value.ptr = r->texts.ptr + offset;
+        offset += r->fields[i].value.len;
+    }
+    return AB_ERR_OK;
+}
+
+void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request *from)
+{
+    request *r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        return; /* what is not served is refused */
+    r->spoke = arg;
+    r->stream = s;
+    r->timeout_ms = from->deadline_ms;
+    r->method = ab_str_dup(from->method);
+    r->target = ab_str_dup(from->path);
+    ab_buf_init(&r->texts, FIELD_BYTES_MAX);
+    ab_buf_init_secret(&r->body, AB_RESOURCE_BODY_MAX);
+    ab_buf_init(&r->held, 2 * AB_RESOURCE_MASK_MAX);
+    if (r->method == NULL || r->target == NULL || copy_fields(r, from) == AB_ERR_NOMEM) {
+        free_request(r);
+        return;
+    }
+    ab_live_stream_serve(s, &STREAM, r);
+    if (ab_buf_status(&r->texts) != AB_ERR_OK)
+        answer_refusal(r, 400, "the fields are longer than 16 KiB");
+}
+
+ab_resource_spoke *ab_resource_spoke_new(const ab_resource_spoke_env *env)
+{
+    ab_resource_spoke *spoke = calloc(1, sizeof(*spoke));
+    if (spoke != NULL)
+        spoke->env = *env;
+    return spoke;
+}
+
+void ab_resource_spoke_free(ab_resource_spoke *spoke)
+{
+    if (spoke == NULL)
+        return;
+    ab_resource_policy_fini(&spoke->env.policy);
+    free(spoke);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's end of live access to its Kubernetes API: each stream is one request, which is read
+ * (map), judged (policy, managed), done at the API server (api), and answered as that answers.
+ * Loop thread.
+ */
+#pragma once
+
+#include "base/observe/log.h"
+#include "base/observe/metrics.h"
+#include "live/resource/api.h"
+#include "live/resource/policy.h"
+
+/* Services as the streams name them. */
+#define AB_RESOURCE_SERVICE      "kubernetes"
+#define AB_RESOURCE_EXEC_SERVICE "exec"
+
+/* Bytes of a request's body; an API server takes 3 MiB. */
+#define AB_RESOURCE_BODY_MAX (3u * 1024 * 1024)
+
+typedef struct ab_resource_spoke ab_resource_spoke;
+
+typedef struct {
+    ab_resource_api api;
+    ab_resource_policy policy; /* moved */
+    ab_log *log;
+    ab_metrics *metrics; /* argobus_live_served_total{code} */
+} ab_resource_spoke_env;
+
+/** @return NULL when out of memory; `env->policy` is the caller's then */
+ab_resource_spoke *ab_resource_spoke_new(const ab_resource_spoke_env *env);
+/** After every stream is over. NULL is allowed. */
+void ab_resource_spoke_free(ab_resource_spoke *spoke);
+/** Serve a stream of AB_RESOURCE_SERVICE; as ab_live_service.serve. @param arg  the spoke */
+void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request *request);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/resource/identity.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int64_t now_ms;
+
+static int64_t mono_ms(void *arg)
+{
+    (void)arg;
+    return now_ms;
+}
+
+static const ab_clock CLOCK = {mono_ms, NULL, NULL};
+
+typedef struct {
+    char path[64];
+    ab_resource_identities *ids;
+} fixture;
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int set_up(void **state)
+{
+    static fixture f;
+    memset(&f, 0, sizeof(f));
+    (void)snprintf(f.path, sizeof(f.path), "/tmp/ab-identity-XXXXXX");
+    int fd = mkstemp(f.path);
+    if (fd < 0)
+        return 1;
+    (void)close(fd);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    ab_resource_identities_free(f->ids);
+    return unlink(f->path);
+}
+
+static void load(fixture *f, const char *text)
+{
+    write_file(f->path, text);
+    assert_int_equal(ab_resource_identities_new(f->path, &CLOCK, NULL, &f->ids, NULL), AB_ERR_OK);
+}
+
+static void assert_agent(fixture *f, const char *authorization, const char *cn, const char *agent)
+{
+    char found[AB_RESOURCE_AGENT_MAX];
+    ab_resource_identities_find(f->ids, ab_str_of(authorization), cn, found);
+    assert_string_equal(found, agent);
+}
+
+#define ONE "0123456789abcdef-one"
+#define ANY "0123456789abcdef-any"
+
+static void a_token_is_for_its_agent(void **state)
+{
+    fixture *f = *state;
+    load(f, "# tokens\n\n" ONE " one\n" ANY "\t*\n");
+    assert_agent(f, "Bearer " ONE, "", "one");
+    assert_agent(f, "bearer " ANY, "", "*");
+    assert_agent(f, "Bearer " ONE "x", "", "");
+    assert_agent(f, "Bearer 0123456789abcde", "", "");
+    assert_agent(f, "Bearer ", "", "");
+    assert_agent(f, "Basic " ONE, "", "");
+    assert_agent(f, NULL, "", "");
+}
+
+static void a_certificate_is_for_the_agent_that_it_names(void **state)
+{
+    fixture *f = *state;
+    load(f, ONE " one\n");
+    assert_agent(f, NULL, "two", "two");
+    assert_agent(f, NULL, "*", "");
+    assert_agent(f, NULL, "Two", "");
+    assert_agent(f, "Bearer wrong", "two", "");
+    assert_agent(f, "Bearer " ONE, "two", "one");
+}
+
+static void tokens_are_read_again_when_the_file_changed(void **state)
+{
+    fixture *f = *state;
+    load(f, ONE " one\n");
+    write_file(f->path, ANY " three\n# longer\n");
+    assert_agent(f, "Bearer " ANY, "", "");
+    now_ms += 1000;
+    assert_agent(f, "Bearer " ANY, "", "three");
+    assert_agent(f, "Bearer " ONE, "", "");
+    write_file(f->path, "short x\n");
+    now_ms += 1000;
+    assert_agent(f, "Bearer " ANY, "", "three");
+}
+
+static void a_wrong_line_is_named(void **state)
+{
+    fixture *f = *state;
+    static const char *const BAD[][2] = {{ONE "\n", "line 1"},
+                                         {"\n" ONE " a b\n", "line 2"},
+                                         {ONE " One\n", "line 1"},
+                                         {"short one\n", "printable"}};
+    for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+        ab_error err = {0};
+        write_file(f->path, BAD[i][0]);
+        assert_int_equal(ab_resource_identities_new(f->path, &CLOCK, NULL, &f->ids, &err),
+                         AB_ERR_CONFIG);
+        assert_non_null(strstr(err.text, BAD[i][1]));
+        assert_null(strstr(err.text, ONE));
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_token_is_for_its_agent),
+        TEST(a_certificate_is_for_the_agent_that_it_names),
+        TEST(tokens_are_read_again_when_the_file_changed),
+        TEST(a_wrong_line_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -148,17 +148,26 @@ bool ab_service_is_connected(const ab_service *s, ab_buf *why)
     return ab_transport_ready(s->transport, why);
 }
 
-bool ab_service_takes(ab_service *s, ab_delivery *delivery)
+static void refuse_live(ab_service *s, const ab_delivery *delivery)
 {
     static const ab_label label = {"reason", {"live", sizeof("live") - 1}};
-    if (delivery->lane == AB_LANE_STATE)
-        return true;
     ab_metric_add(ab_metric_get(s->daemon->metrics, AB_METRIC_COUNTER,
                                 "argobus_events_refused_total",
                                 "Received events that were not accepted.", &label, 1),
                   1);
     AB_DEBUG(s->daemon->log, MAIN, "live event refused", AB_KV("agent", delivery->agent),
              AB_KV("type", ab_event_attr(delivery->event, AB_CE_TYPE)));
+}
+
+bool ab_service_takes(ab_service *s, ab_delivery *delivery)
+{
+    if (delivery->lane == AB_LANE_STATE)
+        return true;
+    ab_str about = ab_event_attr(delivery->event, AB_CE_DATASCHEMA);
+    if (s->on_live != NULL && ab_str_is(about, ab_target_name(AB_TARGET_LIVE)))
+        s->on_live(s, delivery->agent, delivery->event);
+    else
+        refuse_live(s, delivery);
     ab_transport_ack(s->transport, delivery, AB_VERDICT_APPLIED);
     return false;
 }

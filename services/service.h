@@ -24,11 +24,13 @@ typedef struct ab_service {
     bool finishing; /* only the transport is left to stop */
     /** About four times a second until stopping. */
     void (*on_tick)(struct ab_service *s);
+    /** A live event came; may be NULL. */
+    void (*on_live)(struct ab_service *s, const char *agent, const ab_event *event);
     /** Asked once the store has stopped: nothing in between waits for a worker any more. */
     bool (*is_drained)(const struct ab_service *s);
 } ab_service;
 
-#define AB_SERVICE_OPTIONS_MAX 16
+#define AB_SERVICE_OPTIONS_MAX 24
 
 /** Every option of a daemon: its own, those that both have, and those of what they are made of.
  *  @return how many tables */
@@ -56,8 +58,8 @@ void ab_service_release(ab_service *s);
 /** The transport runs and its other side is reached.
  *  @param why  the reason is appended when false */
 bool ab_service_is_connected(const ab_service *s, ab_buf *why);
-/** Whether the delivery is state. A live event is of no kind that is known: it is counted and
- * acknowledged here, and must not reach what decides about state. */
+/** Whether the delivery is state. A live event is handed to on_live and acknowledged here, or
+ * counted where nobody takes it, and must not reach what decides about state. */
 bool ab_service_takes(ab_service *s, ab_delivery *delivery);
 /** For /readyz. */
 bool ab_service_is_ready(const ab_service *s, ab_buf *why);

@@ -34,6 +34,7 @@ typedef enum { AB_LANE_STATE, AB_LANE_LIVE } ab_lane;
 /* What a transport can do. */
 #define AB_CAP_DURABLE    1u /* what was accepted survives both processes */
 #define AB_CAP_LOG_REPLAY 2u /* tells at start what its own log says (on_written) */
+#define AB_CAP_BROKER     4u /* between the ends, others can read and change what is sent */
 
 /* One received event. Borrowed until acknowledged; every delivery is acknowledged exactly once. */
 typedef struct ab_delivery {

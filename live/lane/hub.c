@@ -70,21 +70,23 @@ void ab_live_hub_free(ab_live_hub *hub)
     free(hub);
 }
 
-ab_err ab_live_hub_presence(ab_live_hub *hub, const char *agent, bool up)
+ab_err ab_live_hub_connected(ab_live_hub *hub, const char *agent)
 {
-    spoke *p = ab_map_find(hub->spokes, ab_str_of(agent));
-    if (!up && p != NULL) {
-        end_session(p, "the agent is not connected any more");
-        ab_map_drop(hub->spokes, p);
-    }
-    if (!up || p != NULL)
-        return AB_ERR_OK;
-    p = ab_map_make(hub->spokes, ab_str_of(agent), sizeof(*p));
+    spoke *p = ab_map_make(hub->spokes, ab_str_of(agent), sizeof(*p));
     if (p == NULL)
         return AB_ERR_NOMEM;
     p->hub = hub;
     snprintf(p->name, sizeof(p->name), "%s", agent);
     return AB_ERR_OK;
+}
+
+void ab_live_hub_disconnected(ab_live_hub *hub, const char *agent)
+{
+    spoke *p = ab_map_find(hub->spokes, ab_str_of(agent));
+    if (p == NULL)
+        return;
+    end_session(p, "the agent is not connected any more");
+    ab_map_drop(hub->spokes, p);
 }
 
 void ab_live_hub_deliver(ab_live_hub *hub, const char *agent, const ab_event *event)
@@ -145,6 +147,8 @@ ab_err ab_live_hub_request(ab_live_hub *hub, const char *agent, const ab_live_re
                            ab_error *err)
 {
     spoke *p = ab_map_find(hub->spokes, ab_str_of(agent));
+    if (hub->lane.env.off != NULL)
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "%s", hub->lane.env.off);
     if (hub->stopping)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "the principal is stopping");
     if (p == NULL)

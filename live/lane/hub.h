@@ -15,9 +15,10 @@ AB_MUST_USE ab_err ab_live_hub_new(const ab_live_lane_env *env, ab_live_hub **ou
 void ab_live_hub_stop(ab_live_hub *hub);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */
 void ab_live_hub_free(ab_live_hub *hub);
-/** An agent has come or gone; one that has gone has no session any more. @return NOMEM: it counts
- * as gone */
-AB_MUST_USE ab_err ab_live_hub_presence(ab_live_hub *hub, const char *agent, bool up);
+/** An agent has come: it can be asked. @return NOMEM: it cannot */
+AB_MUST_USE ab_err ab_live_hub_connected(ab_live_hub *hub, const char *agent);
+/** It has gone: its session is over. */
+void ab_live_hub_disconnected(ab_live_hub *hub, const char *agent);
 /** A live event of an agent: of a session, or of none that is known, then nothing happens. */
 void ab_live_hub_deliver(ab_live_hub *hub, const char *agent, const ab_event *event);
 /** The transport has room again for this agent. */

@@ -23,6 +23,7 @@ typedef struct {
     ab_metrics *metrics;
     const ab_clock *clock;
     const char *source; /* ours: the attribute of events */
+    const char *off;    /* no session is begun, for this reason; NULL: live access is on */
     /** Our certificate and whom we trust; read again when the files change. NULL: nothing is
      * sealed. */
     ab_tls_context *tls;

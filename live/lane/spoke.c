@@ -9,19 +9,17 @@
 struct ab_live_spoke {
     ab_live_lane lane;
     const ab_live_service *services;
-    const char *off;
     bool stopping;
     ab_live_session *sessions[AB_LIVE_SESSIONS_MAX]; /* NULL: none here */
 };
 
 ab_err ab_live_spoke_new(const ab_live_lane_env *env, const ab_live_service *services,
-                         const char *off, ab_live_spoke **out)
+                         ab_live_spoke **out)
 {
     ab_live_spoke *spoke = calloc(1, sizeof(*spoke));
     if (spoke == NULL)
         return AB_ERR_NOMEM;
     spoke->services = services;
-    spoke->off = off;
     if (ab_live_lane_init(&spoke->lane, env) != AB_ERR_OK) {
         free(spoke);
         return AB_ERR_NOMEM;
@@ -105,8 +103,8 @@ static const char *begin(ab_live_spoke *spoke, ab_str id, const ab_event *event,
     uint64_t sequence = 0;
     ab_live_session **room = find_free(spoke);
     const ab_live_session_events events = {on_request, on_over, spoke};
-    if (spoke->off != NULL)
-        return spoke->off;
+    if (spoke->lane.env.off != NULL)
+        return spoke->lane.env.off;
     if (spoke->stopping)
         return "the agent is stopping";
     if (ab_event_attr_u64(event, AB_CE_SEQUENCE, &sequence) != AB_ERR_OK || sequence != 0)

@@ -21,12 +21,11 @@ typedef struct {
 
 /**
  * @param services  ends with a zeroed one; borrowed
- * @param off       every session is refused with this text; NULL: none is
  * @param out       owned by the caller; ab_live_spoke_free
  * @return NOMEM
  */
 AB_MUST_USE ab_err ab_live_spoke_new(const ab_live_lane_env *env, const ab_live_service *services,
-                                     const char *off, ab_live_spoke **out);
+                                     ab_live_spoke **out);
 /** End every session; the principals are told. */
 void ab_live_spoke_stop(ab_live_spoke *spoke);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */

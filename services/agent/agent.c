@@ -94,6 +94,14 @@ static void on_writable(void *arg, const char *agent)
     service *s = arg;
     (void)agent;
     ab_sender_run(&s->sender);
+    ab_live_spoke_writable(ab_agent_live_spoke(s->live));
+}
+
+static void on_live(ab_service *base, const char *agent, const ab_event *event)
+{
+    const service *s = (const service *)base;
+    (void)agent;
+    ab_live_spoke_deliver(ab_agent_live_spoke(s->live), event);
 }
 
 static void on_displaced(void *arg, bool displaced)
@@ -315,7 +323,8 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    s->base = (ab_service){.daemon = d, .on_tick = on_tick, .is_drained = is_drained};
+    s->base =
+        (ab_service){.daemon = d, .on_tick = on_tick, .on_live = on_live, .is_drained = is_drained};
     d->state = s;
     snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s",
              ab_config_str(d->config, "agent.name"));
@@ -330,12 +339,16 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
         e = make_store(s, err);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_agent_live_new(&s->base, s->source, &s->live, err);
     return e == AB_ERR_OK ? begin(s, err) : e;
 }
 
 void ab_agent_stop(ab_daemon *d)
 {
-    ab_service_stop(d->state);
+    service *s = d->state;
+    ab_agent_live_stop(s->live);
+    ab_service_stop(&s->base);
 }
 
 void ab_agent_release(ab_daemon *d)
@@ -344,6 +357,7 @@ void ab_agent_release(ab_daemon *d)
     if (s == NULL)
         return;
     ab_service_release(&s->base);
+    ab_agent_live_free(s->live);
     ab_agent_free(s->machine);
     ab_state_db_close(s->base.state_db);
     ab_agent_secrets_free(&s->secrets);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "services/agent/live.h"
 #include "services/agent/secrets.h"
 #include "services/sender.h"
 #include "services/service.h"
@@ -18,5 +19,6 @@ typedef struct {
     ab_store_watch watches[5];
     ab_agent *machine;
     ab_sender sender;
+    ab_agent_live *live;
     char source[80];
 } service;

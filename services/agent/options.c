@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/agent.h"
+#include "services/agent/live.h"
 
 static const ab_option rows[] = {
     {.name = "agent.name",
@@ -87,5 +88,7 @@ static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 
 size_t ab_agent_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
 {
-    return ab_service_options(&own, out);
+    size_t count = ab_service_options(&own, out);
+    out[count++] = ab_agent_live_options;
+    return count;
 }

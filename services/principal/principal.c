@@ -113,6 +113,15 @@ static void on_event(void *arg, ab_delivery *delivery)
         ab_principal_deliver(s->machine, delivery->agent, delivery->event, delivery);
 }
 
+static void note_live(const service *s, const char *agent, bool up)
+{
+    ab_live_hub *hub = ab_principal_live_hub(s->live);
+    if (!up)
+        ab_live_hub_disconnected(hub, agent);
+    else if (ab_live_hub_connected(hub, agent) != AB_ERR_OK)
+        AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
+}
+
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
     service *s = arg;
@@ -121,6 +130,7 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
             AB_KV("version", peer == NULL ? "" : peer->version));
     if (up)
         ab_principal_agents_note(s, agent, peer);
+    note_live(s, agent, up);
     ab_principal_presence(s->machine, agent, up);
     if (!up && (s->base.transport->ops->caps & AB_CAP_DURABLE) == 0)
         ab_principal_return_held(s->machine, agent);
@@ -160,7 +170,15 @@ static void on_caught_up(void *arg, const char *agent)
 
 static void on_writable(void *arg, const char *agent)
 {
+    const service *s = arg;
     ab_principal_service_wake(arg, agent);
+    ab_live_hub_writable(ab_principal_live_hub(s->live), agent);
+}
+
+static void on_live(ab_service *base, const char *agent, const ab_event *event)
+{
+    const service *s = (const service *)base;
+    ab_live_hub_deliver(ab_principal_live_hub(s->live), agent, event);
 }
 
 /* --- construction --- */
@@ -405,7 +423,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     service *s = calloc(1, sizeof(*s));
     if (s == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    s->base = (ab_service){.daemon = d, .on_tick = on_tick, .is_drained = is_drained};
+    s->base =
+        (ab_service){.daemon = d, .on_tick = on_tick, .on_live = on_live, .is_drained = is_drained};
     d->state = s;
     ab_link_init(&s->unsent);
     ab_err e = make_holds(s, err);
@@ -420,6 +439,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
     if (e == AB_ERR_OK)
+        e = ab_principal_live_new(&s->base, &s->live, err);
+    if (e == AB_ERR_OK)
         e = ab_principal_agents_new(s, err);
     ab_metrics_on_render(d->metrics, on_render, d);
     if (e == AB_ERR_OK)
@@ -431,6 +452,7 @@ void ab_principal_stop(ab_daemon *d)
 {
     service *s = d->state;
     ab_principal_flush(s->machine);
+    ab_principal_live_stop(s->live);
     ab_service_stop(&s->base);
 }
 
@@ -447,6 +469,7 @@ void ab_principal_release(ab_daemon *d)
         return;
     ab_control_free(s->control);
     ab_service_release(&s->base);
+    ab_principal_live_free(s->live);
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
     ab_holds_free(s->holds);

@@ -9,6 +9,7 @@
 #include "services/principal/changes.h"
 #include "services/principal/holds.h"
 #include "services/principal/identity.h"
+#include "services/principal/live.h"
 #include "services/principal/persisted_agents.h"
 #include "services/principal/recipients.h"
 #include "services/principal/registry.h"
@@ -21,6 +22,7 @@ typedef struct {
     ab_principal *machine;
     bool fresh; /* what was published before is not known */
     ab_identity *identity;
+    ab_principal_live *live;
     ab_control *control; /* NULL: not listened to the operator */
     char uid[37];
     ab_map *senders;       /* agent -> ab_sender */

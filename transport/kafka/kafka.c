@@ -442,7 +442,7 @@ static const ab_options *const options[] = {&ab_kafka_options, NULL};
 
 const ab_transport_ops ab_kafka_transport = {
     .name = "kafka",
-    .caps = AB_CAP_DURABLE | AB_CAP_LOG_REPLAY,
+    .caps = AB_CAP_DURABLE | AB_CAP_LOG_REPLAY | AB_CAP_BROKER,
     .options = options,
     .size = sizeof(ab_kafka),
     .check = kafka_check,

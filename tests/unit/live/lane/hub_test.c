@@ -287,9 +287,10 @@ static void open_ends(pair *p, const char *off)
     env.source = "/agent/w1";
     env.tls = env.tls == NULL ? NULL : &p->tls[1];
     env.send = send_up;
+    env.off = off;
     p->services[0] = (ab_live_service){"echo", serve, p};
-    assert_int_equal(ab_live_spoke_new(&env, p->services, off, &p->spoke), AB_ERR_OK);
-    assert_int_equal(ab_live_hub_presence(p->hub, "w1", true), AB_ERR_OK);
+    assert_int_equal(ab_live_spoke_new(&env, p->services, &p->spoke), AB_ERR_OK);
+    assert_int_equal(ab_live_hub_connected(p->hub, "w1"), AB_ERR_OK);
 }
 
 static int set_up(void **state)
@@ -505,7 +506,7 @@ static void an_agent_that_was_started_since_says_so_at_once(void **state)
                                   .admits = admits,
                                   .send = send_up,
                                   .arg = p};
-    assert_int_equal(ab_live_spoke_new(&env, p->services, NULL, &p->spoke), AB_ERR_OK);
+    assert_int_equal(ab_live_spoke_new(&env, p->services, &p->spoke), AB_ERR_OK);
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("x")), AB_ERR_OK);
     run(p);
     assert_int_equal(p->hub_ear.overs, 1);
@@ -540,12 +541,12 @@ static void an_agent_that_is_away_is_not_asked(void **state)
     open_ends(p, NULL);
     assert_int_equal(ask(p, "/"), AB_ERR_OK);
     run(p);
-    assert_int_equal(ab_live_hub_presence(p->hub, "w1", false), AB_ERR_OK);
+    ab_live_hub_disconnected(p->hub, "w1");
     assert_int_equal(p->hub_ear.overs, 1);
     assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
     assert_int_equal(ask(p, "/"), AB_ERR_UNAVAILABLE);
     assert_string_equal(p->hub_ear.why, "agent w1 is not connected");
-    assert_int_equal(ab_live_hub_presence(p->hub, "w1", true), AB_ERR_OK);
+    assert_int_equal(ab_live_hub_connected(p->hub, "w1"), AB_ERR_OK);
     assert_int_equal(ask(p, "/"), AB_ERR_OK);
     run(p);
     assert_int_equal(p->hub_ear.status, 200);
@@ -615,7 +616,7 @@ static void principals_do_not_hear_each_other(void **state)
                                   .send = send_down,
                                   .arg = p};
     assert_int_equal(ab_live_hub_new(&env, &p->hub), AB_ERR_OK);
-    assert_int_equal(ab_live_hub_presence(p->hub, "w1", true), AB_ERR_OK);
+    assert_int_equal(ab_live_hub_connected(p->hub, "w1"), AB_ERR_OK);
     assert_int_equal(ask(p, "/second"), AB_ERR_OK);
     run(p);
     assert_string_equal(p->hub_ear.text, "/second");

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/agent/live.h"
+
+#include <stdlib.h>
+
+static const ab_option rows[] = {
+    {.name = "live.enabled",
+     .kind = AB_OPT_BOOL,
+     .deflt = "true",
+     .help = "Whether the control plane may look into this cluster through the agent: resources, "
+             "logs, terminals, redis."},
+    {.name = "live.principal",
+     .kind = AB_OPT_STRING,
+     .deflt = "principal",
+     .help = "Over Kafka, the name that the principal's certificate must have for live access, "
+             "read as grpc.auth.mtls.identity says: its common name by default."},
+};
+const ab_options ab_agent_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
+
+struct ab_agent_live {
+    ab_service_live base;
+    ab_live_service services[1]; /* the last is zeroed */
+    ab_live_spoke *spoke;
+};
+
+ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live **out,
+                         ab_error *err)
+{
+    ab_agent_live *l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    *out = l;
+    ab_err e = ab_service_live_init(&l->base, service,
+                                    ab_config_str(service->daemon->config, "live.principal"), err);
+    if (e != AB_ERR_OK)
+        return e;
+    const ab_live_lane_env env = ab_service_live_env(&l->base, source);
+    e = ab_live_spoke_new(&env, l->services, &l->spoke);
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
+}
+
+void ab_agent_live_stop(ab_agent_live *l)
+{
+    if (l != NULL)
+        ab_live_spoke_stop(l->spoke);
+}
+
+void ab_agent_live_free(ab_agent_live *l)
+{
+    if (l == NULL)
+        return;
+    ab_live_spoke_free(l->spoke);
+    ab_service_live_fini(&l->base);
+    free(l);
+}
+
+ab_live_spoke *ab_agent_live_spoke(ab_agent_live *l)
+{
+    return l->spoke;
+}

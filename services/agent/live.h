@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The workload cluster's half of live access: what answers the principal's requests.
+ */
+#pragma once
+
+#include "live/lane/spoke.h"
+#include "services/live.h"
+
+typedef struct ab_agent_live ab_agent_live;
+
+/** The options live.* that only the agent has. */
+extern const ab_options ab_agent_live_options;
+
+/** After store and transport were made. @param source  borrowed
+ *  @param out  owned by the caller; ab_agent_live_free. @return CONFIG, NOMEM */
+AB_MUST_USE ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live **out,
+                                     ab_error *err);
+/** Before the transport is closed: end what is open. NULL is allowed. */
+void ab_agent_live_stop(ab_agent_live *l);
+/** After the transport was freed. NULL is allowed. The loop must be run afterwards. */
+void ab_agent_live_free(ab_agent_live *l);
+/** The sessions with principals; borrowed. */
+ab_live_spoke *ab_agent_live_spoke(ab_agent_live *l);

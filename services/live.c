@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/live.h"
+
+#include "base/crypto/revoked.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* An event of the live lane that has not gone by then is of no use any more. */
+#define SEND_MS 10000
+
+static const ab_option rows[] = {
+    {.name = "live.protection",
+     .kind = AB_OPT_ENUM,
+     .deflt = "sealed",
+     .choices = "sealed|none",
+     .help = "Over Kafka, whether live access (resources, logs, terminals, redis) is sealed "
+             "between principal and agent by TLS with their certificates (sealed), or readable "
+             "for anyone who can read the topics, and open to anyone who can write to them "
+             "(none). Both ends need the same setting."},
+    {.name = "live.certificate",
+     .kind = AB_OPT_FILE,
+     .help = "Certificate (PEM) for live access over Kafka; unset: kafka.tls.cert. Read again when "
+             "it changes."},
+    {.name = "live.key",
+     .kind = AB_OPT_FILE,
+     .help = "Private key (PEM) of live.certificate; set both or neither. Unset: kafka.tls.key."},
+    {.name = "live.ca",
+     .kind = AB_OPT_FILE,
+     .help = "Certificate authorities (PEM) that must have issued the certificate that the other "
+             "end shows for live access over Kafka; unset: kafka.tls.ca."},
+};
+const ab_options ab_service_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
+
+static const char *file_of(const ab_config *c, const char *own, const char *what)
+{
+    const char *value = ab_config_str(c, own);
+    return value != NULL ? value : ab_service_tls(c, what);
+}
+
+static void turn_off(ab_service_live *l, const char *why)
+{
+    snprintf(l->off, sizeof(l->off), "%s", why);
+    AB_INFO(l->service->daemon->log, LIVE, "live access is off", AB_KV("reason", why));
+}
+
+static ab_err read_identity(ab_service_live *l, const ab_config *c, ab_error *err)
+{
+    const char *login = ab_config_str(c, "grpc.auth.mtls.identity");
+    const char *rule = l->principal != NULL ? NULL : ab_config_str(c, "secrets.identity");
+    if (rule == NULL)
+        rule = login != NULL ? login : "subject:CN=([^,]+)";
+    ab_err e = ab_identity_rule_new(ab_str_of(rule), &l->identity, err);
+    return e == AB_ERR_INVALID ? AB_ERR_CONFIG : e;
+}
+
+static ab_err read_tls(ab_service_live *l, const ab_config *c, ab_error *err)
+{
+    bool own = ab_config_str(c, "live.certificate") != NULL || ab_config_str(c, "live.key") != NULL;
+    const ab_tls tls = {.ca = file_of(c, "live.ca", "ca"),
+                        .cert = file_of(c, "live.certificate", "cert"),
+                        .key = file_of(c, "live.key", "key"),
+                        .client_cert = AB_TLS_CLIENT_CERT_REQUIRE};
+    if (own &&
+        (ab_config_str(c, "live.certificate") == NULL || ab_config_str(c, "live.key") == NULL))
+        return ab_fail(err, AB_ERR_CONFIG, "live.certificate and live.key must be set together");
+    if (tls.ca == NULL || tls.cert == NULL || tls.key == NULL) {
+        turn_off(l, "live access over Kafka is sealed, and there is no certificate for it: set "
+                    "kafka.tls, or live.certificate, live.key and live.ca, or live.protection: "
+                    "none");
+        return AB_ERR_OK;
+    }
+    l->sealed = true;
+    ab_err e = ab_tls_context_init(&l->tls, &tls, l->principal != NULL, "", err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "live access");
+    return e == AB_ERR_OK ? read_identity(l, c, err) : e;
+}
+
+ab_err ab_service_live_init(ab_service_live *out, ab_service *service, const char *principal,
+                            ab_error *err)
+{
+    const ab_config *c = service->daemon->config;
+    bool sealed = strcmp(ab_config_str(c, "live.protection"), "sealed") == 0;
+    *out = (ab_service_live){.service = service, .principal = principal};
+    if (principal == NULL) {
+        const char *own = ab_config_str(c, "secrets.revoked");
+        out->revoked = own != NULL ? own : ab_config_str(c, "grpc.auth.revoked");
+    } else if (!ab_config_bool(c, "live.enabled")) {
+        turn_off(out, "live access is off at the agent (live.enabled)");
+        return AB_ERR_OK;
+    }
+    if (!sealed || (service->transport->ops->caps & AB_CAP_BROKER) == 0)
+        return AB_ERR_OK;
+    return read_tls(out, c, err);
+}
+
+void ab_service_live_fini(ab_service_live *l)
+{
+    ab_tls_context_fini(&l->tls);
+    ab_identity_rule_free(l->identity);
+    *l = (ab_service_live){0};
+}
+
+/* The list is read for each session, which are few: nobody waits for a change of it. */
+static ab_err check_revoked(const ab_service_live *l, const X509 *peer, ab_error *err)
+{
+    ab_revoked revoked;
+    uint8_t print[AB_FINGERPRINT_BYTES];
+    if (l->revoked == NULL)
+        return AB_ERR_OK;
+    ab_err e = ab_revoked_read(l->revoked, &revoked, err);
+    if (e != AB_ERR_OK)
+        return e;
+    e = ab_certificate_fingerprint(peer, print);
+    if (e == AB_ERR_OK && ab_revoked_has(&revoked, print))
+        e = ab_fail(err, AB_ERR_DENIED, "the agent's certificate is revoked");
+    ab_revoked_fini(&revoked);
+    return e;
+}
+
+static ab_err admits(void *arg, const char *agent, const X509 *peer, ab_error *err)
+{
+    const ab_service_live *l = arg;
+    const char *expected = agent != NULL ? agent : l->principal;
+    ab_buf name;
+    ab_buf_init(&name, 1024);
+    ab_err e = ab_identity_rule_name(l->identity, peer, &name);
+    if (e != AB_ERR_OK || !ab_str_is(ab_buf_str(&name), expected))
+        e = ab_fail(err, AB_ERR_DENIED,
+                    "live access: the certificate is of \"%.*s\", not of \"%s\"",
+                    AB_STR_ARG(ab_buf_str(&name)), expected);
+    ab_buf_fini(&name);
+    return e == AB_ERR_OK ? check_revoked(l, peer, err) : e;
+}
+
+static ab_err send_live(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
+{
+    const ab_service_live *l = arg;
+    return ab_transport_send(l->service->transport, agent, AB_LANE_LIVE, event, SEND_MS, done,
+                             done_arg);
+}
+
+ab_live_lane_env ab_service_live_env(ab_service_live *l, const char *source)
+{
+    const ab_daemon *d = l->service->daemon;
+    return (ab_live_lane_env){.loop = d->loop,
+                              .log = d->log,
+                              .metrics = d->metrics,
+                              .clock = d->clock,
+                              .source = source,
+                              .off = l->off[0] == 0 ? NULL : l->off,
+                              .tls = l->sealed ? &l->tls : NULL,
+                              .admits = admits,
+                              .send = send_live,
+                              .arg = l};
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What live access needs at both ends: the certificate that sessions are sealed with, whose the
+ * other end's must be, and the transport's live lane.
+ */
+#pragma once
+
+#include "base/crypto/certificate.h"
+#include "live/lane/lane.h"
+#include "services/service.h"
+
+/* Zero-initialised: none. */
+typedef struct {
+    ab_service *service;
+    ab_tls_context tls; /* when sealed */
+    bool sealed;
+    ab_identity_rule *identity; /* when sealed: how a name is read from a certificate */
+    const char *principal;      /* AGENT: that the other end must have; PRINCIPAL: NULL */
+    const char *revoked;        /* file of revoked certificates; NULL: none */
+    char off[256];              /* why there is no live access; "": there is */
+} ab_service_live;
+
+/** The options live.* that both daemons have. */
+extern const ab_options ab_service_live_options;
+
+/**
+ * Read the options. Where sessions cannot be sealed and must be, live access is off, which is
+ * logged.
+ * @param out  where it is, it stays; ab_service_live_fini in any case
+ * @return CONFIG (live.* is set and cannot be used: says why), NOMEM
+ */
+AB_MUST_USE ab_err ab_service_live_init(ab_service_live *out, ab_service *service,
+                                        const char *principal, ab_error *err);
+void ab_service_live_fini(ab_service_live *l);
+/** For the sessions of this end. @param source  borrowed */
+ab_live_lane_env ab_service_live_env(ab_service_live *l, const char *source);

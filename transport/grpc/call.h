@@ -17,7 +17,7 @@ struct ab_grpc_call {
     size_t metadata_count;
     bool asked;                       /* unary: the request has come */
     bool checking;                    /* authentication is at work */
-    ab_grpc_link *link;               /* of a stream, and of a push */
+    ab_grpc_link *link;               /* of a stream, a push, and a call for live events */
     ab_compat *compat;                /* of a stream of an agent that is not argobus */
     bool paused;                      /* of a stream */
     LIST_HEAD(, ab_grpc_call) pushes; /* of a stream: calls of Push that say more on it */
@@ -59,7 +59,13 @@ extern const ab_rpc_handler ab_grpc_stream_push;
 void ab_grpc_stream_open(ab_grpc_call *c);
 /** The same for a call of Push, which says more on the stream that its agent has open. */
 void ab_grpc_stream_open_push(ab_grpc_call *c);
-/** Renew the identities of streams that end by then (seconds since 1970), or end the streams. */
+/** Renew the identities of streams, and of calls for live events, that end by then (seconds since
+ * 1970), or end the streams. */
 void ab_grpc_stream_renew(ab_grpc *g, int64_t by_s);
-/** The principal stops: end all streams. */
+/** The principal stops: end all of these. */
 void ab_grpc_stream_end_all(ab_grpc *g);
+
+/* live.c */
+extern const ab_rpc_handler ab_grpc_live_frames;
+/** Begin the call for live events of an agent that was verified and has a stream, or refuse it. */
+void ab_grpc_live_open(ab_grpc_call *c);

@@ -169,13 +169,11 @@ static void on_answer_headers(void *arg, const ab_rpc_field *metadata, size_t co
         g->client.argobus = true;
 }
 
-static void ask(ab_grpc *g, const char *path, ab_str request, ab_rpc_done done)
+static ab_err begin_unary(ab_grpc *g, const char *path, ab_str request, ab_rpc_done done)
 {
     const ab_rpc_begin begin = {
         .path = path, .timeout_ms = UNARY_MS, .on_headers = on_answer_headers};
-    ab_err e = ab_rpc_unary(g->client.rpc, &begin, request, done, g);
-    if (e != AB_ERR_OK)
-        failed(g, path, AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
+    return ab_rpc_unary(g->client.rpc, &begin, request, done, g);
 }
 
 static void on_version(void *arg, ab_rpc_status status, ab_str text, ab_str response)
@@ -195,16 +193,19 @@ static void on_version(void *arg, ab_rpc_status status, ab_str text, ab_str resp
         open_stream(g);
 }
 
-static ab_err keep_grant(ab_grpc *g, ab_str response)
+ab_err ab_grpc_client_keep_grant(ab_grpc *g, ab_str response)
 {
     ab_pb_arena arena;
     ab_grpc_grant grant;
+    if (response.len > AB_GRPC_UNARY_MAX)
+        return AB_ERR_TOOBIG;
     ab_err e = ab_grpc_read_grant(response, &arena, &grant);
     if (e == AB_ERR_OK) {
         ab_buf_wipe(&g->client.token);
         ab_buf_put(&g->client.token, grant.access);
         snprintf(g->client.namespace, sizeof(g->client.namespace), "%.*s",
                  AB_STR_ARG(grant.namespace));
+        e = ab_buf_status(&g->client.token);
     }
     ab_pb_arena_wipe(&arena);
     return e;
@@ -219,42 +220,50 @@ static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str resp
         failed(g, "Authenticate", status, text);
         return;
     }
-    if (response.len > AB_GRPC_UNARY_MAX || keep_grant(g, response) != AB_ERR_OK) {
+    if (ab_grpc_client_keep_grant(g, response) != AB_ERR_OK) {
         failed(g, "Authenticate", status, AB_STR("cannot read the response"));
         return;
     }
-    if (ab_buf_status(&g->client.token) != AB_ERR_OK) {
-        failed(g, "Authenticate", status, AB_STR("cannot store the token"));
-        return;
-    }
-    ask(g, AB_GRPC_VERSION, AB_STR(""), on_version);
+    ab_err e = begin_unary(g, AB_GRPC_VERSION, AB_STR(""), on_version);
+    if (e != AB_ERR_OK)
+        failed(g, AB_GRPC_VERSION, AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
+}
+
+static void write_login(const ab_grpc *g, const ab_auth_login *own, ab_buf *out)
+{
+    ab_grpc_login login = {.method = own->method,
+                           .mode = ab_str_of(g->base.env.mode),
+                           .version = ab_str_of(g->settings.peer_version),
+                           .namespace = ab_str_of(g->base.env.namespace)};
+    for (size_t i = 0; i < own->credential_count; i++)
+        login.credentials[login.credential_count++] =
+            (ab_grpc_credential){own->credentials[i].name, own->credentials[i].value};
+    ab_grpc_write_login(&login, out);
+}
+
+ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err)
+{
+    ab_auth_login own = {0};
+    ab_err e = ab_auth_login_open(g->base.env.config, &own, err);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_buf request;
+    ab_buf_init(&request, AB_GRPC_UNARY_MAX);
+    write_login(g, &own, &request);
+    e = ab_buf_status(&request);
+    if (e == AB_ERR_OK)
+        e = begin_unary(g, AB_GRPC_AUTHENTICATE, ab_buf_str(&request), done);
+    ab_buf_wipe(&request);
+    ab_auth_login_fini(&own);
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "Authenticate: %s", ab_err_text(e));
 }
 
 static void log_in(ab_grpc *g)
 {
-    g->client.argobus = false;
-    ab_auth_login own = {0};
     ab_error err = {0};
-    if (ab_auth_login_open(g->base.env.config, &own, &err) != AB_ERR_OK) {
+    g->client.argobus = false;
+    if (ab_grpc_client_authenticate(g, on_granted, &err) != AB_ERR_OK)
         failed(g, "login", AB_RPC_UNKNOWN, ab_str_of(err.text));
-        return;
-    }
-    ab_grpc_login login = {.method = own.method,
-                           .mode = ab_str_of(g->base.env.mode),
-                           .version = ab_str_of(g->settings.peer_version),
-                           .namespace = ab_str_of(g->base.env.namespace)};
-    for (size_t i = 0; i < own.credential_count; i++)
-        login.credentials[login.credential_count++] =
-            (ab_grpc_credential){own.credentials[i].name, own.credentials[i].value};
-    ab_buf request;
-    ab_buf_init(&request, AB_GRPC_UNARY_MAX);
-    ab_grpc_write_login(&login, &request);
-    if (ab_buf_status(&request) == AB_ERR_OK)
-        ask(g, AB_GRPC_AUTHENTICATE, ab_buf_str(&request), on_granted);
-    else
-        failed(g, "login", AB_RPC_UNKNOWN, AB_STR("the credentials are too large"));
-    ab_buf_wipe(&request);
-    ab_auth_login_fini(&own);
 }
 
 /* ----- life ----- */
@@ -317,5 +326,6 @@ void ab_grpc_client_fini(ab_grpc *g)
     ab_rpc_client_free(g->client.rpc);
     g->client.rpc = NULL;
     g->client.stream = NULL;
+    g->client.live = NULL;
     ab_buf_wipe(&g->client.token);
 }

@@ -167,6 +167,7 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
                                      .scratch = &g->scratch,
                                      .wake = wake,
                                      .arg = g,
+                                     .open_live = ab_grpc_client_open_live,
                                      .received = &g->received};
     g->compat_env = (ab_compat_env){.env = &self->env, .wake = wake, .arg = g};
     ab_link_init(&g->compat_env.woken);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The transport behind its ops: grpc.c (ops, life cycle), peers.c (links), settings.c, server.c
- * (the principal's listener) with call.c, login.c and stream.c, client.c (the agent's calls). A
- * link is kept for every agent that was ever served.
+ * (the principal's listener) with call.c, login.c, stream.c and live.c, client.c (the agent's
+ * calls) and client_live.c. A link is kept for every agent that was ever served.
  */
 #pragma once
 
@@ -30,7 +30,9 @@ typedef struct {
 typedef struct {
     ab_rpc_client *rpc;
     ab_rpc_call *stream; /* Subscribe; NULL: not open */
-    bool greeted;        /* the principal said hello on it */
+    ab_rpc_call *live;   /* for live events; NULL: not open */
+    bool live_renewed;   /* the token was renewed for it */
+    bool greeted;        /* the principal said hello on the stream */
     int64_t greeted_ms;
     bool gave_up;       /* the connection, until the next attempt: `why` says what for */
     bool good;          /* and the back-off knows */
@@ -113,3 +115,12 @@ void ab_grpc_client_tick(ab_grpc *g);
 void ab_grpc_client_stop(ab_grpc *g);
 bool ab_grpc_client_is_ended(const ab_grpc *g);
 void ab_grpc_client_fini(ab_grpc *g);
+
+/* The agent's call for live events. */
+
+/** Ask for a token, as at login. @return as ab_rpc_unary; CONFIG, TOOBIG, NOMEM */
+AB_MUST_USE ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err);
+/** Keep the token of its response. @return PARSE, TOOBIG, NOMEM */
+AB_MUST_USE ab_err ab_grpc_client_keep_grant(ab_grpc *g, ab_str response);
+/** ab_grpc_link_env.open_live */
+void ab_grpc_client_open_live(void *arg, ab_grpc_link *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The principal's end: the calls that agents make, and the listener. What a call does is in login.c
- * and stream.c.
+ * The principal's end: the calls that agents make, and the listener. What a call does is in
+ * login.c, stream.c and live.c.
  */
 #include "transport/grpc/call.h"
 
@@ -44,6 +44,7 @@ static const struct {
     {AB_GRPC_PING, &ping, true, NULL},
     {AB_GRPC_SUBSCRIBE, &ab_grpc_stream_subscribe, true, ab_grpc_stream_open},
     {AB_GRPC_PUSH, &ab_grpc_stream_push, true, ab_grpc_stream_open_push},
+    {AB_GRPC_LIVE_FRAMES, &ab_grpc_live_frames, true, ab_grpc_live_open},
 };
 
 static void on_call(void *arg, ab_rpc_call *call, const ab_rpc_request *request)

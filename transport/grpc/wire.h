@@ -18,10 +18,14 @@ struct Io__Cloudevents__V1__CloudEvent; /* schema/proto/cloudevents.pb-c.h */
 #define AB_GRPC_SUBSCRIBE    "/eventstreamapi.EventStream/Subscribe"
 #define AB_GRPC_PUSH         "/eventstreamapi.EventStream/Push"
 #define AB_GRPC_PING         "/eventstreamapi.EventStream/Ping"
+/* Ours: live events, in both directions; an agent opens it when its principal asks. */
+#define AB_GRPC_LIVE_FRAMES "/argobus.Live/Frames"
 
 /* Metadata: the access token; and what an argobus peer says of itself, which others do not. */
 #define AB_GRPC_META_TOKEN   "authorization"
 #define AB_GRPC_META_VERSION "argobus-version"
+/* Of AB_GRPC_LIVE_FRAMES: the instance that the agent's hello names. */
+#define AB_GRPC_META_INSTANCE "argobus-instance"
 
 /* Larger requests and answers of the unary calls are refused unread. */
 #define AB_GRPC_UNARY_MAX       65536

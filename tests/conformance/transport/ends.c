@@ -556,8 +556,8 @@ bool ab_end_put_until_safe(ab_end *end, const char *agent, const char *key, uint
     return false;
 }
 
-ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadline_ms,
-                   ab_sending *sending)
+ab_err ab_end_live_data(ab_end *end, const char *agent, const char *id, ab_str data,
+                        int64_t deadline_ms, ab_sending *sending)
 {
     ab_event_draft d = {0};
     char own[96];
@@ -566,10 +566,16 @@ ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadl
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_HTTP_GET));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_RESOURCE));
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, id);
-    d.data = AB_STR("{}");
+    d.data = data;
     ab_event *event = NULL;
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
     ab_err e = ab_end_send_event(end, agent, AB_LANE_LIVE, event, deadline_ms, sending);
     ab_event_unref(event);
     return e;
+}
+
+ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadline_ms,
+                   ab_sending *sending)
+{
+    return ab_end_live_data(end, agent, id, AB_STR("{}"), deadline_ms, sending);
 }

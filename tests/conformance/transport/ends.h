@@ -182,7 +182,9 @@ ab_err ab_end_send_event(ab_end *end, const char *agent, ab_lane lane, ab_event 
  */
 bool ab_end_put_until_safe(ab_end *end, const char *agent, const char *key, uint64_t version,
                            ab_sending *sending);
-/** Send a live event whose id is also its key. */
+/** Send a live event whose id is also its key; with this data, and with a few bytes. */
+ab_err ab_end_live_data(ab_end *end, const char *agent, const char *id, ab_str data,
+                        int64_t deadline_ms, ab_sending *sending);
 ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadline_ms,
                    ab_sending *sending);
 

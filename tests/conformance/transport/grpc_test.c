@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The gRPC transport put to the test on this machine's loopback: without TLS and with passwords,
- * or, given the argument "tls", with certificates both ways.
+ * or, given the argument "tls", with certificates both ways; given "websocket", over WebSockets.
  */
 #include "tests/conformance/transport/suite.h"
 
@@ -32,6 +32,7 @@ typedef struct {
 } way;
 
 static bool with_tls;
+static bool with_websockets;
 
 /* One that nobody has; another may take it before we do, which is rare enough. */
 static int free_port(void)
@@ -78,6 +79,7 @@ static void open_way(ab_ends *ends)
         return;
     }
     ab_ends_set(ends, "grpc.insecure=true");
+    ab_ends_set(ends, "grpc.websocket=%s", with_websockets ? "true" : "false");
     ab_ends_set(ends, "grpc.auth.method=userpass");
     ab_ends_set(ends, "grpc.auth.accept=userpass");
 }
@@ -153,12 +155,35 @@ static void no_agent_fills_what_the_principal_keeps_of_all(void **state)
     AB_UNTIL(ends, push(large, &sent) && principal->receipt_count == LARGE_COUNT + OTHERS);
 }
 
+/* The agent reads no further on the stream than its queue goes; the call for live events it does.
+ */
+static void live_events_pass_a_stream_that_is_paused(void **state)
+{
+    ab_ends *ends = *state;
+    unsigned sent = 0;
+    ab_ends_set(ends, "grpc.queue=256KiB");
+    ab_end *principal = ab_end_principal(ends, "w1");
+    principal->keep = true;
+    ab_ends_set(ends, "grpc.queue=64MiB");
+    ab_end *agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->ready && ab_end_peer_of(principal, "w1")->up);
+    AB_UNTIL(ends, push(agent, &sent) && sent >= 3 && principal->receipt_count == 1);
+    for (size_t n = 1; n <= 3; n++) {
+        assert_int_equal(ab_end_live(agent, NULL, "live", 60000, NULL), AB_ERR_OK);
+        AB_UNTIL(ends, ab_end_count(principal, "live") == n);
+    }
+    assert_int_equal(principal->receipt_count, 4);
+}
+
 int main(int argc, char **argv)
 {
     with_tls = argc > 1 && strcmp(argv[1], "tls") == 0;
+    with_websockets = argc > 1 && strcmp(argv[1], "websocket") == 0;
     const ab_options tables[] = {ab_transport_options, ab_grpc_options, ab_auth_options};
     ab_ends_fixture grpc = {
-        .name = with_tls ? "grpc over tls" : "grpc",
+        .name = with_tls          ? "grpc over tls"
+                : with_websockets ? "grpc over websockets"
+                                  : "grpc",
         .event_max = EVENT_MAX,
         .small_queue = "grpc.queue=256KiB",
         .tables = tables,
@@ -168,9 +193,11 @@ int main(int argc, char **argv)
         .before = before_end,
         .ops = ops,
     };
-    int only = with_tls ? 2 : 1;
+    int only = with_tls || with_websockets ? 2 : 1;
     const struct CMUnitTest own[] = {
         cmocka_unit_test_prestate_setup_teardown(no_agent_fills_what_the_principal_keeps_of_all,
+                                                 ab_ends_setup, ab_ends_teardown, &grpc),
+        cmocka_unit_test_prestate_setup_teardown(live_events_pass_a_stream_that_is_paused,
                                                  ab_ends_setup, ab_ends_teardown, &grpc),
     };
     int failed = ab_suite_run(&grpc, argc > only ? argv[only] : NULL);

@@ -785,5 +785,6 @@ int ab_suite_run(const ab_ends_fixture *fixture, const char *only)
         cmocka_set_test_filter(only);
     int failed =
         ab_suite_run_group(fixture, fixture->name, tests, sizeof(tests) / sizeof(tests[0]));
+    failed += ab_suite_live(fixture);
     return failed + ab_suite_pending(fixture);
 }

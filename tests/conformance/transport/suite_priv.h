@@ -17,3 +17,5 @@ int ab_suite_run_group(const ab_ends_fixture *fixture, const char *name, struct 
                        size_t count);
 /** Those of suite_pending.c. @return how many failed */
 int ab_suite_pending(const ab_ends_fixture *fixture);
+/** Those of suite_live.c. @return how many failed */
+int ab_suite_live(const ab_ends_fixture *fixture);

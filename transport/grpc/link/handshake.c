@@ -44,6 +44,8 @@ static ab_grpc_hello compose(const ab_grpc_link *l)
         .message_max = (int64_t)l->env->message_max,
         .backlog = (int64_t)(l->queue.count - l->queue.sent),
         .ack_lists = true,
+        .live_call = true,
+        .open_live = ab_grpc_live_asks(l),
         .fresh = l->fresh,
     };
     snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", env->mode);
@@ -132,6 +134,7 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
     l->peer.window = (size_t)hello->inflight;
     l->peer.message_max = (size_t)hello->message_max;
     l->peer.ack_lists = hello->ack_lists;
+    l->peer.live_call = hello->live_call;
     bool other = strcmp(hello->base.instance, l->peer.instance) != 0;
     if (other)
         l->peer.former_epoch = l->peer.epoch;
@@ -142,6 +145,8 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
         return;
     if (ab_hello_is_new_certificate(&hello->base, &l->peer.certificate) || !known)
         tell_up(l, hello);
+    if (hello->open_live)
+        ab_grpc_live_want(l);
     if (!again) {
         l->backlog = hello->backlog;
         ab_grpc_inbound_count(l);

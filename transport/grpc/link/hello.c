@@ -12,7 +12,9 @@ static void write_json(const ab_grpc_hello *h, ab_buf *out)
         ab_doc_add_i64(doc, "inflight", h->inflight) &&
         ab_doc_add_i64(doc, "message_max", h->message_max) &&
         ab_doc_add_i64(doc, "backlog", h->backlog) &&
-        ab_doc_add_bool(doc, "ack_lists", h->ack_lists) && ab_doc_add_bool(doc, "fresh", h->fresh);
+        ab_doc_add_bool(doc, "ack_lists", h->ack_lists) &&
+        ab_doc_add_bool(doc, "live_call", h->live_call) &&
+        ab_doc_add_bool(doc, "open_live", h->open_live) && ab_doc_add_bool(doc, "fresh", h->fresh);
     ab_doc_finish(doc, complete, out);
 }
 
@@ -34,14 +36,21 @@ static bool read_number(const cJSON *from, const char *name, int64_t min, int64_
     return ab_doc_i64(from, name, out) == AB_ERR_OK && *out >= min && *out <= max;
 }
 
+static bool read_bool(const cJSON *from, const char *name)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(from, name));
+}
+
 static ab_err read_members(const cJSON *v, ab_grpc_hello *out, ab_error *err)
 {
     int64_t seen = 0;
     ab_err e = ab_hello_read(v, &out->base, err);
     if (e != AB_ERR_OK)
         return e;
-    out->ack_lists = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(v, "ack_lists"));
-    out->fresh = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(v, "fresh"));
+    out->ack_lists = read_bool(v, "ack_lists");
+    out->live_call = read_bool(v, "live_call");
+    out->open_live = read_bool(v, "open_live");
+    out->fresh = read_bool(v, "fresh");
     if (!read_number(v, "seen", 0, INT64_MAX, &seen) ||
         !read_number(v, "inflight", 1, INFLIGHT_MAX, &out->inflight) ||
         !read_number(v, "message_max", 1, INT64_MAX, &out->message_max) ||

@@ -14,6 +14,8 @@ typedef struct {
     int64_t message_max; /* bytes */
     int64_t backlog;     /* state events that wait here for the other side */
     bool ack_lists;      /* it reads acknowledgements of many events in one */
+    bool live_call;      /* it knows the call for live events */
+    bool open_live;      /* of a principal: the agent is to open that call now */
     bool fresh;          /* what it received before is lost */
 } ab_grpc_hello;
 

@@ -207,6 +207,10 @@ void ab_grpc_link_ack(ab_delivery *delivery, ab_verdict verdict)
 {
     ab_grpc_delivery *d = (ab_grpc_delivery *)delivery;
     ab_grpc_link *l = d->link;
+    if (d->live_call) {
+        ab_grpc_live_ack(l, d);
+        return;
+    }
     assert(l->open_count[delivery->lane] > 0);
     l->open_count[delivery->lane]--;
     if (delivery->lane == AB_LANE_STATE)

@@ -65,7 +65,7 @@ ab_err ab_grpc_link_new(ab_grpc_link_env *env, const char *agent, ab_grpc_link *
     l->received = (ab_rpc_budget){.max = env->queue_bytes, .parent = env->received};
     snprintf(l->agent, sizeof(l->agent), "%s", agent);
     name_sources(l);
-    STAILQ_INIT(&l->lives);
+    ab_grpc_live_init(l);
     STAILQ_INIT(&l->finished);
     TAILQ_INIT(&l->open);
     TAILQ_INIT(&l->held);
@@ -171,6 +171,7 @@ void ab_grpc_link_detach(ab_grpc_link *l, const void *stream)
     l->greeted = false;
     l->peer.window = 0; /* until the next hello, before which nothing is heard */
     l->hello_due = false;
+    ab_grpc_live_reset(l, "the stream has ended");
     ab_grpc_sendq_rewind(&l->queue);
     ab_grpc_inbound_reset(l);
     ab_grpc_handshake_gone(l);
@@ -180,6 +181,16 @@ void ab_grpc_link_detach(ab_grpc_link *l, const void *stream)
 void *ab_grpc_link_stream(const ab_grpc_link *l)
 {
     return l->stream;
+}
+
+const char *ab_grpc_link_instance(const ab_grpc_link *l)
+{
+    return l->instance;
+}
+
+bool ab_grpc_link_is_peer(const ab_grpc_link *l, ab_str instance)
+{
+    return l->greeted && ab_str_is(instance, l->peer.instance);
 }
 
 bool ab_grpc_link_is_up(const ab_grpc_link *l)
@@ -250,11 +261,20 @@ void ab_grpc_link_run(ab_grpc_link *l)
     if (l->refused)
         cut(l, "the control plane refuses the agent's mode; the next login tells why");
     l->refused = false;
+    ab_grpc_live_run(l);
     transmit(l);
-    ab_grpc_outbound_report(l);
+    ab_grpc_receipt_report(l);
     ab_grpc_outbound_feed(l);
     ab_grpc_inbound_run(l);
     transmit(l);
+}
+
+void ab_grpc_link_live_writable(ab_grpc_link *l, const void *call)
+{
+    if (l->live.stream == NULL || l->live.stream != call)
+        return;
+    l->live.blocked = false;
+    ab_grpc_link_run(l);
 }
 
 bool ab_grpc_link_run_woken(ab_grpc_link_env *env, int max)
@@ -268,7 +288,7 @@ void ab_grpc_link_tick(ab_grpc_link *l)
 {
     if (!TAILQ_EMPTY(&l->held)) /* others may have made room */
         ab_grpc_tell_wake(l);
-    ab_grpc_outbound_tick(l);
+    ab_grpc_live_tick(l);
 }
 
 void ab_grpc_link_greet_again(ab_grpc_link *l)
@@ -298,5 +318,5 @@ bool ab_grpc_link_is_drained(const ab_grpc_link *l)
 void ab_grpc_link_flush(ab_grpc_link *l)
 {
     ab_grpc_outbound_drop(l, AB_ERR_CLOSED);
-    ab_grpc_outbound_report(l);
+    ab_grpc_receipt_report(l);
 }

@@ -38,6 +38,9 @@ typedef struct {
     /** Have ab_grpc_link_run_woken called soon. */
     void (*wake)(void *arg);
     void *arg;
+    /** AGENT: begin a call for live events, and tell by ab_grpc_link_attach_live, or by
+     * ab_grpc_link_live_over what has become of it. Not called again before it is over. */
+    void (*open_live)(void *arg, ab_grpc_link *l);
     ab_link woken;           /* the links with something to do; ab_link_init makes it empty */
     ab_rpc_budget *received; /* of what all links got and have not dealt with; shared */
 } ab_grpc_link_env;
@@ -74,6 +77,20 @@ void ab_grpc_link_receive(ab_grpc_link *l, const void *stream, ab_str message);
 void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event);
 /** After FULL: the stream takes more. */
 void ab_grpc_link_writable(ab_grpc_link *l, const void *stream);
+
+/** What our hello names this end of the link; the call for live events names it too. */
+const char *ab_grpc_link_instance(const ab_grpc_link *l);
+/** PRINCIPAL: whether the peer that has said hello on the stream is this instance. */
+bool ab_grpc_link_is_peer(const ab_grpc_link *l, ab_str instance);
+/** A call for live events is open; one that was attached before is cut. */
+void ab_grpc_link_attach_live(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *call);
+/** It has ended; one that is not attached (any more) is passed over. */
+void ab_grpc_link_detach_live(ab_grpc_link *l, const void *call);
+/** AGENT: the call that open_live began is over, or could not be begun. */
+void ab_grpc_link_live_over(ab_grpc_link *l);
+/** As ab_grpc_link_receive and ab_grpc_link_writable, for that call. */
+void ab_grpc_link_receive_live(ab_grpc_link *l, const void *call, ab_str message);
+void ab_grpc_link_live_writable(ab_grpc_link *l, const void *call);
 
 /** As the transport's send, for a link that is served. */
 AB_MUST_USE ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event,

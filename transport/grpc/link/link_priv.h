@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of a link: link.c (life, streams), which calls handshake.c (hellos, gaps, presence),
- * which calls inbound.c (what comes in, acknowledgement), which calls outbound.c (what goes out)
- * and tell.c (trouble).
+ * which calls inbound.c (what comes in, acknowledgement), which calls outbound.c (what goes out),
+ * which calls live.c (the live lane), which calls receipt.c (what senders are told) and tell.c
+ * (trouble).
  */
 #pragma once
 
@@ -18,7 +19,7 @@ typedef struct ab_grpc_receipt {
     ab_sent done;
     void *arg;
     ab_err code;
-    ab_event *event;     /* live lane: what is to be sent */
+    ab_event *event;     /* NULL once it is in the queue of the state lane */
     int64_t deadline_ms; /* live lane: our monotonic clock */
 } ab_grpc_receipt;
 STAILQ_HEAD(ab_grpc_receipts, ab_grpc_receipt);
@@ -28,9 +29,10 @@ typedef struct ab_grpc_delivery {
     TAILQ_ENTRY(ab_grpc_delivery) at;
     ab_grpc_link *link;
     uint64_t stream; /* number of the stream that it came by */
+    bool live_call;  /* it came by the call for live events: see ab_grpc_live */
     uint64_t epoch;
     uint64_t version;
-    size_t bytes; /* that count in link->received */
+    size_t bytes; /* that count in link->received, or in link->live.open_bytes */
 } ab_grpc_delivery;
 TAILQ_HEAD(ab_grpc_deliveries, ab_grpc_delivery);
 
@@ -46,6 +48,25 @@ typedef struct {
     ab_metric *unacknowledged;
     ab_metric *peer_up;
 } ab_grpc_link_metrics;
+
+/* The live lane. Its events have a call of their own, so that neither lane waits for the other: the
+ * agent opens it when either side has something to send, and the principal ends it when it has
+ * been idle. A peer that knows no such call has its live events on the stream. */
+typedef struct {
+    const ab_grpc_stream_ops *ops; /* NULL: no call is attached */
+    void *stream;
+    bool wanted; /* one is to be opened; a principal has the agent do it */
+    bool begun;  /* AGENT: open_live was called, and the call is not over */
+    int64_t wanted_ms;
+    int64_t used_ms; /* when an event went or came last */
+    bool blocked;    /* the call is FULL */
+    bool paused;
+    bool starved;                   /* FULL was answered */
+    struct ab_grpc_receipts queue;  /* to be sent */
+    size_t queue_bytes;             /* of it */
+    struct ab_grpc_deliveries open; /* that came by the call */
+    size_t open_bytes;
+} ab_grpc_live;
 
 struct ab_grpc_link {
     ab_grpc_link_env *env;
@@ -73,7 +94,7 @@ struct ab_grpc_link {
     ab_pending down; /* PRINCIPAL: what is not in effect at the agent, and here */
     ab_pending up;
     ab_grpc_sendq queue;
-    struct ab_grpc_receipts lives;
+    ab_grpc_live live;
     struct ab_grpc_receipts finished; /* to be told */
     bool starved;                     /* FULL was answered */
 
@@ -90,7 +111,8 @@ struct ab_grpc_link {
         uint64_t former_epoch; /* highest of the instances before it */
         size_t window;
         size_t message_max;
-        bool ack_lists; /* of the hello on this stream */
+        bool ack_lists; /* of the hello on this stream; so is the next */
+        bool live_call; /* it knows the call for live events */
         bool up;        /* as told by on_peer; so is the certificate */
         ab_digest certificate;
     } peer;
@@ -108,19 +130,54 @@ void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what);
 /** Count and log an event that is passed over. */
 void ab_grpc_tell_refused(const ab_grpc_link *l, const char *reason, const ab_error *err);
 
+/* receipt.c */
+/** @param deadline_ms  from now; 0 or less: none
+ *  @return NULL: no memory */
+ab_grpc_receipt *ab_grpc_receipt_new(const ab_grpc_link *l, ab_event *event, int64_t deadline_ms,
+                                     ab_sent done, void *arg);
+/** Whether both ends take an event of this size. */
+bool ab_grpc_receipt_fits(const ab_grpc_link *l, const ab_grpc_receipt *r);
+/** The first of a list, taken off; NULL: it is empty. */
+ab_grpc_receipt *ab_grpc_receipt_take(struct ab_grpc_receipts *list);
+/** The sender is told this code by the next run. */
+void ab_grpc_receipt_finish(ab_grpc_link *l, ab_grpc_receipt *r, ab_err code);
+/** Tell the senders what has become of their events. What they then send waits for the next run. */
+void ab_grpc_receipt_report(ab_grpc_link *l);
+/** Forget those that are finished, without telling. */
+void ab_grpc_receipt_fini(ab_grpc_link *l);
+
+/* live.c */
+void ab_grpc_live_init(ab_grpc_link *l);
+/** As ab_grpc_link_send; sent at once where that is possible. */
+AB_MUST_USE ab_err ab_grpc_live_send(ab_grpc_link *l, ab_event *event, int64_t deadline_ms,
+                                     ab_sent done, void *arg);
+/** Send what waits, and have a call opened for it. */
+void ab_grpc_live_run(ab_grpc_link *l);
+/** There is room again for a sender that got FULL: it is to be told now. */
+bool ab_grpc_live_feeds(ab_grpc_link *l);
+/** AGENT: the principal has asked for a call. */
+void ab_grpc_live_want(ab_grpc_link *l);
+/** Our hello is to ask for a call. */
+bool ab_grpc_live_asks(const ab_grpc_link *l);
+/** Give a delivery back that came by the call. */
+void ab_grpc_live_ack(ab_grpc_link *l, ab_grpc_delivery *d);
+/** End events whose time is over, and a call that is idle. */
+void ab_grpc_live_tick(ab_grpc_link *l);
+/** Every event that waits ends with this code; told by the next run. */
+void ab_grpc_live_drop(ab_grpc_link *l, ab_err code);
+/** The stream has ended: so does the call, and what waits for it. */
+void ab_grpc_live_reset(ab_grpc_link *l, const char *why);
+void ab_grpc_live_fini(ab_grpc_link *l);
+
 /* outbound.c */
 /** Encode and send one event. @return as ab_rpc_send; what encoding says */
 AB_MUST_USE ab_err ab_grpc_outbound_transmit(ab_grpc_link *l, ab_event *event);
-/** Send what waits, live events first. @return as ab_grpc_outbound_transmit */
+/** Send the state events that wait. @return as ab_grpc_outbound_transmit */
 AB_MUST_USE ab_err ab_grpc_outbound_send(ab_grpc_link *l);
 /** The peer has dealt with the events of ours that this acknowledgement tells. */
 void ab_grpc_outbound_acknowledged(ab_grpc_link *l, const ab_event *ack);
-/** Tell the senders what has become of their events. What they then send waits for the next run. */
-void ab_grpc_outbound_report(ab_grpc_link *l);
 /** Who got FULL may send again, if there is room. */
 void ab_grpc_outbound_feed(ab_grpc_link *l);
-/** End live events whose time is over. */
-void ab_grpc_outbound_tick(ab_grpc_link *l);
 /** Every event that waits, on both lanes, ends with this code; told by the next run. */
 void ab_grpc_outbound_drop(ab_grpc_link *l, ab_err code);
 void ab_grpc_outbound_fini(ab_grpc_link *l);

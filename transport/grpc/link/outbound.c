@@ -1,44 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What goes out: what waits for the peer, and what the senders are told of it.
+ * What goes out on the state lane: what waits for the peer, and what it has dealt with.
  */
 #include "schema/attributes.h"
 #include "transport/grpc/link/link_priv.h"
 
-#include <stdlib.h>
-
 /* Bytes of state events that wait to be sent: so many are FULL. */
 #define WAITING_MAX (128u * 1024)
-
-static void free_receipt(ab_grpc_receipt *r)
-{
-    ab_event_unref(r->event);
-    free(r);
-}
-
-static ab_grpc_receipt *take_first(struct ab_grpc_receipts *list)
-{
-    ab_grpc_receipt *r = STAILQ_FIRST(list);
-    if (r != NULL)
-        STAILQ_REMOVE_HEAD(list, at);
-    return r;
-}
-
-static void finish(ab_grpc_link *l, ab_grpc_receipt *r, ab_err code)
-{
-    r->code = code;
-    STAILQ_INSERT_TAIL(&l->finished, r, at);
-}
 
 void ab_grpc_outbound_drop(ab_grpc_link *l, ab_err code)
 {
     void *token = NULL;
     while (ab_grpc_sendq_pop(&l->queue, &token)) {
         if (token != NULL)
-            finish(l, token, code);
+            ab_grpc_receipt_finish(l, token, code);
     }
-    for (ab_grpc_receipt *r = take_first(&l->lives); r != NULL; r = take_first(&l->lives))
-        finish(l, r, code);
+    ab_grpc_live_drop(l, code);
 }
 
 /* An agent's event is safe when the principal has dealt with it: what an agent was asked, it would
@@ -57,9 +34,9 @@ static void put_state(ab_grpc_link *l, ab_grpc_receipt *r)
     ab_event_unref(r->event);
     r->event = NULL;
     if (replaced != NULL)
-        finish(l, replaced, AB_ERR_OK);
+        ab_grpc_receipt_finish(l, replaced, AB_ERR_OK);
     if (e != AB_ERR_OK || taken)
-        finish(l, r, e);
+        ab_grpc_receipt_finish(l, r, e);
 }
 
 /* What waits with the sender is replaced by what is newer; what waits here and is not safe when
@@ -77,19 +54,21 @@ static bool has_room(const ab_grpc_link *l, size_t bytes)
            (q->bytes + bytes <= l->env->queue_bytes && q->waiting_bytes < WAITING_MAX);
 }
 
-static void put(ab_grpc_link *l, ab_lane lane, ab_grpc_receipt *r)
+static ab_err send_state(ab_grpc_link *l, ab_event *event, ab_sent done, void *arg)
 {
-    size_t max = l->env->message_max;
-    if (l->peer.message_max != 0 && l->peer.message_max < max)
-        max = l->peer.message_max;
-    if (ab_event_size(r->event) > max)
-        finish(l, r, AB_ERR_TOOBIG);
-    else if (lane == AB_LANE_STATE)
+    if (!takes_states(l) || !has_room(l, ab_event_size(event))) {
+        l->starved = true;
+        return AB_ERR_FULL;
+    }
+    ab_grpc_receipt *r = ab_grpc_receipt_new(l, event, 0, done, arg);
+    if (r == NULL)
+        return AB_ERR_NOMEM;
+    if (ab_grpc_receipt_fits(l, r))
         put_state(l, r);
-    else if (!l->greeted)
-        finish(l, r, AB_ERR_UNAVAILABLE);
     else
-        STAILQ_INSERT_TAIL(&l->lives, r, at);
+        ab_grpc_receipt_finish(l, r, AB_ERR_TOOBIG);
+    ab_grpc_tell_wake(l);
+    return AB_ERR_OK;
 }
 
 ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event, int64_t deadline_ms,
@@ -97,21 +76,8 @@ ab_err ab_grpc_link_send(ab_grpc_link *l, ab_lane lane, ab_event *event, int64_t
 {
     if (l->epoch == 0)
         return AB_ERR_UNAVAILABLE;
-    if (lane == AB_LANE_STATE && (!takes_states(l) || !has_room(l, ab_event_size(event)))) {
-        l->starved = true;
-        return AB_ERR_FULL;
-    }
-    ab_grpc_receipt *r = malloc(sizeof(*r));
-    if (r == NULL)
-        return AB_ERR_NOMEM;
-    int64_t now_ms = deadline_ms <= 0 ? 0 : ab_clock_mono_ms(l->env->env->clock);
-    *r = (ab_grpc_receipt){.done = done,
-                           .arg = arg,
-                           .event = ab_event_ref(event),
-                           .deadline_ms = deadline_ms <= 0 ? INT64_MAX : now_ms + deadline_ms};
-    put(l, lane, r);
-    ab_grpc_tell_wake(l);
-    return AB_ERR_OK;
+    return lane == AB_LANE_LIVE ? ab_grpc_live_send(l, event, deadline_ms, done, arg)
+                                : send_state(l, event, done, arg);
 }
 
 ab_err ab_grpc_outbound_transmit(ab_grpc_link *l, ab_event *event)
@@ -119,18 +85,6 @@ ab_err ab_grpc_outbound_transmit(ab_grpc_link *l, ab_event *event)
     ab_str head;
     ab_err e = ab_grpc_write_event(event, l->env->scratch, &head);
     return e == AB_ERR_OK ? l->ops->send(l->stream, head, event) : e;
-}
-
-static ab_err send_lives(ab_grpc_link *l)
-{
-    while (!STAILQ_EMPTY(&l->lives)) {
-        ab_err e = ab_grpc_outbound_transmit(l, STAILQ_FIRST(&l->lives)->event);
-        if (e != AB_ERR_OK && e != AB_ERR_TOOBIG)
-            return e;
-        ab_metric_add(l->metrics.sent[AB_LANE_LIVE], e == AB_ERR_OK ? 1 : 0);
-        finish(l, take_first(&l->lives), e);
-    }
-    return AB_ERR_OK;
 }
 
 /* It was taken before the limit was known. */
@@ -143,10 +97,10 @@ static void skip_too_big(ab_grpc_link *l)
              AB_KV("why", (const char *)err.text));
     ab_grpc_receipt *r = ab_grpc_sendq_skip(&l->queue);
     if (r != NULL)
-        finish(l, r, AB_ERR_TOOBIG);
+        ab_grpc_receipt_finish(l, r, AB_ERR_TOOBIG);
 }
 
-static ab_err send_states(ab_grpc_link *l)
+ab_err ab_grpc_outbound_send(ab_grpc_link *l)
 {
     while (l->queue.sent < l->peer.window) {
         ab_event *event = ab_grpc_sendq_next(&l->queue);
@@ -164,12 +118,6 @@ static ab_err send_states(ab_grpc_link *l)
     return AB_ERR_OK;
 }
 
-ab_err ab_grpc_outbound_send(ab_grpc_link *l)
-{
-    ab_err e = send_lives(l);
-    return e == AB_ERR_OK ? send_states(l) : e;
-}
-
 /* ----- what the senders are told ----- */
 
 static void finish_one(ab_grpc_link *l, ab_str key, uint64_t epoch, uint64_t version)
@@ -179,7 +127,7 @@ static void finish_one(ab_grpc_link *l, ab_str key, uint64_t epoch, uint64_t ver
         return; /* of a former stream: sent again since, or dropped */
     ab_metric_add(l->metrics.sent[AB_LANE_STATE], 1);
     if (token != NULL)
-        finish(l, token, AB_ERR_OK);
+        ab_grpc_receipt_finish(l, token, AB_ERR_OK);
 }
 
 static ab_err finish_list(ab_grpc_link *l, ab_str list)
@@ -210,52 +158,29 @@ void ab_grpc_outbound_acknowledged(ab_grpc_link *l, const ab_event *ack)
     ab_grpc_tell_wake(l);
 }
 
-static void tell(ab_grpc_receipt *r)
+static bool feeds_states(ab_grpc_link *l)
 {
-    ab_error err = {0};
-    if (r->code != AB_ERR_OK)
-        ab_fail(&err, r->code, "event not sent: %s", ab_err_text(r->code));
-    r->done(r->arg, r->code, r->code == AB_ERR_OK ? NULL : &err);
-    free_receipt(r);
-}
-
-void ab_grpc_outbound_report(ab_grpc_link *l)
-{
-    struct ab_grpc_receipts due = STAILQ_HEAD_INITIALIZER(due);
-    STAILQ_CONCAT(&due, &l->finished);
-    for (ab_grpc_receipt *r = take_first(&due); r != NULL; r = take_first(&due))
-        tell(r);
+    bool room = takes_states(l) && l->queue.bytes <= l->env->queue_bytes / 2 &&
+                l->queue.waiting_bytes <= WAITING_MAX / 2;
+    if (!l->starved || !room)
+        return false;
+    l->starved = false;
+    return true;
 }
 
 void ab_grpc_outbound_feed(ab_grpc_link *l)
 {
     const ab_transport_events *up = &l->env->env->events;
-    bool room = takes_states(l) && l->queue.bytes <= l->env->queue_bytes / 2 &&
-                l->queue.waiting_bytes <= WAITING_MAX / 2;
-    if (!l->starved || l->closed || !room)
-        return;
-    l->starved = false;
-    up->on_writable(up->arg, l->agent);
-}
-
-void ab_grpc_outbound_tick(ab_grpc_link *l)
-{
-    int64_t now = ab_clock_mono_ms(l->env->env->clock);
-    ab_grpc_receipt *next = NULL;
-    for (ab_grpc_receipt *r = STAILQ_FIRST(&l->lives); r != NULL; r = next) {
-        next = STAILQ_NEXT(r, at);
-        if (now < r->deadline_ms)
-            continue;
-        STAILQ_REMOVE(&l->lives, r, ab_grpc_receipt, at);
-        finish(l, r, AB_ERR_TIMEOUT);
-        ab_grpc_tell_wake(l);
-    }
+    bool states = !l->closed && feeds_states(l);
+    bool lives = !l->closed && ab_grpc_live_feeds(l);
+    if (states || lives)
+        up->on_writable(up->arg, l->agent);
 }
 
 void ab_grpc_outbound_fini(ab_grpc_link *l)
 {
     ab_grpc_outbound_drop(l, AB_ERR_CLOSED);
-    for (ab_grpc_receipt *r = take_first(&l->finished); r != NULL; r = take_first(&l->finished))
-        free_receipt(r);
+    ab_grpc_live_fini(l);
+    ab_grpc_receipt_fini(l);
     ab_grpc_sendq_fini(&l->queue);
 }

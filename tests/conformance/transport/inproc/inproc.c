@@ -160,8 +160,8 @@ static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, a
         return self->env.role == AB_ROLE_AGENT ? AB_ERR_UNAVAILABLE : AB_ERR_NOTFOUND;
     if (port->epoch == 0)
         return AB_ERR_UNAVAILABLE;
-    if (port->send_count >= AB_INPROC_QUEUE_MAX) {
-        port->starved = true;
+    if (port->queued[lane] >= AB_INPROC_QUEUE_MAX) {
+        port->starved[lane] = true;
         return AB_ERR_FULL;
     }
     ab_inproc_outgoing *send = calloc(1, sizeof(*send));
@@ -173,7 +173,7 @@ static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, a
                                  .done = done,
                                  .arg = arg};
     STAILQ_INSERT_TAIL(&port->sends, send, at);
-    port->send_count++;
+    port->queued[lane]++;
     ab_inproc_line_wake_endpoint(endpoint);
     return AB_ERR_OK;
 }

@@ -65,7 +65,7 @@ typedef struct ab_inproc_port {
     ab_inproc_log *in;
     ab_inproc_log *out;
     STAILQ_HEAD(, ab_inproc_outgoing) sends;
-    size_t send_count;
+    size_t queued[2]; /* sends, by ab_lane */
     STAILQ_HEAD(, ab_inproc_incoming) lives;
     TAILQ_HEAD(, ab_inproc_delivery) deliveries[2]; /* in order, by ab_lane; so `open` */
     size_t open[2];                                 /* unacknowledged */
@@ -77,7 +77,7 @@ typedef struct ab_inproc_port {
     ab_pending up;
     uint64_t peer_epoch; /* as told by on_peer; 0 = gone */
     bool caught_up;
-    bool starved; /* FULL was answered */
+    bool starved[2]; /* FULL was answered, by ab_lane */
     bool removed;
 } ab_inproc_port;
 

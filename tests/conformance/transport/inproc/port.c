@@ -78,7 +78,7 @@ static ab_inproc_outgoing *take_send(ab_inproc_port *port)
 {
     ab_inproc_outgoing *send = STAILQ_FIRST(&port->sends);
     STAILQ_REMOVE_HEAD(&port->sends, at);
-    port->send_count--;
+    port->queued[send->lane]--;
     return send;
 }
 
@@ -169,23 +169,33 @@ static void finish_send(ab_inproc_outgoing *send, ab_err code)
     free_send(send);
 }
 
+/* Who got FULL on this lane has room now. */
+static bool feeds(ab_inproc_port *port, ab_lane lane)
+{
+    if (!port->starved[lane] || port->queued[lane] >= AB_INPROC_QUEUE_MAX)
+        return false;
+    port->starved[lane] = false;
+    return true;
+}
+
 static void run_sends(ab_inproc_port *port)
 {
     /* What `done` sends again waits for the next run. */
-    for (size_t left = port->send_count; left > 0 && !port->removed; left--) {
+    for (size_t left = port->queued[AB_LANE_STATE] + port->queued[AB_LANE_LIVE];
+         left > 0 && !port->removed; left--) {
         ab_inproc_outgoing *send = take_send(port);
         if (is_cut(port) && send->lane == AB_LANE_STATE) {
             STAILQ_INSERT_TAIL(&port->sends, send, at);
-            port->send_count++;
+            port->queued[send->lane]++;
             continue;
         }
         finish_send(send, carry(port, send));
         ab_inproc_line_wake(port->line);
     }
-    if (port->starved && port->send_count < AB_INPROC_QUEUE_MAX && !port->endpoint->closed) {
-        port->starved = false;
+    bool states = feeds(port, AB_LANE_STATE);
+    bool lives = feeds(port, AB_LANE_LIVE);
+    if ((states || lives) && !port->endpoint->closed)
         events_of(port)->on_writable(events_of(port)->arg, port->line->agent);
-    }
 }
 
 void ab_inproc_port_flush(ab_inproc_port *port, ab_err code)
@@ -388,7 +398,7 @@ void ab_inproc_port_run(ab_inproc_port *port)
     if (reachable && !port->endpoint->closed && must_begin(port))
         begin(port);
     run_sends(port);
-    if (reachable && may_deliver(port, AB_LANE_STATE))
+    if (reachable)
         run_receipts(port);
     if (reachable && !port->removed && !port->endpoint->closed)
         tell_caught_up(port);

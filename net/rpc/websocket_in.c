@@ -98,14 +98,19 @@ static size_t take_head(ab_rpc_conn *conn, ab_str bytes)
 {
     ab_rpc_websocket *ws = conn->ws;
     size_t before = ws->head.len;
-    ab_buf_put(&ws->head, bytes);
+    size_t room = ws->head.cap - before;
+    /* What is beyond it may belong to messages, which come right behind the answer. */
+    ab_buf_put(&ws->head, (ab_str){bytes.ptr, bytes.len < room ? bytes.len : room});
     if (ab_buf_status(&ws->head) != AB_ERR_OK) {
-        on_head_too_large(conn);
+        ab_rpc_websocket_starve(conn);
         return bytes.len;
     }
     size_t len = ab_rpc_upgrade_head_len(ab_buf_str(&ws->head));
-    if (len == 0)
+    if (len == 0) {
+        if (bytes.len >= room)
+            on_head_too_large(conn);
         return bytes.len;
+    }
     if (conn->endpoint->server)
         on_request(conn, (ab_str){ws->head.ptr, len});
     else

@@ -14,44 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
-
-struct ab_http_call {
-    ab_http *http;
-    LIST_ENTRY(ab_http_call) at;
-    CURL *easy;
-    struct curl_slist *headers;
-    struct curl_slist *connect_to;
-    ab_http_request request; /* its borrowed parts are not used after the start */
-    bool added;              /* curl has it */
-    bool warned;             /* idle for too long, unless something is there to be read */
-    bool cancelled;
-    bool over;  /* it is to be finished, with `code` */
-    bool ended; /* its on_done is running */
-    CURLcode code;
-    uint64_t began;   /* uv_now() */
-    uint64_t heard;   /* when something came last, or `began` */
-    ab_err data_code; /* what on_data returned */
-    char said[CURL_ERROR_SIZE];
-};
-
-struct ab_http {
-    uv_loop_t *loop;
-    ab_http_loop *curl;
-    CURL *model;     /* copied for each call */
-    char *sni;       /* or NULL */
-    uv_timer_t idle; /* due when the first call may have been idle for too long */
-    LIST_HEAD(, ab_http_call) calls;
-    uint64_t heard; /* when something came last, of any call */
-    bool is_http1;  /* what came last: each call has a connection, which ends with it */
-    bool freed;     /* by an upcall; nothing is touched any more, the loop frees the memory */
-};
 
 static void free_call(ab_http_call *c)
 {
     curl_easy_cleanup(c->easy);
     curl_slist_free_all(c->headers);
     curl_slist_free_all(c->connect_to);
+    ab_buf_fini(&c->up);
     free(c);
 }
 
@@ -249,6 +218,8 @@ static size_t on_piece(char *bytes, size_t size, size_t count, void *arg)
     hear(c);
     if (c->cancelled || c->http->freed)
         return 0;
+    if (c->paused)
+        return CURL_WRITEFUNC_PAUSE;
     if (c->request.on_data == NULL || len == 0)
         return len;
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -260,16 +231,20 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
 {
     ab_http_call *c = arg;
     long version = 0;
-    (void)bytes;
     hear(c);
     curl_easy_getinfo(c->easy, CURLINFO_HTTP_VERSION, &version);
     c->http->is_http1 = version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1;
-    return size * count;
+    if (c->cancelled || c->http->freed)
+        return 0;
+    c->data_code = ab_http_stream_read_head(c, (ab_str){bytes, size * count});
+    return c->data_code == AB_ERR_OK ? size * count : 0;
 }
 
 /* Milliseconds until the call has been idle for too long. */
 static int64_t idle_left(const ab_http_call *c)
 {
+    if (c->paused)
+        return c->request.idle_ms;
     return c->request.idle_ms - (int64_t)(uv_now(c->http->loop) - c->heard);
 }
 
@@ -308,9 +283,33 @@ static void on_idle(uv_timer_t *timer)
     }
 }
 
-static void on_idle_closed(uv_handle_t *handle)
+/* Calls were paused, resumed, or given more to send. */
+static void on_kick(uv_timer_t *timer)
 {
-    free(handle->data);
+    ab_http *h = timer->data;
+    ab_http_call *c = NULL;
+    LIST_FOREACH(c, &h->calls, at)
+    {
+        if (!c->kicked || !c->added || c->over || h->freed)
+            continue;
+        c->kicked = false;
+        CURLcode code = ab_http_stream_unpause(c);
+        c->over = code != CURLE_OK;
+        c->code = code;
+    }
+    if (!h->freed)
+        finish_over(h, false);
+    else
+        free_now(h);
+    if (!h->freed)
+        on_turned(h, true);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    ab_http *h = handle->data;
+    if (--h->handles == 0)
+        free(h);
 }
 
 static void free_now(ab_http *h)
@@ -320,7 +319,8 @@ static void free_now(ab_http *h)
     ab_http_loop_free(h->curl);
     curl_easy_cleanup(h->model);
     free(h->sni);
-    uv_close((uv_handle_t *)&h->idle, on_idle_closed);
+    uv_close((uv_handle_t *)&h->idle, on_handle_closed);
+    uv_close((uv_handle_t *)&h->kick, on_handle_closed);
 }
 
 void ab_http_free(ab_http *h)
@@ -362,7 +362,10 @@ ab_err ab_http_new(uv_loop_t *loop, const ab_http_options *options, ab_http **ou
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for an HTTP client");
     }
     uv_timer_init(loop, &h->idle);
+    uv_timer_init(loop, &h->kick);
     h->idle.data = h;
+    h->kick.data = h;
+    h->handles = 2;
     ab_err e = ab_http_reconfigure(h, options, err);
     if (e != AB_ERR_OK) {
         ab_http_free(h);
@@ -408,6 +411,8 @@ static bool prepare(ab_http_call *c, const ab_http_request *r)
     curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
     curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    if (r->upload && !ab_http_stream_set_upload(c, r))
+        return false;
     return ab_http_easy_set_url(c->easy, r->url, c->http->sni, &c->connect_to, &c->headers) &&
            set_headers(c, r->headers) && set_body(c->easy, r->method, r->body);
 }
@@ -419,6 +424,8 @@ ab_http_call *ab_http_start(ab_http *h, const ab_http_request *request)
         return NULL;
     c->http = h;
     c->request = *request;
+    c->up_left = request->upload_bytes;
+    ab_buf_init(&c->up, AB_HTTP_UPLOAD_MAX);
     c->began = c->heard = uv_now(h->loop);
     if (h->freed || !prepare(c, request) || (!ab_http_loop_inside(h->curl) && !add_call(c))) {
         free_call(c);
@@ -437,4 +444,46 @@ void ab_http_cancel(ab_http_call *call)
     call->cancelled = true;
     if (!ab_http_loop_inside(call->http->curl))
         drop(call);
+}
+
+static void kick(ab_http_call *call)
+{
+    call->kicked = true;
+    uv_timer_start(&call->http->kick, on_kick, 0, 0);
+}
+
+void ab_http_pause(ab_http_call *call)
+{
+    call->paused = true;
+}
+
+void ab_http_resume(ab_http_call *call)
+{
+    if (!call->paused)
+        return;
+    call->paused = false;
+    call->heard = uv_now(call->http->loop);
+    kick(call);
+}
+
+ab_err ab_http_send(ab_http_call *call, ab_str bytes)
+{
+    if (!call->request.upload || call->up_finished || call->over || call->ended || call->cancelled)
+        return AB_ERR_CLOSED;
+    if (call->request.upload_bytes >= 0 && bytes.len > (uint64_t)call->up_left)
+        return AB_ERR_TOOBIG;
+    if (call->up.len - call->up_sent >= AB_HTTP_UPLOAD_FULL) {
+        call->up_full = true;
+        return AB_ERR_FULL;
+    }
+    call->up_left -= (int64_t)bytes.len;
+    ab_buf_put(&call->up, bytes);
+    kick(call);
+    return ab_buf_status(&call->up);
+}
+
+void ab_http_finish(ab_http_call *call)
+{
+    call->up_finished = true;
+    kick(call);
 }

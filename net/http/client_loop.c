@@ -197,3 +197,11 @@ bool ab_http_loop_inside(const ab_http_loop *l)
 {
     return l->inside;
 }
+
+CURLcode ab_http_loop_pause(ab_http_loop *l, CURL *easy, int what)
+{
+    l->inside = true;
+    CURLcode code = curl_easy_pause(easy, what);
+    l->inside = false;
+    return code;
+}

@@ -1,17 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the HTTP client: how the loop drives curl, how its connections are made, and what
- * its errors mean.
+ * The parts of the HTTP client: its calls (client.c), how the loop drives curl, how its connections
+ * are made, how bodies are streamed, and what errors mean. client.c calls the others.
  */
 #pragma once
 
 #include "net/http/client.h"
 
 #include <curl/curl.h>
+#include <sys/queue.h>
 
-/* client_loop.c: a curl multi handle on a libuv loop. */
+#define AB_HTTP_UPLOAD_FULL (128u * 1024)
+#define AB_HTTP_UPLOAD_MAX  (64u * 1024 * 1024)
+
 typedef struct ab_http_loop ab_http_loop;
 
+struct ab_http_call {
+    ab_http *http;
+    LIST_ENTRY(ab_http_call) at;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct curl_slist *connect_to;
+    ab_http_request request; /* its borrowed parts are not used after the start */
+    bool added;              /* curl has it */
+    bool warned;             /* idle for too long, unless something is there to be read */
+    bool cancelled;
+    bool over;  /* it is to be finished, with `code` */
+    bool ended; /* its on_done is running */
+    CURLcode code;
+    uint64_t began;   /* uv_now() */
+    uint64_t heard;   /* when something came last, or `began` */
+    ab_err data_code; /* what on_data returned */
+    bool told_head;
+    bool paused;     /* by the caller */
+    bool kicked;     /* curl is to be told of a change of what is paused */
+    ab_buf up;       /* of the request's body, what curl has not taken */
+    size_t up_sent;  /* of `up` */
+    int64_t up_left; /* of the length that was announced, what was not given yet */
+    bool up_finished;
+    bool up_full; /* on_writable is owed */
+    char said[CURL_ERROR_SIZE];
+};
+
+struct ab_http {
+    uv_loop_t *loop;
+    ab_http_loop *curl;
+    CURL *model;     /* copied for each call */
+    char *sni;       /* or NULL */
+    uv_timer_t idle; /* due when the first call may have been idle for too long */
+    LIST_HEAD(, ab_http_call) calls;
+    uint64_t heard;  /* when something came last, of any call */
+    bool is_http1;   /* what came last: each call has a connection, which ends with it */
+    uv_timer_t kick; /* active: a call is kicked */
+    unsigned handles;
+    bool freed; /* by an upcall; nothing is touched any more, the loop frees the memory */
+};
+
+/* client_loop.c: a curl multi handle on a libuv loop. */
 /** @param turned  called after curl worked on its transfers: its messages may be read, and
  * transfers added and removed. `ok` false: curl could not be served, all transfers are lost
  *  @return NULL when out of memory */
@@ -24,6 +69,18 @@ CURLM *ab_http_loop_multi(const ab_http_loop *l);
 void ab_http_loop_nudge(ab_http_loop *l);
 /** True inside of curl's callbacks: curl takes no calls about its transfers then. */
 bool ab_http_loop_inside(const ab_http_loop *l);
+
+/** curl_easy_pause, during which upcalls are made. */
+CURLcode ab_http_loop_pause(ab_http_loop *l, CURL *easy, int what);
+
+/* client_stream.c */
+/** Have curl take the request's body from ab_http_send. @return false when out of memory */
+bool ab_http_stream_set_upload(ab_http_call *c, const ab_http_request *r);
+/** A line of the answer's head came: tell the head when it is whole. @return AB_ERR_TOOBIG, NOMEM
+ */
+AB_MUST_USE ab_err ab_http_stream_read_head(ab_http_call *c, ab_str line);
+/** Tell curl what is paused now. */
+CURLcode ab_http_stream_unpause(ab_http_call *c);
 
 /* client_options.c */
 /** A handle to copy for each call (curl_easy_duphandle). @return CONFIG, NOMEM */

@@ -90,15 +90,20 @@ int ab_peer_port(const char *name)
     return 0;
 }
 
+const char *ab_peer_path(const char *name, char *path)
+{
+    snprintf(path, AB_PEER_PATH, "%s/%s", peer.dir, name);
+    return path;
+}
+
 static char *read_file(const char *name)
 {
-    char path[128];
+    char path[AB_PEER_PATH];
     ab_buf text;
     char part[4096];
     size_t got;
-    snprintf(path, sizeof(path), "%s/%s", peer.dir, name);
     ab_buf_init(&text, 65536);
-    FILE *in = fopen(path, "r");
+    FILE *in = fopen(ab_peer_path(name, path), "r");
     while (in != NULL && (got = fread(part, 1, sizeof(part), in)) > 0)
         ab_buf_put(&text, (ab_str){part, got});
     if (in != NULL)

@@ -7,7 +7,9 @@
  * of what was sent, and may skip an event when a newer one of the same key exists; it redelivers
  * whatever was not acknowledged. Keys that differ by every event (cmd/<id>) are therefore never
  * skipped. An event without data ends its key (a tombstone). The LIVE lane carries an event at once
- * or never, and never again.
+ * or never, and never again: what arrives is in the order of sending as long as the connection
+ * lasts, events may be missing, and nobody is told. The lanes have their own queues and limits:
+ * neither waits for the other.
  *
  * Identity comes from the transport (topic name, certificate), never from the payload: `agent` in a
  * delivery is the authenticated peer. Events whose attribute source names another peer are refused
@@ -34,7 +36,11 @@ typedef enum { AB_LANE_STATE, AB_LANE_LIVE } ab_lane;
 /* What a transport can do. */
 #define AB_CAP_DURABLE    1u /* what was accepted survives both processes */
 #define AB_CAP_LOG_REPLAY 2u /* tells at start what its own log says (on_written) */
-#define AB_CAP_BROKER     4u /* between the ends, others can read and change what is sent */
+/* A broker stands between the ends. Whoever may read or write its topics can read what is sent,
+ * change it, and send in a peer's name: who needs more than the identity of a topic seals. Without
+ * it the connection ends at the authenticated peer, inside TLS unless the operator has turned that
+ * off. */
+#define AB_CAP_BROKER 4u
 
 /* One received event. Borrowed until acknowledged; every delivery is acknowledged exactly once. */
 typedef struct ab_delivery {
@@ -71,8 +77,9 @@ typedef struct {
 } ab_peer;
 
 typedef struct {
-    /** An event has arrived, in order per key. At most `transport.inflight` unacknowledged ones per
-     * agent. */
+    /** An event has arrived, in order per key. At most `transport.inflight` unacknowledged ones of
+     * STATE per agent. LIVE ones are to be acknowledged at once: beyond a thousand of them, or 1
+     * MiB, some are lost (Kafka), or the peer is held up (gRPC). */
     void (*on_event)(void *arg, ab_delivery *delivery);
     /** A peer came or went, by evidence (hello heard in time, stream open). `peer` NULL when it
      * went. Up again while it is up: it has another certificate. */
@@ -91,7 +98,7 @@ typedef struct {
     /** The replay after a gap, or the first reading after start, has delivered all that was there
      * then. */
     void (*on_caught_up)(void *arg, const char *agent);
-    /** After FULL: room again. */
+    /** After FULL: room again, on whichever lane it was; who sends on both tries both. */
     void (*on_writable)(void *arg, const char *agent);
     /** AGENT, over Kafka; may be NULL. True: a newer process of our name has taken over, and
      * nothing may be applied or changed back until false: it has gone, and what it may have applied
@@ -162,7 +169,7 @@ typedef struct ab_transport_ops {
     /**
      * Send one event to `agent` (at an agent: NULL, it goes up). STATE needs attributes
      * partitionkey, writerepoch and objversion. The transport takes its own reference.
-     * @param deadline_ms  LIVE: give up after this long; STATE: 0
+     * @param deadline_ms  LIVE: give up after this long, 0: when the transport does; STATE: 0
      * @return OK: `done` runs once, later; FULL: on_writable follows; UNAVAILABLE: no on_ready yet
      * for this agent, or nobody is reached now: try again, with the newest; NOTFOUND: no such
      * agent; CLOSED. Unless OK, `done` never runs

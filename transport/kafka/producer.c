@@ -47,7 +47,7 @@ ab_err ab_kafka_producer_send_new(ab_kafka_link *l, ab_lane lane, ab_event *even
     s->link = ab_kafka_link_ref(l);
     s->event = ab_event_ref(event);
     s->lane = lane;
-    s->deadline_ms = lane == AB_LANE_LIVE ? ab_kafka_now(l->kafka) + deadline_ms : 0;
+    s->deadline_ms = deadline_ms > 0 ? ab_kafka_now(l->kafka) + deadline_ms : INT64_MAX;
     s->done = done;
     s->arg = arg;
     *out = s;
@@ -198,6 +198,7 @@ ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
     if (ab_kafka_now(k) < p->retry_ms)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "the producer failed; creating a new one");
     p->budget.max = (size_t)k->settings.queue_bytes;
+    p->budget.first = lane_of(p) == AB_LANE_STATE ? AB_SHARE_FIRST : AB_SHARE_FIRST_LIVE;
     p->budget.stuck_ms = STUCK_MS + k->settings.linger_ms;
     ab_err e = ab_kafka_handle_open(&k->host, &k->settings, p->kind, on_event, p, &p->handle, err);
     if (e != AB_ERR_OK)

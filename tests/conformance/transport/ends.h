@@ -80,6 +80,7 @@ typedef struct {
 typedef struct {
     const char *name;
     size_t event_max;         /* an event with this much data is TOOBIG */
+    bool broker;              /* others between the ends can read and change what is sent */
     const char *small_queue;  /* setting that makes FULL come early; NULL = it does anyway */
     const ab_options *tables; /* the options that it reads */
     size_t table_count;

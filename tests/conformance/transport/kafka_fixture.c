@@ -61,6 +61,7 @@ void ab_kafka_fixture_init(ab_kafka_fixture *fixture)
     fixture->base = (ab_ends_fixture){
         .name = "kafka",
         .event_max = EVENT_MAX,
+        .broker = true,
         .small_queue = "kafka.queue=256KiB",
         .tables = fixture->tables,
         .table_count = 2,

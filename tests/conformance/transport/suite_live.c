@@ -116,6 +116,25 @@ static void a_live_event_too_large_to_go_holds_nothing_up(void **state)
     assert_int_equal(sending.code, AB_ERR_TOOBIG);
 }
 
+/* Nothing is confirmed, nor leaves, while the loop does not run. */
+static void a_mebibyte_is_taken_at_once(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    for (unsigned n = 0; n < 7; n++)
+        assert_int_equal(send_frame(agent, NULL, n, FRAME, NULL), AB_ERR_OK);
+    AB_UNTIL(ends, principal->receipt_count == 7);
+    assert_in_order(principal, 7, FRAME);
+}
+
+static void others_are_between_the_ends_only_with_a_broker(void **state)
+{
+    ab_ends *ends = *state;
+    assert_int_equal(ab_ends_can(ends, AB_CAP_BROKER), ends->fixture->broker);
+}
+
 /* The way is open: what is said on it the first time may take longer. */
 static void warm_up(ab_ends *ends, ab_end *principal, ab_end *agent)
 {
@@ -216,6 +235,23 @@ static void agents_live_events_do_not_mix(void **state)
     assert_string_equal(principal->receipts[0].agent, "w1");
 }
 
+static void one_agents_full_queue_leaves_room_for_another(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = ab_end_principal(ends, "w1,w2");
+    ab_end *one = ab_end_agent(ends, "w1");
+    ab_end *two = ab_end_agent(ends, "w2");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up && ab_end_peer_of(principal, "w2")->up);
+    AB_UNTIL(ends, ab_end_peer_of(one, "w1")->up && ab_end_peer_of(two, "w2")->up);
+    unsigned sent = 0;
+    push(principal, "w1", &sent, FRAMES);
+    assert_true(sent < FRAMES);
+    assert_int_equal(send_frame(principal, "w2", 0, 10, NULL), AB_ERR_OK);
+    AB_UNTIL(ends, two->receipt_count == 1);
+    AB_UNTIL(ends, push(principal, "w1", &sent, FRAMES / 4) && one->receipt_count >= FRAMES / 4);
+    assert_in_order(one, FRAMES / 4, FRAME);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, ab_ends_setup, ab_ends_teardown)
 
 int ab_suite_live(const ab_ends_fixture *fixture)
@@ -224,10 +260,13 @@ int ab_suite_live(const ab_ends_fixture *fixture)
         CASE(live_events_arrive_in_the_order_they_were_sent),
         CASE(large_live_events_arrive_whole),
         CASE(a_live_event_too_large_to_go_holds_nothing_up),
+        CASE(a_mebibyte_is_taken_at_once),
+        CASE(others_are_between_the_ends_only_with_a_broker),
         CASE(a_full_live_queue_says_so_and_says_when_there_is_room),
         CASE(live_events_pass_a_peer_that_acknowledges_no_state),
         CASE(many_live_bytes_do_not_stop_the_state),
         CASE(agents_live_events_do_not_mix),
+        CASE(one_agents_full_queue_leaves_room_for_another),
     };
     return ab_suite_run_group(fixture, "live", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -23,8 +23,7 @@ static bool fits_alone(const ab_budget *b, const ab_share *s, size_t bytes)
  * the broker has taken lately. */
 static bool fits_behind(const ab_budget *b, const ab_share *s, size_t bytes)
 {
-    return s->bytes + bytes <= AB_SHARE_FIRST + s->proven &&
-           s->bytes + bytes + b->flowing <= b->max &&
+    return s->bytes + bytes <= b->first + s->proven && s->bytes + bytes + b->flowing <= b->max &&
            b->flowing + b->stuck + bytes <= MULTI_TIMES * b->max;
 }
 

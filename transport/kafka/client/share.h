@@ -18,14 +18,17 @@
 /* An event of this size is let in whenever the agent has no other under way. */
 #define AB_SHARE_FLOOR ((size_t)32 * 1024)
 
-/* So much is let in before the broker has confirmed any of it: what it refuses is sent again, in
- * whole batches, ten times a second, on the connection that all agents use. */
-#define AB_SHARE_FIRST ((size_t)256 * 1024)
+/* So much state is let in before the broker has confirmed any of it: what it refuses is sent again,
+ * in whole batches, ten times a second, on the connection that all agents use. Live events are not
+ * sent again: of them it is what one session has under way. */
+#define AB_SHARE_FIRST      ((size_t)256 * 1024)
+#define AB_SHARE_FIRST_LIVE ((size_t)1024 * 1024)
 
 /* The queue of one producer. */
 typedef struct {
     size_t max;       /* bytes that flow, of all agents; all in all it is three times that at most,
                          and AB_SHARE_FLOOR for each agent */
+    size_t first;     /* bytes of one agent, before any is confirmed: AB_SHARE_FIRST */
     int64_t stuck_ms; /* without progress for so long, an agent's events are stuck */
     size_t flowing;   /* bytes of agents whose events are confirmed */
     size_t stuck;     /* bytes of the others */

@@ -16,7 +16,7 @@
 
 static ab_budget budget(void)
 {
-    return (ab_budget){.max = MAX, .stuck_ms = STUCK};
+    return (ab_budget){.max = MAX, .first = AB_SHARE_FIRST, .stuck_ms = STUCK};
 }
 
 /* Of an agent for which the broker has confirmed much. */

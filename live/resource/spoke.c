@@ -13,6 +13,7 @@
  */
 #include "live/resource/spoke.h"
 
+#include "live/resource/fields.h"
 #include "live/resource/managed.h"
 #include "live/resource/mask.h"
 #include "live/resource/status.h"
@@ -21,8 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the fields of a request that are sent on. */
-#define FIELD_BYTES_MAX (16u * 1024)
 /* Bytes given to the stream at once. */
 #define PIECE_MAX (16u * 1024)
 
@@ -38,9 +37,7 @@ typedef struct {
     state state;
     char *method, *target;
     int64_t timeout_ms;
-    ab_live_field fields[AB_LIVE_FIELDS_MAX]; /* borrow from `texts` */
-    size_t count;
-    ab_buf texts;
+    ab_resource_fields fields;
     ab_resource_map map;
     ab_buf body;
     ab_resource_question *question;
@@ -61,7 +58,7 @@ static void free_request(request *r)
         r->spoke->env.api.ops->cancel(r->call);
     free(r->method);
     free(r->target);
-    ab_buf_fini(&r->texts);
+    ab_resource_fields_fini(&r->fields);
     ab_buf_wipe(&r->body);
     ab_buf_wipe(&r->held);
     ab_resource_mask_fini(&r->mask);
@@ -156,20 +153,11 @@ static void answer_refusal(request *r, int status, const char *why)
 
 /* --- what the API server answers --- */
 
-/* Fields that are of one connection, and not of the answer (RFC 9110 section 7.6.1). */
-static bool is_hop(ab_str name)
-{
-    static const char *const HOPS[] = {"connection",        "keep-alive", "proxy-connection",
-                                       "transfer-encoding", "upgrade",    "te",
-                                       "trailer",           NULL};
-    return ab_str_is_one_of(name, HOPS);
-}
-
 static size_t take_fields(const ab_live_field *fields, size_t count, ab_live_field *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count && kept < AB_LIVE_FIELDS_MAX; i++) {
-        if (!is_hop(fields[i].name))
+        if (!ab_resource_fields_is_hop(fields[i].name))
             out[kept++] = fields[i];
     }
     return kept;
@@ -257,11 +245,11 @@ static const ab_resource_call_handler CALLER = {on_head, on_data, on_call_over};
 /* Masking needs the object as JSON, and not compressed. */
 static void restrict_fields(request *r)
 {
-    for (size_t i = 0; i < r->count; i++) {
-        if (ab_str_is(r->fields[i].name, "accept"))
-            r->fields[i].value = AB_STR("application/json");
-        else if (ab_str_is(r->fields[i].name, "accept-encoding"))
-            r->fields[i].value = AB_STR("identity");
+    for (size_t i = 0; i < r->fields.count; i++) {
+        if (ab_str_is(r->fields.list[i].name, "accept"))
+            r->fields.list[i].value = AB_STR("application/json");
+        else if (ab_str_is(r->fields.list[i].name, "accept-encoding"))
+            r->fields.list[i].value = AB_STR("identity");
     }
 }
 
@@ -279,8 +267,8 @@ static void call(request *r)
             r->spoke->env.api.self,
             &(ab_resource_call_request){.method = r->method,
                                         .target = ab_buf_str(&path),
-                                        .fields = r->fields,
-                                        .count = r->count,
+                                        .fields = r->fields.list,
+                                        .count = r->fields.count,
                                         .body =
                                             r->body.len > 0 ? ab_buf_str(&r->body) : AB_STR_NONE,
                                         .timeout_ms = r->timeout_ms},
@@ -320,9 +308,11 @@ static void judge(request *r)
         answer_refusal(r, 400, why.text);
         return;
     }
-    ab_str type = ab_live_field_find(r->fields, r->count, "content-type");
+    ab_str type = ab_live_field_find(r->fields.list, r->fields.count, "content-type");
     ab_resource_decision d = ab_resource_policy_decide(&r->spoke->env.policy, &r->map, type, &why);
-    if (d == AB_RESOURCE_ALLOWED && r->map.verb == AB_RESOURCE_CONNECT)
+    if (d != AB_RESOURCE_REFUSED && r->spoke->env.api.ops == NULL)
+        answer_refusal(r, 503, "the agent has no access to a Kubernetes API server");
+    else if (d == AB_RESOURCE_ALLOWED && r->map.verb == AB_RESOURCE_CONNECT)
         answer_refusal(r, 400, "terminals need a WebSocket");
     else if (d == AB_RESOURCE_ALLOWED)
         call(r);
@@ -367,33 +357,13 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
 static const ab_live_handler STREAM = {
     .on_data = on_body, .on_end = on_body_end, .on_room = on_room, .on_over = on_over};
 
-static bool is_sent_on(ab_str name)
-{
-    static const char *const NAMES[] = {"accept", "accept-encoding", "content-type", "user-agent",
-                                        NULL};
-    return ab_str_is_one_of(name, NAMES) || ab_str_starts(name, "impersonate-");
-}
-
-/* Offsets first: the buffer moves while it grows. */
 static ab_err copy_fields(request *r, const ab_live_request *from)
 {
-    size_t offset = 0;
     for (size_t i = 0; i < from->count; i++) {
-        if (is_sent_on(from->fields[i].name) && r->count < AB_LIVE_FIELDS_MAX) {
-            ab_buf_put(&r->texts, from->fields[i].name);
-            ab_buf_put(&r->texts, from->fields[i].value);
-            r->fields[r->count++] = from->fields[i];
-        }
+        if (ab_resource_fields_is_asked(from->fields[i].name))
+            ab_resource_fields_add(&r->fields, from->fields[i].name, from->fields[i].value);
     }
-    if (ab_buf_status(&r->texts) != AB_ERR_OK)
-        return ab_buf_status(&r->texts);
-    for (size_t i = 0; i < r->count; i++) {
-        r->fields[i].name.ptr = r->texts.ptr + offset;
-        offset += r->fields[i].name.len;
-        r->fields[i].value.ptr = r->texts.ptr + offset;
-        offset += r->fields[i].value.len;
-    }
-    return AB_ERR_OK;
+    return ab_resource_fields_seal(&r->fields);
 }
 
 void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request *from)
@@ -406,15 +376,16 @@ void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request
     r->timeout_ms = from->deadline_ms;
     r->method = ab_str_dup(from->method);
     r->target = ab_str_dup(from->path);
-    ab_buf_init(&r->texts, FIELD_BYTES_MAX);
+    ab_resource_fields_init(&r->fields);
     ab_buf_init_secret(&r->body, AB_RESOURCE_BODY_MAX);
     ab_buf_init(&r->held, 2 * AB_RESOURCE_MASK_MAX);
-    if (r->method == NULL || r->target == NULL || copy_fields(r, from) == AB_ERR_NOMEM) {
+    ab_err e = r->method == NULL || r->target == NULL ? AB_ERR_NOMEM : copy_fields(r, from);
+    if (e == AB_ERR_NOMEM) {
         free_request(r);
         return;
     }
     ab_live_stream_serve(s, &STREAM, r);
-    if (ab_buf_status(&r->texts) != AB_ERR_OK)
+    if (e != AB_ERR_OK)
         answer_refusal(r, 400, "the fields are longer than 16 KiB");
 }
 

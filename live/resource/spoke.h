@@ -21,7 +21,7 @@
 typedef struct ab_resource_spoke ab_resource_spoke;
 
 typedef struct {
-    ab_resource_api api;
+    ab_resource_api api;       /* `ops` NULL: there is none, requests are refused with 503 */
     ab_resource_policy policy; /* moved */
     ab_log *log;
     ab_metrics *metrics; /* argobus_live_served_total{code} */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/live.h"
 
+#include "services/agent/live_kubernetes.h"
+
 #include <stdlib.h>
 
 static const ab_option rows[] = {
@@ -19,7 +21,8 @@ const ab_options ab_agent_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
 struct ab_agent_live {
     ab_service_live base;
-    ab_live_service services[1]; /* the last is zeroed */
+    ab_agent_live_kubernetes *kubernetes;
+    ab_live_service services[2]; /* the last is zeroed */
     ab_live_spoke *spoke;
 };
 
@@ -32,8 +35,12 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
     *out = l;
     ab_err e = ab_service_live_init(&l->base, service,
                                     ab_config_str(service->daemon->config, "live.principal"), err);
+    if (e == AB_ERR_OK)
+        e = ab_agent_live_kubernetes_new(service->daemon, &l->kubernetes, err);
     if (e != AB_ERR_OK)
         return e;
+    l->services[0] =
+        (ab_live_service){AB_RESOURCE_SERVICE, ab_agent_live_kubernetes_serve, l->kubernetes};
     const ab_live_lane_env env = ab_service_live_env(&l->base, source);
     e = ab_live_spoke_new(&env, l->services, &l->spoke);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
@@ -50,6 +57,7 @@ void ab_agent_live_free(ab_agent_live *l)
     if (l == NULL)
         return;
     ab_live_spoke_free(l->spoke);
+    ab_agent_live_kubernetes_free(l->kubernetes);
     ab_service_live_fini(&l->base);
     free(l);
 }

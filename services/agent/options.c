@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/agent.h"
 #include "services/agent/live.h"
+#include "services/agent/live_kubernetes.h"
 
 static const ab_option rows[] = {
     {.name = "agent.name",
@@ -90,5 +91,6 @@ size_t ab_agent_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
 {
     size_t count = ab_service_options(&own, out);
     out[count++] = ab_agent_live_options;
+    out[count++] = ab_agent_live_kubernetes_options;
     return count;
 }

@@ -2,12 +2,14 @@
 #include "services/principal/live.h"
 
 #include "schema/attributes.h"
+#include "services/principal/live_kubernetes.h"
 
 #include <stdlib.h>
 
 struct ab_principal_live {
     ab_service_live base;
     ab_live_hub *hub;
+    ab_resource_front *kubernetes; /* NULL: nothing is listened on */
 };
 
 ab_err ab_principal_live_new(ab_service *service, ab_principal_live **out, ab_error *err)
@@ -21,19 +23,25 @@ ab_err ab_principal_live_new(ab_service *service, ab_principal_live **out, ab_er
         return e;
     const ab_live_lane_env env = ab_service_live_env(&l->base, AB_SOURCE_PRINCIPAL);
     e = ab_live_hub_new(&env, &l->hub);
-    return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e, "%s", ab_err_text(e));
+    return ab_principal_live_kubernetes_start(service->daemon, l->hub, &l->kubernetes, err);
 }
 
 void ab_principal_live_stop(ab_principal_live *l)
 {
-    if (l != NULL)
-        ab_live_hub_stop(l->hub);
+    if (l == NULL)
+        return;
+    ab_resource_front_free(l->kubernetes);
+    l->kubernetes = NULL;
+    ab_live_hub_stop(l->hub);
 }
 
 void ab_principal_live_free(ab_principal_live *l)
 {
     if (l == NULL)
         return;
+    ab_resource_front_free(l->kubernetes);
     ab_live_hub_free(l->hub);
     ab_service_live_fini(&l->base);
     free(l);

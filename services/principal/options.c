@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/control.h"
+#include "services/principal/live_kubernetes.h"
 #include "services/principal/principal.h"
 
 static const ab_option rows[] = {
@@ -92,5 +93,7 @@ static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};
 
 size_t ab_principal_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
 {
-    return ab_service_options(&own, out);
+    size_t count = ab_service_options(&own, out);
+    out[count++] = ab_principal_live_kubernetes_options;
+    return count;
 }

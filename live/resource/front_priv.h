@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One request at the front, for the files that make it up:
+ *
+ *   front.c        the server: who asks, which agent is meant, what is asked
+ *   front_pass.c   an ordinary request: bodies both ways, logs that go on after a cut
+ *   front_audit.c  the line in the log, and the metrics
+ */
+#pragma once
+
+#include "live/resource/fields.h"
+#include "live/resource/front.h"
+#include "live/resource/identity.h"
+#include "live/resource/logs.h"
+#include "live/resource/map.h"
+#include "net/http/https_server.h"
+
+#include <sys/queue.h>
+
+/* What a request is, for metrics. */
+typedef enum {
+    AB_RESOURCE_FRONT_REQUEST,
+    AB_RESOURCE_FRONT_WATCH,
+    AB_RESOURCE_FRONT_LOG,
+    AB_RESOURCE_FRONT_TERMINAL,
+    AB_RESOURCE_FRONT_KINDS,
+} ab_resource_front_kind;
+
+typedef struct ab_resource_front_request {
+    ab_resource_front *front;
+    LIST_ENTRY(ab_resource_front_request) waiting_at;
+    ab_https_request *http;
+    ab_live_stream *stream; /* NULL: not begun, or over */
+    /* Who asked for what. */
+    const char *who; /* "token", "certificate", "" */
+    char agent[AB_RESOURCE_AGENT_MAX];
+    char *method;
+    char *target; /* without the agent's prefix; what `map` borrows from */
+    ab_resource_fields fields;
+    ab_resource_map map;
+    bool mapped;
+    ab_resource_front_kind kind;
+    /* What came of it. */
+    uint64_t begun_ns;
+    uint64_t bytes; /* of the answer's body */
+    int status;     /* that was answered; 0: none */
+    /* Bodies. */
+    ab_buf up;        /* what the agent's stream has not taken */
+    bool up_ended;    /* the client's body is whole */
+    ab_buf down;      /* what the client has not taken */
+    size_t down_sent; /* of that, what it has */
+    size_t owed;      /* bytes that came from the agent, and for which no credits were given back */
+    bool down_ended;
+    /* A log that goes on after a cut. */
+    bool resumable;
+    bool waiting; /* for the agent, until `give_up_ms` */
+    int64_t give_up_ms;
+    ab_resource_logs logs;
+} ab_resource_front_request;
+
+struct ab_resource_front {
+    ab_resource_front_env env;
+    ab_resource_identities *identities;
+    ab_https_server *server;
+    uv_timer_t *retry; /* of those that wait; frees itself */
+    LIST_HEAD(, ab_resource_front_request) waiting;
+    ab_metric *open[AB_RESOURCE_FRONT_KINDS];
+    ab_metric *bytes[AB_RESOURCE_FRONT_KINDS];
+    ab_metric *seconds;
+};
+
+/* front_pass.c */
+extern const ab_https_handler ab_resource_front_handler;
+/** Answer with a Status of ours. */
+void ab_resource_front_refuse(ab_resource_front_request *r, int status, const char *why);
+/** Ask the agent. */
+void ab_resource_front_ask(ab_resource_front_request *r);
+/** Ask for those again that wait for their agent. */
+void ab_resource_front_retry(ab_resource_front *front);
+
+/* front_audit.c */
+void ab_resource_front_audit_init(ab_resource_front *front);
+/** A request has begun; its kind is known. */
+void ab_resource_front_audit_begin(ab_resource_front_request *r);
+/** It is over. @param why  as on_over of ab_https_handler */
+void ab_resource_front_audit_end(ab_resource_front_request *r, ab_err why);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Joins live/resource, which knows no API server, and store/kubernetes/raw, which knows no streams.
+ * Live access has connections of its own, so that it holds up nothing that the store does.
+ */
+#include "services/agent/live_kubernetes.h"
+
+#include "store/kubernetes/raw.h"
+
+#include <stdlib.h>
+
+_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX, "fields of a request fit");
+
+static const ab_option rows[] = {AB_RESOURCE_POLICY_OPTION_ROWS};
+const ab_options ab_agent_live_kubernetes_options = {rows, sizeof(rows) / sizeof(rows[0])};
+
+struct ab_agent_live_kubernetes {
+    ab_kube_access *access;
+    ab_kube_raw *raw;
+    ab_resource_spoke *spoke;
+};
+
+/* Both are begun by the struct: a call of live/resource is one of these. */
+struct ab_resource_call {
+    ab_kube_raw_call *raw;
+    const ab_resource_call_handler *handler;
+    void *arg;
+};
+
+static void on_head(void *arg, int status, const ab_http_field *fields, size_t count)
+{
+    const ab_resource_call *c = arg;
+    ab_live_field out[AB_LIVE_FIELDS_MAX];
+    size_t kept = 0;
+    for (; kept < count && kept < AB_LIVE_FIELDS_MAX; kept++)
+        out[kept] = (ab_live_field){fields[kept].name, fields[kept].value};
+    c->handler->on_head(c->arg, status, out, kept);
+}
+
+static void on_data(void *arg, ab_str piece)
+{
+    const ab_resource_call *c = arg;
+    c->handler->on_data(c->arg, piece);
+}
+
+static void on_over(void *arg, ab_err code, const ab_error *err)
+{
+    ab_resource_call *c = arg;
+    c->handler->on_over(c->arg, code, err);
+    free(c);
+}
+
+static ab_resource_call *begin(void *self, const ab_resource_call_request *request,
+                               const ab_resource_call_handler *handler, void *arg)
+{
+    const ab_agent_live_kubernetes *k = self;
+    ab_http_field fields[AB_LIVE_FIELDS_MAX];
+    ab_resource_call *c = calloc(1, sizeof(*c));
+    char *path = ab_str_dup(request->target);
+    for (size_t i = 0; i < request->count; i++)
+        fields[i] = (ab_http_field){request->fields[i].name, request->fields[i].value};
+    if (c != NULL && path != NULL) {
+        c->handler = handler;
+        c->arg = arg;
+        c->raw = ab_kube_raw_begin(k->raw, &(ab_kube_raw_request){.method = request->method,
+                                                                  .path = path,
+                                                                  .fields = fields,
+                                                                  .count = request->count,
+                                                                  .body = request->body,
+                                                                  .timeout_ms = request->timeout_ms,
+                                                                  .on_head = on_head,
+                                                                  .on_data = on_data,
+                                                                  .on_over = on_over,
+                                                                  .arg = c});
+    }
+    free(path);
+    if (c == NULL || c->raw == NULL) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+static void pause_call(ab_resource_call *c)
+{
+    ab_kube_raw_pause(c->raw);
+}
+
+static void resume_call(ab_resource_call *c)
+{
+    ab_kube_raw_resume(c->raw);
+}
+
+static void cancel_call(ab_resource_call *c)
+{
+    ab_kube_raw_cancel(c->raw);
+    free(c);
+}
+
+static const ab_resource_api_ops OPS = {begin, pause_call, resume_call, cancel_call};
+
+/* Without an API server the agent is of use all the same: its store may be another. */
+static ab_err connect_api(ab_agent_live_kubernetes *k, ab_daemon *daemon, ab_resource_api *api)
+{
+    ab_error err = {0};
+    ab_err e = ab_kube_access_new(daemon->loop, daemon->config, daemon->log, daemon->clock,
+                                  &k->access, &err);
+    if (e == AB_ERR_OK)
+        e = ab_kube_raw_new(daemon->loop, k->access, &k->raw, &err);
+    if (e == AB_ERR_OK)
+        *api = (ab_resource_api){&OPS, k};
+    else if (e != AB_ERR_NOMEM)
+        AB_INFO(daemon->log, LIVE, "no live access to a Kubernetes API server",
+                AB_KV("why", (const char *)err.text));
+    return e == AB_ERR_NOMEM ? e : AB_ERR_OK;
+}
+
+ab_err ab_agent_live_kubernetes_new(ab_daemon *daemon, ab_agent_live_kubernetes **out,
+                                    ab_error *err)
+{
+    ab_resource_spoke_env env = {.log = daemon->log, .metrics = daemon->metrics};
+    ab_agent_live_kubernetes *k = calloc(1, sizeof(*k));
+    *out = k;
+    if (k == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for live access");
+    ab_err e = ab_resource_policy_load(daemon->config, &env.policy, err);
+    if (e == AB_ERR_OK && env.policy.reach != AB_RESOURCE_OFF)
+        e = connect_api(k, daemon, &env.api);
+    if (e == AB_ERR_OK) {
+        k->spoke = ab_resource_spoke_new(&env);
+        e = k->spoke == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    }
+    if (e != AB_ERR_OK)
+        ab_resource_policy_fini(&env.policy);
+    return e == AB_ERR_NOMEM ? ab_fail(err, e, "out of memory for live access") : e;
+}
+
+void ab_agent_live_kubernetes_free(ab_agent_live_kubernetes *k)
+{
+    if (k == NULL)
+        return;
+    ab_resource_spoke_free(k->spoke);
+    ab_kube_access_free(k->access);
+    ab_kube_raw_free(k->raw);
+    free(k);
+}
+
+void ab_agent_live_kubernetes_serve(void *arg, ab_live_stream *s, const ab_live_request *request)
+{
+    const ab_agent_live_kubernetes *k = arg;
+    ab_resource_spoke_serve(k->spoke, s, request);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The workload cluster's API server, as live access may use it: the policy of the options
+ * live.kubernetes.*, and who the agent is there, as for the store. Loop thread.
+ */
+#pragma once
+
+#include "live/resource/spoke.h"
+#include "services/daemon.h"
+
+typedef struct ab_agent_live_kubernetes ab_agent_live_kubernetes;
+
+/** The options live.kubernetes.* and live.exec. */
+extern const ab_options ab_agent_live_kubernetes_options;
+
+/** Without an API server every request is refused, which is logged.
+ *  @return CONFIG, NOMEM; `out` is to be freed all the same */
+AB_MUST_USE ab_err ab_agent_live_kubernetes_new(ab_daemon *daemon, ab_agent_live_kubernetes **out,
+                                                ab_error *err);
+/** After every stream is over. NULL is allowed. The loop must be run afterwards. */
+void ab_agent_live_kubernetes_free(ab_agent_live_kubernetes *k);
+/** As ab_live_service.serve, for AB_RESOURCE_SERVICE. @param arg  what new has made */
+void ab_agent_live_kubernetes_serve(void *arg, ab_live_stream *s, const ab_live_request *request);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the principal serves the Kubernetes APIs of its agents: the options live.resource.*. Loop
+ * thread.
+ */
+#pragma once
+
+#include "live/resource/front.h"
+#include "services/service.h"
+
+/** The options live.resource.*. */
+extern const ab_options ab_principal_live_kubernetes_options;
+
+/**
+ * Listen, where live.resource.listen says so.
+ *
+ * @param hub  borrowed; must outlive the front
+ * @param out  NULL when it is not set; ab_resource_front_free
+ * @return CONFIG, UNAVAILABLE (the address cannot be bound), NOMEM
+ */
+AB_MUST_USE ab_err ab_principal_live_kubernetes_start(const ab_daemon *daemon, ab_live_hub *hub,
+                                                      ab_resource_front **out, ab_error *err);

@@ -401,6 +401,11 @@ ab_str ab_live_session_id(const ab_live_session *s)
     return (ab_str){s->id, AB_LIVE_SESSION_ID};
 }
 
+int64_t ab_live_session_idle_since(const ab_live_session *s)
+{
+    return ab_live_http2_streams(s->http2) > 0 ? INT64_MAX : s->idle_ms;
+}
+
 ab_str ab_live_session_of(const ab_event *event)
 {
     return ab_event_attr(event, AB_CE_CORRELATIONID);

@@ -43,6 +43,8 @@ AB_MUST_USE ab_err ab_live_session_begin(ab_live_session *s, const ab_live_reque
 void ab_live_session_writable(ab_live_session *s);
 /** Its number, AB_LIVE_SESSION_ID digits. */
 ab_str ab_live_session_id(const ab_live_session *s);
+/** Since when it has had no stream, monotonic ms; INT64_MAX: it has one. */
+int64_t ab_live_session_idle_since(const ab_live_session *s);
 /** The attribute of an event that names its session. */
 ab_str ab_live_session_of(const ab_event *event);
 /** Tell the other end of a session that is not known here that it is over. @param agent  AGENT:

@@ -80,13 +80,25 @@ static ab_live_session **find(ab_live_spoke *spoke, ab_str id)
     return NULL;
 }
 
-static ab_live_session **find_free(ab_live_spoke *spoke)
+/* Room for a session; the one that was not used for longest has to go, since principals that were
+ * killed leave theirs behind. NULL: all are in use. */
+static ab_live_session **make_room(ab_live_spoke *spoke)
 {
+    ab_live_session **oldest = NULL;
+    int64_t since = INT64_MAX;
     for (size_t i = 0; i < AB_LIVE_SESSIONS_MAX; i++) {
         if (spoke->sessions[i] == NULL)
             return &spoke->sessions[i];
+        if (ab_live_session_idle_since(spoke->sessions[i]) < since) {
+            oldest = &spoke->sessions[i];
+            since = ab_live_session_idle_since(spoke->sessions[i]);
+        }
     }
-    return NULL;
+    ab_error err = {0};
+    (void)ab_fail(&err, AB_ERR_UNAVAILABLE, "the agent has too many live sessions");
+    if (oldest != NULL)
+        ab_live_session_end(*oldest, &err, false);
+    return oldest;
 }
 
 static bool is_id(ab_str id)
@@ -101,7 +113,6 @@ static bool is_id(ab_str id)
 static const char *begin(ab_live_spoke *spoke, ab_str id, const ab_event *event, ab_error *err)
 {
     uint64_t sequence = 0;
-    ab_live_session **room = find_free(spoke);
     const ab_live_session_events events = {on_request, on_over, spoke};
     if (spoke->lane.env.off != NULL)
         return spoke->lane.env.off;
@@ -109,6 +120,7 @@ static const char *begin(ab_live_spoke *spoke, ab_str id, const ab_event *event,
         return "the agent is stopping";
     if (ab_event_attr_u64(event, AB_CE_SEQUENCE, &sequence) != AB_ERR_OK || sequence != 0)
         return "the agent does not know this session: it was started since";
+    ab_live_session **room = make_room(spoke);
     if (room == NULL)
         return "the agent has too many live sessions";
     if (ab_live_session_new(&spoke->lane, false, NULL, id, &events, room, err) != AB_ERR_OK)

@@ -630,6 +630,36 @@ static void principals_do_not_hear_each_other(void **state)
     ab_live_hub_free(first);
 }
 
+/* Frame 0 of a session of a principal that is not heard of again. */
+static void begin_and_forget(pair *p, int i)
+{
+    char id[AB_LIVE_SESSION_ID + 1];
+    ab_event_draft d = {.data = AB_STR("PRI * HTTP/2.0")};
+    ab_event *e = NULL;
+    snprintf(id, sizeof(id), "%032x", i);
+    ab_event_set_text(&d, AB_CE_ID, id);
+    ab_event_set_text(&d, AB_CE_SOURCE, "/principal");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_FRAME));
+    ab_event_set_text(&d, AB_CE_CORRELATIONID, id);
+    ab_event_set_u64(&d, AB_CE_SEQUENCE, 0);
+    assert_int_equal(ab_event_new(&d, &e, NULL), AB_ERR_OK);
+    ab_live_spoke_deliver(p->spoke, e);
+    ab_event_unref(e);
+}
+
+static void sessions_that_were_left_behind_make_room(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/kept"), AB_ERR_OK);
+    run(p);
+    for (int i = 0; i < 3 * AB_LIVE_SESSIONS_MAX; i++)
+        begin_and_forget(p, i);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 0); /* in use: it has stayed */
+    finish_both(p);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -650,6 +680,7 @@ int main(void)
         TEST(a_transport_that_fails_ends_the_session),
         TEST(much_is_sent_in_events_of_bounded_size),
         TEST(principals_do_not_hear_each_other),
+        TEST(sessions_that_were_left_behind_make_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,7 @@ static bool set_all(CURL *easy, const ab_http_options *o)
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                      (long)(o->http1 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     /* A lost peer is noticed under a watch that has nothing to say. */
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);

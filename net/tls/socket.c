@@ -58,6 +58,14 @@ static outcome fail_io(ab_tls_socket *s, int reason, const char *what)
     return fail(s, &err);
 }
 
+/* One side does not trust the other: the peer's certificate is not good, or the peer has said so by
+ * an alert. */
+static bool is_denied(const ab_tls_socket *s)
+{
+    return SSL_get_verify_result(s->ssl) != X509_V_OK ||
+           ERR_GET_REASON(ERR_peek_error()) >= SSL_AD_REASON_OFFSET;
+}
+
 /* What OpenSSL's return value means; `what` was tried. */
 static outcome after_tls(ab_tls_socket *s, int rc, const char *what)
 {
@@ -70,7 +78,9 @@ static outcome after_tls(ab_tls_socket *s, int rc, const char *what)
         return fail_io(s, code == SSL_ERROR_SYSCALL ? reason : 0, "connection closed");
     }
     ab_error err = {0};
+    bool denied = is_denied(s);
     ab_tls_context_explain(s->ssl, &err, what);
+    err.code = denied ? AB_ERR_DENIED : err.code;
     return fail(s, &err);
 }
 

@@ -24,7 +24,8 @@ typedef struct {
     void (*on_bytes)(void *arg, ab_str bytes);
     /** ab_tls_socket_wake, or the queue has room again after it was full. */
     void (*on_turn)(void *arg);
-    /** It failed, or the peer has ended it; nothing follows. */
+    /** It failed, or the peer has ended it; nothing follows. CLOSED: the end of the stream; DENIED:
+     * by TLS; UNAVAILABLE. */
     void (*on_end)(void *arg, const ab_error *why);
 } ab_tls_socket_events;
 

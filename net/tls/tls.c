@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/tls/tls.h"
 
+#include "base/crypto/pem.h"
+
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -215,6 +217,69 @@ ab_err ab_tls_context_init(ab_tls_context *s, const ab_tls *tls, bool server, co
     for (size_t i = 0; i < AB_TLS_FILES && !s->insecure; i++)
         ab_file_stamps_add(&s->seen, s->files[i]);
     return ab_tls_context_reload(s, err);
+}
+
+/* ---- texts instead of files ---- */
+
+static ab_err trust_text(SSL_CTX *ctx, ab_str ca, ab_error *err)
+{
+    STACK_OF(X509) *certs = NULL;
+    if (ca.ptr == NULL)
+        return SSL_CTX_set_default_verify_paths(ctx) == 1
+                   ? AB_ERR_OK
+                   : fail_openssl(err, "trusted certificates of the system", NULL);
+    ab_err e = ab_pem_certs(ca, &certs);
+    if (e != AB_ERR_OK)
+        return ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
+                       "the CA is not a PEM file of certificates");
+    bool ok = true;
+    for (int i = 0; i < sk_X509_num(certs); i++)
+        ok = ok && X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), sk_X509_value(certs, i)) == 1;
+    sk_X509_pop_free(certs, X509_free);
+    return ok ? AB_ERR_OK : fail_openssl(err, "trusted certificates", NULL);
+}
+
+static bool use_chain(SSL_CTX *ctx, STACK_OF(X509) * certs)
+{
+    bool ok = SSL_CTX_use_certificate(ctx, sk_X509_value(certs, 0)) == 1;
+    for (int i = 1; i < sk_X509_num(certs); i++)
+        ok = ok && SSL_CTX_add1_chain_cert(ctx, sk_X509_value(certs, i)) == 1;
+    return ok;
+}
+
+static ab_err use_texts(SSL_CTX *ctx, ab_str cert, ab_str key, ab_error *err)
+{
+    STACK_OF(X509) *certs = NULL;
+    EVP_PKEY *pkey = NULL;
+    if (cert.ptr == NULL && key.ptr == NULL)
+        return AB_ERR_OK;
+    ab_err e = ab_pem_certs(cert, &certs);
+    if (e == AB_ERR_OK)
+        e = ab_pem_key(key, &pkey);
+    bool ok = e == AB_ERR_OK && use_chain(ctx, certs) && SSL_CTX_use_PrivateKey(ctx, pkey) == 1 &&
+              SSL_CTX_check_private_key(ctx) == 1;
+    EVP_PKEY_free(pkey);
+    sk_X509_pop_free(certs, X509_free);
+    if (e == AB_ERR_NOMEM)
+        return ab_fail(err, e, "out of memory for TLS");
+    return ok ? AB_ERR_OK : fail_openssl(err, "client certificate and its key", NULL);
+}
+
+ab_err ab_tls_context_init_texts(ab_tls_context *s, const ab_tls_texts *texts, ab_error *err)
+{
+    *s = (ab_tls_context){.websocket = true, .server_name = strdup(texts->server_name)};
+    s->min_version = strdup("1.2");
+    s->ctx = SSL_CTX_new(TLS_client_method());
+    if (s->ctx == NULL || s->min_version == NULL || s->server_name == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for TLS");
+    set_constants(s->ctx);
+    set_verify(s, s->ctx);
+    ab_err e = set_alpn(s, s->ctx);
+    if (e == AB_ERR_OK)
+        e = set_strength(s, s->ctx, err);
+    if (e == AB_ERR_OK)
+        e = trust_text(s->ctx, texts->ca, err);
+    return e == AB_ERR_OK ? use_texts(s->ctx, texts->cert, texts->key, err) : e;
 }
 
 ab_err ab_tls_check(const ab_tls *tls, bool server, ab_error *err)

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/core/error.h"
+#include "base/core/buf.h"
 #include "base/core/file_stamp.h"
 
 #include <openssl/ssl.h>
@@ -57,6 +57,19 @@ typedef struct {
 AB_MUST_USE ab_err ab_tls_context_init(ab_tls_context *s, const ab_tls *tls, bool server,
                                        const char *host, ab_error *err);
 void ab_tls_context_fini(ab_tls_context *s);
+
+/* Settings of a client of HTTP/1.1 in texts, PEM ones where not said otherwise; absent: none. */
+typedef struct {
+    ab_str ca; /* absent: what the system trusts */
+    ab_str cert;
+    ab_str key;
+    const char *server_name; /* to ask for and to check */
+} ab_tls_texts;
+
+/** A client's context of them, for TLS 1.2 and later; it is not reloaded.
+ *  @return CONFIG, NOMEM; `s` is to be given to fini in any case */
+AB_MUST_USE ab_err ab_tls_context_init_texts(ab_tls_context *s, const ab_tls_texts *texts,
+                                             ab_error *err);
 /** Load the files again. On failure all stays as it was. @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_tls_context_reload(ab_tls_context *s, ab_error *err);
 /** One of the files is another one than when this was asked last: to be loaded again. */

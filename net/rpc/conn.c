@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #define INFLATE_MAX (256u * 1024) /* in one turn: half a millisecond's work */
-#define READS_MAX   8 /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
+/* Bytes that the kernel has and has not sent: what is queued later waits for them, on a slow way
+ * for long. Those that are on their way to the peer do not count. */
+#define UNSENT_MAX (128 * 1024)
+#define READS_MAX  8 /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
 
 static bool takes(const ab_rpc_conn *conn)
 {
@@ -202,7 +205,8 @@ void ab_rpc_conn_work(ab_rpc_conn *conn)
 ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr *peer,
                        bool connecting, ab_rpc_conn **out)
 {
-    int on = 1;
+    const int on = 1;
+    const int unsent_max = UNSENT_MAX;
     ab_rpc_conn *conn = calloc(1, sizeof(*conn));
     SSL *ssl = endpoint->secure.insecure ? NULL : ab_tls_context_open(&endpoint->secure, fd);
     if (conn == NULL || (ssl == NULL && !endpoint->secure.insecure) ||
@@ -212,6 +216,7 @@ ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr 
         return AB_ERR_NOMEM;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_max, sizeof(unsent_max));
     conn->poll.data = conn;
     conn->endpoint = endpoint;
     conn->fd = fd;

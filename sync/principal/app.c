@@ -23,6 +23,7 @@ void ab_principal_app_free(void *value)
     if (app->records != NULL)
         ab_agent_records_count(app->records, &app->unfinished, false);
     ab_agent_records_leave(app->records);
+    ab_principal_forget_requests(app);
     free(app->error);
     free(app->newest);
     free(app->version);
@@ -81,7 +82,7 @@ static ab_err note_updated(ab_principal_app *app, const ab_object *object)
     app->exists = app->record.changed_meanwhile = true;
     app->deleting = ab_object_deleting(object);
     app->has_status = ab_span_count(ab_object_field(object, "status")) > 0;
-    ab_requests_note(&app->requests, object);
+    ab_principal_note_requests(app, object);
     return AB_ERR_OK;
 }
 
@@ -98,7 +99,7 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     app->status_hash = (ab_digest){0};
     ab_principal_note_missing_app(app, requested, observed);
     ab_principal_finish_move(app);
-    app->requests = (struct requests){0};
+    ab_principal_forget_requests(app);
     ab_reconcile_advance(&app->record);
 }
 
@@ -117,7 +118,7 @@ void ab_principal_app_on_updated(ab_principal *p, ab_object *object)
     }
     ab_principal_state(app, object);
     bool busy = app->record.step != AB_STEP_IDLE || app->record.inbox.head != NULL;
-    bool unmarked = !app->deleting && ab_requests_need_ids(&app->requests);
+    bool unmarked = !app->deleting && ab_requests_need_ids(ab_principal_requests(app));
     app->requeued = app->peer == NULL || (busy && unmarked);
     ab_principal_ask(app, object, !busy && app->peer != NULL);
     ab_reconcile_advance(&app->record);

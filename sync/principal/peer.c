@@ -177,8 +177,8 @@ static void requeue_apps(struct peer *peer)
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
         if (!app->exists)
             continue;
-        bool asks = app->requests.operation.asked || app->requests.refresh.asked ||
-                    app->requests.terminate.asked;
+        const struct requests *r = ab_principal_requests(app);
+        bool asks = r->operation.asked || r->refresh.asked || r->terminate.asked;
         app->requeued = app->requeued || asks || ab_principal_is_moving(app) ||
                         !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
         ab_reconcile_advance(&app->record);

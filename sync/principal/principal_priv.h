@@ -156,12 +156,12 @@ struct ab_principal_app {
     bool requeued;             /* the object has something to say that the log does not */
     ab_version status_version; /* of the status that the hub shows; none before the first */
     ab_digest status_hash; /* of the report that it is from; none: it has no status, or unknown */
-    struct requests requests;
-    char *error;          /* what keeps it from being in effect at the agent, NULL = nothing */
-    ab_digest error_hash; /* of the agent's event that reported it */
-    bool error_ours;      /* found here, not reported by the agent */
-    bool error_due;       /* the status does not say so yet, or still does */
-    unsigned deferred;    /* a set of enum deferral; 0: it is in effect, or on its way */
+    struct requests *requests; /* NULL: nothing is asked for, or was: of most Applications */
+    char *error;               /* what keeps it from being in effect at the agent, NULL = nothing */
+    ab_digest error_hash;      /* of the agent's event that reported it */
+    bool error_ours;           /* found here, not reported by the agent */
+    bool error_due;            /* the status does not say so yet, or still does */
+    unsigned deferred;         /* a set of enum deferral; 0: it is in effect, or on its way */
 
     bool cleared; /* head: what its report finishes is written */
 };
@@ -388,6 +388,12 @@ void ab_principal_watermark_note_resync(struct peer *peer);
 extern const ab_resync_role ab_principal_resync_role;
 
 /* request.c: commands that go to an agent, and their answers */
+/** What the Application asks for; borrowed until ab_principal_note_requests. Never NULL. */
+const struct requests *ab_principal_requests(const ab_principal_app *app);
+/** Learn what the Application asks for. */
+void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub);
+/** It asks for nothing, and nothing that was answered is remembered. */
+void ab_principal_forget_requests(ab_principal_app *app);
 /** Learn what the object asks for. */
 void ab_requests_note(struct requests *r, const ab_object *hub);
 /** Does one have no id yet? */

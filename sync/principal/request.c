@@ -9,6 +9,7 @@
 #include "schema/attributes.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The id is kept as "<uuid>:<digest of the request>"; it counts only for that very request. */
@@ -53,6 +54,48 @@ void ab_requests_note(struct requests *r, const ab_object *hub)
             ab_object_annotation(hub, AB_ANN_REFRESH_ID));
     note_terminate(&r->terminate, hub);
 }
+
+/* --- of an Application --- */
+
+const struct requests *ab_principal_requests(const ab_principal_app *app)
+{
+    static const struct requests none;
+    return app->requests == NULL ? &none : app->requests;
+}
+
+void ab_principal_forget_requests(ab_principal_app *app)
+{
+    free(app->requests);
+    app->requests = NULL;
+}
+
+static bool is_none(const struct requests *r)
+{
+    const struct request *all[] = {&r->operation, &r->refresh, &r->terminate};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i]->asked || all[i]->answered[0] != '\0')
+            return false;
+    return true;
+}
+
+void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub)
+{
+    struct requests now = *ab_principal_requests(app);
+    ab_requests_note(&now, hub);
+    if (is_none(&now)) {
+        ab_principal_forget_requests(app);
+        return;
+    }
+    if (app->requests == NULL)
+        app->requests = malloc(sizeof(now));
+    if (app->requests != NULL)
+        *app->requests = now;
+    else
+        AB_ERROR(app->principal->env.log, SYNC, "out of memory",
+                 AB_KV("object", (const char *)app->key));
+}
+
+/* --- ids --- */
 
 static ab_err make_id(ab_spanv what, char out[AB_REQUEST_ID_MAX])
 {

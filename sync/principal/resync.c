@@ -150,7 +150,7 @@ static void advance_apps(const struct peer *peer)
 {
     for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i)) {
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
-        if (ab_requests_forget_answers(&app->requests))
+        if (app->requests != NULL && ab_requests_forget_answers(app->requests))
             app->requeued = app->exists;
         if (app->requeued)
             ab_reconcile_advance(&app->record);
@@ -188,7 +188,7 @@ static bool requeue_asking_app(const struct agent_records *r, ab_str id)
 {
     for (ab_list_iter i = ab_list_first(&r->apps); i.link != NULL; ab_list_next(&i)) {
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
-        if (asks(&app->requests, id)) {
+        if (asks(ab_principal_requests(app), id)) {
             app->requeued = app->exists;
             return true;
         }

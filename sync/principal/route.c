@@ -36,7 +36,7 @@ static void forget_agent(ab_principal_app *app)
     app->peer = NULL;
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
-    app->requests = (struct requests){0};
+    ab_principal_forget_requests(app);
     app->error_due = app->error != NULL;
     free(app->error);
     app->error = NULL;
@@ -129,9 +129,10 @@ static void leave_agent(struct peer *peer, const ab_principal_app *app)
 {
     if (app->exists) /* else it is swept, once it is proved to be gone */
         ab_principal_end(peer, ab_str_of(app->key));
-    end_command_of(peer, app, &app->requests.operation);
-    end_command_of(peer, app, &app->requests.refresh);
-    end_command_of(peer, app, &app->requests.terminate);
+    const struct requests *r = ab_principal_requests(app);
+    end_command_of(peer, app, &r->operation);
+    end_command_of(peer, app, &r->refresh);
+    end_command_of(peer, app, &r->terminate);
 }
 
 void ab_principal_finish_move(ab_principal_app *app)

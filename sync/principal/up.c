@@ -67,7 +67,8 @@ static void write_status_and_error(ab_principal_app *app, ab_spanv status, ab_st
 
 static struct finished finished_by(const ab_principal_app *app, ab_spanv report)
 {
-    return ab_requests_finished(&app->requests, app->record.inbox.head->version, report);
+    return ab_requests_finished(ab_principal_requests(app), app->record.inbox.head->version,
+                                report);
 }
 
 /* How the report is stamped on the object: with its hash, unless it has no status to be compared.
@@ -136,7 +137,7 @@ static void drop_stale(ab_principal_app *app)
 
 static void begin_report(ab_principal_app *app, ab_task *t)
 {
-    if (app->requests.terminate.asked && !ab_principal_is_open(app)) {
+    if (ab_principal_requests(app)->terminate.asked && !ab_principal_is_open(app)) {
         ab_reconcile_wait(
             &app->record); /* the status would take the request away before it is sent */
         return;
@@ -189,7 +190,8 @@ static void finish_answer(ab_principal_app *app)
     }
     ab_task *t = app->record.inbox.head;
     ab_str id = ab_principal_answered_id(t->event);
-    (void)ab_requests_answered(&app->requests, id, t->version);
+    if (app->requests != NULL)
+        (void)ab_requests_answered(app->requests, id, t->version);
     if (ab_principal_end_command(app->peer, ab_str_of(app->key), id, t->delivery) == AB_ERR_OK)
         t->delivery = NULL;
     ab_reconcile_finish_head(&app->record);
@@ -254,7 +256,7 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
         return;
     }
     ab_span *report = parse(app->record.inbox.head);
-    ab_requests_note(&app->requests, hub); /* they may be other ones by now */
+    ab_principal_note_requests(app, hub); /* they may be other ones by now */
     struct finished done = finished_by(app, ab_span_root(report));
     bool shown = is_shown(app, ab_span_root(report), hub);
     ab_span_free(report);
@@ -286,9 +288,9 @@ static void with_end(ab_principal_app *app, const ab_object *hub)
 static void with_refusal(ab_principal_app *app, const ab_object *hub)
 {
     ab_str id = ab_principal_answered_id(app->record.inbox.head->event);
-    ab_requests_note(&app->requests, hub);
-    struct finished refused = {.operation = ab_str_is(id, app->requests.operation.id),
-                               .refresh = ab_str_is(id, app->requests.refresh.id)};
+    ab_principal_note_requests(app, hub);
+    struct finished refused = {.operation = ab_str_is(id, ab_principal_requests(app)->operation.id),
+                               .refresh = ab_str_is(id, ab_principal_requests(app)->refresh.id)};
     if (!app->cleared && (refused.operation || refused.refresh)) {
         clear_requests(app, hub, refused);
         return;
@@ -306,9 +308,9 @@ static void write_request_ids(ab_principal_app *app, const ab_object *hub)
 {
     struct request_ids ids;
     ab_app_edit edit = {0};
-    if (app->deleting || !ab_requests_need_ids(&app->requests))
+    if (app->deleting || !ab_requests_need_ids(ab_principal_requests(app)))
         return;
-    ab_err e = ab_requests_make_ids(&app->requests, hub, &ids);
+    ab_err e = ab_requests_make_ids(ab_principal_requests(app), hub, &ids);
     if (e != AB_ERR_OK) {
         ab_reconcile_fail(&app->record, e, NULL);
         return;
@@ -328,7 +330,7 @@ static void write_request_ids(ab_principal_app *app, const ab_object *hub)
 void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write)
 {
     if (!app->deleting && ab_principal_is_open(app))
-        ab_requests_send(&app->requests, app->peer, ab_str_of(app->key), hub);
+        ab_requests_send(ab_principal_requests(app), app->peer, ab_str_of(app->key), hub);
     if (may_write)
         write_request_ids(app, hub);
 }
@@ -344,7 +346,7 @@ static void look(ab_principal_app *app, const ab_object *hub)
     if (!ab_str_is(ab_principal_route(app->principal, hub), app->agent) ||
         !ab_principal_is_as_watched(app, hub))
         return; /* another by now, or another's, or a mirror: the store will tell */
-    ab_requests_note(&app->requests, hub);
+    ab_principal_note_requests(app, hub);
     ab_principal_state(app, hub);
     ab_principal_ask(app, hub, true);
 }

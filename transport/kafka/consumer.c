@@ -142,16 +142,18 @@ static void tell_gap(ab_kafka_link *l, ab_gap which)
     k->base.env.events.on_gap(k->base.env.events.arg, l->name, which);
 }
 
-ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_error *err)
+ab_err ab_kafka_consumer_assign(ab_kafka_link *l, const ab_kafka_findings *f, ab_error *err)
 {
     l->lost_out = l->lost_out || l->sent_offset >= f->out_high;
     plan p = make_plan(l, f);
     ab_err e = ab_kafka_group_assign(&l->kafka->groups, l->topics[AB_KAFKA_IN_STATE], p.from,
                                      &l->in.group, err);
-    if (e == AB_ERR_OK)
-        e = ab_kafka_live_open(l, f->in_live_high, err);
-    if (e != AB_ERR_OK)
-        return e;
+    return e == AB_ERR_OK ? ab_kafka_live_open(l, f->in_live_high, err) : e;
+}
+
+void ab_kafka_consumer_begin(ab_kafka_link *l, const ab_kafka_findings *f)
+{
+    plan p = make_plan(l, f);
     if (p.gap || !l->in.known)
         restart_session(l, f, p.from);
     l->in.known = true;
@@ -171,7 +173,6 @@ ab_err ab_kafka_consumer_add(ab_kafka_link *l, const ab_kafka_findings *f, ab_er
         tell_gap(l, p.which);
     if (!l->removed)
         check_caught_up(l);
-    return AB_ERR_OK;
 }
 
 void ab_kafka_consumer_remove(ab_kafka_link *l)

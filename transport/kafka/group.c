@@ -56,22 +56,53 @@ ab_err ab_kafka_group_assign(ab_kafka_groups *groups, const char *topic, int64_t
     ab_err e = find_room(groups, &g, err);
     if (e != AB_ERR_OK)
         return e;
-    rd_kafka_topic_partition_list_t *list = ab_kafka_handle_partition(topic, from);
-    rd_kafka_error_t *failed = rd_kafka_incremental_assign(ab_kafka_handle_rk(g->handle), list);
-    rd_kafka_topic_partition_list_destroy(list);
-    if (failed != NULL) {
-        e = ab_fail(err, AB_ERR_UNAVAILABLE, "cannot assign topic %s: %s", topic,
-                    rd_kafka_error_string(failed));
-        rd_kafka_error_destroy(failed);
-        return e;
-    }
+    if (g->to_assign == NULL)
+        g->to_assign = rd_kafka_topic_partition_list_new(PARTITIONS_MAX);
+    rd_kafka_topic_partition_list_add(g->to_assign, topic, 0)->offset = from;
     g->partitions++;
     *out = g;
     return AB_ERR_OK;
 }
 
+static void forget_to_assign(ab_kafka_group *g)
+{
+    if (g->to_assign != NULL)
+        rd_kafka_topic_partition_list_destroy(g->to_assign);
+    g->to_assign = NULL;
+}
+
+static ab_err assign_all_of(ab_kafka_group *g, ab_error *err)
+{
+    if (g->to_assign == NULL)
+        return AB_ERR_OK;
+    rd_kafka_error_t *failed =
+        rd_kafka_incremental_assign(ab_kafka_handle_rk(g->handle), g->to_assign);
+    forget_to_assign(g);
+    if (failed == NULL)
+        return AB_ERR_OK;
+    ab_fail(err, AB_ERR_UNAVAILABLE, "cannot assign topics: %s", rd_kafka_error_string(failed));
+    rd_kafka_error_destroy(failed);
+    return AB_ERR_UNAVAILABLE;
+}
+
+ab_err ab_kafka_group_assign_all(ab_kafka_groups *groups, ab_error *err)
+{
+    ab_err e = AB_ERR_OK;
+    ab_kafka_group *g = NULL;
+    TAILQ_FOREACH(g, &groups->list, at)
+    {
+        ab_err one = assign_all_of(g, err);
+        e = one == AB_ERR_OK ? e : one;
+    }
+    return e;
+}
+
 void ab_kafka_group_unassign(ab_kafka_group *g, const char *topic)
 {
+    if (g->to_assign != NULL && rd_kafka_topic_partition_list_del(g->to_assign, topic, 0) == 1) {
+        g->partitions--;
+        return;
+    }
     rd_kafka_topic_partition_list_t *list =
         ab_kafka_handle_partition(topic, RD_KAFKA_OFFSET_INVALID);
     rd_kafka_error_t *failed = rd_kafka_incremental_unassign(ab_kafka_handle_rk(g->handle), list);
@@ -89,6 +120,7 @@ void ab_kafka_group_close_all(ab_kafka_groups *groups)
     ab_kafka_group *g = NULL;
     while ((g = TAILQ_FIRST(&groups->list)) != NULL) {
         TAILQ_REMOVE(&groups->list, g, at);
+        forget_to_assign(g);
         ab_kafka_handle_close(g->handle);
         free(g);
     }

@@ -58,7 +58,8 @@ struct ab_kafka_group {
     ab_kafka *kafka;
     ab_kafka_handle *handle;
     size_t partitions;
-    size_t taken; /* bytes from its queue, since it was last empty */
+    rd_kafka_topic_partition_list_t *to_assign; /* NULL: none */
+    size_t taken;                               /* bytes from its queue, since it was last empty */
     bool committing;
     ab_link moved;   /* links with a position that is not committed */
     ab_link at_rest; /* the others, by when they were committed */

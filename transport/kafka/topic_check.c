@@ -17,6 +17,7 @@
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/topics.h"
 #include "transport/kafka/consumer_priv.h"
+#include "transport/kafka/group_priv.h"
 #include "transport/kafka/kafka_priv.h"
 #include "transport/kafka/log_replay_priv.h"
 #include "transport/kafka/removal_priv.h"
@@ -222,19 +223,50 @@ static void run(ab_kafka_job *job)
     }
 }
 
+static bool is_over(const ab_kafka_link *l)
+{
+    return l->removed || l->displaced || l->kafka->closed;
+}
+
+static void assign(entry *e)
+{
+    ab_kafka_link *l = e->link;
+    if (is_over(l))
+        return;
+    l->lost_in = l->lost_in || e->missing[AB_KAFKA_IN_STATE];
+    l->lost_out = l->lost_out || e->missing[AB_KAFKA_OUT_STATE];
+    if (e->error.code != AB_ERR_OK)
+        return;
+    ab_err code = ab_kafka_consumer_assign(l, &e->found, &e->error);
+    (void)code; /* `finish` sees it in the entry */
+}
+
+/* All at once: a call for each topic would wait 200 times for librdkafka's thread. */
+static void assign_all(topic_check *s)
+{
+    ab_kafka *k = s->kafka;
+    ab_error err = {0};
+    for (size_t i = 0; i < s->count; i++)
+        assign(&s->entries[i]);
+    if (ab_kafka_group_assign_all(&k->groups, &err) != AB_ERR_OK ||
+        ab_kafka_group_assign_all(&k->live_groups, &err) != AB_ERR_OK)
+        fail_all(s, &err);
+}
+
 static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
 {
     ab_error err = {0};
+    ab_err e = AB_ERR_OK;
     l->verified = true;
     l->phase = AB_LINK_READ;
     ab_backoff_reset(&l->backoff);
-    ab_err e = ab_kafka_consumer_add(l, found, &err);
+    ab_kafka_consumer_begin(l, found);
     /* Telling of a gap may have led to the link's removal. */
     if (l->removed || l->phase != AB_LINK_READ)
         return;
-    if (e == AB_ERR_OK && l->has_epoch)
+    if (l->has_epoch)
         ab_kafka_link_ready(l);
-    else if (e == AB_ERR_OK)
+    else
         e = ab_kafka_log_replay_start(l, found, &err);
     if (e != AB_ERR_OK)
         ab_kafka_link_failed(l, &err);
@@ -245,10 +277,8 @@ static void finish(ab_kafka *k, entry *e)
     ab_kafka_link *l = e->link;
     l->surveying = false;
     ab_kafka_link_look_at(l, 0);
-    if (l->removed || l->displaced || k->closed)
+    if (is_over(l))
         return;
-    l->lost_in = l->lost_in || e->missing[AB_KAFKA_IN_STATE];
-    l->lost_out = l->lost_out || e->missing[AB_KAFKA_OUT_STATE];
     if (e->made)
         l->made_ms = ab_kafka_now(k);
     if (e->error.code == AB_ERR_OK)
@@ -274,6 +304,7 @@ static void done(ab_kafka_job *job)
     remember_silent(k, s);
     if (s->answered && s->downs == k->host.downs)
         k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
+    assign_all(s);
     for (size_t i = 0; i < s->count; i++) {
         finish(k, &s->entries[i]);
         release_incoming(&s->entries[i]);

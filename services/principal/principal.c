@@ -353,7 +353,10 @@ static ab_err make_transport(service *s, ab_error *err)
                    .admits = ab_principal_agents_admit,
                    .arg = s},
     };
-    return ab_service_make_transport(&s->base, env, err);
+    ab_err e = ab_service_make_transport(&s->base, env, err);
+    if (e == AB_ERR_OK && (s->base.transport->ops->caps & AB_CAP_LOG_REPLAY) == 0)
+        ab_principal_compare_first(s->machine);
+    return e;
 }
 
 static void on_tick(ab_service *base)

@@ -19,7 +19,8 @@ bool ab_principal_is_holding(const struct peer *peer)
 void ab_principal_watch(struct peer *peer)
 {
     bool unknown = !ab_writer_is_ready(peer->writer) && !peer->proof.written_for_list;
-    if (unknown || peer->sweep.due_at != 0 || ab_principal_is_holding(peer))
+    if (unknown || peer->sweep.due_at != 0 || peer->compare_by != 0 ||
+        ab_principal_is_holding(peer))
         ab_list_append(&peer->principal->watched, &peer->in_watched);
 }
 

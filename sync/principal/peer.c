@@ -122,6 +122,7 @@ void ab_principal_peers_tick(ab_principal *p)
         struct peer *peer = AB_LINK_OF(l, struct peer, in_watched);
         ab_principal_guard_tick(peer);
         ab_principal_watermark_tick(peer);
+        ab_principal_catch_up_tick(peer);
         ab_principal_watch(peer);
     }
 }
@@ -171,20 +172,6 @@ void ab_principal_written(ab_principal *p, const char *agent, const ab_event *he
         ab_watermark_note_version(&peer->line->run, version);
 }
 
-static void requeue_apps(struct peer *peer)
-{
-    for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i)) {
-        ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
-        if (!app->exists)
-            continue;
-        const struct requests *r = ab_principal_requests(app);
-        bool asks = r->operation.asked || r->refresh.asked || r->terminate.asked;
-        app->requeued = app->requeued || asks || ab_principal_is_moving(app) ||
-                        !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
-        ab_reconcile_advance(&app->record);
-    }
-}
-
 static void release_key(void *arg, ab_str key)
 {
     ab_principal_give_up(arg, key);
@@ -199,7 +186,7 @@ static void open_writer(struct peer *peer)
     if (peer->mode == AB_AUTONOMOUS) /* what its log has of the time when it was managed */
         ab_writer_each(peer->writer, "", release_key, peer);
     ab_principal_sweep(peer);
-    requeue_apps(peer);
+    ab_principal_catch_up(peer);
     if (ab_principal_takes_state(peer))
         ab_principal_shared_open(peer);
 }

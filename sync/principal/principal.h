@@ -64,6 +64,10 @@ AB_MUST_USE ab_err ab_principal_new(const ab_principal_env *env, ab_principal **
 /** NULL is allowed. No effect may be answered afterwards. */
 void ab_principal_free(ab_principal *p);
 
+/** The transport does not tell what was sent in former runs: what a managed agent is to have is
+ * compared with what it has before it is sent. Before anything else. */
+void ab_principal_compare_first(ab_principal *p);
+
 /** One row of the state database, at start, before anything else. A kind that is not mirrored is
  * passed over.
  * @return NOMEM */

@@ -80,7 +80,8 @@ struct peer {
         size_t agent;          /* and of what only the agent has */
         int64_t retry_at;      /* mono_ms: when to look whether these are back */
     } proof;
-    bool caught_up; /* what was there to be received has been delivered */
+    bool caught_up;     /* what was there to be received has been delivered */
+    int64_t compare_by; /* mono_ms: what its log lacks is sent once compared, or then; 0: it is */
     struct peer_resync resync;
     ab_link in_watched;    /* while a tick may have something to do for it */
     ab_link in_open;       /* while it takes the hub's objects */
@@ -196,6 +197,7 @@ struct ab_principal {
     uint64_t asks;        /* how often an agent wanted shared objects */
     ab_link watched;      /* agents that the next tick looks at */
     ab_link waiting;      /* agents for whose certificate Secrets wait, or may */
+    bool compare_first;   /* ab_principal_compare_first */
     bool listed;
     bool synced;
     ab_watermark_store watermark;
@@ -382,6 +384,15 @@ void ab_principal_watermark_note_listed(struct peer *peer);
 void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, const char *first);
 /** A resync with it came to its end. */
 void ab_principal_watermark_note_resync(struct peer *peer);
+
+/* catch_up.c: what an agent is to have and its log does not */
+/** It is open: send it that, or compare first. */
+void ab_principal_catch_up(struct peer *peer);
+/** In a resync with it all of its pages that were wanted are here: learn what it has, and send what
+ * it has not. */
+void ab_principal_catch_up_compared(struct peer *peer);
+/** Time has passed. */
+void ab_principal_catch_up_tick(struct peer *peer);
 
 /* resync.c: the role in a resync */
 /* `arg` is the peer. */

@@ -304,6 +304,7 @@ static void correct(void *arg)
     bool may_end = peer->principal->synced &&
                    (peer->sweep.guard.confirmed || ab_principal_watermark_ask(peer));
     struct correction c = {.peer = peer};
+    ab_principal_catch_up_compared(peer);
     ab_resync_each(&peer->resync.turn.resync, check_held, &c);
     ab_writer_each(peer->writer, "", check_missing, &c);
     ab_writer_each(peer->writer, AB_KEY_COMMAND, ask_again, peer);

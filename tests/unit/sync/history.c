@@ -358,10 +358,15 @@ void agent_crashes(int app)
 void principal_crashes(int app)
 {
     (void)app;
-    if (m.w.principal == NULL)
+    if (m.w.principal == NULL) {
         world_start_principal(&m.w);
-    else if (below(4) == 0)
-        world_crash_principal(&m.w);
+        return;
+    }
+    if (below(4) > 0)
+        return;
+    world_crash_principal(&m.w);
+    if (m.w.compare_first)
+        world_lose_log(&m.w, &m.w.principal_link);
 }
 
 void links_change(int app)
@@ -554,7 +559,8 @@ static void begin(uint64_t seed, size_t among)
     if (setting("SYNC_MODEL_LOG", 0) == 1)
         assert_int_equal(ab_log_new(2, "debug", AB_LOG_TEXT, &m.w.clock, &m.w.log, NULL),
                          AB_ERR_OK);
-    if (seed % 8 == 3) /* its own line is not in the first part */
+    m.w.compare_first = seed % 8 == 5; /* a transport without a log */
+    if (seed % 8 == 3)                 /* its own line is not in the first part */
         crowd_mark(m.w.hub, AB_WATERMARK_AGENTS_MAX + 3);
     world_start_agent(&m.w);
     world_start_principal(&m.w);

@@ -451,6 +451,8 @@ void world_start_principal(world *w)
         .resyncs_max = w->resyncs ? 8 : 0,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);
+    if (w->compare_first)
+        ab_principal_compare_first(w->principal);
     assert_int_equal(ab_principal_add_agent(w->principal, WORLD_HUB_NAMESPACE), AB_ERR_OK);
     restore_mirrors(w);
     if (w->mode != 0)

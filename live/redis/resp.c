@@ -300,6 +300,18 @@ bool ab_resp_take(ab_str *rest, char *type, ab_str *value)
     return true;
 }
 
+int64_t ab_resp_take_length(ab_str *rest)
+{
+    size_t len;
+    int64_t n = 0;
+    if (rest->len == 0 || rest->ptr[0] != '$' ||
+        find_line(*rest, 0, NUMBER_LINE_MAX, &len) != AB_ERR_OK || len == NOT_SCANNED ||
+        !to_number((ab_str){rest->ptr + 1, len - 1}, &n) || n < 0)
+        return -1;
+    *rest = (ab_str){rest->ptr + len + 2, rest->len - len - 2};
+    return n;
+}
+
 void ab_resp_put_head(ab_buf *out, char type, uint64_t count)
 {
     ab_buf_printf(out, "%c%llu\r\n", type, (unsigned long long)count);

@@ -77,6 +77,9 @@ AB_MUST_USE ab_err ab_resp_replies_next(ab_resp_replies *r, ab_str bytes, ab_res
  * @return false: there is not a whole one, and nothing is changed
  */
 bool ab_resp_take(ab_str *rest, char *type, ab_str *value);
+/** Take the line with the length of a bulk string, which may not have come as a whole.
+ *  @return its length; -1: it is something else, and nothing is changed */
+int64_t ab_resp_take_length(ab_str *rest);
 
 /** Append a line of text as the array that it stands for, its quotes resolved as redis does it.
  *  @return PARSE: quotes are not balanced, `out` is to be dropped; NOMEM or TOOBIG, which `out` has

@@ -60,3 +60,61 @@ void ab_redis_route_put_key(const ab_redis_agents *agents, ab_str key, ab_buf *o
     ab_buf_put(out, k.app);
     ab_buf_put(out, k.rest);
 }
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_';
+}
+
+void ab_redis_route_put_path(const ab_redis_agents *agents, ab_str key, ab_buf *out)
+{
+    ab_buf name;
+    ab_buf_init(&name, AB_REDIS_KEY_MAX);
+    ab_redis_route_put_key(agents, key, &name);
+    ab_buf_putc(out, '/');
+    for (size_t i = 0; i < name.len; i++) {
+        if (is_plain(name.ptr[i]))
+            ab_buf_putc(out, name.ptr[i]);
+        else
+            ab_buf_printf(out, "%%%02X", (unsigned)(unsigned char)name.ptr[i]);
+    }
+    ab_buf_fini(&name);
+}
+
+static int hex_of(char c)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char *at = c == '\0' ? NULL : strchr(digits, c);
+    return at == NULL ? -1 : (int)(at - digits);
+}
+
+/* @return bytes of the path that were read; 0: not well-formed */
+static size_t read_byte(ab_str path, ab_buf *out)
+{
+    if (is_plain(path.ptr[0])) {
+        ab_buf_putc(out, path.ptr[0]);
+        return 1;
+    }
+    if (path.ptr[0] != '%' || path.len < 3 || hex_of(path.ptr[1]) < 0 || hex_of(path.ptr[2]) < 0)
+        return 0;
+    ab_buf_putc(out, (char)(hex_of(path.ptr[1]) * 16 + hex_of(path.ptr[2])));
+    return 3;
+}
+
+ab_err ab_redis_route_read_path(ab_str path, ab_buf *out)
+{
+    ab_redis_key key;
+    size_t start = out->len;
+    if (path.len == 0 || path.ptr[0] != '/')
+        return AB_ERR_PARSE;
+    for (size_t at = 1; at < path.len;) {
+        size_t n = read_byte(behind(path, at), out);
+        if (n == 0)
+            return AB_ERR_PARSE;
+        at += n;
+    }
+    if (ab_buf_status(out) != AB_ERR_OK)
+        return ab_buf_status(out);
+    return ab_redis_key_parse(behind(ab_buf_str(out), start), &key) ? AB_ERR_OK : AB_ERR_PARSE;
+}

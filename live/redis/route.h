@@ -45,3 +45,8 @@ ab_str ab_redis_route_find(const ab_redis_agents *agents, ab_str key);
 /** Append the name that a key of an agent has there: by namespace mapping its Applications are in
  *  the namespace of its own Argo CD. @param key  one that ab_redis_key_parse knows */
 void ab_redis_route_put_key(const ab_redis_agents *agents, ab_str key, ab_buf *out);
+/** Append the same as the path of a request: a slash and the key, percent-encoded. */
+void ab_redis_route_put_path(const ab_redis_agents *agents, ab_str key, ab_buf *out);
+/** Append the key that a path stands for. @return PARSE: not a path of the function above, or not
+ *  a key of the two families; NOMEM or TOOBIG, which `out` has too */
+AB_MUST_USE ab_err ab_redis_route_read_path(ab_str path, ab_buf *out);

@@ -203,6 +203,7 @@ ab_err ab_grpc_client_keep_grant(ab_grpc *g, ab_str response)
     if (e == AB_ERR_OK) {
         ab_buf_wipe(&g->client.token);
         ab_buf_put(&g->client.token, grant.access);
+        g->client.token_ms = ab_grpc_now(g);
         snprintf(g->client.namespace, sizeof(g->client.namespace), "%.*s",
                  AB_STR_ARG(grant.namespace));
         e = ab_buf_status(&g->client.token);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The agent's call for live events: opened when the link wants one, on the connection of the
- * stream. The token of the login may have expired by then: it is renewed once.
+ * stream. The token of the login has mostly expired by then, so the agent logs in for a new one:
+ * trying the old one would count as a failed login at the principal.
  */
 #include "transport/grpc/grpc_priv.h"
+
+/* No access token lives shorter than 10 s (auth/options.c). */
+#define TOKEN_MS 5000
 
 static ab_grpc_link *link_of(const ab_grpc *g)
 {
@@ -52,7 +56,7 @@ static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
     ab_grpc *g = arg;
     if (ab_rpc_field_find(metadata, count, AB_GRPC_META_VERSION).ptr == NULL)
         return;
-    g->client.live_renewed = false;
+    g->client.live_open = true;
     ab_grpc_link_attach_live(link_of(g), &ops, g);
 }
 
@@ -68,19 +72,19 @@ static void on_writable(void *arg)
     ab_grpc_link_live_writable(link_of(g), g);
 }
 
-static void renew_token(ab_grpc *g);
-
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     ab_grpc *g = arg;
+    ab_error err = {0};
     g->client.live = NULL;
     ab_grpc_link_detach_live(link_of(g), g);
-    AB_DEBUG(g->base.env.log, TRANSPORT, "live call ended",
-             AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text));
-    if (status == AB_RPC_UNAUTHENTICATED && !g->client.live_renewed && g->client.stream != NULL)
-        renew_token(g);
-    else
-        ab_grpc_link_live_over(link_of(g));
+    ab_fail(&err, AB_ERR_UNAVAILABLE, "%s: %.*s", ab_rpc_status_name(status), AB_STR_ARG(text));
+    if (!g->client.live_open) {
+        fail(g, err.text);
+        return;
+    }
+    AB_DEBUG(g->base.env.log, TRANSPORT, "live call ended", AB_KV("why", (const char *)err.text));
+    ab_grpc_link_live_over(link_of(g));
 }
 
 static const ab_rpc_handler frames = {.on_headers = on_headers,
@@ -100,6 +104,7 @@ static void begin(ab_grpc *g)
                                .metadata = metadata,
                                .metadata_count = 3,
                                .compress = g->settings.compress};
+    g->client.live_open = false;
     ab_err e = ab_rpc_call_begin(g->client.rpc, &call, &frames, g, &g->client.live);
     if (e == AB_ERR_OK)
         return;
@@ -119,18 +124,13 @@ static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str resp
         begin(g);
 }
 
-static void renew_token(ab_grpc *g)
-{
-    ab_error err = {0};
-    g->client.live_renewed = true;
-    if (ab_grpc_client_authenticate(g, on_granted, &err) != AB_ERR_OK)
-        fail(g, err.text);
-}
-
 void ab_grpc_client_open_live(void *arg, ab_grpc_link *l)
 {
     ab_grpc *g = arg;
+    ab_error err = {0};
     (void)l;
-    g->client.live_renewed = false;
-    begin(g);
+    if (ab_grpc_now(g) - g->client.token_ms < TOKEN_MS)
+        begin(g);
+    else if (ab_grpc_client_authenticate(g, on_granted, &err) != AB_ERR_OK)
+        fail(g, err.text);
 }

@@ -30,8 +30,8 @@ typedef struct {
 typedef struct {
     ab_rpc_client *rpc;
     ab_rpc_call *stream; /* Subscribe; NULL: not open */
-    ab_rpc_call *live;   /* for live events; NULL: not open */
-    bool live_renewed;   /* the token was renewed for it */
+    ab_rpc_call *live;   /* for live events; NULL: none was begun */
+    bool live_open;      /* the principal has taken it on */
     bool greeted;        /* the principal said hello on the stream */
     int64_t greeted_ms;
     bool gave_up;       /* the connection, until the next attempt: `why` says what for */
@@ -40,7 +40,8 @@ typedef struct {
     ab_compat *compat;  /* of the stream, when it is not */
     char namespace[64]; /* Argo CD's at the principal; "" = it did not say */
     ab_buf token;
-    ab_error why; /* nothing is open */
+    int64_t token_ms; /* when it was granted */
+    ab_error why;     /* nothing is open */
 } ab_grpc_client;
 
 typedef struct ab_grpc_call ab_grpc_call;

@@ -3,6 +3,7 @@
  * The gRPC transport put to the test on this machine's loopback: without TLS and with passwords,
  * or, given the argument "tls", with certificates both ways; given "websocket", over WebSockets.
  */
+#include "tests/conformance/transport/grpc_intruder.h"
 #include "tests/conformance/transport/suite.h"
 
 #include "auth/auth.h"
@@ -29,6 +30,7 @@
 
 typedef struct {
     char folder[64]; /* of the password files */
+    int port;        /* of the principal */
 } way;
 
 static bool with_tls;
@@ -70,9 +72,9 @@ static void open_way(ab_ends *ends)
     write_file(folder, "w1", "w1:secret\n");
     write_file(folder, "w2", "w2:secret\n");
     write_file(folder, "w10", "w10:secret\n");
-    int port = free_port();
-    ab_ends_set(ends, "grpc.listen=127.0.0.1:%d", port);
-    ab_ends_set(ends, "grpc.address=localhost:%d", port);
+    w->port = free_port();
+    ab_ends_set(ends, "grpc.listen=127.0.0.1:%d", w->port);
+    ab_ends_set(ends, "grpc.address=localhost:%d", w->port);
     ab_ends_set(ends, "grpc.message-max=%d", EVENT_MAX);
     if (with_tls) {
         ab_ends_set(ends, "grpc.tls.ca=%s/ca.crt", getenv("AB_GRPC_CERTS"));
@@ -175,6 +177,65 @@ static void live_events_pass_a_stream_that_is_paused(void **state)
     assert_int_equal(principal->receipt_count, 4);
 }
 
+/* A clock that a test may move. */
+static int64_t moved_ms;
+
+static int64_t mono_ms(void *arg)
+{
+    (void)arg;
+    return ab_clock_mono_ms(&ab_clock_real) + moved_ms;
+}
+
+static int64_t wall_us(void *arg)
+{
+    (void)arg;
+    return ab_clock_wall_us(&ab_clock_real) + moved_ms * 1000;
+}
+
+/* The token of the login has expired: the stream goes on, a call needs another. */
+static void live_events_pass_long_after_the_login(void **state)
+{
+    static const ab_clock moved = {mono_ms, wall_us, NULL};
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ends->clock = &moved;
+    ab_ends_set(ends, "grpc.auth.token.access=10s");
+    ab_ends_pair(ends, &principal, &agent);
+    moved_ms += 15000;
+    ab_sending sending = {0};
+    assert_int_equal(ab_end_live(principal, "w1", "1", 60000, &sending), AB_ERR_OK);
+    AB_UNTIL(ends, sending.finished == 1);
+    assert_int_equal(sending.code, AB_ERR_OK);
+    AB_UNTIL(ends, ab_end_count(agent, "1") == 1);
+    assert_int_equal(ab_end_peer_of(agent, "w1")->downs, 0);
+}
+
+static void a_call_for_live_events_is_for_the_process_that_has_the_stream(void **state)
+{
+    ab_ends *ends = *state;
+    if (with_tls || with_websockets)
+        skip();
+    int port = ((way *)ends->state)->port;
+    const ab_grpc_intruder stranger = {port, NULL, "x"};
+    const ab_grpc_intruder without_stream = {port, "w2", "x"};
+    const ab_grpc_intruder second = {port, "w1", "x"};
+    const ab_grpc_intruder mute = {port, "w1", NULL};
+    const ab_grpc_intruder not_served = {port, "w10", "x"};
+    ab_end *principal = ab_end_principal(ends, "w1,w2");
+    ab_end *agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up && ab_end_peer_of(agent, "w1")->up);
+    assert_int_equal(ab_end_live(principal, "w1", "1", 60000, NULL), AB_ERR_OK);
+    AB_UNTIL(ends, ab_end_count(agent, "1") == 1);
+    assert_int_equal(ab_grpc_intrude(ends, &stranger), AB_RPC_UNAUTHENTICATED);
+    assert_int_equal(ab_grpc_intrude(ends, &without_stream), AB_RPC_FAILED_PRECONDITION);
+    assert_int_equal(ab_grpc_intrude(ends, &second), AB_RPC_FAILED_PRECONDITION);
+    assert_int_equal(ab_grpc_intrude(ends, &mute), AB_RPC_FAILED_PRECONDITION);
+    assert_int_equal(ab_grpc_intrude(ends, &not_served), AB_RPC_FAILED_PRECONDITION);
+    assert_int_equal(ab_end_live(principal, "w1", "2", 60000, NULL), AB_ERR_OK);
+    AB_UNTIL(ends, ab_end_count(agent, "2") == 1);
+}
+
 int main(int argc, char **argv)
 {
     with_tls = argc > 1 && strcmp(argv[1], "tls") == 0;
@@ -196,6 +257,11 @@ int main(int argc, char **argv)
     int only = with_tls || with_websockets ? 2 : 1;
     const struct CMUnitTest own[] = {
         cmocka_unit_test_prestate_setup_teardown(no_agent_fills_what_the_principal_keeps_of_all,
+                                                 ab_ends_setup, ab_ends_teardown, &grpc),
+        cmocka_unit_test_prestate_setup_teardown(
+            a_call_for_live_events_is_for_the_process_that_has_the_stream, ab_ends_setup,
+            ab_ends_teardown, &grpc),
+        cmocka_unit_test_prestate_setup_teardown(live_events_pass_long_after_the_login,
                                                  ab_ends_setup, ab_ends_teardown, &grpc),
         cmocka_unit_test_prestate_setup_teardown(live_events_pass_a_stream_that_is_paused,
                                                  ab_ends_setup, ab_ends_teardown, &grpc),

@@ -13,7 +13,7 @@ static ab_err next_line(ab_str *in, ab_str *line)
     *line = AB_STR_NONE;
     const char *end = in->len == 0 ? NULL : memchr(in->ptr, '\n', in->len);
     if (end == NULL)
-        return in->len < LINE_MAX_BYTES ? AB_ERR_OK : AB_ERR_PARSE;
+        return in->len <= LINE_MAX_BYTES ? AB_ERR_OK : AB_ERR_PARSE;
     size_t len = (size_t)(end - in->ptr);
     if (len == 0 || len > LINE_MAX_BYTES || end[-1] != '\r')
         return AB_ERR_PARSE;

@@ -69,8 +69,10 @@ void ab_principal_catch_up_compared(struct peer *peer)
     send_missing(peer);
 }
 
-void ab_principal_catch_up_tick(struct peer *peer)
+bool ab_principal_catch_up_tick(struct peer *peer)
 {
-    if (peer->compare_by != 0 && now_ms(peer) >= peer->compare_by)
+    bool late = peer->compare_by != 0 && now_ms(peer) >= peer->compare_by;
+    if (late)
         send_missing(peer);
+    return late;
 }

@@ -391,8 +391,8 @@ void ab_principal_catch_up(struct peer *peer);
 /** In a resync with it all of its pages that were wanted are here: learn what it has, and send what
  * it has not. */
 void ab_principal_catch_up_compared(struct peer *peer);
-/** Time has passed. */
-void ab_principal_catch_up_tick(struct peer *peer);
+/** Time has passed. @return true: it came to no comparison in time, and was sent everything */
+bool ab_principal_catch_up_tick(struct peer *peer);
 
 /* resync.c: the role in a resync */
 /* `arg` is the peer. */

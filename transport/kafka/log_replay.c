@@ -21,6 +21,8 @@
 /* The same with those that are quiet: fetching slows down with the partitions of a handle. */
 #define ASSIGNED_MAX 1000
 #define QUIET_MS     1000
+/* Logs that were read and are given up together: each time waits for librdkafka's thread. */
+#define RELEASE_MIN 20
 /* Doubled each time, or on a slow network a log would never be read to its end. */
 #define SILENT_MS      10000
 #define SILENT_DOUBLED 4
@@ -246,7 +248,8 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
         on_error(k, event);
     while ((m = rd_kafka_event_message_next(event)) != NULL)
         read_message(k, m);
-    ab_kafka_log_replay_run(k);
+    if (k->read_assigned == 0 || (k->read_over != NULL && k->read_over->cnt >= RELEASE_MIN))
+        ab_kafka_log_replay_run(k);
 }
 
 /* The next ones to read, in the order in which they came. */

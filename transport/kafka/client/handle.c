@@ -18,6 +18,8 @@
 
 /* Events per wake-up: some milliseconds of work, then the loop sees to its other business. */
 #define BATCH 500
+/* For one handle in one turn of the loop, so that at a start others than the logs are heard too. */
+#define WORK_NS 1000000
 
 struct ab_kafka_handle {
     uv_poll_t poll;
@@ -209,15 +211,17 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     (void)n; /* nothing to read: somebody was faster; the queue is looked at anyway */
     h->serving = true;
     int i = 0;
+    uint64_t end_ns = uv_hrtime() + WORK_NS;
     rd_kafka_event_t *event = NULL;
-    while (!h->closed && i < BATCH && (event = rd_kafka_queue_poll(h->queue, 0)) != NULL) {
+    while (!h->closed && i < BATCH && uv_hrtime() < end_ns &&
+           (event = rd_kafka_queue_poll(h->queue, 0)) != NULL) {
         give_out(h, event);
         i++;
     }
     h->serving = false;
     if (h->closed)
         close_now(h);
-    else if (i == BATCH)
+    else if (i == BATCH || uv_hrtime() >= end_ns)
         ab_kafka_handle_wake(h);
 }
 

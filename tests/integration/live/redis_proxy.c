@@ -4,14 +4,17 @@
  * transport, for redis_test.py.
  *
  *   redis_proxy HUB-PORT [-t CA CERT KEY] [-d DEADLINE-MS] [-m] [-p PASSWORD-FILE] [-u USER]
- *               [-s AGENT=PORT]...
+ *               [-c gzip|none] [-s AGENT=PORT]...
  *
  * -t: TLS everywhere; -m: destinations decide, and team_APP is the Application of agent w1.
  * Prints its port. Commands on its input: "down AGENT", "up AGENT", "freeze AGENT" (nothing moves
- * between the ends), "thaw AGENT"; each is answered with a line.
+ * between the ends), "thaw AGENT"; each is answered with a line. With -c the state of clusters is
+ * written, by a clock that is a hundred times too fast: "connected AGENT", "disconnected AGENT",
+ * "count AGENT", "removed AGENT".
  */
 #include "base/core/list.h"
 #include "live/lane/http2.h"
+#include "live/redis/cluster_info.h"
 #include "live/redis/front.h"
 #include "live/redis/spoke.h"
 
@@ -44,6 +47,7 @@ static uv_idle_t mover;
 static spoke_of agents[AGENTS_MAX];
 static size_t agent_count;
 static bool by_destination;
+static ab_redis_cluster_info *clusters;
 
 static int64_t now_ms(void)
 {
@@ -195,11 +199,63 @@ static ab_str agent_of_app(void *arg, ab_str space, ab_str app)
 
 /* ---- the program ---- */
 
+static int64_t fast_ms(void *arg)
+{
+    (void)arg;
+    return now_ms() * 100;
+}
+
+static int64_t wall_us(void *arg)
+{
+    (void)arg;
+    return ab_clock_wall_us(&ab_clock_real);
+}
+
+static const ab_clock fast_clock = {fast_ms, wall_us, NULL};
+
+static void open_clusters(const char *compression, const ab_redis_address *redis, int port,
+                          ab_log *log)
+{
+    ab_error err = {0};
+    ab_redis_cluster_info_options o = {.loop = loop,
+                                       .log = log,
+                                       .clock = &fast_clock,
+                                       .redis = *redis,
+                                       .version = "1.8.3",
+                                       .gzip = strcmp(compression, "gzip") == 0};
+    o.redis.port = port;
+    ab_err e = ab_redis_cluster_info_new(&o, &clusters, &err);
+    assert(e == AB_ERR_OK);
+}
+
+/* @return false: not a command about clusters */
+static bool tell_clusters(const char *what, ab_str agent)
+{
+    static const ab_redis_cluster_counts counts = {.applications = 3, .resources = 20, .apis = 7};
+    char server[100];
+    snprintf(server, sizeof(server), "https://proxy?agentName=%.*s", AB_STR_ARG(agent));
+    bool connected = strcmp(what, "connected") == 0;
+    if (connected || strcmp(what, "disconnected") == 0) {
+        ab_err e = ab_redis_cluster_info_set(clusters, agent, ab_str_of(server), connected);
+        assert(e == AB_ERR_OK);
+    } else if (strcmp(what, "count") == 0) {
+        ab_redis_cluster_info_count(clusters, agent, &counts);
+    } else if (strcmp(what, "removed") == 0) {
+        ab_redis_cluster_info_remove(clusters, agent);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void obey(char *line)
 {
     char *word = strchr(line, ' ');
     assert(word != NULL);
     *word++ = '\0';
+    printf("done\n");
+    if (clusters != NULL && tell_clusters(line, ab_str_of(word)))
+        return;
     spoke_of *a = find(ab_str_of(word));
     assert(a != NULL);
     if (strcmp(line, "freeze") == 0 || strcmp(line, "thaw") == 0)
@@ -207,7 +263,6 @@ static void obey(char *line)
     else
         set_up(a, strcmp(line, "up") == 0);
     on_work(NULL);
-    printf("done\n");
 }
 
 static void on_input(uv_poll_t *poll, int status, int events)
@@ -258,6 +313,7 @@ static void close_handle(uv_handle_t *handle, void *arg)
 static void shut_down(ab_redis_front *front)
 {
     ab_redis_front_close(front);
+    ab_redis_cluster_info_close(clusters);
     for (size_t i = 0; i < agent_count; i++) {
         ab_redis_spoke_close(agents[i].spoke);
         set_up(&agents[i], false);
@@ -274,7 +330,7 @@ static void read_options(int argc, char **argv, ab_redis_front_options *o, ab_re
 {
     int c;
     o->redis_port = (int)strtol(argv[1], NULL, 10);
-    while ((c = getopt(argc - 1, argv + 1, "t:d:mp:u:s:")) != -1) {
+    while ((c = getopt(argc - 1, argv + 1, "t:d:mp:u:c:s:")) != -1) {
         if (c == 't') {
             char *ca = optarg;
             char *cert = strchr(ca, ',');
@@ -292,6 +348,8 @@ static void read_options(int argc, char **argv, ab_redis_front_options *o, ab_re
             redis->password_file = optarg;
         } else if (c == 'u') {
             redis->username = optarg;
+        } else if (c == 'c') {
+            open_clusters(optarg, redis, o->redis_port, log);
         } else if (c == 's') {
             add_agent(optarg, log, redis);
         }

@@ -3,6 +3,8 @@
 """The redis proxy between a client of redis and real redis-servers: one of the control plane, one of each of two agents.
 AB_BIN is the folder of redis_proxy, AB_GRPC_CERTS that of certificates."""
 import contextlib
+import gzip
+import json
 import os
 import pathlib
 import socket
@@ -329,6 +331,72 @@ class Tls(Case):
             with contextlib.suppress(ConnectionResetError):
                 self.assertNotIn(b"PONG", replies.read())
         self.assertTrue(self.proxy.client(tls=True).ping())
+
+
+class Clusters(Case):
+    options = ("-c", "gzip")
+
+    def key(self, agent):
+        return f"cluster|info|https://proxy?agentName={agent}|{VERSION}.gz"
+
+    def info(self, agent):
+        value = self.hub.client().get(self.key(agent))
+        return value and json.loads(gzip.decompress(value))
+
+    def wait_for(self, agent, what, **state):
+        return wait_for(what, lambda: (found := self.info(agent)) and
+                        found["connectionState"].items() >= state.items() and found)
+
+    def test_the_state_of_an_agent_is_what_the_clusters_page_reads(self):
+        self.proxy.tell("connected w1")
+        found = self.wait_for("w1", "connected", status="Successful",
+                              message="Agent: 'w1' is connected with principal")
+        self.assertRegex(found["connectionState"]["attemptedAt"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertTrue(500 < self.hub.client().ttl(self.key("w1")) <= 600)
+        self.proxy.tell("count w1")
+        counted = wait_for("counts", lambda: (i := self.info("w1"))["applicationsCount"] == 3 and i)
+        self.assertEqual((counted["cacheInfo"]["resourcesCount"], counted["cacheInfo"]["apisCount"]), (20, 7))
+        self.proxy.tell("disconnected w1")
+        found = self.wait_for("w1", "disconnected", status="Failed",
+                              message="Agent: 'w1' is disconnected with principal")
+        self.assertEqual(found["applicationsCount"], 3)
+        self.assertIsNone(self.info("w2"))
+
+    def test_it_is_written_again_before_it_expires(self):
+        self.proxy.tell("connected w1")
+        self.wait_for("w1", "connected", status="Successful")
+        self.hub.client().delete(self.key("w1"))
+        self.wait_for("w1", "written again", status="Successful")
+
+    def test_a_redis_that_comes_back_empty_gets_it_again(self):
+        self.proxy.tell("disconnected w1")
+        self.wait_for("w1", "disconnected", status="Failed")
+        self.hub.stop()
+        self.hub.start()
+        self.wait_for("w1", "written again", status="Failed")
+
+    def test_an_agent_that_is_removed_leaves_nothing(self):
+        for agent in ("w1", "w2"):
+            self.proxy.tell(f"connected {agent}")
+            self.wait_for(agent, "connected", status="Successful")
+        self.proxy.tell("removed w1")
+        wait_for("nothing is left", lambda: self.info("w1") is None)
+        self.wait_for("w2", "connected", status="Successful")
+
+    def test_many_agents_are_all_written(self):
+        names = [f"a{n}" for n in range(300)]
+        for name in names:
+            self.proxy.tell(f"connected {name}")
+        wait_for("all are written", lambda: len(self.hub.client().keys("cluster|info|*")) == len(names))
+
+
+class PlainClusters(Case):
+    options = ("-c", "none")
+
+    def test_values_are_not_compressed_when_argo_cd_does_not(self):
+        self.proxy.tell("connected w1")
+        value = wait_for("connected", lambda: self.hub.client().get(f"cluster|info|https://proxy?agentName=w1|{VERSION}"))
+        self.assertEqual(json.loads(value)["connectionState"]["status"], "Successful")
 
 
 class Destinations(Case):

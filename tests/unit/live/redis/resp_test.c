@@ -255,6 +255,20 @@ static void takes_elements_one_by_one(void **state)
     assert_true(ab_str_is(rest, "$5\r\nabc"));
 }
 
+static void takes_the_length_of_a_value_before_its_bytes(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"$5", "$5\r", "$-1\r\n", "+OK\r\n", "$x\r\n", ""};
+    ab_str rest = AB_STR("$70000\r\nabc");
+    assert_int_equal(ab_resp_take_length(&rest), 70000);
+    assert_true(ab_str_is(rest, "abc"));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        rest = ab_str_of(others[i]);
+        assert_int_equal(ab_resp_take_length(&rest), -1);
+        assert_true(ab_str_is(rest, others[i]));
+    }
+}
+
 static void expect_inline(ab_str line, const char *text)
 {
     ab_buf out;
@@ -310,6 +324,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_not_a_reply),
         cmocka_unit_test(refuses_replies_that_are_nested_too_deep),
         cmocka_unit_test(takes_elements_one_by_one),
+        cmocka_unit_test(takes_the_length_of_a_value_before_its_bytes),
         cmocka_unit_test(makes_arrays_of_lines),
         cmocka_unit_test(refuses_quotes_that_are_not_balanced),
         cmocka_unit_test(writes_errors_in_one_line),

@@ -99,6 +99,54 @@ static void knows_no_key_past_the_limit(void **state)
     assert_false(ab_redis_key_parse(AB_STR_NONE, &key));
 }
 
+static void expect_path(const ab_redis_agents *agents, const char *key, const char *path,
+                        const char *key_there)
+{
+    ab_buf text;
+    ab_buf there;
+    ab_buf_init(&text, 4000);
+    ab_buf_init(&there, 4000);
+    ab_redis_route_put_path(agents, ab_str_of(key), &text);
+    assert_string_equal(text.ptr, path);
+    assert_int_equal(ab_redis_route_read_path(ab_buf_str(&text), &there), AB_ERR_OK);
+    assert_string_equal(there.ptr, key_there);
+    ab_buf_fini(&text);
+    ab_buf_fini(&there);
+}
+
+static void writes_keys_as_paths_and_reads_them(void **state)
+{
+    (void)state;
+    expect_path(&by_namespace, "app|resources-tree|w1_a.b|1.8.3.gz",
+                "/app%7Cresources-tree%7Ca.b%7C1.8.3.gz", "app|resources-tree|a.b|1.8.3.gz");
+    expect_path(&by_destination, "app|managed-resources|team_a|1 \r\n%/?\xff",
+                "/app%7Cmanaged-resources%7Cteam_a%7C1%20%0D%0A%25%2F%3F%FF",
+                "app|managed-resources|team_a|1 \r\n%/?\xff");
+}
+
+static void refuses_paths_that_are_not_of_a_key(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "",
+        "app%7Cresources-tree%7Ca%7C1",
+        "/",
+        "/mfst%7Ca",
+        "/app%7Cresources-tree%7Ca",
+        "/app|resources-tree|a|1",
+        "/app%7cresources-tree%7ca%7c1",
+        "/app%7Cresources-tree%7Ca%7C1%2",
+        "/app%7Cresources-tree%7Ca%7C1%G0",
+        "/app%7Cresources-tree%7Ca%7C1?x=y",
+    };
+    ab_buf out;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        ab_buf_init(&out, 4000);
+        assert_int_equal(ab_redis_route_read_path(ab_str_of(paths[i]), &out), AB_ERR_PARSE);
+        ab_buf_fini(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +154,8 @@ int main(void)
         cmocka_unit_test(leaves_all_other_keys_to_the_control_plane),
         cmocka_unit_test(routes_by_the_lookup_when_destinations_decide),
         cmocka_unit_test(knows_no_key_past_the_limit),
+        cmocka_unit_test(writes_keys_as_paths_and_reads_them),
+        cmocka_unit_test(refuses_paths_that_are_not_of_a_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,15 +43,21 @@ ab_err ab_principal_live_kubernetes_start(const ab_daemon *daemon, ab_live_hub *
     ab_err e = ab_address_parse("live.resource.listen", listen, -1, &at, err);
     if (e != AB_ERR_OK)
         return e;
-    const ab_tls tls = {.ca = file_of(c, "live.resource.tls.ca", "ca"),
+    const char *ca = file_of(c, "live.resource.tls.ca", "ca");
+    const ab_tls tls = {.ca = ca,
                         .cert = file_of(c, "live.resource.tls.cert", "cert"),
                         .key = file_of(c, "live.resource.tls.key", "key"),
                         .min_version = "1.2",
-                        .client_cert = AB_TLS_CLIENT_CERT_REQUEST};
+                        .client_cert =
+                            ca == NULL ? AB_TLS_CLIENT_CERT_NONE : AB_TLS_CLIENT_CERT_REQUEST};
     if (tls.cert == NULL || tls.key == NULL)
         return ab_fail(
             err, AB_ERR_CONFIG,
             "live.resource.listen needs live.resource.tls.cert and live.resource.tls.key");
+    if (ca == NULL && ab_config_str(c, "live.resource.tokens") == NULL)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "live.resource.listen needs live.resource.tokens or live.resource.tls.ca: "
+                       "nobody could ask");
     const ab_resource_front_env env = {.loop = daemon->loop,
                                        .host = at.host,
                                        .port = at.port,

@@ -9,6 +9,7 @@
 #include "tests/bench/flow.h"
 #include "tests/bench/grpc.h"
 #include "tests/bench/kube.h"
+#include "tests/bench/live.h"
 #include "tests/bench/resync.h"
 #include "tests/bench/sync.h"
 
@@ -53,7 +54,9 @@ static const bench_case cases[] = {
     {"idle", ab_bench_idle, true, false},
     {"fleet", ab_bench_fleet_kafka, false, false},
     {"fleet.grpc", ab_bench_fleet_grpc, false, true},
-    {"kube", ab_bench_kube, false, false}, /* needs API servers */
+    {"live", ab_bench_live_kafka, false, false}, /* needs API servers, as what follows */
+    {"live.grpc", ab_bench_live_grpc, false, true},
+    {"kube", ab_bench_kube, false, false},
     {"kube.create", ab_bench_kube_create, false, false},
     {"kube.status", ab_bench_kube_status, false, false},
     {"kube.change", ab_bench_kube_change, false, false},
@@ -91,6 +94,9 @@ static int usage(FILE *out, int code)
         "             idle, changes, resync, restart, and agents that are noisy, slow or dead;\n"
         "             --agents says which N (%s), --seconds how long each window\n"
         "             is (%d). fleet.grpc needs no broker\n"
+        "  live, live.grpc\n"
+        "             an agent's API through the principal, over Kafka or gRPC, against its API\n"
+        "             server alone; two API servers are needed\n"
         "  kube       everything between two API servers, or one case of it: kube.create,\n"
         "             kube.status, kube.change, kube.catch-up, kube.slow, kube.memory,\n"
         "             kube.restart\n"

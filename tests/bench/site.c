@@ -80,15 +80,48 @@ static void write_store(FILE *f, const char *kubeconfig)
                 kubeconfig);
 }
 
+static void write_live(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
+{
+    const char *certs = s->live.certs;
+    if (certs == NULL)
+        return;
+    if (d == &s->principal)
+        fprintf(f,
+                "live:\n"
+                "  certificate: %s/server.crt\n"
+                "  key: %s/server.key\n"
+                "  ca: %s/ca.crt\n"
+                "  resource: {listen: \"127.0.0.1:%d\", tokens: %s, tls: {cert: %s/server.crt, "
+                "key: %s/server.key}}\n",
+                certs, certs, certs, s->live.port, s->live.tokens, certs, certs);
+    else
+        fprintf(f,
+                "live:\n"
+                "  certificate: %s/%s.crt\n"
+                "  key: %s/agent.key\n"
+                "  ca: %s/ca.crt\n"
+                "  principal: localhost\n"
+                "  kubernetes: {policy: all}\n",
+                certs, d->name, certs, certs);
+}
+
 static void write_transport(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
 {
-    if (s->grpc.certs != NULL)
+    const char *certs = s->grpc.certs;
+    if (certs != NULL && d == &s->principal)
         fprintf(f,
                 "transport: grpc\n"
                 "grpc:\n"
                 "  listen: \"127.0.0.1:%d\"\n"
                 "  tls: {ca: %s/ca.crt, cert: %s/server.crt, key: %s/server.key}\n",
-                s->grpc.port, s->grpc.certs, s->grpc.certs, s->grpc.certs);
+                s->grpc.port, certs, certs, certs);
+    else if (certs != NULL)
+        fprintf(f,
+                "transport: grpc\n"
+                "grpc:\n"
+                "  address: \"localhost:%d\"\n"
+                "  tls: {ca: %s/ca.crt, cert: %s/%s.crt, key: %s/agent.key}\n",
+                s->grpc.port, certs, certs, d->name, certs);
     else
         fprintf(f,
                 "kafka:\n"
@@ -110,6 +143,7 @@ static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
     write_own(f, s, d);
     write_store(f, d == &s->principal ? s->clusters.hub : s->clusters.spoke);
     write_transport(f, s, d);
+    write_live(f, s, d);
     fprintf(f,
             "sync: {max-deletions: 100000}\n" /* a round ends with the deletion of all */
             "http: {address: \"127.0.0.1:%u\"}\n",
@@ -166,17 +200,33 @@ bool ab_bench_site_open_principal(ab_bench_site *s, const ab_bench_options *o, u
     return make_root(s) && open_principal(s);
 }
 
+static bool open_all(ab_bench_site *s)
+{
+    unsigned agents = s->agents;
+    s->agent = calloc(agents, sizeof(*s->agent));
+    bool ok = s->agent != NULL && make_root(s) && open_principal(s);
+    for (unsigned i = 0; i < agents && ok; i++)
+        ok = open_agent(s, i);
+    return ok;
+}
+
 bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
                         const ab_bench_clusters *clusters)
 {
     *s = (ab_bench_site){.o = o, .agents = agents};
     if (clusters != NULL)
         s->clusters = *clusters;
-    s->agent = calloc(agents, sizeof(*s->agent));
-    bool ok = s->agent != NULL && make_root(s) && open_principal(s);
-    for (unsigned i = 0; i < agents && ok; i++)
-        ok = open_agent(s, i);
-    return ok;
+    return open_all(s);
+}
+
+bool ab_bench_site_open_live(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
+                             const ab_bench_clusters *clusters, const ab_bench_grpc_at *grpc,
+                             const ab_bench_site_live *live)
+{
+    *s = (ab_bench_site){.o = o, .clusters = *clusters, .live = *live, .agents = agents};
+    if (grpc != NULL)
+        s->grpc = *grpc;
+    return open_all(s);
 }
 
 /* --- processes --- */

@@ -38,10 +38,18 @@ typedef struct {
     int port;          /* where the principal listens */
 } ab_bench_grpc_at;
 
+/* Live access to the agents' clusters at the principal. */
+typedef struct {
+    const char *certs;  /* folder (certs.h); NULL: none */
+    const char *tokens; /* file of who may ask */
+    int port;           /* where the principal listens */
+} ab_bench_site_live;
+
 typedef struct {
     const ab_bench_options *o;
     ab_bench_clusters clusters; /* borrowed */
     ab_bench_grpc_at grpc;
+    ab_bench_site_live live;
     char root[PATH_MAX];
     unsigned agents;
     ab_bench_daemon principal;
@@ -56,6 +64,10 @@ typedef struct {
  */
 bool ab_bench_site_open(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
                         const ab_bench_clusters *clusters);
+/** The same with live access. @param grpc, live  copied; grpc NULL: Kafka */
+bool ab_bench_site_open_live(ab_bench_site *s, const ab_bench_options *o, unsigned agents,
+                             const ab_bench_clusters *clusters, const ab_bench_grpc_at *grpc,
+                             const ab_bench_site_live *live);
 /** The same for a fleet's principal alone, whose hub is a file (hub_file.h) in its folder of
  * manifests; its agents are not site.h's.
  * @param grpc  copied; NULL: Kafka */

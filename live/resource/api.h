@@ -33,6 +33,37 @@ typedef struct {
     void (*on_over)(void *arg, ab_err code, const ab_error *err);
 } ab_resource_call_handler;
 
+/* A WebSocket under way: exec or attach. */
+typedef struct ab_resource_socket ab_resource_socket;
+
+typedef struct {
+    ab_str target;
+    const ab_live_field *fields; /* as above */
+    size_t count;
+    const char *const *protocols; /* to offer, the preferred first, NULL-terminated; copied */
+} ab_resource_socket_request;
+
+/* How a WebSocket ended; borrowed. */
+typedef struct {
+    ab_err code;         /* OK: closed in order by the server; else broken, or not opened */
+    int status;          /* of HTTP where the server did not open it; 0: none came */
+    ab_str type;         /* content type of that answer; absent: none */
+    ab_str body;         /* of that answer */
+    const ab_error *err; /* text for people when code is not OK */
+} ab_resource_socket_end;
+
+/* None may be NULL. */
+typedef struct {
+    /** It is open. @param protocol  that the server chose */
+    void (*on_open)(void *arg, const char *protocol);
+    /** A part of a message; `ends`: the last of it. None comes while it is paused. */
+    void (*on_message)(void *arg, ab_str piece, bool ends);
+    /** After FULL: room again. */
+    void (*on_room)(void *arg);
+    /** Once, as the last. */
+    void (*on_over)(void *arg, const ab_resource_socket_end *end);
+} ab_resource_socket_handler;
+
 typedef struct {
     /** @param handler  borrowed, static
      *  @return borrowed until on_over; NULL when out of memory (no upcall) */
@@ -43,6 +74,16 @@ typedef struct {
     void (*resume)(ab_resource_call *call);
     /** End it without on_over; allowed from inside its upcalls. */
     void (*cancel)(ab_resource_call *call);
+    /** Open a WebSocket; as begin. */
+    ab_resource_socket *(*connect)(void *self, const ab_resource_socket_request *request,
+                                   const ab_resource_socket_handler *handler, void *arg);
+    /** Send a message, whole; copied. @return FULL: nothing was taken, on_room follows; CLOSED;
+     * NOMEM */
+    ab_err (*message)(ab_resource_socket *socket, ab_str bytes);
+    void (*pause_socket)(ab_resource_socket *socket);
+    void (*resume_socket)(ab_resource_socket *socket);
+    /** As cancel. What runs in the container is killed. */
+    void (*cancel_socket)(ab_resource_socket *socket);
 } ab_resource_api_ops;
 
 typedef struct {

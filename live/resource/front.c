@@ -97,7 +97,8 @@ static ab_err copy_request(ab_resource_front_request *r, const ab_https_info *in
     return r->method == NULL || (r->target == NULL && e == AB_ERR_OK) ? AB_ERR_NOMEM : e;
 }
 
-static ab_resource_front_request *new_request(ab_resource_front *front, ab_https_request *http)
+static ab_resource_front_request *new_request(ab_resource_front *front, ab_https_request *http,
+                                              bool websocket)
 {
     ab_resource_front_request *r = calloc(1, sizeof(*r));
     if (r == NULL)
@@ -110,7 +111,10 @@ static ab_resource_front_request *new_request(ab_resource_front *front, ab_https
     ab_resource_logs_init(&r->logs);
     ab_buf_init_secret(&r->up, HELD_MAX);
     ab_buf_init_secret(&r->down, HELD_MAX);
-    ab_https_take(http, &ab_resource_front_handler, r);
+    ab_buf_init_secret(&r->message, AB_RESOURCE_MESSAGE_MAX);
+    ab_resource_messages_init(&r->messages);
+    ab_https_take(http,
+                  websocket ? &ab_resource_front_terminal_handler : &ab_resource_front_handler, r);
     return r;
 }
 
@@ -118,7 +122,7 @@ static void on_request(void *arg, ab_https_request *http, const ab_https_info *i
 {
     ab_error err = {0};
     int refused = 0;
-    ab_resource_front_request *r = new_request(arg, http);
+    ab_resource_front_request *r = new_request(arg, http, info->websocket);
     if (r == NULL)
         return;
     ab_err e = copy_request(r, info);
@@ -135,7 +139,12 @@ static void on_request(void *arg, ab_https_request *http, const ab_https_info *i
         return;
     }
     r->resumable = ab_resource_logs_can_resume(&r->map);
-    ab_resource_front_ask(r);
+    if (info->websocket && r->kind == AB_RESOURCE_FRONT_TERMINAL)
+        ab_resource_front_open_terminal(r, info);
+    else if (info->websocket)
+        ab_resource_front_refuse(r, 400, "WebSockets are served for exec and attach only");
+    else
+        ab_resource_front_ask(r);
 }
 
 static const char *write_refusal(void *arg, int status, const char *why, ab_buf *body)

@@ -43,7 +43,7 @@ void ab_resource_front_refuse(ab_resource_front_request *r, int status, const ch
     ab_buf_fini(&body);
 }
 
-static int status_of(ab_err code)
+int ab_resource_front_status_of(ab_err code)
 {
     switch (code) {
     case AB_ERR_TIMEOUT:
@@ -170,7 +170,8 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
     if (r->down_ended)
         return; /* what is held is still sent */
     if (r->status == 0)
-        ab_resource_front_refuse(r, status_of(code), err == NULL ? NULL : err->text);
+        ab_resource_front_refuse(r, ab_resource_front_status_of(code),
+                                 err == NULL ? NULL : err->text);
     else if (r->resumable && code == AB_ERR_UNAVAILABLE)
         wait_for_agent(r);
     else
@@ -235,7 +236,8 @@ void ab_resource_front_ask(ab_resource_front_request *r)
     if (e == AB_ERR_UNAVAILABLE)
         ab_resource_front_refuse(r, 503, err.text);
     else if (e != AB_ERR_OK)
-        ab_resource_front_refuse(r, status_of(e), err.text[0] == '\0' ? NULL : err.text);
+        ab_resource_front_refuse(r, ab_resource_front_status_of(e),
+                                 err.text[0] == '\0' ? NULL : err.text);
 }
 
 static void resume_log(ab_resource_front_request *r)
@@ -306,21 +308,28 @@ static void on_http_writable(void *arg)
     flush_down(arg);
 }
 
-static void on_http_over(void *arg, ab_err why, unsigned close_code)
+void ab_resource_front_end(ab_resource_front_request *r, ab_err why)
 {
-    ab_resource_front_request *r = arg;
-    (void)close_code;
     stop_waiting(r);
     if (r->stream != NULL)
         ab_live_stream_cancel(r->stream);
     ab_resource_front_audit_end(r, why);
     ab_resource_fields_fini(&r->fields);
     ab_resource_logs_fini(&r->logs);
+    ab_resource_messages_fini(&r->messages);
     ab_buf_wipe(&r->up);
     ab_buf_wipe(&r->down);
+    ab_buf_wipe(&r->message);
+    free(r->offer);
     free(r->method);
     free(r->target);
     free(r);
+}
+
+static void on_http_over(void *arg, ab_err why, unsigned close_code)
+{
+    (void)close_code;
+    ab_resource_front_end(arg, why);
 }
 
 const ab_https_handler ab_resource_front_handler = {.on_data = on_http_data,

@@ -4,6 +4,7 @@
  *
  *   front.c        the server: who asks, which agent is meant, what is asked
  *   front_pass.c   an ordinary request: bodies both ways, logs that go on after a cut
+ *   front_terminal.c  a terminal: messages both ways
  *   front_audit.c  the line in the log, and the metrics
  */
 #pragma once
@@ -13,6 +14,7 @@
 #include "live/resource/identity.h"
 #include "live/resource/logs.h"
 #include "live/resource/map.h"
+#include "live/resource/messages.h"
 #include "net/http/https_server.h"
 
 #include <sys/queue.h>
@@ -46,11 +48,16 @@ typedef struct ab_resource_front_request {
     int status;     /* that was answered; 0: none */
     /* Bodies. */
     ab_buf up;        /* what the agent's stream has not taken */
+    size_t up_sent;   /* of that, what it has */
     bool up_ended;    /* the client's body is whole */
     ab_buf down;      /* what the client has not taken */
     size_t down_sent; /* of that, what it has */
     size_t owed;      /* bytes that came from the agent, and for which no credits were given back */
     bool down_ended;
+    /* A terminal. */
+    char *offer;                   /* protocols */
+    ab_buf message;                /* of the client, not whole yet */
+    ab_resource_messages messages; /* of the agent */
     /* A log that goes on after a cut. */
     bool resumable;
     bool waiting; /* for the agent, until `give_up_ms` */
@@ -77,6 +84,16 @@ void ab_resource_front_refuse(ab_resource_front_request *r, int status, const ch
 void ab_resource_front_ask(ab_resource_front_request *r);
 /** Ask for those again that wait for their agent. */
 void ab_resource_front_retry(ab_resource_front *front);
+
+/** The status for what ended a stream before its answer. */
+int ab_resource_front_status_of(ab_err code);
+/** The HTTP request is over: free it all. @param why  as on_over of ab_https_handler */
+void ab_resource_front_end(ab_resource_front_request *r, ab_err why);
+
+/* front_terminal.c */
+extern const ab_https_handler ab_resource_front_terminal_handler;
+/** Ask the agent for a terminal. */
+void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_https_info *info);
 
 /* front_audit.c */
 void ab_resource_front_audit_init(ab_resource_front *front);

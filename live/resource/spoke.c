@@ -11,25 +11,24 @@
  * looked at. Answers are not held: what the stream does not take pauses the API server. Only where
  * Secrets are masked the answer waits until it is known that all of it could be.
  */
-#include "live/resource/spoke.h"
+#include "live/resource/spoke_priv.h"
 
 #include "live/resource/fields.h"
 #include "live/resource/managed.h"
 #include "live/resource/mask.h"
 #include "live/resource/status.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Between two looks at how long terminals have been open. */
+#define WATCH_MS 10000
 /* Bytes given to the stream at once. */
 #define PIECE_MAX (16u * 1024)
 
 typedef enum { BODY, JUDGE, CALL, ANSWER, DONE } state;
-
-struct ab_resource_spoke {
-    ab_resource_spoke_env env;
-};
 
 typedef struct {
     ab_resource_spoke *spoke;
@@ -312,7 +311,7 @@ static void judge(request *r)
     ab_resource_decision d = ab_resource_policy_decide(&r->spoke->env.policy, &r->map, type, &why);
     if (d != AB_RESOURCE_REFUSED && r->spoke->env.api.ops == NULL)
         answer_refusal(r, 503, "the agent has no access to a Kubernetes API server");
-    else if (d == AB_RESOURCE_ALLOWED && r->map.verb == AB_RESOURCE_CONNECT)
+    else if (d != AB_RESOURCE_REFUSED && r->map.verb == AB_RESOURCE_CONNECT)
         answer_refusal(r, 400, "terminals need a WebSocket");
     else if (d == AB_RESOURCE_ALLOWED)
         call(r);
@@ -389,11 +388,32 @@ void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request
         answer_refusal(r, 400, "the fields are longer than 16 KiB");
 }
 
+static void on_watch(uv_timer_t *timer)
+{
+    ab_resource_spoke_limit_terminals(timer->data);
+}
+
+static void free_timer(uv_handle_t *handle)
+{
+    free(handle);
+}
+
 ab_resource_spoke *ab_resource_spoke_new(const ab_resource_spoke_env *env)
 {
     ab_resource_spoke *spoke = calloc(1, sizeof(*spoke));
-    if (spoke != NULL)
-        spoke->env = *env;
+    uv_timer_t *timer = calloc(1, sizeof(*timer));
+    if (spoke == NULL || timer == NULL) {
+        free(spoke);
+        free(timer);
+        return NULL;
+    }
+    spoke->env = *env;
+    int failed = uv_timer_init(env->loop, timer) != 0 ||
+                 uv_timer_start(timer, on_watch, WATCH_MS, WATCH_MS) != 0;
+    assert(!failed);
+    (void)failed;
+    timer->data = spoke;
+    spoke->watch = timer;
     return spoke;
 }
 
@@ -402,5 +422,6 @@ void ab_resource_spoke_free(ab_resource_spoke *spoke)
     if (spoke == NULL)
         return;
     ab_resource_policy_fini(&spoke->env.policy);
+    uv_close((uv_handle_t *)spoke->watch, free_timer);
     free(spoke);
 }

@@ -6,10 +6,13 @@
  */
 #pragma once
 
+#include "base/core/clock.h"
 #include "base/observe/log.h"
 #include "base/observe/metrics.h"
 #include "live/resource/api.h"
 #include "live/resource/policy.h"
+
+#include <uv.h>
 
 /* Services as the streams name them. */
 #define AB_RESOURCE_SERVICE      "kubernetes"
@@ -18,9 +21,15 @@
 /* Bytes of a request's body; an API server takes 3 MiB. */
 #define AB_RESOURCE_BODY_MAX (3u * 1024 * 1024)
 
+/* A terminal in which nothing moves, and any terminal, ends after this. */
+#define AB_RESOURCE_TERMINAL_IDLE_MS  (30 * 60 * 1000)
+#define AB_RESOURCE_TERMINAL_TOTAL_MS (12 * 60 * 60 * 1000)
+
 typedef struct ab_resource_spoke ab_resource_spoke;
 
 typedef struct {
+    uv_loop_t *loop;
+    const ab_clock *clock;
     ab_resource_api api;       /* `ops` NULL: there is none, requests are refused with 503 */
     ab_resource_policy policy; /* moved */
     ab_log *log;
@@ -33,3 +42,7 @@ ab_resource_spoke *ab_resource_spoke_new(const ab_resource_spoke_env *env);
 void ab_resource_spoke_free(ab_resource_spoke *spoke);
 /** Serve a stream of AB_RESOURCE_SERVICE; as ab_live_service.serve. @param arg  the spoke */
 void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request *request);
+/** Serve a stream of AB_RESOURCE_EXEC_SERVICE: a terminal. Its messages are those of messages.h,
+ * the field sec-websocket-protocol names the protocols to offer, and in the answer the one that the
+ * server chose. @param arg  the spoke */
+void ab_resource_spoke_serve_terminal(void *arg, ab_live_stream *s, const ab_live_request *request);

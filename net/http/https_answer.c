@@ -142,7 +142,7 @@ ab_err ab_https_answer(ab_https_request *r, int status, const ab_http_field *fie
 
 ab_err ab_https_send(ab_https_request *r, ab_str bytes)
 {
-    if (is_over(r) || !r->answered || r->upgrade)
+    if (is_over(r) || !r->answered || r->conn->state == AB_HTTPS_WEBSOCKET)
         return AB_ERR_CLOSED;
     if (r->no_body || bytes.len == 0)
         return AB_ERR_OK;

@@ -26,6 +26,7 @@ struct ab_tls_socket {
     SSL *ssl; /* NULL: plain */
     state state;
     bool reading;
+    bool patient;
     bool more;  /* stopped reading before all was read */
     bool woken; /* on_turn is owed */
     bool full;  /* ... when half of the queue has left */
@@ -234,7 +235,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     else if (readable && s->reading)
         receive(s);
     /* After an error libuv does not look at the socket any more. */
-    bool gone = status < 0 || ((events & UV_DISCONNECT) != 0 && !s->reading);
+    bool gone = status < 0 || ((events & UV_DISCONNECT) != 0 && !s->reading && !s->patient);
     if (gone && s->state != CLOSED)
         fail_io(s, 0, "connection closed");
     end_turn(s);
@@ -259,7 +260,7 @@ static int events_of(const ab_tls_socket *s)
         return UV_WRITABLE;
     if (s->state == HANDSHAKE)
         return s->ssl != NULL && SSL_want_write(s->ssl) ? UV_WRITABLE : UV_READABLE;
-    return UV_DISCONNECT | (s->reading ? UV_READABLE : 0) |
+    return (s->reading || !s->patient ? UV_DISCONNECT : 0) | (s->reading ? UV_READABLE : 0) |
            (ab_tls_socket_queued(s) > 0 ? UV_WRITABLE : 0);
 }
 
@@ -323,6 +324,7 @@ ab_err ab_tls_socket_new(uv_loop_t *loop, const ab_tls_socket_options *options, 
     s->ssl = ssl;
     s->state = options->connecting ? CONNECTING : HANDSHAKE;
     s->reading = true;
+    s->patient = options->patient;
     s->full_bytes = options->full_bytes;
     s->events = options->events;
     s->arg = options->arg;

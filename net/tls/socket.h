@@ -33,6 +33,8 @@ typedef struct {
     const ab_tls_context *tls; /* borrowed for the call */
     int fd;                    /* non-blocking; taken over on success only */
     bool connecting;           /* connect() was called, and may not be through */
+    bool patient;              /* a peer that goes while no bytes are wanted is noticed when they
+                                  are again, so that nothing that it sent before is lost */
     size_t full_bytes;         /* the queue is full from so many bytes on */
     const ab_tls_socket_events *events;
     void *arg;
@@ -45,7 +47,7 @@ AB_MUST_USE ab_err ab_tls_socket_new(uv_loop_t *loop, const ab_tls_socket_option
  * is allowed. */
 void ab_tls_socket_free(ab_tls_socket *s);
 /** Whether bytes that come are wanted; true in the beginning. While they are not, TCP holds the
- * peer up, and it counts as ended when it goes. */
+ * peer up, and unless `patient` it counts as ended when it goes. */
 void ab_tls_socket_read(ab_tls_socket *s, bool on);
 /** The queue: append to it; it leaves before the loop sleeps. @return NOMEM */
 ab_buf *ab_tls_socket_out(ab_tls_socket *s);

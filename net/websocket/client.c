@@ -190,6 +190,7 @@ static ab_err dial(ab_websocket *w, const struct addrinfo *a, ab_error *err)
     const ab_tls_socket_options options = {.tls = &w->tls,
                                            .fd = fd,
                                            .connecting = true,
+                                           .patient = true,
                                            .full_bytes = FULL_BYTES,
                                            .events = &events,
                                            .arg = w};

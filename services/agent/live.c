@@ -22,7 +22,7 @@ const ab_options ab_agent_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
 struct ab_agent_live {
     ab_service_live base;
     ab_agent_live_kubernetes *kubernetes;
-    ab_live_service services[2]; /* the last is zeroed */
+    ab_live_service services[3]; /* the last is zeroed */
     ab_live_spoke *spoke;
 };
 
@@ -41,6 +41,8 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
         return e;
     l->services[0] =
         (ab_live_service){AB_RESOURCE_SERVICE, ab_agent_live_kubernetes_serve, l->kubernetes};
+    l->services[1] = (ab_live_service){AB_RESOURCE_EXEC_SERVICE,
+                                       ab_agent_live_kubernetes_serve_terminal, l->kubernetes};
     const ab_live_lane_env env = ab_service_live_env(&l->base, source);
     e = ab_live_spoke_new(&env, l->services, &l->spoke);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));

@@ -5,7 +5,7 @@
  */
 #include "services/agent/live_kubernetes.h"
 
-#include "store/kubernetes/raw.h"
+#include "store/kubernetes/raw_socket.h"
 
 #include <stdlib.h>
 
@@ -97,7 +97,99 @@ static void cancel_call(ab_resource_call *c)
     free(c);
 }
 
-static const ab_resource_api_ops OPS = {begin, pause_call, resume_call, cancel_call};
+/* --- WebSockets --- */
+
+struct ab_resource_socket {
+    ab_kube_raw_socket *raw;
+    const ab_resource_socket_handler *handler;
+    void *arg;
+};
+
+static void on_open(void *arg, const char *protocol)
+{
+    const ab_resource_socket *s = arg;
+    s->handler->on_open(s->arg, protocol);
+}
+
+static void on_message(void *arg, ab_str piece, bool ends)
+{
+    const ab_resource_socket *s = arg;
+    s->handler->on_message(s->arg, piece, ends);
+}
+
+static void on_writable(void *arg)
+{
+    const ab_resource_socket *s = arg;
+    s->handler->on_room(s->arg);
+}
+
+static void on_end(void *arg, const ab_websocket_end *end)
+{
+    ab_resource_socket *s = arg;
+    s->handler->on_over(s->arg, &(ab_resource_socket_end){.code = end->code,
+                                                          .status = end->status,
+                                                          .type = end->type,
+                                                          .body = end->body,
+                                                          .err = end->err});
+    free(s);
+}
+
+static ab_resource_socket *connect_socket(void *self, const ab_resource_socket_request *request,
+                                          const ab_resource_socket_handler *handler, void *arg)
+{
+    const ab_agent_live_kubernetes *k = self;
+    ab_http_field fields[AB_LIVE_FIELDS_MAX];
+    ab_resource_socket *s = calloc(1, sizeof(*s));
+    char *path = ab_str_dup(request->target);
+    for (size_t i = 0; i < request->count; i++)
+        fields[i] = (ab_http_field){request->fields[i].name, request->fields[i].value};
+    if (s != NULL && path != NULL) {
+        s->handler = handler;
+        s->arg = arg;
+        s->raw = ab_kube_raw_socket_begin(
+            k->raw, &(ab_kube_raw_socket_request){.path = path,
+                                                  .fields = fields,
+                                                  .count = request->count,
+                                                  .protocols = request->protocols,
+                                                  .on_open = on_open,
+                                                  .on_message = on_message,
+                                                  .on_writable = on_writable,
+                                                  .on_end = on_end,
+                                                  .arg = s});
+    }
+    free(path);
+    if (s == NULL || s->raw == NULL) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+static ab_err send_message(ab_resource_socket *s, ab_str bytes)
+{
+    return ab_kube_raw_socket_send(s->raw, bytes);
+}
+
+static void pause_socket(ab_resource_socket *s)
+{
+    ab_kube_raw_socket_pause(s->raw);
+}
+
+static void resume_socket(ab_resource_socket *s)
+{
+    ab_kube_raw_socket_resume(s->raw);
+}
+
+static void cancel_socket(ab_resource_socket *s)
+{
+    ab_kube_raw_socket_cancel(s->raw);
+    free(s);
+}
+
+static const ab_resource_api_ops OPS = {
+    begin,        pause_call,   resume_call,   cancel_call,   connect_socket,
+    send_message, pause_socket, resume_socket, cancel_socket,
+};
 
 /* Without an API server the agent is of use all the same: its store may be another. */
 static ab_err connect_api(ab_agent_live_kubernetes *k, ab_daemon *daemon, ab_resource_api *api)
@@ -118,7 +210,10 @@ static ab_err connect_api(ab_agent_live_kubernetes *k, ab_daemon *daemon, ab_res
 ab_err ab_agent_live_kubernetes_new(ab_daemon *daemon, ab_agent_live_kubernetes **out,
                                     ab_error *err)
 {
-    ab_resource_spoke_env env = {.log = daemon->log, .metrics = daemon->metrics};
+    ab_resource_spoke_env env = {.loop = daemon->loop,
+                                 .clock = daemon->clock,
+                                 .log = daemon->log,
+                                 .metrics = daemon->metrics};
     ab_agent_live_kubernetes *k = calloc(1, sizeof(*k));
     *out = k;
     if (k == NULL)
@@ -149,4 +244,11 @@ void ab_agent_live_kubernetes_serve(void *arg, ab_live_stream *s, const ab_live_
 {
     const ab_agent_live_kubernetes *k = arg;
     ab_resource_spoke_serve(k->spoke, s, request);
+}
+
+void ab_agent_live_kubernetes_serve_terminal(void *arg, ab_live_stream *s,
+                                             const ab_live_request *request)
+{
+    const ab_agent_live_kubernetes *k = arg;
+    ab_resource_spoke_serve_terminal(k->spoke, s, request);
 }

@@ -21,3 +21,6 @@ AB_MUST_USE ab_err ab_agent_live_kubernetes_new(ab_daemon *daemon, ab_agent_live
 void ab_agent_live_kubernetes_free(ab_agent_live_kubernetes *k);
 /** As ab_live_service.serve, for AB_RESOURCE_SERVICE. @param arg  what new has made */
 void ab_agent_live_kubernetes_serve(void *arg, ab_live_stream *s, const ab_live_request *request);
+/** The same for AB_RESOURCE_EXEC_SERVICE. */
+void ab_agent_live_kubernetes_serve_terminal(void *arg, ab_live_stream *s,
+                                             const ab_live_request *request);

@@ -4,12 +4,11 @@
  * token comes), then for the answer. A first 401 is not told: the token is fetched again, and the
  * request is made once more. What fails before there is anything to wait for is told by a timer.
  */
-#include "store/kubernetes/raw.h"
+#include "store/kubernetes/raw_priv.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #define URL_MAX    (96u * 1024)
 #define FIELDS_MAX (64u * 1024)
@@ -29,14 +28,6 @@ struct ab_kube_raw_call {
     bool cancelled;
     bool failed; /* before the server was asked; `err` says why */
     ab_error err;
-};
-
-struct ab_kube_raw {
-    uv_loop_t *loop;
-    ab_kube_access *access;
-    ab_http *http;
-    uv_timer_t *later; /* tells of failed calls; frees itself */
-    LIST_HEAD(, ab_kube_raw_call) calls;
 };
 
 static void free_call(ab_kube_raw_call *c)
@@ -66,16 +57,22 @@ static void on_later(uv_timer_t *timer)
     ab_kube_raw_call *c = LIST_FIRST(&raw->calls);
     while (c != NULL && !c->failed)
         c = LIST_NEXT(c, link);
-    if (c == NULL)
+    if (c != NULL)
+        finish(c, c->err.code, &c->err);
+    else if (!ab_kube_raw_socket_tell(raw))
         return;
-    (void)uv_timer_start(timer, on_later, 0, 0); /* there may be more */
-    finish(c, c->err.code, &c->err);
+    ab_kube_raw_tell_later(raw); /* there may be more */
+}
+
+void ab_kube_raw_tell_later(ab_kube_raw *raw)
+{
+    (void)uv_timer_start(raw->later, on_later, 0, 0);
 }
 
 static void fail_later(ab_kube_raw_call *c)
 {
     c->failed = true;
-    (void)uv_timer_start(c->raw->later, on_later, 0, 0);
+    ab_kube_raw_tell_later(c->raw);
 }
 
 static void get_token(ab_kube_raw_call *c);
@@ -299,6 +296,7 @@ void ab_kube_raw_free(ab_kube_raw *raw)
     ab_http_free(raw->http);
     while (!LIST_EMPTY(&raw->calls))
         free_call(LIST_FIRST(&raw->calls));
+    ab_kube_raw_socket_free_all(raw);
     uv_close((uv_handle_t *)raw->later, free_timer);
     free(raw);
 }

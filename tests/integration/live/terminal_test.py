@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Terminals through the principal: the WebSocket that argocd-server opens for its page."""
+import base64
+import contextlib
+import json
+import os
+import struct
+import unittest
+
+from access import TOKEN_W1, Access, kubectl
+from daemons import wait_for
+
+V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
+STDIN, STDOUT, STDERR, STATUS, RESIZE = range(5)
+
+
+class WebSocket:
+    """A client of RFC 6455 that reads one frame at a time."""
+
+    def __init__(self, connection, path, *protocols, token=TOKEN_W1):
+        connection.connect()
+        self.socket = connection.sock
+        self.file = self.socket.makefile("rb")
+        fields = {"Host": "localhost", "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+                  "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(),
+                  "Sec-WebSocket-Protocol": ", ".join(protocols), "Authorization": f"Bearer {token}"}
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
+        self.code = int(self.file.readline().split()[1])
+        self.fields = {}
+        for line in iter(lambda: self.file.readline().decode().strip(), ""):
+            name, value = line.split(": ", 1)
+            self.fields[name.lower()] = value
+
+    def body(self):
+        length = self.fields.get("content-length") or int(self.file.readline(), 16)
+        return json.loads(self.file.read(int(length)))
+
+    def send(self, payload, opcode=2):
+        mask = os.urandom(4)
+        length = bytes([0x80 | len(payload)]) if len(payload) < 126 else b"\xfe" + struct.pack(">H", len(payload))
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+        self.socket.sendall(bytes([0x80 | opcode]) + length + mask + masked)
+
+    def say(self, channel, payload):
+        self.send(bytes([channel]) + payload)
+
+    def receive(self):
+        """A data message, or None at the end: `close_code` is known then."""
+        whole = b""
+        while True:
+            first, second = self.file.read(2)
+            length = second & 0x7f
+            if length == 126:
+                length = struct.unpack(">H", self.file.read(2))[0]
+            elif length == 127:
+                length = struct.unpack(">Q", self.file.read(8))[0]
+            payload = self.file.read(length)
+            if first & 0x0f == 8:
+                self.close_code = struct.unpack(">H", payload[:2])[0]
+                return None
+            if first & 0x0f in (9, 10):
+                continue
+            whole += payload
+            if first & 0x80:
+                return whole
+
+    def until(self, channel, text):
+        """What came on a channel, until it has this."""
+        seen = b""
+        while text not in seen:
+            message = self.receive()
+            assert message is not None, f"ended before {text}: {seen}"
+            if message[0] == channel:
+                seen += message[1:]
+        return seen
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.socket.close()
+            self.file.close()
+
+
+class Terminal(Access):
+    live = {"exec": True}
+
+    def setUp(self):
+        super().setUp()
+        wait_for("the namespace has its account", lambda: "default" in kubectl(
+            "-n", self.namespace, "get", "serviceaccounts", "-o", "name"))
+        self.apply({"apiVersion": "v1", "kind": "Pod",
+                    "metadata": {"name": "shell", "annotations": {"kubelet-dev/run": "exec sleep 1000"}},
+                    "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "any"}]}})
+        kubectl("-n", self.namespace, "wait", "--for=condition=Ready", "pod/shell", "--timeout=60s")
+        self.ask_when_there("GET", "/version")
+
+    def open(self, *command, protocols=(V5, V4), tty=False, pod="shell", container="main"):
+        query = "".join(f"&command={word}" for word in command)
+        socket = WebSocket(self.connect(), f"{self.path('pods', pod)}/exec?container={container}&stdin=true&stdout=true"
+                           f"&stderr={str(not tty).lower()}&tty={str(tty).lower()}{query}", *protocols)
+        self.addCleanup(socket.close)
+        return socket
+
+    def end_of(self, socket):
+        """The Status on channel 3, and the code of the closing frame."""
+        status = b""
+        while (message := socket.receive()) is not None:
+            if message[0] == STATUS:
+                status += message[1:]
+        return json.loads(status), socket.close_code
+
+    def test_what_is_typed_comes_back_and_the_exit_code_is_told(self):
+        for protocols in ((V5, V4), (V4,)):
+            shell = self.open("bash", protocols=protocols)
+            self.assertEqual((shell.code, shell.fields["sec-websocket-protocol"]), (101, protocols[0]))
+            shell.say(STDIN, b"echo $((6 * 7)); echo oops >&2; exit 3\n")
+            seen = {}
+            while (message := shell.receive()) is not None:
+                seen[message[0]] = seen.get(message[0], b"") + message[1:]
+            status = json.loads(seen[STATUS])
+            self.assertEqual((seen[STDOUT], seen[STDERR]), (b"42\n", b"oops\n"))
+            self.assertEqual((status["reason"], status["details"]["causes"][0]["message"]), ("NonZeroExitCode", "3"))
+            self.assertEqual(shell.close_code, 1000)
+        wait_for("two lines", lambda: len(self.audited("verb=connect", "pods/exec", "code=101")) == 2)
+
+    def test_a_window_has_its_size_and_a_key_its_echo(self):
+        shell = self.open("bash", tty=True)
+        shell.say(RESIZE, b'{"Width":113,"Height":47}')
+        shell.say(STDIN, b"stty size\n")
+        shell.until(STDOUT, b"47 113")
+        shell.say(STDIN, b"x")
+        shell.until(STDOUT, b"x")
+
+    def test_much_comes_whole(self):
+        shell = self.open("bash")
+        shell.say(STDIN, b"head -c 5000000 /dev/zero | tr '\\0' x; exit\n")
+        count = 0
+        while (message := shell.receive()) is not None:
+            count += len(message) - 1 if message[0] == STDOUT else 0
+        self.assertEqual((count, shell.close_code), (5000000, 1000))
+
+    def test_what_runs_ends_with_its_viewer(self):
+        shell = self.open("bash")
+        mark = f"sleep 98{os.getpid()}"
+        shell.say(STDIN, f"echo here; exec {mark}\n".encode())
+        shell.until(STDOUT, b"here")
+        shell.close()
+        wait_for("the process is gone", lambda: not any(
+            self.command_of(pid) == mark for pid in os.listdir("/proc") if pid.isdigit()))
+        wait_for("it is counted no more", lambda: self.principal.metric("argobus_live_open") == 0)
+
+    @staticmethod
+    def command_of(pid):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                return file.read().replace(b"\0", b" ").decode().strip()
+        return ""
+
+    def test_an_agent_that_dies_ends_the_terminal(self):
+        shell = self.open("bash")
+        shell.say(STDIN, b"echo here\n")
+        shell.until(STDOUT, b"here")
+        self.agent.kill()
+        self.assertIsNone(shell.receive())
+        self.assertEqual(shell.close_code, 1011)
+        self.agent.start()
+
+    def test_a_pod_that_is_not_there_is_a_status(self):
+        refused = self.open("bash", pod="none")
+        self.assertEqual((refused.code, refused.body()["reason"]), (404, "NotFound"))
+
+    def test_what_is_not_a_terminal_of_ours_is_refused(self):
+        self.assertEqual(self.open("bash", protocols=("other",)).code, 400)
+        other = WebSocket(self.connect(), self.path("pods", "shell"), V5)
+        self.assertEqual(other.code, 400)
+        spdy = self.ask("POST", self.path("pods", "shell") + "/exec?command=bash")
+        self.assertEqual(spdy.code, 400)
+
+
+class Refused(Terminal):
+    """The agent does not allow terminals, which is the default."""
+
+    live = {}
+
+    def test_a_terminal_names_the_option(self):
+        refused = self.open("bash")
+        self.assertEqual((refused.code, refused.body()["reason"]), (403, "Forbidden"))
+
+
+for name in [name for name in dir(Terminal) if name.startswith("test_")]:
+    setattr(Refused, name, None)
+
+unittest.main()

@@ -22,25 +22,24 @@ int ab_redis_front_port(const ab_redis_front *front)
     return front->port;
 }
 
-ab_err ab_redis_front_ask(ab_redis_front *front, ab_str agent, const char *method, ab_str key,
-                          int64_t deadline_ms, const ab_live_handler *handler, void *arg,
-                          ab_live_stream **out, ab_error *err)
+ab_err ab_redis_front_ask(ab_redis_front *front, const ab_redis_ask *ask, ab_live_stream **out,
+                          ab_error *err)
 {
-    char name[AB_REDIS_FRONT_AGENT_MAX + 1];
+    char agent[AB_REDIS_FRONT_AGENT_MAX + 1];
     ab_buf path;
-    if (agent.len > AB_REDIS_FRONT_AGENT_MAX)
+    if (ask->agent.len > AB_REDIS_FRONT_AGENT_MAX)
         return ab_fail(err, AB_ERR_INVALID, "the name is too long");
-    memcpy(name, agent.ptr, agent.len);
-    name[agent.len] = '\0';
+    memcpy(agent, ask->agent.ptr, ask->agent.len);
+    agent[ask->agent.len] = '\0';
     ab_buf_init(&path, 4 * (size_t)AB_REDIS_KEY_MAX);
-    ab_redis_route_put_path(&front->o.agents, key, &path);
+    ab_redis_route_put_path(&front->o.agents, ask->key, &path);
     ab_live_request request = {.service = AB_STR("redis"),
-                               .method = ab_str_of(method),
+                               .method = ab_str_of(ask->method),
                                .path = ab_buf_str(&path),
-                               .deadline_ms = deadline_ms};
+                               .deadline_ms = ask->deadline_ms};
     ab_err e = ab_buf_status(&path);
     if (e == AB_ERR_OK)
-        e = front->o.request(front->o.arg, name, &request, handler, arg, out, err);
+        e = front->o.request(front->o.arg, agent, &request, ask->handler, ask->arg, out, err);
     ab_buf_fini(&path);
     if (e == AB_ERR_OK)
         ab_live_stream_end(*out);

@@ -152,7 +152,7 @@ void ab_redis_front_get_cancel(ab_redis_get *g)
 }
 
 /* @return false: the client has been given an error */
-static bool ask(ab_redis_conn *c, ab_redis_get *g, ab_str key)
+static bool ask_agent(ab_redis_conn *c, ab_redis_get *g, ab_str key)
 {
     ab_redis_front *f = c->front;
     ab_error err = {0};
@@ -160,8 +160,8 @@ static bool ask(ab_redis_conn *c, ab_redis_get *g, ab_str key)
     if (agent.ptr == NULL)
         agent = AB_STR("removed");
     snprintf(g->agent, sizeof(g->agent), "%.*s", AB_STR_ARG(agent));
-    if (ab_redis_front_ask(f, agent, "GET", key, f->o.deadline_ms, &handler, g, &g->stream, &err) ==
-        AB_ERR_OK)
+    const ab_redis_ask ask = {agent, "GET", key, f->o.deadline_ms, &handler, g};
+    if (ab_redis_front_ask(f, &ask, &g->stream, &err) == AB_ERR_OK)
         return true;
     note(g, f, AB_REDIS_GOT_ERROR);
     put_error(g, err.text);
@@ -178,7 +178,7 @@ void ab_redis_front_get_begin(ab_redis_conn *c)
     }
     g->conn = c;
     g->begun_ms = ab_redis_front_now_ms(c->front);
-    if (ask(c, g, (ab_str){e->key, e->key_len})) {
+    if (ask_agent(c, g, (ab_str){e->key, e->key_len})) {
         c->get = g;
         return;
     }

@@ -121,11 +121,18 @@ typedef enum { AB_REDIS_GOT_VALUE, AB_REDIS_GOT_NOTHING, AB_REDIS_GOT_ERROR } ab
 int64_t ab_redis_front_now_ms(const ab_redis_front *front);
 /** Free the front when it is closed and its last connection is. */
 void ab_redis_front_free_if_done(ab_redis_front *front);
-/** Ask an agent, with a path made of its key. The stream's own half is ended.
- *  @return as ab_live_hub_request */
-AB_MUST_USE ab_err ab_redis_front_ask(ab_redis_front *front, ab_str agent, const char *method,
-                                      ab_str key, int64_t deadline_ms,
-                                      const ab_live_handler *handler, void *arg,
+/* What an agent is asked. */
+typedef struct {
+    ab_str agent;
+    const char *method;
+    ab_str key;          /* as the client names it */
+    int64_t deadline_ms; /* 0: none */
+    const ab_live_handler *handler;
+    void *arg;
+} ab_redis_ask;
+
+/** Ask; the stream's own half is ended. @return as ab_live_hub_request */
+AB_MUST_USE ab_err ab_redis_front_ask(ab_redis_front *front, const ab_redis_ask *ask,
                                       ab_live_stream **out, ab_error *err);
 
 /** Serve a client. @param fd  taken over. @return NOMEM */

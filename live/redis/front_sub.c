@@ -109,14 +109,14 @@ static const ab_live_handler handler = {
     .on_over = on_over,
 };
 
-static void ask(ab_redis_sub *s)
+static void ask_agent(ab_redis_sub *s)
 {
     ab_redis_front *f = s->conn->front;
     ab_error err = {0};
     ab_str agent = ab_redis_route_find(&f->o.agents, s->channel);
     ab_link_remove(&s->retry);
-    if (agent.ptr == NULL || ab_redis_front_ask(f, agent, "SUBSCRIBE", s->channel, 0, &handler, s,
-                                                &s->stream, &err) != AB_ERR_OK) {
+    const ab_redis_ask ask = {agent, "SUBSCRIBE", s->channel, 0, &handler, s};
+    if (agent.ptr == NULL || ab_redis_front_ask(f, &ask, &s->stream, &err) != AB_ERR_OK) {
         s->stream = NULL;
         retry_later(s);
     }
@@ -143,7 +143,7 @@ void ab_redis_front_sub_begin(ab_redis_conn *c, ab_str channel)
     ab_buf_init(&s->message, AB_RESP_WHOLE_MAX);
     ab_backoff_init(&s->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_metric_add(c->front->subscriptions, 1);
-    ask(s);
+    ask_agent(s);
 }
 
 static void end_sub(ab_redis_conn *c, ab_redis_sub *s)
@@ -199,5 +199,5 @@ void ab_redis_front_sub_retry(ab_redis_front *front, int64_t now_ms)
             ab_list_append(&due, &s->retry);
     }
     while (ab_link_is_in_use(&due))
-        ask(AB_LINK_OF(due.next, ab_redis_sub, retry));
+        ask_agent(AB_LINK_OF(due.next, ab_redis_sub, retry));
 }

@@ -292,6 +292,17 @@ class Passwords(Case):
         with self.proxy.client(password="hub-secret") as c:
             self.assertEqual(c.get(TREE % "w1_a"), b"1")
 
+    def test_confirmations_are_told_from_the_replies_behind_them(self):
+        self.w1.client().set(TREE % "a", b"1")
+        self.hub.client(password="hub-secret").execute_command("ACL", "SETUSER", "half", "on", ">pw", "~*", "&other*",
+                                                               "+@all")
+        for version in ("2", "3"):
+            with self.subTest(version=version), self.proxy.raw() as (s, replies):
+                s.sendall(command("HELLO", version, "AUTH", "half", "pw") + command("SUBSCRIBE", "other1", "other2") +
+                          command("UNSUBSCRIBE") + command("SUBSCRIBE", CHANNEL % "w1_a") + command("GET", TREE % "w1_a"))
+                wait_for("refusal", lambda: replies.readline().startswith(b"-NOPERM"))
+                self.assertEqual(replies.read(7), b"$1\r\n1\r\n")
+
     def test_the_agents_redis_may_want_a_password_and_a_user(self):
         with tempfile.NamedTemporaryFile("w") as secret:
             w1 = Server(self, "--user", "default", "off", "--user", "reader", "on", ">pw", "~app|*", "&*", "+get",

@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import subprocess
+import urllib.error
+import urllib.parse
 import urllib.request
 
 PASSWORD = "a password"  # of the user admin, where there is a login
@@ -27,3 +29,38 @@ def call(cluster, method, path, body=None):
                                      headers={"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=120) as answer:
         return json.load(answer)
+
+
+class Server:
+    """The argocd-server on a cluster, asked as its admin."""
+
+    def __init__(self, cluster):
+        self.address, self.token = f"127.0.0.1:{port(cluster, 'server')}", None
+        self.token = self.ask("POST", "session", {"username": "admin", "password": PASSWORD})["token"]
+
+    def open(self, method, path, body=None, **query):
+        """The answer, to be read as it comes; the caller closes it."""
+        url = f"http://{self.address}/api/v1/{path}?{urllib.parse.urlencode(query)}"
+        request = urllib.request.Request(url, method=method, data=None if body is None else json.dumps(body).encode(),
+                                         headers={"Content-Type": "application/json",
+                                                  **({"Authorization": f"Bearer {self.token}"} if self.token else {})})
+        return urllib.request.urlopen(request, timeout=120)
+
+    def ask(self, method, path, body=None, **query):
+        with self.open(method, path, body, **query) as answer:
+            return json.load(answer)
+
+    def refusal(self, method, path, **query):
+        """The status and the message of a refusal, None when there is none."""
+        try:
+            self.ask(method, path, **query)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)["message"]
+        return None
+
+    def cli(self, *args, **options):
+        """The command line of Argo CD."""
+        command = [argocd_dev("program").strip(), "--server", self.address, "--plaintext", "--auth-token",
+                   self.token, *args]
+        return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                env={**os.environ, "ARGOCD_BINARY_NAME": "argocd"}, **options)

@@ -93,6 +93,15 @@ class Cluster:
         for name in manifests:
             self.kubectl("apply", "-f", str(DEPLOY / f"{name}.yaml"))
 
+    @contextlib.contextmanager
+    def granted(self, manifest):
+        """Such a file, meanwhile."""
+        self.grant(manifest)
+        try:
+            yield
+        finally:
+            self.kubectl("delete", "-f", str(DEPLOY / f"{manifest}.yaml"))
+
     def token(self, account, **spec):
         """One for a service account of Argo CD's namespace, good for a day."""
         return kubernetes.client.CoreV1Api(self.client.client).create_namespaced_service_account_token(

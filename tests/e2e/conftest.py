@@ -15,7 +15,7 @@ import tempfile
 
 import pytest
 from cluster import Cluster
-from fleet import Fleet
+from stage import enter, on_stage, running
 
 KEEP = "AB_E2E_KEEP" in os.environ
 NAMES = ("hub", "w1", "w2")
@@ -58,37 +58,6 @@ def clusters():
     if not KEEP:
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(Cluster.stop, found.values()))
-
-
-on_stage = []  # the one fleet that runs, as all share the clusters
-
-
-def enter(fleet):
-    """This fleet runs from now on, with the rights that its mapping needs."""
-    if fleet in on_stage:
-        return
-    for other in on_stage:
-        other.stop()
-    on_stage[:] = [fleet]
-    for spoke in fleet.spokes.values():
-        if fleet.mapping == "destination":
-            spoke.grant("agent-destination")
-        else:
-            spoke.kubectl("delete", "clusterrolebinding", "argobus-agent-destination", "--ignore-not-found")
-
-
-@contextlib.contextmanager
-def running(mapping, transport, clusters, folder, **principal):
-    spokes = {name: clusters[name] for name in ("w1", "w2")}
-    fleet = Fleet(mapping, transport, clusters["hub"], spokes, folder, **principal)
-    enter(fleet)
-    fleet.wipe()
-    try:
-        yield fleet
-        fleet.stop()
-    finally:
-        fleet.kill()
-        fleet.wipe()
 
 
 # What is sent, answered, lost and made good; the rest is about stores and what stands in them.

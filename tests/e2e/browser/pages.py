@@ -35,10 +35,12 @@ class Pages:
         has = self.page.locator(".application-resource-tree__node-kind").filter(has_text=re.compile(f"^{kind}$"))
         return self.page.locator(".application-resource-tree__node").filter(has_text=name).filter(has=has)
 
-    def choose(self, kind, name, entry):
-        """An entry of a node's menu, and yes to the question that follows."""
+    def choose(self, kind, name, entry, typed=None):
+        """An entry of a node's menu, and yes to the question that follows, which may ask for something to be typed."""
         self.node(kind, name).locator(".application-resource-tree__node-menu .argo-dropdown__anchor").click()
         self.page.locator(".argo-dropdown__content.opened li").filter(has_text=entry).click()
+        if typed:
+            self.page.locator(".popup-container input:not([type=checkbox]):not([type=radio])").first.fill(typed)
         self.page.locator('[qe-id="argo-popup-ok-button"], [qe-id="prompt-popup-ok-button"]').click()
 
     def panel(self, namespace, app, resource, tab):
@@ -53,6 +55,16 @@ class Pages:
     def manifest(self, line):
         """A line of a manifest that is in sight."""
         return self.page.locator(".view-line").filter(has_text=line).first
+
+    def edit(self, line, old, new):
+        """Put `new` for `old`, the end of a line of the manifest that is shown, and save it."""
+        self.page.get_by_role("button", name="Edit", exact=False).last.click()
+        self.manifest(line).click()
+        self.page.keyboard.press("End")
+        for _ in old:
+            self.page.keyboard.press("Backspace")
+        self.page.keyboard.type(new)
+        self.page.get_by_role("button", name="Save", exact=False).last.click()
 
     def terminal(self, *where):
         """Open one, and give what it shows: xterm draws on a canvas, so this is read off its WebSocket."""

@@ -8,6 +8,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import websocket
+
 PASSWORD = "a password"  # of the user admin, where there is a login
 
 
@@ -57,6 +59,10 @@ class Server:
         except urllib.error.HTTPError as error:
             return error.code, json.load(error)["message"]
         return None
+
+    def terminal(self, **query):
+        return websocket.create_connection(f"ws://{self.address}/terminal?{urllib.parse.urlencode(query)}", timeout=120,
+                                           cookie=f"argocd.token={self.token}")
 
     def cli(self, *args, **options):
         """The command line of Argo CD."""

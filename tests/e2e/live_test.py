@@ -7,6 +7,8 @@ from daemons import wait_for
 from remote import NAME, NAMESPACE, deployed, output_of
 from stage import enter, running
 
+SHELL = {"container": "main", "appName": NAME, "projectName": "default", "namespace": NAMESPACE}
+
 
 @pytest.fixture(scope="module", params=[("destination", "kafka"), ("destination", "grpc")], ids="-".join)
 def shared(request, clusters, tmp_path_factory):
@@ -79,6 +81,21 @@ def test_a_log_is_followed_in_order(remote):
     assert lines == [f"line {first + more}" for more in range(10)]
 
 
+def test_a_terminal_obeys_what_is_typed(remote):
+    terminal = remote.server.terminal(pod=remote.pod(), appNamespace=remote.app.namespace, **SHELL)
+    shown = ""
+
+    def shows(text):
+        nonlocal shown
+        while text not in shown:
+            shown += json.loads(terminal.recv()).get("data", "")
+    terminal.send(json.dumps({"operation": "resize", "rows": 47, "cols": 113}))
+    terminal.send(json.dumps({"operation": "stdin", "data": "echo sum $((40 + 2)); stty size\n"}))
+    shows("sum 42\r\n")
+    shows("47 113\r\n")
+    terminal.close()
+
+
 def test_an_agent_that_is_away_is_named_and_is_back_when_it_returns(remote):
     with remote.fleet.away("w1"):
         code, message = wait_for("the API says so", lambda: remote.server.refusal(
@@ -143,3 +160,9 @@ def test_kubectl_watches_through_the_principal(remote):
         for turn in ("one", "two"):
             remote.spoke.patch("ConfigMap", NAMESPACE, "settings", {"metadata": {"labels": {"turn": turn}}})
             assert seen.readline() == f"{turn}\n"
+
+
+def test_kubectl_types_into_a_container_and_gets_its_exit_code(remote):
+    code, said = remote.kubectl("exec", "-i", remote.pod(), "--", "bash", "-c", "read word; echo got $word; exit 3",
+                                text="hello\n")
+    assert code == 3 and said.startswith("got hello\n"), said

@@ -124,6 +124,7 @@ def live_of_the_agent():
         **sealed_by("w1"),
         "principal": "localhost",
         "kubernetes": {"policy": "all"},
+        "exec": True,
     }}
 
 

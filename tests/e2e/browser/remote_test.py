@@ -4,6 +4,7 @@ import re
 
 import pytest
 from daemons import wait_for
+from pages import PROMPT
 from remote import NAME, NAMESPACE, deployed
 from stage import running
 
@@ -73,6 +74,13 @@ def test_a_log_goes_on_while_it_is_looked_at(remote, pages):
     pages.text("line ").wait_for()
     seen = max(int(number) for number in re.findall(r"line (\d+)", pages.page.inner_text("body")))
     pages.text(f"line {seen + 20}").wait_for()
+
+
+def test_a_terminal_obeys_what_is_typed(remote, pages):
+    shown = pages.terminal(remote.app.namespace, NAME, f"/Pod/{NAMESPACE}/{remote.pod()}")
+    shown.waits_for(PROMPT)
+    pages.type("echo sum $((40 + 2))\n")
+    shown.waits_for("sum 42")
 
 
 def test_an_agent_that_is_away_is_named_and_is_back_when_it_returns(remote, pages):

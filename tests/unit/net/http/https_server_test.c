@@ -391,7 +391,9 @@ static void a_paused_body_holds_up_its_client(void **state)
     ssize_t n = 1;
     size_t sent = 0;
     int fd = dial(f);
-    send_all(f, fd, AB_STR("POST /pause HTTP/1.1\r\n" HOST "Content-Length: 33554432\r\n\r\n"));
+    /* Some of the body comes with the head. */
+    send_all(f, fd,
+             AB_STR("POST /pause HTTP/1.1\r\n" HOST "Content-Length: 33554437\r\n\r\nhello"));
     WAIT_FOR(f, f->held != NULL);
     for (int quiet = 0; quiet < 20 && sent<STREAM; quiet = n> 0 ? 0 : quiet + 1) {
         n = send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
@@ -407,7 +409,7 @@ static void a_paused_body_holds_up_its_client(void **state)
         sent += n > 0 ? (size_t)n : 0;
         turn(f, fd, POLLOUT);
     }
-    WAIT_FOR(f, f->came == STREAM);
+    WAIT_FOR(f, f->came == STREAM + 5);
     close(fd);
     WAIT_FOR(f, f->overs == 1);
 }
@@ -434,7 +436,10 @@ static void a_client_that_leaves_is_told_once(void **state)
 static void an_answer_that_is_not_whole_cuts_the_connection(void **state)
 {
     fixture *f = *state;
-    expect_end(f, "GET /short HTTP/1.1\r\n" HOST "\r\n", "content-length: 10\r\n\r\n123");
+    /* What follows it is not answered, or it would be taken for the rest of the body. */
+    expect_end(f, "GET /short HTTP/1.1\r\n" HOST "\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n",
+               "content-length: 10\r\n\r\n123");
+    assert_int_equal(f->requests, 1);
     ab_buf out;
     ab_buf_init(&out, 4096);
     int fd = dial(f);

@@ -5,11 +5,14 @@
  */
 #include "services/agent/live_kubernetes.h"
 
-#include "store/kubernetes/raw_socket.h"
+#include "store/kubernetes/raw.h"
+#include "store/kubernetes/socket.h"
 
 #include <stdlib.h>
 
-_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX, "fields of a request fit");
+_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX &&
+                   AB_LIVE_FIELDS_MAX <= AB_KUBE_SOCKET_FIELDS_MAX,
+               "fields of a request fit");
 
 static const ab_option rows[] = {AB_RESOURCE_POLICY_OPTION_ROWS};
 const ab_options ab_agent_live_kubernetes_options = {rows, sizeof(rows) / sizeof(rows[0])};
@@ -17,6 +20,7 @@ const ab_options ab_agent_live_kubernetes_options = {rows, sizeof(rows) / sizeof
 struct ab_agent_live_kubernetes {
     ab_kube_access *access;
     ab_kube_raw *raw;
+    ab_kube_sockets *sockets;
     ab_resource_spoke *spoke;
 };
 
@@ -100,7 +104,7 @@ static void cancel_call(ab_resource_call *c)
 /* --- WebSockets --- */
 
 struct ab_resource_socket {
-    ab_kube_raw_socket *raw;
+    ab_kube_socket *raw;
     const ab_resource_socket_handler *handler;
     void *arg;
 };
@@ -146,16 +150,16 @@ static ab_resource_socket *connect_socket(void *self, const ab_resource_socket_r
     if (s != NULL && path != NULL) {
         s->handler = handler;
         s->arg = arg;
-        s->raw = ab_kube_raw_socket_begin(
-            k->raw, &(ab_kube_raw_socket_request){.path = path,
-                                                  .fields = fields,
-                                                  .count = request->count,
-                                                  .protocols = request->protocols,
-                                                  .on_open = on_open,
-                                                  .on_message = on_message,
-                                                  .on_writable = on_writable,
-                                                  .on_end = on_end,
-                                                  .arg = s});
+        s->raw = ab_kube_socket_begin(k->sockets,
+                                      &(ab_kube_socket_request){.path = path,
+                                                                .fields = fields,
+                                                                .count = request->count,
+                                                                .protocols = request->protocols,
+                                                                .on_open = on_open,
+                                                                .on_message = on_message,
+                                                                .on_writable = on_writable,
+                                                                .on_end = on_end,
+                                                                .arg = s});
     }
     free(path);
     if (s == NULL || s->raw == NULL) {
@@ -167,22 +171,22 @@ static ab_resource_socket *connect_socket(void *self, const ab_resource_socket_r
 
 static ab_err send_message(ab_resource_socket *s, ab_str bytes)
 {
-    return ab_kube_raw_socket_send(s->raw, bytes);
+    return ab_kube_socket_send(s->raw, bytes);
 }
 
 static void pause_socket(ab_resource_socket *s)
 {
-    ab_kube_raw_socket_pause(s->raw);
+    ab_kube_socket_pause(s->raw);
 }
 
 static void resume_socket(ab_resource_socket *s)
 {
-    ab_kube_raw_socket_resume(s->raw);
+    ab_kube_socket_resume(s->raw);
 }
 
 static void cancel_socket(ab_resource_socket *s)
 {
-    ab_kube_raw_socket_cancel(s->raw);
+    ab_kube_socket_cancel(s->raw);
     free(s);
 }
 
@@ -199,6 +203,10 @@ static ab_err connect_api(ab_agent_live_kubernetes *k, ab_daemon *daemon, ab_res
                                   &k->access, &err);
     if (e == AB_ERR_OK)
         e = ab_kube_raw_new(daemon->loop, k->access, &k->raw, &err);
+    if (e == AB_ERR_OK) {
+        k->sockets = ab_kube_sockets_new(daemon->loop, k->access);
+        e = k->sockets == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    }
     if (e == AB_ERR_OK)
         *api = (ab_resource_api){&OPS, k};
     else if (e != AB_ERR_NOMEM)
@@ -237,6 +245,7 @@ void ab_agent_live_kubernetes_free(ab_agent_live_kubernetes *k)
     ab_resource_spoke_free(k->spoke);
     ab_kube_access_free(k->access);
     ab_kube_raw_free(k->raw);
+    ab_kube_sockets_free(k->sockets);
     free(k);
 }
 

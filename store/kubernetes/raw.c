@@ -4,11 +4,12 @@
  * token comes), then for the answer. A first 401 is not told: the token is fetched again, and the
  * request is made once more. What fails before there is anything to wait for is told by a timer.
  */
-#include "store/kubernetes/raw_priv.h"
+#include "store/kubernetes/raw.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #define URL_MAX    (96u * 1024)
 #define FIELDS_MAX (64u * 1024)
@@ -28,6 +29,13 @@ struct ab_kube_raw_call {
     bool cancelled;
     bool failed; /* before the server was asked; `err` says why */
     ab_error err;
+};
+
+struct ab_kube_raw {
+    ab_kube_access *access;
+    ab_http *http;
+    uv_timer_t *later; /* tells of failed calls; frees itself */
+    LIST_HEAD(, ab_kube_raw_call) calls;
 };
 
 static void free_call(ab_kube_raw_call *c)
@@ -57,22 +65,16 @@ static void on_later(uv_timer_t *timer)
     ab_kube_raw_call *c = LIST_FIRST(&raw->calls);
     while (c != NULL && !c->failed)
         c = LIST_NEXT(c, link);
-    if (c != NULL)
-        finish(c, c->err.code, &c->err);
-    else if (!ab_kube_raw_socket_tell(raw))
+    if (c == NULL)
         return;
-    ab_kube_raw_tell_later(raw); /* there may be more */
-}
-
-void ab_kube_raw_tell_later(ab_kube_raw *raw)
-{
-    (void)uv_timer_start(raw->later, on_later, 0, 0);
+    (void)uv_timer_start(timer, on_later, 0, 0); /* there may be more */
+    finish(c, c->err.code, &c->err);
 }
 
 static void fail_later(ab_kube_raw_call *c)
 {
     c->failed = true;
-    ab_kube_raw_tell_later(c->raw);
+    (void)uv_timer_start(c->raw->later, on_later, 0, 0);
 }
 
 static void get_token(ab_kube_raw_call *c);
@@ -278,7 +280,6 @@ ab_err ab_kube_raw_new(uv_loop_t *loop, ab_kube_access *access, ab_kube_raw **ou
         free(timer);
         return e;
     }
-    raw->loop = loop;
     raw->access = access;
     int failed = uv_timer_init(loop, timer);
     assert(failed == 0);
@@ -296,7 +297,6 @@ void ab_kube_raw_free(ab_kube_raw *raw)
     ab_http_free(raw->http);
     while (!LIST_EMPTY(&raw->calls))
         free_call(LIST_FIRST(&raw->calls));
-    ab_kube_raw_socket_free_all(raw);
     uv_close((uv_handle_t *)raw->later, free_timer);
     free(raw);
 }

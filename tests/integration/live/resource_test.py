@@ -32,7 +32,6 @@ class All(Access):
         self.assert_same("/apis/argoproj.io/v1alpha1?timeout=32s")
         self.assert_same(self.path("configmaps", "one"))
         self.assert_same(self.path("configmaps", "one"), accept="application/vnd.kubernetes.protobuf")
-        self.assert_same(self.path("configmaps") + "?labelSelector=none")
         table = self.ask("GET", self.path("configmaps"), accept="application/json;as=Table;v=v1;g=meta.k8s.io")
         self.assertEqual(table.json()["kind"], "Table")
 

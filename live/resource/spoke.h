@@ -41,8 +41,8 @@ ab_resource_spoke *ab_resource_spoke_new(const ab_resource_spoke_env *env);
 /** After every stream is over. NULL is allowed. */
 void ab_resource_spoke_free(ab_resource_spoke *spoke);
 /** Serve a stream of AB_RESOURCE_SERVICE; as ab_live_service.serve. @param arg  the spoke */
-void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request *request);
+void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request *from);
 /** Serve a stream of AB_RESOURCE_EXEC_SERVICE: a terminal. Its messages are those of messages.h,
  * the field sec-websocket-protocol names the protocols to offer, and in the answer the one that the
  * server chose. @param arg  the spoke */
-void ab_resource_spoke_serve_terminal(void *arg, ab_live_stream *s, const ab_live_request *request);
+void ab_resource_spoke_serve_terminal(void *arg, ab_live_stream *s, const ab_live_request *from);

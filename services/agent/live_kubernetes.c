@@ -10,9 +10,8 @@
 
 #include <stdlib.h>
 
-_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX &&
-                   AB_LIVE_FIELDS_MAX <= AB_KUBE_SOCKET_FIELDS_MAX,
-               "fields of a request fit");
+_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX, "fields of a request fit");
+_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_SOCKET_FIELDS_MAX, "fields of a WebSocket fit");
 
 static const ab_option rows[] = {AB_RESOURCE_POLICY_OPTION_ROWS};
 const ab_options ab_agent_live_kubernetes_options = {rows, sizeof(rows) / sizeof(rows[0])};

@@ -18,7 +18,7 @@ static ab_redis_expect *expect(ab_redis_conn *c, ab_redis_expect_kind kind, ab_s
 {
     ab_redis_expect *e = calloc(1, sizeof(*e) + key.len);
     if (e == NULL) {
-        ab_redis_front_conn_close(c);
+        c->ops->close(c);
         return NULL;
     }
     ab_link_init(&e->link);
@@ -261,7 +261,7 @@ static void inline_command(ab_redis_conn *c, ab_str line)
     if (e == AB_ERR_PARSE)
         ab_redis_front_command_refuse(c, "unbalanced quotes in request");
     else if (e != AB_ERR_OK)
-        ab_redis_front_conn_close(c);
+        c->ops->close(c);
     else if (array.len > 0)
         begin_command(c, ab_buf_str(&array), true);
     ab_buf_fini(&array);

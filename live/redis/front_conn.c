@@ -35,7 +35,7 @@ void ab_redis_front_conn_close(ab_redis_conn *c)
     ab_redis_front_get_cancel(c->get);
     c->get = NULL;
     ab_redis_front_sub_end_all(c);
-    ab_redis_front_reply_free(c);
+    ab_redis_front_expect_free(c);
     ab_redis_wire_close(c->client);
     ab_redis_wire_close(c->server);
 }
@@ -46,7 +46,7 @@ void ab_redis_front_conn_care(ab_redis_conn *c, int64_t now_ms)
         ab_redis_front_conn_close(c);
 }
 
-void ab_redis_front_conn_end(ab_redis_conn *c)
+static void conn_end(ab_redis_conn *c)
 {
     if (c->over || c->ending)
         return;
@@ -64,7 +64,7 @@ static bool is_stuck(ab_redis_conn *c)
     return c->over || c->ending || c->get != NULL || ab_redis_wire_is_full(c->client);
 }
 
-void ab_redis_front_conn_go_on(ab_redis_conn *c)
+static void conn_go_on(ab_redis_conn *c)
 {
     if (c->over || c->ending)
         return;
@@ -98,14 +98,14 @@ static size_t on_server_bytes(void *arg, ab_str bytes)
         if (ab_resp_replies_next(&c->replies, rest, &piece, &why) != AB_ERR_OK) {
             AB_WARN(c->front->o.log, LIVE, "cannot read a reply of the control plane's redis",
                     AB_KV("error", why));
-            ab_redis_front_conn_end(c);
+            conn_end(c);
             return bytes.len;
         }
         used += piece.bytes.len;
         if (piece.bytes.len > 0)
             ab_redis_front_reply(c, &piece);
     } while (piece.bytes.len > 0);
-    ab_redis_front_conn_go_on(c);
+    conn_go_on(c);
     return used;
 }
 
@@ -122,12 +122,12 @@ static void on_server_down(void *arg, const ab_error *why)
         if (!c->in_reply)
             ab_resp_put_error(ab_redis_wire_out(c->client), ab_str_of(text.text));
     }
-    ab_redis_front_conn_end(c);
+    conn_end(c);
 }
 
 static void on_server_room(void *arg)
 {
-    ab_redis_front_conn_go_on(arg);
+    conn_go_on(arg);
 }
 
 static const ab_redis_wire_ops server_ops = {
@@ -159,7 +159,7 @@ static size_t on_client_bytes(void *arg, ab_str bytes)
     const char *why = NULL;
     size_t used = 0;
     if (c->ending || c->in_garbage || !has_server(c)) {
-        ab_redis_front_conn_end(c);
+        conn_end(c);
         return bytes.len;
     }
     do {
@@ -177,7 +177,7 @@ static size_t on_client_bytes(void *arg, ab_str bytes)
     } while (piece.bytes.len > 0 && !c->over && !c->in_garbage);
     if (!c->over)
         ab_redis_wire_flush(c->server);
-    ab_redis_front_conn_go_on(c);
+    conn_go_on(c);
     return used;
 }
 
@@ -186,7 +186,7 @@ static void on_client_room(void *arg)
     ab_redis_conn *c = arg;
     if (c->get != NULL)
         ab_redis_front_get_go_on(c->get);
-    ab_redis_front_conn_go_on(c);
+    conn_go_on(c);
 }
 
 static void on_client_down(void *arg, const ab_error *why)
@@ -204,6 +204,9 @@ static const ab_redis_wire_ops client_ops = {
     .on_closed = on_closed,
 };
 
+static const ab_redis_conn_ops ops = {
+    .close = ab_redis_front_conn_close, .end = conn_end, .go_on = conn_go_on};
+
 ab_err ab_redis_front_conn_new(ab_redis_front *front, int fd)
 {
     ab_redis_conn *c = calloc(1, sizeof(*c));
@@ -212,6 +215,7 @@ ab_err ab_redis_front_conn_new(ab_redis_front *front, int fd)
         return AB_ERR_NOMEM;
     }
     c->front = front;
+    c->ops = &ops;
     ab_link_init(&c->link);
     ab_link_init(&c->expected);
     ab_link_init(&c->told);

@@ -59,15 +59,15 @@ static void finish(ab_redis_get *g, const char *reason)
         note(g, c->front, AB_REDIS_GOT_ERROR);
         AB_DEBUG(c->front->o.log, LIVE, "value of an agent's key was cut off",
                  AB_KV("agent", (const char *)g->agent), AB_KV("error", reason));
-        ab_redis_front_conn_end(c);
+        c->ops->end(c);
         return;
     }
     note(g, c->front, put_reply(g, reason));
     g->conn = NULL;
     c->get = NULL;
     c->in_reply = false;
-    ab_redis_front_reply_done(c);
-    ab_redis_front_conn_go_on(c);
+    ab_redis_front_expect_done(c);
+    c->ops->go_on(c);
 }
 
 static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
@@ -99,7 +99,7 @@ static void on_data(void *arg, ab_str bytes)
     }
     ab_redis_conn *c = g->conn;
     if (bytes.len > g->length - g->received) {
-        ab_redis_front_conn_close(c);
+        c->ops->close(c);
         return;
     }
     g->received += bytes.len;
@@ -173,7 +173,7 @@ void ab_redis_front_get_begin(ab_redis_conn *c)
     const ab_redis_expect *e = AB_LINK_OF(c->expected.next, ab_redis_expect, link);
     ab_redis_get *g = calloc(1, sizeof(*g));
     if (g == NULL) {
-        ab_redis_front_conn_close(c);
+        c->ops->close(c);
         return;
     }
     g->conn = c;
@@ -183,5 +183,5 @@ void ab_redis_front_get_begin(ab_redis_conn *c)
         return;
     }
     free(g);
-    ab_redis_front_reply_done(c);
+    ab_redis_front_expect_done(c);
 }

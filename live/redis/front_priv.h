@@ -5,6 +5,8 @@
  *   front.c          the listener, the timer, what is common to all connections
  *   front_conn.c     one client and its connection to the control plane's redis: begin, bytes, end
  *   front_command.c  what a command of the client means, and what its reply will be
+ *   front_expect.c   which replies are to come
+ *   front_shared.c   what all of them need of the front
  *   front_reply.c    replies of the control plane's redis, each to the command that it belongs to
  *   front_get.c      a key that an agent answers
  *   front_sub.c      a channel on which an agent publishes
@@ -69,7 +71,19 @@ typedef struct {
     ab_str channel; /* the key in conn->subs */
 } ab_redis_sub;
 
+/* What its parts may do to a connection. */
+typedef struct {
+    /** End it now: no upcall follows, and the memory stays until the loop has run. */
+    void (*close)(ab_redis_conn *c);
+    /** End it when the client has been sent what is queued. */
+    void (*end)(ab_redis_conn *c);
+    /** Send to the client what is queued, and read on from the redis if nothing stands in the way.
+     */
+    void (*go_on)(ab_redis_conn *c);
+} ab_redis_conn_ops;
+
 struct ab_redis_conn {
+    const ab_redis_conn_ops *ops;
     ab_link link; /* front->conns */
     ab_redis_front *front;
     ab_redis_wire *client;
@@ -137,12 +151,8 @@ AB_MUST_USE ab_err ab_redis_front_ask(ab_redis_front *front, const ab_redis_ask 
 
 /** Serve a client. @param fd  taken over. @return NOMEM */
 AB_MUST_USE ab_err ab_redis_front_conn_new(ab_redis_front *front, int fd);
-/** End it now: no upcall follows, and the memory stays until the loop has run. */
+/** ab_redis_conn_ops.close */
 void ab_redis_front_conn_close(ab_redis_conn *c);
-/** End it when the client has been sent what is queued. */
-void ab_redis_front_conn_end(ab_redis_conn *c);
-/** Send to the client what is queued, and read on from the redis if nothing stands in the way. */
-void ab_redis_front_conn_go_on(ab_redis_conn *c);
 /** The front's timer: a connection that is ending is closed when it has sent all, or takes too
  * long. */
 void ab_redis_front_conn_care(ab_redis_conn *c, int64_t now_ms);
@@ -153,9 +163,13 @@ void ab_redis_front_command(ab_redis_conn *c, const ab_resp_piece *piece);
 void ab_redis_front_command_refuse(ab_redis_conn *c, const char *why);
 /** A reply of the redis, or a piece of one. */
 void ab_redis_front_reply(ab_redis_conn *c, const ab_resp_piece *piece);
+
+/** The reply that comes next; NULL: none. */
+ab_redis_expect *ab_redis_front_expect_first(const ab_redis_conn *c);
 /** The first expectation has been met. */
-void ab_redis_front_reply_done(ab_redis_conn *c);
-void ab_redis_front_reply_free(ab_redis_conn *c);
+void ab_redis_front_expect_done(ab_redis_conn *c);
+/** Forget all. */
+void ab_redis_front_expect_free(ab_redis_conn *c);
 
 /** Ask the agent for the key of the first expectation; its value is sent to the client. */
 void ab_redis_front_get_begin(ab_redis_conn *c);

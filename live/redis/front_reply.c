@@ -8,36 +8,6 @@
 
 #include <stdlib.h>
 
-static ab_redis_expect *first_expected(const ab_redis_conn *c)
-{
-    return ab_link_is_in_use(&c->expected) ? AB_LINK_OF(c->expected.next, ab_redis_expect, link)
-                                           : NULL;
-}
-
-void ab_redis_front_reply_free(ab_redis_conn *c)
-{
-    for (ab_redis_expect *e = first_expected(c); e != NULL; e = first_expected(c)) {
-        ab_link_remove(&e->link);
-        free(e);
-    }
-    c->expected_count = 0;
-}
-
-void ab_redis_front_reply_done(ab_redis_conn *c)
-{
-    ab_redis_expect *e = first_expected(c);
-    if (e == NULL)
-        return;
-    if (e->kind == AB_REDIS_PASS)
-        c->expected_count--;
-    if (--e->count > 0)
-        return;
-    if (e->kind != AB_REDIS_PASS)
-        c->expected_count--;
-    ab_link_remove(&e->link);
-    free(e);
-}
-
 static void pass(ab_redis_conn *c, const ab_resp_piece *piece)
 {
     ab_redis_wire_put(c->client, piece->bytes);
@@ -101,11 +71,11 @@ static bool is_confirm(const ab_redis_expect *e)
 
 static void on_confirmation(ab_redis_conn *c, const notice *n)
 {
-    ab_redis_expect *e = first_expected(c);
+    ab_redis_expect *e = ab_redis_front_expect_first(c);
     if (is_confirm(e)) {
         if (e->kind != AB_REDIS_CONFIRM)
             resolve_all(c, e);
-        ab_redis_front_reply_done(c);
+        ab_redis_front_expect_done(c);
     }
     if (n->count >= 0)
         count_subscriptions(c, n);
@@ -118,7 +88,8 @@ static void on_confirmation(ab_redis_conn *c, const notice *n)
 /* Is it something else than a reply? Then it was dealt with. */
 static bool is_notice(ab_redis_conn *c, const ab_resp_piece *piece)
 {
-    bool is_subscriber = is_confirm(first_expected(c)) || c->channels + c->patterns + c->shards > 0;
+    bool is_subscriber =
+        is_confirm(ab_redis_front_expect_first(c)) || c->channels + c->patterns + c->shards > 0;
     char type = piece->bytes.ptr[0];
     if (type != '>' && (c->is_resp3 || type != '*' || !is_subscriber))
         return false;
@@ -181,9 +152,9 @@ static void on_reply_end(ab_redis_conn *c, const ab_redis_expect *e, bool was_pa
     if (e->kind == AB_REDIS_GET && !was_passed)
         ab_redis_front_get_begin(c);
     else
-        ab_redis_front_reply_done(c);
+        ab_redis_front_expect_done(c);
     if (ends)
-        ab_redis_front_conn_end(c);
+        c->ops->end(c);
 }
 
 static void go_on(ab_redis_conn *c, const ab_resp_piece *piece)
@@ -191,7 +162,7 @@ static void go_on(ab_redis_conn *c, const ab_resp_piece *piece)
     bool was_passed = !c->is_discarding;
     if (was_passed)
         pass(c, piece);
-    ab_redis_expect *e = first_expected(c);
+    ab_redis_expect *e = ab_redis_front_expect_first(c);
     if (!piece->ends)
         return;
     c->is_discarding = false;
@@ -212,7 +183,7 @@ void ab_redis_front_reply(ab_redis_conn *c, const ab_resp_piece *piece)
         c->is_notice = !piece->ends;
         return;
     }
-    ab_redis_expect *e = first_expected(c);
+    ab_redis_expect *e = ab_redis_front_expect_first(c);
     if (e == NULL) { /* such as the error before redis closes a connection */
         pass(c, piece);
         c->is_notice = !piece->ends;

@@ -44,7 +44,7 @@ static void on_answer(void *arg, int status, const ab_live_field *fields, size_t
         return;
     s->was_lost = false;
     tell(s, AB_STR(""));
-    ab_redis_front_conn_go_on(s->conn);
+    s->conn->ops->go_on(s->conn);
 }
 
 /* @return PARSE: not what an agent of ours sends */
@@ -82,7 +82,7 @@ static void on_data(void *arg, ab_str bytes)
         s->stream = NULL;
         retry_later(s);
     }
-    ab_redis_front_conn_go_on(s->conn);
+    s->conn->ops->go_on(s->conn);
 }
 
 static void on_over(void *arg, ab_err code, const ab_error *err)
@@ -129,7 +129,7 @@ void ab_redis_front_sub_begin(ab_redis_conn *c, ab_str channel)
     if (c->subs == NULL)
         c->subs = ab_map_new();
     if (c->subs == NULL || ab_map_count(c->subs) >= SUBS_MAX) {
-        ab_redis_front_conn_end(c);
+        c->ops->end(c);
         return;
     }
     ab_redis_sub *s = ab_map_make(c->subs, channel, sizeof(*s));

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#define REASON_MAX 256
-
 /* Refused at once: nothing is heard of it any more. */
 static void on_refused_over(void *arg, ab_err code, const ab_error *err)
 {
@@ -14,21 +12,6 @@ static void on_refused_over(void *arg, ab_err code, const ab_error *err)
 }
 
 static const ab_live_handler refused = {.on_over = on_refused_over};
-
-bool ab_redis_spoke_refuse(ab_live_stream *s, int status, ab_str reason)
-{
-    char text[REASON_MAX];
-    size_t len = reason.len < sizeof(text) ? reason.len : sizeof(text);
-    for (size_t i = 0; i < len; i++)
-        text[i] = reason.ptr[i] >= ' ' && reason.ptr[i] <= '~' ? reason.ptr[i] : '?';
-    ab_live_field field = {AB_STR("argobus-error"), {text, len}};
-    if (ab_live_stream_answer(s, status, &field, len > 0) == AB_ERR_OK) {
-        ab_live_stream_end(s);
-        return true;
-    }
-    ab_live_stream_cancel(s);
-    return false;
-}
 
 static void serve_key(ab_redis_spoke *spoke, ab_live_stream *s, ab_str method, ab_str key)
 {

@@ -119,10 +119,9 @@ static ab_watermark_part *room_from(ab_watermark_parts *m, size_t number)
 
 void ab_watermark_parts_place(ab_watermark_parts *m, ab_watermark_line *line)
 {
-    if (line->part != NULL)
-        return;
-    put_into(line, room_from(m, 0));
-    if (line->due)
+    if (line->part == NULL)
+        put_into(line, room_from(m, 0));
+    if (line->due) /* the store may have shown its part only after something was sent */
         write_part(line->part);
     line->due = false;
 }

@@ -31,7 +31,7 @@ typedef struct {
     void *owner;            /* who serves the agent; NULL: nobody */
     ab_watermark_sent sent; /* as listed, or written last, or to be written next */
     ab_watermark_run run;   /* while it is served */
-    bool due;               /* it is to be written once it has a part */
+    bool due;               /* something was sent before it had a part: to be written once listed */
     char name[];
 } ab_watermark_line;
 
@@ -82,7 +82,7 @@ AB_MUST_USE ab_err ab_watermark_parts_list(ab_watermark_parts *m, size_t number,
 void ab_watermark_parts_assign(ab_watermark_parts *m);
 /** The line of an agent, made if need be. @return NULL when out of memory */
 ab_watermark_line *ab_watermark_parts_line(ab_watermark_parts *m, ab_str agent);
-/** The line gets a part, unless it has one. */
+/** The line gets a part, unless it has one. What was sent before it had one is to be written. */
 void ab_watermark_parts_place(ab_watermark_parts *m, ab_watermark_line *line);
 /** The agent of this line is served no more. The line stays, if it says anything. */
 void ab_watermark_parts_leave(ab_watermark_parts *m, ab_watermark_line *line);

@@ -141,6 +141,27 @@ static void it_stays_also_when_the_log_cannot_be_read_before(void **state)
     assert_held();
 }
 
+/* The principal could send it before the store showed it the watermark, which may come last. */
+static void it_stays_also_when_it_was_sent_before_the_mark_was_listed(void **state)
+{
+    (void)state;
+    world_crash_principal(&w);
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_start_principal(&w);
+    while (!w.principal_link.ready)
+        world_step(&w, world_choices(&w) - 1);
+    fake_store_step(w.hub, fake_store_choices(w.hub) - 1, false); /* "b", which was made last */
+    assert_int_equal(ab_outbox_count(ab_principal_outbox(w.principal, "w1")), 1);
+    while (fake_store_find(w.local, "Application/argocd/b") == NULL) /* before it is compared */
+        world_step(&w, 0);
+    fake_store_restore(w.hub, backup);
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_held();
+}
+
 static void it_stays_over_restarts_of_the_principal(void **state)
 {
     (void)state;
@@ -396,6 +417,7 @@ int main(void)
         T(it_stays_also_when_the_agent_has_lost_what_it_kept),
         T(it_stays_also_when_the_hub_is_restored_under_a_running_principal),
         T(it_stays_also_when_the_log_cannot_be_read_before),
+        T(it_stays_also_when_it_was_sent_before_the_mark_was_listed),
         T(it_stays_over_restarts_of_the_principal),
         T(it_stays_at_an_agent_that_comes_back_late),
         T(it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion),

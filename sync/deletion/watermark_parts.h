@@ -53,6 +53,7 @@ struct ab_watermark_part {
     bool wanted;          /* somebody waits for it to be read */
     bool unsure;          /* a write failed: to be read before the next one */
     bool write_due;       /* something was sent that it does not cover */
+    bool write_failed;    /* and the last write did: it may say nothing of that for long */
     bool takes;           /* lines that it was not written with yet, of another ConfigMap */
     bool gives;           /* its ConfigMap has such lines: it is written after those */
     int64_t write_at, retry_at; /* mono_ms: not before then */

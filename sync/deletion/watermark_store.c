@@ -26,15 +26,11 @@ static int64_t now_ms(const ab_watermark_store *s)
 
 /* --- answers --- */
 
-/* What was seen of it is of the former one: only a restart lists all of it. */
-static void end_all(ab_watermark_store *s)
+/* What was seen of it is, or may be, of the former one: only a restart lists all of it. */
+static void end_all(ab_watermark_store *s, const char *why)
 {
     s->other = true;
-    s->env.effects->fatal(
-        s->env.effects->arg,
-        "the store's watermark (ConfigMap " AB_WATERMARK_NAME
-        ") is not what was written last: the store was restored from a backup, or "
-        "another principal writes to it; it must be listed again");
+    s->env.effects->fatal(s->env.effects->arg, why);
 }
 
 static void back_off(ab_watermark_part *part, ab_err code, const ab_error *err)
@@ -95,7 +91,10 @@ static void got(ab_watermark_part *part, ab_err code, const ab_object *object, c
         return;
     }
     if (!is_ours(part, id)) {
-        end_all(store_of(part));
+        end_all(store_of(part),
+                "the store's watermark (ConfigMap " AB_WATERMARK_NAME
+                ") is not what was written last: the store was restored from a backup, or "
+                "another principal writes to it; it must be listed again");
         return;
     }
     snprintf(part->id, sizeof(part->id), "%.*s", AB_STR_ARG(id));
@@ -113,13 +112,13 @@ static void written(ab_watermark_part *part, ab_err code, const ab_object *objec
                     const ab_error *err)
 {
     if (code != AB_ERR_OK || !note_version(part, object)) {
-        part->unsure = part->write_due = true;
+        part->unsure = part->write_due = part->write_failed = true;
         back_off(part, code == AB_ERR_OK ? AB_ERR_NOMEM : code, err);
         return;
     }
     memcpy(part->id, part->next_id, sizeof(part->id));
     part->next_id[0] = '\0';
-    part->takes = part->gives = false;
+    part->takes = part->gives = part->write_failed = false;
     part->write_at = now_ms(store_of(part)) + WRITES_APART_MS;
     succeeded(part);
 }
@@ -224,6 +223,14 @@ void ab_watermark_store_flush(ab_watermark_store *s)
 void ab_watermark_store_outdate(ab_watermark_store *s)
 {
     s->parts.missed++;
+}
+
+void ab_watermark_store_miss_unseen(ab_watermark_store *s, const ab_watermark_line *line)
+{
+    if (line->part != NULL && line->part->write_failed && !s->other)
+        end_all(s, "objects are missing, and the store's watermark (ConfigMap " AB_WATERMARK_NAME
+                   ") could not be written since they were sent: the store may have been restored "
+                   "from a backup; it must be listed again");
 }
 
 void ab_watermark_store_await(ab_watermark_line *line)

@@ -12,7 +12,8 @@
  *              write   v  |
  *                    writing --failed--> unsure --get--> current
  *
- *    any get that shows another watermark than ours: the end of everything
+ *    any get that shows another watermark than ours: the end of everything, as is a loss that
+ *    nobody saw after a write failed: then the watermark of before says nothing of what was sent
  *
  * Loop thread.
  */
@@ -56,6 +57,10 @@ void ab_watermark_store_leave(ab_watermark_store *s, ab_watermark_line *line);
 
 /** Something is missing from the store: no part proves anything before it was read again. */
 void ab_watermark_store_outdate(ab_watermark_store *s);
+/** Something of this agent is missing, and nobody saw it go. If the last write of the line's part
+ * failed, the store may be an older one and have the same watermark, so nothing is ended in this
+ * run: the principal exits, too. */
+void ab_watermark_store_miss_unseen(ab_watermark_store *s, const ab_watermark_line *line);
 /** Has the line's part been read since something was missed last? If not it is read, and `checked`
  * is called then. */
 bool ab_watermark_store_check(ab_watermark_store *s, ab_watermark_line *line);

@@ -229,6 +229,8 @@ void ab_principal_sweep(struct peer *peer)
 
 static void miss(struct peer *peer, ab_str key, bool observed)
 {
+    if (!observed)
+        ab_watermark_store_miss_unseen(&peer->principal->watermark, peer->line);
     if (!ab_writer_has_key(peer->writer, key)) {
         if (peer->resync.unsent) { /* its log does not tell that the agent has it */
             peer->proof.again = true;

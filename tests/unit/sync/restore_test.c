@@ -162,6 +162,25 @@ static void it_stays_also_when_it_was_sent_before_the_mark_was_listed(void **sta
     assert_held();
 }
 
+/* As with a role that lacks it: the watermark can be read, but says nothing of what is sent. */
+static void it_stays_also_when_the_mark_could_not_be_written(void **state)
+{
+    (void)state;
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    w.hub_refuses = AB_ERR_DENIED;
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 2);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    fake_store_restore(w.hub, backup);
+    world_run(&w, 300);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 100);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_held();
+}
+
 static void it_stays_over_restarts_of_the_principal(void **state)
 {
     (void)state;
@@ -418,6 +437,7 @@ int main(void)
         T(it_stays_also_when_the_hub_is_restored_under_a_running_principal),
         T(it_stays_also_when_the_log_cannot_be_read_before),
         T(it_stays_also_when_it_was_sent_before_the_mark_was_listed),
+        T(it_stays_also_when_the_mark_could_not_be_written),
         T(it_stays_over_restarts_of_the_principal),
         T(it_stays_at_an_agent_that_comes_back_late),
         T(it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion),

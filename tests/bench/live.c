@@ -222,8 +222,10 @@ static bool list_all(live_case *c)
     first.agents = 1;
     ab_bench_live_calls through = bare;
     through.at = &first;
-    if (!ab_bench_live_run(&bare) || !ab_bench_live_run(&bare))
-        return false;
+    for (int i = 0; i < 2; i++) { /* the first one fills the API server's cache */
+        if (!ab_bench_live_run(&bare))
+            return false;
+    }
     if (!ab_bench_memory_reset(hub) || !ab_bench_memory_reset(spoke))
         return say("cannot reset the peaks of memory");
     double hub_kib = ab_bench_memory(hub, "VmRSS"), spoke_kib = ab_bench_memory(spoke, "VmRSS");

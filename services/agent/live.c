@@ -2,6 +2,7 @@
 #include "services/agent/live.h"
 
 #include "services/agent/live_kubernetes.h"
+#include "services/agent/live_redis.h"
 
 #include <stdlib.h>
 
@@ -22,7 +23,8 @@ const ab_options ab_agent_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
 struct ab_agent_live {
     ab_service_live base;
     ab_agent_live_kubernetes *kubernetes;
-    ab_live_service services[3]; /* the last is zeroed */
+    ab_redis_spoke *redis;       /* NULL: none may be read */
+    ab_live_service services[4]; /* the last is zeroed */
     ab_live_spoke *spoke;
 };
 
@@ -37,12 +39,16 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
                                     ab_config_str(service->daemon->config, "live.principal"), err);
     if (e == AB_ERR_OK)
         e = ab_agent_live_kubernetes_new(service->daemon, &l->kubernetes, err);
+    if (e == AB_ERR_OK)
+        e = ab_agent_live_redis_new(service->daemon, &l->redis, err);
     if (e != AB_ERR_OK)
         return e;
     l->services[0] =
         (ab_live_service){AB_RESOURCE_SERVICE, ab_agent_live_kubernetes_serve, l->kubernetes};
     l->services[1] = (ab_live_service){AB_RESOURCE_EXEC_SERVICE,
                                        ab_agent_live_kubernetes_serve_terminal, l->kubernetes};
+    if (l->redis != NULL)
+        l->services[2] = (ab_live_service){"redis", ab_redis_spoke_serve, l->redis};
     const ab_live_lane_env env = ab_service_live_env(&l->base, source);
     e = ab_live_spoke_new(&env, l->services, &l->spoke);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
@@ -59,6 +65,7 @@ void ab_agent_live_free(ab_agent_live *l)
     if (l == NULL)
         return;
     ab_live_spoke_free(l->spoke);
+    ab_redis_spoke_close(l->redis);
     ab_agent_live_kubernetes_free(l->kubernetes);
     ab_service_live_fini(&l->base);
     free(l);

@@ -2,6 +2,9 @@
 #include "services/agent/agent.h"
 #include "services/agent/live.h"
 #include "services/agent/live_kubernetes.h"
+#include "services/agent/live_redis.h"
+
+#include <assert.h>
 
 static const ab_option rows[] = {
     {.name = "agent.name",
@@ -92,5 +95,7 @@ size_t ab_agent_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
     size_t count = ab_service_options(&own, out);
     out[count++] = ab_agent_live_options;
     out[count++] = ab_agent_live_kubernetes_options;
+    out[count++] = ab_agent_live_redis_options;
+    assert(count <= AB_SERVICE_OPTIONS_MAX);
     return count;
 }

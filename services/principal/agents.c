@@ -53,7 +53,7 @@ static void on_removed(void *arg, const char *agent)
     ab_sender *sender = ab_map_take(s->senders, ab_str_of(agent));
     if (sender != NULL)
         ab_sender_abandon(sender);
-    ab_live_hub_disconnected(ab_principal_live_hub(s->live), agent);
+    ab_principal_live_removed(s->live, agent);
     ab_principal_remove_agent(s->machine, agent);
     ab_changes_remove(s->changes, agent);
     ab_transport_remove_agent(s->base.transport, agent, true);

@@ -6,16 +6,24 @@
 
 #include "live/lane/hub.h"
 #include "services/live.h"
+#include "services/principal/live_redis.h"
 
 typedef struct ab_principal_live ab_principal_live;
 
-/** After the transport was made. @param out  owned by the caller; ab_principal_live_free
+/** After the transport was made. @param agents  copied. @param out  owned by the caller;
+ * ab_principal_live_free
  *  @return CONFIG, UNAVAILABLE (an address cannot be bound), NOMEM */
-AB_MUST_USE ab_err ab_principal_live_new(ab_service *service, ab_principal_live **out,
-                                         ab_error *err);
+AB_MUST_USE ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
+                                         ab_principal_live **out, ab_error *err);
 /** Before the transport is closed: end what is open. NULL is allowed. */
 void ab_principal_live_stop(ab_principal_live *l);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */
 void ab_principal_live_free(ab_principal_live *l);
+/** As ab_principal_live_redis_named. */
+void ab_principal_live_named(ab_principal_live *l, ab_str agent, const ab_object *secret);
+/** An agent has come or gone. @return NOMEM: it cannot be asked */
+AB_MUST_USE ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, bool up);
+/** It is not served any more. */
+void ab_principal_live_removed(ab_principal_live *l, const char *agent);
 /** The sessions with agents; borrowed. */
 ab_live_hub *ab_principal_live_hub(ab_principal_live *l);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/control.h"
 #include "services/principal/live_kubernetes.h"
+#include "services/principal/live_redis.h"
 #include "services/principal/principal.h"
+
+#include <assert.h>
 
 static const ab_option rows[] = {
     {.name = "agents",
@@ -95,5 +98,7 @@ size_t ab_principal_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
 {
     size_t count = ab_service_options(&own, out);
     out[count++] = ab_principal_live_kubernetes_options;
+    out[count++] = ab_principal_live_redis_options;
+    assert(count <= AB_SERVICE_OPTIONS_MAX);
     return count;
 }

@@ -74,13 +74,19 @@ static void take_confirmation(service *s, const ab_object *secret)
                 AB_KV("agent", (const char *)agent));
 }
 
+static void take_secret(const service *s, const ab_object *secret)
+{
+    ab_registry_on_updated(s->registry, secret);
+    ab_principal_live_named(s->live, ab_registry_agent_of(secret), secret);
+}
+
 static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
     service *s = arg;
     switch (change) {
     case AB_STORE_UPDATED:
         if (names_agents(s, object))
-            ab_registry_on_updated(s->registry, object);
+            take_secret(s, object);
         ab_principal_on_updated(s->machine, object);
         if (names_agents(s, object))
             take_confirmation(s, object);
@@ -113,15 +119,6 @@ static void on_event(void *arg, ab_delivery *delivery)
         ab_principal_deliver(s->machine, delivery->agent, delivery->event, delivery);
 }
 
-static void note_live(const service *s, const char *agent, bool up)
-{
-    ab_live_hub *hub = ab_principal_live_hub(s->live);
-    if (!up)
-        ab_live_hub_disconnected(hub, agent);
-    else if (ab_live_hub_connected(hub, agent) != AB_ERR_OK)
-        AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
-}
-
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
     service *s = arg;
@@ -130,7 +127,8 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
             AB_KV("version", peer == NULL ? "" : peer->version));
     if (up)
         ab_principal_agents_note(s, agent, peer);
-    note_live(s, agent, up);
+    if (ab_principal_live_presence(s->live, agent, up) != AB_ERR_OK)
+        AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
     ab_principal_presence(s->machine, agent, up);
     if (!up && (s->base.transport->ops->caps & AB_CAP_DURABLE) == 0)
         ab_principal_return_held(s->machine, agent);
@@ -421,6 +419,12 @@ static void on_render(void *arg)
         ab_changes_measure(s->changes);
 }
 
+static ab_err make_live(service *s, ab_error *err)
+{
+    const ab_redis_agents agents = ab_principal_live_agents(s);
+    return ab_principal_live_new(&s->base, &agents, &s->live, err);
+}
+
 ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 {
     service *s = calloc(1, sizeof(*s));
@@ -442,7 +446,7 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
     if (e == AB_ERR_OK)
-        e = ab_principal_live_new(&s->base, &s->live, err);
+        e = make_live(s, err);
     if (e == AB_ERR_OK)
         e = ab_principal_agents_new(s, err);
     ab_metrics_on_render(d->metrics, on_render, d);

@@ -65,6 +65,10 @@ bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed
 /** Does the configuration say that its Secrets may travel in clear? `arg` is the service. */
 bool ab_principal_agents_in_clear(void *arg, const char *agent);
 
+/* live_agents.c */
+/** Whose key of redis is it? The argument is the service. */
+ab_redis_agents ab_principal_live_agents(service *s);
+
 /* operator.c */
 /** Listen to the operator, where the configuration says so. @return UNAVAILABLE, NOMEM */
 AB_MUST_USE ab_err ab_principal_listen(service *s, ab_error *err);

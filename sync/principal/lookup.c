@@ -34,3 +34,14 @@ bool ab_mirror_exists(const ab_principal *p, ab_str key)
     const struct mirror *m = ab_map_find(p->mirrors, key);
     return m != NULL && m->exists && m->is_mirror;
 }
+
+ab_str ab_principal_agent_of(const ab_principal *p, ab_str namespace, ab_str name)
+{
+    ab_buf key;
+    ab_buf_init(&key, 1024);
+    ab_buf_printf(&key, "Application/%.*s/%.*s", AB_STR_ARG(namespace), AB_STR_ARG(name));
+    const ab_principal_app *app =
+        ab_buf_status(&key) == AB_ERR_OK ? ab_map_find(p->apps, ab_buf_str(&key)) : NULL;
+    ab_buf_fini(&key);
+    return app == NULL || !app->exists ? AB_STR_NONE : ab_str_of(app->agent);
+}

@@ -141,3 +141,6 @@ void ab_principal_flush(ab_principal *p);
 
 /** The queue of what goes down to `agent`, until it is removed; NULL for an unknown one. */
 ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent);
+/** Whose Application of the control plane this is; absent: no agent's. Borrowed until the next
+ * change of it. */
+ab_str ab_principal_agent_of(const ab_principal *p, ab_str namespace, ab_str name);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/agent/live_redis.h"
+
+#include "net/address.h"
+
+#define REDIS_PORT 6379
+
+static const ab_option rows[] = {
+    {.name = "live.redis.address",
+     .kind = AB_OPT_STRING,
+     .help = "host:port of the redis of this cluster's Argo CD, for example argocd-redis:6379: the "
+             "control plane may read trees and differences of Applications from it; unset: it may "
+             "not."},
+    {.name = "live.redis.ca",
+     .kind = AB_OPT_FILE,
+     .help = "Certificate authorities (PEM) of that redis; unset: it speaks plain TCP."},
+    {.name = "live.redis.username",
+     .kind = AB_OPT_STRING,
+     .help = "ACL user for it; unset: the default user."},
+    {.name = "live.redis.password-file",
+     .kind = AB_OPT_FILE,
+     .help = "File of that user's password; unset: there is none. Read for each connection."},
+};
+const ab_options ab_agent_live_redis_options = {rows, sizeof(rows) / sizeof(rows[0])};
+
+ab_err ab_agent_live_redis_new(const ab_daemon *daemon, ab_redis_spoke **out, ab_error *err)
+{
+    const ab_config *c = daemon->config;
+    const char *text = ab_config_str(c, "live.redis.address");
+    const char *ca = ab_config_str(c, "live.redis.ca");
+    ab_address at;
+    *out = NULL;
+    if (text == NULL)
+        return AB_ERR_OK;
+    ab_err e = ab_address_parse("live.redis.address", text, REDIS_PORT, &at, err);
+    if (e != AB_ERR_OK)
+        return e;
+    const ab_redis_address redis = {.host = at.host,
+                                    .port = at.port,
+                                    .tls = {.insecure = ca == NULL, .ca = ca, .min_version = "1.2"},
+                                    .username = ab_config_str(c, "live.redis.username"),
+                                    .password_file = ab_config_str(c, "live.redis.password-file")};
+    e = ab_redis_spoke_new(daemon->loop, daemon->log, &redis, out, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "live.redis");
+    return e;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The agent's redis, which the principal may read trees and differences from: the options
+ * live.redis.*. Loop thread.
+ */
+#pragma once
+
+#include "live/redis/spoke.h"
+#include "services/daemon.h"
+
+/** The options live.redis.*. */
+extern const ab_options ab_agent_live_redis_options;
+
+/** @param out  owned by the caller: ab_redis_spoke_close; NULL when live.redis.address is not set
+ *  @return CONFIG, NOMEM */
+AB_MUST_USE ab_err ab_agent_live_redis_new(const ab_daemon *daemon, ab_redis_spoke **out,
+                                           ab_error *err);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Application that is deployed at w1 by the Argo CD there, and looked at through that of the hub, which reaches w1 only
-through the principal. Trees and differences it reads from the redis of w1."""
+"""An Application that is deployed at w1 by the Argo CD there, and looked at through that of the hub, which reaches w1 and its
+redis only through the principal."""
 import base64
 import contextlib
 import json
@@ -109,13 +109,14 @@ def sealed_by(name):
     return {"certificate": own["cert"], "key": own["key"], "ca": own["ca"]}
 
 
-def live_of_the_principal(folder, resource):
+def live_of_the_principal(folder, resource, redis):
     token = secrets.token_hex(16)
     tokens = folder / "tokens"
     tokens.write_text(f"{token} w1\n")
     return token, {"live": {
         **sealed_by("server"),
         "resource": {"listen": f"127.0.0.1:{resource}", "tokens": str(tokens), "tls": certificate("server")},
+        "redis": {"listen": f"127.0.0.1:{redis}", "address": f"127.0.0.1:{port('hub', 'redis')}"},
     }}
 
 
@@ -125,6 +126,7 @@ def live_of_the_agent():
         "principal": "localhost",
         "kubernetes": {"policy": "all"},
         "exec": True,
+        "redis": {"address": f"127.0.0.1:{port('w1', 'redis')}"},
     }}
 
 
@@ -145,17 +147,18 @@ def write_kubeconfig(path, server, authority, **user):
 def cluster_secret(server, **config):
     return {"apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": "cluster-w1", "namespace": ARGOCD,
-                         "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+                         "labels": {"argocd.argoproj.io/secret-type": "cluster",
+                                    "argocd-agent.argoproj-labs.io/agent-name": "w1"}},
             "stringData": {"name": "w1", "server": server, "config": json.dumps(config)}}
 
 
 @contextlib.contextmanager
-def argocd():
-    """At w1 the part that deploys, at the hub the part that shows."""
+def argocd(redis):
+    """At w1 the part that deploys, at the hub the part that shows, which asks `redis`, a port."""
     argocd_dev("start", "w1", "controller", "repo")
     try:
         argocd_dev("start", "hub", "repo", "server", ARGOCD_APPLICATION_NAMESPACES="w1", ARGOCD_DEV_PASSWORD=PASSWORD,
-                   ARGOCD_DEV_SERVER_FLAGS=f"--redis 127.0.0.1:{port('w1', 'redis')}")
+                   ARGOCD_DEV_SERVER_FLAGS=f"--redis 127.0.0.1:{redis}")
         yield
     finally:
         argocd_dev("stop", "hub")
@@ -184,9 +187,9 @@ def deploy(fleet, folder):
 @contextlib.contextmanager
 def deployed(fleet):
     """It is there, and so is live access to it; `fleet` does not run yet."""
-    resource, spoke = free_port(), fleet.spokes["w1"]
-    with spoke.pods_run(), spoke.granted("agent-live"), argocd():
-        token, options = live_of_the_principal(fleet.principal.folder, resource)
+    resource, redis, spoke = free_port(), free_port(), fleet.spokes["w1"]
+    with spoke.pods_run(), spoke.granted("agent-live"), argocd(redis):
+        token, options = live_of_the_principal(fleet.principal.folder, resource, redis)
         fleet.configure_principal(**options)
         fleet.configure_agent("w1", **live_of_the_agent())
         fleet.start("principal", "w1")

@@ -88,7 +88,7 @@ class All(Access):
         bare = self.bare("GET", self.path("configmaps"))
         self.assertGreater(len(bare.body), 18000000)
         for viewer in viewers:
-            self.assertEqual(viewer.read(), bare.body)
+            self.assertEqual(json.loads(viewer.read())["items"], bare.json()["items"])
 
     def test_who_asks_is_known_and_reaches_its_own_agent_only(self):
         path = self.path("configmaps", "one")

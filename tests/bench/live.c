@@ -2,42 +2,37 @@
  *
  * What a call to an agent's API through the principal takes, and what the same call to the API
  * server itself does: one at a time, many at once, and one with a large answer. All agents ask the
- * same API server. Over Kafka the calls are sealed, as they are by default.
+ * same API server and the same redis. Over Kafka the calls are sealed, as they are by default.
  */
 #include "tests/bench/live.h"
 
 #include "base/core/buf.h"
-#include "tests/bench/certs.h"
-#include "tests/bench/live_http.h"
-#include "tests/bench/site.h"
+#include "tests/bench/live_case.h"
+#include "tests/bench/live_pods.h"
+#include "tests/bench/live_redis.h"
+#include "tests/bench/live_terminal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#define AGENTS    20
-#define SAMPLES   500
-#define WARM_UP   50
+#define AGENTS    AB_BENCH_LIVE_AGENTS
+#define SAMPLES   AB_BENCH_LIVE_SAMPLES
+#define WARM_UP   AB_BENCH_LIVE_WARM_UP
 #define RATE      10000
 #define AT_ONCE   64
-#define SMALL     3000
+#define SMALL     AB_BENCH_LIVE_SMALL
 #define LARGE     1000000
 #define LARGES    64
-#define SPACE     "/api/v1/namespaces/argobus-bench-live"
+#define SPACE     AB_BENCH_LIVE_SPACE
 #define ONE       SPACE "/configmaps/one"
 #define ALL       SPACE "/configmaps?labelSelector=size%3Dlarge"
 #define WAIT_MS   60000
 #define TOKEN     "argobus-bench-token"
 #define PRINCIPAL (-1)
 
-typedef struct {
-    const ab_bench_options *o;
-    const char *transport;
-    ab_bench_certs certs;
-    ab_bench_site site;
-    ab_bench_live_at bare, through;
-    double ms[WARM_UP + SAMPLES];
-} live_case;
+typedef ab_bench_live_case live_case;
 
 static bool say(const char *what)
 {
@@ -113,8 +108,13 @@ static bool open_site(live_case *c)
     static char tokens[PATH_MAX];
     if (!ab_bench_certs_open(&c->certs, AGENTS) || !write_tokens(c, tokens))
         return false;
-    ab_bench_site_live live = {
-        .certs = c->certs.folder, .tokens = tokens, .port = ab_bench_free_port()};
+    const ab_bench_site_live live = {
+        .certs = c->certs.folder,
+        .tokens = tokens,
+        .port = ab_bench_free_port(),
+        .proxy = ab_bench_free_port(),
+        .redis = ab_bench_free_port(),
+    };
     ab_bench_grpc_at grpc = {.certs = c->certs.folder, .port = ab_bench_free_port()};
     bool is_grpc = strcmp(c->transport, "grpc") == 0;
     (void)snprintf(c->through.url, sizeof(c->through.url), "https://localhost:%d", live.port);
@@ -127,7 +127,8 @@ static bool open_site(live_case *c)
 
 static bool start_all(live_case *c)
 {
-    bool ok = ab_bench_site_start(&c->site, PRINCIPAL);
+    bool ok = ab_bench_live_redis_start(c, c->site.live.redis) &&
+              ab_bench_site_start(&c->site, PRINCIPAL);
     for (int i = 0; i < AGENTS && ok; i++)
         ok = ab_bench_site_start(&c->site, i);
     return ok;
@@ -149,8 +150,8 @@ static bool wait_all(const live_case *c)
 
 /* ----- figures ----- */
 
-static ab_bench_row row_of(const live_case *c, const char *name, const char *unit, double value,
-                           double limit)
+ab_bench_row ab_bench_live_row(const ab_bench_live_case *c, const char *name, const char *unit,
+                               double value, double limit)
 {
     ab_bench_row row = ab_bench_row_new("%s.%s", name, c->transport);
     row.unit = unit;
@@ -159,36 +160,44 @@ static ab_bench_row row_of(const live_case *c, const char *name, const char *uni
     return row;
 }
 
-static bool time_one(live_case *c, const ab_bench_live_at *at, double *p50, double *p99)
+void ab_bench_live_report(const ab_bench_live_case *c, const char *name, ab_bench_live_times *ours,
+                          ab_bench_live_times *bare)
+{
+    char added[64];
+    double p50 = ab_bench_quantile(ours->ms + WARM_UP, SAMPLES, 0.5);
+    double p99 = ab_bench_quantile(ours->ms + WARM_UP, SAMPLES, 0.99);
+    double bare50 = ab_bench_quantile(bare->ms + WARM_UP, SAMPLES, 0.5);
+    double bare99 = ab_bench_quantile(bare->ms + WARM_UP, SAMPLES, 0.99);
+    ab_bench_row row = ab_bench_live_row(c, name, "ms", p50, bare50);
+    row.p50_ms = p50;
+    row.p99_ms = p99;
+    ab_bench_report(c->o->format, &row);
+    (void)snprintf(added, sizeof(added), "%s.added", name);
+    row = ab_bench_live_row(c, added, "ms", p50 - bare50, NAN);
+    row.p50_ms = p50 - bare50;
+    row.p99_ms = p99 - bare99;
+    ab_bench_report(c->o->format, &row);
+}
+
+static bool time_one(const ab_bench_live_at *at, ab_bench_live_times *out)
 {
     ab_bench_live_calls calls = {.at = at,
                                  .method = "GET",
                                  .path = ONE,
                                  .count = WARM_UP + SAMPLES,
                                  .at_once = 1,
-                                 .ms = c->ms};
-    if (!ab_bench_live_run(&calls))
-        return false;
-    *p50 = ab_bench_quantile(c->ms + WARM_UP, SAMPLES, 0.5);
-    *p99 = ab_bench_quantile(c->ms + WARM_UP, SAMPLES, 0.99);
-    return true;
+                                 .ms = out->ms};
+    return ab_bench_live_run(&calls);
 }
 
-static bool get_one(live_case *c)
+static bool get_one(const live_case *c)
 {
-    double bare50 = 0, bare99 = 0, p50 = 0, p99 = 0;
+    static ab_bench_live_times bare, ours;
     ab_bench_live_at first = c->through;
     first.agents = 1;
-    if (!time_one(c, &c->bare, &bare50, &bare99) || !time_one(c, &first, &p50, &p99))
+    if (!time_one(&c->bare, &bare) || !time_one(&first, &ours))
         return false;
-    ab_bench_row row = row_of(c, "live.get", "ms", p50, bare50);
-    row.p50_ms = p50;
-    row.p99_ms = p99;
-    ab_bench_report(c->o->format, &row);
-    row = row_of(c, "live.get.added", "ms", p50 - bare50, NAN);
-    row.p50_ms = p50 - bare50;
-    row.p99_ms = p99 - bare99;
-    ab_bench_report(c->o->format, &row);
+    ab_bench_live_report(c, "live.get", &ours, &bare);
     return true;
 }
 
@@ -202,7 +211,7 @@ static bool get_many(live_case *c)
     if (!ab_bench_live_run(&bare) || !ab_bench_live_run(&through))
         return false;
     ab_bench_row row =
-        row_of(c, "live.rate", "each/s", RATE / through.seconds, RATE / bare.seconds);
+        ab_bench_live_row(c, "live.rate", "each/s", RATE / through.seconds, RATE / bare.seconds);
     row.cpu_s = ab_bench_cpu(c->site.principal.pid) - cpu_s;
     ab_bench_report(c->o->format, &row);
     return true;
@@ -231,12 +240,13 @@ static bool list_all(live_case *c)
     double hub_kib = ab_bench_memory(hub, "VmRSS"), spoke_kib = ab_bench_memory(spoke, "VmRSS");
     if (!ab_bench_live_run(&through))
         return false;
-    ab_bench_row row = row_of(c, "live.list", "MB/s", (double)through.bytes / through.seconds / 1e6,
-                              (double)bare.bytes / bare.seconds / 1e6);
+    ab_bench_row row =
+        ab_bench_live_row(c, "live.list", "MB/s", (double)through.bytes / through.seconds / 1e6,
+                          (double)bare.bytes / bare.seconds / 1e6);
     ab_bench_report(c->o->format, &row);
-    row = row_of(c, "live.list.principal", "MiB", added_mib(hub, hub_kib), 16);
+    row = ab_bench_live_row(c, "live.list.principal", "MiB", added_mib(hub, hub_kib), 16);
     ab_bench_report(c->o->format, &row);
-    row = row_of(c, "live.list.agent", "MiB", added_mib(spoke, spoke_kib), 16);
+    row = ab_bench_live_row(c, "live.list.agent", "MiB", added_mib(spoke, spoke_kib), 16);
     ab_bench_report(c->o->format, &row);
     return true;
 }
@@ -244,13 +254,19 @@ static bool list_all(live_case *c)
 static bool run(const ab_bench_options *o, const char *transport)
 {
     static live_case c;
+    ab_bench_cost unused;
     c = (live_case){.o = o, .transport = transport};
     if (o->hub == NULL || o->spoke == NULL)
         return say("the cases live need --hub and --spoke");
     bool ok = ab_bench_live_at_cluster(&c.bare, o->spoke) && bring(&c) && open_site(&c) &&
-              start_all(&c) && wait_all(&c) && get_one(&c) && get_many(&c) && list_all(&c);
+              start_all(&c) && wait_all(&c) && get_one(&c) && get_many(&c) && list_all(&c) &&
+              ab_bench_live_redis(&c) && ab_bench_live_key(&c);
     if (c.site.agents > 0)
         ab_bench_site_close(&c.site, !ok);
+    if (c.redis > 0)
+        (void)ab_bench_end(c.redis, &unused);
+    if (c.site.live.tokens != NULL)
+        (void)unlink(c.site.live.tokens);
     ab_bench_certs_close(&c.certs);
     return ok;
 }

@@ -92,8 +92,10 @@ static void write_live(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d
                 "  key: %s/server.key\n"
                 "  ca: %s/ca.crt\n"
                 "  resource: {listen: \"127.0.0.1:%d\", tokens: %s, tls: {cert: %s/server.crt, "
-                "key: %s/server.key}}\n",
-                certs, certs, certs, s->live.port, s->live.tokens, certs, certs);
+                "key: %s/server.key}}\n"
+                "  redis: {listen: \"127.0.0.1:%d\", address: \"127.0.0.1:%d\"}\n",
+                certs, certs, certs, s->live.port, s->live.tokens, certs, certs, s->live.proxy,
+                s->live.redis);
     else
         fprintf(f,
                 "live:\n"
@@ -101,8 +103,10 @@ static void write_live(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d
                 "  key: %s/agent.key\n"
                 "  ca: %s/ca.crt\n"
                 "  principal: localhost\n"
-                "  kubernetes: {policy: all}\n",
-                certs, d->name, certs, certs);
+                "  kubernetes: {policy: all}\n"
+                "  exec: true\n"
+                "  redis: {address: \"127.0.0.1:%d\"}\n",
+                certs, d->name, certs, certs, s->live.redis);
 }
 
 static void write_transport(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)

@@ -43,6 +43,8 @@ typedef struct {
     const char *certs;  /* folder (certs.h); NULL: none */
     const char *tokens; /* file of who may ask */
     int port;           /* where the principal listens */
+    int proxy;          /* likewise for redis */
+    int redis;          /* of the control plane and of every agent */
 } ab_bench_site_live;
 
 typedef struct {

@@ -134,7 +134,8 @@ typedef struct {
 /* Outcome of a send: OK when the transport has it safe (Kafka: acknowledged by all in-sync
  * replicas; gRPC: taken, by a principal; acknowledged by the principal, of an agent; live: handed
  * over). TIMEOUT, UNAVAILABLE: unknown or not sent, send the newest again.
- * TOOBIG, DENIED, INVALID: this event will never go. CLOSED: stopping. */
+ * TOOBIG, DENIED, INVALID: this event will never go; UNSUPPORTED: and no other live one to this
+ * peer. CLOSED: stopping. */
 typedef void (*ab_sent)(void *arg, ab_err code, const ab_error *err);
 
 typedef struct ab_transport_ops {

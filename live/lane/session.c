@@ -142,7 +142,10 @@ static void on_sent(void *arg, ab_err code, const ab_error *err)
     }
     if (code != AB_ERR_OK && !s->over) {
         ab_error why = {0};
-        (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "%s", err->text);
+        (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "%s",
+                      code == AB_ERR_UNSUPPORTED
+                          ? "the agent has no live access: it is an argocd-agent, or too old"
+                          : err->text);
         ab_live_session_end(s, &why, true);
         return;
     }
@@ -273,7 +276,7 @@ static void take_close(ab_live_session *s, ab_str text)
     ab_error why = {0};
     int len = text.len > WHY_MAX ? WHY_MAX : (int)text.len;
     if (!ab_str_is_utf8(text) || len == 0)
-        (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "the other end has ended the session");
+        (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "the other end ended the live session");
     else
         (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "%.*s", len, text.ptr);
     ab_live_session_end(s, &why, true);
@@ -286,7 +289,7 @@ static bool is_next(ab_live_session *s, const ab_event *event)
     ab_error why = {0};
     if (ab_event_attr_u64(event, AB_CE_SEQUENCE, &sequence) == AB_ERR_OK && sequence <= s->next_in)
         return sequence == s->next_in;
-    (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "frames %" PRIu64 " to %" PRIu64 " were lost",
+    (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "live frames %" PRIu64 " to %" PRIu64 " were lost",
                   s->next_in, sequence - 1);
     ab_live_session_end(s, &why, false);
     return false;
@@ -316,10 +319,12 @@ static void tick(ab_live_turn *t, int64_t now_ms)
     if (ab_live_http2_streams(s->http2) > 0)
         s->idle_ms = now_ms;
     if (e == AB_ERR_OK && now_ms - s->idle_ms > (s->client ? IDLE_HUB_MS : IDLE_SPOKE_MS))
-        e = ab_fail(&err, AB_ERR_UNAVAILABLE, "it was not used any more");
+        e = ab_fail(&err, AB_ERR_UNAVAILABLE, "the live session was idle");
     if (e == AB_ERR_OK && (!s->heard || !is_up(s)) && now_ms - s->began_ms > OPENING_MS)
         e = ab_fail(&err, AB_ERR_UNAVAILABLE,
-                    "the other end does not answer: live access may be off there");
+                    "the %s did not answer within %d seconds: check that it runs a version with "
+                    "live access, and live.protection at both ends",
+                    s->client ? "agent" : "principal", OPENING_MS / 1000);
     if (e != AB_ERR_OK)
         fail(s, e, &err);
 }

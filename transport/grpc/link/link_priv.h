@@ -51,7 +51,7 @@ typedef struct {
 
 /* The live lane. Its events have a call of their own, so that neither lane waits for the other: the
  * agent opens it when either side has something to send, and the principal ends it when it has
- * been idle. A peer that knows no such call has its live events on the stream. */
+ * been idle. A peer that knows no such call, as an argocd-agent, is sent none. */
 typedef struct {
     const ab_grpc_stream_ops *ops; /* NULL: no call is attached */
     void *stream;

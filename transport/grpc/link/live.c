@@ -45,33 +45,16 @@ void ab_grpc_live_init(ab_grpc_link *l)
 
 /* ----- out ----- */
 
-/* A peer that knows no call for live events has them on the stream. */
-static bool is_on_stream(const ab_grpc_link *l)
-{
-    return l->greeted && !l->peer.live_call;
-}
-
 static bool is_blocked(const ab_grpc_link *l)
 {
-    return is_on_stream(l) ? l->blocked : l->live.stream == NULL || l->live.blocked;
-}
-
-static void set_blocked(ab_grpc_link *l)
-{
-    if (is_on_stream(l))
-        l->blocked = true;
-    else
-        l->live.blocked = true;
+    return l->live.stream == NULL || l->live.blocked;
 }
 
 static ab_err transmit(const ab_grpc_link *l, ab_event *event)
 {
     ab_str head;
     ab_err e = ab_grpc_write_event(event, l->env->scratch, &head);
-    if (e != AB_ERR_OK)
-        return e;
-    return is_on_stream(l) ? l->ops->send(l->stream, head, event)
-                           : l->live.ops->send(l->live.stream, head, event);
+    return e == AB_ERR_OK ? l->live.ops->send(l->live.stream, head, event) : e;
 }
 
 static void finish_first(ab_grpc_link *l, ab_err code)
@@ -91,7 +74,7 @@ static void send_queue(ab_grpc_link *l)
         if (e == AB_ERR_OK || e == AB_ERR_TOOBIG)
             finish_first(l, e);
         else
-            set_blocked(l);
+            l->live.blocked = true;
         l->live.used_ms = now_ms(l);
     }
 }
@@ -107,6 +90,8 @@ static void put(ab_grpc_link *l, ab_grpc_receipt *r)
         ab_grpc_receipt_finish(l, r, AB_ERR_TOOBIG);
     } else if (!l->greeted) {
         ab_grpc_receipt_finish(l, r, AB_ERR_UNAVAILABLE);
+    } else if (!l->peer.live_call) {
+        ab_grpc_receipt_finish(l, r, AB_ERR_UNSUPPORTED);
     } else {
         STAILQ_INSERT_TAIL(&l->live.queue, r, at);
         l->live.queue_bytes += size_of(r->event);
@@ -164,7 +149,7 @@ void ab_grpc_live_run(ab_grpc_link *l)
 {
     ab_grpc_live *v = &l->live;
     send_queue(l);
-    if (!STAILQ_EMPTY(&v->queue) && l->greeted && !is_on_stream(l))
+    if (!STAILQ_EMPTY(&v->queue) && l->greeted)
         ab_grpc_live_want(l);
     if (!v->wanted || v->begun || is_principal(l))
         return;

@@ -53,6 +53,7 @@ typedef struct {
     STAILQ_HEAD(, letter) post;
     int lost, repeated; /* how many of the next frames to the agent are lost, or come twice */
     int full;           /* how many sends to the agent are refused as FULL */
+    ab_err outcome;     /* of what is sent */
     bool down;          /* sends to the agent fail */
     int admitted;
     bool stranger; /* the agent's certificate is another agent's */
@@ -118,7 +119,8 @@ static void deliver_one(pair *p)
 {
     letter *l = STAILQ_FIRST(&p->post);
     STAILQ_REMOVE_HEAD(&p->post, at);
-    l->done(l->arg, AB_ERR_OK, NULL);
+    const ab_error err = {.code = p->outcome, .text = "not sent"};
+    l->done(l->arg, p->outcome, p->outcome == AB_ERR_OK ? NULL : &err);
     if (!l->up && p->lost > 0) {
         p->lost--;
     } else {
@@ -421,7 +423,7 @@ static void a_certificate_of_another_authority_is_refused(void **state)
     assert_int_equal(ask(p, "/"), AB_ERR_OK);
     run(p);
     assert_int_equal(p->hub_ear.overs, 1);
-    assert_non_null(strstr(p->hub_ear.why, "TLS with the other end failed"));
+    assert_non_null(strstr(p->hub_ear.why, "TLS handshake failed"));
     assert_null(p->agent_ear.stream);
 }
 
@@ -515,7 +517,7 @@ static void an_agent_that_was_started_since_says_so_at_once(void **state)
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("x")), AB_ERR_OK);
     run(p);
     assert_int_equal(p->hub_ear.overs, 1);
-    assert_non_null(strstr(p->hub_ear.why, "was started since"));
+    assert_non_null(strstr(p->hub_ear.why, "was restarted"));
 }
 
 static void an_agent_whose_live_access_is_off_says_so(void **state)
@@ -537,7 +539,7 @@ static void an_agent_that_does_not_answer_is_given_up(void **state)
     run(p);
     p->now_ms += 16000;
     run_until_over(p, &p->hub_ear);
-    assert_non_null(strstr(p->hub_ear.why, "does not answer"));
+    assert_non_null(strstr(p->hub_ear.why, "did not answer"));
 }
 
 static void an_agent_that_is_away_is_not_asked(void **state)
@@ -581,6 +583,18 @@ static void a_transport_that_fails_ends_the_session(void **state)
     run(p);
     assert_int_equal(p->hub_ear.overs, 1);
     assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
+}
+
+static void an_agent_without_live_access_is_named_so_at_once(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    p->outcome = AB_ERR_UNSUPPORTED;
+    p->lost = 1;
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_non_null(strstr(p->hub_ear.why, "argocd-agent"));
 }
 
 static void much_is_sent_in_events_of_bounded_size(void **state)
@@ -678,6 +692,7 @@ int main(void)
         TEST(an_agent_that_is_away_is_not_asked),
         TEST(what_finds_no_room_goes_when_there_is_some),
         TEST(a_transport_that_fails_ends_the_session),
+        TEST(an_agent_without_live_access_is_named_so_at_once),
         TEST(much_is_sent_in_events_of_bounded_size),
         TEST(principals_do_not_hear_each_other),
         TEST(sessions_that_were_left_behind_make_room),

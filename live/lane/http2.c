@@ -120,15 +120,22 @@ static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t
     return 0;
 }
 
+/* As the other end is called in texts for people. */
+static const char *peer_of(const ab_live_http2 *h)
+{
+    return h->env.client ? "the agent" : "the principal";
+}
+
 static ab_err outcome_of(const ab_live_stream *s, uint32_t code, ab_error *err)
 {
+    const char *peer = peer_of(s->h2);
     if (s->why != AB_ERR_OK)
         return ab_fail(err, s->why, "the deadline has passed");
     if (code == NGHTTP2_NO_ERROR && s->in_ended)
         return AB_ERR_OK;
     if (code == NGHTTP2_REFUSED_STREAM)
-        return ab_fail(err, AB_ERR_FULL, "the other end takes no more requests");
-    return ab_fail(err, AB_ERR_UNAVAILABLE, "the other end broke it off (%s)",
+        return ab_fail(err, AB_ERR_FULL, "%s accepts no more requests", peer);
+    return ab_fail(err, AB_ERR_UNAVAILABLE, "%s broke the request off (%s)", peer,
                    nghttp2_http2_strerror(code));
 }
 
@@ -235,10 +242,10 @@ ab_err ab_live_http2_receive(ab_live_http2 *h, ab_str bytes, int64_t now_ms, ab_
     if (n == NGHTTP2_ERR_NOMEM || h->out_of_memory)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for live access");
     if (n < 0)
-        return ab_fail(err, AB_ERR_INVALID, "the other end does not keep to HTTP/2: %s",
+        return ab_fail(err, AB_ERR_INVALID, "%s sent invalid HTTP/2: %s", peer_of(h),
                        nghttp2_strerror((int)n));
     if (nghttp2_session_want_read(h->ng) == 0 && nghttp2_session_want_write(h->ng) == 0)
-        return ab_fail(err, AB_ERR_INVALID, "the other end has ended the session");
+        return ab_fail(err, AB_ERR_INVALID, "%s ended the live session", peer_of(h));
     h->env.on_work(h->env.arg);
     return AB_ERR_OK;
 }
@@ -283,7 +290,7 @@ ab_err ab_live_http2_tick(ab_live_http2 *h, int64_t now_ms, ab_error *err)
     if (h->heard_ms < 0 || h->count == 0)
         h->heard_ms = now_ms;
     if (now_ms - h->heard_ms > SILENT_MAX_MS)
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "the other end has been silent for %d seconds",
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "%s has been silent for %d seconds", peer_of(h),
                        SILENT_MAX_MS / 1000);
     if (now_ms - h->heard_ms > SILENT_PING_MS && !h->pinged) {
         h->pinged = true;

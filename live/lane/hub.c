@@ -85,7 +85,7 @@ void ab_live_hub_disconnected(ab_live_hub *hub, const char *agent)
     spoke *p = ab_map_find(hub->spokes, ab_str_of(agent));
     if (p == NULL)
         return;
-    end_session(p, "the agent is not connected any more");
+    end_session(p, "the agent disconnected");
     ab_map_drop(hub->spokes, p);
 }
 
@@ -137,8 +137,8 @@ static ab_err open_session(spoke *p, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     count_session(p->hub, 1);
-    AB_INFO(p->hub->lane.env.log, LIVE, "live session begun", AB_KV("agent", (const char *)p->name),
-            AB_KV("session", (const char *)id));
+    AB_INFO(p->hub->lane.env.log, LIVE, "live session started",
+            AB_KV("agent", (const char *)p->name), AB_KV("session", (const char *)id));
     return AB_ERR_OK;
 }
 

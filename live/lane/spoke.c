@@ -119,13 +119,13 @@ static const char *begin(ab_live_spoke *spoke, ab_str id, const ab_event *event,
     if (spoke->stopping)
         return "the agent is stopping";
     if (ab_event_attr_u64(event, AB_CE_SEQUENCE, &sequence) != AB_ERR_OK || sequence != 0)
-        return "the agent does not know this session: it was started since";
+        return "the agent was restarted";
     ab_live_session **room = make_room(spoke);
     if (room == NULL)
         return "the agent has too many live sessions";
     if (ab_live_session_new(&spoke->lane, false, NULL, id, &events, room, err) != AB_ERR_OK)
         return err->text;
-    AB_INFO(spoke->lane.env.log, LIVE, "live session begun", AB_KV("session", id));
+    AB_INFO(spoke->lane.env.log, LIVE, "live session started", AB_KV("session", id));
     ab_live_session_receive(*room, event);
     return NULL;
 }

@@ -62,7 +62,7 @@ static ab_err explain(const ab_live_tls *t, ab_error *err)
     if (verified != X509_V_OK)
         reason = X509_verify_cert_error_string(verified);
     ERR_clear_error();
-    return ab_fail(err, AB_ERR_DENIED, "TLS with the other end failed: %s",
+    return ab_fail(err, AB_ERR_DENIED, "TLS handshake failed: %s",
                    reason == NULL ? "it was ended" : reason);
 }
 

@@ -54,26 +54,68 @@ static ab_err read_identity(ab_service_live *l, const ab_config *c, ab_error *er
     return e == AB_ERR_INVALID ? AB_ERR_CONFIG : e;
 }
 
+static bool is_set(const ab_config *c, const char *option)
+{
+    return ab_config_str(c, option) != NULL;
+}
+
+static bool is_complete(const ab_tls *tls)
+{
+    return tls->ca != NULL && tls->cert != NULL && tls->key != NULL;
+}
+
+/* @param own  whether it was set for live access, and not only for the transport */
+static ab_err read_files(const ab_config *c, ab_tls *out, bool *own, ab_error *err)
+{
+    *own = is_set(c, "live.certificate") || is_set(c, "live.key") || is_set(c, "live.ca");
+    *out = (ab_tls){.ca = file_of(c, "live.ca", "ca"),
+                    .cert = file_of(c, "live.certificate", "cert"),
+                    .key = file_of(c, "live.key", "key"),
+                    .client_cert = AB_TLS_CLIENT_CERT_REQUIRE};
+    if (is_set(c, "live.certificate") != is_set(c, "live.key"))
+        return ab_fail(err, AB_ERR_CONFIG, "live.certificate and live.key must be set together");
+    if (*own && !is_complete(out))
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "live access needs live.certificate, live.key and live.ca, or those of the "
+                       "transport");
+    return AB_ERR_OK;
+}
+
+ab_err ab_service_live_check(const ab_config *config, bool agent, ab_error *err)
+{
+    bool own = false;
+    ab_tls tls;
+    ab_err e = read_files(config, &tls, &own, err);
+    if (e != AB_ERR_OK || !own)
+        return e;
+    e = ab_tls_check(&tls, agent, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "live.certificate, live.key, live.ca");
+    return e;
+}
+
+/* What was set for live access must be good; what was set for the transport may be of no use here,
+ * such as a key with a password. */
 static ab_err read_tls(ab_service_live *l, const ab_config *c, ab_error *err)
 {
-    bool own = ab_config_str(c, "live.certificate") != NULL || ab_config_str(c, "live.key") != NULL;
-    const ab_tls tls = {.ca = file_of(c, "live.ca", "ca"),
-                        .cert = file_of(c, "live.certificate", "cert"),
-                        .key = file_of(c, "live.key", "key"),
-                        .client_cert = AB_TLS_CLIENT_CERT_REQUIRE};
-    if (own &&
-        (ab_config_str(c, "live.certificate") == NULL || ab_config_str(c, "live.key") == NULL))
-        return ab_fail(err, AB_ERR_CONFIG, "live.certificate and live.key must be set together");
-    if (tls.ca == NULL || tls.cert == NULL || tls.key == NULL) {
-        turn_off(l, "live access over Kafka is sealed, and there is no certificate for it: set "
-                    "kafka.tls, or live.certificate, live.key and live.ca, or live.protection: "
-                    "none");
+    bool own = false;
+    ab_tls tls;
+    ab_err e = read_files(c, &tls, &own, err);
+    if (e != AB_ERR_OK)
+        return e;
+    if (!is_complete(&tls)) {
+        turn_off(l, "live access over Kafka needs a certificate to seal with: set kafka.tls, or "
+                    "live.certificate, live.key and live.ca, or live.protection: none");
         return AB_ERR_OK;
     }
-    l->sealed = true;
-    ab_err e = ab_tls_context_init(&l->tls, &tls, l->principal != NULL, "", err);
-    if (e != AB_ERR_OK)
-        ab_error_prefix(err, "live access");
+    e = ab_tls_context_init(&l->tls, &tls, l->principal != NULL, "", err);
+    if (e == AB_ERR_CONFIG && !own) {
+        ab_error_prefix(err, "live access cannot use kafka.tls: set live.certificate, live.key and "
+                             "live.ca");
+        turn_off(l, err->text);
+        return AB_ERR_OK;
+    }
+    l->sealed = e == AB_ERR_OK;
     return e == AB_ERR_OK ? read_identity(l, c, err) : e;
 }
 

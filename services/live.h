@@ -23,6 +23,9 @@ typedef struct {
 /** The options live.* that both daemons have. */
 extern const ab_options ab_service_live_options;
 
+/** Whether sessions could be sealed as the options say. @param agent  at an agent
+ *  @return CONFIG naming the option, NOMEM */
+AB_MUST_USE ab_err ab_service_live_check(const ab_config *config, bool agent, ab_error *err);
 /**
  * Read the options. Where sessions cannot be sealed and must be, live access is off, which is
  * logged.

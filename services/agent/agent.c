@@ -159,7 +159,8 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG,
                        "mapping: destination is for managed agents: an autonomous one has its "
                        "Applications in store.namespace");
-    return ab_transport_check(config, AB_ROLE_AGENT, name, err);
+    ab_err e = ab_agent_live_check(config, err);
+    return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_AGENT, name, err) : e;
 }
 
 static ab_err restore_row(void *arg, ab_str key, const ab_received_state *received)

@@ -28,6 +28,14 @@ struct ab_agent_live {
     ab_live_spoke *spoke;
 };
 
+ab_err ab_agent_live_check(const ab_config *config, ab_error *err)
+{
+    ab_err e = ab_service_live_check(config, true, err);
+    if (e == AB_ERR_OK)
+        e = ab_agent_live_kubernetes_check(config, err);
+    return e == AB_ERR_OK ? ab_agent_live_redis_check(config, err) : e;
+}
+
 ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live **out,
                          ab_error *err)
 {

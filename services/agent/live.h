@@ -12,6 +12,8 @@ typedef struct ab_agent_live ab_agent_live;
 /** The options live.* that only the agent has. */
 extern const ab_options ab_agent_live_options;
 
+/** Whether the options live.* are good. @return CONFIG naming the option, NOMEM */
+AB_MUST_USE ab_err ab_agent_live_check(const ab_config *config, ab_error *err);
 /** After store and transport were made. @param source  borrowed
  *  @param out  owned by the caller; ab_agent_live_free. @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live **out,

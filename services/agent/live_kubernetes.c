@@ -9,6 +9,7 @@
 #include "store/kubernetes/socket.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 _Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX, "fields of a request fit");
 _Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_SOCKET_FIELDS_MAX, "fields of a WebSocket fit");
@@ -194,10 +195,27 @@ static const ab_resource_api_ops OPS = {
     send_message, pause_socket, resume_socket, cancel_socket,
 };
 
-/* Without an API server the agent is of use all the same: its store may be another. */
+ab_err ab_agent_live_kubernetes_check(const ab_config *config, ab_error *err)
+{
+    ab_resource_policy policy;
+    ab_err e = ab_resource_policy_load(config, &policy, err);
+    ab_resource_policy_fini(&policy);
+    return e;
+}
+
+/* A kubeconfig that happens to be found is not for an agent with another store. */
+static bool has_api(const ab_config *config)
+{
+    return strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0 ||
+           ab_config_str(config, "store.kubernetes.kubeconfig") != NULL;
+}
+
+/* Without an API server the agent is of use all the same. */
 static ab_err connect_api(ab_agent_live_kubernetes *k, ab_daemon *daemon, ab_resource_api *api)
 {
     ab_error err = {0};
+    if (!has_api(daemon->config))
+        return AB_ERR_OK;
     ab_err e = ab_kube_access_new(daemon->loop, daemon->config, daemon->log, daemon->clock,
                                   &k->access, &err);
     if (e == AB_ERR_OK)

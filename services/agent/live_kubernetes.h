@@ -13,7 +13,10 @@ typedef struct ab_agent_live_kubernetes ab_agent_live_kubernetes;
 /** The options live.kubernetes.* and live.exec. */
 extern const ab_options ab_agent_live_kubernetes_options;
 
-/** Without an API server every request is refused, which is logged.
+/** Whether the options are good. @return CONFIG naming the option, NOMEM */
+AB_MUST_USE ab_err ab_agent_live_kubernetes_check(const ab_config *config, ab_error *err);
+/** The API server is that of store.kind kubernetes, or of store.kubernetes.kubeconfig beside
+ * another store. Without one every request is refused.
  *  @return CONFIG, NOMEM; `out` is to be freed all the same */
 AB_MUST_USE ab_err ab_agent_live_kubernetes_new(ab_daemon *daemon, ab_agent_live_kubernetes **out,
                                                 ab_error *err);

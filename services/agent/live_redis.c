@@ -23,24 +23,46 @@ static const ab_option rows[] = {
 };
 const ab_options ab_agent_live_redis_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
+/* @param at  what `out` borrows */
+static ab_err read_options(const ab_config *c, ab_address *at, ab_redis_address *out, ab_error *err)
+{
+    const char *ca = ab_config_str(c, "live.redis.ca");
+    ab_err e = ab_address_parse("live.redis.address", ab_config_str(c, "live.redis.address"),
+                                REDIS_PORT, at, err);
+    if (e == AB_ERR_OK)
+        *out = (ab_redis_address){.host = at->host,
+                                  .port = at->port,
+                                  .tls = {.insecure = ca == NULL, .ca = ca, .min_version = "1.2"},
+                                  .username = ab_config_str(c, "live.redis.username"),
+                                  .password_file = ab_config_str(c, "live.redis.password-file")};
+    return e;
+}
+
+ab_err ab_agent_live_redis_check(const ab_config *config, ab_error *err)
+{
+    ab_address at;
+    ab_redis_address redis;
+    if (ab_config_str(config, "live.redis.address") == NULL)
+        return AB_ERR_OK;
+    ab_err e = read_options(config, &at, &redis, err);
+    if (e != AB_ERR_OK || redis.tls.insecure)
+        return e;
+    e = ab_tls_check(&redis.tls, false, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "live.redis.ca");
+    return e;
+}
+
 ab_err ab_agent_live_redis_new(const ab_daemon *daemon, ab_redis_spoke **out, ab_error *err)
 {
-    const ab_config *c = daemon->config;
-    const char *text = ab_config_str(c, "live.redis.address");
-    const char *ca = ab_config_str(c, "live.redis.ca");
     ab_address at;
+    ab_redis_address redis;
     *out = NULL;
-    if (text == NULL)
+    if (ab_config_str(daemon->config, "live.redis.address") == NULL)
         return AB_ERR_OK;
-    ab_err e = ab_address_parse("live.redis.address", text, REDIS_PORT, &at, err);
-    if (e != AB_ERR_OK)
-        return e;
-    const ab_redis_address redis = {.host = at.host,
-                                    .port = at.port,
-                                    .tls = {.insecure = ca == NULL, .ca = ca, .min_version = "1.2"},
-                                    .username = ab_config_str(c, "live.redis.username"),
-                                    .password_file = ab_config_str(c, "live.redis.password-file")};
-    e = ab_redis_spoke_new(daemon->loop, daemon->log, &redis, out, err);
+    ab_err e = read_options(daemon->config, &at, &redis, err);
+    if (e == AB_ERR_OK)
+        e = ab_redis_spoke_new(daemon->loop, daemon->log, &redis, out, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "live.redis");
     return e;

@@ -11,6 +11,8 @@
 /** The options live.redis.*. */
 extern const ab_options ab_agent_live_redis_options;
 
+/** Whether the options are good. @return CONFIG naming the option, NOMEM */
+AB_MUST_USE ab_err ab_agent_live_redis_check(const ab_config *config, ab_error *err);
 /** @param out  owned by the caller: ab_redis_spoke_close; NULL when live.redis.address is not set
  *  @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_agent_live_redis_new(const ab_daemon *daemon, ab_redis_spoke **out,

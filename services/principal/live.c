@@ -13,6 +13,14 @@ struct ab_principal_live {
     ab_principal_live_redis *redis; /* likewise */
 };
 
+ab_err ab_principal_live_check(const ab_config *config, ab_error *err)
+{
+    ab_err e = ab_service_live_check(config, false, err);
+    if (e == AB_ERR_OK)
+        e = ab_principal_live_kubernetes_check(config, err);
+    return e == AB_ERR_OK ? ab_principal_live_redis_check(config, err) : e;
+}
+
 ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
                              ab_principal_live **out, ab_error *err)
 {

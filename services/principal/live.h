@@ -10,6 +10,8 @@
 
 typedef struct ab_principal_live ab_principal_live;
 
+/** Whether the options live.* are good. @return CONFIG naming the option, NOMEM */
+AB_MUST_USE ab_err ab_principal_live_check(const ab_config *config, ab_error *err);
 /** After the transport was made. @param agents  copied. @param out  owned by the caller;
  * ab_principal_live_free
  *  @return CONFIG, UNAVAILABLE (an address cannot be bound), NOMEM */

@@ -11,6 +11,9 @@
 /** The options live.resource.*. */
 extern const ab_options ab_principal_live_kubernetes_options;
 
+/** Whether the front could be started: options, certificates and tokens. Nothing is listened on.
+ *  @return CONFIG naming the option, NOMEM */
+AB_MUST_USE ab_err ab_principal_live_kubernetes_check(const ab_config *config, ab_error *err);
 /**
  * Listen, where live.resource.listen says so.
  *

@@ -90,6 +90,31 @@ static ab_err read_listen(const ab_config *c, const char *listen, ab_address *at
     return ab_address_parse("live.redis.listen", listen, -1, at, err);
 }
 
+static ab_err check_tls(const ab_tls *tls, bool server, const char *option, ab_error *err)
+{
+    if (tls->insecure)
+        return AB_ERR_OK;
+    ab_err e = ab_tls_check(tls, server, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "%s", option);
+    return e;
+}
+
+ab_err ab_principal_live_redis_check(const ab_config *config, ab_error *err)
+{
+    ab_address at;
+    ab_tls own, tls;
+    const char *listen = ab_config_str(config, "live.redis.listen");
+    if (listen == NULL)
+        return AB_ERR_OK;
+    ab_err e = read_own(config, &at, &own, err);
+    if (e == AB_ERR_OK)
+        e = read_listen(config, listen, &at, &tls, err);
+    if (e == AB_ERR_OK)
+        e = check_tls(&own, false, "live.redis.ca", err);
+    return e == AB_ERR_OK ? check_tls(&tls, true, "live.redis.tls", err) : e;
+}
+
 static ab_err start_info(ab_principal_live_redis *l, const ab_daemon *d, const ab_address *own,
                          const ab_tls *tls, ab_error *err)
 {

@@ -16,6 +16,9 @@ typedef struct ab_principal_live_redis ab_principal_live_redis;
 /** The options live.redis.*. */
 extern const ab_options ab_principal_live_redis_options;
 
+/** Whether the proxy could be started: options and certificates. @return CONFIG naming the option,
+ * NOMEM */
+AB_MUST_USE ab_err ab_principal_live_redis_check(const ab_config *config, ab_error *err);
 /**
  * Listen, where live.redis.listen says so.
  *

@@ -246,6 +246,8 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
             return e;
     }
     ab_err e = check_namespaces(config, err);
+    if (e == AB_ERR_OK)
+        e = ab_principal_live_check(config, err);
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, NULL, err) : e;
 }
 

@@ -2,18 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people get wrong: each is named, and nothing else waits for it or is lost by it."""
 import os
-import pathlib
 import subprocess
-import tempfile
 import unittest
 
 from daemons import Daemon, Fleet, Tree, application, only_kafka, revision, wait_for
-
-
-def run(program, *args, env=None):
-    done = subprocess.run([pathlib.Path(os.environ["AB_BIN"], program), *args], capture_output=True, text=True,
-                          timeout=120, env=dict(os.environ, **(env or {})))
-    return done.returncode, done.stderr
 
 
 class BadManifests(Fleet):
@@ -117,86 +109,6 @@ class FullDisk(Fleet):
         ballast.unlink()
         self.arrives("late", "1")
         wait_for("the error is gone", lambda: not (self.hub.status("w1", "late") or {}).get("conditions"))
-
-
-TLS = ["--set", "kafka.insecure=false"]
-
-
-class BadConfiguration(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="argobus-test-")
-        self.addCleanup(folder.cleanup)
-        self.file = pathlib.Path(folder.name, "agent.yaml")
-        self.file.write_text("agent: {name: w1, data: .}\nstore: {kind: directory, directory: {path: .}}\n"
-                             "kafka: {brokers: ['127.0.0.1:1'], insecure: true}\n")
-
-    def refused(self, *words, args=(), env=None, text=None):
-        if text is not None:
-            self.file.write_text(text)
-        code, error = run("argobus-agent", "-c", str(self.file), "--check-config", *args, env=env)
-        self.assertEqual(code, 2, error)
-        for word in words:
-            self.assertIn(word, error)
-
-    def test_a_good_file_is_good(self):
-        self.assertEqual(run("argobus-agent", "-c", str(self.file), "--check-config"), (0, ""))
-
-    def test_an_unknown_key_names_the_nearest_and_the_line(self):
-        self.refused("agent.yaml:2", '"kafka.broker"', '"kafka.brokers"', text="agent: {name: w1}\nkafka: {broker: x}\n")
-
-    def test_an_unknown_setting_or_variable_names_the_nearest(self):
-        self.refused("agent.nam", "agent.name", args=["--set", "agent.nam=w1"])
-        self.refused("ARGOBUS_AGENT_NAM", "ARGOBUS_AGENT_NAME", env={"ARGOBUS_AGENT_NAM": "w1"})
-
-    def test_a_wrong_type_says_what_is_wanted(self):
-        self.refused("transport.heartbeat", args=["--set", "transport.heartbeat=soon"])
-        self.refused("kafka.brokers", text="kafka: {brokers: {a: b}}\n")
-
-    def test_a_missing_file_is_named(self):
-        self.file = self.file.with_name("nowhere.yaml")
-        self.refused("nowhere.yaml", "No such file")
-
-    def test_a_missing_certificate_is_named(self):
-        self.refused("kafka.tls.ca", "nowhere.crt", args=[*TLS, "--set", "kafka.tls.ca=nowhere.crt"])
-
-    def test_plain_text_has_to_be_asked_for(self):
-        asked = self.file.read_text()
-        for forgotten in ("", "insecure: false", "insecure: false, sasl: {mechanism: PLAIN, username: w1, password: x}"):
-            self.refused("TLS to the brokers is not configured", "kafka.insecure: true",
-                         text=asked.replace("insecure: true", forgotten))
-        code, error = run("argobus-agent", "-c", str(self.file))
-        self.assertEqual(code, 2, error)
-        self.assertIn("TLS to the brokers is not configured", error)
-
-    def test_plain_text_and_tls_contradict_each_other(self):
-        self.refused("kafka.insecure: true", "kafka.tls.enabled", args=["--set", "kafka.tls.enabled=true"])
-        self.refused("kafka.insecure: true", "kafka.librdkafka.security.protocol",
-                     args=["--set", "kafka.librdkafka.security.protocol=sasl_ssl"])
-
-    def test_plain_text_misspelt_is_told_the_right_name(self):
-        self.refused('"kafka.unsecure"', 'did you mean "kafka.insecure"',
-                     text=self.file.read_text().replace("insecure", "unsecure"))
-
-    def test_what_librdkafka_would_refuse_at_the_start_is_refused(self):
-        self.refused("kafka.librdkafka.acks may not be set", args=["--set", "kafka.librdkafka.acks=1"])
-        self.refused("kafka.librdkafka.security.protocol", "kafka.tls.enabled",
-                     args=["--set", "kafka.librdkafka.security.protocol=plaintext"])
-        self.refused("agent name \"w1\"", args=["--set", "kafka.prefix=" + "a" * 236])
-
-    def test_the_password_of_a_key_is_tried(self):
-        key, cert = self.file.with_name("w1.key"), self.file.with_name("w1.crt")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-passout", "pass:right", "-days", "1",
-                        "-subj", "/CN=w1", "-keyout", key, "-out", cert], check=True, capture_output=True)
-        tls = [*TLS, "--set", "kafka.tls.cert=w1.crt", "--set", "kafka.tls.key=w1.key"]
-        self.refused("ssl.key.location", args=[*tls, "--set", "kafka.tls.key-password=wrong"])
-        code = run("argobus-agent", "-c", str(self.file), "--check-config", *tls, "--set", "kafka.tls.key-password=right")
-        self.assertEqual(code, (0, ""))
-
-    def test_an_agent_name_that_is_no_label_is_refused(self):
-        self.refused("agent.name", "DNS label", args=["--set", "agent.name=W1.example"])
-
-    def test_broken_yaml_says_where(self):
-        self.refused("agent.yaml", "line 3", text="agent:\n  name: [w1\n")
 
 
 if __name__ == "__main__":

@@ -28,15 +28,25 @@ ab_err ab_live_spoke_new(const ab_live_lane_env *env, const ab_live_service *ser
     return AB_ERR_OK;
 }
 
-void ab_live_spoke_stop(ab_live_spoke *spoke)
+static void end_all(ab_live_spoke *spoke, const char *why)
 {
     ab_error err = {0};
-    (void)ab_fail(&err, AB_ERR_UNAVAILABLE, "the agent is stopping");
-    spoke->stopping = true;
+    (void)ab_fail(&err, AB_ERR_UNAVAILABLE, "%s", why);
     for (size_t i = 0; i < AB_LIVE_SESSIONS_MAX; i++) {
         if (spoke->sessions[i] != NULL)
             ab_live_session_end(spoke->sessions[i], &err, false);
     }
+}
+
+void ab_live_spoke_stop(ab_live_spoke *spoke)
+{
+    spoke->stopping = true;
+    end_all(spoke, "the agent is stopping");
+}
+
+void ab_live_spoke_disconnected(ab_live_spoke *spoke)
+{
+    end_all(spoke, "the principal is not connected any more");
 }
 
 void ab_live_spoke_free(ab_live_spoke *spoke)

@@ -28,6 +28,8 @@ AB_MUST_USE ab_err ab_live_spoke_new(const ab_live_lane_env *env, const ab_live_
                                      ab_live_spoke **out);
 /** End every session; the principals are told. */
 void ab_live_spoke_stop(ab_live_spoke *spoke);
+/** The principal is not there any more: end every session of it, and what it had begun here. */
+void ab_live_spoke_disconnected(ab_live_spoke *spoke);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */
 void ab_live_spoke_free(ab_live_spoke *spoke);
 /** A live event of a principal. */

@@ -52,6 +52,8 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
     (void)agent;
     AB_INFO(s->base.daemon->log, MAIN, up ? "principal connected" : "principal disconnected",
             AB_KV("version", peer == NULL ? "" : peer->version));
+    if (!up)
+        ab_live_spoke_disconnected(ab_agent_live_spoke(s->live));
 }
 
 static void on_written(void *arg, const char *agent, ab_event *head)

@@ -559,6 +559,22 @@ static void an_agent_that_is_away_is_not_asked(void **state)
     assert_int_equal(p->hub_ear.status, 200);
 }
 
+static void what_a_principal_has_begun_ends_with_it(void **state)
+{
+    pair *p = *state;
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    ab_live_spoke_disconnected(p->spoke);
+    assert_int_equal(p->agent_ear.overs, 1);
+    assert_int_equal(p->agent_ear.code, AB_ERR_UNAVAILABLE);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1); /* it was there after all, and is told */
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+    assert_int_equal(p->hub_ear.status, 200);
+}
+
 static void what_finds_no_room_goes_when_there_is_some(void **state)
 {
     pair *p = *state;
@@ -690,6 +706,7 @@ int main(void)
         TEST(an_agent_whose_live_access_is_off_says_so),
         TEST(an_agent_that_does_not_answer_is_given_up),
         TEST(an_agent_that_is_away_is_not_asked),
+        TEST(what_a_principal_has_begun_ends_with_it),
         TEST(what_finds_no_room_goes_when_there_is_some),
         TEST(a_transport_that_fails_ends_the_session),
         TEST(an_agent_without_live_access_is_named_so_at_once),

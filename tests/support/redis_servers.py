@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real redis-servers, and clients of them that are not ours (tests/support/redis/python has the package).
+"""Real redis-servers, and clients of them that are not ours, for which tests/support/redis/python has the package.
 AB_GRPC_CERTS is the folder of certificates."""
 import os
 import pathlib
@@ -7,8 +7,6 @@ import socket
 import subprocess
 import tempfile
 import time
-
-import redis
 
 from ports import free_port
 
@@ -59,6 +57,8 @@ class Server:
 
 
 def client_of(port, tls=False, protocol=3, **options):
+    import redis
+
     if tls:
         options |= {"ssl": True, "ssl_ca_certs": str(CERTS / "ca.crt")}
     return redis.Redis(host="127.0.0.1", port=port, protocol=protocol, socket_timeout=30, retry=None,

@@ -117,6 +117,15 @@ class Access(Fleet):
             o["metadata"].setdefault("namespace", self.namespace)
         kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
+    def run_pod(self, name, command):
+        """A pod of one container, which kubelet-dev runs."""
+        wait_for("the namespace has its account", lambda: "default" in kubectl(
+            "-n", self.namespace, "get", "serviceaccounts", "-o", "name"))
+        self.apply({"apiVersion": "v1", "kind": "Pod",
+                    "metadata": {"name": name, "annotations": {"kubelet-dev/run": command}},
+                    "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "any"}]}})
+        kubectl("-n", self.namespace, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+
     def audited(self, *words):
         """The lines of live requests in the principal's log that have all of these words."""
         with contextlib.suppress(FileNotFoundError):

@@ -1,52 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Logs of pods through the principal, as argocd-server asks for them: with timestamps, and followed."""
-import contextlib
-import http.client
-import re
-import threading
 import unittest
 
 from access import Access, kubectl
 from daemons import wait_for
-
-COUNTING = "while sleep 0.02; do echo line $((++i)); done"
-LINE = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S+ line (\d+)\n")
-
-
-class Viewer(threading.Thread):
-    """Reads a log until it ends, or until it is told to stop."""
-
-    def __init__(self, answer):
-        super().__init__(daemon=True)
-        self.answer, self.lines = answer, []
-        self.start()
-
-    def run(self):
-        with contextlib.suppress(http.client.HTTPException, OSError):  # the principal ends with the test
-            for line in self.answer:
-                self.lines.append(line)
-
-    def numbers(self):
-        return [int(LINE.fullmatch(line).group(1)) for line in list(self.lines)]
+from viewers import COUNTING, LINE, LogViewer
 
 
 class Logs(Access):
     def setUp(self):
         super().setUp()
-        wait_for("the namespace has its account", lambda: "default" in kubectl(
-            "-n", self.namespace, "get", "serviceaccounts", "-o", "name"))
-        self.apply({"apiVersion": "v1", "kind": "Pod",
-                    "metadata": {"name": "counter", "annotations": {"kubelet-dev/run": COUNTING}},
-                    "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "any"}]}})
-        kubectl("-n", self.namespace, "wait", "--for=condition=Ready", "pod/counter", "--timeout=60s")
+        self.run_pod("counter", COUNTING)
         self.ask_when_there("GET", "/version")
         self.log = self.path("pods", "counter") + "/log?container=main&timestamps=true"
 
     def follow(self, more=""):
         answer = self.begin("GET", f"{self.log}&follow=true{more}")
         self.assertEqual(answer.status, 200)
-        return Viewer(answer)
+        return LogViewer(answer)
 
     def grows(self, viewer, by=20):
         count = len(viewer.lines) + by

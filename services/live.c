@@ -179,8 +179,23 @@ static ab_err admits(void *arg, const char *agent, const X509 *peer, ab_error *e
 static ab_err send_live(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
 {
     const ab_service_live *l = arg;
-    return ab_transport_send(l->service->transport, agent, AB_LANE_LIVE, event, SEND_MS, done,
-                             done_arg);
+    ab_err e = l->divert == NULL ? AB_ERR_NOTFOUND
+                                 : l->divert(l->divert_arg, agent, event, done, done_arg);
+    return e != AB_ERR_NOTFOUND ? e
+                                : ab_transport_send(l->service->transport, agent, AB_LANE_LIVE,
+                                                    event, SEND_MS, done, done_arg);
+}
+
+/* Who waits for an answer has a deadline of its own. */
+static void on_gone(void *arg, ab_err code, const ab_error *err)
+{
+    (void)arg, (void)code, (void)err;
+}
+
+ab_err ab_service_live_send(ab_service_live *l, const char *agent, ab_event *event)
+{
+    return ab_transport_send(l->service->transport, agent, AB_LANE_LIVE, event, SEND_MS, on_gone,
+                             NULL);
 }
 
 ab_live_lane_env ab_service_live_env(ab_service_live *l, const char *source)

@@ -18,6 +18,10 @@ typedef struct {
     const char *principal;      /* AGENT: that the other end must have; PRINCIPAL: NULL */
     const char *revoked;        /* file of revoked certificates; NULL: none */
     char off[256];              /* why there is no live access; "": there is */
+    /** Take an event whose other end is an argocd-agent, or the principal of one; as
+     * ab_live_lane_env.send. NOTFOUND: it is an argobus. NULL: none is an argocd-agent. */
+    ab_err (*divert)(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg);
+    void *divert_arg;
 } ab_service_live;
 
 /** The options live.* that both daemons have. */
@@ -35,5 +39,8 @@ AB_MUST_USE ab_err ab_service_live_check(const ab_config *config, bool agent, ab
 AB_MUST_USE ab_err ab_service_live_init(ab_service_live *out, ab_service *service,
                                         const char *principal, ab_error *err);
 void ab_service_live_fini(ab_service_live *l);
+/** Send an event of live access of an argocd-agent's wire; what becomes of it is not told. @return
+ * as ab_transport_send */
+AB_MUST_USE ab_err ab_service_live_send(ab_service_live *l, const char *agent, ab_event *event);
 /** For the sessions of this end. @param source  borrowed */
 ab_live_lane_env ab_service_live_env(ab_service_live *l, const char *source);

@@ -159,12 +159,21 @@ static void refuse_live(ab_service *s, const ab_delivery *delivery)
              AB_KV("type", ab_event_attr(delivery->event, AB_CE_TYPE)));
 }
 
+/* Of a session, or of argocd-agent's wire. */
+static bool is_of_live_access(const ab_event *event)
+{
+    ab_target target;
+    ab_str about = ab_event_attr(event, AB_CE_DATASCHEMA);
+    return ab_target_parse(about.ptr, about.len, &target) &&
+           (target == AB_TARGET_LIVE || target == AB_TARGET_RESOURCE || target == AB_TARGET_REDIS ||
+            target == AB_TARGET_CONTAINER_LOG || target == AB_TARGET_TERMINAL);
+}
+
 bool ab_service_takes(ab_service *s, ab_delivery *delivery)
 {
     if (delivery->lane == AB_LANE_STATE)
         return true;
-    ab_str about = ab_event_attr(delivery->event, AB_CE_DATASCHEMA);
-    if (s->on_live != NULL && ab_str_is(about, ab_target_name(AB_TARGET_LIVE)))
+    if (s->on_live != NULL && is_of_live_access(delivery->event))
         s->on_live(s, delivery->agent, delivery->event);
     else
         refuse_live(s, delivery);

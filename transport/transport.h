@@ -65,11 +65,14 @@ typedef enum {
 /** The name of a gap for the log: "first", "expired" or "recreated". A literal; any thread. */
 const char *ab_gap_name(ab_gap gap);
 
+/* The version of a peer that is an argocd-agent, or the principal of one. */
+#define AB_PEER_ARGOCD_AGENT "argocd-agent"
+
 /* What a peer says of itself in its hello. Borrowed for the upcall; NUL-terminated; "" when
  * unknown. */
 typedef struct {
     const char *mode;    /* "managed", "autonomous"; "" for a principal */
-    const char *version; /* of argobus */
+    const char *version; /* of argobus, or AB_PEER_ARGOCD_AGENT */
     uint64_t epoch;
     int64_t clock_skew_ms; /* peer's clock minus ours, roughly */
     const char

@@ -13,7 +13,8 @@
 /**
  * Append a Status of failure.
  *
- * @param code     HTTP status: 400, 401, 403, 413, 429, 502, 503, 504; others give no reason
+ * @param code     HTTP status: 400, 401, 403 to 405, 409, 413, 415, 429, 500, 502 to 504; others
+ * give no reason
  * @param message  for people; bytes that are not UTF-8 are replaced by a text of the code
  */
 void ab_resource_status_put(int code, const char *message, ab_buf *out);

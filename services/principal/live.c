@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/live.h"
 
+#include "live/gopeer/agents.h"
 #include "schema/attributes.h"
+#include "schema/catalogue.h"
 #include "services/principal/live_kubernetes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct ab_principal_live {
     ab_service_live base;
     ab_live_hub *hub;
+    ab_gopeer_agents *gopeers;      /* those of the agents that are argocd-agents */
     ab_resource_front *kubernetes;  /* NULL: nothing is listened on */
     ab_principal_live_redis *redis; /* likewise */
 };
@@ -21,6 +25,48 @@ ab_err ab_principal_live_check(const ab_config *config, ab_error *err)
     return e == AB_ERR_OK ? ab_principal_live_redis_check(config, err) : e;
 }
 
+/* ----- argocd-agents ----- */
+
+static ab_err divert(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
+{
+    const ab_principal_live *l = arg;
+    return ab_gopeer_agents_send(l->gopeers, agent, event, done, done_arg);
+}
+
+static ab_err send_to_gopeer(void *arg, const char *agent, ab_event *event)
+{
+    ab_principal_live *l = arg;
+    return ab_service_live_send(&l->base, agent, event);
+}
+
+static ab_err make_gopeers(ab_principal_live *l, const ab_daemon *d)
+{
+    const ab_gopeer_agents_env env = {
+        .loop = d->loop,
+        .log = d->log,
+        .metrics = d->metrics,
+        .clock = d->clock,
+        .hub = l->hub,
+        .by_destination = strcmp(ab_config_str(d->config, "mapping"), "destination") == 0,
+        .send = send_to_gopeer,
+        .arg = l};
+    ab_err e = ab_gopeer_agents_new(&env, &l->gopeers);
+    l->base.divert = divert;
+    l->base.divert_arg = l;
+    return e;
+}
+
+/* ----- life ----- */
+
+static ab_err make_sessions(ab_principal_live *l, const ab_daemon *d, ab_error *err)
+{
+    const ab_live_lane_env env = ab_service_live_env(&l->base, AB_SOURCE_PRINCIPAL);
+    ab_err e = ab_live_hub_new(&env, &l->hub);
+    if (e == AB_ERR_OK)
+        e = make_gopeers(l, d);
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
+}
+
 ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
                              ab_principal_live **out, ab_error *err)
 {
@@ -31,11 +77,9 @@ ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
     ab_err e = ab_service_live_init(&l->base, service, NULL, err);
     if (e != AB_ERR_OK)
         return e;
-    const ab_live_lane_env env = ab_service_live_env(&l->base, AB_SOURCE_PRINCIPAL);
-    e = ab_live_hub_new(&env, &l->hub);
-    if (e != AB_ERR_OK)
-        return ab_fail(err, e, "%s", ab_err_text(e));
-    e = ab_principal_live_kubernetes_start(service->daemon, l->hub, &l->kubernetes, err);
+    e = make_sessions(l, service->daemon, err);
+    if (e == AB_ERR_OK)
+        e = ab_principal_live_kubernetes_start(service->daemon, l->hub, &l->kubernetes, err);
     return e == AB_ERR_OK
                ? ab_principal_live_redis_start(service->daemon, l->hub, agents, &l->redis, err)
                : e;
@@ -62,6 +106,7 @@ void ab_principal_live_free(ab_principal_live *l)
     if (l == NULL)
         return;
     stop_fronts(l);
+    ab_gopeer_agents_free(l->gopeers);
     ab_live_hub_free(l->hub);
     ab_service_live_fini(&l->base);
     free(l);
@@ -72,18 +117,44 @@ void ab_principal_live_named(ab_principal_live *l, ab_str agent, const ab_object
     ab_principal_live_redis_named(l->redis, agent, secret);
 }
 
-ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, bool up)
+/* ----- agents ----- */
+
+static void disconnect(ab_principal_live *l, const char *agent)
 {
-    ab_principal_live_redis_presence(l->redis, agent, up);
-    if (up)
-        return ab_live_hub_connected(l->hub, agent);
     ab_live_hub_disconnected(l->hub, agent);
+    ab_gopeer_agents_remove(l->gopeers, agent);
+}
+
+static ab_err connect_agent(ab_principal_live *l, const char *agent, const char *version)
+{
+    ab_err e = AB_ERR_OK;
+    if (strcmp(version, AB_PEER_ARGOCD_AGENT) == 0)
+        e = ab_gopeer_agents_add(l->gopeers, agent);
+    else
+        ab_gopeer_agents_remove(l->gopeers, agent);
+    return e == AB_ERR_OK ? ab_live_hub_connected(l->hub, agent) : e;
+}
+
+ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, const char *version)
+{
+    ab_principal_live_redis_presence(l->redis, agent, version != NULL);
+    if (version != NULL)
+        return connect_agent(l, agent, version);
+    disconnect(l, agent);
     return AB_ERR_OK;
+}
+
+void ab_principal_live_deliver(ab_principal_live *l, const char *agent, const ab_event *event)
+{
+    if (ab_str_is(ab_event_attr(event, AB_CE_DATASCHEMA), ab_target_name(AB_TARGET_LIVE)))
+        ab_live_hub_deliver(l->hub, agent, event);
+    else
+        ab_gopeer_agents_deliver(l->gopeers, agent, event);
 }
 
 void ab_principal_live_removed(ab_principal_live *l, const char *agent)
 {
-    ab_live_hub_disconnected(l->hub, agent);
+    disconnect(l, agent);
     ab_principal_live_redis_removed(l->redis, agent);
 }
 

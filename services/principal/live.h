@@ -23,8 +23,12 @@ void ab_principal_live_stop(ab_principal_live *l);
 void ab_principal_live_free(ab_principal_live *l);
 /** As ab_principal_live_redis_named. */
 void ab_principal_live_named(ab_principal_live *l, ab_str agent, const ab_object *secret);
-/** An agent has come or gone. @return NOMEM: it cannot be asked */
-AB_MUST_USE ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, bool up);
+/** An agent has come or gone. @param version  as of ab_peer; NULL when it has gone
+ *  @return NOMEM: it cannot be asked */
+AB_MUST_USE ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent,
+                                              const char *version);
+/** An event of live access came from an agent. */
+void ab_principal_live_deliver(ab_principal_live *l, const char *agent, const ab_event *event);
 /** It is not served any more. */
 void ab_principal_live_removed(ab_principal_live *l, const char *agent);
 /** The sessions with agents; borrowed. */

@@ -127,7 +127,8 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
             AB_KV("version", peer == NULL ? "" : peer->version));
     if (up)
         ab_principal_agents_note(s, agent, peer);
-    if (ab_principal_live_presence(s->live, agent, up) != AB_ERR_OK)
+    if (ab_principal_live_presence(s->live, agent, peer == NULL ? NULL : peer->version) !=
+        AB_ERR_OK)
         AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
     ab_principal_presence(s->machine, agent, up);
     if (!up && (s->base.transport->ops->caps & AB_CAP_DURABLE) == 0)
@@ -176,7 +177,7 @@ static void on_writable(void *arg, const char *agent)
 static void on_live(ab_service *base, const char *agent, const ab_event *event)
 {
     const service *s = (const service *)base;
-    ab_live_hub_deliver(ab_principal_live_hub(s->live), agent, event);
+    ab_principal_live_deliver(s->live, agent, event);
 }
 
 /* --- construction --- */

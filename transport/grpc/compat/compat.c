@@ -104,13 +104,14 @@ static void greet(ab_compat *d, uint64_t seen)
     ab_event *event = NULL;
     if (d->epoch == 0)
         d->epoch = highest((uint64_t)(now / 1000000), seen + 1);
-    ab_grpc_hello hello = {.base = {.version = "argocd-agent",
+    ab_grpc_hello hello = {.base = {.version = AB_PEER_ARGOCD_AGENT,
                                     .epoch = d->epoch,
                                     .time_ms = now / 1000,
                                     .certificate = ""},
                            .fresh = d->fresh,
                            .inflight = WINDOW,
-                           .message_max = MESSAGE_MAX};
+                           .message_max = MESSAGE_MAX,
+                           .live_call = true};
     snprintf(hello.base.mode, sizeof(hello.base.mode), "%s", d->mode);
     snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", d->instance);
     if (ab_grpc_hello_make(&hello, d->source, &event) != AB_ERR_OK)
@@ -122,15 +123,21 @@ static void greet(ab_compat *d, uint64_t seen)
     d->greeted = true;
     ab_compat_repeat_pending(d);
     ab_compat_resync_begin(d);
+    if (!ab_compat_is_principal(d))
+        ab_compat_live_open(d);
     d->ops->resume(d->stream);
 }
 
-/* A principal speaks first, an agent when it was spoken to. */
+/* A principal speaks first, an agent when it was spoken to. Our own principal's link asks for a
+ * call for live events when it has one to send. */
 static void hear(ab_compat *d, const ab_event *event)
 {
     ab_grpc_hello hello;
-    if (ab_grpc_hello_read(event, &hello, NULL) == AB_ERR_OK && !d->greeted && !hello.base.leaving)
+    bool good = ab_grpc_hello_read(event, &hello, NULL) == AB_ERR_OK && !hello.base.leaving;
+    if (good && !d->greeted)
         greet(d, hello.seen);
+    if (good && hello.open_live)
+        ab_compat_live_open(d);
     ab_grpc_hello_fini(&hello);
 }
 
@@ -253,6 +260,7 @@ void ab_compat_writable(ab_compat *d, const void *stream)
     if (d->stream == NULL || d->stream != stream)
         return;
     d->blocked = false;
+    ab_grpc_link_live_writable(d->link, d);
     ab_compat_wake(d);
 }
 

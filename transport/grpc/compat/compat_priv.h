@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of a compatibility layer, each of which calls only those below it: compat.c (life, the
- * stream as the link sees it), incoming.c (what they send becomes ours), outgoing.c (what the link
- * sends becomes theirs), inventory.c (our resync), resync.c (theirs), sending.c (one event under
- * way per resource), peer.c (what the link is told), checksum.c, payload.c (JSON both ways).
+ * stream as the link sees it), incoming.c (what they send becomes ours), live.c (live access, both
+ * ways), outgoing.c (what the link sends becomes theirs), inventory.c (our resync), resync.c
+ * (theirs), sending.c (one event under way per resource), peer.c (what the link is told),
+ * checksum.c, payload.c (JSON both ways).
  */
 #pragma once
 
@@ -135,6 +136,12 @@ void ab_compat_drop(const ab_compat *d, const char *reason, const ab_event *even
 /* outgoing.c */
 /** An event of the link's state lane that is for the peer. */
 void ab_compat_carry(ab_compat *d, ab_event *event);
+
+/* live.c */
+/** Give the link a call for live events. */
+void ab_compat_live_open(ab_compat *d);
+/** An event of live access of theirs. */
+void ab_compat_live_take(ab_compat *d, const ab_event *go);
 
 /* sending.c */
 /** @return NULL when out of memory */

@@ -355,7 +355,7 @@ static void take_error(taking *t)
 static bool is_ours(ab_type type)
 {
     return type == AB_TYPE_RELEASE || type == AB_TYPE_REFRESH || type == AB_TYPE_RESYNC ||
-           type == AB_TYPE_INVENTORY;
+           type == AB_TYPE_INVENTORY || type == AB_TYPE_FRAME || type == AB_TYPE_CLOSE;
 }
 
 static bool is_allowed(const taking *t)
@@ -370,14 +370,14 @@ static bool is_allowed(const taking *t)
 
 static void take_allowed(taking *t)
 {
-    if (t->type == AB_TYPE_ERROR)
+    if (ab_catalogue_find(t->target, t->type)->carry == AB_CARRY_LIVE)
+        ab_compat_live_take(t->d, t->go);
+    else if (t->type == AB_TYPE_ERROR)
         take_error(t);
     else if (kind_of(t->target) != NULL)
         take_object(t);
-    else if (t->target == AB_TARGET_RESYNC)
+    else if (t->target == AB_TARGET_RESYNC) /* else of the cluster's cache: nobody asks for it */
         ab_compat_take_resync(t->d, t->type, t->go);
-    else if (t->target != AB_TARGET_CLUSTER_CACHE_INFO) /* which nobody asks for yet */
-        ab_compat_drop(t->d, "unsupported", t->go, NULL);
     ab_object_unref(t->object);
     ab_buf_wipe(&t->text);
 }

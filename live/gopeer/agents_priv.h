@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One argocd-agent and one request to it, for the files that make it up:
+ *
+ *   agents.c    the agents, and their sessions with the hub
+ *   call.c      a request: what is sent to the agent, and what to the hub
+ *   resource.c  the service "kubernetes"
+ */
+#pragma once
+
+#include "base/core/map.h"
+#include "live/gopeer/agents.h"
+#include "live/gopeer/loop.h"
+#include "live/lane/spoke.h"
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
+
+struct ab_gopeer_agents {
+    ab_gopeer_agents_env env;
+    ab_gopeer_loop *loop;
+    ab_map *agents; /* of ab_gopeer_agent, by name */
+};
+
+typedef struct {
+    ab_gopeer_agents *all;
+    ab_live_spoke *spoke;
+    ab_live_service services[4]; /* the last is zeroed */
+    ab_map *calls;               /* that wait for the agent, by id */
+    char name[64];
+    char source[80];
+} ab_gopeer_agent;
+
+/* A request; the first member of what a service makes of it. */
+typedef struct ab_gopeer_call {
+    ab_gopeer_agent *agent;
+    ab_live_stream *stream;
+    /** A response of the agent. */
+    void (*on_response)(struct ab_gopeer_call *call, ab_str data);
+    char id[37];     /* "" = the agent was not asked */
+    ab_buf out;      /* of the answer: what the stream has not taken */
+    size_t out_sent; /* of that, what it has */
+    bool answered;
+    bool ends; /* nothing follows what is in `out` */
+} ab_gopeer_call;
+
+/* call.c */
+/** Begin to serve a request. @param body_max  of its answer */
+void ab_gopeer_call_init(ab_gopeer_call *c, ab_gopeer_agent *agent, ab_live_stream *s,
+                         size_t body_max);
+/** Its stream is over: the agent's response is not waited for any more. */
+void ab_gopeer_call_fini(ab_gopeer_call *c);
+/** Give it an id, under which responses come. @return NOMEM */
+AB_MUST_USE ab_err ab_gopeer_call_name(ab_gopeer_call *c);
+/** Ask the agent. @return as ab_transport_send */
+AB_MUST_USE ab_err ab_gopeer_call_ask(ab_gopeer_call *c, ab_target target, ab_type type,
+                                      ab_str data);
+/** Answer with this head, and what is in `out`; `ends`: that is all. */
+void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_live_field field, bool ends);
+/** Send what is in `out`, as far as the stream takes it now. */
+void ab_gopeer_call_flush(ab_gopeer_call *c);
+/** Answer with a Status of ours. */
+void ab_gopeer_call_refuse(ab_gopeer_call *c, int status, const char *why);
+
+/* resource.c */
+/** As ab_live_service, of both services of live/resource; `arg` is the agent. */
+void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_request *request);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The JSON in argocd-agent's events of live access, as its Go structs are written: members that are
+ * empty are left out where Go leaves them out, bytes are base64. Pure functions; any thread.
+ */
+#pragma once
+
+#include "base/core/buf.h"
+#include "base/core/error.h"
+#include "live/resource/map.h"
+
+/** Whether argocd-agent has a form for this request, but for PATCH types.
+ *  @param status  the HTTP status to refuse it with when it has none
+ *  @return UNSUPPORTED with the reason; OK */
+AB_MUST_USE ab_err ab_gopeer_wire_check(const ab_resource_map *m, int *status, ab_error *err);
+/** Append a resource request, one that ab_gopeer_wire_check has found good.
+ *  @param method  "GET", "POST", "PATCH", "DELETE". @param body  may be empty
+ *  @return INVALID: the query cannot be read; what the buffer says */
+AB_MUST_USE ab_err ab_gopeer_wire_put_request(const char *uuid, ab_str method,
+                                              const ab_resource_map *m, ab_str body, ab_buf *out,
+                                              ab_error *err);
+/** Read the response to one. @param resource  appended: the object, nothing when there is none
+ *  @return PARSE: not such a response, or a status that is none; NOMEM, TOOBIG */
+AB_MUST_USE ab_err ab_gopeer_wire_read_response(ab_str data, int *status, ab_buf *resource,
+                                                ab_error *err);

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live access with an argocd-agent at the other end, which go_peer.py plays: it speaks the wire, and the test says what
+it finds in its cluster."""
+import base64
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import ssl
+import unittest
+import uuid
+
+from daemons import free_port, wait_for
+from compat_test import AtPrincipal, data
+
+TOKEN = "0123456789abcdef-any"
+MERGE = "application/merge-patch+json"
+PODS = "/api/v1/namespaces/web/pods"
+
+
+class Answer:
+    def __init__(self, answer):
+        self.code, self.type, self.body = answer.status, answer.getheader("content-type"), answer.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class ThroughPrincipal(AtPrincipal):
+    """Requests to an argobus principal that argocd-agents have joined."""
+
+    def setUp(self):
+        self.port = free_port()
+        self.certs = pathlib.Path(os.environ["AB_GRPC_CERTS"])
+        super().setUp()
+        self.pool = concurrent.futures.ThreadPoolExecutor(8)
+        self.addCleanup(self.pool.shutdown)
+
+    def principal_config(self):
+        tokens = self.folder / "tokens"
+        tokens.write_text(f"{TOKEN} *\n")
+        tls = {"cert": str(self.certs / "server.crt"), "key": str(self.certs / "server.key")}
+        resource = {"listen": f"127.0.0.1:{self.port}", "tokens": str(tokens), "tls": tls}
+        config = super().principal_config()
+        return {**config, "agents": [*config["agents"], {"name": "w2", "mode": "managed"}],
+                "live": {"resource": resource}}
+
+    def joined(self, name="w1"):
+        agent = self.go_agent(version="v0.8.1", name=name)
+        wait_for(f"{name} is there", lambda: "agent connected agent=%s" % name in self.principal.log.read_text())
+        return agent
+
+    def ask(self, method, path, body=None, agent="w1", **fields):
+        context = ssl.create_default_context(cafile=str(self.certs / "ca.crt"))
+        connection = http.client.HTTPSConnection("localhost", self.port, context=context, timeout=120)
+        headers = {"Authorization": f"Bearer {TOKEN}", **{k.replace("_", "-"): v for k, v in fields.items()}}
+        text = json.dumps(body) if isinstance(body, dict) else body
+        connection.request(method, f"/agents/{agent}{path}", body=text, headers=headers)
+        answer = Answer(connection.getresponse())
+        connection.close()
+        return answer
+
+    def asking(self, *args, **options):
+        return self.pool.submit(self.ask, *args, **options)
+
+
+def respond(agent, request, status, resource=None, **changes):
+    """As argocd-agent answers; `resource` is the object."""
+    content = {"uuid": data(request)["uuid"], "status": status}
+    if resource is not None:
+        content["resource"] = resource if isinstance(resource, str) else json.dumps(resource)
+    ext = {"resourceid": str(uuid.uuid4()), "eventid": request["ext"]["eventid"], **changes}
+    agent.order(event={"type": "response", "target": "resource", "ext": ext, "data": json.dumps(content)})
+
+
+class Resources(ThroughPrincipal):
+    """The Kubernetes API of an argocd-agent's cluster."""
+
+    def setUp(self):
+        super().setUp()
+        self.principal.start()
+        self.peer = self.joined()
+
+    def passed(self, method, path, body=None, status=200, resource=None, **fields):
+        """What the agent was asked, and the answer."""
+        asking = self.asking(method, path, body, **fields)
+        request = self.peer.event(method, "resource")
+        respond(self.peer, request, status, resource)
+        return request, asking.result()
+
+    def test_an_object_is_asked_for_as_argocd_agent_asks(self):
+        pod = {"kind": "Pod", "metadata": {"name": "a", "annotations": {"x": "\"\\ü\u2028"}}, "n": 12345678901234567890}
+        request, answer = self.passed("GET", f"{PODS}/a", resource=pod)
+        self.assertEqual((answer.code, answer.type, answer.json()), (200, "application/json", pod))
+        content = data(request)
+        self.assertEqual(content, {"uuid": request["ext"]["eventid"], "namespace": "web", "name": "a", "method": "GET",
+                                   "group": "", "version": "v1", "resource": "pods"})
+        self.assertEqual(request["ext"], {"resourceid": content["uuid"], "eventid": content["uuid"]})
+        self.assertEqual((request["id"], request["source"], request["specversion"]), ("", "", "1.0"))
+        self.assertEqual(request["kinds"]["dataschema"], 5)
+        audit = [line for line in self.principal.log.read_text().splitlines() if "live request" in line]
+        self.assertIn('verb=get object="pods web/a" code=200', audit[-1])
+
+    def test_discovery_and_lists_of_events_pass(self):
+        for path, asked in (("/api", ("", "", "")), ("/apis", ("", "", "")), ("/api/v1", ("", "v1", "")),
+                            ("/apis/apps/v1", ("apps", "v1", "")), ("/api/v1/events", ("", "v1", "events"))):
+            request, answer = self.passed("GET", path, resource={"kind": "List"})
+            content = data(request)
+            self.assertEqual((content["group"], content["version"], content["resource"]), asked, path)
+            self.assertEqual((content["name"], answer.json()), ("", {"kind": "List"}))
+            self.assertNotIn("namespace", content)
+        query = "fieldSelector=involvedObject.name%3Da%2Cx%3Dy&limit=5&limit=6&labelSelector=a+b"
+        request, _ = self.passed("GET", f"/api/v1/namespaces/web/events?{query}", resource={"items": []})
+        self.assertEqual(data(request)["params"], {"fieldSelector": "involvedObject.name=a,x=y", "limit": "5",
+                                                   "labelSelector": "a b"})
+        request, _ = self.passed("GET", "/api/v1/namespaces/web", resource={})
+        self.assertEqual((data(request)["name"], data(request).get("namespace")), ("web", None))
+        self.assertEqual(self.ask("GET", "/version").json()["gitVersion"], "v1.28.5+argocd-agent")
+
+    def test_an_object_is_created_changed_and_deleted(self):
+        made = {"kind": "ConfigMap", "metadata": {"name": "c"}}
+        maps = "/api/v1/namespaces/web/configmaps"
+        request, answer = self.passed("POST", f"{maps}?fieldManager=argocd", made, resource=made)
+        self.assertEqual((answer.code, answer.json()), (200, made))
+        self.assertEqual(json.loads(base64.b64decode(data(request)["body"])), made)
+        self.assertEqual(data(request)["params"], {"fieldManager": "argocd"})
+        request, answer = self.passed("PATCH", f"{maps}/c", {"data": {"a": "1"}}, resource=made, content_type=MERGE)
+        self.assertEqual((answer.code, base64.b64decode(data(request)["body"])), (200, b'{"data": {"a": "1"}}'))
+        request, answer = self.passed("DELETE", f"{maps}/c", {"propagationPolicy": "Foreground"})
+        self.assertEqual(base64.b64decode(data(request)["body"]), b'{"propagationPolicy": "Foreground"}')
+        self.assertEqual((answer.code, answer.json()["status"]), (200, "Success"))
+        request, _ = self.passed("DELETE", f"{maps}/c")
+        self.assertEqual(base64.b64decode(data(request)["body"]), b"{}", "it reads DeleteOptions in any case")
+        request, _ = self.passed("PATCH", "/apis/apps/v1/namespaces/web/deployments/d/scale", {}, content_type=MERGE)
+        self.assertEqual((data(request)["subresource"], data(request)["group"]), ("scale", "apps"))
+
+    def test_large_objects_pass(self):
+        large = {"kind": "ConfigMap", "data": {"a": "x" * 5000000}}
+        _, answer = self.passed("GET", "/api/v1/namespaces/web/configmaps/c", resource=large)
+        self.assertEqual(answer.json(), large)
+        body = {"kind": "ConfigMap", "data": {"a": "y" * 2000000}}
+        request, answer = self.passed("POST", "/api/v1/namespaces/web/configmaps", body, resource={})
+        self.assertEqual(json.loads(base64.b64decode(data(request)["body"])), body)
+        refused = self.ask("POST", "/api/v1/namespaces/web/configmaps", "x" * 3200000)
+        self.assertEqual((refused.code, refused.json()["reason"]), (413, "RequestEntityTooLarge"))
+
+    def test_refusals_of_the_agent_get_a_status(self):
+        for code, reason in ((403, "Forbidden"), (404, "NotFound"), (409, "Conflict"), (500, "InternalError")):
+            _, answer = self.passed("GET", f"{PODS}/a", status=code)
+            status = answer.json()
+            self.assertEqual((answer.code, status["kind"], status["reason"]), (code, "Status", reason))
+            self.assertIn("argocd-agent", status["message"])
+
+    def test_what_its_wire_has_no_form_for_is_refused_with_the_reason(self):
+        refused = (("PUT", f"{PODS}/a", 405), ("DELETE", PODS, 405), ("GET", f"{PODS}?watch=true", 501),
+                   ("GET", f"{PODS}/a/proxy", 501), ("GET", f"{PODS}/a/log", 501), ("GET", "/apis/apps", 501), ("GET", "/openapi/v2", 501))
+        for method, path, code in refused:
+            answer = self.ask(method, path)
+            self.assertEqual((answer.code, answer.json()["kind"]), (code, "Status"), path)
+            self.assertIn("argocd-agent", answer.json()["message"])
+        answer = self.ask("PATCH", f"{PODS}/a", "[]", content_type="application/json-patch+json")
+        self.assertEqual((answer.code, answer.json()["reason"]), (415, "UnsupportedMediaType"))
+        self.assertEqual(self.peer.events("resource"), [])
+
+    def test_only_the_agent_that_was_asked_can_answer_and_only_once(self):
+        other = self.joined("w2")
+        asking = self.asking("GET", f"{PODS}/a")
+        request = self.peer.event("GET", "resource")
+        respond(other, request, 200, {"from": "w2"})
+        respond(self.peer, request, 200, {"from": "nobody"}, eventid=str(uuid.uuid4()))
+        asking_other = self.asking("GET", f"{PODS}/a", agent="w2")
+        respond(other, other.event("GET", "resource"), 200, {"from": "w2"})
+        self.assertEqual(asking_other.result().json(), {"from": "w2"})
+        self.assertFalse(asking.done())
+        respond(self.peer, request, 200, {"from": "w1"})
+        respond(self.peer, request, 200, {"from": "w1", "again": True})
+        self.assertEqual(asking.result().json(), {"from": "w1"})
+        _, answer = self.passed("GET", f"{PODS}/b", resource={"b": 1})
+        self.assertEqual(answer.json(), {"b": 1})
+
+    def test_a_response_that_cannot_be_read_is_502(self):
+        for content in ("", "[]", "{}", '{"status": 99}', '{"status": "200"}', '{"status": 200, "resource": {}}'):
+            asking = self.asking("GET", f"{PODS}/a")
+            request = self.peer.event("GET", "resource")
+            ext = {"resourceid": "x", "eventid": request["ext"]["eventid"]}
+            self.peer.order(event={"type": "response", "target": "resource", "ext": ext, "data": content})
+            self.assertEqual(asking.result().code, 502, content)
+
+    def test_an_agent_that_goes_in_the_middle_ends_its_requests_and_answers_when_it_is_back(self):
+        asking = [self.asking("GET", f"{PODS}/{name}") for name in "abc"]
+        for _ in asking:
+            self.peer.event("GET", "resource")
+        self.peer.order(end=True)
+        self.assertEqual({a.result().code for a in asking}, {502})
+        wait_for("it is away", lambda: self.ask("GET", f"{PODS}/a").code == 503)
+        self.peer.order(open=True)
+        self.peer.wait("login")
+        wait_for("it is back", lambda: self.principal.log.read_text().count("agent connected") == 2)
+        _, answer = self.passed("GET", f"{PODS}/a", resource={"a": 1})
+        self.assertEqual(answer.json(), {"a": 1})
+
+    def test_no_response_in_time_is_504(self):
+        asking = self.asking("GET", f"{PODS}/a")
+        request = self.peer.event("GET", "resource")
+        self.assertEqual((asking.result().code, asking.result().json()["reason"]), (504, "Timeout"))
+        respond(self.peer, request, 200, {})
+        _, answer = self.passed("GET", f"{PODS}/b", resource={"b": 1})
+        self.assertEqual(answer.json(), {"b": 1})
+
+
+if __name__ == "__main__":
+    unittest.main()

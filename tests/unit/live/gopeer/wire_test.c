@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/gopeer/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void assert_request(const char *method, const char *target, const char *body,
+                           const char *expected)
+{
+    ab_resource_map map;
+    ab_error err = {0};
+    int status = 0;
+    ab_buf out;
+    ab_buf_init(&out, 4096);
+    ab_err e = ab_resource_map_read(ab_str_of(method), ab_str_of(target), &map, &err);
+    assert_int_equal(e, AB_ERR_OK);
+    assert_int_equal(ab_gopeer_wire_check(&map, &status, &err), AB_ERR_OK);
+    e = ab_gopeer_wire_put_request("u", ab_str_of(method), &map, ab_str_of(body), &out, &err);
+    assert_int_equal(e, AB_ERR_OK);
+    assert_string_equal(out.ptr, expected);
+    ab_buf_fini(&out);
+}
+
+static void a_request_has_the_members_that_go_writes(void **state)
+{
+    (void)state;
+    assert_request("GET", "/apis/apps/v1/namespaces/web/deployments/d/scale", "",
+                   "{\"uuid\":\"u\",\"namespace\":\"web\",\"name\":\"d\",\"subresource\":\"scale\","
+                   "\"group\":\"apps\",\"version\":\"v1\",\"resource\":\"deployments\","
+                   "\"method\":\"GET\"}");
+    assert_request("POST", "/api/v1/namespaces?dryRun=All&&dryRun=x&a=b%26+c&flag", "{}",
+                   "{\"uuid\":\"u\",\"name\":\"\",\"group\":\"\",\"version\":\"v1\","
+                   "\"resource\":\"namespaces\",\"method\":\"POST\",\"body\":\"e30=\","
+                   "\"params\":{\"dryRun\":\"All\",\"a\":\"b& c\",\"flag\":\"\"}}");
+    assert_request("GET", "/apis", "",
+                   "{\"uuid\":\"u\",\"name\":\"\",\"group\":\"\",\"version\":\"\","
+                   "\"resource\":\"\",\"method\":\"GET\"}");
+}
+
+static void a_query_of_too_many_parameters_is_refused(void **state)
+{
+    (void)state;
+    ab_resource_map map;
+    ab_error err = {0};
+    ab_buf target, out;
+    ab_buf_init(&target, 4096);
+    ab_buf_init(&out, 4096);
+    ab_buf_puts(&target, "/api/v1/events?");
+    for (int i = 0; i < 65; i++)
+        ab_buf_printf(&target, "a%d=1&", i);
+    ab_err e = ab_resource_map_read(AB_STR("GET"), ab_buf_str(&target), &map, &err);
+    assert_int_equal(e, AB_ERR_OK);
+    e = ab_gopeer_wire_put_request("u", AB_STR("GET"), &map, AB_STR(""), &out, &err);
+    assert_int_equal(e, AB_ERR_INVALID);
+    ab_buf_fini(&target);
+    ab_buf_fini(&out);
+}
+
+static ab_err read_response(const char *text, int *status, ab_buf *resource)
+{
+    ab_error err = {0};
+    return ab_gopeer_wire_read_response(ab_str_of(text), status, resource, &err);
+}
+
+static void a_response_is_a_status_and_a_text(void **state)
+{
+    (void)state;
+    int status = 0;
+    ab_buf resource;
+    ab_buf_init(&resource, 4096);
+    ab_err e = read_response("{\"uuid\":\"u\",\"status\":200,\"resource\":\"{\\\"a\\\":1}\"}",
+                             &status, &resource);
+    assert_int_equal(e, AB_ERR_OK);
+    assert_int_equal(status, 200);
+    assert_string_equal(resource.ptr, "{\"a\":1}");
+    ab_buf_clear(&resource);
+    assert_int_equal(read_response("{\"status\":404}", &status, &resource), AB_ERR_OK);
+    assert_int_equal(status, 404);
+    assert_int_equal(resource.len, 0);
+    ab_buf_fini(&resource);
+}
+
+static void another_document_is_no_response(void **state)
+{
+    static const char *const others[] = {"",
+                                         "null",
+                                         "[]",
+                                         "{\"status\":\"200\"}",
+                                         "{\"status\":100}",
+                                         "{\"status\":600}",
+                                         "{\"status\":200,\"resource\":{}}"};
+    (void)state;
+    int status = 0;
+    ab_buf resource;
+    ab_buf_init(&resource, 4096);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_int_equal(read_response(others[i], &status, &resource), AB_ERR_PARSE);
+    assert_int_equal(status, 0);
+    ab_buf_fini(&resource);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_has_the_members_that_go_writes),
+        cmocka_unit_test(a_query_of_too_many_parameters_is_refused),
+        cmocka_unit_test(a_response_is_a_status_and_a_text),
+        cmocka_unit_test(another_document_is_no_response),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,49 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call lives in the client's list from ab_kube_send until its `done`. It waits for the token,
- * which cannot be called back (a cancelled call then lives until the token comes), then for the
- * answer; what fails before there is anything to wait for is reported by a timer.
+ * A call lives from ab_kube_send until its `done`; a cancelled one that waits for its token, until
+ * that comes.
  */
 #include "store/kubernetes/request.h"
 
-#include <assert.h>
+#include "store/kubernetes/access/attempt.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 /* Of an answer that is not 2xx; a Status is smaller. */
 #define REFUSAL_MAX (64u * 1024)
 
 struct ab_kube_call {
+    ab_kube_attempt attempt;
     ab_kube_client *client;
-    LIST_ENTRY(ab_kube_call) link;
-    ab_kube_request request; /* `what`, `path` and `body` are ours */
+    ab_kube_request request; /* `what` and `body` are ours, `path` is not looked at */
     ab_buf answer;
     ab_http_call *http; /* NULL: waits for the token, or has failed */
     uint64_t begun_ns;
-    bool waits;     /* for the token */
-    bool asked;     /* with a token that was refused */
     bool in_stream; /* an upcall of its stream is running */
-    bool cancelled;
-    bool failed; /* before the server was asked; `err` says why */
-    ab_error err;
+    ab_error err;   /* what the stream or the buffer said */
 };
 
 struct ab_kube_client {
     ab_kube_client_env env;
     ab_http *http;
-    LIST_HEAD(, ab_kube_call) calls;
-    uv_timer_t *later; /* reports failed calls; frees itself */
+    ab_kube_attempts *attempts;
     ab_metric *seconds;
     bool refused; /* the last answer was 401 */
 };
 
-static void free_call(ab_kube_call *c)
+static void on_free(ab_kube_attempt *a)
 {
-    LIST_REMOVE(c, link);
+    ab_kube_call *c = (ab_kube_call *)a;
     free((void *)(uintptr_t)c->request.what);
-    free((void *)(uintptr_t)c->request.path);
     if (c->request.body.ptr != NULL) /* it may hold a Secret */
         explicit_bzero((void *)(uintptr_t)c->request.body.ptr, c->request.body.len);
     free((void *)(uintptr_t)c->request.body.ptr);
@@ -65,29 +58,13 @@ static void count(const ab_kube_call *c, const char *code)
         ab_metric_observe(c->client->seconds, (double)(uv_hrtime() - c->begun_ns) / 1e9);
 }
 
-static void deliver(ab_kube_call *c, const ab_kube_answer *answer)
+static void on_failed(ab_kube_attempt *a, const ab_error *why)
 {
-    if (!c->cancelled)
-        c->request.done(c->request.arg, answer);
-    free_call(c);
-}
-
-static void on_later(uv_timer_t *timer)
-{
-    ab_kube_client *client = timer->data;
-    ab_kube_call *c = LIST_FIRST(&client->calls);
-    while (c != NULL && !c->failed)
-        c = LIST_NEXT(c, link);
-    if (c == NULL)
-        return;
-    (void)uv_timer_start(timer, on_later, 0, 0); /* there may be more */
-    deliver(c, &(ab_kube_answer){.code = c->err.code, .retry_after_ms = -1, .err = &c->err});
-}
-
-static void fail_later(ab_kube_call *c)
-{
-    c->failed = true;
-    (void)uv_timer_start(c->client->later, on_later, 0, 0);
+    const ab_kube_call *c = (const ab_kube_call *)a;
+    ab_error err = *why;
+    ab_error_prefix(&err, "%s %s", c->request.method, c->request.what);
+    c->request.done(c->request.arg,
+                    &(ab_kube_answer){.code = err.code, .retry_after_ms = -1, .err = &err});
 }
 
 static void put_request(const ab_kube_call *c, char *out, size_t room)
@@ -106,8 +83,6 @@ static void note_credentials(ab_kube_client *c, int status)
     }
 }
 
-static void get_token(ab_kube_call *c);
-
 static void on_done(void *arg, const ab_http_result *result)
 {
     ab_kube_call *c = arg;
@@ -122,16 +97,12 @@ static void on_done(void *arg, const ab_http_result *result)
     (void)snprintf(code, sizeof(code), "%d", result->status);
     count(c, code);
     c->http = NULL;
-    if (result->status == 401 && !c->asked && !c->cancelled) {
-        c->asked = true;
-        ab_kube_access_rejected(c->client->env.access);
-        get_token(c);
+    if (ab_kube_attempt_again(&c->attempt, result->status))
         return;
-    }
     note_credentials(c->client, result->status);
     put_request(c, request, sizeof(request));
     bool refused = result->status >= 300;
-    if (c->err.code != AB_ERR_OK) /* what the stream or the buffer said */
+    if (c->err.code != AB_ERR_OK)
         err = c->err;
     else if (refused)
         answer.code =
@@ -142,7 +113,9 @@ static void on_done(void *arg, const ab_http_result *result)
         answer.code = ab_kube_stream_end(c->request.stream, &err);
     if (answer.code != AB_ERR_OK && (!refused || c->err.code != AB_ERR_OK))
         ab_error_prefix(&err, "%s", request);
-    deliver(c, &answer);
+    if (!c->attempt.cancelled)
+        c->request.done(c->request.arg, &answer);
+    ab_kube_attempt_free(&c->attempt);
 }
 
 /* --- the answer as it comes --- */
@@ -168,7 +141,7 @@ static ab_err on_data(void *arg, int status, ab_str piece)
     c->in_stream = true;
     ab_err e = ab_kube_stream_feed(c->request.stream, piece, &c->err);
     c->in_stream = false;
-    return c->cancelled ? AB_ERR_CLOSED : e;
+    return c->attempt.cancelled ? AB_ERR_CLOSED : e;
 }
 
 /* --- the request --- */
@@ -183,71 +156,37 @@ static void reconnect_if_changed(ab_kube_client *c)
                 AB_KV("why", (const char *)err.text));
 }
 
-static ab_err send_http(ab_kube_call *c, const char *bearer)
+static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authorization,
+                       ab_error *err)
 {
-    ab_buf url, authorization;
+    ab_kube_call *c = (ab_kube_call *)a;
     char type[96];
     const char *headers[4] = {"Accept: application/json"};
     size_t count_of = 1;
-    ab_buf_init(&url, 64 * 1024);
-    ab_buf_init(&authorization, 1024 * 1024);
-    ab_buf_printf(&url, "%s%s", ab_kube_access_server(c->client->env.access), c->request.path);
+    (void)err;
+    ab_buf_clear(&c->answer);
+    reconnect_if_changed(c->client);
     if (c->request.type != NULL) {
         (void)snprintf(type, sizeof(type), "Content-Type: %s", c->request.type);
         headers[count_of++] = type;
     }
-    if (bearer != NULL) {
-        ab_buf_printf(&authorization, "Authorization: Bearer %s", bearer);
-        headers[count_of++] = authorization.ptr;
-    }
-    ab_err e = ab_buf_status(&url);
-    if (e == AB_ERR_OK)
-        e = ab_buf_status(&authorization);
-    if (e == AB_ERR_OK) {
-        c->http = ab_http_start(c->client->http, &(ab_http_request){
-                                                     .method = c->request.method,
-                                                     .url = url.ptr,
-                                                     .headers = headers,
-                                                     .body = c->request.body,
-                                                     .timeout_ms = c->request.timeout_ms,
-                                                     .idle_ms = c->request.idle_ms,
-                                                     .on_data = on_data,
-                                                     .on_done = on_done,
-                                                     .arg = c,
-                                                 });
-        e = c->http == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
-    }
-    ab_buf_fini(&url);
-    ab_buf_wipe(&authorization);
-    return e;
+    if (authorization != NULL)
+        headers[count_of++] = authorization;
+    c->http = ab_http_start(c->client->http, &(ab_http_request){
+                                                 .method = c->request.method,
+                                                 .url = url,
+                                                 .headers = headers,
+                                                 .body = c->request.body,
+                                                 .timeout_ms = c->request.timeout_ms,
+                                                 .idle_ms = c->request.idle_ms,
+                                                 .on_data = on_data,
+                                                 .on_done = on_done,
+                                                 .arg = c,
+                                             });
+    return c->http == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-static void on_token(void *arg, ab_err code, const char *bearer, const ab_error *err)
-{
-    ab_kube_call *c = arg;
-    c->waits = false;
-    if (c->cancelled) {
-        free_call(c);
-        return;
-    }
-    if (code == AB_ERR_OK) {
-        reconnect_if_changed(c->client);
-        code = send_http(c, bearer);
-        if (code == AB_ERR_OK)
-            return;
-        err = NULL;
-    }
-    (void)ab_fail(&c->err, code, "%s %s: %s", c->request.method, c->request.what,
-                  err == NULL ? ab_err_text(code) : err->text);
-    fail_later(c);
-}
-
-static void get_token(ab_kube_call *c)
-{
-    ab_buf_clear(&c->answer);
-    c->waits = true;
-    ab_kube_access_token(c->client->env.access, on_token, c);
-}
+static const ab_kube_attempt_ops OPS = {on_begin, on_failed, on_free};
 
 ab_kube_call *ab_kube_send(ab_kube_client *client, const ab_kube_request *request)
 {
@@ -257,17 +196,16 @@ ab_kube_call *ab_kube_send(ab_kube_client *client, const ab_kube_request *reques
     c->client = client;
     c->request = *request;
     c->request.what = ab_str_dup(ab_str_of(request->what));
-    c->request.path = ab_str_dup(ab_str_of(request->path));
     c->request.body.ptr = ab_str_dup(request->body);
     c->begun_ns = uv_hrtime();
     ab_buf_init(&c->answer, client->env.body_max);
-    LIST_INSERT_HEAD(&client->calls, c, link);
-    if (c->request.what == NULL || c->request.path == NULL ||
+    ab_err e = ab_kube_attempt_init(&c->attempt, client->attempts, request->path);
+    if (e != AB_ERR_OK || c->request.what == NULL ||
         (request->body.ptr != NULL && c->request.body.ptr == NULL)) {
-        free_call(c);
+        ab_kube_attempt_free(&c->attempt);
         return NULL;
     }
-    get_token(c);
+    ab_kube_attempt_start(&c->attempt);
     return c;
 }
 
@@ -275,42 +213,32 @@ void ab_kube_cancel(ab_kube_call *c)
 {
     if (c == NULL)
         return;
-    c->cancelled = true;
-    if (c->waits || c->in_stream || c->failed)
+    if (!ab_kube_attempt_cancel(&c->attempt) || c->in_stream)
         return;
     if (c->http != NULL)
         ab_http_cancel(c->http);
-    free_call(c);
+    ab_kube_attempt_free(&c->attempt);
 }
 
 /* --- the client --- */
 
-static void free_timer(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 ab_err ab_kube_client_new(const ab_kube_client_env *env, ab_kube_client **out, ab_error *err)
 {
     ab_kube_client *c = calloc(1, sizeof(*c));
-    uv_timer_t *timer = calloc(1, sizeof(*timer));
-    if (c == NULL || timer == NULL) {
-        free(c);
-        free(timer);
+    if (c == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for the API client");
-    }
     c->env = *env;
     ab_err e = ab_http_new(env->loop, ab_kube_access_http(env->access), &c->http, err);
     if (e != AB_ERR_OK) {
         free(c);
-        free(timer);
         return e;
     }
-    int failed = uv_timer_init(env->loop, timer);
-    assert(failed == 0);
-    (void)failed;
-    timer->data = c;
-    c->later = timer;
+    e = ab_kube_attempts_new(env->loop, env->access, &OPS, &c->attempts);
+    if (e != AB_ERR_OK) {
+        ab_http_free(c->http);
+        free(c);
+        return ab_fail(err, e, "out of memory for the API client");
+    }
     c->seconds = ab_metric_get(
         env->metrics, AB_METRIC_HISTOGRAM, "argobus_kubernetes_request_seconds",
         "Time that requests to the API server took, lists and watches apart.", NULL, 0);
@@ -323,8 +251,6 @@ void ab_kube_client_free(ab_kube_client *c)
     if (c == NULL)
         return;
     ab_http_free(c->http);
-    while (!LIST_EMPTY(&c->calls))
-        free_call(LIST_FIRST(&c->calls));
-    uv_close((uv_handle_t *)c->later, free_timer);
+    ab_kube_attempts_free(c->attempts);
     free(c);
 }

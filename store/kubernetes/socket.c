@@ -1,72 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As a call of raw.c: waits for the token, which cannot be called back, then for the server. A
- * first 401 is not told: the token is fetched again, and the WebSocket is opened once more.
+ * A first 401 is not told: the WebSocket is opened once more, with a new token.
  */
 #include "store/kubernetes/socket.h"
 
-#include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/queue.h>
+#include "store/kubernetes/access/attempt.h"
 
-#define URL_MAX   (96u * 1024)
+#include <assert.h>
+#include <stdlib.h>
+
 #define FIELD_MAX (64u * 1024)
-#define TOKEN_MAX (1024u * 1024)
 
 struct ab_kube_socket {
+    ab_kube_attempt attempt;
     ab_kube_sockets *all;
-    LIST_ENTRY(ab_kube_socket) link;
-    ab_kube_socket_request request;             /* `path` is ours, `fields` is not looked at */
+    ab_kube_socket_request request;             /* `path` and `fields` are not looked at */
     char *lines[AB_KUBE_SOCKET_FIELDS_MAX + 2]; /* "name: value", and NULL at the end */
     size_t line_count;
     ab_websocket *socket; /* NULL: waits for the token, or has failed */
-    bool waits;           /* for the token */
-    bool asked;           /* with a token that was refused */
-    bool cancelled;
-    bool failed; /* before the server was asked; `err` says why */
-    ab_error err;
 };
 
 struct ab_kube_sockets {
     uv_loop_t *loop;
     ab_kube_access *access;
-    uv_timer_t *later; /* tells of what failed before the server was asked; frees itself */
-    LIST_HEAD(, ab_kube_socket) list;
+    ab_kube_attempts *attempts;
 };
 
-static void free_socket(ab_kube_socket *s)
+static void on_free(ab_kube_attempt *a)
 {
-    LIST_REMOVE(s, link);
+    ab_kube_socket *s = (ab_kube_socket *)a;
+    if (s->socket != NULL)
+        ab_websocket_cancel(s->socket);
     for (size_t i = 0; i < s->line_count; i++)
         free(s->lines[i]);
-    free((void *)(uintptr_t)s->request.path);
     free(s);
 }
 
-static void on_later(uv_timer_t *timer)
+static void on_failed(ab_kube_attempt *a, const ab_error *why)
 {
-    ab_kube_sockets *all = timer->data;
-    ab_kube_socket *s = LIST_FIRST(&all->list);
-    while (s != NULL && !s->failed)
-        s = LIST_NEXT(s, link);
-    if (s == NULL)
-        return;
-    (void)uv_timer_start(timer, on_later, 0, 0); /* there may be more */
-    if (!s->cancelled)
-        s->request.on_end(s->request.arg, &(ab_websocket_end){.code = s->err.code, .err = &s->err});
-    free_socket(s);
-}
-
-static void fail_later(ab_kube_socket *s)
-{
-    s->failed = true;
-    (void)uv_timer_start(s->all->later, on_later, 0, 0);
+    const ab_kube_socket *s = (const ab_kube_socket *)a;
+    ab_error err = *why;
+    ab_error_prefix(&err, "the WebSocket to the API server");
+    s->request.on_end(s->request.arg, &(ab_websocket_end){.code = err.code, .err = &err});
 }
 
 /* --- what the server says --- */
-
-static void get_token(ab_kube_socket *s);
 
 static void on_open(void *arg, const char *protocol)
 {
@@ -90,74 +68,36 @@ static void on_end(void *arg, const ab_websocket_end *end)
 {
     ab_kube_socket *s = arg;
     s->socket = NULL;
-    if (end->status == 401 && !s->asked) {
-        s->asked = true;
-        ab_kube_access_rejected(s->all->access);
-        get_token(s);
+    if (ab_kube_attempt_again(&s->attempt, end->status))
         return;
-    }
     s->request.on_end(s->request.arg, end);
-    free_socket(s);
+    ab_kube_attempt_free(&s->attempt);
 }
 
 /* --- the request --- */
 
-static ab_err open_socket(ab_kube_socket *s, const char *bearer)
+static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authorization,
+                       ab_error *err)
 {
-    ab_buf url, authorization;
-    ab_buf_init(&url, URL_MAX);
-    ab_buf_init_secret(&authorization, TOKEN_MAX);
-    ab_buf_printf(&url, "%s%s", ab_kube_access_server(s->all->access), s->request.path);
-    if (bearer != NULL)
-        ab_buf_printf(&authorization, "Authorization: Bearer %s", bearer);
-    ab_err e = ab_buf_status(&url);
-    if (e == AB_ERR_OK)
-        e = ab_buf_status(&authorization);
-    if (e == AB_ERR_OK) {
-        s->lines[s->line_count] = bearer == NULL ? NULL : authorization.ptr;
-        e = ab_websocket_start(s->all->loop,
-                               &(ab_websocket_request){.http = ab_kube_access_http(s->all->access),
-                                                       .url = url.ptr,
-                                                       .headers = (const char *const *)s->lines,
-                                                       .protocols = s->request.protocols,
-                                                       .on_open = on_open,
-                                                       .on_message = on_message,
-                                                       .on_writable = on_writable,
-                                                       .on_end = on_end,
-                                                       .arg = s},
-                               &s->socket, &s->err);
-        s->lines[s->line_count] = NULL;
-    }
-    ab_buf_fini(&url);
-    ab_buf_fini(&authorization);
+    ab_kube_socket *s = (ab_kube_socket *)a;
+    s->lines[s->line_count] = (char *)(uintptr_t)authorization;
+    ab_err e =
+        ab_websocket_start(s->all->loop,
+                           &(ab_websocket_request){.http = ab_kube_access_http(s->all->access),
+                                                   .url = url,
+                                                   .headers = (const char *const *)s->lines,
+                                                   .protocols = s->request.protocols,
+                                                   .on_open = on_open,
+                                                   .on_message = on_message,
+                                                   .on_writable = on_writable,
+                                                   .on_end = on_end,
+                                                   .arg = s},
+                           &s->socket, err);
+    s->lines[s->line_count] = NULL;
     return e;
 }
 
-static void on_token(void *arg, ab_err code, const char *bearer, const ab_error *err)
-{
-    ab_kube_socket *s = arg;
-    s->waits = false;
-    if (s->cancelled) {
-        free_socket(s);
-        return;
-    }
-    if (code == AB_ERR_OK) {
-        code = open_socket(s, bearer);
-        if (code == AB_ERR_OK)
-            return;
-        err = &s->err;
-    }
-    char why[AB_ERROR_TEXT_MAX];
-    (void)snprintf(why, sizeof(why), "%s", err->text[0] == '\0' ? ab_err_text(code) : err->text);
-    (void)ab_fail(&s->err, code, "the WebSocket to the API server: %s", why);
-    fail_later(s);
-}
-
-static void get_token(ab_kube_socket *s)
-{
-    s->waits = true;
-    ab_kube_access_token(s->all->access, on_token, s);
-}
+static const ab_kube_attempt_ops OPS = {on_begin, on_failed, on_free};
 
 static bool copy_fields(ab_kube_socket *s, const ab_kube_socket_request *request)
 {
@@ -182,13 +122,12 @@ ab_kube_socket *ab_kube_socket_begin(ab_kube_sockets *all, const ab_kube_socket_
         return NULL;
     s->all = all;
     s->request = *request;
-    s->request.path = ab_str_dup(ab_str_of(request->path));
-    LIST_INSERT_HEAD(&all->list, s, link);
-    if (s->request.path == NULL || !copy_fields(s, request)) {
-        free_socket(s);
+    ab_err e = ab_kube_attempt_init(&s->attempt, all->attempts, request->path);
+    if (e != AB_ERR_OK || !copy_fields(s, request)) {
+        ab_kube_attempt_free(&s->attempt);
         return NULL;
     }
-    get_token(s);
+    ab_kube_attempt_start(&s->attempt);
     return s;
 }
 
@@ -211,36 +150,22 @@ void ab_kube_socket_resume(ab_kube_socket *s)
 
 void ab_kube_socket_cancel(ab_kube_socket *s)
 {
-    s->cancelled = true;
-    if (s->waits || s->failed)
-        return;
-    if (s->socket != NULL)
-        ab_websocket_cancel(s->socket);
-    free_socket(s);
+    if (ab_kube_attempt_cancel(&s->attempt))
+        ab_kube_attempt_free(&s->attempt);
 }
 
 /* --- all of them --- */
 
-static void free_timer(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 ab_kube_sockets *ab_kube_sockets_new(uv_loop_t *loop, ab_kube_access *access)
 {
     ab_kube_sockets *all = calloc(1, sizeof(*all));
-    uv_timer_t *timer = calloc(1, sizeof(*timer));
-    if (all == NULL || timer == NULL) {
+    if (all == NULL)
+        return NULL;
+    *all = (ab_kube_sockets){.loop = loop, .access = access};
+    if (ab_kube_attempts_new(loop, access, &OPS, &all->attempts) != AB_ERR_OK) {
         free(all);
-        free(timer);
         return NULL;
     }
-    int failed = uv_timer_init(loop, timer);
-    assert(failed == 0);
-    (void)failed;
-    timer->data = all;
-    *all = (ab_kube_sockets){.loop = loop, .access = access, .later = timer};
-    LIST_INIT(&all->list);
     return all;
 }
 
@@ -248,12 +173,6 @@ void ab_kube_sockets_free(ab_kube_sockets *all)
 {
     if (all == NULL)
         return;
-    while (!LIST_EMPTY(&all->list)) {
-        ab_kube_socket *s = LIST_FIRST(&all->list);
-        if (s->socket != NULL)
-            ab_websocket_cancel(s->socket);
-        free_socket(s);
-    }
-    uv_close((uv_handle_t *)all->later, free_timer);
+    ab_kube_attempts_free(all->attempts);
     free(all);
 }

@@ -8,6 +8,7 @@
 
 #include "base/core/buf.h"
 #include "tests/bench/live_case.h"
+#include "tests/bench/live_logs.h"
 #include "tests/bench/live_pods.h"
 #include "tests/bench/live_redis.h"
 #include "tests/bench/live_terminal.h"
@@ -254,15 +255,19 @@ static bool list_all(live_case *c)
 static bool run(const ab_bench_options *o, const char *transport)
 {
     static live_case c;
+    static ab_bench_live_state state;
     ab_bench_cost unused;
     c = (live_case){.o = o, .transport = transport};
     if (o->hub == NULL || o->spoke == NULL)
         return say("the cases live need --hub and --spoke");
-    bool ok = ab_bench_live_at_cluster(&c.bare, o->spoke) && bring(&c) && open_site(&c) &&
-              start_all(&c) && wait_all(&c) && get_one(&c) && get_many(&c) && list_all(&c) &&
-              ab_bench_live_redis(&c) && ab_bench_live_key(&c);
+    bool ok = ab_bench_live_at_cluster(&c.bare, o->spoke) && bring(&c) &&
+              ab_bench_live_state_open(&state, o) && open_site(&c) && start_all(&c) &&
+              wait_all(&c) && get_one(&c) && get_many(&c) && list_all(&c) &&
+              ab_bench_live_redis(&c) && ab_bench_live_key(&c) &&
+              ab_bench_live_logs(&c, &state, ALL);
     if (c.site.agents > 0)
         ab_bench_site_close(&c.site, !ok);
+    ab_bench_live_state_close(&state);
     if (c.redis > 0)
         (void)ab_bench_end(c.redis, &unused);
     if (c.site.live.tokens != NULL)

@@ -7,7 +7,7 @@
 
 #include "tests/bench/flow.h"
 
-/** live.get, live.rate, live.list, live.redis and live.key over Kafka. */
+/** live.get, live.rate, live.list, live.redis, live.key and live.logs over Kafka. */
 bool ab_bench_live_kafka(const ab_bench_options *o);
 /** The same over gRPC. */
 bool ab_bench_live_grpc(const ab_bench_options *o);

@@ -7,6 +7,7 @@
 #include "tests/bench/live_case.h"
 
 #define AB_BENCH_LIVE_SPACE "/api/v1/namespaces/argobus-bench-live"
+#define AB_BENCH_LIVE_SLEEP "echo ready; exec sleep 100000" /* a script */
 
 /** Make one and wait until it has printed something; one of this name that still ends is waited
  * for.

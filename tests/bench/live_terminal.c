@@ -44,13 +44,14 @@ static void on_message(void *arg, ab_str piece, bool ends)
 static void on_end(void *arg, const ab_websocket_end *end)
 {
     ab_bench_live_terminal *t = arg;
-    fprintf(stderr, "argobus-bench: a terminal has ended: %s %.*s\n",
-            end->code == AB_ERR_OK ? "" : end->err->text, AB_STR_ARG(end->body));
+    fprintf(stderr, "argobus-bench: a terminal has ended: %s %.*s %u %.*s\n",
+            end->code == AB_ERR_OK ? "closed" : end->err->text, AB_STR_ARG(end->body),
+            end->close_code, AB_STR_ARG(end->close_text));
     t->socket = NULL;
     t->ended = true;
 }
 
-static bool read_pem(const char *path, ab_buf *out)
+bool ab_bench_live_read_pem(const char *path, ab_buf *out)
 {
     ab_error err = {0};
     ab_buf_init(out, PEM_MAX);
@@ -67,7 +68,8 @@ bool ab_bench_live_terminal_open(ab_bench_live_terminal *t, uv_loop_t *loop,
     const char *fields[] = {field, NULL};
     ab_error err = {0};
     ab_buf ca, cert, key;
-    bool ok = read_pem(at->ca, &ca) & read_pem(at->cert, &cert) & read_pem(at->key, &key);
+    bool ok = ab_bench_live_read_pem(at->ca, &ca) & ab_bench_live_read_pem(at->cert, &cert) &
+              ab_bench_live_read_pem(at->key, &key);
     const ab_http_options http = {.ca = ab_buf_str(&ca),
                                   .cert = cert.len > 0 ? ab_buf_str(&cert) : AB_STR_NONE,
                                   .key = key.len > 0 ? ab_buf_str(&key) : AB_STR_NONE,
@@ -148,7 +150,7 @@ static bool time_keys(const ab_bench_live_at *at, ab_bench_live_times *out)
 bool ab_bench_live_key(const ab_bench_live_case *c)
 {
     static ab_bench_live_times bare, ours;
-    bool ok = ab_bench_live_pod_start(c, AB_BENCH_LIVE_SHELL, "echo ready; exec sleep 100000") &&
+    bool ok = ab_bench_live_pod_start(c, AB_BENCH_LIVE_SHELL, AB_BENCH_LIVE_SLEEP) &&
               time_keys(&c->bare, &bare) && time_keys(&c->through, &ours);
     if (ok)
         ab_bench_live_report(c, "live.key", &ours, &bare);

@@ -20,6 +20,9 @@ typedef struct ab_bench_live_terminal {
     void *arg;
 } ab_bench_live_terminal;
 
+/** Read a file of ab_bench_live_at; "" is an empty one. @param out  to be freed in any case
+ *  @return false; said on stderr */
+bool ab_bench_live_read_pem(const char *path, ab_buf *out);
 /** Begin to open one. @param number  of the agent, where `at` has agents
  *  @return false; said on stderr */
 bool ab_bench_live_terminal_open(ab_bench_live_terminal *t, uv_loop_t *loop,

@@ -70,14 +70,17 @@ static void write_own(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
         fprintf(f, "  - {name: w%u, mode: managed}\n", i);
 }
 
-static void write_store(FILE *f, const char *kubeconfig)
+/* Agents that share a cluster have a namespace each, so that none takes another's Applications for
+ * strangers. */
+static void write_store(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
 {
+    bool is_hub = d == &s->principal;
+    const char *kubeconfig = is_hub ? s->clusters.hub : s->clusters.spoke;
     if (kubeconfig == NULL)
         fprintf(f, "store: {kind: directory, namespace: argocd, directory: {path: store}}\n");
     else
-        fprintf(f,
-                "store: {kind: kubernetes, namespace: argocd, kubernetes: {kubeconfig: \"%s\"}}\n",
-                kubeconfig);
+        fprintf(f, "store: {kind: kubernetes, namespace: %s, kubernetes: {kubeconfig: \"%s\"}}\n",
+                is_hub || d == s->agent ? "argocd" : d->name, kubeconfig);
 }
 
 static void write_live(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d)
@@ -145,7 +148,7 @@ static bool write_config(const ab_bench_site *s, const ab_bench_daemon *d)
     if (f == NULL)
         return fail("cannot write", path);
     write_own(f, s, d);
-    write_store(f, d == &s->principal ? s->clusters.hub : s->clusters.spoke);
+    write_store(f, s, d);
     write_transport(f, s, d);
     write_live(f, s, d);
     fprintf(f,

@@ -166,7 +166,8 @@ static bool is_of_live_access(const ab_event *event)
     ab_str about = ab_event_attr(event, AB_CE_DATASCHEMA);
     return ab_target_parse(about.ptr, about.len, &target) &&
            (target == AB_TARGET_LIVE || target == AB_TARGET_RESOURCE || target == AB_TARGET_REDIS ||
-            target == AB_TARGET_CONTAINER_LOG || target == AB_TARGET_TERMINAL);
+            target == AB_TARGET_CONTAINER_LOG || target == AB_TARGET_TERMINAL ||
+            target == AB_TARGET_CLUSTER_CACHE_INFO);
 }
 
 bool ab_service_takes(ab_service *s, ab_delivery *delivery)

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "live/redis/client.h"
+#include "live/redis/cluster_counts.h"
 
 typedef struct ab_redis_cluster_info ab_redis_cluster_info;
 
@@ -23,13 +24,6 @@ typedef struct {
     const char *version;    /* of Argo CD's cache, as "1.8.3"; copied */
     bool gzip;              /* Argo CD compresses its values (its default) */
 } ab_redis_cluster_info_options;
-
-/* What an agent reports of the cache of its cluster. */
-typedef struct {
-    int64_t applications;
-    int64_t resources;
-    int64_t apis;
-} ab_redis_cluster_counts;
 
 /** @param out  owned by the caller; ab_redis_cluster_info_close. @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_redis_cluster_info_new(const ab_redis_cluster_info_options *options,

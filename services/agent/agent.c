@@ -52,7 +52,9 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
     (void)agent;
     AB_INFO(s->base.daemon->log, MAIN, up ? "principal connected" : "principal disconnected",
             AB_KV("version", peer == NULL ? "" : peer->version));
-    if (!up)
+    if (up)
+        ab_agent_live_connected(s->live);
+    else
         ab_live_spoke_disconnected(ab_agent_live_spoke(s->live));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/live.h"
 
+#include "services/agent/live_counts.h"
 #include "services/agent/live_kubernetes.h"
 #include "services/agent/live_redis.h"
 
@@ -23,8 +24,9 @@ const ab_options ab_agent_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
 struct ab_agent_live {
     ab_service_live base;
     ab_agent_live_kubernetes *kubernetes;
-    ab_redis_spoke *redis;       /* NULL: none may be read */
-    ab_live_service services[4]; /* the last is zeroed */
+    ab_redis_spoke *redis;        /* NULL: none may be read */
+    ab_agent_live_counts *counts; /* likewise */
+    ab_live_service services[4];  /* the last is zeroed */
     ab_live_spoke *spoke;
 };
 
@@ -49,6 +51,8 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
         e = ab_agent_live_kubernetes_new(service->daemon, &l->kubernetes, err);
     if (e == AB_ERR_OK)
         e = ab_agent_live_redis_new(service->daemon, &l->redis, err);
+    if (e == AB_ERR_OK && l->base.off[0] == '\0')
+        e = ab_agent_live_counts_new(service, source, &l->counts, err);
     if (e != AB_ERR_OK)
         return e;
     l->services[0] =
@@ -64,8 +68,10 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
 
 void ab_agent_live_stop(ab_agent_live *l)
 {
-    if (l != NULL)
-        ab_live_spoke_stop(l->spoke);
+    if (l == NULL)
+        return;
+    ab_agent_live_counts_stop(l->counts);
+    ab_live_spoke_stop(l->spoke);
 }
 
 void ab_agent_live_free(ab_agent_live *l)
@@ -73,10 +79,16 @@ void ab_agent_live_free(ab_agent_live *l)
     if (l == NULL)
         return;
     ab_live_spoke_free(l->spoke);
+    ab_agent_live_counts_free(l->counts);
     ab_redis_spoke_close(l->redis);
     ab_agent_live_kubernetes_free(l->kubernetes);
     ab_service_live_fini(&l->base);
     free(l);
+}
+
+void ab_agent_live_connected(ab_agent_live *l)
+{
+    ab_agent_live_counts_connected(l->counts);
 }
 
 ab_live_spoke *ab_agent_live_spoke(ab_agent_live *l)

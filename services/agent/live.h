@@ -22,5 +22,7 @@ AB_MUST_USE ab_err ab_agent_live_new(ab_service *service, const char *source, ab
 void ab_agent_live_stop(ab_agent_live *l);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */
 void ab_agent_live_free(ab_agent_live *l);
+/** A principal has connected. */
+void ab_agent_live_connected(ab_agent_live *l);
 /** The sessions with principals; borrowed. */
 ab_live_spoke *ab_agent_live_spoke(ab_agent_live *l);

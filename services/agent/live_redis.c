@@ -3,6 +3,8 @@
 
 #include "net/address.h"
 
+#include <string.h>
+
 #define REDIS_PORT 6379
 
 static const ab_option rows[] = {
@@ -20,6 +22,16 @@ static const ab_option rows[] = {
     {.name = "live.redis.password-file",
      .kind = AB_OPT_FILE,
      .help = "File of that user's password; unset: there is none. Read for each connection."},
+    {.name = "live.redis.cache-version",
+     .kind = AB_OPT_STRING,
+     .deflt = "1.8.3",
+     .help = "Version in the names of Argo CD's keys there, for the counts of the page of "
+             "clusters."},
+    {.name = "live.redis.compression",
+     .kind = AB_OPT_ENUM,
+     .deflt = "gzip",
+     .choices = "gzip|none",
+     .help = "As --redis-compress of this cluster's Argo CD."},
 };
 const ab_options ab_agent_live_redis_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
@@ -63,6 +75,31 @@ ab_err ab_agent_live_redis_new(const ab_daemon *daemon, ab_redis_spoke **out, ab
     ab_err e = read_options(daemon->config, &at, &redis, err);
     if (e == AB_ERR_OK)
         e = ab_redis_spoke_new(daemon->loop, daemon->log, &redis, out, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "live.redis");
+    return e;
+}
+
+ab_err ab_agent_live_redis_reader_new(const ab_daemon *daemon,
+                                      void (*on_counts)(void *arg,
+                                                        const ab_redis_cluster_counts *counts),
+                                      void *arg, ab_redis_cluster_reader **out, ab_error *err)
+{
+    const ab_config *c = daemon->config;
+    ab_address at;
+    ab_redis_cluster_reader_options options = {
+        .loop = daemon->loop,
+        .log = daemon->log,
+        .version = ab_config_str(c, "live.redis.cache-version"),
+        .gzip = strcmp(ab_config_str(c, "live.redis.compression"), "gzip") == 0,
+        .on_counts = on_counts,
+        .arg = arg};
+    *out = NULL;
+    if (ab_config_str(c, "live.redis.address") == NULL)
+        return AB_ERR_OK;
+    ab_err e = read_options(c, &at, &options.redis, err);
+    if (e == AB_ERR_OK)
+        e = ab_redis_cluster_reader_new(&options, out, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "live.redis");
     return e;

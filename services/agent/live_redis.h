@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "live/redis/cluster_reader.h"
 #include "live/redis/spoke.h"
 #include "services/daemon.h"
 
@@ -17,3 +18,10 @@ AB_MUST_USE ab_err ab_agent_live_redis_check(const ab_config *config, ab_error *
  *  @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_agent_live_redis_new(const ab_daemon *daemon, ab_redis_spoke **out,
                                            ab_error *err);
+/** What reads the counts of the cluster's cache there. @param on_counts  as in
+ *  ab_redis_cluster_reader_options
+ *  @param out  owned by the caller: ab_redis_cluster_reader_close; NULL as above
+ *  @return CONFIG, NOMEM */
+AB_MUST_USE ab_err ab_agent_live_redis_reader_new(
+    const ab_daemon *daemon, void (*on_counts)(void *arg, const ab_redis_cluster_counts *counts),
+    void *arg, ab_redis_cluster_reader **out, ab_error *err);

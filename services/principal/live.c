@@ -146,8 +146,11 @@ ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, const
 
 void ab_principal_live_deliver(ab_principal_live *l, const char *agent, const ab_event *event)
 {
-    if (ab_str_is(ab_event_attr(event, AB_CE_DATASCHEMA), ab_target_name(AB_TARGET_LIVE)))
+    ab_str about = ab_event_attr(event, AB_CE_DATASCHEMA);
+    if (ab_str_is(about, ab_target_name(AB_TARGET_LIVE)))
         ab_live_hub_deliver(l->hub, agent, event);
+    else if (ab_str_is(about, ab_target_name(AB_TARGET_CLUSTER_CACHE_INFO)))
+        ab_principal_live_redis_counted(l->redis, agent, ab_event_data(event));
     else
         ab_gopeer_agents_deliver(l->gopeers, agent, event);
 }

@@ -50,6 +50,8 @@ const ab_options ab_principal_live_redis_options = {rows, sizeof(rows) / sizeof(
 typedef struct {
     char *server; /* NULL: not known */
     bool up;
+    bool is_counted;
+    ab_redis_cluster_counts counts;
 } cluster;
 
 struct ab_principal_live_redis {
@@ -209,6 +211,8 @@ static void tell(const ab_principal_live_redis *l, ab_str agent, const cluster *
     if (e != AB_ERR_OK)
         AB_WARN(l->log, LIVE, "cannot show the state of an agent's cluster", AB_KV("agent", agent),
                 AB_KV("error", ab_err_text(e)));
+    else if (c->is_counted)
+        ab_redis_cluster_info_count(l->info, agent, &c->counts);
 }
 
 static cluster *cluster_of(const ab_principal_live_redis *l, ab_str agent)
@@ -256,6 +260,26 @@ void ab_principal_live_redis_presence(ab_principal_live_redis *l, const char *ag
         return;
     c->up = up;
     tell(l, ab_str_of(agent), c);
+}
+
+/* It may come before the cluster Secret. */
+void ab_principal_live_redis_counted(ab_principal_live_redis *l, const char *agent, ab_str report)
+{
+    ab_redis_cluster_counts counts;
+    if (l == NULL)
+        return;
+    ab_err e = ab_redis_cluster_counts_read(report, &counts);
+    if (e != AB_ERR_OK) {
+        AB_DEBUG(l->log, LIVE, "cannot read the counts of an agent's cluster",
+                 AB_KV("agent", agent), AB_KV("error", ab_err_text(e)));
+        return;
+    }
+    cluster *c = cluster_of(l, ab_str_of(agent));
+    if (c == NULL)
+        return;
+    c->counts = counts;
+    c->is_counted = true;
+    ab_redis_cluster_info_count(l->info, ab_str_of(agent), &counts);
 }
 
 void ab_principal_live_redis_removed(ab_principal_live_redis *l, const char *agent)

@@ -37,5 +37,7 @@ void ab_principal_live_redis_named(ab_principal_live_redis *l, ab_str agent,
                                    const ab_object *secret);
 /** An agent has come or gone. */
 void ab_principal_live_redis_presence(ab_principal_live_redis *l, const char *agent, bool up);
+/** It has reported how much the cache of its cluster holds. @param report  as from the peer */
+void ab_principal_live_redis_counted(ab_principal_live_redis *l, const char *agent, ab_str report);
 /** It is not served any more. */
 void ab_principal_live_redis_removed(ab_principal_live_redis *l, const char *agent);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live access through the API of a real argocd-server, which reaches neither w1 nor its redis but through the principal."""
 import json
+import socket
 
 import pytest
+from argocd import port
 from daemons import wait_for
 from remote import NAME, NAMESPACE, deployed, output_of
 from stage import enter, running
@@ -112,6 +114,23 @@ def test_the_cluster_is_connected_for_as_long_as_its_agent_is(remote):
     with remote.fleet.away("w1"):
         wait_for("it is disconnected", lambda: state() == "Failed")
     wait_for("it is connected again", lambda: state() == "Successful")
+
+
+def test_the_cluster_is_shown_with_what_its_own_argo_cd_counts(remote):
+    def counts():
+        info = remote.server.ask("GET", "clusters/w1", **{"id.type": "name"}).get("info", {})
+        cache = info.get("cacheInfo", {})
+        return [int(count or 0) for count in (info.get("applicationsCount"), cache.get("apisCount"),
+                                              cache.get("resourcesCount"))]
+
+    def are_right(found):
+        applications, apis, resources = found
+        return applications == 1 and apis > 20 and resources > 20
+    wait_for("they are counted", lambda: are_right(counts()))
+    with remote.fleet.away("principal"), socket.create_connection(("127.0.0.1", port("hub", "redis"))) as redis:
+        redis.sendall(b"FLUSHALL\r\n")
+        assert redis.recv(100) == b"+OK\r\n"
+    wait_for("a principal that begins hears of them", lambda: are_right(counts()))
 
 
 def test_the_command_line_tells_of_the_application_and_its_resources(remote):

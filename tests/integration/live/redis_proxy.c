@@ -4,17 +4,19 @@
  * transport, for redis_test.py.
  *
  *   redis_proxy HUB-PORT [-t CA CERT KEY] [-d DEADLINE-MS] [-m] [-p PASSWORD-FILE] [-u USER]
- *               [-c gzip|none] [-s AGENT=PORT]...
+ *               [-c gzip|none] [-r PORT] [-s AGENT=PORT]...
  *
  * -t: TLS everywhere; -m: destinations decide, and team_APP is the Application of agent w1.
  * Prints its port. Commands on its input: "down AGENT", "up AGENT", "freeze AGENT" (nothing moves
  * between the ends), "thaw AGENT"; each is answered with a line. With -c the state of clusters is
  * written, by a clock that is a hundred times too fast: "connected AGENT", "disconnected AGENT",
- * "count AGENT", "removed AGENT".
+ * "count AGENT", "removed AGENT". With -r the counts of a cluster's cache are read from that redis
+ * and printed: "counts APPLICATIONS RESOURCES APIS".
  */
 #include "base/core/list.h"
 #include "live/lane/http2.h"
 #include "live/redis/cluster_info.h"
+#include "live/redis/cluster_reader.h"
 #include "live/redis/front.h"
 #include "live/redis/spoke.h"
 
@@ -48,6 +50,7 @@ static spoke_of agents[AGENTS_MAX];
 static size_t agent_count;
 static bool by_destination;
 static ab_redis_cluster_info *clusters;
+static ab_redis_cluster_reader *reader;
 
 static int64_t now_ms(void)
 {
@@ -228,6 +231,27 @@ static void open_clusters(const char *compression, const ab_redis_address *redis
     assert(e == AB_ERR_OK);
 }
 
+static void on_counts(void *arg, const ab_redis_cluster_counts *counts)
+{
+    (void)arg;
+    printf("counts %lld %lld %lld\n", (long long)counts->applications, (long long)counts->resources,
+           (long long)counts->apis);
+}
+
+static void open_reader(const char *port, const ab_redis_address *redis, ab_log *log)
+{
+    ab_error err = {0};
+    ab_redis_cluster_reader_options o = {.loop = loop,
+                                         .log = log,
+                                         .redis = *redis,
+                                         .version = "1.8.3",
+                                         .gzip = true,
+                                         .on_counts = on_counts};
+    o.redis.port = (int)strtol(port, NULL, 10);
+    ab_err e = ab_redis_cluster_reader_new(&o, &reader, &err);
+    assert(e == AB_ERR_OK);
+}
+
 /* @return false: not a command about clusters */
 static bool tell_clusters(const char *what, ab_str agent)
 {
@@ -314,6 +338,7 @@ static void shut_down(ab_redis_front *front)
 {
     ab_redis_front_close(front);
     ab_redis_cluster_info_close(clusters);
+    ab_redis_cluster_reader_close(reader);
     for (size_t i = 0; i < agent_count; i++) {
         ab_redis_spoke_close(agents[i].spoke);
         set_up(&agents[i], false);
@@ -330,7 +355,7 @@ static void read_options(int argc, char **argv, ab_redis_front_options *o, ab_re
 {
     int c;
     o->redis_port = (int)strtol(argv[1], NULL, 10);
-    while ((c = getopt(argc - 1, argv + 1, "t:d:mp:u:c:s:")) != -1) {
+    while ((c = getopt(argc - 1, argv + 1, "t:d:mp:u:c:r:s:")) != -1) {
         if (c == 't') {
             char *ca = optarg;
             char *cert = strchr(ca, ',');
@@ -350,6 +375,8 @@ static void read_options(int argc, char **argv, ab_redis_front_options *o, ab_re
             redis->username = optarg;
         } else if (c == 'c') {
             open_clusters(optarg, redis, o->redis_port, log);
+        } else if (c == 'r') {
+            open_reader(optarg, redis, log);
         } else if (c == 's') {
             add_agent(optarg, log, redis);
         }

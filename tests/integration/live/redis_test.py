@@ -410,6 +410,28 @@ class PlainClusters(Case):
         self.assertEqual(json.loads(value)["connectionState"]["status"], "Successful")
 
 
+class Counts(Case):
+    """What the application-controller of a cluster keeps of it in its redis, as the agent there reads it."""
+
+    def read(self, value):
+        self.w1.client().set(f"cluster|info|https://kubernetes.default.svc|{VERSION}.gz", value)
+        return Proxy(self, self.hub, {}, "-r", str(self.w1.port)).process.stdout
+
+    def test_they_are_read(self):
+        info = {"connectionState": {"status": "Successful"}, "applicationsCount": 3,
+                "cacheInfo": {"resourcesCount": 412, "apisCount": 61},
+                "apiVersions": [os.urandom(8).hex() for _ in range(20000)]}
+        value = gzip.compress(json.dumps(info).encode())
+        self.assertGreater(len(value), 1 << 16)  # it comes in pieces
+        self.assertEqual(self.read(value).readline(), "counts 3 412 61\n")
+
+    def test_a_value_that_cannot_be_read_is_passed_over(self):
+        said, w1 = self.read(b"not compressed"), self.w1.client()
+        wait_for("it was read", lambda: "cmdstat_get" in w1.info("commandstats"))
+        w1.set(f"cluster|info|https://kubernetes.default.svc|{VERSION}.gz", gzip.compress(b'{"applicationsCount":1}'))
+        self.assertEqual(said.readline(), "counts 1 0 0\n")
+
+
 class Destinations(Case):
     options = ("-m",)
 

@@ -52,7 +52,7 @@ static const struct {
     {"resourceResync", EVENT "response-synced-resource", M, A, AB_CARRY_STATE},
     {"resourceResync", EVENT "request-update", A, M, AB_CARRY_STATE},
     {"resourceResync", EVENT "request-resource-resync", M, A, AB_CARRY_STATE},
-    {"clusterCacheInfoUpdate", EVENT "cluster-cache-info-update", 0, M, AB_CARRY_STATE},
+    {"clusterCacheInfoUpdate", EVENT "cluster-cache-info-update", 0, ANY, AB_CARRY_LIVE},
     {"heartbeat", EVENT "ping", 0, ANY, AB_CARRY_STATE},
     {"eventProcessed", EVENT "processed", ANY, ANY, AB_CARRY_COMMAND},
     /* Ours. */

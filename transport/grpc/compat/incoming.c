@@ -376,7 +376,7 @@ static void take_allowed(taking *t)
         take_error(t);
     else if (kind_of(t->target) != NULL)
         take_object(t);
-    else if (t->target == AB_TARGET_RESYNC) /* else of the cluster's cache: nobody asks for it */
+    else if (t->target == AB_TARGET_RESYNC)
         ab_compat_take_resync(t->d, t->type, t->go);
     ab_object_unref(t->object);
     ab_buf_wipe(&t->text);

@@ -21,6 +21,8 @@
     "{\"metadata\":{\"name\":\"a\",\"namespace\":\"argocd\",\"uid\":\"l\","                        \
     "\"creationTimestamp\":null},\"spec\":{},\"status\":{\"x\":1}}"
 
+#define COUNTS(n) "{\"applicationsCount\":" n ",\"apisCount\":2,\"resourcesCount\":3}"
+
 static const ab_event *last(const world *w)
 {
     assert_true(w->told_count > 0);
@@ -340,6 +342,23 @@ static void what_comes_is_given_a_version_and_acknowledged_in_effect(void **stat
     assert_attr(last(w), AB_CE_EVENTID, "e-1");
 }
 
+static void the_counts_of_an_agents_cache_come_on_the_live_lane(void **state)
+{
+    world *w = with_agent(state);
+    world_hear(w, AB_TARGET_CLUSTER_CACHE_INFO, AB_TYPE_CLUSTER_CACHE_INFO_UPDATE, "1",
+               COUNTS("1"));
+    assert_int_equal(w->got_count, 1);
+    assert_int_equal(w->got[0]->lane, AB_LANE_LIVE);
+    const ab_event *got = w->got[0]->event;
+    assert_attr(got, AB_CE_SOURCE, "/agent/w1");
+    assert_attr(got, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_CLUSTER_CACHE_INFO));
+    assert_type(got, AB_TYPE_CLUSTER_CACHE_INFO_UPDATE);
+    assert_true(ab_str_is(ab_event_data(got), COUNTS("1")));
+    assert_type(last(w), AB_TYPE_PROCESSED);
+    assert_attr(last(w), AB_CE_EVENTID, "e-1");
+    world_ack(w, 0);
+}
+
 static void what_is_dealt_with_on_a_new_stream_is_acknowledged_there(void **state)
 {
     world *w = with_agent(state);
@@ -475,6 +494,7 @@ int main(void)
         CASE(a_request_is_answered_when_it_is_acknowledged),
         CASE(an_autonomous_agent_is_told_no_state),
         CASE(what_comes_is_given_a_version_and_acknowledged_in_effect),
+        CASE(the_counts_of_an_agents_cache_come_on_the_live_lane),
         CASE(what_is_dealt_with_on_a_new_stream_is_acknowledged_there),
         CASE(what_is_returned_is_dealt_with_when_the_agent_repeats_it),
         CASE(a_refresh_from_a_principal_is_a_state_and_a_request),

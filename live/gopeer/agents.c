@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define TICK_MS 5000
+
 /* ----- sessions with the hub ----- */
 
 static void deliver_to_spoke(void *to, const ab_event *event)
@@ -50,6 +52,7 @@ static ab_err make_spoke(ab_gopeer_agent *agent)
     agent->services[0] = (ab_live_service){AB_RESOURCE_SERVICE, ab_gopeer_resource_serve, agent};
     agent->services[1] =
         (ab_live_service){AB_RESOURCE_EXEC_SERVICE, ab_gopeer_resource_serve, agent};
+    agent->services[2] = (ab_live_service){"redis", ab_gopeer_redis_serve, agent};
     return ab_live_spoke_new(&lane, agent->services, &agent->spoke);
 }
 
@@ -74,6 +77,7 @@ ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *name)
     agent->all = a;
     snprintf(agent->name, sizeof(agent->name), "%s", name);
     snprintf(agent->source, sizeof(agent->source), "%s%s", AB_SOURCE_AGENT, name);
+    ab_link_init(&agent->channels);
     agent->calls = ab_map_new();
     ab_err e = agent->calls == NULL ? AB_ERR_NOMEM : make_spoke(agent);
     if (e == AB_ERR_OK)
@@ -104,6 +108,34 @@ void ab_gopeer_agents_deliver(ab_gopeer_agents *a, const char *name, const ab_ev
 
 /* ----- all of them ----- */
 
+static void on_tick(uv_timer_t *timer)
+{
+    const ab_gopeer_agents *a = timer->data;
+    int64_t now_ms = ab_clock_mono_ms(a->env.clock);
+    bool any = false;
+    for (ab_map_iter i = ab_map_first(a->agents); i.entry != NULL; ab_map_next(&i))
+        any = ab_gopeer_redis_tick(i.value, now_ms) || any;
+    if (!any)
+        (void)uv_timer_stop(timer);
+}
+
+void ab_gopeer_agents_tick(ab_gopeer_agents *a)
+{
+    if (!uv_is_active((uv_handle_t *)a->tick))
+        (void)uv_timer_start(a->tick, on_tick, TICK_MS, TICK_MS); /* of an open handle */
+}
+
+static ab_err make_tick(ab_gopeer_agents *a)
+{
+    uv_timer_t *tick = calloc(1, sizeof(*tick));
+    if (tick == NULL)
+        return AB_ERR_NOMEM;
+    (void)uv_timer_init(a->env.loop, tick); /* cannot fail */
+    tick->data = a;
+    a->tick = tick;
+    return AB_ERR_OK;
+}
+
 ab_err ab_gopeer_agents_new(const ab_gopeer_agents_env *env, ab_gopeer_agents **out)
 {
     ab_gopeer_agents *a = calloc(1, sizeof(*a));
@@ -111,12 +143,18 @@ ab_err ab_gopeer_agents_new(const ab_gopeer_agents_env *env, ab_gopeer_agents **
         return AB_ERR_NOMEM;
     a->env = *env;
     a->agents = ab_map_new();
-    if (a->agents == NULL || ab_gopeer_loop_new(env->loop, &a->loop) != AB_ERR_OK) {
+    if (a->agents == NULL || ab_gopeer_loop_new(env->loop, &a->loop) != AB_ERR_OK ||
+        make_tick(a) != AB_ERR_OK) {
         ab_gopeer_agents_free(a);
         return AB_ERR_NOMEM;
     }
     *out = a;
     return AB_ERR_OK;
+}
+
+static void free_timer(uv_handle_t *timer)
+{
+    free(timer);
 }
 
 static void free_value(void *agent)
@@ -129,6 +167,8 @@ void ab_gopeer_agents_free(ab_gopeer_agents *a)
     if (a == NULL)
         return;
     ab_map_free(a->agents, free_value);
+    if (a->tick != NULL)
+        uv_close((uv_handle_t *)a->tick, free_timer);
     ab_gopeer_loop_free(a->loop);
     free(a);
 }

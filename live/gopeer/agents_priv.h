@@ -4,10 +4,12 @@
  *
  *   agents.c    the agents, and their sessions with the hub
  *   call.c      a request: what is sent to the agent, and what to the hub
- *   resource.c  the service "kubernetes"
+ *   redis.c     the service "redis"
+ *   resource.c  the services "kubernetes" and "exec"
  */
 #pragma once
 
+#include "base/core/list.h"
 #include "base/core/map.h"
 #include "live/gopeer/agents.h"
 #include "live/gopeer/loop.h"
@@ -18,7 +20,8 @@
 struct ab_gopeer_agents {
     ab_gopeer_agents_env env;
     ab_gopeer_loop *loop;
-    ab_map *agents; /* of ab_gopeer_agent, by name */
+    ab_map *agents;   /* of ab_gopeer_agent, by name */
+    uv_timer_t *tick; /* runs while any has channels; frees itself */
 };
 
 typedef struct {
@@ -26,6 +29,7 @@ typedef struct {
     ab_live_spoke *spoke;
     ab_live_service services[4]; /* the last is zeroed */
     ab_map *calls;               /* that wait for the agent, by id */
+    ab_link channels;            /* of its redis that are subscribed to */
     char name[64];
     char source[80];
 } ab_gopeer_agent;
@@ -42,6 +46,10 @@ typedef struct ab_gopeer_call {
     bool answered;
     bool ends; /* nothing follows what is in `out` */
 } ab_gopeer_call;
+
+/* agents.c */
+/** There is a channel: have ab_gopeer_redis_tick called. */
+void ab_gopeer_agents_tick(ab_gopeer_agents *a);
 
 /* call.c */
 /** Begin to serve a request. @param body_max  of its answer */
@@ -60,6 +68,12 @@ void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_live_field field, b
 void ab_gopeer_call_flush(ab_gopeer_call *c);
 /** Answer with a Status of ours. */
 void ab_gopeer_call_refuse(ab_gopeer_call *c, int status, const char *why);
+
+/* redis.c */
+/** As ab_live_service; `arg` is the agent. */
+void ab_gopeer_redis_serve(void *arg, ab_live_stream *s, const ab_live_request *request);
+/** Time has passed: ping for its channels. @return whether there are any */
+bool ab_gopeer_redis_tick(ab_gopeer_agent *agent, int64_t now_ms);
 
 /* resource.c */
 /** As ab_live_service, of both services of live/resource; `arg` is the agent. */

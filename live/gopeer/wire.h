@@ -23,3 +23,25 @@ AB_MUST_USE ab_err ab_gopeer_wire_put_request(const char *uuid, ab_str method,
  *  @return PARSE: not such a response, or a status that is none; NOMEM, TOOBIG */
 AB_MUST_USE ab_err ab_gopeer_wire_read_response(ab_str data, int *status, ab_buf *resource,
                                                 ab_error *err);
+
+typedef enum {
+    AB_GOPEER_REDIS_GET,
+    AB_GOPEER_REDIS_SUBSCRIBE,
+    AB_GOPEER_REDIS_PING,
+    AB_GOPEER_REDIS_MESSAGE, /* comes unasked, after a subscription */
+} ab_gopeer_redis_what;
+
+typedef struct {
+    ab_gopeer_redis_what what; /* that it answers */
+    bool hit;                  /* GET: there is a value */
+    char error[256];           /* "" = none */
+} ab_gopeer_redis_response;
+
+/** Append a request of the redis proxy, any but a MESSAGE; the buffer keeps a failure.
+ *  @param key  or channel; not of a PING */
+void ab_gopeer_wire_put_redis(const char *uuid, const char *connection, ab_gopeer_redis_what what,
+                              ab_str key, ab_buf *out);
+/** Read a response. @param value  appended: that of a GET
+ *  @return PARSE: not such a response; NOMEM, TOOBIG */
+AB_MUST_USE ab_err ab_gopeer_wire_read_redis(ab_str data, ab_gopeer_redis_response *out,
+                                             ab_buf *value, ab_error *err);

@@ -17,6 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ab_buf_init(&resource, 1024u * 1024);
     ab_err e = ab_gopeer_wire_read_response(text, &status, &resource, &err);
     assert(e != AB_ERR_OK || (status >= 200 && status <= 599));
+    ab_buf_clear(&resource);
+    ab_gopeer_redis_response said;
+    e = ab_gopeer_wire_read_redis(text, &said, &resource, &err);
+    assert(e != AB_ERR_OK || said.what <= AB_GOPEER_REDIS_MESSAGE);
     ab_buf_fini(&resource);
     return 0;
 }

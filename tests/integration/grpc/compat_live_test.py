@@ -7,12 +7,14 @@ import http.client
 import json
 import os
 import pathlib
+import socket
 import ssl
 import unittest
 import uuid
 
 from daemons import free_port, wait_for
 from compat_test import AtPrincipal, data
+from redis_servers import Server
 
 TOKEN = "0123456789abcdef-any"
 MERGE = "application/merge-patch+json"
@@ -30,6 +32,8 @@ class Answer:
 class ThroughPrincipal(AtPrincipal):
     """Requests to an argobus principal that argocd-agents have joined."""
 
+    more = {}
+
     def setUp(self):
         self.port = free_port()
         self.certs = pathlib.Path(os.environ["AB_GRPC_CERTS"])
@@ -44,7 +48,7 @@ class ThroughPrincipal(AtPrincipal):
         resource = {"listen": f"127.0.0.1:{self.port}", "tokens": str(tokens), "tls": tls}
         config = super().principal_config()
         return {**config, "agents": [*config["agents"], {"name": "w2", "mode": "managed"}],
-                "live": {"resource": resource}}
+                "live": {"resource": resource, **self.more}}
 
     def joined(self, name="w1"):
         agent = self.go_agent(version="v0.8.1", name=name)
@@ -207,6 +211,108 @@ class Resources(ThroughPrincipal):
         respond(self.peer, request, 200, {})
         _, answer = self.passed("GET", f"{PODS}/b", resource={"b": 1})
         self.assertEqual(answer.json(), {"b": 1})
+
+
+class Redis(ThroughPrincipal):
+    """The redis of an argocd-agent's cluster."""
+
+    tree = "app|resources-tree|w1_guestbook|1.8.3.gz"
+    channel = "app|managed-resources|w1_guestbook|1.8.3"
+
+    def setUp(self):
+        self.redis_port = free_port()
+        self.own = Server(self)
+        self.more = {"redis": {"listen": f"127.0.0.1:{self.redis_port}", "address": f"127.0.0.1:{self.own.port}"}}
+        super().setUp()
+        self.principal.start()
+        self.peer = self.joined()
+
+    def connect(self):
+        connection = socket.create_connection(("127.0.0.1", self.redis_port), timeout=60)
+        replies = connection.makefile("rb")
+        self.addCleanup(connection.close)
+        self.addCleanup(replies.close)
+        return connection, replies
+
+    @staticmethod
+    def send(connection, *words):
+        connection.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words))
+
+    def asked(self, kind):
+        return self.peer.wait("event", lambda e: e["target"] == "redis" and kind in data(e)["body"])
+
+    def respond(self, request, **body):
+        content = {"uuid": data(request)["uuid"], "connectionUuid": data(request)["connectionUuid"], "body": body}
+        ext = {"resourceid": str(uuid.uuid4()), "eventid": request["ext"]["eventid"]}
+        self.peer.order(event={"type": "redis-response", "target": "redis", "ext": ext, "data": json.dumps(content)})
+
+    def respond_get(self, request, value, error=""):
+        text = None if value is None else base64.b64encode(value).decode()
+        self.respond(request, get={"bytes": text, "cacheHit": value is not None, "error": error})
+
+    def test_a_key_of_its_applications_is_asked_for_as_argocd_agent_asks(self):
+        connection, replies = self.connect()
+        value = os.urandom(3000000)
+        self.send(connection, "GET", self.tree)
+        request = self.asked("get")
+        content = data(request)
+        self.assertEqual((request["type"], content["uuid"]), ("redis-request", request["ext"]["eventid"]))
+        self.assertEqual(content["body"], {"get": {"key": self.tree}})
+        self.assertTrue(content["connectionUuid"])
+        self.respond_get(request, value)
+        self.assertEqual(replies.readline(), b"$3000000\r\n")
+        self.assertEqual(replies.read(3000002), value + b"\r\n")
+
+    def test_misses_and_errors_are_told_and_other_keys_are_the_control_planes(self):
+        connection, replies = self.connect()
+        self.send(connection, "GET", self.tree)
+        self.respond_get(self.asked("get"), None)
+        self.assertEqual(replies.readline(), b"$-1\r\n")
+        self.send(connection, "GET", self.tree)
+        self.respond_get(self.asked("get"), None, "its redis\nis away")
+        self.assertEqual(replies.readline(), b'-ERR argobus: agent "w1": its redis?is away\r\n')
+        self.send(connection, "GET", self.tree)
+        self.respond(self.asked("get"), get={"bytes": "not base64", "cacheHit": True})
+        self.assertIn(b"cannot be read", replies.readline())
+        self.send(connection, "SET", "mfst|x", "own")
+        self.send(connection, "GET", "mfst|x")
+        self.assertEqual(replies.read(14), b"+OK\r\n$3\r\nown\r\n")
+
+    def test_messages_of_a_channel_come_for_as_long_as_someone_listens(self):
+        connection, replies = self.connect()
+        self.send(connection, "SUBSCRIBE", self.channel)
+        request = self.asked("subscribe")
+        self.assertEqual(data(request)["body"], {"subscribe": {"channel": self.channel}})
+        self.respond(request, subscribeResponse={"error": ""})
+        head = b"*3\r\n$9\r\nsubscribe\r\n$%d\r\n%s\r\n:1\r\n" % (len(self.channel), self.channel.encode())
+        self.assertEqual(replies.read(len(head)), head)
+        message = b"*3\r\n$7\r\nmessage\r\n$%d\r\n%s\r\n$0\r\n\r\n" % (len(self.channel), self.channel.encode())
+        for _ in range(3):
+            self.respond(request, pushFromSubscribe={"channelName": self.channel})
+            self.assertEqual(replies.read(len(message)), message)
+        connection.close()
+        replies.close()
+        again, replies = self.connect()
+        self.send(again, "SUBSCRIBE", self.channel)
+        other = self.asked("subscribe")
+        self.assertNotEqual(data(other)["connectionUuid"], data(request)["connectionUuid"])
+        self.respond(request, pushFromSubscribe={"channelName": self.channel})
+        self.respond(other, subscribeResponse={"error": ""})
+        self.assertEqual(replies.read(len(head)), head)
+        self.respond(other, pushFromSubscribe={"channelName": self.channel})
+        self.assertEqual(replies.read(len(message)), message)
+
+    def test_a_channel_is_asked_for_again_after_its_agent_was_away(self):
+        connection, replies = self.connect()
+        self.send(connection, "SUBSCRIBE", self.channel)
+        self.respond(self.asked("subscribe"), subscribeResponse={"error": ""})
+        for _ in range(6):
+            replies.readline()
+        self.peer.order(end=True)
+        wait_for("it is away", lambda: "agent disconnected" in self.principal.log.read_text())
+        self.peer.order(open=True)
+        self.respond(self.asked("subscribe"), subscribeResponse={"error": ""})
+        self.assertEqual(replies.readline(), b"*3\r\n", "a message may have been missed")
 
 
 if __name__ == "__main__":

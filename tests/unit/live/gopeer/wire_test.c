@@ -102,6 +102,59 @@ static void another_document_is_no_response(void **state)
     ab_buf_fini(&resource);
 }
 
+static void a_redis_request_has_one_body(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_buf_init(&out, 4096);
+    ab_gopeer_wire_put_redis("u", "c", AB_GOPEER_REDIS_GET, AB_STR("app|k"), &out);
+    assert_string_equal(
+        out.ptr,
+        "{\"uuid\":\"u\",\"connectionUuid\":\"c\",\"body\":{\"get\":{\"key\":\"app|k\"}}}");
+    ab_buf_clear(&out);
+    ab_gopeer_wire_put_redis("u", "c", AB_GOPEER_REDIS_PING, AB_STR_NONE, &out);
+    assert_string_equal(out.ptr,
+                        "{\"uuid\":\"u\",\"connectionUuid\":\"c\",\"body\":{\"ping\":{}}}");
+    ab_buf_fini(&out);
+}
+
+static void a_redis_response_is_one_of_four(void **state)
+{
+    static const struct {
+        const char *text;
+        ab_err e;
+        ab_gopeer_redis_what what;
+    } rows[] = {
+        {"{\"body\":{\"get\":{\"bytes\":\"AAE=\",\"cacheHit\":true,\"error\":\"\"}}}", AB_ERR_OK,
+         AB_GOPEER_REDIS_GET},
+        {"{\"body\":{\"get\":{\"bytes\":null,\"cacheHit\":false,\"error\":\"e\"}}}", AB_ERR_OK,
+         AB_GOPEER_REDIS_GET},
+        {"{\"body\":{\"subscribeResponse\":{\"error\":\"\"}}}", AB_ERR_OK,
+         AB_GOPEER_REDIS_SUBSCRIBE},
+        {"{\"body\":{\"pong\":{}}}", AB_ERR_OK, AB_GOPEER_REDIS_PING},
+        {"{\"body\":{\"pushFromSubscribe\":{\"channelName\":\"c\"}}}", AB_ERR_OK,
+         AB_GOPEER_REDIS_MESSAGE},
+        {"{\"body\":{}}", AB_ERR_PARSE, AB_GOPEER_REDIS_GET},
+        {"{\"body\":{\"get\":{\"bytes\":\"A\",\"cacheHit\":true}}}", AB_ERR_PARSE,
+         AB_GOPEER_REDIS_GET},
+        {"{\"body\":{\"get\":{\"bytes\":\"AAE=\"}}}", AB_ERR_PARSE, AB_GOPEER_REDIS_GET},
+        {"{\"body\":{\"subscribeResponse\":{\"error\":1}}}", AB_ERR_PARSE,
+         AB_GOPEER_REDIS_SUBSCRIBE},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ab_gopeer_redis_response said;
+        ab_error err = {0};
+        ab_buf value;
+        ab_buf_init(&value, 4096);
+        assert_int_equal(ab_gopeer_wire_read_redis(ab_str_of(rows[i].text), &said, &value, &err),
+                         rows[i].e);
+        assert_int_equal(said.what, rows[i].what);
+        assert_int_equal(value.len, i == 0 ? 2 : 0);
+        ab_buf_fini(&value);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +162,8 @@ int main(void)
         cmocka_unit_test(a_query_of_too_many_parameters_is_refused),
         cmocka_unit_test(a_response_is_a_status_and_a_text),
         cmocka_unit_test(another_document_is_no_response),
+        cmocka_unit_test(a_redis_request_has_one_body),
+        cmocka_unit_test(a_redis_response_is_one_of_four),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

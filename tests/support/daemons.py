@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 import urllib.error
 import urllib.request
@@ -25,19 +24,7 @@ import uuid
 import yaml
 
 from ports import free_port
-
-
-def wait_for(what, condition, seconds=120):
-    """The first true answer of `condition`; fails with `what` when there is none in time. That is long, as a busy
-    machine may take it."""
-    deadline = time.monotonic() + seconds
-    while True:
-        answer = condition()
-        if answer:
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.02)
+from waiting import wait_for
 
 
 def broker_ports():

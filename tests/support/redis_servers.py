@@ -6,22 +6,11 @@ import pathlib
 import socket
 import subprocess
 import tempfile
-import time
 
 from ports import free_port
+from waiting import wait_for
 
 CERTS = pathlib.Path(os.environ["AB_GRPC_CERTS"])
-
-
-def wait_for(what, condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while True:
-        answer = condition()
-        if answer:
-            return answer
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.01)
 
 
 class Server:

@@ -15,7 +15,8 @@ import unittest
 
 import redis
 
-from redis_servers import CERTS, Server, client_of, wait_for
+from redis_servers import CERTS, Server, client_of
+from waiting import wait_for
 
 VERSION = "1.8.3"
 TREE = f"app|resources-tree|%s|{VERSION}.gz"

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -690,6 +691,24 @@ static void sessions_that_were_left_behind_make_room(void **state)
     finish_both(p);
 }
 
+static void an_agent_that_nobody_asks_costs_little_memory_and_no_event(void **state)
+{
+    pair *p = *state;
+    char name[16];
+    open_ends(p, NULL);
+    struct mallinfo2 before = mallinfo2();
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "idle-%d", i);
+        assert_int_equal(ab_live_hub_connected(p->hub, name), AB_ERR_OK);
+    }
+    struct mallinfo2 after = mallinfo2();
+    size_t each = (after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / 1000;
+    print_message("%zu bytes for each agent\n", each);
+    assert_true(each <= 1024); /* 0 where a sanitizer has its own allocator */
+    run(p);
+    assert_int_equal(p->events, 0);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -713,6 +732,7 @@ int main(void)
         TEST(much_is_sent_in_events_of_bounded_size),
         TEST(principals_do_not_hear_each_other),
         TEST(sessions_that_were_left_behind_make_room),
+        TEST(an_agent_that_nobody_asks_costs_little_memory_and_no_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

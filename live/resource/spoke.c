@@ -24,7 +24,7 @@
 #include <string.h>
 
 /* Between two looks at how long terminals have been open. */
-#define WATCH_MS 10000
+#define WATCH_MS 1000
 /* Bytes given to the stream at once. */
 #define PIECE_MAX (16u * 1024)
 

@@ -21,10 +21,6 @@
 /* Bytes of a request's body; an API server takes 3 MiB. */
 #define AB_RESOURCE_BODY_MAX (3u * 1024 * 1024)
 
-/* A terminal in which nothing moves, and any terminal, ends after this. */
-#define AB_RESOURCE_TERMINAL_IDLE_MS  (30 * 60 * 1000)
-#define AB_RESOURCE_TERMINAL_TOTAL_MS (12 * 60 * 60 * 1000)
-
 typedef struct ab_resource_spoke ab_resource_spoke;
 
 typedef struct {
@@ -32,6 +28,8 @@ typedef struct {
     const ab_clock *clock;
     ab_resource_api api;       /* `ops` NULL: there is none, requests are refused with 503 */
     ab_resource_policy policy; /* moved */
+    int64_t terminal_idle_ms;  /* a terminal in which nothing moves ends after this */
+    int64_t terminal_limit_ms; /* and any terminal after this */
     ab_log *log;
     ab_metrics *metrics; /* argobus_live_served_total{code} */
 } ab_resource_spoke_env;

@@ -21,6 +21,9 @@
  */
 #define UP_MAX (4u * AB_RESOURCE_MESSAGE_MAX)
 
+/* Of the messages of both protocols. */
+#define STATUS_CHANNEL 3
+
 static const char *const PROTOCOLS[] = {"v5.channel.k8s.io", "v4.channel.k8s.io", NULL};
 
 typedef enum { JUDGE, CONNECT, OPEN, REFUSED } state;
@@ -296,17 +299,57 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
 static const ab_live_handler STREAM = {
     .on_data = on_data, .on_end = on_end, .on_room = on_room, .on_over = on_over};
 
+/* --- limits --- */
+
+/* In the way in which an API server tells how a command ended. */
+static void tell_end(ab_resource_terminal *t, const char *why)
+{
+    ab_buf message;
+    ab_buf_init(&message, 4096);
+    ab_buf_putc(&message, STATUS_CHANNEL);
+    ab_resource_status_put(504, why, &message);
+    ab_resource_messages_put(&t->up, ab_buf_str(&message));
+    ab_buf_fini(&message);
+    t->up_ends = true;
+    if (ab_buf_status(&t->up) == AB_ERR_OK)
+        (void)flush_up(t);
+    else
+        break_off(t);
+}
+
+/* One that was told already, and whose client does not read that, is broken off. */
+static void end_over_limit(ab_resource_terminal *t, const char *why)
+{
+    if (t->state != OPEN || t->socket == NULL) {
+        break_off(t);
+        return;
+    }
+    t->spoke->env.api.ops->cancel_socket(t->socket);
+    t->socket = NULL;
+    t->paused = false;
+    tell_end(t, why);
+}
+
+static const char *limit_reached(const ab_resource_terminal *t, int64_t now_ms)
+{
+    if (now_ms - t->begun_ms >= t->spoke->env.terminal_limit_ms)
+        return "the agent ended the terminal: live.terminal.limit is reached";
+    if (now_ms - t->moved_ms >= t->spoke->env.terminal_idle_ms)
+        return "the agent ended the terminal: it was idle for live.terminal.idle";
+    return NULL;
+}
+
 void ab_resource_spoke_limit_terminals(ab_resource_spoke *spoke)
 {
     int64_t now = ab_clock_mono_ms(spoke->env.clock);
     ab_resource_terminal *t = LIST_FIRST(&spoke->terminals);
     while (t != NULL) {
         ab_resource_terminal *next = LIST_NEXT(t, link);
-        if (now - t->moved_ms >= AB_RESOURCE_TERMINAL_IDLE_MS ||
-            now - t->begun_ms >= AB_RESOURCE_TERMINAL_TOTAL_MS) {
-            AB_INFO(spoke->env.log, LIVE, "terminal ended: its time is over",
+        const char *why = limit_reached(t, now);
+        if (why != NULL) {
+            AB_INFO(spoke->env.log, LIVE, "terminal reached a limit", AB_KV("why", why),
                     AB_KV("open_ms", now - t->begun_ms), AB_KV("idle_ms", now - t->moved_ms));
-            break_off(t);
+            end_over_limit(t, why);
         }
         t = next;
     }

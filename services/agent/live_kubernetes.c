@@ -14,7 +14,24 @@
 _Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX, "fields of a request fit");
 _Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_SOCKET_FIELDS_MAX, "fields of a WebSocket fit");
 
-static const ab_option rows[] = {AB_RESOURCE_POLICY_OPTION_ROWS};
+#define SECOND 1000LL
+#define HOUR   (3600 * SECOND)
+
+static const ab_option rows[] = {
+    AB_RESOURCE_POLICY_OPTION_ROWS,
+    {.name = "live.terminal.idle",
+     .kind = AB_OPT_DURATION,
+     .deflt = "30m",
+     .min = SECOND,
+     .max = 24 * HOUR,
+     .help = "A terminal ends when nothing was typed or shown in it for this time."},
+    {.name = "live.terminal.limit",
+     .kind = AB_OPT_DURATION,
+     .deflt = "12h",
+     .min = SECOND,
+     .max = 720 * HOUR,
+     .help = "Any terminal ends after this time."},
+};
 const ab_options ab_agent_live_kubernetes_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
 struct ab_agent_live_kubernetes {
@@ -235,10 +252,13 @@ static ab_err connect_api(ab_agent_live_kubernetes *k, ab_daemon *daemon, ab_res
 ab_err ab_agent_live_kubernetes_new(ab_daemon *daemon, ab_agent_live_kubernetes **out,
                                     ab_error *err)
 {
-    ab_resource_spoke_env env = {.loop = daemon->loop,
-                                 .clock = daemon->clock,
-                                 .log = daemon->log,
-                                 .metrics = daemon->metrics};
+    ab_resource_spoke_env env = {
+        .loop = daemon->loop,
+        .clock = daemon->clock,
+        .terminal_idle_ms = ab_config_int(daemon->config, "live.terminal.idle"),
+        .terminal_limit_ms = ab_config_int(daemon->config, "live.terminal.limit"),
+        .log = daemon->log,
+        .metrics = daemon->metrics};
     ab_agent_live_kubernetes *k = calloc(1, sizeof(*k));
     *out = k;
     if (k == NULL)

@@ -10,7 +10,7 @@
 
 typedef struct ab_agent_live_kubernetes ab_agent_live_kubernetes;
 
-/** The options live.kubernetes.* and live.exec. */
+/** The options live.kubernetes.*, live.exec and live.terminal.*. */
 extern const ab_options ab_agent_live_kubernetes_options;
 
 /** Whether the options are good. @return CONFIG naming the option, NOMEM */

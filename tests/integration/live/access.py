@@ -123,7 +123,8 @@ class Access(Fleet):
             "-n", self.namespace, "get", "serviceaccounts", "-o", "name"))
         self.apply({"apiVersion": "v1", "kind": "Pod",
                     "metadata": {"name": name, "annotations": {"kubelet-dev/run": command}},
-                    "spec": {"terminationGracePeriodSeconds": 1, "containers": [{"name": "main", "image": "any"}]}})
+                    "spec": {"terminationGracePeriodSeconds": 1,
+                             "containers": [{"name": "main", "image": "any", "stdin": True}]}})
         kubectl("-n", self.namespace, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
 
     def audited(self, *words):

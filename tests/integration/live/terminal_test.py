@@ -11,12 +11,15 @@ from daemons import wait_for
 from viewers import RESIZE, STATUS, STDERR, STDIN, STDOUT, V4, V5, WebSocket
 
 
-class Terminal(Access):
+class Shells(Access):
+    """With a Pod in which terminals can be opened."""
+
     live = {"exec": True}
+    script = "exec sleep 1000"
 
     def setUp(self):
         super().setUp()
-        self.run_pod("shell", "exec sleep 1000")
+        self.run_pod("shell", self.script)
         self.ask_when_there("GET", "/version")
 
     def open(self, *command, protocols=(V5, V4), tty=False, pod="shell", container="main"):
@@ -34,6 +37,8 @@ class Terminal(Access):
                 status += message[1:]
         return json.loads(status), socket.close_code
 
+
+class Terminal(Shells):
     def test_what_is_typed_comes_back_and_the_exit_code_is_told(self):
         for protocols in ((V5, V4), (V4,)):
             shell = self.open("bash", protocols=protocols)
@@ -102,17 +107,50 @@ class Terminal(Access):
         self.assertEqual(spdy.code, 400)
 
 
-class Refused(Terminal):
+class Attached(Shells):
+    """To the main process of a container."""
+
+    script = "while read -r line; do echo got $line; done"
+
+    def test_what_is_typed_reaches_it_and_what_it_says_comes_back(self):
+        for protocols in ((V5, V4), (V4,)):
+            socket = WebSocket(self.connect(), f"{self.path('pods', 'shell')}/attach?container=main&stdin=true"
+                               "&stdout=true", *protocols)
+            self.addCleanup(socket.close)
+            self.assertEqual((socket.code, socket.fields["sec-websocket-protocol"]), (101, protocols[0]))
+            socket.say(STDIN, b"hello\n")
+            socket.until(STDOUT, b"got hello\n")
+            socket.close()
+        wait_for("two lines", lambda: len(self.audited("verb=connect", "pods/attach", "code=101")) == 2)
+
+
+class Limited(Shells):
+    live = {"exec": True, "terminal": {"idle": "2s", "limit": "8s"}}
+
+    def end(self, shell):
+        status, code = self.end_of(shell)
+        self.assertEqual((status["status"], status["code"], code), ("Failure", 504, 1000))
+        return status["message"]
+
+    def test_a_terminal_in_which_nothing_moves_is_ended(self):
+        self.assertIn("live.terminal.idle", self.end(self.open("bash")))
+
+    def test_a_terminal_in_which_something_moves_is_ended_at_its_limit(self):
+        shell = self.open("bash")
+        shell.say(STDIN, b"while sleep 0.1; do echo busy; done\n")
+        self.assertIn("live.terminal.limit", self.end(shell))
+
+
+class Refused(Shells):
     """The agent does not allow terminals, which is the default."""
 
     live = {}
 
     def test_a_terminal_names_the_option(self):
-        refused = self.open("bash")
-        self.assertEqual((refused.code, refused.body()["reason"]), (403, "Forbidden"))
+        for subresource in ("exec?command=bash&", "attach?"):
+            refused = WebSocket(self.connect(), f"{self.path('pods', 'shell')}/{subresource}container=main&stdout=true", V5)
+            self.addCleanup(refused.close)
+            self.assertEqual((refused.code, refused.body()["reason"]), (403, "Forbidden"))
 
-
-for name in [name for name in dir(Terminal) if name.startswith("test_")]:
-    setattr(Refused, name, None)
 
 unittest.main()

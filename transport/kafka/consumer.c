@@ -39,7 +39,7 @@ static void on_message(ab_kafka *k, const rd_kafka_message_t *m)
     ab_kafka_link_measure(l);
     ab_kafka_receive_state(l, m);
     if (l->in.group != NULL) {
-        ab_kafka_flow_taken(l, m);
+        ab_kafka_flow_taken(l->in.group, m, l->in.paused);
         ab_kafka_flow_control(l);
         check_caught_up(l);
     }

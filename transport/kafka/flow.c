@@ -11,31 +11,29 @@
 #define OPEN_BYTES_MIN     ((size_t)256 * 1024)
 
 /* When librdkafka 2.0 has stopped fetching, because its queue was full or the partition paused, it
- * looks only once a second whether it may go on. To seek to where we are makes it look at once. */
-static void fetch_on(ab_kafka_link *l)
+ * looks only once a second whether it may go on. To seek to where we are makes it look at once, at
+ * all partitions of the handle. */
+static void fetch_on(const ab_kafka_group *g, const char *topic, int64_t next)
 {
-    rd_kafka_topic_partition_list_t *list =
-        ab_kafka_handle_partition(l->topics[AB_KAFKA_IN_STATE], l->in.offsets.next);
+    rd_kafka_topic_partition_list_t *list = ab_kafka_handle_partition(topic, next);
     /* Without a time-out it does not wait, and has nothing to report. */
-    rd_kafka_error_destroy(
-        rd_kafka_seek_partitions(ab_kafka_handle_rk(l->in.group->handle), list, 0));
+    rd_kafka_error_destroy(rd_kafka_seek_partitions(ab_kafka_handle_rk(g->handle), list, 0));
     rd_kafka_topic_partition_list_destroy(list);
 }
 
 /* Once the queue may have been full, and all of it has been taken, it is time to go on. At any
  * other time that would throw away what was fetched: of a queue that was empty in between, only
  * what was taken since then can have been in it at once. */
-void ab_kafka_flow_taken(ab_kafka_link *l, const rd_kafka_message_t *m)
+void ab_kafka_flow_taken(ab_kafka_group *g, const rd_kafka_message_t *m, bool paused)
 {
-    ab_kafka_group *g = l->in.group;
     /* Enough for both limits: each message counts for its share of the other one too. */
     g->taken += m->len + m->key_len + AB_KAFKA_AHEAD_BYTES / AB_KAFKA_AHEAD_MESSAGES;
     if (rd_kafka_queue_length(ab_kafka_handle_queue(g->handle)) > 0)
         return;
     bool was_full = g->taken >= AB_KAFKA_AHEAD_BYTES;
     g->taken = 0;
-    if (was_full && !l->in.paused)
-        fetch_on(l);
+    if (was_full && !paused)
+        fetch_on(g, rd_kafka_topic_name(m->rkt), m->offset + 1);
 }
 
 void ab_kafka_flow_pause(ab_kafka_link *l, bool paused)
@@ -52,7 +50,7 @@ void ab_kafka_flow_pause(ab_kafka_link *l, bool paused)
     rd_kafka_topic_partition_list_destroy(list);
     l->in.paused = paused;
     if (!paused)
-        fetch_on(l);
+        fetch_on(l->in.group, l->topics[AB_KAFKA_IN_STATE], l->in.offsets.next);
 }
 
 /* Far enough below the limit that pausing, which drops what was fetched ahead, is rare. */

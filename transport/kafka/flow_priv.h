@@ -11,5 +11,6 @@
 void ab_kafka_flow_control(ab_kafka_link *l);
 /** Pause or resume it whatever is open. Nothing where it is so already, or not assigned. */
 void ab_kafka_flow_pause(ab_kafka_link *l, bool paused);
-/** This record was taken from the queue of the link's group, which must have the partition. */
-void ab_kafka_flow_taken(ab_kafka_link *l, const rd_kafka_message_t *m);
+/** This record was taken from the queue of the group, which must have the partition.
+ * @param paused  whether the partition is */
+void ab_kafka_flow_taken(ab_kafka_group *g, const rd_kafka_message_t *m, bool paused);

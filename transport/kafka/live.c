@@ -7,6 +7,7 @@
  */
 #include "transport/kafka/live_priv.h"
 
+#include "transport/kafka/flow_priv.h"
 #include "transport/kafka/group_priv.h"
 #include "transport/kafka/member_priv.h"
 #include "transport/kafka/receive_priv.h"
@@ -23,6 +24,8 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
             continue;
         ab_kafka_link_ref(l);
         ab_kafka_receive_live(l, m);
+        if (l->live != NULL)
+            ab_kafka_flow_taken(l->live, m, false);
         ab_kafka_link_unref(l);
     }
     if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR)

@@ -256,6 +256,7 @@ class Middle:
         case.fill()
         before = case.open_count()
         self.redis = case.redis["w1"]
+        case.addCleanup(self.let_go, case)  # else nothing could end the redis
         self.listed = case.begin_slow(case.path("configmaps"))
         self.watch = case.begin("GET", case.path("services") + "?watch=true")
         self.log, self.terminal = case.follow(), case.shell()

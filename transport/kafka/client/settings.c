@@ -410,8 +410,9 @@ static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab
     char messages[NUMBER], kbytes[NUMBER];
     char why[256];
     print(AB_KAFKA_AHEAD_MESSAGES, messages);
-    print((int64_t)(AB_KAFKA_AHEAD_BYTES / 1024), kbytes);
-    /* Since librdkafka 2.2. With those before it, consumer.c sees to it that fetching goes on. */
+    /* Of 1000 bytes each, whatever it says: no less than what flow.c takes for a full queue. */
+    print((int64_t)(AB_KAFKA_AHEAD_BYTES / 1000 + 1), kbytes);
+    /* Since librdkafka 2.2. With those before it, flow.c sees to it that fetching goes on. */
     (void)rd_kafka_conf_set(conf, "fetch.queue.backoff.ms", "20", why, sizeof(why));
     const setting rows[] = {
         {"group.id", s->group, "kafka.prefix"},

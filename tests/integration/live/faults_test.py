@@ -337,12 +337,14 @@ class Middles(Faults):
         middle.let_go(self)
         runs = lambda: any(command_of(pid) == mark for pid in os.listdir("/proc") if pid.isdigit())  # noqa: E731
         wait_for("it runs", runs)
+        middle.log.leave()
+        wait_for("the agent has nothing to say", lambda: self.open_count() == 4)
         end()
         for answer in (middle.listed, middle.watch):
             self.assert_cut(answer)
         for end in (middle.create, middle.terminal.socket, middle.value.socket, middle.subscriber.socket):
             self.assert_ended(end)
-        wait_for("what the terminal ran has ended", lambda: not runs(), 30)
+        wait_for("what the terminal ran has ended", lambda: not runs(), 12)  # silence is noticed after 15 s
         self.principal.start(*HEARTBEAT)
         self.assert_all_works()
 

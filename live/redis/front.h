@@ -11,8 +11,8 @@
  * second access control that has to agree with that of redis.
  *
  * Refused: GET of an agent's key in a transaction, and commands after which replies cannot be told
- * apart (MONITOR, SYNC, PSYNC, CLIENT REPLY). Patterns (PSUBSCRIBE) match only what the control
- * plane's redis publishes. Loop thread.
+ * apart (MONITOR, SYNC, PSYNC, CLIENT REPLY), and patterns (PSUBSCRIBE) of agents' channels. Other
+ * patterns match only what the control plane's redis publishes. Loop thread.
  */
 #pragma once
 

@@ -12,6 +12,7 @@
 #define NAME_MAX_LEN 16
 
 static const char in_multi[] = "keys of agents cannot be read in a transaction";
+static const char no_pattern[] = "channels of Applications can only be subscribed to by name";
 static const char no_command[] = "the command is not possible through this proxy";
 
 static ab_redis_expect *expect(ab_redis_conn *c, ab_redis_expect_kind kind, ab_str key)
@@ -109,6 +110,21 @@ static void on_subscribe(ab_redis_conn *c, const command *m)
         expect_confirm(c, m, AB_REDIS_PASS); /* of nothing: one error */
 }
 
+/* An agent is asked for one channel at a time: a pattern of such channels would stay silent. */
+static void on_psubscribe(ab_redis_conn *c, const command *m)
+{
+    ab_str rest = m->args;
+    ab_str pattern;
+    char type;
+    for (uint32_t i = 0; i < m->count && ab_resp_take(&rest, &type, &pattern); i++) {
+        if (ab_redis_route_is_pattern(pattern)) {
+            refuse(c, AB_REDIS_REFUSED, no_pattern);
+            return;
+        }
+    }
+    on_subscribe(c, m);
+}
+
 static void on_unsubscribe(ab_redis_conn *c, const command *m)
 {
     if (c->in_multi)
@@ -199,7 +215,7 @@ static const struct {
 } commands[] = {
     {"GET", on_get},
     {"SUBSCRIBE", on_subscribe},
-    {"PSUBSCRIBE", on_subscribe},
+    {"PSUBSCRIBE", on_psubscribe},
     {"SSUBSCRIBE", on_subscribe},
     {"UNSUBSCRIBE", on_unsubscribe},
     {"PUNSUBSCRIBE", on_punsubscribe},

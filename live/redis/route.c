@@ -39,6 +39,15 @@ bool ab_redis_key_parse(ab_str key, ab_redis_key *out)
     return false;
 }
 
+bool ab_redis_route_is_pattern(ab_str pattern)
+{
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (ab_str_starts(pattern, families[i]))
+            return true;
+    }
+    return ab_str_is(pattern, "app|*");
+}
+
 ab_str ab_redis_route_find(const ab_redis_agents *agents, ab_str key)
 {
     ab_redis_key k;

@@ -40,6 +40,8 @@ typedef struct {
 
 /** Is it a key or channel of the two families? @param out  its parts */
 bool ab_redis_key_parse(ab_str key, ab_redis_key *out);
+/** Is it a pattern (PSUBSCRIBE) for channels of the two families, and for few others? */
+bool ab_redis_route_is_pattern(ab_str pattern);
 /** The agent that answers a key or channel; absent: the control plane's redis does. */
 ab_str ab_redis_route_find(const ab_redis_agents *agents, ab_str key);
 /** Append the name that a key of an agent has there: by namespace mapping its Applications are in

@@ -233,6 +233,18 @@ class Channels(Case):
                 wait_for("nobody listens", lambda: self.listeners(self.w1, CHANNEL % "a") == 0)
                 self.assertTrue(c.ping())
 
+    def test_patterns_of_agents_channels_are_refused_and_others_match_local_ones(self):
+        with self.proxy.raw() as (s, replies):
+            refused = b"-ERR argobus: channels of Applications can only be subscribed to by name\r\n"
+            for pattern in ("app|managed-resources|*", "app|resources-tree|w1_?", "app|*"):
+                s.sendall(command("PSUBSCRIBE", "local*", pattern))
+                self.assertEqual(replies.readline(), refused)
+            s.sendall(command("PSUBSCRIBE", "*"))
+            self.assertEqual(replies.read(25), b"*3\r\n$10\r\npsubscribe\r\n$1\r\n")
+            self.assertEqual(replies.read(7), b"*\r\n:1\r\n")
+            self.hub.client().publish("local", "x")
+            wait_for("the message", lambda: replies.readline() == b"local\r\n")
+
     def test_a_client_that_goes_leaves_no_subscription(self):
         with self.proxy.client() as c, c.pubsub() as p:
             p.subscribe(CHANNEL % "w1_a")

@@ -147,12 +147,25 @@ static void refuses_paths_that_are_not_of_a_key(void **state)
     }
 }
 
+static void tells_patterns_of_agents_channels_from_others(void **state)
+{
+    (void)state;
+    static const char *const ours[] = {"app|*", "app|managed-resources|*",
+                                       "app|resources-tree|w1_?|1.8.3"};
+    static const char *const others[] = {"", "*", "app", "app|manifest|*", "mfst|*", "a?p|*"};
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        assert_true(ab_redis_route_is_pattern(ab_str_of(ours[i])));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(ab_redis_route_is_pattern(ab_str_of(others[i])));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes_an_agents_keys_by_the_namespace),
         cmocka_unit_test(leaves_all_other_keys_to_the_control_plane),
         cmocka_unit_test(routes_by_the_lookup_when_destinations_decide),
+        cmocka_unit_test(tells_patterns_of_agents_channels_from_others),
         cmocka_unit_test(knows_no_key_past_the_limit),
         cmocka_unit_test(writes_keys_as_paths_and_reads_them),
         cmocka_unit_test(refuses_paths_that_are_not_of_a_key),

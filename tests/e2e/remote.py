@@ -185,18 +185,19 @@ def deploy(fleet, folder):
 
 
 @contextlib.contextmanager
-def deployed(fleet):
-    """It is there, and so is live access to it; `fleet` does not run yet."""
+def deployed(fleet, make=deploy, principal=None, agent=None):
+    """It is there, and so is live access to it; `fleet` does not run yet. `principal` and `agent` are further options of
+    theirs, `make` is as deploy."""
     resource, redis, spoke = free_port(), free_port(), fleet.spokes["w1"]
     with spoke.pods_run(), spoke.granted("agent-live"), argocd(redis):
         token, options = live_of_the_principal(fleet.principal.folder, resource, redis)
-        fleet.configure_principal(**options)
-        fleet.configure_agent("w1", **live_of_the_agent())
+        fleet.configure_principal(**options, **(principal or {}))
+        fleet.configure_agent("w1", **live_of_the_agent(), **(agent or {}))
         fleet.start("principal", "w1")
         url, authority = f"https://127.0.0.1:{resource}/agents/w1", encoded(certificate("server")["ca"])
         fleet.hub.create(cluster_secret(url, bearerToken=token, tlsClientConfig={"caData": authority}))
         kubeconfig = write_kubeconfig(fleet.folder / "kubeconfig", url, authority, token=token)
-        yield Remote(fleet, deploy(fleet, fleet.folder), kubeconfig)
+        yield Remote(fleet, make(fleet, fleet.folder), kubeconfig)
         for kind, name in (("Deployment", "web"), ("ConfigMap", "settings"), ("ConfigMap", "spare")):
             spoke.delete(kind, NAMESPACE, name)
         wait_for("no pod runs", lambda: not spoke.list("Pod", NAMESPACE))

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TICK_MS 5000
-
 /* ----- sessions with the hub ----- */
 
 static void deliver_to_spoke(void *to, const ab_event *event)
@@ -67,74 +65,46 @@ static void free_agent(ab_gopeer_agent *agent)
     free(agent);
 }
 
-ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *name)
+ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *agent)
 {
-    if (ab_map_find(a->agents, ab_str_of(name)) != NULL)
+    if (ab_map_find(a->agents, ab_str_of(agent)) != NULL)
         return AB_ERR_OK;
-    ab_gopeer_agent *agent = calloc(1, sizeof(*agent));
-    if (agent == NULL)
+    ab_gopeer_agent *made = calloc(1, sizeof(*made));
+    if (made == NULL)
         return AB_ERR_NOMEM;
-    agent->all = a;
-    snprintf(agent->name, sizeof(agent->name), "%s", name);
-    snprintf(agent->source, sizeof(agent->source), "%s%s", AB_SOURCE_AGENT, name);
-    ab_link_init(&agent->channels);
-    agent->calls = ab_map_new();
-    ab_err e = agent->calls == NULL ? AB_ERR_NOMEM : make_spoke(agent);
+    made->all = a;
+    snprintf(made->name, sizeof(made->name), "%s", agent);
+    snprintf(made->source, sizeof(made->source), "%s%s", AB_SOURCE_AGENT, agent);
+    ab_link_init(&made->channels);
+    made->calls = ab_map_new();
+    ab_err e = made->calls == NULL ? AB_ERR_NOMEM : make_spoke(made);
     if (e == AB_ERR_OK)
-        e = ab_map_put(a->agents, ab_str_of(name), agent, NULL);
+        e = ab_map_put(a->agents, ab_str_of(agent), made, NULL);
     if (e != AB_ERR_OK)
-        free_agent(agent);
+        free_agent(made);
     return e;
 }
 
-void ab_gopeer_agents_remove(ab_gopeer_agents *a, const char *name)
+void ab_gopeer_agents_remove(ab_gopeer_agents *a, const char *agent)
 {
-    ab_gopeer_agent *agent = ab_map_take(a->agents, ab_str_of(name));
-    if (agent != NULL)
-        free_agent(agent);
+    ab_gopeer_agent *gone = ab_map_take(a->agents, ab_str_of(agent));
+    if (gone != NULL)
+        free_agent(gone);
 }
 
-void ab_gopeer_agents_deliver(ab_gopeer_agents *a, const char *name, const ab_event *event)
+void ab_gopeer_agents_deliver(ab_gopeer_agents *a, const char *agent, const ab_event *event)
 {
-    const ab_gopeer_agent *agent = ab_map_find(a->agents, ab_str_of(name));
+    const ab_gopeer_agent *from = ab_map_find(a->agents, ab_str_of(agent));
     ab_str id = ab_event_attr(event, AB_CE_EVENTID);
-    ab_gopeer_call *call = agent == NULL ? NULL : ab_map_find(agent->calls, id);
+    ab_gopeer_call *call = from == NULL ? NULL : ab_map_find(from->calls, id);
     if (call != NULL)
         call->on_response(call, ab_event_data(event));
     else
         AB_DEBUG(a->env.log, LIVE, "response of an argocd-agent dropped: nobody waits for it",
-                 AB_KV("agent", name), AB_KV("id", id));
+                 AB_KV("agent", agent), AB_KV("id", id));
 }
 
 /* ----- all of them ----- */
-
-static void on_tick(uv_timer_t *timer)
-{
-    const ab_gopeer_agents *a = timer->data;
-    int64_t now_ms = ab_clock_mono_ms(a->env.clock);
-    bool any = false;
-    for (ab_map_iter i = ab_map_first(a->agents); i.entry != NULL; ab_map_next(&i))
-        any = ab_gopeer_redis_tick(i.value, now_ms) || any;
-    if (!any)
-        (void)uv_timer_stop(timer);
-}
-
-void ab_gopeer_agents_tick(ab_gopeer_agents *a)
-{
-    if (!uv_is_active((uv_handle_t *)a->tick))
-        (void)uv_timer_start(a->tick, on_tick, TICK_MS, TICK_MS); /* of an open handle */
-}
-
-static ab_err make_tick(ab_gopeer_agents *a)
-{
-    uv_timer_t *tick = calloc(1, sizeof(*tick));
-    if (tick == NULL)
-        return AB_ERR_NOMEM;
-    (void)uv_timer_init(a->env.loop, tick); /* cannot fail */
-    tick->data = a;
-    a->tick = tick;
-    return AB_ERR_OK;
-}
 
 ab_err ab_gopeer_agents_new(const ab_gopeer_agents_env *env, ab_gopeer_agents **out)
 {
@@ -144,17 +114,12 @@ ab_err ab_gopeer_agents_new(const ab_gopeer_agents_env *env, ab_gopeer_agents **
     a->env = *env;
     a->agents = ab_map_new();
     if (a->agents == NULL || ab_gopeer_loop_new(env->loop, &a->loop) != AB_ERR_OK ||
-        make_tick(a) != AB_ERR_OK) {
+        ab_gopeer_redis_init(a) != AB_ERR_OK) {
         ab_gopeer_agents_free(a);
         return AB_ERR_NOMEM;
     }
     *out = a;
     return AB_ERR_OK;
-}
-
-static void free_timer(uv_handle_t *timer)
-{
-    free(timer);
 }
 
 static void free_value(void *agent)
@@ -167,8 +132,7 @@ void ab_gopeer_agents_free(ab_gopeer_agents *a)
     if (a == NULL)
         return;
     ab_map_free(a->agents, free_value);
-    if (a->tick != NULL)
-        uv_close((uv_handle_t *)a->tick, free_timer);
+    ab_gopeer_redis_fini(a);
     ab_gopeer_loop_free(a->loop);
     free(a);
 }

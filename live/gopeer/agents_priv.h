@@ -47,10 +47,6 @@ typedef struct ab_gopeer_call {
     bool ends; /* nothing follows what is in `out` */
 } ab_gopeer_call;
 
-/* agents.c */
-/** There is a channel: have ab_gopeer_redis_tick called. */
-void ab_gopeer_agents_tick(ab_gopeer_agents *a);
-
 /* call.c */
 /** Begin to serve a request. @param body_max  of its answer */
 void ab_gopeer_call_init(ab_gopeer_call *c, ab_gopeer_agent *agent, ab_live_stream *s,
@@ -70,11 +66,13 @@ void ab_gopeer_call_flush(ab_gopeer_call *c);
 void ab_gopeer_call_refuse(ab_gopeer_call *c, int status, const char *why);
 
 /* redis.c */
+/** Before any agent. @return NOMEM */
+AB_MUST_USE ab_err ab_gopeer_redis_init(ab_gopeer_agents *a);
+/** After the last. The loop must be run afterwards. */
+void ab_gopeer_redis_fini(ab_gopeer_agents *a);
 /** As ab_live_service; `arg` is the agent. */
-void ab_gopeer_redis_serve(void *arg, ab_live_stream *s, const ab_live_request *request);
-/** Time has passed: ping for its channels. @return whether there are any */
-bool ab_gopeer_redis_tick(ab_gopeer_agent *agent, int64_t now_ms);
+void ab_gopeer_redis_serve(void *arg, ab_live_stream *s, const ab_live_request *from);
 
 /* resource.c */
 /** As ab_live_service, of both services of live/resource; `arg` is the agent. */
-void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_request *request);
+void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_request *from);

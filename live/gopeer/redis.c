@@ -18,6 +18,7 @@
 #define VALUE_MAX    (64u * 1024 * 1024)
 #define MESSAGES_MAX (64u * 1024) /* that wait for the stream */
 #define PING_MS      60000
+#define TICK_MS      5000
 
 typedef struct {
     ab_gopeer_call call; /* first */
@@ -112,6 +113,53 @@ static ab_err ask(request *r, ab_gopeer_redis_what what)
     return e;
 }
 
+/* ----- pings ----- */
+
+static void ping(request *r, int64_t now_ms)
+{
+    if (now_ms < r->ping_ms)
+        return;
+    r->ping_ms = now_ms + PING_MS;
+    if (!r->waits && ask(r, AB_GOPEER_REDIS_PING) == AB_ERR_OK) {
+        r->waits = true;
+        return;
+    }
+    /* The hub asks again, and tells its client of what may have been missed. */
+    ab_link_remove(&r->pinged);
+    if (r->call.answered) {
+        r->call.ends = true;
+        ab_gopeer_call_flush(&r->call);
+    } else {
+        refuse(r, 504, AB_STR("the argocd-agent does not answer"));
+    }
+}
+
+static bool ping_all(ab_gopeer_agent *agent, int64_t now_ms)
+{
+    for (ab_list_iter i = ab_list_first(&agent->channels); i.link != NULL; ab_list_next(&i))
+        ping(AB_LINK_OF(i.link, request, pinged), now_ms);
+    return ab_link_is_in_use(&agent->channels);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    const ab_gopeer_agents *a = timer->data;
+    int64_t now_ms = ab_clock_mono_ms(a->env.clock);
+    bool any = false;
+    for (ab_map_iter i = ab_map_first(a->agents); i.entry != NULL; ab_map_next(&i))
+        any = ping_all(i.value, now_ms) || any;
+    if (!any)
+        (void)uv_timer_stop(timer);
+}
+
+static void start_pings(const ab_gopeer_agents *a)
+{
+    if (!uv_is_active((uv_handle_t *)a->tick))
+        (void)uv_timer_start(a->tick, on_tick, TICK_MS, TICK_MS); /* of an open handle */
+}
+
+/* ----- keys and channels ----- */
+
 /* With the namespace that argocd-agent takes off again, which the principal has taken off for
  * agents of its own: by namespace mapping it is the agent's name. */
 static void put_key(const ab_gopeer_agent *agent, ab_str plain, ab_buf *out)
@@ -154,7 +202,7 @@ static void begin(request *r, const ab_live_request *from)
     } else if (r->what == AB_GOPEER_REDIS_SUBSCRIBE) {
         r->ping_ms = ab_clock_mono_ms(agent->all->env.clock) + PING_MS;
         ab_list_append(&agent->channels, &r->pinged);
-        ab_gopeer_agents_tick(agent->all);
+        start_pings(agent->all);
     }
 }
 
@@ -192,30 +240,27 @@ void ab_gopeer_redis_serve(void *arg, ab_live_stream *s, const ab_live_request *
     begin(r, from);
 }
 
-/* ----- pings ----- */
+/* ----- life ----- */
 
-static void ping(request *r, int64_t now_ms)
+ab_err ab_gopeer_redis_init(ab_gopeer_agents *a)
 {
-    if (now_ms < r->ping_ms)
-        return;
-    r->ping_ms = now_ms + PING_MS;
-    if (!r->waits && ask(r, AB_GOPEER_REDIS_PING) == AB_ERR_OK) {
-        r->waits = true;
-        return;
-    }
-    /* The hub asks again, and tells its client of what may have been missed. */
-    ab_link_remove(&r->pinged);
-    if (r->call.answered) {
-        r->call.ends = true;
-        ab_gopeer_call_flush(&r->call);
-    } else {
-        refuse(r, 504, AB_STR("the argocd-agent does not answer"));
-    }
+    uv_timer_t *tick = calloc(1, sizeof(*tick));
+    if (tick == NULL)
+        return AB_ERR_NOMEM;
+    (void)uv_timer_init(a->env.loop, tick); /* cannot fail */
+    tick->data = a;
+    a->tick = tick;
+    return AB_ERR_OK;
 }
 
-bool ab_gopeer_redis_tick(ab_gopeer_agent *agent, int64_t now_ms)
+static void free_timer(uv_handle_t *timer)
 {
-    for (ab_list_iter i = ab_list_first(&agent->channels); i.link != NULL; ab_list_next(&i))
-        ping(AB_LINK_OF(i.link, request, pinged), now_ms);
-    return ab_link_is_in_use(&agent->channels);
+    free(timer);
+}
+
+void ab_gopeer_redis_fini(ab_gopeer_agents *a)
+{
+    if (a->tick != NULL)
+        uv_close((uv_handle_t *)a->tick, free_timer);
+    a->tick = NULL;
 }

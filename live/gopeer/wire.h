@@ -24,6 +24,22 @@ AB_MUST_USE ab_err ab_gopeer_wire_put_request(const char *uuid, ab_str method,
 AB_MUST_USE ab_err ab_gopeer_wire_read_response(ab_str data, int *status, ab_buf *resource,
                                                 ab_error *err);
 
+/* A resource request that was read. */
+typedef struct {
+    const char *method; /* a literal */
+    ab_buf target;      /* path and query, to be read as any other */
+    ab_buf body;
+    bool is_groups; /* all groups of the API, the core group too */
+} ab_gopeer_asked;
+
+/** Read a resource request. @param out  ab_gopeer_wire_free_asked in any case
+ *  @return PARSE, INVALID: not such a request; TOOBIG, NOMEM */
+AB_MUST_USE ab_err ab_gopeer_wire_read_asked(ab_str data, ab_gopeer_asked *out, ab_error *err);
+void ab_gopeer_wire_free_asked(ab_gopeer_asked *asked);
+/** Append the response to one; the buffer keeps a failure: INVALID when `resource` is no UTF-8.
+ *  @param resource  the object; absent: none */
+void ab_gopeer_wire_put_response(const char *uuid, int status, ab_str resource, ab_buf *out);
+
 typedef enum {
     AB_GOPEER_REDIS_GET,
     AB_GOPEER_REDIS_SUBSCRIBE,
@@ -45,3 +61,18 @@ void ab_gopeer_wire_put_redis(const char *uuid, const char *connection, ab_gopee
  *  @return PARSE: not such a response; NOMEM, TOOBIG */
 AB_MUST_USE ab_err ab_gopeer_wire_read_redis(ab_str data, ab_gopeer_redis_response *out,
                                              ab_buf *value, ab_error *err);
+
+/* A request of the redis proxy that was read. */
+typedef struct {
+    ab_gopeer_redis_what what; /* any but MESSAGE */
+    char connection[64];
+    char key[1025]; /* or channel */
+} ab_gopeer_redis_asked;
+
+/** Read a request. @return PARSE, INVALID: not such a request; TOOBIG: the key; NOMEM */
+AB_MUST_USE ab_err ab_gopeer_wire_read_redis_asked(ab_str data, ab_gopeer_redis_asked *out,
+                                                   ab_error *err);
+/** Append a response; the buffer keeps a failure. @param value  where `said` has a hit */
+void ab_gopeer_wire_put_redis_response(const char *uuid, const ab_gopeer_redis_asked *asked,
+                                       const ab_gopeer_redis_response *said, ab_str value,
+                                       ab_buf *out);

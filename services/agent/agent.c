@@ -52,10 +52,8 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
     (void)agent;
     AB_INFO(s->base.daemon->log, MAIN, up ? "principal connected" : "principal disconnected",
             AB_KV("version", peer == NULL ? "" : peer->version));
-    if (up)
-        ab_agent_live_connected(s->live);
-    else
-        ab_live_spoke_disconnected(ab_agent_live_spoke(s->live));
+    if (ab_agent_live_presence(s->live, up && peer != NULL ? peer->version : NULL) != AB_ERR_OK)
+        AB_ERROR(s->base.daemon->log, MAIN, "out of memory");
 }
 
 static void on_written(void *arg, const char *agent, ab_event *head)
@@ -98,14 +96,14 @@ static void on_writable(void *arg, const char *agent)
     service *s = arg;
     (void)agent;
     ab_sender_run(&s->sender);
-    ab_live_spoke_writable(ab_agent_live_spoke(s->live));
+    ab_agent_live_writable(s->live);
 }
 
 static void on_live(ab_service *base, const char *agent, const ab_event *event)
 {
     const service *s = (const service *)base;
     (void)agent;
-    ab_live_spoke_deliver(ab_agent_live_spoke(s->live), event);
+    ab_agent_live_deliver(s->live, event);
 }
 
 static void on_displaced(void *arg, bool displaced)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/live.h"
 
+#include "live/gopeer/principal.h"
+#include "schema/attributes.h"
+#include "schema/catalogue.h"
 #include "services/agent/live_counts.h"
 #include "services/agent/live_kubernetes.h"
 #include "services/agent/live_redis.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const ab_option rows[] = {
     {.name = "live.enabled",
@@ -28,6 +32,7 @@ struct ab_agent_live {
     ab_agent_live_counts *counts; /* likewise */
     ab_live_service services[4];  /* the last is zeroed */
     ab_live_spoke *spoke;
+    ab_gopeer_principal *gopeer; /* who asks where the principal is argocd-agent's */
 };
 
 ab_err ab_agent_live_check(const ab_config *config, ab_error *err)
@@ -37,6 +42,41 @@ ab_err ab_agent_live_check(const ab_config *config, ab_error *err)
         e = ab_agent_live_kubernetes_check(config, err);
     return e == AB_ERR_OK ? ab_agent_live_redis_check(config, err) : e;
 }
+
+/* ----- argocd-agent's principal ----- */
+
+static ab_err divert(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
+{
+    const ab_agent_live *l = arg;
+    (void)agent;
+    return ab_gopeer_principal_send(l->gopeer, event, done, done_arg);
+}
+
+static ab_err send_to_gopeer(void *arg, ab_event *event)
+{
+    ab_agent_live *l = arg;
+    return ab_service_live_send(&l->base, NULL, event);
+}
+
+static ab_err make_gopeer(ab_agent_live *l, const ab_daemon *d, const char *source)
+{
+    const ab_gopeer_principal_env env = {
+        .loop = d->loop,
+        .log = d->log,
+        .metrics = d->metrics,
+        .clock = d->clock,
+        .spoke = l->spoke,
+        .source = source,
+        .by_destination = strcmp(ab_config_str(d->config, "mapping"), "destination") == 0,
+        .send = send_to_gopeer,
+        .arg = l};
+    ab_err e = ab_gopeer_principal_new(&env, &l->gopeer);
+    l->base.divert = divert;
+    l->base.divert_arg = l;
+    return e;
+}
+
+/* ----- life ----- */
 
 ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live **out,
                          ab_error *err)
@@ -63,6 +103,8 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
         l->services[2] = (ab_live_service){"redis", ab_redis_spoke_serve, l->redis};
     const ab_live_lane_env env = ab_service_live_env(&l->base, source);
     e = ab_live_spoke_new(&env, l->services, &l->spoke);
+    if (e == AB_ERR_OK)
+        e = make_gopeer(l, service->daemon, source);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
 }
 
@@ -78,6 +120,8 @@ void ab_agent_live_free(ab_agent_live *l)
 {
     if (l == NULL)
         return;
+    ab_gopeer_principal_free(l->gopeer);
+    l->base.divert = NULL;
     ab_live_spoke_free(l->spoke);
     ab_agent_live_counts_free(l->counts);
     ab_redis_spoke_close(l->redis);
@@ -86,12 +130,28 @@ void ab_agent_live_free(ab_agent_live *l)
     free(l);
 }
 
-void ab_agent_live_connected(ab_agent_live *l)
+ab_err ab_agent_live_presence(ab_agent_live *l, const char *version)
 {
-    ab_agent_live_counts_connected(l->counts);
+    if (version == NULL)
+        ab_live_spoke_disconnected(l->spoke);
+    else
+        ab_agent_live_counts_connected(l->counts);
+    if (version != NULL && strcmp(version, AB_PEER_ARGOCD_AGENT) == 0)
+        return ab_gopeer_principal_connect(l->gopeer);
+    ab_gopeer_principal_disconnect(l->gopeer);
+    return AB_ERR_OK;
 }
 
-ab_live_spoke *ab_agent_live_spoke(ab_agent_live *l)
+void ab_agent_live_deliver(ab_agent_live *l, const ab_event *event)
 {
-    return l->spoke;
+    if (ab_str_is(ab_event_attr(event, AB_CE_DATASCHEMA), ab_target_name(AB_TARGET_LIVE)))
+        ab_live_spoke_deliver(l->spoke, event);
+    else
+        ab_gopeer_principal_deliver(l->gopeer, event);
+}
+
+void ab_agent_live_writable(ab_agent_live *l)
+{
+    ab_live_spoke_writable(l->spoke);
+    ab_gopeer_principal_writable(l->gopeer);
 }

@@ -22,7 +22,10 @@ AB_MUST_USE ab_err ab_agent_live_new(ab_service *service, const char *source, ab
 void ab_agent_live_stop(ab_agent_live *l);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */
 void ab_agent_live_free(ab_agent_live *l);
-/** A principal has connected. */
-void ab_agent_live_connected(ab_agent_live *l);
-/** The sessions with principals; borrowed. */
-ab_live_spoke *ab_agent_live_spoke(ab_agent_live *l);
+/** A principal has come or gone. @param version  as of ab_peer; NULL when it has gone
+ *  @return NOMEM: it cannot ask */
+AB_MUST_USE ab_err ab_agent_live_presence(ab_agent_live *l, const char *version);
+/** An event of live access came from the principal. */
+void ab_agent_live_deliver(ab_agent_live *l, const ab_event *event);
+/** The transport has room again. */
+void ab_agent_live_writable(ab_agent_live *l);

@@ -107,6 +107,7 @@ void ab_principal_live_free(ab_principal_live *l)
         return;
     stop_fronts(l);
     ab_gopeer_agents_free(l->gopeers);
+    l->base.divert = NULL;
     ab_live_hub_free(l->hub);
     ab_service_live_fini(&l->base);
     free(l);

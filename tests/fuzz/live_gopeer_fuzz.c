@@ -8,6 +8,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void read_asked(ab_str text)
+{
+    ab_error err = {0};
+    ab_gopeer_asked asked;
+    ab_gopeer_redis_asked redis;
+    ab_err e = ab_gopeer_wire_read_asked(text, &asked, &err);
+    assert(e != AB_ERR_OK || (asked.target.len > 0 && asked.target.ptr[0] == '/'));
+    ab_gopeer_wire_free_asked(&asked);
+    e = ab_gopeer_wire_read_redis_asked(text, &redis, &err);
+    assert(e != AB_ERR_OK || redis.what <= AB_GOPEER_REDIS_PING);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ab_str text = size == 0 ? AB_STR("") : (ab_str){(const char *)data, size};
@@ -22,5 +34,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     e = ab_gopeer_wire_read_redis(text, &said, &resource, &err);
     assert(e != AB_ERR_OK || said.what <= AB_GOPEER_REDIS_MESSAGE);
     ab_buf_fini(&resource);
+    read_asked(text);
     return 0;
 }

@@ -155,6 +155,66 @@ static void a_redis_response_is_one_of_four(void **state)
     }
 }
 
+static ab_err read_asked(const char *text, ab_gopeer_asked *out)
+{
+    ab_error err = {0};
+    return ab_gopeer_wire_read_asked(ab_str_of(text), out, &err);
+}
+
+static void a_resource_request_becomes_a_path(void **state)
+{
+    static const struct {
+        const char *text, *target;
+    } rows[] = {
+        {"{\"method\":\"GET\",\"name\":\"d\",\"namespace\":\"web\",\"group\":\"apps\","
+         "\"version\":\"v1\",\"resource\":\"deployments\",\"subresource\":\"scale\"}",
+         "/apis/apps/v1/namespaces/web/deployments/d/scale"},
+        {"{\"method\":\"GET\",\"name\":\"a/../b\",\"group\":\"\",\"version\":\"v1\","
+         "\"resource\":\"pods\",\"params\":{\"a&b\":\"c d\",\"e\":\"\"}}",
+         "/api/v1/pods/a%2F..%2Fb?a%26b=c%20d&e="},
+        {"{\"method\":\"GET\",\"name\":\"\",\"group\":\"\",\"version\":\"\"}", "/apis"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ab_gopeer_asked asked;
+        assert_int_equal(read_asked(rows[i].text, &asked), AB_ERR_OK);
+        assert_string_equal(asked.target.ptr, rows[i].target);
+        assert_string_equal(asked.method, "GET");
+        assert_int_equal(asked.is_groups, i == 2);
+        ab_gopeer_wire_free_asked(&asked);
+    }
+}
+
+static void another_document_is_no_resource_request(void **state)
+{
+    static const char *const others[] = {"",
+                                         "[]",
+                                         "{\"method\":\"PUT\"}",
+                                         "{\"method\":\"GET\",\"name\":1}",
+                                         "{\"method\":\"POST\",\"body\":\"*\"}",
+                                         "{\"method\":\"GET\",\"params\":[]}",
+                                         "{\"method\":\"GET\",\"params\":{\"a\":1}}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        ab_gopeer_asked asked;
+        assert_int_not_equal(read_asked(others[i], &asked), AB_ERR_OK);
+        ab_gopeer_wire_free_asked(&asked);
+    }
+}
+
+static void a_response_that_is_no_text_is_invalid(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_buf_init(&out, 4096);
+    ab_gopeer_wire_put_response("u", 200, AB_STR("{\"a\":1}"), &out);
+    assert_string_equal(out.ptr, "{\"uuid\":\"u\",\"status\":200,\"resource\":\"{\\\"a\\\":1}\"}");
+    ab_buf_clear(&out);
+    ab_gopeer_wire_put_response("u", 200, AB_STR("\xff"), &out);
+    assert_int_equal(ab_buf_status(&out), AB_ERR_INVALID);
+    ab_buf_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +224,9 @@ int main(void)
         cmocka_unit_test(another_document_is_no_response),
         cmocka_unit_test(a_redis_request_has_one_body),
         cmocka_unit_test(a_redis_response_is_one_of_four),
+        cmocka_unit_test(a_resource_request_becomes_a_path),
+        cmocka_unit_test(another_document_is_no_resource_request),
+        cmocka_unit_test(a_response_that_is_no_text_is_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An argobus agent behind argocd-agent's principal, which go_peer.py plays: what that asks about a real API server and
+a real redis, and what it is answered."""
+import base64
+import json
+import os
+import subprocess
+import unittest
+import uuid
+
+from compat_test import AtAgent, data
+from daemons import wait_for
+from redis_servers import Server
+
+TREE = "app|resources-tree|w1_guestbook|1.8.3.gz"
+CHANNEL = "app|managed-resources|w1_guestbook|1.8.3"
+PONG = {"pong": {}}
+
+
+def kubectl(*args, **options):
+    subprocess.run([os.environ["KUBE_DEV"], "kubectl", "test", *args], check=True, timeout=120,
+                   stdout=subprocess.DEVNULL, **options)
+
+
+def config_map(name, namespace, **annotations):
+    return {"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace, "annotations": annotations}, "data": {"a": "ü\u2028\""}}
+
+
+class Asked(AtAgent):
+    """The agent shows what Argo CD manages."""
+
+    tracked = {"argocd.argoproj.io/tracking-id": "app:/ConfigMap:x/one"}
+
+    def setUp(self):
+        self.redis = Server(self)
+        self.namespace = f"live-{uuid.uuid4().hex[:8]}"
+        super().setUp()
+        kubectl("create", "namespace", self.namespace)
+        self.addCleanup(kubectl, "delete", "namespace", self.namespace, "--wait=false")
+        self.apply(config_map("managed", self.namespace, **self.tracked), config_map("other", self.namespace))
+        self.peer = self.go("principal", version="v0.8.1")
+        self.peer.wait("listening")
+        self.agent.start(ready=False)
+        self.peer.wait("subscribed")
+        wait_for("the agent knows its principal", lambda: "principal connected" in self.agent.log.read_text())
+
+    def agent_config(self):
+        config = super().agent_config()
+        config["store"]["kubernetes"] = {"kubeconfig": os.environ["AB_KUBECONFIG"]}
+        return {**config, "live": {"redis": {"address": f"127.0.0.1:{self.redis.port}"}}}
+
+    def apply(self, *objects):
+        kubectl("apply", "-f", "-", text=True,
+                input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def send(self, kind, target, content, name=None):
+        """As argocd-agent's principal asks."""
+        name = name or str(uuid.uuid4())
+        ext = {"resourceid": name, "eventid": name, "sentat": "2026-01-02T03:04:05.678901234Z"}
+        self.peer.order(event={"type": kind, "target": target, "ext": ext, "data": json.dumps({**content, "uuid": name})})
+        return ext
+
+    def answered(self, ext, kind):
+        event = self.peer.wait("event", lambda e: e["type"] == kind and e["ext"]["eventid"] == ext["eventid"])
+        self.assertNotEqual(event["ext"]["resourceid"], ext["resourceid"])
+        self.assertEqual((event["source"], event["kinds"]["dataschema"]), ("agent://agent-managed", 5))
+        self.assertEqual(data(event)["uuid"], ext["eventid"])
+        return data(event)
+
+    def ask(self, method, body=None, ready=False, **names):
+        """Status and object."""
+        content = {"name": "", "group": "", "version": "v1", "resource": "configmaps", "namespace": self.namespace,
+                   "method": method, **names}
+        if body is not None:
+            content["body"] = base64.b64encode(json.dumps(body).encode()).decode()
+        ext = self.send(method, "resource", content)
+        self.peer.acked(ext)
+        answer = self.answered(ext, "response")
+        return answer["status"], json.loads(answer["resource"]) if answer.get("resource") else None
+
+    def ask_redis(self, body, connection="c1"):
+        return self.send("redis-request", "redis", {"connectionUuid": connection, "body": body})
+
+    def get(self, key):
+        answer = self.answered(self.ask_redis({"get": {"key": key}}), "redis-response")
+        self.assertEqual(answer["connectionUuid"], "c1")
+        return answer["body"]["get"]
+
+    def test_objects_are_shown_as_the_agents_policy_says(self):
+        status, shown = self.ask("GET", name="managed")
+        self.assertEqual((status, shown["kind"], shown["data"]), (200, "ConfigMap", {"a": "ü\u2028\""}))
+        self.assertEqual(self.ask("GET", name="other"), (403, None))
+        self.assertEqual(self.ask("GET", name="none"), (404, None))
+        self.assertEqual(self.ask("GET"), (403, None), "a list")
+        self.assertEqual(self.ask("GET", resource="events", params={"limit": "5"})[1]["kind"], "EventList")
+        self.assertEqual(self.ask("GET", name="../secrets/x"), (400, None))
+
+    def test_values_of_secrets_are_masked_here_too(self):
+        secret = {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": "hunter2"},
+                  "metadata": {"name": "s", "namespace": self.namespace, "annotations": self.tracked}}
+        self.apply(secret)
+        self.assertEqual(self.ask("GET", resource="secrets", name="s")[1]["data"], {"password": "++++++++"})
+
+    def test_objects_are_created_changed_and_deleted(self):
+        made = config_map("made", self.namespace, **self.tracked)
+        status, shown = self.ask("POST", made)
+        self.assertEqual((status, shown["metadata"]["name"]), (200, "made"))
+        self.assertEqual(self.ask("POST", made), (409, None))
+        status, shown = self.ask("PATCH", {"data": {"a": None, "b": "1"}}, name="made")
+        self.assertEqual((status, shown["data"]), (200, {"b": "1"}))
+        self.assertEqual(self.ask("DELETE", {}, name="made")[0], 200)
+        self.assertEqual(self.ask("GET", name="made"), (404, None))
+
+    def test_discovery_has_the_core_group(self):
+        nothing = {"namespace": "", "version": "", "resource": ""}
+        status, groups = self.ask("GET", **nothing)
+        self.assertEqual((status, groups["kind"]), (200, "APIGroupList"))
+        names = [g["name"] for g in groups["groups"]]
+        self.assertEqual((names[0], names.count(""), names.count("apps")), ("", 1, 1))
+        status, listed = self.ask("GET", namespace="", resource="")
+        self.assertIn("configmaps", [r["name"] for r in listed["resources"]])
+        status, listed = self.ask("GET", namespace="", resource="", group="apps")
+        self.assertEqual((status, listed["groupVersion"]), (200, "apps/v1"))
+
+    def test_keys_of_redis_are_read_without_the_namespace_of_the_principal(self):
+        value = os.urandom(2000000)
+        self.set("app|resources-tree|guestbook|1.8.3.gz", value)
+        got = self.get(TREE)
+        self.assertEqual((base64.b64decode(got["bytes"]), got["cacheHit"], got["error"]), (value, True, ""))
+        self.assertEqual(self.get(CHANNEL), {"bytes": None, "cacheHit": False, "error": ""})
+        self.assertIn("not a key", self.get("mfst|x")["error"])
+
+    def set(self, key, value):
+        subprocess.run(["redis-cli", "-p", str(self.redis.port), "-x", "set", key], input=value, check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def publish(self):
+        out = subprocess.run(["redis-cli", "-p", str(self.redis.port), "publish",
+                              "app|managed-resources|guestbook|1.8.3", ""], check=True, capture_output=True, text=True)
+        return int(out.stdout)
+
+    def test_messages_of_a_channel_come_and_pings_are_answered(self):
+        ext = self.ask_redis({"subscribe": {"channel": CHANNEL}})
+        self.assertEqual(self.answered(ext, "redis-response")["body"], {"subscribeResponse": {"error": ""}})
+        for _ in range(3):
+            self.assertEqual(self.publish(), 1)
+            self.assertEqual(self.answered(ext, "redis-response")["body"],
+                             {"pushFromSubscribe": {"channelName": CHANNEL}})
+        self.assertEqual(self.answered(self.ask_redis({"ping": {}}), "redis-response")["body"], PONG)
+        self.redis.stop()
+        self.redis.start()
+        self.assertEqual(self.answered(ext, "redis-response")["body"], {"pushFromSubscribe": {"channelName": CHANNEL}})
+
+    def test_a_request_that_comes_twice_is_made_once(self):
+        made = config_map("twice", self.namespace, **self.tracked)
+        content = {"name": "", "group": "", "version": "v1", "resource": "configmaps", "namespace": self.namespace,
+                   "method": "POST", "body": base64.b64encode(json.dumps(made).encode()).decode()}
+        ext = self.send("POST", "resource", content, "one")
+        self.send("POST", "resource", content, "one")
+        self.assertEqual(self.answered(ext, "response")["status"], 200)
+        self.assertEqual(self.ask("GET", name="twice")[0], 200)
+        self.assertEqual(len([e for e in self.peer.events("resource") if e["ext"]["eventid"] == "one"]), 1)
+
+    def test_what_is_not_a_request_is_passed_over(self):
+        for target, content in (("resource", {}), ("resource", {"method": "GET", "name": 1}), ("redis", {"body": {}})):
+            self.peer.acked(self.send("GET" if target == "resource" else "redis-request", target, content))
+        self.assertEqual(self.ask("GET", name="managed")[0], 200)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -359,6 +359,22 @@ static void the_counts_of_an_agents_cache_come_on_the_live_lane(void **state)
     world_ack(w, 0);
 }
 
+static void a_principal_is_told_the_counts_of_the_cache_once(void **state)
+{
+    world *w = with_principal(state);
+    world_say_live(w, AB_TARGET_CLUSTER_CACHE_INFO, AB_TYPE_CLUSTER_CACHE_INFO_UPDATE, "7",
+                   COUNTS("1"));
+    assert_int_equal(w->told_count, 1);
+    assert_type(last(w), AB_TYPE_CLUSTER_CACHE_INFO_UPDATE);
+    assert_attr(last(w), AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_CLUSTER_CACHE_INFO));
+    assert_attr(last(w), AB_CE_RESOURCEID, "7");
+    assert_attr(last(w), AB_CE_EVENTID, "7");
+    assert_true(ab_str_is(ab_event_data(last(w)), COUNTS("1")));
+    world_hear_ack(w, last(w));
+    world_wait(w, 60000);
+    assert_int_equal(w->told_count, 1);
+}
+
 static void what_is_dealt_with_on_a_new_stream_is_acknowledged_there(void **state)
 {
     world *w = with_agent(state);
@@ -495,6 +511,7 @@ int main(void)
         CASE(an_autonomous_agent_is_told_no_state),
         CASE(what_comes_is_given_a_version_and_acknowledged_in_effect),
         CASE(the_counts_of_an_agents_cache_come_on_the_live_lane),
+        CASE(a_principal_is_told_the_counts_of_the_cache_once),
         CASE(what_is_dealt_with_on_a_new_stream_is_acknowledged_there),
         CASE(what_is_returned_is_dealt_with_when_the_agent_repeats_it),
         CASE(a_refresh_from_a_principal_is_a_state_and_a_request),

@@ -250,6 +250,23 @@ void world_say(world *w, ab_target target, ab_type type, const char *key, const 
     world_run(w);
 }
 
+void world_say_live(world *w, ab_target target, ab_type type, const char *id, const char *data)
+{
+    ab_event_draft d = {.data = ab_str_of(data)};
+    ab_event *event = NULL;
+    ab_event_set_text(&d, AB_CE_ID, id);
+    ab_event_set_text(&d, AB_CE_SOURCE,
+                      w->env.role == AB_ROLE_AGENT ? AB_SOURCE_AGENT "w1" : AB_SOURCE_PRINCIPAL);
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(target));
+    ab_event_set_text(&d, AB_CE_RESOURCEID, id);
+    ab_event_set_text(&d, AB_CE_EVENTID, id);
+    must(ab_event_new(&d, &event, NULL) == AB_ERR_OK);
+    must(ab_grpc_link_send(w->link, AB_LANE_LIVE, event, 10000, sent, w) == AB_ERR_OK);
+    ab_event_unref(event);
+    world_run(w);
+}
+
 static void hear(world *w, const ab_buf *message)
 {
     must(ab_buf_status(message) == AB_ERR_OK);

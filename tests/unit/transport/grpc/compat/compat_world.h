@@ -55,6 +55,8 @@ void world_ack(world *w, size_t i);
 void world_return(world *w, size_t i);
 /* The layer above says this of `key`; data NULL: it is gone. */
 void world_say(world *w, ab_target target, ab_type type, const char *key, const char *data);
+/* ... says this on the live lane, under this id. */
+void world_say_live(world *w, ab_target target, ab_type type, const char *id, const char *data);
 /* The argocd-agent says this. */
 void world_hear(world *w, ab_target target, ab_type type, const char *id, const char *data);
 /* The argocd-agent acknowledges what it was told. */

@@ -302,7 +302,7 @@ static void nothing_is_told_of_what_was_cancelled(void **state)
     assert_string_equal(f->body, "");
 }
 
-static void what_is_paused_before_it_is_sent_tells_no_body(void **state)
+static void what_is_paused_tells_no_body(void **state)
 {
     fixture *f = *state;
     ask_server(f, "GET", AB_STR_NONE, NULL, 0);
@@ -340,7 +340,7 @@ int main(void)
         TEST(without_a_token_nothing_is_asked),
         TEST(a_server_that_is_not_there_is_told),
         TEST(nothing_is_told_of_what_was_cancelled),
-        TEST(what_is_paused_before_it_is_sent_tells_no_body),
+        TEST(what_is_paused_tells_no_body),
         TEST(what_is_under_way_at_the_end_is_not_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STREAM_WINDOW     (512 * 1024)
+#define STREAM_WINDOW     (1024 * 1024) /* the way over a broker and back takes milliseconds */
 #define CONNECTION_WINDOW (16 * 1024 * 1024)
 #define SILENT_PING_MS    15000
 #define SILENT_MAX_MS     45000

@@ -143,9 +143,8 @@ static void on_sent(void *arg, ab_err code, const ab_error *err)
     if (code != AB_ERR_OK && !s->over) {
         ab_error why = {0};
         (void)ab_fail(&why, AB_ERR_UNAVAILABLE, "%s",
-                      code == AB_ERR_UNSUPPORTED
-                          ? "the agent has no live access: it is an argocd-agent, or too old"
-                          : err->text);
+                      code == AB_ERR_UNSUPPORTED ? "the agent's version is too old for live access"
+                                                 : err->text);
         ab_live_session_end(s, &why, true);
         return;
     }

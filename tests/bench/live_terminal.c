@@ -51,13 +51,33 @@ static void on_end(void *arg, const ab_websocket_end *end)
     t->ended = true;
 }
 
-bool ab_bench_live_read_pem(const char *path, ab_buf *out)
+static bool read_pem(const char *path, ab_buf *out)
 {
     ab_error err = {0};
-    ab_buf_init(out, PEM_MAX);
     return path[0] == '\0' || ab_file_read(path, out, NULL, &err) == AB_ERR_OK
                ? true
                : say("cannot read a certificate", err.text);
+}
+
+bool ab_bench_live_pems_read(const ab_bench_live_at *at, ab_bench_live_pems *out,
+                             ab_http_options *http)
+{
+    ab_buf_init(&out->ca, PEM_MAX);
+    ab_buf_init(&out->cert, PEM_MAX);
+    ab_buf_init(&out->key, PEM_MAX);
+    bool ok = read_pem(at->ca, &out->ca) && read_pem(at->cert, &out->cert) &&
+              read_pem(at->key, &out->key);
+    http->ca = ab_buf_str(&out->ca);
+    http->cert = out->cert.len > 0 ? ab_buf_str(&out->cert) : AB_STR_NONE;
+    http->key = out->key.len > 0 ? ab_buf_str(&out->key) : AB_STR_NONE;
+    return ok;
+}
+
+void ab_bench_live_pems_fini(ab_bench_live_pems *p)
+{
+    ab_buf_fini(&p->ca);
+    ab_buf_fini(&p->cert);
+    ab_buf_fini(&p->key);
 }
 
 bool ab_bench_live_terminal_open(ab_bench_live_terminal *t, uv_loop_t *loop,
@@ -67,13 +87,9 @@ bool ab_bench_live_terminal_open(ab_bench_live_terminal *t, uv_loop_t *loop,
     char url[1024], field[128], agent[32] = "";
     const char *fields[] = {field, NULL};
     ab_error err = {0};
-    ab_buf ca, cert, key;
-    bool ok = ab_bench_live_read_pem(at->ca, &ca) & ab_bench_live_read_pem(at->cert, &cert) &
-              ab_bench_live_read_pem(at->key, &key);
-    const ab_http_options http = {.ca = ab_buf_str(&ca),
-                                  .cert = cert.len > 0 ? ab_buf_str(&cert) : AB_STR_NONE,
-                                  .key = key.len > 0 ? ab_buf_str(&key) : AB_STR_NONE,
-                                  .agent = "argobus-bench"};
+    ab_bench_live_pems pems;
+    ab_http_options http = {.agent = "argobus-bench"};
+    bool ok = ab_bench_live_pems_read(at, &pems, &http);
     if (at->agents > 0)
         (void)snprintf(agent, sizeof(agent), "/agents/w%u", number % at->agents);
     (void)snprintf(url, sizeof(url), "%s%s" COMMAND, at->url, agent);
@@ -87,9 +103,7 @@ bool ab_bench_live_terminal_open(ab_bench_live_terminal *t, uv_loop_t *loop,
                                           .on_end = on_end,
                                           .arg = t};
     ok = ok && ab_websocket_start(loop, &request, &t->socket, &err) == AB_ERR_OK;
-    ab_buf_fini(&ca);
-    ab_buf_fini(&cert);
-    ab_buf_fini(&key);
+    ab_bench_live_pems_fini(&pems);
     return ok ? true : say("cannot open a terminal", err.text);
 }
 

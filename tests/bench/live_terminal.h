@@ -20,9 +20,17 @@ typedef struct ab_bench_live_terminal {
     void *arg;
 } ab_bench_live_terminal;
 
-/** Read a file of ab_bench_live_at; "" is an empty one. @param out  to be freed in any case
+/** The certificates of ab_bench_live_at; "" is an empty one. */
+typedef struct {
+    ab_buf ca, cert, key;
+} ab_bench_live_pems;
+
+/** @param out  ab_bench_live_pems_fini in any case
+ *  @param http  gets them, borrowed
  *  @return false; said on stderr */
-bool ab_bench_live_read_pem(const char *path, ab_buf *out);
+bool ab_bench_live_pems_read(const ab_bench_live_at *at, ab_bench_live_pems *out,
+                             ab_http_options *http);
+void ab_bench_live_pems_fini(ab_bench_live_pems *p);
 /** Begin to open one. @param number  of the agent, where `at` has agents
  *  @return false; said on stderr */
 bool ab_bench_live_terminal_open(ab_bench_live_terminal *t, uv_loop_t *loop,

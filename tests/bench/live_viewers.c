@@ -139,20 +139,12 @@ static void type(group *all)
 
 static bool open_http(group *all)
 {
-    const ab_bench_live_at *at = all->c->at;
-    ab_buf ca, cert, key;
+    ab_bench_live_pems pems;
     ab_error err = {0};
-    bool ok = ab_bench_live_read_pem(at->ca, &ca) & ab_bench_live_read_pem(at->cert, &cert) &
-              ab_bench_live_read_pem(at->key, &key);
-    const ab_http_options http = {.ca = ab_buf_str(&ca),
-                                  .cert = cert.len > 0 ? ab_buf_str(&cert) : AB_STR_NONE,
-                                  .key = key.len > 0 ? ab_buf_str(&key) : AB_STR_NONE,
-                                  .agent = "argobus-bench",
-                                  .http1 = true};
+    ab_http_options http = {.agent = "argobus-bench", .http1 = true};
+    bool ok = ab_bench_live_pems_read(all->c->at, &pems, &http);
     ok = ok && ab_http_new(&all->loop, &http, &all->http, &err) == AB_ERR_OK;
-    ab_buf_fini(&ca);
-    ab_buf_fini(&cert);
-    ab_buf_fini(&key);
+    ab_bench_live_pems_fini(&pems);
     return ok ? true : say("cannot look", err.text);
 }
 

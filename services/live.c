@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An event of the live lane that has not gone by then is of no use any more. */
-#define SEND_MS 10000
+/* Longer than a session may be silent: that a connection is slow ends none. */
+#define SEND_MS 60000
 
 static const ab_option rows[] = {
     {.name = "live.protection",

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP connection that a test can cut, or leave open and silent, while both ends live."""
+"""A TCP connection that a test can cut, or leave open and silent, while both ends live; or a slow one."""
 import contextlib
 import socket
 import threading
+import time
 
 from ports import free_port
 
 
 class Cable:
-    """Listens on `port` and carries each connection to `target`, a port of this machine."""
+    """Listens on `port` and carries each connection to `target`, a port of this machine. `rate`: bytes a second at most,
+    each way of a connection."""
 
-    def __init__(self, target):
-        self.target, self.port = target, free_port()
+    def __init__(self, target, rate=None):
+        self.target, self.port, self.rate = target, free_port(), rate
         self.flows, self.ended = threading.Event(), threading.Event()
         self.flows.set()
         self.lock, self.plugged, self.sockets = threading.Lock(), True, []
@@ -62,7 +64,9 @@ class Cable:
 
     def _carry(self, source, sink):
         with contextlib.suppress(OSError):
-            while data := source.recv(65536):
+            while data := source.recv(4096 if self.rate else 65536):
+                if self.rate:
+                    time.sleep(len(data) / self.rate)
                 self.flows.wait()
                 sink.sendall(data)
         for end in (source, sink):

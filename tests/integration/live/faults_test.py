@@ -51,6 +51,27 @@ def command_of(pid):
     return ""
 
 
+@unittest.skipUnless(TRANSPORT == "grpc", "a broker keeps what is sent")
+class SlowLine(Access):
+    """Over which what an agent may have on its way takes longer than anybody should wait for a key stroke."""
+
+    def agent_config(self):
+        cable = Cable(self.grpc_port, rate=80 * 1024)
+        self.addCleanup(cable.close)
+        config = super().agent_config()
+        config["grpc"]["address"] = f"localhost:{cable.port}"
+        return config
+
+    def test_objects_arrive_whole(self):
+        names = ("one", "other")
+        for name in names:
+            self.bare("POST", self.path("configmaps"), body=config_map(name, a="x" * 850000), content_type="application/json")
+        self.ask_when_there("GET", "/version")
+        for name, answer in [(name, self.begin("GET", self.path("configmaps", name))) for name in names]:
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(json.loads(answer.read())["metadata"]["name"], name)
+
+
 class RedisClient:
     """One that waits for nothing but what it reads."""
 

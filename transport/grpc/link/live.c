@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 /* That wait to be sent; and that came and were not given back. */
-#define QUEUE_MAX (384u * 1024)
+#define QUEUE_MAX (1024u * 1024)
 #define OPEN_MAX  (1024u * 1024)
 /* What an event needs beside its bytes. */
 #define OVERHEAD 256

@@ -111,13 +111,8 @@ static void expect(void *arg, const ab_event *event)
 void ab_writer_ready(ab_writer *w, uint64_t epoch)
 {
     ab_outbox_each(w->outbox, expect, w);
-    w->epoch = epoch > w->epoch ? epoch : w->epoch;
+    w->epoch = epoch;
     w->ready = true;
-}
-
-void ab_writer_begin_epoch(ab_writer *w)
-{
-    w->epoch++;
 }
 
 bool ab_writer_is_ready(const ab_writer *w)

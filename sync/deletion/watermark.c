@@ -86,22 +86,12 @@ bool ab_watermark_proves(const ab_watermark_sent *sent, const ab_watermark_run *
            (!ab_version_is_none(version) && has_epoch(run, version.epoch));
 }
 
-void ab_watermark_distrust(ab_watermark_run *run)
+void ab_watermark_cover(ab_watermark_sent *sent, const ab_watermark_run *run)
 {
-    *run = (ab_watermark_run){.distrusted = true};
-}
-
-ab_watermark_claim ab_watermark_claim_of(const ab_watermark_run *run)
-{
-    return (ab_watermark_claim){run->resynced ? run->newest : run->queued, run->resynced};
-}
-
-void ab_watermark_cover(ab_watermark_sent *sent, ab_watermark_claim claim)
-{
-    if (claim.all && ab_version_cmp(claim.version, sent->all) > 0)
-        *sent = (ab_watermark_sent){.all = claim.version};
-    else if (!claim.all && !ab_version_is_none(claim.version))
-        ab_watermark_add_run(sent, claim.version);
+    if (run->resynced && ab_version_cmp(run->newest, sent->all) > 0)
+        *sent = (ab_watermark_sent){.all = run->newest};
+    else if (!run->resynced && !ab_version_is_none(run->queued))
+        ab_watermark_add_run(sent, run->queued);
 }
 
 /* --- names --- */

@@ -88,7 +88,7 @@ static bool know(void *arg, ab_str key, ab_deletion_facts *out)
         .store_checked = j->checked,
         .observed = peer->observed != NULL && ab_map_find(peer->observed, key) != NULL,
         .store_synced = peer->principal->synced,
-        .owned = !peer->line->run.distrusted && ab_writer_is_confirmed_owned(peer->writer, key),
+        .owned = ab_writer_is_confirmed_owned(peer->writer, key),
         .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run,
                                        ab_writer_version_of(peer->writer, key)),
         .confirmed = peer->sweep.guard.confirmed};

@@ -59,9 +59,7 @@ static fake_fate fate(const world *w, ab_err refusal, bool writes, ab_err *code)
 static fake_fate hub_fate(void *arg, bool writes, ab_err *code)
 {
     const world *w = arg;
-    bool refused = w->hub_refuses != AB_ERR_OK && (writes || w->hub_refuses_reads);
-    fake_fate what = fate(w, w->hub_refuses, refused, code);
-    return refused && w->hub_writes_refused ? FAKE_WORKS_BUT_FAILS : what;
+    return fate(w, w->hub_refuses, writes || w->hub_refuses_reads, code);
 }
 
 static fake_fate local_fate(void *arg, bool writes, ab_err *code)

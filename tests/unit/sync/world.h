@@ -66,9 +66,8 @@ struct world {
                            synced */
     uint64_t (*random)(void *arg); /* else everything works, and what can be kept is kept */
     unsigned faults_permille;
-    ab_err hub_refuses;      /* every write there fails so; OK = none does */
-    bool hub_refuses_reads;  /* and so does every read */
-    bool hub_writes_refused; /* what is refused is written all the same: the answer is lost */
+    ab_err hub_refuses;     /* every write there fails so; OK = none does */
+    bool hub_refuses_reads; /* and so does every read */
     ab_err local_refuses;
     void (*on_hub_write)(void *arg, const ab_object *before, const ab_object *after);
     void (*on_local_write)(void *arg, const ab_object *before, const ab_object *after);

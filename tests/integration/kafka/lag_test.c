@@ -147,7 +147,9 @@ static void nothing_is_kept_when_nothing_is_pending(void **state)
     }
     AB_UNTIL(ends, ab_end_count(agent, "app/99") == 1);
     AB_UNTIL(ends, is_pending(principal, 0));
-    assert_int_equal(ab_map_count(down_of(principal)->keys), 0);
+    const ab_map *keys =
+        down_of(principal)->keys; /* NULL: the agent was faster than every report */
+    assert_true(keys == NULL || ab_map_count(keys) == 0);
     assert_false(ab_pending_is_written(down_of(principal)));
 }
 

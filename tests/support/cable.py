@@ -63,10 +63,12 @@ class Cable:
         near.close()
 
     def _carry(self, source, sink):
+        free = 0  # when the line is
         with contextlib.suppress(OSError):
             while data := source.recv(4096 if self.rate else 65536):
                 if self.rate:
-                    time.sleep(len(data) / self.rate)
+                    free = max(free, time.monotonic() - 0.1) + len(data) / self.rate
+                    time.sleep(max(0, free - time.monotonic()))
                 self.flows.wait()
                 sink.sendall(data)
         for end in (source, sink):

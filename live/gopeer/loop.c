@@ -30,7 +30,7 @@ static void finish(parcel *p, ab_err code)
 {
     ab_error err = {0};
     if (code != AB_ERR_OK)
-        (void)ab_fail(&err, code, "the argocd-agent is not connected any more");
+        (void)ab_fail(&err, code, "the argocd-agent disconnected");
     p->done(p->arg, code, &err);
     ab_event_unref(p->event);
     free(p);

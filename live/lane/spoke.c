@@ -46,7 +46,7 @@ void ab_live_spoke_stop(ab_live_spoke *spoke)
 
 void ab_live_spoke_disconnected(ab_live_spoke *spoke)
 {
-    end_all(spoke, "the principal is not connected any more");
+    end_all(spoke, "the principal disconnected");
 }
 
 void ab_live_spoke_free(ab_live_spoke *spoke)

@@ -23,16 +23,15 @@ static ab_err send_one(ab_end *end, const char *key, uint64_t version, ab_sendin
     return ab_end_send(end, "w1", &draft, sending);
 }
 
-/* Sends under these keys and waits until the agent has each exactly once. */
+/* Sends under these keys and waits until the agent has each exactly once. One at a time: the mock
+ * does not check sequences, so where a batch has to be sent again it takes a later one first, and
+ * librdkafka takes its success for that of the one before. */
 static void assert_flows(ab_ends *ends, ab_end *principal, const ab_end *agent, const char *name)
 {
     char key[64];
     for (unsigned n = 0; n < 5; n++) {
         snprintf(key, sizeof(key), "%s/%u", name, n);
         ab_end_put(principal, "w1", key, n + 1);
-    }
-    for (unsigned n = 0; n < 5; n++) {
-        snprintf(key, sizeof(key), "%s/%u", name, n);
         AB_UNTIL(ends, ab_end_count(agent, key) == 1);
     }
 }
@@ -71,17 +70,21 @@ static bool is_safe(ab_end *end, const char *key, uint64_t version, ab_sending *
 }
 
 /* The producer has one request's outcome forced on it; what it says of the event in it is
- * `expected`. */
+ * `expected`. Only one broker does so, and the hellos on the live topic go to another. */
 static void assert_outcome(ab_ends *ends, rd_kafka_resp_err_t fault, ab_err expected)
 {
     ab_ends_set(ends, "transport.heartbeat=600s");
+    ab_mock_lead(ends, "down.w1.state", 1);
+    ab_mock_lead(ends, "down.w1.live", 2);
     ab_end *principal = ab_end_principal(ends, "w1");
     ab_end_peer *peer = ab_end_peer_of(principal, "w1");
     AB_UNTIL(ends, peer->ready == 1);
     ab_sending first = {0};
     assert_int_equal(send_one(principal, "app/first", 1, &first), AB_ERR_OK);
     AB_UNTIL(ends, first.finished == 1);
-    rd_kafka_mock_push_request_errors(ab_mock_cluster(ends), AB_MOCK_PRODUCE, 1, fault);
+    assert_int_equal(rd_kafka_mock_broker_push_request_error_rtts(ab_mock_cluster(ends), 1,
+                                                                  AB_MOCK_PRODUCE, 1, fault, 0),
+                     RD_KAFKA_RESP_ERR_NO_ERROR);
     ab_sending second = {0};
     assert_int_equal(send_one(principal, "app/second", 2, &second), AB_ERR_OK);
     AB_UNTIL(ends, second.finished == 1);

@@ -31,7 +31,7 @@ static void assert_flows(ab_ends *ends, ab_end *principal, const ab_end *agent, 
     char key[64];
     for (unsigned n = 0; n < 5; n++) {
         snprintf(key, sizeof(key), "%s/%u", name, n);
-        ab_end_put(principal, "w1", key, n + 1);
+        AB_UNTIL(ends, ab_end_try_put(principal, "w1", key, n + 1));
         AB_UNTIL(ends, ab_end_count(agent, key) == 1);
     }
 }

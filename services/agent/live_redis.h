@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "live/redis/cluster_reader.h"
-#include "live/redis/spoke.h"
+#include "live/redis/cluster/reader.h"
+#include "live/redis/spoke/spoke.h"
 #include "services/daemon.h"
 
 /** The options live.redis.*. */

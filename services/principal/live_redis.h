@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the principal stands for the control plane's redis (live/redis/front.h), and what it writes
- * there of agents' clusters (live/redis/cluster_info.h): the options live.redis.*. Loop thread.
+ * Where the principal stands for the control plane's redis (live/redis/front/front.h), and what it
+ * writes there of agents' clusters (live/redis/cluster/info.h): the options live.redis.*. Loop
+ * thread.
  */
 #pragma once
 
 #include "base/json/object.h"
 #include "live/lane/hub.h"
-#include "live/redis/cluster_info.h"
-#include "live/redis/front.h"
+#include "live/redis/cluster/info.h"
+#include "live/redis/front/front.h"
 #include "services/service.h"
 
 typedef struct ab_principal_live_redis ab_principal_live_redis;

@@ -15,10 +15,10 @@
  */
 #include "base/core/list.h"
 #include "live/lane/http2.h"
-#include "live/redis/cluster_info.h"
-#include "live/redis/cluster_reader.h"
-#include "live/redis/front.h"
-#include "live/redis/spoke.h"
+#include "live/redis/cluster/info.h"
+#include "live/redis/cluster/reader.h"
+#include "live/redis/front/front.h"
+#include "live/redis/spoke/spoke.h"
 
 #include <assert.h>
 #include <signal.h>

@@ -5,7 +5,7 @@
  * one counts, and one is made up after a time in which some may have been missed. An agent that is
  * away is asked again, for as long as the client is subscribed.
  */
-#include "live/redis/front_priv.h"
+#include "live/redis/front/front_priv.h"
 
 #define SUBS_MAX       1000 /* of one connection; go-redis opens one for each */
 #define RETRY_FIRST_MS 1000

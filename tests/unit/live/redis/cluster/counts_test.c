@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/redis/cluster_counts.h"
+#include "live/redis/cluster/counts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -22,7 +22,7 @@
 
 #include "base/core/list.h"
 #include "base/core/map.h"
-#include "live/redis/front.h"
+#include "live/redis/front/front.h"
 #include "live/redis/resp.h"
 #include "live/redis/wire.h"
 

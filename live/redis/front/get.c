@@ -4,7 +4,7 @@
  * anything else with the reason in the field argobus-error. The value is sent to the client as it
  * comes, and the agent gets credits for what the client has taken.
  */
-#include "live/redis/front_priv.h"
+#include "live/redis/front/front_priv.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "live/redis/route.h"
-#include "live/redis/spoke.h"
+#include "live/redis/spoke/spoke.h"
 
 /* Keys that were asked for, in their order. */
 typedef struct {

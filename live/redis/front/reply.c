@@ -4,7 +4,7 @@
  * in RESP3 each confirmation of a subscription, which is a push and no reply. In RESP2 both are
  * arrays, and known by their first word; other arrays cannot come to a client that has subscribed.
  */
-#include "live/redis/front_priv.h"
+#include "live/redis/front/front_priv.h"
 
 #include <stdlib.h>
 

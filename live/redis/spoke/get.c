@@ -5,7 +5,7 @@
  * paused until it does: the values behind it wait. Each stream has a deadline that its principal
  * keeps, and the value of a stream that is over is read and dropped.
  */
-#include "live/redis/spoke_priv.h"
+#include "live/redis/spoke/spoke_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

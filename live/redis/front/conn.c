@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/redis/front_priv.h"
+#include "live/redis/front/front_priv.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  * is lost, every stream ends, and the principal asks again, which also tells it that something may
  * have been missed.
  */
-#include "live/redis/spoke_priv.h"
+#include "live/redis/spoke/spoke_priv.h"
 
 #include <stdlib.h>
 

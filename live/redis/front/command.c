@@ -4,7 +4,7 @@
  * place goes one that redis refuses too (GET without a key), so that the error has its place among
  * the replies, and a transaction that it stands in is given up.
  */
-#include "live/redis/front_priv.h"
+#include "live/redis/front/front_priv.h"
 
 #include <ctype.h>
 #include <stdlib.h>

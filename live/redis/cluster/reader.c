@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/redis/cluster_reader.h"
+#include "live/redis/cluster/reader.h"
 
 #include <stdlib.h>
 

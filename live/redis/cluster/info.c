@@ -3,7 +3,7 @@
  * Agents are in one of two lists: those that changed, and those that are written, in the order in
  * which they have to be written again. Each tick takes a few from the front of both.
  */
-#include "live/redis/cluster_info.h"
+#include "live/redis/cluster/info.h"
 
 #include "base/core/list.h"
 #include "base/core/map.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/redis/spoke_priv.h"
+#include "live/redis/spoke/spoke_priv.h"
 
 #include <stdlib.h>
 

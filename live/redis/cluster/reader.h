@@ -6,7 +6,7 @@
 #pragma once
 
 #include "live/redis/client.h"
-#include "live/redis/cluster_counts.h"
+#include "live/redis/cluster/counts.h"
 
 typedef struct ab_redis_cluster_reader ab_redis_cluster_reader;
 

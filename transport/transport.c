@@ -190,6 +190,14 @@ ab_err ab_transport_refuse(ab_transport *t, const char *agent, const char *why)
     return t->ops->refuse == NULL ? AB_ERR_OK : t->ops->refuse(t, agent, why);
 }
 
+ab_err ab_transport_open_side(ab_transport *t, ab_side_kind kind, const ab_side_handler *handler,
+                              void *arg, ab_side **out)
+{
+    assert(t->env.role == AB_ROLE_AGENT);
+    return t->ops->open_side == NULL ? AB_ERR_UNAVAILABLE
+                                     : t->ops->open_side(t, kind, handler, arg, out);
+}
+
 bool ab_transport_ready(ab_transport *t, ab_buf *why)
 {
     return t->ops->ready(t, why);

@@ -25,6 +25,7 @@
 #include "event/event.h"
 #include "schema/catalogue.h"
 #include "transport/pending.h"
+#include "transport/side.h"
 
 #include <uv.h>
 
@@ -111,6 +112,14 @@ typedef struct {
      * is, work in `mode` ("managed", "autonomous")? @param why  when not: what it is told, up to
      * what to do about it. An agent that is connected already: ab_transport_refuse */
     bool (*admits)(void *arg, const char *agent, const char *mode, ab_error *why);
+    /**
+     * PRINCIPAL, over gRPC; may be NULL: side calls are refused. An argocd-agent has opened a side
+     * call, and this is its first message. Who takes it sets handler and arg of `side`, and is
+     * given no message twice.
+     * @param first  borrowed
+     * @return NOTFOUND: nobody waits for it, and the agent is told so
+     */
+    ab_err (*on_side)(void *arg, const char *agent, ab_side_kind kind, ab_side *side, ab_str first);
     /** It cannot go on: end the process. */
     void (*on_fatal)(void *arg, const ab_error *err);
     void *arg;
@@ -198,6 +207,14 @@ typedef struct ab_transport_ops {
      * @return NOMEM: the agent is told what it was told before
      */
     ab_err (*refuse)(ab_transport *self, const char *agent, const char *why);
+    /**
+     * AGENT whose principal is argocd-agent's; NULL: there are no side calls. Begin one.
+     * @param handler  borrowed until the call is over
+     * @param out      belongs to the transport
+     * @return UNAVAILABLE: no such principal is connected, or it allows no more calls; NOMEM
+     */
+    ab_err (*open_side)(ab_transport *self, ab_side_kind kind, const ab_side_handler *handler,
+                        void *arg, ab_side **out);
     /** True when its peers are reachable as far as it can know; else one line of reason. For
      * /readyz. */
     bool (*ready)(ab_transport *self, ab_buf *why);
@@ -254,6 +271,8 @@ AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);
 ab_pending *ab_transport_pending(ab_transport *t, const char *agent, ab_direction direction);
 AB_MUST_USE ab_err ab_transport_refuse(ab_transport *t, const char *agent, const char *why);
+AB_MUST_USE ab_err ab_transport_open_side(ab_transport *t, ab_side_kind kind,
+                                          const ab_side_handler *handler, void *arg, ab_side **out);
 bool ab_transport_ready(ab_transport *t, ab_buf *why);
 void ab_transport_close(ab_transport *t);
 void ab_transport_stop(ab_transport *t, int64_t deadline_ms, void (*stopped)(void *arg), void *arg);

@@ -97,11 +97,25 @@ void ab_gopeer_agents_deliver(ab_gopeer_agents *a, const char *agent, const ab_e
     const ab_gopeer_agent *from = ab_map_find(a->agents, ab_str_of(agent));
     ab_str id = ab_event_attr(event, AB_CE_EVENTID);
     ab_gopeer_call *call = from == NULL ? NULL : ab_map_find(from->calls, id);
-    if (call != NULL)
+    if (call != NULL && call->on_response != NULL)
         call->on_response(call, ab_event_data(event));
     else
         AB_DEBUG(a->env.log, LIVE, "response of an argocd-agent dropped: nobody waits for it",
                  AB_KV("agent", agent), AB_KV("id", id));
+}
+
+/* Requests are found by agent, then by id: no agent can answer another's. */
+ab_err ab_gopeer_agents_take_side(ab_gopeer_agents *a, const char *agent, ab_side_kind kind,
+                                  ab_side *side, ab_str first)
+{
+    ab_pb_arena arena;
+    ab_gopeer_side_message m;
+    const ab_gopeer_agent *from = ab_map_find(a->agents, ab_str_of(agent));
+    ab_err e = ab_gopeer_wire_read_side(kind, first, &arena, &m);
+    ab_gopeer_call *call = e != AB_ERR_OK || from == NULL ? NULL : ab_map_find(from->calls, m.uuid);
+    ab_pb_arena_fini(&arena);
+    return call == NULL || call->on_side == NULL ? AB_ERR_NOTFOUND
+                                                 : call->on_side(call, kind, side);
 }
 
 /* ----- all of them ----- */

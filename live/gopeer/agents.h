@@ -8,7 +8,8 @@
  *   hub <-- session, by loop.h --> agents --request--> transport --> argocd-agent
  *                                         <-response--
  *
- * A response counts only for a request that this agent was asked and that still waits. Loop thread.
+ * Logs and terminals are answered by a side call of the agent. A response, and a side call, counts
+ * only for a request that this agent was asked and that still waits. Loop thread.
  */
 #pragma once
 
@@ -44,5 +45,8 @@ void ab_gopeer_agents_remove(ab_gopeer_agents *a, const char *agent);
  *  @return NOTFOUND: it is not an argocd-agent; NOMEM */
 AB_MUST_USE ab_err ab_gopeer_agents_send(ab_gopeer_agents *a, const char *agent, ab_event *event,
                                          ab_sent done, void *arg);
+/** A side call of this agent; as ab_transport_events.on_side. */
+AB_MUST_USE ab_err ab_gopeer_agents_take_side(ab_gopeer_agents *a, const char *agent,
+                                              ab_side_kind kind, ab_side *side, ab_str first);
 /** An event of live access came from this agent. One that nobody waits for is dropped. */
 void ab_gopeer_agents_deliver(ab_gopeer_agents *a, const char *agent, const ab_event *event);

@@ -4,8 +4,10 @@
  *
  *   agents.c    the agents, and their sessions with the hub
  *   call.c      a request: what is sent to the agent, and what to the hub
+ *   logs.c      the service "kubernetes", of logs
  *   redis.c     the service "redis"
- *   resource.c  the services "kubernetes" and "exec"
+ *   resource.c  the services "kubernetes" and "exec", of all else
+ *   side.c      a request that the agent answers by a side call
  */
 #pragma once
 
@@ -13,6 +15,7 @@
 #include "base/core/map.h"
 #include "live/gopeer/agents.h"
 #include "live/gopeer/loop.h"
+#include "live/gopeer/wire_side.h"
 #include "live/lane/spoke.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
@@ -38,8 +41,11 @@ typedef struct {
 typedef struct ab_gopeer_call {
     ab_gopeer_agent *agent;
     ab_live_stream *stream;
-    /** A response of the agent. */
+    /** A response of the agent; NULL: none is waited for. */
     void (*on_response)(struct ab_gopeer_call *call, ab_str data);
+    /** A side call of the agent, which is to be taken; NULL: none is waited for. @return NOTFOUND:
+     *  it is of the other kind, or another one was taken */
+    ab_err (*on_side)(struct ab_gopeer_call *call, ab_side_kind kind, ab_side *side);
     char id[37];     /* "" = the agent was not asked */
     ab_buf out;      /* of the answer: what the stream has not taken */
     size_t out_sent; /* of that, what it has */
@@ -64,6 +70,48 @@ void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_live_field field, b
 void ab_gopeer_call_flush(ab_gopeer_call *c);
 /** Answer with a Status of ours. */
 void ab_gopeer_call_refuse(ab_gopeer_call *c, int status, const char *why);
+
+/* A request that the agent answers by a side call; the first member of what is made of it. */
+typedef struct ab_gopeer_side {
+    ab_gopeer_call call; /* first */
+    const struct ab_gopeer_side_use *use;
+    ab_side *side; /* NULL: has not come, or is over */
+    bool came;
+    uv_timer_t *timer; /* frees itself */
+} ab_gopeer_side;
+
+/* What is made of it. All but on_open may end the request. */
+typedef struct ab_gopeer_side_use {
+    ab_side_kind kind;
+    /** The side call has come. */
+    void (*on_open)(ab_gopeer_side *s);
+    void (*on_message)(ab_gopeer_side *s, const ab_gopeer_side_message *m);
+    /** After FULL of the side call. */
+    void (*on_writable)(ab_gopeer_side *s);
+    /** The side call is over before its end was told. */
+    void (*on_lost)(ab_gopeer_side *s, const char *why);
+    /** The time has come that ab_gopeer_side_ask, or ab_gopeer_side_wait, has set. */
+    void (*on_due)(ab_gopeer_side *s);
+} ab_gopeer_side_use;
+
+/* side.c */
+/** As ab_gopeer_call_init. @return NOMEM; ab_gopeer_side_fini in any case */
+AB_MUST_USE ab_err ab_gopeer_side_init(ab_gopeer_side *s, const ab_gopeer_side_use *use,
+                                       ab_gopeer_agent *agent, ab_live_stream *stream);
+void ab_gopeer_side_fini(ab_gopeer_side *s);
+/** Ask the agent for a side call; where that cannot be, the request is refused. When none has come
+ *  in time, on_due follows. @param data  names call.id */
+void ab_gopeer_side_ask(ab_gopeer_side *s, ab_target target, ab_type type, ab_str data);
+/** Have on_due called then, and not when it was set before. */
+void ab_gopeer_side_wait(ab_gopeer_side *s, uint64_t ms);
+/** Send what is in call.out; the agent waits while the viewer does not take it. */
+void ab_gopeer_side_flush(ab_gopeer_side *s);
+/** Nothing more is wanted of the side call. */
+void ab_gopeer_side_cancel(ab_gopeer_side *s);
+
+/* logs.c */
+/** Serve a request for a log; as ab_live_service. @param map  of the request; copied */
+void ab_gopeer_logs_serve(ab_gopeer_agent *agent, ab_live_stream *s, const ab_resource_map *map);
 
 /* redis.c */
 /** Before any agent. @return NOMEM */

@@ -27,6 +27,9 @@ typedef struct {
     bool by_destination; /* Applications have the same namespace at the principal */
     /** Send an event of live access to argocd-agent's principal. @return as ab_transport_send */
     ab_err (*send)(void *arg, ab_event *event);
+    /** Begin a side call. @return as ab_transport_open_side */
+    ab_err (*open_side)(void *arg, ab_side_kind kind, const ab_side_handler *handler,
+                        void *handler_arg, ab_side **out);
     void *arg;
 } ab_gopeer_principal_env;
 

@@ -4,8 +4,10 @@
  *
  *   principal.c           life, and the session with the spoke
  *   principal_send.c      what is asked of the spoke, and sent to the principal
+ *   principal_logs.c      logs
  *   principal_resource.c  requests to the Kubernetes API
  *   principal_redis.c     keys and channels of redis
+ *   principal_side.c      a request that is answered by a side call
  */
 #pragma once
 
@@ -14,7 +16,9 @@
 #include "live/gopeer/loop.h"
 #include "live/gopeer/principal.h"
 #include "live/gopeer/wire.h"
+#include "live/gopeer/wire_side.h"
 #include "live/lane/hub.h"
+#include "live/resource/messages.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 
@@ -44,6 +48,54 @@ void ab_gopeer_principal_respond(ab_gopeer_principal *p, ab_target target, ab_ty
 
 /** What waits to be sent is sent no more. */
 void ab_gopeer_principal_forget(ab_gopeer_principal *p);
+
+/* A request that is answered by a side call. It ends with either: the stream to the spoke, or the
+ * call. The first member of what is made of it. */
+typedef struct ab_gopeer_reply {
+    ab_gopeer_principal *p;
+    const struct ab_gopeer_reply_use *use;
+    ab_live_stream *stream; /* NULL: not begun, or over */
+    ab_side *side;          /* NULL: not begun, or over */
+    char id[64];
+    int status;               /* of the spoke's answer; 0: none came */
+    ab_buf refusal;           /* its body, when it is not 200 */
+    ab_resource_messages out; /* messages that the call has not taken */
+    size_t owed;              /* bytes of the stream that they stand for */
+    bool ends;                /* nothing follows what is in `out` */
+    bool broken;              /* a message could not be made */
+} ab_gopeer_reply;
+
+/* What is made of it. */
+typedef struct ab_gopeer_reply_use {
+    ab_side_kind kind;
+    /** Bytes of the spoke's answer that is 200. */
+    void (*on_data)(ab_gopeer_reply *r, ab_str bytes);
+    /** A message of the principal; NULL: it says nothing. */
+    void (*on_message)(ab_gopeer_reply *r, const ab_gopeer_side_message *m);
+    /** The spoke takes more; NULL: it is sent nothing. */
+    void (*on_room)(ab_gopeer_reply *r);
+    /** Free it; ab_gopeer_reply_fini is a part of that. */
+    void (*free)(ab_gopeer_reply *r);
+} ab_gopeer_reply_use;
+
+/* principal_side.c */
+/** Begin the side call. @return as ab_transport_open_side; NOMEM. Unless OK, use->free */
+AB_MUST_USE ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
+                                        ab_gopeer_principal *p, const char *id);
+void ab_gopeer_reply_fini(ab_gopeer_reply *r);
+/** Ask the spoke; where that cannot be, the principal is told. The last thing that is done with it.
+ */
+void ab_gopeer_reply_ask(ab_gopeer_reply *r, const ab_live_request *request);
+/** Send a message; its uuid is set here. */
+void ab_gopeer_reply_put(ab_gopeer_reply *r, ab_gopeer_side_message m);
+/** Send the last message, which says so. @param error  empty: all went well. It may be gone then */
+void ab_gopeer_reply_end(ab_gopeer_reply *r, ab_str error);
+/** Send what waits. It may be gone then. */
+void ab_gopeer_reply_flush(ab_gopeer_reply *r);
+
+/* principal_logs.c */
+/** A request for a log. */
+void ab_gopeer_principal_take_logs(ab_gopeer_principal *p, const char *id, ab_str data);
 
 /* principal_resource.c */
 /** A resource request. */

@@ -159,8 +159,26 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
 static const ab_live_handler handler = {
     .on_data = on_data, .on_end = on_end, .on_room = on_room, .on_over = on_over};
 
+static bool is_log(const ab_resource_map *m)
+{
+    return m->kind == AB_RESOURCE_OBJECTS && m->verb == AB_RESOURCE_GET &&
+           ab_resource_map_is_core(m, "pods") && ab_str_is(m->subresource, "log");
+}
+
+/* @return false: it is none of those that have a side call */
+static bool serve_by_side(void *agent, ab_live_stream *s, const ab_live_request *from)
+{
+    ab_resource_map map;
+    if (ab_resource_map_read(from->method, from->path, &map, NULL) != AB_ERR_OK || !is_log(&map))
+        return false;
+    ab_gopeer_logs_serve(agent, s, &map);
+    return true;
+}
+
 void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_request *from)
 {
+    if (serve_by_side(arg, s, from))
+        return;
     request *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return; /* what is not served is refused */

@@ -58,6 +58,13 @@ static ab_err send_to_gopeer(void *arg, ab_event *event)
     return ab_service_live_send(&l->base, NULL, event);
 }
 
+static ab_err open_side(void *arg, ab_side_kind kind, const ab_side_handler *handler,
+                        void *handler_arg, ab_side **out)
+{
+    const ab_agent_live *l = arg;
+    return ab_transport_open_side(l->base.service->transport, kind, handler, handler_arg, out);
+}
+
 static ab_err make_gopeer(ab_agent_live *l, const ab_daemon *d, const char *source)
 {
     const ab_gopeer_principal_env env = {
@@ -69,6 +76,7 @@ static ab_err make_gopeer(ab_agent_live *l, const ab_daemon *d, const char *sour
         .source = source,
         .by_destination = strcmp(ab_config_str(d->config, "mapping"), "destination") == 0,
         .send = send_to_gopeer,
+        .open_side = open_side,
         .arg = l};
     ab_err e = ab_gopeer_principal_new(&env, &l->gopeer);
     l->base.divert = divert;

@@ -156,6 +156,12 @@ void ab_principal_live_deliver(ab_principal_live *l, const char *agent, const ab
         ab_gopeer_agents_deliver(l->gopeers, agent, event);
 }
 
+ab_err ab_principal_live_side(ab_principal_live *l, const char *agent, ab_side_kind kind,
+                              ab_side *side, ab_str first)
+{
+    return ab_gopeer_agents_take_side(l->gopeers, agent, kind, side, first);
+}
+
 void ab_principal_live_removed(ab_principal_live *l, const char *agent)
 {
     disconnect(l, agent);

@@ -27,6 +27,9 @@ void ab_principal_live_named(ab_principal_live *l, ab_str agent, const ab_object
  *  @return NOMEM: it cannot be asked */
 AB_MUST_USE ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent,
                                               const char *version);
+/** A side call of an argocd-agent; as ab_transport_events.on_side. */
+AB_MUST_USE ab_err ab_principal_live_side(ab_principal_live *l, const char *agent,
+                                          ab_side_kind kind, ab_side *side, ab_str first);
 /** An event of live access came from an agent. */
 void ab_principal_live_deliver(ab_principal_live *l, const char *agent, const ab_event *event);
 /** It is not served any more. */

@@ -174,6 +174,12 @@ static void on_writable(void *arg, const char *agent)
     ab_live_hub_writable(ab_principal_live_hub(s->live), agent);
 }
 
+static ab_err on_side(void *arg, const char *agent, ab_side_kind kind, ab_side *side, ab_str first)
+{
+    const service *s = arg;
+    return ab_principal_live_side(s->live, agent, kind, side, first);
+}
+
 static void on_live(ab_service *base, const char *agent, const ab_event *event)
 {
     const service *s = (const service *)base;
@@ -351,6 +357,7 @@ static ab_err make_transport(service *s, ab_error *err)
                    .on_gap = on_gap,
                    .on_caught_up = on_caught_up,
                    .on_writable = on_writable,
+                   .on_side = on_side,
                    .admits = ab_principal_agents_admit,
                    .arg = s},
     };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any bytes as the data of an argocd-agent's event of live access.
+ * Any bytes as the data of an argocd-agent's event of live access, and as a message of a side call.
  */
 #include "live/gopeer/wire.h"
+#include "live/gopeer/wire_side.h"
 
 #include <assert.h>
 
@@ -20,6 +21,35 @@ static void read_asked(ab_str text)
     assert(e != AB_ERR_OK || redis.what <= AB_GOPEER_REDIS_PING);
 }
 
+static void read_logs(ab_str text)
+{
+    ab_error err = {0};
+    ab_buf target;
+    ab_buf_init(&target, 64u * 1024);
+    ab_err e = ab_gopeer_wire_read_logs(text, &target, &err);
+    assert(e != AB_ERR_OK || (target.len > 0 && target.ptr[0] == '/'));
+    ab_buf_fini(&target);
+}
+
+/* What was read is read again from what is written of it. */
+static void read_side(ab_side_kind kind, ab_str bytes)
+{
+    ab_pb_arena arena, again;
+    ab_gopeer_side_message m, same;
+    ab_buf out;
+    ab_buf_init(&out, 2u * AB_GOPEER_SIDE_MAX);
+    ab_err e = ab_gopeer_wire_read_side(kind, bytes, &arena, &m);
+    if (e == AB_ERR_OK) {
+        ab_gopeer_wire_put_side(kind, &m, &out);
+        e = ab_gopeer_wire_read_side(kind, ab_buf_str(&out), &again, &same);
+        assert(e == AB_ERR_OK && ab_str_eq(m.uuid, same.uuid) && ab_str_eq(m.data, same.data) &&
+               ab_str_eq(m.error, same.error) && m.eof == same.eof && m.rows == same.rows);
+        ab_pb_arena_fini(&again);
+    }
+    ab_pb_arena_fini(&arena);
+    ab_buf_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ab_str text = size == 0 ? AB_STR("") : (ab_str){(const char *)data, size};
@@ -35,5 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(e != AB_ERR_OK || said.what <= AB_GOPEER_REDIS_MESSAGE);
     ab_buf_fini(&resource);
     read_asked(text);
+    read_logs(text);
+    read_side(AB_SIDE_LOGS, text);
+    read_side(AB_SIDE_TERMINAL, text);
     return 0;
 }

@@ -17,13 +17,17 @@ struct ab_grpc_call {
     size_t metadata_count;
     bool asked;                       /* unary: the request has come */
     bool checking;                    /* authentication is at work */
-    ab_grpc_link *link;               /* of a stream, a push, and a call for live events */
+    ab_grpc_link *link;               /* of all but unary calls */
     ab_compat *compat;                /* of a stream of an agent that is not argobus */
     bool paused;                      /* of a stream */
     LIST_HEAD(, ab_grpc_call) pushes; /* of a stream: calls of Push that say more on it */
     struct ab_grpc_call *onto;        /* of a push: that stream, as long as it is there */
     LIST_ENTRY(ab_grpc_call) pushes_at;
     uint32_t received; /* of a push: events */
+    ab_side side;      /* of a side call, with what follows */
+    ab_side_kind kind;
+    int64_t first_by_ms; /* until its first message has come; else 0 */
+    LIST_ENTRY(ab_grpc_call) side_at;
     ab_auth_identity identity;
 };
 
@@ -59,8 +63,8 @@ extern const ab_rpc_handler ab_grpc_stream_push;
 void ab_grpc_stream_open(ab_grpc_call *c);
 /** The same for a call of Push, which says more on the stream that its agent has open. */
 void ab_grpc_stream_open_push(ab_grpc_call *c);
-/** Renew the identities of streams, and of calls for live events, that end by then (seconds since
- * 1970), or end the streams. */
+/** Renew the identities of streams, and of the calls beside them, that end by then (seconds since
+ * 1970), or end them. */
 void ab_grpc_stream_renew(ab_grpc *g, int64_t by_s);
 /** The principal stops: end all of these. */
 void ab_grpc_stream_end_all(ab_grpc *g);
@@ -69,3 +73,13 @@ void ab_grpc_stream_end_all(ab_grpc *g);
 extern const ab_rpc_handler ab_grpc_live_frames;
 /** Begin the call for live events of an agent that was verified and has a stream, or refuse it. */
 void ab_grpc_live_open(ab_grpc_call *c);
+
+/* side.c */
+extern const ab_rpc_handler ab_grpc_side_call;
+/** Begin a side call of an agent that was verified and has a stream, or refuse it. */
+void ab_grpc_side_open_logs(ab_grpc_call *c);
+void ab_grpc_side_open_terminal(ab_grpc_call *c);
+/** It will bring nothing more: who has it, if anybody does, is told. */
+void ab_grpc_side_lost(ab_grpc_call *c, const char *why);
+/** Time has passed: refuse those whose first message does not come. */
+void ab_grpc_side_tick(ab_grpc *g);

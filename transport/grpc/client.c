@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #define UNARY_MS 30000
+/* No access token lives shorter than 10 s (auth/options.c). */
+#define TOKEN_MS 5000
 /* A stream that lasted so long shows that connecting again soon does no harm. */
 #define GOOD_MS 10000
 
@@ -193,6 +195,11 @@ static void on_version(void *arg, ab_rpc_status status, ab_str text, ab_str resp
         open_stream(g);
 }
 
+bool ab_grpc_client_has_token(const ab_grpc *g)
+{
+    return ab_grpc_now(g) - g->client.token_ms < TOKEN_MS;
+}
+
 ab_err ab_grpc_client_keep_grant(ab_grpc *g, ab_str response)
 {
     ab_pb_arena arena;
@@ -287,6 +294,7 @@ ab_err ab_grpc_client_init(ab_grpc *g, ab_error *err)
     const ab_rpc_env rpc = {env->loop, env->log, env->metrics, env->clock};
     const ab_rpc_client_events events = {on_link, g};
     ab_buf_init(&g->client.token, AB_GRPC_UNARY_MAX);
+    LIST_INIT(&g->client.sides);
     ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "connecting to %s:%d", g->settings.host,
             g->settings.port);
     ab_auth_login login = {0};

@@ -6,9 +6,6 @@
  */
 #include "transport/grpc/grpc_priv.h"
 
-/* No access token lives shorter than 10 s (auth/options.c). */
-#define TOKEN_MS 5000
-
 static ab_grpc_link *link_of(const ab_grpc *g)
 {
     return ab_grpc_find(g, ab_str_of(g->base.env.agent));
@@ -129,7 +126,7 @@ void ab_grpc_client_open_live(void *arg, ab_grpc_link *l)
     ab_grpc *g = arg;
     ab_error err = {0};
     (void)l;
-    if (ab_grpc_now(g) - g->client.token_ms < TOKEN_MS)
+    if (ab_grpc_client_has_token(g))
         begin(g);
     else if (ab_grpc_client_authenticate(g, on_granted, &err) != AB_ERR_OK)
         fail(g, err.text);

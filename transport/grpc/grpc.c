@@ -64,12 +64,18 @@ static void on_closed(uv_handle_t *handle)
         g->stopped(g->stopped_arg);
 }
 
+static void end_client(ab_grpc *g)
+{
+    ab_grpc_client_fini(g);
+    ab_grpc_client_end_sides(g);
+}
+
 static void end(ab_grpc *g)
 {
     if (is_principal(g))
         ab_grpc_server_fini(g);
     else
-        ab_grpc_client_fini(g);
+        end_client(g);
     for (ab_map_iter i = ab_map_first(g->links); i.entry != NULL; ab_map_next(&i))
         ab_grpc_link_flush(i.value);
     g->phase = AB_GRPC_ENDED;
@@ -316,7 +322,7 @@ static void grpc_fini(ab_transport *self)
     if (is_principal(g))
         ab_grpc_server_fini(g);
     else
-        ab_grpc_client_fini(g);
+        end_client(g);
     ab_map_free(g->compats, free_compat);
     g->compats = NULL;
     ab_map_free(g->links, free_link);
@@ -340,6 +346,7 @@ const ab_transport_ops ab_grpc_transport = {
     .ack = grpc_ack,
     .pending = grpc_pending,
     .refuse = grpc_refuse,
+    .open_side = ab_grpc_client_open_side,
     .ready = grpc_ready,
     .close = grpc_close,
     .stop = grpc_stop,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The transport behind its ops: grpc.c (ops, life cycle), peers.c (links), settings.c, server.c
- * (the principal's listener) with call.c, login.c, stream.c and live.c, client.c (the agent's
- * calls) and client_live.c. A link is kept for every agent that was ever served.
+ * (the principal's listener) with call.c, login.c, stream.c, live.c and side.c, client.c (the
+ * agent's calls), client_live.c and client_side.c. A link is kept for every agent that was ever
+ * served.
  */
 #pragma once
 
@@ -41,11 +42,14 @@ typedef struct {
     char namespace[64]; /* Argo CD's at the principal; "" = it did not say */
     ab_buf token;
     int64_t token_ms; /* when it was granted */
-    ab_error why;     /* nothing is open */
+    LIST_HEAD(, ab_grpc_side) sides;
+    bool side_login; /* is under way, and some of them wait for it */
+    ab_error why;    /* nothing is open */
 } ab_grpc_client;
 
 typedef struct ab_grpc_call ab_grpc_call;
 TAILQ_HEAD(ab_grpc_calls, ab_grpc_call);
+LIST_HEAD(ab_grpc_side_calls, ab_grpc_call);
 
 /* The principal's listener. */
 typedef struct {
@@ -53,9 +57,10 @@ typedef struct {
     ab_auth *auth;
     bool listening;
     int64_t listen_due_ms;
-    bool auth_closed;           /* no connection is left, and no login under way */
-    ab_error why;               /* it does not listen */
-    struct ab_grpc_calls calls; /* all that are open */
+    bool auth_closed;                  /* no connection is left, and no login under way */
+    ab_error why;                      /* it does not listen */
+    struct ab_grpc_calls calls;        /* all that are open */
+    struct ab_grpc_side_calls unnamed; /* side calls that have not said whose they are */
 } ab_grpc_server;
 
 typedef struct ab_grpc {
@@ -123,5 +128,16 @@ void ab_grpc_client_fini(ab_grpc *g);
 AB_MUST_USE ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err);
 /** Keep the token of its response. @return PARSE, TOOBIG, NOMEM */
 AB_MUST_USE ab_err ab_grpc_client_keep_grant(ab_grpc *g, ab_str response);
+/** Whether the last login was so short a time ago that its token is still good. */
+bool ab_grpc_client_has_token(const ab_grpc *g);
 /** ab_grpc_link_env.open_live */
 void ab_grpc_client_open_live(void *arg, ab_grpc_link *l);
+
+/* The agent's side calls. */
+
+/** ab_transport_ops.open_side */
+AB_MUST_USE ab_err ab_grpc_client_open_side(ab_transport *self, ab_side_kind kind,
+                                            const ab_side_handler *handler, void *arg,
+                                            ab_side **out);
+/** Nothing will come of any of them: who has them is told. */
+void ab_grpc_client_end_sides(ab_grpc *g);

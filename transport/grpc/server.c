@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The principal's end: the calls that agents make, and the listener. What a call does is in
- * login.c, stream.c and live.c.
+ * login.c, stream.c, live.c and side.c.
  */
 #include "transport/grpc/call.h"
 
@@ -45,6 +45,8 @@ static const struct {
     {AB_GRPC_SUBSCRIBE, &ab_grpc_stream_subscribe, true, ab_grpc_stream_open},
     {AB_GRPC_PUSH, &ab_grpc_stream_push, true, ab_grpc_stream_open_push},
     {AB_GRPC_LIVE_FRAMES, &ab_grpc_live_frames, true, ab_grpc_live_open},
+    {AB_GRPC_STREAM_LOGS, &ab_grpc_side_call, true, ab_grpc_side_open_logs},
+    {AB_GRPC_STREAM_TERMINAL, &ab_grpc_side_call, true, ab_grpc_side_open_terminal},
 };
 
 static void on_call(void *arg, ab_rpc_call *call, const ab_rpc_request *request)
@@ -76,6 +78,7 @@ ab_err ab_grpc_server_init(ab_grpc *g, ab_error *err)
     const ab_transport_env *env = &g->base.env;
     ab_grpc_server *s = &g->server;
     TAILQ_INIT(&s->calls);
+    LIST_INIT(&s->unnamed);
     const ab_auth_env auth = {.loop = env->loop,
                               .config = env->config,
                               .log = env->log,
@@ -112,6 +115,7 @@ void ab_grpc_server_tick(ab_grpc *g)
         ab_grpc_now(g) >= g->server.listen_due_ms)
         ab_grpc_server_start(g);
     ab_grpc_stream_renew(g, ab_clock_wall_us(g->base.env.clock) / 1000000);
+    ab_grpc_side_tick(g);
 }
 
 static void on_closed(void *arg)
@@ -158,6 +162,7 @@ void ab_grpc_server_fini(ab_grpc *g)
         ab_grpc_call *next = TAILQ_NEXT(c, at);
         c->call = NULL;
         c->checking = false;
+        ab_grpc_side_lost(c, "the principal is stopping");
         ab_grpc_call_free(c);
         c = next;
     }

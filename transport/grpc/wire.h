@@ -18,6 +18,9 @@ struct Io__Cloudevents__V1__CloudEvent; /* schema/proto/cloudevents.pb-c.h */
 #define AB_GRPC_SUBSCRIBE    "/eventstreamapi.EventStream/Subscribe"
 #define AB_GRPC_PUSH         "/eventstreamapi.EventStream/Push"
 #define AB_GRPC_PING         "/eventstreamapi.EventStream/Ping"
+/* Side calls: an agent opens one for each log and each terminal. */
+#define AB_GRPC_STREAM_LOGS     "/principal.apis.logstreamapi.LogStreamService/StreamLogs"
+#define AB_GRPC_STREAM_TERMINAL "/terminalstreamapi.TerminalStreamService/StreamTerminal"
 /* Ours: live events, in both directions; an agent opens it when its principal asks. */
 #define AB_GRPC_LIVE_FRAMES "/argobus.Live/Frames"
 

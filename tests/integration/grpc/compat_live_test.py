@@ -158,7 +158,8 @@ class Resources(ThroughPrincipal):
 
     def test_what_its_wire_has_no_form_for_is_refused_with_the_reason(self):
         refused = (("PUT", f"{PODS}/a", 405), ("DELETE", PODS, 405), ("GET", f"{PODS}?watch=true", 501),
-                   ("GET", f"{PODS}/a/proxy", 501), ("GET", f"{PODS}/a/log", 501), ("GET", "/apis/apps", 501), ("GET", "/openapi/v2", 501))
+                   ("GET", f"{PODS}/a/proxy", 501), ("GET", f"{PODS}/a/log?stream=Stderr", 501),
+                   ("GET", "/apis/apps", 501), ("GET", "/openapi/v2", 501))
         for method, path, code in refused:
             answer = self.ask(method, path)
             self.assertEqual((answer.code, answer.json()["kind"]), (code, "Status"), path)
@@ -211,6 +212,176 @@ class Resources(ThroughPrincipal):
         respond(self.peer, request, 200, {})
         _, answer = self.passed("GET", f"{PODS}/b", resource={"b": 1})
         self.assertEqual(answer.json(), {"b": 1})
+
+
+def line(n):
+    return f"2026-01-02T03:04:05.{n:09d}Z line {n}\n"
+
+
+class Sides(ThroughPrincipal):
+    """With what argocd-agent opens beside its stream."""
+
+    def setUp(self):
+        super().setUp()
+        self.principal.start()
+        self.peer = self.joined()
+
+    def begin(self, path, agent="w1"):
+        """The answer, of which only the head was read."""
+        context = ssl.create_default_context(cafile=str(self.certs / "ca.crt"))
+        connection = http.client.HTTPSConnection("localhost", self.port, context=context, timeout=120)
+        self.addCleanup(connection.close)
+        connection.request("GET", f"/agents/{agent}{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+        answer = connection.getresponse()
+        answer.connection = connection
+        return answer
+
+    def asked(self, target, peer=None):
+        """The event that asks; its id."""
+        event = (peer or self.peer).wait("event", lambda e: e["target"] == target)
+        self.assertEqual(event["ext"], {"resourceid": data(event)["uuid"], "eventid": data(event)["uuid"]})
+        return event, data(event)["uuid"]
+
+    def ended(self, name, peer=None):
+        return (peer or self.peer).wait("side", lambda s: s["name"] == name and "ended" in s)["ended"]
+
+    def open(self, kind, name, *messages, peer=None):
+        """The first message has the uuid only."""
+        (peer or self.peer).order(side={"kind": kind, "name": name, "messages": [{"uuid": name}, *messages]})
+
+    def say(self, name, *messages):
+        self.peer.order(say={"name": name, "messages": [{"uuid": name, **m} for m in messages]})
+
+
+class Logs(Sides):
+    """Logs of an argocd-agent's Pods."""
+
+    log = f"{PODS}/a/log"
+
+    def asking_log(self, query=""):
+        """A viewer that waits, the event, and its id."""
+        asking = self.pool.submit(self.begin, self.log + query)
+        return (asking, *self.asked("containerlog"))
+
+    def test_a_log_is_asked_for_as_argocd_agent_asks_and_comes_by_a_call(self):
+        query = ("?container=main&follow=true&tailLines=5&sinceSeconds=60&sinceTime=2026-01-02T03%3A04%3A05Z"
+                 "&timestamps=true&previous=false&limitBytes=100000")
+        asking, event, uuid = self.asking_log(query)
+        self.assertEqual((event["type"], event["kinds"]["dataschema"]), ("GET", 5))
+        self.assertEqual(data(event), {
+            "uuid": uuid, "namespace": "web", "podName": "a", "container": "main", "follow": True, "tailLines": 5,
+            "sinceSeconds": 60, "sinceTime": "2026-01-02T03:04:05Z", "timestamps": True, "limitBytes": 100000})
+        self.open("logs", uuid, {"uuid": uuid, "data": line(1) + line(2)})
+        answer = asking.result()
+        self.assertEqual((answer.status, answer.getheader("content-type")), (200, "text/plain"))
+        self.assertEqual(answer.readline() + answer.readline(), (line(1) + line(2)).encode())
+        self.say(uuid, {"data": line(3)})
+        self.assertEqual(answer.readline(), line(3).encode())
+        self.say(uuid, {"data": line(4)}, {"eof": True})
+        self.assertEqual(answer.read(), line(4).encode())
+        response = self.peer.wait("side", lambda s: s["name"] == uuid and "message" in s)
+        self.assertEqual(response["message"], {"uuid": uuid, "data": 200}, "LogStreamResponse: 2 is the status")
+        self.assertEqual(self.ended(uuid), "OK")
+
+    def test_a_silent_log_is_answered_and_an_empty_one_ends(self):
+        asking, _, uuid = self.asking_log("?follow=true")
+        self.open("logs", uuid)
+        answer = asking.result()
+        self.assertEqual(answer.status, 200)
+        self.say(uuid, {"eof": True})
+        self.assertEqual(answer.read(), b"")
+
+    def test_errors_become_a_status(self):
+        for error, code, reason in (('pods "a" not found', 404, "NotFound"), ("pods is forbidden", 403, "Forbidden"),
+                                    ('container "x" in pod "a" is waiting to start', 400, "BadRequest"),
+                                    ("no more of it", 500, "InternalError")):
+            asking, _, uuid = self.asking_log()
+            self.open("logs", uuid, {"uuid": uuid, "error": error})
+            answer = Answer(asking.result())
+            self.assertEqual((answer.code, answer.json()["reason"]), (code, reason))
+            self.assertIn(error, answer.json()["message"])
+            self.assertEqual(self.ended(uuid), "CANCELLED")
+        for query in ("?tailLines=x", "?tailLines=1&tailLines=2"):
+            self.assertEqual(Answer(self.begin(self.log + query)).code, 400)
+
+    def test_when_the_viewer_goes_the_call_ends(self):
+        asking, _, uuid = self.asking_log("?follow=true")
+        self.open("logs", uuid, {"uuid": uuid, "data": line(1)})
+        answer = asking.result()
+        answer.readline()
+        answer.close()
+        answer.connection.close()
+        self.assertEqual(self.ended(uuid), "CANCELLED")
+
+    def test_no_other_agent_can_answer_and_none_twice(self):
+        other = self.joined("w2")
+        asking, _, uuid = self.asking_log()
+        self.open("logs", uuid, {"uuid": uuid, "data": "forged"}, peer=other)
+        self.assertEqual(self.ended(uuid, other), "NOT_FOUND")
+        self.peer.order(side={"kind": "terminal", "name": "t", "messages": [{"uuid": uuid}]})
+        self.assertEqual(self.ended("t"), "NOT_FOUND")
+        self.peer.order(side={"kind": "logs", "name": "n", "messages": [{"uuid": "no-such"}]})
+        self.assertEqual(self.ended("n"), "NOT_FOUND")
+        self.peer.order(side={"kind": "logs", "name": "u", "messages": [{"uuid": uuid}], "token": "none"})
+        self.assertEqual(self.ended("u"), "UNAUTHENTICATED")
+        self.open("logs", uuid, {"uuid": uuid, "data": "its own\n"})
+        answer = asking.result()
+        self.assertEqual(answer.readline(), b"its own\n")
+        self.peer.order(side={"kind": "logs", "name": "again", "messages": [{"uuid": uuid}]})
+        self.assertEqual(self.ended("again"), "NOT_FOUND")
+        self.say(uuid, {"eof": True})
+        self.assertEqual(answer.read(), b"")
+
+    def test_a_viewer_that_does_not_read_stops_the_agent_and_no_other(self):
+        asking, _, uuid = self.asking_log("?follow=true")
+        self.open("logs", uuid, {"uuid": uuid, "data": line(0)})
+        answer = asking.result()
+        count = 1000
+        self.peer.order(flood={"name": uuid, "uuid": uuid, "count": count, "size": 65536})
+        before = -1
+
+        def stands_still():
+            nonlocal before
+            self.peer.order(taken=uuid)
+            before, last = self.peer.wait("taken"), before
+            return 2 < before == last
+        wait_for("the agent waits", stands_still)
+        self.assertLess(before, count - 100)
+        other, _, name = self.asking_log()
+        self.open("logs", name, {"uuid": name, "data": "x"}, {"uuid": name, "eof": True})
+        self.assertEqual(other.result().read(), b"x")
+        self.say(uuid, {"eof": True})
+        lines = answer.read().splitlines()
+        self.assertEqual([int(text.split()[2]) for text in lines[1:]], list(range(count)))
+
+    def test_a_log_that_is_followed_goes_on_when_its_call_or_its_agent_was_lost(self):
+        asking, _, uuid = self.asking_log("?follow=true&timestamps=true")
+        self.open("logs", uuid, {"uuid": uuid, "data": line(1)})
+        answer = asking.result()
+        self.assertEqual(answer.readline(), line(1).encode())
+        self.peer.order(drop=uuid)
+        event, again = self.asked("containerlog")
+        self.assertEqual(data(event)["sinceTime"], line(1).split()[0])
+        self.open("logs", again, {"uuid": again, "data": line(1) + line(2)})
+        self.assertEqual(answer.readline(), line(2).encode())
+        self.peer.order(end=True)
+        self.peer.wait("ended")
+        self.peer.order(open=True)
+        _, third = self.asked("containerlog")
+        self.open("logs", third, {"uuid": third, "data": line(1) + line(2) + line(3)}, {"uuid": third, "eof": True})
+        self.assertEqual(answer.read(), line(3).encode())
+
+    def test_a_call_that_does_not_come_and_one_that_says_nothing_end_in_time(self):
+        asking, _, _ = self.asking_log("?follow=true")
+        self.peer.order(side={"kind": "logs", "name": "mute", "messages": []})
+        self.assertEqual(self.ended("mute"), "DEADLINE_EXCEEDED")
+        answer = Answer(asking.result())
+        self.assertEqual((answer.code, answer.json()["reason"]), (504, "Timeout"))
+
+    def test_an_agent_that_goes_before_it_answers_is_told_as_such(self):
+        asking, _, _ = self.asking_log()
+        self.peer.order(end=True)
+        self.assertEqual(asking.result().status, 502)
 
 
 class Redis(ThroughPrincipal):

@@ -5,6 +5,7 @@ It encodes events exactly as argocd-agent does, prints everything that comes as 
 lines of JSON on its standard input (see Peer.obey). It acknowledges what comes as argocd-agent does, unless told not to.
 """
 import base64
+import itertools
 import json
 import os
 import queue
@@ -109,6 +110,67 @@ def decode(message):
     return event
 
 
+# ---- side calls ----
+
+SIDES = {  # by kind: path of the call, and its messages' fields by number
+    "logs": ("/principal.apis.logstreamapi.LogStreamService/StreamLogs", ["uuid", "data", "eof", "error"]),
+    "terminal": ("/terminalstreamapi.TerminalStreamService/StreamTerminal",
+                 ["uuid", "data", "stream", "resize", "rows", "cols", "eof", "error"]),
+}
+
+
+def encode_side(kind, message):
+    out = b""
+    for number, name in enumerate(SIDES[kind][1], 1):
+        content = message.get(name)
+        if isinstance(content, (bool, int)):
+            out += varint(number << 3) + varint(int(content))
+        elif content:
+            out += field(number, content.encode("latin-1"))
+    return out
+
+
+def decode_side(kind, message):
+    names = SIDES[kind][1]
+    return {names[number - 1]: content.decode("latin-1") if isinstance(content, bytes) else content
+            for number, content in fields(message)}
+
+
+class Side:
+    """One side call. Messages are dicts of texts (bytes as latin-1), numbers and booleans."""
+
+    def __init__(self, kind, name):
+        self.kind, self.name, self.call, self.taken = kind, name, None, 0
+        self.out = queue.Queue()
+
+    def sending(self):
+        """gRPC takes the next message when the peer's window has room for it."""
+        for message in iter(self.out.get, None):
+            self.taken += 1
+            yield message
+
+    def say(self, messages):
+        for message in messages:
+            self.out.put(encode_side(self.kind, message))
+
+    def flood(self, uuid, count, size):
+        for n in range(count):
+            line = f"2026-01-02T03:04:05.{n:09d}Z line {n} "
+            self.out.put(encode_side(self.kind, {"uuid": uuid, "data": line.ljust(size - 1, "x") + "\n"}))
+
+    def read(self, messages, held=None):
+        try:
+            for message in messages:
+                if self.name is None:
+                    self.name = decode_side(self.kind, message)["uuid"]
+                tell(side={"name": self.name, "kind": self.kind, "message": decode_side(self.kind, message)})
+                if held is not None:
+                    held.wait()
+            tell(side={"name": self.name, "ended": "OK"})
+        except Exception as e:  # pylint: disable=broad-except
+            tell(side={"name": self.name, "ended": e.code().name if isinstance(e, grpc.Call) else "broken"})
+
+
 TELLING = threading.Lock()
 
 
@@ -124,6 +186,9 @@ class Peer:
         self.source = source
         self.acks = True
         self.out = queue.Queue()
+        self.sides = {}
+        self.reads = threading.Event()  # the principal's side calls
+        self.reads.set()
 
     def send(self, event):
         self.out.put(encode(dict(event, source=self.source)))
@@ -153,10 +218,28 @@ class Peer:
                 self.encode(order["encode"])
             if "ask" in order:
                 self.ask(**order["ask"])
+            self.obey_of_sides(order)
             if order.get("end"):
                 self.end_stream()
             if order.get("open"):
                 self.open_stream()
+
+
+    def obey_of_sides(self, order):
+        if "side" in order:
+            self.open_side(**order["side"])
+        if "say" in order:
+            self.sides[order["say"]["name"]].say(order["say"]["messages"])
+        if "flood" in order:
+            self.sides[order["flood"].pop("name")].flood(**order["flood"])
+        if "taken" in order:
+            tell(taken=self.sides[order["taken"]].taken)
+        if "close" in order:
+            self.sides[order["close"]].out.put(None)
+        if "drop" in order:
+            self.sides[order["drop"]].call.cancel()
+        if "reads" in order:
+            (self.reads.set if order["reads"] else self.reads.clear)()
 
 
 # ---- agent ----
@@ -219,6 +302,14 @@ class Agent(Peer):
         except grpc.RpcError as e:
             tell(refused=e.code().name, why=e.details())
 
+    def open_side(self, kind, name, messages, token=None):
+        """As argocd-agent does when it was asked for a log or a terminal."""
+        side = self.sides[name] = Side(kind, name)
+        side.say(messages)
+        side.call = self.channel.stream_stream(SIDES[kind][0])(
+            side.sending(), metadata=[("authorization", self.token if token is None else token)])
+        threading.Thread(target=side.read, args=(side.call,), daemon=True).start()
+
     def encode(self, events):
         """For another client to push."""
         tell(encoded=[base64.b64encode(encode(e)).decode() for e in events], token=self.token)
@@ -249,6 +340,10 @@ class Principal(Peer):
                 name: grpc.unary_unary_rpc_method_handler(f) for name, f in methods.items()}),))
         self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("eventstreamapi.EventStream", {
             "Subscribe": grpc.stream_stream_rpc_method_handler(self.subscribe)}),))
+        for kind, (path, _) in SIDES.items():
+            service, method = path[1:].split("/")
+            handler = grpc.stream_stream_rpc_method_handler(lambda requests, context, k=kind: self.side(k, requests, context))
+            self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
         key, cert, ca = [open(os.path.join(certs, n), "rb").read() for n in ("server.key", "server.crt", "ca.crt")]
         self.server.add_secure_port(f"127.0.0.1:{port}", grpc.ssl_server_credentials([(key, cert)], ca, True))
         self.server.start()
@@ -279,6 +374,23 @@ class Principal(Peer):
         except Exception:  # pylint: disable=broad-except
             tell(ended="broken")
         out.put(None)
+
+    def side(self, kind, requests, context):
+        """Its name is the request's; of a log one message answers, after the last."""
+        assert dict(context.invocation_metadata())["authorization"] == token()
+        side = Side(kind, None)
+        first = next(requests)
+        side.name = decode_side(kind, first)["uuid"]
+        side.call = context
+        self.sides[side.name] = side
+        context.add_callback(lambda: side.out.put(None))
+
+        def read():
+            side.read(itertools.chain([first], requests), self.reads)
+            side.out.put(field(1, side.name) + varint(2 << 3) + varint(200) if kind == "logs" else None)
+            side.out.put(None)
+        threading.Thread(target=read, daemon=True).start()
+        yield from side.sending()
 
     def end_stream(self):
         self.out.put(None)

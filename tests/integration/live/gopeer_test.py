@@ -8,9 +8,11 @@ import subprocess
 import unittest
 import uuid
 
+from access import Access
 from compat_test import AtAgent, data
 from daemons import wait_for
 from redis_servers import Server
+from viewers import COUNTING
 
 TREE = "app|resources-tree|w1_guestbook|1.8.3.gz"
 CHANNEL = "app|managed-resources|w1_guestbook|1.8.3"
@@ -27,10 +29,10 @@ def config_map(name, namespace, **annotations):
             "metadata": {"name": name, "namespace": namespace, "annotations": annotations}, "data": {"a": "ü\u2028\""}}
 
 
-class Asked(AtAgent):
-    """The agent shows what Argo CD manages."""
+class Behind(AtAgent):
+    """An agent that argocd-agent's principal asks."""
 
-    tracked = {"argocd.argoproj.io/tracking-id": "app:/ConfigMap:x/one"}
+    live = {}
 
     def setUp(self):
         self.redis = Server(self)
@@ -38,7 +40,6 @@ class Asked(AtAgent):
         super().setUp()
         kubectl("create", "namespace", self.namespace)
         self.addCleanup(kubectl, "delete", "namespace", self.namespace, "--wait=false")
-        self.apply(config_map("managed", self.namespace, **self.tracked), config_map("other", self.namespace))
         self.peer = self.go("principal", version="v0.8.1")
         self.peer.wait("listening")
         self.agent.start(ready=False)
@@ -48,9 +49,11 @@ class Asked(AtAgent):
     def agent_config(self):
         config = super().agent_config()
         config["store"]["kubernetes"] = {"kubeconfig": os.environ["AB_KUBECONFIG"]}
-        return {**config, "live": {"redis": {"address": f"127.0.0.1:{self.redis.port}"}}}
+        return {**config, "live": {"redis": {"address": f"127.0.0.1:{self.redis.port}"}, **self.live}}
 
     def apply(self, *objects):
+        for o in objects:
+            o["metadata"].setdefault("namespace", self.namespace)
         kubectl("apply", "-f", "-", text=True,
                 input=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
@@ -60,6 +63,32 @@ class Asked(AtAgent):
         ext = {"resourceid": name, "eventid": name, "sentat": "2026-01-02T03:04:05.678901234Z"}
         self.peer.order(event={"type": kind, "target": target, "ext": ext, "data": json.dumps({**content, "uuid": name})})
         return ext
+
+    def ask_by_side(self, target, **content):
+        """The id of the request, whose first message has come."""
+        kind = "GET" if target == "containerlog" else "terminal-request"
+        ext = self.send(kind, target, {"namespace": self.namespace, **content})
+        self.peer.acked(ext)
+        self.assertEqual(self.message(ext["eventid"]), {})
+        return ext["eventid"]
+
+    def message(self, name):
+        """The next message of a side call, without its uuid; or how it ended."""
+        said = self.peer.wait("side", lambda s: s["name"] == name)
+        if "message" not in said:
+            return said["ended"]
+        self.assertEqual(said["message"].pop("uuid"), name)
+        return said["message"]
+
+
+class Asked(Behind):
+    """The agent shows what Argo CD manages."""
+
+    tracked = {"argocd.argoproj.io/tracking-id": "app:/ConfigMap:x/one"}
+
+    def setUp(self):
+        super().setUp()
+        self.apply(config_map("managed", self.namespace, **self.tracked), config_map("other", self.namespace))
 
     def answered(self, ext, kind):
         event = self.peer.wait("event", lambda e: e["type"] == kind and e["ext"]["eventid"] == ext["eventid"])
@@ -166,6 +195,67 @@ class Asked(AtAgent):
         for target, content in (("resource", {}), ("resource", {"method": "GET", "name": 1}), ("redis", {"body": {}})):
             self.peer.acked(self.send("GET" if target == "resource" else "redis-request", target, content))
         self.assertEqual(self.ask("GET", name="managed")[0], 200)
+
+
+class Logs(Behind):
+    """Logs of Pods of the agent's cluster."""
+
+    live = {"kubernetes": {"policy": "all"}}
+    run_pod = Access.run_pod
+
+    def read(self, name):
+        """All that comes, as text, and how it ended."""
+        text = ""
+        while "data" in (message := self.message(name)):
+            text += message["data"]
+        return text, message
+
+    def test_a_log_comes_by_a_call_and_ends(self):
+        self.run_pod("short", "echo one; echo two; exec sleep 1000")
+        wait_for("it has said so", lambda: self.read(self.ask_by_side("containerlog", podName="short"))[0] == "one\ntwo\n")
+        name = self.ask_by_side("containerlog", podName="short", container="main", tailLines=1, timestamps=True)
+        text, end = self.read(name)
+        self.assertRegex(text, r"^\d{4}-\S+Z? two\n$")
+        self.assertEqual((end, self.message(name)), ({"eof": 1}, "OK"))
+
+    def test_what_the_cluster_or_the_policy_refuses_is_an_error(self):
+        for content, error in (({"podName": "none"}, "not found"), ({"podName": "../secrets/x"}, "not a name"),
+                               ({"podName": ""}, "not a request for a log")):
+            text, end = self.read(self.ask_by_side("containerlog", **content))
+            self.assertEqual(text, "")
+            self.assertIn(error, end["error"])
+
+    def test_a_log_is_followed_until_the_viewer_goes(self):
+        self.run_pod("counter", COUNTING)
+        name = self.ask_by_side("containerlog", podName="counter", follow=True, sinceSeconds=60)
+        text = ""
+        while text.count("\n") < 50:
+            text += self.message(name)["data"]
+        lines = text.splitlines()[:50]
+        self.assertEqual(lines, [f"line {n}" for n in range(1, 51)])
+        before = self.descriptors()
+        self.peer.order(drop=name)
+        wait_for("the API server is not read any more", lambda: self.descriptors() < before)
+
+    def test_a_principal_that_does_not_read_gets_it_all_later(self):
+        self.run_pod("long", "seq 1000000; exec sleep 1000")
+        self.peer.order(reads=False)
+        name = self.ask_by_side("containerlog", podName="long", follow=True)
+        self.assertEqual(self.ask_status(), 404)
+        self.peer.order(reads=True)
+        text = ""
+        while not text.endswith("\n1000000\n"):
+            text += self.message(name)["data"]
+        self.assertEqual(text, "".join(f"{n}\n" for n in range(1, 1000001)))
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.agent.process.pid}/fd"))
+
+    def ask_status(self):
+        """Other requests are answered meanwhile."""
+        ext = self.send("GET", "resource", {"name": "none", "group": "", "version": "v1", "resource": "pods",
+                                            "namespace": self.namespace, "method": "GET"})
+        return data(self.peer.wait("event", lambda e: e["type"] == "response" and e["ext"]["eventid"] == ext["eventid"]))["status"]
 
 
 if __name__ == "__main__":

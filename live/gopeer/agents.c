@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ----- sessions with the hub ----- */
 
@@ -65,7 +66,7 @@ static void free_agent(ab_gopeer_agent *agent)
     free(agent);
 }
 
-ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *agent)
+ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *agent, const char *mode)
 {
     if (ab_map_find(a->agents, ab_str_of(agent)) != NULL)
         return AB_ERR_OK;
@@ -73,6 +74,7 @@ ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *agent)
     if (made == NULL)
         return AB_ERR_NOMEM;
     made->all = a;
+    made->managed = strcmp(mode, "managed") == 0;
     snprintf(made->name, sizeof(made->name), "%s", agent);
     snprintf(made->source, sizeof(made->source), "%s%s", AB_SOURCE_AGENT, agent);
     ab_link_init(&made->channels);

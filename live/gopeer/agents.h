@@ -37,8 +37,9 @@ typedef struct {
 AB_MUST_USE ab_err ab_gopeer_agents_new(const ab_gopeer_agents_env *env, ab_gopeer_agents **out);
 /** Before the hub is freed. The loop must be run afterwards. NULL is allowed. */
 void ab_gopeer_agents_free(ab_gopeer_agents *a);
-/** An argocd-agent has connected; again does no harm. @return NOMEM: it cannot be asked */
-AB_MUST_USE ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *agent);
+/** An argocd-agent has connected; again does no harm. @param mode  "managed", "autonomous"
+ *  @return NOMEM: it cannot be asked */
+AB_MUST_USE ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *agent, const char *mode);
 /** It has gone, or is an argobus agent from now on. One that is not known does no harm. */
 void ab_gopeer_agents_remove(ab_gopeer_agents *a, const char *agent);
 /** Take an event of the hub's session with this agent; as ab_live_lane_env.send.

@@ -6,8 +6,9 @@
  *   call.c      a request: what is sent to the agent, and what to the hub
  *   logs.c      the service "kubernetes", of logs
  *   redis.c     the service "redis"
- *   resource.c  the services "kubernetes" and "exec", of all else
+ *   resource.c  the service "kubernetes", of all else
  *   side.c      a request that the agent answers by a side call
+ *   terminal.c  the service "exec"
  */
 #pragma once
 
@@ -33,6 +34,8 @@ typedef struct {
     ab_live_service services[4]; /* the last is zeroed */
     ab_map *calls;               /* that wait for the agent, by id */
     ab_link channels;            /* of its redis that are subscribed to */
+    bool managed;
+    size_t sides; /* requests that it answers by a side call */
     char name[64];
     char source[80];
 } ab_gopeer_agent;
@@ -112,6 +115,11 @@ void ab_gopeer_side_cancel(ab_gopeer_side *s);
 /* logs.c */
 /** Serve a request for a log; as ab_live_service. @param map  of the request; copied */
 void ab_gopeer_logs_serve(ab_gopeer_agent *agent, ab_live_stream *s, const ab_resource_map *map);
+
+/* terminal.c */
+/** Serve a request for a terminal; as ab_live_service. @param map  of the request; copied */
+void ab_gopeer_terminal_serve(ab_gopeer_agent *agent, ab_live_stream *s,
+                              const ab_live_request *from, const ab_resource_map *map);
 
 /* redis.c */
 /** Before any agent. @return NOMEM */

@@ -53,6 +53,8 @@ void ab_gopeer_principal_deliver(ab_gopeer_principal *p, const ab_event *event)
         ab_gopeer_principal_take_redis(p, id, ab_event_data(event));
     else if (ab_str_is(about, ab_target_name(AB_TARGET_CONTAINER_LOG)))
         ab_gopeer_principal_take_logs(p, id, ab_event_data(event));
+    else if (ab_str_is(about, ab_target_name(AB_TARGET_TERMINAL)))
+        ab_gopeer_principal_take_terminal(p, id, ab_event_data(event));
     else
         AB_DEBUG(p->env.log, LIVE, "request of argocd-agent's principal is not served",
                  AB_KV("target", about));

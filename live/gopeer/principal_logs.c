@@ -29,9 +29,9 @@ static void ask(ab_gopeer_reply *r, ab_str data)
     ab_buf_init(&target, AB_RESOURCE_TARGET_MAX);
     ab_err e = ab_gopeer_wire_read_logs(data, &target, &err);
     if (e == AB_ERR_OK)
-        ab_gopeer_reply_ask(r, &(ab_live_request){.service = AB_STR(AB_RESOURCE_SERVICE),
-                                                  .method = AB_STR("GET"),
-                                                  .path = ab_buf_str(&target)});
+        (void)ab_gopeer_reply_ask(r, &(ab_live_request){.service = AB_STR(AB_RESOURCE_SERVICE),
+                                                        .method = AB_STR("GET"),
+                                                        .path = ab_buf_str(&target)});
     else
         ab_gopeer_reply_end(r, ab_str_of(err.text));
     ab_buf_fini(&target);
@@ -42,12 +42,8 @@ void ab_gopeer_principal_take_logs(ab_gopeer_principal *p, const char *id, ab_st
     ab_gopeer_reply *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return; /* whoever asks has a deadline */
-    ab_err e = ab_gopeer_reply_init(r, &use, p, id);
-    if (e != AB_ERR_OK) {
-        AB_WARN(p->env.log, LIVE, "cannot answer a request of argocd-agent's principal",
-                AB_KV("why", ab_err_text(e)));
+    if (ab_gopeer_reply_init(r, &use, p, id) == AB_ERR_OK)
+        ask(r, data);
+    else
         free_reply(r);
-        return;
-    }
-    ask(r, data);
 }

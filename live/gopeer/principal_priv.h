@@ -8,6 +8,7 @@
  *   principal_resource.c  requests to the Kubernetes API
  *   principal_redis.c     keys and channels of redis
  *   principal_side.c      a request that is answered by a side call
+ *   principal_terminal.c  terminals
  */
 #pragma once
 
@@ -83,9 +84,8 @@ typedef struct ab_gopeer_reply_use {
 AB_MUST_USE ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
                                         ab_gopeer_principal *p, const char *id);
 void ab_gopeer_reply_fini(ab_gopeer_reply *r);
-/** Ask the spoke; where that cannot be, the principal is told. The last thing that is done with it.
- */
-void ab_gopeer_reply_ask(ab_gopeer_reply *r, const ab_live_request *request);
+/** Ask the spoke; where that cannot be, the principal is told. @return false: it may be gone */
+bool ab_gopeer_reply_ask(ab_gopeer_reply *r, const ab_live_request *request);
 /** Send a message; its uuid is set here. */
 void ab_gopeer_reply_put(ab_gopeer_reply *r, ab_gopeer_side_message m);
 /** Send the last message, which says so. @param error  empty: all went well. It may be gone then */
@@ -96,6 +96,10 @@ void ab_gopeer_reply_flush(ab_gopeer_reply *r);
 /* principal_logs.c */
 /** A request for a log. */
 void ab_gopeer_principal_take_logs(ab_gopeer_principal *p, const char *id, ab_str data);
+
+/* principal_terminal.c */
+/** A request for a terminal. */
+void ab_gopeer_principal_take_terminal(ab_gopeer_principal *p, const char *id, ab_str data);
 
 /* principal_resource.c */
 /** A resource request. */

@@ -169,17 +169,18 @@ static const ab_live_handler stream_handler = {.on_answer = on_answer,
                                                .on_room = on_room,
                                                .on_over = on_over};
 
-void ab_gopeer_reply_ask(ab_gopeer_reply *r, const ab_live_request *request)
+bool ab_gopeer_reply_ask(ab_gopeer_reply *r, const ab_live_request *request)
 {
     ab_error err = {0};
     ab_err e = ab_gopeer_principal_ask(r->p, request, &stream_handler, r, &r->stream, &err);
     if (e == AB_ERR_OK) {
         if (r->use->on_room == NULL)
             ab_live_stream_end(r->stream);
-        return;
+        return true;
     }
     r->stream = NULL;
     ab_gopeer_reply_end(r, ab_str_of(err.text[0] == '\0' ? ab_err_text(e) : err.text));
+    return false;
 }
 
 /* ----- life ----- */
@@ -196,8 +197,11 @@ ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
         return e;
     (void)snprintf(r->id, sizeof(r->id), "%s", id);
     e = p->env.open_side(p->env.arg, use->kind, &call_handler, r, &r->side);
-    if (e != AB_ERR_OK)
+    if (e != AB_ERR_OK) {
+        AB_WARN(p->env.log, LIVE, "cannot answer a request of argocd-agent's principal",
+                AB_KV("why", ab_err_text(e)));
         return e;
+    }
     ab_gopeer_reply_put(r, (ab_gopeer_side_message){0}); /* which request it is of */
     return AB_ERR_OK;
 }

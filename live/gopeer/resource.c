@@ -165,14 +165,24 @@ static bool is_log(const ab_resource_map *m)
            ab_resource_map_is_core(m, "pods") && ab_str_is(m->subresource, "log");
 }
 
+static bool is_terminal(const ab_resource_map *m)
+{
+    return m->verb == AB_RESOURCE_CONNECT && ab_resource_map_is_core(m, "pods") &&
+           ab_str_is(m->subresource, "exec");
+}
+
 /* @return false: it is none of those that have a side call */
 static bool serve_by_side(void *agent, ab_live_stream *s, const ab_live_request *from)
 {
     ab_resource_map map;
-    if (ab_resource_map_read(from->method, from->path, &map, NULL) != AB_ERR_OK || !is_log(&map))
+    if (ab_resource_map_read(from->method, from->path, &map, NULL) != AB_ERR_OK)
         return false;
-    ab_gopeer_logs_serve(agent, s, &map);
-    return true;
+    bool terminal = is_terminal(&map) && ab_str_is(from->service, AB_RESOURCE_EXEC_SERVICE);
+    if (terminal)
+        ab_gopeer_terminal_serve(agent, s, from, &map);
+    else if (is_log(&map))
+        ab_gopeer_logs_serve(agent, s, &map);
+    return terminal || is_log(&map);
 }
 
 void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_request *from)

@@ -12,6 +12,8 @@
 #define OUT_MAX (2u * AB_GOPEER_SIDE_MAX)
 /* The agent opens the call in this time. */
 #define OPEN_MS 30000
+/* Of one agent at a time: its connection has 100 calls, or is as many connections by WebSockets. */
+#define SIDES_MAX 96
 
 /* ----- what the agent says ----- */
 
@@ -87,6 +89,7 @@ ab_err ab_gopeer_side_init(ab_gopeer_side *s, const ab_gopeer_side_use *use, ab_
 {
     ab_gopeer_call_init(&s->call, agent, stream, OUT_MAX);
     s->call.on_side = on_side;
+    agent->sides++;
     s->use = use;
     s->timer = calloc(1, sizeof(*s->timer));
     if (s->timer == NULL)
@@ -106,6 +109,7 @@ void ab_gopeer_side_fini(ab_gopeer_side *s)
     ab_gopeer_side_cancel(s);
     if (s->timer != NULL)
         uv_close((uv_handle_t *)s->timer, free_timer);
+    s->call.agent->sides--;
     ab_gopeer_call_fini(&s->call);
 }
 
@@ -120,7 +124,8 @@ void ab_gopeer_side_cancel(ab_gopeer_side *s)
 
 void ab_gopeer_side_ask(ab_gopeer_side *s, ab_target target, ab_type type, ab_str data)
 {
-    ab_err e = ab_gopeer_call_ask(&s->call, target, type, data);
+    ab_err e = s->call.agent->sides > SIDES_MAX ? AB_ERR_FULL
+                                                : ab_gopeer_call_ask(&s->call, target, type, data);
     if (e == AB_ERR_OK)
         ab_gopeer_side_wait(s, OPEN_MS);
     else

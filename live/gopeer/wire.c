@@ -40,7 +40,7 @@ ab_err ab_gopeer_wire_check(const ab_resource_map *m, int *status, ab_error *err
     case AB_RESOURCE_DELETECOLLECTION:
         return refuse(status, 405, err, "collections are not deleted");
     case AB_RESOURCE_CONNECT:
-        return refuse(status, 501, err, "no connections to Pods, Services and nodes are served");
+        return refuse(status, 501, err, "attach, ports and proxies are not served");
     default:
         return AB_ERR_OK;
     }

@@ -87,19 +87,6 @@ ab_err ab_gopeer_wire_put_logs(const char *uuid, const ab_resource_map *m, ab_bu
 
 /* ----- in ----- */
 
-static ab_err put_part(ab_spanv root, const char *name, ab_buf *out)
-{
-    ab_buf text;
-    ab_buf_init(&text, AB_RESOURCE_PATH_MAX);
-    ab_err e = ab_span_copy(ab_span_get(root, name), &text);
-    if (e == AB_ERR_OK && text.len == 0)
-        e = AB_ERR_INVALID;
-    if (e == AB_ERR_OK)
-        ab_resource_query_encode(ab_buf_str(&text), out);
-    ab_buf_fini(&text);
-    return e;
-}
-
 /* @param sep  what comes before the next parameter */
 static void put_name(size_t i, char *sep, ab_buf *out)
 {
@@ -138,12 +125,7 @@ static ab_err read_param(ab_spanv value, size_t i, char *sep, ab_buf *out)
 static ab_err read_logs(ab_spanv root, ab_buf *out)
 {
     char sep = '?';
-    ab_buf_puts(out, "/api/v1/namespaces/");
-    ab_err e = put_part(root, "namespace", out);
-    ab_buf_puts(out, "/pods/");
-    if (e == AB_ERR_OK)
-        e = put_part(root, "podName", out);
-    ab_buf_puts(out, "/log");
+    ab_err e = ab_gopeer_wire_read_pod(root, "/log", out);
     for (size_t i = 0; e == AB_ERR_OK && i < PARAM_COUNT; i++) {
         ab_spanv value = ab_span_get(root, PARAMS[i].name);
         if (ab_span_present(value) && ab_span_typeof(value) != AB_SPAN_NULL)

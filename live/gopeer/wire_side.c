@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/gopeer/wire_side.h"
 
+#include "live/resource/query.h"
+
 #include "schema/proto/argocd_agent.pb-c.h"
 
 /* ----- in ----- */
@@ -87,4 +89,30 @@ void ab_gopeer_wire_put_logs_end(ab_str uuid, ab_buf *out)
     go.request_uuid = ab_pb_bytes(uuid);
     go.status = 200;
     ab_pb_pack(&go.base, out);
+}
+
+/* ----- their requests ----- */
+
+static ab_err put_part(ab_spanv root, const char *name, ab_buf *out)
+{
+    ab_buf text;
+    ab_buf_init(&text, AB_RESOURCE_PATH_MAX);
+    ab_err e = ab_span_copy(ab_span_get(root, name), &text);
+    if (e == AB_ERR_OK && text.len == 0)
+        e = AB_ERR_INVALID;
+    if (e == AB_ERR_OK)
+        ab_resource_query_encode(ab_buf_str(&text), out);
+    ab_buf_fini(&text);
+    return e;
+}
+
+ab_err ab_gopeer_wire_read_pod(ab_spanv root, const char *subresource, ab_buf *out)
+{
+    ab_buf_puts(out, "/api/v1/namespaces/");
+    ab_err e = put_part(root, "namespace", out);
+    ab_buf_puts(out, "/pods/");
+    if (e == AB_ERR_OK)
+        e = put_part(root, "podName", out);
+    ab_buf_puts(out, subresource);
+    return e == AB_ERR_OK ? ab_buf_status(out) : e;
 }

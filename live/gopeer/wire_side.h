@@ -7,6 +7,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/error.h"
+#include "base/json/span.h"
 #include "live/resource/map.h"
 #include "schema/protobuf.h"
 #include "transport/side.h"
@@ -41,3 +42,18 @@ AB_MUST_USE ab_err ab_gopeer_wire_put_logs(const char *uuid, const ab_resource_m
 /** Read a request for a log. @param target  appended: path and query, to be read as any other
  *  @return PARSE, INVALID: not such a request; TOOBIG, NOMEM */
 AB_MUST_USE ab_err ab_gopeer_wire_read_logs(ab_str data, ab_buf *target, ab_error *err);
+/** As ab_gopeer_wire_put_logs, of a terminal. */
+AB_MUST_USE ab_err ab_gopeer_wire_put_terminal(const char *uuid, const ab_resource_map *m,
+                                               ab_buf *out, ab_error *err);
+/** As ab_gopeer_wire_read_logs, of a terminal. @param tty  whether it has one */
+AB_MUST_USE ab_err ab_gopeer_wire_read_terminal(ab_str data, ab_buf *target, bool *tty,
+                                                ab_error *err);
+/** Read the size of a window, as a viewer says it. @return PARSE, INVALID: it is none; NOMEM */
+AB_MUST_USE ab_err ab_gopeer_wire_read_size(ab_str data, uint32_t *cols, uint32_t *rows);
+
+/* Channels of a terminal's messages between viewer and API server, their first bytes. */
+enum { AB_GOPEER_STDIN, AB_GOPEER_STDOUT, AB_GOPEER_STDERR, AB_GOPEER_STATUS, AB_GOPEER_RESIZE };
+
+/** Append the path of the Pod that a request names, and of its subresource.
+ *  @return INVALID: it names none; what the buffer says */
+AB_MUST_USE ab_err ab_gopeer_wire_read_pod(ab_spanv root, const char *subresource, ab_buf *out);

@@ -126,21 +126,21 @@ static void disconnect(ab_principal_live *l, const char *agent)
     ab_gopeer_agents_remove(l->gopeers, agent);
 }
 
-static ab_err connect_agent(ab_principal_live *l, const char *agent, const char *version)
+static ab_err connect_agent(ab_principal_live *l, const char *agent, const ab_peer *peer)
 {
     ab_err e = AB_ERR_OK;
-    if (strcmp(version, AB_PEER_ARGOCD_AGENT) == 0)
-        e = ab_gopeer_agents_add(l->gopeers, agent);
+    if (strcmp(peer->version, AB_PEER_ARGOCD_AGENT) == 0)
+        e = ab_gopeer_agents_add(l->gopeers, agent, peer->mode);
     else
         ab_gopeer_agents_remove(l->gopeers, agent);
     return e == AB_ERR_OK ? ab_live_hub_connected(l->hub, agent) : e;
 }
 
-ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, const char *version)
+ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, const ab_peer *peer)
 {
-    ab_principal_live_redis_presence(l->redis, agent, version != NULL);
-    if (version != NULL)
-        return connect_agent(l, agent, version);
+    ab_principal_live_redis_presence(l->redis, agent, peer != NULL);
+    if (peer != NULL)
+        return connect_agent(l, agent, peer);
     disconnect(l, agent);
     return AB_ERR_OK;
 }

@@ -23,10 +23,10 @@ void ab_principal_live_stop(ab_principal_live *l);
 void ab_principal_live_free(ab_principal_live *l);
 /** As ab_principal_live_redis_named. */
 void ab_principal_live_named(ab_principal_live *l, ab_str agent, const ab_object *secret);
-/** An agent has come or gone. @param version  as of ab_peer; NULL when it has gone
+/** An agent has come or gone. @param peer  NULL when it has gone
  *  @return NOMEM: it cannot be asked */
 AB_MUST_USE ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent,
-                                              const char *version);
+                                              const ab_peer *peer);
 /** A side call of an argocd-agent; as ab_transport_events.on_side. */
 AB_MUST_USE ab_err ab_principal_live_side(ab_principal_live *l, const char *agent,
                                           ab_side_kind kind, ab_side *side, ab_str first);

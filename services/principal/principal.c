@@ -127,8 +127,7 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
             AB_KV("version", peer == NULL ? "" : peer->version));
     if (up)
         ab_principal_agents_note(s, agent, peer);
-    if (ab_principal_live_presence(s->live, agent, peer == NULL ? NULL : peer->version) !=
-        AB_ERR_OK)
+    if (ab_principal_live_presence(s->live, agent, peer) != AB_ERR_OK)
         AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
     ab_principal_presence(s->machine, agent, up);
     if (!up && (s->base.transport->ops->caps & AB_CAP_DURABLE) == 0)

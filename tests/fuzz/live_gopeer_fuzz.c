@@ -21,13 +21,20 @@ static void read_asked(ab_str text)
     assert(e != AB_ERR_OK || redis.what <= AB_GOPEER_REDIS_PING);
 }
 
-static void read_logs(ab_str text)
+static void read_side_requests(ab_str text)
 {
     ab_error err = {0};
+    bool tty = false;
+    uint32_t cols = 0, rows = 0;
     ab_buf target;
     ab_buf_init(&target, 64u * 1024);
     ab_err e = ab_gopeer_wire_read_logs(text, &target, &err);
     assert(e != AB_ERR_OK || (target.len > 0 && target.ptr[0] == '/'));
+    ab_buf_clear(&target);
+    e = ab_gopeer_wire_read_terminal(text, &target, &tty, &err);
+    assert(e != AB_ERR_OK || (target.len > 0 && target.ptr[0] == '/'));
+    e = ab_gopeer_wire_read_size(text, &cols, &rows);
+    assert(e != AB_ERR_OK || (cols <= UINT16_MAX && rows <= UINT16_MAX));
     ab_buf_fini(&target);
 }
 
@@ -65,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(e != AB_ERR_OK || said.what <= AB_GOPEER_REDIS_MESSAGE);
     ab_buf_fini(&resource);
     read_asked(text);
-    read_logs(text);
+    read_side_requests(text);
     read_side(AB_SIDE_LOGS, text);
     read_side(AB_SIDE_TERMINAL, text);
     return 0;

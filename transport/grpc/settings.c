@@ -94,6 +94,8 @@ ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_grpc_settings 
         message_max = WEBSOCKET_MAX;
     out->limits = ab_rpc_default_limits;
     out->limits.message_bytes = message_max;
+    if (out->tls.websocket) /* each call has one */
+        out->limits.agent_connections = out->limits.streams + out->limits.agent_connections;
     out->limits.ping_ms = ab_config_int(c, "grpc.keepalive");
     out->limits.ping_timeout_ms = ab_config_int(c, "grpc.keepalive-timeout");
     out->limits.login_ms = out->limits.handshake_ms + out->limits.ping_timeout_ms;

@@ -15,6 +15,7 @@ import uuid
 from daemons import free_port, wait_for
 from compat_test import AtPrincipal, data
 from redis_servers import Server
+from viewers import RESIZE, STATUS, STDERR, STDIN, STDOUT, V4, V5, WebSocket
 
 TOKEN = "0123456789abcdef-any"
 MERGE = "application/merge-patch+json"
@@ -51,7 +52,7 @@ class ThroughPrincipal(AtPrincipal):
                 "live": {"resource": resource, **self.more}}
 
     def joined(self, name="w1"):
-        agent = self.go_agent(version="v0.8.1", name=name)
+        agent = self.go_agent(version="v0.8.1", name=name, mode=self.mode)
         wait_for(f"{name} is there", lambda: "agent connected agent=%s" % name in self.principal.log.read_text())
         return agent
 
@@ -252,6 +253,18 @@ class Sides(ThroughPrincipal):
     def say(self, name, *messages):
         self.peer.order(say={"name": name, "messages": [{"uuid": name, **m} for m in messages]})
 
+    def stands_still(self, name, count):
+        """The agent's call does not take more; far from all of it was taken."""
+        before = -1
+
+        def waits():
+            nonlocal before
+            self.peer.order(taken=name)
+            before, last = self.peer.wait("taken"), before
+            return 2 < before == last
+        wait_for("the agent waits", waits)
+        self.assertLess(before, count - 100)
+
 
 class Logs(Sides):
     """Logs of an argocd-agent's Pods."""
@@ -338,15 +351,7 @@ class Logs(Sides):
         answer = asking.result()
         count = 1000
         self.peer.order(flood={"name": uuid, "uuid": uuid, "count": count, "size": 65536})
-        before = -1
-
-        def stands_still():
-            nonlocal before
-            self.peer.order(taken=uuid)
-            before, last = self.peer.wait("taken"), before
-            return 2 < before == last
-        wait_for("the agent waits", stands_still)
-        self.assertLess(before, count - 100)
+        self.stands_still(uuid, count)
         other, _, name = self.asking_log()
         self.open("logs", name, {"uuid": name, "data": "x"}, {"uuid": name, "eof": True})
         self.assertEqual(other.result().read(), b"x")
@@ -378,10 +383,137 @@ class Logs(Sides):
         answer = Answer(asking.result())
         self.assertEqual((answer.code, answer.json()["reason"]), (504, "Timeout"))
 
+    def test_there_are_so_many_calls_and_no_more(self):
+        context = ssl.create_default_context(cafile=str(self.certs / "ca.crt"))
+        viewers = [http.client.HTTPSConnection("localhost", self.port, context=context, timeout=120) for _ in range(97)]
+        for viewer in viewers:
+            self.addCleanup(viewer.close)
+            viewer.request("GET", f"/agents/w1{self.log}?follow=true", headers={"Authorization": f"Bearer {TOKEN}"})
+        refused = [self.pool.submit(viewer.getresponse) for viewer in viewers[-8:]]
+        first = next(concurrent.futures.as_completed(refused)).result()
+        self.assertEqual(first.status, 429)
+        names = [self.asked("containerlog")[1] for _ in range(96)]
+        for name in names:
+            self.open("logs", name, {"uuid": name, "data": line(1)})
+        answers = [viewer.getresponse() for viewer in viewers[:80]]
+        self.assertEqual({(a.status, a.readline()) for a in answers}, {(200, line(1).encode())})
+
     def test_an_agent_that_goes_before_it_answers_is_told_as_such(self):
         asking, _, _ = self.asking_log()
         self.peer.order(end=True)
         self.assertEqual(asking.result().status, 502)
+
+
+class Terminals(Sides):
+    """Terminals in an argocd-agent's Pods."""
+
+    exec = f"{PODS}/a/exec?container=main&command=sh&command=-c&command=ls+-l&stdin=true&stdout=true&tty=true"
+
+    def view(self, agent="w1", protocols=(V5, V4)):
+        """The answer to a WebSocket's request comes when the agent has opened its call."""
+        context = ssl.create_default_context(cafile=str(self.certs / "ca.crt"))
+        connection = http.client.HTTPSConnection("localhost", self.port, context=context, timeout=120)
+        self.addCleanup(connection.close)
+        return self.pool.submit(WebSocket, connection, f"/agents/{agent}{self.exec}", *protocols, token=TOKEN)
+
+    def opened(self, protocols=(V5, V4)):
+        viewing = self.view(protocols=protocols)
+        event, uuid = self.asked("terminal")
+        self.open("terminal", uuid)
+        shell = viewing.result()
+        self.addCleanup(shell.close)
+        self.assertEqual((shell.code, shell.fields["sec-websocket-protocol"]), (101, protocols[0]))
+        return shell, uuid, event
+
+    def heard(self, name):
+        """The next message of the principal, without its uuid."""
+        said = self.peer.wait("side", lambda s: s["name"] == name and "message" in s)["message"]
+        self.assertEqual(said.pop("uuid"), name)
+        return said
+
+    def end_of(self, shell):
+        status = json.loads(shell.until(STATUS, b"}"))
+        self.assertIsNone(shell.receive())
+        return status, shell.close_code
+
+    def test_a_terminal_is_asked_for_as_argocd_agent_asks_and_comes_by_a_call(self):
+        for protocols in ((V5, V4), (V4,)):
+            shell, uuid, event = self.opened(protocols)
+            self.assertEqual((event["type"], data(event)), ("terminal-request", {
+                "uuid": uuid, "namespace": "web", "podName": "a", "containerName": "main", "command": ["sh", "-c", "ls -l"],
+                "tty": True, "stdin": True, "stdout": True, "stderr": False}))
+            shell.say(RESIZE, b'{"Width":113,"Height":47}')
+            self.assertEqual(self.heard(uuid), {"resize": 1, "rows": 47, "cols": 113})
+            shell.say(STDIN, b"ls\n")
+            self.assertEqual(self.heard(uuid), {"data": "ls\n", "stream": "stdin"})
+            self.say(uuid, {"data": "one", "stream": "stdout"}, {"data": "two", "stream": "stderr"}, {"eof": True})
+            self.assertEqual([shell.receive(), shell.receive()], [bytes([STDOUT]) + b"one", bytes([STDERR]) + b"two"])
+            self.assertEqual(self.end_of(shell), ({"metadata": {}, "status": "Success"}, 1000))
+            self.assertEqual(self.ended(uuid), "OK")
+
+    def test_an_error_is_told_so_that_another_shell_is_tried(self):
+        shell, uuid, _ = self.opened()
+        error = 'exec: "bash": executable file not found in $PATH'
+        self.say(uuid, {"error": error})
+        status, code = self.end_of(shell)
+        self.assertEqual((status["status"], status["message"], code), ("Failure", error, 1000))
+
+    def test_when_the_viewer_goes_the_call_ends(self):
+        shell, uuid, _ = self.opened()
+        shell.say(STDIN, b"x")
+        self.heard(uuid)
+        shell.close()
+        self.assertEqual(self.ended(uuid), "CANCELLED")
+
+    def test_when_the_call_is_lost_the_viewer_is_told(self):
+        shell, uuid, _ = self.opened()
+        self.peer.order(drop=uuid)
+        self.assertIsNone(shell.receive())
+        self.assertEqual(shell.close_code, 1011)
+
+    def test_no_other_agent_can_answer(self):
+        other = self.joined("w2")
+        viewing = self.view()
+        _, uuid = self.asked("terminal")
+        self.open("terminal", uuid, {"uuid": uuid, "data": "forged", "stream": "stdout"}, peer=other)
+        self.assertEqual(self.ended(uuid, other), "NOT_FOUND")
+        self.open("terminal", uuid, {"uuid": uuid, "data": "its own", "stream": "stdout"})
+        shell = viewing.result()
+        self.addCleanup(shell.close)
+        self.assertEqual(shell.receive(), bytes([STDOUT]) + b"its own")
+
+    def test_a_viewer_that_does_not_read_stops_the_agent_and_keys_still_arrive(self):
+        shell, uuid, _ = self.opened()
+        count = 1000
+        self.peer.order(flood={"name": uuid, "uuid": uuid, "count": count, "size": 65536})
+        self.stands_still(uuid, count)
+        shell.say(STDIN, b"q")
+        self.assertEqual(self.heard(uuid), {"data": "q", "stream": "stdin"})
+        self.say(uuid, {"eof": True})
+        text = b"".join(message[1:] for message in iter(shell.receive, None) if message[0] == STDOUT)
+        self.assertEqual([int(line.split()[2]) for line in text.splitlines()], list(range(count)))
+
+    def test_a_call_that_does_not_come_is_504_and_what_is_not_served_says_so(self):
+        viewing = self.view()
+        for path in (f"{PODS}/a/attach", f"{PODS}/a/portforward"):
+            self.assertEqual(Answer(self.begin(path)).code, 501)
+        shell = viewing.result()
+        self.addCleanup(shell.close)
+        self.assertEqual((shell.code, shell.body()["reason"]), (504, "Timeout"))
+
+
+class AutonomousTerminals(Sides):
+    """An autonomous argocd-agent has none for the control plane."""
+
+    mode = "autonomous"
+    view = Terminals.view
+    exec = Terminals.exec
+
+    def test_it_is_refused(self):
+        shell = self.view().result()
+        self.addCleanup(shell.close)
+        self.assertEqual((shell.code, shell.body()["message"]), (400, "an autonomous argocd-agent has no terminals for the "
+                                                                 "control plane"))
 
 
 class Redis(ThroughPrincipal):

@@ -64,12 +64,15 @@ class Behind(AtAgent):
         self.peer.order(event={"type": kind, "target": target, "ext": ext, "data": json.dumps({**content, "uuid": name})})
         return ext
 
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.agent.process.pid}/fd"))
+
     def ask_by_side(self, target, **content):
         """The id of the request, whose first message has come."""
         kind = "GET" if target == "containerlog" else "terminal-request"
         ext = self.send(kind, target, {"namespace": self.namespace, **content})
         self.peer.acked(ext)
-        self.assertEqual(self.message(ext["eventid"]), {})
+        self.assertEqual(self.message(ext["eventid"]), {}, "which request it is of")
         return ext["eventid"]
 
     def message(self, name):
@@ -248,14 +251,96 @@ class Logs(Behind):
             text += self.message(name)["data"]
         self.assertEqual(text, "".join(f"{n}\n" for n in range(1, 1000001)))
 
-    def descriptors(self):
-        return len(os.listdir(f"/proc/{self.agent.process.pid}/fd"))
-
     def ask_status(self):
         """Other requests are answered meanwhile."""
         ext = self.send("GET", "resource", {"name": "none", "group": "", "version": "v1", "resource": "pods",
                                             "namespace": self.namespace, "method": "GET"})
         return data(self.peer.wait("event", lambda e: e["type"] == "response" and e["ext"]["eventid"] == ext["eventid"]))["status"]
+
+
+class Terminals(Behind):
+    """Terminals in Pods of the agent's cluster."""
+
+    live = {"kubernetes": {"policy": "all"}, "exec": True}
+    run_pod = Access.run_pod
+    open_streams = {"stdin": True, "stdout": True, "stderr": False, "tty": True}
+
+    def setUp(self):
+        super().setUp()
+        self.run_pod("shell", "exec sleep 1000")
+
+    def open(self, *command, **changes):
+        return self.ask_by_side("terminal", **{"podName": "shell", "containerName": "main", "command": list(command),
+                                               **self.open_streams, **changes})
+
+    def say(self, name, **message):
+        self.peer.order(say={"name": name, "messages": [{"uuid": name, **message}]})
+
+    def until(self, name, text):
+        shown = ""
+        while text not in shown:
+            message = self.message(name)
+            self.assertEqual(message.get("stream"), "stdout", message)
+            shown += message["data"]
+        return shown
+
+    def test_a_window_has_its_size_and_what_is_typed_its_answer(self):
+        name = self.open("bash")
+        self.say(name, data="stty size\n", stream="stdin")
+        self.until(name, "24 80")
+        self.say(name, resize=True, rows=47, cols=113)
+        self.say(name, data="stty size\n", stream="stdin")
+        self.until(name, "47 113")
+        self.say(name, data="seq 100000; echo whole\n", stream="stdin")
+        shown = self.until(name, "\nwhole\r\n")
+        self.assertIn("".join(f"{n}\r\n" for n in range(1, 100001)), shown)
+        self.say(name, data="exit\n", stream="stdin")
+        self.assertEqual(self.end_of(name), ({"eof": 1}, "OK"))
+
+    def end_of(self, name):
+        while "data" in (message := self.message(name)):
+            pass
+        return message, self.message(name)
+
+    def test_failures_and_refusals_are_errors(self):
+        streams = {"tty": False, "stderr": True}
+        message, _ = self.end_of(self.open("bash", "-c", "exit 3", **streams))
+        self.assertIn("exit code 3", message["error"])
+        message, _ = self.end_of(self.open("no-such-shell", **streams))
+        self.assertIn("no-such-shell", message["error"])
+        message, _ = self.end_of(self.open("bash", podName="none"))
+        self.assertIn("not found", message["error"])
+        message, _ = self.end_of(self.open("bash", podName=""))
+        self.assertIn("not a request for a terminal", message["error"])
+
+    def test_when_the_viewer_goes_what_it_started_ends(self):
+        for goes in ({"say": {"eof": True}}, {"drop": True}):
+            name = self.open("bash")
+            self.say(name, data="echo $((6 * 7)); cat\n", stream="stdin")
+            self.until(name, "42")
+            before = self.descriptors()
+            if "say" in goes:
+                self.say(name, **goes["say"])
+            else:
+                self.peer.order(drop=name)
+            wait_for("the API server is not read any more", lambda: self.descriptors() < before)
+
+    def test_a_principal_that_does_not_read_gets_it_all_later(self):
+        self.peer.order(reads=False)
+        name = self.open("bash", "-c", "seq 300000", tty=False)
+        self.peer.order(reads=True)
+        shown = self.until(name, "\n300000\n")
+        self.assertEqual(shown, "".join(f"{n}\n" for n in range(1, 300001)))
+
+
+class NoTerminals(Behind):
+    """The agent does not allow them."""
+
+    live = {"kubernetes": {"policy": "all"}}
+
+    def test_the_policy_refuses_them(self):
+        name = self.ask_by_side("terminal", podName="any", command=["bash"], **Terminals.open_streams)
+        self.assertIn("live.exec", self.message(name)["error"])
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ typedef struct {
     bool (*has_room)(void *arg);
     /** There is something to send: flush soon, but not from inside this. */
     void (*on_work)(void *arg);
+    /** The same for what is in no hurry. */
+    void (*on_patient_work)(void *arg);
     /** AGENT: a request has come. ab_live_stream_serve it; what is not served is reset. */
     void (*on_request)(void *arg, ab_live_stream *s, const ab_live_request *request);
     void *arg;

@@ -39,7 +39,10 @@ typedef struct {
 typedef struct ab_live_turn {
     TAILQ_ENTRY(ab_live_turn) at;
     TAILQ_ENTRY(ab_live_turn) busy_at;
+    TAILQ_ENTRY(ab_live_turn) resting_at;
     bool busy;
+    bool resting;   /* it was woken patiently not long ago */
+    bool owed;      /* and again since then */
     uint64_t round; /* in which it was woken */
     /** Send what is to be sent. It may take itself off. */
     void (*flush)(struct ab_live_turn *t);
@@ -53,6 +56,7 @@ struct ab_live_lane {
     ab_live_lane_env env;
     struct ab_live_turns turns;
     struct ab_live_turns busy;
+    struct ab_live_turns resting;
     uint64_t round;
     struct ab_live_turns zombies; /* over, but the transport still has events of theirs */
     struct ab_live_lane_loop *loop;
@@ -69,5 +73,8 @@ void ab_live_lane_add(ab_live_lane *lane, ab_live_turn *t);
 void ab_live_lane_remove(ab_live_lane *lane, ab_live_turn *t);
 /** It has something to send: flush it at the end of this turn of the loop. */
 void ab_live_lane_wake(ab_live_lane *lane, ab_live_turn *t);
+/** It has something to send that is in no hurry: flush it at the end of this turn of the loop, but
+ * 20 times a second at most. */
+void ab_live_lane_wake_patiently(ab_live_lane *lane, ab_live_turn *t);
 /** Monotonic. */
 int64_t ab_live_lane_now(const ab_live_lane *lane);

@@ -23,6 +23,7 @@ struct ab_live_session {
     bool client;
     bool over;
     bool blocked; /* the transport has no room */
+    bool waiting; /* there is more to send when something of what is on its way has arrived */
     bool heard;   /* the other end has sent something */
     char *agent;  /* NULL: at an agent */
     char id[AB_LIVE_SESSION_ID + 1];
@@ -148,7 +149,8 @@ static void on_sent(void *arg, ab_err code, const ab_error *err)
         ab_live_session_end(s, &why, true);
         return;
     }
-    wake(s);
+    if (s->waiting)
+        wake(s);
 }
 
 /* What is in `out` becomes an event. */
@@ -204,6 +206,15 @@ static void fail(ab_live_session *s, ab_err e, const ab_error *err)
     ab_live_session_end(s, &why, false);
 }
 
+/* An event costs a broker and both ends as much as a hundred times its bytes: while one is on its
+ * way, what would not fill another waits for it and goes together. Nothing waits when nothing is.
+ */
+static ab_err emit_rest(ab_live_session *s)
+{
+    bool goes = s->out.len > 0 && s->sends == 0 && !s->blocked;
+    return goes ? emit(s) : AB_ERR_OK;
+}
+
 static void flush(ab_live_turn *t)
 {
     ab_live_session *s = session_of(t);
@@ -212,8 +223,9 @@ static void flush(ab_live_turn *t)
         (void)ab_live_tls_take(s->tls, &s->out);
     if (is_up(s))
         e = ab_live_http2_flush(s->http2);
-    if (e == AB_ERR_OK && s->out.len > 0 && !s->blocked)
-        e = emit(s);
+    if (e == AB_ERR_OK)
+        e = emit_rest(s);
+    s->waiting = s->out.len > 0 || !has_room(s);
     if (e != AB_ERR_OK)
         fail(s, e, NULL);
 }
@@ -221,6 +233,13 @@ static void flush(ab_live_turn *t)
 static void on_work(void *arg)
 {
     wake(arg);
+}
+
+static void on_patient_work(void *arg)
+{
+    ab_live_session *s = arg;
+    if (!s->over)
+        ab_live_lane_wake_patiently(s->lane, &s->turn);
 }
 
 void ab_live_session_writable(ab_live_session *s)
@@ -359,6 +378,7 @@ static ab_err open_layers(ab_live_session *s, ab_error *err)
         .write = write_out,
         .has_room = has_room,
         .on_work = on_work,
+        .on_patient_work = on_patient_work,
         .on_request = on_request,
         .arg = s,
     };

@@ -10,6 +10,8 @@
 
 #define OUT_MAX  (128u * 1024) /* bytes that wait to be sent on one stream */
 #define HEAD_MAX (32u * 1024)
+/* So many bytes wait for more to go with them. */
+#define PATIENT_BYTES (16u * 1024)
 
 ab_str ab_live_field_find(const ab_live_field *fields, size_t count, const char *name)
 {
@@ -185,14 +187,26 @@ nghttp2_data_provider ab_live_stream_source(ab_live_stream *s)
     return (nghttp2_data_provider){.source = {.ptr = s}, .read_callback = on_read};
 }
 
+static bool is_patient(const ab_live_stream *s)
+{
+    return s->patient && !s->out_ended && s->out.len - s->out_sent < PATIENT_BYTES;
+}
+
 static void resume(ab_live_stream *s)
 {
-    if (!s->deferred)
-        return;
+    bool deferred = s->deferred;
     s->deferred = false;
-    if (nghttp2_session_resume_data(s->h2->ng, s->id) != 0)
+    if (deferred && nghttp2_session_resume_data(s->h2->ng, s->id) != 0)
         s->h2->out_of_memory = true; /* its only error for a stream that is deferred */
-    work(s);
+    if (is_patient(s))
+        s->h2->env.on_patient_work(s->h2->env.arg);
+    else if (deferred || s->patient)
+        work(s);
+}
+
+void ab_live_stream_be_patient(ab_live_stream *s)
+{
+    s->patient = true;
 }
 
 /* What was sent is cut off the front, so that the bytes fit. */

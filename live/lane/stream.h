@@ -67,6 +67,9 @@ void ab_live_stream_serve(ab_live_stream *s, const ab_live_handler *handler, voi
  *  @return CLOSED: it was given, or the stream is ending; INVALID: no status or no fields; NOMEM */
 AB_MUST_USE ab_err ab_live_stream_answer(ab_live_stream *s, int status, const ab_live_field *fields,
                                          size_t count);
+/** AGENT: what is sent on it from now on may wait a moment for more to go with it. What comes after
+ * a pause goes at once, and so does a lot. */
+void ab_live_stream_be_patient(ab_live_stream *s);
 /** Send bytes; copied. @return FULL: none were taken, on_room follows; CLOSED: it was ended; NOMEM
  */
 AB_MUST_USE ab_err ab_live_stream_send(ab_live_stream *s, ab_str bytes);

@@ -32,6 +32,7 @@ struct ab_live_stream {
     size_t out_sent;     /* of out */
     bool out_ended;      /* nothing follows what is in out */
     bool has_answered;   /* AGENT: with a head. PRINCIPAL: it came */
+    bool patient;        /* what is in out is in no hurry */
     bool deferred;       /* nghttp2 waits for something to be in out */
     bool starved;        /* FULL was returned; on the list of those */
     bool in_ended;       /* on_end was told */

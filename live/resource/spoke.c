@@ -259,6 +259,8 @@ static void call(request *r)
     r->masks = ab_resource_policy_masks(&r->spoke->env.policy, &r->map);
     if (r->masks)
         restrict_fields(r);
+    if (r->map.follow)
+        ab_live_stream_be_patient(r->stream);
     ab_buf_init(&path, 4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_map_put_path(&r->map, &path);
     if (ab_buf_status(&path) == AB_ERR_OK)

@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     end e = {0};
     bool client = (data[0] & 1) != 0;
-    const ab_live_http2_env env = {client, write_out, has_room, on_work, on_request, &e};
+    const ab_live_http2_env env = {client, write_out, has_room, on_work, on_work, on_request, &e};
     if (ab_live_http2_new(&env, &e.h2) != AB_ERR_OK)
         return 0;
     for (int i = 0; client && i < 3; i++)

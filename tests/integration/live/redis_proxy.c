@@ -125,7 +125,7 @@ static void on_move(uv_idle_t *idle)
 
 static void open_end(end *e, end *peer, bool client)
 {
-    const ab_live_http2_env env = {client, on_write, has_room, on_work, on_request, e};
+    const ab_live_http2_env env = {client, on_write, has_room, on_work, on_work, on_request, e};
     e->peer = peer;
     ab_buf_init(&e->in, WIRE_MAX);
     ab_err r = ab_live_http2_new(&env, &e->h2);

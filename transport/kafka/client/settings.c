@@ -419,7 +419,8 @@ static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab
         {"enable.auto.commit", "false", NULL},
         {"enable.auto.offset.store", "false", NULL},
         {"auto.offset.reset", kind == AB_KAFKA_LIVE_CONSUMER ? "latest" : "error", NULL},
-        {"enable.partition.eof", "true", NULL},
+        /* Live topics end after almost every event, and nobody waits for that. */
+        {"enable.partition.eof", kind == AB_KAFKA_LIVE_CONSUMER ? NULL : "true", NULL},
         /* librdkafka 2.0 looks only once a second whether a full queue has room again. So the
          * queue holds far more than one answer, and of events that are not tiny bytes are the
          * limit. */

@@ -116,7 +116,8 @@ static void end_open(end *e, end *peer, bool client)
     ab_buf_init(&e->wire, 64 * 1024 * 1024);
     for (size_t i = 0; i < KEPT; i++)
         ab_buf_init(&e->ears[i].data, 8192);
-    const ab_live_http2_env env = {client, end_write, end_has_room, end_on_work, end_on_request, e};
+    const ab_live_http2_env env = {
+        client, end_write, end_has_room, end_on_work, end_on_work, end_on_request, e};
     assert_int_equal(ab_live_http2_new(&env, &e->h2), AB_ERR_OK);
 }
 

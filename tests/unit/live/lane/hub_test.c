@@ -22,6 +22,9 @@
 
 #define SECRET "do not show this to a broker"
 
+static const char zeros[16384];
+static const ab_str BLOCK = {zeros, sizeof(zeros)};
+
 /* An event under way. */
 typedef struct letter {
     STAILQ_ENTRY(letter) at;
@@ -361,6 +364,14 @@ static void finish_both(pair *p)
     assert_int_equal(p->agent_ear.overs, 1);
 }
 
+/* A session, and one request that was answered and goes on. */
+static void open_stream(pair *p)
+{
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    run(p);
+}
+
 static void a_request_goes_to_the_agent_and_its_answer_comes_back(void **state)
 {
     pair *p = *state;
@@ -407,9 +418,7 @@ static void the_certificate_of_another_agent_is_refused(void **state)
 {
     pair *p = *state;
     open_tls(p, "w2", true);
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     assert_int_equal(p->hub_ear.overs, 1);
     assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
     assert_string_equal(p->hub_ear.why, "the certificate is of w2");
@@ -420,9 +429,7 @@ static void a_certificate_of_another_authority_is_refused(void **state)
 {
     pair *p = *state;
     open_tls(p, "w1", false);
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     assert_int_equal(p->hub_ear.overs, 1);
     assert_non_null(strstr(p->hub_ear.why, "TLS handshake failed"));
     assert_null(p->agent_ear.stream);
@@ -431,9 +438,7 @@ static void a_certificate_of_another_authority_is_refused(void **state)
 static void a_lost_frame_ends_the_session_and_the_next_request_begins_another(void **state)
 {
     pair *p = *state;
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     p->lost = 1;
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("lost")), AB_ERR_OK);
     run(p);
@@ -453,9 +458,7 @@ static void a_frame_that_comes_twice_is_taken_once(void **state)
 {
     pair *p = *state;
     open_tls(p, "w1", true);
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     p->repeated = 2;
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("once")), AB_ERR_OK);
     run(p);
@@ -479,9 +482,7 @@ static void a_frame_that_was_changed_ends_a_sealed_session(void **state)
 {
     pair *p = *state;
     open_tls(p, "w1", true);
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("to be changed")), AB_ERR_OK);
     uv_run(&p->loop, UV_RUN_NOWAIT);
     letter *l = STAILQ_FIRST(&p->post);
@@ -501,9 +502,7 @@ static void a_frame_that_was_changed_ends_a_sealed_session(void **state)
 static void an_agent_that_was_started_since_says_so_at_once(void **state)
 {
     pair *p = *state;
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     ab_live_spoke_free(p->spoke);
     drop_post(p); /* it was killed: nobody was told */
     p->spoke = NULL;
@@ -546,9 +545,7 @@ static void an_agent_that_does_not_answer_is_given_up(void **state)
 static void an_agent_that_is_away_is_not_asked(void **state)
 {
     pair *p = *state;
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     ab_live_hub_disconnected(p->hub, "w1");
     assert_int_equal(p->hub_ear.overs, 1);
     assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
@@ -563,9 +560,7 @@ static void an_agent_that_is_away_is_not_asked(void **state)
 static void what_a_principal_has_begun_ends_with_it(void **state)
 {
     pair *p = *state;
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     ab_live_spoke_disconnected(p->spoke);
     assert_int_equal(p->agent_ear.overs, 1);
     assert_int_equal(p->agent_ear.code, AB_ERR_UNAVAILABLE);
@@ -579,9 +574,7 @@ static void what_a_principal_has_begun_ends_with_it(void **state)
 static void what_finds_no_room_goes_when_there_is_some(void **state)
 {
     pair *p = *state;
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     p->full = 1;
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("late")), AB_ERR_OK);
     run(p);
@@ -617,21 +610,86 @@ static void an_agent_without_live_access_is_named_so_at_once(void **state)
 static void much_is_sent_in_events_of_bounded_size(void **state)
 {
     pair *p = *state;
-    static const char block[16384];
     size_t sent = 0;
     open_tls(p, "w1", true);
-    open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    open_stream(p);
     while (sent < 8 * 1024 * 1024) {
-        ab_err e = ab_live_stream_send(p->hub_ear.stream, (ab_str){block, sizeof(block)});
-        sent += e == AB_ERR_OK ? sizeof(block) : 0;
+        ab_err e = ab_live_stream_send(p->hub_ear.stream, BLOCK);
+        sent += e == AB_ERR_OK ? BLOCK.len : 0;
         if (e == AB_ERR_FULL)
             run(p);
     }
     run(p);
     assert_int_equal(p->agent_ear.bytes, sent);
     assert_true(p->events < 400);
+}
+
+static void turn(pair *p)
+{
+    for (int i = 0; i < 3; i++)
+        uv_run(&p->loop, UV_RUN_NOWAIT);
+}
+
+static void what_is_small_waits_for_the_event_under_way_and_goes_together(void **state)
+{
+    pair *p = *state;
+    open_tls(p, "w1", true);
+    open_stream(p);
+    int events = p->events;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("x")), AB_ERR_OK);
+        turn(p);
+        assert_int_equal(p->events - events, 1);
+    }
+    run(p);
+    assert_int_equal(p->agent_ear.bytes, 4);
+    assert_int_equal(p->events - events, 2);
+}
+
+static void what_fills_an_event_does_not_wait(void **state)
+{
+    pair *p = *state;
+    open_stream(p);
+    int events = p->events;
+    for (int i = 0; i < 40; i++) {
+        ab_err e = ab_live_stream_send(p->hub_ear.stream, BLOCK);
+        assert_true(e == AB_ERR_OK || e == AB_ERR_FULL);
+        turn(p);
+    }
+    assert_true(p->events - events >= 4);
+}
+
+static void what_is_in_no_hurry_goes_together_and_all_of_it(void **state)
+{
+    pair *p = *state;
+    open_stream(p);
+    size_t before = p->hub_ear.bytes;
+    int events = p->events;
+    ab_live_stream_be_patient(p->agent_ear.stream);
+    for (size_t i = 0; i < 200; i++) {
+        assert_int_equal(ab_live_stream_send(p->agent_ear.stream, AB_STR("x")), AB_ERR_OK);
+        run(p);
+        assert_true(p->hub_ear.bytes > before); /* the first at once */
+    }
+    assert_true(p->events - events < 100);
+    for (int i = 0; i < 1000 && p->hub_ear.bytes < before + 200; i++) {
+        uv_run(&p->loop, UV_RUN_ONCE);
+        run(p);
+    }
+    assert_int_equal(p->hub_ear.bytes, before + 200);
+}
+
+static void what_is_in_no_hurry_goes_at_once_when_it_is_much(void **state)
+{
+    pair *p = *state;
+    open_stream(p);
+    ab_live_stream_be_patient(p->agent_ear.stream);
+    for (int i = 0; i < 20; i++) {
+        size_t before = p->hub_ear.bytes;
+        assert_int_equal(ab_live_stream_send(p->agent_ear.stream, BLOCK), AB_ERR_OK);
+        run(p);
+        assert_int_equal(p->hub_ear.bytes, before + BLOCK.len);
+    }
 }
 
 static void principals_do_not_hear_each_other(void **state)
@@ -730,6 +788,10 @@ int main(void)
         TEST(a_transport_that_fails_ends_the_session),
         TEST(an_agent_without_live_access_is_named_so_at_once),
         TEST(much_is_sent_in_events_of_bounded_size),
+        TEST(what_is_small_waits_for_the_event_under_way_and_goes_together),
+        TEST(what_fills_an_event_does_not_wait),
+        TEST(what_is_in_no_hurry_goes_together_and_all_of_it),
+        TEST(what_is_in_no_hurry_goes_at_once_when_it_is_much),
         TEST(principals_do_not_hear_each_other),
         TEST(sessions_that_were_left_behind_make_room),
         TEST(an_agent_that_nobody_asks_costs_little_memory_and_no_event),

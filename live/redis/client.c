@@ -108,7 +108,6 @@ static void put_login(ab_redis_client *c, ab_str password)
     if (c->username != NULL)
         args[1] = ab_str_of(c->username);
     ab_resp_put_command(ab_redis_wire_out(c->wire), args, c->username == NULL ? 2 : 3);
-    ab_redis_wire_flush(c->wire);
     c->state = LOGGING_IN;
 }
 
@@ -213,7 +212,6 @@ bool ab_redis_client_is_up(const ab_redis_client *c)
 void ab_redis_client_send(ab_redis_client *c, const ab_str *args, size_t count)
 {
     ab_resp_put_command(ab_redis_wire_out(c->wire), args, count);
-    ab_redis_wire_flush(c->wire);
 }
 
 size_t ab_redis_client_queued(const ab_redis_client *c)
@@ -244,12 +242,14 @@ ab_err ab_redis_client_new(uv_loop_t *loop, ab_log *log, const ab_redis_address 
     *c = (ab_redis_client){
         .loop = loop, .log = log, .port = address->port, .ops = client_ops, .arg = arg};
     ab_backoff_init(&c->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    ab_tls tls = address->tls;
+    tls.unnamed = true;
     ab_err e = AB_ERR_OK;
     if (!copy_text(address->host, &c->host) || !copy_text(address->username, &c->username) ||
         !copy_text(address->password_file, &c->password_file))
         e = ab_fail(err, AB_ERR_NOMEM, "out of memory for redis");
     if (e == AB_ERR_OK)
-        e = ab_tls_context_init(&c->tls, &address->tls, false, c->host, err);
+        e = ab_tls_context_init(&c->tls, &tls, false, c->host, err);
     if (e != AB_ERR_OK) {
         c->is_closing = true;
         free_if_done(c);

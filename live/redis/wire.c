@@ -1,56 +1,68 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "live/redis/wire_priv.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A socket of net/tls with what redis needs besides: bytes that were not taken are kept, what is
+ * sent before it is open waits, and of a name all addresses are tried.
+ */
+#include "live/redis/wire.h"
+
+#include "net/tls/socket.h"
 
 #include <errno.h>
-#include <openssl/err.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define IN_MAX      (512u * 1024)
-#define OUT_MAX     (8u * 1024 * 1024)
-#define READ_BYTES  (32u * 1024)
-#define READ_ROUNDS 4    /* then others have their turn */
-#define KEEP_BYTES  4096 /* a queue that is smaller stays allocated */
+#define IN_MAX   (512u * 1024)
+#define WAIT_MAX (8u * 1024 * 1024)
 
-/* What was sent makes room; a large queue is given back. */
-static void trim_out(ab_redis_wire *w)
-{
-    if (w->sent == w->out.len) {
-        w->sent = 0;
-        if (w->out.room > KEEP_BYTES)
-            ab_buf_fini(&w->out);
-        else
-            ab_buf_clear(&w->out);
-    } else if (w->sent > AB_REDIS_WIRE_HIGH) {
-        memmove(w->out.ptr, w->out.ptr + w->sent, ab_redis_wire_queued(w));
-        w->out.len = ab_redis_wire_queued(w);
-        w->sent = 0;
-    }
-}
+struct ab_redis_wire {
+    uv_loop_t *loop;
+    const ab_redis_wire_ops *ops;
+    void *arg;
+    ab_tls_socket *socket; /* NULL: no address yet, down or closing */
+    bool open;
+    bool down; /* on_down was called */
+    bool closing;
+    bool paused;
+    bool owes_room;
+    const ab_tls_context *tls; /* until the connection stands */
+    char *name;                /* "host:port", for errors; NULL: accepted */
+    uv_getaddrinfo_t *resolver;
+    struct addrinfo *addresses;
+    struct addrinfo *next; /* to be tried when the present one fails */
+    uv_timer_t deadline;   /* of opening; is closed last */
+    bool has_timer;
+    ab_buf in;   /* came and was not taken */
+    ab_buf wait; /* to be sent when it is open */
+    ab_error why;
+};
 
-static void send_queue(ab_redis_wire *w)
+static void fail(ab_redis_wire *w, ab_err code, int reason, const char *what)
 {
-    if (ab_buf_status(&w->out) != AB_ERR_OK)
-        ab_redis_wire_fail(w, ab_buf_status(&w->out), 0,
-                           "the peer does not read what is sent to it");
-    while (ab_redis_wire_queued(w) > 0 && w->why.code == AB_ERR_OK) {
-        size_t n = ab_redis_wire_write(w, w->out.ptr + w->sent, ab_redis_wire_queued(w));
-        if (n == 0)
-            break;
-        w->sent += n;
-    }
-    if (w->why.code == AB_ERR_OK)
-        trim_out(w);
-}
-
-void ab_redis_wire_flush(ab_redis_wire *w)
-{
-    if (w->closing || w->state != AB_REDIS_WIRE_OPEN)
+    if (w->why.code != AB_ERR_OK)
         return;
-    w->wants_write = false;
-    send_queue(w);
-    ab_redis_wire_watch(w);
+    if (reason == 0)
+        ab_fail(&w->why, code, "%s", what);
+    else
+        ab_fail_errno(&w->why, code, reason, "%s", what);
+}
+
+/* From the loop only. */
+static void go_down(ab_redis_wire *w)
+{
+    if (w->closing || w->down)
+        return;
+    w->down = true;
+    w->open = false;
+    uv_timer_stop(&w->deadline);
+    ab_tls_socket_free(w->socket);
+    w->socket = NULL;
+    if (w->name != NULL)
+        ab_error_prefix(&w->why, "%s", w->name);
+    w->ops->on_down(w->arg, &w->why);
 }
 
 /* The owner takes from the front of what was held and of what came. */
@@ -60,12 +72,7 @@ static void hand_over(ab_redis_wire *w, ab_str fresh)
     if (held)
         ab_buf_put(&w->in, fresh);
     ab_str all = held ? ab_buf_str(&w->in) : fresh;
-    if (all.len == 0 || ab_buf_status(&w->in) != AB_ERR_OK) {
-        if (all.len > 0)
-            ab_redis_wire_fail(w, AB_ERR_TOOBIG, 0, "the peer sends more than can be held");
-        return;
-    }
-    size_t taken = w->ops->on_bytes(w->arg, all);
+    size_t taken = all.len == 0 ? 0 : w->ops->on_bytes(w->arg, all);
     if (w->closing)
         return;
     if (!held && taken < all.len) {
@@ -76,59 +83,166 @@ static void hand_over(ab_redis_wire *w, ab_str fresh)
         memmove(w->in.ptr, w->in.ptr + taken, all.len - taken);
         w->in.len = all.len - taken;
     }
+    if (ab_buf_status(&w->in) == AB_ERR_OK)
+        return;
+    fail(w, AB_ERR_TOOBIG, 0, "the peer sends more than can be held");
+    go_down(w);
 }
 
-static void receive(ab_redis_wire *w)
+static void on_bytes(void *arg, ab_str bytes)
 {
-    char bytes[READ_BYTES];
-    size_t n = 1;
-    if (w->kicked && w->in.len > 0 && !w->paused)
-        hand_over(w, (ab_str){bytes, 0});
-    w->kicked = false;
-    for (int i = 0; i < READ_ROUNDS && n > 0; i++) {
-        if (w->closing || w->paused || w->why.code != AB_ERR_OK)
-            return;
-        n = ab_redis_wire_read(w, bytes, sizeof(bytes));
-        if (n > 0)
-            hand_over(w, (ab_str){bytes, n});
-    }
-    /* What OpenSSL has read, the socket does not tell of. */
-    w->kicked = n > 0 && w->ssl != NULL;
+    hand_over(arg, bytes);
 }
 
-static void tell_room(ab_redis_wire *w)
+static void on_turn(void *arg)
 {
-    if (!w->owes_room || ab_redis_wire_queued(w) >= AB_REDIS_WIRE_HIGH / 2)
+    ab_redis_wire *w = arg;
+    if (!w->paused && w->in.len > 0)
+        hand_over(w, (ab_str){0});
+    if (!w->open)
+        return;
+    ab_tls_socket_read(w->socket, !w->paused);
+    if (!w->owes_room || ab_tls_socket_is_full(w->socket))
         return;
     w->owes_room = false;
     if (w->ops->on_room != NULL)
         w->ops->on_room(w->arg);
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+static void drop_addresses(ab_redis_wire *w)
 {
-    ab_redis_wire *w = poll->data;
-    (void)events;
-    if (status < 0 && w->state != AB_REDIS_WIRE_CONNECTING)
-        ab_redis_wire_fail(w, AB_ERR_CLOSED, -status, "connection closed");
-    w->wants_write = false;
-    if (w->state == AB_REDIS_WIRE_CONNECTING)
-        ab_redis_wire_finish_connect(w);
-    if (!w->polls)
+    uv_freeaddrinfo(w->addresses);
+    w->addresses = NULL;
+    w->next = NULL;
+}
+
+static void on_open(void *arg)
+{
+    ab_redis_wire *w = arg;
+    w->open = true;
+    uv_timer_stop(&w->deadline);
+    drop_addresses(w);
+    if (ab_buf_status(&w->wait) != AB_ERR_OK) {
+        fail(w, ab_buf_status(&w->wait), 0, "too much was to be sent before it was open");
+        go_down(w);
         return;
-    if (w->state == AB_REDIS_WIRE_HANDSHAKE && w->why.code == AB_ERR_OK) {
-        w->kicked = false;
-        ab_redis_wire_shake_hands(w);
     }
-    if (w->state == AB_REDIS_WIRE_OPEN && !w->closing && w->why.code == AB_ERR_OK)
-        receive(w);
-    if (w->state == AB_REDIS_WIRE_OPEN && !w->closing && w->why.code == AB_ERR_OK)
-        send_queue(w);
-    if (!w->closing && w->why.code == AB_ERR_OK)
-        tell_room(w);
-    if (!w->closing && w->why.code != AB_ERR_OK)
-        ab_redis_wire_go_down(w);
-    ab_redis_wire_watch(w);
+    ab_buf_put(ab_tls_socket_out(w->socket), ab_buf_str(&w->wait));
+    ab_buf_wipe(&w->wait);
+    ab_tls_socket_read(w->socket, !w->paused);
+    if (w->owes_room)
+        ab_tls_socket_wake(w->socket);
+    if (w->ops->on_open != NULL)
+        w->ops->on_open(w->arg);
+}
+
+static void dial_next(ab_redis_wire *w);
+
+static void on_end(void *arg, const ab_error *why)
+{
+    ab_redis_wire *w = arg;
+    w->socket = NULL; /* it frees itself */
+    w->why = *why;
+    if (w->next != NULL)
+        dial_next(w);
+    else
+        go_down(w);
+}
+
+static const ab_tls_socket_events events = {on_open, on_bytes, on_turn, on_end};
+
+static ab_err begin(ab_redis_wire *w, int fd, const ab_tls_context *tls, bool connecting)
+{
+    const ab_tls_socket_options options = {.tls = tls,
+                                           .fd = fd,
+                                           .connecting = connecting,
+                                           .patient = true,
+                                           .full_bytes = AB_REDIS_WIRE_HIGH,
+                                           .events = &events,
+                                           .arg = w};
+    ab_err e = ab_tls_socket_new(w->loop, &options, &w->socket);
+    if (e != AB_ERR_OK)
+        close(fd);
+    return e;
+}
+
+static bool dial(ab_redis_wire *w, const struct addrinfo *a)
+{
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || (connect(fd, a->ai_addr, a->ai_addrlen) != 0 && errno != EINPROGRESS)) {
+        fail(w, AB_ERR_UNAVAILABLE, errno, "cannot connect");
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    ab_err e = begin(w, fd, w->tls, true);
+    if (e != AB_ERR_OK)
+        fail(w, e, 0, "out of memory for a connection");
+    return e == AB_ERR_OK;
+}
+
+static void dial_next(ab_redis_wire *w)
+{
+    while (w->next != NULL) {
+        const struct addrinfo *a = w->next;
+        w->next = a->ai_next;
+        w->why = (ab_error){0};
+        if (dial(w, a))
+            return;
+    }
+    fail(w, AB_ERR_UNAVAILABLE, 0, "cannot connect");
+    go_down(w);
+}
+
+static void free_if_done(ab_redis_wire *w)
+{
+    if (!w->closing || w->has_timer || w->resolver != NULL)
+        return;
+    w->ops->on_closed(w->arg);
+    drop_addresses(w);
+    ab_buf_wipe(&w->in);
+    ab_buf_wipe(&w->wait);
+    free(w->name);
+    free(w);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    ab_redis_wire *w = handle->data;
+    w->has_timer = false;
+    free_if_done(w);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    ab_redis_wire *w = timer->data;
+    fail(w, AB_ERR_TIMEOUT, 0, "the connection does not come about in time");
+    go_down(w);
+}
+
+static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *list)
+{
+    ab_redis_wire *w = req->data;
+    free(req);
+    w->resolver = NULL;
+    w->addresses = list;
+    if (w->closing) {
+        free_if_done(w);
+        return;
+    }
+    if (w->down)
+        return;
+    w->next = list;
+    if (status != 0)
+        fail(w, AB_ERR_UNAVAILABLE, -status, "cannot resolve the name");
+    dial_next(w);
+}
+
+/* on_down follows from the loop. */
+static void fail_soon(ab_redis_wire *w)
+{
+    fail(w, AB_ERR_NOMEM, 0, "out of memory for a connection");
+    uv_timer_start(&w->deadline, on_deadline, 0, 0);
 }
 
 static ab_redis_wire *new_wire(uv_loop_t *loop, const ab_redis_wire_ops *ops, void *arg)
@@ -136,13 +250,12 @@ static ab_redis_wire *new_wire(uv_loop_t *loop, const ab_redis_wire_ops *ops, vo
     ab_redis_wire *w = calloc(1, sizeof(*w));
     if (w == NULL)
         return NULL;
-    *w = (ab_redis_wire){.loop = loop, .ops = ops, .arg = arg, .on_ready = on_ready, .fd = -1};
+    *w = (ab_redis_wire){.loop = loop, .ops = ops, .arg = arg, .has_timer = true};
     ab_buf_init(&w->in, IN_MAX);
-    ab_buf_init(&w->out, OUT_MAX);
+    ab_buf_init(&w->wait, WAIT_MAX);
     uv_timer_init(loop, &w->deadline);
     w->deadline.data = w;
-    w->handles = 1;
-    ab_redis_wire_limit(w);
+    uv_timer_start(&w->deadline, on_deadline, AB_REDIS_WIRE_OPEN_MS, 0);
     return w;
 }
 
@@ -154,7 +267,8 @@ ab_err ab_redis_wire_accept(uv_loop_t *loop, int fd, const ab_tls_context *tls,
         close(fd);
         return AB_ERR_NOMEM;
     }
-    ab_redis_wire_adopt(w, fd, tls);
+    if (begin(w, fd, tls, false) != AB_ERR_OK)
+        fail_soon(w);
     *out = w;
     return AB_ERR_OK;
 }
@@ -162,19 +276,28 @@ ab_err ab_redis_wire_accept(uv_loop_t *loop, int fd, const ab_tls_context *tls,
 ab_err ab_redis_wire_connect(uv_loop_t *loop, const char *host, int port, const ab_tls_context *tls,
                              const ab_redis_wire_ops *ops, void *arg, ab_redis_wire **out)
 {
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    char service[16];
     ab_redis_wire *w = new_wire(loop, ops, arg);
     if (w == NULL)
         return AB_ERR_NOMEM;
-    ab_redis_wire_dial(w, host, port, tls);
+    snprintf(service, sizeof(service), "%d", port);
+    size_t room = strlen(host) + sizeof(service) + 2;
+    w->name = malloc(room);
+    w->resolver = malloc(sizeof(*w->resolver));
+    w->tls = tls;
+    if (w->name != NULL)
+        snprintf(w->name, room, "%s:%d", host, port);
+    if (w->resolver != NULL)
+        w->resolver->data = w;
+    if (w->name == NULL || w->resolver == NULL ||
+        uv_getaddrinfo(loop, w->resolver, on_resolved, host, service, &hints) != 0) {
+        free(w->resolver);
+        w->resolver = NULL;
+        fail_soon(w);
+    }
     *out = w;
     return AB_ERR_OK;
-}
-
-static void on_handle_closed(uv_handle_t *handle)
-{
-    ab_redis_wire *w = handle->data;
-    w->handles--;
-    ab_redis_wire_free_if_done(w);
 }
 
 void ab_redis_wire_close(ab_redis_wire *w)
@@ -182,43 +305,52 @@ void ab_redis_wire_close(ab_redis_wire *w)
     if (w == NULL || w->closing)
         return;
     w->closing = true;
-    if (w->ssl != NULL && w->state == AB_REDIS_WIRE_OPEN) {
-        (void)SSL_shutdown(w->ssl);
-        ERR_clear_error();
-    }
-    if (w->polls)
-        uv_close((uv_handle_t *)&w->poll, on_handle_closed);
-    uv_close((uv_handle_t *)&w->deadline, on_handle_closed);
+    w->open = false;
+    ab_tls_socket_free(w->socket);
+    w->socket = NULL;
     if (w->resolver != NULL)
         uv_cancel((uv_req_t *)w->resolver);
-    if (w->polls || w->handles == 1)
-        ab_redis_wire_drop_socket(w);
+    uv_close((uv_handle_t *)&w->deadline, on_timer_closed);
 }
 
 /* ---- for the owner ---- */
 
-void ab_redis_wire_put(ab_redis_wire *w, ab_str bytes)
-{
-    ab_buf_put(&w->out, bytes);
-}
-
 ab_buf *ab_redis_wire_out(ab_redis_wire *w)
 {
-    return &w->out;
+    return w->open ? ab_tls_socket_out(w->socket) : &w->wait;
+}
+
+void ab_redis_wire_put(ab_redis_wire *w, ab_str bytes)
+{
+    ab_buf_put(ab_redis_wire_out(w), bytes);
+}
+
+void ab_redis_wire_shut(ab_redis_wire *w)
+{
+    if (w->open)
+        ab_tls_socket_shut(w->socket);
+}
+
+size_t ab_redis_wire_queued(const ab_redis_wire *w)
+{
+    return w->open ? ab_tls_socket_queued(w->socket) : w->wait.len;
 }
 
 bool ab_redis_wire_is_full(ab_redis_wire *w)
 {
-    if (ab_redis_wire_queued(w) < AB_REDIS_WIRE_HIGH)
-        return false;
-    w->owes_room = true;
-    return true;
+    bool full = w->open ? ab_tls_socket_is_full(w->socket) : w->wait.len >= AB_REDIS_WIRE_HIGH;
+    w->owes_room = w->owes_room || full;
+    return full;
 }
 
 void ab_redis_wire_pause(ab_redis_wire *w, bool paused)
 {
-    if (w->paused && !paused)
-        w->kicked = true;
+    bool goes_on = w->paused && !paused;
     w->paused = paused;
-    ab_redis_wire_watch(w);
+    if (!w->open)
+        return;
+    if (paused || w->in.len == 0)
+        ab_tls_socket_read(w->socket, !paused);
+    else if (goes_on)
+        ab_tls_socket_wake(w->socket); /* first what was held */
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One TCP connection of the redis proxy, with or without TLS: bytes in as they come, bytes out
- * through a queue. OpenSSL works on the socket itself and libuv only says when it is ready, as
- * below gRPC (net/rpc/wire.c), so that an idle connection holds no buffers. Loop thread.
+ * through a queue. An idle connection holds no buffers (net/tls/socket.h). Loop thread.
  *
  * Upcalls come from the loop only, never out of a function of this header. A wire may be closed
  * from any of them.
@@ -60,12 +59,13 @@ AB_MUST_USE ab_err ab_redis_wire_connect(uv_loop_t *loop, const char *host, int 
  */
 void ab_redis_wire_close(ab_redis_wire *w);
 
-/** Queue bytes, copied; ab_redis_wire_flush sends them. When memory is short, on_down follows. */
+/** Queue bytes, copied; they leave before the loop sleeps. When memory is short, or 64 MiB wait,
+ * on_down follows. */
 void ab_redis_wire_put(ab_redis_wire *w, ab_str bytes);
-/** The queue, to append to it; status is looked at by flush. */
+/** The queue, to append to it, with the same bound. */
 ab_buf *ab_redis_wire_out(ab_redis_wire *w);
-/** Send what is queued, as far as the peer takes it now; the rest follows by itself. */
-void ab_redis_wire_flush(ab_redis_wire *w);
+/** End the sending side when the queue has left. */
+void ab_redis_wire_shut(ab_redis_wire *w);
 /** More is queued than should be: on_room follows. */
 bool ab_redis_wire_is_full(ab_redis_wire *w);
 /** Bytes that are queued. */

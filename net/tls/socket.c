@@ -163,11 +163,21 @@ static void compact(ab_tls_socket *s)
     s->sent = 0;
 }
 
+/* A part of it is missing, so nothing more can be sent. */
+static outcome fail_queue(ab_tls_socket *s)
+{
+    ab_error err = {0};
+    ab_fail(&err, ab_buf_status(&s->out), "the peer does not read what is sent to it");
+    return fail(s, &err);
+}
+
 static void flush(ab_tls_socket *s)
 {
     outcome o = DONE;
     if (s->shut)
         ab_buf_fini(&s->out);
+    if (ab_buf_status(&s->out) != AB_ERR_OK)
+        o = fail_queue(s);
     while (s->sent < s->out.len && o == DONE) {
         size_t put = 0;
         o = write_some(s, s->out.ptr + s->sent, s->out.len - s->sent, &put);

@@ -153,7 +153,7 @@ static ab_err set_alpn(ab_tls_context *s, SSL_CTX *ctx)
         SSL_CTX_set_alpn_select_cb(ctx, select_protocol, s);
     else if (s->websocket)
         rc = SSL_CTX_set_alpn_protos(ctx, http1, sizeof(http1));
-    else
+    else if (!s->unnamed)
         rc = SSL_CTX_set_alpn_protos(ctx, h2, sizeof(h2));
     return rc == 0 ? AB_ERR_OK : AB_ERR_NOMEM;
 }
@@ -208,6 +208,7 @@ ab_err ab_tls_context_init(ab_tls_context *s, const ab_tls *tls, bool server, co
                           .insecure = tls->insecure,
                           .websocket = tls->websocket,
                           .http1 = tls->http1,
+                          .unnamed = tls->unnamed,
                           .client_cert = tls->client_cert};
     const char *name = tls->server_name == NULL ? host : tls->server_name;
     if (!copy_text(tls->ca, &s->files[CA]) || !copy_text(tls->cert, &s->files[CERT]) ||

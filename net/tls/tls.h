@@ -23,6 +23,7 @@ typedef struct {
     bool insecure;    /* no TLS at all; the files are then not looked at */
     bool websocket;   /* server: WebSockets beside HTTP/2; client: nothing else */
     bool http1;       /* server: HTTP/1.1 and nothing else */
+    bool unnamed;     /* client: the protocol has no name in ALPN */
     const char *ca;   /* whom to trust; NULL: client, what the system trusts; server, nobody */
     const char *cert; /* own certificate and its intermediates; NULL: none (clients only) */
     const char *key;
@@ -43,6 +44,7 @@ typedef struct {
     bool insecure;
     bool websocket;
     bool http1;
+    bool unnamed;
     ab_tls_client_cert client_cert;
     char *files[AB_TLS_FILES]; /* ca, cert, key; NULL: none */
     ab_file_stamps seen;

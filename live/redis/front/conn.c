@@ -52,11 +52,11 @@ static void conn_end(ab_redis_conn *c)
         return;
     c->ending = true;
     c->ending_ms = ab_redis_front_now_ms(c->front);
-    ab_redis_wire_pause(c->client, true);
     if (c->server != NULL)
         ab_redis_wire_pause(c->server, true);
-    ab_redis_wire_flush(c->client);
-    ab_redis_front_conn_care(c, c->ending_ms);
+    /* It reads the last reply, and closes. */
+    ab_redis_wire_shut(c->client);
+    ab_redis_wire_pause(c->client, false);
 }
 
 static bool is_stuck(ab_redis_conn *c)
@@ -69,7 +69,6 @@ static void conn_go_on(ab_redis_conn *c)
     if (c->over || c->ending)
         return;
     ab_redis_front_sub_deliver(c);
-    ab_redis_wire_flush(c->client);
     if (c->server != NULL)
         ab_redis_wire_pause(c->server, is_stuck(c));
     bool busy = c->in_garbage || c->expected_count >= EXPECTED_MAX ||
@@ -78,12 +77,6 @@ static void conn_go_on(ab_redis_conn *c)
 }
 
 /* ---- the control plane's redis ---- */
-
-static void on_server_open(void *arg)
-{
-    ab_redis_conn *c = arg;
-    ab_redis_wire_flush(c->server);
-}
 
 static size_t on_server_bytes(void *arg, ab_str bytes)
 {
@@ -131,7 +124,6 @@ static void on_server_room(void *arg)
 }
 
 static const ab_redis_wire_ops server_ops = {
-    .on_open = on_server_open,
     .on_bytes = on_server_bytes,
     .on_room = on_server_room,
     .on_down = on_server_down,
@@ -175,8 +167,6 @@ static size_t on_client_bytes(void *arg, ab_str bytes)
         if (piece.bytes.len > 0)
             ab_redis_front_command(c, &piece);
     } while (piece.bytes.len > 0 && !c->over && !c->in_garbage);
-    if (!c->over)
-        ab_redis_wire_flush(c->server);
     conn_go_on(c);
     return used;
 }

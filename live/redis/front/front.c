@@ -129,6 +129,7 @@ ab_err ab_redis_front_new(const ab_redis_front_options *options, ab_redis_front 
     if (f == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for the redis proxy");
     f->o = *options;
+    f->o.redis_tls.unnamed = true;
     ab_link_init(&f->conns);
     ab_link_init(&f->retries);
     f->redis_host = strdup(options->redis_host);
@@ -137,7 +138,7 @@ ab_err ab_redis_front_new(const ab_redis_front_options *options, ab_redis_front 
     if (e == AB_ERR_OK)
         e = ab_tls_context_init(&f->listen_tls, &options->listen_tls, true, "", err);
     if (e == AB_ERR_OK)
-        e = ab_tls_context_init(&f->redis_tls, &options->redis_tls, false, f->redis_host, err);
+        e = ab_tls_context_init(&f->redis_tls, &f->o.redis_tls, false, f->redis_host, err);
     if (e == AB_ERR_OK)
         e = begin(f, err);
     if (e != AB_ERR_OK) {

@@ -104,7 +104,6 @@ static void on_data(void *arg, ab_str bytes)
     }
     g->received += bytes.len;
     ab_redis_wire_put(c->client, bytes);
-    ab_redis_wire_flush(c->client);
     g->owed += bytes.len;
     if (!ab_redis_wire_is_full(c->client))
         ab_redis_front_get_go_on(g);

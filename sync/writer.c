@@ -26,6 +26,7 @@ struct ab_writer {
     ab_outbox *outbox;
     bool ready;
     uint64_t epoch;
+    uint64_t begun;   /* ab_writer_begin_epoch: none older is used any more; 0: it was not called */
     uint64_t version; /* the last one given, or reserved */
     bool reserved;    /* no event has it yet */
 };
@@ -111,8 +112,13 @@ static void expect(void *arg, const ab_event *event)
 void ab_writer_ready(ab_writer *w, uint64_t epoch)
 {
     ab_outbox_each(w->outbox, expect, w);
-    w->epoch = epoch;
+    w->epoch = epoch > w->begun ? epoch : w->begun;
     w->ready = true;
+}
+
+void ab_writer_begin_epoch(ab_writer *w)
+{
+    w->begun = ++w->epoch;
 }
 
 bool ab_writer_is_ready(const ab_writer *w)

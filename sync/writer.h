@@ -34,8 +34,10 @@ AB_MUST_USE ab_err ab_writer_learn(ab_writer *w, const ab_event *head);
 /** The log was replaced: forget its content and that we are ready. What waits stays, to be sent
  * again. */
 void ab_writer_forget(ab_writer *w);
-/** Events are taken from now on, under this epoch. */
+/** Events are taken from now on, under this epoch or one that was begun since. */
 void ab_writer_ready(ab_writer *w, uint64_t epoch);
+/** What is queued from now on is of a newer epoch. */
+void ab_writer_begin_epoch(ab_writer *w);
 bool ab_writer_is_ready(const ab_writer *w);
 /** The version that the next event will have, for content that is bound to it: it stays until an
  * event is queued. Must be ready. */

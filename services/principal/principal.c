@@ -284,6 +284,7 @@ static ab_err make_machine(service *s, ab_error *err)
         .destination_mapping = is_by_destination(c),
         .namespaces = s->namespaces,
         .defer_after_ms = ab_config_int(c, "sync.set-aside"),
+        .store_stays = strcmp(ab_config_str(c, "store.kind"), "directory") == 0,
         .guard = {.max = (size_t)ab_config_int(c, "sync.max-deletions"),
                   .percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
                   .observed = ab_config_bool(c, "sync.guard-observed"),

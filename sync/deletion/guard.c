@@ -26,10 +26,10 @@ static bool is_too_many(const ab_guard *g, size_t count)
     return count > g->limits.max && count * 100 > g->limits.percent * g->total;
 }
 
-bool ab_guard_all(ab_guard *g, int64_t now_ms, size_t missing, size_t total)
+bool ab_guard_all(ab_guard *g, int64_t now_ms, size_t missing, size_t unproved, size_t total)
 {
     open_window(g, now_ms, total);
-    if (missing > 0 && !g->confirmed && is_too_many(g, g->made + missing)) {
+    if (missing > 0 && !g->confirmed && is_too_many(g, g->made + missing + unproved)) {
         g->held = missing;
         g->due_at = now_ms + g->limits.window_ms;
         return false;

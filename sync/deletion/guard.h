@@ -2,9 +2,9 @@
  *
  * The mass-deletion guard of the owner of objects that another side has too. It judges deletions
  * that are only inferred: from a list made after a gap of the watch, from an inventory, at a start.
- * All that are missing are judged together: when there are too many of them, a lost store is more
- * likely than a deletion, and all are held back until the objects are there again or the operator
- * says that the deletion is meant.
+ * All that are missing are judged together, those without a proof too: when there are too many of
+ * them, a lost store is more likely than a deletion, and all are held back until the objects are
+ * there again or the operator says that the deletion is meant.
  *
  * A deletion that the store observed (AB_STORE_DELETED in store/store.h says what that means) does
  * not come here, unless `observed` is set: somebody deleted this very object, which is proof,
@@ -39,9 +39,10 @@ typedef struct {
 } ab_guard;
 
 void ab_guard_init(ab_guard *g, ab_guard_limits limits);
-/** All that is missing was counted, what is held among it. @param total  how many objects there
- * were, the missing ones included. @return may they be ended? When not, all of them are held; when
- * so, none is any more */
-bool ab_guard_all(ab_guard *g, int64_t now_ms, size_t missing, size_t total);
+/** All that is missing was counted, what is held among it. @param missing  whose deletion is proved
+ * @param unproved  missing, too, and held anyway @param total  how many objects there were, both
+ * included @return may what is proved be ended? When not, all of it is held; when so, none is any
+ * more */
+bool ab_guard_all(ab_guard *g, int64_t now_ms, size_t missing, size_t unproved, size_t total);
 /** Is it time to count again what is missing, because something is held? True once a window. */
 bool ab_guard_is_due(ab_guard *g, int64_t now_ms);

@@ -85,10 +85,10 @@ static void end_key(void *arg, ab_str key)
 }
 
 bool ab_sweep_may_end(ab_sweep *s, const ab_sweep_role *role, int64_t now_ms, size_t missing,
-                      size_t total)
+                      size_t unproved, size_t total)
 {
     size_t before = s->guard.held;
-    bool may = ab_guard_all(&s->guard, now_ms, missing, total);
+    bool may = ab_guard_all(&s->guard, now_ms, missing, unproved, total);
     role->show(role->arg, !may && s->guard.held != before, total);
     return may;
 }
@@ -99,7 +99,7 @@ void ab_sweep_log(ab_sweep *s, ab_writer *w, const ab_sweep_role *role, int64_t 
     ab_writer_each(w, "", count_key, &p);
     if (role->hold_unproved != NULL)
         role->hold_unproved(role->arg, p.unproved, p.first);
-    p.too_many = !ab_sweep_may_end(s, role, now_ms, p.inferred, p.total);
+    p.too_many = !ab_sweep_may_end(s, role, now_ms, p.inferred, p.unproved, p.total);
     s->done = !p.too_many && p.unproved == 0 && p.unknown == 0;
     if (p.allowed > 0)
         ab_writer_each(w, "", end_key, &p);

@@ -51,7 +51,8 @@ bool ab_sweep_begin(ab_sweep *s, int64_t now_ms);
 bool ab_sweep_is_due(ab_sweep *s, int64_t now_ms);
 /** Judge all that the log has, and end what may be ended. */
 void ab_sweep_log(ab_sweep *s, ab_writer *w, const ab_sweep_role *role, int64_t now_ms);
-/** May `missing` inferred deletions be made? Shows what is held. @param total  how many objects
- * there are, those included */
+/** May `missing` inferred deletions be made? Shows what is held. @param unproved  how many more
+ * objects are missing, whose deletion is not proved @param total  how many objects there are, both
+ * included */
 bool ab_sweep_may_end(ab_sweep *s, const ab_sweep_role *role, int64_t now_ms, size_t missing,
-                      size_t total);
+                      size_t unproved, size_t total);

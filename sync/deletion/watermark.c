@@ -86,12 +86,32 @@ bool ab_watermark_proves(const ab_watermark_sent *sent, const ab_watermark_run *
            (!ab_version_is_none(version) && has_epoch(run, version.epoch));
 }
 
-void ab_watermark_cover(ab_watermark_sent *sent, const ab_watermark_run *run)
+void ab_watermark_distrust(ab_watermark_run *run)
 {
-    if (run->resynced && ab_version_cmp(run->newest, sent->all) > 0)
-        *sent = (ab_watermark_sent){.all = run->newest};
-    else if (!run->resynced && !ab_version_is_none(run->queued))
-        ab_watermark_add_run(sent, run->queued);
+    *run = (ab_watermark_run){.distrusted = true};
+}
+
+ab_watermark_claim ab_watermark_claim_of(const ab_watermark_run *run)
+{
+    ab_watermark_claim claim = {.all = run->all, .queued = run->queued};
+    if (run->resynced && ab_version_cmp(run->newest, claim.all) > 0)
+        claim.all = run->newest;
+    return claim;
+}
+
+void ab_watermark_rejoin(ab_watermark_run *run)
+{
+    run->all = ab_watermark_claim_of(run).all;
+    run->newest = (ab_version){0};
+    run->resynced = false;
+}
+
+void ab_watermark_cover(ab_watermark_sent *sent, ab_watermark_claim claim)
+{
+    if (ab_version_cmp(claim.all, sent->all) > 0)
+        *sent = (ab_watermark_sent){.all = claim.all};
+    if (!ab_version_is_none(claim.queued) && !ab_watermark_covers(sent, claim.queued))
+        ab_watermark_add_run(sent, claim.queued);
 }
 
 /* --- names --- */

@@ -52,12 +52,20 @@ bool ab_watermark_is_empty(const ab_watermark_sent *sent);
 
 /* What this run knows of one agent. */
 typedef struct {
+    bool distrusted;   /* ab_watermark_distrust */
     bool resynced;     /* both ends agreed, and every deletion was proved */
     ab_version queued; /* the newest state of an object that was sent in this run */
     ab_version newest; /* the newest state of an object that the agent is known to have */
+    ab_version all;    /* both ends agreed up to there, before the agent was taken away last */
     uint64_t epochs[AB_WATERMARK_EPOCHS_MAX]; /* the last ones under which something was sent */
     size_t epoch_count;
 } ab_watermark_run;
+
+/* What a write covers beside what is covered already. */
+typedef struct {
+    ab_version all;    /* all up to there; none: nothing */
+    ab_version queued; /* what was sent under its epoch, up to there; none: nothing */
+} ab_watermark_claim;
 
 /** Something is sent under this epoch from now on. */
 void ab_watermark_note_epoch(ab_watermark_run *run, uint64_t epoch);
@@ -66,12 +74,23 @@ void ab_watermark_note_version(ab_watermark_run *run, ab_version version);
 /** An object was queued under this version. */
 void ab_watermark_note_queued(ab_watermark_run *run, ab_version version);
 /** Is the store known to have had what was sent under this version? It is, of what was said in this
- * run, of what the watermark covers, and once both ends agreed, of all. */
+ * run since it was distrusted last, of what the watermark covers, and once both ends agreed, of
+ * all.
+ */
 bool ab_watermark_proves(const ab_watermark_sent *sent, const ab_watermark_run *run,
                          ab_version version);
-/** Cover what was sent in this run, and, once every deletion was proved, all up to there: before
- * that it would hide what only the agent knows of. */
-void ab_watermark_cover(ab_watermark_sent *sent, const ab_watermark_run *run);
+/** The store may have been replaced by one that never had what was sent in this run until now: it
+ * is neither proof nor to be covered, and no resync of this run changes that. Something is sent
+ * under a new epoch from now on. */
+void ab_watermark_distrust(ab_watermark_run *run);
+/** The agent was taken away, and is served again: what it was sent in this run still is proof, and
+ * to be covered; what it has is to be compared again. */
+void ab_watermark_rejoin(ab_watermark_run *run);
+/** What was sent in this run, and, once every deletion was proved, all up to there: before that it
+ * would hide what only the agent knows of. */
+ab_watermark_claim ab_watermark_claim_of(const ab_watermark_run *run);
+/** Cover what was claimed. It never covers less than before. */
+void ab_watermark_cover(ab_watermark_sent *sent, ab_watermark_claim claim);
 
 /** Cover what was sent under the epoch of `version`, up to it, unless more of it is covered. The
  * oldest run is forgotten when they are too many. */

@@ -92,9 +92,8 @@ static void move_to(ab_watermark_line *line, ab_watermark_part *part)
 void ab_watermark_parts_leave(ab_watermark_parts *m, ab_watermark_line *line)
 {
     line->owner = NULL;
-    line->run = (ab_watermark_run){0};
     ab_link_remove(&line->in_waiting);
-    if (!ab_watermark_is_empty(&line->sent))
+    if (line->due || line->writing || line->run.distrusted || !ab_watermark_is_empty(&line->sent))
         return;
     leave_part(line);
     free(ab_map_take(m->lines, ab_str_of(line->name)));
@@ -123,7 +122,6 @@ void ab_watermark_parts_place(ab_watermark_parts *m, ab_watermark_line *line)
         put_into(line, room_from(m, 0));
     if (line->due) /* the store may have shown its part only after something was sent */
         write_part(line->part);
-    line->due = false;
 }
 
 static void give_what_is_too_much(ab_watermark_parts *m, ab_watermark_part *part)

@@ -27,11 +27,13 @@ typedef struct ab_watermark_part ab_watermark_part;
 typedef struct {
     ab_watermark_part *part; /* NULL: the store is not listed yet, and has not shown it */
     ab_link in_part;
-    ab_link in_waiting;     /* of the part, until it was read */
-    void *owner;            /* who serves the agent; NULL: nobody */
-    ab_watermark_sent sent; /* as listed, or written last, or to be written next */
-    ab_watermark_run run;   /* while it is served */
-    bool due;               /* something was sent before it had a part: to be written once listed */
+    ab_link in_waiting;       /* of the part, until it was read */
+    void *owner;              /* who serves the agent; NULL: nobody */
+    ab_watermark_sent sent;   /* as listed, or written last */
+    ab_watermark_run run;     /* also when it is not served any more */
+    ab_watermark_claim claim; /* what the write under way covers, too */
+    bool writing;             /* and it was due */
+    bool due;                 /* something was sent that no write covers, nor will */
     char name[];
 } ab_watermark_line;
 
@@ -51,9 +53,8 @@ struct ab_watermark_part {
     uint64_t asked, read; /* ab_watermark_parts.missed when it was asked for, and of what was read
                              last; 0: nothing was */
     bool wanted;          /* somebody waits for it to be read */
-    bool unsure;          /* a write failed: to be read before the next one */
+    bool unsure;          /* it could not be read or written: to be read before the next write */
     bool write_due;       /* something was sent that it does not cover */
-    bool write_failed;    /* and the last write did: it may say nothing of that for long */
     bool takes;           /* lines that it was not written with yet, of another ConfigMap */
     bool gives;           /* its ConfigMap has such lines: it is written after those */
     int64_t write_at, retry_at; /* mono_ms: not before then */
@@ -85,7 +86,8 @@ void ab_watermark_parts_assign(ab_watermark_parts *m);
 ab_watermark_line *ab_watermark_parts_line(ab_watermark_parts *m, ab_str agent);
 /** The line gets a part, unless it has one. What was sent before it had one is to be written. */
 void ab_watermark_parts_place(ab_watermark_parts *m, ab_watermark_line *line);
-/** The agent of this line is served no more. The line stays, if it says anything. */
+/** The agent of this line is served no more. The line stays, if it says anything or is to: what the
+ * agent was sent is covered all the same. */
 void ab_watermark_parts_leave(ab_watermark_parts *m, ab_watermark_line *line);
 /** Have it in the list of those with something to do, or not. */
 void ab_watermark_parts_tend(ab_watermark_part *part);

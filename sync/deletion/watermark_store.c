@@ -26,17 +26,22 @@ static int64_t now_ms(const ab_watermark_store *s)
 
 /* --- answers --- */
 
-/* What was seen of it is, or may be, of the former one: only a restart lists all of it. */
-static void end_all(ab_watermark_store *s, const char *why)
+/* What was seen of it is of the former one: only a restart lists all of it. */
+static void end_all(ab_watermark_store *s)
 {
     s->other = true;
-    s->env.effects->fatal(s->env.effects->arg, why);
+    s->env.effects->fatal(
+        s->env.effects->arg,
+        "the store's watermark (ConfigMap " AB_WATERMARK_NAME
+        ") is not what was written last: the store was restored from a backup, or "
+        "another principal writes to it; it must be listed again");
 }
 
 static void back_off(ab_watermark_part *part, ab_err code, const ab_error *err)
 {
     const ab_watermark_store *s = store_of(part);
     char name[AB_WATERMARK_NAME_MAX];
+    part->unsure = true;
     part->retry_at = now_ms(s) + ab_backoff_next(&part->backoff);
     if (ab_err_class_of(code) == AB_CLASS_STALE || part->failed)
         return;
@@ -77,6 +82,42 @@ static void tell_waiting(ab_watermark_part *part)
         store_of(part)->env.checked(AB_LINK_OF(l, ab_watermark_line, in_waiting)->owner);
 }
 
+static void distrust(ab_watermark_store *s, ab_watermark_line *line)
+{
+    ab_watermark_distrust(&line->run);
+    line->claim = (ab_watermark_claim){0};
+    line->due = line->writing = false;
+    if (line->owner != NULL)
+        s->env.distrusted(line->owner);
+}
+
+/* A write was made, or was not: then what it was to cover is due again. */
+static void end_write(ab_watermark_part *part, bool made)
+{
+    part->next_id[0] = '\0';
+    part->write_due |= !made;
+    for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
+        ab_watermark_line *line = AB_LINK_OF(i.link, ab_watermark_line, in_part);
+        if (made)
+            ab_watermark_cover(&line->sent, line->claim);
+        line->due |= !made && line->writing;
+        line->claim = (ab_watermark_claim){0};
+        line->writing = false;
+    }
+}
+
+/* It can be read again. The store may have been replaced meanwhile, and may not show yet what it
+ * lacks: what was sent until now and is not covered may never have been in this one. */
+static void recover(ab_watermark_part *part)
+{
+    for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
+        ab_watermark_line *line = AB_LINK_OF(i.link, ab_watermark_line, in_part);
+        if (line->due)
+            distrust(store_of(part), line);
+    }
+    part->unsure = false;
+}
+
 /* What it says is known: the same id is the same text. */
 static void got(ab_watermark_part *part, ab_err code, const ab_object *object, const ab_error *err)
 {
@@ -91,18 +132,17 @@ static void got(ab_watermark_part *part, ab_err code, const ab_object *object, c
         return;
     }
     if (!is_ours(part, id)) {
-        end_all(store_of(part),
-                "the store's watermark (ConfigMap " AB_WATERMARK_NAME
-                ") is not what was written last: the store was restored from a backup, or "
-                "another principal writes to it; it must be listed again");
+        end_all(store_of(part));
         return;
     }
+    if (part->next_id[0] != '\0')
+        end_write(part, ab_str_is(id, part->next_id));
+    if (part->unsure)
+        recover(part);
     snprintf(part->id, sizeof(part->id), "%.*s", AB_STR_ARG(id));
-    part->next_id[0] = '\0';
     if (part->logs_at == 0)
         part->logs_at = now_ms(store_of(part)) + LOGS_MS;
     part->read = part->asked;
-    part->unsure = false;
     part->write_due |= part->id[0] == '\0'; /* one that is there can be missed */
     succeeded(part);
     tell_waiting(part);
@@ -112,13 +152,12 @@ static void written(ab_watermark_part *part, ab_err code, const ab_object *objec
                     const ab_error *err)
 {
     if (code != AB_ERR_OK || !note_version(part, object)) {
-        part->unsure = part->write_due = part->write_failed = true;
         back_off(part, code == AB_ERR_OK ? AB_ERR_NOMEM : code, err);
         return;
     }
     memcpy(part->id, part->next_id, sizeof(part->id));
-    part->next_id[0] = '\0';
-    part->takes = part->gives = part->write_failed = false;
+    end_write(part, true);
+    part->takes = part->gives = false;
     part->write_at = now_ms(store_of(part)) + WRITES_APART_MS;
     succeeded(part);
 }
@@ -160,8 +199,12 @@ static ab_err make_object(ab_watermark_part *part, ab_object **out)
     ab_watermark_begin(&draft, part->number, store_of(part)->env.namespace, part->next_id);
     for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
         ab_watermark_line *line = AB_LINK_OF(i.link, ab_watermark_line, in_part);
-        ab_watermark_cover(&line->sent, &line->run);
-        ab_watermark_add(&draft, line->name, &line->sent);
+        ab_watermark_sent sent = line->sent;
+        line->claim = ab_watermark_claim_of(&line->run);
+        line->writing = line->due;
+        line->due = false;
+        ab_watermark_cover(&sent, line->claim);
+        ab_watermark_add(&draft, line->name, &sent);
     }
     return ab_watermark_finish(&draft, out);
 }
@@ -225,12 +268,25 @@ void ab_watermark_store_outdate(ab_watermark_store *s)
     s->parts.missed++;
 }
 
-void ab_watermark_store_miss_unseen(ab_watermark_store *s, const ab_watermark_line *line)
+static void distrust_uncovered(ab_watermark_store *s, ab_watermark_line *line)
 {
-    if (line->part != NULL && line->part->write_failed && !s->other)
-        end_all(s, "objects are missing, and the store's watermark (ConfigMap " AB_WATERMARK_NAME
-                   ") could not be written since they were sent: the store may have been restored "
-                   "from a backup; it must be listed again");
+    if (!line->due && !line->writing)
+        return;
+    distrust(s, line);
+    if (line->part == NULL)
+        return;
+    line->part->write_due = true; /* a write under way may cover it: not for long */
+    ab_watermark_parts_tend(line->part);
+}
+
+void ab_watermark_store_miss_unseen(ab_watermark_store *s, ab_str agent)
+{
+    ab_watermark_line *line = agent.ptr == NULL ? NULL : ab_map_find(s->parts.lines, agent);
+    if (line != NULL)
+        distrust_uncovered(s, line);
+    for (ab_map_iter i = ab_map_first(s->parts.lines); agent.ptr == NULL && i.entry != NULL;
+         ab_map_next(&i))
+        distrust_uncovered(s, i.value);
 }
 
 void ab_watermark_store_await(ab_watermark_line *line)
@@ -271,7 +327,7 @@ void ab_watermark_store_check_all(ab_watermark_store *s)
 void ab_watermark_store_write(ab_watermark_store *s, ab_watermark_line *line)
 {
     ab_watermark_part *part = line->part;
-    line->due = part == NULL;
+    line->due = true;
     if (part == NULL)
         return;
     part->write_due = true;
@@ -294,17 +350,11 @@ ab_err ab_watermark_store_join(ab_watermark_store *s, ab_str agent, void *owner,
     if (line == NULL)
         return AB_ERR_NOMEM;
     line->owner = owner;
+    ab_watermark_rejoin(&line->run);
     if (s->parts.listed)
         ab_watermark_parts_place(&s->parts, line);
     *out = line;
     return AB_ERR_OK;
-}
-
-void ab_watermark_store_leave(ab_watermark_store *s, ab_watermark_line *line)
-{
-    ab_watermark_cover(&line->sent, &line->run);
-    ab_watermark_store_write(s, line);
-    ab_watermark_parts_leave(&s->parts, line);
 }
 
 void ab_watermark_store_note(ab_watermark_store *s, const ab_object *object)

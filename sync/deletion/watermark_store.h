@@ -6,14 +6,19 @@
  * what it has shown proves nothing: the principal exits, so that its supervisor restarts it. The
  * other parts say nothing about this agent, and are not read for it.
  *
+ * What no stored watermark covered before the store may have been replaced proves no deletion.
+ * While it is replaced it cannot be read or written, and it shows its loss later, perhaps only
+ * after the watermark was written again. So what is not covered when the part can be read again is
+ * distrusted: for the rest of the run it is no proof, and no write covers it.
+ *
  *    listed --get--> current --something is missed--> outdated --an agent waits: get--> current
  *                      |  ^
  *      a line is new:  |  | written, or found by a get to be ours all the same
  *              write   v  |
- *                    writing --failed--> unsure --get--> current
+ *                    writing --failed--> unsure --get: what is not covered is distrusted--> current
  *
- *    any get that shows another watermark than ours: the end of everything, as is a loss that
- *    nobody saw after a write failed: then the watermark of before says nothing of what was sent
+ *    any get or write that fails: unsure
+ *    any get that shows another watermark than ours: the end of everything
  *
  * Loop thread.
  */
@@ -29,6 +34,9 @@ typedef struct {
     const char *namespace; /* of the ConfigMaps; borrowed */
     /** The part of this agent's line was read after it was asked for, or while it waited. */
     void (*checked)(void *owner);
+    /** What this agent was sent in this run and no stored watermark covers proves nothing any more
+     * (ab_watermark_distrust): send it under a new epoch from now on. */
+    void (*distrusted)(void *owner);
 } ab_watermark_store_env;
 
 typedef struct {
@@ -49,18 +57,15 @@ void ab_watermark_store_note(ab_watermark_store *s, const ab_object *object);
 /** The store is listed: from now on parts are read and written. */
 void ab_watermark_store_listed(ab_watermark_store *s);
 /** An agent is served from now on. @param owner  for `checked`  @param out  borrowed, until
- * ab_watermark_store_leave  @return NOMEM */
+ * ab_watermark_parts_leave  @return NOMEM */
 AB_MUST_USE ab_err ab_watermark_store_join(ab_watermark_store *s, ab_str agent, void *owner,
                                            ab_watermark_line **out);
-/** It is served no more. What it was sent is covered all the same. */
-void ab_watermark_store_leave(ab_watermark_store *s, ab_watermark_line *line);
 
 /** Something is missing from the store: no part proves anything before it was read again. */
 void ab_watermark_store_outdate(ab_watermark_store *s);
-/** Something of this agent is missing, and nobody saw it go. If the last write of the line's part
- * failed, the store may be an older one and have the same watermark, so nothing is ended in this
- * run: the principal exits, too. */
-void ab_watermark_store_miss_unseen(ab_watermark_store *s, const ab_watermark_line *line);
+/** Something of this agent is missing, and nobody saw it go: what was sent to it and is not covered
+ * yet is distrusted, also if it is not served now. @param agent  AB_STR_NONE: of any agent */
+void ab_watermark_store_miss_unseen(ab_watermark_store *s, ab_str agent);
 /** Has the line's part been read since something was missed last? If not it is read, and `checked`
  * is called then. */
 bool ab_watermark_store_check(ab_watermark_store *s, ab_watermark_line *line);

@@ -109,8 +109,6 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
         ab_principal_ack(p, h->delivery);
     ab_mirror_requeue_agent(peer->records);
     ab_mirror_agents_changed(p, agent);
-    ab_watermark_store_leave(&p->watermark, peer->line);
-    peer->line = NULL;
     ab_outbox_drop(ab_writer_outbox(peer->writer));
     ab_principal_peer_free(peer);
 }

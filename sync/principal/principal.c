@@ -16,6 +16,14 @@ static void checked(void *owner)
         ab_resync_queue_due(&peer->resync.turn, "the store's watermark was read");
 }
 
+static void distrusted(void *owner)
+{
+    struct peer *peer = owner;
+    ab_writer_begin_epoch(peer->writer);
+    if (ab_writer_is_ready(peer->writer)) /* else its epoch is not known yet */
+        ab_watermark_note_epoch(&peer->line->run, ab_writer_newest(peer->writer).epoch);
+}
+
 static ab_err init_watermark(ab_principal *p)
 {
     return ab_watermark_store_init(&p->watermark,
@@ -23,7 +31,8 @@ static ab_err init_watermark(ab_principal *p)
                                                              .clock = p->env.clock,
                                                              .log = p->env.log,
                                                              .namespace = p->env.namespace,
-                                                             .checked = checked});
+                                                             .checked = checked,
+                                                             .distrusted = distrusted});
 }
 
 ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)

@@ -54,6 +54,7 @@ typedef struct {
      * Borrowed. */
     const ab_patterns *namespaces;
     int64_t defer_after_ms;
+    bool store_stays;      /* the store is never replaced while the principal runs */
     ab_guard_limits guard; /* for each agent */
     int64_t resync_ms; /* how often both ends compare what they hold; 0: only when there is cause */
     size_t resyncs_max; /* how many resyncs are under way at once */

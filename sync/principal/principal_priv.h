@@ -362,8 +362,9 @@ void ab_principal_forget_observed(struct peer *peer);
 /** Learn from the peer's log: end what is another agent's now and what the hub no longer has, as
  * far as that is proved, under the mass-deletion guard. */
 void ab_principal_sweep(struct peer *peer);
-/** May all that is missing here of what the agent has be ended? When not, it is shown as held. */
-bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total);
+/** May all that is missing here of what the agent has be ended? When not, it is shown as held.
+ * @param unproved  how many more are missing, and held anyway */
+bool ab_principal_may_end(struct peer *peer, size_t missing, size_t unproved, size_t total);
 /** May this be ended, which the agent has and its log does not, and which the store does not have
  * for it? The watermark was read, or the operator confirms; the guard is not asked.
  * @param version  of what the agent has */

@@ -280,14 +280,15 @@ static void check_missing(void *arg, ab_str key)
 }
 
 /* One deletion: what the log still has, and what only the agent has. */
-static void end_missing(struct peer *peer, size_t missing)
+static void end_missing(struct peer *peer, size_t missing, size_t unproved)
 {
     const ab_resync *r = &peer->resync.turn.resync;
     struct correction c = {.peer = peer, .end = true};
     ab_principal_sweep(peer);
     size_t held = peer->sweep.done ? 0 : peer->sweep.guard.held;
     if ((missing > 0 || held == 0) &&
-        ab_principal_may_end(peer, missing + held, r->theirs->summary.count))
+        ab_principal_may_end(peer, missing + held, unproved + peer->proof.log,
+                             r->theirs->summary.count))
         ab_resync_each(r, check_held, &c);
 }
 
@@ -321,7 +322,7 @@ static void correct(void *arg)
     if (!may_end)
         return;
     ab_principal_watermark_hold(peer, &peer->proof.agent, c.unproved, c.first);
-    end_missing(peer, c.missing);
+    end_missing(peer, c.missing, c.unproved);
 }
 
 /* --- the rest of the role --- */

@@ -31,6 +31,7 @@ static void log_held(const struct peer *peer, size_t total)
              "was not observed; to delete them in the workload cluster, run argobusctl resync "
              "--confirm",
              AB_KV("agent", peer->name), AB_KV("missing", (int64_t)g->held),
+             AB_KV("unproved", (int64_t)(peer->proof.log + peer->proof.agent)),
              AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
              AB_KV("max_deletions", (int64_t)g->limits.max));
 }
@@ -88,7 +89,7 @@ static bool know(void *arg, ab_str key, ab_deletion_facts *out)
         .store_checked = j->checked,
         .observed = peer->observed != NULL && ab_map_find(peer->observed, key) != NULL,
         .store_synced = peer->principal->synced,
-        .owned = ab_writer_is_confirmed_owned(peer->writer, key),
+        .owned = !peer->line->run.distrusted && ab_writer_is_confirmed_owned(peer->writer, key),
         .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run,
                                        ab_writer_version_of(peer->writer, key)),
         .confirmed = peer->sweep.guard.confirmed};
@@ -123,11 +124,11 @@ static ab_sweep_role role_of(struct judge *j)
         .know = know, .end = end, .hold_unproved = hold_unproved, .show = show, .arg = j};
 }
 
-bool ab_principal_may_end(struct peer *peer, size_t missing, size_t total)
+bool ab_principal_may_end(struct peer *peer, size_t missing, size_t unproved, size_t total)
 {
     struct judge j = {.peer = peer};
     ab_sweep_role role = role_of(&j);
-    return ab_sweep_may_end(&peer->sweep, &role, now_ms(peer), missing, total);
+    return ab_sweep_may_end(&peer->sweep, &role, now_ms(peer), missing, unproved, total);
 }
 
 ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version)
@@ -229,8 +230,6 @@ void ab_principal_sweep(struct peer *peer)
 
 static void miss(struct peer *peer, ab_str key, bool observed)
 {
-    if (!observed)
-        ab_watermark_store_miss_unseen(&peer->principal->watermark, peer->line);
     if (!ab_writer_has_key(peer->writer, key)) {
         if (peer->resync.unsent) { /* its log does not tell that the agent has it */
             peer->proof.again = true;
@@ -252,6 +251,9 @@ void ab_principal_note_missing(ab_principal *p, const struct agent_records *of, 
                                bool observed)
 {
     ab_watermark_store_outdate(&p->watermark);
+    if (!observed && !p->env.store_stays)
+        ab_watermark_store_miss_unseen(&p->watermark,
+                                       of == NULL ? AB_STR_NONE : ab_str_of(of->name));
     if (of != NULL && of->peer != NULL)
         miss(of->peer, key, observed);
     /* One that is not open is swept when it is. */

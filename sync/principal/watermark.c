@@ -32,7 +32,8 @@ void ab_principal_watermark_note_resync(struct peer *peer)
     ab_watermark_run *run = &peer->line->run;
     /* What was not judged when all was in hand is judged in the next one, whatever was read since.
      */
-    if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer) || !peer->resync.judged)
+    if (peer->mode != AB_MANAGED || ab_principal_is_holding(peer) || !peer->resync.judged ||
+        run->distrusted)
         return;
     bool ready = peer->principal->synced && peer->sweep.done && ab_principal_watermark_ask(peer);
     peer->proof.again = !ready;

@@ -70,6 +70,9 @@ void fake_log_append(fake_log *l, ab_event *event)
         assert_true(grown != NULL);
         l->records = grown;
     }
+    uint64_t epoch = 0;
+    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK && epoch > l->epoch)
+        l->epoch = epoch;
     l->records[l->count++] = (struct record){l->appended++, ab_event_ref(event)};
 }
 

@@ -16,7 +16,7 @@ void fake_log_free(fake_log *l);
 
 /* The writer. */
 void fake_log_append(fake_log *l, ab_event *event);
-/** Higher than every epoch in the log so far. */
+/** Higher than every epoch in the log so far, also before it was lost. */
 uint64_t fake_log_next_epoch(fake_log *l);
 /** The newest event of each key that is not ended. */
 void fake_log_heads(const fake_log *l, void (*visit)(void *arg, const ab_event *head), void *arg);

@@ -626,3 +626,9 @@ void fake_store_settle(fake_store *s)
     while (fake_store_choices(s) > 0)
         fake_store_step(s, 0, false);
 }
+
+void fake_store_settle_jobs(fake_store *s)
+{
+    while (s->jobs != NULL) /* of the choices they come first */
+        fake_store_step(s, 0, false);
+}

@@ -79,6 +79,8 @@ size_t fake_store_choices(const fake_store *s);
 void fake_store_step(fake_store *s, size_t i, bool skip);
 /** Let all happen, first come first served, until nothing waits. */
 void fake_store_settle(fake_store *s);
+/** The same, but no change is told. */
+void fake_store_settle_jobs(fake_store *s);
 /** Has SYNCED been told? */
 bool fake_store_has_listed(const fake_store *s);
 /** Changes made so far, by anybody. */

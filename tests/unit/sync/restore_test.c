@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#define LOCAL_B "Application/argocd/b"
+
 static ab_map *backup;
 
 /* "a" is in the backup, "new" was made since. */
@@ -58,6 +60,16 @@ static void assert_held(void)
     world_run(&w, 300);
     assert_true(has_new());
     assert_int_equal(held_deletions(), 1);
+}
+
+/* The watermark is read and written; no change of the hub is told meanwhile. */
+static void write_mark(void)
+{
+    ab_object *before = ab_object_ref(fake_store_find(w.hub, MARK));
+    world_tick(&w, 60000);
+    fake_store_settle_jobs(w.hub);
+    assert_ptr_not_equal(fake_store_find(w.hub, MARK), before);
+    ab_object_unref(before);
 }
 
 /* --- nothing goes --- */
@@ -154,11 +166,11 @@ static void it_stays_also_when_it_was_sent_before_the_mark_was_listed(void **sta
         world_step(&w, world_choices(&w) - 1);
     fake_store_step(w.hub, fake_store_choices(w.hub) - 1, false); /* "b", which was made last */
     assert_int_equal(ab_outbox_count(ab_principal_outbox(w.principal, "w1")), 1);
-    while (fake_store_find(w.local, "Application/argocd/b") == NULL) /* before it is compared */
+    while (fake_store_find(w.local, LOCAL_B) == NULL) /* before it is compared */
         world_step(&w, 0);
     fake_store_restore(w.hub, backup);
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
     assert_held();
 }
 
@@ -171,13 +183,151 @@ static void it_stays_also_when_the_mark_could_not_be_written(void **state)
     w.hub_refuses = AB_ERR_DENIED;
     put_app(w.hub, "w1", "b", 1, "", "");
     world_run(&w, 2);
-    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
     fake_store_restore(w.hub, backup);
     world_run(&w, 300);
-    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
     w.hub_refuses = AB_ERR_OK;
     world_run(&w, 100);
-    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_held();
+}
+
+static void hub_goes_down(void)
+{
+    w.hub_refuses = AB_ERR_UNAVAILABLE;
+    w.hub_refuses_reads = true;
+}
+
+static void hub_comes_back(void)
+{
+    w.hub_refuses = AB_ERR_OK;
+    w.hub_refuses_reads = false;
+}
+
+/* Its API server goes down once "b" was sent, and before the watermark says so. */
+static void hub_goes_down_after_b(void)
+{
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    hub_goes_down();
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 2);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+}
+
+/* It comes back with the backup, and a new list shows the loss only then. */
+static void it_stays_also_when_the_mark_is_written_again_before_the_loss_shows(void **state)
+{
+    (void)state;
+    hub_goes_down_after_b();
+    fake_store_restore(w.hub, backup);
+    hub_comes_back();
+    write_mark();
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_held();
+}
+
+static void it_stays_also_when_a_resync_agrees_before_the_loss_shows(void **state)
+{
+    (void)state;
+    hub_goes_down_after_b();
+    fake_store_restore(w.hub, backup);
+    hub_comes_back();
+    write_mark();
+    double resyncs = world_count(w.principal_metrics, "argobus_resyncs_total");
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    while (world_choices(&w) > fake_store_choices(w.hub))
+        world_step(&w, world_choices(&w) - 1);
+    assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") > resyncs);
+    world_tick(&w, 1000); /* what that proved would be written now */
+    fake_store_settle_jobs(w.hub);
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_held();
+}
+
+static void come_again(void)
+{
+    world_lose_log(&w, &w.principal_link);
+    assert_int_equal(ab_principal_add_agent(w.principal, "w1"), AB_ERR_OK);
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+}
+
+static void it_stays_also_when_the_agent_comes_again_before_the_loss_shows(void **state)
+{
+    (void)state;
+    hub_goes_down_after_b();
+    fake_store_restore(w.hub, backup);
+    hub_comes_back();
+    write_mark();
+    double resyncs = world_count(w.principal_metrics, "argobus_resyncs_total");
+    ab_principal_remove_agent(w.principal, "w1");
+    come_again();
+    for (int i = 0; i < 60; i++) {
+        world_tick(&w, 1000);
+        while (world_choices(&w) > fake_store_choices(w.hub))
+            world_step(&w, world_choices(&w) - 1);
+        fake_store_settle_jobs(w.hub);
+    }
+    assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") > resyncs);
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_held();
+}
+
+/* It is not served when the loss shows, and the watermark is written after that. */
+static void it_stays_also_when_it_is_lost_while_the_agent_is_taken_away(void **state)
+{
+    (void)state;
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_settle(&w);
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_settle(&w);
+    ab_principal_remove_agent(w.principal, "w1");
+    fake_store_restore(w.hub, backup);
+    world_settle(&w);
+    world_run(&w, 5);
+    come_again();
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_held();
+}
+
+/* The principal has not read the watermark yet when the API server goes down. */
+static void it_stays_also_when_the_mark_could_not_be_read_at_the_start(void **state)
+{
+    (void)state;
+    world_crash_principal(&w);
+    hub_goes_down();
+    world_start_principal(&w);
+    world_settle(&w);
+    hub_goes_down_after_b();
+    fake_store_restore(w.hub, backup);
+    hub_comes_back();
+    write_mark();
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_held();
+}
+
+/* The watermark is not written again at once. */
+static void it_stays_also_when_it_is_lost_before_the_mark_is_due(void **state)
+{
+    (void)state;
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_settle(&w);
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_settle(&w);
+    fake_store_restore(w.hub, backup);
+    world_settle(&w);
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
     assert_held();
 }
 
@@ -340,11 +490,11 @@ static void what_is_seen_to_go_goes_while_something_is_held(void **state)
     start_principal();
     put_app(w.hub, "w1", "b", 1, "", "");
     world_run(&w, 2);
-    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
     fake_store_erase(w.hub, "Application/w1/b");
     fake_store_erase(w.hub, HUB);
     world_run(&w, 2);
-    assert_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_null(fake_store_find(w.local, LOCAL_B));
     assert_null(local());
     assert_held();
 }
@@ -361,7 +511,7 @@ static void what_was_made_and_deleted_while_the_agent_was_away_goes(void **state
     world_run(&w, 2);
     world_start_agent(&w);
     world_run(&w, 2);
-    assert_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_null(fake_store_find(w.local, LOCAL_B));
     assert_null(local());
     assert_int_equal(held_deletions(), 0);
     assert_at_rest();
@@ -377,12 +527,97 @@ what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again(void
     ab_principal_remove_agent(w.principal, "w1");
     fake_store_erase(w.hub, "Application/w1/c");
     world_run(&w, 2);
-    world_lose_log(&w, &w.principal_link);
-    assert_int_equal(ab_principal_add_agent(w.principal, "w1"), AB_ERR_OK);
-    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    come_again();
     world_run(&w, 40); /* what has no status is reported after 30 s */
-    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
     assert_null(fake_store_find(w.local, "Application/argocd/c"));
+    assert_int_equal(held_deletions(), 0);
+    assert_at_rest();
+}
+
+static void what_it_was_told_last_is_known_also_when_it_comes_again_at_once(void **state)
+{
+    (void)state;
+    put_app(w.hub, "w1", "b", 1, "", "");
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_settle(&w); /* the watermark is not written again at once */
+    ab_principal_remove_agent(w.principal, "w1");
+    fake_store_erase(w.hub, "Application/w1/c");
+    fake_store_settle(w.hub);
+    come_again();
+    world_run(&w, 40); /* what has no status is reported after 30 s */
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_null(fake_store_find(w.local, "Application/argocd/c"));
+    assert_int_equal(held_deletions(), 0);
+    assert_at_rest();
+}
+
+static void it_goes_also_unseen_right_after_it_was_sent_if_the_store_stays(void **state)
+{
+    (void)state;
+    world_crash_principal(&w);
+    w.hub_stays = true;
+    start_principal();
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_settle(&w); /* the watermark is not written again at once */
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_settle(&w);
+    fake_store_lose(w.hub, "Application/w1/b");
+    world_run(&w, 40);
+    assert_null(fake_store_find(w.local, LOCAL_B));
+    assert_int_equal(held_deletions(), 0);
+}
+
+/* Nothing was lost: only what the watermark could not cover is held back. */
+static void what_is_sent_after_an_outage_and_deleted_later_goes(void **state)
+{
+    (void)state;
+    hub_goes_down_after_b();
+    hub_comes_back();
+    world_run(&w, 60);
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_run(&w, 2);
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, "Application/w1/b");
+    fake_store_erase(w.hub, "Application/w1/c");
+    fake_store_erase(w.hub, HUB);
+    start_principal();
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_null(fake_store_find(w.local, "Application/argocd/c"));
+    assert_null(local());
+    assert_held();
+}
+
+static void what_is_seen_to_go_after_an_outage_goes(void **state)
+{
+    (void)state;
+    hub_goes_down_after_b();
+    hub_comes_back();
+    world_run(&w, 60);
+    fake_store_erase(w.hub, "Application/w1/b");
+    world_run(&w, 2);
+    assert_null(fake_store_find(w.local, LOCAL_B));
+    assert_int_equal(held_deletions(), 0);
+    assert_at_rest();
+}
+
+static void what_a_write_covers_goes_also_when_its_answer_was_lost(void **state)
+{
+    (void)state;
+    w.hub_refuses = AB_ERR_TIMEOUT;
+    w.hub_writes_refused = true;
+    put_app(w.hub, "w1", "b", 1, "", "");
+    const ab_object *mark = fake_store_find(w.hub, MARK);
+    world_settle(&w);
+    world_tick(&w, 300);
+    world_settle(&w);
+    assert_ptr_not_equal(fake_store_find(w.hub, MARK), mark);
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 5);
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    fake_store_lose(w.hub, "Application/w1/b");
+    world_run(&w, 40); /* what has no status is reported after 30 s */
+    assert_null(fake_store_find(w.local, LOCAL_B));
     assert_int_equal(held_deletions(), 0);
     assert_at_rest();
 }
@@ -402,7 +637,7 @@ static void a_restored_agent_deletes_nothing_at_the_hub(void **state)
     world_start_agent(&w);
     world_run(&w, 2);
     assert_non_null(fake_store_find(w.hub, "Application/w1/b"));
-    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
     assert_int_equal(held_deletions(), 0);
     assert_at_rest();
     fake_backup_free(older);
@@ -438,6 +673,12 @@ int main(void)
         T(it_stays_also_when_the_log_cannot_be_read_before),
         T(it_stays_also_when_it_was_sent_before_the_mark_was_listed),
         T(it_stays_also_when_the_mark_could_not_be_written),
+        T(it_stays_also_when_the_mark_is_written_again_before_the_loss_shows),
+        T(it_stays_also_when_a_resync_agrees_before_the_loss_shows),
+        T(it_stays_also_when_the_mark_could_not_be_read_at_the_start),
+        T(it_stays_also_when_it_is_lost_before_the_mark_is_due),
+        T(it_stays_also_when_the_agent_comes_again_before_the_loss_shows),
+        T(it_stays_also_when_it_is_lost_while_the_agent_is_taken_away),
         T(it_stays_over_restarts_of_the_principal),
         T(it_stays_at_an_agent_that_comes_back_late),
         T(it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion),
@@ -452,6 +693,11 @@ int main(void)
         T(what_is_seen_to_go_goes_while_something_is_held),
         T(what_was_made_and_deleted_while_the_agent_was_away_goes),
         T(what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again),
+        T(what_it_was_told_last_is_known_also_when_it_comes_again_at_once),
+        T(it_goes_also_unseen_right_after_it_was_sent_if_the_store_stays),
+        T(what_is_sent_after_an_outage_and_deleted_later_goes),
+        T(what_is_seen_to_go_after_an_outage_goes),
+        T(what_a_write_covers_goes_also_when_its_answer_was_lost),
         T(a_restored_agent_deletes_nothing_at_the_hub),
         T(both_restored_bring_back_what_either_has),
     };

@@ -59,7 +59,9 @@ static fake_fate fate(const world *w, ab_err refusal, bool writes, ab_err *code)
 static fake_fate hub_fate(void *arg, bool writes, ab_err *code)
 {
     const world *w = arg;
-    return fate(w, w->hub_refuses, writes || w->hub_refuses_reads, code);
+    bool refused = w->hub_refuses != AB_ERR_OK && (writes || w->hub_refuses_reads);
+    fake_fate what = fate(w, w->hub_refuses, refused, code);
+    return refused && w->hub_writes_refused ? FAKE_WORKS_BUT_FAILS : what;
 }
 
 static fake_fate local_fate(void *arg, bool writes, ab_err *code)
@@ -449,6 +451,7 @@ void world_start_principal(world *w)
         .guard = {w->deletions_max, 50, 60000, w->guard_observed},
         .resync_ms = w->resync_ms,
         .resyncs_max = w->resyncs ? 8 : 0,
+        .store_stays = w->hub_stays,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);
     if (w->compare_first)

@@ -46,6 +46,7 @@ struct world {
     ab_mode_set mode;       /* what the principal knows of the agent at its next start */
     size_t deletions_max;   /* for the next start of the principal; so below */
     bool guard_observed;
+    bool hub_stays;     /* its store is never replaced under a running principal */
     bool resyncs;       /* the principal holds them */
     bool compare_first; /* ab_principal_compare_first, for the next start of the principal */
     int64_t resync_ms;  /* so often, beside when there is cause to; 0: never */
@@ -66,8 +67,9 @@ struct world {
                            synced */
     uint64_t (*random)(void *arg); /* else everything works, and what can be kept is kept */
     unsigned faults_permille;
-    ab_err hub_refuses;     /* every write there fails so; OK = none does */
-    bool hub_refuses_reads; /* and so does every read */
+    ab_err hub_refuses;      /* every write there fails so; OK = none does */
+    bool hub_refuses_reads;  /* and so does every read */
+    bool hub_writes_refused; /* what is refused is written all the same: the answer is lost */
     ab_err local_refuses;
     void (*on_hub_write)(void *arg, const ab_object *before, const ab_object *after);
     void (*on_local_write)(void *arg, const ab_object *before, const ab_object *after);

@@ -284,6 +284,28 @@ static void after_a_loss_of_the_log_everything_is_sent_again(void **state)
     ab_event_unref(event);
 }
 
+static void assert_epoch(struct desk *d, const char *content, uint64_t expected)
+{
+    uint64_t epoch = 0;
+    say(d, content);
+    ab_event *event = sent(d);
+    assert_int_equal(ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch), AB_ERR_OK);
+    assert_int_equal(epoch, expected);
+    ab_event_unref(event);
+}
+
+static void an_epoch_that_was_begun_is_not_left_for_an_older_one(void **state)
+{
+    struct desk *d = *state;
+    assert_epoch(d, "one", 3);
+    ab_writer_begin_epoch(d->w);
+    assert_epoch(d, "two", 4);
+    ab_writer_ready(d->w, 3);
+    assert_epoch(d, "three", 4);
+    ab_writer_ready(d->w, 7);
+    assert_epoch(d, "four", 7);
+}
+
 static void a_head_without_a_readable_digest_counts_as_different(void **state)
 {
     struct desk *d = *state;
@@ -411,6 +433,7 @@ int main(void)
         READY(a_command_waits_behind_the_state_it_follows),
         READY(a_command_with_an_id_that_fits_no_key_is_refused),
         READY(after_a_loss_of_the_log_everything_is_sent_again),
+        READY(an_epoch_that_was_begun_is_not_left_for_an_older_one),
         NEW(a_head_without_a_readable_digest_counts_as_different),
         READY(the_next_event_has_the_version_that_was_reserved),
         READY(what_waits_counts_as_in_the_log_after_it_was_lost),

@@ -22,82 +22,98 @@ static int set_up(void **state)
 static void few_deletions_are_let_through(void **state)
 {
     (void)state;
-    assert_true(ab_guard_all(&g, 0, 4, 4));
+    assert_true(ab_guard_all(&g, 0, 4, 0, 4));
     assert_int_equal(g.held, 0);
 }
 
 static void many_of_more_objects_still_are_let_through(void **state)
 {
     (void)state;
-    assert_true(ab_guard_all(&g, 0, 50, 100));
+    assert_true(ab_guard_all(&g, 0, 50, 0, 100));
     assert_int_equal(g.held, 0);
 }
 
 static void what_is_more_than_both_limits_is_held(void **state)
 {
     (void)state;
-    assert_false(ab_guard_all(&g, 0, 5, 5));
+    assert_false(ab_guard_all(&g, 0, 5, 0, 5));
     assert_int_equal(g.held, 5);
 }
 
 static void deletions_far_apart_are_not_added_up(void **state)
 {
     (void)state;
-    assert_true(ab_guard_all(&g, 0, 4, 8));
-    assert_true(ab_guard_all(&g, WINDOW_MS + 1, 4, 4));
+    assert_true(ab_guard_all(&g, 0, 4, 0, 8));
+    assert_true(ab_guard_all(&g, WINDOW_MS + 1, 4, 0, 4));
     assert_int_equal(g.held, 0);
 }
 
 static void deletions_within_the_window_are_added_up(void **state)
 {
     (void)state;
-    assert_true(ab_guard_all(&g, 0, 4, 8));
-    assert_false(ab_guard_all(&g, WINDOW_MS, 4, 4));
+    assert_true(ab_guard_all(&g, 0, 4, 0, 8));
+    assert_false(ab_guard_all(&g, WINDOW_MS, 4, 0, 4));
     assert_int_equal(g.held, 4);
 }
 
 static void while_something_is_held_nothing_goes_however_late_it_is(void **state)
 {
     (void)state;
-    assert_false(ab_guard_all(&g, 0, 5, 5));
-    assert_false(ab_guard_all(&g, 100 * WINDOW_MS, 6, 1000));
+    assert_false(ab_guard_all(&g, 0, 5, 0, 5));
+    assert_false(ab_guard_all(&g, 100 * WINDOW_MS, 6, 0, 1000));
     assert_int_equal(g.held, 6);
 }
 
 static void those_that_were_made_before_it_held_count_too(void **state)
 {
     (void)state;
-    assert_true(ab_guard_all(&g, 0, 4, 6));
-    assert_false(ab_guard_all(&g, 1, 2, 2));
-    assert_false(ab_guard_all(&g, 2 * WINDOW_MS, 2, 2));
+    assert_true(ab_guard_all(&g, 0, 4, 0, 6));
+    assert_false(ab_guard_all(&g, 1, 2, 0, 2));
+    assert_false(ab_guard_all(&g, 2 * WINDOW_MS, 2, 0, 2));
     assert_int_equal(g.held, 2);
+}
+
+static void what_is_missing_without_a_proof_counts_too(void **state)
+{
+    (void)state;
+    assert_false(ab_guard_all(&g, 0, 1, 4, 5));
+    assert_int_equal(g.held, 1); /* the others are held anyway */
+}
+
+static void what_has_no_proof_is_not_counted_as_deleted(void **state)
+{
+    (void)state;
+    assert_true(ab_guard_all(&g, 0, 0, 9, 9));
+    assert_true(ab_guard_all(&g, 1, 2, 2, 9));
+    assert_int_equal(g.made, 2);
+    assert_true(ab_guard_all(&g, 2, 2, 0, 9));
 }
 
 static void nothing_is_held_when_the_objects_are_back(void **state)
 {
     (void)state;
-    assert_false(ab_guard_all(&g, 0, 6, 6));
-    assert_true(ab_guard_all(&g, 1, 0, 6));
+    assert_false(ab_guard_all(&g, 0, 6, 0, 6));
+    assert_true(ab_guard_all(&g, 1, 0, 0, 6));
     assert_int_equal(g.held, 0);
-    assert_true(ab_guard_all(&g, 2 * WINDOW_MS, 1, 6));
+    assert_true(ab_guard_all(&g, 2 * WINDOW_MS, 1, 0, 6));
 }
 
 static void what_is_confirmed_goes(void **state)
 {
     (void)state;
-    assert_false(ab_guard_all(&g, 0, 5, 5));
+    assert_false(ab_guard_all(&g, 0, 5, 0, 5));
     g.confirmed = true;
-    assert_true(ab_guard_all(&g, 0, 5, 5));
+    assert_true(ab_guard_all(&g, 0, 5, 0, 5));
     assert_int_equal(g.held, 0);
     g.confirmed = false;
-    assert_false(ab_guard_all(&g, 0, 5, 5));
+    assert_false(ab_guard_all(&g, 0, 5, 0, 5));
 }
 
 static void it_is_looked_at_again_once_a_window(void **state)
 {
     (void)state;
     assert_false(ab_guard_is_due(&g, WINDOW_MS));
-    assert_false(ab_guard_all(&g, 0, 6, 6));
+    assert_false(ab_guard_all(&g, 0, 6, 0, 6));
     assert_false(ab_guard_is_due(&g, WINDOW_MS - 1));
     assert_true(ab_guard_is_due(&g, WINDOW_MS));
     assert_false(ab_guard_is_due(&g, WINDOW_MS));
@@ -116,6 +132,8 @@ int main(void)
         T(deletions_within_the_window_are_added_up),
         T(while_something_is_held_nothing_goes_however_late_it_is),
         T(those_that_were_made_before_it_held_count_too),
+        T(what_is_missing_without_a_proof_counts_too),
+        T(what_has_no_proof_is_not_counted_as_deleted),
         T(nothing_is_held_when_the_objects_are_back),
         T(what_is_confirmed_goes),
         T(it_is_looked_at_again_once_a_window),

@@ -198,6 +198,17 @@ static void one_without_a_proof_is_held_and_named(void **state)
     assert_false(t.sweep.done);
 }
 
+static void those_without_a_proof_count_among_too_many(void **state)
+{
+    (void)state;
+    lose("bc", unproved);
+    lose("a", proved);
+    sweep();
+    assert_string_equal(t.ended, "");
+    assert_int_equal(t.sweep.guard.held, 1);
+    assert_int_equal(t.unproved, 2);
+}
+
 static void what_is_not_known_yet_stays_and_is_judged_again(void **state)
 {
     (void)state;
@@ -258,6 +269,7 @@ int main(void)
         T(observed_deletions_pass_while_others_are_held),
         T(confirmed_ones_pass_however_many),
         T(one_without_a_proof_is_held_and_named),
+        T(those_without_a_proof_count_among_too_many),
         T(what_is_not_known_yet_stays_and_is_judged_again),
         T(it_waits_until_nothing_more_is_missed_for_a_second),
         T(it_waits_for_nothing_when_all_is_to_be_judged_again),

@@ -291,11 +291,11 @@ static void until_both_ends_agreed_only_what_was_sent_is_covered(void **state)
     ab_watermark_sent told = {0};
     ab_watermark_run run = {0};
     (void)state;
-    ab_watermark_cover(&told, &run);
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run));
     assert_true(ab_watermark_is_empty(&told));
     ab_watermark_note_version(&run, (ab_version){6, 3});
     ab_watermark_note_queued(&run, (ab_version){7, 5});
-    ab_watermark_cover(&told, &run);
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run));
     assert_true(ab_watermark_covers(&told, (ab_version){7, 5}));
     assert_false(ab_watermark_covers(&told, (ab_version){6, 3}));
 }
@@ -308,13 +308,78 @@ static void then_all_up_to_there_is(void **state)
     ab_watermark_add_run(&told, (ab_version){3, 9});
     ab_watermark_note_queued(&run, (ab_version){7, 5});
     ab_watermark_note_version(&run, (ab_version){6, 3}); /* older */
-    ab_watermark_cover(&told, &run);
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run));
     assert_true(ab_watermark_covers(&told, (ab_version){7, 5}));
     assert_true(ab_watermark_covers(&told, (ab_version){6, 3}));
     assert_int_equal(told.count, 0);
     run.newest = (ab_version){1, 1};
-    ab_watermark_cover(&told, &run); /* it never covers less */
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run)); /* it never covers less */
     assert_true(ab_watermark_covers(&told, (ab_version){7, 5}));
+}
+
+static void what_is_distrusted_is_neither_proof_nor_covered(void **state)
+{
+    ab_watermark_sent told = {.all = {5, 1}};
+    ab_watermark_run run = {.resynced = true};
+    (void)state;
+    ab_watermark_note_epoch(&run, 7);
+    ab_watermark_note_queued(&run, (ab_version){7, 5});
+    ab_watermark_distrust(&run);
+    assert_false(ab_watermark_proves(&told, &run, (ab_version){7, 5}));
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run));
+    assert_false(ab_watermark_covers(&told, (ab_version){7, 5}));
+    assert_true(ab_watermark_proves(&told, &run, (ab_version){5, 1}));
+}
+
+static void what_is_sent_afterwards_is_both(void **state)
+{
+    ab_watermark_sent told = {.all = {5, 1}};
+    ab_watermark_run run = {.resynced = true};
+    (void)state;
+    ab_watermark_note_queued(&run, (ab_version){7, 5});
+    ab_watermark_distrust(&run);
+    ab_watermark_note_epoch(&run, 8);
+    ab_watermark_note_queued(&run, (ab_version){8, 6});
+    assert_true(ab_watermark_proves(&told, &run, (ab_version){8, 6}));
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run));
+    assert_true(ab_watermark_covers(&told, (ab_version){8, 6}));
+    assert_false(ab_watermark_covers(&told, (ab_version){7, 5}));
+}
+
+static void what_was_sent_before_the_agent_came_again_is_covered_all_the_same(void **state)
+{
+    ab_watermark_sent told = {0};
+    ab_watermark_run run = {0};
+    (void)state;
+    ab_watermark_note_epoch(&run, 7);
+    ab_watermark_note_queued(&run, (ab_version){7, 5});
+    ab_watermark_rejoin(&run);
+    assert_true(ab_watermark_proves(&told, &run, (ab_version){7, 5}));
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run));
+    assert_true(ab_watermark_covers(&told, (ab_version){7, 5}));
+}
+
+static void so_is_all_on_which_both_ends_agreed_but_it_is_compared_again(void **state)
+{
+    ab_watermark_sent told = {0};
+    ab_watermark_run run = {.resynced = true};
+    (void)state;
+    ab_watermark_note_version(&run, (ab_version){6, 3});
+    ab_watermark_rejoin(&run);
+    ab_watermark_note_version(&run, (ab_version){9, 1}); /* the agent has it, whoever it is now */
+    assert_false(ab_watermark_proves(&told, &run, (ab_version){9, 1}));
+    ab_watermark_cover(&told, ab_watermark_claim_of(&run));
+    assert_true(ab_watermark_covers(&told, (ab_version){2, 8}));
+    assert_false(ab_watermark_covers(&told, (ab_version){9, 1}));
+}
+
+static void what_is_distrusted_stays_so_when_the_agent_comes_again(void **state)
+{
+    ab_watermark_run run = {0};
+    (void)state;
+    ab_watermark_distrust(&run);
+    ab_watermark_rejoin(&run);
+    assert_true(run.distrusted);
 }
 
 int main(void)
@@ -338,6 +403,11 @@ int main(void)
         cmocka_unit_test(all_is_proved_once_both_ends_agreed),
         cmocka_unit_test(until_both_ends_agreed_only_what_was_sent_is_covered),
         cmocka_unit_test(then_all_up_to_there_is),
+        cmocka_unit_test(what_is_distrusted_is_neither_proof_nor_covered),
+        cmocka_unit_test(what_is_sent_afterwards_is_both),
+        cmocka_unit_test(what_was_sent_before_the_agent_came_again_is_covered_all_the_same),
+        cmocka_unit_test(so_is_all_on_which_both_ends_agreed_but_it_is_compared_again),
+        cmocka_unit_test(what_is_distrusted_stays_so_when_the_agent_comes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

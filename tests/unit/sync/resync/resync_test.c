@@ -303,6 +303,7 @@ static void a_held_rest_that_is_few_by_itself_is_not_let_go(void **state)
     w.deletions_max = 3;
     put_apps(5);
     world_start(&w);
+    world_run(&w, 1); /* the store's watermark follows what was said */
     lose_apps(3);
     assert_int_equal(local_count(), 2);
     fake_store_lose(w.hub, "Application/w1/n3");

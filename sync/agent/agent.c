@@ -296,8 +296,3 @@ ab_outbox *ab_agent_outbox(ab_agent *a)
 {
     return ab_writer_outbox(a->writer);
 }
-
-size_t ab_agent_out_of_date_count(const ab_agent *a)
-{
-    return a->out_of_date;
-}

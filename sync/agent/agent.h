@@ -104,5 +104,3 @@ void ab_agent_tick(ab_agent *a);
 
 /** The queue of what goes up. */
 ab_outbox *ab_agent_outbox(ab_agent *a);
-/** Applications that are not yet as desired, or have unfinished deliveries. */
-size_t ab_agent_out_of_date_count(const ab_agent *a);

@@ -57,7 +57,8 @@ static bool is_up_to_date(const struct mirror *m)
 
 /* --- facts --- */
 
-void ab_mirror_note(struct mirror *m, const ab_object *hub)
+/* Learn the object here. */
+static void note(struct mirror *m, const ab_object *hub)
 {
     ab_digest digest, status;
     bool readable = ab_mirror_digest(hub, &digest) == AB_ERR_OK &&
@@ -98,7 +99,7 @@ void ab_mirror_on_updated(ab_principal *p, ab_object *object)
     if (m == NULL)
         return;
     m->record.changed_meanwhile = true;
-    ab_mirror_note(m, object);
+    note(m, object);
     bool idle = m->record.inbox.head == NULL && ab_reconcile_may_advance(&m->record);
     if (idle && !is_up_to_date(m) && !asks(object))
         ab_mirror_decide(m, object);
@@ -190,7 +191,7 @@ static void got(ab_record *r, ab_object *hub)
         m->known = true;
         return;
     }
-    ab_mirror_note(m, hub);
+    note(m, hub);
     if (!is_up_to_date(m))
         ab_mirror_decide(m, hub);
 }
@@ -222,7 +223,7 @@ static void note_written(struct mirror *m, ab_step step, ab_object *hub)
     *(step == AB_STEP_APPLY ? &m->applied : &m->applied_status) = digest;
     if (m->record.changed_meanwhile)
         return; /* what was seen may be newer than what we wrote */
-    ab_mirror_note(m, hub);
+    note(m, hub);
     ab_mirror_decide(m, hub);
 }
 

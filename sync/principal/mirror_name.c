@@ -25,7 +25,7 @@ static struct peer *candidate(const ab_principal *p, ab_str name, size_t len)
     return fits ? ab_principal_peer(p, (ab_str){name.ptr, len}) : NULL;
 }
 
-bool ab_mirror_may_name(const ab_principal *p, ab_str agent, ab_str name)
+static bool may_name(const ab_principal *p, ab_str agent, ab_str name)
 {
     for (size_t i = agent.len + 1; i < name.len && i <= AGENT_MAX; i++)
         if (candidate(p, name, i) != NULL)
@@ -44,7 +44,7 @@ static ab_str project_in(ab_str key)
 
 bool ab_mirror_may_have(const ab_principal *p, ab_str agent, ab_str key)
 {
-    return ab_mirror_may_name(p, agent, project_in(key));
+    return may_name(p, agent, project_in(key));
 }
 
 bool ab_mirror_has_name(const struct mirror *m)
@@ -57,7 +57,7 @@ bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name)
     const ab_principal *p = m->principal;
     char key[AB_OBJECT_KEY_MAX];
     int n = snprintf(key, sizeof(key), "AppProject/%s/%.*s", p->env.namespace, AB_STR_ARG(name));
-    if (n < 0 || n >= (int)sizeof(key) || !ab_mirror_may_name(p, ab_str_of(m->agent), name))
+    if (n < 0 || n >= (int)sizeof(key) || !may_name(p, ab_str_of(m->agent), name))
         return true;
     const struct mirror *project = ab_map_find(p->mirrors, ab_str_of(key));
     bool anothers = project != NULL && project->exists &&

@@ -76,8 +76,6 @@ bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash
 bool ab_mirror_is_handed_over(const struct mirror *m);
 
 /* mirror.c: the object here for an object of an autonomous agent */
-/** Learn the object here. */
-void ab_mirror_note(struct mirror *m, const ab_object *hub);
 /** How the engine reconciles mirrors. */
 extern const ab_record_type ab_mirror_type;
 void ab_mirror_on_updated(ab_principal *p, ab_object *object);
@@ -88,10 +86,8 @@ void ab_mirror_requeue_agent(const struct agent_records *r);
 void ab_mirror_requeue_all(ab_principal *p);
 
 /* mirror_name.c: whose the name of a mirrored project is */
-/** May a project of `agent` be mirrored as `name`? Not if a served agent with a longer name could
- * have a project of that name. */
-bool ab_mirror_may_name(const ab_principal *p, ab_str agent, ab_str name);
-/** The same of a mirror's key; true for other kinds. */
+/** May a project of `agent` be mirrored under this key? Not if a served agent with a longer name
+ * could have a project of that name. True for other kinds. */
 bool ab_mirror_may_have(const ab_principal *p, ab_str agent, ab_str key);
 /** The same of this mirror. */
 bool ab_mirror_has_name(const struct mirror *m);

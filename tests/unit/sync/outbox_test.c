@@ -70,7 +70,6 @@ static void an_empty_outbox_gives_nothing(void **state)
     struct box *b = *state;
     assert_null(ab_outbox_next(b->o, 0));
     assert_int_equal(ab_outbox_count(b->o), 0);
-    assert_int_equal(ab_outbox_bytes(b->o), 0);
 }
 
 static void a_newer_state_replaces_one_that_waits(void **state)
@@ -84,7 +83,6 @@ static void a_newer_state_replaces_one_that_waits(void **state)
     send(b, 2);
     assert_int_equal(b->safe[2], 1);
     assert_null(ab_outbox_next(b->o, 0));
-    assert_int_equal(ab_outbox_bytes(b->o), 0);
 }
 
 static void a_state_in_flight_is_not_replaced(void **state)
@@ -249,17 +247,6 @@ static void objects_take_turns(void **state)
     send(b, 2);
 }
 
-static void bytes_are_counted_over_replacements(void **state)
-{
-    struct box *b = *state;
-    put_state(b, "a", 1, NULL);
-    size_t one = ab_outbox_bytes(b->o);
-    put_state(b, "a", 2, NULL);
-    assert_int_equal(ab_outbox_bytes(b->o), one);
-    put_state(b, "b", 3, NULL);
-    assert_int_equal(ab_outbox_bytes(b->o), 2 * one);
-}
-
 static void it_may_be_freed_with_events_in_flight(void **state)
 {
     struct box *b = *state;
@@ -282,7 +269,6 @@ static void what_is_dropped_is_given_back(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(b->safe[i], 1);
     assert_int_equal(ab_outbox_count(b->o), 0);
-    assert_int_equal(ab_outbox_bytes(b->o), 0);
     assert_null(ab_outbox_next(b->o, 0));
     put_state(b, "a", 4, NULL);
     assert_int_equal(version_of(ab_outbox_next(b->o, 0)), 4);
@@ -367,7 +353,6 @@ int main(void)
         TEST(what_the_transport_did_not_take_comes_first_again),
         TEST(what_was_returned_may_be_replaced),
         TEST(objects_take_turns),
-        TEST(bytes_are_counted_over_replacements),
         TEST(what_is_dropped_is_given_back),
         TEST(all_that_waits_or_is_in_flight_can_be_looked_at),
         TEST(the_lane_of_a_key_is_its_objects_before_its_own),

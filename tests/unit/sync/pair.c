@@ -142,7 +142,8 @@ void assert_at_rest(void)
     assert_int_equal(fake_log_appended(w.down) + fake_log_appended(w.up), events);
     assert_int_equal(fake_log_open(w.down), 0);
     assert_int_equal(fake_log_open(w.up), 0);
-    assert_int_equal(ab_agent_out_of_date_count(w.agent), 0);
+    assert_true(ab_metric_value(ab_metric_get(w.agent_metrics, AB_METRIC_GAUGE, "argobus_unsettled",
+                                              "", NULL, 0)) == 0);
     assert_no_commands_left();
 }
 

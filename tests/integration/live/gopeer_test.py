@@ -67,6 +67,10 @@ class Behind(AtAgent):
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.agent.process.pid}/fd"))
 
+    def holds(self):
+        """Wait until the call takes no more: it has 256 KiB."""
+        wait_for("the call is full", lambda: self.agent.metric("argobus_grpc_buffered_bytes") > 200000)
+
     def ask_by_side(self, target, **content):
         """The id of the request, whose first message has come."""
         kind = "GET" if target == "containerlog" else "terminal-request"
@@ -244,6 +248,7 @@ class Logs(Behind):
         self.run_pod("long", "seq 1000000; exec sleep 1000")
         self.peer.order(reads=False)
         name = self.ask_by_side("containerlog", podName="long", follow=True)
+        self.holds()
         self.assertEqual(self.ask_status(), 404)
         self.peer.order(reads=True)
         text = ""
@@ -327,10 +332,11 @@ class Terminals(Behind):
 
     def test_a_principal_that_does_not_read_gets_it_all_later(self):
         self.peer.order(reads=False)
-        name = self.open("bash", "-c", "seq 300000", tty=False)
+        name = self.open("bash", "-c", "seq 1000000", tty=False)
+        self.holds()
         self.peer.order(reads=True)
-        shown = self.until(name, "\n300000\n")
-        self.assertEqual(shown, "".join(f"{n}\n" for n in range(1, 300001)))
+        shown = self.until(name, "\n1000000\n")
+        self.assertEqual(shown, "".join(f"{n}\n" for n in range(1, 1000001)))
 
 
 class NoTerminals(Behind):

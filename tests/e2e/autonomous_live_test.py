@@ -6,8 +6,9 @@ import json
 import pytest
 from autonomous_test import IN_CLUSTER, own_project
 from cluster import ARGOCD, DEPLOY
-from daemons import wait_for
 from fleet import Application
+from live_scenarios import (test_a_deleted_resource_is_gone_from_the_cluster, test_a_log_is_followed_in_order,  # noqa: F401
+                            test_a_restart_replaces_the_pods)  # noqa: F401
 from objects import application
 from remote import NAME, NAMESPACE, deployed, repository
 from stage import running
@@ -53,26 +54,3 @@ def test_a_resource_is_edited(remote):
     remote.ask("POST", "resource", json.dumps({"metadata": {"labels": {"edited": "yes"}}}),
                **remote.where("ConfigMap", "settings"), patchType="application/merge-patch+json")
     assert remote.spoke.get("ConfigMap", NAMESPACE, "settings")["metadata"]["labels"]["edited"] == "yes"
-
-
-def test_a_restart_replaces_the_pods(remote):
-    before = remote.pod()
-    where = remote.where("Deployment", "web", group="apps")
-    assert "restart" in [action["name"] for action in remote.ask("GET", "resource/actions", **where)["actions"]]
-    remote.ask("POST", "resource/actions/v2", {**where, "name": NAME, "action": "restart"})
-    wait_for("another pod runs", lambda: before not in remote.pods() and remote.pods())
-
-
-def test_a_deleted_resource_is_gone_from_the_cluster(remote):
-    remote.ask("DELETE", "resource", **remote.where("ConfigMap", "spare"))
-    wait_for("it is gone", lambda: remote.spoke.get("ConfigMap", NAMESPACE, "spare") is None)
-    remote.restore()
-
-
-def test_a_log_is_followed_in_order(remote):
-    query = {"appNamespace": remote.app.namespace, "namespace": NAMESPACE, "podName": remote.pod(), "container": "main",
-             "follow": "true", "tailLines": 1}
-    with remote.server.open("GET", f"applications/{NAME}/logs", **query) as answer:
-        lines = [json.loads(answer.readline())["result"]["content"] for _ in range(10)]
-    first = int(lines[0].split()[1])
-    assert lines == [f"line {first + more}" for more in range(10)]

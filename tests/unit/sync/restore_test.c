@@ -62,6 +62,23 @@ static void assert_held(void)
     assert_int_equal(held_deletions(), 1);
 }
 
+static void assert_b_stays(void)
+{
+    assert_non_null(fake_store_find(w.local, LOCAL_B));
+    assert_held();
+}
+
+/* Of b the backup has nothing, and of what was before it the watermark. */
+static void back_up_before_b(void)
+{
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_settle(&w);
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_settle(&w);
+}
+
 /* The watermark is read and written; no change of the hub is told meanwhile. */
 static void write_mark(void)
 {
@@ -170,8 +187,7 @@ static void it_stays_also_when_it_was_sent_before_the_mark_was_listed(void **sta
         world_step(&w, 0);
     fake_store_restore(w.hub, backup);
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 /* As with a role that lacks it: the watermark can be read, but says nothing of what is sent. */
@@ -189,8 +205,7 @@ static void it_stays_also_when_the_mark_could_not_be_written(void **state)
     assert_non_null(fake_store_find(w.local, LOCAL_B));
     w.hub_refuses = AB_ERR_OK;
     world_run(&w, 100);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 static void hub_goes_down(void)
@@ -225,8 +240,7 @@ static void it_stays_also_when_the_mark_is_written_again_before_the_loss_shows(v
     hub_comes_back();
     write_mark();
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 static void it_stays_also_when_a_resync_agrees_before_the_loss_shows(void **state)
@@ -244,8 +258,7 @@ static void it_stays_also_when_a_resync_agrees_before_the_loss_shows(void **stat
     world_tick(&w, 1000); /* what that proved would be written now */
     fake_store_settle_jobs(w.hub);
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 static void come_again(void)
@@ -273,28 +286,21 @@ static void it_stays_also_when_the_agent_comes_again_before_the_loss_shows(void 
     }
     assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") > resyncs);
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 /* It is not served when the loss shows, and the watermark is written after that. */
 static void it_stays_also_when_it_is_lost_while_the_agent_is_taken_away(void **state)
 {
     (void)state;
-    put_app(w.hub, "w1", "c", 1, "", "");
-    world_settle(&w);
-    fake_backup_free(backup);
-    backup = fake_store_back_up(w.hub);
-    put_app(w.hub, "w1", "b", 1, "", "");
-    world_settle(&w);
+    back_up_before_b();
     ab_principal_remove_agent(w.principal, "w1");
     fake_store_restore(w.hub, backup);
     world_settle(&w);
     world_run(&w, 5);
     come_again();
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 /* The principal has not read the watermark yet when the API server goes down. */
@@ -310,25 +316,18 @@ static void it_stays_also_when_the_mark_could_not_be_read_at_the_start(void **st
     hub_comes_back();
     write_mark();
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 /* The watermark is not written again at once. */
 static void it_stays_also_when_it_is_lost_before_the_mark_is_due(void **state)
 {
     (void)state;
-    put_app(w.hub, "w1", "c", 1, "", "");
-    world_settle(&w);
-    fake_backup_free(backup);
-    backup = fake_store_back_up(w.hub);
-    put_app(w.hub, "w1", "b", 1, "", "");
-    world_settle(&w);
+    back_up_before_b();
     fake_store_restore(w.hub, backup);
     world_settle(&w);
     world_run(&w, 5);
-    assert_non_null(fake_store_find(w.local, LOCAL_B));
-    assert_held();
+    assert_b_stays();
 }
 
 static void it_stays_over_restarts_of_the_principal(void **state)

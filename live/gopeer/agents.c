@@ -77,7 +77,6 @@ ab_err ab_gopeer_agents_add(ab_gopeer_agents *a, const char *agent, const char *
     made->managed = strcmp(mode, "managed") == 0;
     snprintf(made->name, sizeof(made->name), "%s", agent);
     snprintf(made->source, sizeof(made->source), "%s%s", AB_SOURCE_AGENT, agent);
-    ab_link_init(&made->channels);
     made->calls = ab_map_new();
     ab_err e = made->calls == NULL ? AB_ERR_NOMEM : make_spoke(made);
     if (e == AB_ERR_OK)
@@ -128,6 +127,7 @@ ab_err ab_gopeer_agents_new(const ab_gopeer_agents_env *env, ab_gopeer_agents **
     if (a == NULL)
         return AB_ERR_NOMEM;
     a->env = *env;
+    ab_link_init(&a->channels);
     a->agents = ab_map_new();
     if (a->agents == NULL || ab_gopeer_loop_new(env->loop, &a->loop) != AB_ERR_OK ||
         ab_gopeer_redis_init(a) != AB_ERR_OK) {

@@ -25,7 +25,8 @@ struct ab_gopeer_agents {
     ab_gopeer_agents_env env;
     ab_gopeer_loop *loop;
     ab_map *agents;   /* of ab_gopeer_agent, by name */
-    uv_timer_t *tick; /* runs while any has channels; frees itself */
+    ab_link channels; /* of their redis that are subscribed to, by when their pings are due */
+    uv_timer_t *tick; /* runs while there are any; frees itself */
 };
 
 typedef struct {
@@ -33,7 +34,6 @@ typedef struct {
     ab_live_spoke *spoke;
     ab_live_service services[4]; /* the last is zeroed */
     ab_map *calls;               /* that wait for the agent, by id */
-    ab_link channels;            /* of its redis that are subscribed to */
     bool managed;
     size_t sides; /* requests that it answers by a side call */
     char name[64];

@@ -22,7 +22,7 @@
 
 typedef struct {
     ab_gopeer_call call; /* first */
-    ab_link pinged;      /* of a channel: in the agent's list */
+    ab_link pinged;      /* of a channel: in the list of all */
     ab_gopeer_redis_what what;
     char connection[37];
     int64_t ping_ms; /* when the next is due */
@@ -117,15 +117,14 @@ static ab_err ask(request *r, ab_gopeer_redis_what what)
 
 static void ping(request *r, int64_t now_ms)
 {
-    if (now_ms < r->ping_ms)
-        return;
     r->ping_ms = now_ms + PING_MS;
+    ab_link_remove(&r->pinged);
     if (!r->waits && ask(r, AB_GOPEER_REDIS_PING) == AB_ERR_OK) {
         r->waits = true;
+        ab_list_append(&r->call.agent->all->channels, &r->pinged);
         return;
     }
     /* The hub asks again, and tells its client of what may have been missed. */
-    ab_link_remove(&r->pinged);
     if (r->call.answered) {
         r->call.ends = true;
         ab_gopeer_call_flush(&r->call);
@@ -134,22 +133,18 @@ static void ping(request *r, int64_t now_ms)
     }
 }
 
-static bool ping_all(ab_gopeer_agent *agent, int64_t now_ms)
-{
-    for (ab_list_iter i = ab_list_first(&agent->channels); i.link != NULL; ab_list_next(&i))
-        ping(AB_LINK_OF(i.link, request, pinged), now_ms);
-    return ab_link_is_in_use(&agent->channels);
-}
-
+/* The list is in the order in which pings are due. */
 static void on_tick(uv_timer_t *timer)
 {
-    const ab_gopeer_agents *a = timer->data;
+    ab_gopeer_agents *a = timer->data;
     int64_t now_ms = ab_clock_mono_ms(a->env.clock);
-    bool any = false;
-    for (ab_map_iter i = ab_map_first(a->agents); i.entry != NULL; ab_map_next(&i))
-        any = ping_all(i.value, now_ms) || any;
-    if (!any)
-        (void)uv_timer_stop(timer);
+    while (ab_link_is_in_use(&a->channels)) {
+        request *r = AB_LINK_OF(ab_list_first(&a->channels).link, request, pinged);
+        if (now_ms < r->ping_ms)
+            return;
+        ping(r, now_ms);
+    }
+    (void)uv_timer_stop(timer);
 }
 
 static void start_pings(const ab_gopeer_agents *a)
@@ -201,7 +196,7 @@ static void begin(request *r, const ab_live_request *from)
         refuse(r, 503, ab_str_of(ab_err_text(e)));
     } else if (r->what == AB_GOPEER_REDIS_SUBSCRIBE) {
         r->ping_ms = ab_clock_mono_ms(agent->all->env.clock) + PING_MS;
-        ab_list_append(&agent->channels, &r->pinged);
+        ab_list_append(&agent->all->channels, &r->pinged);
         start_pings(agent->all);
     }
 }

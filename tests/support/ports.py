@@ -4,7 +4,7 @@ import os
 import random
 import socket
 
-FIRST, LAST = 16000, 19999  # below those that the kernel gives to clients, and apart from those of kafka-dev and kube-dev
+FIRST, LAST = 16000, 16999  # below those that the kernel gives to clients, and apart from those of the *-dev scripts
 kept = []
 
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads argobusctl's command line. Flags may stand anywhere, "--name value" or "--name=value"; "--"
+ * ends them.
+ */
+#pragma once
+
+#include "services/ctl/command.h"
+
+typedef struct {
+    const ab_ctl_command *const *rows;
+    size_t count;
+} ab_ctl_commands;
+
+typedef enum { AB_CTL_RUN, AB_CTL_HELP, AB_CTL_VERSION } ab_ctl_wanted;
+
+/* Flags that every command has. */
+extern const ab_ctl_flag ab_ctl_global_flags[];
+extern const size_t ab_ctl_global_flag_count;
+
+/**
+ * @param out     with AB_CTL_HELP its command is the one that help is wanted for, or NULL: for all
+ * @param wanted  what is to be done
+ * @return INVALID: `err` says what is wrong and how to get help
+ */
+AB_MUST_USE ab_err ab_ctl_parse(ab_ctl_commands commands, int argc, char **argv, ab_ctl *out,
+                                ab_ctl_wanted *wanted, ab_error *err);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/fleet/ask.h"
+
+#include "services/control.h"
+#include "services/control_path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PROGRAM   "argobus-principal"
+#define TIMEOUT_S 10
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct timeval limit = {.tv_sec = TIMEOUT_S};
+    if (strlen(path) >= sizeof(at.sun_path))
+        return -1;
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+        connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Root trusts a folder of the principal's own user, whichever that is. */
+static bool may_ask_at(const char *path)
+{
+    struct stat st;
+    unsigned owner = geteuid() == 0 && lstat(path, &st) == 0 ? st.st_uid : geteuid();
+    return ab_control_folder_is_safe(path, owner);
+}
+
+static int find_principal(void)
+{
+    char path[AB_CONTROL_PATH_MAX];
+    int fd = -1;
+    for (size_t i = 0; fd < 0 && i < AB_CONTROL_PATHS; i++)
+        if (ab_control_path(i, PROGRAM, path) && may_ask_at(path))
+            fd = connect_to(path);
+    if (fd < 0)
+        ab_ctl_fail(AB_CTL_UNREACHABLE,
+                    "no principal of this user listens on this machine; run it as the principal's "
+                    "user or root, or name its control.socket with --socket");
+    return fd;
+}
+
+static int reach_principal(const ab_ctl *ctl)
+{
+    if (ctl->socket == NULL)
+        return find_principal();
+    int fd = connect_to(ctl->socket);
+    if (fd < 0)
+        ab_ctl_fail(AB_CTL_UNREACHABLE, "%s: %s: does a principal listen there (control.socket)?",
+                    ctl->socket, strerror(errno));
+    return fd;
+}
+
+static bool exchange(int fd, const ab_buf *request, ab_buf *answer)
+{
+    char piece[16384];
+    if (write(fd, request->ptr, request->len) != (ssize_t)request->len)
+        return false;
+    ssize_t n = read(fd, piece, sizeof(piece));
+    while (n > 0) {
+        ab_buf_put(answer, (ab_str){piece, (size_t)n});
+        n = read(fd, piece, sizeof(piece));
+    }
+    return n == 0 && answer->len > 0 && ab_buf_status(answer) == AB_ERR_OK;
+}
+
+/* {"error":TEXT,"code":"not-found"} is the one form in which a principal refuses. */
+static int judge(ab_str text, cJSON **answer)
+{
+    cJSON *doc = NULL;
+    if (ab_doc_parse(text, AB_CTL_ANSWER_MAX, &doc, NULL) != AB_ERR_OK)
+        return ab_ctl_fail(AB_CTL_FAILED, "cannot read the principal's response");
+    ab_str error = ab_doc_text(doc, "error");
+    if (error.ptr == NULL) {
+        *answer = doc;
+        return AB_CTL_OK;
+    }
+    bool absent = ab_doc_is(doc, "code", "not-found");
+    ab_ctl_fail(0, "%.*s", AB_STR_ARG(error));
+    cJSON_Delete(doc);
+    return absent ? AB_CTL_NOT_FOUND : AB_CTL_FAILED;
+}
+
+int ab_ctl_ask(const ab_ctl *ctl, cJSON *request, cJSON **answer)
+{
+    ab_buf out, in;
+    ab_buf_init(&out, AB_CONTROL_REQUEST_MAX);
+    ab_buf_init(&in, AB_CTL_ANSWER_MAX);
+    (void)ab_doc_finish(request, request != NULL, &out); /* the buffer keeps what goes wrong */
+    ab_buf_putc(&out, '\n');
+    int fd = ab_buf_status(&out) == AB_ERR_OK ? reach_principal(ctl) : -1;
+    int code = ab_buf_status(&out) == AB_ERR_OK ? AB_CTL_UNREACHABLE
+                                                : ab_ctl_fail(AB_CTL_USAGE, "request too long");
+    if (fd >= 0)
+        code = exchange(fd, &out, &in)
+                   ? judge(ab_buf_str(&in), answer)
+                   : ab_ctl_fail(AB_CTL_UNREACHABLE, "the principal does not respond");
+    ab_buf_fini(&out);
+    ab_buf_fini(&in);
+    if (fd >= 0)
+        close(fd);
+    return code;
+}

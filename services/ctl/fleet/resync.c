@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/fleet/ask.h"
+#include "services/ctl/fleet/fleet.h"
+
+#include <stdio.h>
+
+static const ab_ctl_flag flags[] = {
+    {"agent", "NAME", "only with this agent"},
+    {"confirm", NULL, "confirm the deletions that are held back"},
+};
+
+static cJSON *make_request(const ab_ctl *ctl)
+{
+    cJSON *doc = cJSON_CreateObject();
+    const char *agent = ab_ctl_value(ctl, "agent");
+    if (ab_doc_add_str(doc, "do", AB_STR("resync")) &&
+        (agent == NULL || ab_doc_add_str(doc, "agent", ab_str_of(agent))) &&
+        ab_doc_add_bool(doc, "confirm", ab_ctl_value(ctl, "confirm") != NULL))
+        return doc;
+    cJSON_Delete(doc);
+    return NULL;
+}
+
+static int run(const ab_ctl *ctl)
+{
+    cJSON *answer = NULL;
+    int code = ab_ctl_ask(ctl, make_request(ctl), &answer);
+    if (code != AB_CTL_OK)
+        return code;
+    ab_str ok = ab_doc_text(answer, "ok");
+    printf("%.*s\n", AB_STR_ARG(ok));
+    cJSON_Delete(answer);
+    return AB_CTL_OK;
+}
+
+const ab_ctl_command ab_ctl_resync = {
+    .name = "resync",
+    .operands = "",
+    .summary = "Compare the inventories of principal and agents, and repair differences",
+    .examples = "  argobusctl resync --agent w1\n"
+                "  argobusctl resync --agent w1 --confirm\n",
+    .flags = flags,
+    .flag_count = sizeof(flags) / sizeof(*flags),
+    .run = run,
+};

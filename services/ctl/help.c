@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/help.h"
+
+#include <stdio.h>
+
+static void put_flags(const ab_ctl_flag *rows, size_t count, ab_buf *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        char shown[64];
+        snprintf(shown, sizeof(shown), "--%s%s%s", rows[i].name, rows[i].value == NULL ? "" : " ",
+                 rows[i].value == NULL ? "" : rows[i].value);
+        ab_buf_printf(out, "  %-22s %s\n", shown, rows[i].help);
+    }
+}
+
+static void put_command(const ab_ctl_command *c, ab_buf *out)
+{
+    ab_buf_printf(out, "usage: argobusctl %s%s%s%s\n\n%s.\n", c->name,
+                  c->operands[0] == '\0' ? "" : " ", c->operands,
+                  c->flag_count == 0 ? "" : " [FLAG]...", c->summary);
+    if (c->flag_count > 0)
+        ab_buf_puts(out, "\n");
+    put_flags(c->flags, c->flag_count, out);
+    if (c->examples[0] != '\0')
+        ab_buf_printf(out, "\nexamples:\n%s", c->examples);
+}
+
+static void put_all(ab_ctl_commands commands, ab_buf *out)
+{
+    ab_buf_puts(out, "usage: argobusctl COMMAND [OPERAND]... [FLAG]...\n\n");
+    for (size_t i = 0; i < commands.count; i++)
+        ab_buf_printf(out, "  %-22s %s\n", commands.rows[i]->name, commands.rows[i]->summary);
+    ab_buf_puts(out, "\nargobusctl COMMAND --help shows the flags of one command.\n");
+}
+
+void ab_ctl_help(ab_ctl_commands commands, const ab_ctl_command *command, ab_buf *out)
+{
+    if (command == NULL)
+        put_all(commands, out);
+    else
+        put_command(command, out);
+    ab_buf_puts(out, "\nflags of every command:\n");
+    put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count, out);
+}

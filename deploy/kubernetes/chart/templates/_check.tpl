@@ -1,0 +1,172 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+{{/*
+Values that contradict each other, or lack what they need. Each message says what is wrong, where, and what to do. What one
+value alone can get wrong (type, form, unknown key) is refused by values.schema.json before this.
+*/}}
+
+{{- define "argobus.check" -}}
+{{- $v := .Values -}}
+{{- if not $v.role }}{{ fail "role is not set: set role to principal (beside Argo CD's control plane) or agent (in a workload cluster)" }}{{ end -}}
+{{- include (printf "argobus.check.%s" $v.role) . -}}
+{{- include (printf "argobus.check.%s" $v.transport) . -}}
+{{- include "argobus.check.tls" . -}}
+{{- include "argobus.check.live" . -}}
+{{- include "argobus.check.config" . -}}
+{{- if and $v.namespaces (eq $v.mapping "namespace") -}}
+{{- fail "namespaces is set, but mapping is namespace, which does not use it: set mapping to destination (at both ends), or remove namespaces" -}}
+{{- end -}}
+{{- if and $v.persistence.existingClaim (not $v.persistence.enabled) -}}
+{{- fail "persistence.existingClaim is set, but persistence.enabled is false: set it to true, or remove the claim" -}}
+{{- end -}}
+{{- if and $v.persistence.existingClaim (gt (int $v.replicas) 1) -}}
+{{- fail "persistence.existingClaim is set, but replicas is more than 1, and each replica needs a folder of its own: remove one of the two" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "argobus.check.agent" -}}
+{{- $v := .Values -}}
+{{- if not $v.agent.name }}{{ fail "agent.name is not set: set it to the name under which the principal serves this agent" }}{{ end -}}
+{{- range $key := list "agents" "autonomousAgents" -}}
+{{- if index $v $key }}{{ fail (printf "%s is set, but role is agent: it belongs to the principal's release; remove it here" $key) }}{{ end -}}
+{{- end -}}
+{{- if $v.strimzi.enabled }}{{ fail "strimzi.enabled is true, but role is agent: Strimzi's resources belong to the principal's release; set it there, with agents or strimzi.agents" }}{{ end -}}
+{{- if gt (int $v.replicas) 1 }}{{ fail (printf "replicas is %d, but role is agent: two processes of one name disturb each other; set replicas to 1, or install one release for each agent.name" (int $v.replicas)) }}{{ end -}}
+{{- if and (eq $v.agent.mode "autonomous") (eq $v.mapping "destination") -}}
+{{- fail "agent.mode is autonomous, but mapping is destination, which is for managed agents: set mapping to namespace, or agent.mode to managed" -}}
+{{- end -}}
+{{- if and $v.createNamespaces (ne $v.mapping "destination") -}}
+{{- fail "createNamespaces is set, but an agent with mapping: namespace writes to Argo CD's namespace only: remove createNamespaces, or set mapping to destination" -}}
+{{- end -}}
+{{- if $v.kafka.topics }}{{ fail "kafka.topics is set, but role is agent: the principal looks after topics; set it in the principal's release" }}{{ end -}}
+{{- if $v.grpc.tokenKeySecret.name }}{{ fail "grpc.tokenKeySecret is set, but role is agent: only a principal signs tokens; remove it here" }}{{ end -}}
+{{- if $v.tls.agentsCA.secretName }}{{ fail "tls.agentsCA is set, but role is agent: it belongs to the principal's release; remove it here" }}{{ end -}}
+{{- if $v.tls.certManager.dnsNames }}{{ fail "tls.certManager.dnsNames is set, but role is agent: nobody dials an agent; remove it here" }}{{ end -}}
+{{- end -}}
+
+{{- define "argobus.check.principal" -}}
+{{- $v := .Values -}}
+{{- if $v.agent.name }}{{ fail (printf "agent.name is %q, but role is principal: set role to agent, or name the agent in agents" $v.agent.name) }}{{ end -}}
+{{- $names := dict -}}
+{{- range $v.agents -}}
+{{- if hasKey $names .name }}{{ fail (printf "agents names %q twice: remove one entry" .name) }}{{ end -}}
+{{- $_ := set $names .name true -}}
+{{- if and (eq .mode "autonomous") (not $v.autonomousAgents) -}}
+{{- fail (printf "agents says that %q is autonomous, but autonomousAgents is false: set it to true, which grants the rights to create and delete mirrors" .name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.createNamespaces (not $v.autonomousAgents) -}}
+{{- fail "createNamespaces is set, but a principal creates namespaces for autonomous agents only: set autonomousAgents to true, or remove createNamespaces" -}}
+{{- end -}}
+{{- if gt (int $v.replicas) 1 -}}
+{{- if eq $v.transport "kafka" }}{{ fail (printf "replicas is %d, but transport is kafka, with which one principal serves all agents: set replicas to 1" (int $v.replicas)) }}{{ end -}}
+{{- if not $v.grpc.tokenKeySecret.name }}{{ fail (printf "replicas is %d, but grpc.tokenKeySecret.name is not set: principals behind one address need one key for tokens; create a Secret with an RSA key and name it, or set replicas to 1" (int $v.replicas)) }}{{ end -}}
+{{- end -}}
+{{- if $v.grpc.address }}{{ fail "grpc.address is set, but role is principal: it is where an agent dials; set it in the agents' releases" }}{{ end -}}
+{{- if $v.strimzi.enabled -}}
+{{- if ne $v.transport "kafka" }}{{ fail "strimzi.enabled is true, but transport is grpc: set transport to kafka, or strimzi.enabled to false" }}{{ end -}}
+{{- if not $v.strimzi.cluster }}{{ fail "strimzi.cluster is not set, but strimzi.enabled is true: set it to the name of the Kafka resource" }}{{ end -}}
+{{- if gt (int $v.strimzi.minInsyncReplicas) (int $v.strimzi.replicas) -}}
+{{- fail (printf "strimzi.minInsyncReplicas is %d, more than strimzi.replicas (%d): nothing could be written; lower it" (int $v.strimzi.minInsyncReplicas) (int $v.strimzi.replicas)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "argobus.check.kafka" -}}
+{{- $v := .Values -}}
+{{- if not $v.kafka.brokers }}{{ fail "kafka.brokers is not set, but transport is kafka: set it to host:port of the brokers, or transport to grpc" }}{{ end -}}
+{{- if $v.grpc.address }}{{ fail "grpc.address is set, but transport is kafka: set transport to grpc, or remove grpc.address" }}{{ end -}}
+{{- if $v.grpc.tokenKeySecret.name }}{{ fail "grpc.tokenKeySecret is set, but transport is kafka: set transport to grpc, or remove it" }}{{ end -}}
+{{- with $v.kafka.sasl -}}
+{{- if and (ne .mechanism "none") (or (not .username) (not .passwordSecret.name)) -}}
+{{- fail (printf "kafka.sasl.mechanism is %s, but username or passwordSecret.name is not set: set both in kafka.sasl" .mechanism) -}}
+{{- end -}}
+{{- if and (eq .mechanism "none") (or .username .passwordSecret.name) -}}
+{{- fail "kafka.sasl has a username or a passwordSecret, but its mechanism is none: set kafka.sasl.mechanism, or remove them" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "argobus.check.grpc" -}}
+{{- $v := .Values -}}
+{{- if $v.kafka.brokers }}{{ fail "kafka.brokers is set, but transport is grpc: set transport to kafka, or remove kafka.brokers" }}{{ end -}}
+{{- if ne $v.kafka.sasl.mechanism "none" }}{{ fail "kafka.sasl.mechanism is set, but transport is grpc: set transport to kafka, or remove it" }}{{ end -}}
+{{- if and (eq $v.role "agent") (not $v.grpc.address) -}}
+{{- fail "grpc.address is not set, but transport is grpc: set it to host:port of the principal" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "argobus.check.tls" -}}
+{{- $v := .Values -}}
+{{- $tls := $v.tls -}}
+{{- $certificate := include "argobus.certificate" . -}}
+{{- if and (include "argobus.insecure" .) (or $certificate $tls.ca.secretName $tls.systemCA) -}}
+{{- fail (printf "%s.insecure is true, but tls names certificates or authorities: set %s.insecure to false, or remove them" $v.transport $v.transport) -}}
+{{- end -}}
+{{- if not (or (include "argobus.insecure" .) $certificate $tls.ca.secretName $tls.systemCA) -}}
+{{- fail (printf "tls is not configured: set tls.secretName or tls.certManager.enabled (%s.insecure: true is for a service mesh or a test)" $v.transport) -}}
+{{- end -}}
+{{- if and $tls.systemCA $tls.ca.secretName -}}
+{{- fail "tls.systemCA is true, but tls.ca.secretName is set: remove one of the two" -}}
+{{- end -}}
+{{- if and $tls.certManager.enabled (not $tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.issuerRef.name is not set, but tls.certManager.enabled is true: set it to an Issuer or ClusterIssuer (with kind)" -}}
+{{- end -}}
+{{- if and (not $tls.certManager.enabled) (or $tls.certManager.issuerRef.name $tls.certManager.dnsNames) -}}
+{{- fail "tls.certManager has an issuer or dnsNames, but tls.certManager.enabled is false: set it to true, or remove them" -}}
+{{- end -}}
+{{- if and (eq $v.transport "grpc") (not (include "argobus.insecure" .)) (not $certificate) -}}
+{{- fail "grpc needs a certificate: set tls.secretName or tls.certManager.enabled (tls.ca alone is enough for Kafka only)" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "argobus.check.live" -}}
+{{- $v := .Values -}}
+{{- $live := $v.live -}}
+{{- if not $live.enabled -}}
+{{- range $key := list "write" "exec" "namespaces" -}}
+{{- if index $live $key }}{{ fail (printf "live.%s is set, but live.enabled is false: set live.enabled to true, or remove live.%s" $key $key) }}{{ end -}}
+{{- end -}}
+{{- if or $live.tokensSecret.name $live.redis.enabled }}{{ fail "live.tokensSecret or live.redis is set, but live.enabled is false: set live.enabled to true, or remove them" }}{{ end -}}
+{{- else if eq $v.role "principal" -}}
+{{- range $key := list "write" "exec" "namespaces" -}}
+{{- if index $live $key }}{{ fail (printf "live.%s is set, but role is principal: each agent decides what live access may do; set it in the agents' releases" $key) }}{{ end -}}
+{{- end -}}
+{{- if not (include "argobus.certificate" .) }}{{ fail "live.enabled is true, but the principal has no certificate for it: set tls.secretName or tls.certManager.enabled" }}{{ end -}}
+{{- if not (or $live.tokensSecret.name (include "argobus.ca" .)) }}{{ fail "live.enabled is true, but nobody could log in: set live.tokensSecret.name, or authorities of client certificates in tls.ca" }}{{ end -}}
+{{- else if $live.tokensSecret.name -}}
+{{- fail "live.tokensSecret is set, but role is agent: the principal takes tokens; set it in its release" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "argobus.check.config" -}}
+{{- $decided := dict "transport" "transport" "mapping" "mapping" "namespaces" "namespaces" "agents" "agents"
+    "agent.name" "agent.name" "agent.mode" "agent.mode" "agent.data" "persistence" "principal.data" "persistence"
+    "store.kind" "no other value: in a cluster the store is kubernetes" "store.namespace" "argocd.namespace"
+    "store.kubernetes.create-namespaces" "createNamespaces" "http.address" "metrics.port" "kafka.brokers" "kafka.brokers"
+    "kafka.insecure" "kafka.insecure" "kafka.prefix" "kafka.prefix" "kafka.topics" "kafka.topics" "kafka.sasl" "kafka.sasl"
+    "kafka.tls" "tls" "grpc.address" "grpc.address" "grpc.listen" "grpc.port" "grpc.insecure" "grpc.insecure"
+    "grpc.tls.ca" "tls" "grpc.tls.cert" "tls" "grpc.tls.key" "tls" "live.enabled" "live.enabled" "live.exec" "live.exec"
+    "live.kubernetes.verbs" "live.write" "live.kubernetes.namespaces" "live.namespaces" "live.resource.listen" "live.port"
+    "live.redis.listen" "live.redis" "live.redis.address" "live.redis.address" -}}
+{{- range $path, $instead := $decided -}}
+{{- $at := $.Values.config -}}
+{{- $found := true -}}
+{{- range splitList "." $path -}}
+{{- if and $found (kindIs "map" $at) (hasKey $at .) }}{{ $at = index $at . }}{{ else }}{{ $found = false }}{{ end -}}
+{{- end -}}
+{{- if $found }}{{ fail (printf "config.%s is set, but the chart sets this option and grants, mounts or opens what it needs: remove it from config and set %s" $path $instead) }}{{ end -}}
+{{- end -}}
+{{- include "argobus.check.secrets" (dict "at" (dig "kafka" "librdkafka" dict .Values.config) "path" "config.kafka.librdkafka") -}}
+{{- end -}}
+
+{{/* librdkafka's settings, whose names are paths too. */}}
+{{- define "argobus.check.secrets" -}}
+{{- range $key, $value := .at -}}
+{{- $path := printf "%s.%s" $.path $key -}}
+{{- if kindIs "map" $value -}}
+{{- include "argobus.check.secrets" (dict "at" $value "path" $path) -}}
+{{- else if regexMatch "password|secret|[.]pem$" $path -}}
+{{- fail (printf "%s is a secret, and config becomes a ConfigMap: remove it from config, and set it by extraEnv from a Secret, or by the name of a mounted file" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

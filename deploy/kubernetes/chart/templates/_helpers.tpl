@@ -1,0 +1,67 @@
+{{/* SPDX-License-Identifier: Apache-2.0 */}}
+
+{{- define "argobus.fullname" -}}
+{{ .Values.fullnameOverride | default (printf "argobus-%s" .Values.role) }}
+{{- end -}}
+
+{{- define "argobus.account" -}}
+{{ .Values.serviceAccount.name | default (include "argobus.fullname" .) }}
+{{- end -}}
+
+{{/* Argo CD's namespace, where the program's Role is. */}}
+{{- define "argobus.argocd" -}}
+{{ .Values.argocd.namespace | default .Release.Namespace }}
+{{- end -}}
+
+{{- define "argobus.selector" -}}
+app.kubernetes.io/name: argobus-{{ .Values.role }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "argobus.labels" -}}
+{{ include "argobus.selector" . }}
+app.kubernetes.io/component: {{ .Values.role }}
+app.kubernetes.io/part-of: argobus
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "argobus.image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The Secret of this program's certificate, "" when it has none. */}}
+{{- define "argobus.certificate" -}}
+{{- if .Values.tls.certManager.enabled -}}
+{{ .Values.tls.secretName | default (printf "%s-tls" (include "argobus.fullname" .)) }}
+{{- else -}}
+{{ .Values.tls.secretName }}
+{{- end -}}
+{{- end -}}
+
+{{/* The Secret of the authorities that this program trusts, "" when it trusts those of the image. */}}
+{{- define "argobus.ca" -}}
+{{- if not .Values.tls.systemCA -}}
+{{ .Values.tls.ca.secretName | default (include "argobus.certificate" .) }}
+{{- end -}}
+{{- end -}}
+
+{{/* Whether the program keeps its state in a claim of a StatefulSet. */}}
+{{- define "argobus.stateful" -}}
+{{- if or (eq .Values.role "agent") .Values.persistence.enabled }}true{{ end -}}
+{{- end -}}
+
+{{- define "argobus.insecure" -}}
+{{- if (index .Values .Values.transport).insecure }}true{{ end -}}
+{{- end -}}
+
+{{/* The binding's subject. */}}
+{{- define "argobus.subjects" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "argobus.account" . }}
+    namespace: {{ .Release.Namespace }}
+{{- end -}}

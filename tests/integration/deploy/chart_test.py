@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every combination of role, transport, mode, mapping, live access and certificates: Helm renders it, a real API server takes
+each manifest (server-side dry run, unknown fields refused), and the program takes the configuration.
+
+The environment is as tests/support/kube/kube.cmake sets it, with HELM_DEV, AB_BIN and AB_GRPC_CERTS.
+"""
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from chart import AGENT, KAFKA, PRINCIPAL, config, merged, one, render
+
+CERTIFICATES = {
+    "secret": {"tls": {"secretName": "own"}},
+    "strimzi": {"tls": {"secretName": "own", "certKey": "user.crt", "keyKey": "user.key",
+                        "ca": {"secretName": "hub-cluster-ca-cert"}}},
+    "cert-manager": {"tls": {"certManager": {"enabled": True, "issuerRef": {"name": "argobus"}}}},
+    "insecure": {},
+}
+LIVE = {
+    "none": {},
+    "read": {"live": {"enabled": True}},
+    "all": {"live": {"enabled": True, "redis": {"enabled": True, "passwordSecret": {"name": "argocd-redis"}}}},
+}
+MAPPING = {"namespace": {}, "destination": {"mapping": "destination", "namespaces": ["team-*"]}}
+EXTRAS = {"podDisruptionBudget": {"enabled": True}, "metrics": {"serviceMonitor": {"enabled": True}},
+          "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}
+# No package has Strimzi's own.
+STRIMZI = [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{kind.lower()}s.kafka.strimzi.io"},
+            "spec": {"group": "kafka.strimzi.io", "scope": "Namespaced",
+                     "names": {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()},
+                     "versions": [{"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
+                         "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+           for kind in ("KafkaTopic", "KafkaUser")]
+
+
+def combinations():
+    """A name and values each. What cannot be combined, chart_values_test.py shows to be refused."""
+    for role, transport, autonomous, mapping, live, certificates in itertools.product(
+            ("principal", "agent"), ("kafka", "grpc"), (False, True), MAPPING, LIVE, CERTIFICATES):
+        agent = role == "agent"
+        if agent and autonomous and mapping == "destination":
+            continue
+        if not agent and certificates == "insecure" and live != "none":
+            continue
+        values = {**EXTRAS, "role": role, "transport": transport}
+        for more in (MAPPING[mapping], LIVE[live], CERTIFICATES[certificates]):
+            values = merged(values, more)
+        if transport == "kafka":
+            values = merged(values, {"kafka": KAFKA})
+        elif agent:
+            values = merged(values, {"grpc": {"address": "principal.example.com:8443"}})
+        if certificates == "insecure":
+            values = merged(values, {transport: {"insecure": True}})
+        more = of_agent(autonomous, mapping, live, certificates) if agent else of_principal(autonomous, transport, live)
+        values = merged(values, more)
+        yield f"{role} {transport} {autonomous=} {mapping} live={live} {certificates}", values
+
+
+def of_agent(autonomous, mapping, live, certificates):
+    values = {"agent": {"name": "w1", "mode": "autonomous" if autonomous else "managed"}}
+    if mapping == "destination":
+        values["createNamespaces"] = ["team-*"]
+    if live == "all":
+        values["live"] = {"write": True, "exec": True, "namespaces": ["default", "team-a"]}
+    if certificates == "insecure":
+        values["config"] = {"secrets": {"protection": "none"}, "live": {"protection": "none"}}
+    return values
+
+
+def of_principal(autonomous, transport, live):
+    values = {"autonomousAgents": autonomous, "agents": [{"name": "w1"}, {"name": "w2", "mode": "managed"}],
+              "strimzi": {"enabled": transport == "kafka", "cluster": "hub", "agents": ["w3"]}}
+    if autonomous:
+        values["createNamespaces"] = ["w-*"]
+    if live == "all":
+        values["live"] = {"tokensSecret": {"name": "live-tokens"}}
+    return values
+
+
+def kubectl(*args, text=None):
+    return subprocess.run([os.environ["KUBE_DEV"], "kubectl", "test", *args], input=text, text=True, capture_output=True,
+                          timeout=300)
+
+
+class Combinations(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.values = dict(combinations())
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            cls.rendered = dict(zip(cls.values, pool.map(render, cls.values.values()), strict=True))
+
+    def test_an_api_server_takes_every_manifest(self):
+        crds = subprocess.run([os.environ["HELM_DEV"], "crds"], check=True, text=True, stdout=subprocess.PIPE)
+        crds = crds.stdout.strip()
+        for args, text in ((["-f", crds], None), (["-f", "-"], json.dumps({"apiVersion": "v1", "kind": "List", "items": STRIMZI}))):
+            done = kubectl("apply", "--server-side", *args, text=text)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        done = kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for namespace in ("default", "team-a"):  # those of live.namespaces
+            kubectl("create", "namespace", namespace)
+        different = {json.dumps(o, sort_keys=True): o for manifests in self.rendered.values() for o in manifests}
+        done = kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-",
+                       text=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(different.values())}))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), len(different))
+
+    def test_the_program_takes_every_configuration(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.lay_out(pathlib.Path(folder))
+            files = {}
+            for name, manifests in self.rendered.items():
+                files.setdefault((self.values[name]["role"], config(manifests)), name)
+            for (role, text), name in files.items():
+                with self.subTest(name):
+                    path = pathlib.Path(folder, "config.yaml")
+                    path.write_text(text.replace("/etc/argobus", f"{folder}/{role}").replace("/var/lib/argobus", folder))
+                    program = pathlib.Path(os.environ["AB_BIN"], f"argobus-{role}")
+                    done = subprocess.run([program, "-c", path, "--check-config"], text=True, capture_output=True,
+                                          env={**os.environ, "KUBECONFIG": os.environ["AB_KUBECONFIG"]})
+                    self.assertEqual(done.returncode, 0, f"{done.stderr}\n{text}")
+
+    def lay_out(self, folder):
+        """The files that a pod has mounted."""
+        certs = pathlib.Path(os.environ["AB_GRPC_CERTS"])
+        (folder / "data").mkdir()
+        for role, name in (("principal", "server"), ("agent", "w1")):
+            for sub in ("tls", "live", "redis"):
+                (folder / role / sub).mkdir(parents=True)
+            shutil.copy(certs / "ca.crt", folder / role / "tls/ca.crt")
+            shutil.copy(certs / f"{name}.crt", folder / role / "tls/tls.crt")
+            shutil.copy(certs / f"{name}.key", folder / role / "tls/tls.key")
+            (folder / role / "live/tokens").write_text("q6b0YlJ1H2c4bUO0kzA5Zx w1\n")
+            (folder / role / "redis/password").write_text("secret\n")
+
+    def test_every_pod_is_restricted(self):
+        for name, manifests in self.rendered.items():
+            with self.subTest(name):
+                workload = [o for o in manifests if o["kind"] in ("StatefulSet", "Deployment")]
+                self.assertEqual(len(workload), 1)
+                pod = workload[0]["spec"]["template"]["spec"]
+                self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+                self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+                for container in pod["containers"]:
+                    self.assertEqual(container["securityContext"], {
+                        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
+
+
+class Details(unittest.TestCase):
+    def test_options_of_config_reach_the_file_beside_those_of_the_values(self):
+        text = config(render(merged(AGENT, {"config": {"kafka": {"compression": "zstd"}, "agent": {"adoption": "never"}}})))
+        self.assertIn("compression: zstd", text)
+        self.assertIn("adoption: never", text)
+        self.assertIn("kafka-2.example.com:9094", text)
+
+    def test_another_configuration_restarts_the_pod(self):
+        def checksum(values):
+            return one(render(values), "StatefulSet")["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+        self.assertEqual(checksum(AGENT), checksum(AGENT))
+        self.assertNotEqual(checksum(AGENT), checksum(merged(AGENT, {"config": {"log": {"level": "debug"}}})))
+
+    def test_a_principal_without_a_folder_is_a_deployment_that_never_runs_twice(self):
+        deployment = one(render(merged(PRINCIPAL, {"persistence": {"enabled": False}})), "Deployment")
+        self.assertEqual(deployment["spec"]["strategy"], {"type": "Recreate"})
+
+    def test_an_agent_without_a_claim_is_still_a_stateful_set(self):
+        spec = one(render(merged(AGENT, {"persistence": {"enabled": False}})), "StatefulSet")["spec"]
+        self.assertNotIn("volumeClaimTemplates", spec)
+        self.assertIn({"name": "data", "emptyDir": {}}, spec["template"]["spec"]["volumes"])
+
+    def test_nothing_but_metrics_of_an_agent_can_be_reached(self):
+        policy = one(render(merged(AGENT, {"live": {"enabled": True}})), "NetworkPolicy")["spec"]
+        self.assertEqual([rule["ports"] for rule in policy["ingress"]], [[{"port": "metrics"}]])
+        self.assertEqual({p["port"] for p in policy["egress"][0]["ports"]}, {53, 443, 6443, 9093, 9094})
+
+    def test_a_broker_password_is_a_file_of_a_secret(self):
+        manifests = render(merged(AGENT, {"kafka": {"sasl": {"mechanism": "SCRAM-SHA-512", "username": "w1",
+                                                            "passwordSecret": {"name": "w1-password"}}}}))
+        self.assertIn("password-file: /etc/argobus/kafka/password", config(manifests))
+        pod = one(manifests, "StatefulSet")["spec"]["template"]["spec"]
+        self.assertIn({"name": "kafka", "mountPath": "/etc/argobus/kafka", "readOnly": True}, pod["containers"][0]["volumeMounts"])
+        self.assertIn("w1-password", [v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v])
+
+    def test_a_digest_wins_over_a_tag(self):
+        digest = "sha256:" + "a" * 64
+        manifests = render(merged(AGENT, {"image": {"tag": "1", "digest": digest}}))
+        pod = one(manifests, "StatefulSet")["spec"]["template"]["spec"]
+        self.assertEqual(pod["containers"][0]["image"], f"argobus@{digest}")
+
+    def test_a_principal_in_another_namespace_has_its_role_in_that_of_argocd(self):
+        manifests = render(merged(PRINCIPAL, {"argocd": {"namespace": "gitops"}}))
+        binding = one(manifests, "RoleBinding")
+        self.assertEqual(binding["metadata"]["namespace"], "gitops")
+        self.assertEqual(binding["subjects"][0]["namespace"], "argocd")
+        self.assertIn("namespace: gitops", config(manifests))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -5,13 +5,15 @@
 #include "services/ctl/args.h"
 #include "services/ctl/fleet/fleet.h"
 #include "services/ctl/help.h"
+#include "services/ctl/pki/pki.h"
 
 #include <stdio.h>
 
 #define HELP_MAX (64u * 1024)
 
 static const ab_ctl_command *const rows[] = {
-    &ab_ctl_resync,
+    &ab_ctl_resync,    &ab_ctl_pki_init,    &ab_ctl_pki_issue,
+    &ab_ctl_pki_renew, &ab_ctl_pki_inspect, &ab_ctl_pki_propagate,
 };
 static const ab_ctl_commands commands = {rows, sizeof(rows) / sizeof(*rows)};
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shows a certificate, and says what is wrong with it: it has expired, its key belongs to another
+ * one, or the CA has not signed it.
+ */
+#include "base/yaml/yaml.h"
+#include "services/ctl/pki/describe.h"
+#include "services/ctl/pki/options.h"
+#include "services/ctl/pki/pair.h"
+#include "services/ctl/pki/pki.h"
+
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const ab_ctl_flag flags[] = {
+    {"key", "FILE", "its key (default: the file beside it that ends with .key)"},
+    {"ca", "FILE", "the certificates of the CA that it must be signed by"},
+};
+
+typedef struct {
+    const ab_ctl *ctl;
+    STACK_OF(X509) * certs;
+    cJSON *doc;
+    bool sound; /* nothing is wrong with it */
+    ab_error *err;
+} inspection;
+
+static bool add_finding(inspection *s, const char *member, bool good, const char *text)
+{
+    s->sound = s->sound && good;
+    return ab_doc_add_str(s->doc, member, ab_str_of(text));
+}
+
+static bool add_validity(inspection *s)
+{
+    const X509 *cert = sk_X509_value(s->certs, 0);
+    if (X509_cmp_current_time(X509_get0_notAfter(cert)) <= 0)
+        return add_finding(s, "validity", false, "expired: renew it (argobusctl pki renew)");
+    if (X509_cmp_current_time(X509_get0_notBefore(cert)) > 0)
+        return add_finding(s, "validity", false, "not valid yet: look at the clocks");
+    return add_finding(s, "validity", true, "ok");
+}
+
+/* ----- its key ----- */
+
+static ab_err add_key(inspection *s)
+{
+    ab_pki_paths paths;
+    ab_error ignored;
+    EVP_PKEY *key = NULL;
+    const char *path = ab_ctl_value(s->ctl, "key");
+    if (path == NULL && ab_pki_paths_of(s->ctl->operands[0], &paths, &ignored) == AB_ERR_OK &&
+        access(paths.key, F_OK) == 0)
+        path = paths.key;
+    if (path == NULL)
+        return AB_ERR_OK;
+    ab_err e = ab_pki_read_key(path, &key, s->err);
+    if (e != AB_ERR_OK)
+        return e;
+    bool same = X509_check_private_key(sk_X509_value(s->certs, 0), key) == 1;
+    EVP_PKEY_free(key);
+    ERR_clear_error();
+    return add_finding(s, "keyFile", same, same ? "ok" : "belongs to another certificate")
+               ? AB_ERR_OK
+               : AB_ERR_NOMEM;
+}
+
+/* ----- its chain ----- */
+
+static const char *verify(X509_STORE *trusted, STACK_OF(X509) * certs)
+{
+    X509_STORE_CTX *ctx = X509_STORE_CTX_new();
+    const char *reason = "out of memory";
+    if (ctx != NULL && X509_STORE_CTX_init(ctx, trusted, sk_X509_value(certs, 0), certs) == 1) {
+        /* Said apart: add_validity. */
+        X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_NO_CHECK_TIME);
+        reason = X509_verify_cert(ctx) == 1
+                     ? NULL
+                     : X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx));
+    }
+    X509_STORE_CTX_free(ctx);
+    return reason;
+}
+
+static ab_err add_chain(inspection *s)
+{
+    const char *path = ab_ctl_value(s->ctl, "ca");
+    STACK_OF(X509) *roots = NULL;
+    if (path == NULL)
+        return AB_ERR_OK;
+    ab_err e = ab_pki_read_certs(path, &roots, s->err);
+    if (e != AB_ERR_OK)
+        return e;
+    X509_STORE *trusted = X509_STORE_new();
+    bool loaded = trusted != NULL;
+    for (int i = 0; loaded && i < sk_X509_num(roots); i++)
+        loaded = X509_STORE_add_cert(trusted, sk_X509_value(roots, i)) == 1;
+    const char *reason = loaded ? verify(trusted, s->certs) : "out of memory";
+    X509_STORE_free(trusted);
+    sk_X509_pop_free(roots, X509_free);
+    ERR_clear_error();
+    return add_finding(s, "chain", reason == NULL, reason == NULL ? "ok" : reason) ? AB_ERR_OK
+                                                                                   : AB_ERR_NOMEM;
+}
+
+/* ----- showing it ----- */
+
+/* Whole numbers are kept as their text. */
+static void print_item(const cJSON *item)
+{
+    printf("%s", item->valuestring == NULL ? "" : item->valuestring);
+}
+
+static void print_table(const cJSON *doc)
+{
+    const cJSON *row;
+    cJSON_ArrayForEach(row, doc)
+    {
+        printf("%-12s ", row->string);
+        const cJSON *item;
+        if (!cJSON_IsArray(row))
+            print_item(row);
+        else if (row->child == NULL)
+            printf("none");
+        else
+            cJSON_ArrayForEach(item, row)
+            {
+                printf("%s", item == row->child ? "" : ", ");
+                print_item(item);
+            }
+        putchar('\n');
+    }
+}
+
+static ab_err print_text(const ab_ctl *ctl, const cJSON *doc, ab_error *err)
+{
+    ab_buf yaml;
+    ab_buf_init(&yaml, AB_PKI_TEXT_MAX);
+    char *json = cJSON_Print(doc);
+    ab_err e = json == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    if (e == AB_ERR_OK && ctl->form == AB_CTL_YAML)
+        e = ab_yaml_from_json(ab_str_of(json), &yaml, err);
+    else if (e == AB_ERR_OK)
+        ab_buf_printf(&yaml, "%s\n", json);
+    if (e == AB_ERR_OK)
+        e = ab_buf_status(&yaml);
+    if (e == AB_ERR_OK)
+        e = ab_pki_print(ab_buf_str(&yaml), err);
+    cJSON_free(json);
+    ab_buf_fini(&yaml);
+    return e;
+}
+
+static ab_err print(const inspection *s)
+{
+    if (s->ctl->form != AB_CTL_TABLE)
+        return print_text(s->ctl, s->doc, s->err);
+    print_table(s->doc);
+    return AB_ERR_OK;
+}
+
+static ab_err inspect(inspection *s)
+{
+    ab_err e = ab_pki_read_certs(s->ctl->operands[0], &s->certs, s->err);
+    if (e != AB_ERR_OK)
+        return e;
+    s->doc = ab_pki_describe(sk_X509_value(s->certs, 0));
+    if (s->doc == NULL || !add_validity(s))
+        return AB_ERR_NOMEM;
+    e = add_key(s);
+    return e == AB_ERR_OK ? add_chain(s) : e;
+}
+
+static int run(const ab_ctl *ctl)
+{
+    ab_error err = {0};
+    inspection s = {.ctl = ctl, .sound = true, .err = &err};
+    ab_err e = inspect(&s);
+    if (e == AB_ERR_OK)
+        e = print(&s);
+    cJSON_Delete(s.doc);
+    sk_X509_pop_free(s.certs, X509_free);
+    int code = ab_pki_end(e, &err);
+    return code == AB_CTL_OK && !s.sound ? AB_CTL_FAILED : code;
+}
+
+const ab_ctl_command ab_ctl_pki_inspect = {
+    .name = "pki inspect",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Show a certificate, and whether key and CA belong to it",
+    .examples = "  argobusctl pki inspect w1.crt --ca ca/ca.crt\n"
+                "  argobusctl pki inspect w1.crt -o json\n",
+    .flags = flags,
+    .flag_count = sizeof(flags) / sizeof(*flags),
+    .run = run,
+};

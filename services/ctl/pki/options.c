@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/pki/options.h"
+
+#include <stdio.h>
+
+#define DAYS_MAX 36500
+
+const char *ab_pki_value(const ab_ctl *ctl, const char *flag, const char *otherwise)
+{
+    const char *value = ab_ctl_value(ctl, flag);
+    return value == NULL ? otherwise : value;
+}
+
+ab_err ab_pki_days(const ab_ctl *ctl, int64_t otherwise, int64_t *out, ab_error *err)
+{
+    const char *given = ab_ctl_value(ctl, "days");
+    uint64_t days = (uint64_t)otherwise;
+    if (given != NULL &&
+        (ab_str_to_u64(ab_str_of(given), &days) != AB_ERR_OK || days == 0 || days > DAYS_MAX))
+        return ab_fail(err, AB_ERR_INVALID, "--days: \"%s\" is not a whole number from 1 to %d",
+                       given, DAYS_MAX);
+    *out = (int64_t)days;
+    return AB_ERR_OK;
+}
+
+ab_err ab_pki_print(ab_str text, ab_error *err)
+{
+    if (fwrite(text.ptr, 1, text.len, stdout) == text.len && fflush(stdout) == 0)
+        return AB_ERR_OK;
+    return ab_fail(err, AB_ERR_IO, "cannot write to standard output");
+}
+
+int ab_pki_end(ab_err code, const ab_error *err)
+{
+    if (code == AB_ERR_OK)
+        return AB_CTL_OK;
+    return ab_ctl_fail(code == AB_ERR_INVALID ? AB_CTL_USAGE : AB_CTL_FAILED, "%s",
+                       err->text[0] == '\0' ? ab_err_text(code) : err->text);
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""argobusctl, run in a folder of the test's own."""
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BIN = pathlib.Path(os.environ["AB_BIN"])
+BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+
+class Ctl(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="argobus-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_command(self, *command):
+        env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+        return subprocess.run([str(part) for part in command], cwd=self.folder, env=env, capture_output=True, text=True,
+                              timeout=120)
+
+    def ctl(self, *args, code=0):
+        """What it prints when it ends with this code: on standard output for 0, else on standard error."""
+        done = self.run_command(BIN / "argobusctl", *args)
+        self.assertEqual(done.returncode, code, f"{args}\n{done.stdout}\n{done.stderr}")
+        return done.stdout if code == 0 else done.stderr
+
+    def openssl(self, *args):
+        done = self.run_command("openssl", *args)
+        self.assertEqual(done.returncode, 0, f"{args}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    def run_page(self, page, normal):
+        """Runs each ```sh block of a page; the lines of the ```output block after it must be printed."""
+        blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+        self.assertGreater(len(blocks), 3)
+        for command, expected in blocks:
+            done = self.run_command("bash", "-euo", "pipefail", "-c", command)
+            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+            shown = normal(done.stdout + done.stderr)
+            for line in normal(expected):
+                self.assertIn(line, shown, command)

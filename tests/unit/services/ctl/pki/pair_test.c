@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files of certificates and keys.
+ */
+#include "services/ctl/pki/pair.h"
+
+#include "base/core/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/argobus-test-XXXXXX";
+static ab_pki_paths paths;
+static ab_error err;
+
+static int set_up(void **state)
+{
+    (void)state;
+    memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(ab_pki_paths_in(folder, "w1", &paths, &err), AB_ERR_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(paths.cert);
+    unlink(paths.key);
+    return rmdir(folder); /* fails when something else was left */
+}
+
+static void assert_file(const char *path, const char *text, mode_t mode)
+{
+    struct stat st;
+    ab_buf got;
+    ab_buf_init(&got, 100);
+    assert_int_equal(ab_file_read(path, &got, NULL, &err), AB_ERR_OK);
+    assert_string_equal(got.ptr, text);
+    ab_buf_fini(&got);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, mode);
+}
+
+static ab_err create(const char *cert, const char *key)
+{
+    return ab_pki_pair_create(&paths, ab_str_of(cert), ab_str_of(key), &err);
+}
+
+static void the_key_is_for_its_owner_only(void **state)
+{
+    (void)state;
+    umask(022);
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    assert_file(paths.cert, "c", 0644);
+    assert_file(paths.key, "k", 0600);
+}
+
+static void nothing_is_overwritten(void **state)
+{
+    (void)state;
+    assert_int_equal(create("c", NULL), AB_ERR_OK);
+    assert_int_equal(create("d", "l"), AB_ERR_EXISTS);
+    assert_int_equal(access(paths.key, F_OK), -1);
+    unlink(paths.cert);
+    assert_int_equal(ab_pki_file_create(paths.key, AB_STR("k"), 0600, &err), AB_ERR_OK);
+    assert_int_equal(create("d", "l"), AB_ERR_EXISTS);
+    assert_int_equal(access(paths.cert, F_OK), -1);
+    assert_file(paths.key, "k", 0600);
+}
+
+static void replaced_files_keep_their_modes(void **state)
+{
+    (void)state;
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    assert_int_equal(chmod(paths.key, 0640), 0);
+    assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err), AB_ERR_OK);
+    assert_file(paths.cert, "d", 0644);
+    assert_file(paths.key, "l", 0640);
+}
+
+static void a_pair_without_its_key_stays_as_it_is(void **state)
+{
+    (void)state;
+    assert_int_equal(create("c", NULL), AB_ERR_OK);
+    assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err), AB_ERR_NOTFOUND);
+    assert_file(paths.cert, "c", 0644);
+}
+
+static void the_target_of_a_link_is_replaced(void **state)
+{
+    (void)state;
+    ab_pki_paths links;
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    assert_int_equal(ab_pki_paths_in(folder, "link", &links, &err), AB_ERR_OK);
+    assert_int_equal(symlink("w1.crt", links.cert), 0);
+    assert_int_equal(symlink("w1.key", links.key), 0);
+    assert_int_equal(ab_pki_pair_replace(&links, AB_STR("d"), AB_STR("l"), &err), AB_ERR_OK);
+    assert_file(paths.cert, "d", 0644);
+    assert_int_equal(unlink(links.cert), 0);
+    assert_int_equal(unlink(links.key), 0);
+}
+
+static void the_key_lies_beside_the_certificate(void **state)
+{
+    (void)state;
+    ab_pki_paths got;
+    assert_int_equal(ab_pki_paths_of("a/w1.crt", &got, &err), AB_ERR_OK);
+    assert_string_equal(got.key, "a/w1.key");
+    assert_int_equal(ab_pki_paths_of("a/w1.pem", &got, &err), AB_ERR_INVALID);
+    assert_int_equal(ab_pki_paths_of(".crt", &got, &err), AB_ERR_INVALID);
+    assert_int_equal(ab_pki_paths_in(".", "w1", &got, &err), AB_ERR_OK);
+    assert_string_equal(got.cert, "w1.crt");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(the_key_is_for_its_owner_only),    TEST(nothing_is_overwritten),
+        TEST(replaced_files_keep_their_modes),  TEST(a_pair_without_its_key_stays_as_it_is),
+        TEST(the_target_of_a_link_is_replaced), TEST(the_key_lies_beside_the_certificate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

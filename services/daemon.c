@@ -9,6 +9,7 @@
 #include "base/observe/process.h"
 #include "net/address.h"
 #include "net/http/server.h"
+#include "services/certificates.h"
 #include "services/daemon_args_priv.h"
 #include "services/loop_meter.h"
 #include "services/notify_priv.h"
@@ -67,6 +68,7 @@ typedef struct {
     uv_prepare_t readiness; /* looks before each wait of the loop until the program is ready */
     uv_async_t failed;      /* ab_daemon_fatal may be called from anywhere, also from `start` */
     ab_loop_meter meter;
+    ab_certificates *certificates;
     ab_http_server *http;
     bool stopping; /* the program was told to stop */
     bool ended;    /* its loop has ended */
@@ -365,7 +367,10 @@ static int run_daemon(run *r)
     ab_error err = {0};
     signal(SIGPIPE, SIG_IGN);
     d->metrics = ab_metrics_new();
-    if (d->metrics == NULL || open_log(r, &err) != AB_ERR_OK || uv_loop_init(&r->loop) != 0) {
+    if (d->metrics == NULL || open_log(r, &err) != AB_ERR_OK ||
+        ab_certificates_new(r->tables, r->table_count, d->config, d->metrics, &r->certificates) !=
+            AB_ERR_OK ||
+        uv_loop_init(&r->loop) != 0) {
         ab_fail(&err, AB_ERR_NOMEM, "out of memory or descriptors");
         return complain(r, &err, EXIT_FAILED);
     }
@@ -437,6 +442,7 @@ static void free_run(run *r)
     if (r->daemon.config != r->first_config)
         ab_config_free(r->daemon.config);
     ab_config_free(r->first_config);
+    ab_certificates_free(r->certificates);
     ab_log_free(r->daemon.log);
     ab_metrics_free(r->daemon.metrics);
     ab_daemon_args_fini(&r->args);

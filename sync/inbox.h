@@ -19,6 +19,7 @@ typedef struct ab_task {
     ab_type type;
     ab_version version;
     bool begun; /* its owner has taken it up: it is not replaced any more */
+    bool wrote; /* the store was written for it: its latency is measured when it is finished */
 } ab_task;
 
 typedef struct {

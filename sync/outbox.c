@@ -32,6 +32,7 @@ struct ab_outbox {
     struct lane *ready_head;
     struct lane *ready_tail;
     size_t count;
+    size_t bytes;
     ab_backoff backoff;
     int64_t paused_until; /* mono_ms */
     ab_outbox_safe safe;
@@ -105,7 +106,7 @@ void ab_outbox_drop(ab_outbox *o)
         }
         lane_free(l);
     }
-    o->count = 0;
+    o->count = o->bytes = 0;
 }
 
 static void make_ready(ab_outbox *o, struct lane *l)
@@ -124,6 +125,7 @@ static void make_ready(ab_outbox *o, struct lane *l)
 static void ended(ab_outbox *o, ab_outgoing *g)
 {
     o->count--;
+    o->bytes -= ab_event_size(g->event);
     tell_over(o, g);
     if (g->token != NULL && o->safe != NULL)
         o->safe(o->arg, g->token);
@@ -140,6 +142,8 @@ static ab_outgoing *replaceable(const struct lane *l)
 static void replace(ab_outbox *o, ab_outgoing *g, ab_event *event, void *token)
 {
     void *old = g->token;
+    o->bytes += ab_event_size(event);
+    o->bytes -= ab_event_size(g->event);
     ab_event_unref(g->event);
     g->event = ab_event_ref(event);
     g->token = token;
@@ -193,6 +197,7 @@ ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command,
         l->tail->next = g;
     l->tail = g;
     o->count++;
+    o->bytes += ab_event_size(event);
     if (o->watcher.waits != NULL)
         o->watcher.waits(o->watcher.arg, event);
     make_ready(o, l);
@@ -301,6 +306,11 @@ ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key)
 size_t ab_outbox_count(const ab_outbox *o)
 {
     return o->count;
+}
+
+size_t ab_outbox_bytes(const ab_outbox *o)
+{
+    return o->bytes;
 }
 
 int64_t ab_outbox_paused_until(const ab_outbox *o)

@@ -77,5 +77,7 @@ void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event 
 
 /** Events waiting or in flight. */
 size_t ab_outbox_count(const ab_outbox *o);
+/** Bytes of their attributes and data. */
+size_t ab_outbox_bytes(const ab_outbox *o);
 /** Until when nothing is given out after a failure, as mono_ms; 0 when not paused. */
 int64_t ab_outbox_paused_until(const ab_outbox *o);

@@ -44,6 +44,8 @@ AB_MUST_USE ab_err ab_seal_recipient_new(ab_str cert, ab_str ca, const ab_identi
 void ab_seal_recipient_free(ab_seal_recipient *r);
 /** SHA-256 of the certificate as hex, NUL-terminated, borrowed: to see whether it changed. */
 const char *ab_seal_recipient_id(const ab_seal_recipient *r);
+/** End of the certificate's validity, seconds since 1970; 0 when that cannot be read. */
+int64_t ab_seal_recipient_expires_s(const ab_seal_recipient *r);
 bool ab_seal_recipient_is_revoked(const ab_seal_recipient *r, const ab_revoked *revoked);
 /** Append the base64 text of the sealed payload. @return NOMEM, TOOBIG, FATAL (OpenSSL's text) */
 AB_MUST_USE ab_err ab_seal(const ab_seal_recipient *r, const ab_seal_binding *binding,

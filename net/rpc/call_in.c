@@ -152,6 +152,11 @@ void ab_rpc_call_go_on(ab_rpc_call *call)
     ab_rpc_call_free(call, false);
 }
 
+int64_t ab_rpc_silent_ms(const ab_rpc_call *call)
+{
+    return ab_rpc_endpoint_now_ms(call->conn->endpoint) - call->conn->heard_ms;
+}
+
 void ab_rpc_pause(ab_rpc_call *call)
 {
     call->paused = true;

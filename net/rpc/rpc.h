@@ -169,6 +169,9 @@ AB_MUST_USE ab_err ab_rpc_send_lent(ab_rpc_call *call, ab_str head, const ab_rpc
 void ab_rpc_pause(ab_rpc_call *call);
 /** Undo ab_rpc_pause. */
 void ab_rpc_resume(ab_rpc_call *call);
+/** For how many milliseconds nothing has come over the connection of a call that has not ended. The
+ * answers to pings count. */
+int64_t ab_rpc_silent_ms(const ab_rpc_call *call);
 /** End it at once, unless it has ended; what is queued is dropped. on_end (CANCELLED) follows. */
 void ab_rpc_cancel(ab_rpc_call *call);
 

@@ -310,6 +310,15 @@ static ab_err make_transport(service *s, ab_error *err)
     return ab_service_make_transport(&s->base, env, err);
 }
 
+/* Also when there is no service any more. */
+static void on_render(void *arg)
+{
+    const ab_daemon *d = arg;
+    const service *s = d->state;
+    if (s != NULL)
+        ab_outbox_meter_measure(&s->outbox_meter);
+}
+
 static ab_err begin(service *s, ab_error *err)
 {
     ab_sender_init(&s->sender, &(ab_sender){.transport = s->base.transport,
@@ -317,6 +326,9 @@ static ab_err begin(service *s, ab_error *err)
                                             .clock = s->base.daemon->clock,
                                             .unsendable = unsendable,
                                             .arg = s});
+    s->outbox_meter = ab_outbox_meter_make(s->sender.outbox, s->base.daemon->metrics,
+                                           ab_config_str(s->base.daemon->config, "agent.name"));
+    ab_metrics_on_render(s->base.daemon->metrics, on_render, s->base.daemon);
     ab_err e = ab_service_start(&s->base, err);
     return e == AB_ERR_OK ? ab_service_connect(&s->base, err) : e;
 }

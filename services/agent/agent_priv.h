@@ -6,6 +6,7 @@
 
 #include "services/agent/live.h"
 #include "services/agent/secrets.h"
+#include "services/outbox_meter.h"
 #include "services/sender.h"
 #include "services/service.h"
 #include "sync/agent/agent.h"
@@ -19,6 +20,7 @@ typedef struct {
     ab_store_watch watches[5];
     ab_agent *machine;
     ab_sender sender;
+    ab_outbox_meter outbox_meter;
     ab_agent_live *live;
     char source[80];
 } service;

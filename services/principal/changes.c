@@ -2,6 +2,7 @@
 #include "services/principal/changes.h"
 
 #include "base/core/map.h"
+#include "services/outbox_meter.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +13,15 @@ struct direction {
     ab_metric *age;
 };
 
+/* What is shown of one agent. */
+struct shown {
+    struct direction down, up;
+    ab_outbox_meter outbox;
+};
+
 struct ab_changes {
     ab_metrics *metrics;
-    ab_map *agents; /* name -> its two struct direction */
+    ab_map *agents; /* name -> struct shown */
 };
 
 ab_changes *ab_changes_new(ab_metrics *metrics)
@@ -64,27 +71,28 @@ static struct direction show(const ab_changes *c, const char *agent, const char 
 ab_err ab_changes_add(ab_changes *c, const char *agent, ab_transport *transport, ab_outbox *outbox)
 {
     ab_pending *down = ab_transport_pending(transport, agent, AB_DOWN);
-    struct direction *shown = ab_map_make(c->agents, ab_str_of(agent), 2 * sizeof(*shown));
+    struct shown *shown = ab_map_make(c->agents, ab_str_of(agent), sizeof(*shown));
     if (shown == NULL)
         return AB_ERR_NOMEM;
-    shown[0] = show(c, agent, "down", down);
-    shown[1] = show(c, agent, "up", ab_transport_pending(transport, agent, AB_UP));
+    shown->down = show(c, agent, "down", down);
+    shown->up = show(c, agent, "up", ab_transport_pending(transport, agent, AB_UP));
+    shown->outbox = ab_outbox_meter_make(outbox, c->metrics, agent);
     ab_outbox_watch(outbox, &(ab_outbox_watcher){on_waits, on_over, down});
     return AB_ERR_OK;
 }
 
 void ab_changes_remove(ab_changes *c, const char *agent)
 {
-    struct direction *shown = ab_map_find(c->agents, ab_str_of(agent));
+    struct shown *shown = ab_map_find(c->agents, ab_str_of(agent));
     if (shown != NULL)
         ab_map_drop(c->agents, shown);
 }
 
 void ab_changes_defer(const ab_changes *c, const char *agent, ab_str key, bool deferred)
 {
-    const struct direction *shown = ab_map_find(c->agents, ab_str_of(agent));
+    const struct shown *shown = ab_map_find(c->agents, ab_str_of(agent));
     if (shown != NULL)
-        ab_pending_defer(shown[0].pending, key, deferred);
+        ab_pending_defer(shown->down.pending, key, deferred);
 }
 
 static void measure(const struct direction *d)
@@ -97,8 +105,9 @@ static void measure(const struct direction *d)
 void ab_changes_measure(const ab_changes *c)
 {
     for (ab_map_iter i = ab_map_first(c->agents); i.entry != NULL; ab_map_next(&i)) {
-        const struct direction *shown = i.value;
-        measure(&shown[0]);
-        measure(&shown[1]);
+        const struct shown *shown = i.value;
+        measure(&shown->down);
+        measure(&shown->up);
+        ab_outbox_meter_measure(&shown->outbox);
     }
 }

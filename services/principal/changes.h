@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shows how many changes are not in effect yet, for each agent and direction. What is in the log or
+ * Shows how many changes are not in effect yet, for each agent and direction, and what its outbox
+ * holds. What is in the log or
  * on its way the transport accounts for; what waits in an outbox is added to that here, so that an
  * object that is in both counts once.
  */

@@ -8,6 +8,7 @@
 #include "base/crypto/revoked.h"
 #include "services/service.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ struct entry {
 
 struct ab_recipients {
     ab_log *log;
+    ab_metrics *metrics;
     char *ca_file; /* NULL: what agents tell cannot be trusted */
     ab_file_stamp ca_seen;
     ab_buf ca;
@@ -119,12 +121,14 @@ static ab_err read_files(ab_recipients *r, const ab_config *config, ab_error *er
     return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
 }
 
-ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **out, ab_error *err)
+ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_metrics *metrics,
+                         ab_recipients **out, ab_error *err)
 {
     ab_recipients *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     r->log = log;
+    r->metrics = metrics;
     ab_link_init(&r->with_file);
     r->entries = ab_map_new();
     ab_buf_init(&r->ca, AB_PEM_MAX);
@@ -185,12 +189,25 @@ static used used_now(const struct entry *entry)
     return now;
 }
 
-/* Log it if another one is in use than before. @return whether it is */
+static void show_expiry(const ab_recipients *r, const struct entry *entry)
+{
+    const ab_label label = {"agent", ab_str_of(entry->agent)};
+    const ab_seal_recipient *recipient = in_use(entry);
+    ab_metric_set(ab_metric_get(r->metrics, AB_METRIC_GAUGE,
+                                "argobus_agent_certificate_expiry_timestamp_seconds",
+                                "When the certificate that an agent's Secrets are sealed to "
+                                "expires, seconds since 1970; NaN: it has none any more.",
+                                &label, 1),
+                  recipient == NULL ? NAN : (double)ab_seal_recipient_expires_s(recipient));
+}
+
+/* Log and show it if another one is in use than before. @return whether it is */
 static bool note_change(const ab_recipients *r, const struct entry *entry, const used *before)
 {
     const used now = used_now(entry);
     if (strcmp(before->text, now.text) == 0)
         return false;
+    show_expiry(r, entry);
     if (now.text[0] == '\0')
         AB_WARN(r->log, MAIN, "the agent's certificate is gone; its Secrets are not sent",
                 AB_KV("agent", entry->agent), AB_KV("former", (const char *)before->text));

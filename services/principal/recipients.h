@@ -3,19 +3,21 @@
  * The certificates that Secrets are sealed to, one per agent: given in the configuration, where
  * they are trusted as they are, or told by the agent in its hello, where they must come from the
  * authorities of secrets.ca and carry the agent's name by the rule of logins. A revoked one is
- * used in neither case. Each change of the one in use is logged with both fingerprints.
+ * used in neither case. Each change of the one in use is logged with both fingerprints, and its end
+ * of validity shown: argobus_agent_certificate_expiry_timestamp_seconds.
  */
 #pragma once
 
 #include "base/config/config.h"
 #include "base/crypto/seal.h"
 #include "base/observe/log.h"
+#include "base/observe/metrics.h"
 
 typedef struct ab_recipients ab_recipients;
 
 /** @return CONFIG (secrets.ca, secrets.identity or secrets.revoked cannot be used), NOMEM */
-AB_MUST_USE ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_recipients **out,
-                                     ab_error *err);
+AB_MUST_USE ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_metrics *metrics,
+                                     ab_recipients **out, ab_error *err);
 /** NULL is allowed. */
 void ab_recipients_free(ab_recipients *r);
 

@@ -26,6 +26,15 @@ void ab_reconciler_init(ab_reconciler *r, const ab_effects *effects, const ab_cl
                                  "Local changes and deletions that were reverted.");
 }
 
+void ab_reconciler_measure(ab_reconciler *r, ab_metrics *metrics, ab_direction direction)
+{
+    ab_label label = {"direction", ab_str_of(direction == AB_DOWN ? "down" : "up")};
+    r->metrics.latency = ab_metric_get(
+        metrics, AB_METRIC_HISTOGRAM, "argobus_change_latency_seconds",
+        "Time from the moment a sender queued a change until the receiver had written it.", &label,
+        1);
+}
+
 /* --- answers of the store --- */
 
 static void got(ab_record *r, ab_err code, ab_object *object, const ab_error *err)
@@ -43,7 +52,10 @@ static void wrote(ab_record *r, ab_step step, ab_err code, ab_object *object, co
 {
     bool gone = step == AB_STEP_REMOVE && code == AB_ERR_NOTFOUND;
     if (code == AB_ERR_OK || gone) {
+        ab_task *head = ab_reconcile_head(r);
         ab_reconcile_succeeded(r);
+        if (head != NULL)
+            head->wrote = true;
         r->type->wrote(r, step, object);
     } else if (r->type->refused == NULL || !r->type->refused(r, step, code, err)) {
         ab_reconcile_fail(r, code, err);

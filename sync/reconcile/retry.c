@@ -28,8 +28,20 @@ ab_task *ab_reconcile_head(const ab_record *r)
     return head != NULL && head->begun ? head : NULL;
 }
 
+/* A version is the microseconds of its writer's clock, which may be ahead of ours. */
+static void measure(const ab_record *r, const ab_task *head)
+{
+    int64_t now_us = ab_clock_wall_us(r->reconciler->clock);
+    uint64_t queued_us = head->version.version;
+    bool past = now_us > 0 && queued_us < (uint64_t)now_us;
+    double seconds = past ? (double)((uint64_t)now_us - queued_us) / 1e6 : 0;
+    ab_metric_observe(r->reconciler->metrics.latency, seconds);
+}
+
 void ab_reconcile_finish_head(ab_record *r)
 {
+    if (r->inbox.head->wrote)
+        measure(r, r->inbox.head);
     ack(r, ab_inbox_pop(&r->inbox));
 }
 
@@ -61,6 +73,7 @@ static void release_head(ab_record *r)
     ab_task *head = ab_reconcile_head(r);
     if (head == NULL || head->delivery == NULL)
         return;
+    head->wrote = false; /* it is acknowledged without being in effect */
     ab_metric_add(r->reconciler->metrics.deferred, 1);
     if (r->type->saved != NULL) {
         ab_reconcile_finish_head(r);

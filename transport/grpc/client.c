@@ -74,7 +74,14 @@ static void stream_cut(void *stream, const char *why)
         ab_rpc_cancel(g->client.stream);
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut};
+static int64_t stream_silent_ms(void *stream)
+{
+    const ab_grpc *g = stream;
+    return g->client.stream == NULL ? 0 : ab_rpc_silent_ms(g->client.stream);
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
+                                              stream_silent_ms};
 
 static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
 {

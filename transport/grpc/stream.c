@@ -77,7 +77,14 @@ static void stream_cut(void *stream, const char *why)
     ab_rpc_finish(c->call, AB_RPC_ABORTED, why);
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut};
+static int64_t stream_silent_ms(void *stream)
+{
+    const ab_grpc_call *c = stream;
+    return c->call == NULL ? 0 : ab_rpc_silent_ms(c->call);
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
+                                              stream_silent_ms};
 
 static void on_stream_message(void *arg, ab_str bytes)
 {

@@ -50,6 +50,9 @@ static void get_metrics(ab_kafka_link *l)
                                       "Events delivered and not yet in effect.", labels, 1);
     s->peer_up = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_up",
                                "1 while the peer's hello arrives in time.", labels, 1);
+    s->last_seen =
+        ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_last_seen_timestamp_seconds",
+                      "When the peer was last heard, seconds since 1970; 0: not yet.", labels, 1);
     s->duplicates = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_rivals",
                                   "1 while two processes use the peer's name.", labels, 1);
 }

@@ -110,6 +110,7 @@ typedef struct {
     ab_metric *lag;
     ab_metric *unacknowledged;
     ab_metric *peer_up;
+    ab_metric *last_seen;
     ab_metric *duplicates;
 } ab_kafka_link_metrics;
 

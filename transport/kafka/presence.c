@@ -325,6 +325,7 @@ static void there(ab_kafka_link *l, const saying *said)
         gone(l);
     note_instance(l, other);
     l->peer.heard_ms = ab_kafka_now(l->kafka);
+    ab_metric_set(l->metrics.last_seen, (double)ab_clock_wall_us(l->kafka->base.env.clock) / 1e6);
     l->peer.interval_ms = said->interval_ms;
     l->peer.epoch = said->base.epoch;
     memcpy(l->peer.heard, said->heard, sizeof(l->peer.heard));

@@ -334,12 +334,37 @@ static void only_a_state_of_an_object_tells_what_becomes_of_it(void **state)
     send(b, 3);
 }
 
+static size_t size_of_state(const char *object, uint64_t version)
+{
+    ab_event *event = sample_event(object, "{}", version);
+    size_t bytes = ab_event_size(event);
+    ab_event_unref(event);
+    return bytes;
+}
+
+static void it_knows_the_bytes_of_what_it_holds(void **state)
+{
+    struct box *b = *state;
+    assert_int_equal(ab_outbox_bytes(b->o), 0);
+    put_state(b, "a", 1, NULL);
+    put_state(b, "bb", 2, NULL);
+    assert_int_equal(ab_outbox_bytes(b->o), size_of_state("a", 1) + size_of_state("bb", 2));
+    put_state(b, "a", 1000000, NULL); /* in place of the other */
+    assert_true(size_of_state("a", 1000000) > size_of_state("a", 1));
+    assert_int_equal(ab_outbox_bytes(b->o), size_of_state("a", 1000000) + size_of_state("bb", 2));
+    send(b, 1000000);
+    assert_int_equal(ab_outbox_bytes(b->o), size_of_state("bb", 2));
+    ab_outbox_drop(b->o);
+    assert_int_equal(ab_outbox_bytes(b->o), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_empty_outbox_gives_nothing),
+        TEST(it_knows_the_bytes_of_what_it_holds),
         TEST(a_newer_state_replaces_one_that_waits),
         TEST(a_state_in_flight_is_not_replaced),
         TEST(one_event_of_an_object_is_in_flight_at_a_time),

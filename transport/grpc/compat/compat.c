@@ -199,8 +199,14 @@ static void virtual_cut(void *stream, const char *why)
     ops->cut(real, why);
 }
 
+static int64_t virtual_silent_ms(void *stream)
+{
+    const ab_compat *d = stream;
+    return d->stream == NULL ? 0 : d->ops->silent_ms(d->stream);
+}
+
 static const ab_grpc_stream_ops virtual_ops = {virtual_send, virtual_pause, virtual_resume,
-                                               virtual_cut};
+                                               virtual_cut, virtual_silent_ms};
 
 /* ----- the streams to the peer ----- */
 

@@ -122,6 +122,7 @@ static void tell_up(ab_grpc_link *l, const ab_grpc_hello *hello)
     };
     l->peer.up = true;
     ab_metric_set(l->metrics.peer_up, 1);
+    ab_metric_set(l->metrics.last_seen, (double)ab_clock_wall_us(l->env->env->clock) / 1e6);
     up->on_peer(up->arg, l->agent, true, &peer);
 }
 

@@ -30,6 +30,9 @@ static void get_metrics(ab_grpc_link *l)
     const ab_label agent = {"agent", ab_str_of(l->agent)};
     l->metrics.unacknowledged = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_unacknowledged",
                                               "Events delivered and not yet in effect.", &agent, 1);
+    l->metrics.last_seen =
+        ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_last_seen_timestamp_seconds",
+                      "When the peer was last heard, seconds since 1970; 0: not yet.", &agent, 1);
     l->metrics.peer_up = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_up",
                                        "1 while the peer's hello arrives in time.", &agent, 1);
 }
@@ -284,8 +287,16 @@ bool ab_grpc_link_run_woken(ab_grpc_link_env *env, int max)
     return ab_link_is_in_use(&env->woken);
 }
 
+static void show_last_seen(const ab_grpc_link *l)
+{
+    int64_t heard_us = ab_clock_wall_us(l->env->env->clock) - l->ops->silent_ms(l->stream) * 1000;
+    ab_metric_set(l->metrics.last_seen, (double)heard_us / 1e6);
+}
+
 void ab_grpc_link_tick(ab_grpc_link *l)
 {
+    if (l->ops != NULL && l->ops->silent_ms != NULL && l->peer.up)
+        show_last_seen(l);
     if (!TAILQ_EMPTY(&l->held)) /* others may have made room */
         ab_grpc_tell_wake(l);
     ab_grpc_live_tick(l);

@@ -27,6 +27,8 @@ typedef struct {
     void (*resume)(void *stream);
     /** End it; the link has let it go already. */
     void (*cut)(void *stream, const char *why);
+    /** For how many milliseconds nothing has come over its connection; NULL: unknown. */
+    int64_t (*silent_ms)(void *stream);
 } ab_grpc_stream_ops;
 
 typedef struct {

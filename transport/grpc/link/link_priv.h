@@ -47,6 +47,7 @@ typedef struct {
     ab_metric *sent[2];
     ab_metric *unacknowledged;
     ab_metric *peer_up;
+    ab_metric *last_seen;
 } ab_grpc_link_metrics;
 
 /* The live lane. Its events have a call of their own, so that neither lane waits for the other: the

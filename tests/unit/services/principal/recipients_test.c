@@ -18,6 +18,7 @@ static struct {
 } certs;
 
 static ab_recipients *r;
+static ab_metrics *metrics;
 
 static int make_certs(void **state)
 {
@@ -85,7 +86,9 @@ static void make(const char *const *sets, size_t count)
     assert_int_equal(
         ab_log_new(fileno(log_file), "info", AB_LOG_TEXT, &ab_clock_real, &log_made, NULL),
         AB_ERR_OK);
-    if (ab_recipients_new(config, log_made, &r, &err) != AB_ERR_OK)
+    metrics = ab_metrics_new();
+    assert_non_null(metrics);
+    if (ab_recipients_new(config, log_made, metrics, &r, &err) != AB_ERR_OK)
         fail_msg("%s", err.text);
     ab_config_free(config);
 }
@@ -179,6 +182,7 @@ static int teardown(void **state)
 {
     (void)state;
     ab_recipients_free(r);
+    ab_metrics_free(metrics);
     ab_log_free(log_made);
     assert_int_equal(fclose(log_file), 0);
     (void)unlink(ca_path);
@@ -456,6 +460,33 @@ static void of_many_given_files_each_is_looked_at_in_its_turn(void **state)
 #define TEST(f)     cmocka_unit_test_setup_teardown(f, with_ca, teardown)
 #define ORPHANED(f) cmocka_unit_test_setup_teardown(f, without_ca, teardown)
 
+/* When west's certificate expires as shown, seconds from now. */
+static double expires_in_s(void)
+{
+    const ab_label label = {"agent", AB_STR("west")};
+    double at_s = ab_metric_value(
+        ab_metric_get(metrics, AB_METRIC_GAUGE,
+                      "argobus_agent_certificate_expiry_timestamp_seconds", "", &label, 1));
+    return at_s - (double)ab_clock_wall_us(&ab_clock_real) / 1e6;
+}
+
+static void it_shows_when_the_certificate_in_use_expires(void **state)
+{
+    (void)state;
+    made_cert later = make_cert(&(made_cert_spec){.type = "EC-P-256",
+                                                  .name = "west",
+                                                  .issuer = &certs.ca,
+                                                  .from_s = -3600,
+                                                  .until_s = 86400});
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
+    assert_true(expires_in_s() > 3000 && expires_in_s() < 3601);
+    assert_true(ab_recipients_offer(r, "west", later.cert));
+    assert_true(expires_in_s() > 86000 && expires_in_s() < 86401);
+    assert_false(ab_recipients_offer(r, "west", certs.stranger.cert));
+    assert_true(expires_in_s() > 86000);
+    made_cert_free(&later);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +504,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_given_certificate_may_be_revoked_too, with_revoked,
                                         teardown),
+        TEST(it_shows_when_the_certificate_in_use_expires),
         TEST(nothing_is_sealed_to_an_unknown_agent),
         TEST(a_certificate_that_the_agent_tells_is_used),
         TEST(one_of_another_agent_or_authority_is_not_used),

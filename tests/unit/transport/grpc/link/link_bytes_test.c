@@ -33,6 +33,7 @@ typedef struct {
     bool woken;
     bool full; /* the stream takes nothing */
     unsigned cuts;
+    int64_t silent_ms; /* of the stream */
 } fixture;
 
 /* ----- what the link calls ----- */
@@ -106,7 +107,13 @@ static void stream_cut(void *stream, const char *why)
     f->cuts++;
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut};
+static int64_t stream_silent_ms(void *stream)
+{
+    return ((fixture *)stream)->silent_ms;
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
+                                              stream_silent_ms};
 
 /* ----- the fixture ----- */
 
@@ -282,6 +289,34 @@ static void who_does_not_listen_to_acknowledgements_is_not_read_for_a_while(void
     assert_false(f->paused);
 }
 
+/* For how many seconds the agent has not been heard, as shown. */
+static double silent_s(const fixture *f)
+{
+    const ab_label label = {"agent", AB_STR("w1")};
+    double seen_s =
+        ab_metric_value(ab_metric_get(f->env.metrics, AB_METRIC_GAUGE,
+                                      "argobus_peer_last_seen_timestamp_seconds", "", &label, 1));
+    return (double)ab_clock_wall_us(&ab_clock_real) / 1e6 - seen_s;
+}
+
+static void it_shows_when_the_peer_was_last_heard(void **state)
+{
+    fixture *f = *state;
+    assert_true(silent_s(f) < 60); /* the hello */
+    f->silent_ms = 3600000;
+    ab_grpc_link_tick(f->link);
+    assert_true(silent_s(f) >= 3600 && silent_s(f) < 3660);
+    f->silent_ms = 0; /* the answer to a ping */
+    ab_grpc_link_tick(f->link);
+    assert_true(silent_s(f) < 60);
+    f->silent_ms = 1800000;
+    ab_grpc_link_tick(f->link);
+    ab_grpc_link_detach(f->link, f);
+    f->silent_ms = 0;
+    ab_grpc_link_tick(f->link); /* nothing is heard without a stream */
+    assert_true(silent_s(f) >= 1800 && silent_s(f) < 1860);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -291,6 +326,7 @@ int main(void)
         CASE(an_event_larger_than_that_is_taken_alone),
         CASE(what_others_take_is_left_to_them),
         CASE(nothing_is_taken_before_the_hello),
+        CASE(it_shows_when_the_peer_was_last_heard),
         CASE(who_does_not_listen_to_acknowledgements_is_not_read_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

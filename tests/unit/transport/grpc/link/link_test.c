@@ -125,7 +125,6 @@ static void wake(void *arg)
 }
 
 /* The stream */
-
 static void put_message(side *s, ab_str head, ab_str data)
 {
     assert_true(s->written < MESSAGES_MAX);
@@ -163,7 +162,8 @@ static void stream_cut(void *stream, const char *why)
     ((side *)stream)->cuts++;
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut};
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
+                                              NULL};
 
 static bool run_once(side *s)
 {

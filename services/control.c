@@ -106,7 +106,7 @@ static void on_connection(uv_stream_t *listener, int status)
         return;
     c->control = control;
     LIST_INSERT_HEAD(&control->clients, c, link);
-    ab_buf_init(&c->answer, AB_CONTROL_REQUEST_MAX);
+    ab_buf_init(&c->answer, AB_CONTROL_ANSWER_MAX);
     (void)uv_pipe_init(listener->loop, &c->pipe, 0); /* cannot fail on Unix */
     c->pipe.data = c;
     if (uv_accept(listener, (uv_stream_t *)&c->pipe) != 0 || !may_speak(&c->pipe) ||

@@ -14,9 +14,12 @@ struct entry {
     ab_link written_at;
     size_t holds; /* a deferral is one of them */
     bool deferred;
-    int64_t since_ms;   /* of the oldest hold, as far as known */
-    int64_t offset;     /* of the newest record; -1 = none is at or after the position */
-    int64_t written_ms; /* when that was written */
+    int64_t since_ms;      /* of the oldest hold, as far as known */
+    int64_t offset;        /* of the newest record; -1 = none is at or after the position */
+    int64_t written_ms;    /* when that was written */
+    int64_t oldest_offset; /* of the oldest record that was after the position when it was noted */
+    int64_t oldest_ms;
+    bool ends; /* the newest change is a deletion */
 };
 
 static struct entry *held_of(ab_link *l)
@@ -136,8 +139,10 @@ void ab_pending_hold(ab_pending *p, const ab_event *event, int64_t since_ms)
 {
     ab_str key = change_of(p, event, has_ended(event));
     struct entry *e = key.ptr == NULL ? NULL : entry_for(p, key);
-    if (e != NULL)
-        hold(p, e, since_ms);
+    if (e == NULL)
+        return;
+    e->ends = has_ended(event);
+    hold(p, e, since_ms);
 }
 
 void ab_pending_hold_now(ab_pending *p, const ab_event *event)
@@ -194,11 +199,16 @@ static void finish(ab_pending *p, ab_str key)
         set_first(p);
 }
 
-static void note(ab_pending *p, ab_str key, int64_t offset, int64_t written_ms)
+static void note(ab_pending *p, ab_str key, bool ended, int64_t offset, int64_t written_ms)
 {
     struct entry *e = entry_for(p, key);
     if (e == NULL)
         return;
+    if (e->offset < 0 || e->oldest_offset < p->position) {
+        e->oldest_offset = offset;
+        e->oldest_ms = written_ms;
+    }
+    e->ends = ended;
     e->offset = offset;
     e->written_ms = written_ms;
     ab_list_append(&p->written, &e->written_at);
@@ -215,7 +225,7 @@ void ab_pending_write(ab_pending *p, const ab_event *event, bool ended, int64_t 
     if (ended && is_command(key))
         finish(p, key);
     else if (is_change(key) && offset >= p->position)
-        note(p, key, offset, written_ms);
+        note(p, key, ended, offset, written_ms);
 }
 
 void ab_pending_pass(ab_pending *p, int64_t position)
@@ -267,4 +277,38 @@ int64_t ab_pending_age_ms(const ab_pending *p)
         since_ms = p->first_ms;
     int64_t age_ms = now_ms(p) - since_ms;
     return age_ms > 0 ? age_ms : 0;
+}
+
+/* ----- one by one ----- */
+
+/* The oldest of what keeps it from being in effect, as far as known. */
+static int64_t since(const ab_pending *p, const struct entry *e)
+{
+    int64_t in_log_ms = e->oldest_offset >= p->position ? e->oldest_ms : e->written_ms;
+    if (e->offset < 0)
+        return e->since_ms;
+    return e->holds > 0 && e->since_ms < in_log_ms ? e->since_ms : in_log_ms;
+}
+
+static bool show(const ab_pending *p, struct entry *e, ab_pending_visitor visit, void *arg)
+{
+    const ab_pending_item item = {
+        .key = ab_map_at(e).key,
+        .age_ms = now_ms(p) - since(p, e),
+        .deferred = e->deferred,
+        .held = e->holds > e->deferred,
+        .written = e->offset >= 0,
+        .ends = e->ends,
+    };
+    return visit(arg, &item);
+}
+
+void ab_pending_each(const ab_pending *p, ab_pending_visitor visit, void *arg)
+{
+    bool more = p->keys != NULL;
+    for (ab_link *l = p->held.next; more && l != &p->held; l = l->next)
+        more = show(p, held_of(l), visit, arg);
+    for (ab_link *l = p->written.next; more && l != &p->written; l = l->next)
+        if (written_of(l)->holds == 0)
+            more = show(p, written_of(l), visit, arg);
 }

@@ -81,3 +81,18 @@ size_t ab_pending_count(const ab_pending *p);
 /** How long the oldest of them has been pending, in milliseconds; 0 when there is none. An unread
  * record has no age. */
 int64_t ab_pending_age_ms(const ab_pending *p);
+
+/* One of them. */
+typedef struct {
+    ab_str key;     /* "<kind>/<namespace>/<name>" as its sender calls it, or a command's */
+    int64_t age_ms; /* how long it has not been in effect, as far as known */
+    bool deferred;  /* its receiver has acknowledged it, and cannot put it into effect */
+    bool held;      /* something holds it: an outbox, a queue, an open delivery */
+    bool written;   /* it is in the log, and its receiver has not acknowledged it */
+    bool ends;      /* the newest change is a deletion */
+} ab_pending_item;
+/** @return false: no more of them. Must not change the ab_pending. */
+typedef bool (*ab_pending_visitor)(void *arg, const ab_pending_item *item);
+/** Call `visit` for each key: first those that something holds, the oldest first, then those that
+ * are only in the log, in the order of their newest records. Unread records have no key. */
+void ab_pending_each(const ab_pending *p, ab_pending_visitor visit, void *arg);

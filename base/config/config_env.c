@@ -3,6 +3,7 @@
  * Options from the environment and from --set.
  */
 #include "base/config/config_priv.h"
+#include "base/core/edit_distance.h"
 
 #include <stdlib.h>
 #include <string.h>

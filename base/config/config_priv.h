@@ -52,9 +52,6 @@ void ab_option_env_name(const char *name, ab_buf *out);
 /** A path as it is to be opened: relative ones are relative to the file's folder. @return NULL when
  * out of memory; to be freed */
 char *ab_config_resolve_path(const ab_config *c, ab_str text);
-/** Small number of edits between two short texts; larger than both lengths when they are too long.
- */
-size_t ab_edit_distance(ab_str a, ab_str b);
 
 /* Every reader below leaves the value as it was on error, and names the option in the text. */
 

@@ -204,14 +204,14 @@ void ab_seal_recipient_free(ab_seal_recipient *r)
     free(r);
 }
 
-int64_t ab_seal_recipient_expires_s(const ab_seal_recipient *r)
-{
-    return ab_certificate_expires_s(r->cert);
-}
-
 const char *ab_seal_recipient_id(const ab_seal_recipient *r)
 {
     return r->id;
+}
+
+int64_t ab_seal_recipient_expires_s(const ab_seal_recipient *r)
+{
+    return ab_certificate_expires_s(r->cert);
 }
 
 bool ab_seal_recipient_is_revoked(const ab_seal_recipient *r, const ab_revoked *revoked)

@@ -28,6 +28,8 @@ static ab_err add(service *s, const char *agent, ab_error *err)
                                         .unsendable = unsendable,
                                         .arg = s,
                                         .unsent = &s->unsent});
+    if (ab_fleet_add(s->fleet, agent) != AB_ERR_OK)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     e = ab_transport_add_agent(s->base.transport, agent, err);
     if (e == AB_ERR_OK)
         e = ab_changes_add(s->changes, agent, s->base.transport, sender->outbox);
@@ -56,6 +58,7 @@ static void on_removed(void *arg, const char *agent)
     ab_principal_live_removed(s->live, agent);
     ab_principal_remove_agent(s->machine, agent);
     ab_changes_remove(s->changes, agent);
+    ab_fleet_remove(s->fleet, agent);
     ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
@@ -171,8 +174,11 @@ static const ab_mode_set *mode_for(const service *s, const char *agent,
     return listed != NULL ? listed : noted != NULL ? noted : by_default;
 }
 
+/* NULL: not known. */
 static const char *mode_name(const ab_mode_set *mode)
 {
+    if (mode == NULL)
+        return NULL;
     return *mode == AB_AUTONOMOUS ? "autonomous" : "managed";
 }
 
@@ -184,8 +190,10 @@ static bool refuse_other_mode(const service *s, const char *agent, const ab_mode
     const ab_mode_set *mode = mode_for(s, agent, claimed);
     bool refused = claimed != NULL && claimed != mode;
     ab_transport_show_refused(s->base.daemon->metrics, agent, refused);
-    if (!refused)
+    if (!refused) {
+        ab_fleet_note_mode(s->fleet, agent, mode_name(mode), mode_name(claimed), NULL);
         return false;
+    }
     AB_ERROR(s->base.daemon->log, MAIN,
              "agent refused: it claims another mode than the control plane says. Nothing is "
              "sent to it or taken from it; set agent.mode there, or mode in option agents or "
@@ -197,6 +205,7 @@ static bool refuse_other_mode(const service *s, const char *agent, const ab_mode
             "agent, or at the control plane mode in option agents or annotation " AB_ANN_MODE
             " of its cluster Secret to %s",
             agent, mode_name(claimed), mode_name(mode), mode_name(mode), mode_name(claimed));
+    ab_fleet_note_mode(s->fleet, agent, mode_name(mode), mode_name(claimed), why->text);
     return true;
 }
 
@@ -225,6 +234,8 @@ static void check_mode(service *s, const char *agent)
         AB_ERROR(s->base.daemon->log, MAIN,
                  "an autonomous agent cannot be served: set principal.data to a folder",
                  AB_KV("agent", agent));
+        ab_fleet_note_mode(s->fleet, agent, mode_name(mode), mode_name(claimed),
+                           "an autonomous agent cannot be served without principal.data");
         ab_principal_unset_mode(s->machine, agent);
     } else {
         ab_principal_set_mode(s->machine, agent, *mode);
@@ -286,9 +297,10 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     s->senders = ab_map_new();
     s->claimed_modes = ab_map_new();
     s->changes = ab_changes_new(d->metrics);
+    s->fleet = ab_fleet_new(d->clock);
     s->registry =
         ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);
-    if (s->senders == NULL || s->claimed_modes == NULL || s->changes == NULL ||
+    if (s->senders == NULL || s->claimed_modes == NULL || s->changes == NULL || s->fleet == NULL ||
         s->registry == NULL || ab_registry_list(s->registry, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     check_modes(s);
@@ -301,6 +313,7 @@ void ab_principal_agents_free(service *s)
     ab_map_free(s->senders, free);
     ab_map_free(s->claimed_modes, NULL);
     ab_changes_free(s->changes);
+    ab_fleet_free(s->fleet);
     ab_recipients_free(s->recipients);
 }
 

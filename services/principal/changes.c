@@ -95,6 +95,12 @@ void ab_changes_defer(const ab_changes *c, const char *agent, ab_str key, bool d
         ab_pending_defer(shown->down.pending, key, deferred);
 }
 
+const ab_pending *ab_changes_of(const ab_changes *c, const char *agent, ab_direction direction)
+{
+    const struct direction *shown = ab_map_find(c->agents, ab_str_of(agent));
+    return shown == NULL ? NULL : shown[direction == AB_UP].pending;
+}
+
 static void measure(const struct direction *d)
 {
     bool known = ab_pending_is_known(d->pending);

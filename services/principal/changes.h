@@ -30,5 +30,8 @@ void ab_changes_remove(ab_changes *c, const char *agent);
 /** This agent has deferred the object of `key`, or has not any more: ab_pending_defer, downwards.
  * Unknown agents are ignored. */
 void ab_changes_defer(const ab_changes *c, const char *agent, ab_str key, bool deferred);
+/** What is pending for this agent in one direction. @return NULL: unknown agent. Borrowed until
+ * ab_changes_remove */
+const ab_pending *ab_changes_of(const ab_changes *c, const char *agent, ab_direction direction);
 /** Bring the gauges up to date, before they are shown. */
 void ab_changes_measure(const ab_changes *c);

@@ -205,3 +205,9 @@ void ab_holds_show(const ab_holds *h, ab_buf *out)
                       out->len > 0 ? "\n" : "", AB_STR_ARG(i.key), hold->count, hold->token);
     }
 }
+
+const char *ab_holds_token(const ab_holds *h, const char *agent)
+{
+    const struct hold *hold = ab_map_find(h->agents, ab_str_of(agent));
+    return hold == NULL ? NULL : hold->token;
+}

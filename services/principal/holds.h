@@ -33,3 +33,6 @@ void ab_holds_note(ab_holds *h, const char *agent, size_t count, const char *tok
 void ab_holds_tick(ab_holds *h);
 /** Lines for /readyz; nothing when nothing is held. */
 void ab_holds_show(const ab_holds *h, ab_buf *out);
+/** What confirms the deletions that are held back for this agent; NULL when none is. Borrowed until
+ * the next change. */
+const char *ab_holds_token(const ab_holds *h, const char *agent);

@@ -1,20 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operator may ask of a running principal: {"do":"resync","agent":NAME,"confirm":true}.
+ * What the operator may ask of a running principal:
+ *
+ *   {"do":"fleet"}                                  the state of all agents (fleet_view.h)
+ *   {"do":"agent","agent":NAME}                     of one, and its objects
+ *   {"do":"resync","agent":NAME,"confirm":true}     {"ok":TEXT}; without "agent": all of them
+ *
+ * What cannot be done is {"error":TEXT}, for an agent that is not served with "code":"not-found".
  */
 #include "base/json/document.h"
-#include "services/principal/principal_priv.h"
+#include "services/principal/fleet_view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define REQUEST_MAX 4096
+#define REQUEST_MAX AB_CONTROL_REQUEST_MAX
 
 static void say(ab_buf *answer, const char *member, const char *text)
 {
     cJSON *doc = cJSON_CreateObject();
     ab_doc_finish(doc, ab_doc_add_str(doc, member, ab_str_of(text)), answer);
 }
+
+static void say_unknown(const service *s, ab_str agent, ab_buf *answer)
+{
+    char text[400];
+    bool shown = agent.ptr != NULL && ab_str_is_printable(agent) && agent.len < 64;
+    ab_str near = shown ? ab_fleet_nearest(s->fleet, agent) : AB_STR_NONE;
+    cJSON *doc = cJSON_CreateObject();
+    int len = snprintf(text, sizeof(text), "no agent \"%.*s\" is served",
+                       AB_STR_ARG(shown ? agent : AB_STR("")));
+    if (near.ptr != NULL && len > 0 && (size_t)len < sizeof(text))
+        snprintf(text + len, sizeof(text) - (size_t)len, "; the nearest name is \"%.*s\"",
+                 AB_STR_ARG(near));
+    ab_doc_finish(doc,
+                  ab_doc_add_str(doc, "error", ab_str_of(text)) &&
+                      ab_doc_add_str(doc, "code", AB_STR("not-found")),
+                  answer);
+}
+
+/* --- resync --- */
 
 static void put_under_way(ab_buf *answer, size_t held)
 {
@@ -27,37 +52,67 @@ static void put_under_way(ab_buf *answer, size_t held)
     say(answer, "ok", text);
 }
 
-static void resync(service *s, const cJSON *request, ab_buf *answer)
+static void resync(service *s, const char *agent, const cJSON *request, ab_buf *answer)
 {
-    char name[64]; /* a DNS label */
-    ab_str agent = ab_doc_text(request, "agent");
-    bool named = cJSON_HasObjectItem(request, "agent");
     bool confirm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, "confirm"));
-    if (agent.len >= sizeof(name) || (named && agent.ptr == NULL)) {
-        say(answer, "error", "no such agent");
-        return;
-    }
-    memcpy(name, agent.len == 0 ? "" : agent.ptr, agent.len);
-    name[agent.len] = '\0';
-    const char *which = agent.ptr == NULL ? NULL : name;
-    ab_err e = confirm ? ab_principal_confirm(s->machine, which)
-                       : ab_principal_resync(s->machine, which, "the operator asks");
+    ab_err e = confirm ? ab_principal_confirm(s->machine, agent)
+                       : ab_principal_resync(s->machine, agent, "the operator asks");
     if (e != AB_ERR_OK) {
-        say(answer, "error", "no such agent");
+        say(answer, "error", ab_err_text(e));
         return;
     }
     AB_INFO(s->base.daemon->log, MAIN,
             confirm ? "the operator confirmed deletions" : "the operator asked for a resync",
-            AB_KV("agent", which == NULL ? "all" : which));
-    put_under_way(answer, confirm ? 0 : ab_principal_held(s->machine, which));
+            AB_KV("agent", agent == NULL ? "all" : agent));
+    put_under_way(answer, confirm ? 0 : ab_principal_held(s->machine, agent));
+}
+
+/* --- requests --- */
+
+static void show_fleet(service *s, const char *agent, const cJSON *request, ab_buf *answer)
+{
+    (void)agent;
+    (void)request;
+    ab_fleet_view_write(s, answer);
+}
+
+static void show_agent(service *s, const char *agent, const cJSON *request, ab_buf *answer)
+{
+    (void)request;
+    if (agent == NULL || ab_fleet_view_write_agent(s, ab_str_of(agent), answer) != AB_ERR_OK)
+        say(answer, "error", "no agent is named");
+}
+
+static const struct {
+    const char *name;
+    /* `agent` is served; NULL: none was named. */
+    void (*run)(service *s, const char *agent, const cJSON *request, ab_buf *answer);
+} rows[] = {{"resync", resync}, {"fleet", show_fleet}, {"agent", show_agent}};
+
+static void carry_out(service *s, const cJSON *request, ab_buf *answer)
+{
+    char name[64]; /* a DNS label */
+    ab_str agent = ab_doc_text(request, "agent");
+    bool named = cJSON_HasObjectItem(request, "agent");
+    if (named && (agent.ptr == NULL || agent.len >= sizeof(name) ||
+                  ab_fleet_find(s->fleet, agent) == NULL)) {
+        say_unknown(s, agent, answer);
+        return;
+    }
+    snprintf(name, sizeof(name), "%.*s", AB_STR_ARG(agent));
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (ab_doc_is(request, "do", rows[i].name)) {
+            rows[i].run(s, named ? name : NULL, request, answer);
+            return;
+        }
+    say(answer, "error", "unknown request");
 }
 
 static void on_request(void *arg, ab_str request, ab_buf *answer)
 {
     cJSON *doc = NULL;
-    if (ab_doc_parse(request, REQUEST_MAX, &doc, NULL) == AB_ERR_OK &&
-        ab_doc_is(doc, "do", "resync"))
-        resync(arg, doc, answer);
+    if (ab_doc_parse(request, REQUEST_MAX, &doc, NULL) == AB_ERR_OK)
+        carry_out(arg, doc, answer);
     else
         say(answer, "error", "unknown request");
     cJSON_Delete(doc);

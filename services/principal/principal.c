@@ -125,6 +125,7 @@ static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
     AB_INFO(s->base.daemon->log, MAIN, up ? "agent connected" : "agent disconnected",
             AB_KV("agent", agent), AB_KV("mode", peer == NULL ? "" : peer->mode),
             AB_KV("version", peer == NULL ? "" : peer->version));
+    ab_fleet_note_peer(s->fleet, agent, peer);
     if (up)
         ab_principal_agents_note(s, agent, peer);
     if (ab_principal_live_presence(s->live, agent, peer) != AB_ERR_OK)

@@ -7,6 +7,7 @@
 #include "base/core/map.h"
 #include "services/control.h"
 #include "services/principal/changes.h"
+#include "services/principal/fleet.h"
 #include "services/principal/holds.h"
 #include "services/principal/identity.h"
 #include "services/principal/live.h"
@@ -31,6 +32,7 @@ typedef struct {
     ab_registry *registry;
     ab_holds *holds;
     ab_changes *changes;
+    ab_fleet *fleet;
     ab_recipients *recipients;
     ab_persisted_agents persisted; /* without principal.data: zeroed */
     bool synced;                   /* all objects were seen, and none is unreadable */

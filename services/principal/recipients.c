@@ -439,6 +439,12 @@ const char *ab_recipients_id(void *arg, const char *agent)
     return recipient == NULL ? NULL : ab_seal_recipient_id(recipient);
 }
 
+int64_t ab_recipients_expires_s(const ab_recipients *r, const char *agent)
+{
+    const ab_seal_recipient *recipient = find(r, agent);
+    return recipient == NULL ? 0 : ab_seal_recipient_expires_s(recipient);
+}
+
 ab_err ab_recipients_seal(void *arg, const char *agent, const ab_seal_binding *binding,
                           ab_str payload, ab_buf *out, ab_error *err)
 {

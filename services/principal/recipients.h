@@ -38,6 +38,9 @@ void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const cha
 /** Forget an agent. */
 void ab_recipients_forget(ab_recipients *r, const char *agent);
 
+/** When the certificate that Secrets are sealed to ends, seconds since 1970; 0: there is none. */
+int64_t ab_recipients_expires_s(const ab_recipients *r, const char *agent);
+
 /* What ab_principal_sealing asks; `arg` is the ab_recipients. */
 const char *ab_recipients_id(void *arg, const char *agent);
 ab_err ab_recipients_seal(void *arg, const char *agent, const ab_seal_binding *binding,

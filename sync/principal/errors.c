@@ -128,3 +128,36 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event)
     defer_shared(peer, key, ab_map_find(peer->errors, key) != NULL);
     show_count(peer, ab_kind_of_key(key));
 }
+
+/* --- shown --- */
+
+/* Do these keys name one shared object, here and at the agent? Their namespaces differ. */
+static bool is_same_shared(ab_str ours, ab_str theirs)
+{
+    ab_str kind[2], ns, name[2];
+    return ab_object_key_split(ours, &kind[0], &ns, &name[0]) == AB_ERR_OK &&
+           ab_object_key_split(theirs, &kind[1], &ns, &name[1]) == AB_ERR_OK &&
+           ab_str_eq(kind[0], kind[1]) && ab_str_eq(name[0], name[1]);
+}
+
+static ab_str shared_reason(const struct peer *peer, ab_str key)
+{
+    for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i)) {
+        const struct shared_error *e = i.value;
+        if (is_same_shared(key, i.key))
+            return ab_str_of(e->message);
+    }
+    return AB_STR_NONE;
+}
+
+ab_str ab_principal_why_deferred(const ab_principal *p, const char *agent, ab_str key, bool *ours)
+{
+    const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    const ab_principal_app *app = ab_principal_find(p, key);
+    *ours = app != NULL && app->error_ours;
+    if (peer == NULL)
+        return AB_STR_NONE;
+    if (app != NULL)
+        return app->error == NULL ? AB_STR_NONE : ab_str_of(app->error);
+    return shared_reason(peer, key);
+}

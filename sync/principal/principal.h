@@ -145,3 +145,23 @@ ab_outbox *ab_principal_outbox(ab_principal *p, const char *agent);
 /** Whose Application of the control plane this is; absent: no agent's. Borrowed until the next
  * change of it. */
 ab_str ab_principal_agent_of(const ab_principal *p, ab_str namespace, ab_str name);
+
+/* What an operator is shown of an agent; unknown agents have nothing. */
+
+/** Why the object of `key` is not in effect at `agent`, although nothing of it is on its way: what
+ * the agent reports, or why it cannot be sent. Goes through what the agent reports of shared
+ * objects. Borrowed until the next change.
+ * @param ours  set when there is a reason: the principal found it, the agent did not report it
+ * @return absent: nothing is known */
+ab_str ab_principal_why_deferred(const ab_principal *p, const char *agent, ab_str key, bool *ours);
+/** @param why  for a held deletion the verdict of deletion.h; else NULL */
+typedef void (*ab_principal_visitor)(void *arg, ab_str key, const char *why);
+/** How many Secrets wait for a certificate of this agent, as of the last tick. */
+size_t ab_principal_secrets_waiting(const ab_principal *p, const char *agent);
+/** Call `visit` for each of them. Goes through all shared objects. */
+void ab_principal_each_secret_waiting(const ab_principal *p, const char *agent,
+                                      ab_principal_visitor visit, void *arg);
+/** Call `visit` for each object of the agent's log whose deletion is held back; what only the agent
+ * knows is counted by ab_principal_held alone. Goes through the log if any is. */
+void ab_principal_each_held(const ab_principal *p, const char *agent, ab_principal_visitor visit,
+                            void *arg);

@@ -386,26 +386,51 @@ void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bo
 
 /* --- time --- */
 
-/* How many Secrets wait for the agent's certificate. */
-static size_t count_waiting(const struct peer *peer)
+/* Has the agent no certificate that Secrets can be sealed to? */
+static bool lacks_certificate(const struct peer *peer)
+{
+    const ab_principal_sealing *sealing = &peer->principal->env.sealing;
+    return !is_in_clear(peer) && ab_principal_takes_state(peer) &&
+           (sealing->recipient == NULL || sealing->recipient(sealing->arg, peer->name) == NULL);
+}
+
+/* @param visit  NULL: they are only counted
+ *  @return how many Secrets wait for the agent's certificate */
+static size_t each_waiting(const struct peer *peer, ab_principal_visitor visit, void *arg)
 {
     const ab_principal *p = peer->principal;
-    const ab_principal_sealing *sealing = &p->env.sealing;
     size_t count = 0;
-    if (is_in_clear(peer) || !ab_principal_takes_state(peer) ||
-        (sealing->recipient != NULL && sealing->recipient(sealing->arg, peer->name) != NULL))
+    if (!lacks_certificate(peer))
         return 0;
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         const struct shared *s = i.value;
-        count += s->kind->sealed && judge(s, peer) == FOR_IT;
+        if (!s->kind->sealed || judge(s, peer) != FOR_IT)
+            continue;
+        count++;
+        if (visit != NULL)
+            visit(arg, i.key, NULL);
     }
     return count;
+}
+
+size_t ab_principal_secrets_waiting(const ab_principal *p, const char *agent)
+{
+    const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    return peer == NULL ? 0 : peer->waiting;
+}
+
+void ab_principal_each_secret_waiting(const ab_principal *p, const char *agent,
+                                      ab_principal_visitor visit, void *arg)
+{
+    const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer != NULL)
+        (void)each_waiting(peer, visit, arg);
 }
 
 static void show_waiting(struct peer *peer)
 {
     const ab_principal *p = peer->principal;
-    size_t count = count_waiting(peer);
+    size_t count = each_waiting(peer, NULL, NULL);
     ab_label label = {"agent", ab_str_of(peer->name)};
     ab_metric_set(ab_metric_get(p->env.metrics, AB_METRIC_GAUGE, "argobus_secrets_waiting",
                                 "Secrets that wait for a certificate to seal them to.", &label, 1),

@@ -304,3 +304,32 @@ ab_err ab_principal_confirm(ab_principal *p, const char *agent)
         confirm(i.value);
     return AB_ERR_OK;
 }
+
+/* --- shown --- */
+
+struct shown {
+    struct judge judge;
+    ab_principal_visitor visit;
+    void *arg;
+};
+
+static void show_if_held(void *arg, ab_str key)
+{
+    struct shown *shown = arg;
+    ab_deletion_facts facts;
+    if (!know(&shown->judge, key, &facts))
+        return;
+    facts.too_many = shown->judge.peer->sweep.guard.held > 0;
+    ab_deletion verdict = ab_deletion_judge(&facts);
+    if (verdict == AB_DELETION_HELD_NO_PROOF || verdict == AB_DELETION_HELD_TOO_MANY)
+        shown->visit(shown->arg, key, ab_deletion_text(verdict));
+}
+
+void ab_principal_each_held(const ab_principal *p, const char *agent, ab_principal_visitor visit,
+                            void *arg)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    struct shown shown = {{.peer = peer, .checked = true}, visit, arg};
+    if (peer != NULL && peer->mode == AB_MANAGED && peer->sweep.guard.held + peer->proof.log > 0)
+        ab_writer_each(peer->writer, "", show_if_held, &shown);
+}

@@ -6,4 +6,9 @@
 
 #include "services/ctl/command.h"
 
+extern const ab_ctl_command ab_ctl_agent_list;
+extern const ab_ctl_command ab_ctl_agent_inspect;
+extern const ab_ctl_command ab_ctl_lag;
+extern const ab_ctl_command ab_ctl_pending;
+extern const ab_ctl_command ab_ctl_deletions;
 extern const ab_ctl_command ab_ctl_resync;

@@ -288,6 +288,88 @@ static void many_objects_come_and_go_in_any_order(void **state)
     assert_int_equal(ab_pending_count(p), 0);
 }
 
+/* --- one by one --- */
+
+static struct {
+    size_t count;
+    ab_pending_item items[8];
+    char keys[8][16];
+} seen;
+
+static bool see(void *arg, const ab_pending_item *item)
+{
+    (void)arg;
+    assert_true(seen.count < 8);
+    seen.items[seen.count] = *item;
+    snprintf(seen.keys[seen.count++], sizeof(seen.keys[0]), "%.*s", AB_STR_ARG(item->key));
+    return true;
+}
+
+static void see_all(const ab_pending *p, size_t count)
+{
+    memset(&seen, 0, sizeof(seen));
+    ab_pending_each(p, see, NULL);
+    assert_int_equal(seen.count, count);
+}
+
+static void each_is_named_once_with_what_keeps_it(void **state)
+{
+    ab_pending *p = *state;
+    see_all(p, 0);
+    put(p, "A/n/written", 0);
+    wall_ms = 2000;
+    hold(p, "A/n/both");
+    put(p, "A/n/both", 1);
+    record(p, "A/n/gone", true, 2);
+    ab_pending_defer(p, AB_STR("A/n/later"), true);
+    wall_ms = 3000;
+    see_all(p, 4);
+    assert_string_equal(seen.keys[0], "A/n/both");
+    assert_true(seen.items[0].held && seen.items[0].written && !seen.items[0].deferred);
+    assert_string_equal(seen.keys[1], "A/n/later");
+    assert_true(seen.items[1].deferred && !seen.items[1].held && !seen.items[1].written);
+    assert_string_equal(seen.keys[2], "A/n/written");
+    assert_true(seen.items[2].written && !seen.items[2].ends);
+    assert_int_equal(seen.items[2].age_ms, 2000);
+    assert_string_equal(seen.keys[3], "A/n/gone");
+    assert_true(seen.items[3].ends);
+    assert_int_equal(seen.items[3].age_ms, 1000);
+}
+
+static void an_object_has_the_age_of_its_first_change_that_is_not_in_effect(void **state)
+{
+    ab_pending *p = *state;
+    for (int64_t i = 0; i < 3; i++) {
+        wall_ms = 1000 * (i + 1);
+        put(p, "A/n/a", i);
+    }
+    wall_ms = 5000;
+    see_all(p, 1);
+    assert_int_equal(seen.items[0].age_ms, 4000);
+    ab_pending_pass(p, 1); /* only of the newest it is known when it was written */
+    see_all(p, 1);
+    assert_int_equal(seen.items[0].age_ms, 2000);
+    ab_pending_pass(p, 3);
+    see_all(p, 0);
+}
+
+static bool stop(void *arg, const ab_pending_item *item)
+{
+    (void)item;
+    (*(size_t *)arg)++;
+    return false;
+}
+
+static void a_visitor_may_stop(void **state)
+{
+    ab_pending *p = *state;
+    size_t visits = 0;
+    hold(p, "A/n/a");
+    put(p, "A/n/b", 0);
+    ab_pending_each(p, stop, &visits);
+    assert_int_equal(visits, 1);
+}
+
 static void an_agent_accounts_for_nothing(void **state)
 {
     (void)state;
@@ -322,6 +404,9 @@ int main(void)
         CASE(what_is_deferred_counts_until_it_is_in_effect),
         CASE(what_is_deferred_again_and_again_keeps_its_age),
         CASE(many_objects_come_and_go_in_any_order),
+        CASE(each_is_named_once_with_what_keeps_it),
+        CASE(an_object_has_the_age_of_its_first_change_that_is_not_in_effect),
+        CASE(a_visitor_may_stop),
         CASE(an_agent_accounts_for_nothing),
     };
     return cmocka_run_group_tests_name("pending", tests, NULL, NULL);

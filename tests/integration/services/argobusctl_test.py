@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What argobusctl shows of a running principal: its agents, and which change is not in effect where, and why."""
+import json
+import os
+import shutil
+import subprocess
+import time
+import unittest
+
+import yaml
+
+from daemons import Fleet, application, wait_for
+
+TOO_MANY = 21  # deletions; sync.max-deletions is 20
+
+
+class Shown(Fleet):
+    def principal_config(self):
+        return dict(super().principal_config(), control={"socket": str(self.folder / "ctl.sock")})
+
+    def show(self, *args):
+        """The document that a command shows."""
+        done = self.ctl(*args, "-o", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def agent_w1(self):
+        [agent] = [a for a in self.show("agent", "list")["agents"] if a["name"] == "w1"]
+        return agent
+
+    def pending(self):
+        """[(direction, kind, namespace/name, action, state, reason)] of w1."""
+        return [(o["direction"], o["kind"], f"{o['namespace']}/{o['name']}", o["action"], o["state"], o["reason"])
+                for o in self.show("pending", "w1")["objects"]]
+
+    def counts(self):
+        """Of what is pending down, by argobusctl and by the metric."""
+        shown = self.agent_w1()["pending"]["down"]
+        text = self.principal.get("/metrics") or ""
+        [metric] = [line.split()[-1] for line in text.splitlines()
+                    if line.startswith('argobus_changes_pending{agent="w1",direction="down"}')]
+        return shown and shown["count"], metric
+
+    def are_pending(self, count):
+        wait_for(f"{count} are pending", lambda: self.counts() == (count, str(count)), 60)
+
+
+class OneAgent(Shown):
+    def begin(self):
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start()
+        self.arrives("guestbook", "1")
+        self.are_pending(0)
+
+    def test_a_change_for_an_absent_agent_is_shown_with_its_reason_until_it_returns(self):
+        self.begin()
+        self.assertEqual(self.pending(), [])
+        self.agent.stop()
+        self.hub.write("w1", "guestbook", application("guestbook", "2"))
+        self.are_pending(1)
+        wait_for("the principal notices", lambda: not self.agent_w1()["connected"])
+        [shown] = wait_for("it is listed", self.pending)
+        self.assertEqual(shown[:5], ("down", "Application", "w1/guestbook", "update", "unacknowledged"))
+        where = {"kafka": "in the agent's topic, and not acknowledged", "grpc": "not acknowledged by the agent"}
+        self.assertEqual(shown[5], f"{where[self.transport]}; the agent is disconnected")
+        self.shows_its_age()
+        self.is_the_lag_of_the_consumer_group(1)
+        self.agent.start()
+        self.are_pending(0)
+        self.assertEqual(self.pending(), [])
+
+    def shows_its_age(self):
+        [change] = wait_for("its age grows", lambda: [
+            o for o in self.show("pending", "w1")["objects"] if o["age_seconds"] > 1])
+        self.assertLess(change["age_seconds"], 60)
+        table = self.ctl("lag").stdout.splitlines()
+        self.assertEqual(table[0].split(), ["AGENT", "CONNECTED", "DOWN", "OLDEST", "UP", "OLDEST"])
+        row = table[1].split()
+        self.assertEqual(row[:3], ["w1", "no", "1"])
+        self.assertRegex(row[3], r"^\d+s$")
+        self.assertIn("w1/guestbook", self.ctl("agent", "inspect", "w1").stdout)
+
+    def is_the_lag_of_the_consumer_group(self, count):
+        if self.transport != "kafka":
+            return
+        told = subprocess.run([os.environ["KAFKA_DEV"], "tool", "consumer-groups", "--describe", "--group",
+                               f"{self.prefix}.agent.w1"], check=True, capture_output=True, text=True).stdout
+        [lag] = [line.split()[5] for line in told.splitlines() if self.topic("down") in line]
+        self.assertEqual(lag, str(count), told)
+
+    def test_deletions_that_are_held_back_are_listed_and_confirmed(self):
+        for i in range(TOO_MANY):
+            self.hub.write("w1", f"app-{i}", application(f"app-{i}"))
+        self.begin()
+        wait_for("all are there", lambda: len(self.spoke.names("argocd")) == TOO_MANY + 1)
+        self.assertIn("no deletions are held back", self.ctl("deletions").stderr)
+        self.principal.stop()
+        shutil.rmtree(self.hub.folder / "w1")
+        self.principal.start()
+        held = wait_for("they are held", lambda: self.agent_w1()["held"])
+        self.assertEqual(held["count"], TOO_MANY + 1)
+        self.assertIn(held["token"], self.principal.get("/readyz"))
+        self.are_listed(TOO_MANY + 1)
+        row = self.ctl("deletions", "--agent", "w1").stdout.splitlines()[1]
+        self.assertEqual(row.split()[:2], ["w1", str(TOO_MANY + 1)])
+        self.assertEqual(self.ctl(*row.split("argobusctl ")[1].split()).returncode, 0)
+        wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
+        wait_for("none is held", lambda: self.agent_w1()["held"] is None)
+
+    def are_listed(self, count):
+        """Over gRPC the principal has no log of what it sent before it was restarted."""
+        if self.transport == "grpc":
+            self.assertIn(f"deletions held back that are not listed: {count}", self.ctl("pending", "w1").stderr)
+            return
+        listed = [o for o in self.pending() if o[4] == "held"]
+        self.assertEqual(len(listed), count)
+        self.assertIn(("down", "Application", "w1/guestbook", "delete", "held"), [o[:5] for o in listed])
+
+    def test_what_the_agent_cannot_apply_is_shown_with_what_it_says(self):
+        never = {"argocd.argoproj.io/adoption-policy": "never"}
+        self.spoke.write("argocd", "guestbook", application("guestbook", namespace="argocd", annotations=never))
+        self.hub.write("w1", "guestbook", application("guestbook", "2"))
+        self.start()
+        [shown] = wait_for("it is deferred", lambda: [o for o in self.pending() if o[4] == "deferred"])
+        self.assertEqual(shown[:4], ("down", "Application", "w1/guestbook", "update"))
+        self.assertRegex(shown[5], "^the agent cannot apply it: .*adopt")
+
+    def test_a_refused_agent_is_shown_with_the_reason(self):
+        self.principal.configure(dict(self.principal_config(), agents=[{"name": "w1", "mode": "autonomous"}],
+                                      principal={"data": str(self.folder / "data")}))
+        (self.folder / "data").mkdir()
+        self.principal.start()
+        self.agent.start(ready=False)
+        refused = wait_for("it is refused", lambda: self.agent_w1()["refused"])
+        self.assertIn("agent w1 claims mode managed, but the control plane says autonomous", refused)
+        shown = self.agent_w1()
+        self.assertEqual((shown["mode"], shown["claimed_mode"]), ("autonomous", "managed"))
+        self.assertIn("claims mode managed", self.ctl("pending", "w1").stderr)
+
+    def test_names_and_forms_that_are_unknown_are_refused(self):
+        self.principal.start()
+        for command in (["pending", "v1"], ["agent", "inspect", "v1"], ["deletions", "--agent", "v1"],
+                        ["resync", "--agent", "v1"]):
+            done = self.ctl(*command)
+            self.assertEqual((done.returncode, done.stdout), (4, ""), command)
+            self.assertEqual(done.stderr, 'argobusctl: no agent "v1" is served; the nearest name is "w1"\n')
+        self.assertNotIn("nearest", self.ctl("pending", "elsewhere").stderr)
+        self.assertEqual(self.ctl("lag", "-o", "xml").returncode, 2)
+        self.principal.stop()
+        self.assertEqual(self.ctl("lag").returncode, 3)
+
+    def test_every_form_says_the_same(self):
+        self.begin()
+        as_yaml = yaml.safe_load(self.ctl("agent", "list", "-o", "yaml").stdout)
+        as_json = self.show("agent", "list")
+        self.assertEqual(as_yaml["agents"], as_json["agents"])
+        self.assertEqual(as_json["principal"]["transport"], self.transport)
+        row = dict(zip(*[line.split() for line in self.ctl("agent", "list").stdout.splitlines()]))
+        self.assertEqual((row["NAME"], row["MODE"], row["CONNECTED"], row["DOWN"]), ("w1", "managed", "yes", "0"))
+        self.assertEqual(row["VERSION"], as_json["agents"][0]["version"])
+
+
+@unittest.skipUnless(Fleet.transport == "grpc", "a broker would have to make 12,000 topics")
+class ManyAgents(Shown):
+    COUNT = 3000
+
+    def principal_config(self):
+        return dict(super().principal_config(), agents=[{"name": f"w{i}"} for i in range(self.COUNT)])
+
+    def test_three_thousand_agents_are_listed_within_a_second(self):
+        self.principal.start()
+        began = time.monotonic()
+        shown = self.show("agent", "list")
+        took = time.monotonic() - began
+        self.assertEqual(len(shown["agents"]), self.COUNT)
+        self.assertLess(took, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

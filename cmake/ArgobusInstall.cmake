@@ -5,6 +5,16 @@ include(GNUInstallDirs)
 set(AB_ACCOUNTS deploy/systemd/argobus) # .sysusers, .tmpfiles
 
 install(TARGETS argobus-principal argobus-agent argobusctl)
+# The same program as a plugin of kubectl.
+install(CODE "
+    file(CREATE_LINK argobusctl
+        \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/kubectl-argobus SYMBOLIC)")
+set(AB_CTL_PAGES ${PROJECT_BINARY_DIR}/services/ctl/argobusctl)
+install(FILES ${AB_CTL_PAGES}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${AB_CTL_PAGES}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME argobusctl)
+install(FILES ${AB_CTL_PAGES}.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _argobusctl)
+install(FILES ${AB_CTL_PAGES}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(PROGRAMS deploy/kafka/provision DESTINATION ${CMAKE_INSTALL_DATADIR}/argobus/kafka)
 install(DIRECTORY deploy/kafka/strimzi DESTINATION ${CMAKE_INSTALL_DATADIR}/argobus/kafka)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

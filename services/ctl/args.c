@@ -211,12 +211,12 @@ static ab_err check(const reader *r)
     if (*r->wanted != AB_CTL_RUN || (c != NULL && r->out->operand_count >= c->operands_min))
         return AB_ERR_OK;
     if (c != NULL)
-        return ab_fail(r->err, AB_ERR_INVALID, "%s: needs %s; see argobusctl %s --help", c->name,
-                       c->operands, c->name);
+        return ab_fail(r->err, AB_ERR_INVALID, "%s: needs %s; see %s %s --help", c->name,
+                       c->operands, ab_ctl_program(), c->name);
     if (read_words(r, words) == 0)
-        return ab_fail(r->err, AB_ERR_INVALID, "no command given; see argobusctl --help");
-    return ab_fail(r->err, AB_ERR_INVALID, "unknown command \"%s%s%s\"; see argobusctl --help",
-                   words[0], words[1] == NULL ? "" : " ", words[1] == NULL ? "" : words[1]);
+        return ab_fail(r->err, AB_ERR_INVALID, "no command given; see %s --help", ab_ctl_program());
+    return ab_fail(r->err, AB_ERR_INVALID, "unknown command \"%s%s%s\"; see %s --help", words[0],
+                   words[1] == NULL ? "" : " ", words[1] == NULL ? "" : words[1], ab_ctl_program());
 }
 
 ab_err ab_ctl_parse(ab_ctl_commands commands, int argc, char **argv, ab_ctl *out,

@@ -13,11 +13,25 @@ const char *ab_ctl_value(const ab_ctl *ctl, const char *flag)
     return NULL;
 }
 
+static const char *program = "argobusctl";
+
+void ab_ctl_set_program(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/');
+    bool plugin = strcmp(slash == NULL ? argv0 : slash + 1, "kubectl-argobus") == 0;
+    program = plugin ? "kubectl argobus" : "argobusctl";
+}
+
+const char *ab_ctl_program(void)
+{
+    return program;
+}
+
 int ab_ctl_fail(int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fputs("argobusctl: ", stderr);
+    fprintf(stderr, "%s: ", program);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);

@@ -58,5 +58,11 @@ struct ab_ctl {
 /** The value of a flag of the command's own. @return NULL when it was not given */
 const char *ab_ctl_value(const ab_ctl *ctl, const char *flag);
 
-/** Say on standard error what went wrong: "argobusctl: " and the text. @return `code` */
+/** By this name the program was called: a file kubectl-argobus is "kubectl argobus", as a user of
+ * the plugin says it; any other is "argobusctl". Before all else. */
+void ab_ctl_set_program(const char *argv0);
+/** That name, for usage and errors; "argobusctl" at first. */
+const char *ab_ctl_program(void);
+
+/** Say on standard error what went wrong: the program, ": " and the text. @return `code` */
 __attribute__((format(printf, 2, 3))) int ab_ctl_fail(int code, const char *format, ...);

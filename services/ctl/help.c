@@ -15,7 +15,7 @@ static void put_flags(const ab_ctl_flag *rows, size_t count, ab_buf *out)
 
 static void put_command(const ab_ctl_command *c, ab_buf *out)
 {
-    ab_buf_printf(out, "usage: argobusctl %s%s%s%s\n\n%s.\n", c->name,
+    ab_buf_printf(out, "usage: %s %s%s%s%s\n\n%s.\n", ab_ctl_program(), c->name,
                   c->operands[0] == '\0' ? "" : " ", c->operands,
                   c->flag_count == 0 ? "" : " [FLAG]...", c->summary);
     if (c->flag_count > 0)
@@ -27,10 +27,10 @@ static void put_command(const ab_ctl_command *c, ab_buf *out)
 
 static void put_all(ab_ctl_commands commands, ab_buf *out)
 {
-    ab_buf_puts(out, "usage: argobusctl COMMAND [OPERAND]... [FLAG]...\n\n");
+    ab_buf_printf(out, "usage: %s COMMAND [OPERAND]... [FLAG]...\n\n", ab_ctl_program());
     for (size_t i = 0; i < commands.count; i++)
         ab_buf_printf(out, "  %-22s %s\n", commands.rows[i]->name, commands.rows[i]->summary);
-    ab_buf_puts(out, "\nargobusctl COMMAND --help shows the flags of one command.\n");
+    ab_buf_printf(out, "\n%s COMMAND --help shows the flags of one command.\n", ab_ctl_program());
 }
 
 void ab_ctl_help(ab_ctl_commands commands, const ab_ctl_command *command, ab_buf *out)

@@ -4,19 +4,26 @@
  */
 #include "services/ctl/agent/agent.h"
 #include "services/ctl/args.h"
+#include "services/ctl/complete.h"
 #include "services/ctl/fleet/fleet.h"
 #include "services/ctl/help.h"
+#include "services/ctl/manual.h"
+#include "services/ctl/output.h"
 #include "services/ctl/pki/pki.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
-#define HELP_MAX (64u * 1024)
+#define HELP_MAX (4u * 1024 * 1024)
+/* Whoever presses the tab key does not wait longer for names of agents. */
+#define COMPLETE_S 2
 
 static const ab_ctl_command *const rows[] = {
     &ab_ctl_agent_list,    &ab_ctl_agent_inspect, &ab_ctl_agent_create, &ab_ctl_agent_delete,
     &ab_ctl_lag,           &ab_ctl_pending,       &ab_ctl_deletions,    &ab_ctl_resync,
     &ab_ctl_pki_init,      &ab_ctl_pki_issue,     &ab_ctl_pki_renew,    &ab_ctl_pki_inspect,
-    &ab_ctl_pki_propagate,
+    &ab_ctl_pki_propagate, &ab_ctl_completion,
 };
 static const ab_ctl_commands commands = {rows, sizeof(rows) / sizeof(*rows)};
 
@@ -25,18 +32,47 @@ static int show_help(const ab_ctl_command *command)
     ab_buf text;
     ab_buf_init(&text, HELP_MAX);
     ab_ctl_help(commands, command, &text);
-    ab_str shown = ab_buf_str(&text);
-    bool whole = ab_buf_status(&text) == AB_ERR_OK &&
-                 fwrite(shown.ptr, 1, shown.len, stdout) == shown.len && fflush(stdout) == 0;
+    int code = ab_ctl_print(&text);
     ab_buf_fini(&text);
-    return whole ? AB_CTL_OK : AB_CTL_FAILED;
+    return code;
+}
+
+/* What is wrong would only disturb the line that is being written. */
+static void put_agent_names(const char *socket, ab_buf *out)
+{
+    if (freopen("/dev/null", "w", stderr) != NULL)
+        ab_ctl_put_agent_names(socket, out);
+}
+
+/* Words for other programs, which are no commands: "__complete WORD...", "__manual".
+ * @return false: it is neither */
+static bool run_hidden(int argc, char **argv, int *code)
+{
+    ab_buf text;
+    const char *word = argc > 1 ? argv[1] : "";
+    ab_buf_init(&text, HELP_MAX);
+    bool complete = strcmp(word, "__complete") == 0, manual = strcmp(word, "__manual") == 0;
+    if (complete) {
+        (void)alarm(COMPLETE_S);
+        ab_ctl_complete(commands, argc - 2, argv + 2, put_agent_names, &text);
+    } else if (manual) {
+        ab_ctl_manual(commands, &text);
+    }
+    *code = complete || manual ? ab_ctl_print(&text) : AB_CTL_OK;
+    ab_buf_fini(&text);
+    return complete || manual;
 }
 
 int main(int argc, char **argv)
 {
     ab_ctl ctl;
     ab_ctl_wanted wanted;
+    int code;
     ab_error err = {0};
+    if (argc > 0)
+        ab_ctl_set_program(argv[0]);
+    if (run_hidden(argc, argv, &code))
+        return code;
     if (ab_ctl_parse(commands, argc, argv, &ctl, &wanted, &err) != AB_ERR_OK)
         return ab_ctl_fail(AB_CTL_USAGE, "%s", err.text);
     switch (wanted) {

@@ -7,9 +7,24 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define WATCH_MS 2000
+
+void ab_ctl_put_agent_names(const char *socket, ab_buf *out)
+{
+    cJSON *answer = NULL;
+    const ab_ctl ctl = {.socket = socket != NULL ? socket : getenv("ARGOBUS_CONTROL_SOCKET")};
+    int code = ab_ctl_ask_fleet(&ctl, &answer);
+    const cJSON *agents = cJSON_GetObjectItemCaseSensitive(answer, "agents");
+    if (code == AB_CTL_OK && agents != NULL)
+        for (const cJSON *agent = agents->child; agent != NULL; agent = agent->next) {
+            ab_ctl_put_agent_name(agent, out);
+            ab_buf_putc(out, '\n');
+        }
+    cJSON_Delete(answer);
+}
 
 static void put_mode(const cJSON *agent, ab_buf *cell)
 {

@@ -3,6 +3,8 @@
 """What argobusctl shows of a running principal: its agents, and which change is not in effect where, and why."""
 import json
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -10,7 +12,7 @@ import unittest
 
 import yaml
 
-from daemons import Fleet, application, wait_for
+from daemons import Fleet, application, only_kafka, wait_for
 
 TOO_MANY = 21  # deletions; sync.max-deletions is 20
 
@@ -45,14 +47,21 @@ class Shown(Fleet):
     def are_pending(self, count):
         wait_for(f"{count} are pending", lambda: self.counts() == (count, str(count)), 60)
 
-
-class OneAgent(Shown):
     def begin(self):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.start()
         self.arrives("guestbook", "1")
         self.are_pending(0)
 
+    def shell(self, script):
+        """Run by bash as a user of the principal would."""
+        env = dict(os.environ, PATH=f"{os.environ['AB_BIN']}:{os.environ['PATH']}",
+                   ARGOBUS_CONTROL_SOCKET=str(self.folder / "ctl.sock"))
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=60,
+                              env=env)
+
+
+class OneAgent(Shown):
     def test_a_change_for_an_absent_agent_is_shown_with_its_reason_until_it_returns(self):
         self.begin()
         self.assertEqual(self.pending(), [])
@@ -159,6 +168,56 @@ class OneAgent(Shown):
         row = dict(zip(*[line.split() for line in self.ctl("agent", "list").stdout.splitlines()]))
         self.assertEqual((row["NAME"], row["MODE"], row["CONNECTED"], row["DOWN"]), ("w1", "managed", "yes", "0"))
         self.assertEqual(row["VERSION"], as_json["agents"][0]["version"])
+
+
+    def test_the_shell_completes_names_of_agents(self):
+        self.principal.start()
+        done = self.shell("source <(argobusctl completion bash); COMP_WORDS=(argobusctl pending ''); COMP_CWORD=2; "
+                          "_argobusctl; printf '%s\\n' \"${COMPREPLY[@]}\"")
+        self.assertEqual((done.stdout, done.stderr), ("w1\n", ""))
+        self.principal.stop()
+        done = self.shell("argobusctl __complete pending ''")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_a_plugin_of_kubectl_says_the_name_that_it_was_called_by(self):
+        plugin = self.folder / "kubectl-argobus"
+        plugin.symlink_to(pathlib.Path(os.environ["AB_BIN"], "argobusctl"))
+        told = subprocess.run([plugin, "lag", "--help"], capture_output=True, text=True, check=True).stdout
+        self.assertTrue(told.startswith("usage: kubectl argobus lag [FLAG]...\n"), told)
+
+    def test_lag_is_shown_again_while_it_is_watched(self):
+        self.principal.start()
+        command = [pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "--socket", self.folder / "ctl.sock", "lag", "--watch"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watch:
+            self.addCleanup(watch.kill)
+            lines = [watch.stdout.readline() for _ in range(5)]
+            watch.terminate()
+        self.assertEqual(lines[2], "\n")
+        self.assertEqual((lines[0], lines[1].split()[0]), (lines[3], lines[4].split()[0]))
+
+
+@only_kafka("the page shows what Kafka's users see")
+class Page(Shown):
+    """docs/argobusctl.md: each ```sh block, and the ```output that follows it. Numbers and blanks do not count."""
+
+    def normal(self, text):
+        return [" ".join(re.sub(r"\d+", "N", line).split()) for line in text.splitlines() if line.strip()]
+
+    def test_every_command_shows_what_the_page_says(self):
+        self.begin()
+        self.agent.stop()
+        self.hub.write("w1", "guestbook", application("guestbook", "2"))
+        self.are_pending(1)
+        wait_for("the principal notices", lambda: not self.agent_w1()["connected"])
+        page = pathlib.Path(__file__).resolve().parents[3] / "docs/argobusctl.md"
+        blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", page.read_text(), re.M | re.S)
+        self.assertGreater(len(blocks), 6)
+        for command, expected in blocks:
+            done = self.shell(command)
+            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+            shown = self.normal(done.stdout + done.stderr)
+            for line in self.normal(expected):
+                self.assertIn(line, shown, command)
 
 
 @unittest.skipUnless(Fleet.transport == "grpc", "a broker would have to make 12,000 topics")

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/complete.h"
+
+#include "services/ctl/output.h"
+
+#include <string.h>
+
+/* What is known of the words before the last. */
+struct line {
+    ab_ctl_commands commands;
+    const ab_ctl_command *command; /* NULL: not named yet */
+    const char *first;             /* word of its name, when that has two; NULL: none was read */
+    const ab_ctl_flag *open;       /* its value comes next; NULL: none is open */
+    const char *socket;
+    size_t operands;
+};
+
+/* --- reading --- */
+
+static const ab_ctl_flag *find_flag(const ab_ctl_flag *rows, size_t count, const char *word)
+{
+    const char *name = strcmp(word, "-o") == 0 ? "output" : word[1] == '-' ? word + 2 : "";
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static const ab_ctl_flag *flag_of(const struct line *l, const char *word)
+{
+    const ab_ctl_flag *f = find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count, word);
+    for (size_t i = 0; i < l->commands.count && f == NULL; i++)
+        f = find_flag(l->commands.rows[i]->flags, l->commands.rows[i]->flag_count, word);
+    return f;
+}
+
+/* Does the name of this command begin with these words? @return the rest; NULL: it does not */
+static const char *rest_of(const ab_ctl_command *c, const char *first)
+{
+    size_t len = first == NULL ? 0 : strlen(first);
+    if (first == NULL)
+        return c->name;
+    if (strncmp(c->name, first, len) != 0 || (c->name[len] != ' ' && c->name[len] != '\0'))
+        return NULL;
+    return c->name[len] == ' ' ? c->name + len + 1 : c->name + len;
+}
+
+static void read_name(struct line *l, const char *word)
+{
+    for (size_t i = 0; i < l->commands.count; i++) {
+        const char *rest = rest_of(l->commands.rows[i], l->first);
+        if (rest != NULL && strcmp(rest, word) == 0)
+            l->command = l->commands.rows[i];
+    }
+    if (l->first == NULL)
+        l->first = word;
+}
+
+static void read_word(struct line *l, const char *word)
+{
+    if (l->open != NULL) {
+        l->socket = strcmp(l->open->name, "socket") == 0 ? word : l->socket;
+        l->open = NULL;
+    } else if (strncmp(word, "--socket=", 9) == 0) {
+        l->socket = word + 9;
+    } else if (word[0] == '-') {
+        const ab_ctl_flag *flag = flag_of(l, word);
+        l->open = flag != NULL && flag->value != NULL ? flag : NULL;
+    } else if (l->command == NULL) {
+        read_name(l, word);
+    } else {
+        l->operands++;
+    }
+}
+
+/* --- answers --- */
+
+static void put(const char *prefix, ab_str word, const char *help, ab_buf *out)
+{
+    if (ab_str_starts(word, prefix))
+        ab_buf_printf(out, "%.*s\t%s\n", AB_STR_ARG(word), help);
+}
+
+/* Is it the first command whose name goes on with this word? */
+static bool is_first(const struct line *l, size_t row, ab_str word)
+{
+    for (size_t i = 0; i < row; i++) {
+        const char *rest = rest_of(l->commands.rows[i], l->first);
+        if (rest != NULL && ab_str_eq(word, (ab_str){rest, strcspn(rest, " ")}))
+            return false;
+    }
+    return true;
+}
+
+static void put_names(const struct line *l, const char *prefix, ab_buf *out)
+{
+    for (size_t i = 0; i < l->commands.count; i++) {
+        const char *rest = rest_of(l->commands.rows[i], l->first);
+        ab_str word = rest == NULL ? AB_STR("") : (ab_str){rest, strcspn(rest, " ")};
+        bool whole = rest != NULL && rest[word.len] == '\0';
+        if (word.len > 0 && is_first(l, i, word))
+            put(prefix, word, whole ? l->commands.rows[i]->summary : "", out);
+    }
+}
+
+static void put_flags(const ab_ctl_flag *rows, size_t count, const char *prefix, ab_buf *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        ab_buf word;
+        ab_buf_init(&word, 128);
+        ab_buf_printf(&word, "--%s", rows[i].name);
+        put(prefix, ab_buf_str(&word), rows[i].help, out);
+        ab_buf_fini(&word);
+    }
+}
+
+static void put_agents(const struct line *l, const char *prefix, ab_ctl_agent_names agents,
+                       ab_buf *out)
+{
+    ab_buf names;
+    ab_buf_init(&names, 1024u * 1024);
+    agents(l->socket, &names);
+    for (const char *at = names.ptr; at != NULL && *at != '\0';) {
+        size_t len = strcspn(at, "\n");
+        put(prefix, (ab_str){at, len}, "agent", out);
+        at += len + (at[len] == '\n');
+    }
+    ab_buf_fini(&names);
+}
+
+static void put_value(const struct line *l, const char *prefix, ab_ctl_agent_names agents,
+                      ab_buf *out)
+{
+    static const char *const forms[] = {"table", "json", "yaml"};
+    if (strcmp(l->open->name, "agent") == 0)
+        put_agents(l, prefix, agents, out);
+    for (size_t i = 0; i < 3 && strcmp(l->open->name, "output") == 0; i++)
+        put(prefix, ab_str_of(forms[i]), "", out);
+}
+
+static void put_operand(const struct line *l, const char *prefix, ab_ctl_agent_names agents,
+                        ab_buf *out)
+{
+    const ab_ctl_command *c = l->command;
+    static const char *const shells[] = {"bash", "zsh", "fish"};
+    if (l->operands >= c->operands_max)
+        return;
+    if (strncmp(c->operands, "AGENT", 5) == 0 && l->operands == 0)
+        put_agents(l, prefix, agents, out);
+    for (size_t i = 0; i < 3 && c == &ab_ctl_completion; i++)
+        put(prefix, ab_str_of(shells[i]), "", out);
+}
+
+void ab_ctl_complete(ab_ctl_commands commands, int count, char **words, ab_ctl_agent_names agents,
+                     ab_buf *out)
+{
+    struct line l = {.commands = commands};
+    const char *last = count > 0 ? words[count - 1] : "";
+    for (int i = 0; i + 1 < count; i++)
+        read_word(&l, words[i]);
+    if (l.open != NULL) {
+        put_value(&l, last, agents, out);
+    } else if (last[0] == '-') {
+        if (l.command != NULL)
+            put_flags(l.command->flags, l.command->flag_count, last, out);
+        put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count, last, out);
+    } else if (l.command != NULL) {
+        put_operand(&l, last, agents, out);
+    } else {
+        put_names(&l, last, out);
+    }
+}
+
+/* --- scripts --- */
+
+static const struct {
+    const char *shell;
+    const char *script;
+} scripts[] = {
+    {"bash",
+     "# bash completion for argobusctl\n"
+     "_argobusctl()\n"
+     "{\n"
+     "    local IFS=$'\\n'\n"
+     "    COMPREPLY=($(argobusctl __complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null | "
+     "cut -f1))\n"
+     "}\n"
+     "complete -o default -F _argobusctl argobusctl\n"},
+    {"zsh",
+     "#compdef argobusctl\n"
+     "_argobusctl()\n"
+     "{\n"
+     "    local -a found\n"
+     "    found=(${(f)\"$(argobusctl __complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"})\n"
+     "    found=(${found%%$'\\t'*})\n"
+     "    if (( $#found )); then compadd -a found; else _files; fi\n"
+     "}\n"
+     "if [ \"$funcstack[1]\" = _argobusctl ]; then _argobusctl; else compdef _argobusctl "
+     "argobusctl; fi\n"},
+    {"fish", "# fish completion for argobusctl\n"
+             "function __argobusctl_complete\n"
+             "    set -l words (commandline -opc) (commandline -ct)\n"
+             "    argobusctl __complete $words[2..-1] 2>/dev/null\n"
+             "end\n"
+             "complete -c argobusctl -a '(__argobusctl_complete)'\n"},
+};
+
+bool ab_ctl_put_script(const char *shell, ab_buf *out)
+{
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(*scripts); i++)
+        if (strcmp(shell, scripts[i].shell) == 0) {
+            ab_buf_puts(out, scripts[i].script);
+            return true;
+        }
+    return false;
+}
+
+static int run(const ab_ctl *ctl)
+{
+    ab_buf out;
+    const char *shell = ctl->operands[0];
+    ab_buf_init(&out, 64u * 1024);
+    int code =
+        ab_ctl_put_script(shell, &out)
+            ? ab_ctl_print(&out)
+            : ab_ctl_fail(AB_CTL_USAGE, "completion: \"%s\" is not bash, zsh or fish", shell);
+    ab_buf_fini(&out);
+    return code;
+}
+
+const ab_ctl_command ab_ctl_completion = {
+    .name = "completion",
+    .operands = "SHELL",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Print the completion script of a shell: bash, zsh or fish",
+    .examples = "  source <(argobusctl completion bash)\n"
+                "  argobusctl completion fish > ~/.config/fish/completions/argobusctl.fish\n",
+    .run = run,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the tab key shows.
+ */
+#include "services/ctl/complete.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const ab_ctl_flag flags[] = {{"agent", "NAME", "only this agent"},
+                                    {"confirm", NULL, "confirm it"}};
+static const ab_ctl_command list = {.name = "agent list", .operands = "", .summary = "All"};
+static const ab_ctl_command inspect = {
+    .name = "agent inspect", .operands = "AGENT", .operands_max = 1, .summary = "One"};
+static const ab_ctl_command resync = {
+    .name = "resync", .operands = "", .flags = flags, .flag_count = 2, .summary = "Again"};
+static const ab_ctl_command *const rows[] = {&list, &inspect, &resync, &ab_ctl_completion};
+
+static const char *asked; /* of which socket */
+
+static void agents(const char *socket, ab_buf *out)
+{
+    asked = socket == NULL ? "none" : socket;
+    ab_buf_puts(out, "w1\nw2\nedge\n");
+}
+
+/* The words are given with one blank between them. */
+static void completes(const char *line, const char *expected)
+{
+    char copy[128];
+    char *words[8];
+    int count = 0;
+    ab_buf out;
+    asked = "";
+    assert_true(strlen(line) < sizeof(copy));
+    memcpy(copy, line, strlen(line) + 1);
+    for (char *word = copy; word != NULL;) {
+        words[count++] = strsep(&word, " ");
+        assert_true(count < 8);
+    }
+    ab_buf_init(&out, 4096);
+    ab_ctl_complete((ab_ctl_commands){rows, 4}, count, words, agents, &out);
+    assert_string_equal(out.ptr == NULL ? "" : out.ptr, expected);
+    ab_buf_fini(&out);
+}
+
+static void commands_are_completed_word_by_word(void **state)
+{
+    (void)state;
+    completes("re", "resync\tAgain\n");
+    completes("a", "agent\t\n");
+    completes("agent ", "list\tAll\ninspect\tOne\n");
+    completes("agent i", "inspect\tOne\n");
+    completes("what ", "");
+    completes("resync ", "");
+}
+
+static void agents_are_asked_for_where_one_is_wanted(void **state)
+{
+    (void)state;
+    completes("agent inspect w", "w1\tagent\nw2\tagent\n");
+    assert_string_equal(asked, "none");
+    completes("agent inspect w1 ", "");
+    completes("--socket here resync --agent e", "edge\tagent\n");
+    assert_string_equal(asked, "here");
+    completes("resync --socket=there --agent e", "edge\tagent\n");
+    assert_string_equal(asked, "there");
+    completes("agent list ", "");
+    assert_string_equal(asked, "");
+}
+
+static void flags_are_those_of_the_command_and_of_all(void **state)
+{
+    (void)state;
+    completes("resync --c", "--confirm\tconfirm it\n");
+    completes("agent list --c", "");
+    completes("agent list --o", "--output\ttable, json or yaml; also -o\n");
+}
+
+static void values_are_completed_where_they_are_known(void **state)
+{
+    (void)state;
+    completes("agent list -o y", "yaml\t\n");
+    completes("agent list --output j", "json\t\n");
+    completes("agent list --socket ", "");
+    completes("completion z", "zsh\t\n");
+}
+
+static void each_shell_has_a_script_that_asks_the_program(void **state)
+{
+    (void)state;
+    const char *const shells[] = {"bash", "zsh", "fish"};
+    for (size_t i = 0; i < 3; i++) {
+        ab_buf out;
+        ab_buf_init(&out, 4096);
+        assert_true(ab_ctl_put_script(shells[i], &out));
+        assert_non_null(strstr(out.ptr, "argobusctl __complete"));
+        ab_buf_clear(&out);
+        assert_false(ab_ctl_put_script("csh", &out));
+        ab_buf_fini(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commands_are_completed_word_by_word),
+        cmocka_unit_test(agents_are_asked_for_where_one_is_wanted),
+        cmocka_unit_test(flags_are_those_of_the_command_and_of_all),
+        cmocka_unit_test(values_are_completed_where_they_are_known),
+        cmocka_unit_test(each_shell_has_a_script_that_asks_the_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -160,7 +160,7 @@ class Resync(Fleet):
         self.agent.stop()
         self.agent.start()
         self.assertEqual(len(self.spoke.names("argocd")), MANY)
-        self.assertEqual(self.ctl("resync", "--agent", "w2", "--confirm").returncode, 1)
+        self.assertEqual(self.ctl("resync", "--agent", "w2", "--confirm").returncode, 4)
         before = self.resyncs()
         asked = self.ctl("resync", "--agent", "w1")
         self.assertEqual(asked.returncode, 0, asked.stderr)

@@ -46,6 +46,8 @@ static ab_str flag_name(const char *arg)
 {
     if (strcmp(arg, "-o") == 0)
         return AB_STR("output");
+    if (strcmp(arg, "-c") == 0)
+        return AB_STR("config");
     if (strcmp(arg, "-h") == 0)
         return AB_STR("help");
     return arg[1] == '-' ? (ab_str){arg + 2, strcspn(arg + 2, "=")} : AB_STR("");

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/check/check.h"
+
+#include "services/ctl/check/parts.h"
+#include "services/ctl/pki/options.h"
+
+#include <stdio.h>
+
+static const ab_ctl_flag flags[] = {
+    {"config", "FILE", "configuration of the program; also -c"},
+};
+
+static void check_all(const ab_setup *s, ab_findings *out)
+{
+    ab_findings_add(out, AB_FOUND_OK, s->file, NULL, "the configuration is valid");
+    ab_check_certificates(s, out);
+    ab_check_kubernetes(s, out);
+    ab_check_kafka(s, out);
+}
+
+static int run(const ab_ctl *ctl)
+{
+    ab_error err = {0};
+    ab_setup setup;
+    ab_findings found;
+    ab_err e = ab_setup_read(ctl, ctl->operands[0], &setup, &err);
+    if (e == AB_ERR_INVALID)
+        return ab_pki_end(e, &err);
+    ab_findings_init(&found);
+    if (e != AB_ERR_OK)
+        ab_findings_add(&found, AB_FOUND_ERROR, ab_ctl_value(ctl, "config"), "docs/configure.md",
+                        "%s", err.text);
+    else {
+        check_all(&setup, &found);
+        ab_setup_fini(&setup);
+    }
+    int code = ab_findings_print(&found, ctl);
+    ab_findings_fini(&found);
+    return code;
+}
+
+const ab_ctl_command ab_ctl_check = {
+    .name = "check",
+    .operands = "agent | principal",
+    .operands_min = 1,
+    .operands_max = 1,
+    .summary = "Check a set-up: configuration, certificates, rights, Argo CD, topics",
+    .examples = "  argobusctl check agent -c agent.yaml\n"
+                "  argobusctl check principal -c principal.yaml -o json\n",
+    .flags = flags,
+    .flag_count = sizeof(flags) / sizeof(*flags),
+    .run = run,
+};

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/check/findings.h"
+
+#include "base/yaml/yaml.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TEXT_MAX   2048
+#define OUTPUT_MAX ((size_t)4 * 1024 * 1024)
+
+static const char *const names[] = {"ok", "warning", "error"};
+
+void ab_findings_init(ab_findings *f)
+{
+    *f = (ab_findings){.list = cJSON_CreateArray()};
+    f->complete = f->list != NULL;
+}
+
+void ab_findings_fini(ab_findings *f)
+{
+    cJSON_Delete(f->list);
+    *f = (ab_findings){0};
+}
+
+/* Texts may come from elsewhere, and are cut in the middle of a character. */
+static ab_str printable(const char *text)
+{
+    ab_str s = ab_str_of(text);
+    return ab_str_is_utf8(s) ? s : AB_STR("(not printable)");
+}
+
+void ab_findings_add(ab_findings *f, ab_severity severity, const char *where, const char *remedy,
+                     const char *format, ...)
+{
+    char what[TEXT_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    cJSON *item = cJSON_CreateObject();
+    bool made = item != NULL && ab_doc_add_str(item, "severity", ab_str_of(names[severity])) &&
+                ab_doc_add_str(item, "where", printable(where)) &&
+                ab_doc_add_str(item, "what", printable(what)) &&
+                (remedy == NULL || ab_doc_add_str(item, "remedy", printable(remedy))) &&
+                cJSON_AddItemToArray(f->list, item);
+    if (!made)
+        cJSON_Delete(item);
+    f->complete = f->complete && made;
+    f->failed = f->failed || severity == AB_FOUND_ERROR;
+}
+
+static void put_line(const cJSON *item, ab_buf *out)
+{
+    ab_str remedy = ab_doc_text(item, "remedy");
+    ab_buf_printf(out, "%-8.*s %.*s: %.*s", AB_STR_ARG(ab_doc_text(item, "severity")),
+                  AB_STR_ARG(ab_doc_text(item, "where")), AB_STR_ARG(ab_doc_text(item, "what")));
+    if (remedy.ptr != NULL)
+        ab_buf_printf(out, "; %.*s", AB_STR_ARG(remedy));
+    ab_buf_putc(out, '\n');
+}
+
+static ab_err put_all(const ab_findings *f, ab_ctl_form form, ab_buf *out)
+{
+    const cJSON *item;
+    if (form == AB_CTL_TABLE) {
+        cJSON_ArrayForEach(item, f->list)
+        {
+            put_line(item, out);
+        }
+        return ab_buf_status(out);
+    }
+    char *json = cJSON_Print(f->list);
+    ab_err e = json == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    if (e == AB_ERR_OK && form == AB_CTL_YAML)
+        e = ab_yaml_from_json(ab_str_of(json), out, NULL);
+    else if (e == AB_ERR_OK)
+        ab_buf_printf(out, "%s\n", json);
+    cJSON_free(json);
+    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+}
+
+int ab_findings_print(const ab_findings *f, const ab_ctl *ctl)
+{
+    ab_buf out;
+    ab_buf_init(&out, OUTPUT_MAX);
+    bool shown = f->complete && put_all(f, ctl->form, &out) == AB_ERR_OK &&
+                 fwrite(out.ptr == NULL ? "" : out.ptr, 1, out.len, stdout) == out.len &&
+                 fflush(stdout) == 0;
+    ab_buf_fini(&out);
+    if (!shown)
+        return ab_ctl_fail(AB_CTL_FAILED, "cannot print the findings");
+    return f->failed ? AB_CTL_FAILED : AB_CTL_OK;
+}

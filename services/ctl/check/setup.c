@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ctl/check/setup.h"
+
+#include "services/agent/agent.h"
+#include "services/principal/principal.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static ab_err load(ab_setup *s, ab_error *err)
+{
+    ab_options tables[AB_SERVICE_OPTIONS_MAX + 1];
+    size_t count = s->is_agent ? ab_agent_options(tables) : ab_principal_options(tables);
+    bool has_own = false;
+    for (size_t i = 0; i < count; i++)
+        has_own = has_own || tables[i].rows == ab_daemon_options.rows;
+    if (!has_own)
+        tables[count++] = ab_daemon_options;
+    ab_config_sources sources = {.file = s->file, .env = environ};
+    ab_err e = ab_config_load(tables, count, &sources, &s->config, err);
+    if (e != AB_ERR_OK)
+        return e;
+    return s->is_agent ? ab_agent_check(s->config, err) : ab_principal_check(s->config, err);
+}
+
+ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out, ab_error *err)
+{
+    ab_setup s = {.is_agent = strcmp(program, "agent") == 0, .file = ab_ctl_value(ctl, "config")};
+    if (!s.is_agent && strcmp(program, "principal") != 0)
+        return ab_fail(err, AB_ERR_INVALID, "%s: \"%s\" is not agent or principal",
+                       ctl->command->name, program);
+    if (s.file == NULL)
+        return ab_fail(err, AB_ERR_INVALID, "%s: name the configuration file of the %s: -c FILE",
+                       ctl->command->name, program);
+    ab_err e = load(&s, err);
+    if (e != AB_ERR_OK) {
+        ab_setup_fini(&s);
+        return e;
+    }
+    s.agent = s.is_agent ? ab_config_str(s.config, "agent.name") : NULL;
+    s.is_kafka = strcmp(ab_config_str(s.config, "transport"), "kafka") == 0;
+    *out = s;
+    return AB_ERR_OK;
+}
+
+void ab_setup_fini(ab_setup *s)
+{
+    ab_config_free(s->config);
+    *s = (ab_setup){0};
+}
+
+const char *ab_setup_tls(const ab_setup *s, const char *option)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%s.tls.%s", s->is_kafka ? "kafka" : "grpc", option);
+    const char *value = ab_config_str(s->config, name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+bool ab_setup_is_insecure(const ab_setup *s)
+{
+    return ab_config_bool(s->config, s->is_kafka ? "kafka.insecure" : "grpc.insecure");
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The configuration of a program, read as the program reads it: file and environment.
+ */
+#pragma once
+
+#include "base/config/config.h"
+#include "services/ctl/command.h"
+
+typedef struct {
+    bool is_agent;
+    bool is_kafka;
+    const char *agent; /* own name; NULL: a principal */
+    const char *file;
+    ab_config *config;
+} ab_setup;
+
+/**
+ * @param program  "agent" or "principal"
+ * @param out      owned by the caller: ab_setup_fini
+ * @return INVALID: another program, or no file was named; CONFIG: as --check-config says it
+ */
+AB_MUST_USE ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out,
+                                 ab_error *err);
+void ab_setup_fini(ab_setup *s);
+/** "kafka.tls.ca" or "grpc.tls.ca". @return NULL: it is not set; borrowed */
+const char *ab_setup_tls(const ab_setup *s, const char *option);
+/** Whether connections are without TLS. */
+bool ab_setup_is_insecure(const ab_setup *s);

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""argobusctl check beside a real API server and a real broker: a sound set-up has no findings, and what is broken is found,
+with its remedy. The rights are those of deploy/kubernetes/rbac, with one verb missing at a time."""
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import unittest
+import uuid
+
+import yaml
+
+from ctl import ROOT, Ctl
+from daemons import broker_ports, kafka_dev, wait_for
+
+PROGRAMS = {"agent": ("agent",), "principal": ("principal", "principal-autonomous")}
+
+
+def kubectl(*args, text=None):
+    done = subprocess.run([os.environ["KUBE_DEV"], "kubectl", "test", *args], input=text, text=True, capture_output=True,
+                          timeout=120)
+    assert done.returncode == 0, f"{args}\n{done.stderr}"
+    return done.stdout
+
+
+class Check(Ctl):
+    def check(self, program, config, code=0):
+        (self.folder / f"{program}.yaml").write_text(yaml.safe_dump(config))
+        done = self.run_command("argobusctl", "check", program, "-c", f"{program}.yaml", "-o", "json")
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def agent(self, **more):
+        return {"agent": {"name": "w1", "data": "data"}, "store": {"kind": "directory", "directory": {"path": "store"}},
+                "transport": "grpc", "grpc": {"address": "p.example.com:8443", "insecure": True}, **more}
+
+    def bad(self, found):
+        return [f for f in found if f["severity"] != "ok"]
+
+
+class Files(Check):
+    """What needs no server."""
+
+    def setUp(self):
+        super().setUp()
+        self.ctl("pki", "init")
+        self.ctl("pki", "issue", "agent", "w1")
+
+    def with_tls(self, cert="w1.crt", key="w1.key", ca="ca/ca.crt"):
+        return self.agent(grpc={"address": "p.example.com:8443", "tls": {"ca": ca, "cert": cert, "key": key}})
+
+    def test_a_sound_certificate(self):
+        found = self.check("agent", self.with_tls())
+        self.assertEqual(self.bad(found), [])
+        text = self.ctl("check", "agent", "-c", "agent.yaml")
+        self.assertIn("ok       ", text)
+        self.assertIn("signed by the CA", text)
+
+    def test_a_configuration_that_does_not_load(self):
+        [finding] = self.check("agent", {**self.with_tls(), "agnt": 1}, code=1)
+        self.assertEqual((finding["severity"], finding["where"]), ("error", "agent.yaml"))
+        self.assertIn("agnt", finding["what"])
+        self.assertEqual(self.run_command("argobusctl", "check", "agent").returncode, 2)
+        self.assertEqual(self.run_command("argobusctl", "check", "broker", "-c", "agent.yaml").returncode, 2)
+
+    def test_a_key_of_another_certificate(self):
+        self.ctl("pki", "issue", "agent", "w2")
+        found = self.check("agent", self.with_tls(key="w2.key"), code=1)
+        self.assertIn("key", json.dumps(self.bad(found)))
+
+    def test_a_certificate_of_another_agent_ca_and_use(self):
+        self.ctl("pki", "init", "--ca-dir", "other")
+        self.ctl("pki", "issue", "agent", "w3", "--ca-dir", "other", "--days", "3")
+        said = [f["what"] for f in self.bad(self.check("agent", self.with_tls("w3.crt", "w3.key")))]
+        self.assertEqual(len(said), 3, said)
+        self.assertRegex(said[0], "expires in [23] days")
+        self.assertIn('is "w3", the agent\'s name is w1', said[1])
+        self.assertIn("not signed by the CA", said[2])
+
+    def test_an_expired_certificate_and_one_for_servers(self):
+        (self.folder / "ext").write_text("extendedKeyUsage=serverAuth\n")
+        self.openssl("req", "-new", "-key", "w1.key", "-subj", "/CN=w1", "-out", "w1.csr")
+        self.openssl("x509", "-req", "-in", "w1.csr", "-CA", "ca/ca.crt", "-CAkey", "ca/ca.key", "-days", "-1",
+                     "-extfile", "ext", "-out", "old.crt")
+        said = [f["what"] for f in self.bad(self.check("agent", self.with_tls("old.crt"), code=1))]
+        self.assertIn("the certificate has expired", said)
+        self.assertIn("the extended key usage of the certificate lacks clientAuth", said)
+
+
+class Kubernetes(Check):
+    def setUp(self):
+        super().setUp()
+        self.namespace = f"check-{uuid.uuid4().hex[:8]}"
+        kubectl("create", "namespace", self.namespace)
+
+    def grant(self, program):
+        """The manifests of deploy/kubernetes/rbac, under names of this test's own."""
+        self.manifests = []
+        for name in PROGRAMS[program]:
+            text = (ROOT / f"deploy/kubernetes/rbac/{name}.yaml").read_text()
+            for o in yaml.safe_load_all(text):
+                if o["kind"].startswith("Cluster"):
+                    o["metadata"]["name"] = f"{self.namespace}-{o['metadata']['name']}"
+                    self.addCleanup(kubectl, "delete", o["kind"].lower(), o["metadata"]["name"], "--ignore-not-found")
+                else:
+                    o["metadata"]["namespace"] = self.namespace
+                if o.get("roleRef", {}).get("kind") == "ClusterRole":
+                    o["roleRef"]["name"] = f"{self.namespace}-{o['roleRef']['name']}"
+                for subject in o.get("subjects", ()):
+                    subject["namespace"] = self.namespace
+                self.manifests.append(o)
+        self.apply(self.manifests)
+        self.addCleanup(kubectl, "delete", "namespace", self.namespace, "--wait=false")
+        token = kubectl("-n", self.namespace, "create", "token", f"argobus-{program}").strip()
+        config = yaml.safe_load(pathlib.Path(os.environ["AB_KUBECONFIG"]).read_text())
+        config["users"] = [{"name": u["name"], "user": {"token": token}} for u in config["users"]]
+        (self.folder / "kubeconfig").write_text(yaml.safe_dump(config))
+
+    def apply(self, objects):
+        kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def config(self, program):
+        store = {"kind": "kubernetes", "namespace": self.namespace, "kubernetes": {"kubeconfig": "kubeconfig"}}
+        if program == "agent":
+            return self.agent(store=store)
+        store["kubernetes"]["create-namespaces"] = ["w*"]
+        return {"principal": {"data": "data"}, "agents": [{"name": "w1", "mode": "autonomous"}], "store": store,
+                "transport": "grpc", "grpc": {"listen": "127.0.0.1:0", "insecure": True}}
+
+    def errors(self, program):
+        (self.folder / f"{program}.yaml").write_text(yaml.safe_dump(self.config(program)))
+        done = self.run_command("argobusctl", "check", program, "-c", f"{program}.yaml", "-o", "json")
+        return [f for f in json.loads(done.stdout) if f["severity"] == "error"]
+
+    def missing(self, program):
+        return {(f["where"].split()[0], f["what"].split()[-1]) for f in self.errors(program)}
+
+    def lacks(self, program):
+        """Without each verb at a time, in all rules; what was found is what is missing."""
+        self.grant(program)
+        wait_for("all is granted", lambda: self.errors(program) == [])
+        roles = [o for o in self.manifests if o["kind"] in ("Role", "ClusterRole")]
+        verbs = sorted({verb for o in roles for rule in o["rules"] for verb in rule["verbs"]})
+        self.assertGreater(len(verbs), 4)
+        for verb in verbs:
+            expected, less = set(), []
+            for o in roles:
+                rules = [{**r, "verbs": [v for v in r["verbs"] if v != verb]} for r in o["rules"]]
+                less.append({**o, "rules": [r for r in rules if r["verbs"]]})
+                for r in o["rules"]:
+                    if verb in r["verbs"]:
+                        group = f".{r['apiGroups'][0]}" if r["apiGroups"][0] else ""
+                        expected |= {(resource + group, verb) for resource in r["resources"]}
+            self.apply(less)
+            wait_for(f"{verb} is missing", lambda: self.missing(program) == expected)  # noqa: B023
+        remedies = [f["remedy"] for f in self.errors(program)]
+        self.assertTrue(all("verbs: [" in r and "deploy/kubernetes/rbac/" in r for r in remedies), remedies)
+
+    def test_an_agent_without_a_verb(self):
+        self.lacks("agent")
+
+    def test_a_principal_without_a_verb(self):
+        self.lacks("principal")
+
+    def test_argocds_settings_are_looked_at(self):
+        self.grant("principal")
+        def warned():
+            found = self.bad(json.loads(self.run_command("argobusctl", "check", "principal", "-c", "principal.yaml", "-o",
+                                                         "json").stdout))
+            return [f["where"] for f in found]
+        (self.folder / "principal.yaml").write_text(yaml.safe_dump(self.config("principal")))
+        wait_for("it is not set", lambda: warned() == ["application.namespaces in argocd-cmd-params-cm"])
+        kubectl("-n", self.namespace, "create", "configmap", "argocd-cmd-params-cm", "--from-literal=application.namespaces=w1")
+        self.assertEqual(warned(), [])
+
+    def test_credentials_and_addresses_that_are_wrong(self):
+        self.grant("agent")
+        config = yaml.safe_load((self.folder / "kubeconfig").read_text())
+        for u in config["users"]:
+            u["user"]["token"] = "x" + u["user"]["token"]
+        (self.folder / "kubeconfig").write_text(yaml.safe_dump(config))
+        [error] = self.errors("agent")
+        self.assertIn("401", error["what"])
+        for c in config["clusters"]:
+            c["cluster"]["server"] = "https://127.0.0.1:1"
+        (self.folder / "kubeconfig").write_text(yaml.safe_dump(config))
+        [error] = self.errors("agent")
+        self.assertEqual(error["where"], "https://127.0.0.1:1")
+        self.assertIn("store.kubernetes", error["remedy"])
+
+
+class Kafka(Check):
+    def kafka(self, port, prefix):
+        return self.agent(transport="kafka", grpc={}, kafka={"brokers": [f"127.0.0.1:{port}"], "insecure": True, "prefix": prefix})
+
+    def test_topics_that_are_missing_or_wrong(self):
+        prefix = f"check-{uuid.uuid4().hex[:8]}"
+        plain = broker_ports()["plain"]
+        server = ("--bootstrap-server", f"127.0.0.1:{plain}")
+        kafka_dev("tool", "topics", *server, "--create", "--topic", f"{prefix}.down.w1.state", "--partitions", "2")
+        kafka_dev("tool", "topics", *server, "--create", "--topic", f"{prefix}.up.w1.state", "--partitions", "1")
+        kafka_dev("tool", "topics", *server, "--create", "--topic", f"{prefix}.up.w1.live", "--partitions", "1",
+                  "--config", "cleanup.policy=delete", "--config", "max.message.bytes=4194304")
+        said = {f["where"]: f["what"] for f in self.bad(self.check("agent", self.kafka(plain, prefix), code=1))}
+        self.assertEqual(sorted(said), [f"{prefix}.down.w1.live", f"{prefix}.down.w1.state", f"{prefix}.up.w1.state"])
+        self.assertIn("does not exist", said[f"{prefix}.down.w1.live"])
+        self.assertIn("has 2 partitions", said[f"{prefix}.down.w1.state"])
+        self.assertIn("must be compact", said[f"{prefix}.up.w1.state"])
+
+    def test_a_broker_that_is_away(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            [error] = self.bad(self.check("agent", self.kafka(s.getsockname()[1], "x"), code=1))
+        self.assertIn("no broker answers", error["what"])
+        self.assertIn("refused", error["what"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -174,6 +174,17 @@ static ab_err listen_to(ab_resource_front *front, ab_error *err)
                                  &front->server, err);
 }
 
+static ab_err use_key(ab_resource_front *front, ab_error *err)
+{
+    const ab_resource_front_env *env = &front->env;
+    ab_agent_key *key = NULL;
+    ab_err e = env->token_key == NULL
+                   ? AB_ERR_OK
+                   : ab_agent_key_new(env->token_key, env->clock, env->log, &key, err);
+    ab_resource_identities_use(front->identities, key);
+    return e;
+}
+
 ab_err ab_resource_front_start(const ab_resource_front_env *env, ab_resource_front **out,
                                ab_error *err)
 {
@@ -193,6 +204,8 @@ ab_err ab_resource_front_start(const ab_resource_front_env *env, ab_resource_fro
     ab_resource_front_audit_init(front);
     ab_err e =
         ab_resource_identities_new(env->tokens, env->clock, env->log, &front->identities, err);
+    if (e == AB_ERR_OK)
+        e = use_key(front, err);
     if (e == AB_ERR_OK)
         e = listen_to(front, err);
     if (e != AB_ERR_OK) {

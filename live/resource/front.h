@@ -27,7 +27,8 @@ typedef struct {
     const char *host;
     int port; /* 0: any free one */
     const ab_tls *tls;
-    const char *tokens; /* file; NULL: certificates only */
+    const char *tokens;    /* file; NULL: none */
+    const char *token_key; /* file of an ab_agent_key; NULL: none */
     const ab_clock *clock;
     ab_live_hub *hub;
     ab_log *log;

@@ -25,7 +25,8 @@ struct ab_resource_identities {
     ab_log *log;
     ab_file_stamps stamps;
     int64_t looked_ms;
-    ab_map *agents; /* by digest: agent's name (char *) */
+    ab_map *agents;    /* by digest: agent's name (char *) */
+    ab_agent_key *key; /* NULL: none */
 };
 
 /* --- the file --- */
@@ -143,11 +144,17 @@ ab_err ab_resource_identities_new(const char *path, const ab_clock *clock, ab_lo
     return AB_ERR_OK;
 }
 
+void ab_resource_identities_use(ab_resource_identities *ids, ab_agent_key *key)
+{
+    ids->key = key;
+}
+
 void ab_resource_identities_free(ab_resource_identities *ids)
 {
     if (ids == NULL)
         return;
     ab_map_free(ids->agents, free);
+    ab_agent_key_free(ids->key);
     free(ids->path);
     free(ids);
 }
@@ -162,20 +169,31 @@ static ab_str bearer_of(ab_str authorization)
     return (ab_str){authorization.ptr + 7, authorization.len - 7};
 }
 
-void ab_resource_identities_find(ab_resource_identities *ids, ab_str authorization,
-                                 const char *common_name, char agent[AB_RESOURCE_AGENT_MAX])
+/* In the file of tokens, else made with the key. @return absent: neither */
+static ab_str agent_of(const ab_resource_identities *ids, ab_str token)
 {
     char digest[AB_DIGEST_HEX];
     const char *found = NULL;
+    if (token.ptr == NULL)
+        return AB_STR_NONE;
+    if (ids->agents != NULL && digest_of(token, digest) == AB_ERR_OK)
+        found = ab_map_find(ids->agents, ab_str_of(digest));
+    if (found != NULL)
+        return ab_str_of(found);
+    return ids->key == NULL ? AB_STR_NONE : ab_agent_key_find(ids->key, token);
+}
+
+void ab_resource_identities_find(ab_resource_identities *ids, ab_str authorization,
+                                 const char *common_name, char agent[AB_RESOURCE_AGENT_MAX])
+{
+    ab_str found = AB_STR_NONE;
     agent[0] = '\0';
     reload_if_changed(ids);
     if (authorization.ptr != NULL) {
-        ab_str token = bearer_of(authorization);
-        if (token.ptr != NULL && ids->agents != NULL && digest_of(token, digest) == AB_ERR_OK)
-            found = ab_map_find(ids->agents, ab_str_of(digest));
+        found = agent_of(ids, bearer_of(authorization));
     } else if (ab_str_is_dns_label(ab_str_of(common_name))) {
-        found = common_name;
+        found = ab_str_of(common_name);
     }
-    if (found != NULL)
-        (void)snprintf(agent, AB_RESOURCE_AGENT_MAX, "%s", found);
+    if (found.ptr != NULL)
+        (void)snprintf(agent, AB_RESOURCE_AGENT_MAX, "%.*s", AB_STR_ARG(found));
 }

@@ -12,6 +12,7 @@
 
 #include "base/core/clock.h"
 #include "base/observe/log.h"
+#include "live/resource/agent_key.h"
 
 typedef struct ab_resource_identities ab_resource_identities;
 
@@ -24,6 +25,9 @@ typedef struct ab_resource_identities ab_resource_identities;
  */
 AB_MUST_USE ab_err ab_resource_identities_new(const char *path, const ab_clock *clock, ab_log *log,
                                               ab_resource_identities **out, ab_error *err);
+/** Accept tokens made with this key too (live/resource/agent_key.h). @param key  taken over; NULL:
+ * none */
+void ab_resource_identities_use(ab_resource_identities *ids, ab_agent_key *key);
 /** NULL is allowed. */
 void ab_resource_identities_free(ab_resource_identities *ids);
 /**

@@ -209,13 +209,32 @@ static bool refuse_other_mode(const service *s, const char *agent, const ab_mode
     return true;
 }
 
+static bool is_served(void *arg, const char *agent)
+{
+    const service *s = arg;
+    return ab_map_find(s->senders, ab_str_of(agent)) != NULL;
+}
+
+ab_err ab_principal_agents_register(service *s, ab_error *err)
+{
+    const ab_daemon *d = s->base.daemon;
+    const ab_registration_env env = {.config = d->config,
+                                     .store = s->base.store,
+                                     .clock = d->clock,
+                                     .log = d->log,
+                                     .metrics = d->metrics,
+                                     .is_served = is_served,
+                                     .arg = s};
+    return ab_registration_new(&env, &s->registration, err);
+}
+
 bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why)
 {
     const service *s = arg;
     /* What its cluster Secret says is not known before the store is read; one that is not served
      * has none, and is told so by its stream. */
-    if (!s->base.listed || ab_map_find(s->senders, ab_str_of(agent)) == NULL)
-        return true;
+    if (!s->base.listed || !is_served(arg, agent))
+        return ab_registration_ask(s->registration, agent, claimed, s->base.listed, why);
     return !refuse_other_mode(s, agent, mode_of(claimed), why);
 }
 

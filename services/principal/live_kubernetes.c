@@ -51,10 +51,11 @@ static ab_err read_options(const ab_config *c, ab_address *at, ab_tls *tls, ab_e
         return ab_fail(
             err, AB_ERR_CONFIG,
             "live.resource.listen needs live.resource.tls.cert and live.resource.tls.key");
-    if (ca == NULL && ab_config_str(c, "live.resource.tokens") == NULL)
+    if (ca == NULL && ab_config_str(c, "live.resource.tokens") == NULL &&
+        ab_config_str(c, "registration.token-key") == NULL)
         return ab_fail(err, AB_ERR_CONFIG,
-                       "live.resource.listen needs live.resource.tokens or live.resource.tls.ca: "
-                       "nobody could ask");
+                       "live.resource.listen needs live.resource.tokens, live.resource.tls.ca or "
+                       "registration.token-key: nobody could ask");
     return AB_ERR_OK;
 }
 
@@ -95,16 +96,17 @@ ab_err ab_principal_live_kubernetes_start(const ab_daemon *daemon, ab_live_hub *
     ab_err e = read_options(daemon->config, &at, &tls, err);
     if (e != AB_ERR_OK)
         return e;
-    const ab_resource_front_env env = {.loop = daemon->loop,
-                                       .host = at.host,
-                                       .port = at.port,
-                                       .tls = &tls,
-                                       .tokens =
-                                           ab_config_str(daemon->config, "live.resource.tokens"),
-                                       .clock = daemon->clock,
-                                       .hub = hub,
-                                       .log = daemon->log,
-                                       .metrics = daemon->metrics};
+    const ab_resource_front_env env = {
+        .loop = daemon->loop,
+        .host = at.host,
+        .port = at.port,
+        .tls = &tls,
+        .tokens = ab_config_str(daemon->config, "live.resource.tokens"),
+        .token_key = ab_config_str(daemon->config, "registration.token-key"),
+        .clock = daemon->clock,
+        .hub = hub,
+        .log = daemon->log,
+        .metrics = daemon->metrics};
     e = ab_resource_front_start(&env, out, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "live.resource");

@@ -3,6 +3,7 @@
 #include "services/principal/live_kubernetes.h"
 #include "services/principal/live_redis.h"
 #include "services/principal/principal.h"
+#include "services/principal/registration/registration.h"
 
 #include <assert.h>
 
@@ -99,6 +100,7 @@ size_t ab_principal_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
     size_t count = ab_service_options(&own, out);
     out[count++] = ab_principal_live_kubernetes_options;
     out[count++] = ab_principal_live_redis_options;
+    out[count++] = ab_registration_options;
     assert(count <= AB_SERVICE_OPTIONS_MAX);
     return count;
 }

@@ -76,6 +76,7 @@ static void take_confirmation(service *s, const ab_object *secret)
 
 static void take_secret(const service *s, const ab_object *secret)
 {
+    ab_registration_on_updated(s->registration, secret);
     ab_registry_on_updated(s->registry, secret);
     ab_principal_live_named(s->live, ab_registry_agent_of(secret), secret);
 }
@@ -93,8 +94,10 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         break;
     case AB_STORE_DELETED:
     case AB_STORE_ABSENT:
-        if (names_agents(s, object))
+        if (names_agents(s, object)) {
+            ab_registration_on_deleted(s->registration, object);
             ab_registry_on_deleted(s->registry, object);
+        }
         ab_principal_on_deleted(s->machine, object, change == AB_STORE_DELETED);
         break;
     case AB_STORE_LIST_DONE:
@@ -254,6 +257,8 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
     }
     ab_err e = check_namespaces(config, err);
     if (e == AB_ERR_OK)
+        e = ab_registration_check(config, err);
+    if (e == AB_ERR_OK)
         e = ab_principal_live_check(config, err);
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, NULL, err) : e;
 }
@@ -378,6 +383,8 @@ static void on_tick(ab_service *base)
         ab_persisted_agents_save(&s->persisted);
     ab_principal_tick(s->machine);
     ab_holds_tick(s->holds);
+    if (s->base.listed)
+        ab_registration_tick(s->registration);
     ab_sender_run_all(&s->unsent);
 }
 
@@ -460,6 +467,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         e = make_live(s, err);
     if (e == AB_ERR_OK)
         e = ab_principal_agents_new(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_principal_agents_register(s, err);
     ab_metrics_on_render(d->metrics, on_render, d);
     if (e == AB_ERR_OK)
         e = ab_principal_listen(s, err);
@@ -488,6 +497,7 @@ void ab_principal_release(ab_daemon *d)
     ab_control_free(s->control);
     ab_service_release(&s->base);
     ab_principal_live_free(s->live);
+    ab_registration_free(s->registration);
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
     ab_holds_free(s->holds);

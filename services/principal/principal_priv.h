@@ -13,6 +13,7 @@
 #include "services/principal/live.h"
 #include "services/principal/persisted_agents.h"
 #include "services/principal/recipients.h"
+#include "services/principal/registration/registration.h"
 #include "services/principal/registry.h"
 #include "services/sender.h"
 #include "services/service.h"
@@ -30,6 +31,7 @@ typedef struct {
     ab_link unsent;        /* senders that have something to send */
     ab_map *claimed_modes; /* agent -> the ab_mode_set that it says it has */
     ab_registry *registry;
+    ab_registration *registration; /* NULL: agents cannot register themselves */
     ab_holds *holds;
     ab_changes *changes;
     ab_fleet *fleet;
@@ -64,6 +66,8 @@ void ab_principal_agents_clean_up(service *s);
 void ab_principal_agents_note(service *s, const char *agent, const ab_peer *peer);
 /** May this agent work in the mode that it claims? As ab_transport_events.admits. */
 bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why);
+/** Let agents register themselves, where the configuration says so. @return CONFIG, NOMEM */
+AB_MUST_USE ab_err ab_principal_agents_register(service *s, ab_error *err);
 /** Does the configuration say that its Secrets may travel in clear? `arg` is the service. */
 bool ab_principal_agents_in_clear(void *arg, const char *agent);
 

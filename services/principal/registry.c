@@ -3,10 +3,9 @@
 
 #include "base/core/map.h"
 #include "schema/attributes.h"
+#include "services/principal/registration/secret.h"
 
 #include <stdlib.h>
-
-#define LABEL_AGENT "argocd-agent.argoproj-labs.io/agent-name"
 
 static const char *const modes[] = {"managed", "autonomous"};
 #define MODES (sizeof(modes) / sizeof(modes[0]))
@@ -98,9 +97,9 @@ ab_err ab_registry_list(ab_registry *r, const ab_config *config)
 ab_str ab_registry_agent_of(const ab_object *secret)
 {
     ab_spanv labels = ab_object_meta(secret, "labels");
-    ab_str name = ab_span_plain(ab_span_get(labels, LABEL_AGENT));
+    ab_str name = ab_span_plain(ab_span_get(labels, AB_LABEL_AGENT_NAME));
     bool cluster = ab_span_is(ab_span_get(labels, AB_LABEL_SECRET_TYPE), "cluster");
-    return cluster && name.len > 0 ? name : AB_STR_NONE;
+    return cluster && name.len > 0 && !ab_registration_is_waiting(secret) ? name : AB_STR_NONE;
 }
 
 /* @return MODES when it says nothing, or nonsense */
@@ -180,7 +179,7 @@ static struct naming *take_name(ab_registry *r, const ab_object *secret)
         return NULL;
     if (!ab_str_is_dns_label(agent)) {
         AB_WARN(r->log, MAIN, "a cluster Secret names no agent: its label is not a DNS label",
-                AB_KV("secret", ab_object_key(secret)), AB_KV("label", LABEL_AGENT),
+                AB_KV("secret", ab_object_key(secret)), AB_KV("label", AB_LABEL_AGENT_NAME),
                 AB_KV("value", agent));
         return NULL;
     }

@@ -28,7 +28,8 @@ void ab_registry_free(ab_registry *r);
 
 /** These, of option `agents`, are the ones that the configuration lists. @return NOMEM */
 AB_MUST_USE ab_err ab_registry_list(ab_registry *r, const ab_config *config);
-/** The agent that an Argo CD cluster Secret names; absent: it names none. */
+/** The agent that an Argo CD cluster Secret names; absent: it names none, or it registers one that
+ * waits for approval. */
 ab_str ab_registry_agent_of(const ab_object *secret);
 /** A Secret of the store, whatever it is for. */
 void ab_registry_on_updated(ab_registry *r, const ab_object *secret);

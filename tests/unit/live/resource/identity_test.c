@@ -127,6 +127,25 @@ static void a_wrong_line_is_named(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void a_token_of_the_key_counts_beside_those_of_the_file(void **state)
+{
+    fixture *f = *state;
+    char token[AB_AGENT_TOKEN_MAX], field[AB_AGENT_TOKEN_MAX + 8], agent[AB_RESOURCE_AGENT_MAX];
+    ab_agent_key *key = NULL;
+    load(f, "0123456789abcdef0123456789abcdef w2\n");
+    assert_int_equal(ab_agent_key_new(f->path, &CLOCK, NULL, &key, NULL), AB_ERR_OK);
+    assert_int_equal(ab_agent_key_token(key, AB_STR("w1"), token), AB_ERR_OK);
+    (void)snprintf(field, sizeof(field), "Bearer %s", token);
+    ab_resource_identities_find(f->ids, ab_str_of(field), "", agent);
+    assert_string_equal(agent, "");
+    ab_resource_identities_use(f->ids, key);
+    ab_resource_identities_find(f->ids, ab_str_of(field), "", agent);
+    assert_string_equal(agent, "w1");
+    ab_resource_identities_find(f->ids, AB_STR("Bearer 0123456789abcdef0123456789abcdef"), "",
+                                agent);
+    assert_string_equal(agent, "w2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +153,7 @@ int main(void)
         TEST(a_certificate_is_for_the_agent_that_it_names),
         TEST(tokens_are_read_again_when_the_file_changed),
         TEST(a_wrong_line_is_named),
+        TEST(a_token_of_the_key_counts_beside_those_of_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

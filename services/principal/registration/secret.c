@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/principal/registration/secret.h"
+
+#include "base/core/base64.h"
+#include "schema/attributes.h"
+
+#include <stdio.h>
+
+#define SECRET_MAX (256u * 1024)
+
+ab_str ab_registration_agent_of(const ab_object *secret)
+{
+    ab_spanv labels = ab_object_meta(secret, "labels");
+    ab_str agent = ab_span_plain(ab_span_get(labels, AB_LABEL_AGENT_NAME));
+    bool ours = ab_str_is(ab_object_kind(secret), "Secret") &&
+                ab_span_is(ab_span_get(labels, AB_LABEL_SECRET_TYPE), "cluster") &&
+                ab_span_is(ab_span_get(labels, AB_LABEL_REGISTERED), "true");
+    return ours && ab_str_is_dns_label(agent) ? agent : AB_STR_NONE;
+}
+
+bool ab_registration_is_waiting(const ab_object *secret)
+{
+    ab_spanv approved = ab_span_get(ab_object_meta(secret, "labels"), AB_LABEL_APPROVED);
+    return ab_registration_agent_of(secret).ptr != NULL && ab_span_present(approved) &&
+           !ab_span_is(approved, "true");
+}
+
+/* --- data --- */
+
+static void put_encoded(ab_spanw *w, const char *name, ab_buf *content)
+{
+    ab_buf text;
+    ab_buf_init_secret(&text, SECRET_MAX);
+    ab_base64_encode(ab_buf_str(content), &text);
+    if (ab_buf_status(content) == AB_ERR_OK && ab_buf_status(&text) == AB_ERR_OK)
+        ab_spanw_key_str(w, name, ab_buf_str(&text));
+    ab_buf_wipe(&text);
+    ab_buf_wipe(content);
+}
+
+/* What Argo CD reads: bearerToken and tlsClientConfig.caData. */
+static ab_err write_config(const ab_registration_form *form, const char *token, ab_buf *out)
+{
+    ab_buf ca;
+    ab_buf_init(&ca, SECRET_MAX);
+    ab_base64_encode(form->ca, &ca);
+    ab_spanw w = ab_spanw_to(out);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "bearerToken", ab_str_of(token));
+    ab_spanw_key(&w, AB_STR("tlsClientConfig"));
+    ab_spanw_object(&w);
+    if (form->ca.len > 0)
+        ab_spanw_key_str(&w, "caData", ab_buf_str(&ca));
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
+    ab_err e = ab_buf_status(&ca);
+    ab_buf_fini(&ca);
+    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+}
+
+ab_err ab_registration_data(const ab_registration_form *form, ab_str agent, const char *token,
+                            ab_buf *out)
+{
+    ab_buf name, server, config;
+    ab_spanw w = ab_spanw_to(out);
+    ab_buf_init(&name, 64);
+    ab_buf_init(&server, SECRET_MAX);
+    ab_buf_init_secret(&config, SECRET_MAX);
+    ab_buf_printf(&name, "%.*s", AB_STR_ARG(agent));
+    ab_buf_printf(&server, "%s/agents/%.*s", form->server, AB_STR_ARG(agent));
+    ab_err e = write_config(form, token, &config);
+    if (e == AB_ERR_OK)
+        e = ab_buf_status(&server);
+    ab_spanw_object(&w);
+    put_encoded(&w, "config", &config);
+    put_encoded(&w, "name", &name);
+    put_encoded(&w, "server", &server);
+    ab_spanw_object_end(&w);
+    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+}
+
+/* --- the object --- */
+
+static ab_err parse(ab_buf *text, ab_object **out)
+{
+    ab_err e = ab_buf_status(text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(text), out, NULL);
+    ab_buf_wipe(text);
+    return e;
+}
+
+static void write_labels(ab_spanw *w, const ab_registration_form *form, ab_str agent)
+{
+    ab_spanw_key(w, AB_STR("labels"));
+    ab_spanw_object(w);
+    ab_spanw_key_str(w, AB_LABEL_SECRET_TYPE, AB_STR("cluster"));
+    ab_spanw_key_str(w, AB_LABEL_AGENT_NAME, agent);
+    ab_spanw_key_str(w, AB_LABEL_REGISTERED, AB_STR("true"));
+    if (form->by_hand)
+        ab_spanw_key_str(w, AB_LABEL_APPROVED, AB_STR("false"));
+    ab_spanw_object_end(w);
+}
+
+ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, const char *mode,
+                            ab_str data, ab_object **out)
+{
+    ab_buf text;
+    ab_digest digest;
+    char name[80], hex[AB_DIGEST_HEX];
+    ab_err e = ab_digest_of(data, &digest);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_digest_format(&digest, hex);
+    snprintf(name, sizeof(name), AB_REGISTRATION_NAME, AB_STR_ARG(agent));
+    ab_buf_init_secret(&text, SECRET_MAX);
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "apiVersion", AB_STR("v1"));
+    ab_spanw_key_str(&w, "kind", AB_STR("Secret"));
+    ab_spanw_key_str(&w, "type", AB_STR("Opaque"));
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "name", ab_str_of(name));
+    ab_spanw_key_str(&w, "namespace", ab_str_of(form->namespace));
+    write_labels(&w, form, agent);
+    ab_spanw_key(&w, AB_STR("annotations"));
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, AB_ANN_MODE, ab_str_of(mode));
+    ab_spanw_key_str(&w, AB_ANN_REGISTERED_DATA, ab_str_of(hex));
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
+    ab_spanw_key_raw(&w, "data", data);
+    ab_spanw_object_end(&w);
+    return parse(&text, out);
+}
+
+bool ab_registration_is_current(const ab_object *secret, ab_str data)
+{
+    ab_digest now, said;
+    return ab_digest_of(data, &now) == AB_ERR_OK &&
+           ab_digest_parse(ab_object_annotation(secret, AB_ANN_REGISTERED_DATA), &said) ==
+               AB_ERR_OK &&
+           ab_digest_eq(&now, &said);
+}
+
+static void write_metadata(ab_spanw *w, const ab_object *secret, const char *digest)
+{
+    static const char *const own[] = {AB_ANN_REGISTERED_DATA, NULL};
+    static const char *const rest[] = {"annotations", "managedFields", NULL};
+    ab_spanw_key(w, AB_STR("metadata"));
+    ab_spanw_object(w);
+    ab_spanw_members(w, ab_object_field(secret, "metadata"), rest);
+    ab_spanw_key(w, AB_STR("annotations"));
+    ab_spanw_object(w);
+    ab_spanw_members(w, ab_object_meta(secret, "annotations"), own);
+    ab_spanw_key_str(w, AB_ANN_REGISTERED_DATA, ab_str_of(digest));
+    ab_spanw_object_end(w);
+    ab_spanw_object_end(w);
+}
+
+static void write_data(ab_spanw *w, const ab_object *secret, ab_spanv data)
+{
+    static const char *const own[] = {"config", "name", "server", NULL};
+    ab_spanw_key(w, AB_STR("data"));
+    ab_spanw_object(w);
+    ab_spanw_members(w, ab_object_field(secret, "data"), own);
+    for (size_t i = 0; own[i] != NULL; i++)
+        ab_spanw_member(w, ab_span_get(data, own[i]));
+    ab_spanw_object_end(w);
+}
+
+ab_err ab_registration_refresh(const ab_object *secret, ab_str data, ab_object **out)
+{
+    static const char *const rest[] = {"metadata", "data", "stringData", NULL};
+    ab_buf text;
+    ab_span *doc = NULL;
+    ab_digest digest;
+    char hex[AB_DIGEST_HEX];
+    ab_err e = ab_digest_of(data, &digest);
+    if (e == AB_ERR_OK)
+        e = ab_span_parse(data, &doc, NULL);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_digest_format(&digest, hex);
+    ab_buf_init_secret(&text, SECRET_MAX);
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    ab_spanw_members(&w, ab_object_json(secret), rest);
+    write_metadata(&w, secret, hex);
+    write_data(&w, secret, ab_span_root(doc));
+    ab_spanw_object_end(&w);
+    ab_span_wipe(doc);
+    return parse(&text, out);
+}

@@ -13,8 +13,8 @@ typedef struct ab_control ab_control;
 
 /* Longest request, its line's end included. */
 #define AB_CONTROL_REQUEST_MAX 4096
-/* Longest answer: 10,000 agents, or as many objects with what is wrong with them. A longer one ends
- * the connection without an answer. */
+/* Longest answer: the state of tens of thousands of agents. A longer one ends the connection
+ * without an answer. */
 #define AB_CONTROL_ANSWER_MAX (32u * 1024 * 1024)
 
 /** Carry out a request (one line, without its end) and write one line of answer. Loop thread. */

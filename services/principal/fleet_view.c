@@ -163,6 +163,10 @@ void ab_fleet_view_write(const service *s, ab_buf *out)
 
 /* --- its objects --- */
 
+/* With so much of what an agent reports, all objects fit into an answer of the control socket. */
+#define MESSAGE_MAX 1024
+#define REASON_MAX  4096
+
 struct listing {
     ab_spanw *w;
     const service *s;
@@ -219,6 +223,15 @@ static const char *connection_text(const ab_fleet_agent *a)
                             : "; the agent is disconnected";
 }
 
+/* What an agent reports may be long. Characters stay whole. */
+static ab_str cut(ab_str text)
+{
+    size_t len = text.len < MESSAGE_MAX ? text.len : MESSAGE_MAX;
+    while (len < text.len && len > 0 && ((unsigned char)text.ptr[len] & 0xc0) == 0x80)
+        len--;
+    return (ab_str){text.ptr, len};
+}
+
 /* What is known of a deferral, after what is said already. */
 static void put_deferral(const struct listing *l, ab_str key, ab_buf *reason)
 {
@@ -226,7 +239,8 @@ static void put_deferral(const struct listing *l, ab_str key, ab_buf *reason)
     ab_str why = ab_principal_why_deferred(l->s->machine, l->name, key, &ours);
     ab_buf_puts(reason, ours ? "cannot be sent" : "the agent cannot apply it");
     if (why.ptr != NULL)
-        ab_buf_printf(reason, ": %.*s", AB_STR_ARG(why));
+        ab_buf_printf(reason, ": %.*s%s", AB_STR_ARG(cut(why)),
+                      why.len > MESSAGE_MAX ? " [...]" : "");
 }
 
 static const char *judge_down(const struct listing *l, const ab_pending_item *item, ab_buf *reason)
@@ -267,9 +281,6 @@ static void put_item(const struct listing *l, const ab_pending_item *item, const
     put_age(l->w, item->age_ms);
     ab_spanw_object_end(l->w);
 }
-
-/* What the agent reports is cut where it is longer than one wants to read. */
-#define REASON_MAX (64u * 1024)
 
 static bool put_down(void *arg, const ab_pending_item *item)
 {

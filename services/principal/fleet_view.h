@@ -42,8 +42,8 @@
 
 #include "services/principal/principal_priv.h"
 
-/* Most objects that are written; more are counted. */
-#define AB_FLEET_OBJECTS_MAX 10000
+/* Most objects that are written, so that the loop is not held up; more are counted. */
+#define AB_FLEET_OBJECTS_MAX 2000
 
 /** Append the state of all agents. Failures stick in the buffer. */
 void ab_fleet_view_write(const service *s, ab_buf *out);

@@ -134,6 +134,7 @@ class OneAgent(Shown):
         [shown] = wait_for("it is deferred", lambda: [o for o in self.pending() if o[4] == "deferred"])
         self.assertEqual(shown[:4], ("down", "Application", "w1/guestbook", "update"))
         self.assertRegex(shown[5], "^the agent cannot apply it: .*adopt")
+        self.assertLess(len(shown[5]), 1100)
 
     def test_a_refused_agent_is_shown_with_the_reason(self):
         self.principal.configure(dict(self.principal_config(), agents=[{"name": "w1", "mode": "autonomous"}],

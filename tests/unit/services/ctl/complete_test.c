@@ -89,6 +89,7 @@ static void values_are_completed_where_they_are_known(void **state)
     completes("agent list --output j", "json\t\n");
     completes("agent list --socket ", "");
     completes("completion z", "zsh\t\n");
+    completes("completion bash ", "");
 }
 
 static void each_shell_has_a_script_that_asks_the_program(void **state)

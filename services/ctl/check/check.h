@@ -8,3 +8,4 @@
 #include "services/ctl/command.h"
 
 extern const ab_ctl_command ab_ctl_check;
+extern const ab_ctl_command ab_ctl_connect;

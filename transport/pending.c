@@ -266,16 +266,20 @@ size_t ab_pending_count(const ab_pending *p)
     return p->unread + (p->keys == NULL ? 0 : ab_map_count(p->keys));
 }
 
-int64_t ab_pending_age_ms(const ab_pending *p)
+int64_t ab_pending_since_ms(const ab_pending *p)
 {
     bool held = ab_link_is_in_use(&p->held);
     bool written = p->first_offset >= 0;
     if (!held && !written)
         return 0;
     int64_t since_ms = held ? held_of(p->held.next)->since_ms : p->first_ms;
-    if (written && p->first_ms < since_ms)
-        since_ms = p->first_ms;
-    int64_t age_ms = now_ms(p) - since_ms;
+    return written && p->first_ms < since_ms ? p->first_ms : since_ms;
+}
+
+int64_t ab_pending_age_ms(const ab_pending *p)
+{
+    int64_t since_ms = ab_pending_since_ms(p);
+    int64_t age_ms = since_ms == 0 ? 0 : now_ms(p) - since_ms;
     return age_ms > 0 ? age_ms : 0;
 }
 
@@ -294,6 +298,7 @@ static bool show(const ab_pending *p, struct entry *e, ab_pending_visitor visit,
 {
     const ab_pending_item item = {
         .key = ab_map_at(e).key,
+        .since_ms = since(p, e),
         .age_ms = now_ms(p) - since(p, e),
         .deferred = e->deferred,
         .held = e->holds > e->deferred,

@@ -78,18 +78,21 @@ bool ab_pending_is_written(const ab_pending *p);
 bool ab_pending_is_known(const ab_pending *p);
 /** Distinct objects and commands, and unread records. */
 size_t ab_pending_count(const ab_pending *p);
-/** How long the oldest of them has been pending, in milliseconds; 0 when there is none. An unread
- * record has no age. */
+/** Since when the oldest of them has been pending, wall clock in milliseconds; 0 when there is
+ * none. An unread record does not count. */
+int64_t ab_pending_since_ms(const ab_pending *p);
+/** How long that is, in milliseconds. */
 int64_t ab_pending_age_ms(const ab_pending *p);
 
 /* One of them. */
 typedef struct {
-    ab_str key;     /* "<kind>/<namespace>/<name>" as its sender calls it, or a command's */
-    int64_t age_ms; /* how long it has not been in effect, as far as known */
-    bool deferred;  /* its receiver has acknowledged it, and cannot put it into effect */
-    bool held;      /* something holds it: an outbox, a queue, an open delivery */
-    bool written;   /* it is in the log, and its receiver has not acknowledged it */
-    bool ends;      /* the newest change is a deletion */
+    ab_str key;       /* "<kind>/<namespace>/<name>" as its sender calls it, or a command's */
+    int64_t since_ms; /* wall clock: since when it has not been in effect, as far as known */
+    int64_t age_ms;   /* how long that is */
+    bool deferred;    /* its receiver has acknowledged it, and cannot put it into effect */
+    bool held;        /* something holds it: an outbox, a queue, an open delivery */
+    bool written;     /* it is in the log, and its receiver has not acknowledged it */
+    bool ends;        /* the newest change is a deletion */
 } ab_pending_item;
 /** @return false: no more of them. Must not change the ab_pending. */
 typedef bool (*ab_pending_visitor)(void *arg, const ab_pending_item *item);

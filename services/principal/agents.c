@@ -30,6 +30,7 @@ static ab_err add(service *s, const char *agent, ab_error *err)
                                         .unsent = &s->unsent});
     if (ab_fleet_add(s->fleet, agent) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    ab_page_note(s->page, ab_str_of(agent), true);
     e = ab_transport_add_agent(s->base.transport, agent, err);
     if (e == AB_ERR_OK)
         e = ab_changes_add(s->changes, agent, s->base.transport, sender->outbox);
@@ -59,6 +60,7 @@ static void on_removed(void *arg, const char *agent)
     ab_principal_remove_agent(s->machine, agent);
     ab_changes_remove(s->changes, agent);
     ab_fleet_remove(s->fleet, agent);
+    ab_page_note(s->page, ab_str_of(agent), false);
     ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));

@@ -44,6 +44,11 @@ static void put_time(ab_spanw *w, const char *name, int64_t wall_us)
     put_text(w, name, wall_us == 0 ? AB_STR_NONE : ab_str_of(text));
 }
 
+static void put_time_ms(ab_spanw *w, const char *name, int64_t wall_ms)
+{
+    put_time(w, name, wall_ms * 1000);
+}
+
 static void put_age(ab_spanw *w, int64_t age_ms)
 {
     char text[32];
@@ -67,7 +72,6 @@ static void put_readiness(ab_spanw *w, const service *s)
 static void put_principal(ab_spanw *w, const service *s)
 {
     const ab_config *c = s->base.daemon->config;
-    ab_spanw_key(w, AB_STR("principal"));
     ab_spanw_object(w);
     put_text(w, "version", AB_STR(AB_VERSION));
     put_text(w, "uid", s->uid[0] == '\0' ? AB_STR_NONE : ab_str_of(s->uid));
@@ -80,7 +84,8 @@ static void put_principal(ab_spanw *w, const service *s)
 
 /* --- an agent --- */
 
-static void put_count(ab_spanw *w, const char *direction, const ab_pending *pending)
+/* @param ages  also how old it is, which changes by itself */
+static void put_count(ab_spanw *w, const char *direction, const ab_pending *pending, bool ages)
 {
     if (pending == NULL || !ab_pending_is_known(pending)) {
         put_null(w, direction);
@@ -89,16 +94,18 @@ static void put_count(ab_spanw *w, const char *direction, const ab_pending *pend
     ab_spanw_key(w, ab_str_of(direction));
     ab_spanw_object(w);
     put_number(w, "count", ab_pending_count(pending));
-    put_age(w, ab_pending_age_ms(pending));
+    put_time_ms(w, "oldest", ab_pending_since_ms(pending));
+    if (ages)
+        put_age(w, ab_pending_age_ms(pending));
     ab_spanw_object_end(w);
 }
 
-static void put_pending(ab_spanw *w, const service *s, const char *agent)
+static void put_pending(ab_spanw *w, const service *s, const char *agent, bool ages)
 {
     ab_spanw_key(w, AB_STR("pending"));
     ab_spanw_object(w);
-    put_count(w, "down", ab_changes_of(s->changes, agent, AB_DOWN));
-    put_count(w, "up", ab_changes_of(s->changes, agent, AB_UP));
+    put_count(w, "down", ab_changes_of(s->changes, agent, AB_DOWN), ages);
+    put_count(w, "up", ab_changes_of(s->changes, agent, AB_UP), ages);
     ab_spanw_object_end(w);
 }
 
@@ -131,7 +138,8 @@ static void put_certificate(ab_spanw *w, const service *s, const char *agent)
     ab_spanw_object_end(w);
 }
 
-static void put_agent(ab_spanw *w, const service *s, const char *name, const ab_fleet_agent *a)
+static void put_agent(ab_spanw *w, const service *s, const char *name, const ab_fleet_agent *a,
+                      bool ages)
 {
     ab_spanw_object(w);
     put_text(w, "name", ab_str_of(name));
@@ -140,7 +148,7 @@ static void put_agent(ab_spanw *w, const service *s, const char *name, const ab_
     put_bool(w, "connected", a->connected);
     put_time(w, "since", a->since_us);
     put_text(w, "version", a->version[0] == '\0' ? AB_STR_NONE : ab_str_of(a->version));
-    put_pending(w, s, name);
+    put_pending(w, s, name, ages);
     put_held(w, s, name);
     put_number(w, "secrets_waiting", ab_principal_secrets_waiting(s->machine, name));
     put_text(w, "refused", ab_str_of(a->refused));
@@ -152,13 +160,30 @@ void ab_fleet_view_write(const service *s, ab_buf *out)
 {
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
+    ab_spanw_key(&w, AB_STR("principal"));
     put_principal(&w, s);
     ab_spanw_key(&w, AB_STR("agents"));
     ab_spanw_array(&w);
     for (ab_map_iter i = ab_map_first(ab_fleet_agents(s->fleet)); i.entry != NULL; ab_map_next(&i))
-        put_agent(&w, s, i.key.ptr, i.value);
+        put_agent(&w, s, i.key.ptr, i.value, true);
     ab_spanw_array_end(&w);
     ab_spanw_object_end(&w);
+}
+
+/* --- what a page is told as it changes --- */
+
+void ab_fleet_view_write_principal(const service *s, ab_buf *out)
+{
+    ab_spanw w = ab_spanw_to(out);
+    put_principal(&w, s);
+}
+
+void ab_fleet_view_write_figures(const service *s, ab_str agent, ab_buf *out)
+{
+    const ab_fleet_agent *a = ab_fleet_find(s->fleet, agent);
+    ab_spanw w = ab_spanw_to(out);
+    if (a != NULL)
+        put_agent(&w, s, ab_map_at((void *)(uintptr_t)a).key.ptr, a, false);
 }
 
 /* --- its objects --- */
@@ -278,6 +303,7 @@ static void put_item(const struct listing *l, const ab_pending_item *item, const
                  : item->ends ? "delete"
                               : "update",
                  state, ab_buf_str(reason));
+    put_time_ms(l->w, "since", item->since_ms);
     put_age(l->w, item->age_ms);
     ab_spanw_object_end(l->w);
 }
@@ -316,6 +342,7 @@ static void put_waiting(void *arg, ab_str key, const char *why)
         return;
     begin_object(l, key, "update", "waits-for-certificate",
                  AB_STR("the agent has no certificate that Secrets can be sealed to"));
+    put_null(l->w, "since");
     put_null(l->w, "age_seconds");
     ab_spanw_object_end(l->w);
 }
@@ -326,6 +353,7 @@ static void put_held_object(void *arg, ab_str key, const char *why)
     if (!count_one(l))
         return;
     begin_object(l, key, "delete", "held", ab_str_of(why));
+    put_null(l->w, "since");
     put_null(l->w, "age_seconds");
     ab_spanw_object_end(l->w);
 }
@@ -357,9 +385,10 @@ ab_err ab_fleet_view_write_agent(const service *s, ab_str agent, ab_buf *out)
     const char *name = ab_map_at((void *)(uintptr_t)a).key.ptr;
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
+    ab_spanw_key(&w, AB_STR("principal"));
     put_principal(&w, s);
     ab_spanw_key(&w, AB_STR("agent"));
-    put_agent(&w, s, name, a);
+    put_agent(&w, s, name, a, true);
     size_t left_out = put_objects(&w, s, name, a);
     put_number(&w, "objects_left_out", left_out);
     ab_spanw_object_end(&w);

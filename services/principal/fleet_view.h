@@ -20,7 +20,8 @@
  *   since         when it connected, or disconnected; null: not heard since the principal started
  *   version       of argobus there, or "argocd-agent"; null while it is not known
  *   pending       {"down":COUNT,"up":COUNT}: changes that are not in effect yet; COUNT is
- *                 {"count":N,"age_seconds":S}, S of the oldest, or null while it is not known
+ *                 {"count":N,"oldest":TIME,"age_seconds":S}, since when and how long
+ *                 the oldest of them waits, TIME null when N is 0; or null while it is not known
  *   held          {"count":N,"token":T}: deletions that are held back; null when none is. T
  *                 confirms them as annotation argobus.io/confirm-deletions; null: there is none
  *   secrets_waiting  how many Secrets wait for its certificate
@@ -36,7 +37,8 @@
  *                 "deferred" (acknowledged, and cannot be put into effect), "unanswered" (a
  *                 command), "waits-for-certificate", "held" (a deletion)
  *   reason        the same in words, with what else is known
- *   age_seconds   how long that has been so, as far as known; null when it is not known
+ *   since         when that began, as far as known; null when it is not known
+ *   age_seconds   how long that has been so; null when it is not known
  */
 #pragma once
 
@@ -49,3 +51,8 @@
 void ab_fleet_view_write(const service *s, ab_buf *out);
 /** Append the state of one agent and of its objects. @return NOTFOUND, and nothing is written */
 AB_MUST_USE ab_err ab_fleet_view_write_agent(const service *s, ab_str agent, ab_buf *out);
+/** Append PRINCIPAL. */
+void ab_fleet_view_write_principal(const service *s, ab_buf *out);
+/** Append AGENT without age_seconds, so that the text changes only when something happens; nothing
+ * when it is not served. */
+void ab_fleet_view_write_figures(const service *s, ab_str agent, ab_buf *out);

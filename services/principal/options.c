@@ -2,6 +2,7 @@
 #include "services/control.h"
 #include "services/principal/live_kubernetes.h"
 #include "services/principal/live_redis.h"
+#include "services/principal/page/page.h"
 #include "services/principal/principal.h"
 #include "services/principal/registration/registration.h"
 
@@ -101,6 +102,7 @@ size_t ab_principal_options(ab_options out[AB_SERVICE_OPTIONS_MAX])
     out[count++] = ab_principal_live_kubernetes_options;
     out[count++] = ab_principal_live_redis_options;
     out[count++] = ab_registration_options;
+    out[count++] = ab_page_options;
     assert(count <= AB_SERVICE_OPTIONS_MAX);
     return count;
 }

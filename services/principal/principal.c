@@ -260,6 +260,8 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
         e = ab_registration_check(config, err);
     if (e == AB_ERR_OK)
         e = ab_principal_live_check(config, err);
+    if (e == AB_ERR_OK)
+        e = ab_page_check(config, err);
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, NULL, err) : e;
 }
 
@@ -472,6 +474,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     ab_metrics_on_render(d->metrics, on_render, d);
     if (e == AB_ERR_OK)
         e = ab_principal_listen(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_principal_show(s, err);
     return e == AB_ERR_OK ? ab_service_start(&s->base, err) : e;
 }
 
@@ -495,6 +499,8 @@ void ab_principal_release(ab_daemon *d)
     if (s == NULL)
         return;
     ab_control_free(s->control);
+    ab_page_free(s->page);
+    s->page = NULL;
     ab_service_release(&s->base);
     ab_principal_live_free(s->live);
     ab_registration_free(s->registration);

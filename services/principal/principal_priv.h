@@ -11,6 +11,7 @@
 #include "services/principal/holds.h"
 #include "services/principal/identity.h"
 #include "services/principal/live.h"
+#include "services/principal/page/page.h"
 #include "services/principal/persisted_agents.h"
 #include "services/principal/recipients.h"
 #include "services/principal/registration/registration.h"
@@ -26,6 +27,7 @@ typedef struct {
     ab_identity *identity;
     ab_principal_live *live;
     ab_control *control; /* NULL: not listened to the operator */
+    ab_page *page;       /* NULL: not served */
     char uid[37];
     ab_map *senders;       /* agent -> ab_sender */
     ab_link unsent;        /* senders that have something to send */
@@ -78,3 +80,7 @@ ab_redis_agents ab_principal_live_agents(service *s);
 /* operator.c */
 /** Listen to the operator, where the configuration says so. @return UNAVAILABLE, NOMEM */
 AB_MUST_USE ab_err ab_principal_listen(service *s, ab_error *err);
+
+/* fleet_page.c */
+/** Serve the fleet page, where the configuration says so. @return CONFIG, UNAVAILABLE, NOMEM */
+AB_MUST_USE ab_err ab_principal_show(service *s, ab_error *err);

@@ -33,6 +33,7 @@ Try, in another terminal:
   \$EDITOR build/quickstart/hub/w1/Application/guestbook.yaml      an edit here takes effect in w1
   \$EDITOR build/quickstart/w1/argocd/Application/guestbook.yaml   an edit of its spec is undone
   rm build/quickstart/hub/w1/Application/monitoring.yaml          it is deleted in w1 too
+  open http://$hub_page/ in a browser                       all agents, and what is not in effect
   curl -s http://$hub_http/metrics | grep ^argobus          metrics of the principal
 Logs are in build/quickstart/*.log. Ctrl-C stops everything."
         if [ "$current" != "$shown" ]; then

@@ -43,9 +43,9 @@ prepare() {
     trap 'exit 130' INT TERM
     stop_everything # what an earlier run left behind when it was killed
     trap 'exit 130' INT TERM
-    for ((p = port; p < port + 7; p++)); do
+    for ((p = port; p < port + 8; p++)); do
         ! listening "$p" ||
-            broken "port $p of 127.0.0.1 is in use; set QUICKSTART_PORT to the first of seven free ones" || return 1
+            broken "port $p of 127.0.0.1 is in use; set QUICKSTART_PORT to the first of eight free ones" || return 1
     done
     rm -rf "$work"/{hub,w1,w2,agent,agent-w2,kept,kafka,certificates} "$work"/*.log "$work"/*.yaml
     mkdir -p "$hub" "$spoke" "$own" "$work"/{agent,agent-w2,kept}
@@ -71,6 +71,7 @@ agents:
 principal: {data: kept}
 store: {kind: directory, namespace: argocd, directory: {path: hub}}
 http: {address: "$hub_http"}
+fleet: {listen: "$hub_page"}
 log: {level: info, format: text}
 END
     cat >"$work/agent.yaml" <<END

@@ -47,6 +47,11 @@ set_revision() {
     sed -i "0,/targetRevision:/s|targetRevision:.*|targetRevision: $3|" "$1/$2.yaml"
 }
 
+both_connected() {
+    [ "$(curl -s "http://$hub_page/api/agents" | jq '[.agents[] | select(.connected)] | length')" = 2 ]
+}
+fleet_page() { until_true 20 both_connected && curl -sf "http://$hub_page/" >/dev/null; }
+
 propagation() {
     local file name start
     start=$(now_ms)

@@ -102,13 +102,16 @@ static void the_age_is_that_of_the_first_change(void **state)
 {
     ab_pending *p = *state;
     assert_int_equal(ab_pending_age_ms(p), 0);
+    assert_int_equal(ab_pending_since_ms(p), 0);
     put(p, "app/a", 0);
+    const int64_t since_ms = wall_ms;
     wall_ms += 5000;
     put(p, "app/a", 1);
     put(p, "app/b", 2);
     assert_int_equal(ab_pending_age_ms(p), 5000);
     wall_ms += 1000;
     assert_int_equal(ab_pending_age_ms(p), 6000);
+    assert_int_equal(ab_pending_since_ms(p), since_ms);
 }
 
 static void an_object_that_always_changes_has_the_age_of_what_is_left(void **state)

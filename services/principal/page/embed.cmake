@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUT=page_files.inc -P embed.cmake -- FILE...: each file as an array of bytes, page.css as page_css.
+set(text "/* Made by embed.cmake. */\n")
+set(files FALSE)
+foreach(i RANGE 1 ${CMAKE_ARGC})
+    if(files AND i LESS CMAKE_ARGC)
+        file(READ "${CMAKE_ARGV${i}}" hex HEX)
+        string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+        get_filename_component(name "${CMAKE_ARGV${i}}" NAME)
+        string(MAKE_C_IDENTIFIER "${name}" name)
+        string(APPEND text "static const unsigned char ${name}[] = {${bytes}};\n")
+    elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
+        set(files TRUE)
+    endif()
+endforeach()
+file(WRITE "${OUT}" "${text}")

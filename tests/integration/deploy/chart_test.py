@@ -15,7 +15,8 @@ import subprocess
 import tempfile
 import unittest
 
-from chart import AGENT, KAFKA, PRINCIPAL, config, merged, one, render
+import yaml
+from chart import AGENT, KAFKA, PRINCIPAL, ROOT, config, merged, one, render
 
 CERTIFICATES = {
     "secret": {"tls": {"secretName": "own"}},
@@ -30,7 +31,7 @@ LIVE = {
     "all": {"live": {"enabled": True, "redis": {"enabled": True, "passwordSecret": {"name": "argocd-redis"}}}},
 }
 MAPPING = {"namespace": {}, "destination": {"mapping": "destination", "namespaces": ["team-*"]}}
-EXTRAS = {"podDisruptionBudget": {"enabled": True}, "metrics": {"serviceMonitor": {"enabled": True}},
+EXTRAS = {"podDisruptionBudget": {"enabled": True}, "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
           "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}
 # No package has Strimzi's own.
 STRIMZI = [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -189,6 +190,17 @@ class Details(unittest.TestCase):
         pod = one(manifests, "StatefulSet")["spec"]["template"]["spec"]
         self.assertIn({"name": "kafka", "mountPath": "/etc/argobus/kafka", "readOnly": True}, pod["containers"][0]["volumeMounts"])
         self.assertIn("w1-password", [v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v])
+
+    def test_the_alerts_are_those_of_the_rules_file_with_the_address_of_the_runbooks(self):
+        own = yaml.safe_load((ROOT / "deploy/kafka/monitoring/rules.yaml").read_text())["groups"]
+        rule = {"metrics": {"prometheusRule": {"enabled": True}}}
+        self.assertEqual(one(render(merged(PRINCIPAL, rule)), "PrometheusRule")["spec"]["groups"], own)
+        names = [r["alert"] for group in own for r in group["rules"] if "alert" in r]
+        rule["metrics"]["prometheusRule"]["runbookURL"] = "https://wiki.example.com/argobus/"
+        groups = one(render(merged(AGENT, rule)), "PrometheusRule")["spec"]["groups"]
+        rules = [r for group in groups for r in group["rules"] if "alert" in r]
+        self.assertEqual([r["alert"] for r in rules], [name for name in names if name != "ArgobusPrincipalDown"])
+        self.assertTrue(rules[0]["annotations"]["runbook_url"].startswith("https://wiki.example.com/argobus/docs/"))
 
     def test_a_digest_wins_over_a_tag(self):
         digest = "sha256:" + "a" * 64

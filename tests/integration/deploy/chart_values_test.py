@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Values that cannot work are refused before anything is installed, with what is wrong, where, and what to do."""
+import os
+import pathlib
+import subprocess
+import tempfile
 import unittest
 
-from chart import AGENT, KAFKA, PRINCIPAL, helm, merged, render
+import yaml
+from chart import AGENT, KAFKA, PRINCIPAL, config, helm, merged, render
 
 GRPC_AGENT = {"role": "agent", "transport": "grpc", "agent": {"name": "w1"}, "grpc": {"address": "p.example.com:8443"},
               "tls": {"secretName": "w1"}}
@@ -130,6 +135,16 @@ class Refused(unittest.TestCase):
     def test_what_they_differ_from_is_taken(self):
         for values in (AGENT, PRINCIPAL, GRPC_AGENT, GRPC_PRINCIPAL, merged(AGENT, {"tls": ISSUER})):
             self.assertTrue(render(values))
+
+    def test_what_argobusctl_writes_for_an_agent_is_taken(self):
+        ctl = pathlib.Path(os.environ["AB_BIN"], "argobusctl")
+        with tempfile.TemporaryDirectory() as folder:
+            for command in (["pki", "init", "--ca-dir", "ca"], ["agent", "create", "w1", "--brokers", "a:9093"],
+                            ["agent", "create", "w2", "--transport", "grpc", "--address", "p:8443", "--mode", "autonomous"]):
+                subprocess.run([ctl, *command], cwd=folder, check=True, capture_output=True)
+            for name in ("w1", "w2"):
+                values = yaml.safe_load(pathlib.Path(folder, name, "values.yaml").read_text())
+                self.assertIn(f"name: {name}", config(render(values)))
 
     def test_several_principals_over_grpc_with_one_key_are_taken(self):
         self.assertTrue(render(merged(GRPC_PRINCIPAL, {"replicas": 3, "grpc": {"tokenKeySecret": {"name": "token"}}})))

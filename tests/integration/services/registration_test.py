@@ -15,6 +15,7 @@ import urllib.request
 
 import yaml
 
+from compat_test import GoPeer
 from daemons import Fleet, Objects, application, wait_for
 from ports import free_port
 
@@ -257,6 +258,34 @@ class Refused(Registering):
         self.check("principal.data", mode="autonomous")
         self.more = {"transport": "kafka", "kafka": {"brokers": ["127.0.0.1:1"], "insecure": True}}
         self.check("works with transport: grpc only", "cannot be heard")
+
+
+class Bounded(Registering):
+    options = {"max": 1}
+
+    def test_no_more_agents_register_than_the_bound_allows(self):
+        self.secrets.write({"apiVersion": "v1", "kind": "Secret",
+                            "metadata": {"name": "cluster-w2", "namespace": "argocd",
+                                         "labels": {CLUSTER: "cluster", AGENT: "w2", REGISTERED: "true"}}})
+        self.principal.start()
+        self.agent.start(ready=False)
+        wait_for("the agent knows", lambda: "registration.max of the principal" in self.agent.log.read_text())
+        self.assertIsNone(self.secret())
+
+
+class GoAgent(Registering):
+    """An argocd-agent, which opens its stream again when it was told that it is not served."""
+
+    def test_it_is_registered_and_then_served(self):
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.principal.start()
+        agent = GoPeer("agent", self.grpc_port)
+        self.addCleanup(agent.stop)
+        agent.wait("ended", lambda code: code == "UNAVAILABLE")
+        self.registered()
+        self.has_logged("serving agent")
+        agent.order(open=True)
+        agent.event("create")
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ static ab_err read_value(reader *r, const ab_ctl_flag *flag, const char **out)
 static ab_err read_flag(reader *r)
 {
     const char *arg = r->argv[r->at];
-    const char *value;
+    const char *value = "";
     const ab_ctl_command *c = r->out->command;
     ab_str name = flag_name(arg);
     const ab_ctl_flag *global = find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count, name);

@@ -176,12 +176,17 @@ static const ab_mode_set *mode_for(const service *s, const char *agent,
     return listed != NULL ? listed : noted != NULL ? noted : by_default;
 }
 
-/* NULL: not known. */
 static const char *mode_name(const ab_mode_set *mode)
 {
-    if (mode == NULL)
-        return NULL;
     return *mode == AB_AUTONOMOUS ? "autonomous" : "managed";
+}
+
+/* For the fleet view. @param mode  NULL: not known */
+static void note_mode(const service *s, const char *agent, const ab_mode_set *mode,
+                      const ab_mode_set *claimed, const char *refused)
+{
+    ab_fleet_note_mode(s->fleet, agent, mode == NULL ? NULL : mode_name(mode),
+                       claimed == NULL ? NULL : mode_name(claimed), refused);
 }
 
 /* @param why  what the agent is told
@@ -193,7 +198,7 @@ static bool refuse_other_mode(const service *s, const char *agent, const ab_mode
     bool refused = claimed != NULL && claimed != mode;
     ab_transport_show_refused(s->base.daemon->metrics, agent, refused);
     if (!refused) {
-        ab_fleet_note_mode(s->fleet, agent, mode_name(mode), mode_name(claimed), NULL);
+        note_mode(s, agent, mode, claimed, NULL);
         return false;
     }
     AB_ERROR(s->base.daemon->log, MAIN,
@@ -207,7 +212,7 @@ static bool refuse_other_mode(const service *s, const char *agent, const ab_mode
             "agent, or at the control plane mode in option agents or annotation " AB_ANN_MODE
             " of its cluster Secret to %s",
             agent, mode_name(claimed), mode_name(mode), mode_name(mode), mode_name(claimed));
-    ab_fleet_note_mode(s->fleet, agent, mode_name(mode), mode_name(claimed), why->text);
+    note_mode(s, agent, mode, claimed, why->text);
     return true;
 }
 
@@ -255,8 +260,8 @@ static void check_mode(service *s, const char *agent)
         AB_ERROR(s->base.daemon->log, MAIN,
                  "an autonomous agent cannot be served: set principal.data to a folder",
                  AB_KV("agent", agent));
-        ab_fleet_note_mode(s->fleet, agent, mode_name(mode), mode_name(claimed),
-                           "an autonomous agent cannot be served without principal.data");
+        note_mode(s, agent, mode, claimed,
+                  "an autonomous agent cannot be served without principal.data");
         ab_principal_unset_mode(s->machine, agent);
     } else {
         ab_principal_set_mode(s->machine, agent, *mode);

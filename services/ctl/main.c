@@ -26,7 +26,7 @@ static const ab_ctl_command *const rows[] = {
     &ab_ctl_pki_init,      &ab_ctl_pki_issue,     &ab_ctl_pki_renew,    &ab_ctl_pki_inspect,
     &ab_ctl_pki_propagate, &ab_ctl_check,         &ab_ctl_connect,      &ab_ctl_completion,
 };
-static const ab_ctl_commands commands = {rows, sizeof(rows) / sizeof(*rows)};
+static const ab_ctl_commands commands = {rows, sizeof(rows) / sizeof(rows[0])};
 
 static int show_help(const ab_ctl_command *command)
 {

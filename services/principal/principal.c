@@ -224,7 +224,7 @@ static ab_err read_namespaces(const ab_config *c, ab_patterns *out, ab_error *er
         ab_err e = ab_patterns_add(out, ab_str_of(pattern), err);
         if (e != AB_ERR_OK) {
             ab_error_prefix(err, "namespaces: %s", pattern);
-            return e == AB_ERR_NOMEM ? e : ab_fail(err, AB_ERR_CONFIG, "%s", err->text);
+            return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
         }
     }
     return AB_ERR_OK;

@@ -18,10 +18,10 @@ typedef struct ab_page_viewers ab_page_viewers;
 ab_page_viewers *ab_page_viewers_new(uv_loop_t *loop, const ab_page_source *source);
 /** After the server, which has ended all requests. NULL is allowed. The loop must be run
  * afterwards. */
-void ab_page_viewers_free(ab_page_viewers *v);
+void ab_page_viewers_free(ab_page_viewers *all);
 /** From inside on_request: answer with the stream. */
-void ab_page_viewers_take(ab_page_viewers *v, ab_https_request *request);
+void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request);
 /** An agent is served from now on, or not any more. */
-void ab_page_viewers_note(ab_page_viewers *v, ab_str agent, bool served);
+void ab_page_viewers_note(ab_page_viewers *all, ab_str agent, bool served);
 /** How many look. */
-size_t ab_page_viewers_count(const ab_page_viewers *v);
+size_t ab_page_viewers_count(const ab_page_viewers *all);

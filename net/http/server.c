@@ -27,6 +27,8 @@
 #define PORTION_BYTES   (32u * 1024) /* of metrics in one turn of the loop: 1 ms */
 #define TIMEOUT_S       5
 #define RETRY_MS        1000
+/* Group and user have the type int before libwebsockets 4.3, and gid_t and uid_t since. */
+#define UNCHANGED(field) ((__typeof__(((struct lws_context_creation_info *)NULL)->field))-1)
 
 struct ab_http_server {
     uv_loop_t *loop;
@@ -232,8 +234,8 @@ static ab_err create_library(ab_http_server *s, ab_error *err)
         .pcontext = &s->lws,
         .protocols = protocols,
         .user = s,
-        .gid = -1,
-        .uid = -1,
+        .gid = UNCHANGED(gid),
+        .uid = UNCHANGED(uid),
         /* The tables are sized by these, and idle daemons are to stay small. */
         .fd_limit_per_thread = 3 * CONNECTIONS_MAX,
         .max_http_header_pool = CONNECTIONS_MAX,

@@ -143,25 +143,15 @@ static const ab_mode_set *mode_of(const char *text)
     return &modes[strcmp(text, "autonomous") == 0];
 }
 
-static const ab_mode_set *listed_mode(const service *s, const char *agent)
+static const char *listed(const service *s, const char *agent, const char *field)
 {
-    const ab_config *c = s->base.daemon->config;
-    for (size_t i = 0; i < ab_config_count(c, "agents"); i++)
-        if (strcmp(ab_config_field(c, "agents", i, "name"), agent) == 0)
-            return mode_of(ab_config_field(c, "agents", i, "mode"));
-    return NULL;
+    return ab_registry_listed(s->registry, s->base.daemon->config, agent, field);
 }
 
 bool ab_principal_agents_in_clear(void *arg, const char *agent)
 {
-    const service *s = arg;
-    const ab_config *c = s->base.daemon->config;
-    for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
-        const char *secrets = ab_config_field(c, "agents", i, "secrets");
-        if (strcmp(ab_config_field(c, "agents", i, "name"), agent) == 0)
-            return secrets != NULL && strcmp(secrets, "clear") == 0;
-    }
-    return false;
+    const char *secrets = listed(arg, agent, "secrets");
+    return secrets != NULL && strcmp(secrets, "clear") == 0;
 }
 
 /* What the control plane says: option agents, else the cluster Secret. An agent of which neither
@@ -170,10 +160,10 @@ bool ab_principal_agents_in_clear(void *arg, const char *agent)
 static const ab_mode_set *mode_for(const service *s, const char *agent,
                                    const ab_mode_set *claimed_mode)
 {
-    const ab_mode_set *listed = listed_mode(s, agent);
+    const ab_mode_set *configured = mode_of(listed(s, agent, "mode"));
     const ab_mode_set *noted = mode_of(ab_registry_mode(s->registry, agent));
     const ab_mode_set *by_default = claimed_mode == NULL ? NULL : mode_of("managed");
-    return listed != NULL ? listed : noted != NULL ? noted : by_default;
+    return configured != NULL ? configured : noted != NULL ? noted : by_default;
 }
 
 static const char *mode_name(const ab_mode_set *mode)

@@ -12,7 +12,7 @@ static const char *const modes[] = {"managed", "autonomous"};
 
 struct entry {
     const char *agent;
-    bool listed;          /* by the configuration */
+    size_t row;           /* of option agents, from 1; 0: it is not listed there */
     size_t secrets;       /* that name it */
     size_t saying[MODES]; /* of these, those that say so */
     const char *mode;     /* what that comes to; NULL: nothing */
@@ -53,20 +53,21 @@ void ab_registry_free(ab_registry *r)
     free(r);
 }
 
-/* The caller makes sure that something names it. */
-static struct entry *entry_for(ab_registry *r, ab_str agent)
+/* The caller makes sure that something names it. @param row  for a new one */
+static struct entry *entry_for(ab_registry *r, ab_str agent, size_t row)
 {
     struct entry *e = ab_map_make(r->entries, agent, sizeof(*e));
     if (e == NULL || e->agent != NULL)
         return e;
     e->agent = ab_map_at(e).key.ptr;
+    e->row = row;
     r->events.added(r->events.arg, e->agent);
     return e;
 }
 
 static void drop_unless_named(ab_registry *r, struct entry *e)
 {
-    if (e->listed || e->secrets > 0)
+    if (e->row > 0 || e->secrets > 0)
         return;
     r->events.removed(r->events.arg, e->agent);
     ab_map_drop(r->entries, e);
@@ -78,17 +79,26 @@ ab_err ab_registry_list(ab_registry *r, const ab_config *config)
 {
     for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i)) {
         struct entry *e = i.value;
-        e->listed = false;
+        e->row = 0;
     }
     for (size_t i = 0; i < ab_config_count(config, "agents"); i++) {
-        struct entry *e = entry_for(r, ab_str_of(ab_config_field(config, "agents", i, "name")));
+        struct entry *e =
+            entry_for(r, ab_str_of(ab_config_field(config, "agents", i, "name")), i + 1);
         if (e == NULL)
             return AB_ERR_NOMEM;
-        e->listed = true;
+        if (e->row == 0)
+            e->row = i + 1;
     }
     for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i))
         drop_unless_named(r, i.value);
     return AB_ERR_OK;
+}
+
+const char *ab_registry_listed(const ab_registry *r, const ab_config *config, const char *agent,
+                               const char *field)
+{
+    const struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
+    return e == NULL || e->row == 0 ? NULL : ab_config_field(config, "agents", e->row - 1, field);
 }
 
 /* --- cluster Secrets --- */
@@ -141,7 +151,7 @@ static void weigh(const ab_registry *r, struct entry *e)
 
 static struct naming *take_over(ab_registry *r, const ab_object *secret, ab_str agent)
 {
-    struct entry *e = entry_for(r, agent);
+    struct entry *e = entry_for(r, agent, 0);
     struct naming *n =
         e == NULL ? NULL : ab_map_make(r->secrets, ab_str_of(ab_object_key(secret)), sizeof(*n));
     if (n == NULL) {
@@ -200,7 +210,7 @@ void ab_registry_on_deleted(ab_registry *r, const ab_object *secret)
         return;
     struct entry *e = n->entry;
     e->secrets--;
-    if (e->listed || e->secrets > 0)
+    if (e->row > 0 || e->secrets > 0)
         note_mode(r, n, MODES);
     ab_map_drop(r->secrets, n);
     drop_unless_named(r, e);

@@ -28,6 +28,11 @@ void ab_registry_free(ab_registry *r);
 
 /** These, of option `agents`, are the ones that the configuration lists. @return NOMEM */
 AB_MUST_USE ab_err ab_registry_list(ab_registry *r, const ab_config *config);
+/** What option `agents` says of this agent.
+ *  @param config  that ab_registry_list was called with last
+ *  @return NULL: nothing */
+const char *ab_registry_listed(const ab_registry *r, const ab_config *config, const char *agent,
+                               const char *field);
 /** The agent that an Argo CD cluster Secret names; absent: it names none, or it registers one that
  * waits for approval. */
 ab_str ab_registry_agent_of(const ab_object *secret);

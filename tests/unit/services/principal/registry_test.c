@@ -16,6 +16,7 @@
 static struct {
     ab_registry *registry;
     char told[256]; /* "+a -a ..." */
+    ab_config *config;
 } t;
 
 static void tell(const char *sign, const char *agent)
@@ -55,6 +56,7 @@ static int teardown(void **state)
 {
     (void)state;
     ab_registry_free(t.registry);
+    ab_config_free(t.config);
     return 0;
 }
 
@@ -105,13 +107,12 @@ static void lose(const char *name)
 static void list(const char *file)
 {
     static const ab_option rows[] = {
-        {.name = "agents", .kind = AB_OPT_OBJECTS, .choices = "name", .help = "."}};
+        {.name = "agents", .kind = AB_OPT_OBJECTS, .choices = "name|mode", .help = "."}};
     const ab_options table = {rows, 1};
     const ab_config_sources sources = {.file = file};
-    ab_config *config = NULL;
-    assert_int_equal(ab_config_load(&table, 1, &sources, &config, NULL), AB_ERR_OK);
-    assert_int_equal(ab_registry_list(t.registry, config), AB_ERR_OK);
-    ab_config_free(config);
+    ab_config_free(t.config);
+    assert_int_equal(ab_config_load(&table, 1, &sources, &t.config, NULL), AB_ERR_OK);
+    assert_int_equal(ab_registry_list(t.registry, t.config), AB_ERR_OK);
 }
 
 static void list_text(const char *yaml)
@@ -165,6 +166,26 @@ static void listed_agents_come_and_go_with_the_list(void **state)
     list_text("agents:\n- name: a\n- name: b\n");
     list_text("agents:\n- name: b\n- name: c\n");
     assert_string_equal(t.told, "+a +b +c -a");
+}
+
+static const char *listed_mode(const char *agent)
+{
+    return ab_registry_listed(t.registry, t.config, agent, "mode");
+}
+
+static void what_the_list_says_of_an_agent_is_found_by_its_name(void **state)
+{
+    (void)state;
+    list_text("agents:\n- {name: a, mode: managed}\n- {name: b}\n");
+    assert_string_equal(listed_mode("a"), "managed");
+    assert_null(listed_mode("b"));
+    assert_null(listed_mode("c"));
+    see("one", "cluster", "c");
+    assert_null(listed_mode("c"));
+    list_text("agents:\n- {name: b, mode: autonomous}\n- {name: c, mode: managed}\n");
+    assert_null(listed_mode("a"));
+    assert_string_equal(listed_mode("b"), "autonomous");
+    assert_string_equal(listed_mode("c"), "managed");
 }
 
 static void an_agent_that_is_listed_and_named_stays_until_neither_holds(void **state)
@@ -232,6 +253,7 @@ int main(void)
         TEST(a_secret_that_names_another_gives_the_former_up),
         TEST(only_cluster_secrets_with_a_possible_name_count),
         TEST(listed_agents_come_and_go_with_the_list),
+        TEST(what_the_list_says_of_an_agent_is_found_by_its_name),
         TEST(a_secret_may_say_how_its_agent_works),
         TEST(a_mode_that_is_nonsense_says_nothing),
         TEST(secrets_that_contradict_each_other_say_nothing),

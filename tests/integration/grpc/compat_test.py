@@ -42,6 +42,7 @@ class GoPeer:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.lines = queue.Queue()
         self.seen = []
+        self.sides = []  # lines about side calls that waits for something else have passed over: their order is their own
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
@@ -63,10 +64,18 @@ class GoPeer:
             assert line is not None, f"no {what} in time; seen: {json.dumps(self.seen, indent=1)[-6000:]}"
             self.seen.append(line)
             return line
+        def matches(line):
+            return what in line and (condition is None or condition(line[what]))
+        for line in self.sides:
+            if matches(line):
+                self.sides.remove(line)
+                return line[what]
         while True:
             line = next_line()
-            if what in line and (condition is None or condition(line[what])):
+            if matches(line):
                 return line[what]
+            if "side" in line and what != "side":
+                self.sides.append(line)
 
     def event(self, kind, target="application", **ext):
         return self.wait("event", lambda e: e["type"] == kind and e["target"] == target and

@@ -377,9 +377,9 @@ static int run_daemon(run *r)
     d->loop = &r->loop;
     ab_metrics_on_full(d->metrics, say_full, r);
     ab_process_metrics(d->metrics, ab_clock_wall_us(d->clock));
-    ab_label version = {"version", AB_STR(AB_VERSION)};
+    ab_label build[] = {{"version", AB_STR(AB_VERSION)}, {"commit", AB_STR(AB_COMMIT)}};
     ab_metric_set(ab_metric_get(d->metrics, AB_METRIC_GAUGE, "argobus_build_info",
-                                "Always 1; the version is the label.", &version, 1),
+                                "Always 1; the version and the commit are labels.", build, 2),
                   1);
     run_loop(r);
     return r->exit_code;

@@ -164,6 +164,9 @@ class Docs(unittest.TestCase):
             commands += len(re.findall(r"(?<!\\)\n", command))
             self.run_block(command, expected)
         kubelets.join(60)
+        for pod in self.pods:
+            built = r'argobus_build_info\{version="[^"]+",commit="([0-9a-f]+|unknown)"\} 1'
+            self.assertRegex(pod.daemon.get("/metrics"), built)
         self.assertLessEqual(commands, MOST_COMMANDS)
         for command, expected in BLOCK.findall(after):
             self.run_block(command, expected)

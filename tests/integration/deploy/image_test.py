@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The image: built twice by buildah on a Debian that mmdebstrap makes, then run read-only and without rights as a
+principal and an agent at a real broker. No registry and no container engine is needed; root is.
+
+The environment is as tests/support/kafka/kafka.cmake sets it.
+"""
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+import uuid
+
+import yaml
+from chart import ROOT
+from daemons import broker_ports
+from ports import free_port
+from waiting import wait_for
+
+USER = 65532
+MOST_BYTES = 60_000_000
+PROGRAMS = ("argobus-principal", "argobus-agent", "argobusctl")
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
+    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def apt_sources():
+    found = [pathlib.Path("/etc/apt/sources.list"), pathlib.Path("/etc/apt/sources.list.d/debian.sources")]
+    return [path for path in found if path.exists() and path.stat().st_size]
+
+
+class Builder:
+    def __init__(self, folder):
+        self.folder = folder
+        self.buildah = ["buildah", "--root", str(folder / "store"), "--runroot", str(folder / "run"), "--storage-driver", "vfs"]
+
+    def make_base(self):
+        tar = self.folder / "base.tar"
+        run("mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", "bookworm", tar, *apt_sources())
+        container = run(*self.buildah, "from", "scratch").strip()
+        run(*self.buildah, "add", "--quiet", container, tar)
+        run(*self.buildah, "commit", "--quiet", "--rm", container, "localhost/debian-base")
+        tar.unlink()
+
+    def build(self, name):
+        out = self.folder / f"{name}.tar"
+        run(ROOT / "deploy/image/build", out, timeout=3000,
+            env={**os.environ, "BUILDAH": " ".join(self.buildah), "BASE": "localhost/debian-base"})
+        return Image(out, self.folder / name)
+
+
+class Image:
+    """An OCI archive, and what it unpacks to."""
+
+    def __init__(self, archive, folder):
+        self.archive, self.folder, self.root = archive, folder, folder / "root"
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder)
+        self.digest = json.loads((folder / "index.json").read_text())["manifests"][0]["digest"]
+        self.manifest = self.blob(self.digest)
+        self.config = self.blob(self.manifest["config"]["digest"])
+        self.root.mkdir()
+        for layer in self.manifest["layers"]:
+            run("tar", "--extract", "--numeric-owner", "--file", self.path(layer["digest"]), "--directory", self.root)
+
+    def path(self, digest):
+        return self.folder / "blobs" / digest.replace(":", "/")
+
+    def blob(self, digest):
+        return json.loads(self.path(digest).read_text())
+
+    def compressed_bytes(self):
+        """As a registry would send it; an archive may be uncompressed."""
+        total = 0
+        for layer in self.manifest["layers"]:
+            content = self.path(layer["digest"]).read_bytes()
+            total += len(content if content[:2] == b"\x1f\x8b" else gzip.compress(content))
+        return total
+
+
+# $1 is the root of the image, $2 the folder of the container. What a kubelet would do, of which the programs see something.
+ENTER = f"""
+mount --bind "$1" "$1"
+mount --rbind /dev "$1/dev"
+mount -t proc proc "$1/proc"
+mount -t tmpfs -o mode=1777 tmpfs "$1/tmp"
+mount --bind "$2/state" "$1/var/lib/argobus"
+mount --bind "$2/config" "$1/etc/argobus"
+mount -o remount,bind,ro "$1/etc/argobus"
+mount -o remount,bind,ro "$1"
+root=$1
+shift 2
+exec env -i PATH=/usr/bin unshare --root="$root" --wd=/ --setgid={USER} --setuid={USER} "$@"
+"""
+
+
+class Container:
+    """One of the programs in namespaces of its own, with a read-only root, no capabilities, no way to get any, and a user
+    without a name on the host. It is the process that is started, so signals reach it."""
+
+    def __init__(self, image, folder, program, config):
+        self.image, self.folder, self.program, self.port = image, folder, program, free_port()
+        (folder / "state/data").mkdir(parents=True)
+        (folder / "state/store").mkdir()
+        (folder / "config").mkdir()
+        for path in (folder / "state").rglob("*"):
+            os.chown(path, USER, USER)
+        for place in ("dev", "proc", "etc/argobus"):  # an engine makes the places of its mounts
+            (image.root / place).mkdir(exist_ok=True)
+        config = {**config, "http": {"address": f"127.0.0.1:{self.port}"},
+                  "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": "/var/lib/argobus/store"}}}
+        (folder / "config/config.yaml").write_text(yaml.safe_dump(config))
+        self.process = None
+
+    def start(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                ["setpriv", "--no-new-privs", "unshare", "--mount", "--ipc", "--uts", "bash", "-euc", ENTER, "enter",
+                 self.image.root, self.folder, f"/usr/bin/{self.program}", "-c", "/etc/argobus/config.yaml"],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_for(f"{self.folder.name} is ready", self.is_ready, 60)
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        assert re.search(r"^CapEff:\s+0+$", status, re.M) and re.search(r"^NoNewPrivs:\s+1$", status, re.M), status
+
+    def get(self, path):
+        assert self.process.poll() is None, self.log()
+        with contextlib.suppress(OSError, urllib.error.URLError):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+                return answer.read().decode()
+        return None
+
+    def is_ready(self):
+        return self.get("/readyz") is not None
+
+    def log(self):
+        return (self.folder / "log").read_text()
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            assert self.process.wait(60) == 0, self.log()
+
+
+class TheImage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        assert os.geteuid() == 0, "root is needed: for chroots and for users of the image"
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="argobus-image-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.builder = Builder(cls.folder)
+        cls.builder.make_base()
+        cls.image = cls.builder.build("one")
+
+    def test_a_second_build_has_the_same_digest(self):
+        self.assertEqual(self.builder.build("two").digest, self.image.digest)
+
+    def test_it_is_small(self):
+        found = self.image.compressed_bytes()
+        print(f"compressed: {found / 1e6:.1f} MB", flush=True)
+        self.assertLessEqual(found, MOST_BYTES)
+
+    def test_it_runs_as_nobody_that_root_is(self):
+        self.assertEqual(self.image.config["config"]["User"], f"{USER}:{USER}")
+
+    def test_it_has_no_shell_and_no_package_manager(self):
+        self.assertEqual(sorted(path.name for path in (self.image.root / "usr/bin").iterdir()), sorted(PROGRAMS))
+
+    def test_all_programs_run(self):
+        for program in PROGRAMS:
+            said = run("chroot", f"--userspec={USER}:{USER}", self.image.root, f"/usr/bin/{program}", "--version")
+            self.assertTrue(said.startswith(program), said)
+
+    def test_the_sbom_names_every_library_with_its_version(self):
+        document = json.loads((self.image.root / "usr/share/argobus/sbom.spdx.json").read_text())
+        self.assertEqual(document["spdxVersion"], "SPDX-2.3")
+        packages = {package["name"]: package for package in document["packages"]}
+        self.assertEqual(packages["argobus"]["licenseDeclared"], "Apache-2.0")
+        for name in ("libc6", "libssl3", "librdkafka1", "libuv1", "libcurl4", "ca-certificates"):
+            self.assertRegex(packages[name]["versionInfo"], r"^[0-9]", name)
+            self.assertTrue((self.image.root / "usr/share/doc" / name / "copyright").exists(), name)
+        ids = [package["SPDXID"] for package in document["packages"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertEqual(len(document["relationships"]), len(ids))
+
+    def test_two_programs_bring_an_application_over_a_broker(self):
+        kafka = {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True, "prefix": f"image-{uuid.uuid4().hex[:8]}"}
+        secrets = {"protection": "none"}
+        live = {"protection": "none"}
+        principal = Container(self.image, self.folder / "principal", "argobus-principal", {
+            "agents": [{"name": "w1"}], "principal": {"data": "/var/lib/argobus/data"}, "secrets": secrets, "live": live,
+            "kafka": {**kafka, "topics": "create", "replication-factor": 1, "min-insync-replicas": 1}})
+        agent = Container(self.image, self.folder / "agent", "argobus-agent", {
+            "agent": {"name": "w1", "data": "/var/lib/argobus/data"}, "secrets": secrets, "live": live, "kafka": kafka})
+        for container in (principal, agent):
+            self.addCleanup(container.stop)
+            container.start()
+        target = principal.folder / "state/store/w1/Application"
+        target.mkdir(parents=True)
+        shutil.copy(ROOT / "examples/applications/guestbook.yaml", target)
+        for path in (target, target.parent, *target.iterdir()):
+            os.chown(path, USER, USER)
+        try:
+            wait_for("guestbook is at the agent", (agent.folder / "state/store/argocd/Application/guestbook.yaml").exists, 60)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{principal.log()[-3000:]}\n{agent.log()[-3000:]}") from error
+        self.assertRegex(principal.get("/metrics"), r'argobus_build_info\{version="[0-9.]+",commit="[0-9a-f]{12}"\} 1')
+        agent.stop()
+        begin = time.monotonic()
+        agent.start()
+        print(f"start to ready: {time.monotonic() - begin:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

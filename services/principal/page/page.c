@@ -110,8 +110,10 @@ static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info
     else if (status != 200)
         refuse(r, status,
                "without fleet.tokens or fleet.tls.ca the page answers to localhost only");
-    else if (ab_str_is(path, "/api/stream"))
+    else if (ab_str_is(path, "/api/stream") && ab_str_is(info->head->method, "GET"))
         ab_page_viewers_take(p->viewers, r);
+    else if (ab_str_is(path, "/api/stream"))
+        refuse(r, 405, "the stream has no end: GET only");
     else if (ab_str_is(path, "/api/agents"))
         show_all(p, r);
     else if (ab_str_starts(path, agents_path))

@@ -437,17 +437,18 @@ static bool is_wanted(ab_registration *r, const char *agent, struct queued *q)
 
 static void create_queued(ab_registration *r)
 {
-    for (ab_map_iter i = ab_map_first(r->queued); i.entry != NULL; ab_map_next(&i)) {
+    for (ab_map_iter i = ab_map_first(r->queued); i.entry != NULL && may_write(r);
+         ab_map_next(&i)) {
         struct queued *q = i.value;
         char agent[64];
-        snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
         if (q->busy)
             continue;
-        if (!is_wanted(r, agent, q)) {
-            ab_map_drop(r->queued, q);
-        } else if (may_write(r)) {
+        snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
+        if (is_wanted(r, agent, q)) {
             r->written++;
             create(r, agent, q);
+        } else {
+            ab_map_drop(r->queued, q);
         }
     }
 }

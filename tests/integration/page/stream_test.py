@@ -103,6 +103,7 @@ class Page(PageFleet):
         self.assertEqual(self.ask("/api/agents/Not-A-Label")[0], 404)
         self.assertEqual(self.ask("/elsewhere")[0], 404)
         self.assertEqual(self.ask("/api/agents", "POST")[0], 405)
+        self.assertEqual(self.ask("/api/stream", "HEAD")[0], 405)
         status, _, body = self.ask("/api/agents", headers={"Host": "evil.example.com"})
         self.assertEqual(status, 403)
         self.assertIn(b"localhost", body)

@@ -44,7 +44,7 @@ void ab_gopeer_principal_deliver(ab_gopeer_principal *p, const ab_event *event)
     ab_str about = ab_event_attr(event, AB_CE_DATASCHEMA);
     ab_str uuid = ab_event_attr(event, AB_CE_EVENTID);
     bool good = uuid.len > 0 && uuid.len < sizeof(id);
-    if (!good || !p->connected || ab_map_find(p->asked, uuid) != NULL)
+    if (!good || !p->connected || ab_gopeer_principal_knows(p, uuid))
         return;
     snprintf(id, sizeof(id), "%.*s", AB_STR_ARG(uuid));
     if (ab_str_is(about, ab_target_name(AB_TARGET_RESOURCE)))
@@ -113,7 +113,9 @@ ab_err ab_gopeer_principal_new(const ab_gopeer_principal_env *env, ab_gopeer_pri
     ab_link_init(&p->channels);
     ab_link_init(&p->waiting);
     p->asked = ab_map_new();
-    ab_err e = p->asked == NULL ? AB_ERR_NOMEM : ab_gopeer_loop_new(env->loop, &p->loop);
+    p->answered = ab_map_new();
+    ab_err e = p->asked == NULL || p->answered == NULL ? AB_ERR_NOMEM
+                                                       : ab_gopeer_loop_new(env->loop, &p->loop);
     if (e == AB_ERR_OK)
         e = make_hub(p);
     if (e == AB_ERR_OK)
@@ -142,5 +144,6 @@ void ab_gopeer_principal_free(ab_gopeer_principal *p)
         uv_close((uv_handle_t *)p->tick, free_timer);
     ab_gopeer_loop_free(p->loop);
     ab_map_free(p->asked, NULL);
+    ab_map_free(p->answered, NULL);
     free(p);
 }

@@ -32,6 +32,7 @@ struct ab_gopeer_principal {
     ab_live_hub *hub;
     bool connected;
     ab_map *asked;    /* that are under way, by id: a lost acknowledgement repeats a request */
+    ab_map *answered; /* the last ones, oldest first: a late acknowledgement does so, too */
     ab_link channels; /* that are subscribed to */
     ab_link waiting;  /* events that the transport has not taken */
     size_t waiting_bytes;
@@ -39,6 +40,10 @@ struct ab_gopeer_principal {
 };
 
 /* principal_send.c */
+/** Whether the request of this id is under way, or was answered lately. */
+bool ab_gopeer_principal_knows(const ab_gopeer_principal *p, ab_str id);
+/** The request of this id is under way no more. */
+void ab_gopeer_principal_finish(ab_gopeer_principal *p, const char *id);
 /** Ask the spoke, with nothing after `request` unless `more`. @return as ab_live_hub_request */
 AB_MUST_USE ab_err ab_gopeer_principal_ask(ab_gopeer_principal *p, const ab_live_request *request,
                                            const ab_live_handler *handler, void *arg,

@@ -44,7 +44,7 @@ static bool is_channel(const request *r)
 static void free_request(request *r)
 {
     ab_link_remove(&r->at);
-    (void)ab_map_take(r->p->asked, ab_str_of(r->id));
+    ab_gopeer_principal_finish(r->p, r->id);
     ab_buf_wipe(&r->value);
     free(r);
 }

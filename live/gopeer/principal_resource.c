@@ -33,7 +33,7 @@ typedef struct {
 
 static void free_request(request *r)
 {
-    (void)ab_map_take(r->p->asked, ab_str_of(r->id));
+    ab_gopeer_principal_finish(r->p, r->id);
     ab_gopeer_wire_free_asked(&r->asked);
     ab_buf_wipe(&r->answer);
     free(r);

@@ -8,13 +8,28 @@
 
 #include <stdlib.h>
 
-#define WAITING_MAX (128u * 1024 * 1024)
+#define WAITING_MAX  (128u * 1024 * 1024)
+#define ANSWERED_MAX 1024
 
 /* An event that the transport has not taken. */
 typedef struct {
     ab_link at;
     ab_event *event;
 } parcel;
+
+bool ab_gopeer_principal_knows(const ab_gopeer_principal *p, ab_str id)
+{
+    return ab_map_find(p->asked, id) != NULL || ab_map_find(p->answered, id) != NULL;
+}
+
+void ab_gopeer_principal_finish(ab_gopeer_principal *p, const char *id)
+{
+    (void)ab_map_take(p->asked, ab_str_of(id));
+    if (ab_map_put(p->answered, ab_str_of(id), p, NULL) != AB_ERR_OK)
+        return; /* a repetition is then made again */
+    if (ab_map_count(p->answered) > ANSWERED_MAX)
+        (void)ab_map_take(p->answered, ab_map_first(p->answered).key);
+}
 
 ab_err ab_gopeer_principal_ask(ab_gopeer_principal *p, const ab_live_request *request,
                                const ab_live_handler *handler, void *arg, ab_live_stream **out,

@@ -209,7 +209,7 @@ ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
 void ab_gopeer_reply_fini(ab_gopeer_reply *r)
 {
     if (r->id[0] != '\0')
-        (void)ab_map_take(r->p->asked, ab_str_of(r->id));
+        ab_gopeer_principal_finish(r->p, r->id);
     if (r->stream != NULL)
         ab_live_stream_cancel(r->stream);
     if (r->side != NULL)

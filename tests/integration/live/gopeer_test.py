@@ -195,6 +195,7 @@ class Asked(Behind):
         ext = self.send("POST", "resource", content, "one")
         self.send("POST", "resource", content, "one")
         self.assertEqual(self.answered(ext, "response")["status"], 200)
+        self.send("POST", "resource", content, "one")
         self.assertEqual(self.ask("GET", name="twice")[0], 200)
         self.assertEqual(len([e for e in self.peer.events("resource") if e["ext"]["eventid"] == "one"]), 1)
 

@@ -24,12 +24,17 @@ void ab_principal_watch(struct peer *peer)
         ab_list_append(&peer->principal->watched, &peer->in_watched);
 }
 
+/* It begins with a letter: 12345678 and 4e004161 are numbers in YAML, where nobody quotes them. */
 static void make_token(struct peer *peer)
 {
     char id[37];
-    peer->hold.token[0] = '\0'; /* without randomness there is none */
-    if (ab_uuid(id) == AB_ERR_OK)
-        snprintf(peer->hold.token, sizeof(peer->hold.token), "%.*s", HOLD_TOKEN - 1, id);
+    char *token = peer->hold.token;
+    token[0] = '\0'; /* without randomness there is none */
+    if (ab_uuid(id) != AB_ERR_OK)
+        return;
+    snprintf(token, sizeof(peer->hold.token), "%.*s", HOLD_TOKEN - 1, id);
+    if (token[0] >= '0' && token[0] <= '9')
+        token[0] = (char)('a' + (token[0] - '0') % 6);
 }
 
 static void report_held(struct peer *peer)

@@ -383,6 +383,23 @@ static ab_err confirm_by(const char *token)
     return e;
 }
 
+static void a_token_is_never_a_number_in_yaml(void **state)
+{
+    (void)state;
+    char key[32];
+    w.deletions_max = 2;
+    put_apps(30);
+    world_start(&w);
+    lose_apps(3);
+    for (int i = 3; i < 30; i++) {
+        snprintf(key, sizeof(key), "Application/w1/n%d", i);
+        fake_store_lose(w.hub, key);
+        world_run(&w, 2);
+        assert_int_equal(w.held, i + 1);
+        assert_in_range(w.held_token[0], 'a', 'f');
+    }
+}
+
 static void a_token_confirms_what_was_held_when_it_was_told(void **state)
 {
     (void)state;
@@ -674,6 +691,7 @@ int main(void)
         T(what_a_resync_held_is_not_held_when_it_is_back),
         T(deletions_that_users_said_on_the_objects_are_never_held),
         T(the_operator_confirms_them),
+        T(a_token_is_never_a_number_in_yaml),
         T(a_token_confirms_what_was_held_when_it_was_told),
         T(a_token_confirms_once),
         T(what_comes_back_is_told),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two maps: `queued`, agents that have no Secret yet, and `secrets`, the self-registered Secrets
- * that the watch reported. Both together have at most registration.max entries. A write is
- * conditional (must not exist; has the version that was read), so a second principal or a person
- * who is quicker wins.
+ * `queued` are the agents that have no Secret yet, `secrets` the self-registered Secrets that the
+ * watch reported: together at most registration.max. `owners` counts the Secrets of an agent. A
+ * write is conditional (must not exist; has the version that was read), so a second principal or a
+ * person who is quicker wins.
  */
 #include "services/principal/registration/registration.h"
 
@@ -47,6 +47,7 @@ struct ab_registration {
     size_t max;
     ab_map *queued;  /* by agent: struct queued */
     ab_map *secrets; /* by key: struct known */
+    ab_map *owners;  /* by agent: size_t, its Secrets */
     size_t stale;
     size_t waiting;
     ab_backoff backoff;
@@ -103,7 +104,8 @@ static ab_err init(ab_registration *r, ab_error *err)
     r->max = (size_t)ab_config_int(c, "registration.max");
     r->queued = ab_map_new();
     r->secrets = ab_map_new();
-    if (r->queued == NULL || r->secrets == NULL)
+    r->owners = ab_map_new();
+    if (r->queued == NULL || r->secrets == NULL || r->owners == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     r->form = (ab_registration_form){
         .namespace = r->namespace,
@@ -139,6 +141,7 @@ void ab_registration_free(ab_registration *r)
         return;
     ab_map_free(r->queued, NULL);
     ab_map_free(r->secrets, NULL);
+    ab_map_free(r->owners, NULL);
     ab_registration_policy_fini(&r->policy);
     ab_agent_key_free(r->key);
     ab_buf_fini(&r->ca);
@@ -180,12 +183,7 @@ static bool refuse(const ab_registration *r, const char *agent, ab_error *why, c
 
 static bool has_secret(const ab_registration *r, const char *agent)
 {
-    for (ab_map_iter i = ab_map_first(r->secrets); i.entry != NULL; ab_map_next(&i)) {
-        const struct known *known = i.value;
-        if (strcmp(known->agent, agent) == 0)
-            return true;
-    }
-    return false;
+    return ab_map_find(r->owners, ab_str_of(agent)) != NULL;
 }
 
 static bool is_full(const ab_registration *r)
@@ -250,6 +248,14 @@ static void note_waiting(ab_registration *r, struct known *known, bool waiting)
     show_waiting(r);
 }
 
+/* One Secret of the agent is gone. */
+static void disown(ab_registration *r, const char *agent)
+{
+    size_t *owned = ab_map_find(r->owners, ab_str_of(agent));
+    if (--*owned == 0)
+        ab_map_drop(r->owners, owned);
+}
+
 void ab_registration_on_deleted(ab_registration *r, const ab_object *secret)
 {
     struct known *known =
@@ -258,7 +264,22 @@ void ab_registration_on_deleted(ab_registration *r, const ab_object *secret)
         return;
     set_flag(&known->stale, false, &r->stale);
     note_waiting(r, known, false);
+    disown(r, known->agent);
     ab_map_drop(r->secrets, known);
+}
+
+/* NULL: out of memory. */
+static struct known *make_known(ab_registration *r, ab_str agent, ab_str key)
+{
+    size_t *owned = ab_map_make(r->owners, agent, sizeof(*owned));
+    struct known *known = owned == NULL ? NULL : ab_map_make(r->secrets, key, sizeof(*known));
+    if (known != NULL) {
+        snprintf(known->agent, sizeof(known->agent), "%.*s", AB_STR_ARG(agent));
+        ++*owned;
+    } else if (owned != NULL && *owned == 0) {
+        ab_map_drop(r->owners, owned);
+    }
+    return known;
 }
 
 void ab_registration_on_updated(ab_registration *r, const ab_object *secret)
@@ -274,12 +295,11 @@ void ab_registration_on_updated(ab_registration *r, const ab_object *secret)
     if (agent.ptr == NULL)
         return;
     if (known == NULL)
-        known = ab_map_make(r->secrets, ab_str_of(ab_object_key(secret)), sizeof(*known));
+        known = make_known(r, agent, ab_str_of(ab_object_key(secret)));
     if (known == NULL) {
         AB_ERROR(r->env.log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
         return;
     }
-    snprintf(known->agent, sizeof(known->agent), "%.*s", AB_STR_ARG(agent));
     note_waiting(r, known, ab_registration_is_waiting(secret));
     set_flag(&known->stale, !is_current(r, known->agent, secret), &r->stale);
 }

@@ -260,8 +260,13 @@ int64_t ab_broker_log_end(rd_kafka_t *admin, const char *topic)
 {
     int64_t low = 0;
     int64_t high = 0;
-    assert_int_equal(rd_kafka_query_watermark_offsets(admin, topic, 0, &low, &high, ADMIN_WAIT_MS),
-                     RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_resp_err_t code;
+    int64_t end = ab_clock_mono_ms(&ab_clock_real) + ADMIN_WAIT_MS;
+    do { /* the leader of a new topic may not know yet that it is */
+        code = rd_kafka_query_watermark_offsets(admin, topic, 0, &low, &high, ADMIN_WAIT_MS);
+    } while (code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION &&
+             ab_clock_mono_ms(&ab_clock_real) < end);
+    assert_int_equal(code, RD_KAFKA_RESP_ERR_NO_ERROR);
     return high;
 }
 

@@ -32,7 +32,7 @@ struct ab_gopeer_principal {
     ab_live_hub *hub;
     bool connected;
     ab_map *asked;    /* that are under way, by id: a lost acknowledgement repeats a request */
-    ab_map *answered; /* the last ones, oldest first: a late acknowledgement does so, too */
+    ab_map *answered; /* that ended, oldest first: a late acknowledgement repeats one, too */
     ab_link channels; /* that are subscribed to */
     ab_link waiting;  /* events that the transport has not taken */
     size_t waiting_bytes;

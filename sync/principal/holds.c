@@ -24,7 +24,7 @@ void ab_principal_watch(struct peer *peer)
         ab_list_append(&peer->principal->watched, &peer->in_watched);
 }
 
-/* It begins with a letter: 12345678 and 4e004161 are numbers in YAML, where nobody quotes them. */
+/* It begins with a letter: 12345678 and 4e004161 are numbers in YAML unless they are quoted. */
 static void make_token(struct peer *peer)
 {
     char id[37];

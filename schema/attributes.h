@@ -28,6 +28,8 @@
 #define AB_CE_LOGID        "logid" /* decimal uint64, in hello: the epoch that began this log */
 #define AB_CE_CONTENTHASH  "contenthash"  /* 32 hex digits over what the writer compares */
 #define AB_CE_ACKNOWLEDGES "acknowledges" /* in gRPC's acknowledgement: id of the event */
+#define AB_CE_TRACEPARENT                                                                          \
+    "traceparent" /* W3C Trace Context: the span that sends it; extension Distributed Tracing */
 #define AB_CE_EXPIRYTIME                                                                           \
     "expirytime" /* RFC 3339: live events after it are dropped; registered extension */
 #define AB_CE_CORRELATIONID "correlationid" /* live access: the session */

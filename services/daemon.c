@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TABLES_MAX 16
+#define TABLES_MAX 24
 #define TEXT_MAX   (1024u * 1024)
 
 enum { EXIT_IN_ORDER = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };

@@ -66,5 +66,6 @@ ab_effects ab_service_effects(ab_service *s)
                         .save = save,
                         .load = load,
                         .ack = ack,
-                        .arg = s};
+                        .arg = s,
+                        .trace = ab_traces_of_sync(s->traces)};
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/live.h"
+#include "tracing/setup.h"
 
 static const ab_option rows[] = {
     {.name = "sync.set-aside",
@@ -35,6 +36,7 @@ size_t ab_service_options(const ab_options *own, ab_options out[AB_SERVICE_OPTIO
     size_t n = 0;
     out[n++] = *own;
     out[n++] = shared;
+    out[n++] = ab_tracing_options;
     out[n++] = ab_service_live_options;
     out[n++] = ab_daemon_options;
     out[n++] = ab_store_options;

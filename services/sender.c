@@ -31,6 +31,7 @@ static void sent(void *arg, ab_err code, const ab_error *err)
         free_if_over(p);
         return;
     }
+    ab_traces_sent(p->traces, p->agent, ab_outgoing_event(g), code);
     if (ab_err_class_of(code) == AB_CLASS_PERMANENT) {
         ab_error why = {0};
         if (err != NULL)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/core/list.h"
+#include "services/traces.h"
 #include "sync/outbox.h"
 #include "transport/transport.h"
 
@@ -17,7 +18,8 @@ typedef struct {
     /* An event can never go: too big, refused. */
     void (*unsendable)(void *arg, const char *agent, const ab_event *event, const ab_error *err);
     void *arg;
-    size_t in_flight; /* sends whose outcome is to come */
+    ab_traces *traces; /* borrowed; NULL: no traces */
+    size_t in_flight;  /* sends whose outcome is to come */
     ab_link
         *unsent; /* its owner's list of those that have something to send; NULL: there is none */
     ab_link in_unsent;

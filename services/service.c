@@ -83,6 +83,7 @@ static void on_tick(uv_timer_t *timer)
         try_finish(s);
     else
         s->on_tick(s);
+    ab_traces_tick(s->traces);
 }
 
 ab_err ab_service_start(ab_service *s, ab_error *err)
@@ -137,6 +138,7 @@ void ab_service_release(ab_service *s)
         uv_close((uv_handle_t *)s->tick, free_handle);
     ab_transport_free(s->transport);
     ab_store_free(s->store);
+    ab_traces_free(s->traces);
 }
 
 bool ab_service_is_connected(const ab_service *s, ab_buf *why)

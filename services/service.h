@@ -7,6 +7,7 @@
 
 #include "services/daemon.h"
 #include "services/state_db.h"
+#include "services/traces.h"
 #include "store/store.h"
 #include "transport/transport.h"
 
@@ -16,6 +17,7 @@ typedef struct ab_service {
     ab_store *store;
     ab_transport *transport;
     ab_state_db *state_db; /* NULL: nothing is kept */
+    ab_traces *traces;     /* NULL: nothing is traced */
     uv_timer_t *tick;      /* freed when closed, which is after the rest */
     bool listed;           /* the store has been read */
     bool store_running;

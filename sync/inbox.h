@@ -20,6 +20,8 @@ typedef struct ab_task {
     ab_version version;
     bool begun; /* its owner has taken it up: it is not replaced any more */
     bool wrote; /* the store was written for it: its latency is measured when it is finished */
+    int64_t received_us;           /* wall clock, as the next two; all 0: nobody asks */
+    int64_t asked_us, answered_us; /* the last write to the store for it */
 } ab_task;
 
 typedef struct {

@@ -260,6 +260,8 @@ static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_d
     }
     if (draft->data.ptr != NULL)
         ab_event_set_text(draft, AB_CE_DATACONTENTTYPE, "application/json");
+    if (w->env.trace != NULL)
+        ab_event_set_text(draft, AB_CE_TRACEPARENT, w->env.trace->begin(w->env.trace->arg, key));
     ab_event *event;
     ab_err e = ab_event_new(draft, &event, NULL);
     if (e != AB_ERR_OK)

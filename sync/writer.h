@@ -11,6 +11,7 @@
 
 #include "base/core/digest.h"
 #include "sync/outbox.h"
+#include "sync/trace.h"
 #include "sync/version.h"
 
 typedef struct ab_writer ab_writer;
@@ -22,6 +23,7 @@ typedef struct {
                             principal's events to two agents may have the same version */
     ab_outbox_safe safe; /* a token's event is safe; may be NULL */
     void *arg;
+    const ab_trace *trace; /* borrowed; NULL: no traces */
 } ab_writer_env;
 
 /** @return NULL when out of memory */

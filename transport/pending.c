@@ -251,6 +251,11 @@ void ab_pending_set_unread(ab_pending *p, size_t count)
 
 /* ----- figures ----- */
 
+bool ab_pending_has(const ab_pending *p, ab_str key)
+{
+    return find(p, key) != NULL;
+}
+
 bool ab_pending_is_written(const ab_pending *p)
 {
     return ab_link_is_in_use(&p->written);

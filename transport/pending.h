@@ -71,6 +71,8 @@ void ab_pending_forget_log(ab_pending *p);
 /** So many records are in the log that nobody here has seen: each counts. */
 void ab_pending_set_unread(ab_pending *p, size_t count);
 
+/** Is anything of this key pending, as far as known? */
+bool ab_pending_has(const ab_pending *p, ab_str key);
 /** Whether records in the log are pending, other than those that were not received. */
 bool ab_pending_is_written(const ab_pending *p);
 /** False while the figures below are not the truth: the position is not known, or memory ran out.

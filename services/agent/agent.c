@@ -9,6 +9,7 @@
 #include "services/agent/agent_priv.h"
 #include "services/data.h"
 #include "services/effects.h"
+#include "tracing/setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,8 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
                        "mapping: destination is for managed agents: an autonomous one has its "
                        "Applications in store.namespace");
     ab_err e = ab_agent_live_check(config, err);
+    if (e == AB_ERR_OK)
+        e = ab_tracing_check(config, err);
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_AGENT, name, err) : e;
 }
 
@@ -325,7 +328,8 @@ static ab_err begin(service *s, ab_error *err)
                                             .outbox = ab_agent_outbox(s->machine),
                                             .clock = s->base.daemon->clock,
                                             .unsendable = unsendable,
-                                            .arg = s});
+                                            .arg = s,
+                                            .traces = s->base.traces});
     s->outbox_meter = ab_outbox_meter_make(s->sender.outbox, s->base.daemon->metrics,
                                            ab_config_str(s->base.daemon->config, "agent.name"));
     ab_metrics_on_render(s->base.daemon->metrics, on_render, s->base.daemon);
@@ -346,6 +350,8 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     ab_err e = take_namespaces(s, err);
     if (e == AB_ERR_OK)
         e = ab_agent_secrets_load(d->config, d->log, &s->secrets, err);
+    if (e == AB_ERR_OK)
+        e = ab_traces_new(d, ab_config_str(d->config, "agent.name"), &s->base.traces, err);
     if (e == AB_ERR_OK)
         e = open_state_db(s, err);
     if (e == AB_ERR_OK)

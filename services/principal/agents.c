@@ -27,6 +27,7 @@ static ab_err add(service *s, const char *agent, ab_error *err)
                                         .clock = s->base.daemon->clock,
                                         .unsendable = unsendable,
                                         .arg = s,
+                                        .traces = s->base.traces,
                                         .unsent = &s->unsent});
     if (ab_fleet_add(s->fleet, agent) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");

@@ -10,6 +10,7 @@
 #include "services/data.h"
 #include "services/principal/principal_priv.h"
 #include "sync/deletion/watermark.h"
+#include "tracing/setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,6 +263,8 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
         e = ab_principal_live_check(config, err);
     if (e == AB_ERR_OK)
         e = ab_page_check(config, err);
+    if (e == AB_ERR_OK)
+        e = ab_tracing_check(config, err);
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, NULL, err) : e;
 }
 
@@ -445,6 +448,14 @@ static ab_err make_live(service *s, ab_error *err)
     return ab_principal_live_new(&s->base, &agents, &s->live, err);
 }
 
+/* Does what goes down to the agent under this key wait to be in effect? */
+static bool is_awaited(void *arg, const char *agent, ab_str key)
+{
+    const service *s = arg;
+    const ab_pending *down = ab_changes_of(s->changes, agent, AB_DOWN);
+    return down != NULL && ab_pending_has(down, key);
+}
+
 ab_err ab_principal_start(ab_daemon *d, ab_error *err)
 {
     service *s = calloc(1, sizeof(*s));
@@ -454,7 +465,10 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         (ab_service){.daemon = d, .on_tick = on_tick, .on_live = on_live, .is_drained = is_drained};
     d->state = s;
     ab_link_init(&s->unsent);
-    ab_err e = make_holds(s, err);
+    ab_err e = ab_traces_new(d, NULL, &s->base.traces, err);
+    ab_traces_ask(s->base.traces, is_awaited, s);
+    if (e == AB_ERR_OK)
+        e = make_holds(s, err);
     if (e == AB_ERR_OK)
         e = make_machine(s, err);
     if (e == AB_ERR_OK)

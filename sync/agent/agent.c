@@ -34,7 +34,8 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     ab_sweep_init(&a->sweep, env->policy.guard);
     a->objects = ab_map_new();
     a->published = ab_map_new();
-    a->writer = ab_writer_new(&(ab_writer_env){env->clock, env->source, env->policy.name, safe, a});
+    a->writer = ab_writer_new(
+        &(ab_writer_env){env->clock, env->source, env->policy.name, safe, a, env->effects.trace});
     if (a->objects == NULL || a->published == NULL || a->writer == NULL) {
         ab_agent_free(a);
         return AB_ERR_NOMEM;

@@ -83,8 +83,8 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_sweep_init(&peer->sweep, p->env.guard);
     peer->records = ab_agent_records_use(p, ab_str_of(agent));
     peer->name = peer->records == NULL ? NULL : peer->records->name;
-    peer->writer =
-        ab_writer_new(&(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p});
+    peer->writer = ab_writer_new(
+        &(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p, p->env.effects.trace});
     ab_resync_queue_join(&p->resyncs, &peer->resync.turn, peer, peer->writer, peer->name);
     peer->errors = ab_map_new();
     if (!has_all(peer) || ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {

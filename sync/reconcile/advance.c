@@ -2,7 +2,7 @@
  *
  * What comes next for a record.
  */
-#include "sync/reconcile/reconcile.h"
+#include "sync/reconcile/trace_priv.h"
 
 bool ab_reconcile_may_advance(const ab_record *r)
 {
@@ -81,7 +81,9 @@ ab_err ab_reconcile_deliver(ab_record *r, const ab_task *task)
 {
     const ab_effects *fx = r->reconciler->effects;
     void *superseded;
-    ab_err e = ab_inbox_push(&r->inbox, task, &superseded);
+    ab_task received = *task;
+    ab_reconcile_trace_received(r, &received);
+    ab_err e = ab_inbox_push(&r->inbox, &received, &superseded);
     if (e != AB_ERR_OK)
         return e;
     if (superseded != NULL)

@@ -2,15 +2,17 @@
  *
  * Asking for an effect: which answer is awaited is set before, for it may come at once.
  */
-#include "sync/reconcile/reconcile.h"
+#include "sync/reconcile/trace_priv.h"
 
 static const ab_effects *begin(ab_record *r, ab_step step)
 {
     bool writes = step == AB_STEP_APPLY || step == AB_STEP_STATUS || step == AB_STEP_REMOVE;
     r->step = step;
     r->changed_meanwhile = false;
-    if (writes)
+    if (writes) {
         ab_metric_add(r->reconciler->metrics.writes, 1);
+        ab_reconcile_trace_asked(r);
+    }
     return r->reconciler->effects;
 }
 

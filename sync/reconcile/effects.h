@@ -8,6 +8,7 @@
 #include "event/event.h"
 #include "sync/kind/kind.h"
 #include "sync/received_state.h"
+#include "sync/trace.h"
 
 typedef struct ab_asker ab_asker;
 
@@ -67,6 +68,7 @@ typedef struct {
      * machine ends nothing any more. */
     void (*fatal)(void *arg, const char *why);
     void *arg;
+    const ab_trace *trace; /* borrowed; NULL: no traces */
 } ab_effects;
 
 /** The answer to an effect on the store. @param asker  an ab_asker. `object` is borrowed, and may

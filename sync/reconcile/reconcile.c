@@ -2,7 +2,7 @@
  *
  * Records are made here, and answers come in here.
  */
-#include "sync/reconcile/reconcile.h"
+#include "sync/reconcile/trace_priv.h"
 
 static ab_metric *counter(ab_metrics *m, const char *name, const char *help)
 {
@@ -50,6 +50,7 @@ static void got(ab_record *r, ab_err code, ab_object *object, const ab_error *er
 
 static void wrote(ab_record *r, ab_step step, ab_err code, ab_object *object, const ab_error *err)
 {
+    ab_reconcile_trace_answered(r);
     bool gone = step == AB_STEP_REMOVE && code == AB_ERR_NOTFOUND;
     if (code == AB_ERR_OK || gone) {
         ab_task *head = ab_reconcile_head(r);

@@ -2,7 +2,7 @@
  *
  * What becomes of the head, and of a record that fails.
  */
-#include "sync/reconcile/reconcile.h"
+#include "sync/reconcile/trace_priv.h"
 
 #define WAIT_MS          200
 #define AWAIT_CHANGE_MS  1000
@@ -40,8 +40,10 @@ static void measure(const ab_record *r, const ab_task *head)
 
 void ab_reconcile_finish_head(ab_record *r)
 {
-    if (r->inbox.head->wrote)
+    if (r->inbox.head->wrote) {
         measure(r, r->inbox.head);
+        ab_reconcile_trace_end(r, NULL);
+    }
     ack(r, ab_inbox_pop(&r->inbox));
 }
 
@@ -68,11 +70,12 @@ void ab_reconcile_succeeded(ab_record *r)
 
 /* What is saved goes on being tried without its head; what is not stays the head, but no longer
  * holds the offset. */
-static void release_head(ab_record *r)
+static void release_head(ab_record *r, const ab_error *err)
 {
     ab_task *head = ab_reconcile_head(r);
     if (head == NULL || head->delivery == NULL)
         return;
+    ab_reconcile_trace_end(r, err);
     head->wrote = false; /* it is acknowledged without being in effect */
     ab_metric_add(r->reconciler->metrics.deferred, 1);
     if (r->type->saved != NULL) {
@@ -90,7 +93,7 @@ static void defer(ab_record *r, const ab_error *err)
             AB_KV("object", r->key), AB_KV("why", (const char *)err->text));
     if (r->type->deferred != NULL)
         r->type->deferred(r, err);
-    release_head(r);
+    release_head(r, err);
 }
 
 static bool fails_too_long(ab_record *r)

@@ -33,7 +33,7 @@ static int setup(void **state)
     static struct desk d;
     d = (struct desk){.ms = 5};
     d.clock = sample_clock(&d.ms);
-    d.w = ab_writer_new(&(ab_writer_env){&d.clock, AB_SOURCE_PRINCIPAL, "w1", on_safe, NULL});
+    d.w = ab_writer_new(&(ab_writer_env){&d.clock, AB_SOURCE_PRINCIPAL, "w1", on_safe, NULL, NULL});
     *state = &d;
     return d.w == NULL;
 }

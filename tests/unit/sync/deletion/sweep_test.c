@@ -87,7 +87,7 @@ static int begin(void **state)
     memset(&t, 0, sizeof(t));
     t.ms = 5;
     t.clock = sample_clock(&t.ms);
-    t.w = ab_writer_new(&(ab_writer_env){&t.clock, AB_SOURCE_PRINCIPAL, "w1", NULL, NULL});
+    t.w = ab_writer_new(&(ab_writer_env){&t.clock, AB_SOURCE_PRINCIPAL, "w1", NULL, NULL, NULL});
     assert_non_null(t.w);
     learn("cmd/x");
     for (size_t i = 0; i < 4; i++) {

@@ -2,6 +2,7 @@
 #include "tracing/setup.h"
 
 #include "base/core/file.h"
+#include "base/crypto/pem.h"
 
 #include <curl/curl.h>
 #include <string.h>
@@ -58,6 +59,18 @@ static ab_err read_file(const ab_config *c, const char *option, ab_buf *out, ab_
     return e;
 }
 
+static ab_err check_ca(const char *path, ab_str pem, ab_error *err)
+{
+    STACK_OF(X509) *certs = NULL;
+    if (path == NULL)
+        return AB_ERR_OK;
+    ab_err e = ab_pem_certs(pem, &certs);
+    sk_X509_pop_free(certs, X509_free);
+    return e == AB_ERR_OK ? e
+                          : ab_fail(err, e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG,
+                                    "tracing.ca: %s is not a PEM file of certificates", path);
+}
+
 /* What the tables of options cannot say. `ca` and `headers` are the files' texts. */
 static ab_err read_config(const ab_config *c, ab_buf *ca, ab_buf *headers, ab_error *err)
 {
@@ -70,6 +83,9 @@ static ab_err read_config(const ab_config *c, ab_buf *ca, ab_buf *headers, ab_er
     ab_err e = read_file(c, "tracing.ca", ca, err);
     if (e == AB_ERR_OK)
         e = read_file(c, "tracing.headers", headers, err);
+    if (e != AB_ERR_OK)
+        return e;
+    e = check_ca(ab_config_str(c, "tracing.ca"), ab_buf_str(ca), err);
     if (e != AB_ERR_OK)
         return e;
     e = ab_exporter_check_headers(ab_buf_str(headers), err);
@@ -106,7 +122,7 @@ static ab_err make(const ab_config *c, ab_exporter_env *env, ab_tracing *out, ab
     env->url = ab_config_str(c, "tracing.endpoint");
     ab_err e = ab_exporter_new(env, &out->exporter, err);
     if (e != AB_ERR_OK) {
-        ab_error_prefix(err, "tracing.ca");
+        ab_error_prefix(err, "tracing");
         return e;
     }
     out->tracer =

@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import pathlib
+import ssl
 import subprocess
 import sys
 import threading
@@ -37,9 +38,9 @@ class Span:
 
 
 class Collector:
-    """`answer` is the status that it gives; None: it says nothing at all until `released`."""
+    """`answer` is the status that it gives; None: it says nothing at all until `released`. `tls`: certificate and key."""
 
-    def __init__(self, port=0):
+    def __init__(self, port=0, tls=None):
         self.spans, self.headers, self.requests, self.answer = [], [], 0, 200
         self.released = threading.Event()
         collector = self
@@ -58,11 +59,16 @@ class Collector:
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_port
+        self.tls = tls is not None
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
     def endpoint(self):
-        return f"http://127.0.0.1:{self.port}/v1/traces"
+        return f"{'https://localhost' if self.tls else 'http://127.0.0.1'}:{self.port}/v1/traces"
 
     def take(self, handler, body):
         self.requests += 1

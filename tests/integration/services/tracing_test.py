@@ -1,13 +1,63 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Traces of changes, as a collector gets them."""
+import pathlib
+import re
+import subprocess
 import unittest
+
+import yaml
 
 from collector import Collector
 from daemons import Fleet, application, wait_for
 from ports import free_port
 
 HUB, SPOKE = "argobus-principal", "argobus-agent"
+
+
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/operate/tracing.md"
+
+
+def make_cert(folder):
+    """A certificate of localhost that is its own authority, and its key."""
+    cert, key = folder / "collector.crt", folder / "collector.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost"], check=True, stderr=subprocess.DEVNULL)
+    return cert, key
+
+
+class Configuration(Fleet):
+    """What docs/operate/tracing.md says to write, and what is wrong with other things."""
+
+    def check(self, tracing):
+        self.agent.configure({**self.agent_config(), "tracing": tracing})
+        return subprocess.run([self.agent.program, "-c", self.agent.config, "--check-config"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+
+    def test_the_page_is_valid(self):
+        blocks = [yaml.safe_load(text)["tracing"] for text in re.findall("```yaml\n(.*?)```", PAGE.read_text(), re.S)]
+        self.assertEqual(len(blocks), 2)
+        headers = self.folder / "headers"
+        headers.write_text("Authorization: Bearer x\n")
+        for tracing in blocks:
+            if "ca" in tracing:
+                tracing.update(ca=str(make_cert(self.folder)[0]), headers=str(headers))
+            done = self.check(tracing)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_what_is_wrong_is_named(self):
+        headers = self.folder / "headers"
+        headers.write_text("Authorization: Bearer x\nsecret\n")
+        endpoint = "https://c/v1/traces"
+        for tracing, said in (({"endpoint": "c:4318"}, 'tracing.endpoint: "c:4318" is not a URL of http or https'),
+                              ({"endpoint": endpoint, "headers": str(headers)}, "headers: line 2 is not of the form"),
+                              ({"endpoint": endpoint, "ca": str(headers)}, "tracing.ca"),
+                              ({"endpoint": endpoint, "ca": "/nowhere"}, "/nowhere"),
+                              ({"endpoint": endpoint, "one-in": 0}, "tracing.one-in")):
+            done = self.check(tracing)
+            self.assertEqual((done.returncode, said in done.stdout), (2, True), done.stdout)
+            self.assertNotIn("Bearer", done.stdout)
 
 
 class Tracing(Fleet):
@@ -89,6 +139,16 @@ class Tracing(Fleet):
                           if s.name == "send"} - {"Application", "AppProject", "cmd"}, set())
         for daemon in (self.principal, self.agent):
             self.assertNotIn("c2VjcmV0", daemon.log.read_text())
+
+    def test_a_collector_is_reached_by_tls(self):
+        cert, key = make_cert(self.folder)
+        self.collector.close()
+        self.collector = Collector(tls=(cert, key))
+        self.trace(self.collector.endpoint, ca=str(cert))
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start()
+        send = wait_for("the span of sending", lambda: self.found(HUB, "send", "Application/w1/guestbook"))
+        self.check_trace(self.trace_of(send))
 
     def test_a_collector_that_comes_late_gets_the_spans(self):
         port = free_port()

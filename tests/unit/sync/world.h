@@ -74,6 +74,7 @@ struct world {
     void (*on_hub_write)(void *arg, const ab_object *before, const ab_object *after);
     void (*on_local_write)(void *arg, const ab_object *before, const ab_object *after);
     void (*on_sent)(void *arg, bool down, const ab_event *event);
+    const ab_trace *trace; /* of both machines, from their next start */
     void *arg;
 };
 

@@ -140,6 +140,17 @@ static void an_object_that_waits_and_is_in_the_log_counts_once(void **state)
     assert_int_equal(ab_pending_count(p), 0);
 }
 
+static void each_key_is_asked_for_by_itself(void **state)
+{
+    ab_pending *p = *state;
+    assert_false(ab_pending_has(p, AB_STR("app/a")));
+    put(p, "app/a", 0);
+    assert_true(ab_pending_has(p, AB_STR("app/a")));
+    assert_false(ab_pending_has(p, AB_STR("app/b")));
+    ab_pending_pass(p, 1);
+    assert_false(ab_pending_has(p, AB_STR("app/a")));
+}
+
 static void what_is_held_twice_is_released_twice(void **state)
 {
     ab_pending *p = *state;
@@ -396,6 +407,7 @@ int main(void)
         CASE(the_age_is_that_of_the_first_change),
         CASE(an_object_that_always_changes_has_the_age_of_what_is_left),
         CASE(an_object_that_waits_and_is_in_the_log_counts_once),
+        CASE(each_key_is_asked_for_by_itself),
         CASE(what_is_held_twice_is_released_twice),
         CASE(a_clock_that_is_set_back_leaves_the_oldest_in_front),
         CASE(a_deletion_is_a_change),

@@ -9,12 +9,13 @@ import unittest
 import yaml
 
 from collector import Collector
-from daemons import Fleet, application, wait_for
+from daemons import Fleet, application, only_kafka, wait_for
 from ports import free_port
 
 HUB, SPOKE = "argobus-principal", "argobus-agent"
 
 
+ONCE = "collectors are the same over every transport"
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/operate/tracing.md"
 
 
@@ -35,6 +36,7 @@ class Configuration(Fleet):
         return subprocess.run([self.agent.program, "-c", self.agent.config, "--check-config"], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
 
+    @only_kafka(ONCE)
     def test_the_page_is_valid(self):
         blocks = [yaml.safe_load(text)["tracing"] for text in re.findall("```yaml\n(.*?)```", PAGE.read_text(), re.S)]
         self.assertEqual(len(blocks), 2)
@@ -46,6 +48,7 @@ class Configuration(Fleet):
             done = self.check(tracing)
             self.assertEqual(done.returncode, 0, done.stdout)
 
+    @only_kafka(ONCE)
     def test_what_is_wrong_is_named(self):
         headers = self.folder / "headers"
         headers.write_text("Authorization: Bearer x\nsecret\n")
@@ -123,6 +126,7 @@ class Tracing(Fleet):
         self.assertEqual(apply.attributes["argobus.agent"], "w1")
         self.assertEqual(apply.attributes["cloudevents.event_source"], "/agent/w1")
 
+    @only_kafka(ONCE)
     def test_headers_are_sent_and_what_the_ends_tell_each_other_is_not_traced(self):
         headers = self.folder / "headers"
         headers.write_text("Authorization: Basic c2VjcmV0\n\nX-Tenant: fleet\n")
@@ -140,6 +144,7 @@ class Tracing(Fleet):
         for daemon in (self.principal, self.agent):
             self.assertNotIn("c2VjcmV0", daemon.log.read_text())
 
+    @only_kafka(ONCE)
     def test_a_collector_is_reached_by_tls(self):
         cert, key = make_cert(self.folder)
         self.collector.close()
@@ -150,6 +155,7 @@ class Tracing(Fleet):
         send = wait_for("the span of sending", lambda: self.found(HUB, "send", "Application/w1/guestbook"))
         self.check_trace(self.trace_of(send))
 
+    @only_kafka(ONCE)
     def test_a_collector_that_comes_late_gets_the_spans(self):
         port = free_port()
         self.trace(f"http://127.0.0.1:{port}/v1/traces")
@@ -164,6 +170,7 @@ class Tracing(Fleet):
         wait_for("it is told", lambda: "traces are exported again" in self.principal.log.read_text())
         self.assertEqual(self.principal.metric("argobus_trace_spans_dropped_total"), 0)
 
+    @only_kafka(ONCE)
     def test_nothing_waits_for_a_collector_that_says_nothing(self):
         self.collector.answer = None
         self.hub.write("w1", "guestbook", application("guestbook"))
@@ -175,6 +182,7 @@ class Tracing(Fleet):
         self.principal.stop()
         self.agent.stop()
 
+    @only_kafka(ONCE)
     def test_spans_that_are_refused_are_dropped_and_counted(self):
         self.collector.answer = 400
         self.hub.write("w1", "guestbook", application("guestbook"))

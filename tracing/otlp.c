@@ -108,7 +108,7 @@ ab_err ab_otlp_write(const ab_otlp_resource *resource, const ab_link *spans, siz
                      ab_buf *out)
 {
     struct written *written = calloc(count, sizeof(*written));
-    Otlp__Span **list = calloc(count, sizeof(*list));
+    Otlp__Span **list = calloc(count, sizeof(void *));
     if (written != NULL && list != NULL) {
         fill_all(spans, count, written, list);
         write_request(resource, list, count, out);

@@ -12,8 +12,7 @@
 
 #include <cmocka.h>
 
-#define SETTLE_STEPS_MAX 200000
-
+enum { SETTLE_STEPS_MAX = 200000 };
 struct world_sending {
     struct world_sending *next;
     ab_outgoing *outgoing;

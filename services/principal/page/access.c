@@ -7,8 +7,9 @@
 static const ab_option rows[] = {
     {.name = "fleet.listen",
      .kind = AB_OPT_STRING,
-     .help = "host:port where the fleet page is served, without a host on 127.0.0.1; unset: it is "
-             "not. An address that other machines reach needs fleet.tls, and fleet.tokens or "
+     .help = "host:port where the fleet page is served: without a host on 127.0.0.1, with * on all "
+             "addresses; unset: it is not. An address that other machines reach needs fleet.tls, "
+             "and fleet.tokens or "
              "fleet.tls.ca."},
     {.name = "fleet.tokens",
      .kind = AB_OPT_FILE,
@@ -68,6 +69,8 @@ ab_err ab_page_access_read(const ab_config *config, ab_page_access *out, ab_erro
     a.tls.client_cert = a.tls.ca == NULL ? AB_TLS_CLIENT_CERT_NONE : AB_TLS_CLIENT_CERT_REQUEST;
     a.open = a.tokens == NULL && a.tls.ca == NULL;
     e = check_access(&a, err);
+    if (strcmp(a.at.host, "*") == 0)
+        a.at.host[0] = '\0';
     if (e == AB_ERR_OK)
         *out = a;
     return e;

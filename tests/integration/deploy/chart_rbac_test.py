@@ -7,6 +7,8 @@ import unittest
 import yaml
 from chart import AGENT, PRINCIPAL, ROOT, merged, one, render
 
+REGISTRATION = {"role": "principal", "transport": "grpc", "tls": {"secretName": "principal"}, "live": {"enabled": True},
+                "registration": {"enabled": True, "tokenKeySecret": {"name": "token"}}}
 RBAC = ("ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
 
 
@@ -45,6 +47,9 @@ class Equal(unittest.TestCase):
         values = merged(PRINCIPAL, {"autonomousAgents": True, "createNamespaces": ["*"]})
         self.check(values, "principal", "principal-autonomous")
 
+    def test_a_principal_with_which_agents_register(self):
+        self.check(REGISTRATION, "principal", "principal-registration")
+
     def test_an_autonomous_agent_needs_what_a_managed_one_needs(self):
         self.check(merged(AGENT, {"agent": {"mode": "autonomous"}}), "agent")
 
@@ -67,6 +72,11 @@ class Less(unittest.TestCase):
     def test_no_namespaces_are_created_without_patterns(self):
         for values in (merged(AGENT, {"mapping": "destination"}), merged(PRINCIPAL, {"autonomousAgents": True})):
             self.assertEqual([r for r in self.rules(values) if "namespaces" in r["resources"]], [])
+
+    def test_no_secret_is_written_unless_agents_register(self):
+        writes = [r for r in self.rules(merged(REGISTRATION, {"registration": {"enabled": False, "tokenKeySecret": {"name": ""}}}))
+                  if "secrets" in r["resources"] and set(r["verbs"]) - {"get", "list", "watch"}]
+        self.assertEqual(writes, [])
 
     def test_live_access_that_only_looks_changes_nothing(self):
         role = one(render(merged(AGENT, {"live": {"enabled": True}})), "ClusterRole", "argobus-agent-live")

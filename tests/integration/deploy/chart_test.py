@@ -84,6 +84,12 @@ def of_principal(autonomous, transport, live):
         values["createNamespaces"] = ["w-*"]
     if live == "all":
         values["live"] = {"tokensSecret": {"name": "live-tokens"}}
+        values["fleet"] = {"enabled": True, "tokensSecret": {"name": "fleet-tokens"}}
+    if live == "read":
+        values["fleet"] = {"enabled": True}
+    if live != "none" and transport == "grpc":
+        values["registration"] = {"enabled": True, "tokenKeySecret": {"name": "registration"}, "names": ["edge-*"],
+                                  "approval": "manual", "modes": ["managed", "autonomous"] if autonomous else []}
     return values
 
 
@@ -135,13 +141,15 @@ class Combinations(unittest.TestCase):
         certs = pathlib.Path(os.environ["AB_GRPC_CERTS"])
         (folder / "data").mkdir()
         for role, name in (("principal", "server"), ("agent", "w1")):
-            for sub in ("tls", "live", "redis"):
+            for sub in ("tls", "live", "redis", "fleet", "registration"):
                 (folder / role / sub).mkdir(parents=True)
             shutil.copy(certs / "ca.crt", folder / role / "tls/ca.crt")
             shutil.copy(certs / f"{name}.crt", folder / role / "tls/tls.crt")
             shutil.copy(certs / f"{name}.key", folder / role / "tls/tls.key")
             (folder / role / "live/tokens").write_text("q6b0YlJ1H2c4bUO0kzA5Zx w1\n")
             (folder / role / "redis/password").write_text("secret\n")
+            (folder / role / "fleet/tokens").write_text("q6b0YlJ1H2c4bUO0kzA5Zx *\n")
+            (folder / role / "registration/token.key").write_bytes(bytes(range(32)))
 
     def test_every_pod_is_restricted(self):
         for name, manifests in self.rendered.items():
@@ -182,6 +190,18 @@ class Details(unittest.TestCase):
         policy = one(render(merged(AGENT, {"live": {"enabled": True}})), "NetworkPolicy")["spec"]
         self.assertEqual([rule["ports"] for rule in policy["ingress"]], [[{"port": "metrics"}]])
         self.assertEqual({p["port"] for p in policy["egress"][0]["ports"]}, {53, 443, 6443, 9093, 9094})
+
+    def test_the_fleet_page_leaves_the_pod_only_with_tokens(self):
+        def ports(fleet):
+            manifests = render(merged(PRINCIPAL, {"fleet": fleet}))
+            services = [p["name"] for o in manifests if o["kind"] == "Service" for p in o["spec"]["ports"]]
+            policy = one(manifests, "NetworkPolicy")["spec"]["ingress"]
+            return yaml.safe_load(config(manifests))["fleet"], services, [p["port"] for rule in policy for p in rule["ports"]]
+        self.assertEqual(ports({"enabled": True}), ({"listen": ":8090"}, ["metrics"], ["metrics"]))
+        options, services, reached = ports({"enabled": True, "port": 9999, "tokensSecret": {"name": "t"}})
+        self.assertEqual((services, reached), (["metrics", "fleet"], ["metrics", "fleet"]))
+        self.assertEqual(options, {"listen": "*:9999", "tokens": "/etc/argobus/fleet/tokens",
+                                   "tls": {"cert": "/etc/argobus/tls/tls.crt", "key": "/etc/argobus/tls/tls.key"}})
 
     def test_a_broker_password_is_a_file_of_a_secret(self):
         manifests = render(merged(AGENT, {"kafka": {"sasl": {"mechanism": "SCRAM-SHA-512", "username": "w1",

@@ -142,7 +142,7 @@ class Page(PageFleet):
         self.principal.stop()
         certs = self.grpc("server")["tls"]
         self.tokens()
-        beyond = (second.replace("0.0.0.0:8090", "0.0.0.0:0").replace("/etc/argobus/fleet-tokens", f"{self.folder}/tokens")
+        beyond = (second.replace("*:8090", "*:0").replace("/etc/argobus/fleet-tokens", f"{self.folder}/tokens")
                   .replace("/etc/argobus/tls/fleet.crt", certs["cert"]).replace("/etc/argobus/tls/fleet.key", certs["key"]))
         self.principal.configure(dict(self.principal_config(), **yaml.safe_load(beyond)))
         self.principal.start()

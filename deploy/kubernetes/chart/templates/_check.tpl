@@ -11,6 +11,8 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- include (printf "argobus.check.%s" $v.transport) . -}}
 {{- include "argobus.check.tls" . -}}
 {{- include "argobus.check.live" . -}}
+{{- include "argobus.check.registration" . -}}
+{{- include "argobus.check.fleet" . -}}
 {{- include "argobus.check.config" . -}}
 {{- if and $v.namespaces (eq $v.mapping "namespace") -}}
 {{- fail "namespaces is set, but mapping is namespace, which does not use it: set mapping to destination (at both ends), or remove namespaces" -}}
@@ -138,6 +140,34 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- end -}}
 {{- end -}}
 
+{{- define "argobus.check.registration" -}}
+{{- $v := .Values -}}
+{{- $r := $v.registration -}}
+{{- if and (not $r.enabled) (or $r.server $r.tokenKeySecret.name $r.names $r.modes) -}}
+{{- fail "registration has a server, a tokenKeySecret, names or modes, but registration.enabled is false: set it to true, or remove them" -}}
+{{- end -}}
+{{- if $r.enabled -}}
+{{- if eq $v.role "agent" }}{{ fail "registration.enabled is true, but role is agent: the principal registers agents; set it in its release" }}{{ end -}}
+{{- if ne $v.transport "grpc" }}{{ fail "registration.enabled is true, but transport is kafka, over which an unknown agent cannot be heard: set registration.enabled to false, and use argobusctl agent create" }}{{ end -}}
+{{- if not $v.live.enabled }}{{ fail "registration.enabled is true, but live.enabled is false, and the cluster Secrets point there: set live.enabled to true" }}{{ end -}}
+{{- if not $r.tokenKeySecret.name }}{{ fail "registration.tokenKeySecret.name is not set, but registration.enabled is true: create a Secret with 32 random bytes or more and name it" }}{{ end -}}
+{{- if and (or (eq $r.mode "autonomous") (has "autonomous" $r.modes)) (not $v.autonomousAgents) -}}
+{{- fail "registration.mode or registration.modes names autonomous, but autonomousAgents is false: set it to true, which grants the rights to create and delete mirrors" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "argobus.check.fleet" -}}
+{{- $fleet := .Values.fleet -}}
+{{- if and $fleet.tokensSecret.name (not $fleet.enabled) -}}
+{{- fail "fleet.tokensSecret is set, but fleet.enabled is false: set fleet.enabled to true, or remove it" -}}
+{{- end -}}
+{{- if and $fleet.enabled (eq .Values.role "agent") }}{{ fail "fleet.enabled is true, but role is agent: the principal serves the fleet page; set it in its release" }}{{ end -}}
+{{- if and $fleet.tokensSecret.name (not (include "argobus.certificate" .)) -}}
+{{- fail "fleet.tokensSecret is set, but the principal has no certificate, and tokens must not travel in clear: set tls.secretName or tls.certManager.enabled" -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "argobus.check.config" -}}
 {{- $decided := dict "transport" "transport" "mapping" "mapping" "namespaces" "namespaces" "agents" "agents"
     "agent.name" "agent.name" "agent.mode" "agent.mode" "agent.data" "persistence" "principal.data" "persistence"
@@ -147,7 +177,10 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
     "kafka.tls" "tls" "grpc.address" "grpc.address" "grpc.listen" "grpc.port" "grpc.insecure" "grpc.insecure"
     "grpc.tls.ca" "tls" "grpc.tls.cert" "tls" "grpc.tls.key" "tls" "live.enabled" "live.enabled" "live.exec" "live.exec"
     "live.kubernetes.verbs" "live.write" "live.kubernetes.namespaces" "live.namespaces" "live.resource.listen" "live.port"
-    "live.redis.listen" "live.redis" "live.redis.address" "live.redis.address" -}}
+    "live.redis.listen" "live.redis" "live.redis.address" "live.redis.address"
+    "registration.enabled" "registration" "registration.server" "registration" "registration.token-key" "registration"
+    "registration.mode" "registration" "registration.modes" "registration"
+    "fleet.listen" "fleet.enabled, with fleet.port" "fleet.tokens" "fleet.tokensSecret" -}}
 {{- range $path, $instead := $decided -}}
 {{- $at := $.Values.config -}}
 {{- $found := true -}}

@@ -91,6 +91,34 @@ redis:
 {{- end }}
 {{- end -}}
 
+{{- define "argobus.config.registration" -}}
+{{- $r := .Values.registration -}}
+{{- $name := include "argobus.fullname" . -}}
+enabled: true
+server: {{ $r.server | default (printf "https://%s.%s.svc:%d" $name .Release.Namespace (int .Values.live.port)) | quote }}
+token-key: /etc/argobus/registration/token.key
+{{- with $r.names }}
+names: {{ toJson . }}
+{{- end }}
+mode: {{ $r.mode }}
+{{- with $r.modes }}
+modes: {{ toJson . }}
+{{- end }}
+approval: {{ $r.approval }}
+max: {{ int $r.max }}
+{{- end -}}
+
+{{- define "argobus.config.fleet" -}}
+{{- $fleet := .Values.fleet -}}
+{{- if $fleet.tokensSecret.name -}}
+listen: "*:{{ $fleet.port }}"
+tokens: /etc/argobus/fleet/tokens
+tls: {cert: /etc/argobus/tls/tls.crt, key: /etc/argobus/tls/tls.key}
+{{- else -}}
+listen: ":{{ $fleet.port }}"
+{{- end -}}
+{{- end -}}
+
 {{- define "argobus.config.values" -}}
 transport: {{ .Values.transport }}
 mapping: {{ .Values.mapping }}
@@ -126,6 +154,14 @@ store:
 {{- with include "argobus.config.live" . | trim }}
 live:
   {{- . | nindent 2 }}
+{{- end }}
+{{- if .Values.registration.enabled }}
+registration:
+  {{- include "argobus.config.registration" . | nindent 2 }}
+{{- end }}
+{{- if .Values.fleet.enabled }}
+fleet:
+  {{- include "argobus.config.fleet" . | nindent 2 }}
 {{- end }}
 http:
   address: ":{{ .Values.metrics.port }}"

@@ -47,6 +47,14 @@
       resources: [appprojects]
       verbs: [create, delete]
 {{- end }}
+{{- if .Values.registration.enabled }}
+- kind: Role
+  name: {{ $name }}-registration
+  rules:
+    - apiGroups: [""]
+      resources: [secrets] # a role cannot limit this to the names of agents that are not known yet
+      verbs: [create, patch]
+{{- end }}
 {{- end -}}
 
 {{- define "argobus.rule.namespaces" -}}

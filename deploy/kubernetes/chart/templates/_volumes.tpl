@@ -20,6 +20,12 @@
 {{- if and $v.live.redis.enabled $v.live.redis.passwordSecret.name -}}
 {{- $found = append $found (dict "volume" "redis" "name" $v.live.redis.passwordSecret.name "key" $v.live.redis.passwordSecret.key "path" "password") -}}
 {{- end -}}
+{{- if $v.registration.enabled -}}
+{{- $found = append $found (dict "volume" "registration" "name" $v.registration.tokenKeySecret.name "key" $v.registration.tokenKeySecret.key "path" "token.key") -}}
+{{- end -}}
+{{- if $v.fleet.tokensSecret.name -}}
+{{- $found = append $found (dict "volume" "fleet" "name" $v.fleet.tokensSecret.name "key" $v.fleet.tokensSecret.key "path" "tokens") -}}
+{{- end -}}
 {{- toJson $found -}}
 {{- end -}}
 

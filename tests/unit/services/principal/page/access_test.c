@@ -66,6 +66,17 @@ static void other_machines_need_tls_and_somebody_who_may_look(void **state)
     assert_false(access_now.open);
 }
 
+static void a_star_is_all_addresses(void **state)
+{
+    (void)state;
+    const char *bare[] = {"fleet.listen=*:8090"};
+    const char *good[] = {"fleet.listen=*:8090", with_file("fleet.tls.cert"),
+                          with_file("fleet.tls.key"), with_file("fleet.tokens")};
+    assert_int_equal(read_access(bare, 1), AB_ERR_CONFIG);
+    assert_int_equal(read_access(good, 4), AB_ERR_OK);
+    assert_string_equal(access_now.at.host, "");
+}
+
 static void certificates_are_set_in_pairs_and_with_tls(void **state)
 {
     (void)state;
@@ -139,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listens_on_loopback_unless_told_otherwise),
         cmocka_unit_test(other_machines_need_tls_and_somebody_who_may_look),
+        cmocka_unit_test(a_star_is_all_addresses),
         cmocka_unit_test(certificates_are_set_in_pairs_and_with_tls),
         cmocka_unit_test(names_that_lead_elsewhere_are_refused_on_loopback),
         cmocka_unit_test(a_token_must_be_for_all_agents),

@@ -126,6 +126,16 @@ static ab_err put_in_place(const replaced *r, ab_error *err)
     return ab_fail_errno(err, ab_err_from_errno(failed), failed, "cannot replace %s", r->path);
 }
 
+ab_err ab_pki_file_replace(const char *path, ab_str text, ab_error *err)
+{
+    replaced file = {0};
+    ab_err e = stage(&file, path, text, err);
+    if (e == AB_ERR_OK)
+        e = put_in_place(&file, err);
+    free(file.path);
+    return e;
+}
+
 ab_err ab_pki_pair_replace(const ab_pki_paths *paths, ab_str cert, ab_str key, ab_error *err)
 {
     replaced key_file = {0};

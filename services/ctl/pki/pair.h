@@ -30,6 +30,8 @@ AB_MUST_USE ab_err ab_pki_paths_of(const char *cert, ab_pki_paths *out, ab_error
 
 /** Make a file that was not there. @return EXISTS; as ab_file_replace */
 AB_MUST_USE ab_err ab_pki_file_create(const char *path, ab_str text, mode_t mode, ab_error *err);
+/** Replace a file that is there; owner, group and mode stay. @return as ab_file_replace */
+AB_MUST_USE ab_err ab_pki_file_replace(const char *path, ab_str text, ab_error *err);
 /** Make both files, the key for its owner only; after a failure none of them.
  *  @param key  absent: only the certificate
  *  @return EXISTS: one is there; as ab_pki_file_create */

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of revoked certificates: "revoke" adds to it, "unrevoke" takes from it, "revoked" shows
+ * it. Principals read it again when it changes.
+ */
+#include "base/core/clock.h"
+#include "base/core/file.h"
+#include "base/crypto/revoked.h"
+#include "services/ctl/output.h"
+#include "services/ctl/pki/options.h"
+#include "services/ctl/pki/pair.h"
+#include "services/ctl/pki/pki.h"
+#include "services/ctl/pki/revocations.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define LIST_MAX  ((size_t)8 * 1024 * 1024)
+#define LIST_MODE 0644
+#define NOTE_MAX  512
+
+static const ab_ctl_flag flags[] = {
+    {"file", "FILE", "the list, which option grpc.auth.revoked names (default: revoked)"},
+};
+
+/* A certificate that an operand names. */
+typedef struct {
+    uint8_t hash[AB_FINGERPRINT_BYTES];
+    char hex[AB_FINGERPRINT_TEXT];
+    char subject[NOTE_MAX]; /* "": only its fingerprint is known */
+    bool was_there;         /* the list had it already */
+} named;
+
+typedef struct {
+    named cert[AB_CTL_OPERANDS_MAX];
+    size_t count;
+} all_named;
+
+static const char *list_path(const ab_ctl *ctl)
+{
+    return ab_pki_value(ctl, "file", "revoked");
+}
+
+static ab_err read_certificate(const char *path, named *out, ab_error *err)
+{
+    STACK_OF(X509) *certs = NULL;
+    ab_buf subject;
+    ab_err e = ab_pki_read_certs(path, &certs, err);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_buf_init(&subject, NOTE_MAX - 1);
+    e = ab_certificate_fingerprint(sk_X509_value(certs, 0), out->hash);
+    if (e == AB_ERR_OK && ab_certificate_subject(sk_X509_value(certs, 0), &subject) == AB_ERR_OK &&
+        ab_str_is_printable(ab_buf_str(&subject)))
+        snprintf(out->subject, sizeof(out->subject), "%.*s", AB_STR_ARG(ab_buf_str(&subject)));
+    ab_buf_fini(&subject);
+    sk_X509_pop_free(certs, X509_free);
+    return e;
+}
+
+static ab_err name(const char *operand, named *out, ab_error *err)
+{
+    *out = (named){0};
+    ab_err e = AB_ERR_OK;
+    if (!ab_fingerprint_parse(ab_str_of(operand), out->hash))
+        e = read_certificate(operand, out, err);
+    if (e != AB_ERR_OK)
+        ab_error_prefix(err, "neither a SHA-256 fingerprint nor a certificate");
+    ab_fingerprint_format(out->hash, out->hex);
+    return e;
+}
+
+static ab_err name_all(const ab_ctl *ctl, all_named *out, ab_error *err)
+{
+    ab_err e = AB_ERR_OK;
+    out->count = 0;
+    for (size_t i = 0; i < ctl->operand_count && e == AB_ERR_OK; i++)
+        e = name(ctl->operands[i], &out->cert[out->count++], err);
+    return e;
+}
+
+/* One that principals would refuse is not made longer. */
+static ab_err read_list(const char *path, ab_buf *text, ab_error *err)
+{
+    ab_revoked all;
+    ab_err e = ab_file_read(path, text, NULL, err);
+    if (e != AB_ERR_OK)
+        return e;
+    e = ab_revoked_parse(ab_buf_str(text), &all, err);
+    if (e != AB_ERR_OK) {
+        ab_error_prefix(err, "%s", path);
+        return e;
+    }
+    ab_revoked_fini(&all);
+    return AB_ERR_OK;
+}
+
+static ab_err write_list(const char *path, const ab_buf *text, bool is_new, ab_error *err)
+{
+    if (ab_buf_status(text) != AB_ERR_OK)
+        return ab_fail(err, ab_buf_status(text), "%s: %s", path, ab_err_text(ab_buf_status(text)));
+    return is_new ? ab_pki_file_create(path, ab_buf_str(text), LIST_MODE, err)
+                  : ab_pki_file_replace(path, ab_buf_str(text), err);
+}
+
+/* ----- revoke ----- */
+
+static void add(const named *cert, ab_buf *text)
+{
+    char time[AB_TIME_TEXT], note[NOTE_MAX + AB_TIME_TEXT + 32];
+    const char *subject = cert->subject[0] == '\0' ? "unknown" : cert->subject;
+    ab_time_format_seconds(ab_clock_wall_us(&ab_clock_real), time);
+    snprintf(note, sizeof(note), "%s, revoked %s", subject, time);
+    ab_revocations_add(text, cert->hash, note);
+}
+
+/* After the list was written. */
+static void tell(const named *cert, const char *what)
+{
+    printf("%s %s%s%s\n", what, cert->hex, cert->subject[0] == '\0' ? "" : " ", cert->subject);
+}
+
+static ab_err add_certs(const char *path, all_named *certs, ab_buf *text, ab_error *err)
+{
+    bool is_new = access(path, F_OK) != 0;
+    ab_err e = is_new ? AB_ERR_OK : read_list(path, text, err);
+    if (e != AB_ERR_OK)
+        return e;
+    size_t before = text->len;
+    for (size_t i = 0; i < certs->count; i++) {
+        named *cert = &certs->cert[i];
+        cert->was_there = ab_revocations_has(ab_buf_str(text), cert->hash);
+        if (!cert->was_there)
+            add(cert, text);
+    }
+    return text->len == before ? AB_ERR_OK : write_list(path, text, is_new, err);
+}
+
+static int run_revoke(const ab_ctl *ctl)
+{
+    ab_error err = {0};
+    ab_buf text;
+    all_named certs;
+    ab_buf_init(&text, LIST_MAX);
+    ab_err e = name_all(ctl, &certs, &err);
+    if (e == AB_ERR_OK)
+        e = add_certs(list_path(ctl), &certs, &text, &err);
+    for (size_t i = 0; i < certs.count && e == AB_ERR_OK; i++)
+        tell(&certs.cert[i], certs.cert[i].was_there ? "already revoked" : "revoked");
+    ab_buf_fini(&text);
+    return ab_pki_end(e, &err);
+}
+
+const ab_ctl_command ab_ctl_revoke = {
+    .name = "revoke",
+    .operands = "CERT|FINGERPRINT...",
+    .operands_min = 1,
+    .operands_max = AB_CTL_OPERANDS_MAX,
+    .summary = "Add certificates to the list of those that principals refuse",
+    .examples = "  argobusctl revoke w1.crt --file /etc/argobus/revoked\n",
+    .flags = flags,
+    .flag_count = sizeof(flags) / sizeof(*flags),
+    .run = run_revoke,
+};
+
+/* ----- unrevoke ----- */
+
+/* @return NOTFOUND: one was not revoked */
+static ab_err drop_certs(const char *path, const all_named *certs, ab_buf *text, ab_error *err)
+{
+    ab_buf left;
+    ab_err e = read_list(path, text, err);
+    for (size_t i = 0; i < certs->count && e == AB_ERR_OK; i++) {
+        ab_buf_init(&left, LIST_MAX);
+        if (ab_revocations_drop(ab_buf_str(text), certs->cert[i].hash, &left) == 0)
+            e = ab_fail(err, AB_ERR_NOTFOUND, "%s is not revoked; nothing was changed",
+                        certs->cert[i].hex);
+        ab_buf_fini(text);
+        *text = left;
+    }
+    return e == AB_ERR_OK ? write_list(path, text, false, err) : e;
+}
+
+static int run_unrevoke(const ab_ctl *ctl)
+{
+    ab_error err = {0};
+    ab_buf text;
+    all_named certs;
+    ab_buf_init(&text, LIST_MAX);
+    ab_err e = name_all(ctl, &certs, &err);
+    bool named_all = e == AB_ERR_OK;
+    if (named_all)
+        e = drop_certs(list_path(ctl), &certs, &text, &err);
+    for (size_t i = 0; i < certs.count && e == AB_ERR_OK; i++)
+        tell(&certs.cert[i], "no longer revoked");
+    ab_buf_fini(&text);
+    if (named_all && e == AB_ERR_NOTFOUND)
+        return ab_ctl_fail(AB_CTL_NOT_FOUND, "%s", err.text);
+    return ab_pki_end(e, &err);
+}
+
+const ab_ctl_command ab_ctl_unrevoke = {
+    .name = "unrevoke",
+    .operands = "CERT|FINGERPRINT...",
+    .operands_min = 1,
+    .operands_max = AB_CTL_OPERANDS_MAX,
+    .summary = "Remove certificates from the list of those that principals refuse",
+    .examples = "  argobusctl unrevoke w1.crt --file /etc/argobus/revoked\n",
+    .flags = flags,
+    .flag_count = sizeof(flags) / sizeof(*flags),
+    .run = run_unrevoke,
+};
+
+/* ----- revoked ----- */
+
+static void put_fingerprint(const cJSON *row, ab_buf *cell)
+{
+    ab_ctl_put_member(row, "fingerprint", cell);
+}
+
+static void put_note(const cJSON *row, ab_buf *cell)
+{
+    ab_ctl_put_member(row, "note", cell);
+}
+
+static const ab_ctl_column columns[] = {{"FINGERPRINT", put_fingerprint}, {"NOTE", put_note}};
+static const ab_ctl_table table = {columns, sizeof(columns) / sizeof(*columns),
+                                   "no certificate is revoked"};
+
+/* @return false when out of memory */
+static bool list_all(ab_str text, cJSON *rows)
+{
+    char hex[AB_FINGERPRINT_TEXT];
+    ab_text_lines lines = {.rest = text};
+    ab_revocation entry;
+    while (ab_revocations_next(&lines, &entry)) {
+        cJSON *row = cJSON_CreateObject();
+        ab_fingerprint_format(entry.hash, hex);
+        if (row == NULL || !cJSON_AddItemToArray(rows, row) ||
+            !ab_doc_add_str(row, "fingerprint", ab_str_of(hex)) ||
+            (entry.note.ptr != NULL && !ab_doc_add_str(row, "note", entry.note)))
+            return false;
+    }
+    return true;
+}
+
+static int run_revoked(const ab_ctl *ctl)
+{
+    ab_error err = {0};
+    ab_buf text;
+    ab_buf_init(&text, LIST_MAX);
+    int code = ab_pki_end(read_list(list_path(ctl), &text, &err), &err);
+    cJSON *doc = cJSON_CreateObject();
+    cJSON *rows = doc == NULL ? NULL : cJSON_AddArrayToObject(doc, "revoked");
+    bool whole = rows != NULL && list_all(ab_buf_str(&text), rows);
+    if (code == AB_CTL_OK)
+        code = whole ? ab_ctl_show(ctl, doc, rows, &table)
+                     : ab_ctl_fail(AB_CTL_FAILED, "out of memory");
+    cJSON_Delete(doc);
+    ab_buf_fini(&text);
+    return code;
+}
+
+const ab_ctl_command ab_ctl_revoked = {
+    .name = "revoked",
+    .operands = "",
+    .summary = "List the certificates that principals refuse",
+    .examples = "  argobusctl revoked --file /etc/argobus/revoked\n",
+    .flags = flags,
+    .flag_count = sizeof(flags) / sizeof(*flags),
+    .run = run_revoked,
+};

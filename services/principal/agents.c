@@ -60,6 +60,7 @@ static void on_removed(void *arg, const char *agent)
     ab_principal_live_removed(s->live, agent);
     ab_principal_remove_agent(s->machine, agent);
     ab_changes_remove(s->changes, agent);
+    ab_app_meter_remove(&s->app_meter, agent);
     ab_fleet_remove(s->fleet, agent);
     ab_page_note(s->page, ab_str_of(agent), false);
     ab_transport_remove_agent(s->base.transport, agent, true);
@@ -318,7 +319,9 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     s->registry =
         ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);
     if (s->senders == NULL || s->claimed_modes == NULL || s->changes == NULL || s->fleet == NULL ||
-        s->registry == NULL || ab_registry_list(s->registry, d->config) != AB_ERR_OK)
+        s->registry == NULL ||
+        ab_app_meter_init(&s->app_meter, d->metrics, s->machine) != AB_ERR_OK ||
+        ab_registry_list(s->registry, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     check_modes(s);
     return configure_listed(s, err);
@@ -330,6 +333,7 @@ void ab_principal_agents_free(service *s)
     ab_map_free(s->senders, free);
     ab_map_free(s->claimed_modes, NULL);
     ab_changes_free(s->changes);
+    ab_app_meter_fini(&s->app_meter);
     ab_fleet_free(s->fleet);
     ab_recipients_free(s->recipients);
 }

@@ -124,6 +124,28 @@ static void put_held(ab_spanw *w, const service *s, const char *agent)
     ab_spanw_object_end(w);
 }
 
+static void put_applications(ab_spanw *w, const service *s, const char *agent)
+{
+    ab_app_counts counts;
+    ab_principal_app_counts(s->machine, agent, &counts);
+    ab_spanw_key(w, AB_STR("applications"));
+    ab_spanw_object(w);
+    put_number(w, "count", counts.all);
+    ab_spanw_key(w, AB_STR("sync"));
+    ab_spanw_object(w);
+    for (unsigned i = 0; i < AB_APP_SYNCS; i++)
+        if (counts.sync[i] > 0)
+            put_number(w, ab_app_sync_name(i), counts.sync[i]);
+    ab_spanw_object_end(w);
+    ab_spanw_key(w, AB_STR("health"));
+    ab_spanw_object(w);
+    for (unsigned i = 0; i < AB_APP_HEALTHS; i++)
+        if (counts.health[i] > 0)
+            put_number(w, ab_app_health_name(i), counts.health[i]);
+    ab_spanw_object_end(w);
+    ab_spanw_object_end(w);
+}
+
 static void put_certificate(ab_spanw *w, const service *s, const char *agent)
 {
     const char *id = ab_recipients_id(s->recipients, agent);
@@ -150,6 +172,7 @@ static void put_agent(ab_spanw *w, const service *s, const char *name, const ab_
     put_text(w, "version", a->version[0] == '\0' ? AB_STR_NONE : ab_str_of(a->version));
     put_pending(w, s, name, ages);
     put_held(w, s, name);
+    put_applications(w, s, name);
     put_number(w, "secrets_waiting", ab_principal_secrets_waiting(s->machine, name));
     put_text(w, "refused", ab_str_of(a->refused));
     put_certificate(w, s, name);

@@ -24,6 +24,8 @@
  *                 the oldest of them waits, TIME null when N is 0; or null while it is not known
  *   held          {"count":N,"token":T}: deletions that are held back; null when none is. T
  *                 confirms them as annotation argobus.io/confirm-deletions; null: there is none
+ *   applications  {"count":N,"sync":{...},"health":{...}}: how many stand at the control plane, and
+ *                 how many of them with each word of Argo CD's; words that none has are left out
  *   secrets_waiting  how many Secrets wait for its certificate
  *   refused       why nothing is sent to it or taken from it; null when it is served
  *   certificate   {"sha256":ID,"expires":TIME} of the one that Secrets are sealed to, TIME null

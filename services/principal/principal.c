@@ -437,9 +437,11 @@ static ab_err make_holds(service *s, ab_error *err)
 static void on_render(void *arg)
 {
     const ab_daemon *d = arg;
-    const service *s = d->state;
+    service *s = d->state;
     if (s != NULL && s->changes != NULL)
         ab_changes_measure(s->changes);
+    if (s != NULL && s->fleet != NULL)
+        ab_app_meter_measure(&s->app_meter, ab_fleet_agents(s->fleet));
 }
 
 static ab_err make_live(service *s, ab_error *err)

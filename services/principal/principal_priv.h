@@ -6,6 +6,7 @@
 
 #include "base/core/map.h"
 #include "services/control.h"
+#include "services/principal/app_meter.h"
 #include "services/principal/changes.h"
 #include "services/principal/fleet.h"
 #include "services/principal/holds.h"
@@ -36,6 +37,7 @@ typedef struct {
     ab_registration *registration; /* NULL: agents cannot register themselves */
     ab_holds *holds;
     ab_changes *changes;
+    ab_app_meter app_meter;
     ab_fleet *fleet;
     ab_recipients *recipients;
     ab_persisted_agents persisted; /* without principal.data: zeroed */

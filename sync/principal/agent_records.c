@@ -58,6 +58,12 @@ void ab_agent_records_count(struct agent_records *r, bool *counted, bool has)
         ab_resync_queue_sort(&r->peer->resync.turn);
 }
 
+void ab_principal_app_counts(const ab_principal *p, const char *agent, ab_app_counts *out)
+{
+    const struct agent_records *r = ab_map_find(p->records_by_agent, ab_str_of(agent));
+    *out = r == NULL ? (ab_app_counts){0} : r->shown;
+}
+
 bool ab_agent_records_are_done(const struct agent_records *r)
 {
     return r->unfinished == 0;

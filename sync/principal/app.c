@@ -20,8 +20,10 @@ void ab_principal_app_free(void *value)
     while (ab_principal_is_moving(app))
         ab_agent_records_leave(ab_principal_pop_former(app));
     ab_link_remove(&app->in_records);
-    if (app->records != NULL)
+    if (app->records != NULL) {
         ab_agent_records_count(app->records, &app->unfinished, false);
+        ab_app_counts_set(&app->records->shown, &app->shown, NULL);
+    }
     ab_agent_records_leave(app->records);
     ab_principal_forget_requests(app);
     free(app->error);
@@ -82,6 +84,7 @@ static ab_err note_updated(ab_principal_app *app, const ab_object *object)
     app->exists = app->record.changed_meanwhile = true;
     app->deleting = ab_object_deleting(object);
     app->has_status = ab_span_count(ab_object_field(object, "status")) > 0;
+    ab_app_counts_set(&app->records->shown, &app->shown, object);
     ab_principal_note_requests(app, object);
     return AB_ERR_OK;
 }
@@ -92,6 +95,7 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     if (app == NULL || !app->exists)
         return;
     bool requested = app->deleting; /* its user said so on the object */
+    ab_app_counts_set(&app->records->shown, &app->shown, NULL);
     app->exists = app->deleting = app->requeued = false;
     app->record.changed_meanwhile = true;
     ab_principal_forget_newest(app);

@@ -69,6 +69,8 @@ static void note(struct mirror *m, const ab_object *hub)
         m->up_to_date = false;
     m->known = m->exists = true;
     m->is_mirror = ab_str_is(ab_mirror_owner(hub), m->agent);
+    bool counts = m->is_mirror && m->kind == &ab_kind_application;
+    ab_app_counts_set(&m->records->shown, &m->shown, counts ? hub : NULL);
     m->deleting = ab_object_deleting(hub);
     m->stamp = ab_mirror_stamp(m, hub);
     m->hub = readable ? digest : (ab_digest){0};
@@ -112,6 +114,7 @@ static void note_absent(struct mirror *m, bool observed)
 {
     bool was_own = ab_mirror_is_of_managed(m) && m->exists && m->is_mirror;
     m->exists = m->deleting = m->up_to_date = m->is_mirror = false;
+    ab_app_counts_set(&m->records->shown, &m->shown, NULL);
     ab_mirror_set_conflict(m, m->source == MIRROR_LIVE && !ab_mirror_has_name(m));
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (was_own)

@@ -24,7 +24,8 @@ struct mirror {
     struct agent_records *records; /* of the agent whose it is */
     const char *agent;             /* the records' name */
     ab_link in_records;
-    bool unfinished; /* counted in the records */
+    bool unfinished;    /* counted in the records */
+    ab_app_state shown; /* likewise, of an Application */
 
     enum mirror_source source;
     ab_version version;

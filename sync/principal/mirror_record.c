@@ -12,6 +12,7 @@ static void leave_records(struct mirror *m)
         return;
     ab_agent_records_count(m->records, &m->unfinished, false);
     m->records->conflict_count -= m->conflict;
+    ab_app_counts_set(&m->records->shown, &m->shown, NULL);
     ab_link_remove(&m->in_records);
     ab_agent_records_leave(m->records);
 }

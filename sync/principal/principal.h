@@ -22,6 +22,7 @@
 #include "base/observe/metrics.h"
 #include "schema/catalogue.h"
 #include "sync/deletion/guard.h"
+#include "sync/object/app_state.h"
 #include "sync/object/application.h"
 #include "sync/reconcile/effects.h"
 #include "sync/writer.h"
@@ -156,6 +157,8 @@ ab_str ab_principal_agent_of(const ab_principal *p, ab_str namespace, ab_str nam
 ab_str ab_principal_why_deferred(const ab_principal *p, const char *agent, ab_str key, bool *ours);
 /** @param why  for a held deletion the verdict of deletion.h; else NULL */
 typedef void (*ab_principal_visitor)(void *arg, ab_str key, const char *why);
+/** In which states the Applications of this agent are at the hub; mirrors count, too. */
+void ab_principal_app_counts(const ab_principal *p, const char *agent, ab_app_counts *out);
 /** How many Secrets wait for a certificate of this agent, as of the last tick. */
 size_t ab_principal_secrets_waiting(const ab_principal *p, const char *agent);
 /** Call `visit` for each of them. Goes through all shared objects. */

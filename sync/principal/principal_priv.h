@@ -45,6 +45,7 @@ struct agent_records {
     ab_link mirrors;       /* struct mirror.in_records */
     size_t unfinished;     /* of both: those with a delivery that is not dealt with */
     size_t conflict_count; /* mirrors whose place is another object's */
+    ab_app_counts shown;   /* of both, the Applications that stand in the hub's store */
 };
 
 /* How often to look whether what is held back for want of proof has come back. */
@@ -142,9 +143,10 @@ struct ab_principal_app {
     const char *agent;             /* the records' name */
     struct peer *peer;             /* of that name; NULL while there is none */
     ab_link in_records;
-    ab_link formers;  /* agents that may have it still, see route.c */
-    ab_link in_found; /* of a sweep that finds it at one of these */
-    bool unfinished;  /* counted in the records */
+    ab_link formers;    /* agents that may have it still, see route.c */
+    ab_link in_found;   /* of a sweep that finds it at one of these */
+    bool unfinished;    /* counted in the records */
+    ab_app_state shown; /* likewise */
 
     bool exists;
     bool deleting;

@@ -96,8 +96,10 @@ ab_err ab_principal_assign(ab_principal_app *app, ab_str agent)
         ab_agent_records_leave(r);
         return AB_ERR_NOMEM;
     }
-    if (former != NULL)
+    if (former != NULL) {
         forget_agent(app);
+        ab_app_counts_set(&former->shown, &app->shown, NULL);
+    }
     ab_list_append(&r->apps, &app->in_records);
     app->records = r;
     app->agent = r->name;

@@ -142,6 +142,11 @@ class Daemon:
         found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.M)
         return sum(float(value) for value in found)
 
+    def series(self, name):
+        """The series of a family that has labels: their values, by the text of the labels."""
+        text = wait_for("/metrics answers", lambda: self.get("/metrics"))
+        return {labels: float(value) for labels, value in re.findall(rf"^{name}{{(.*)}} (\S+)$", text, re.M)}
+
     def stop(self):
         """In order; the exit code must be 0."""
         if self.process is None:

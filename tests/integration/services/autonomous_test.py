@@ -59,8 +59,11 @@ class Autonomous(Fleet):
         self.is_mirrored("guestbook", "2")
         self.spoke.set_status("argocd", "guestbook", SYNCED)
         wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == SYNCED)
+        healthy = 'agent="w1",status="Healthy"'
+        wait_for("it is counted", lambda: self.principal.series("argobus_applications_health").get(healthy) == 1)
         self.spoke.remove("argocd", "guestbook")
         self.is_gone("guestbook")
+        wait_for("it is not", lambda: self.principal.series("argobus_applications_health").get(healthy) == 0)
 
     def test_edits_and_deletions_at_the_hub_are_undone(self):
         self.hub.remove("w1", "guestbook")

@@ -43,6 +43,8 @@ class Managed(Fleet):
     def test_status_comes_back_and_costs_no_event_down(self):
         self.spoke.set_status("argocd", "guestbook", SYNCED)
         wait_for("status at the hub", lambda: self.hub.status("w1", "guestbook") == SYNCED)
+        synced = 'agent="w1",status="Synced"'
+        wait_for("it is counted", lambda: self.principal.series("argobus_applications_sync").get(synced) == 1)
         rounds = iter(range(100))
 
         def costs_nothing():

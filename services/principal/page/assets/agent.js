@@ -38,6 +38,31 @@ function expiry(agent) {
   return agent.certificate?.expires ? Date.parse(agent.certificate.expires) / 1000 - now() : Infinity;
 }
 
+function amount(agent, kind, word) {
+  return agent.applications[kind][word] ?? 0;
+}
+
+function outOfSync(agent) {
+  return amount(agent, "sync", "OutOfSync");
+}
+
+// What somebody should look at comes first.
+function unhealthy(agent) {
+  return amount(agent, "health", "Degraded") + amount(agent, "health", "Missing");
+}
+
+const WORDS = ["OutOfSync", "Degraded", "Missing", "Progressing", "Suspended"];
+
+function applicationsText(agent) {
+  const { count, sync, health } = agent.applications;
+  const words = WORDS.filter((word) => sync[word] || health[word]).map((word) => (sync[word] ?? health[word]) + " " + word);
+  return [String(count), ...words].join(", ");
+}
+
+function statesText(states) {
+  return Object.entries(states).map(([word, count]) => count + " " + word).join(", ") || "none";
+}
+
 function state(agent) {
   if (agent.refused) return "refused";
   return agent.connected ? "connected" : "disconnected";
@@ -59,6 +84,8 @@ export const columns = [
   { title: "Not in effect", number: true, value: total,
     text: (a) => (counts(a).length === 0 ? "not known" : total(a) === 0 ? "0" : total(a) + ", oldest " + age(oldest(a))),
     tone: (a) => (total(a) > 0 ? "warn" : "") },
+  { title: "Applications", number: true, value: (a) => a.applications.count, text: applicationsText,
+    tone: (a) => (unhealthy(a) > 0 ? "bad" : outOfSync(a) > 0 ? "warn" : "") },
   { title: "Held back", number: true, value: held, text: (a) => String(held(a)), tone: (a) => (held(a) > 0 ? "bad" : "") },
   { title: "Certificate", value: expiry, text: expiryText, tone: (a) => (expiry(a) < EXPIRES_SOON_S ? "bad" : "") },
 ];
@@ -69,6 +96,8 @@ export const groups = [
   { title: "connected", has: (a) => a.connected },
   { title: "disconnected", has: (a) => !a.connected, tone: "warn" },
   { title: "with changes not in effect", has: (a) => total(a) > 0, tone: "warn" },
+  { title: "with Applications out of sync", has: (a) => outOfSync(a) > 0, tone: "warn" },
+  { title: "with Applications degraded or missing", has: (a) => unhealthy(a) > 0, tone: "bad" },
   { title: "with held deletions", has: (a) => held(a) > 0, tone: "bad" },
   { title: "refused", has: (a) => Boolean(a.refused), tone: "bad" },
   { title: "certificates expire soon", has: (a) => expiry(a) < EXPIRES_SOON_S, tone: "bad" },
@@ -81,6 +110,8 @@ export function facts(agent) {
     ["Version", agent.version ?? "not known yet"],
     ["To the agent", pendingText(agent.pending.down)],
     ["From the agent", pendingText(agent.pending.up)],
+    ["Sync status", statesText(agent.applications.sync)],
+    ["Health", statesText(agent.applications.health)],
     ["Deletions held back", String(held(agent))],
     ["Secrets that wait", String(agent.secrets_waiting)],
     ["Certificate", agent.certificate ? agent.certificate.sha256 + ", expires " + expiryText(agent) : "not known"],

@@ -31,6 +31,19 @@ void ab_dir_fault(ab_dir *d, const char *where, const ab_error *err)
     ab_store_fault(&d->base, reason_of(err->code), where, err);
 }
 
+/* YAML takes `"1"` without its quotes for a number, and then it says something else. */
+static void warn_of_unquoted(const ab_dir *d, const ab_dir_entry *e, const ab_object *object,
+                             const char *member)
+{
+    ab_spanv map = ab_object_meta(object, member);
+    for (ab_spanv v = ab_span_first(map); ab_span_present(v); v = ab_span_next(v))
+        if (ab_span_typeof(v) != AB_SPAN_STRING)
+            AB_WARN(d->base.env.log, STORE,
+                    "a label or annotation is not a string, and means nothing: put its value into "
+                    "quotes",
+                    AB_KV("object", (const char *)e->key), AB_KV("name", ab_span_plain_key(v)));
+}
+
 void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object)
 {
     uint64_t version = 0;
@@ -42,6 +55,8 @@ void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object)
         e->head = head;
     }
     e->version = version;
+    warn_of_unquoted(d, e, object, "labels");
+    warn_of_unquoted(d, e, object, "annotations");
     d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_UPDATED, object);
 }
 

@@ -25,6 +25,17 @@ class BadManifests(Fleet):
         self.hub.write("w1", "broken", application("broken", "2"))
         self.arrives("broken", "2")
 
+    def test_an_annotation_that_yaml_takes_for_a_number_is_named(self):
+        app = application("app", annotations={"quoted": "4000", "unquoted": 4000}, labels={"flag": True})
+        self.hub.write("w1", "app", app)
+        self.start()
+        self.arrives("app", "1")
+        said = wait_for("it is named", lambda: [line for line in self.principal.log.read_text().splitlines()
+                                                if "is not a string" in line and "name=flag" in line
+                                                or "is not a string" in line and "name=unquoted" in line])
+        self.assertIn("object=Application/w1/app", said[0])
+        self.assertNotIn("name=quoted", self.principal.log.read_text())
+
     def test_a_manifest_broken_at_the_agent_is_reported_at_the_hub(self):
         self.hub.write("w1", "app", application("app"))
         self.start()

@@ -34,6 +34,17 @@ class Rules(unittest.TestCase):
         done = promtool("test", "rules", assets.RULES_TEST.name, cwd=assets.FOLDER)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_the_names_of_argocd_agent_are_computed(self):
+        for command in (("check", "rules", assets.NAMES.name), ("test", "rules", assets.NAMES_TEST.name)):
+            done = promtool(*command, cwd=assets.FOLDER)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rules = [rule for group in yaml.safe_load(assets.NAMES.read_text())["groups"] for rule in group["rules"]]
+        seen = {case["expr"] for test in yaml.safe_load(assets.NAMES_TEST.read_text())["tests"]
+                for case in test["promql_expr_test"] if case["exp_samples"]}
+        self.assertEqual(sorted(rule["record"] for rule in rules), sorted(seen))
+        for rule in rules:
+            self.assertLessEqual(assets.metrics_of(rule["expr"]), set(assets.documented()), rule["record"])
+
     def test_each_alert_is_seen_to_fire_and_to_stay_silent(self):
         for alert in assets.alerts():
             cases = [case for test in self.tests for case in test["alert_rule_test"] if case["alertname"] == alert["alert"]]

@@ -6,6 +6,7 @@ import os
 import pathlib
 import socket
 import ssl
+import statistics
 import struct
 import threading
 import time
@@ -182,7 +183,9 @@ class Beside(Fleet):
         ratio = p99(during) / p99(without)
         print(f"{self._testMethodName}: p99 without {p99(without) * 1000:.1f} ms, with {p99(during) * 1000:.1f} ms, "
               f"ratio {ratio:.2f}; RSS idle {self.idle_mib:.0f} MiB, with {worst_mib:.0f} MiB", flush=True)
-        self.assertLess(ratio, 5)  # the figure is for people; what is asserted must hold on a busy machine
+        # These figures are for people. What is asserted must hold on a busy machine, whose own pauses are in the p99.
+        self.assertLess(statistics.median(during) / statistics.median(without), 5)
+        self.assertLess(p99(during), 1)
         self.assertLess(worst_mib - self.idle_mib, 128)
         self.assertNotIn("the stream has ended", self.agent.log.read_text())
 

@@ -22,51 +22,13 @@ static const char *const audiences[] = {
     [AB_JWT_REFRESH] = ISSUER "-refresh",
 };
 
-/* ----- base64url without padding (RFC 7515 §2) ----- */
-
-static void put_base64url(ab_str bytes, ab_buf *out)
-{
-    size_t begin = out->len;
-    ab_base64_encode(bytes, out);
-    if (ab_buf_status(out) != AB_ERR_OK)
-        return;
-    size_t end = begin;
-    for (; end < out->len && out->ptr[end] != '='; end++) {
-        char c = out->ptr[end];
-        out->ptr[end] = (char)(c == '+' ? '-' : c == '/' ? '_' : c);
-    }
-    out->ptr[end] = '\0';
-    out->len = end;
-}
-
-/* Appends the bytes; false when it is none, and when memory runs out (the buffer knows). */
-static bool get_base64url(ab_str text, ab_buf *out)
-{
-    ab_buf plain;
-    ab_buf_init(&plain, AB_JWT_MAX + 4);
-    bool good = text.len > 0 && text.len % 4 != 1;
-    for (size_t i = 0; i < text.len && good; i++) {
-        char c = text.ptr[i];
-        good = c != '+' && c != '/' && c != '=';
-        ab_buf_putc(&plain, (char)(c == '-' ? '+' : c == '_' ? '/' : c));
-    }
-    while (plain.len % 4 != 0 && ab_buf_status(&plain) == AB_ERR_OK)
-        ab_buf_putc(&plain, '=');
-    if (ab_buf_status(&plain) != AB_ERR_OK)
-        out->status = ab_buf_status(&plain);
-    good = good && ab_buf_status(&plain) == AB_ERR_OK &&
-           ab_base64_decode(ab_buf_str(&plain), out) && ab_buf_status(out) == AB_ERR_OK;
-    ab_buf_wipe(&plain);
-    return good;
-}
-
 /* ----- writing ----- */
 
 static bool add_hash(cJSON *object, const char *name, const uint8_t hash[AB_AUTH_HASH_BYTES])
 {
     ab_buf text;
     ab_buf_init(&text, HASH_TEXT);
-    put_base64url((ab_str){(const char *)hash, AB_AUTH_HASH_BYTES}, &text);
+    ab_base64url_encode((ab_str){(const char *)hash, AB_AUTH_HASH_BYTES}, &text);
     bool added =
         ab_buf_status(&text) == AB_ERR_OK && ab_doc_add_str(object, name, ab_buf_str(&text));
     ab_buf_fini(&text);
@@ -135,7 +97,7 @@ static ab_err put_signature(EVP_PKEY *key, ab_str text, ab_buf *out)
     if (!signed_)
         return AB_ERR_FATAL;
     ab_buf_putc(out, '.');
-    put_base64url((ab_str){(const char *)signature, len}, out);
+    ab_base64url_encode((ab_str){(const char *)signature, len}, out);
     return ab_buf_status(out);
 }
 
@@ -146,9 +108,9 @@ ab_err ab_jwt_sign(EVP_PKEY *key, ab_jwt_use use, const ab_jwt_claims *claims, a
     ab_buf_init(&text, AB_JWT_MAX);
     ab_buf_init(&payload, AB_JWT_MAX);
     ab_err e = put_claims(use, claims, &payload);
-    put_base64url(AB_STR("{\"alg\":\"RS512\",\"typ\":\"JWT\"}"), &text);
+    ab_base64url_encode(AB_STR("{\"alg\":\"RS512\",\"typ\":\"JWT\"}"), &text);
     ab_buf_putc(&text, '.');
-    put_base64url(ab_buf_str(&payload), &text);
+    ab_base64url_encode(ab_buf_str(&payload), &text);
     if (e == AB_ERR_OK)
         e = ab_buf_status(&text);
     ab_str signed_text = ab_buf_str(&text);
@@ -191,7 +153,7 @@ static ab_auth_reason open_part(ab_str part, cJSON **out)
 {
     ab_buf text;
     ab_buf_init(&text, AB_JWT_MAX);
-    bool good = get_base64url(part, &text);
+    bool good = ab_base64url_decode(part, &text);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
         e = good ? ab_doc_parse(ab_buf_str(&text), AB_JWT_MAX, out, NULL) : AB_ERR_PARSE;
@@ -227,7 +189,7 @@ static ab_auth_reason check_signature(EVP_PKEY *key, const parts *p)
     ab_buf_init(&signature, AB_JWT_MAX);
     ab_auth_reason r = AB_AUTH_NONE;
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    if (!get_base64url(p->signature, &signature))
+    if (!ab_base64url_decode(p->signature, &signature))
         r = ab_buf_status(&signature) == AB_ERR_NOMEM ? AB_AUTH_INTERNAL : AB_AUTH_TOKEN_FORM;
     else if (ctx == NULL || EVP_DigestVerifyInit(ctx, NULL, EVP_sha512(), NULL, key) != 1)
         r = AB_AUTH_INTERNAL;
@@ -254,7 +216,8 @@ static bool take_hash(ab_str text, uint8_t out[AB_AUTH_HASH_BYTES])
 {
     ab_buf bytes;
     ab_buf_init(&bytes, AB_AUTH_HASH_BYTES);
-    bool good = text.ptr != NULL && get_base64url(text, &bytes) && bytes.len == AB_AUTH_HASH_BYTES;
+    bool good =
+        text.ptr != NULL && ab_base64url_decode(text, &bytes) && bytes.len == AB_AUTH_HASH_BYTES;
     if (good)
         memcpy(out, bytes.ptr, AB_AUTH_HASH_BYTES);
     ab_buf_fini(&bytes);

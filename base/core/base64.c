@@ -51,3 +51,40 @@ bool ab_base64_is(ab_str text)
     ab_buf_fini(&bytes);
     return is;
 }
+
+/* --- for URLs --- */
+
+void ab_base64url_encode(ab_str bytes, ab_buf *out)
+{
+    size_t begin = out->len;
+    ab_base64_encode(bytes, out);
+    if (ab_buf_status(out) != AB_ERR_OK)
+        return;
+    size_t end = begin;
+    for (; end < out->len && out->ptr[end] != '='; end++) {
+        char c = out->ptr[end];
+        out->ptr[end] = (char)(c == '+' ? '-' : c == '/' ? '_' : c);
+    }
+    out->ptr[end] = '\0';
+    out->len = end;
+}
+
+bool ab_base64url_decode(ab_str text, ab_buf *out)
+{
+    ab_buf plain;
+    ab_buf_init_secret(&plain, text.len + 4);
+    bool good = text.len > 0 && text.len % 4 != 1;
+    for (size_t i = 0; i < text.len && good; i++) {
+        char c = text.ptr[i];
+        good = c != '+' && c != '/' && c != '=';
+        ab_buf_putc(&plain, (char)(c == '-' ? '+' : c == '_' ? '/' : c));
+    }
+    while (plain.len % 4 != 0 && ab_buf_status(&plain) == AB_ERR_OK)
+        ab_buf_putc(&plain, '=');
+    if (ab_buf_status(&plain) != AB_ERR_OK)
+        out->status = ab_buf_status(&plain);
+    good = good && ab_buf_status(&plain) == AB_ERR_OK &&
+           ab_base64_decode(ab_buf_str(&plain), out) && ab_buf_status(out) == AB_ERR_OK;
+    ab_buf_wipe(&plain);
+    return good;
+}

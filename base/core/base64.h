@@ -14,3 +14,8 @@ void ab_base64_encode(ab_str bytes, ab_buf *out);
 bool ab_base64_decode(ab_str text, ab_buf *out);
 /** Would ab_base64_decode take it? */
 bool ab_base64_is(ab_str text);
+
+/** As ab_base64_encode, with the alphabet for URLs and without padding (RFC 4648 section 5). */
+void ab_base64url_encode(ab_str bytes, ab_buf *out);
+/** As ab_base64_decode, of such a text. An empty one is none. */
+bool ab_base64url_decode(ab_str text, ab_buf *out);

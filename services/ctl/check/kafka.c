@@ -3,6 +3,7 @@
  * As the program would connect: the same settings, the same questions about topics.
  */
 #include "services/ctl/check/parts.h"
+#include "transport/kafka/client/oauth.h"
 #include "transport/kafka/client/topics.h"
 
 #include <stdio.h>
@@ -56,8 +57,10 @@ static ab_err open_handle(checking *c, ab_error *err)
     rd_kafka_conf_set_error_cb(conf, on_error);
     rd_kafka_conf_set_log_cb(conf, on_log);
     c->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-    if (c->rk != NULL)
+    if (c->rk != NULL) {
+        ab_kafka_oauth_begin(c->setup->config, c->rk);
         return AB_ERR_OK;
+    }
     rd_kafka_conf_destroy(conf);
     return ab_fail(err, AB_ERR_CONFIG, "%s", why);
 }

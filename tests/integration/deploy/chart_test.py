@@ -211,6 +211,19 @@ class Details(unittest.TestCase):
         self.assertIn({"name": "kafka", "mountPath": "/etc/argobus/kafka", "readOnly": True}, pod["containers"][0]["volumeMounts"])
         self.assertIn("w1-password", [v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v])
 
+    def test_a_client_secret_is_a_file_of_a_secret(self):
+        oauth = {"endpoint": "https://login.example.com:8443/token", "clientId": "w1", "secret": {"name": "w1-oauth"},
+                 "ca": {"secretName": "login-ca"}}
+        manifests = render(merged(AGENT, {"kafka": {"sasl": {"mechanism": "OAUTHBEARER", "oauth": oauth}}}))
+        self.assertEqual(yaml.safe_load(config(manifests))["kafka"]["sasl"], {
+            "mechanism": "OAUTHBEARER", "oauth": {"endpoint": oauth["endpoint"], "client-id": "w1",
+                                                  "client-secret-file": "/etc/argobus/kafka/password",
+                                                  "ca": "/etc/argobus/kafka-oauth-ca/ca.crt"}})
+        pod = one(manifests, "StatefulSet")["spec"]["template"]["spec"]
+        self.assertLessEqual({"w1-oauth", "login-ca"}, {v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v})
+        egress = one(manifests, "NetworkPolicy")["spec"]["egress"][0]["ports"]
+        self.assertIn(8443, {port["port"] for port in egress})
+
     def test_the_alerts_are_those_of_the_rules_file_with_the_address_of_the_runbooks(self):
         own = yaml.safe_load((ROOT / "deploy/kafka/monitoring/rules.yaml").read_text())["groups"]
         rule = {"metrics": {"prometheusRule": {"enabled": True}}}

@@ -13,6 +13,8 @@ from chart import AGENT, KAFKA, PRINCIPAL, config, helm, merged, render
 GRPC_AGENT = {"role": "agent", "transport": "grpc", "agent": {"name": "w1"}, "grpc": {"address": "p.example.com:8443"},
               "tls": {"secretName": "w1"}}
 GRPC_PRINCIPAL = {"role": "principal", "transport": "grpc", "tls": {"secretName": "principal"}}
+OAUTH = {"mechanism": "OAUTHBEARER", "oauth": {"endpoint": "https://login.example.com/token", "clientId": "w1",
+                                               "secret": {"name": "w1-oauth"}}}
 DESTINATION = {"mapping": "destination"}
 ISSUER = {"certManager": {"enabled": True, "issuerRef": {"name": "ca"}}}
 
@@ -74,6 +76,13 @@ REFUSED = [
      ["grpc.tokenKeySecret is set, but transport is kafka", "remove it"]),
     (merged(AGENT, {"kafka": {"sasl": {"mechanism": "PLAIN"}}}),
      ["kafka.sasl.mechanism is PLAIN, but username or passwordSecret.name is not set", "set both"]),
+    (merged(AGENT, {"kafka": {"sasl": {"mechanism": "OAUTHBEARER", "oauth": {"endpoint": "https://a/token"}}}}),
+     ["endpoint, clientId or secret.name of kafka.sasl.oauth is not set", "set them"]),
+    (merged(AGENT, {"kafka": {"sasl": {**OAUTH, "username": "w1"}}}),
+     ["kafka.sasl has a username or a passwordSecret", "remove them"]),
+    (merged(AGENT, {"kafka": {"sasl": {**OAUTH, "mechanism": "none"}}}),
+     ["kafka.sasl.oauth is set, but kafka.sasl.mechanism is none", "set it to OAUTHBEARER"]),
+    (merged(AGENT, {"kafka": {"sasl": {"oauth": {"endpoint": "http://a/token"}}}}), ["at '/kafka/sasl/oauth/endpoint'"]),
     (merged(AGENT, {"kafka": {"sasl": {"username": "w1"}}}), ["kafka.sasl has a username", "set kafka.sasl.mechanism"]),
     (merged(GRPC_AGENT, {"kafka": KAFKA}), ["kafka.brokers is set, but transport is grpc", "remove kafka.brokers"]),
     (merged(GRPC_AGENT, {"kafka": {"sasl": {"mechanism": "PLAIN"}}}),

@@ -7,6 +7,7 @@
 #include "transport/kafka/client/handle.h"
 
 #include "transport/kafka/client/errors.h"
+#include "transport/kafka/client/oauth.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -253,6 +254,7 @@ static ab_err make(ab_kafka_handle *h, const ab_kafka_settings *settings, ab_kaf
         rd_kafka_conf_destroy(conf);
         return ab_fail(err, AB_ERR_FATAL, "kafka: %s", why);
     }
+    ab_kafka_oauth_begin(settings->config, h->rk);
     if (!produces)
         rd_kafka_poll_set_consumer(h->rk);
     h->queue = produces ? rd_kafka_queue_get_main(h->rk) : rd_kafka_queue_get_consumer(h->rk);

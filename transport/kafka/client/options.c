@@ -118,7 +118,7 @@ static const ab_option rows[] = {
     {.name = "kafka.sasl.mechanism",
      .kind = AB_OPT_ENUM,
      .deflt = "none",
-     .choices = "none|PLAIN|SCRAM-SHA-256|SCRAM-SHA-512",
+     .choices = "none|PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|OAUTHBEARER",
      .help = "How to log in to the brokers, beside or instead of a client certificate. SCRAM needs "
              "librdkafka 2.6.1 or newer when the brokers are of Kafka 4.0 or newer."},
     {.name = "kafka.sasl.username", .kind = AB_OPT_STRING, .help = "User name for SASL."},
@@ -130,6 +130,26 @@ static const ab_option rows[] = {
      .kind = AB_OPT_FILE,
      .help = "File with the password for SASL, instead of kafka.sasl.password; a line break at its "
              "end is ignored."},
+    {.name = "kafka.sasl.oauth.endpoint",
+     .kind = AB_OPT_STRING,
+     .help = "Token endpoint of the authorization server for OAUTHBEARER, an https URL; asked with "
+             "the client's credentials."},
+    {.name = "kafka.sasl.oauth.client-id",
+     .kind = AB_OPT_STRING,
+     .help = "The client's name there."},
+    {.name = "kafka.sasl.oauth.client-secret-file",
+     .kind = AB_OPT_FILE,
+     .help = "File with the client's secret; read again for each token."},
+    {.name = "kafka.sasl.oauth.scope",
+     .kind = AB_OPT_STRING,
+     .help = "Scope to ask for, several separated by blanks."},
+    {.name = "kafka.sasl.oauth.ca",
+     .kind = AB_OPT_FILE,
+     .help = "Certificate authorities for the token endpoint (PEM); unset: those of the system."},
+    {.name = "kafka.sasl.oauth.token-file",
+     .kind = AB_OPT_FILE,
+     .help = "File with the token itself, a JWT that somebody keeps fresh, such as a projected "
+             "service account token, instead of an endpoint."},
     {.name = "kafka.librdkafka",
      .kind = AB_OPT_MAP,
      .help = "Any other setting of librdkafka, by its own name, e.g. "

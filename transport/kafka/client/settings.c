@@ -2,6 +2,7 @@
 #include "transport/kafka/client/settings.h"
 
 #include "base/core/file.h"
+#include "transport/kafka/client/oauth.h"
 #include "transport/kafka/client/passthrough.h"
 
 #include <inttypes.h>
@@ -194,8 +195,13 @@ static ab_err set_security(const ab_kafka_settings *s, ab_error *err)
     e = set(s->common, "security.protocol", protocol, "kafka.tls", err);
     if (e == AB_ERR_OK && tls)
         e = set_tls(s, err);
-    if (e == AB_ERR_OK && sasl)
-        e = set_sasl(s, err);
+    if (e != AB_ERR_OK || !sasl)
+        return e;
+    if (!ab_kafka_oauth_is_wanted(s->config))
+        return set_sasl(s, err);
+    e = need_feature(s, "sasl_oauthbearer", err);
+    if (e == AB_ERR_OK)
+        e = ab_kafka_oauth_configure(s->config, s->common, err);
     return e;
 }
 

@@ -79,7 +79,17 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- if $v.grpc.address }}{{ fail "grpc.address is set, but transport is kafka: set transport to grpc, or remove grpc.address" }}{{ end -}}
 {{- if $v.grpc.tokenKeySecret.name }}{{ fail "grpc.tokenKeySecret is set, but transport is kafka: set transport to grpc, or remove it" }}{{ end -}}
 {{- with $v.kafka.sasl -}}
-{{- if and (ne .mechanism "none") (or (not .username) (not .passwordSecret.name)) -}}
+{{- $oauth := eq .mechanism "OAUTHBEARER" -}}
+{{- if and $oauth (or (not .oauth.endpoint) (not .oauth.clientId) (not .oauth.secret.name)) -}}
+{{- fail "kafka.sasl.mechanism is OAUTHBEARER, but endpoint, clientId or secret.name of kafka.sasl.oauth is not set: set them" -}}
+{{- end -}}
+{{- if and $oauth (or .username .passwordSecret.name) -}}
+{{- fail "kafka.sasl.mechanism is OAUTHBEARER, but kafka.sasl has a username or a passwordSecret: remove them" -}}
+{{- end -}}
+{{- if and (not $oauth) (or .oauth.endpoint .oauth.clientId .oauth.secret.name .oauth.scope .oauth.ca.secretName) -}}
+{{- fail (printf "kafka.sasl.oauth is set, but kafka.sasl.mechanism is %s: set it to OAUTHBEARER, or remove kafka.sasl.oauth" .mechanism) -}}
+{{- end -}}
+{{- if and (not $oauth) (ne .mechanism "none") (or (not .username) (not .passwordSecret.name)) -}}
 {{- fail (printf "kafka.sasl.mechanism is %s, but username or passwordSecret.name is not set: set both in kafka.sasl" .mechanism) -}}
 {{- end -}}
 {{- if and (eq .mechanism "none") (or .username .passwordSecret.name) -}}

@@ -28,7 +28,20 @@ tls:
   {{- include "argobus.config.tls" . | replace "{}" "" | nindent 2 }}
 {{- end }}
 {{- with .Values.kafka.sasl }}
-{{- if ne .mechanism "none" }}
+{{- if eq .mechanism "OAUTHBEARER" }}
+sasl:
+  mechanism: OAUTHBEARER
+  oauth:
+    endpoint: {{ .oauth.endpoint | quote }}
+    client-id: {{ .oauth.clientId | quote }}
+    client-secret-file: /etc/argobus/kafka/password
+    {{- with .oauth.scope }}
+    scope: {{ . | quote }}
+    {{- end }}
+    {{- if .oauth.ca.secretName }}
+    ca: /etc/argobus/kafka-oauth-ca/ca.crt
+    {{- end }}
+{{- else if ne .mechanism "none" }}
 sasl:
   mechanism: {{ .mechanism }}
   username: {{ .username | quote }}

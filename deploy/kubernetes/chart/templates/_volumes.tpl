@@ -5,7 +5,13 @@
 {{- define "argobus.secrets" -}}
 {{- $v := .Values -}}
 {{- $found := list -}}
-{{- if and (eq $v.transport "kafka") (ne $v.kafka.sasl.mechanism "none") -}}
+{{- $oauth := and (eq $v.transport "kafka") (eq $v.kafka.sasl.mechanism "OAUTHBEARER") -}}
+{{- if $oauth -}}
+{{- $found = append $found (dict "volume" "kafka" "name" $v.kafka.sasl.oauth.secret.name "key" $v.kafka.sasl.oauth.secret.key "path" "password") -}}
+{{- if $v.kafka.sasl.oauth.ca.secretName -}}
+{{- $found = append $found (dict "volume" "kafka-oauth-ca" "name" $v.kafka.sasl.oauth.ca.secretName "key" $v.kafka.sasl.oauth.ca.key "path" "ca.crt") -}}
+{{- end -}}
+{{- else if and (eq $v.transport "kafka") (ne $v.kafka.sasl.mechanism "none") -}}
 {{- $found = append $found (dict "volume" "kafka" "name" $v.kafka.sasl.passwordSecret.name "key" $v.kafka.sasl.passwordSecret.key "path" "password") -}}
 {{- end -}}
 {{- if $v.grpc.tokenKeySecret.name -}}

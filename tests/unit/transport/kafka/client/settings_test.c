@@ -234,6 +234,26 @@ static void tls_is_not_taken_away_by_the_way(void **state)
     unload(&l);
 }
 
+static void tokens_need_a_source(void **state)
+{
+    (void)state;
+#define OAUTH  SECURE, "kafka.tls.enabled=true", "kafka.sasl.mechanism=OAUTHBEARER"
+#define SOURCE "kafka.sasl.oauth."
+    const char *const client = SOURCE "client-id=a";
+    const char *const secret = SOURCE "client-secret-file=/dev/null";
+    loaded l;
+    assert_refused(WORDS(OAUTH), "needs kafka.sasl.oauth.endpoint");
+    assert_refused(WORDS(OAUTH, SOURCE "endpoint=https://a/token", client), "client-secret-file");
+    assert_refused(WORDS(OAUTH, SOURCE "endpoint=http://a/token", client, secret),
+                   "does not begin with https://");
+    assert_refused(WORDS(OAUTH, SOURCE "endpoint=https://a/token", SOURCE "token-file=/dev/null"),
+                   "are both set");
+    assert_int_equal(load(&l, AB_ROLE_AGENT, WORDS(OAUTH, SOURCE "token-file=/dev/null")),
+                     AB_ERR_OK);
+    assert_has(&l, AB_KAFKA_PRODUCER, "sasl.mechanism", "OAUTHBEARER");
+    unload(&l);
+}
+
 static void plain_text_is_only_for_who_asks_for_it(void **state)
 {
     (void)state;
@@ -431,6 +451,7 @@ int main(void)
         cmocka_unit_test(an_agent_is_a_static_member_of_its_live_group),
         cmocka_unit_test(settings_that_carry_a_promise_are_not_passed_through),
         cmocka_unit_test(tls_is_not_taken_away_by_the_way),
+        cmocka_unit_test(tokens_need_a_source),
         cmocka_unit_test(plain_text_is_only_for_who_asks_for_it),
         cmocka_unit_test(plain_text_and_tls_contradict_each_other),
         cmocka_unit_test(a_misspelt_insecure_is_told_the_right_name),

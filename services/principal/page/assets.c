@@ -12,7 +12,10 @@ static const ab_page_asset rows[] = {
     {"/page.css", STYLE, page_css, sizeof(page_css)},
     {"/page.js", SCRIPT, page_js, sizeof(page_js)},
     {"/agent.js", SCRIPT, agent_js, sizeof(agent_js)},
+    {"/api.js", SCRIPT, api_js, sizeof(api_js)},
     {"/detail.js", SCRIPT, detail_js, sizeof(detail_js)},
+    {"/extension-argobus.js", SCRIPT, extension_argobus_js, sizeof(extension_argobus_js)},
+    {"/fleet.js", SCRIPT, fleet_js, sizeof(fleet_js)},
     {"/stream.js", SCRIPT, stream_js, sizeof(stream_js)},
     {"/table.js", SCRIPT, table_js, sizeof(table_js)},
 };

@@ -92,7 +92,8 @@ class Page(PageFleet):
         self.assertNotIn("unsafe", fields["content-security-policy"])
         self.assertNotIn(b"http://", body)
         self.assertNotIn(b"https://", body)
-        for part in ("page.css", "page.js", "agent.js", "detail.js", "stream.js", "table.js"):
+        for part in ("page.css", "page.js", "agent.js", "api.js", "detail.js", "fleet.js", "stream.js", "table.js",
+                     "extension-argobus.js"):
             self.assertEqual(self.ask("/" + part)[0], 200, part)
         self.assertEqual(self.ask("/", "HEAD")[2], b"")
 

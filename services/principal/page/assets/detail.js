@@ -1,7 +1,7 @@
 // One agent: its facts, and its objects that are not in effect with their reasons.
 
 import { age, facts } from "./agent.js";
-import { authorization } from "./stream.js";
+import { ask } from "./api.js";
 
 const AGAIN_MS = 2000;
 
@@ -61,7 +61,7 @@ export class Detail {
     const name = this.name;
     clearTimeout(this.timer);
     try {
-      const response = await fetch("api/agents/" + encodeURIComponent(name), { headers: authorization(), cache: "no-store" });
+      const response = await ask("api/agents/" + encodeURIComponent(name));
       if (response.ok && this.name === name) this.show(await response.json());
     } catch {
       // The line at the top says that the principal is away.

@@ -1,13 +1,10 @@
 // Server-sent events by fetch, because EventSource cannot send a token. A stream that ends is opened again, later and
 // later, and not by all pages at the same moment.
 
+import { ask } from "./api.js";
+
 const WAIT_MS = 1000;
 const WAIT_MAX_MS = 30000;
-
-export function authorization() {
-  const token = sessionStorage.getItem("token");
-  return token === null ? {} : { Authorization: "Bearer " + token };
-}
 
 // One event: its name, and its data as JSON. Lines that begin with ":" keep the connection alive.
 function tell(text, onEvent) {
@@ -32,25 +29,36 @@ async function read(response, onEvent) {
   }
 }
 
-// Follow url for ever. onState(state): "open", "closed", or "denied"; a promise that it returns then is waited for.
-export async function follow(url, onEvent, onState) {
+// Why an answer has no events, in the words of whoever refused.
+async function reason(response) {
+  const text = await response.text();
+  try {
+    return JSON.parse(text).error;
+  } catch {
+    return "HTTP " + response.status + " " + text.trim().slice(0, 200);
+  }
+}
+
+async function followOnce(path, on, signal) {
+  const response = await ask(path, signal);
+  if (!response.ok) {
+    const why = await reason(response);
+    return { again: response.status === 401 && (await on.onDenied(why)), why: "refused: " + why };
+  }
+  on.onOpen();
+  await read(response, on.onEvent);
+  return { opened: true, why: "connection lost" };
+}
+
+// Follow a path until `signal` aborts. on: onEvent(name, data), onOpen(), onClosed(why), and onDenied(why), which says
+// whether to ask again at once.
+export async function follow(path, on, signal) {
   let wait = WAIT_MS;
-  for (;;) {
-    try {
-      const response = await fetch(url, { headers: authorization(), cache: "no-store" });
-      if (response.status === 401) {
-        await onState("denied");
-        continue;
-      }
-      if (response.ok) {
-        wait = WAIT_MS;
-        onState("open");
-        await read(response, onEvent);
-      }
-    } catch {
-      // The principal is away; what follows is the same for each reason.
-    }
-    onState("closed");
+  while (!signal.aborted) {
+    const { again, opened, why } = await followOnce(path, on, signal).catch(() => ({ why: "connection lost" }));
+    if (again || signal.aborted) continue;
+    on.onClosed(why);
+    if (opened) wait = WAIT_MS;
     await new Promise((resolve) => setTimeout(resolve, wait * (0.5 + Math.random())));
     wait = Math.min(2 * wait, WAIT_MAX_MS);
   }

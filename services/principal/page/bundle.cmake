@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DOUT=extension-argobus.js -DASSETS=DIR -P bundle.cmake: the modules that extension.js imports as one script, each
+# behind those that it imports. Their names must differ; the browser refuses the script otherwise.
+set(text "(() => {\n\"use strict\";\n")
+foreach(name page.html page.css)
+    file(READ "${ASSETS}/${name}" content)
+    string(REPLACE "\\" "\\\\" content "${content}")
+    string(REPLACE "`" "\\`" content "${content}")
+    string(REPLACE "\${" "\\\${" content "${content}")
+    if(name STREQUAL "page.html")
+        string(APPEND text "const page = `${content}`;\n")
+    else()
+        string(APPEND text "const style = `${content}`;\n")
+    endif()
+endforeach()
+foreach(name agent.js api.js stream.js table.js detail.js fleet.js extension.js)
+    file(READ "${ASSETS}/${name}" content)
+    string(REGEX REPLACE "import [^\n]* from [^\n]*\n" "" content "${content}")
+    string(REGEX REPLACE "\nexport " "\n" content "${content}")
+    string(APPEND text "${content}")
+endforeach()
+file(WRITE "${OUT}" "${text}})();\n")

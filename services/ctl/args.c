@@ -8,10 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOCKET, OUTPUT, HELP, VERSION };
+enum { SOCKET, SERVER, TOKEN_FILE, CA, OUTPUT, HELP, VERSION };
 
 const ab_ctl_flag ab_ctl_global_flags[] = {
     [SOCKET] = {"socket", "PATH", "control.socket of the principal ($ARGOBUS_CONTROL_SOCKET)"},
+    [SERVER] = {"server", "URL", "ask the fleet page of the principal there ($ARGOBUS_SERVER)"},
+    [TOKEN_FILE] = {"token-file", "FILE",
+                    "file with a token of fleet.tokens, for --server ($ARGOBUS_TOKEN_FILE)"},
+    [CA] = {"server-ca", "FILE", "CAs of the certificate of --server ($ARGOBUS_SERVER_CA)"},
     [OUTPUT] = {"output", "FORM", "table, json or yaml; also -o"},
     [HELP] = {"help", NULL, "show how a command is used; also -h"},
     [VERSION] = {"version", NULL, "show the version of argobusctl"},
@@ -128,6 +132,16 @@ static ab_err set_global(reader *r, size_t row, const char *value)
     switch (row) {
     case SOCKET:
         r->out->socket = value;
+        r->out->server = NULL;
+        return AB_ERR_OK;
+    case SERVER:
+        r->out->server = value;
+        return AB_ERR_OK;
+    case TOKEN_FILE:
+        r->out->token_file = value;
+        return AB_ERR_OK;
+    case CA:
+        r->out->ca = value;
         return AB_ERR_OK;
     case OUTPUT:
         return set_form(r, value);
@@ -221,10 +235,18 @@ static ab_err check(const reader *r)
                    words[1] == NULL ? "" : " ", words[1] == NULL ? "" : words[1], ab_ctl_program());
 }
 
+void ab_ctl_begin(ab_ctl *out)
+{
+    *out = (ab_ctl){.socket = getenv("ARGOBUS_CONTROL_SOCKET"),
+                    .server = getenv("ARGOBUS_SERVER"),
+                    .token_file = getenv("ARGOBUS_TOKEN_FILE"),
+                    .ca = getenv("ARGOBUS_SERVER_CA")};
+}
+
 ab_err ab_ctl_parse(ab_ctl_commands commands, int argc, char **argv, ab_ctl *out,
                     ab_ctl_wanted *wanted, ab_error *err)
 {
-    *out = (ab_ctl){.socket = getenv("ARGOBUS_CONTROL_SOCKET")};
+    ab_ctl_begin(out);
     *wanted = AB_CTL_RUN;
     reader r = {commands, argc, argv, 0, out, wanted, err};
     size_t words = find_command(&r);

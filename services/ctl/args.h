@@ -18,6 +18,8 @@ typedef enum { AB_CTL_RUN, AB_CTL_HELP, AB_CTL_VERSION } ab_ctl_wanted;
 extern const ab_ctl_flag ab_ctl_global_flags[];
 extern const size_t ab_ctl_global_flag_count;
 
+/** What the environment says, and no command. */
+void ab_ctl_begin(ab_ctl *out);
 /**
  * @param out     with AB_CTL_HELP its command is the one that help is wanted for, or NULL: for all
  * @param wanted  what is to be done

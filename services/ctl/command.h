@@ -52,6 +52,8 @@ struct ab_ctl {
     size_t operand_count;
     const char *values[AB_CTL_FLAGS_MAX]; /* by the flag's row; "" for one without value */
     const char *socket;                   /* of the principal; NULL: look where it may be */
+    const char *server;                   /* URL of its fleet page; NULL: the socket is asked */
+    const char *token_file, *ca;          /* for the server; NULL: none, the system's */
     ab_ctl_form form;
 };
 

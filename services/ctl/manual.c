@@ -73,5 +73,8 @@ void ab_ctl_manual(ab_ctl_commands commands, ab_buf *out)
     put_codes(out);
     ab_buf_puts(out,
                 ".SH ENVIRONMENT\n.TP\n.B ARGOBUS_CONTROL_SOCKET\nAs \\fB\\-\\-socket\\fR.\n"
+                ".TP\n.B ARGOBUS_SERVER\nAs \\fB\\-\\-server\\fR.\n"
+                ".TP\n.B ARGOBUS_TOKEN_FILE\nAs \\fB\\-\\-token\\-file\\fR.\n"
+                ".TP\n.B ARGOBUS_SERVER_CA\nAs \\fB\\-\\-server\\-ca\\fR.\n"
                 ".SH SEE ALSO\nInstalled as kubectl\\-argobus it is a plugin of kubectl(1).\n");
 }

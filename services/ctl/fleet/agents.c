@@ -2,12 +2,12 @@
  *
  * "agent list" and "lag": a row for each agent.
  */
+#include "services/ctl/args.h"
 #include "services/ctl/fleet/fleet.h"
 #include "services/ctl/fleet/view.h"
 
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define WATCH_MS 2000
@@ -15,7 +15,12 @@
 void ab_ctl_put_agent_names(const char *socket, ab_buf *out)
 {
     cJSON *answer = NULL;
-    const ab_ctl ctl = {.socket = socket != NULL ? socket : getenv("ARGOBUS_CONTROL_SOCKET")};
+    ab_ctl ctl;
+    ab_ctl_begin(&ctl);
+    if (socket != NULL) {
+        ctl.socket = socket;
+        ctl.server = NULL;
+    }
     int code = ab_ctl_ask_fleet(&ctl, &answer);
     const cJSON *agents = cJSON_GetObjectItemCaseSensitive(answer, "agents");
     if (code == AB_CTL_OK && agents != NULL)

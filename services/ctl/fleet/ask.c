@@ -3,6 +3,7 @@
 
 #include "services/control.h"
 #include "services/control_path.h"
+#include "services/ctl/fleet/server.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -95,23 +96,40 @@ static int judge(ab_str text, cJSON **answer)
     return absent ? AB_CTL_NOT_FOUND : AB_CTL_FAILED;
 }
 
-int ab_ctl_ask(const ab_ctl *ctl, cJSON *request, cJSON **answer)
+static int ask_socket(const ab_ctl *ctl, cJSON *request, ab_buf *answer)
 {
-    ab_buf out, in;
+    ab_buf out;
     ab_buf_init(&out, AB_CONTROL_REQUEST_MAX);
-    ab_buf_init(&in, AB_CTL_ANSWER_MAX);
-    (void)ab_doc_finish(request, request != NULL, &out); /* the buffer keeps what goes wrong */
+    (void)ab_doc_finish(request, true, &out); /* the buffer keeps what goes wrong */
     ab_buf_putc(&out, '\n');
     int fd = ab_buf_status(&out) == AB_ERR_OK ? reach_principal(ctl) : -1;
     int code = ab_buf_status(&out) == AB_ERR_OK ? AB_CTL_UNREACHABLE
                                                 : ab_ctl_fail(AB_CTL_USAGE, "request too long");
     if (fd >= 0)
-        code = exchange(fd, &out, &in)
-                   ? judge(ab_buf_str(&in), answer)
+        code = exchange(fd, &out, answer)
+                   ? AB_CTL_OK
                    : ab_ctl_fail(AB_CTL_UNREACHABLE, "the principal does not respond");
     ab_buf_fini(&out);
-    ab_buf_fini(&in);
     if (fd >= 0)
         close(fd);
+    return code;
+}
+
+int ab_ctl_ask(const ab_ctl *ctl, cJSON *request, cJSON **answer)
+{
+    ab_buf text;
+    if (request == NULL)
+        return ab_ctl_fail(AB_CTL_FAILED, "out of memory");
+    ab_buf_init(&text, AB_CTL_ANSWER_MAX);
+    int code;
+    if (ctl->server == NULL) {
+        code = ask_socket(ctl, request, &text);
+    } else {
+        code = ab_ctl_ask_server(ctl, request, &text);
+        cJSON_Delete(request);
+    }
+    if (code == AB_CTL_OK)
+        code = judge(ab_buf_str(&text), answer);
+    ab_buf_fini(&text);
     return code;
 }

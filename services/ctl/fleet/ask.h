@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One request to a running principal over its control socket, and its answer: a line of JSON each
- * way (services/control.h).
+ * One request to a running principal and its answer: over its control socket a line of JSON each
+ * way (services/control.h), or as server.h says.
  */
 #pragma once
 

@@ -66,12 +66,18 @@ static void refuse(ab_https_request *r, int status, const char *why)
     reply(r, status, "application/json", (ab_str){text, (size_t)len});
 }
 
+static void refuse_agent(ab_https_request *r)
+{
+    reply(r, 404, "application/json",
+          AB_STR("{\"error\":\"no such agent\",\"code\":\"not-found\"}"));
+}
+
 static void reply_json(ab_https_request *r, const ab_buf *json)
 {
     if (ab_buf_status(json) != AB_ERR_OK)
         refuse(r, 500, "the answer is too large or memory ran out");
     else if (json->len == 0)
-        refuse(r, 404, "no such agent");
+        refuse_agent(r);
     else
         reply(r, 200, "application/json", ab_buf_str(json));
 }
@@ -81,7 +87,7 @@ static void show_agent(const ab_page *p, ab_https_request *r, ab_str name)
     char agent[AB_RESOURCE_AGENT_MAX];
     ab_buf json;
     if (!ab_str_is_dns_label(name) || name.len >= sizeof(agent)) {
-        refuse(r, 404, "no such agent");
+        refuse_agent(r);
         return;
     }
     snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(name));

@@ -81,13 +81,13 @@ class PageFleet(Fleet):
         self.addCleanup(stream.close)
         return stream
 
-    def serve_tls(self, **more):
+    def serve_tls(self, control=None, **more):
         """With the certificate of the server, and tokens or a CA."""
         certs = self.grpc("server")["tls"]
         fleet = {"listen": "127.0.0.1:0", "tls": {"cert": certs["cert"], "key": certs["key"]}, **more}
         if "ca" in more:
             fleet["tls"]["ca"] = fleet.pop("ca")
-        self.principal.configure(dict(self.principal_config(), fleet=fleet))
+        self.principal.configure(dict(self.principal_config(), fleet=fleet, **({"control": control} if control else {})))
 
     def tokens(self):
         path = pathlib.Path(self.folder, "tokens")

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fleet page as programs see it: who may look, what is streamed, and that nobody who looks is in the way."""
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -148,6 +149,52 @@ class Page(PageFleet):
         self.principal.configure(dict(self.principal_config(), **yaml.safe_load(beyond)))
         self.principal.start()
         self.assertEqual(self.ask("/api/agents", headers={"Authorization": "Bearer " + TOKEN}, tls=self.trust())[0], 200)
+
+    def ctl_at(self, url, *args, token=TOKEN, ca=None):
+        """argobusctl as on another machine. (exit code, output, errors)"""
+        pathlib.Path(self.folder, "token").write_text(token + "\n")
+        done = subprocess.run([pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "--server", url, "--token-file",
+                               f"{self.folder}/token", *(("--server-ca", ca) if ca else ()), *args],
+                              capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_argobusctl_on_another_machine_shows_what_it_shows_here(self):
+        self.serve_tls(tokens=self.tokens(), control={"socket": f"{self.folder}/ctl.sock"})
+        self.hub.write("w1", "guestbook", application("guestbook"))
+        self.start()
+        self.arrives("guestbook", "1")
+        url, ca = f"https://localhost:{self.page_port()}/", self.grpc("w1")["tls"]["ca"]
+        for command in (("agent", "list"), ("agent", "inspect", "w1"), ("pending", "w1"), ("lag",), ("deletions",)):
+            code, shown, said = self.ctl_at(url, *command, "-o", "json", ca=ca)
+            self.assertEqual(code, 0, said)
+            here = self.ctl(*command, "-o", "json")
+            self.assertEqual([*json.loads(shown)], [*json.loads(here.stdout)])
+        code, shown, _ = self.ctl_at(url, "agent", "list", ca=ca)
+        self.assertRegex(shown, r"(?m)^w1 +managed +yes")
+
+    def test_argobusctl_says_why_a_server_does_not_answer_it(self):
+        self.serve_tls(tokens=self.tokens())
+        self.principal.start()
+        port, ca = self.page_port(), self.grpc("w1")["tls"]["ca"]
+        url = f"https://localhost:{port}"
+        for code, reason, given, options in (
+                (1, "show a token of fleet.tokens", (url, "lag"), {"token": "wrong-token-0123456789", "ca": ca}),
+                (1, "show a token of fleet.tokens", (url, "lag"), {"token": "a-token-for-one-agent-0123", "ca": ca}),
+                (2, "the file has no token", (url, "lag"), {"token": "", "ca": ca}),
+                (3, "certificate", (url, "lag"), {}),
+                (3, "localhost", ("https://localhost:1", "lag"), {"ca": ca}),
+                (4, "no such agent", (url, "pending", "w9"), {"ca": ca}),
+                (4, "DNS label", (url, "pending", "../x"), {"ca": ca}),
+                (2, "needs the control socket", (url, "resync"), {"ca": ca}),
+                (2, "use https://", (f"http://localhost:{port}", "lag"), {}),
+                (2, "does not begin with https://", ("localhost", "lag"), {}),
+                (1, "the page is at /", (f"{url}/elsewhere?", "lag"), {"ca": ca}),
+                (1, "cannot read", (f"{url}/?", "lag"), {"ca": ca})):
+            with self.subTest(reason, given=given):
+                ended, _, said = self.ctl_at(*given, **options)
+                self.assertEqual((ended, said.count("\n")), (code, 1), said)
+                self.assertIn(reason, said)
+                self.assertNotIn(TOKEN, said)
 
     def test_more_than_there_is_room_for_wait_and_the_principal_works_on(self):
         self.principal.start()

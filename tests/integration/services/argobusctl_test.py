@@ -12,7 +12,7 @@ import unittest
 
 import yaml
 
-from daemons import Fleet, application, only_kafka, wait_for
+from daemons import Fleet, application, free_port, only_kafka, wait_for
 
 TOO_MANY = 21  # deletions; sync.max-deletions is 20
 
@@ -58,7 +58,7 @@ class Shown(Fleet):
         env = dict(os.environ, PATH=f"{os.environ['AB_BIN']}:{os.environ['PATH']}",
                    ARGOBUS_CONTROL_SOCKET=str(self.folder / "ctl.sock"))
         return subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=60,
-                              env=env)
+                              env=env, cwd=self.folder)
 
 
 class OneAgent(Shown):
@@ -204,7 +204,21 @@ class Page(Shown):
     def normal(self, text):
         return [" ".join(re.sub(r"\d+", "N", line).split()) for line in text.splitlines() if line.strip()]
 
+    def serve_fleet(self):
+        """@return where"""
+        at = f"localhost:{free_port()}"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "fleet.key", "-out",
+                        "fleet-ca.crt"], cwd=self.folder, check=True, capture_output=True)
+        (self.folder / "token").write_text("a-token-of-an-operator-0123\n")
+        (self.folder / "tokens").write_text("a-token-of-an-operator-0123 *\n")
+        self.principal.configure(dict(self.principal_config(), fleet={
+            "listen": at, "tokens": str(self.folder / "tokens"),
+            "tls": {"cert": str(self.folder / "fleet-ca.crt"), "key": str(self.folder / "fleet.key")}}))
+        return at
+
     def test_every_command_shows_what_the_page_says(self):
+        fleet = self.serve_fleet()
         self.begin()
         self.agent.stop()
         self.hub.write("w1", "guestbook", application("guestbook", "2"))
@@ -214,7 +228,7 @@ class Page(Shown):
         blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", page.read_text(), re.M | re.S)
         self.assertGreater(len(blocks), 6)
         for command, expected in blocks:
-            done = self.shell(command)
+            done = self.shell(command.replace("localhost:8090", fleet))
             self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
             shown = self.normal(done.stdout + done.stderr)
             for line in self.normal(expected):

@@ -3,6 +3,7 @@
 """What people get wrong: each is named, and nothing else waits for it or is lost by it."""
 import os
 import subprocess
+import re
 import unittest
 
 from daemons import Daemon, Fleet, Tree, application, only_kafka, revision, wait_for
@@ -30,10 +31,9 @@ class BadManifests(Fleet):
         self.hub.write("w1", "app", app)
         self.start()
         self.arrives("app", "1")
-        said = wait_for("it is named", lambda: [line for line in self.principal.log.read_text().splitlines()
-                                                if "is not a string" in line and "name=flag" in line
-                                                or "is not a string" in line and "name=unquoted" in line])
-        self.assertIn("object=Application/w1/app", said[0])
+        for name in ("flag", "unquoted"):
+            said = f"is not a string.*object=Application/w1/app name={name}"
+            wait_for(f"{name} is named", lambda said=said: re.search(said, self.principal.log.read_text()))
         self.assertNotIn("name=quoted", self.principal.log.read_text())
 
     def test_a_manifest_broken_at_the_agent_is_reported_at_the_hub(self):

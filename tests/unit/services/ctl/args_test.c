@@ -55,6 +55,21 @@ static void flags_may_stand_anywhere(void **state)
     assert_null(ab_ctl_value(&ctl, "confirm"));
 }
 
+static void a_server_comes_from_the_environment_and_a_socket_wins(void **state)
+{
+    (void)state;
+    setenv("ARGOBUS_SERVER", "https://a", 1);
+    assert_int_equal(parse("lag", "--token-file", "t", "--server-ca=c", NULL), AB_ERR_OK);
+    assert_string_equal(ctl.server, "https://a");
+    assert_string_equal(ctl.token_file, "t");
+    assert_string_equal(ctl.ca, "c");
+    assert_int_equal(parse("lag", "--socket", "s", NULL, NULL), AB_ERR_OK);
+    assert_null(ctl.server);
+    unsetenv("ARGOBUS_SERVER");
+    assert_int_equal(parse("lag", "--server", "https://b", NULL, NULL), AB_ERR_OK);
+    assert_string_equal(ctl.server, "https://b");
+}
+
 static void operands_are_counted(void **state)
 {
     (void)state;
@@ -116,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_commands_of_one_word_and_of_two),
         cmocka_unit_test(flags_may_stand_anywhere),
+        cmocka_unit_test(a_server_comes_from_the_environment_and_a_socket_wins),
         cmocka_unit_test(operands_are_counted),
         cmocka_unit_test(global_flags_are_known_everywhere),
         cmocka_unit_test(help_is_of_a_command_or_of_all),

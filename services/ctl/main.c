@@ -11,6 +11,7 @@
 #include "services/ctl/manual.h"
 #include "services/ctl/output.h"
 #include "services/ctl/pki/pki.h"
+#include "services/ctl/records/records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static const ab_ctl_command *const rows[] = {
     &ab_ctl_lag,           &ab_ctl_pending,       &ab_ctl_deletions,    &ab_ctl_resync,
     &ab_ctl_pki_init,      &ab_ctl_pki_issue,     &ab_ctl_pki_renew,    &ab_ctl_pki_inspect,
     &ab_ctl_pki_propagate, &ab_ctl_revoke,        &ab_ctl_unrevoke,     &ab_ctl_revoked,
-    &ab_ctl_check,         &ab_ctl_connect,       &ab_ctl_completion,
+    &ab_ctl_check,         &ab_ctl_connect,       &ab_ctl_records,      &ab_ctl_completion,
 };
 static const ab_ctl_commands commands = {rows, sizeof(rows) / sizeof(rows[0])};
 

@@ -2,11 +2,10 @@
  *
  * As the program would connect: the same settings, the same questions about topics.
  */
+#include "services/ctl/check/client.h"
 #include "services/ctl/check/parts.h"
-#include "transport/kafka/client/oauth.h"
 #include "transport/kafka/client/topics.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define PER_AGENT  4
@@ -16,54 +15,8 @@
 typedef struct {
     const ab_setup *setup;
     ab_findings *out;
-    ab_kafka_settings settings;
-    rd_kafka_t *rk;
-    char reason[AB_ERROR_TEXT_MAX]; /* what librdkafka said last: why no broker answers */
-    bool down;                      /* it has tried all of them */
+    ab_check_client client;
 } checking;
-
-static void on_error(rd_kafka_t *rk, int code, const char *reason, void *arg)
-{
-    checking *c = arg;
-    (void)rk;
-    if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-        c->down = true;
-    else
-        snprintf(c->reason, sizeof(c->reason), "%s", reason);
-}
-
-static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
-{
-    (void)rk;
-    (void)level;
-    (void)facility;
-    (void)text; /* on_error has what matters of it */
-}
-
-static ab_err open_handle(checking *c, ab_error *err)
-{
-    char why[256];
-    rd_kafka_conf_t *conf = NULL;
-    ab_transport_env env = {.config = c->setup->config,
-                            .clock = &ab_clock_real,
-                            .role = c->setup->is_agent ? AB_ROLE_AGENT : AB_ROLE_PRINCIPAL,
-                            .agent = c->setup->agent};
-    ab_err e = ab_kafka_settings_init(&c->settings, &env, err);
-    if (e == AB_ERR_OK)
-        e = ab_kafka_settings_conf(&c->settings, AB_KAFKA_LIVE_PRODUCER, &conf, err);
-    if (e != AB_ERR_OK)
-        return e;
-    rd_kafka_conf_set_opaque(conf, c);
-    rd_kafka_conf_set_error_cb(conf, on_error);
-    rd_kafka_conf_set_log_cb(conf, on_log);
-    c->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof(why));
-    if (c->rk != NULL) {
-        ab_kafka_oauth_begin(c->setup->config, c->rk);
-        return AB_ERR_OK;
-    }
-    rd_kafka_conf_destroy(conf);
-    return ab_fail(err, AB_ERR_CONFIG, "%s", why);
-}
 
 /* ----- topics ----- */
 
@@ -83,17 +36,19 @@ static void check_topics(checking *c, const char *agent)
     ab_error err = {0};
     for (int i = 0; i < PER_AGENT; i++) {
         bool live = i % 2 == 1;
-        if (!ab_topic_format(c->settings.prefix, i < 2 ? AB_DOWN : AB_UP, agent, live, names[i]))
+        if (!ab_topic_format(c->client.settings.prefix, i < 2 ? AB_DOWN : AB_UP, agent, live,
+                             names[i]))
             return;
         topics[i] = (ab_kafka_topic_state){.name = names[i], .agent = agent, .live = live};
     }
-    if (ab_kafka_topics_inspect(&c->settings, c->rk, topics, PER_AGENT, &err) != AB_ERR_OK) {
+    if (ab_kafka_topics_inspect(&c->client.settings, c->client.rk, topics, PER_AGENT, &err) !=
+        AB_ERR_OK) {
         ab_findings_add(c->out, AB_FOUND_ERROR, "kafka.brokers",
                         "look at broker, network and certificates: argobusctl connect", "%s%s%s",
-                        err.text, c->reason[0] == '\0' ? "" : ": ", c->reason);
+                        err.text, c->client.reason[0] == '\0' ? "" : ": ", c->client.reason);
         return;
     }
-    ab_kafka_topics_check(&c->settings, c->rk, topics, PER_AGENT);
+    ab_kafka_topics_check(&c->client.settings, c->client.rk, topics, PER_AGENT);
     for (int i = 0; i < PER_AGENT; i++)
         add_topic(c, &topics[i]);
 }
@@ -102,9 +57,9 @@ static void check_topics(checking *c, const char *agent)
 static rd_kafka_resp_err_t ask_brokers(checking *c, const struct rd_kafka_metadata **out)
 {
     rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-    for (int i = 0; i < ATTEMPTS && !c->down && code != RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
-        code = rd_kafka_metadata(c->rk, 0, NULL, out, ATTEMPT_MS);
-        rd_kafka_poll(c->rk, 0);
+    for (int i = 0; i < ATTEMPTS && !c->client.down && code != RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+        code = rd_kafka_metadata(c->client.rk, 0, NULL, out, ATTEMPT_MS);
+        rd_kafka_poll(c->client.rk, 0);
     }
     return code;
 }
@@ -117,7 +72,7 @@ static void check_brokers(checking *c)
         ab_findings_add(c->out, AB_FOUND_ERROR, "kafka.brokers",
                         "look at broker, network and certificates: argobusctl connect",
                         "no broker answers: %s%s%s", rd_kafka_err2str(code),
-                        c->reason[0] == '\0' ? "" : ": ", c->reason);
+                        c->client.reason[0] == '\0' ? "" : ": ", c->client.reason);
         return;
     }
     ab_findings_add(c->out, AB_FOUND_OK, "kafka.brokers", NULL, "%d brokers answer",
@@ -139,12 +94,10 @@ void ab_check_kafka(const ab_setup *s, ab_findings *out)
         return;
     }
     *c = (checking){.setup = s, .out = out};
-    if (open_handle(c, &err) != AB_ERR_OK)
+    if (ab_check_client_open(s, AB_KAFKA_LIVE_PRODUCER, &c->client, &err) != AB_ERR_OK)
         ab_findings_add(out, AB_FOUND_ERROR, "kafka", "docs/operate/kafka.md", "%s", err.text);
     else
         check_brokers(c);
-    if (c->rk != NULL)
-        rd_kafka_destroy(c->rk);
-    ab_kafka_settings_fini(&c->settings);
+    ab_check_client_fini(&c->client);
     free(c);
 }

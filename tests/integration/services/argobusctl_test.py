@@ -12,7 +12,7 @@ import unittest
 
 import yaml
 
-from daemons import Fleet, application, free_port, only_kafka, wait_for
+from daemons import Fleet, application, free_port, only_kafka, revision, wait_for
 
 TOO_MANY = 21  # deletions; sync.max-deletions is 20
 
@@ -197,6 +197,45 @@ class OneAgent(Shown):
         self.assertEqual((lines[0], lines[1].split()[0]), (lines[3], lines[4].split()[0]))
 
 
+@only_kafka("gRPC has no topics")
+class Records(Shown):
+    def records(self, *args):
+        return self.ctl("records", *args)
+
+    def test_what_the_topics_hold_is_shown_to_both_programs(self):
+        self.begin()
+        for program in (("principal", "w1", "-c", self.principal.config), ("agent", "-c", self.agent.config)):
+            done = self.records(*program, "-o", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            shown = json.loads(done.stdout)["records"]
+            self.assertEqual({record["direction"] for record in shown}, {"down", "up"})
+            [app] = [record for record in shown if record["direction"] == "down" and "guestbook" in record["key"]]
+            self.assertEqual(revision(app["data"]), "1")
+            self.assertEqual(app["attributes"]["specversion"], "1.0")
+        [last] = json.loads(self.records("principal", "w1", "-c", self.principal.config, "--last", "1", "-o",
+                                         "json").stdout)["records"][:1]
+        self.assertEqual(json.loads(done.stdout)["records"], shown)
+        self.assertEqual(last["offset"], max(record["offset"] for record in shown if record["direction"] == "down"))
+
+    def test_a_secret_is_not_shown(self):
+        self.hub.write("w1", "guestbook", application("guestbook", annotations={"clientToken": "a-hidden-word"}))
+        self.start()
+        self.are_pending(0)
+        done = self.records("principal", "w1", "-c", self.principal.config, "-o", "yaml")
+        self.assertIn("guestbook", done.stdout)
+        self.assertNotIn("a-hidden-word", done.stdout)
+
+    def test_what_is_wrong_is_said(self):
+        self.principal.start()
+        for code, reason, args in ((2, "needs the name of an agent", ("principal",)),
+                                   (2, "is not a number from 1", ("principal", "w1", "--last", "x")),
+                                   (2, "is not a name of an agent", ("principal", "../w1")),
+                                   (4, "no such topic", ("principal", "w9"))):
+            done = self.records(*args, "-c", self.principal.config)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(reason, done.stderr)
+
+
 @only_kafka("the page shows what Kafka's users see")
 class Page(Shown):
     """docs/argobusctl.md: each ```sh block, and the ```output that follows it. Numbers and blanks do not count."""
@@ -219,6 +258,7 @@ class Page(Shown):
 
     def test_every_command_shows_what_the_page_says(self):
         fleet = self.serve_fleet()
+        (self.folder / "principal.yaml").symlink_to(self.principal.config)
         self.begin()
         self.agent.stop()
         self.hub.write("w1", "guestbook", application("guestbook", "2"))

@@ -3,7 +3,8 @@
  * The oldest record that is not in effect has the age of them all, whatever newer records of its
  * key there are. So one record is remembered beside the newest of each key; once the receiver has
  * passed it, the oldest of the newest takes its place. For a receiver that is away, which passes
- * nothing, the age is exact; for one that is catching up it is at most too low.
+ * nothing, the age is exact; for one that is catching up it is at most too low. While the position
+ * is not known, any record may turn out to be the oldest: log_marks.h has them.
  */
 #include "transport/pending.h"
 
@@ -42,6 +43,7 @@ void ab_pending_init(ab_pending *p, const ab_clock *clock, int64_t position)
 void ab_pending_fini(ab_pending *p)
 {
     ab_map_free(p->keys, NULL);
+    ab_log_marks_clear(&p->marks);
     p->keys = NULL;
     p->clock = NULL;
 }
@@ -194,6 +196,7 @@ static void finish(ab_pending *p, ab_str key)
     if (e == NULL || e->offset < 0)
         return;
     bool first = e->offset == p->first_offset;
+    ab_log_marks_drop(&p->marks, e->offset);
     unwrite(p, e);
     if (first)
         set_first(p);
@@ -212,6 +215,8 @@ static void note(ab_pending *p, ab_str key, bool ended, int64_t offset, int64_t 
     e->offset = offset;
     e->written_ms = written_ms;
     ab_list_append(&p->written, &e->written_at);
+    if (p->position < 0)
+        ab_log_marks_add(&p->marks, offset, written_ms);
     if (p->first_offset < 0)
         set_first(p);
 }
@@ -228,6 +233,17 @@ void ab_pending_write(ab_pending *p, const ab_event *event, bool ended, int64_t 
         note(p, key, ended, offset, written_ms);
 }
 
+/* The position is known at last. */
+static void recall_first(ab_pending *p)
+{
+    const ab_log_mark *mark = ab_log_marks_find(&p->marks, p->position);
+    if (mark != NULL && mark->offset < p->first_offset) {
+        p->first_offset = mark->offset;
+        p->first_ms = mark->written_ms;
+    }
+    ab_log_marks_clear(&p->marks);
+}
+
 void ab_pending_pass(ab_pending *p, int64_t position)
 {
     p->position = position;
@@ -235,12 +251,15 @@ void ab_pending_pass(ab_pending *p, int64_t position)
         unwrite(p, written_of(p->written.next));
     if (p->first_offset < position)
         set_first(p);
+    if (position >= 0)
+        recall_first(p);
 }
 
 void ab_pending_forget_log(ab_pending *p)
 {
     while (ab_link_is_in_use(&p->written))
         unwrite(p, written_of(p->written.next));
+    ab_log_marks_clear(&p->marks);
     set_first(p);
 }
 

@@ -16,6 +16,7 @@
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "event/event.h"
+#include "transport/log_marks.h"
 
 /* The receiver's position is not known. */
 #define AB_PENDING_UNKNOWN INT64_C(-1)
@@ -28,6 +29,7 @@ typedef struct {
     int64_t position;      /* the receiver needs the log from here on */
     int64_t first_offset; /* of the oldest record of a change at or after the position; -1 = none */
     int64_t first_ms;     /* when that was written, wall clock */
+    ab_log_marks marks;   /* of changes in the log, while the position is not known */
     size_t unread;        /* records that are in the log and were not received yet */
     bool incomplete;      /* there was no memory for a key */
 } ab_pending;

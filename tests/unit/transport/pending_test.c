@@ -242,6 +242,37 @@ static void without_a_position_nothing_is_known(void **state)
     assert_int_equal(ab_pending_count(p), 1);
 }
 
+static void a_position_that_is_known_late_leaves_the_age_of_the_first(void **state)
+{
+    ab_pending *p = *state;
+    ab_pending_pass(p, AB_PENDING_UNKNOWN);
+    put(p, "app/a", 0);
+    wall_ms += 1000;
+    put(p, "app/a", 1);
+    wall_ms += 1000;
+    put(p, "cmd/1", 2);
+    wall_ms += 1000;
+    put(p, "app/b", 3);
+    put(p, "app/a", 4);
+    ab_pending_pass(p, 1);
+    assert_int_equal(ab_pending_count(p), 3);
+    assert_int_equal(ab_pending_since_ms(p), 2000);
+    ab_pending_pass(p, 3);
+    assert_int_equal(ab_pending_since_ms(p), 4000);
+}
+
+static void a_command_that_was_answered_meanwhile_has_no_age(void **state)
+{
+    ab_pending *p = *state;
+    ab_pending_pass(p, AB_PENDING_UNKNOWN);
+    put(p, "cmd/1", 0);
+    wall_ms += 1000;
+    put(p, "app/a", 1);
+    record(p, "cmd/1", true, 2);
+    ab_pending_pass(p, 0);
+    assert_int_equal(ab_pending_since_ms(p), 2000);
+}
+
 static void records_that_nobody_has_seen_count_each(void **state)
 {
     ab_pending *p = *state;
@@ -415,6 +446,8 @@ int main(void)
         CASE(answers_reports_and_control_records_are_no_changes),
         CASE(what_the_receiver_has_is_not_counted_when_its_log_is_read),
         CASE(without_a_position_nothing_is_known),
+        CASE(a_position_that_is_known_late_leaves_the_age_of_the_first),
+        CASE(a_command_that_was_answered_meanwhile_has_no_age),
         CASE(records_that_nobody_has_seen_count_each),
         CASE(what_is_deferred_counts_until_it_is_in_effect),
         CASE(what_is_deferred_again_and_again_keeps_its_age),

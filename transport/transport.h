@@ -109,9 +109,10 @@ typedef struct {
      * was delivered here too. */
     void (*on_displaced)(void *arg, bool displaced);
     /** PRINCIPAL, over gRPC; may be NULL: any mode is admitted. May `agent`, which proved who it
-     * is, work in `mode` ("managed", "autonomous")? @param why  when not: what it is told, up to
-     * what to do about it. An agent that is connected already: ab_transport_refuse */
-    bool (*admits)(void *arg, const char *agent, const char *mode, ab_error *why);
+     * is, work in `mode` ("managed", "autonomous")? @param labels  that it brings
+     * (schema/labels.h), any text. @param why  when not: what it is told, up to what to do about
+     * it. An agent that is connected already: ab_transport_refuse */
+    bool (*admits)(void *arg, const char *agent, const char *mode, ab_str labels, ab_error *why);
     /**
      * PRINCIPAL, over gRPC; may be NULL: side calls are refused. An argocd-agent has opened a side
      * call, and this is its first message. Who takes it sets handler and arg of `side`, and is
@@ -136,6 +137,7 @@ typedef struct {
     const char *agent;       /* AGENT: own name; PRINCIPAL: NULL */
     const char *mode;        /* AGENT: own mode; PRINCIPAL: "" */
     const char *certificate; /* AGENT: PEM text that the principal is told; NULL: none */
+    const char *labels;      /* AGENT: as schema/labels.h, for when it registers; NULL: none */
     const char *namespace;   /* Argo CD's own here: argocd-agents want to know it; NULL: not told */
     bool by_destination;     /* Applications are mapped by destination, and may be remapped */
     bool replay; /* what was received before is lost here: on_gap FIRST, and receive from the

@@ -6,7 +6,9 @@
 #include "services/agent/agent.h"
 
 #include "schema/attributes.h"
+#include "schema/labels.h"
 #include "services/agent/agent_priv.h"
+#include "services/agent/labels.h"
 #include "services/data.h"
 #include "services/effects.h"
 #include "tracing/setup.h"
@@ -162,7 +164,9 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG,
                        "mapping: destination is for managed agents: an autonomous one has its "
                        "Applications in store.namespace");
-    ab_err e = ab_agent_live_check(config, err);
+    ab_err e = ab_agent_labels_check(config, err);
+    if (e == AB_ERR_OK)
+        e = ab_agent_live_check(config, err);
     if (e == AB_ERR_OK)
         e = ab_tracing_check(config, err);
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_AGENT, name, err) : e;
@@ -299,6 +303,7 @@ static ab_err make_transport(service *s, ab_error *err)
         .agent = ab_config_str(s->base.daemon->config, "agent.name"),
         .mode = ab_config_str(s->base.daemon->config, "agent.mode"),
         .certificate = s->secrets.certificate,
+        .labels = s->labels.ptr,
         .replay = s->fresh,
         .events = {.on_event = on_event,
                    .on_peer = on_peer,
@@ -347,7 +352,10 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     d->state = s;
     snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s",
              ab_config_str(d->config, "agent.name"));
+    ab_buf_init(&s->labels, AB_LABELS_TEXT_MAX);
     ab_err e = take_namespaces(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_agent_labels_write(d->config, &s->labels, err);
     if (e == AB_ERR_OK)
         e = ab_agent_secrets_load(d->config, d->log, &s->secrets, err);
     if (e == AB_ERR_OK)
@@ -382,6 +390,7 @@ void ab_agent_release(ab_daemon *d)
     ab_agent_free(s->machine);
     ab_state_db_close(s->base.state_db);
     ab_agent_secrets_free(&s->secrets);
+    ab_buf_fini(&s->labels);
     ab_patterns_free(s->namespaces);
     free(s);
     d->state = NULL;

@@ -17,6 +17,7 @@ typedef struct {
     bool fresh;
     ab_patterns *namespaces;
     ab_agent_secrets secrets;
+    ab_buf labels; /* as one text */
     ab_store_watch watches[5];
     ab_agent *machine;
     ab_sender sender;

@@ -17,6 +17,10 @@ static const ab_option rows[] = {
      .choices = "managed|autonomous",
      .help = "Who owns the Applications and AppProjects of this cluster: the principal "
              "(managed), or this agent (autonomous); the principal then mirrors them."},
+    {.name = "agent.labels",
+     .kind = AB_OPT_MAP,
+     .help = "Labels that the cluster Secret gets when this agent registers itself, as far as the "
+             "principal's registration.labels allow them."},
     {.name = "agent.data",
      .kind = AB_OPT_PATH,
      .help = "Folder for the state that the agent keeps across restarts: the last received "

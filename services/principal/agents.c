@@ -227,13 +227,14 @@ ab_err ab_principal_agents_register(service *s, ab_error *err)
     return ab_registration_new(&env, &s->registration, err);
 }
 
-bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_error *why)
+bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_str labels,
+                               ab_error *why)
 {
     const service *s = arg;
     /* What its cluster Secret says is not known before the store is read; one that is not served
      * has none, and is told so by its stream. */
     if (!s->base.listed || !is_served(arg, agent))
-        return ab_registration_ask(s->registration, agent, claimed, s->base.listed, why);
+        return ab_registration_ask(s->registration, agent, claimed, labels, s->base.listed, why);
     return !refuse_other_mode(s, agent, mode_of(claimed), why);
 }
 

@@ -178,10 +178,14 @@ static void on_answer_headers(void *arg, const ab_rpc_field *metadata, size_t co
         g->client.argobus = true;
 }
 
-static ab_err begin_unary(ab_grpc *g, const char *path, ab_str request, ab_rpc_done done)
+static ab_err begin_unary(ab_grpc *g, const char *path, const ab_rpc_field *field, ab_str request,
+                          ab_rpc_done done)
 {
-    const ab_rpc_begin begin = {
-        .path = path, .timeout_ms = UNARY_MS, .on_headers = on_answer_headers};
+    const ab_rpc_begin begin = {.path = path,
+                                .metadata = field,
+                                .metadata_count = field != NULL,
+                                .timeout_ms = UNARY_MS,
+                                .on_headers = on_answer_headers};
     return ab_rpc_unary(g->client.rpc, &begin, request, done, g);
 }
 
@@ -239,7 +243,7 @@ static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str resp
         failed(g, "Authenticate", status, AB_STR("cannot read the response"));
         return;
     }
-    ab_err e = begin_unary(g, AB_GRPC_VERSION, AB_STR(""), on_version);
+    ab_err e = begin_unary(g, AB_GRPC_VERSION, NULL, AB_STR(""), on_version);
     if (e != AB_ERR_OK)
         failed(g, AB_GRPC_VERSION, AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
 }
@@ -263,11 +267,13 @@ ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     ab_buf request;
+    const ab_rpc_field labels = {AB_STR(AB_GRPC_META_LABELS), ab_str_of(g->base.env.labels)};
     ab_buf_init(&request, AB_GRPC_UNARY_MAX);
     write_login(g, &own, &request);
     e = ab_buf_status(&request);
     if (e == AB_ERR_OK)
-        e = begin_unary(g, AB_GRPC_AUTHENTICATE, ab_buf_str(&request), done);
+        e = begin_unary(g, AB_GRPC_AUTHENTICATE, labels.value.len > 0 ? &labels : NULL,
+                        ab_buf_str(&request), done);
     ab_buf_wipe(&request);
     ab_auth_login_fini(&own);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "Authenticate: %s", ab_err_text(e));

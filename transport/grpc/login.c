@@ -49,7 +49,9 @@ static bool is_admitted(ab_grpc_call *c, const ab_auth_identity *who)
 {
     const ab_transport_events *up = &c->grpc->base.env.events;
     ab_error why = {0};
-    if (c->call == NULL || up->admits == NULL || up->admits(up->arg, who->agent, who->mode, &why))
+    ab_str labels = ab_rpc_field_find(c->metadata, c->metadata_count, AB_GRPC_META_LABELS);
+    if (c->call == NULL || up->admits == NULL ||
+        up->admits(up->arg, who->agent, who->mode, labels, &why))
         return true;
     ab_rpc_finish(c->call, AB_RPC_PERMISSION_DENIED, why.text);
     return false;

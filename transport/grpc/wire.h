@@ -28,6 +28,8 @@ struct Io__Cloudevents__V1__CloudEvent; /* schema/proto/cloudevents.pb-c.h */
 #define AB_GRPC_META_TOKEN   "authorization"
 #define AB_GRPC_META_VERSION "argobus-version"
 /* Of AB_GRPC_LIVE_FRAMES: the instance that the agent's hello names. */
+/* Of Authenticate: the labels of an agent (schema/labels.h). */
+#define AB_GRPC_META_LABELS   "argobus-labels"
 #define AB_GRPC_META_INSTANCE "argobus-instance"
 
 /* Larger requests and answers of the unary calls are refused unread. */

@@ -37,6 +37,11 @@ static const ab_option rows[] = {
     {.name = "registration.modes",
      .kind = AB_OPT_LIST,
      .help = "Modes that an agent may choose when it registers: managed, autonomous; unset: none."},
+    {.name = "registration.labels",
+     .kind = AB_OPT_LIST,
+     .help = "Labels (agent.labels) that an agent may bring to its cluster Secret when it "
+             "registers: globs of their keys, or regular expressions between slashes; unset: none. "
+             "Never those of Argo CD, argobus and Kubernetes."},
     {.name = "registration.approval",
      .kind = AB_OPT_ENUM,
      .deflt = "automatic",

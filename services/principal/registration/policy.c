@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/registration/policy.h"
 
+#include "schema/labels.h"
+
 #include <string.h>
 
 static const char *const modes[] = {"managed", "autonomous"};
 
-static ab_err add_name(ab_registration_policy *p, const char *pattern, ab_error *err)
+static ab_err add_pattern(ab_patterns *p, const char *option, const char *pattern, ab_error *err)
 {
-    ab_err e = ab_patterns_add(p->names, ab_str_of(pattern), err);
+    ab_err e = ab_patterns_add(p, ab_str_of(pattern), err);
     if (e == AB_ERR_OK)
         return e;
-    ab_error_prefix(err, "registration.names: %s", pattern);
+    ab_error_prefix(err, "%s: %s", option, pattern);
     if (e == AB_ERR_NOMEM)
         return e;
     if (err != NULL)
@@ -18,16 +20,23 @@ static ab_err add_name(ab_registration_policy *p, const char *pattern, ab_error 
     return AB_ERR_CONFIG;
 }
 
+static ab_err read_patterns(const ab_config *c, const char *option, ab_patterns **out,
+                            ab_error *err)
+{
+    ab_err e = AB_ERR_OK;
+    *out = ab_patterns_new();
+    if (*out == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    for (size_t i = 0; e == AB_ERR_OK && i < ab_config_count(c, option); i++)
+        e = add_pattern(*out, option, ab_config_item(c, option, i), err);
+    return e;
+}
+
 static ab_err read_names(const ab_config *c, ab_registration_policy *p, ab_error *err)
 {
-    size_t count = ab_config_count(c, "registration.names");
-    p->names = ab_patterns_new();
-    if (p->names == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    ab_err e = count == 0 ? add_name(p, "*", err) : AB_ERR_OK;
-    for (size_t i = 0; e == AB_ERR_OK && i < count; i++)
-        e = add_name(p, ab_config_item(c, "registration.names", i), err);
-    return e;
+    ab_err e = read_patterns(c, "registration.names", &p->names, err);
+    bool all = ab_config_count(c, "registration.names") == 0;
+    return e == AB_ERR_OK && all ? add_pattern(p->names, "registration.names", "*", err) : e;
 }
 
 static ab_err read_modes(const ab_config *c, ab_registration_policy *p, ab_error *err)
@@ -49,13 +58,17 @@ ab_err ab_registration_policy_init(const ab_config *config, ab_registration_poli
                                    ab_error *err)
 {
     ab_err e = read_names(config, out, err);
+    if (e == AB_ERR_OK)
+        e = read_patterns(config, "registration.labels", &out->labels, err);
     return e == AB_ERR_OK ? read_modes(config, out, err) : e;
 }
 
 void ab_registration_policy_fini(ab_registration_policy *p)
 {
     ab_patterns_free(p->names);
+    ab_patterns_free(p->labels);
     p->names = NULL;
+    p->labels = NULL;
 }
 
 bool ab_registration_policy_allows(const ab_registration_policy *p, const char *agent)
@@ -69,4 +82,28 @@ const char *ab_registration_policy_mode(const ab_registration_policy *p, const c
         if (p->claims[i] != NULL && strcmp(claimed, p->claims[i]) == 0)
             return p->claims[i];
     return p->mode;
+}
+
+static bool ends_with(ab_str text, const char *end)
+{
+    size_t len = strlen(end);
+    return text.len >= len && memcmp(text.ptr + text.len - len, end, len) == 0;
+}
+
+/* Any domain below these, too. */
+static bool is_reserved(ab_str key)
+{
+    static const char *const domains[] = {"argobus.io", "argoproj.io", "argoproj-labs.io",
+                                          "kubernetes.io", "k8s.io"};
+    const char *slash = memchr(key.ptr, '/', key.len);
+    ab_str domain = {key.ptr, slash == NULL ? 0 : (size_t)(slash - key.ptr)};
+    for (size_t i = 0; i < sizeof(domains) / sizeof(*domains); i++)
+        if (ends_with(domain, domains[i]))
+            return true;
+    return false;
+}
+
+bool ab_registration_policy_takes(const ab_registration_policy *p, ab_str key, ab_str value)
+{
+    return ab_label_is_valid(key, value) && !is_reserved(key) && ab_patterns_match(p->labels, key);
 }

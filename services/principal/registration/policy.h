@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may register, and as what: the options registration.names, mode and modes.
+ * Who may register, and as what: the options registration.names, mode, modes and
+ * labels.
  */
 #pragma once
 
@@ -9,6 +10,7 @@
 
 typedef struct {
     ab_patterns *names;
+    ab_patterns *labels;   /* keys of those that an agent may bring */
     const char *mode;      /* by default; borrowed of the configuration, or a literal */
     const char *claims[2]; /* modes that an agent may choose; NULL: none */
 } ab_registration_policy;
@@ -22,3 +24,6 @@ void ab_registration_policy_fini(ab_registration_policy *p);
 bool ab_registration_policy_allows(const ab_registration_policy *p, const char *agent);
 /** "managed" or "autonomous". @param claimed  what the agent says; any text, may be NULL */
 const char *ab_registration_policy_mode(const ab_registration_policy *p, const char *claimed);
+/** Whether an agent may bring this label. Never one that Argo CD, argobus or Kubernetes reads: an
+ *  agent could approve itself, or take another's place. Any texts. */
+bool ab_registration_policy_takes(const ab_registration_policy *p, ab_str key, ab_str value);

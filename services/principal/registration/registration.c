@@ -9,6 +9,7 @@
 
 #include "base/core/map.h"
 #include "live/resource/agent_key.h"
+#include "schema/labels.h"
 #include "services/principal/registration/policy.h"
 #include "services/principal/registration/registration_priv.h"
 #include "services/principal/registration/secret.h"
@@ -21,8 +22,10 @@
 
 struct queued {
     const char *mode;
-    bool busy;    /* its Secret is being created */
-    bool decided; /* the policy allows it */
+    bool busy;     /* its Secret is being created */
+    bool decided;  /* the policy allows it */
+    size_t labels; /* bytes of what it brings */
+    char text[];   /* that */
 };
 
 /* A self-registered Secret. */
@@ -191,8 +194,20 @@ static bool is_full(const ab_registration *r)
     return ab_map_count(r->queued) + ab_map_count(r->secrets) >= r->max;
 }
 
-bool ab_registration_ask(ab_registration *r, const char *agent, const char *claimed, bool listed,
-                         ab_error *why)
+/* @param labels  none of a text that is too long, as no agent of ours sends it */
+static struct queued *enqueue(ab_registration *r, const char *agent, ab_str labels)
+{
+    size_t len = labels.len > AB_LABELS_TEXT_MAX ? 0 : labels.len;
+    struct queued *q = ab_map_make(r->queued, ab_str_of(agent), sizeof(*q) + len);
+    if (q != NULL && len > 0)
+        memcpy(q->text, labels.ptr, len);
+    if (q != NULL)
+        q->labels = len;
+    return q;
+}
+
+bool ab_registration_ask(ab_registration *r, const char *agent, const char *claimed, ab_str labels,
+                         bool listed, ab_error *why)
 {
     if (r == NULL || ab_map_find(r->queued, ab_str_of(agent)) != NULL || has_secret(r, agent))
         return true;
@@ -202,7 +217,7 @@ bool ab_registration_ask(ab_registration *r, const char *agent, const char *clai
         return !listed || refuse(r, agent, why,
                                  "registration.max of the principal is reached; remove cluster "
                                  "Secrets of agents that are gone, or raise it");
-    struct queued *q = ab_map_make(r->queued, ab_str_of(agent), sizeof(*q));
+    struct queued *q = enqueue(r, agent, labels);
     if (q == NULL)
         return refuse(r, agent, why, "out of memory");
     q->mode = ab_registration_policy_mode(&r->policy, claimed);
@@ -356,14 +371,36 @@ static void on_created(void *arg, ab_err code, ab_object *object, const ab_error
     free(op);
 }
 
-static ab_err make_secret(const ab_registration *r, const char *agent, const char *mode,
+/* The labels that it may bring. */
+static void take_labels(const ab_registration *r, const char *agent, const struct queued *q,
+                        ab_buf *out)
+{
+    ab_str rest = {q->text, q->labels}, key, value;
+    while (ab_labels_next(&rest, &key, &value))
+        if (ab_registration_policy_takes(&r->policy, key, value))
+            ab_buf_printf(out, "%s%.*s=%.*s", out->len == 0 ? "" : ",", AB_STR_ARG(key),
+                          AB_STR_ARG(value));
+        else
+            AB_WARN(r->env.log, MAIN,
+                    "agent may not bring this label: registration.labels does not allow it, or it "
+                    "is reserved",
+                    AB_KV("agent", agent), AB_KV("label", key));
+}
+
+static ab_err make_secret(const ab_registration *r, const char *agent, const struct queued *q,
                           ab_object **out)
 {
-    ab_buf data;
+    ab_buf data, labels;
     ab_buf_init_secret(&data, DATA_MAX);
-    ab_err e = make_data(r, agent, &data);
+    ab_buf_init(&labels, AB_LABELS_TEXT_MAX);
+    take_labels(r, agent, q, &labels);
+    ab_err e = ab_buf_status(&labels);
     if (e == AB_ERR_OK)
-        e = ab_registration_make(&r->form, ab_str_of(agent), mode, ab_buf_str(&data), out);
+        e = make_data(r, agent, &data);
+    if (e == AB_ERR_OK)
+        e = ab_registration_make(&r->form, ab_str_of(agent), q->mode, ab_buf_str(&labels),
+                                 ab_buf_str(&data), out);
+    ab_buf_fini(&labels);
     ab_buf_wipe(&data);
     return e;
 }
@@ -372,7 +409,7 @@ static void create(ab_registration *r, const char *agent, struct queued *q)
 {
     const ab_store_condition condition = {.must_not_exist = true};
     ab_object *secret = NULL;
-    ab_err e = make_secret(r, agent, q->mode, &secret);
+    ab_err e = make_secret(r, agent, q, &secret);
     struct op *op = e == AB_ERR_OK ? op_new(r, ab_str_of(ab_object_key(secret)), agent) : NULL;
     if (op == NULL) {
         fail_write(r, agent, e == AB_ERR_OK ? AB_ERR_NOMEM : e, NULL);

@@ -49,11 +49,12 @@ void ab_registration_free(ab_registration *r);
  * An agent that is not served has proved who it is.
  *
  * @param claimed  the mode that it says it has
+ * @param labels   that it brings (schema/labels.h); any text
  * @param listed   whether the cluster Secrets are known; else the decision is taken later
  * @return false: it may not register; `why` is for the agent
  */
-bool ab_registration_ask(ab_registration *r, const char *agent, const char *claimed, bool listed,
-                         ab_error *why);
+bool ab_registration_ask(ab_registration *r, const char *agent, const char *claimed, ab_str labels,
+                         bool listed, ab_error *why);
 /** A Secret of the store, whatever it is for. */
 void ab_registration_on_updated(ab_registration *r, const ab_object *secret);
 void ab_registration_on_deleted(ab_registration *r, const ab_object *secret);

@@ -3,6 +3,7 @@
 
 #include "base/core/base64.h"
 #include "schema/attributes.h"
+#include "schema/labels.h"
 
 #include <stdio.h>
 
@@ -90,7 +91,27 @@ static ab_err parse(ab_buf *text, ab_object **out)
     return e;
 }
 
-static void write_labels(ab_spanw *w, const ab_registration_form *form, ab_str agent)
+static bool has_label(ab_str labels, ab_str wanted)
+{
+    ab_str key, value;
+    while (ab_labels_next(&labels, &key, &value))
+        if (ab_str_eq(key, wanted))
+            return true;
+    return false;
+}
+
+static void write_further(ab_spanw *w, ab_str labels)
+{
+    ab_str rest = labels, key, value;
+    while (ab_labels_next(&rest, &key, &value)) {
+        if (has_label((ab_str){labels.ptr, (size_t)(key.ptr - labels.ptr)}, key))
+            continue;
+        ab_spanw_key(w, key);
+        ab_spanw_str(w, value);
+    }
+}
+
+static void write_labels(ab_spanw *w, const ab_registration_form *form, ab_str agent, ab_str labels)
 {
     ab_spanw_key(w, AB_STR("labels"));
     ab_spanw_object(w);
@@ -99,11 +120,12 @@ static void write_labels(ab_spanw *w, const ab_registration_form *form, ab_str a
     ab_spanw_key_str(w, AB_LABEL_REGISTERED, AB_STR("true"));
     if (form->by_hand)
         ab_spanw_key_str(w, AB_LABEL_APPROVED, AB_STR("false"));
+    write_further(w, labels);
     ab_spanw_object_end(w);
 }
 
 ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, const char *mode,
-                            ab_str data, ab_object **out)
+                            ab_str labels, ab_str data, ab_object **out)
 {
     ab_buf text;
     ab_digest digest;
@@ -123,7 +145,7 @@ ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, cons
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "name", ab_str_of(name));
     ab_spanw_key_str(&w, "namespace", ab_str_of(form->namespace));
-    write_labels(&w, form, agent);
+    write_labels(&w, form, agent, labels);
     ab_spanw_key(&w, AB_STR("annotations"));
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, AB_ANN_MODE, ab_str_of(mode));

@@ -32,10 +32,12 @@ bool ab_registration_is_waiting(const ab_object *secret);
 /** Append .data as JSON. Wipe the buffer. @return NOMEM, TOOBIG */
 AB_MUST_USE ab_err ab_registration_data(const ab_registration_form *form, ab_str agent,
                                         const char *token, ab_buf *out);
-/** A new Secret. @param data  of ab_registration_data. @param out  one reference
+/** A new Secret. @param labels  further ones (schema/labels.h), all allowed; of two with the same
+ *  key the first counts. @param data  of ab_registration_data. @param out  one reference
  *  @return NOMEM, TOOBIG, INVALID */
 AB_MUST_USE ab_err ab_registration_make(const ab_registration_form *form, ab_str agent,
-                                        const char *mode, ab_str data, ab_object **out);
+                                        const char *mode, ab_str labels, ab_str data,
+                                        ab_object **out);
 /** Whether the principal wrote this data last. False when it cannot be computed. */
 bool ab_registration_is_current(const ab_object *secret, ab_str data);
 /** The Secret with other data; labels, other annotations and further keys of its data stay.

@@ -89,6 +89,7 @@ def of_principal(autonomous, transport, live):
         values["fleet"] = {"enabled": True}
     if live != "none" and transport == "grpc":
         values["registration"] = {"enabled": True, "tokenKeySecret": {"name": "registration"}, "names": ["edge-*"],
+                                  "labels": ["region"],
                                   "approval": "manual", "modes": ["managed", "autonomous"] if autonomous else []}
     return values
 

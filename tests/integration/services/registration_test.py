@@ -85,6 +85,34 @@ class Registering(Fleet):
             return error.code
 
 
+class Labels(Registering):
+    options = {"labels": ["region", "example.com/*"]}
+
+    def test_an_agent_brings_the_labels_that_are_allowed(self):
+        self.agent.configure(self.labelled(region="eu", **{"example.com/tier": "gold", "zone": "1", APPROVED: "true"}))
+        self.start()
+        labels = self.registered()["metadata"]["labels"]
+        self.assertEqual(labels, {CLUSTER: "cluster", AGENT: "w1", REGISTERED: "true", "region": "eu",
+                                  "example.com/tier": "gold"})
+        log = self.principal.log.read_text()
+        self.assertEqual(sorted(re.findall(r"agent may not bring this label.* label=(\S+)", log)), [APPROVED, "zone"])
+
+    def labelled(self, **labels):
+        config = self.agent_config()
+        return {**config, "agent": {**config["agent"], "labels": labels}}
+
+    def test_what_people_change_of_them_stays(self):
+        self.agent.configure(self.labelled(region="eu"))
+        self.start()
+        self.registered()
+        self.edit(lambda secret: secret["metadata"]["labels"].update(region="us"))
+        self.agent.stop()
+        self.agent.configure(self.labelled(region="asia"))
+        self.agent.start()
+        self.serves()
+        self.assertEqual(self.secret()["metadata"]["labels"]["region"], "us")
+
+
 class Automatic(Registering):
     def test_an_unknown_agent_is_registered_and_served(self):
         self.start()

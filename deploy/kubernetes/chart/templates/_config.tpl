@@ -117,6 +117,9 @@ mode: {{ $r.mode }}
 {{- with $r.modes }}
 modes: {{ toJson . }}
 {{- end }}
+{{- with $r.labels }}
+labels: {{ toJson . }}
+{{- end }}
 approval: {{ $r.approval }}
 max: {{ int $r.max }}
 {{- end -}}
@@ -142,6 +145,9 @@ namespaces: {{ toJson . }}
 agent:
   name: {{ .Values.agent.name | quote }}
   mode: {{ .Values.agent.mode }}
+  {{- with .Values.agent.labels }}
+  labels: {{ toJson . }}
+  {{- end }}
   data: /var/lib/argobus/data
 {{- else }}
 principal:

@@ -53,6 +53,51 @@ static void only_names_that_match_a_pattern_are_allowed(void **state)
     ab_registration_policy_fini(&p);
 }
 
+static bool takes(const ab_registration_policy *p, const char *key, const char *value)
+{
+    return ab_registration_policy_takes(p, ab_str_of(key), ab_str_of(value));
+}
+
+static void an_agent_brings_no_label_by_default(void **state)
+{
+    (void)state;
+    ab_registration_policy p = make(NULL, 0);
+    assert_false(takes(&p, "region", "eu"));
+    ab_registration_policy_fini(&p);
+}
+
+static void an_agent_brings_the_labels_that_are_named(void **state)
+{
+    static const char *const set[] = {"registration.labels=region,example.com/*"};
+    (void)state;
+    ab_registration_policy p = make(set, 1);
+    assert_true(takes(&p, "region", "eu"));
+    assert_true(takes(&p, "example.com/tier", ""));
+    assert_false(takes(&p, "zone", "eu"));
+    assert_false(takes(&p, "region", "no value"));
+    assert_false(takes(&p, "", ""));
+    assert_false(ab_registration_policy_takes(&p, AB_STR("region"), AB_STR_NONE));
+    ab_registration_policy_fini(&p);
+}
+
+static void no_pattern_allows_a_label_that_somebody_reads(void **state)
+{
+    static const char *const set[] = {"registration.labels=*"};
+    static const char *const reserved[] = {"argobus.io/approved",
+                                           "x.argobus.io/a",
+                                           "argocd.argoproj.io/secret-type",
+                                           "argocd-agent.argoproj-labs.io/agent-name",
+                                           "argocd-agent.argoproj-labs.io/self-registered-cluster",
+                                           "app.kubernetes.io/name",
+                                           "node.k8s.io/a"};
+    (void)state;
+    ab_registration_policy p = make(set, 1);
+    assert_true(takes(&p, "anything", "at-all"));
+    for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
+        assert_false(takes(&p, reserved[i], "true"));
+    ab_registration_policy_fini(&p);
+}
+
 static void what_is_not_a_dns_label_is_never_allowed(void **state)
 {
     (void)state;
@@ -105,6 +150,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_names_are_allowed_by_default_and_no_mode_can_be_chosen),
         cmocka_unit_test(only_names_that_match_a_pattern_are_allowed),
+        cmocka_unit_test(an_agent_brings_no_label_by_default),
+        cmocka_unit_test(an_agent_brings_the_labels_that_are_named),
+        cmocka_unit_test(no_pattern_allows_a_label_that_somebody_reads),
         cmocka_unit_test(what_is_not_a_dns_label_is_never_allowed),
         cmocka_unit_test(an_agent_chooses_among_the_modes_that_are_named),
         cmocka_unit_test(the_default_mode_counts_where_the_claimed_one_is_not_allowed),

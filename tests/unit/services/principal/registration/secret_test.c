@@ -29,7 +29,9 @@ static ab_object *made(bool by_hand)
     ab_object *o = NULL;
     ab_buf data = data_with("tok");
     f.by_hand = by_hand;
-    assert_int_equal(ab_registration_make(&f, AB_STR("w1"), "managed", ab_buf_str(&data), &o),
+    assert_int_equal(ab_registration_make(&f, AB_STR("w1"), "managed",
+                                          AB_STR("region=eu,tier=,region=us"), ab_buf_str(&data),
+                                          &o),
                      AB_ERR_OK);
     ab_buf_fini(&data);
     return o;
@@ -52,6 +54,9 @@ static void a_secret_says_what_argo_cd_and_the_principal_read(void **state)
     ab_spanv labels = ab_object_meta(o, "labels");
     assert_string_equal(ab_object_key(o), "Secret/argocd/cluster-w1");
     assert_true(ab_span_is(ab_span_get(labels, AB_LABEL_SECRET_TYPE), "cluster"));
+    assert_true(ab_span_is(ab_span_get(labels, "region"), "eu"));
+    assert_true(ab_span_is(ab_span_get(labels, "tier"), ""));
+    assert_int_equal(ab_span_count(labels), 5);
     assert_true(ab_str_is(ab_registration_agent_of(o), "w1"));
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_MODE), "managed"));
     assert_data(o, "name", "w1");

@@ -330,7 +330,8 @@ class Principal(Peer):
         self.namespace = namespace
         self.ended = threading.Event()
         pool = ThreadPoolExecutor(20)
-        self.server = grpc.server(pool, options=OPTIONS)
+        # A call's window does not grow with the speed of the network: what is not read waits at the sender.
+        self.server = grpc.server(pool, options=[*OPTIONS, ("grpc.http2.bdp_probe", 0)])
         handlers = {
             "authapi.Authentication": {"Authenticate": self.authenticate},
             "versionapi.Version": {"Version": lambda _r, _c: field(1, "argocd-agent-" + self.version)},

@@ -363,8 +363,8 @@ class Principal(Peer):
         sending = self.sending()
         out = self.out
         context.add_callback(lambda: out.put(None))
+        tell(subscribed=True)  # before what it is then sent: who waits for this drops the lines before it
         threading.Thread(target=self.read, args=(requests, out), daemon=True).start()
-        tell(subscribed=True)
         yield from sending
 
     def read(self, requests, out):

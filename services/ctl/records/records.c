@@ -148,6 +148,11 @@ static int run(const ab_ctl *ctl)
     if (!setup.is_kafka)
         code =
             ab_ctl_fail(AB_CTL_USAGE, "%s: there are no topics with transport: grpc", setup.file);
+    else if (setup.is_agent && ctl->operand_count > 1)
+        code = ab_ctl_fail(AB_CTL_USAGE,
+                           "records agent: unexpected operand \"%s\"; its topics are "
+                           "those of agent.name",
+                           ctl->operands[1]);
     else if (agent == NULL)
         code = ab_ctl_fail(AB_CTL_USAGE, "records principal: needs the name of an agent");
     else

@@ -234,6 +234,9 @@ class Records(Shown):
             done = self.records(*args, "-c", self.principal.config)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(reason, done.stderr)
+        done = self.records("agent", "w2", "-c", self.agent.config)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn('unexpected operand "w2"', done.stderr)
 
 
 @only_kafka("the page shows what Kafka's users see")

@@ -39,6 +39,16 @@ typedef enum {
     AB_STORE_SYNCED, /* every object was reported as UPDATED, none is unreadable; `object` is NULL.
                         Once per start, after LIST_DONE; late or never while something cannot be
                         read */
+    AB_STORE_INTERRUPTED, /* the watch of something broke off, as it does before a store can be
+                             replaced by one from a backup; `object` is NULL. What is read or
+                             written until RESUMED may already be of another store. A store that
+                             cannot be replaced while it is watched reports neither */
+    AB_STORE_REPLACED,    /* it is another store than it was, which does not know what this one
+                             showed last: it was restored from a backup. `object` is NULL. After
+                             INTERRUPTED, and before what it lost is reported */
+    AB_STORE_RESUMED,     /* all is watched again, from where it broke off or from a new list, whose
+                             changes were reported before; `object` is NULL. Late or never while
+                             something cannot be read */
 } ab_store_change;
 
 /* Result of an operation. `object` is the state after it (NULL after removal or failure), borrowed.

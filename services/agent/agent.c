@@ -37,6 +37,10 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
     case AB_STORE_SYNCED:
         ab_agent_on_synced(s->machine);
         break;
+    case AB_STORE_INTERRUPTED: /* an agent makes again what its store lacks */
+    case AB_STORE_REPLACED:
+    case AB_STORE_RESUMED:
+        break;
     }
 }
 

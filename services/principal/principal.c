@@ -111,6 +111,15 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         s->synced = true;
         ab_principal_agents_clean_up(s);
         break;
+    case AB_STORE_INTERRUPTED:
+        ab_principal_on_interrupted(s->machine);
+        break;
+    case AB_STORE_REPLACED:
+        ab_principal_on_replaced(s->machine);
+        break;
+    case AB_STORE_RESUMED:
+        ab_principal_on_resumed(s->machine);
+        break;
     }
 }
 

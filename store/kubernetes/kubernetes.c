@@ -42,6 +42,23 @@ static void on_listed(ab_kube *k)
     events->on_change(events->arg, AB_STORE_SYNCED, NULL);
 }
 
+static void on_interrupted(ab_kube *k, bool interrupted)
+{
+    const ab_store_events *events = &k->base.env.events;
+    size_t before = k->interrupted;
+    k->interrupted = interrupted ? before + 1 : before - 1;
+    if (before == 0)
+        events->on_change(events->arg, AB_STORE_INTERRUPTED, NULL);
+    else if (k->interrupted == 0)
+        events->on_change(events->arg, AB_STORE_RESUMED, NULL);
+}
+
+static void on_replaced(ab_kube *k)
+{
+    const ab_store_events *events = &k->base.env.events;
+    events->on_change(events->arg, AB_STORE_REPLACED, NULL);
+}
+
 /* --- init and start --- */
 
 static ab_err init_patterns(ab_kube *k, ab_error *err)
@@ -79,6 +96,7 @@ static ab_err init_client(ab_kube *k, ab_error *err)
 
 static ab_err init_watchers(ab_kube *k, ab_error *err)
 {
+    static const ab_kube_watcher_events events = {on_listed, on_interrupted, on_replaced};
     const ab_store_watch *watches = k->base.env.watches;
     size_t count = 0;
     while (watches[count].kind != NULL)
@@ -87,8 +105,7 @@ static ab_err init_watchers(ab_kube *k, ab_error *err)
     if (k->watchers == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     for (; k->watcher_count < count; k->watcher_count++) {
-        k->watchers[k->watcher_count] =
-            ab_kube_watcher_new(k, &watches[k->watcher_count], on_listed);
+        k->watchers[k->watcher_count] = ab_kube_watcher_new(k, &watches[k->watcher_count], &events);
         if (k->watchers[k->watcher_count] == NULL)
             return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
     }

@@ -37,7 +37,8 @@ struct ab_kube {
     ab_kube_client *client;
     ab_kube_watcher **watchers; /* one per env.watches, in order */
     size_t watcher_count;
-    size_t listed; /* watchers that have their first list */
+    size_t listed;      /* watchers that have their first list */
+    size_t interrupted; /* watchers whose watch broke off */
     bool synced;
     ab_kube_queue *queue;
     ab_patterns *create_namespaces;

@@ -8,7 +8,8 @@
  *
  * Only a DELETED event of the watch is reported as AB_STORE_DELETED. It is proof: the server sends
  * every event after the version that it is asked to watch from, in order, or says 410, and this
- * version is the last one seen. So a watch that broke off and goes on from there has no gap.
+ * version is the last one seen. So a watch that broke off and goes on from there has no gap. Until
+ * it does, the store is interrupted: a server can be given another store only while it serves none.
  */
 #include "store/kubernetes/watch.h"
 
@@ -34,7 +35,7 @@ enum attempt { DO_LIST, DO_PROBE, DO_WATCH };
 
 struct ab_kube_watcher {
     ab_kube_collection of;
-    void (*listed)(ab_kube *k);
+    ab_kube_watcher_events events;
     uv_timer_t timer; /* until the next attempt; the memory goes with it */
     ab_backoff backoff;
     ab_backoff relist; /* of lists after 410, until a watch has followed on one */
@@ -48,6 +49,7 @@ struct ab_kube_watcher {
     bool whole;   /* the last list was read to its end */
     bool failed;  /* the last attempt */
     bool expired; /* the watch was told so */
+    bool interrupted;
 };
 
 static void on_timer(uv_timer_t *timer);
@@ -92,6 +94,14 @@ static void trouble(ab_kube_watcher *w, enum attempt next, const ab_error *err,
     explain(w, &told);
     again(w, next, retry_after_ms > pause ? retry_after_ms : pause);
     ab_kube_collection_fault(&w->of, &told);
+}
+
+static void set_interrupted(ab_kube_watcher *w, bool interrupted)
+{
+    if (w->interrupted == interrupted || w->of.stopped)
+        return;
+    w->interrupted = interrupted;
+    w->events.interrupted(w->of.kube, interrupted);
 }
 
 static void recovered(ab_kube_watcher *w)
@@ -178,8 +188,10 @@ static void list_end(ab_kube_watcher *w)
     w->whole = !w->of.unreadable;
     if (!w->of.stopped)
         watch(w);
+    if (w->whole)
+        set_interrupted(w, false);
     if (!w->of.stopped)
-        w->listed(w->of.kube);
+        w->events.listed(w->of.kube);
 }
 
 static void on_listed(void *arg, const ab_kube_answer *answer)
@@ -258,14 +270,18 @@ static ab_err on_event(void *arg, ab_str json)
 static void on_watch_end(void *arg, const ab_kube_answer *answer)
 {
     ab_kube_watcher *w = arg;
+    bool expired = w->expired || answer->why == AB_KUBE_WHY_EXPIRED;
+    bool is_short = now_ms(w) - w->watch_since_ms < SHORT_WATCH_MS;
     w->call = NULL;
-    if (w->expired || answer->why == AB_KUBE_WHY_EXPIRED) {
+    if (expired || is_short || answer->code != AB_ERR_OK)
+        set_interrupted(w, true);
+    if (expired) {
         AB_INFO(w->of.kube->base.env.log, STORE, "listing again: the watch fell too far behind",
                 AB_KV("where", (const char *)w->of.path));
         again(w, DO_LIST, ab_backoff_next(&w->relist));
     } else if (answer->code != AB_ERR_OK) {
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
-    } else if (now_ms(w) - w->watch_since_ms < SHORT_WATCH_MS) {
+    } else if (is_short) {
         again(w, DO_PROBE, ab_backoff_next(&w->backoff));
     } else {
         recovered(w);
@@ -312,12 +328,15 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
     ab_span_free(doc);
     if (version >= w->version) {
         watch(w);
+        set_interrupted(w, false);
         return;
     }
     AB_WARN(w->of.kube->base.env.log, STORE,
             "listing again: the API server's data is older than before",
             AB_KV("where", (const char *)w->of.path));
-    list_begin(w);
+    w->events.replaced(w->of.kube);
+    if (!w->of.stopped)
+        list_begin(w);
 }
 
 static void probe(ab_kube_watcher *w)
@@ -345,7 +364,7 @@ static void on_timer(uv_timer_t *timer)
 /* --- life --- */
 
 ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched,
-                                     void (*listed)(ab_kube *k))
+                                     const ab_kube_watcher_events *events)
 {
     ab_kube_watcher *w = calloc(1, sizeof(*w));
     if (w == NULL)
@@ -354,7 +373,7 @@ ab_kube_watcher *ab_kube_watcher_new(ab_kube *k, const ab_store_watch *watched,
     assert(failed == 0);
     (void)failed;
     w->timer.data = w;
-    w->listed = listed;
+    w->events = *events;
     ab_backoff_init(&w->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_backoff_init(&w->relist, RETRY_FIRST_MS, RETRY_MAX_MS);
     if (ab_kube_collection_init(&w->of, k, watched) == AB_ERR_OK)

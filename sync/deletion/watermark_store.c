@@ -27,14 +27,10 @@ static int64_t now_ms(const ab_watermark_store *s)
 /* --- answers --- */
 
 /* What was seen of it is of the former one: only a restart lists all of it. */
-static void end_all(ab_watermark_store *s)
+static void end_all(ab_watermark_store *s, const char *why)
 {
     s->other = true;
-    s->env.effects->fatal(
-        s->env.effects->arg,
-        "the store's watermark (ConfigMap " AB_WATERMARK_NAME
-        ") is not what was written last: the store was restored from a backup, or "
-        "another principal writes to it; it must be listed again");
+    s->env.effects->fatal(s->env.effects->arg, why);
 }
 
 static void back_off(ab_watermark_part *part, ab_err code, const ab_error *err)
@@ -132,7 +128,10 @@ static void got(ab_watermark_part *part, ab_err code, const ab_object *object, c
         return;
     }
     if (!is_ours(part, id)) {
-        end_all(store_of(part));
+        end_all(store_of(part),
+                "the store's watermark (ConfigMap " AB_WATERMARK_NAME
+                ") is not what was written last: the store was restored from a backup, or "
+                "another principal writes to it; it must be listed again");
         return;
     }
     if (part->next_id[0] != '\0')
@@ -231,7 +230,7 @@ static void go(ab_watermark_part *part, bool at_once)
     int64_t now = now_ms(s);
     if (part->step != WATERMARK_IDLE || now < part->retry_at || s->other || !s->parts.listed)
         return;
-    bool may_write = at_once || (now >= s->write_at && now >= part->write_at);
+    bool may_write = !s->interrupted && (at_once || (now >= s->write_at && now >= part->write_at));
     if (part->read == 0 || part->unsure || part->wanted)
         read_part(part);
     else if (part->write_due && may_write && !ab_watermark_parts_must_wait(part))
@@ -259,6 +258,29 @@ void ab_watermark_store_advance(ab_watermark_store *s)
 void ab_watermark_store_flush(ab_watermark_store *s)
 {
     go_all(s, true);
+}
+
+/* --- another store may be behind it --- */
+
+void ab_watermark_store_interrupt(ab_watermark_store *s)
+{
+    s->interrupted = true;
+}
+
+void ab_watermark_store_resume(ab_watermark_store *s)
+{
+    s->interrupted = false;
+    for (size_t i = 0; i < s->parts.count; i++) {
+        s->parts.part[i].unsure = true;
+        ab_watermark_parts_tend(&s->parts.part[i]);
+    }
+    ab_watermark_store_advance(s);
+}
+
+void ab_watermark_store_replace(ab_watermark_store *s)
+{
+    end_all(s, "the store was restored from a backup: its data is older than before; it must be "
+               "listed again");
 }
 
 /* --- what is asked of it --- */
@@ -380,7 +402,7 @@ void ab_watermark_store_listed(ab_watermark_store *s)
 ab_err ab_watermark_store_init(ab_watermark_store *s, const ab_watermark_store_env *env)
 {
     s->env = *env;
-    s->other = false;
+    s->other = s->interrupted = false;
     s->write_at = 0;
     return ab_watermark_parts_init(&s->parts, (ab_asker){.done = done});
 }

@@ -17,8 +17,12 @@
  *              write   v  |
  *                    writing --failed--> unsure --get: what is not covered is distrusted--> current
  *
- *    any get or write that fails: unsure
+ *    any get or write that fails, and the end of an interruption of the store's watch: unsure
  *    any get that shows another watermark than ours: the end of everything
+ *
+ * A store can be replaced only while its watch is interrupted: until it is resumed, after all that
+ * the store lost was reported, nothing is written. What was under way then reaches the former store
+ * or none.
  *
  * Loop thread.
  */
@@ -43,6 +47,7 @@ typedef struct {
     ab_watermark_parts parts; /* first */
     ab_watermark_store_env env;
     bool other;       /* the watermark is not ours: nothing is ended any more */
+    bool interrupted; /* the store's watch is */
     int64_t write_at; /* mono_ms: no part is written before then */
 } ab_watermark_store;
 
@@ -60,6 +65,13 @@ void ab_watermark_store_listed(ab_watermark_store *s);
  * ab_watermark_parts_leave  @return NOMEM */
 AB_MUST_USE ab_err ab_watermark_store_join(ab_watermark_store *s, ab_str agent, void *owner,
                                            ab_watermark_line **out);
+
+/** The store's watch is interrupted: another store may be behind it before it is resumed. */
+void ab_watermark_store_interrupt(ab_watermark_store *s);
+/** It is watched again, and all that it lost was reported. */
+void ab_watermark_store_resume(ab_watermark_store *s);
+/** It is known to be another one: the end of everything, as if the watermark said so. */
+void ab_watermark_store_replace(ab_watermark_store *s);
 
 /** Something is missing from the store: no part proves anything before it was read again. */
 void ab_watermark_store_outdate(ab_watermark_store *s);

@@ -131,6 +131,21 @@ void ab_principal_on_synced(ab_principal *p)
     ab_principal_shared_requeue_all(p);
 }
 
+void ab_principal_on_interrupted(ab_principal *p)
+{
+    ab_watermark_store_interrupt(&p->watermark);
+}
+
+void ab_principal_on_replaced(ab_principal *p)
+{
+    ab_watermark_store_replace(&p->watermark);
+}
+
+void ab_principal_on_resumed(ab_principal *p)
+{
+    ab_watermark_store_resume(&p->watermark);
+}
+
 void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event *event,
                              const ab_error *err)
 {

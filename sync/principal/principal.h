@@ -121,6 +121,14 @@ void ab_principal_on_list_done(ab_principal *p);
 /** The store is synced: no object is unreadable either (implies on_list_done), so an object that
  * was not reported was deleted. */
 void ab_principal_on_synced(ab_principal *p);
+/** The store's watch is interrupted: what was sent and no watermark covers proves no deletion any
+ * more, since another store may be there when it is resumed (docs/decisions/0041). */
+void ab_principal_on_interrupted(ab_principal *p);
+/** It is another store than it was, restored from a backup: ends the principal (effect fatal),
+ * since statuses, requests and deletions that are known are those of the former store. */
+void ab_principal_on_replaced(ab_principal *p);
+/** It is watched again, and all that it lost was reported. */
+void ab_principal_on_resumed(ab_principal *p);
 
 /* The transport; all with the agent it is about. Unknown agents are ignored, their deliveries
  * acknowledged. */

@@ -82,6 +82,10 @@ class Store:
     def count(self, change, name):
         return sum(1 for line in self.lines if line.get("change") == change and line["key"].endswith(f"/{name}"))
 
+    def order(self, *changes):
+        """Which of these changes were reported, in their order."""
+        return [line["change"] for line in list(self.lines) if line.get("change") in changes]
+
     def stop(self, seconds=120):
         self.process.stdin.close()
         code = self.process.wait(seconds)
@@ -208,7 +212,9 @@ class Reading(Case):
         self.api.cut()
         self.api.drop("Application", "gone")
         store.change("deleted", "gone")
+        store.change("resumed")
         self.assertEqual(store.count("absent", "gone"), 0)
+        self.assertEqual(store.order("interrupted", "resumed"), ["interrupted", "resumed"])
         self.assertEqual({r.query.get("limit") for r in self.api.asked("GET", LIST)[lists:]} - {"1"}, set())
 
     def test_a_watch_that_ends_is_taken_up_without_a_list(self):
@@ -294,6 +300,27 @@ class Reading(Case):
         store.change("absent", "lost")
         self.assertEqual(store.count("deleted", "lost"), 0)
         store.change("seen", "kept", 77)
+        store.change("resumed")
+        self.assertEqual(store.order("interrupted", "replaced", "absent", "resumed"),
+                         ["interrupted", "replaced", "absent", "resumed"])
+
+    def test_the_watch_is_resumed_when_all_that_it_may_have_lost_was_listed(self):
+        self.api.put("Application", "kept", spec={"n": 1})
+        self.api.put("Secret", "late", metadata={"labels": {"argocd.argoproj.io/secret-type": "repository"}})
+        store = self.synced()
+        store.change("seen", "late")
+        self.api.await_watch("/secrets")
+        self.api.drop("Secret", "late", event=False)
+        self.api.version = 50
+        self.api.put("Application", "kept", spec={"n": 77}, event=False)
+        stop = self.api.fault(lambda r: r.path.endswith("/secrets"), lambda r: r.refuse(500, "InternalError", "not yet"))
+        self.api.cut()
+        store.change("seen", "kept", 77)
+        store.fault("not yet")
+        self.assertEqual(store.order("interrupted", "resumed"), ["interrupted"])
+        stop()
+        store.change("resumed")
+        self.assertEqual(store.order("interrupted", "absent", "resumed"), ["interrupted", "absent", "resumed"])
 
     def test_missing_crds_are_named_and_waited_for(self):
         stop = self.api.fault(lambda r: r.path.endswith(LIST), lambda r: r.answer(404, b"404 page not found\n"))

@@ -180,6 +180,9 @@ class Restored(unittest.TestCase):
                    line["key"].endswith("/made"), 120)
         self.cluster.put("after", 1)
         self.seen(store, "after", 1, since)
+        store.wait("the watch is resumed", lambda line: line.get("change") == "resumed", 120)
+        self.assertEqual([line["change"] for line in store.lines[since:] if line.get("change") in
+                          ("interrupted", "absent", "resumed")], ["interrupted", "absent", "resumed"])
         self.assertEqual(store.count("deleted", "changed"), 0)
         self.assertEqual(store.count("deleted", "same"), 0)
         self.assertEqual(store.count("deleted", "made"), 0)

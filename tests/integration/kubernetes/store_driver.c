@@ -53,7 +53,8 @@ static void put_object(ab_spanw *w, const ab_object *object)
 
 static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
-    static const char *const names[] = {"seen", "deleted", "absent", "listed", "synced"};
+    static const char *const names[] = {"seen",   "deleted",     "absent",   "listed",
+                                        "synced", "interrupted", "replaced", "resumed"};
     ab_buf line;
     (void)arg;
     ab_buf_init(&line, LINE_MAX_BYTES);

@@ -558,6 +558,11 @@ static bool change_can_go(const fake_store *s, const struct change *c)
     return true;
 }
 
+bool fake_store_has_changes(const fake_store *s)
+{
+    return s->changes != NULL;
+}
+
 bool fake_store_has_listed(const fake_store *s)
 {
     for (const struct change *c = s->changes; c != NULL; c = c->next)

@@ -81,6 +81,8 @@ void fake_store_step(fake_store *s, size_t i, bool skip);
 void fake_store_settle(fake_store *s);
 /** The same, but no change is told. */
 void fake_store_settle_jobs(fake_store *s);
+/** Is there a change that was not told yet? */
+bool fake_store_has_changes(const fake_store *s);
 /** Has SYNCED been told? */
 bool fake_store_has_listed(const fake_store *s);
 /** Changes made so far, by anybody. */

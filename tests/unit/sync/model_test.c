@@ -275,7 +275,7 @@ static void note_restored(int app)
     own.restored[app] = true;
 }
 
-/* To restore a store takes longer than to write its watermark, or to fail in that.
+/* Long enough to write the watermark, or to fail in that.
  * @param faults  of a thousand of its operations; of those that time out half are made */
 static void hub_is_at_rest(unsigned faults)
 {
@@ -289,15 +289,19 @@ static void hub_is_at_rest(unsigned faults)
     m.w.faults_permille = faults_before;
 }
 
-static void restore_hub(int app, unsigned faults)
+static bool may_restore(int app)
 {
-    if (app != 0 || own.backup == NULL || below(3) > 0)
-        return;
-    own.unnoticed = own.unnoticed || faults > 0;
-    hub_is_at_rest(faults);
+    return app == 0 && own.backup != NULL && below(3) == 0;
+}
+
+/* @param noticed  its versions are older than before when its watch goes on */
+static void restore_hub(bool noticed)
+{
+    own.unnoticed = own.unnoticed || !noticed;
     for (int i = 0; i < NAMES; i++)
         note_lost(i);
     trace("hub restored", AB_STR_NONE);
+    (noticed ? world_replace_hub : world_interrupt_hub)(&m.w);
     fake_store_restore(m.w.hub, own.backup);
     for (int i = 0; i < NAMES; i++)
         note_restored(i);
@@ -305,14 +309,33 @@ static void restore_hub(int app, unsigned faults)
 
 static void hub_is_restored(int app)
 {
-    restore_hub(app, 0);
+    if (!may_restore(app))
+        return;
+    hub_is_at_rest(0);
+    restore_hub(true);
 }
 
 /* Before it goes down the API server takes nothing more; it answers again before it tells what was
  * lost. */
 static void hub_is_restored_after_an_outage(int app)
 {
-    restore_hub(app, 1000);
+    if (!may_restore(app))
+        return;
+    hub_is_at_rest(1000);
+    restore_hub(below(2) == 0);
+}
+
+/* Before anything more is written or told. What is under way reaches the former store, or none. */
+static void hub_is_restored_at_once(int app)
+{
+    if (!may_restore(app))
+        return;
+    unsigned faults_before = m.w.faults_permille;
+    m.w.faults_permille = 500;
+    world_interrupt_hub(&m.w);
+    fake_store_settle_jobs(m.w.hub);
+    m.w.faults_permille = faults_before;
+    restore_hub(below(2) == 0);
 }
 
 /* One of its objects cannot be read at the principal's next start, or now it can. */
@@ -354,6 +377,7 @@ static void (*const actions[])(int app) = {
     mode_is_unknown,
     watches_break,
     hub_is_restored_after_an_outage,
+    hub_is_restored_at_once,
 };
 
 /* --- rest --- */

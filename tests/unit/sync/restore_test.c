@@ -330,6 +330,34 @@ static void it_stays_also_when_it_is_lost_before_the_mark_is_due(void **state)
     assert_b_stays();
 }
 
+/* It is replaced within the time for which a write may wait, and no call fails. */
+static void it_stays_also_when_the_mark_is_due_before_the_loss_shows(void **state)
+{
+    (void)state;
+    back_up_before_b();
+    world_interrupt_hub(&w);
+    fake_store_restore(w.hub, backup);
+    world_tick(&w, 60000);
+    fake_store_settle_jobs(w.hub);
+    world_run(&w, 5);
+    assert_b_stays();
+}
+
+/* So many writes follow that its version is not older than before, and nothing is listed again. */
+static void it_stays_also_when_the_loss_is_never_shown(void **state)
+{
+    (void)state;
+    back_up_before_b();
+    ab_principal_on_interrupted(w.principal);
+    fake_store_restore(w.hub, backup);
+    ab_principal_on_resumed(w.principal);
+    fake_store_settle_jobs(w.hub);
+    write_mark();
+    world_crash_principal(&w);
+    start_principal();
+    assert_b_stays();
+}
+
 static void it_stays_over_restarts_of_the_principal(void **state)
 {
     (void)state;
@@ -470,6 +498,25 @@ static void what_is_made_again_is_held_no_more(void **state)
     assert_at_rest();
 }
 
+/* Nothing of the watermark says so: it was not written since the backup. */
+static void a_status_that_the_backup_lacks_comes_back(void **state)
+{
+    (void)state;
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_run(&w, 2);
+    fake_backup_free(backup);
+    backup = fake_store_back_up(w.hub);
+    set_field(w.local, LOCAL, "status", "{\"n\":2}");
+    world_settle(&w);
+    ab_object *mark = fake_store_find(w.hub, MARK);
+    world_replace_hub(&w);
+    fake_store_restore(w.hub, backup);
+    assert_ptr_equal(fake_store_find(w.hub, MARK), mark);
+    world_run(&w, 2);
+    assert_true(ab_span_same(ab_object_field(hub(), "status"), ab_object_field(local(), "status")));
+    assert_at_rest();
+}
+
 /* --- what is deleted goes --- */
 
 static void what_the_backup_had_and_was_deleted_meanwhile_goes(void **state)
@@ -548,6 +595,33 @@ static void what_it_was_told_last_is_known_also_when_it_comes_again_at_once(void
     assert_non_null(fake_store_find(w.local, LOCAL_B));
     assert_null(fake_store_find(w.local, "Application/argocd/c"));
     assert_int_equal(held_deletions(), 0);
+    assert_at_rest();
+}
+
+static void what_was_covered_before_an_interruption_goes_after_it(void **state)
+{
+    (void)state;
+    world_run(&w, 60);
+    world_interrupt_hub(&w);
+    world_run(&w, 60);
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, HUB_NEW);
+    start_principal();
+    assert_false(has_new());
+    assert_int_equal(held_deletions(), 0);
+    assert_at_rest();
+}
+
+/* As while one kind cannot be watched. */
+static void what_is_seen_to_go_goes_while_the_watch_is_interrupted(void **state)
+{
+    (void)state;
+    ab_principal_on_interrupted(w.principal);
+    fake_store_erase(w.hub, HUB_NEW);
+    world_run(&w, 2);
+    assert_false(has_new());
+    ab_principal_on_resumed(w.principal);
+    world_run(&w, 2);
     assert_at_rest();
 }
 
@@ -676,8 +750,10 @@ int main(void)
         T(it_stays_also_when_a_resync_agrees_before_the_loss_shows),
         T(it_stays_also_when_the_mark_could_not_be_read_at_the_start),
         T(it_stays_also_when_it_is_lost_before_the_mark_is_due),
+        T(it_stays_also_when_the_mark_is_due_before_the_loss_shows),
         T(it_stays_also_when_the_agent_comes_again_before_the_loss_shows),
         T(it_stays_also_when_it_is_lost_while_the_agent_is_taken_away),
+        T(it_stays_also_when_the_loss_is_never_shown),
         T(it_stays_over_restarts_of_the_principal),
         T(it_stays_at_an_agent_that_comes_back_late),
         T(it_stays_also_when_the_store_tells_its_loss_as_an_observed_deletion),
@@ -688,11 +764,14 @@ int main(void)
         T(the_operator_confirms),
         T(the_operator_confirms_what_only_the_agent_has),
         T(what_is_made_again_is_held_no_more),
+        T(a_status_that_the_backup_lacks_comes_back),
         T(what_the_backup_had_and_was_deleted_meanwhile_goes),
         T(what_is_seen_to_go_goes_while_something_is_held),
         T(what_was_made_and_deleted_while_the_agent_was_away_goes),
         T(what_an_agent_was_told_last_is_known_when_it_was_taken_away_and_comes_again),
         T(what_it_was_told_last_is_known_also_when_it_comes_again_at_once),
+        T(what_was_covered_before_an_interruption_goes_after_it),
+        T(what_is_seen_to_go_goes_while_the_watch_is_interrupted),
         T(it_goes_also_unseen_right_after_it_was_sent_if_the_store_stays),
         T(what_is_sent_after_an_outage_and_deleted_later_goes),
         T(what_is_seen_to_go_after_an_outage_goes),

@@ -4,6 +4,7 @@
 #include "edit.h"
 #include "samples.h"
 #include "schema/attributes.h"
+#include "world_hub.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -311,33 +312,6 @@ static void principal_held(void *arg, const char *agent, size_t count, const cha
     memcpy(w->held_token, token, strlen(token) + 1);
 }
 
-static void principal_change(void *arg, fake_change change, ab_object *object)
-{
-    world *w = arg;
-    if (object != NULL && w->hidden != NULL &&
-        ab_str_is(ab_str_of(ab_object_key(object)), w->hidden))
-        return;
-    if (change == FAKE_SYNCED)
-        (w->hidden == NULL ? ab_principal_on_synced : ab_principal_on_list_done)(w->principal);
-    else if (change == FAKE_SEEN)
-        ab_principal_on_updated(w->principal, object);
-    else
-        ab_principal_on_deleted(w->principal, object, change == FAKE_GONE);
-}
-
-void world_unhide(world *w)
-{
-    const char *key = w->hidden;
-    w->hidden = NULL;
-    if (key == NULL || w->principal == NULL)
-        return;
-    ab_object *object = fake_store_find(w->hub, key);
-    if (object != NULL)
-        ab_principal_on_updated(w->principal, object);
-    if (fake_store_has_listed(w->hub))
-        ab_principal_on_synced(w->principal);
-}
-
 static void hub_write(void *arg, const ab_object *before, const ab_object *after)
 {
     world *w = arg;
@@ -463,7 +437,7 @@ void world_start_principal(world *w)
         ab_principal_set_mode(w->principal, WORLD_HUB_NAMESPACE, w->mode);
     if (!w->resyncs || w->mode == AB_AUTONOMOUS)
         put_mark(w->hub); /* nothing is ever compared that would raise it */
-    fake_store_open(w->hub, &(fake_events){principal_change, hub_write, hub_fate, w});
+    fake_store_open(w->hub, &(fake_events){world_hub_change, hub_write, hub_fate, w});
 }
 
 static void append(world *w, const struct world_link *link, ab_event *event)
@@ -510,6 +484,7 @@ void world_crash_principal(world *w)
     ab_principal_free(w->principal);
     ab_metrics_free(w->principal_metrics);
     w->principal = NULL;
+    w->hub_interrupted = w->hub_replaced = false;
 }
 
 void world_forget_mirrors(world *w)
@@ -710,8 +685,8 @@ static size_t link_choices(const world *w, const struct world_link *link)
 size_t world_choices(const world *w)
 {
     return fake_store_choices(w->hub) + fake_store_choices(w->local) + (w->cache.keeping != NULL) +
-           (w->hub_cache.keeping != NULL) + link_choices(w, &w->principal_link) +
-           link_choices(w, &w->agent_link);
+           (w->hub_cache.keeping != NULL) + world_hub_can_resume(w) +
+           link_choices(w, &w->principal_link) + link_choices(w, &w->agent_link);
 }
 
 static bool take_link_step(world *w, struct world_link *link, size_t *i)
@@ -747,6 +722,10 @@ static void take_step(world *w, size_t i)
     }
     if (w->hub_cache.keeping != NULL && i-- == 0) {
         step_keeping(w, &w->hub_cache);
+        return;
+    }
+    if (world_hub_can_resume(w) && i-- == 0) {
+        world_resume_hub(w);
         return;
     }
     if (!take_link_step(w, &w->principal_link, &i) && !take_link_step(w, &w->agent_link, &i))

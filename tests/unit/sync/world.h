@@ -57,7 +57,9 @@ struct world {
     ab_principal *principal; /* NULL while it is down */
     size_t held; /* deletions that the principal said last are held back, and what confirms them */
     char held_token[16];
-    bool principal_ends; /* so it says; it is started again after the step */
+    bool hub_interrupted; /* its watch is, as the principal was told */
+    bool hub_replaced;    /* meanwhile, and it is to be told */
+    bool principal_ends;  /* so it says; it is started again after the step */
     struct world_link agent_link;
     struct world_link principal_link;
     uint64_t steps;
@@ -99,6 +101,10 @@ void world_lose_log(world *w, struct world_link *link);
 /** Cut or mend both directions of one machine's link. */
 void world_connect(struct world_link *link, bool up);
 
+/** The watch of the hub breaks off. It goes on once every change was told. */
+void world_interrupt_hub(world *w);
+/** It is interrupted, and found to be another one before it is resumed. */
+void world_replace_hub(world *w);
 /** What is hidden can be read now. */
 void world_unhide(world *w);
 

@@ -334,8 +334,10 @@ static struct op *op_new(ab_registration *r, ab_str key, const char *agent)
 
 static void fail_write(ab_registration *r, const char *agent, ab_err code, const ab_error *err)
 {
+    int64_t now = ab_clock_mono_ms(r->env.clock);
     count(r, "failed");
-    r->retry_at = ab_clock_mono_ms(r->env.clock) + ab_backoff_next(&r->backoff);
+    if (now >= r->retry_at) /* else it was under way when another one failed */
+        r->retry_at = now + ab_backoff_next(&r->backoff);
     AB_WARN(r->env.log, MAIN,
             "cannot write the cluster Secret of an agent: the verbs create and patch on secrets "
             "may be missing (deploy/kubernetes/rbac/principal-registration.yaml)",

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When cluster Secrets are written: how many in a second, and when again after the API server has
+ * refused one. The store keeps what is asked of it until the test answers.
+ */
+#include "services/principal/registration/registration.h"
+
+#include "services/principal/registration/secret.h"
+#include "store/op.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct {
+    int64_t ms;
+    ab_clock clock;
+    ab_store store;
+    ab_store_line asked; /* not yet answered */
+    size_t count;        /* of those */
+    char last[AB_OBJECT_KEY_MAX];
+    char key_file[64];
+    ab_config *config;
+    ab_metrics *metrics;
+    ab_registration *r;
+} t;
+
+static int64_t mono_ms(void *arg)
+{
+    (void)arg;
+    return t.ms;
+}
+
+static int64_t wall_us(void *arg)
+{
+    (void)arg;
+    return t.ms * 1000;
+}
+
+static void submit(ab_store *self, ab_store_op *op)
+{
+    (void)self;
+    snprintf(t.last, sizeof(t.last), "%s",
+             op->object == NULL ? op->key : ab_object_key(op->object));
+    ab_store_line_append(&t.asked, op);
+    t.count++;
+}
+
+static const ab_store_ops ops = {
+    .name = "kubernetes", .op_size = sizeof(ab_store_op), .submit = submit};
+
+/* Everything that was asked gets this answer. @return how much that was */
+static size_t answer(ab_err code)
+{
+    const ab_error refused = {.text = "secrets is forbidden"};
+    size_t count = t.count;
+    for (ab_store_op *op; (op = ab_store_line_pop(&t.asked)) != NULL; ab_store_op_free(op))
+        op->done(op->arg, code, code == AB_ERR_OK ? op->object : NULL,
+                 code == AB_ERR_OK ? NULL : &refused);
+    t.count = 0;
+    return count;
+}
+
+static bool nobody_is_served(void *arg, const char *agent)
+{
+    (void)arg;
+    (void)agent;
+    return false;
+}
+
+static void make_key_file(void)
+{
+    snprintf(t.key_file, sizeof(t.key_file), "/tmp/registration-XXXXXX");
+    int fd = mkstemp(t.key_file);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "0123456789abcdef0123456789abcdef", 32), 32);
+    close(fd);
+}
+
+static void load_config(void)
+{
+    static const ab_option others[] = {
+        {.name = "store.namespace", .kind = AB_OPT_STRING, .deflt = "argocd", .help = "x"},
+        {.name = "grpc.tls.ca", .kind = AB_OPT_FILE, .help = "x"}};
+    const ab_options tables[] = {ab_registration_options, {others, 2}};
+    char key[128];
+    snprintf(key, sizeof(key), "registration.token-key=%s", t.key_file);
+    const char *const set[] = {"registration.enabled=true",
+                               "registration.server=https://principal:9090", key};
+    const ab_config_sources sources = {.set = set, .set_count = 3};
+    ab_error err = {0};
+    if (ab_config_load(tables, 2, &sources, &t.config, &err) != AB_ERR_OK)
+        fail_msg("%s", err.text);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&t, 0, sizeof(t));
+    t.ms = 1000000;
+    t.clock = (ab_clock){mono_ms, wall_us, NULL};
+    t.store.ops = &ops;
+    t.metrics = ab_metrics_new();
+    assert_non_null(t.metrics);
+    make_key_file();
+    load_config();
+    const ab_registration_env env = {.config = t.config,
+                                     .store = &t.store,
+                                     .clock = &t.clock,
+                                     .metrics = t.metrics,
+                                     .is_served = nobody_is_served};
+    assert_int_equal(ab_registration_new(&env, &t.r, NULL), AB_ERR_OK);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    answer(AB_ERR_CLOSED);
+    ab_registration_free(t.r);
+    ab_metrics_free(t.metrics);
+    ab_config_free(t.config);
+    unlink(t.key_file);
+    return 0;
+}
+
+static void agents_ask(size_t count)
+{
+    char agent[16];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(agent, sizeof(agent), "w%zu", i);
+        assert_true(ab_registration_ask(t.r, agent, "managed", AB_STR_NONE, true, NULL));
+    }
+}
+
+/* As the principal does: ticks to the end of this time. */
+static void pass(int64_t ms)
+{
+    for (int64_t end = t.ms + ms; t.ms < end; ab_registration_tick(t.r))
+        t.ms += end - t.ms < 250 ? end - t.ms : 250;
+}
+
+/* One agent, whose Secret the API server refuses so many times. */
+static void is_refused(size_t times)
+{
+    agents_ask(1);
+    for (size_t i = 0; i < times; i++) {
+        pass(60000);
+        assert_int_equal(answer(AB_ERR_DENIED), 1);
+    }
+}
+
+static void however_many_ask_ten_secrets_are_written_a_second(void **state)
+{
+    (void)state;
+    agents_ask(35);
+    for (size_t second = 1; second <= 3; second++) {
+        ab_registration_tick(t.r);
+        pass(999);
+        assert_int_equal(answer(AB_ERR_OK), AB_REGISTRATION_RATE);
+        t.ms++;
+    }
+    pass(60000);
+    assert_int_equal(answer(AB_ERR_OK), 5);
+}
+
+static void secrets_that_are_under_way_count(void **state)
+{
+    (void)state;
+    agents_ask(35);
+    ab_registration_tick(t.r);
+    pass(500);
+    assert_int_equal(t.count, AB_REGISTRATION_RATE);
+    pass(500);
+    assert_int_equal(t.count, 2 * AB_REGISTRATION_RATE);
+}
+
+/* A self-registered Secret with data that is not what the principal would write. */
+static void stale_secret(size_t number)
+{
+    char text[512];
+    ab_object *secret = NULL;
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"cluster-e%zu\","
+             "\"namespace\":\"argocd\",\"labels\":{\"argocd.argoproj.io/secret-type\":\"cluster\","
+             "\"" AB_LABEL_AGENT_NAME "\":\"e%zu\",\"" AB_LABEL_REGISTERED "\":\"true\"}}}",
+             number, number);
+    assert_int_equal(ab_object_parse(ab_str_of(text), &secret, NULL), AB_ERR_OK);
+    ab_registration_on_updated(t.r, secret);
+    ab_object_unref(secret);
+}
+
+static void secrets_that_are_refreshed_share_the_rate(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 20; i++)
+        stale_secret(i);
+    agents_ask(5);
+    ab_registration_tick(t.r);
+    assert_int_equal(t.count, AB_REGISTRATION_RATE);
+    pass(1000);
+    assert_int_equal(t.count, 2 * AB_REGISTRATION_RATE);
+}
+
+static void after_a_refusal_nothing_is_written_for_half_a_second(void **state)
+{
+    (void)state;
+    is_refused(1);
+    pass(499);
+    assert_int_equal(t.count, 0);
+    pass(501);
+    assert_int_equal(t.count, 1);
+    assert_string_equal(t.last, "Secret/argocd/cluster-w0");
+}
+
+static void after_a_refusal_others_wait_too(void **state)
+{
+    (void)state;
+    is_refused(1);
+    agents_ask(5);
+    pass(499);
+    assert_int_equal(t.count, 0);
+    pass(501);
+    assert_int_equal(t.count, 5);
+}
+
+static void each_further_refusal_doubles_the_delay(void **state)
+{
+    (void)state;
+    is_refused(3); /* 1 s, 2 s, 4 s, of which the upper half is drawn */
+    pass(1999);
+    assert_int_equal(t.count, 0);
+    pass(2001);
+    assert_int_equal(t.count, 1);
+}
+
+static void the_delay_ends_at_a_minute(void **state)
+{
+    (void)state;
+    is_refused(30);
+    pass(29999);
+    assert_int_equal(t.count, 0);
+    pass(30001);
+    assert_int_equal(t.count, 1);
+}
+
+static void refusals_of_writes_that_were_under_way_together_are_one(void **state)
+{
+    (void)state;
+    agents_ask(AB_REGISTRATION_RATE);
+    ab_registration_tick(t.r);
+    assert_int_equal(answer(AB_ERR_UNAVAILABLE), AB_REGISTRATION_RATE);
+    pass(499);
+    assert_int_equal(t.count, 0);
+    pass(501);
+    assert_int_equal(t.count, AB_REGISTRATION_RATE);
+}
+
+static void a_write_that_succeeds_ends_the_delays(void **state)
+{
+    (void)state;
+    is_refused(10);
+    agents_ask(2);
+    pass(60000);
+    assert_int_equal(answer(AB_ERR_OK), 2);
+    assert_true(ab_registration_ask(t.r, "other", NULL, AB_STR_NONE, true, NULL));
+    pass(250);
+    assert_int_equal(answer(AB_ERR_DENIED), 1);
+    pass(1000);
+    assert_int_equal(t.count, 1);
+}
+
+static void a_secret_that_exists_is_not_tried_again_and_delays_nothing(void **state)
+{
+    (void)state;
+    agents_ask(1);
+    ab_registration_tick(t.r);
+    assert_int_equal(answer(AB_ERR_EXISTS), 1);
+    assert_true(ab_registration_ask(t.r, "other", NULL, AB_STR_NONE, true, NULL));
+    ab_registration_tick(t.r);
+    assert_int_equal(t.count, 1);
+    assert_string_equal(t.last, "Secret/argocd/cluster-other");
+    pass(60000);
+    assert_int_equal(t.count, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(however_many_ask_ten_secrets_are_written_a_second),
+        TEST(secrets_that_are_under_way_count),
+        TEST(secrets_that_are_refreshed_share_the_rate),
+        TEST(after_a_refusal_nothing_is_written_for_half_a_second),
+        TEST(after_a_refusal_others_wait_too),
+        TEST(each_further_refusal_doubles_the_delay),
+        TEST(the_delay_ends_at_a_minute),
+        TEST(refusals_of_writes_that_were_under_way_together_are_one),
+        TEST(a_write_that_succeeds_ends_the_delays),
+        TEST(a_secret_that_exists_is_not_tried_again_and_delays_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -61,6 +61,22 @@ static bool are_addresses(const char *text)
     }
 }
 
+/* A KafkaTopic has the name of its topic. */
+static ab_err check_strimzi(const ab_onboarding *o, ab_error *err)
+{
+    if (!ab_str_is_dns_subdomain(ab_str_of(o->strimzi)))
+        return ab_fail(err, AB_ERR_INVALID,
+                       "--strimzi-cluster: \"%s\" is not the name of a Kafka resource", o->strimzi);
+    if (!ab_str_is_dns_subdomain(ab_str_of(o->prefix)))
+        return ab_fail(
+            err, AB_ERR_INVALID,
+            "--prefix: \"%s\" cannot begin the name of a KafkaTopic, which may have small "
+            "letters, digits, - and . only: use another prefix, or leave "
+            "--strimzi-cluster out and create the topics with deploy/kafka/provision",
+            o->prefix);
+    return AB_ERR_OK;
+}
+
 static ab_err check_kafka(const ab_onboarding *o, ab_error *err)
 {
     char topic[AB_TOPIC_NAME_MAX];
@@ -77,10 +93,7 @@ static ab_err check_kafka(const ab_onboarding *o, ab_error *err)
     if (!ab_topic_format(o->prefix, AB_DOWN, o->agent, false, topic))
         return ab_fail(err, AB_ERR_INVALID, "--prefix: \"%s\" does not begin a topic's name",
                        o->prefix);
-    if (o->strimzi != NULL && !ab_str_is_dns_subdomain(ab_str_of(o->strimzi)))
-        return ab_fail(err, AB_ERR_INVALID,
-                       "--strimzi-cluster: \"%s\" is not the name of a Kafka resource", o->strimzi);
-    return AB_ERR_OK;
+    return o->strimzi == NULL ? AB_ERR_OK : check_strimzi(o, err);
 }
 
 static ab_err check_grpc(const ab_onboarding *o, ab_error *err)

@@ -8,7 +8,7 @@
 static void begin(const ab_onboarding *o, const char *kind, const char *name, ab_buf *out)
 {
     ab_buf_printf(out,
-                  "apiVersion: kafka.strimzi.io/v1beta2\nkind: %s\nmetadata:\n  name: \"%s\"\n"
+                  "apiVersion: kafka.strimzi.io/v1\nkind: %s\nmetadata:\n  name: \"%s\"\n"
                   "  labels:\n    strimzi.io/cluster: \"%s\"\nspec:\n",
                   kind, name, o->strimzi);
 }

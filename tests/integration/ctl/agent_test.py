@@ -102,6 +102,7 @@ class Agent(Ctl):
                             ("is for managed agents", "w1", *brokers, "--mode", "autonomous", "--mapping", "destination"),
                             ("does not begin a topic's name", "w1", *brokers, "--prefix", "a b"),
                             ("not the name of a Kafka", "w1", *brokers, "--strimzi-cluster", "x y"),
+                            ("begin the name of a KafkaTopic", "w1", *brokers, "--strimzi-cluster", "x", "--prefix", "Team_a"),
                             ("is not host:port", "w1", *brokers, "--live-server", "x"),
                             ("not a DNS label", "w1", *brokers, "--namespace", "x.y")):
             self.assertIn(said, self.ctl("agent", "create", *args, code=2), args)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart, rendered by Helm. HELM_DEV is tests/support/helm/helm-dev."""
+import json
 import os
 import pathlib
 import subprocess
@@ -26,7 +27,7 @@ def merged(values, more):
 def helm(values, *args):
     """The finished `helm template`."""
     command = [os.environ["HELM_DEV"], "template", "argobus", str(CHART), "--namespace", NAMESPACE, "--values", "-", *args]
-    return subprocess.run(command, input=yaml.safe_dump(values), text=True, capture_output=True, timeout=120)
+    return subprocess.run(command, input=json.dumps(values), text=True, capture_output=True, timeout=120)
 
 
 def render(values, *args):

@@ -3,7 +3,7 @@
 """Every combination of role, transport, mode, mapping, live access and certificates: Helm renders it, a real API server takes
 each manifest (server-side dry run, unknown fields refused), and the program takes the configuration.
 
-The environment is as tests/support/kube/kube.cmake sets it, with HELM_DEV, AB_BIN and AB_GRPC_CERTS.
+The environment is as tests/support/kube/kube.cmake sets it, with HELM_DEV, STRIMZI_DEV, AB_BIN and AB_GRPC_CERTS.
 """
 import concurrent.futures
 import itertools
@@ -17,6 +17,7 @@ import unittest
 
 import yaml
 from chart import AGENT, KAFKA, PRINCIPAL, ROOT, config, merged, one, render
+from strimzi_test import apply_crds, kubectl
 
 CERTIFICATES = {
     "secret": {"tls": {"secretName": "own"}},
@@ -33,14 +34,6 @@ LIVE = {
 MAPPING = {"namespace": {}, "destination": {"mapping": "destination", "namespaces": ["team-*"]}}
 EXTRAS = {"podDisruptionBudget": {"enabled": True}, "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
           "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}
-# No package has Strimzi's own.
-STRIMZI = [{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{kind.lower()}s.kafka.strimzi.io"},
-            "spec": {"group": "kafka.strimzi.io", "scope": "Namespaced",
-                     "names": {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()},
-                     "versions": [{"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
-                         "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
-           for kind in ("KafkaTopic", "KafkaUser")]
 
 
 def combinations():
@@ -94,11 +87,6 @@ def of_principal(autonomous, transport, live):
     return values
 
 
-def kubectl(*args, text=None):
-    return subprocess.run([os.environ["KUBE_DEV"], "kubectl", "test", *args], input=text, text=True, capture_output=True,
-                          timeout=300)
-
-
 class Combinations(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -108,10 +96,9 @@ class Combinations(unittest.TestCase):
 
     def test_an_api_server_takes_every_manifest(self):
         crds = subprocess.run([os.environ["HELM_DEV"], "crds"], check=True, text=True, stdout=subprocess.PIPE)
-        crds = crds.stdout.strip()
-        for args, text in ((["-f", crds], None), (["-f", "-"], json.dumps({"apiVersion": "v1", "kind": "List", "items": STRIMZI}))):
-            done = kubectl("apply", "--server-side", *args, text=text)
-            self.assertEqual(done.returncode, 0, done.stderr)
+        done = kubectl("apply", "--server-side", "-f", crds.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        apply_crds(self)
         done = kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
         self.assertEqual(done.returncode, 0, done.stderr)
         for namespace in ("default", "team-a"):  # those of live.namespaces

@@ -67,6 +67,8 @@ REFUSED = [
      ["strimzi.enabled is true, but transport is grpc", "set transport to kafka"]),
     (merged(PRINCIPAL, {"strimzi": {"enabled": True}}),
      ["strimzi.cluster is not set", "set it to the name of the Kafka resource"]),
+    (merged(PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub"}, "kafka": {"prefix": "Team_a"}}),
+     ["kafka.prefix is Team_a, but strimzi.enabled is true", "set another prefix"]),
     (merged(PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub", "replicas": 1}}),
      ["strimzi.minInsyncReplicas is 2, more than", "lower it"]),
     ({"role": "agent", "agent": {"name": "w1"}, "tls": {"secretName": "w1"}},

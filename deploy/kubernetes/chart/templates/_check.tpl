@@ -67,6 +67,9 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- if $v.strimzi.enabled -}}
 {{- if ne $v.transport "kafka" }}{{ fail "strimzi.enabled is true, but transport is grpc: set transport to kafka, or strimzi.enabled to false" }}{{ end -}}
 {{- if not $v.strimzi.cluster }}{{ fail "strimzi.cluster is not set, but strimzi.enabled is true: set it to the name of the Kafka resource" }}{{ end -}}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" $v.kafka.prefix) -}}
+{{- fail (printf "kafka.prefix is %s, but strimzi.enabled is true, and a KafkaTopic has the name of its topic, which Kubernetes allows in small letters, digits, - and . only: set another prefix, or set strimzi.enabled to false and create the topics with deploy/kafka/provision" $v.kafka.prefix) -}}
+{{- end -}}
 {{- if gt (int $v.strimzi.minInsyncReplicas) (int $v.strimzi.replicas) -}}
 {{- fail (printf "strimzi.minInsyncReplicas is %d, more than strimzi.replicas (%d): nothing could be written; lower it" (int $v.strimzi.minInsyncReplicas) (int $v.strimzi.replicas)) -}}
 {{- end -}}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The image: built twice by buildah on a Debian that mmdebstrap makes, then run read-only and without rights as a
-principal and an agent at a real broker. No registry and no container engine is needed; root is.
+"""The image: built twice by buildah on a Debian that mmdebstrap makes, then run by runc, read-only and
+without rights, as a principal and an agent at a real broker. No registry and no container engine is needed; root is.
 
 The environment is as tests/support/kafka/kafka.cmake sets it.
 """
@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -93,49 +94,64 @@ class Image:
         return total
 
 
-# $1 is the root of the image, $2 the folder of the container. What a kubelet would do, of which the programs see something.
-ENTER = f"""
-mount --bind "$1" "$1"
-mount --rbind /dev "$1/dev"
-mount -t proc proc "$1/proc"
-mount -t tmpfs -o mode=1777 tmpfs "$1/tmp"
-mount --bind "$2/state" "$1/var/lib/argobus"
-mount --bind "$2/config" "$1/etc/argobus"
-mount -o remount,bind,ro "$1/etc/argobus"
-mount -o remount,bind,ro "$1"
-root=$1
-shift 2
-exec env -i PATH=/usr/bin unshare --root="$root" --wd=/ --setgid={USER} --setuid={USER} "$@"
-"""
+def seccomp():
+    """The filter of Debian's container engines, for a process without capabilities."""
+    profile = json.loads(pathlib.Path("/usr/share/containers/seccomp.json").read_text())
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+    rules = [rule for rule in profile["syscalls"]
+             if not rule["includes"].get("caps") and machine in rule["includes"].get("arches", [machine])]
+    return {"defaultAction": profile["defaultAction"],
+            "syscalls": [{"names": rule["names"], "action": rule["action"], "args": rule.get("args") or []} for rule in rules]}
+
+
+def runtime_config(root, folder, command):
+    """What a kubelet asks of a runtime for a restricted pod with hostNetwork: the broker listens on the loopback."""
+    nothing = {kind: [] for kind in ("bounding", "effective", "inheritable", "permitted", "ambient")}
+    binds = [{"destination": destination, "source": str(folder / source), "type": "bind",
+              "options": ["bind", "nosuid", "nodev", mode]}
+             for destination, source, mode in (("/var/lib/argobus", "state", "rw"), ("/etc/argobus", "config", "ro"))]
+    return {
+        "ociVersion": "1.0.2",
+        "root": {"path": str(root), "readonly": True},
+        "process": {"user": {"uid": USER, "gid": USER}, "cwd": "/", "env": ["PATH=/usr/bin"], "args": command,
+                    "capabilities": nothing, "noNewPrivileges": True},
+        "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+                   {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
+                   {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]},
+                   *binds],
+        "linux": {"namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")], "seccomp": seccomp(),
+                  "maskedPaths": ["/proc/kcore", "/proc/keys"], "readonlyPaths": ["/proc/sys", "/proc/sysrq-trigger"]}}
 
 
 class Container:
-    """One of the programs in namespaces of its own, with a read-only root, no capabilities, no way to get any, and a user
-    without a name on the host. It is the process that is started, so signals reach it."""
+    """One of the programs in a container of runc, with a read-only root, no capabilities, no way to get any, a filter for
+    system calls, and a user without a name on the host. runc passes signals on to it."""
 
     def __init__(self, image, folder, program, config):
-        self.image, self.folder, self.program, self.port = image, folder, program, free_port()
+        self.folder, self.port, self.name = folder, free_port(), f"argobus-{uuid.uuid4().hex[:8]}"
         (folder / "state/data").mkdir(parents=True)
         (folder / "state/store").mkdir()
         (folder / "config").mkdir()
         for path in (folder / "state").rglob("*"):
             os.chown(path, USER, USER)
-        for place in ("dev", "proc", "etc/argobus"):  # an engine makes the places of its mounts
-            (image.root / place).mkdir(exist_ok=True)
         config = {**config, "http": {"address": f"127.0.0.1:{self.port}"},
                   "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": "/var/lib/argobus/store"}}}
         (folder / "config/config.yaml").write_text(yaml.safe_dump(config))
+        command = [f"/usr/bin/{program}", "-c", "/etc/argobus/config.yaml"]
+        (folder / "config.json").write_text(json.dumps(runtime_config(image.root, folder, command)))
+        self.runc = ["runc", "--root", str(folder / "runc")]
         self.process = None
 
     def start(self):
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(
-                ["setpriv", "--no-new-privs", "unshare", "--mount", "--ipc", "--uts", "bash", "-euc", ENTER, "enter",
-                 self.image.root, self.folder, f"/usr/bin/{self.program}", "-c", "/etc/argobus/config.yaml"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen([*self.runc, "run", "--bundle", self.folder, self.name],
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for(f"{self.folder.name} is ready", self.is_ready, 60)
-        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        assert re.search(r"^CapEff:\s+0+$", status, re.M) and re.search(r"^NoNewPrivs:\s+1$", status, re.M), status
+        proc = pathlib.Path("/proc", str(json.loads(run(*self.runc, "state", self.name))["pid"]))
+        assert re.search(r"^\S+ \S+ \S+ \S+ / ro[, ]", (proc / "mountinfo").read_text(), re.M), "the root is writable"
+        status = (proc / "status").read_text()
+        for line in (rf"Uid:\s+{USER}\s", r"CapEff:\s+0+$", r"CapBnd:\s+0+$", r"NoNewPrivs:\s+1$", r"Seccomp:\s+2$"):
+            assert re.search(f"^{line}", status, re.M), f"{line}\n{status}"
 
     def get(self, path):
         assert self.process.poll() is None, self.log()

@@ -61,8 +61,10 @@ static void displace(ab_kafka_member *m)
     AB_ERROR(k->base.env.log, KAFKA, DISPLACED, AB_KV("agent", k->base.env.agent),
              AB_KV("group", (const char *)k->settings.live_group));
     ab_kafka_link *l = own_link(m);
-    if (l != NULL)
+    if (l != NULL) {
         ab_kafka_link_displace(l, DISPLACED);
+        ab_metric_set(l->metrics.duplicates, 1);
+    }
     const ab_transport_events *up = &k->base.env.events;
     if (up->on_displaced != NULL)
         up->on_displaced(up->arg, true);
@@ -226,6 +228,7 @@ static void tell_return(ab_kafka_member *m, const ab_kafka_link *l)
     if (!m->displaced_told || m->state == AB_MEMBER_DISPLACED || !caught_up)
         return;
     m->displaced_told = false;
+    ab_metric_set(l->metrics.duplicates, 0);
     if (up->on_displaced != NULL)
         up->on_displaced(up->arg, false);
 }

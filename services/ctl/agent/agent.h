@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The commands that prepare a new agent, and what takes one away again. They print and write files;
- * nothing is changed in a cluster or a broker, which kubectl does, or Helm.
+ * clusters are changed by kubectl and Helm. At the brokers they change topics and ACLs, if a flag
+ * says so.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/agent/agent.h"
 #include "services/ctl/agent/manifests.h"
+#include "services/ctl/agent/provision.h"
 #include "services/ctl/pki/authority.h"
 #include "services/ctl/pki/key.h"
 #include "services/ctl/pki/manifest.h"
@@ -28,12 +29,17 @@ static const ab_ctl_flag flags[] = {
     {"server-ca", "FILE", "CA of brokers or principal (default: that of --ca-dir)"},
     AB_PKI_FLAG_KEY_TYPE,
     {"days", "N", "how long its certificate is valid (default: 365)"},
+    {"config", "FILE", "also create topics and ACLs, at the brokers of this file; also -c"},
+    AB_PROVISION_FLAG_USER,
+    {"dry-run", NULL, "say what would be created, and create nothing"},
     {"out", "DIR", "folder to create (default: the agent's name)"},
 };
 
 typedef struct {
     const ab_ctl *ctl;
     ab_onboarding about;
+    ab_provision *provision; /* NULL: topics and ACLs are somebody else's */
+    bool dry_run;
     int64_t days;
     ab_buf cert; /* PEM */
     ab_buf key;
@@ -160,6 +166,8 @@ static void say_next(const creation *c, const char *folder)
     printf("wrote %s; next, with the contexts of your clusters:\n", folder);
     if (c->about.strimzi != NULL)
         printf("  kubectl -n NAMESPACE-OF-KAFKA apply -f %s/strimzi.yaml\n", folder);
+    if (c->provision != NULL)
+        ab_provision_say_quota(c->provision, stdout);
     printf("  kubectl --context CONTROL-PLANE apply -f %s/control-plane.yaml\n", folder);
     printf("  kubectl --context WORKLOAD-CLUSTER apply -f %s/workload-cluster.yaml\n", folder);
     printf("  helm --kube-context WORKLOAD-CLUSTER -n %s install argobus-agent CHART "
@@ -167,21 +175,72 @@ static void say_next(const creation *c, const char *folder)
            ns, folder);
 }
 
+static ab_err check_folder(const creation *c, const char *folder)
+{
+    if (access(folder, F_OK) == 0)
+        return ab_fail(c->err, AB_ERR_EXISTS,
+                       "%s exists already: remove it, or name another folder (--out)", folder);
+    return AB_ERR_OK;
+}
+
+static ab_err make_folder(const creation *c, const char *folder)
+{
+    if (mkdir(folder, 0700) != 0)
+        return ab_fail_errno(c->err, ab_err_from_errno(errno), errno, "cannot create %s", folder);
+    ab_err e = write_folder(c, folder);
+    if (e == AB_ERR_OK)
+        say_next(c, folder);
+    return e;
+}
+
+/* The brokers before the folder: they may refuse, and then the same command can be given again. */
 static ab_err create(creation *c)
 {
     const char *folder = ab_pki_value(c->ctl, "out", c->about.agent);
     ab_err e = make_certificate(c);
+    if (e == AB_ERR_OK)
+        e = check_folder(c, folder);
+    if (e == AB_ERR_OK && c->provision != NULL)
+        e = ab_provision_make(c->provision, c->dry_run, stdout, c->err);
+    if (e == AB_ERR_OK && c->dry_run)
+        printf("would write %s\n", folder);
+    else if (e == AB_ERR_OK)
+        e = make_folder(c, folder);
+    return e;
+}
+
+/* ----- the command line ----- */
+
+static ab_err read_provision(creation *c)
+{
+    const char *given = ab_ctl_value(c->ctl, "prefix");
+    if (ab_ctl_value(c->ctl, "config") == NULL)
+        return ab_ctl_value(c->ctl, "kafka-user") == NULL
+                   ? AB_ERR_OK
+                   : ab_fail(c->err, AB_ERR_INVALID,
+                             "--kafka-user is for --config, which creates topics and ACLs");
+    if (strcmp(c->about.transport, "kafka") != 0 || c->about.strimzi != NULL)
+        return ab_fail(c->err, AB_ERR_INVALID,
+                       "--config creates topics and ACLs: leave it out with --transport grpc, and "
+                       "with --strimzi-cluster, which leaves them to Strimzi");
+    ab_err e = ab_provision_new(c->ctl, c->about.agent, &c->provision, c->err);
     if (e != AB_ERR_OK)
         return e;
-    if (mkdir(folder, 0700) != 0 && errno == EEXIST)
-        return ab_fail(c->err, AB_ERR_EXISTS,
-                       "%s exists already: remove it, or name another folder (--out)", folder);
-    if (access(folder, W_OK) != 0)
-        return ab_fail_errno(c->err, ab_err_from_errno(errno), errno, "cannot create %s", folder);
-    e = write_folder(c, folder);
+    const char *prefix = ab_provision_prefix(c->provision);
+    if (given != NULL && strcmp(given, prefix) != 0)
+        return ab_fail(c->err, AB_ERR_INVALID, "--prefix: \"%s\" is not the kafka.prefix of %s: %s",
+                       given, ab_ctl_value(c->ctl, "config"), prefix);
+    c->about.prefix = prefix;
+    return AB_ERR_OK;
+}
+
+static ab_err read_command(creation *c)
+{
+    c->dry_run = ab_ctl_value(c->ctl, "dry-run") != NULL;
+    ab_err e = ab_onboarding_read(c->ctl, &c->about, c->err);
     if (e == AB_ERR_OK)
-        say_next(c, folder);
-    return e;
+        e = read_provision(c);
+    return e == AB_ERR_OK ? ab_pki_days(c->ctl, DAYS, &c->days, c->err) : e;
 }
 
 static int run(const ab_ctl *ctl)
@@ -191,11 +250,10 @@ static int run(const ab_ctl *ctl)
     ab_buf_init(&c.cert, AB_PKI_TEXT_MAX);
     ab_buf_init_secret(&c.key, AB_PKI_TEXT_MAX);
     ab_buf_init(&c.ca, AB_PKI_TEXT_MAX);
-    ab_err e = ab_onboarding_read(ctl, &c.about, &err);
-    if (e == AB_ERR_OK)
-        e = ab_pki_days(ctl, DAYS, &c.days, &err);
+    ab_err e = read_command(&c);
     if (e == AB_ERR_OK)
         e = create(&c);
+    ab_provision_free(c.provision);
     ab_buf_fini(&c.cert);
     ab_buf_wipe(&c.key);
     ab_buf_fini(&c.ca);
@@ -210,6 +268,7 @@ const ab_ctl_command ab_ctl_agent_create = {
     .summary = "Write all that a new agent needs: certificate, manifests, Helm values",
     .examples =
         "  argobusctl agent create w1 --brokers kafka-1.example.com:9093\n"
+        "  argobusctl agent create w1 --brokers kafka-1.example.com:9093 -c admin.yaml --dry-run\n"
         "  argobusctl agent create w2 --transport grpc --address principal.example.com:8443\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),

@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 
+#define ATTEMPTS   10
+#define ATTEMPT_MS 1000
+
 static void on_error(rd_kafka_t *rk, int code, const char *reason, void *arg)
 {
     ab_check_client *c = arg;
@@ -52,6 +55,23 @@ ab_err ab_check_client_open(const ab_setup *s, ab_kafka_kind kind, ab_check_clie
     }
     rd_kafka_conf_destroy(conf);
     return ab_fail(err, AB_ERR_CONFIG, "%s", why);
+}
+
+/* librdkafka would go on trying; who waits wants to know why. */
+ab_err ab_check_client_await(ab_check_client *c, int *brokers, ab_error *err)
+{
+    const struct rd_kafka_metadata *metadata = NULL;
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+    for (int i = 0; i < ATTEMPTS && !c->down && code != RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+        code = rd_kafka_metadata(c->rk, 0, NULL, &metadata, ATTEMPT_MS);
+        rd_kafka_poll(c->rk, 0);
+    }
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "no broker answers: %s%s%s", rd_kafka_err2str(code),
+                       c->reason[0] == '\0' ? "" : ": ", c->reason);
+    *brokers = metadata->broker_cnt;
+    rd_kafka_metadata_destroy(metadata);
+    return AB_ERR_OK;
 }
 
 void ab_check_client_fini(ab_check_client *c)

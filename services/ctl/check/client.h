@@ -21,4 +21,10 @@ typedef struct {
  */
 AB_MUST_USE ab_err ab_check_client_open(const ab_setup *s, ab_kafka_kind kind, ab_check_client *out,
                                         ab_error *err);
+/**
+ * Wait until a broker answers, ten seconds at most.
+ * @param brokers  how many there are
+ * @return UNAVAILABLE: none does; says why
+ */
+AB_MUST_USE ab_err ab_check_client_await(ab_check_client *c, int *brokers, ab_error *err);
 void ab_check_client_fini(ab_check_client *c);

@@ -8,9 +8,7 @@
 
 #include <stdlib.h>
 
-#define PER_AGENT  4
-#define ATTEMPTS   10
-#define ATTEMPT_MS 1000
+#define PER_AGENT 4
 
 typedef struct {
     const ab_setup *setup;
@@ -53,31 +51,17 @@ static void check_topics(checking *c, const char *agent)
         add_topic(c, &topics[i]);
 }
 
-/* It would go on trying; who waits wants to know why. */
-static rd_kafka_resp_err_t ask_brokers(checking *c, const struct rd_kafka_metadata **out)
-{
-    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-    for (int i = 0; i < ATTEMPTS && !c->client.down && code != RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
-        code = rd_kafka_metadata(c->client.rk, 0, NULL, out, ATTEMPT_MS);
-        rd_kafka_poll(c->client.rk, 0);
-    }
-    return code;
-}
-
 static void check_brokers(checking *c)
 {
-    const struct rd_kafka_metadata *metadata = NULL;
-    rd_kafka_resp_err_t code = ask_brokers(c, &metadata);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    ab_error err = {0};
+    int brokers = 0;
+    if (ab_check_client_await(&c->client, &brokers, &err) != AB_ERR_OK) {
         ab_findings_add(c->out, AB_FOUND_ERROR, "kafka.brokers",
-                        "look at broker, network and certificates: argobusctl connect",
-                        "no broker answers: %s%s%s", rd_kafka_err2str(code),
-                        c->client.reason[0] == '\0' ? "" : ": ", c->client.reason);
+                        "look at broker, network and certificates: argobusctl connect", "%s",
+                        err.text);
         return;
     }
-    ab_findings_add(c->out, AB_FOUND_OK, "kafka.brokers", NULL, "%d brokers answer",
-                    metadata->broker_cnt);
-    rd_kafka_metadata_destroy(metadata);
+    ab_findings_add(c->out, AB_FOUND_OK, "kafka.brokers", NULL, "%d brokers answer", brokers);
     if (c->setup->is_agent)
         check_topics(c, c->setup->agent);
     for (size_t i = 0; !c->setup->is_agent && i < ab_config_count(c->setup->config, "agents"); i++)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* As far as the options themselves are concerned; what they mean together is checked later. */
 static ab_err load(ab_setup *s, ab_error *err)
 {
     ab_options tables[AB_SERVICE_OPTIONS_MAX + 1];
@@ -17,9 +18,11 @@ static ab_err load(ab_setup *s, ab_error *err)
     if (!has_own)
         tables[count++] = ab_daemon_options;
     ab_config_sources sources = {.file = s->file, .env = environ};
-    ab_err e = ab_config_load(tables, count, &sources, &s->config, err);
-    if (e != AB_ERR_OK)
-        return e;
+    return ab_config_load(tables, count, &sources, &s->config, err);
+}
+
+static ab_err check(const ab_setup *s, ab_error *err)
+{
     return s->is_agent ? ab_agent_check(s->config, err) : ab_principal_check(s->config, err);
 }
 
@@ -33,6 +36,8 @@ ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out, ab_e
         return ab_fail(err, AB_ERR_INVALID, "%s: name the configuration file of the %s: -c FILE",
                        ctl->command->name, program);
     ab_err e = load(&s, err);
+    if (e == AB_ERR_OK)
+        e = check(&s, err);
     if (e != AB_ERR_OK) {
         ab_setup_fini(&s);
         return e;
@@ -41,6 +46,17 @@ ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out, ab_e
     s.is_kafka = strcmp(ab_config_str(s.config, "transport"), "kafka") == 0;
     *out = s;
     return AB_ERR_OK;
+}
+
+ab_err ab_setup_read_brokers(const char *file, ab_setup *out, ab_error *err)
+{
+    ab_setup s = {.is_kafka = true, .file = file};
+    ab_err e = load(&s, err);
+    if (e == AB_ERR_OK)
+        *out = s;
+    else
+        ab_setup_fini(&s);
+    return e;
 }
 
 void ab_setup_fini(ab_setup *s)

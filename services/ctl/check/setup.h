@@ -22,6 +22,13 @@ typedef struct {
  */
 AB_MUST_USE ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out,
                                  ab_error *err);
+/**
+ * Read a file for the sake of its brokers only: a principal's configuration, or one with options
+ * kafka.* alone, which an administrator has.
+ * @param out  owned by the caller: ab_setup_fini
+ * @return CONFIG: it cannot be read, or an option is wrong
+ */
+AB_MUST_USE ab_err ab_setup_read_brokers(const char *file, ab_setup *out, ab_error *err);
 void ab_setup_fini(ab_setup *s);
 /** "kafka.tls.ca" or "grpc.tls.ca". @return NULL: it is not set; borrowed */
 const char *ab_setup_tls(const ab_setup *s, const char *option);

@@ -34,6 +34,10 @@ int ab_pki_end(ab_err code, const ab_error *err)
 {
     if (code == AB_ERR_OK)
         return AB_CTL_OK;
-    return ab_ctl_fail(code == AB_ERR_INVALID ? AB_CTL_USAGE : AB_CTL_FAILED, "%s",
-                       err->text[0] == '\0' ? ab_err_text(code) : err->text);
+    int status = AB_CTL_FAILED;
+    if (code == AB_ERR_INVALID)
+        status = AB_CTL_USAGE;
+    else if (code == AB_ERR_UNAVAILABLE)
+        status = AB_CTL_UNREACHABLE;
+    return ab_ctl_fail(status, "%s", err->text[0] == '\0' ? ab_err_text(code) : err->text);
 }

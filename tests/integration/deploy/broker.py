@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The broker of the test run, reached as an administrator of a stock Kafka would: through kafka-*.sh."""
 import os
+import re
 import subprocess
 
 from daemons import broker_ports
@@ -29,6 +30,28 @@ def environment(**more):
 def run(*command, env, text=None):
     """The finished command, with its output."""
     return subprocess.run(command, env=env, cwd=ROOT, input=text, capture_output=True, text=True, timeout=300)
+
+
+def topics(prefix):
+    """Configs of the topics that begin with `prefix` and a dot."""
+    # Of these only: those of other tests may go while they are described.
+    out = run("kafka-topics.sh", "--describe", "--if-exists", "--topic", f"{re.escape(prefix)}[.].*", env=environment()).stdout
+    found = re.findall(r"^Topic: (\S+)\s.*PartitionCount: (\d+).*Configs: (\S+)", out, re.MULTILINE)
+    return {name: {"partitions": partitions, **dict(c.split("=", 1) for c in configs.split(","))}
+            for name, partitions, configs in found if name.startswith(prefix + ".")}
+
+
+def acls(user, prefix):
+    """(resource, name, pattern, operation) of every ACL of `user` under `prefix` and a dot."""
+    out = run("kafka-acls.sh", "--list", "--principal", f"User:{user}", env=environment()).stdout
+    found = set()
+    for block in out.split("Current ACLs for resource ")[1:]:
+        kind, name, pattern = re.search(r"resourceType=(\w+), name=([^,]+), patternType=(\w+)", block).groups()
+        if not name.startswith(prefix + "."):
+            continue
+        for operation in re.findall(r"operation=(\w+), permissionType=ALLOW", block):
+            found.add((kind.lower(), name, pattern.lower(), operation.lower().replace("_", "")))
+    return found
 
 
 def kcat(user, *arguments, text=None):

@@ -3,7 +3,6 @@
 """deploy/kafka: what `provision` makes on a real broker, and that the Strimzi resources say the same."""
 import os
 import pathlib
-import re
 import tempfile
 import unittest
 
@@ -27,26 +26,11 @@ def strimzi(name):
 
 
 def topics():
-    """Configs of our topics on the broker."""
-    # Of ours only: those of other tests may go while they are described.
-    out = broker.run("kafka-topics.sh", "--describe", "--if-exists", "--topic", f"{PREFIX}[.].*",
-                     env=broker.environment()).stdout
-    found = re.findall(r"^Topic: (\S+)\s.*PartitionCount: (\d+).*Configs: (\S+)", out, re.MULTILINE)
-    return {name: {"partitions": partitions, **dict(c.split("=", 1) for c in configs.split(","))}
-            for name, partitions, configs in found if name.startswith(PREFIX + ".")}
+    return broker.topics(PREFIX)
 
 
 def acls(user):
-    """(resource, name, pattern, operation) of every ACL of `user` under our prefix."""
-    out = broker.run("kafka-acls.sh", "--list", "--principal", f"User:{user}", env=broker.environment()).stdout
-    found = set()
-    for block in out.split("Current ACLs for resource ")[1:]:
-        kind, name, pattern = re.search(r"resourceType=(\w+), name=([^,]+), patternType=(\w+)", block).groups()
-        if not name.startswith(PREFIX + "."):
-            continue
-        for operation in re.findall(r"operation=(\w+), permissionType=ALLOW", block):
-            found.add((kind.lower(), name, pattern.lower(), operation.lower().replace("_", "")))
-    return found
+    return broker.acls(user, PREFIX)
 
 
 def strimzi_acls(user_resource):

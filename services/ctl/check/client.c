@@ -26,8 +26,9 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
     (void)text; /* on_error has what matters of it */
 }
 
-ab_err ab_check_client_open(const ab_setup *s, ab_kafka_kind kind, ab_check_client *out,
-                            ab_error *err)
+ab_err ab_check_client_open_as(const ab_setup *s, ab_kafka_kind kind,
+                               bool (*change)(rd_kafka_conf_t *conf), ab_check_client *out,
+                               ab_error *err)
 {
     char why[256];
     rd_kafka_conf_t *conf = NULL;
@@ -47,6 +48,10 @@ ab_err ab_check_client_open(const ab_setup *s, ab_kafka_kind kind, ab_check_clie
     rd_kafka_conf_set_opaque(conf, out);
     rd_kafka_conf_set_error_cb(conf, on_error);
     rd_kafka_conf_set_log_cb(conf, on_log);
+    if (change != NULL && !change(conf)) {
+        rd_kafka_conf_destroy(conf);
+        return ab_fail(err, AB_ERR_CONFIG, "librdkafka %s lacks a setting", rd_kafka_version_str());
+    }
     out->rk =
         rd_kafka_new(produces ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof(why));
     if (out->rk != NULL) {
@@ -55,6 +60,12 @@ ab_err ab_check_client_open(const ab_setup *s, ab_kafka_kind kind, ab_check_clie
     }
     rd_kafka_conf_destroy(conf);
     return ab_fail(err, AB_ERR_CONFIG, "%s", why);
+}
+
+ab_err ab_check_client_open(const ab_setup *s, ab_kafka_kind kind, ab_check_client *out,
+                            ab_error *err)
+{
+    return ab_check_client_open_as(s, kind, NULL, out, err);
 }
 
 /* librdkafka would go on trying; who waits wants to know why. */

@@ -21,6 +21,11 @@ typedef struct {
  */
 AB_MUST_USE ab_err ab_check_client_open(const ab_setup *s, ab_kafka_kind kind, ab_check_client *out,
                                         ab_error *err);
+/** The same, with settings that the program does not have.
+ * @param change  false: librdkafka does not take them; NULL: none */
+AB_MUST_USE ab_err ab_check_client_open_as(const ab_setup *s, ab_kafka_kind kind,
+                                           bool (*change)(rd_kafka_conf_t *conf),
+                                           ab_check_client *out, ab_error *err);
 /**
  * Wait until a broker answers, ten seconds at most.
  * @param brokers  how many there are

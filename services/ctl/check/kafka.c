@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * As the program would connect: the same settings, the same questions about topics.
+ * As the program would connect: the same settings, the same questions about topics, and each right
+ * tried.
  */
 #include "services/ctl/check/client.h"
+#include "services/ctl/check/grants.h"
 #include "services/ctl/check/parts.h"
 #include "transport/kafka/client/topics.h"
 
@@ -14,14 +16,31 @@ typedef struct {
     const ab_setup *setup;
     ab_findings *out;
     ab_check_client client;
+    ab_check_topic *usable; /* room for those of all agents */
+    size_t usable_count;
 } checking;
 
 /* ----- topics ----- */
 
-static void add_topic(const checking *c, const ab_kafka_topic_state *t)
+static void add_usable(checking *c, const ab_kafka_topic_state *t, ab_direction direction)
 {
-    if (t->usable)
+    bool incoming = (direction == AB_DOWN) == c->setup->is_agent;
+    ab_check_topic *usable = &c->usable[c->usable_count++];
+    *usable = (ab_check_topic){.agent = t->agent,
+                               .reads = incoming || !t->live, /* its own log, at start */
+                               .writes = !incoming,
+                               .hidden = t->hidden && !c->setup->is_agent};
+    memcpy(usable->name, t->name, strlen(t->name) + 1);
+}
+
+static void add_topic(checking *c, const ab_kafka_topic_state *t, ab_direction direction)
+{
+    if (t->usable) {
         ab_findings_add(c->out, AB_FOUND_OK, t->name, NULL, "the topic exists");
+        add_usable(c, t, direction);
+    } else if (t->error.foreign == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        ab_check_grant_missing(c->setup, AB_FOUND_ERROR, t->name, "Describe", t->error.text,
+                               c->out);
     else
         ab_findings_add(c->out, AB_FOUND_ERROR, t->name, "docs/operate/kafka.md", "%s",
                         t->error.text);
@@ -29,13 +48,13 @@ static void add_topic(const checking *c, const ab_kafka_topic_state *t)
 
 static void check_topics(checking *c, const char *agent)
 {
+    static const ab_direction ways[PER_AGENT] = {AB_DOWN, AB_DOWN, AB_UP, AB_UP};
     char names[PER_AGENT][AB_TOPIC_NAME_MAX];
     ab_kafka_topic_state topics[PER_AGENT] = {{0}};
     ab_error err = {0};
     for (int i = 0; i < PER_AGENT; i++) {
         bool live = i % 2 == 1;
-        if (!ab_topic_format(c->client.settings.prefix, i < 2 ? AB_DOWN : AB_UP, agent, live,
-                             names[i]))
+        if (!ab_topic_format(c->client.settings.prefix, ways[i], agent, live, names[i]))
             return;
         topics[i] = (ab_kafka_topic_state){.name = names[i], .agent = agent, .live = live};
     }
@@ -48,7 +67,21 @@ static void check_topics(checking *c, const char *agent)
     }
     ab_kafka_topics_check(&c->client.settings, c->client.rk, topics, PER_AGENT);
     for (int i = 0; i < PER_AGENT; i++)
-        add_topic(c, &topics[i]);
+        add_topic(c, &topics[i], ways[i]);
+}
+
+static void check_agents(checking *c)
+{
+    const ab_config *config = c->setup->config;
+    size_t count = c->setup->is_agent ? 1 : ab_config_count(config, "agents");
+    c->usable = calloc(PER_AGENT * count + 1, sizeof(*c->usable));
+    c->out->complete = c->out->complete && c->usable != NULL;
+    for (size_t i = 0; c->usable != NULL && i < count; i++)
+        check_topics(c, c->setup->is_agent ? c->setup->agent
+                                           : ab_config_field(config, "agents", i, "name"));
+    if (c->usable != NULL)
+        ab_check_grants(c->setup, &c->client.settings, c->usable, c->usable_count, c->out);
+    free(c->usable);
 }
 
 static void check_brokers(checking *c)
@@ -62,10 +95,7 @@ static void check_brokers(checking *c)
         return;
     }
     ab_findings_add(c->out, AB_FOUND_OK, "kafka.brokers", NULL, "%d brokers answer", brokers);
-    if (c->setup->is_agent)
-        check_topics(c, c->setup->agent);
-    for (size_t i = 0; !c->setup->is_agent && i < ab_config_count(c->setup->config, "agents"); i++)
-        check_topics(c, ab_config_field(c->setup->config, "agents", i, "name"));
+    check_agents(c);
 }
 
 void ab_check_kafka(const ab_setup *s, ab_findings *out)

@@ -12,5 +12,6 @@
 void ab_check_certificates(const ab_setup *s, ab_findings *out);
 /** The API server: reachable, its clock, Argo CD's CRDs and settings, and every right. */
 void ab_check_kubernetes(const ab_setup *s, ab_findings *out);
-/** The brokers: reachable, and the topics of this agent, or of the configured agents. */
+/** The brokers: reachable, the topics of this agent, or of the configured agents, and every right
+ * on topics and groups. */
 void ab_check_kafka(const ab_setup *s, ab_findings *out);

@@ -7,6 +7,7 @@ import os
 import pathlib
 import socket
 import subprocess
+import sys
 import unittest
 import uuid
 
@@ -14,6 +15,9 @@ import yaml
 
 from ctl import ROOT, Ctl
 from daemons import broker_ports, kafka_dev, wait_for
+
+sys.path.append(str(ROOT / "tests/integration/deploy"))
+import broker  # noqa: E402
 
 PROGRAMS = {"agent": ("agent",), "principal": ("principal", "principal-autonomous")}
 
@@ -215,6 +219,127 @@ class Kafka(Check):
             [error] = self.bad(self.check("agent", self.kafka(s.getsockname()[1], "x"), code=1))
         self.assertIn("no broker answers", error["what"])
         self.assertIn("refused", error["what"])
+
+
+class Grants(Check):
+    """The rights at a broker with an authorizer: those of deploy/kafka/provision, with one missing at a time. The remedy of each
+    finding is run, and then nothing is found any more. The broker keeps nothing of all these checks."""
+
+    def setUp(self):
+        super().setUp()
+        self.prefix = self.name = f"chk-{uuid.uuid4().hex[:8]}"
+        self.admin = broker.environment(PREFIX=self.prefix)
+        self.server = ("--bootstrap-server", self.admin["BOOTSTRAP"])
+        done = broker.run(str(ROOT / "deploy/kafka/provision"), "agent", self.name, env=self.admin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(broker.run, str(ROOT / "deploy/kafka/provision"), "remove", self.name, env=self.admin)
+
+    def kafka(self, program, user, **more):
+        subprocess.run([broker.KAFKA_DEV, "cert", user], check=True, capture_output=True)
+        tls = pathlib.Path(broker.HOME, "tls")
+        config = {"store": {"kind": "directory", "directory": {"path": "store"}}, program: {"data": "data"},
+                  "kafka": {"brokers": [f"127.0.0.1:{broker_ports()['tls']}"], "prefix": self.prefix, "replication-factor": 1, "tls": {
+                      "ca": str(tls / "ca.crt"), "cert": str(tls / f"{user}.crt"), "key": str(tls / f"{user}.key")}, **more}}
+        if program == "agent":
+            config["agent"]["name"] = self.name
+        else:
+            config["agents"] = [{"name": self.name}]
+        (self.folder / f"{program}.yaml").write_text(yaml.safe_dump(config))
+
+    def found(self, program):
+        """The findings that are not good, without those of the certificate."""
+        done = self.run_command("argobusctl", "check", program, "-c", f"{program}.yaml", "-o", "json")
+        return [f for f in self.bad(json.loads(done.stdout)) if "common name" not in f["what"]]
+
+    def acl(self, action, user, operation, resource):
+        kind, name = resource
+        pattern = "prefixed" if name.endswith(".") else "literal"
+        kafka_dev("tool", "acls", *self.server, f"--{action}", "--force", f"--allow-principal=User:{user}", "--operation",
+                  operation, f"--{kind}", name, "--resource-pattern-type", pattern)
+
+    def shows(self, program, expected):
+        def is_shown():
+            return sorted((f["severity"], f["where"]) for f in self.found(program)) == sorted(expected)
+        try:
+            wait_for("what is missing is found", is_shown)
+        except AssertionError as e:
+            raise AssertionError(f"{expected}\n{self.found(program)}") from e
+        return self.found(program)
+
+    def cure(self, program):
+        """Runs the remedies that it names, as an administrator."""
+        for remedy in sorted({f["remedy"] for f in self.found(program)}):
+            command, _, script = remedy.partition(", or ")
+            self.assertTrue(script.startswith("deploy/kafka/provision") or " Create " in command, remedy)
+            args = command.replace(f"127.0.0.1:{broker_ports()['tls']}", self.admin["BOOTSTRAP"]).split()
+            self.assertEqual(args[0], "kafka-acls.sh")
+            done = broker.run(*args, env=self.admin)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.shows(program, [])
+
+    def lacks(self, program, user, cases):
+        self.shows(program, [])
+        for operation, resource, expected in cases:
+            with self.subTest(operation=operation, resource=resource):
+                self.acl("remove", user, operation, resource)
+                found = self.shows(program, expected)
+                self.assertTrue(all(f"the right {operation} " in f["what"] for f in found), found)
+                if expected:
+                    self.cure(program)
+                else:  # Read and Write imply it
+                    self.acl("add", user, operation, resource)
+
+    def topic(self, way, lane):
+        return f"{self.prefix}.{way}.{self.name}.{lane}"
+
+    def keeps_nothing(self):
+        out = broker.run("kafka-get-offsets.sh", *self.server, "--topic", f"{self.prefix}[.].*", env=self.admin).stdout
+        self.assertEqual(sorted(out.split()), sorted(f"{self.topic(way, lane)}:0:0" for way in ("down", "up")
+                                                     for lane in ("state", "live")))
+        groups = broker.run("kafka-consumer-groups.sh", *self.server, "--list", env=self.admin).stdout
+        self.assertNotIn(self.prefix, groups)
+
+    def test_an_agent_without_a_right(self):
+        self.kafka("agent", self.name)
+        down, up = (("topic", f"{self.prefix}.{way}.{self.name}.") for way in ("down", "up"))
+        group = f"{self.prefix}.agent.{self.name}"
+        self.lacks("agent", self.name, (
+            ("Read", down, [("error", self.topic("down", "state")), ("error", self.topic("down", "live"))]),
+            ("Describe", down, []),
+            ("Read", up, [("error", self.topic("up", "state"))]),
+            ("Write", up, [("error", self.topic("up", "state")), ("error", self.topic("up", "live"))]),
+            ("Describe", up, []),
+            ("Read", ("group", group), [("error", group)]),
+            ("Read", ("group", f"{group}.live"), [("error", f"{group}.live")])))
+        self.keeps_nothing()
+
+    def test_an_agent_that_may_not_even_see_its_topics(self):
+        self.kafka("agent", self.name)
+        down = ("topic", f"{self.prefix}.down.{self.name}.")
+        for operation in ("Read", "Describe"):
+            self.acl("remove", self.name, operation, down)
+        found = self.shows("agent", [("error", self.topic("down", "state")), ("error", self.topic("down", "live"))])
+        self.assertTrue(all("Topic authorization failed" in f["what"] and "--operation Describe" in f["remedy"] for f in found))
+
+    def test_a_principal_without_a_right(self):
+        done = broker.run(str(ROOT / "deploy/kafka/provision"), "principal", env=self.admin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.kafka("principal", "principal", topics="create")
+        every = ("topic", f"{self.prefix}.")
+        state = [("error", self.topic("down", "state"))]
+        group, agents = f"{self.prefix}.principal", f"{self.prefix}.agent."
+        [missing] = self.shows("principal", state)  # provision does not grant this one
+        self.assertIn("the right Create is missing", missing["what"])
+        self.cure("principal")
+        self.lacks("principal", "principal", (
+            ("Create", every, state),
+            ("Read", every, [*state, *(("error", self.topic("up", lane)) for lane in ("state", "live"))]),
+            ("Write", every, [*state, ("error", self.topic("down", "live"))]),
+            ("Describe", every, []),
+            ("DescribeConfigs", every, [("warning", self.topic(w, l)) for w in ("down", "up") for l in ("state", "live")]),
+            ("Read", ("group", group), [("error", group)]),
+            ("Read", ("group", agents), [("warning", f"{agents}{self.name}")])))
+        self.keeps_nothing()
 
 
 if __name__ == "__main__":

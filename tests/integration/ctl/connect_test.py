@@ -37,8 +37,9 @@ class Connect(Ctl):
         self.assertEqual(good[:2], ["the name resolves", "TCP connects"])
         self.assertIn("certificate trusted", good[2])
         self.assertEqual(good[3], "1 brokers answer")
-        self.assertEqual(len(bad), 4, bad)  # nobody has given it rights
-        self.assertTrue(all("authorization failed" in what for what in bad), bad)
+        self.assertEqual(len(bad), 6, bad)  # nobody has given it rights
+        self.assertTrue(all("Topic authorization failed" in what for what in bad[:4]), bad)
+        self.assertTrue(all("Read on the consumer group is missing" in what for what in bad[4:]), bad)
 
     def test_a_name_that_does_not_resolve(self):
         _, bad = self.connect("nowhere.invalid:9093")

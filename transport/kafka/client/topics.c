@@ -28,6 +28,7 @@ static void judge(const ab_kafka_settings *s, ab_kafka_topic_state *t,
     t->missing = false;
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR && m->err != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
         ab_fail(&t->error, AB_ERR_UNAVAILABLE, "topic %s: %s", t->name, rd_kafka_err2str(m->err));
+        t->error.foreign = (int)m->err;
         return;
     }
     if (m->partition_cnt != 1 && s->topics != AB_TOPICS_EXTERNAL) {
@@ -190,6 +191,45 @@ void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_t
     free(wanted);
 }
 
+static ab_err read_tried(rd_kafka_event_t *event, const char *name, ab_error *err)
+{
+    size_t n = 0;
+    ab_err e = ab_kafka_admin_check(event, err);
+    if (e != AB_ERR_OK)
+        return e;
+    const rd_kafka_topic_result_t **tried =
+        rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &n);
+    for (size_t i = 0; i < n && e == AB_ERR_OK; i++) {
+        rd_kafka_resp_err_t code = rd_kafka_topic_result_error(tried[i]);
+        if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+            continue;
+        e = ab_fail(err, ab_kafka_err(code), "topic %s could not be created: %s", name,
+                    rd_kafka_topic_result_error_string(tried[i]));
+        err->foreign = (int)code;
+    }
+    return e;
+}
+
+ab_err ab_kafka_topics_try(const ab_kafka_settings *s, rd_kafka_t *rk, const char *name,
+                           ab_error *err)
+{
+    char why[256];
+    const ab_kafka_topic_state state = {.name = name};
+    rd_kafka_NewTopic_t *wanted = describe(s, &state);
+    if (wanted == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory trying to create a topic");
+    ab_kafka_admin a =
+        ab_kafka_admin_begin(rk, RD_KAFKA_ADMIN_OP_CREATETOPICS, AB_KAFKA_REQUEST_MS);
+    if (rd_kafka_AdminOptions_set_validate_only(a.options, 1, why, sizeof(why)) ==
+        RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_CreateTopics(rk, &wanted, 1, a.options, a.queue);
+    rd_kafka_event_t *event = ab_kafka_admin_await(&a);
+    ab_err e = read_tried(event, name, err);
+    rd_kafka_event_destroy(event);
+    rd_kafka_NewTopic_destroy(wanted);
+    return e;
+}
+
 static ab_err read_deleted(rd_kafka_event_t *event, ab_error *err)
 {
     ab_err e = ab_kafka_admin_check(event, err);
@@ -247,7 +287,8 @@ static void check_resource(const ab_kafka_settings *s, ab_kafka_topic_state *t,
 {
     /* Without the right to see settings (DescribeConfigs) they are trusted: agents need not have
      * it. */
-    if (rd_kafka_ConfigResource_error(resource) != RD_KAFKA_RESP_ERR_NO_ERROR)
+    t->hidden = rd_kafka_ConfigResource_error(resource) != RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (t->hidden)
         return;
     size_t n = 0;
     const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &n);

@@ -15,8 +15,9 @@ typedef struct {
     bool usable; /* there, with a leader */
     bool missing;
     bool made;      /* just now, by us */
+    bool hidden;    /* its settings are not shown: DescribeConfigs is missing */
     int32_t leader; /* number of the broker; of a usable one */
-    ab_error error; /* why it is not usable */
+    ab_error error; /* why it is not usable; `foreign` is Kafka's code, if the broker said it */
 } ab_kafka_topic_state;
 
 /**
@@ -30,6 +31,10 @@ AB_MUST_USE ab_err ab_kafka_topics_inspect(const ab_kafka_settings *s, rd_kafka_
 /** Make those that are missing; their `error` says that they come, or why they cannot. */
 void ab_kafka_topics_make(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
                           size_t count);
+/** Find out whether this topic could be made, and make nothing. @param name  borrowed
+ * @return why not, with Kafka's code in `foreign`; OK also when it exists */
+AB_MUST_USE ab_err ab_kafka_topics_try(const ab_kafka_settings *s, rd_kafka_t *rk, const char *name,
+                                       ab_error *err);
 /** Delete these; one that is not there counts as deleted. @return why one of them, or all, stay */
 AB_MUST_USE ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_state *topics,
                                           size_t count, ab_error *err);

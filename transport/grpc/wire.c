@@ -49,6 +49,13 @@ void ab_grpc_write_grant(const ab_grpc_grant *grant, ab_buf *out)
     ab_pb_pack(&m.base, out);
 }
 
+void ab_grpc_write_refresh(ab_str token, ab_buf *out)
+{
+    Argocdagent__RefreshTokenRequest m = ARGOCDAGENT__REFRESH_TOKEN_REQUEST__INIT;
+    m.refresh_token = ab_pb_bytes(token);
+    ab_pb_pack(&m.base, out);
+}
+
 void ab_grpc_write_version(ab_str version, ab_buf *out)
 {
     Argocdagent__VersionResponse m = ARGOCDAGENT__VERSION_RESPONSE__INIT;

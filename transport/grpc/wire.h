@@ -61,6 +61,7 @@ typedef struct {
  */
 void ab_grpc_write_login(const ab_grpc_login *login, ab_buf *out);
 void ab_grpc_write_grant(const ab_grpc_grant *grant, ab_buf *out);
+void ab_grpc_write_refresh(ab_str token, ab_buf *out);
 void ab_grpc_write_version(ab_str version, ab_buf *out);
 /** PushSummary: how many events have come, at most INT32_MAX of them. */
 void ab_grpc_write_push_summary(uint32_t received, ab_buf *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Goes the way of a program to its peer, step by step, and stops where it breaks: name, TCP, TLS,
- * and with Kafka login and a round trip. Each step waits a bounded time.
+ * and login; with Kafka also a round trip. Each step waits a bounded time.
  */
 #include "base/core/clock.h"
 #include "net/tls/tls.h"
@@ -195,6 +195,8 @@ static void try_all(const ab_setup *s, ab_findings *out)
 {
     if (!s->is_kafka) {
         try_peer(s, ab_config_str(s->config, "grpc.address"), out);
+        if (!out->failed)
+            ab_check_login(s, out);
         return;
     }
     for (size_t i = 0; i < ab_config_count(s->config, "kafka.brokers"); i++)

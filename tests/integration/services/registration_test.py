@@ -97,6 +97,14 @@ class Labels(Registering):
         log = self.principal.log.read_text()
         self.assertEqual(sorted(re.findall(r"agent may not bring this label.* label=(\S+)", log)), [APPROVED, "zone"])
 
+    def test_the_login_of_argobusctl_registers_it_in_the_same_way(self):
+        config = self.folder / "connect.yaml"
+        config.write_text(yaml.safe_dump(self.labelled(region="eu")))
+        self.principal.start()
+        subprocess.run([pathlib.Path(os.environ["AB_BIN"], "argobusctl"), "connect", "agent", "-c", config], timeout=120,
+                       capture_output=True, check=False)  # it may be registered in time, or not
+        self.assertEqual(self.registered()["metadata"]["labels"]["region"], "eu")
+
     def labelled(self, **labels):
         config = self.agent_config()
         return {**config, "agent": {**config["agent"], "labels": labels}}

@@ -139,6 +139,18 @@ static void too_many_credentials_are_refused(void **state)
     assert_int_equal(read_login((ab_str){bytes, sizeof(bytes) - 2}, &login), AB_ERR_OK);
 }
 
+static void a_refresh_is_read_as_it_was_written(void **state)
+{
+    (void)state;
+    ab_str token;
+    ab_buf out;
+    ab_buf_init(&out, 64);
+    ab_grpc_write_refresh(AB_STR("refresh"), &out);
+    assert_int_equal(ab_grpc_read_refresh(ab_buf_str(&out), &arena, &token), AB_ERR_OK);
+    assert_text(token, "refresh");
+    ab_buf_fini(&out);
+}
+
 static void a_grant_agrees_with_generated_code(void **state)
 {
     (void)state;
@@ -279,6 +291,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_cut_short_is_refused, close_arena),
         cmocka_unit_test_teardown(nonsense_is_refused, close_arena),
         cmocka_unit_test_teardown(too_many_credentials_are_refused, close_arena),
+        cmocka_unit_test_teardown(a_refresh_is_read_as_it_was_written, close_arena),
         cmocka_unit_test_teardown(a_grant_agrees_with_generated_code, close_arena),
         cmocka_unit_test_teardown(an_event_of_any_length_survives, close_arena),
         cmocka_unit_test_teardown(an_event_that_does_not_fit_is_reported, close_arena),

@@ -257,9 +257,20 @@ static ab_err delete_all(ab_provision *p, ab_error *err)
     return e == AB_ERR_UNAVAILABLE ? AB_ERR_DENIED : e;
 }
 
+/* Or it would seem that they exist. */
+static ab_err check_visible(const ab_provision *p, ab_error *err)
+{
+    for (size_t i = 0; i < TOPICS; i++)
+        if (p->topics[i].error.foreign == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+            return ab_fail(err, AB_ERR_DENIED, "%s; deleted nothing", p->topics[i].error.text);
+    return AB_ERR_OK;
+}
+
 ab_err ab_provision_delete(ab_provision *p, bool dry_run, FILE *report, ab_error *err)
 {
     ab_err e = look(p, err);
+    if (e == AB_ERR_OK)
+        e = check_visible(p, err);
     if (e == AB_ERR_OK && !dry_run)
         e = delete_all(p, err);
     if (e == AB_ERR_OK)

@@ -159,6 +159,8 @@ class Provision(Ctl):
             "ca": f"{tls}/ca.crt", "cert": f"{tls}/{admin}.crt", "key": f"{tls}/{admin}.key"})
         said = self.create(code=1)
         self.assertIn(f"topic {self.prefix}.up.w1.live: Broker: Topic authorization failed", said)
+        self.assertIn("Topic authorization failed; deleted nothing", self.ctl(
+            "agent", "delete", "w1", "--delete-topics", "-c", "admin.yaml", "--dry-run", code=1))
         rights = [part for o in ("Create", "Describe", "DescribeConfigs", "Delete") for part in ("--operation", o)]
         self.allow(admin, *rights, "--topic", f"{self.prefix}.", "--resource-pattern-type", "prefixed")
         needs = "Cluster authorization failed; this needs the rights Alter and Describe on the cluster"

@@ -267,6 +267,12 @@ int64_t ab_auth_now_s(const ab_auth *a)
     return ab_clock_wall_us(a->env.clock) / 1000000;
 }
 
+bool ab_auth_is_revoked(const ab_auth *a, const uint8_t fingerprint[AB_AUTH_HASH_BYTES])
+{
+    return ab_revoked_has(&a->revoked, fingerprint) ||
+           (a->env.is_revoked != NULL && a->env.is_revoked(a->env.arg, fingerprint));
+}
+
 ab_auth_reason ab_auth_check_certificate(const ab_auth *a, const X509 *cert,
                                          uint8_t fingerprint[AB_AUTH_HASH_BYTES])
 {
@@ -274,7 +280,7 @@ ab_auth_reason ab_auth_check_certificate(const ab_auth *a, const X509 *cert,
         return AB_AUTH_NONE;
     if (ab_certificate_fingerprint(cert, fingerprint) != AB_ERR_OK)
         return AB_AUTH_INTERNAL;
-    if (ab_revoked_has(&a->revoked, fingerprint))
+    if (ab_auth_is_revoked(a, fingerprint))
         return AB_AUTH_REVOKED;
     return ab_certificate_expires_s(cert) > ab_auth_now_s(a) ? AB_AUTH_NONE
                                                              : AB_AUTH_CERTIFICATE_EXPIRED;

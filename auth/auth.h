@@ -105,6 +105,10 @@ typedef struct {
     const ab_clock *clock;
     /** Whether `agent` is one of ours still; asked at a refresh. NULL: all are. */
     bool (*is_served)(void *arg, const char *agent);
+    /** Whether the certificate of this fingerprint (SHA-256) is revoked, beside those of
+     * grpc.auth.revoked. When its answers change, ab_auth_renew every open stream. NULL: none is.
+     */
+    bool (*is_revoked)(void *arg, const uint8_t fingerprint[AB_AUTH_HASH_BYTES]);
     /** Something was revoked or given back: ab_auth_renew every open stream now. NULL: none. */
     void (*on_changed)(void *arg);
     void *arg;

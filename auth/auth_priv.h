@@ -38,6 +38,8 @@ struct ab_auth {
 ab_auth_method *ab_auth_find_method(const ab_auth *a, ab_str name);
 /** Seconds since 1970. */
 int64_t ab_auth_now_s(const ab_auth *a);
+/** Whether the list, or who asks us, has this fingerprint. */
+bool ab_auth_is_revoked(const ab_auth *a, const uint8_t fingerprint[AB_AUTH_HASH_BYTES]);
 /** NONE unless the certificate (NULL: none) is revoked or past its end. Sets `fingerprint` when
  * there is one. */
 ab_auth_reason ab_auth_check_certificate(const ab_auth *a, const X509 *cert,

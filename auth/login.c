@@ -136,7 +136,7 @@ static void end(job *j)
     if (a->closing)
         j->check.reason = AB_AUTH_CLOSED;
     else if (j->check.reason == AB_AUTH_NONE && j->claims.bound &&
-             ab_revoked_has(&a->revoked, j->claims.fingerprint))
+             ab_auth_is_revoked(a, j->claims.fingerprint))
         j->check.reason = AB_AUTH_REVOKED; /* while it was in the pool */
     if (!is_failure(j->check.reason))
         forgive(j);

@@ -190,6 +190,13 @@ ab_err ab_transport_refuse(ab_transport *t, const char *agent, const char *why)
     return t->ops->refuse == NULL ? AB_ERR_OK : t->ops->refuse(t, agent, why);
 }
 
+void ab_transport_recheck(ab_transport *t)
+{
+    assert(t->env.role == AB_ROLE_PRINCIPAL);
+    if (t->ops->recheck != NULL)
+        t->ops->recheck(t);
+}
+
 ab_err ab_transport_open_side(ab_transport *t, ab_side_kind kind, const ab_side_handler *handler,
                               void *arg, ab_side **out)
 {

@@ -113,6 +113,10 @@ typedef struct {
      * (schema/labels.h), any text. @param why  when not: what it is told, up to what to do about
      * it. An agent that is connected already: ab_transport_refuse */
     bool (*admits)(void *arg, const char *agent, const char *mode, ab_str labels, ab_error *why);
+    /** PRINCIPAL, over gRPC; may be NULL: none is. Is the certificate with this SHA-256 fingerprint
+     * (32 bytes) revoked, beside those of grpc.auth.revoked? When the answers change:
+     * ab_transport_recheck */
+    bool (*is_revoked)(void *arg, const uint8_t *fingerprint);
     /**
      * PRINCIPAL, over gRPC; may be NULL: side calls are refused. An argocd-agent has opened a side
      * call, and this is its first message. Who takes it sets handler and arg of `side`, and is
@@ -209,6 +213,9 @@ typedef struct ab_transport_ops {
      * @return NOMEM: the agent is told what it was told before
      */
     ab_err (*refuse)(ab_transport *self, const char *agent, const char *why);
+    /** PRINCIPAL; NULL: nobody logs in. `is_revoked` answers otherwise from now on: disconnect
+     * whose certificate is revoked. Before start or after close: nothing happens. */
+    void (*recheck)(ab_transport *self);
     /**
      * AGENT whose principal is argocd-agent's; NULL: there are no side calls. Begin one.
      * @param handler  borrowed until the call is over
@@ -273,6 +280,7 @@ AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);
 ab_pending *ab_transport_pending(ab_transport *t, const char *agent, ab_direction direction);
 AB_MUST_USE ab_err ab_transport_refuse(ab_transport *t, const char *agent, const char *why);
+void ab_transport_recheck(ab_transport *t);
 AB_MUST_USE ab_err ab_transport_open_side(ab_transport *t, ab_side_kind kind,
                                           const ab_side_handler *handler, void *arg, ab_side **out);
 bool ab_transport_ready(ab_transport *t, ab_buf *why);

@@ -23,9 +23,17 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool parse_hash(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES])
+static bool is_comment(ab_str line)
 {
+    return line.len > 0 && line.ptr[0] == '#';
+}
+
+bool ab_fingerprint_parse(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES])
+{
+    uint8_t hash[AB_FINGERPRINT_BYTES];
     const char *equals = memchr(text.ptr, '=', text.len);
+    if (is_comment(text))
+        return false;
     if (equals != NULL)
         text = (ab_str){equals + 1, (size_t)(text.ptr + text.len - equals - 1)};
     bool colons = text.len == 3 * AB_FINGERPRINT_BYTES - 1;
@@ -38,8 +46,9 @@ static bool parse_hash(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES])
         int low = hex_value(at[1]);
         if (high < 0 || low < 0 || (colons && i + 1 < AB_FINGERPRINT_BYTES && at[2] != ':'))
             return false;
-        out[i] = (uint8_t)(high << 4 | low);
+        hash[i] = (uint8_t)(high << 4 | low);
     }
+    memcpy(out, hash, sizeof(hash));
     return true;
 }
 
@@ -48,9 +57,9 @@ static ab_err parse_lines(ab_str text, ab_revoked *r, ab_error *err)
     ab_text_lines lines = {.rest = text};
     ab_str line;
     while (ab_text_lines_next(&lines, &line)) {
-        if (line.len == 0 || line.ptr[0] == '#')
+        if (line.len == 0 || is_comment(line))
             continue;
-        if (!parse_hash(line, r->hashes[r->count]))
+        if (!ab_fingerprint_parse(line, r->hashes[r->count]))
             return ab_fail(err, AB_ERR_PARSE,
                            "line %zu: expected a SHA-256 fingerprint of 64 hex digits",
                            lines.number);
@@ -91,6 +100,12 @@ void ab_revoked_fini(ab_revoked *r)
 {
     free(r->hashes);
     *r = (ab_revoked){0};
+}
+
+bool ab_revoked_same(const ab_revoked *a, const ab_revoked *b)
+{
+    return a->count == b->count &&
+           (a->count == 0 || memcmp(a->hashes, b->hashes, a->count * sizeof(*a->hashes)) == 0);
 }
 
 bool ab_revoked_has(const ab_revoked *r, const uint8_t hash[AB_FINGERPRINT_BYTES])

@@ -14,6 +14,9 @@ typedef struct {
     size_t count;
 } ab_revoked;
 
+/** A fingerprint in any form that the list may have it in. @param out  untouched on failure
+ *  @return false: it is none */
+bool ab_fingerprint_parse(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES]);
 /** Read a list. @param out  owned by the caller; untouched on failure
  *  @return PARSE with the line; NOMEM */
 AB_MUST_USE ab_err ab_revoked_parse(ab_str text, ab_revoked *out, ab_error *err);
@@ -21,4 +24,6 @@ AB_MUST_USE ab_err ab_revoked_parse(ab_str text, ab_revoked *out, ab_error *err)
  *  failure. @return PARSE with path and line; those of ab_file_read */
 AB_MUST_USE ab_err ab_revoked_read(const char *path, ab_revoked *out, ab_error *err);
 void ab_revoked_fini(ab_revoked *r);
+/** Do both have the same fingerprints, each as often? */
+bool ab_revoked_same(const ab_revoked *a, const ab_revoked *b);
 bool ab_revoked_has(const ab_revoked *r, const uint8_t hash[AB_FINGERPRINT_BYTES]);

@@ -25,6 +25,13 @@ static const ab_option rows[] = {
      .deflt = "true",
      .help = "Whether to serve the agents that Argo CD's cluster Secrets in store.namespace "
              "name by label argocd-agent.argoproj-labs.io/agent-name."},
+    {.name = "grpc.auth.blocklist",
+     .kind = AB_OPT_STRING,
+     .deflt = "argocd-agent-tls-blocklist",
+     .help = "With store.kind: kubernetes, a ConfigMap in store.namespace whose keys are SHA-256 "
+             "fingerprints of revoked certificates, as argocd-agent's: they count beside those of "
+             "grpc.auth.revoked. It is watched: a change takes effect at once, also for connected "
+             "agents. Without such a ConfigMap none is revoked by it. none: it is not looked for."},
     {.name = "mapping",
      .kind = AB_OPT_ENUM,
      .deflt = "namespace",

@@ -82,9 +82,21 @@ static void take_secret(const service *s, const ab_object *secret)
     ab_principal_live_named(s->live, ab_registry_agent_of(secret), secret);
 }
 
+/* @return false: it is something else */
+static bool take_blocklist(service *s, ab_store_change change, const ab_object *object)
+{
+    if (object == NULL || !ab_blocklist_is(s->base.daemon->config, object))
+        return false;
+    if (ab_blocklist_take(&s->blocklist, change == AB_STORE_UPDATED ? object : NULL))
+        ab_transport_recheck(s->base.transport);
+    return true;
+}
+
 static void on_change(void *arg, ab_store_change change, ab_object *object)
 {
     service *s = arg;
+    if (take_blocklist(s, change, object))
+        return;
     switch (change) {
     case AB_STORE_UPDATED:
         if (names_agents(s, object))
@@ -187,6 +199,12 @@ static void on_writable(void *arg, const char *agent)
     ab_live_hub_writable(ab_principal_live_hub(s->live), agent);
 }
 
+static bool is_revoked(void *arg, const uint8_t *fingerprint)
+{
+    const service *s = arg;
+    return ab_revoked_has(&s->blocklist.revoked, fingerprint);
+}
+
 static ab_err on_side(void *arg, const char *agent, ab_side_kind kind, ab_side *side, ab_str first)
 {
     const service *s = arg;
@@ -266,6 +284,8 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
             return e;
     }
     ab_err e = check_namespaces(config, err);
+    if (e == AB_ERR_OK)
+        e = ab_blocklist_check(config, err);
     if (e == AB_ERR_OK)
         e = ab_registration_check(config, err);
     if (e == AB_ERR_OK)
@@ -379,6 +399,7 @@ static ab_err make_transport(service *s, ab_error *err)
                    .on_writable = on_writable,
                    .on_side = on_side,
                    .admits = ab_principal_agents_admit,
+                   .is_revoked = is_revoked,
                    .arg = s},
     };
     ab_err e = ab_service_make_transport(&s->base, env, err);
@@ -409,10 +430,11 @@ static bool is_drained(const ab_service *base)
 }
 
 /* In this order: what is listed is not older than the watermark; agents are known before what they
- * are to get. */
+ * are to get. The blocklist ends the list itself when there is none to watch. */
 static ab_err make_store(service *s, ab_error *err)
 {
     const char *namespace = ab_config_str(s->base.daemon->config, "store.namespace");
+    const char *blocklist = ab_blocklist_name(s->base.daemon->config);
     const ab_store_watch watches[] = {
         {.kind = "ConfigMap", .namespace = namespace, .name = AB_WATERMARK_NAME},
         {.kind = "ConfigMap", .namespace = namespace, .selector = AB_WATERMARK_LABEL},
@@ -422,6 +444,7 @@ static ab_err make_store(service *s, ab_error *err)
         {.kind = "ConfigMap", .namespace = namespace, .name = AB_NAME_GPG_KEYS},
         {.kind = "AppProject", .namespace = namespace},
         {.kind = "Application"},
+        {.kind = blocklist == NULL ? NULL : "ConfigMap", .namespace = namespace, .name = blocklist},
         {0},
     };
     _Static_assert(sizeof(watches) == sizeof(s->watches), "every row has its place");
@@ -475,6 +498,7 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     s->base =
         (ab_service){.daemon = d, .on_tick = on_tick, .on_live = on_live, .is_drained = is_drained};
     d->state = s;
+    s->blocklist.log = d->log;
     ab_link_init(&s->unsent);
     ab_err e = ab_traces_new(d, NULL, &s->base.traces, err);
     ab_traces_ask(s->base.traces, is_awaited, s);
@@ -532,6 +556,7 @@ void ab_principal_release(ab_daemon *d)
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
     ab_holds_free(s->holds);
+    ab_blocklist_fini(&s->blocklist);
     ab_state_db_close(s->base.state_db);
     ab_principal_agents_free(s);
     ab_persisted_agents_fini(&s->persisted);

@@ -7,6 +7,7 @@
 #include "base/core/map.h"
 #include "services/control.h"
 #include "services/principal/app_meter.h"
+#include "services/principal/blocklist.h"
 #include "services/principal/changes.h"
 #include "services/principal/fleet.h"
 #include "services/principal/holds.h"
@@ -36,6 +37,7 @@ typedef struct {
     ab_registry *registry;
     ab_registration *registration; /* NULL: agents cannot register themselves */
     ab_holds *holds;
+    ab_blocklist blocklist;
     ab_changes *changes;
     ab_app_meter app_meter;
     ab_fleet *fleet;
@@ -46,7 +48,7 @@ typedef struct {
     ab_patterns *namespaces;
     bool sealed;        /* secrets.protection */
     bool agent_secrets; /* cluster Secrets name agents */
-    ab_store_watch watches[7];
+    ab_store_watch watches[8];
 } service;
 
 /* effects.c: what the machine asks for */

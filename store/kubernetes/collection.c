@@ -27,7 +27,7 @@ static const char *reason_of(ab_err code)
 
 void ab_kube_collection_fault(const ab_kube_collection *c, const ab_error *err)
 {
-    ab_store_fault(&c->kube->base, reason_of(err->code), c->path, err);
+    ab_store_fault(&c->kube->base, reason_of(err->code), c->where, err);
 }
 
 static void report(ab_kube_collection *c, ab_store_change change, ab_object *object)
@@ -182,26 +182,32 @@ static void put_selector(const ab_kube *k, const ab_kube_resource *r, const ab_s
 
 ab_err ab_kube_collection_init(ab_kube_collection *c, ab_kube *k, const ab_store_watch *watched)
 {
-    ab_buf path, selector;
+    ab_buf path, where, selector;
     ab_buf_init(&path, 1024);
+    ab_buf_init(&where, 1024);
     ab_buf_init(&selector, 64 * 1024);
     *c = (ab_kube_collection){.kube = k,
                               .resource = ab_kube_resource_of(ab_str_of(watched->kind)),
                               .known = ab_kube_known_new()};
     assert(c->resource != NULL);
     ab_kube_path(c->resource, ab_str_of(watched->namespace), AB_STR_NONE, &path);
+    ab_kube_path(c->resource, ab_str_of(watched->namespace), ab_str_of(watched->name), &where);
     put_selector(k, c->resource, watched, &selector);
     c->path = ab_buf_take(&path);
+    c->where = ab_buf_take(&where);
     c->selector = selector.len == 0 ? ab_str_dup(AB_STR("")) : ab_buf_take(&selector);
     ab_buf_fini(&path);
+    ab_buf_fini(&where);
     ab_buf_fini(&selector);
-    return c->path == NULL || c->selector == NULL || c->known == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    bool made = c->path != NULL && c->where != NULL && c->selector != NULL && c->known != NULL;
+    return made ? AB_ERR_OK : AB_ERR_NOMEM;
 }
 
 void ab_kube_collection_fini(ab_kube_collection *c)
 {
     ab_kube_known_free(c->known);
     free(c->path);
+    free(c->where);
     free(c->selector);
 }
 

@@ -11,6 +11,7 @@ typedef struct {
     ab_kube *kube;
     const ab_kube_resource *resource;
     char *path;     /* of the collection */
+    char *where;    /* for people: `path`, and the name when only one is watched */
     char *selector; /* query "&labelSelector=..." and "&fieldSelector=...", may be empty */
     ab_kube_known *known;
     bool unreadable; /* something of this list could not be read */

@@ -109,7 +109,7 @@ static void recovered(ab_kube_watcher *w)
     ab_backoff_reset(&w->backoff);
     if (w->failed)
         AB_INFO(w->of.kube->base.env.log, STORE, "can be read again",
-                AB_KV("where", (const char *)w->of.path));
+                AB_KV("where", (const char *)w->of.where));
     w->failed = false;
 }
 
@@ -277,7 +277,7 @@ static void on_watch_end(void *arg, const ab_kube_answer *answer)
         set_interrupted(w, true);
     if (expired) {
         AB_INFO(w->of.kube->base.env.log, STORE, "listing again: the watch fell too far behind",
-                AB_KV("where", (const char *)w->of.path));
+                AB_KV("where", (const char *)w->of.where));
         again(w, DO_LIST, ab_backoff_next(&w->relist));
     } else if (answer->code != AB_ERR_OK) {
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
@@ -333,7 +333,7 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
     }
     AB_WARN(w->of.kube->base.env.log, STORE,
             "listing again: the API server's data is older than before",
-            AB_KV("where", (const char *)w->of.path));
+            AB_KV("where", (const char *)w->of.where));
     w->events.replaced(w->of.kube);
     if (!w->of.stopped)
         list_begin(w);

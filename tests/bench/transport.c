@@ -283,8 +283,8 @@ static ab_err make_transport(end *e, stream *s, ab_error *err)
         .role = e->role,
         .agent = e->role == AB_ROLE_AGENT ? s->agent : NULL,
         .mode = e->role == AB_ROLE_AGENT ? "managed" : "",
-        .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up, on_writable, NULL,
-                   NULL, NULL, on_fatal, e},
+        .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up, on_writable,
+                   .on_fatal = on_fatal, .arg = e},
     };
     return code == AB_ERR_OK ? ab_transport_new(&env, &s->transport, err) : code;
 }

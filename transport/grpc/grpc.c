@@ -267,6 +267,11 @@ static ab_err grpc_refuse(ab_transport *self, const char *agent, const char *why
     return AB_ERR_OK;
 }
 
+static void grpc_recheck(ab_transport *self)
+{
+    ab_grpc_server_recheck((ab_grpc *)self);
+}
+
 static bool grpc_ready(ab_transport *self, ab_buf *why)
 {
     const ab_grpc *g = (const ab_grpc *)self;
@@ -346,6 +351,7 @@ const ab_transport_ops ab_grpc_transport = {
     .ack = grpc_ack,
     .pending = grpc_pending,
     .refuse = grpc_refuse,
+    .recheck = grpc_recheck,
     .open_side = ab_grpc_client_open_side,
     .ready = grpc_ready,
     .close = grpc_close,

@@ -109,6 +109,8 @@ void ab_grpc_go_on(ab_grpc *g);
 AB_MUST_USE ab_err ab_grpc_server_init(ab_grpc *g, ab_error *err);
 void ab_grpc_server_start(ab_grpc *g);
 void ab_grpc_server_tick(ab_grpc *g);
+/** Other certificates are revoked now: end the streams of those. */
+void ab_grpc_server_recheck(ab_grpc *g);
 /** End the streams, then all; ab_grpc_go_on follows when `is_ended` has become true. */
 void ab_grpc_server_stop(ab_grpc *g, int64_t deadline_ms);
 bool ab_grpc_server_is_ended(const ab_grpc *g);

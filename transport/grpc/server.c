@@ -60,9 +60,21 @@ static void on_call(void *arg, ab_rpc_call *call, const ab_rpc_request *request)
     }
 }
 
+void ab_grpc_server_recheck(ab_grpc *g)
+{
+    ab_grpc_stream_renew(g, INT64_MAX);
+}
+
 static void on_revoked(void *arg)
 {
-    ab_grpc_stream_renew(arg, INT64_MAX);
+    ab_grpc_server_recheck(arg);
+}
+
+static bool is_revoked(void *arg, const uint8_t fingerprint[AB_AUTH_HASH_BYTES])
+{
+    const ab_grpc *g = arg;
+    const ab_transport_events *up = &g->base.env.events;
+    return up->is_revoked != NULL && up->is_revoked(up->arg, fingerprint);
 }
 
 static bool is_served(void *arg, const char *agent)
@@ -85,6 +97,7 @@ ab_err ab_grpc_server_init(ab_grpc *g, ab_error *err)
                               .metrics = env->metrics,
                               .clock = env->clock,
                               .is_served = is_served,
+                              .is_revoked = is_revoked,
                               .on_changed = on_revoked,
                               .arg = g};
     ab_err e = ab_auth_new(&auth, &s->auth, err);

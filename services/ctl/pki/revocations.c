@@ -14,18 +14,6 @@ void ab_fingerprint_format(const uint8_t hash[AB_FINGERPRINT_BYTES], char out[AB
         snprintf(out + 2 * i, 3, "%02X", hash[i]);
 }
 
-bool ab_fingerprint_parse(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES])
-{
-    ab_revoked one;
-    if (ab_revoked_parse(text, &one, NULL) != AB_ERR_OK)
-        return false;
-    bool is = one.count == 1;
-    if (is)
-        memcpy(out, one.hashes[0], AB_FINGERPRINT_BYTES);
-    ab_revoked_fini(&one);
-    return is;
-}
-
 bool ab_revocations_next(ab_text_lines *lines, ab_revocation *out)
 {
     ab_str line, note = AB_STR_NONE;

@@ -20,8 +20,6 @@ typedef struct {
 } ab_revocation;
 
 void ab_fingerprint_format(const uint8_t hash[AB_FINGERPRINT_BYTES], char out[AB_FINGERPRINT_TEXT]);
-/** A fingerprint in any form that the list may have it in. @return false: it is none */
-bool ab_fingerprint_parse(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES]);
 
 /** The next entry of a text. `lines` begins as {text}. @return false: there is no further one */
 bool ab_revocations_next(ab_text_lines *lines, ab_revocation *out);

@@ -241,9 +241,16 @@ class FakeApi:
         plural = path.split("/")[-1]
         return lambda key: f"/{plural}" in key and (f"/namespaces/" not in path or key.startswith(path))
 
+    @staticmethod
+    def selects(request, item):
+        """By name; labels are not looked at."""
+        name = request.query.get("fieldSelector", "").partition("metadata.name=")[2]
+        return name in ("", item["metadata"]["name"])
+
     def list(self, request):
         with self.changed:
             keys = sorted(filter(self.matching(request.path), self.objects))
+            keys = [key for key in keys if self.selects(request, self.objects[key])]
             start = int(base64.b64decode(request.query["continue"])) if "continue" in request.query else 0
             end = start + int(request.query.get("limit", len(keys) + 1))
             items = [dict(self.objects[key]) for key in keys[start:end]]
@@ -270,7 +277,7 @@ class FakeApi:
                     return request.end_stream() if generation is None else request.hang_up()
                 news, position = self.events[position:], len(self.events)
             for kind, collection, item in news:
-                if int(item["metadata"]["resourceVersion"]) > since and matches(collection):
+                if int(item["metadata"]["resourceVersion"]) > since and matches(collection) and self.selects(request, item):
                     request.chunk({"type": kind, "object": item})
         return request.end_stream()
 

@@ -29,9 +29,11 @@ class Api(FakeApi):
 
 
 class Beside(Fleet):
+    make_api = Api
+
     def serve(self):
         """An API server, and the part of a configuration that leads there."""
-        self.api = Api(self.folder)
+        self.api = self.make_api(self.folder)
         self.api.start()
         self.addCleanup(self.api.stop)
         token = self.folder / "token"

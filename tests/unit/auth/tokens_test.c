@@ -365,9 +365,9 @@ static void an_agent_that_is_gone_gets_no_refresh(void **state)
 
 /* ----- revocation ----- */
 
-static void a_revoked_certificate_is_refused_everywhere_at_once(void **state)
+/* The first one's, by `revoke`. */
+static void assert_refused_everywhere(void (*revoke)(fixture *f))
 {
-    (void)state;
     static const char reason[] = "its certificate is revoked";
     fixture f;
     ab_error err = {0};
@@ -375,7 +375,7 @@ static void a_revoked_certificate_is_refused_everywhere_at_once(void **state)
     outcome o = by_certificate(&f, 0);
     outcome other = by_certificate(&f, 1);
     ab_auth_identity identity = o.identity;
-    revoke_certificate(&f, 0);
+    revoke(&f);
     assert_int_equal(ab_auth_renew(f.w.auth, &f.callers[0].peer, &identity, &err), AB_ERR_DENIED);
     assert_string_equal(err.text, reason);
     assert_not_verified(&f.w, &f.callers[0], o.access, reason);
@@ -387,6 +387,28 @@ static void a_revoked_certificate_is_refused_everywhere_at_once(void **state)
     assert_refused(&r, reason);
     assert_verified(&f.w, &f.callers[1], other.access, "w2");
     teardown(&f);
+}
+
+static void by_the_list(fixture *f)
+{
+    revoke_certificate(f, 0);
+}
+
+static void a_revoked_certificate_is_refused_everywhere_at_once(void **state)
+{
+    (void)state;
+    assert_refused_everywhere(by_the_list);
+}
+
+static void by_the_environment(fixture *f)
+{
+    f->w.revoked = f->callers[0].peer.certificate;
+}
+
+static void so_is_one_that_only_the_environment_calls_revoked(void **state)
+{
+    (void)state;
+    assert_refused_everywhere(by_the_environment);
 }
 
 static void a_certificate_that_is_given_back_is_taken_again(void **state)
@@ -568,6 +590,7 @@ int main(void)
         cmocka_unit_test(a_refresh_token_that_ends_soon_is_replaced),
         cmocka_unit_test(an_agent_that_is_gone_gets_no_refresh),
         cmocka_unit_test(a_revoked_certificate_is_refused_everywhere_at_once),
+        cmocka_unit_test(so_is_one_that_only_the_environment_calls_revoked),
         cmocka_unit_test(a_certificate_that_is_given_back_is_taken_again),
         cmocka_unit_test(a_broken_list_leaves_revoked_what_was),
         cmocka_unit_test(logins_under_way_end_when_it_closes),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/auth/world.h"
 
+#include "base/crypto/certificate.h"
 #include "base/crypto/pem.h"
 
 #include <setjmp.h>
@@ -56,6 +57,16 @@ static bool is_served(void *arg, const char *agent)
     return w->unserved == NULL || strcmp(agent, w->unserved) != 0;
 }
 
+static bool is_revoked(void *arg, const uint8_t fingerprint[AB_AUTH_HASH_BYTES])
+{
+    const world *w = arg;
+    uint8_t revoked[AB_AUTH_HASH_BYTES];
+    if (w->revoked == NULL)
+        return false;
+    assert_int_equal(ab_certificate_fingerprint(w->revoked, revoked), AB_ERR_OK);
+    return memcmp(revoked, fingerprint, sizeof(revoked)) == 0;
+}
+
 static void on_changed(void *arg)
 {
     ((world *)arg)->changes++;
@@ -96,6 +107,7 @@ ab_err world_open(world *w, const char *const *settings)
                              .metrics = w->metrics,
                              .clock = &w->clock,
                              .is_served = is_served,
+                             .is_revoked = is_revoked,
                              .on_changed = on_changed,
                              .arg = w};
     return ab_auth_new(&env, &w->auth, &w->err);

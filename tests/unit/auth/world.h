@@ -40,6 +40,7 @@ typedef struct {
     ab_auth *auth;
     ab_error err;         /* why it could not be opened */
     const char *unserved; /* an agent that is no longer served */
+    const X509 *revoked;  /* a certificate that is revoked, though the file does not say so */
     int changes;          /* calls of on_changed */
     bool closed;
 } world;

@@ -22,7 +22,7 @@
       resources: [secrets] # repositories, their credentials, and clusters that name an agent
       verbs: [get, list, watch]
     - apiGroups: [""]
-      resources: [configmaps] # the GPG keys; created: the principal's identity, and the store's watermark
+      resources: [configmaps] # the GPG keys, the blocklist; created: the principal's identity, and the store's watermark
       verbs: [get, list, watch, create]
     - apiGroups: [""]
       resources: [configmaps] # the store's watermark: one for every 500 agents

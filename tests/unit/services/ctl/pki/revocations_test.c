@@ -4,6 +4,8 @@
  */
 #include "services/ctl/pki/revocations.h"
 
+#include "base/crypto/revoked.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -50,6 +52,7 @@ static void an_entry_is_found_in_every_form(void **state)
     assert_memory_equal(hash, a, sizeof(hash));
     assert_true(ab_fingerprint_parse(AB_STR("sha256 Fingerprint=" A), hash));
     assert_false(ab_fingerprint_parse(AB_STR("# " A), hash));
+    assert_false(ab_fingerprint_parse(AB_STR("# was=" A), hash));
     assert_false(ab_fingerprint_parse(AB_STR("w1.crt"), hash));
     assert_false(ab_fingerprint_parse(AB_STR(A "\n" B), hash));
     assert_true(ab_revocations_has(AB_STR("  aa" REST "  \r\n"), a));

@@ -239,7 +239,7 @@ static void begin(side *s, ab_role role)
                            .agent = role == AB_ROLE_AGENT ? "w1" : NULL,
                            .mode = role == AB_ROLE_AGENT ? "managed" : "",
                            .events = {on_event, on_peer, on_written, on_ready, on_gap, on_caught_up,
-                                      on_writable, NULL, NULL, NULL, on_fatal, s}};
+                                      on_writable, .on_fatal = on_fatal, .arg = s}};
     ab_buf_init(&s->scratch, 65536);
     s->received = (ab_rpc_budget){.max = 1u << 20};
     s->link_env =

@@ -61,8 +61,8 @@ def clusters():
 
 
 # What is sent, answered, lost and made good; the rest is about stores and what stands in them.
-CONCERN_THE_TRANSPORT = {"agents_test", "autonomous_test", "basic_test", "delete_test", "registration_test", "repository_test",
-                         "resync_test", "sync_test"}
+CONCERN_THE_TRANSPORT = {"agents_test", "autonomous_test", "basic_test", "blocklist_test", "delete_test", "registration_test",
+                         "repository_test", "resync_test", "sync_test"}
 
 
 def pytest_addoption(parser):

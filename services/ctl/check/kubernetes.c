@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json/document.h"
-#include "services/ctl/check/api.h"
 #include "services/ctl/check/parts.h"
 #include "services/ctl/check/rights.h"
+#include "services/ctl/cluster/api.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 typedef struct {
     const ab_setup *setup;
     ab_findings *out;
-    ab_check_api api;
+    ab_cluster_api api;
 } checking;
 
 static void check_clock(const checking *c, int64_t server_s)
@@ -46,7 +46,7 @@ static bool has_kind(const cJSON *doc, const char *name)
     return false;
 }
 
-static void check_kinds(const checking *c, const ab_check_answer *answer)
+static void check_kinds(const checking *c, const ab_cluster_answer *answer)
 {
     static const char *const kinds[] = {"applications", "appprojects"};
     cJSON *doc = NULL;
@@ -70,8 +70,8 @@ static void check_kinds(const checking *c, const ab_check_answer *answer)
  * only say the same */
 static bool check_server(checking *c)
 {
-    ab_check_answer answer;
-    ab_err e = ab_check_api_ask(&c->api, "GET", ARGOCD, AB_STR_NONE, &answer);
+    ab_cluster_answer answer;
+    ab_err e = ab_cluster_api_ask(&c->api, "GET", ARGOCD, AB_STR_NONE, &answer);
     const char *server = ab_kube_access_server(c->api.access);
     bool reached = e == AB_ERR_OK && answer.status != 401;
     if (e != AB_ERR_OK)
@@ -87,11 +87,11 @@ static bool check_server(checking *c)
         check_clock(c, answer.date_s);
         check_kinds(c, &answer);
     }
-    ab_check_answer_fini(&answer);
+    ab_cluster_answer_fini(&answer);
     return reached;
 }
 
-static bool has_namespaces_setting(const ab_check_answer *answer)
+static bool has_namespaces_setting(const ab_cluster_answer *answer)
 {
     cJSON *doc = NULL;
     if (ab_doc_parse(ab_buf_str(&answer->body), ANSWER_MAX, &doc, NULL) != AB_ERR_OK)
@@ -106,13 +106,13 @@ static bool has_namespaces_setting(const ab_check_answer *answer)
 static void check_settings(checking *c)
 {
     char path[256];
-    ab_check_answer answer;
+    ab_cluster_answer answer;
     bool by_destination = strcmp(ab_config_str(c->setup->config, "mapping"), "destination") == 0;
     if (c->setup->is_agent == !by_destination)
         return;
     snprintf(path, sizeof(path), "/api/v1/namespaces/%s/configmaps/argocd-cmd-params-cm",
              ab_config_str(c->setup->config, "store.namespace"));
-    ab_err e = ab_check_api_ask(&c->api, "GET", path, AB_STR_NONE, &answer);
+    ab_err e = ab_cluster_api_ask(&c->api, "GET", path, AB_STR_NONE, &answer);
     if (e != AB_ERR_OK || (answer.status != 200 && answer.status != 404))
         ab_findings_add(c->out, AB_FOUND_WARNING, "argocd-cmd-params-cm",
                         "grant the rights below, or look yourself: docs/operate/argocd.md",
@@ -125,7 +125,7 @@ static void check_settings(checking *c)
     else
         ab_findings_add(c->out, AB_FOUND_OK, "application.namespaces in argocd-cmd-params-cm", NULL,
                         "set");
-    ab_check_answer_fini(&answer);
+    ab_cluster_answer_fini(&answer);
 }
 
 void ab_check_kubernetes(const ab_setup *s, ab_findings *out)
@@ -134,12 +134,12 @@ void ab_check_kubernetes(const ab_setup *s, ab_findings *out)
     checking c = {.setup = s, .out = out};
     if (strcmp(ab_config_str(s->config, "store.kind"), "kubernetes") != 0)
         return;
-    if (ab_check_api_init(&c.api, s->config, &err) != AB_ERR_OK)
+    if (ab_cluster_api_init(&c.api, s->config, &err) != AB_ERR_OK)
         ab_findings_add(out, AB_FOUND_ERROR, "store.kubernetes", "docs/operate/kubernetes.md", "%s",
                         err.text);
     else if (check_server(&c)) {
         check_settings(&c);
         ab_check_rights(s, &c.api, out);
     }
-    ab_check_api_fini(&c.api);
+    ab_cluster_api_fini(&c.api);
 }

@@ -48,7 +48,7 @@ static const rule rules[] = {
 
 typedef struct {
     const ab_setup *setup;
-    ab_check_api *api;
+    ab_cluster_api *api;
     ab_findings *out;
     const char *namespace_name;
     size_t allowed;
@@ -142,10 +142,10 @@ static void add_missing(const asking *a, const rule *r, ab_str verb)
 static bool ask_verb(asking *a, const rule *r, ab_str verb)
 {
     ab_buf body;
-    ab_check_answer answer;
+    ab_cluster_answer answer;
     ab_buf_init(&body, BODY_MAX);
     put_review(a, r, verb, &body);
-    ab_err e = ab_check_api_ask(a->api, "POST", REVIEWS, ab_buf_str(&body), &answer);
+    ab_err e = ab_cluster_api_ask(a->api, "POST", REVIEWS, ab_buf_str(&body), &answer);
     bool answered = e == AB_ERR_OK && answer.status == 201;
     if (!answered)
         ab_findings_add(a->out, AB_FOUND_ERROR, "SelfSubjectAccessReview",
@@ -156,7 +156,7 @@ static bool ask_verb(asking *a, const rule *r, ab_str verb)
         a->allowed++;
     else
         add_missing(a, r, verb);
-    ab_check_answer_fini(&answer);
+    ab_cluster_answer_fini(&answer);
     ab_buf_fini(&body);
     return answered;
 }
@@ -173,7 +173,7 @@ static bool ask_rule(asking *a, const rule *r)
     return answered;
 }
 
-void ab_check_rights(const ab_setup *s, ab_check_api *api, ab_findings *out)
+void ab_check_rights(const ab_setup *s, ab_cluster_api *api, ab_findings *out)
 {
     asking a = {.setup = s,
                 .api = api,

@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "services/ctl/check/api.h"
 #include "services/ctl/check/findings.h"
 #include "services/ctl/check/setup.h"
+#include "services/ctl/cluster/api.h"
 
 /** Ask the API server about each right. A missing one is an error that names the rule to add. */
-void ab_check_rights(const ab_setup *s, ab_check_api *api, ab_findings *out);
+void ab_check_rights(const ab_setup *s, ab_cluster_api *api, ab_findings *out);

@@ -37,7 +37,7 @@ int ab_pki_end(ab_err code, const ab_error *err)
     int status = AB_CTL_FAILED;
     if (code == AB_ERR_INVALID)
         status = AB_CTL_USAGE;
-    else if (code == AB_ERR_UNAVAILABLE)
+    else if (code == AB_ERR_UNAVAILABLE || code == AB_ERR_TIMEOUT)
         status = AB_CTL_UNREACHABLE;
     return ab_ctl_fail(status, "%s", err->text[0] == '\0' ? ab_err_text(code) : err->text);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The commands that make certificates, show them and revoke them. They need no principal and no
- * cluster: they read and write files, or print manifests for kubectl.
+ * The commands that make certificates, show them and revoke them. They need no principal, and only
+ * those with --configmap need a cluster: they read and write files, or print manifests for kubectl.
  */
 #pragma once
 

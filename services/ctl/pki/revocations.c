@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/pki/revocations.h"
 
+#include "base/core/clock.h"
 #include "base/crypto/revoked.h"
 
 #include <stdio.h>
@@ -42,6 +43,14 @@ bool ab_revocations_has(ab_str text, const uint8_t hash[AB_FINGERPRINT_BYTES])
         if (memcmp(entry.hash, hash, AB_FINGERPRINT_BYTES) == 0)
             return true;
     return false;
+}
+
+void ab_revocations_note(const char *subject, char out[AB_REVOCATION_NOTE])
+{
+    char time[AB_TIME_TEXT];
+    ab_time_format_seconds(ab_clock_wall_us(&ab_clock_real), time);
+    snprintf(out, AB_REVOCATION_NOTE, "%s, revoked %s", subject[0] == '\0' ? "unknown" : subject,
+             time);
 }
 
 void ab_revocations_add(ab_buf *text, const uint8_t hash[AB_FINGERPRINT_BYTES], const char *note)

@@ -12,6 +12,10 @@
 /* Upper-case hex digits and the NUL. */
 #define AB_FINGERPRINT_TEXT (2 * AB_FINGERPRINT_BYTES + 1)
 
+/* A certificate's subject, and what is noted of a revocation, each with the NUL. */
+#define AB_REVOCATION_SUBJECT 512
+#define AB_REVOCATION_NOTE    (AB_REVOCATION_SUBJECT + 64)
+
 /* An entry. Borrowed from the text. */
 typedef struct {
     uint8_t hash[AB_FINGERPRINT_BYTES];
@@ -25,6 +29,8 @@ void ab_fingerprint_format(const uint8_t hash[AB_FINGERPRINT_BYTES], char out[AB
 bool ab_revocations_next(ab_text_lines *lines, ab_revocation *out);
 /** Is the fingerprint in the text? */
 bool ab_revocations_has(ab_str text, const uint8_t hash[AB_FINGERPRINT_BYTES]);
+/** Whose certificate was revoked, and that it was now; one line. @param subject  "": not known */
+void ab_revocations_note(const char *subject, char out[AB_REVOCATION_NOTE]);
 /** Append an entry to a text. @param note  whose it is, a line */
 void ab_revocations_add(ab_buf *text, const uint8_t hash[AB_FINGERPRINT_BYTES], const char *note);
 /** Append the text without the entries of this fingerprint. @return how many there were */

@@ -1,54 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The list of revoked certificates: "revoke" adds to it, "unrevoke" takes from it, "revoked" shows
- * it. Principals read it again when it changes.
+ * it. It is a file, which principals read again when it changes, or a ConfigMap, which they watch.
  */
-#include "base/core/clock.h"
 #include "base/core/file.h"
 #include "base/crypto/revoked.h"
 #include "services/ctl/output.h"
+#include "services/ctl/pki/blocklist.h"
 #include "services/ctl/pki/options.h"
 #include "services/ctl/pki/pair.h"
 #include "services/ctl/pki/pki.h"
-#include "services/ctl/pki/revocations.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 #define LIST_MAX  ((size_t)8 * 1024 * 1024)
 #define LIST_MODE 0644
-#define NOTE_MAX  512
 
 static const ab_ctl_flag flags[] = {
     {"file", "FILE", "the list, which option grpc.auth.revoked names (default: revoked)"},
+    AB_PKI_FLAGS_BLOCKLIST,
 };
-
-/* A certificate that an operand names. */
-typedef struct {
-    uint8_t hash[AB_FINGERPRINT_BYTES];
-    char hex[AB_FINGERPRINT_TEXT];
-    char subject[NOTE_MAX]; /* "": only its fingerprint is known */
-    bool was_there;         /* the list had it already */
-} named;
-
-typedef struct {
-    named cert[AB_CTL_OPERANDS_MAX];
-    size_t count;
-} all_named;
 
 static const char *list_path(const ab_ctl *ctl)
 {
     return ab_pki_value(ctl, "file", "revoked");
 }
 
-static ab_err read_certificate(const char *path, named *out, ab_error *err)
+static ab_err read_certificate(const char *path, ab_pki_named *out, ab_error *err)
 {
     STACK_OF(X509) *certs = NULL;
     ab_buf subject;
     ab_err e = ab_pki_read_certs(path, &certs, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_buf_init(&subject, NOTE_MAX - 1);
+    ab_buf_init(&subject, AB_REVOCATION_SUBJECT - 1);
     e = ab_certificate_fingerprint(sk_X509_value(certs, 0), out->hash);
     if (e == AB_ERR_OK && ab_certificate_subject(sk_X509_value(certs, 0), &subject) == AB_ERR_OK &&
         ab_str_is_printable(ab_buf_str(&subject)))
@@ -58,9 +44,9 @@ static ab_err read_certificate(const char *path, named *out, ab_error *err)
     return e;
 }
 
-static ab_err name(const char *operand, named *out, ab_error *err)
+static ab_err name(const char *operand, ab_pki_named *out, ab_error *err)
 {
-    *out = (named){0};
+    *out = (ab_pki_named){0};
     ab_err e = AB_ERR_OK;
     if (!ab_fingerprint_parse(ab_str_of(operand), out->hash))
         e = read_certificate(operand, out, err);
@@ -70,7 +56,7 @@ static ab_err name(const char *operand, named *out, ab_error *err)
     return e;
 }
 
-static ab_err name_all(const ab_ctl *ctl, all_named *out, ab_error *err)
+static ab_err name_all(const ab_ctl *ctl, ab_pki_all_named *out, ab_error *err)
 {
     ab_err e = AB_ERR_OK;
     out->count = 0;
@@ -105,22 +91,20 @@ static ab_err write_list(const char *path, const ab_buf *text, bool is_new, ab_e
 
 /* ----- revoke ----- */
 
-static void add(const named *cert, ab_buf *text)
+static void add(const ab_pki_named *cert, ab_buf *text)
 {
-    char time[AB_TIME_TEXT], note[NOTE_MAX + AB_TIME_TEXT + 32];
-    const char *subject = cert->subject[0] == '\0' ? "unknown" : cert->subject;
-    ab_time_format_seconds(ab_clock_wall_us(&ab_clock_real), time);
-    snprintf(note, sizeof(note), "%s, revoked %s", subject, time);
+    char note[AB_REVOCATION_NOTE];
+    ab_revocations_note(cert->subject, note);
     ab_revocations_add(text, cert->hash, note);
 }
 
 /* After the list was written. */
-static void tell(const named *cert, const char *what)
+static void tell(const ab_pki_named *cert, const char *what)
 {
     printf("%s %s%s%s\n", what, cert->hex, cert->subject[0] == '\0' ? "" : " ", cert->subject);
 }
 
-static ab_err add_certs(const char *path, all_named *certs, ab_buf *text, ab_error *err)
+static ab_err add_certs(const char *path, ab_pki_all_named *certs, ab_buf *text, ab_error *err)
 {
     bool is_new = access(path, F_OK) != 0;
     ab_err e = is_new ? AB_ERR_OK : read_list(path, text, err);
@@ -128,7 +112,7 @@ static ab_err add_certs(const char *path, all_named *certs, ab_buf *text, ab_err
         return e;
     size_t before = text->len;
     for (size_t i = 0; i < certs->count; i++) {
-        named *cert = &certs->cert[i];
+        ab_pki_named *cert = &certs->cert[i];
         cert->was_there = ab_revocations_has(ab_buf_str(text), cert->hash);
         if (!cert->was_there)
             add(cert, text);
@@ -136,18 +120,28 @@ static ab_err add_certs(const char *path, all_named *certs, ab_buf *text, ab_err
     return text->len == before ? AB_ERR_OK : write_list(path, text, is_new, err);
 }
 
+static ab_err revoke_all(const ab_ctl *ctl, ab_pki_all_named *certs, ab_error *err)
+{
+    bool in_cluster = false;
+    ab_buf text;
+    ab_err e = ab_pki_blocklist_is_meant(ctl, &in_cluster, err);
+    if (e == AB_ERR_OK)
+        e = name_all(ctl, certs, err);
+    if (e != AB_ERR_OK || in_cluster)
+        return e == AB_ERR_OK ? ab_pki_blocklist_add(ctl, certs, err) : e;
+    ab_buf_init(&text, LIST_MAX);
+    e = add_certs(list_path(ctl), certs, &text, err);
+    ab_buf_fini(&text);
+    return e;
+}
+
 static int run_revoke(const ab_ctl *ctl)
 {
     ab_error err = {0};
-    ab_buf text;
-    all_named certs;
-    ab_buf_init(&text, LIST_MAX);
-    ab_err e = name_all(ctl, &certs, &err);
-    if (e == AB_ERR_OK)
-        e = add_certs(list_path(ctl), &certs, &text, &err);
+    ab_pki_all_named certs = {.count = 0};
+    ab_err e = revoke_all(ctl, &certs, &err);
     for (size_t i = 0; i < certs.count && e == AB_ERR_OK; i++)
         tell(&certs.cert[i], certs.cert[i].was_there ? "already revoked" : "revoked");
-    ab_buf_fini(&text);
     return ab_pki_end(e, &err);
 }
 
@@ -157,7 +151,8 @@ const ab_ctl_command ab_ctl_revoke = {
     .operands_min = 1,
     .operands_max = AB_CTL_OPERANDS_MAX,
     .summary = "Add certificates to the list of those that principals refuse",
-    .examples = "  argobusctl revoke w1.crt --file /etc/argobus/revoked\n",
+    .examples = "  argobusctl revoke w1.crt --file /etc/argobus/revoked\n"
+                "  argobusctl revoke w1.crt --configmap --context hub\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
     .run = run_revoke,
@@ -166,7 +161,8 @@ const ab_ctl_command ab_ctl_revoke = {
 /* ----- unrevoke ----- */
 
 /* @return NOTFOUND: one was not revoked */
-static ab_err drop_certs(const char *path, const all_named *certs, ab_buf *text, ab_error *err)
+static ab_err drop_certs(const char *path, const ab_pki_all_named *certs, ab_buf *text,
+                         ab_error *err)
 {
     ab_buf left;
     ab_err e = read_list(path, text, err);
@@ -181,19 +177,31 @@ static ab_err drop_certs(const char *path, const all_named *certs, ab_buf *text,
     return e == AB_ERR_OK ? write_list(path, text, false, err) : e;
 }
 
+/* @param named  set once it is known which certificates are meant */
+static ab_err unrevoke_all(const ab_ctl *ctl, ab_pki_all_named *certs, bool *named, ab_error *err)
+{
+    bool in_cluster = false;
+    ab_buf text;
+    ab_err e = ab_pki_blocklist_is_meant(ctl, &in_cluster, err);
+    if (e == AB_ERR_OK)
+        e = name_all(ctl, certs, err);
+    *named = e == AB_ERR_OK;
+    if (e != AB_ERR_OK || in_cluster)
+        return e == AB_ERR_OK ? ab_pki_blocklist_drop(ctl, certs, err) : e;
+    ab_buf_init(&text, LIST_MAX);
+    e = drop_certs(list_path(ctl), certs, &text, err);
+    ab_buf_fini(&text);
+    return e;
+}
+
 static int run_unrevoke(const ab_ctl *ctl)
 {
     ab_error err = {0};
-    ab_buf text;
-    all_named certs;
-    ab_buf_init(&text, LIST_MAX);
-    ab_err e = name_all(ctl, &certs, &err);
-    bool named_all = e == AB_ERR_OK;
-    if (named_all)
-        e = drop_certs(list_path(ctl), &certs, &text, &err);
+    bool named_all = false;
+    ab_pki_all_named certs = {.count = 0};
+    ab_err e = unrevoke_all(ctl, &certs, &named_all, &err);
     for (size_t i = 0; i < certs.count && e == AB_ERR_OK; i++)
         tell(&certs.cert[i], "no longer revoked");
-    ab_buf_fini(&text);
     if (named_all && e == AB_ERR_NOTFOUND)
         return ab_ctl_fail(AB_CTL_NOT_FOUND, "%s", err.text);
     return ab_pki_end(e, &err);
@@ -205,7 +213,8 @@ const ab_ctl_command ab_ctl_unrevoke = {
     .operands_min = 1,
     .operands_max = AB_CTL_OPERANDS_MAX,
     .summary = "Remove certificates from the list of those that principals refuse",
-    .examples = "  argobusctl unrevoke w1.crt --file /etc/argobus/revoked\n",
+    .examples = "  argobusctl unrevoke w1.crt --file /etc/argobus/revoked\n"
+                "  argobusctl unrevoke w1.crt --configmap --context hub\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
     .run = run_unrevoke,
@@ -244,20 +253,29 @@ static bool list_all(ab_str text, cJSON *rows)
     return true;
 }
 
+static ab_err list_file(const char *path, cJSON *rows, ab_error *err)
+{
+    ab_buf text;
+    ab_buf_init(&text, LIST_MAX);
+    ab_err e = read_list(path, &text, err);
+    if (e == AB_ERR_OK && !list_all(ab_buf_str(&text), rows))
+        e = ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    ab_buf_fini(&text);
+    return e;
+}
+
 static int run_revoked(const ab_ctl *ctl)
 {
     ab_error err = {0};
-    ab_buf text;
-    ab_buf_init(&text, LIST_MAX);
-    int code = ab_pki_end(read_list(list_path(ctl), &text, &err), &err);
+    bool in_cluster = false;
     cJSON *doc = cJSON_CreateObject();
     cJSON *rows = doc == NULL ? NULL : cJSON_AddArrayToObject(doc, "revoked");
-    bool whole = rows != NULL && list_all(ab_buf_str(&text), rows);
-    if (code == AB_CTL_OK)
-        code = whole ? ab_ctl_show(ctl, doc, rows, &table)
-                     : ab_ctl_fail(AB_CTL_FAILED, "out of memory");
+    ab_err e = rows == NULL ? AB_ERR_NOMEM : ab_pki_blocklist_is_meant(ctl, &in_cluster, &err);
+    if (e == AB_ERR_OK)
+        e = in_cluster ? ab_pki_blocklist_list(ctl, rows, &err)
+                       : list_file(list_path(ctl), rows, &err);
+    int code = e == AB_ERR_OK ? ab_ctl_show(ctl, doc, rows, &table) : ab_pki_end(e, &err);
     cJSON_Delete(doc);
-    ab_buf_fini(&text);
     return code;
 }
 
@@ -265,7 +283,8 @@ const ab_ctl_command ab_ctl_revoked = {
     .name = "revoked",
     .operands = "",
     .summary = "List the certificates that principals refuse",
-    .examples = "  argobusctl revoked --file /etc/argobus/revoked\n",
+    .examples = "  argobusctl revoked --file /etc/argobus/revoked\n"
+                "  argobusctl revoked --configmap --context hub\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
     .run = run_revoked,

@@ -197,8 +197,8 @@ static ab_err no_context(const reader *r, const char *wanted)
     const char *path = r->layers[0].path;
     ab_err e = wanted == NULL
                    ? ab_fail(r->err, AB_ERR_CONFIG,
-                             "%s has no current-context; set store.kubernetes.context "
-                             "to one of its contexts: %s",
+                             "%s has no current-context; name one of its contexts "
+                             "(store.kubernetes.context, or --context of argobusctl): %s",
                              path, known)
                    : ab_fail(r->err, AB_ERR_CONFIG, "%s has no context \"%s\"; its contexts: %s",
                              path, wanted, known);

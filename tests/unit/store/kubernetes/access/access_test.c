@@ -98,12 +98,12 @@ static const broken_file broken_files[] = {
              "a flow node"},
     {"- a\n", "kubeconfig: a kubeconfig must be a map"},
     {"a: 1\n---\na: 2\n", "kubeconfig: more than one document"},
-    {"", "kubeconfig has no current-context; set store.kubernetes.context to one of its contexts: "
-         "none"},
+    {"",
+     "kubeconfig has no current-context; name one of its contexts (store.kubernetes.context, or "
+     "--context of argobusctl): none"},
     {"contexts: [{name: east}, {name: west}]\n",
-     "kubeconfig has no current-context; set store.kubernetes.context to one of its contexts: "
-     "east, "
-     "west"},
+     "kubeconfig has no current-context; name one of its contexts (store.kubernetes.context, or "
+     "--context of argobusctl): east, west"},
     {"current-context: z\ncontexts: [{name: east}, {name: west}]\n",
      "kubeconfig has no context \"z\"; its contexts: east, west"},
     {"current-context: 5\n", "kubeconfig: current-context is not a string; put it in quotes"},

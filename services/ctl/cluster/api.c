@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/api.h"
+#include "services/ctl/cluster/api.h"
 
+#include <string.h>
 #include <time.h>
 
 #define ANSWER_MAX ((size_t)4 * 1024 * 1024)
 #define TIMEOUT_MS 15000
 
-ab_err ab_check_api_init(ab_check_api *api, const ab_config *config, ab_error *err)
+ab_err ab_cluster_api_init(ab_cluster_api *api, const ab_config *config, ab_error *err)
 {
-    *api = (ab_check_api){0};
+    *api = (ab_cluster_api){0};
     if (uv_loop_init(&api->loop) != 0)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for an event loop");
     ab_err e = ab_kube_access_new(&api->loop, config, NULL, &ab_clock_real, &api->access, err);
     return e == AB_ERR_OK ? ab_kube_raw_new(&api->loop, api->access, &api->raw, err) : e;
 }
 
-void ab_check_api_fini(ab_check_api *api)
+void ab_cluster_api_fini(ab_cluster_api *api)
 {
     ab_kube_access_free(api->access);
     ab_kube_raw_free(api->raw);
@@ -37,7 +38,7 @@ static int64_t read_date(ab_str text)
 
 static void on_head(void *arg, int status, const ab_http_field *fields, size_t count)
 {
-    ab_check_answer *a = arg;
+    ab_cluster_answer *a = arg;
     a->status = status;
     for (size_t i = 0; i < count; i++)
         if (ab_str_is(fields[i].name, "date"))
@@ -46,28 +47,29 @@ static void on_head(void *arg, int status, const ab_http_field *fields, size_t c
 
 static void on_data(void *arg, ab_str piece)
 {
-    ab_check_answer *a = arg;
+    ab_cluster_answer *a = arg;
     ab_buf_put(&a->body, piece);
 }
 
 static void on_over(void *arg, ab_err code, const ab_error *err)
 {
-    ab_check_answer *a = arg;
+    ab_cluster_answer *a = arg;
     a->over = true;
     a->code = code == AB_ERR_OK ? ab_buf_status(&a->body) : code;
     if (code != AB_ERR_OK && err != NULL)
         a->err = *err;
 }
 
-ab_err ab_check_api_ask(ab_check_api *api, const char *method, const char *path, ab_str body,
-                        ab_check_answer *out)
+ab_err ab_cluster_api_ask(ab_cluster_api *api, const char *method, const char *path, ab_str body,
+                          ab_cluster_answer *out)
 {
     static const ab_http_field json = {{"content-type", 12}, {"application/json", 16}};
-    *out = (ab_check_answer){0};
+    static const ab_http_field merge = {{"content-type", 12}, {"application/merge-patch+json", 28}};
+    *out = (ab_cluster_answer){0};
     ab_buf_init(&out->body, ANSWER_MAX);
     ab_kube_raw_request request = {.method = method,
                                    .path = path,
-                                   .fields = &json,
+                                   .fields = strcmp(method, "PATCH") == 0 ? &merge : &json,
                                    .count = body.ptr == NULL ? 0 : 1,
                                    .body = body,
                                    .timeout_ms = TIMEOUT_MS,
@@ -82,7 +84,7 @@ ab_err ab_check_api_ask(ab_check_api *api, const char *method, const char *path,
     return out->code;
 }
 
-void ab_check_answer_fini(ab_check_answer *a)
+void ab_cluster_answer_fini(ab_cluster_answer *a)
 {
     ab_buf_fini(&a->body);
 }

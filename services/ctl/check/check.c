@@ -8,6 +8,8 @@
 
 static const ab_ctl_flag flags[] = {
     {"config", "FILE", "configuration of the program; also -c"},
+    {"kubeconfig", "FILE", "of the cluster, instead of store.kubernetes.kubeconfig"},
+    {"context", "NAME", "of the kubeconfig, instead of store.kubernetes.context"},
 };
 
 static void check_all(const ab_setup *s, ab_findings *out)

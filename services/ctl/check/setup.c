@@ -2,13 +2,15 @@
 #include "services/ctl/check/setup.h"
 
 #include "services/agent/agent.h"
+#include "services/ctl/cluster/kubeconfig.h"
 #include "services/principal/principal.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-/* As far as the options themselves are concerned; what they mean together is checked later. */
-static ab_err load(ab_setup *s, ab_error *err)
+/* As far as the options themselves are concerned; what they mean together is checked later.
+ * @param cluster  settings that replace those of the file */
+static ab_err load(ab_setup *s, const ab_cluster_settings *cluster, ab_error *err)
 {
     ab_options tables[AB_SERVICE_OPTIONS_MAX + 1];
     size_t count = s->is_agent ? ab_agent_options(tables) : ab_principal_options(tables);
@@ -17,8 +19,21 @@ static ab_err load(ab_setup *s, ab_error *err)
         has_own = has_own || tables[i].rows == ab_daemon_options.rows;
     if (!has_own)
         tables[count++] = ab_daemon_options;
-    ab_config_sources sources = {.file = s->file, .env = environ};
+    ab_config_sources sources = {.file = s->file,
+                                 .env = environ,
+                                 .set = (const char *const *)cluster->set,
+                                 .set_count = cluster->count};
     return ab_config_load(tables, count, &sources, &s->config, err);
+}
+
+static ab_err load_with_flags(const ab_ctl *ctl, ab_setup *s, ab_error *err)
+{
+    ab_cluster_settings cluster;
+    ab_err e = ab_cluster_settings_init(ctl, &cluster, err);
+    if (e == AB_ERR_OK)
+        e = load(s, &cluster, err);
+    ab_cluster_settings_fini(&cluster);
+    return e;
 }
 
 static ab_err check(const ab_setup *s, ab_error *err)
@@ -35,7 +50,7 @@ ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out, ab_e
     if (s.file == NULL)
         return ab_fail(err, AB_ERR_INVALID, "%s: name the configuration file of the %s: -c FILE",
                        ctl->command->name, program);
-    ab_err e = load(&s, err);
+    ab_err e = load_with_flags(ctl, &s, err);
     if (e == AB_ERR_OK)
         e = check(&s, err);
     if (e != AB_ERR_OK) {
@@ -51,7 +66,7 @@ ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out, ab_e
 ab_err ab_setup_read_brokers(const char *file, ab_setup *out, ab_error *err)
 {
     ab_setup s = {.is_kafka = true, .file = file};
-    ab_err e = load(&s, err);
+    ab_err e = load(&s, &(ab_cluster_settings){0}, err);
     if (e == AB_ERR_OK)
         *out = s;
     else

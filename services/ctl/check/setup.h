@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The configuration of a program, read as the program reads it: file and environment.
+ * The configuration of a program, read as the program reads it: file and environment. The flags
+ * --kubeconfig and --context, where a command has them, replace what it says of the cluster.
  */
 #pragma once
 

@@ -133,9 +133,9 @@ class Kubernetes(Check):
         return {"principal": {"data": "data"}, "agents": [{"name": "w1", "mode": "autonomous"}], "store": store,
                 "transport": "grpc", "grpc": {"listen": "127.0.0.1:0", "insecure": True}}
 
-    def errors(self, program):
+    def errors(self, program, *flags):
         (self.folder / f"{program}.yaml").write_text(yaml.safe_dump(self.config(program)))
-        done = self.run_command("argobusctl", "check", program, "-c", f"{program}.yaml", "-o", "json")
+        done = self.run_command("argobusctl", "check", program, "-c", f"{program}.yaml", "-o", "json", *flags)
         return [f for f in json.loads(done.stdout) if f["severity"] == "error"]
 
     def missing(self, program):
@@ -178,6 +178,22 @@ class Kubernetes(Check):
         wait_for("it is not set", lambda: warned() == ["application.namespaces in argocd-cmd-params-cm"])
         kubectl("-n", self.namespace, "create", "configmap", "argocd-cmd-params-cm", "--from-literal=application.namespaces=w1")
         self.assertEqual(warned(), [])
+
+    def test_the_flags_say_which_cluster_is_looked_at(self):
+        self.grant("agent")
+        config = yaml.safe_load((self.folder / "kubeconfig").read_text())
+        context = config["contexts"][0]
+        config["contexts"] = [{**context, "name": "here"}, {"name": "gone", "context": {**context["context"], "cluster": "gone"}}]
+        config["clusters"].append({"name": "gone", "cluster": {"server": "https://127.0.0.1:1"}})
+        config["current-context"] = "gone"
+        (self.folder / "kubeconfig").write_text(yaml.safe_dump(config))
+        (self.folder / "copy").write_text(yaml.safe_dump({**config, "current-context": "here"}))
+        [error] = self.errors("agent")
+        self.assertEqual(error["where"], "https://127.0.0.1:1")
+        wait_for("all is granted", lambda: self.errors("agent", "--context", "here") == [])
+        self.assertEqual(self.errors("agent", "--kubeconfig", "copy"), [])
+        [error] = self.errors("agent", "--context", "hub")
+        self.assertIn('no context "hub"; its contexts: here, gone', error["what"])
 
     def test_credentials_and_addresses_that_are_wrong(self):
         self.grant("agent")

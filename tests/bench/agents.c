@@ -4,6 +4,7 @@
 #include "schema/attributes.h"
 #include "services/sender.h"
 #include "tests/bench/member.h"
+#include "tests/bench/shared_kafka.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ typedef struct {
 typedef struct {
     const ab_bench_agents *given;
     ab_bench_host host;
+    ab_bench_shared_kafka *shared; /* NULL: each has a transport of its own */
     agent *agents;
     uv_timer_t tick;
 } crowd;
@@ -114,8 +116,6 @@ static void configure(void *arg, ab_bench_settings *out)
     ab_bench_set(out, "kafka.insecure=true");
     ab_bench_set(out, "kafka.prefix=%s", strrchr(site->root, '/') + 1);
     ab_bench_set(out, "kafka.topics=verify");
-    /* An answer comes with the first record anyway; these clients share two cores. */
-    ab_bench_set(out, "kafka.librdkafka.fetch.wait.max.ms=10000");
 }
 
 static void make_machine(crowd *c, agent *a)
@@ -150,7 +150,8 @@ static void start_one(crowd *c, agent *a, unsigned number)
     (void)snprintf(a->source, sizeof(a->source), AB_SOURCE_AGENT "%s", a->name);
     ab_bench_spoke_init(&a->spoke, &c->host.loop, c->given->track, (int)number);
     make_machine(c, a);
-    a->transport = ab_bench_member(&c->host, a->name, &events);
+    a->transport = c->shared == NULL ? ab_bench_member(&c->host, a->name, &events)
+                                     : ab_bench_shared_kafka_member(c->shared, a->name, &events);
     a->sender = (ab_sender){.transport = a->transport,
                             .outbox = ab_agent_outbox(a->spoke.machine),
                             .clock = &ab_clock_real,
@@ -184,6 +185,8 @@ static int run(const void *arg)
         c.host.configure_arg = site;
     }
     ab_bench_host_init(&c.host);
+    if (site->grpc.certs == NULL && given->count > 1)
+        c.shared = ab_bench_shared_kafka_new(&c.host);
     c.agents = calloc(given->count, sizeof(*c.agents));
     if (c.agents == NULL)
         ab_bench_die("agents", "out of memory");

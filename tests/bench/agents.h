@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many agents in one process: each with its own transport and sync core, and a workload cluster in
- * memory (spoke.h).
+ * Many agents in one process: each with its own sync core, and a workload cluster in memory
+ * (spoke.h). One that is alone has the transport of a real agent, several have it over gRPC, and
+ * share one over Kafka (shared_kafka.h).
  */
 #pragma once
 

@@ -11,6 +11,7 @@
 #include "tests/bench/agents.h"
 #include "tests/bench/certs.h"
 #include "tests/bench/fleet_load.h"
+#include "tests/bench/fleet_wire.h"
 #include "tests/bench/hub_file.h"
 #include "tests/bench/payload.h"
 #include "tests/bench/server_side.h"
@@ -153,6 +154,18 @@ static bool put_all(fleet *f)
     return ok;
 }
 
+static ab_bench_topics topics_of(const fleet *f)
+{
+    return (ab_bench_topics){f->o->broker, strrchr(f->site.root, '/') + 1, f->agents};
+}
+
+/* Or the time that the broker takes for it would be that of a start. */
+static bool make_topics(const fleet *f)
+{
+    const ab_bench_topics topics = topics_of(f);
+    return ab_bench_topics_make(&topics);
+}
+
 static bool open_fleet(fleet *f, bool over_grpc)
 {
     ab_bench_grpc_at at = {0};
@@ -162,7 +175,8 @@ static bool open_fleet(fleet *f, bool over_grpc)
         return false;
     f->track->slow = -1;
     f->next_revision = 1;
-    return ab_bench_site_open_principal(&f->site, f->o, f->agents, &at) && put_all(f);
+    return ab_bench_site_open_principal(&f->site, f->o, f->agents, &at) && put_all(f) &&
+           (over_grpc || make_topics(f));
 }
 
 static bool start_agents(fleet *f)
@@ -180,11 +194,17 @@ static bool start_agents(fleet *f)
     return ok;
 }
 
-static void close_fleet(fleet *f, bool over_grpc, bool ok)
+static void stop_agents(fleet *f)
 {
     for (size_t i = 0; i < f->procs; i++)
         if (f->pids[i] > 0 && kill(f->pids[i], SIGKILL) == 0)
             (void)waitpid(f->pids[i], NULL, 0);
+    f->procs = 0;
+}
+
+static void close_fleet(fleet *f, bool over_grpc, bool ok)
+{
+    stop_agents(f);
     ab_bench_site_close(&f->site, !ok);
     (void)close(f->hub);
     (void)close(f->changes);
@@ -197,7 +217,8 @@ static void close_fleet(fleet *f, bool over_grpc, bool ok)
 /* Or the broker would carry them beside the next fleet's. */
 static bool delete_topics(fleet *f)
 {
-    const ab_bench_topics topics = {f->o->broker, strrchr(f->site.root, '/') + 1};
+    const ab_bench_topics topics = topics_of(f);
+    stop_agents(f);
     return ab_bench_site_stop(&f->site, PRINCIPAL, NULL) && ab_bench_topics_delete(&topics);
 }
 
@@ -245,6 +266,15 @@ static bool idle(fleet *f)
     f->grown[MEMORY] = row.rss_kib;
     report(f, "idle", &row);
     return true;
+}
+
+/* Simulated agents write what a real one does, and what they commit reaches the principal. */
+static bool check_wire(fleet *f)
+{
+    const ab_bench_topics topics = topics_of(f);
+    return strcmp(f->prefix, "fleet") != 0 ||
+           (ab_bench_fleet_wire_is_same(&topics) &&
+            ab_bench_daemon_rest(&f->site.principal, "argobus_changes_pending"));
 }
 
 static bool load(fleet *f, const char *what, int beside, unsigned beside_per_s)
@@ -335,8 +365,8 @@ static bool restart(fleet *f)
 
 static bool run_one(const ab_bench_options *o, bool over_grpc, unsigned agents, double *grown)
 {
-    static bool (*const phases[])(fleet * f) = {start,   idle,  churn, resync,
-                                                restart, noisy, slow,  dead};
+    static bool (*const phases[])(fleet * f) = {start,   idle,  check_wire, churn, resync,
+                                                restart, noisy, slow,       dead};
     static fleet f;
     f = (fleet){
         .o = o, .prefix = over_grpc ? "fleet.grpc" : "fleet", .agents = agents, .grown = grown};

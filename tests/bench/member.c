@@ -106,6 +106,12 @@ void ab_bench_host_init(ab_bench_host *h)
 ab_transport *ab_bench_member(ab_bench_host *h, const char *agent,
                               const ab_transport_events *events)
 {
+    return ab_bench_member_of(h, NULL, agent, events);
+}
+
+ab_transport *ab_bench_member_of(ab_bench_host *h, const ab_transport_ops *ops, const char *agent,
+                                 const ab_transport_events *events)
+{
     static ab_bench_settings settings;
     ab_transport *made = NULL;
     ab_config *config = NULL;
@@ -127,7 +133,9 @@ ab_transport *ab_bench_member(ab_bench_host *h, const char *agent,
         .mode = agent == NULL ? "" : "managed",
         .events = complete(events),
     };
-    ab_bench_must(ab_transport_new(&env, &made, &err), "no transport", &err);
+    ab_bench_must(ops == NULL ? ab_transport_new(&env, &made, &err)
+                              : ab_transport_new_with(ops, &env, &made, &err),
+                  "no transport", &err);
     return made;
 }
 

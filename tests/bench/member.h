@@ -30,6 +30,9 @@ void ab_bench_host_init(ab_bench_host *h);
  */
 ab_transport *ab_bench_member(ab_bench_host *h, const char *agent,
                               const ab_transport_events *events);
+/** The same of a transport that no configuration names. @param ops  NULL: as ab_bench_member */
+ab_transport *ab_bench_member_of(ab_bench_host *h, const ab_transport_ops *ops, const char *agent,
+                                 const ab_transport_events *events);
 /** Run the loop. */
 int ab_bench_host_run(ab_bench_host *h);
 /** End the process with code 1. */

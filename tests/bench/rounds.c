@@ -42,7 +42,7 @@ static void take(const ab_bench_run *run, const ab_bench_cost cost[2], ab_bench_
 /* Or the broker would go on to compact them while the next run is measured. */
 static bool delete_topics(const ab_bench_run *run)
 {
-    const ab_bench_topics topics = {run->broker, run->name};
+    const ab_bench_topics topics = {.broker = run->broker, .prefix = run->name};
     return run->certs != NULL || ab_bench_topics_delete(&topics);
 }
 

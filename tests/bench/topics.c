@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/topics.h"
 
+#include "schema/topics.h"
 #include "tests/bench/process.h"
+#include "tests/bench/settings.h"
+#include "transport/kafka/client/topics.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define REQUEST_MS 60000
-#define TOPICS_MAX 20000
-#define AT_ONCE    500
+#define REQUEST_MS      60000
+#define TOPICS_MAX      20000
+#define TOPICS_OF_AGENT 4
+#define AT_ONCE         500
+#define MADE_AT_ONCE    100
+#define MAKE_NS         (60 * 1000000000LL)
+#define LOOK_MS         50
+#define MAKE_MAX_S      1800
 
 typedef struct {
     rd_kafka_DeleteTopic_t *topic[TOPICS_MAX];
@@ -110,4 +120,89 @@ static int delete_all(const void *arg)
 bool ab_bench_topics_delete(const ab_bench_topics *t)
 {
     return ab_bench_wait(ab_bench_fork(delete_all, t));
+}
+
+/* --- making them --- */
+
+/* As the principal makes them. */
+static bool read_settings(const ab_bench_topics *t, ab_kafka_settings *out)
+{
+    static ab_bench_settings set;
+    ab_config *config = NULL;
+    ab_error err = {0};
+    ab_bench_set(&set, "transport=kafka");
+    ab_bench_set(&set, "kafka.brokers=%s", t->broker);
+    ab_bench_set(&set, "kafka.insecure=true");
+    ab_bench_set(&set, "kafka.prefix=%s", t->prefix);
+    ab_bench_set(&set, "kafka.replication-factor=1");
+    ab_bench_set(&set, "kafka.min-insync-replicas=1");
+    ab_err e = ab_bench_settings_load(&set, &config, &err);
+    const ab_transport_env env = {.config = config, .role = AB_ROLE_PRINCIPAL};
+    if (e == AB_ERR_OK)
+        e = ab_kafka_settings_init(out, &env, &err);
+    if (e != AB_ERR_OK)
+        (void)fail("settings", err.text);
+    return e == AB_ERR_OK;
+}
+
+static bool are_usable(const ab_kafka_topic_state *topics, size_t count)
+{
+    size_t usable = 0;
+    for (size_t i = 0; i < count; i++)
+        usable += topics[i].usable ? 1 : 0;
+    return usable == count;
+}
+
+static bool make_some(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
+                      size_t count)
+{
+    int64_t end = ab_bench_now_ns() + MAKE_NS;
+    ab_error err = {0};
+    while (ab_bench_now_ns() < end) {
+        ab_err e = ab_kafka_topics_inspect(s, rk, topics, count, &err);
+        if (e == AB_ERR_OK && are_usable(topics, count))
+            return true;
+        if (e == AB_ERR_OK)
+            ab_kafka_topics_make(s, rk, topics, count);
+        ab_bench_pause(LOOK_MS);
+    }
+    (void)fail("topics are not made in time", topics[0].name);
+    return false;
+}
+
+static bool name_topics(const ab_bench_topics *t, ab_kafka_topic_state *topics,
+                        char (*names)[AB_TOPIC_NAME_MAX])
+{
+    bool ok = true;
+    for (size_t i = 0; i < t->agents * TOPICS_OF_AGENT && ok; i++) {
+        char agent[16];
+        bool live = i % 2 == 1;
+        (void)snprintf(agent, sizeof(agent), "w%zu", i / TOPICS_OF_AGENT);
+        topics[i] = (ab_kafka_topic_state){.name = names[i], .agent = "", .live = live};
+        ok = ab_topic_format(t->prefix, i / 2 % 2 == 0 ? AB_DOWN : AB_UP, agent, live, names[i]);
+    }
+    return ok;
+}
+
+static int make_all(const void *arg)
+{
+    const ab_bench_topics *t = arg;
+    (void)alarm(MAKE_MAX_S);
+    size_t count = t->agents * TOPICS_OF_AGENT;
+    ab_kafka_settings settings = {0};
+    ab_kafka_topic_state *topics = calloc(count, sizeof(*topics));
+    char(*names)[AB_TOPIC_NAME_MAX] = calloc(count, sizeof(*names));
+    rd_kafka_t *rk = ab_bench_open_client(t->broker);
+    bool ok = topics != NULL && names != NULL && rk != NULL && read_settings(t, &settings) &&
+              name_topics(t, topics, names);
+    for (size_t i = 0; i < count && ok; i += MADE_AT_ONCE) {
+        size_t left = count - i;
+        ok = make_some(&settings, rk, &topics[i], left < MADE_AT_ONCE ? left : MADE_AT_ONCE);
+    }
+    return ok ? 0 : 1;
+}
+
+bool ab_bench_topics_make(const ab_bench_topics *t)
+{
+    return ab_bench_wait(ab_bench_fork(make_all, t));
 }

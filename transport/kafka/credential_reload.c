@@ -52,8 +52,8 @@ static bool is_idle(const ab_kafka *k)
 bool ab_kafka_credential_reload_is_drained(ab_kafka *k)
 {
     bool committed = ab_kafka_commit(k);
-    return committed && TAILQ_EMPTY(&k->producer.sends) && TAILQ_EMPTY(&k->live_producer.sends) &&
-           TAILQ_EMPTY(&k->failed);
+    return committed && ab_kafka_producers_are_idle(&k->producers[AB_LANE_STATE]) &&
+           ab_kafka_producers_are_idle(&k->producers[AB_LANE_LIVE]) && TAILQ_EMPTY(&k->failed);
 }
 
 void ab_kafka_credential_reload_close(ab_kafka *k, ab_err code)
@@ -72,8 +72,8 @@ void ab_kafka_credential_reload_close(ab_kafka *k, ab_err code)
     ab_kafka_positions_close(k);
     ab_kafka_group_close_all(&k->groups);
     ab_kafka_group_close_all(&k->live_groups);
-    ab_kafka_producer_close(&k->producer, code);
-    ab_kafka_producer_close(&k->live_producer, code);
+    ab_kafka_producers_close(&k->producers[AB_LANE_STATE], code);
+    ab_kafka_producers_close(&k->producers[AB_LANE_LIVE], code);
 }
 
 void ab_kafka_credential_reload_tick(ab_kafka *k)

@@ -35,6 +35,8 @@ static void release(ab_kafka *k)
         ab_kafka_positions_leave(l);
         ab_kafka_link_unref(l);
     }
+    ab_kafka_producers_fini(&k->producers[AB_LANE_STATE]);
+    ab_kafka_producers_fini(&k->producers[AB_LANE_LIVE]);
     ab_map_free(k->links_by_name, NULL);
     ab_kafka_settings_fini(&k->settings);
 }
@@ -76,8 +78,8 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     ab_kafka_consumer_init(k);
     ab_kafka_live_init(k);
     ab_kafka_member_init(k);
-    ab_kafka_producer_init(&k->producer, k, AB_KAFKA_PRODUCER);
-    ab_kafka_producer_init(&k->live_producer, k, AB_KAFKA_LIVE_PRODUCER);
+    ab_kafka_producers_init(&k->producers[AB_LANE_STATE], k, AB_LANE_STATE);
+    ab_kafka_producers_init(&k->producers[AB_LANE_LIVE], k, AB_LANE_LIVE);
     k->links_by_name = ab_map_new();
     ab_err e = AB_ERR_OK;
     if (k->links_by_name == NULL)
@@ -152,14 +154,13 @@ static int64_t earlier(int64_t a, int64_t b)
 /* An upcall may remove it meanwhile. */
 static void look_at(ab_kafka_link *l, int64_t now)
 {
-    ab_kafka *k = l->kafka;
     int64_t next = ab_kafka_presence_look(l, now);
     if (!l->removed)
         next = earlier(next, ab_kafka_log_replay_look(l, now));
     if (!l->removed)
-        next = earlier(next, ab_kafka_producer_look(&k->producer, l, now));
+        next = earlier(next, ab_kafka_producer_look(l, AB_LANE_STATE, now));
     if (!l->removed)
-        next = earlier(next, ab_kafka_producer_look(&k->live_producer, l, now));
+        next = earlier(next, ab_kafka_producer_look(l, AB_LANE_LIVE, now));
     if (!l->removed)
         next = earlier(next, ab_kafka_topic_check_look(l, now));
     if (!l->removed)
@@ -182,15 +183,15 @@ static void look_at_links(ab_kafka *k, int64_t now)
 
 static ab_err open_producers(ab_kafka *k, ab_error *err)
 {
-    ab_err e = ab_kafka_producer_open(&k->producer, err);
-    return e == AB_ERR_OK ? ab_kafka_producer_open(&k->live_producer, err) : e;
+    ab_err e = ab_kafka_producers_open(&k->producers[AB_LANE_STATE], err);
+    return e == AB_ERR_OK ? ab_kafka_producers_open(&k->producers[AB_LANE_LIVE], err) : e;
 }
 
 static void keep_producers(ab_kafka *k)
 {
     ab_error err = {0};
-    ab_kafka_producer_tick(&k->producer);
-    ab_kafka_producer_tick(&k->live_producer);
+    ab_kafka_producers_tick(&k->producers[AB_LANE_STATE]);
+    ab_kafka_producers_tick(&k->producers[AB_LANE_LIVE]);
     if (open_producers(k, &err) != AB_ERR_OK)
         AB_DEBUG(k->base.env.log, KAFKA, "the producer is not ready", AB_KV("error", err.text));
 }
@@ -200,7 +201,7 @@ static void on_tick(uv_timer_t *timer)
     ab_kafka *k = timer->data;
     int64_t now = ab_kafka_now(k);
     if (k->stop != AB_STOP_NO) {
-        ab_kafka_producer_tick(&k->live_producer);
+        ab_kafka_producers_tick(&k->producers[AB_LANE_LIVE]);
         stop_step(k);
         return;
     }
@@ -313,17 +314,18 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     if (k->closed)
         return AB_ERR_CLOSED;
     ab_kafka_link *l = ab_kafka_link_find(k, agent == NULL ? self->env.agent : agent);
-    ab_kafka_producer *p = ab_kafka_producer_of(k, lane);
     if (l == NULL)
         return AB_ERR_NOTFOUND;
-    if (l->phase != AB_LINK_READY || ab_kafka_refusal_is_on(l) || p->handle == NULL || p->broken ||
-        k->renewing)
+    if (l->phase != AB_LINK_READY || ab_kafka_refusal_is_on(l) || k->renewing)
+        return AB_ERR_UNAVAILABLE;
+    ab_kafka_producer *p = ab_kafka_producer_of(l, lane);
+    if (p == NULL || p->broken)
         return AB_ERR_UNAVAILABLE;
     /* What librdkafka has is sent when there is a broker again, also where a newer state follows.
      */
     if (lane == AB_LANE_STATE && k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR)
         return AB_ERR_UNAVAILABLE;
-    if (!ab_kafka_producer_admits(p, l, event))
+    if (!ab_kafka_producer_admits(l, lane, event))
         return AB_ERR_FULL;
     ab_kafka_send *s = NULL;
     if (ab_kafka_producer_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)

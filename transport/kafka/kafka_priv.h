@@ -24,17 +24,27 @@ typedef struct ab_kafka_removal ab_kafka_removal;
 typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
 typedef TAILQ_HEAD(ab_kafka_deliveries, ab_kafka_delivery) ab_kafka_deliveries;
 
-/* One producer; rebuilt after a fatal error (producer.c). */
-typedef struct {
-    ab_kafka *kafka;
-    ab_kafka_kind kind;
+typedef struct ab_kafka_producers ab_kafka_producers;
+
+/* One producer handle with its share of the links; rebuilt after a fatal error (producer.c). */
+struct ab_kafka_producer {
+    TAILQ_ENTRY(ab_kafka_producer) at;
+    ab_kafka_producers *all;
     ab_kafka_handle *handle; /* NULL: not made yet, or to be rebuilt */
     ab_kafka_sends sends;
+    size_t links;
     bool broken; /* by a fatal error */
-    ab_budget budget;
     ab_backoff backoff;
     int64_t retry_ms;
-} ab_kafka_producer;
+};
+
+/* Those of one lane. */
+struct ab_kafka_producers {
+    TAILQ_HEAD(, ab_kafka_producer) list;
+    ab_kafka *kafka;
+    ab_lane lane;
+    ab_budget budget; /* of all of them */
+};
 
 typedef enum { AB_MEMBER_OUT, AB_MEMBER_IN, AB_MEMBER_DISPLACED } ab_kafka_member_state;
 
@@ -97,9 +107,8 @@ struct ab_kafka {
     ab_kafka_groups live_groups; /* PRINCIPAL */
     ab_kafka_member member;      /* AGENT */
     TAILQ_HEAD(, ab_kafka_removal) removals;
-    ab_kafka_removal *removing; /* the one whose request runs */
-    ab_kafka_producer producer;
-    ab_kafka_producer live_producer;
+    ab_kafka_removal *removing;      /* the one whose request runs */
+    ab_kafka_producers producers[2]; /* by ab_lane */
     ab_kafka_handle *reader;
     TAILQ_HEAD(, ab_kafka_link) to_read;        /* wait for their turn */
     size_t reading;                             /* have it */

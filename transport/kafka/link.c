@@ -69,6 +69,8 @@ static void free_link(ab_kafka_link *l)
     for (int i = 0; i < AB_KAFKA_TOPICS; i++)
         free(l->topics[i]);
     for (int lane = AB_LANE_STATE; lane <= AB_LANE_LIVE; lane++) {
+        if (l->producer[lane] != NULL)
+            l->producer[lane]->links--;
         if (l->out[lane] != NULL)
             rd_kafka_topic_destroy(l->out[lane]);
     }

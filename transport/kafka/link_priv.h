@@ -26,6 +26,7 @@
 typedef struct ab_kafka ab_kafka;
 typedef struct ab_kafka_link ab_kafka_link;
 typedef struct ab_kafka_group ab_kafka_group;
+typedef struct ab_kafka_producer ab_kafka_producer;
 
 /* Our way out and the peer's way in; the index into a link's topics. */
 typedef enum {
@@ -134,9 +135,10 @@ struct ab_kafka_link {
     char name[64];
     char source[96]; /* what attribute source of the peer's events must be */
     char *topics[AB_KAFKA_TOPICS];
-    rd_kafka_topic_t *out[2]; /* by ab_lane, at its producer: made at first use */
-    ab_share share[2];        /* by ab_lane, of its producer's budget */
-    int64_t sent_offset;      /* of the last event acknowledged; -1 = none */
+    ab_kafka_producer *producer[2]; /* by ab_lane; NULL until first use */
+    rd_kafka_topic_t *out[2];       /* by ab_lane, at its producer: made at first use */
+    ab_share share[2];              /* by ab_lane, of the budget of all producers */
+    int64_t sent_offset;            /* of the last event acknowledged; -1 = none */
     uint64_t epoch;
     uint64_t log_id; /* the epoch that began our log */
     ab_backoff backoff;

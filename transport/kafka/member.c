@@ -16,6 +16,7 @@
 #include "transport/kafka/client/coordinator.h"
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/kafka_priv.h"
+#include "transport/kafka/producer_priv.h"
 #include "transport/kafka/receive_priv.h"
 
 #include <stdlib.h>
@@ -212,7 +213,7 @@ static void begin_ask(ab_kafka_member *m)
     if (q == NULL)
         return;
     q->member = m;
-    q->producer = ab_kafka_handle_rk(k->producer.handle);
+    q->producer = ab_kafka_handle_rk(ab_kafka_producers_first(&k->producers[AB_LANE_STATE]));
     q->job.run = ask;
     q->job.done = answered;
     m->asking = true;
@@ -248,6 +249,6 @@ void ab_kafka_member_tick(ab_kafka *k)
              join(m, &m->why) != AB_ERR_OK)
         m->retry_ms = now + ab_backoff_next(&m->backoff);
     else if (m->state == AB_MEMBER_DISPLACED && !m->asking && now >= m->ask_due_ms &&
-             k->producer.handle != NULL)
+             ab_kafka_producers_first(&k->producers[AB_LANE_STATE]) != NULL)
         begin_ask(m);
 }

@@ -124,8 +124,7 @@ static ab_err make_hello(const ab_kafka_link *l, bool leaving, bool whole, ab_ev
 /* `done` is called with a reference to the link, which it releases. */
 static void send_hello(ab_kafka_link *l, ab_lane lane, bool leaving, ab_sent done)
 {
-    ab_kafka *k = l->kafka;
-    ab_kafka_producer *p = ab_kafka_producer_of(k, lane);
+    ab_kafka_producer *p = ab_kafka_producer_of(l, lane);
     ab_event *hello = NULL;
     ab_kafka_send *s = NULL;
     ab_kafka_link_ref(l);
@@ -133,7 +132,7 @@ static void send_hello(ab_kafka_link *l, ab_lane lane, bool leaving, ab_sent don
     if (e == AB_ERR_OK)
         e = ab_kafka_producer_send_new(l, lane, hello, HELLO_DEADLINE_MS, done, l, &s);
     ab_event_unref(hello);
-    if (e == AB_ERR_OK && p->handle == NULL)
+    if (e == AB_ERR_OK && p == NULL)
         e = AB_ERR_UNAVAILABLE;
     if (e == AB_ERR_OK) {
         ab_kafka_producer_send(p, s);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sending. An event is safe when all in-sync replicas have it; until then it is on the producer's
- * list, so that each one is told its outcome exactly once, whatever becomes of the handle. All
- * links share its queue; share.h says how much of it each may have.
+ * list, so that each one is told its outcome exactly once, whatever becomes of the handle.
+ *
+ * A thread of librdkafka goes through all partitions of its handle whenever there is something to
+ * send or a confirmation comes: one event costs as much as the handle has partitions. So there are
+ * several producers for many links, each with a bounded number of them. They share one queue, as it
+ * were; share.h says how much of it each link may have.
  */
 #include "transport/kafka/producer_priv.h"
 
@@ -18,24 +22,20 @@
 #define REBUILD_MAX_MS   60000
 /* Without a confirmation for so long, and for the time that events linger, a link is stuck. */
 #define STUCK_MS 2000
+/* Of one producer: a turn of its thread takes 0.1 us for each. A producer more costs two threads.
+ */
+#define LINKS_MAX 250
 /* What librdkafka has for an event, beside its bytes. */
 #define OVERHEAD 512
 
 static ab_lane lane_of(const ab_kafka_producer *p)
 {
-    return p->kind == AB_KAFKA_PRODUCER ? AB_LANE_STATE : AB_LANE_LIVE;
+    return p->all->lane;
 }
 
 static size_t size_of(const ab_event *event)
 {
     return ab_event_size(event) + OVERHEAD;
-}
-
-void ab_kafka_producer_init(ab_kafka_producer *p, ab_kafka *k, ab_kafka_kind kind)
-{
-    *p = (ab_kafka_producer){.kafka = k, .kind = kind};
-    TAILQ_INIT(&p->sends);
-    ab_backoff_init(&p->backoff, REBUILD_FIRST_MS, REBUILD_MAX_MS);
 }
 
 ab_err ab_kafka_producer_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event,
@@ -136,17 +136,17 @@ static void log_failure(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_
         ab_kafka_fail(err, m->err, "not sent");
 }
 
-static void give_back(ab_kafka_producer *p, const ab_kafka_send *s, ab_err outcome)
+static void give_back(const ab_kafka_producer *p, const ab_kafka_send *s, ab_err outcome)
 {
     bool confirmed = outcome == AB_ERR_OK || ab_err_class_of(outcome) == AB_CLASS_PERMANENT;
-    ab_share_give(&p->budget, &s->link->share[lane_of(p)], size_of(s->event), confirmed,
-                  ab_kafka_now(p->kafka));
+    ab_share_give(&p->all->budget, &s->link->share[s->lane], size_of(s->event), confirmed,
+                  ab_kafka_now(s->link->kafka));
 }
 
-static void tell_room(const ab_kafka_producer *p, ab_kafka_link *l)
+static void tell_room(ab_kafka_link *l, ab_lane lane)
 {
-    ab_kafka *k = p->kafka;
-    if (ab_share_wakes(&l->share[lane_of(p)]) && !l->removed && !k->closed)
+    ab_kafka *k = l->kafka;
+    if (ab_share_wakes(&l->share[lane]) && !l->removed && !k->closed)
         k->base.env.events.on_writable(k->base.env.events.arg, l->name);
 }
 
@@ -160,7 +160,7 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
         log_failure(s, m, &err);
     else
-        p->kafka->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
+        l->kafka->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
         check_offset(l, m->offset);
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
@@ -171,7 +171,7 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     ab_kafka_producer_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);
-    tell_room(p, l);
+    tell_room(l, lane_of(p));
     ab_kafka_link_unref(l);
 }
 
@@ -184,26 +184,85 @@ static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
         on_report(p, m);
     if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR) {
         rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-        ab_kafka_host_error(&p->kafka->host, code, rd_kafka_event_error_string(event));
+        ab_kafka_host_error(&p->all->kafka->host, code, rd_kafka_event_error_string(event));
         if (code == RD_KAFKA_RESP_ERR__FATAL || rd_kafka_event_error_is_fatal(event))
             p->broken = true;
     }
 }
 
-ab_err ab_kafka_producer_open(ab_kafka_producer *p, ab_error *err)
+static ab_err open_one(ab_kafka_producer *p, ab_error *err)
 {
-    ab_kafka *k = p->kafka;
+    ab_kafka *k = p->all->kafka;
+    ab_kafka_kind kind = lane_of(p) == AB_LANE_STATE ? AB_KAFKA_PRODUCER : AB_KAFKA_LIVE_PRODUCER;
     if (p->handle != NULL)
         return AB_ERR_OK;
     if (ab_kafka_now(k) < p->retry_ms)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "the producer failed; creating a new one");
-    p->budget.max = (size_t)k->settings.queue_bytes;
-    p->budget.first = lane_of(p) == AB_LANE_STATE ? AB_SHARE_FIRST : AB_SHARE_FIRST_LIVE;
-    p->budget.stuck_ms = STUCK_MS + k->settings.linger_ms;
-    ab_err e = ab_kafka_handle_open(&k->host, &k->settings, p->kind, on_event, p, &p->handle, err);
+    ab_err e = ab_kafka_handle_open(&k->host, &k->settings, kind, on_event, p, &p->handle, err);
     if (e != AB_ERR_OK)
         p->retry_ms = ab_kafka_now(k) + ab_backoff_next(&p->backoff);
     return e;
+}
+
+static ab_kafka_producer *find_room(ab_kafka_producers *all)
+{
+    ab_kafka_producer *p = NULL;
+    TAILQ_FOREACH(p, &all->list, at)
+    {
+        if (p->links < LINKS_MAX)
+            return p;
+    }
+    p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    p->all = all;
+    TAILQ_INIT(&p->sends);
+    ab_backoff_init(&p->backoff, REBUILD_FIRST_MS, REBUILD_MAX_MS);
+    TAILQ_INSERT_TAIL(&all->list, p, at);
+    return p;
+}
+
+void ab_kafka_producers_init(ab_kafka_producers *all, ab_kafka *k, ab_lane lane)
+{
+    *all = (ab_kafka_producers){.kafka = k, .lane = lane};
+    TAILQ_INIT(&all->list);
+}
+
+ab_err ab_kafka_producers_open(ab_kafka_producers *all, ab_error *err)
+{
+    const ab_kafka_settings *settings = &all->kafka->settings;
+    ab_kafka_producer *p = NULL;
+    ab_err e = AB_ERR_OK;
+    all->budget.max = (size_t)settings->queue_bytes;
+    all->budget.first = all->lane == AB_LANE_STATE ? AB_SHARE_FIRST : AB_SHARE_FIRST_LIVE;
+    all->budget.stuck_ms = STUCK_MS + settings->linger_ms;
+    if (TAILQ_EMPTY(&all->list) && find_room(all) == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "kafka: out of memory");
+    TAILQ_FOREACH(p, &all->list, at)
+    {
+        ab_err one = open_one(p, err);
+        e = one == AB_ERR_OK ? e : one;
+    }
+    return e;
+}
+
+ab_kafka_handle *ab_kafka_producers_first(const ab_kafka_producers *all)
+{
+    const ab_kafka_producer *p = TAILQ_FIRST(&all->list);
+    return p == NULL ? NULL : p->handle;
+}
+
+ab_kafka_producer *ab_kafka_producer_of(ab_kafka_link *l, ab_lane lane)
+{
+    ab_error err = {0};
+    ab_kafka_producer *p = l->producer[lane];
+    if (p == NULL) {
+        p = find_room(&l->kafka->producers[lane]);
+        l->producer[lane] = p;
+        if (p != NULL)
+            p->links++;
+    }
+    return p != NULL && open_one(p, &err) == AB_ERR_OK ? p : NULL;
 }
 
 /* Made at first use and kept, so that its metadata is. NULL: no memory. */
@@ -216,14 +275,10 @@ static rd_kafka_topic_t *topic_of(const ab_kafka_producer *p, ab_kafka_link *l)
     return l->out[lane];
 }
 
-ab_kafka_producer *ab_kafka_producer_of(ab_kafka *k, ab_lane lane)
+bool ab_kafka_producer_admits(ab_kafka_link *l, ab_lane lane, const ab_event *event)
 {
-    return lane == AB_LANE_STATE ? &k->producer : &k->live_producer;
-}
-
-bool ab_kafka_producer_admits(const ab_kafka_producer *p, ab_kafka_link *l, const ab_event *event)
-{
-    bool admitted = ab_share_admits(&p->budget, &l->share[lane_of(p)], size_of(event));
+    const ab_budget *budget = &l->kafka->producers[lane].budget;
+    bool admitted = ab_share_admits(budget, &l->share[lane], size_of(event));
     if (!admitted)
         ab_kafka_link_look_at(l, 0);
     return admitted;
@@ -239,9 +294,10 @@ void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
         fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
         return;
     }
-    ab_share_take(&p->budget, &s->link->share[lane_of(p)], size_of(s->event),
-                  ab_kafka_now(p->kafka));
-    ab_kafka_link_look_at(s->link, ab_kafka_now(p->kafka) + p->budget.stuck_ms);
+    ab_budget *budget = &p->all->budget;
+    int64_t now = ab_kafka_now(s->link->kafka);
+    ab_share_take(budget, &s->link->share[s->lane], size_of(s->event), now);
+    ab_kafka_link_look_at(s->link, now + budget->stuck_ms);
     TAILQ_INSERT_TAIL(&p->sends, s, at);
 }
 
@@ -249,15 +305,15 @@ void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
 static void leave_handle(ab_kafka_producer *p)
 {
     ab_kafka_link *l = NULL;
-    p->budget.flowing = 0;
-    p->budget.stuck = 0;
-    TAILQ_FOREACH(l, &p->kafka->links, at)
+    ab_lane lane = lane_of(p);
+    TAILQ_FOREACH(l, &p->all->kafka->links, at)
     {
-        rd_kafka_topic_t **topic = &l->out[lane_of(p)];
-        if (*topic != NULL)
-            rd_kafka_topic_destroy(*topic);
-        *topic = NULL;
-        l->share[lane_of(p)] = (ab_share){.waits = l->share[lane_of(p)].waits};
+        if (l->producer[lane] != p)
+            continue;
+        if (l->out[lane] != NULL)
+            rd_kafka_topic_destroy(l->out[lane]);
+        l->out[lane] = NULL;
+        ab_share_leave(&p->all->budget, &l->share[lane]);
         ab_kafka_link_look_at(l, 0);
     }
 }
@@ -286,7 +342,7 @@ static void fail_all(ab_kafka_producer *p, ab_kafka_handle *h, ab_err code)
     }
 }
 
-void ab_kafka_producer_close(ab_kafka_producer *p, ab_err code)
+static void close_one(ab_kafka_producer *p, ab_err code)
 {
     if (p->handle == NULL)
         return;
@@ -315,24 +371,61 @@ static void expire(ab_kafka_producer *p, int64_t now)
 }
 
 /* Who waits without anything of its own under way has no report that would tell it. */
-int64_t ab_kafka_producer_look(ab_kafka_producer *p, ab_kafka_link *l, int64_t now)
+int64_t ab_kafka_producer_look(ab_kafka_link *l, ab_lane lane, int64_t now)
 {
-    ab_share *share = &l->share[lane_of(p)];
-    ab_share_check(&p->budget, share, now);
-    tell_room(p, l);
-    return share->count > 0 && !share->stuck ? share->progress_ms + p->budget.stuck_ms : INT64_MAX;
+    ab_budget *budget = &l->kafka->producers[lane].budget;
+    ab_share *share = &l->share[lane];
+    ab_share_check(budget, share, now);
+    tell_room(l, lane);
+    return share->count > 0 && !share->stuck ? share->progress_ms + budget->stuck_ms : INT64_MAX;
 }
 
-void ab_kafka_producer_tick(ab_kafka_producer *p)
+static void rebuild(ab_kafka_producer *p)
 {
-    ab_kafka *k = p->kafka;
-    int64_t now = ab_kafka_now(k);
-    if (p->kind == AB_KAFKA_LIVE_PRODUCER)
-        expire(p, now);
-    /* A job may be using the handle. */
-    if (!p->broken || k->member.asking)
-        return;
+    ab_kafka *k = p->all->kafka;
     AB_WARN(k->base.env.log, KAFKA, "the producer failed permanently; creating a new one");
-    p->retry_ms = now + ab_backoff_next(&p->backoff);
-    ab_kafka_producer_close(p, AB_ERR_UNAVAILABLE);
+    p->retry_ms = ab_kafka_now(k) + ab_backoff_next(&p->backoff);
+    close_one(p, AB_ERR_UNAVAILABLE);
+}
+
+void ab_kafka_producers_tick(ab_kafka_producers *all)
+{
+    ab_kafka_producer *p = NULL;
+    TAILQ_FOREACH(p, &all->list, at)
+    {
+        if (all->lane == AB_LANE_LIVE)
+            expire(p, ab_kafka_now(all->kafka));
+        /* A job may be using the handle. */
+        if (p->broken && !all->kafka->member.asking)
+            rebuild(p);
+    }
+}
+
+bool ab_kafka_producers_are_idle(const ab_kafka_producers *all)
+{
+    const ab_kafka_producer *p = NULL;
+    TAILQ_FOREACH(p, &all->list, at)
+    {
+        if (!TAILQ_EMPTY(&p->sends))
+            return false;
+    }
+    return true;
+}
+
+void ab_kafka_producers_close(ab_kafka_producers *all, ab_err code)
+{
+    ab_kafka_producer *p = NULL;
+    TAILQ_FOREACH(p, &all->list, at)
+    {
+        close_one(p, code);
+    }
+}
+
+void ab_kafka_producers_fini(ab_kafka_producers *all)
+{
+    ab_kafka_producer *p = NULL;
+    while ((p = TAILQ_FIRST(&all->list)) != NULL) {
+        TAILQ_REMOVE(&all->list, p, at);
+        free(p);
+    }
 }

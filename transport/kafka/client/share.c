@@ -68,6 +68,12 @@ void ab_share_give(ab_budget *b, ab_share *s, size_t bytes, bool confirmed, int6
         s->progress_ms = now_ms;
 }
 
+void ab_share_leave(ab_budget *b, ab_share *s)
+{
+    *(s->stuck ? &b->stuck : &b->flowing) -= s->bytes;
+    *s = (ab_share){.waits = s->waits};
+}
+
 void ab_share_check(ab_budget *b, ab_share *s, int64_t now_ms)
 {
     if (s->count == 0 || now_ms - s->progress_ms < b->stuck_ms)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may give how much to one producer. All agents share its queue, and one whose partition
+ * Who may give how much to the producers. All agents share their queue, and one whose partition
  * refuses what is sent, or whose broker is silent, must not fill it: what it may have shrinks as
  * the queue fills, so that there is always room for one more; and what has made no progress for a
  * while no longer counts against the others. Every agent may have one event under way at any time,
@@ -24,7 +24,7 @@
 #define AB_SHARE_FIRST      ((size_t)256 * 1024)
 #define AB_SHARE_FIRST_LIVE ((size_t)1024 * 1024)
 
-/* The queue of one producer. */
+/* The queue of the producers of one lane. */
 typedef struct {
     size_t max;       /* bytes that flow, of all agents; all in all it is three times that at most,
                          and AB_SHARE_FLOOR for each agent */
@@ -51,6 +51,8 @@ bool ab_share_admits(const ab_budget *b, ab_share *s, size_t bytes);
 void ab_share_take(ab_budget *b, ab_share *s, size_t bytes, int64_t now_ms);
 /** It has left. `confirmed`: the broker has it, or refused it for good: the way is free. */
 void ab_share_give(ab_budget *b, ab_share *s, size_t bytes, bool confirmed, int64_t now_ms);
+/** What it has under way is forgotten, with the producer that has it. */
+void ab_share_leave(ab_budget *b, ab_share *s);
 /** Notice that nothing has been confirmed for too long. */
 void ab_share_check(ab_budget *b, ab_share *s, int64_t now_ms);
 /** How much one agent may have of `all` when `used` of it is taken: as much as is left, but never

@@ -187,6 +187,26 @@ static void who_was_not_refused_is_not_told_of_room(void **state)
     assert_false(ab_share_wakes(&s));
 }
 
+static void what_a_lost_producer_had_leaves_the_queue_and_that_of_others_stays(void **state)
+{
+    (void)state;
+    ab_budget b = budget();
+    ab_share flowing = proven();
+    ab_share stuck = proven();
+    ab_share other = proven();
+    (void)fill(&b, &stuck, EVENT, 2, 0);
+    ab_share_check(&b, &stuck, STUCK);
+    (void)fill(&b, &other, EVENT, 3, STUCK);
+    (void)fill(&b, &flowing, EVENT, SIZE_MAX, STUCK);
+    ab_share_leave(&b, &flowing);
+    ab_share_leave(&b, &stuck);
+    assert_int_equal(b.flowing, 3 * EVENT);
+    assert_int_equal(b.stuck, 0);
+    assert_int_equal(flowing.count, 0);
+    assert_true(ab_share_wakes(&flowing));
+    assert_false(stuck.stuck);
+}
+
 static void one_may_have_what_is_left_within_its_bounds(void **state)
 {
     (void)state;
@@ -209,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_large_event_is_not_held_up_by_many_busy_agents),
         cmocka_unit_test(room_is_told_once_half_of_it_has_left),
         cmocka_unit_test(who_was_not_refused_is_not_told_of_room),
+        cmocka_unit_test(what_a_lost_producer_had_leaves_the_queue_and_that_of_others_stays),
         cmocka_unit_test(one_may_have_what_is_left_within_its_bounds),
     };
     return cmocka_run_group_tests_name("kafka_share", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "services/certificates.h"
 #include "services/daemon_args_priv.h"
 #include "services/loop_meter.h"
+#include "services/memory.h"
 #include "services/notify_priv.h"
 
 #include <assert.h>
@@ -464,6 +465,7 @@ static void collect_tables(run *r, const ab_daemon_program *program)
 
 int ab_daemon_main(const ab_daemon_program *program, int argc, char **argv)
 {
+    ab_memory_bound();
     run *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return EXIT_FAILED;

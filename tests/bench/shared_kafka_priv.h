@@ -63,7 +63,7 @@ AB_MUST_USE ab_err ab_bench_shared_send(ab_bench_shared_member *m, ab_lane lane,
 /** Write the first hello to its state topic, which gives the log its identity; on_ready follows. */
 void ab_bench_shared_hello_first(ab_bench_shared_member *m);
 /** The principal says hello. */
-void ab_bench_shared_hello_hear(ab_bench_shared_member *m, const ab_event *hello);
+void ab_bench_shared_hello_hear(ab_bench_shared_member *m, const ab_event *event);
 /** Say hello when that is due. */
 void ab_bench_shared_hello_tick(ab_bench_shared_member *m, int64_t now_ms);
 

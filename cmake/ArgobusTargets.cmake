@@ -68,6 +68,9 @@ function(ab_test name)
     if(NOT ARG_TIMEOUT)
         set(ARG_TIMEOUT 300) # a hang ends; a busy machine may take long
     endif()
+    if(CMAKE_CROSSCOMPILING) # an emulator runs it
+        math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 10")
+    endif()
     set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 

@@ -3,6 +3,7 @@
 
 #include "services/ctl/output.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* What is known of the words before the last. */
@@ -138,6 +139,16 @@ static void put_value(const struct line *l, const char *prefix, ab_ctl_agent_nam
         put(prefix, ab_str_of(forms[i]), "", out);
 }
 
+/* Of "agent NAME | principal [NAME]": the words in small letters, which begin an alternative. */
+static void put_alternatives(const char *operands, const char *prefix, ab_buf *out)
+{
+    for (const char *at = operands; *at != '\0'; at += strcspn(at, "|")) {
+        at += strspn(at, "| ");
+        if (islower((unsigned char)*at))
+            put(prefix, (ab_str){at, strcspn(at, "| ")}, "", out);
+    }
+}
+
 static void put_operand(const struct line *l, const char *prefix, ab_ctl_agent_names agents,
                         ab_buf *out)
 {
@@ -147,6 +158,8 @@ static void put_operand(const struct line *l, const char *prefix, ab_ctl_agent_n
         return;
     if (strncmp(c->operands, "AGENT", 5) == 0 && l->operands == 0)
         put_agents(l, prefix, agents, out);
+    if (l->operands == 0)
+        put_alternatives(c->operands, prefix, out);
     for (size_t i = 0; i < 3 && c == &ab_ctl_completion; i++)
         put(prefix, ab_str_of(shells[i]), "", out);
 }

@@ -76,6 +76,9 @@ static void check_agents(checking *c)
     size_t count = c->setup->is_agent ? 1 : ab_config_count(config, "agents");
     c->usable = calloc(PER_AGENT * count + 1, sizeof(*c->usable));
     c->out->complete = c->out->complete && c->usable != NULL;
+    if (count == 0)
+        ab_findings_add(c->out, AB_FOUND_OK, "agents", NULL,
+                        "no agent is configured here, so no topics were checked");
     for (size_t i = 0; c->usable != NULL && i < count; i++)
         check_topics(c, c->setup->is_agent ? c->setup->agent
                                            : ab_config_field(config, "agents", i, "name"));

@@ -30,6 +30,14 @@ AB_MUST_USE ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setu
  * @return CONFIG: it cannot be read, or an option is wrong
  */
 AB_MUST_USE ab_err ab_setup_read_brokers(const char *file, ab_setup *out, ab_error *err);
+/**
+ * Read the file of flag --config for the sake of its brokers only, whoever's it is: an agent's if
+ * it has an option agent.* or ARGOBUS_AGENT_NAME is set, else as ab_setup_read_brokers.
+ * @param out  owned by the caller: ab_setup_fini
+ * @return INVALID: no file was named, or the transport is another one; CONFIG: it cannot be read,
+ *         or an option is wrong
+ */
+AB_MUST_USE ab_err ab_setup_read_kafka(const ab_ctl *ctl, ab_setup *out, ab_error *err);
 void ab_setup_fini(ab_setup *s);
 /** "kafka.tls.ca" or "grpc.tls.ca". @return NULL: it is not set; borrowed */
 const char *ab_setup_tls(const ab_setup *s, const char *option);

@@ -236,10 +236,44 @@ class Kafka(Check):
         self.assertIn("no broker answers", error["what"])
         self.assertIn("refused", error["what"])
 
+    def test_of_a_file_with_gRPC_no_brokers_are_asked(self):
+        (self.folder / "agent.yaml").write_text(yaml.safe_dump(self.agent()))
+        self.assertIn("agent.yaml: there are no brokers with transport: grpc",
+                      self.ctl("check", "kafka", "-c", "agent.yaml", code=2))
+
+    def test_what_only_brokers_need_is_enough_for_them(self):
+        """Neither agent.data nor a cluster, which the agent needs."""
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            config = {"agent.name": "w1", "kafka": {"brokers": [f"127.0.0.1:{s.getsockname()[1]}"], "insecure": True}}
+            [whose, away] = self.check("kafka", config, code=1)
+        self.assertEqual(whose["what"], "checked as the configuration of agent w1")
+        self.assertEqual((away["severity"], away["where"]), ("error", "kafka.brokers"))
+        self.assertIn("no broker answers", away["what"])
+
+    def test_a_file_of_neither_program_is_a_finding(self):
+        for config, said in (({"agent": {"mode": "managed"}}, "agent.name is not set"), ({"agent": {"name": "W1"}}, '"W1"'),
+                             ({"agent": {"nme": "w1"}}, 'unknown key "agent.nme"'), ({"principal": {"dta": "x"}}, "principal.dta"),
+                             ({"kafka": {}}, "kafka.brokers is not set")):
+            [finding] = self.check("kafka", config, code=1)
+            self.assertIn(said, finding["what"])
+        self.assertIn("-c FILE", self.ctl("check", "kafka", code=2))
+        self.assertIn("--context", self.ctl("check", "kafka", "-c", "kafka.yaml", "--context", "hub", code=2))
+
+    def test_a_file_with_brokers_alone_is_checked_as_a_principals(self):
+        found = self.check("kafka", {"kafka": {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True}})
+        self.assertEqual(self.bad(found), [])
+        said = {f["where"]: f["what"] for f in found}
+        self.assertEqual(said["kafka.yaml"], "checked as the configuration of a principal")
+        self.assertEqual(said["kafka.brokers"], "1 brokers answer")
+        self.assertEqual(said["agents"], "no agent is configured here, so no topics were checked")
+        self.assertIn("argobus.principal", said)
+
 
 class Grants(Check):
     """The rights at a broker with an authorizer: those of deploy/kafka/provision, with one missing at a time. The remedy of each
     finding is run, and then nothing is found any more. The broker keeps nothing of all these checks."""
+    part = None  # what is checked; None: all of the program
 
     def setUp(self):
         super().setUp()
@@ -264,7 +298,7 @@ class Grants(Check):
 
     def found(self, program):
         """The findings that are not good, without those of the certificate."""
-        done = self.run_command("argobusctl", "check", program, "-c", f"{program}.yaml", "-o", "json")
+        done = self.run_command("argobusctl", "check", self.part or program, "-c", f"{program}.yaml", "-o", "json")
         return [f for f in self.bad(json.loads(done.stdout)) if "common name" not in f["what"]]
 
     def acl(self, action, user, operation, resource):
@@ -327,6 +361,15 @@ class Grants(Check):
             ("Describe", up, []),
             ("Read", ("group", group), [("error", group)]),
             ("Read", ("group", f"{group}.live"), [("error", f"{group}.live")])))
+        self.keeps_nothing()
+
+    def test_kafka_alone_finds_a_missing_right_without_an_api_server(self):
+        self.part = "kafka"
+        self.kafka("agent", self.name)
+        file = self.folder / "agent.yaml"
+        file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "store": {"kind": "kubernetes"}}))
+        group = f"{self.prefix}.agent.{self.name}"
+        self.lacks("agent", self.name, [("Read", ("group", group), [("error", group)])])
         self.keeps_nothing()
 
     def test_an_agent_that_may_not_even_see_its_topics(self):

@@ -19,7 +19,9 @@ static const ab_ctl_command inspect = {
     .name = "agent inspect", .operands = "AGENT", .operands_max = 1, .summary = "One"};
 static const ab_ctl_command resync = {
     .name = "resync", .operands = "", .flags = flags, .flag_count = 2, .summary = "Again"};
-static const ab_ctl_command *const rows[] = {&list, &inspect, &resync, &ab_ctl_completion};
+static const ab_ctl_command issue = {
+    .name = "issue", .operands = "agent NAME | principal [NAME]", .operands_max = 2};
+static const ab_ctl_command *const rows[] = {&list, &inspect, &resync, &issue, &ab_ctl_completion};
 
 static const char *asked; /* of which socket */
 
@@ -44,7 +46,7 @@ static void completes(const char *line, const char *expected)
         assert_true(count < 8);
     }
     ab_buf_init(&out, 4096);
-    ab_ctl_complete((ab_ctl_commands){rows, 4}, count, words, agents, &out);
+    ab_ctl_complete((ab_ctl_commands){rows, 5}, count, words, agents, &out);
     assert_string_equal(out.ptr == NULL ? "" : out.ptr, expected);
     ab_buf_fini(&out);
 }
@@ -72,6 +74,14 @@ static void agents_are_asked_for_where_one_is_wanted(void **state)
     assert_string_equal(asked, "there");
     completes("agent list ", "");
     assert_string_equal(asked, "");
+}
+
+static void words_that_are_to_be_chosen_from_are_completed(void **state)
+{
+    (void)state;
+    completes("issue ", "agent\t\nprincipal\t\n");
+    completes("issue p", "principal\t\n");
+    completes("issue agent ", "");
 }
 
 static void flags_are_those_of_the_command_and_of_all(void **state)
@@ -112,6 +122,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_are_completed_word_by_word),
         cmocka_unit_test(agents_are_asked_for_where_one_is_wanted),
+        cmocka_unit_test(words_that_are_to_be_chosen_from_are_completed),
         cmocka_unit_test(flags_are_those_of_the_command_and_of_all),
         cmocka_unit_test(values_are_completed_where_they_are_known),
         cmocka_unit_test(each_shell_has_a_script_that_asks_the_program),

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOCKET, SERVER, TOKEN_FILE, CA, OUTPUT, HELP, VERSION };
+enum { SOCKET, SERVER, TOKEN_FILE, CA, HELP, VERSION, OUTPUT, COUNT };
 
 const ab_ctl_flag ab_ctl_global_flags[] = {
     [SOCKET] = {"socket", "PATH", "control.socket of the principal ($ARGOBUS_CONTROL_SOCKET)"},
@@ -16,11 +16,15 @@ const ab_ctl_flag ab_ctl_global_flags[] = {
     [TOKEN_FILE] = {"token-file", "FILE",
                     "file with a token of fleet.tokens, for --server ($ARGOBUS_TOKEN_FILE)"},
     [CA] = {"server-ca", "FILE", "CAs of the certificate of --server ($ARGOBUS_SERVER_CA)"},
-    [OUTPUT] = {"output", "FORM", "table, json or yaml; also -o"},
     [HELP] = {"help", NULL, "show how a command is used; also -h"},
     [VERSION] = {"version", NULL, "show the version of argobusctl"},
+    [OUTPUT] = {"output", "FORM", "of what a command shows: table, json or yaml; also -o"},
 };
-const size_t ab_ctl_global_flag_count = sizeof(ab_ctl_global_flags) / sizeof(*ab_ctl_global_flags);
+
+size_t ab_ctl_global_flag_count(const ab_ctl_command *command)
+{
+    return command == NULL || command->shows ? COUNT : OUTPUT;
+}
 
 typedef struct {
     ab_ctl_commands commands;
@@ -66,7 +70,7 @@ static bool takes_next(const ab_ctl_flag *flag, const char *arg)
 static bool skips_next(const reader *r, const char *arg)
 {
     ab_str name = flag_name(arg);
-    bool takes = takes_next(find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count, name), arg);
+    bool takes = takes_next(find_flag(ab_ctl_global_flags, COUNT, name), arg);
     for (size_t i = 0; i < r->commands.count && !takes; i++) {
         const ab_ctl_command *c = r->commands.rows[i];
         takes = takes_next(find_flag(c->flags, c->flag_count, name), arg);
@@ -175,7 +179,7 @@ static ab_err read_flag(reader *r)
     const char *value = "";
     const ab_ctl_command *c = r->out->command;
     ab_str name = flag_name(arg);
-    const ab_ctl_flag *global = find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count, name);
+    const ab_ctl_flag *global = find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(c), name);
     const ab_ctl_flag *own =
         global != NULL || c == NULL ? NULL : find_flag(c->flags, c->flag_count, name);
     if (global == NULL && own == NULL)

@@ -14,9 +14,10 @@ typedef struct {
 
 typedef enum { AB_CTL_RUN, AB_CTL_HELP, AB_CTL_VERSION } ab_ctl_wanted;
 
-/* Flags that every command has. */
+/* Flags that are the same for all commands. The last, --output, only those have that show. */
 extern const ab_ctl_flag ab_ctl_global_flags[];
-extern const size_t ab_ctl_global_flag_count;
+/** How many of them a command has. @param command  NULL: not known yet, which is all of them */
+size_t ab_ctl_global_flag_count(const ab_ctl_command *command);
 
 /** What the environment says, and no command. */
 void ab_ctl_begin(ab_ctl *out);

@@ -39,6 +39,7 @@ typedef struct {
     const char *examples; /* whole lines; "" is none */
     const ab_ctl_flag *flags;
     size_t flag_count;
+    bool shows; /* a document, in the form that --output says; without it there is no such flag */
     /** @return how argobusctl ends; what went wrong has been said on standard error */
     int (*run)(const ab_ctl *ctl);
 } ab_ctl_command;

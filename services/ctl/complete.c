@@ -29,7 +29,8 @@ static const ab_ctl_flag *find_flag(const ab_ctl_flag *rows, size_t count, const
 
 static const ab_ctl_flag *flag_of(const struct line *l, const char *word)
 {
-    const ab_ctl_flag *f = find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count, word);
+    const ab_ctl_flag *f =
+        find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(l->command), word);
     for (size_t i = 0; i < l->commands.count && f == NULL; i++)
         f = find_flag(l->commands.rows[i]->flags, l->commands.rows[i]->flag_count, word);
     return f;
@@ -176,7 +177,7 @@ void ab_ctl_complete(ab_ctl_commands commands, int count, char **words, ab_ctl_a
     } else if (last[0] == '-') {
         if (l.command != NULL)
             put_flags(l.command->flags, l.command->flag_count, last, out);
-        put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count, last, out);
+        put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count(l.command), last, out);
     } else if (l.command != NULL) {
         put_operand(&l, last, agents, out);
     } else {

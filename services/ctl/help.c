@@ -39,6 +39,6 @@ void ab_ctl_help(ab_ctl_commands commands, const ab_ctl_command *command, ab_buf
         put_all(commands, out);
     else
         put_command(command, out);
-    ab_buf_puts(out, "\nflags of every command:\n");
-    put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count, out);
+    ab_buf_puts(out, "\ncommon flags:\n");
+    put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count(command), out);
 }

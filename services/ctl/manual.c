@@ -35,7 +35,7 @@ static void put_command(const ab_ctl_command *c, ab_buf *out)
     ab_buf_printf(out, ".SS \"argobusctl %s%s%s\"\n", c->name, c->operands[0] == '\0' ? "" : " ",
                   c->operands);
     put_plain(c->summary, out);
-    ab_buf_puts(out, ".\n");
+    ab_buf_puts(out, c->shows ? ". Takes \\fB\\-\\-output\\fR.\n" : ".\n");
     for (size_t i = 0; i < c->flag_count; i++)
         put_flag(&c->flags[i], out);
     if (c->examples[0] == '\0')
@@ -67,8 +67,8 @@ void ab_ctl_manual(ab_ctl_commands commands, ab_buf *out)
                      "[\\fIFLAG\\fR]...\n.SH COMMANDS\n");
     for (size_t i = 0; i < commands.count; i++)
         put_command(commands.rows[i], out);
-    ab_buf_puts(out, ".SH FLAGS OF EVERY COMMAND\n");
-    for (size_t i = 0; i < ab_ctl_global_flag_count; i++)
+    ab_buf_puts(out, ".SH COMMON FLAGS\n");
+    for (size_t i = 0; i < ab_ctl_global_flag_count(NULL); i++)
         put_flag(&ab_ctl_global_flags[i], out);
     put_codes(out);
     ab_buf_puts(out,

@@ -73,5 +73,6 @@ const ab_ctl_command ab_ctl_check = {
                 "  argobusctl check kafka -c agent.yaml\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
+    .shows = true,
     .run = run,
 };

@@ -234,5 +234,6 @@ const ab_ctl_command ab_ctl_connect = {
     .examples = "  argobusctl connect agent -c agent.yaml\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
+    .shows = true,
     .run = run,
 };

@@ -109,6 +109,7 @@ const ab_ctl_command ab_ctl_agent_list = {
     .summary = "List the agents that the principal serves",
     .examples = "  argobusctl agent list\n"
                 "  argobusctl agent list -o json\n",
+    .shows = true,
     .run = run_list,
 };
 
@@ -120,5 +121,6 @@ const ab_ctl_command ab_ctl_lag = {
                 "  argobusctl lag --watch\n",
     .flags = lag_flags,
     .flag_count = sizeof(lag_flags) / sizeof(*lag_flags),
+    .shows = true,
     .run = run_lag,
 };

@@ -74,5 +74,6 @@ const ab_ctl_command ab_ctl_deletions = {
                 "  argobusctl resync --agent w1 --confirm\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
+    .shows = true,
     .run = run,
 };

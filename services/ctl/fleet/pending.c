@@ -199,6 +199,7 @@ const ab_ctl_command ab_ctl_pending = {
     .summary = "List the changes that are not in effect, why, and for how long",
     .examples = "  argobusctl pending w1\n"
                 "  argobusctl pending w1 -o yaml\n",
+    .shows = true,
     .run = run_pending,
 };
 
@@ -209,5 +210,6 @@ const ab_ctl_command ab_ctl_agent_inspect = {
     .operands_max = 1,
     .summary = "Show one agent, and its changes that are not in effect",
     .examples = "  argobusctl agent inspect w1\n",
+    .shows = true,
     .run = run_inspect,
 };

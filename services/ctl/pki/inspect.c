@@ -197,5 +197,6 @@ const ab_ctl_command ab_ctl_pki_inspect = {
                 "  argobusctl pki inspect w1.crt -o json\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
+    .shows = true,
     .run = run,
 };

@@ -287,5 +287,6 @@ const ab_ctl_command ab_ctl_revoked = {
                 "  argobusctl revoked --configmap --context hub\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
+    .shows = true,
     .run = run_revoked,
 };

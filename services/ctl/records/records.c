@@ -176,5 +176,6 @@ const ab_ctl_command ab_ctl_records = {
                 "  argobusctl records agent -c agent.yaml --last 1 -o yaml\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
+    .shows = true,
     .run = run,
 };

@@ -17,7 +17,7 @@ static const ab_ctl_command list = {
     .name = "agent list", .operands = "", .flags = flags, .flag_count = 2};
 static const ab_ctl_command inspect = {
     .name = "agent inspect", .operands = "AGENT", .operands_min = 1, .operands_max = 1};
-static const ab_ctl_command lag = {.name = "lag", .operands = ""};
+static const ab_ctl_command lag = {.name = "lag", .operands = "", .shows = true};
 static const ab_ctl_command *const rows[] = {&list, &inspect, &lag};
 
 static ab_ctl ctl;
@@ -94,6 +94,17 @@ static void global_flags_are_known_everywhere(void **state)
     assert_string_equal(err.text, "--output: \"xml\" is not table, json or yaml");
 }
 
+static void a_form_is_for_commands_that_show_something(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("agent", "inspect", "w1", "-o", "json"), AB_ERR_INVALID);
+    assert_string_equal(err.text, "unknown flag -o of agent inspect");
+    assert_int_equal(parse("--output=json", "agent", "inspect", "w1", NULL), AB_ERR_INVALID);
+    assert_string_equal(err.text, "unknown flag --output=json of agent inspect");
+    assert_int_equal(ab_ctl_global_flag_count(NULL), ab_ctl_global_flag_count(&lag));
+    assert_int_equal(ab_ctl_global_flag_count(&inspect), ab_ctl_global_flag_count(&lag) - 1);
+}
+
 static void help_is_of_a_command_or_of_all(void **state)
 {
     (void)state;
@@ -134,6 +145,7 @@ int main(void)
         cmocka_unit_test(a_server_comes_from_the_environment_and_a_socket_wins),
         cmocka_unit_test(operands_are_counted),
         cmocka_unit_test(global_flags_are_known_everywhere),
+        cmocka_unit_test(a_form_is_for_commands_that_show_something),
         cmocka_unit_test(help_is_of_a_command_or_of_all),
         cmocka_unit_test(what_is_unknown_is_named),
         cmocka_unit_test(a_value_is_asked_for_and_not_taken_from_a_switch),

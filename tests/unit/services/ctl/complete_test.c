@@ -14,7 +14,8 @@
 
 static const ab_ctl_flag flags[] = {{"agent", "NAME", "only this agent"},
                                     {"confirm", NULL, "confirm it"}};
-static const ab_ctl_command list = {.name = "agent list", .operands = "", .summary = "All"};
+static const ab_ctl_command list = {
+    .name = "agent list", .operands = "", .summary = "All", .shows = true};
 static const ab_ctl_command inspect = {
     .name = "agent inspect", .operands = "AGENT", .operands_max = 1, .summary = "One"};
 static const ab_ctl_command resync = {
@@ -89,7 +90,9 @@ static void flags_are_those_of_the_command_and_of_all(void **state)
     (void)state;
     completes("resync --c", "--confirm\tconfirm it\n");
     completes("agent list --c", "");
-    completes("agent list --o", "--output\ttable, json or yaml; also -o\n");
+    completes("agent list --o",
+              "--output\tof what a command shows: table, json or yaml; also -o\n");
+    completes("resync --o", "");
 }
 
 static void values_are_completed_where_they_are_known(void **state)
@@ -98,6 +101,7 @@ static void values_are_completed_where_they_are_known(void **state)
     completes("agent list -o y", "yaml\t\n");
     completes("agent list --output j", "json\t\n");
     completes("agent list --socket ", "");
+    completes("resync -o ", "");
     completes("completion z", "zsh\t\n");
     completes("completion bash ", "");
 }

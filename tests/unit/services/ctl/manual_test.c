@@ -20,13 +20,15 @@ static const ab_ctl_command list = {.name = "agent list",
                                     .examples = "  argobusctl agent list w1\n.x\n",
                                     .flags = flags,
                                     .flag_count = 2};
-static const ab_ctl_command *const rows[] = {&list};
+static const ab_ctl_command lag = {
+    .name = "lag", .operands = "", .summary = "Shows", .examples = "", .shows = true};
+static const ab_ctl_command *const rows[] = {&list, &lag};
 
 static void shows(const char *text)
 {
     ab_buf out;
     ab_buf_init(&out, 65536);
-    ab_ctl_manual((ab_ctl_commands){rows, 1}, &out);
+    ab_ctl_manual((ab_ctl_commands){rows, 2}, &out);
     assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
     if (strstr(out.ptr, text) == NULL)
         fail_msg("no \"%s\" in:\n%s", text, out.ptr);
@@ -39,6 +41,7 @@ static void commands_and_flags_are_described(void **state)
     shows(".SS \"argobusctl agent list AGENT\"\n");
     shows("\\fB\\-\\-agent\\fR \\fINAME\\fR\nonly this.\n");
     shows("  argobusctl agent list w1\n");
+    shows("\nShows. Takes \\fB\\-\\-output\\fR.\n");
     shows(".SH EXIT STATUS\n.TP\n0\n");
     shows("\\fB\\-\\-socket\\fR \\fIPATH\\fR\n");
 }

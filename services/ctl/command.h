@@ -13,7 +13,7 @@
 /* How argobusctl ends. These are part of its interface: docs/argobusctl.md. */
 enum {
     AB_CTL_OK = 0,
-    AB_CTL_FAILED = 1,      /* it was tried, and did not succeed; a check has findings */
+    AB_CTL_FAILED = 1,      /* it was tried, and did not succeed; a check found an error */
     AB_CTL_USAGE = 2,       /* the command line is wrong; nothing was done */
     AB_CTL_UNREACHABLE = 3, /* no principal, API server or broker could be asked */
     AB_CTL_NOT_FOUND = 4,   /* the agent or object that was named does not exist */

@@ -49,10 +49,10 @@ static void put_codes(ab_buf *out)
 {
     static const char *const texts[] = {
         [AB_CTL_OK] = "Done.",
-        [AB_CTL_FAILED] = "Tried without success; a check has findings.",
-        [AB_CTL_USAGE] = "The command line is wrong. Nothing was done.",
+        [AB_CTL_FAILED] = "Tried without success; a check found an error.",
+        [AB_CTL_USAGE] = "The command line is wrong; nothing was done.",
         [AB_CTL_UNREACHABLE] = "No principal, API server or broker could be asked.",
-        [AB_CTL_NOT_FOUND] = "The agent or object that was named does not exist.",
+        [AB_CTL_NOT_FOUND] = "The agent or object that you named does not exist.",
     };
     ab_buf_puts(out, ".SH EXIT STATUS\n");
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)

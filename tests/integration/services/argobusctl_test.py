@@ -60,6 +60,19 @@ class Shown(Fleet):
         return subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=60,
                               env=env, cwd=self.folder)
 
+    def serve_fleet(self):
+        """@return where"""
+        at = f"localhost:{free_port()}"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "fleet.key", "-out",
+                        "fleet-ca.crt"], cwd=self.folder, check=True, capture_output=True)
+        (self.folder / "token").write_text("a-token-of-an-operator-0123\n")
+        (self.folder / "tokens").write_text("a-token-of-an-operator-0123 *\n")
+        self.principal.configure(dict(self.principal_config(), fleet={
+            "listen": at, "tokens": str(self.folder / "tokens"),
+            "tls": {"cert": str(self.folder / "fleet-ca.crt"), "key": str(self.folder / "fleet.key")}}))
+        return at
+
 
 class OneAgent(Shown):
     def test_a_change_for_an_absent_agent_is_shown_with_its_reason_until_it_returns(self):
@@ -245,19 +258,6 @@ class Page(Shown):
 
     def normal(self, text):
         return [" ".join(re.sub(r"\d+", "N", line).split()) for line in text.splitlines() if line.strip()]
-
-    def serve_fleet(self):
-        """@return where"""
-        at = f"localhost:{free_port()}"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", "fleet.key", "-out",
-                        "fleet-ca.crt"], cwd=self.folder, check=True, capture_output=True)
-        (self.folder / "token").write_text("a-token-of-an-operator-0123\n")
-        (self.folder / "tokens").write_text("a-token-of-an-operator-0123 *\n")
-        self.principal.configure(dict(self.principal_config(), fleet={
-            "listen": at, "tokens": str(self.folder / "tokens"),
-            "tls": {"cert": str(self.folder / "fleet-ca.crt"), "key": str(self.folder / "fleet.key")}}))
-        return at
 
     def test_every_command_shows_what_the_page_says(self):
         fleet = self.serve_fleet()

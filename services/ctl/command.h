@@ -2,7 +2,7 @@
  *
  * A command of argobusctl: a noun with a verb ("agent list"), or a verb alone ("resync"). What is
  * said here of its operands and flags is what parsing, help and shell completion go by; a command
- * that is run finds them checked. A table of commands stands in each room; main.c joins them.
+ * that is run finds them checked. Each room declares its commands; commands.c joins them.
  */
 #pragma once
 

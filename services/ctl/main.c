@@ -2,16 +2,12 @@
  *
  * argobusctl: what an operator asks of argobus from a shell.
  */
-#include "services/ctl/agent/agent.h"
-#include "services/ctl/args.h"
-#include "services/ctl/check/check.h"
+#include "services/ctl/commands.h"
 #include "services/ctl/complete.h"
 #include "services/ctl/fleet/fleet.h"
 #include "services/ctl/help.h"
 #include "services/ctl/manual.h"
 #include "services/ctl/output.h"
-#include "services/ctl/pki/pki.h"
-#include "services/ctl/records/records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,20 +17,11 @@
 /* Whoever presses the tab key does not wait longer for names of agents. */
 #define COMPLETE_S 2
 
-static const ab_ctl_command *const rows[] = {
-    &ab_ctl_agent_list,    &ab_ctl_agent_inspect, &ab_ctl_agent_create, &ab_ctl_agent_delete,
-    &ab_ctl_lag,           &ab_ctl_pending,       &ab_ctl_deletions,    &ab_ctl_resync,
-    &ab_ctl_pki_init,      &ab_ctl_pki_issue,     &ab_ctl_pki_renew,    &ab_ctl_pki_inspect,
-    &ab_ctl_pki_propagate, &ab_ctl_revoke,        &ab_ctl_unrevoke,     &ab_ctl_revoked,
-    &ab_ctl_check,         &ab_ctl_connect,       &ab_ctl_records,      &ab_ctl_completion,
-};
-static const ab_ctl_commands commands = {rows, sizeof(rows) / sizeof(rows[0])};
-
 static int show_help(const ab_ctl_command *command)
 {
     ab_buf text;
     ab_buf_init(&text, HELP_MAX);
-    ab_ctl_help(commands, command, &text);
+    ab_ctl_help(ab_ctl_all_commands, command, &text);
     int code = ab_ctl_print(&text);
     ab_buf_fini(&text);
     return code;
@@ -57,9 +44,9 @@ static bool run_hidden(int argc, char **argv, int *code)
     bool complete = strcmp(word, "__complete") == 0, manual = strcmp(word, "__manual") == 0;
     if (complete) {
         (void)alarm(COMPLETE_S);
-        ab_ctl_complete(commands, argc - 2, argv + 2, put_agent_names, &text);
+        ab_ctl_complete(ab_ctl_all_commands, argc - 2, argv + 2, put_agent_names, &text);
     } else if (manual) {
-        ab_ctl_manual(commands, &text);
+        ab_ctl_manual(ab_ctl_all_commands, &text);
     }
     *code = complete || manual ? ab_ctl_print(&text) : AB_CTL_OK;
     ab_buf_fini(&text);
@@ -76,7 +63,7 @@ int main(int argc, char **argv)
         ab_ctl_set_program(argv[0]);
     if (run_hidden(argc, argv, &code))
         return code;
-    if (ab_ctl_parse(commands, argc, argv, &ctl, &wanted, &err) != AB_ERR_OK)
+    if (ab_ctl_parse(ab_ctl_all_commands, argc, argv, &ctl, &wanted, &err) != AB_ERR_OK)
         return ab_ctl_fail(AB_CTL_USAGE, "%s", err.text);
     switch (wanted) {
     case AB_CTL_HELP:

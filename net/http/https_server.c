@@ -18,6 +18,7 @@
 #define STALE_MS    5000
 #define CARE_MIN_MS 20
 #define CARE_MAX_MS 500
+#define IDLE_MIN_MS 1000 /* before an idle connection makes room: its request may be under way */
 
 const ab_https_limits ab_https_default_limits = {
     .connections = 1024,
@@ -101,7 +102,7 @@ static void on_room(ab_https_server *s)
         uv_timer_stop(&s->care);
 }
 
-/* The one that has been idle for longest makes room. @return false: all are busy */
+/* The one that has been idle for longest makes room. @return false: all are busy, or were lately */
 static bool make_room(ab_https_server *s)
 {
     ab_https_conn *oldest = NULL;
@@ -111,6 +112,8 @@ static bool make_room(ab_https_server *s)
         if (ab_https_conn_is_idle(c) && (oldest == NULL || c->since < oldest->since))
             oldest = c;
     }
+    if (oldest != NULL && uv_now(s->loop) - oldest->since < IDLE_MIN_MS)
+        return false;
     if (oldest != NULL)
         ab_https_conn_free(oldest);
     return oldest != NULL;
@@ -136,7 +139,10 @@ static void on_connection(uv_poll_t *poll, int status, int events)
         struct sockaddr_storage from = {0};
         socklen_t len = sizeof(from);
         struct sockaddr *name = (struct sockaddr *)&from;
-        if (s->count >= s->limits.connections && !make_room(s)) {
+        bool full = s->count >= s->limits.connections;
+        if (full && i > 0)
+            return; /* the next turn makes room if somebody waits */
+        if (full && !make_room(s)) {
             set_accepting(s, false);
             return;
         }

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 import unittest
+import urllib.request
 
 import yaml
 
@@ -103,13 +104,40 @@ class OneAgent(Shown):
         self.assertRegex(row[3], r"^\d+s$")
         self.assertIn("w1/guestbook", self.ctl("agent", "inspect", "w1").stdout)
 
-    def is_the_lag_of_the_consumer_group(self, count):
-        if self.transport != "kafka":
-            return
+    def lag_of_the_consumer_group(self):
         told = subprocess.run([os.environ["KAFKA_DEV"], "tool", "consumer-groups", "--describe", "--group",
                                f"{self.prefix}.agent.w1"], check=True, capture_output=True, text=True).stdout
         [lag] = [line.split()[5] for line in told.splitlines() if self.topic("down") in line]
-        self.assertEqual(lag, str(count), told)
+        return int(lag)
+
+    def is_the_lag_of_the_consumer_group(self, count):
+        if self.transport == "kafka":
+            self.assertEqual(self.lag_of_the_consumer_group(), count)
+
+    def pending_everywhere(self):
+        """What is pending down, by all that tell it."""
+        port = re.findall(r"serving the fleet page.* port=(\d+)", self.principal.log.read_text())[-1]
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/agents", timeout=30) as answer:
+            page = json.load(answer)
+        [told], [shown] = [[a["pending"]["down"]["count"] for a in document["agents"]]
+                           for document in (self.show("lag"), page)]
+        [metric] = [int(value) for labels, value in self.principal.series("argobus_changes_pending").items()
+                    if 'direction="down"' in labels]
+        group = {"group": self.lag_of_the_consumer_group()} if self.transport == "kafka" else {}
+        return {"argobusctl lag": told, "page": shown, "metric": metric, **group}
+
+    def test_all_that_tell_how_many_changes_are_pending_tell_the_same(self):
+        self.principal.configure(dict(self.principal_config(), fleet={"listen": "127.0.0.1:0"}))
+        self.begin()
+        self.agent.stop()
+        for name in ("guestbook", "second", "third"):
+            self.hub.write("w1", name, application(name, "2"))
+        self.are_pending(3)
+        shown = self.pending_everywhere()
+        self.assertEqual(shown, dict.fromkeys(shown, 3))
+        self.agent.start()
+        self.are_pending(0)
+        wait_for("the agent's group has no lag", lambda: set(self.pending_everywhere().values()) == {0})
 
     def test_deletions_that_are_held_back_are_listed_and_confirmed(self):
         for i in range(TOO_MANY):

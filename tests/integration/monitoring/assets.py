@@ -12,6 +12,8 @@ NAMES = FOLDER / "argocd_agent_names.yaml"
 NAMES_TEST = FOLDER / "argocd_agent_names_test.yaml"
 RUNBOOKS = ROOT / "docs/operate/runbooks.md"
 NAME = re.compile(r"\bargobus_\w+")
+USED = re.compile(r"\$\{?(\w+)")
+LABEL_VALUES = re.compile(r"label_values\((.+),\s*(\w+)\)")
 SUFFIXES = re.compile(r"_(bucket|sum|count)$")
 
 
@@ -29,6 +31,21 @@ def dashboards():
 def queries(dashboard):
     """(panel's title, expression) of all of its panels."""
     return [(panel["title"], target["expr"]) for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+def variables_used(dashboard):
+    """The names of $x and ${x} anywhere in it, without those that Grafana itself defines."""
+    return {name for name in USED.findall(json.dumps(dashboard)) if not name.startswith("__")}
+
+
+def variables_declared(dashboard):
+    return {variable["name"] for variable in dashboard["templating"]["list"]}
+
+
+def label_values(dashboard):
+    """(variable, selector of series, label) of each variable whose values are looked up in Prometheus."""
+    lookups = [variable for variable in dashboard["templating"]["list"] if variable["type"] == "query"]
+    return [(variable["name"], *LABEL_VALUES.fullmatch(variable["query"]).groups()) for variable in lookups]
 
 
 def metrics_of(expression):

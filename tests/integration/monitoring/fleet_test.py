@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A real Prometheus scrapes a real principal and a real agent on a real broker: it takes the rules, every query of the dashboards runs,
-those of argobus have data, and the commands of docs/operate/monitoring.md show what the page says."""
+those of argobus have data, their variables have values, and the commands of docs/operate/monitoring.md show what the page says."""
 import json
 import os
 import re
@@ -133,6 +133,26 @@ class Monitored(Fleet):
                 compared.add(name)
         self.assertEqual(compared, set(known))
 
+    def empty_variables(self, dashboard):
+        """Variables without a value to choose: the query that Grafana makes of label_values finds none."""
+        lookups = assets.label_values(dashboard)
+        return [name for name, selector, label in lookups if not selector.startswith(FOREIGN)
+                and not self.prometheus.get(f"label/{label}/values", **{"match[]": selector})]
+
+    def check_the_variables(self):
+        looked_up = [lookup for _, dashboard in assets.dashboards() for lookup in assets.label_values(dashboard)]
+        self.assertGreater(len(looked_up), 2)
+        for name, dashboard in assets.dashboards():
+            self.assertEqual(self.empty_variables(dashboard), [], name)
+
+    def check_that_a_misspelt_variable_is_found(self):
+        agent = dict(assets.dashboards())["agent"]
+        [variable] = [v for v in agent["templating"]["list"] if v["name"] == "agent"]
+        sound = variable["query"]
+        for right, wrong in (("argobus_", "argobuss_"), (", agent)", ", agnet)")):
+            variable["query"] = sound.replace(right, wrong)
+            self.assertEqual(self.empty_variables(agent), ["agent"], variable["query"])
+
     def check_the_dashboards(self):
         variables = dict(VARIABLES, **{"$prefix": self.prefix})
         for name, dashboard in assets.dashboards():
@@ -161,6 +181,8 @@ class Monitored(Fleet):
         self.check_when_the_peer_was_seen()
         self.check_the_rules()
         self.check_the_series_of_the_unit_tests()
+        self.check_the_variables()
+        self.check_that_a_misspelt_variable_is_found()
         self.check_the_dashboards()
         self.check_the_page()
 

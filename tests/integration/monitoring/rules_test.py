@@ -78,6 +78,8 @@ class Rules(unittest.TestCase):
         for name, dashboard in assets.dashboards():
             for title, query in assets.queries(dashboard):
                 self.assertLessEqual(assets.metrics_of(query), set(known), f"{name}: {title}")
+            for variable, selector, _ in assets.label_values(dashboard):
+                self.assertLessEqual(assets.metrics_of(selector), set(known), f"{name}: ${variable}")
         self.assertLessEqual(used, set(known))
 
     def test_the_series_of_the_unit_tests_have_the_labels_of_the_programs(self):

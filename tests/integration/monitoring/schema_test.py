@@ -70,13 +70,20 @@ class Schema(unittest.TestCase):
                 self.assertFalse(any(overlap(one, other) for other in places[:i]), f"{name}: {panels[i]['title']}")
             self.assertTrue(all(panel["description"] for panel in panels), name)
 
-    def test_every_variable_that_is_used_is_declared(self):
+    def test_the_variables_that_are_used_are_those_declared(self):
         for name, dashboard in assets.dashboards():
-            declared = {variable["name"] for variable in dashboard["templating"]["list"]}
-            used = set()
-            for _, query in assets.queries(dashboard):
-                used |= {word for word in ("job", "agent", "prefix") if f"${word}" in query}
-            self.assertEqual(used | {"datasource"}, declared, name)
+            self.assertEqual(assets.variables_used(dashboard), assets.variables_declared(dashboard), name)
+
+    def test_a_variable_that_is_not_declared_is_found_wherever_it_is_used(self):
+        fleet = dict(assets.dashboards())["fleet"]
+        target = fleet["panels"][0]["targets"][0]
+        for text in ('up{cluster=~"$cluster"}', 'up{cluster=~"${cluster}"}', "up{cluster=~'${cluster:regex}'}"):
+            for place, key in ((target, "expr"), (fleet["panels"][0], "title"), (fleet["templating"]["list"][1], "query")):
+                with self.subTest(text=text, key=key):
+                    before, place[key] = place[key], text
+                    self.assertEqual(assets.variables_used(fleet) - assets.variables_declared(fleet), {"cluster"})
+                    place[key] = before
+        self.assertEqual(assets.variables_used(fleet), assets.variables_declared(fleet))
 
 
 if __name__ == "__main__":

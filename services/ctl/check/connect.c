@@ -7,6 +7,7 @@
 #include "net/tls/tls.h"
 #include "services/ctl/check/check.h"
 #include "services/ctl/check/parts.h"
+#include "services/ctl/check/peer_certificate.h"
 #include "services/ctl/pki/options.h"
 
 #include <errno.h>
@@ -138,23 +139,32 @@ static bool shake_hands(SSL *ssl, int fd, bool server_speaks)
     return rc == 1 || SSL_get_error(ssl, rc) == SSL_ERROR_WANT_READ;
 }
 
-static void check_tls(const peer *p, const ab_tls_context *context, int fd)
+static void explain(const peer *p, const SSL *ssl, const char *host,
+                    const ab_peer_certificate *refused)
 {
     ab_error err = {0};
+    ab_tls_context_explain(ssl, &err, "TLS");
+    if (!ab_peer_certificate_explain(refused, p->setup, p->address, host, p->out))
+        ab_findings_add(p->out, AB_FOUND_ERROR, p->address,
+                        "compare its certificate and CA with this configuration: argobusctl check",
+                        "%s", err.text);
+}
+
+static void check_tls(const peer *p, const ab_tls_context *context, int fd)
+{
+    ab_peer_certificate refused;
     SSL *ssl = ab_tls_context_open(context, fd);
     if (ssl == NULL) {
         ab_findings_add(p->out, AB_FOUND_ERROR, p->address, "free some", "out of memory");
         return;
     }
+    ab_peer_certificate_watch(ssl, &refused);
     if (shake_hands(ssl, fd, !p->setup->is_kafka))
         ab_findings_add(p->out, AB_FOUND_OK, p->address, NULL, "%s, certificate trusted",
                         SSL_get_version(ssl));
-    else {
-        ab_tls_context_explain(ssl, &err, "TLS");
-        ab_findings_add(p->out, AB_FOUND_ERROR, p->address,
-                        "compare its certificate and CA with this configuration: argobusctl check",
-                        "%s", err.text);
-    }
+    else
+        explain(p, ssl, context->server_name, &refused);
+    ab_peer_certificate_fini(&refused);
     SSL_free(ssl);
 }
 

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/check/rights.h"
 
-#include "base/json/document.h"
+#include "services/ctl/check/live_rights.h"
+#include "services/ctl/check/review.h"
 
 #include <stdio.h>
 
-#define BODY_MAX   4096
-#define ANSWER_MAX ((size_t)1024 * 1024)
-#define REVIEWS    "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-#define ALL        "get list watch create patch delete"
+#define ALL "get list watch create patch delete"
 
 /* When a rule is needed. */
-typedef enum { ALWAYS, BY_DESTINATION, MAKES_NAMESPACES, AUTONOMOUS, LIVE, LIVE_EXEC } need;
+typedef enum {
+    ALWAYS,
+    BY_DESTINATION,
+    MAKES_NAMESPACES,
+    AUTONOMOUS,
+    REGISTRATION,
+    LIVE,
+    LIVE_EXEC
+} need;
 
 typedef struct {
     bool agent;   /* else the principal */
@@ -44,6 +50,7 @@ static const rule rules[] = {
     {false, false, AUTONOMOUS, "principal-autonomous", "argoproj.io", "appprojects",
      "create delete", NULL},
     {false, true, MAKES_NAMESPACES, "principal-autonomous", "", "namespaces", "create", NULL},
+    {false, false, REGISTRATION, "principal-registration", "", "secrets", "create patch", NULL},
 };
 
 typedef struct {
@@ -51,10 +58,21 @@ typedef struct {
     ab_cluster_api *api;
     ab_findings *out;
     const char *namespace_name;
+    ab_resource_policy policy; /* of live access, at an agent */
     size_t allowed;
 } asking;
 
 /* ----- which rules are needed ----- */
+
+static bool registers_autonomous(const ab_config *c)
+{
+    if (!ab_config_bool(c, "registration.enabled"))
+        return false;
+    for (size_t i = 0; i < ab_config_count(c, "registration.modes"); i++)
+        if (strcmp(ab_config_item(c, "registration.modes", i), "autonomous") == 0)
+            return true;
+    return strcmp(ab_config_str(c, "registration.mode"), "autonomous") == 0;
+}
 
 static bool serves_autonomous(const ab_config *c)
 {
@@ -63,13 +81,19 @@ static bool serves_autonomous(const ab_config *c)
         if (mode != NULL && strcmp(mode, "autonomous") == 0)
             return true;
     }
-    return false;
+    return registers_autonomous(c);
 }
 
-static bool is_needed(const ab_setup *s, const rule *r)
+static bool is_live(const asking *a)
 {
-    const ab_config *c = s->config;
-    if (r->agent != s->is_agent)
+    return a->setup->is_agent && ab_config_bool(a->setup->config, "live.enabled") &&
+           a->policy.reach != AB_RESOURCE_OFF;
+}
+
+static bool is_needed(const asking *a, const rule *r)
+{
+    const ab_config *c = a->setup->config;
+    if (r->agent != a->setup->is_agent)
         return false;
     switch (r->when) {
     case ALWAYS:
@@ -80,41 +104,17 @@ static bool is_needed(const ab_setup *s, const rule *r)
         return ab_config_count(c, "store.kubernetes.create-namespaces") > 0;
     case AUTONOMOUS:
         return serves_autonomous(c);
+    case REGISTRATION:
+        return ab_config_bool(c, "registration.enabled");
     case LIVE:
-        return ab_config_bool(c, "live.enabled");
+        return is_live(a);
     case LIVE_EXEC:
-        return ab_config_bool(c, "live.enabled") && ab_config_bool(c, "live.exec");
+        return is_live(a) && a->policy.exec;
     }
     return false;
 }
 
 /* ----- one question ----- */
-
-static void put_review(const asking *a, const rule *r, ab_str verb, ab_buf *out)
-{
-    size_t len = strcspn(r->resource, "/");
-    ab_buf_puts(out, "{\"apiVersion\":\"authorization.k8s.io/v1\","
-                     "\"kind\":\"SelfSubjectAccessReview\",\"spec\":{\"resourceAttributes\":{");
-    if (!r->cluster)
-        ab_buf_printf(out, "\"namespace\":\"%s\",", a->namespace_name);
-    if (r->name != NULL)
-        ab_buf_printf(out, "\"name\":\"%s\",", r->name);
-    if (r->resource[len] == '/')
-        ab_buf_printf(out, "\"subresource\":\"%s\",", r->resource + len + 1);
-    ab_buf_printf(out, "\"group\":\"%s\",\"resource\":\"%.*s\",\"verb\":\"%.*s\"}}}", r->group,
-                  (int)len, r->resource, AB_STR_ARG(verb));
-}
-
-static bool is_allowed(ab_str text)
-{
-    cJSON *doc = NULL;
-    if (ab_doc_parse(text, ANSWER_MAX, &doc, NULL) != AB_ERR_OK)
-        return false;
-    const cJSON *status = cJSON_GetObjectItemCaseSensitive(doc, "status");
-    bool allowed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(status, "allowed"));
-    cJSON_Delete(doc);
-    return allowed;
-}
 
 /* The rule that grants it, as one would write it into the role. */
 static void add_missing(const asking *a, const rule *r, ab_str verb)
@@ -141,24 +141,19 @@ static void add_missing(const asking *a, const rule *r, ab_str verb)
 /* @return false: the API server cannot be asked, which is a finding */
 static bool ask_verb(asking *a, const rule *r, ab_str verb)
 {
-    ab_buf body;
-    ab_cluster_answer answer;
-    ab_buf_init(&body, BODY_MAX);
-    put_review(a, r, verb, &body);
-    ab_err e = ab_cluster_api_ask(a->api, "POST", REVIEWS, ab_buf_str(&body), &answer);
-    bool answered = e == AB_ERR_OK && answer.status == 201;
-    if (!answered)
-        ab_findings_add(a->out, AB_FOUND_ERROR, "SelfSubjectAccessReview",
-                        "let the program's user review its rights (every user may by default)",
-                        "the API server did not answer: status %d %s", answer.status,
-                        answer.err.text);
-    else if (is_allowed(ab_buf_str(&answer.body)))
-        a->allowed++;
-    else
+    bool allowed = false;
+    ab_review review = {.namespace_name = r->cluster ? NULL : a->namespace_name,
+                        .group = r->group,
+                        .resource = r->resource,
+                        .name = r->name};
+    if (r->when == LIVE && !ab_live_rights_uses(&a->policy, verb))
+        return true;
+    if (!ab_review_ask(a->api, &review, verb, &allowed, a->out))
+        return false;
+    a->allowed += allowed;
+    if (!allowed)
         add_missing(a, r, verb);
-    ab_cluster_answer_fini(&answer);
-    ab_buf_fini(&body);
-    return answered;
+    return true;
 }
 
 static bool ask_rule(asking *a, const rule *r)
@@ -173,16 +168,28 @@ static bool ask_rule(asking *a, const rule *r)
     return answered;
 }
 
+static bool ask_rules(asking *a)
+{
+    bool answered = true;
+    for (size_t i = 0; answered && i < sizeof(rules) / sizeof(*rules); i++)
+        if (is_needed(a, &rules[i]))
+            answered = ask_rule(a, &rules[i]);
+    if (answered && is_live(a))
+        answered = ab_live_rights_check(&a->policy, a->api, &a->allowed, a->out);
+    return answered;
+}
+
 void ab_check_rights(const ab_setup *s, ab_cluster_api *api, ab_findings *out)
 {
+    ab_error err = {0};
     asking a = {.setup = s,
                 .api = api,
                 .out = out,
                 .namespace_name = ab_config_str(s->config, "store.namespace")};
-    bool answered = true;
-    for (size_t i = 0; answered && i < sizeof(rules) / sizeof(*rules); i++)
-        if (is_needed(s, &rules[i]))
-            answered = ask_rule(&a, &rules[i]);
-    if (answered)
+    if (s->is_agent && ab_resource_policy_load(s->config, &a.policy, &err) != AB_ERR_OK)
+        ab_findings_add(out, AB_FOUND_ERROR, "live.kubernetes", "docs/operate/live.md", "%s",
+                        err.text);
+    else if (ask_rules(&a))
         ab_findings_add(out, AB_FOUND_OK, "rights", NULL, "%zu are granted", a.allowed);
+    ab_resource_policy_fini(&a.policy);
 }

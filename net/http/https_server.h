@@ -21,7 +21,7 @@ typedef struct ab_https_request ab_https_request;
 
 /* Bounds. What is 0 is taken from ab_https_default_limits. */
 typedef struct {
-    size_t connections;   /* when more come, the longest idle one (1 s at least) ends, or they wait */
+    size_t connections;   /* when more come, one that is idle for 1 s ends, or they wait */
     size_t head_bytes;    /* of a request; 431 beyond */
     size_t send_bytes;    /* of an answer that wait for the client; beyond, ab_https_send is FULL */
     size_t message_bytes; /* of one message that comes by a WebSocket */

@@ -62,7 +62,10 @@ async def piece_of(reader, over):
     read = asyncio.ensure_future(reader.read(65536))
     while not over.is_set() and not read.done():
         await asyncio.wait({read}, timeout=0.2)
-    return read.result() if read.done() else read.cancel() and b""
+    if read.done():
+        return read.result()
+    read.cancel()
+    return b""
 
 
 async def ask(flood, reader, writer, path):
@@ -101,14 +104,16 @@ def follow(port, count, shown, over):
                 rest = piece[-len(ROW) + 1:]
                 if rows >= count:
                     shown.add(me)
-            shown.discard(me)
 
     async def step(flood):
+        me = object()
         while not over.is_set():
             try:
-                await read(flood, object())
-            except OSError:
+                await read(flood, me)
+            except (OSError, asyncio.IncompleteReadError):
                 await asyncio.sleep(0.05)  # as nobody listens while the principal restarts
+            finally:
+                shown.discard(me)
     return step
 
 
@@ -138,10 +143,9 @@ def silent(port, over):
 def unread(port, path, over):
     """Ask, and take nothing of the answer."""
     async def step(flood):
-        async with connection(port) as (_, writer):
+        async with connection(port) as (reader, writer):
             writer.transport.pause_reading()
             writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            while not over.is_set():
-                await asyncio.sleep(0.1)
+            await piece_of(reader, over)
             flood.seen["unread"] += 1
     return step

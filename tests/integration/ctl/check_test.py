@@ -9,12 +9,13 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 import uuid
 
 import yaml
 
-from ctl import ROOT, Ctl
+from ctl import ROOT, Ctl, shifted_clock
 from daemons import broker_ports, kafka_dev, wait_for
 
 sys.path.append(str(ROOT / "tests/integration/deploy"))
@@ -25,11 +26,15 @@ FILES = {"agent": ("agent",), "principal": ("principal", "principal-autonomous")
 RULE = re.compile(r"add to the (Role|ClusterRole): (\{.*\}), or apply deploy/kubernetes/rbac/([a-z-]+)[.]yaml")
 
 
-def kubectl(*args, text=None):
-    done = subprocess.run([os.environ["KUBE_DEV"], "kubectl", "test", *args], input=text, text=True, capture_output=True,
-                          timeout=120)
-    assert done.returncode == 0, f"{args}\n{done.stderr}"
+def kube_dev(command, *args, text=None, **env):
+    done = subprocess.run([os.environ["KUBE_DEV"], command, *args], input=text, text=True, capture_output=True, timeout=300,
+                          env={**os.environ, **env})
+    assert done.returncode == 0, f"{command} {args}\n{done.stderr}"
     return done.stdout
+
+
+def kubectl(*args, text=None):
+    return kube_dev("kubectl", "test", *args, text=text)
 
 
 class Check(Ctl):
@@ -299,6 +304,49 @@ class Kubernetes(Check):
         [error] = self.errors("agent")
         self.assertEqual(error["where"], "https://127.0.0.1:1")
         self.assertIn("store.kubernetes", error["remedy"])
+
+
+class BareCluster(Check):
+    """An API server without Argo CD. Its certificates are of yesterday, so a clock that is behind may take them as valid."""
+
+    NAME = "ctl-check-bare"
+    HOME = pathlib.Path(os.environ["KUBE_DEV_HOME"], "clusters", NAME)
+
+    @classmethod
+    def setUpClass(cls):
+        folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="argobus-test-")))
+        if cls.HOME.exists():
+            kube_dev("wipe", cls.NAME)  # of a run that was killed
+        cls.addClassCleanup(kube_dev, "wipe", cls.NAME)
+        kube_dev("start", cls.NAME, **shifted_clock(folder / "clock", -86400), KUBE_DEV_CONTROLLERS="none")
+
+    def findings(self):
+        kubernetes = {"kubeconfig": str(self.HOME / "kubeconfig")}
+        return self.check("agent", self.agent(store={"kind": "kubernetes", "kubernetes": kubernetes}), code=None)
+
+    def test_crds_that_are_missing(self):
+        crds = pathlib.Path(kube_dev("programs").strip(), "crds")
+        self.assertEqual(self.bad(self.findings()), [
+            {"severity": "error", "where": where, "what": "the API server does not have this CRD",
+             "remedy": "install Argo CD, or at least its CRDs, in this cluster"}
+            for where in ("applications.argoproj.io", "appprojects.argoproj.io")])
+        for name, rest in (("application", ["appprojects.argoproj.io"]), ("appproject", [])):
+            kube_dev("kubectl", self.NAME, "apply", "--server-side", "-f", str(crds / f"{name}-crd.yaml"))
+            wait_for(f"{rest} is missing", lambda: [f["where"] for f in self.bad(self.findings())] == rest)  # noqa: B023
+
+    def clock(self):
+        return next(f for f in self.findings() if f["where"] == "clock")
+
+    def test_a_clock_that_is_wrong(self):
+        self.assertEqual(self.clock()["severity"], "ok")
+        for hours, way in ((2, "ahead of"), (-2, "behind")):
+            with self.subTest(hours=hours):
+                self.shift_the_clock(hours * 3600)
+                finding = self.clock()
+                seconds = int(re.fullmatch(rf"this host is (\d+) seconds {way} the API server", finding["what"])[1])
+                self.assertEqual(round(seconds / 3600), 2)  # the request has taken some time, too
+                self.assertEqual((finding["severity"], finding["remedy"]),
+                                 ("error", "synchronise the clocks (NTP): certificates and tokens depend on them"))
 
 
 class Kafka(Check):

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import socket
-import struct
 import subprocess
 import unittest
 
@@ -17,6 +16,8 @@ from daemons import Daemon, broker_ports
 from ports import free_port
 
 TLS = pathlib.Path(os.environ["KAFKA_DEV_HOME"], "tls")
+
+DAY_S = 86400
 
 
 def date_of(which, path):
@@ -29,13 +30,11 @@ def date_of(which, path):
 class Connect(Ctl):
     def setUp(self):
         super().setUp()
-        self.env = {}
         subprocess.run([os.environ["KAFKA_DEV"], "cert", "ctl-connect"], check=True, capture_output=True)
 
     def findings(self, config, code):
         (self.folder / "agent.yaml").write_text(yaml.safe_dump(config))
-        done = self.run_command("env", *(f"{key}={value}" for key, value in self.env.items()),
-                                "argobusctl", "connect", "agent", "-c", "agent.yaml", "-o", "json")
+        done = self.run_command("argobusctl", "connect", "agent", "-c", "agent.yaml", "-o", "json")
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         found = json.loads(done.stdout)
         self.errors = [f for f in found if f["severity"] == "error"]
@@ -90,18 +89,14 @@ class Connect(Ctl):
         self.assertEqual(self.errors[0]["remedy"], "use one of these names in kafka.brokers and in the brokers' "
                          "advertised.listeners, or give the broker a certificate for 127.1")
 
-    def shift_the_clock(self, days):
-        (self.folder / "clock").write_bytes(struct.pack("=q", days * 86400))
-        self.env = {"LD_PRELOAD": pathlib.Path(os.environ["AB_BIN"], "libshifted_clock.so"), "AB_CLOCK_SHIFT": self.folder / "clock"}
-
     def make_the_ca_outlive_the_broker(self):
         ca = ("-in", TLS / "ca.crt", "-signkey", TLS / "ca.key")
         self.openssl("x509", "-x509toreq", *ca, "-copy_extensions", "copy", "-out", "ca.csr")
         self.openssl("x509", "-req", "-in", "ca.csr", *ca[2:], "-days", "5000", "-out", "ca.crt")
 
     def test_a_broker_whose_certificate_has_expired(self):
-        self.shift_the_clock(4000)  # that of the broker is made for 3650 days
         self.make_the_ca_outlive_the_broker()
+        self.shift_the_clock(4000 * DAY_S)  # that of the broker is made for 3650 days
         good, bad = self.connect(f"127.0.0.1:{broker_ports()['tls']}", ca="ca.crt")
         self.assertEqual(good, ["the name resolves", "TCP connects"])
         date = date_of("enddate", TLS / "broker.crt")
@@ -109,7 +104,7 @@ class Connect(Ctl):
         self.assertEqual(self.errors[0]["remedy"], "renew it at the brokers; if it is valid, correct the clock of this host")
 
     def test_a_broker_whose_certificate_is_of_the_future(self):
-        self.shift_the_clock(-2)
+        self.shift_the_clock(-2 * DAY_S)
         _, bad = self.connect(f"127.0.0.1:{broker_ports()['tls']}")
         date = date_of("startdate", TLS / "ca.crt")
         self.assertEqual(bad[0], f"TLS: the certificate of CN=kafka-dev is not valid yet: it is valid from {date}")

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -12,14 +13,25 @@ BIN = pathlib.Path(os.environ["AB_BIN"])
 BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
+def shifted_clock(file, seconds):
+    """What makes the clock of a program wrong, by tests/support/clock."""
+    file.write_bytes(struct.pack("=q", seconds))
+    return {"LD_PRELOAD": str(BIN / "libshifted_clock.so"), "AB_CLOCK_SHIFT": str(file)}
+
+
 class Ctl(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="argobus-test-")
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        self.env = {}
+
+    def shift_the_clock(self, seconds):
+        """For the commands from now on."""
+        self.env = shifted_clock(self.folder / "clock", seconds)
 
     def run_command(self, *command):
-        env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+        env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **self.env}
         return subprocess.run([str(part) for part in command], cwd=self.folder, env=env, capture_output=True, text=True,
                               timeout=120)
 

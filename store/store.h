@@ -44,8 +44,8 @@ typedef enum {
                              written until RESUMED may already be of another store. A store that
                              cannot be replaced while it is watched reports neither */
     AB_STORE_REPLACED,    /* it is another store than it was, which does not know what this one
-                             showed last: it was restored from a backup. `object` is NULL. After
-                             INTERRUPTED, and before what it lost is reported */
+                             showed last: it was restored from a backup. `object` is NULL. Once
+                             after INTERRUPTED, before what it lost is reported */
     AB_STORE_RESUMED,     /* all is watched again, from where it broke off or from a new list, whose
                              changes were reported before; `object` is NULL. Late or never while
                              something cannot be read */

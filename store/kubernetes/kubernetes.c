@@ -47,15 +47,21 @@ static void on_interrupted(ab_kube *k, bool interrupted)
     const ab_store_events *events = &k->base.env.events;
     size_t before = k->interrupted;
     k->interrupted = interrupted ? before + 1 : before - 1;
-    if (before == 0)
+    if (before == 0) {
+        k->replaced = false;
         events->on_change(events->arg, AB_STORE_INTERRUPTED, NULL);
-    else if (k->interrupted == 0)
+    } else if (k->interrupted == 0) {
         events->on_change(events->arg, AB_STORE_RESUMED, NULL);
+    }
 }
 
+/* Each watcher finds it out by itself. */
 static void on_replaced(ab_kube *k)
 {
     const ab_store_events *events = &k->base.env.events;
+    if (k->replaced)
+        return;
+    k->replaced = true;
     events->on_change(events->arg, AB_STORE_REPLACED, NULL);
 }
 

@@ -39,6 +39,7 @@ struct ab_kube {
     size_t watcher_count;
     size_t listed;      /* watchers that have their first list */
     size_t interrupted; /* watchers whose watch broke off */
+    bool replaced;      /* reported in this interruption */
     bool synced;
     ab_kube_queue *queue;
     ab_patterns *create_namespaces;

@@ -10,8 +10,7 @@ import uuid
 
 import yaml
 
-from check_test import kubectl
-from ctl import Ctl
+from ctl import Ctl, kubectl
 
 NAME = "argocd-agent-tls-blocklist"
 OTHER, THIRD = "CD" * 32, "EF" * 32

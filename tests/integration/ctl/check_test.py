@@ -15,7 +15,7 @@ import uuid
 
 import yaml
 
-from ctl import ROOT, Ctl, shifted_clock
+from ctl import ROOT, Ctl, kube_dev, kubectl, shifted_clock
 from daemons import broker_ports, kafka_dev, wait_for
 
 sys.path.append(str(ROOT / "tests/integration/deploy"))
@@ -24,17 +24,6 @@ import broker  # noqa: E402
 # The files of deploy/kubernetes/rbac that a program gets, unless a test says others.
 FILES = {"agent": ("agent",), "principal": ("principal", "principal-autonomous")}
 RULE = re.compile(r"add to the (Role|ClusterRole): (\{.*\}), or apply deploy/kubernetes/rbac/([a-z-]+)[.]yaml")
-
-
-def kube_dev(command, *args, text=None, **env):
-    done = subprocess.run([os.environ["KUBE_DEV"], command, *args], input=text, text=True, capture_output=True, timeout=300,
-                          env={**os.environ, **env})
-    assert done.returncode == 0, f"{command} {args}\n{done.stderr}"
-    return done.stdout
-
-
-def kubectl(*args, text=None):
-    return kube_dev("kubectl", "test", *args, text=text)
 
 
 class Check(Ctl):

@@ -19,6 +19,17 @@ def shifted_clock(file, seconds):
     return {"LD_PRELOAD": str(BIN / "libshifted_clock.so"), "AB_CLOCK_SHIFT": str(file)}
 
 
+def kube_dev(command, *args, text=None, **env):
+    done = subprocess.run([os.environ["KUBE_DEV"], command, *args], input=text, text=True, capture_output=True, timeout=300,
+                          env={**os.environ, **env})
+    assert done.returncode == 0, f"{command} {args}\n{done.stderr}"
+    return done.stdout
+
+
+def kubectl(*args, text=None):
+    return kube_dev("kubectl", "test", *args, text=text)
+
+
 class Ctl(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="argobus-test-")

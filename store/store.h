@@ -42,7 +42,7 @@ typedef enum {
     AB_STORE_INTERRUPTED, /* the watch of something broke off, as it does before a store can be
                              replaced by one from a backup; `object` is NULL. What is read or
                              written until RESUMED may already be of another store. A store that
-                             cannot be replaced while it is watched reports neither */
+                             cannot be replaced while it is watched reports none of these */
     AB_STORE_REPLACED,    /* it is another store than it was, which does not know what this one
                              showed last: it was restored from a backup. `object` is NULL. Once
                              after INTERRUPTED, before what it lost is reported */

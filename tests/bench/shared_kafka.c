@@ -350,8 +350,7 @@ ab_bench_shared_kafka *ab_bench_shared_kafka_new(ab_bench_host *h)
 {
     ab_bench_shared_kafka *k = must_have(calloc(1, sizeof(*k)));
     k->process = h;
-    k->host = (ab_kafka_host){.loop = &h->loop, .log = h->log, .clock = &ab_clock_real};
-    TAILQ_INIT(&k->host.graves);
+    ab_kafka_host_init(&k->host, &h->loop, h->log, &ab_clock_real);
     k->members = must_have(ab_map_new());
     ab_link_init(&k->moved);
     read_settings(k);

@@ -72,8 +72,7 @@ static ab_err kafka_init(ab_transport *self, const ab_transport_env *env, ab_err
     ab_link_init(&k->ask_soon);
     ab_link_init(&k->ask_later);
     ab_link_init(&k->ask_under_way);
-    k->host = (ab_kafka_host){.loop = env->loop, .log = env->log, .clock = env->clock};
-    TAILQ_INIT(&k->host.graves);
+    ab_kafka_host_init(&k->host, env->loop, env->log, env->clock);
     k->withdraw = withdraw;
     ab_kafka_consumer_init(k);
     ab_kafka_live_init(k);

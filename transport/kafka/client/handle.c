@@ -17,16 +17,19 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Events per wake-up: some milliseconds of work, then the loop sees to its other business. */
-#define BATCH 500
 /* For one handle in one turn of the loop, so that at a start others than the logs are heard too. */
 #define WORK_NS 1000000
+/* For all handles in one turn; then the loop sees to its other business. */
+#define TURN_NS 4000000
 
 struct ab_kafka_handle {
     uv_poll_t poll;
     int fd;
     bool closed;
     bool serving;
+    bool ready;                      /* in host.ready: there may be events in its queue */
+    TAILQ_ENTRY(ab_kafka_handle) at; /* in there */
+    uint64_t spent_ms;               /* the turn of the loop in which it last used up its time */
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;
     ab_kafka_host *host;
@@ -49,6 +52,13 @@ static void after_job(uv_work_t *work, int status)
     ab_kafka_host *host = job->host;
     job->done(job);
     host->jobs--;
+}
+
+void ab_kafka_host_init(ab_kafka_host *host, uv_loop_t *loop, ab_log *log, const ab_clock *clock)
+{
+    *host = (ab_kafka_host){.loop = loop, .log = log, .clock = clock};
+    TAILQ_INIT(&host->graves);
+    TAILQ_INIT(&host->ready);
 }
 
 void ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job)
@@ -202,6 +212,67 @@ void ab_kafka_handle_wake(const ab_kafka_handle *h)
     (void)n;
 }
 
+static void become_ready(ab_kafka_handle *h)
+{
+    if (h->ready || h->closed)
+        return;
+    h->ready = true;
+    TAILQ_INSERT_TAIL(&h->host->ready, h, at);
+}
+
+static void leave_ready(ab_kafka_handle *h)
+{
+    if (h->ready)
+        TAILQ_REMOVE(&h->host->ready, h, at);
+    h->ready = false;
+}
+
+static void serve(ab_kafka_handle *h)
+{
+    rd_kafka_event_t *event = NULL;
+    uint64_t end_ns = uv_hrtime() + WORK_NS;
+    leave_ready(h);
+    h->serving = true;
+    while (!h->closed && uv_hrtime() < end_ns && (event = rd_kafka_queue_poll(h->queue, 0)) != NULL)
+        give_out(h, event);
+    h->serving = false;
+    if (h->closed)
+        close_now(h);
+    if (h->closed || uv_hrtime() < end_ns)
+        return;
+    h->spent_ms = h->host->turn_ms;
+    become_ready(h);
+}
+
+/* The loop reads the clock once a turn: turns of less than a millisecond count as one. */
+static void note_turn(ab_kafka_host *host)
+{
+    uint64_t now_ms = uv_now(host->loop);
+    if (host->turn_ms == now_ms)
+        return;
+    host->turn_ms = now_ms;
+    host->turn_end_ns = uv_hrtime() + TURN_NS;
+}
+
+static ab_kafka_handle *next_ready(const ab_kafka_host *host)
+{
+    ab_kafka_handle *h = TAILQ_FIRST(&host->ready);
+    while (h != NULL && h->spent_ms == host->turn_ms)
+        h = TAILQ_NEXT(h, at);
+    return h;
+}
+
+/* Those that have waited longest first, whichever it was that woke the loop. */
+static void serve_ready(ab_kafka_host *host)
+{
+    ab_kafka_handle *h = NULL;
+    note_turn(host);
+    while (uv_hrtime() < host->turn_end_ns && (h = next_ready(host)) != NULL)
+        serve(h);
+    if (!TAILQ_EMPTY(&host->ready))
+        ab_kafka_handle_wake(TAILQ_FIRST(&host->ready));
+}
+
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -210,20 +281,8 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     uint64_t count = 0;
     ssize_t n = read(h->fd, &count, sizeof(count));
     (void)n; /* nothing to read: somebody was faster; the queue is looked at anyway */
-    h->serving = true;
-    int i = 0;
-    uint64_t end_ns = uv_hrtime() + WORK_NS;
-    rd_kafka_event_t *event = NULL;
-    while (!h->closed && i < BATCH && uv_hrtime() < end_ns &&
-           (event = rd_kafka_queue_poll(h->queue, 0)) != NULL) {
-        give_out(h, event);
-        i++;
-    }
-    h->serving = false;
-    if (h->closed)
-        close_now(h);
-    else if (i == BATCH || uv_hrtime() >= end_ns)
-        ab_kafka_handle_wake(h);
+    become_ready(h);
+    serve_ready(h->host);
 }
 
 static ab_err attach(ab_kafka_handle *h, ab_error *err)
@@ -314,6 +373,7 @@ void ab_kafka_handle_close(ab_kafka_handle *h)
     if (h == NULL || h->closed)
         return;
     h->closed = true;
+    leave_ready(h);
     h->host->closing++;
     if (!h->serving)
         close_now(h);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One librdkafka instance on our loop: its queue wakes the loop through a descriptor, its events
- * are given out on the loop thread a bounded number at a time, its log goes to ours. Destroying one
- * blocks, and so happens in a worker thread.
+ * are given out on the loop thread for a bounded time of each turn of the loop, its log goes to
+ * ours. Destroying one blocks, and so happens in a worker thread.
  */
 #pragma once
 
@@ -25,11 +25,17 @@ typedef struct {
     unsigned jobs;    /* running */
     unsigned closing; /* handles whose watcher is not closed yet */
     TAILQ_HEAD(, ab_kafka_grave) graves;
+    TAILQ_HEAD(, ab_kafka_handle) ready; /* their events are given out in turns */
+    uint64_t turn_ms;                    /* a turn of the loop, by its clock */
+    uint64_t turn_end_ns;                /* when it has given out enough */
     /* NO_ERROR, or why no broker can be reached, which librdkafka says but once. Only what was
      * asked after that shows that one can again: records may have been fetched before. */
     rd_kafka_resp_err_t broker;
     unsigned downs; /* how often it was said */
 } ab_kafka_host;
+
+/** An empty host. All three are borrowed, and outlive its handles. */
+void ab_kafka_host_init(ab_kafka_host *host, uv_loop_t *loop, ab_log *log, const ab_clock *clock);
 
 /** An event of the handle's queue, other than log lines; borrowed. The handle may be closed from
  * within. */

@@ -35,8 +35,7 @@ static void set_up_transport(fixture *f)
                      AB_ERR_OK);
     k->base.env.metrics = ab_metrics_new();
     assert_int_equal(ab_kafka_settings_init(&k->settings, &k->base.env, NULL), AB_ERR_OK);
-    k->host = (ab_kafka_host){.loop = &f->loop, .log = k->base.env.log, .clock = &ab_clock_real};
-    TAILQ_INIT(&k->host.graves);
+    ab_kafka_host_init(&k->host, &f->loop, k->base.env.log, &ab_clock_real);
     TAILQ_INIT(&k->links);
     TAILQ_INIT(&k->groups.list);
     ab_link_init(&k->to_measure);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs docs/operate/kubernetes.md and argocd.md: files are written, commands run in order, while principal and agents run.
+"""Runs docs/operate/kubernetes.md, argocd.md, modes.md and live.md: files are written, commands run in order, while principal and
+agents run.
 
 A command must succeed. Where an ```output block follows, its lines must be what was printed.
 """
@@ -11,9 +12,12 @@ import subprocess
 import pytest
 import yaml
 from cluster import ARGOCD, DEPLOY
+from daemons import wait_for
+from documented import commands
+from objects import cluster_secret
 
 ROOT = pathlib.Path(__file__).parents[2]
-BLOCK = re.compile(r"^```(sh|yaml)\n(.*?)^```\n(?:^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+YAML = re.compile(r"^```yaml\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.parametrize("shared_fleet", ["namespace"], indirect=True)
 
@@ -48,25 +52,25 @@ def shell(fleet, clusters, tmp_path):
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         return done.stdout
     yield run
-    for cluster, further in (("hub", "principal-autonomous"), ("w1", "agent-destination")):
+    for cluster, further in (("hub", "principal-autonomous"), ("w1", "agent-destination"), ("w1", "agent-live")):
         clusters[cluster].kubectl("delete", "-f", str(DEPLOY / f"{further}.yaml"), "--ignore-not-found")
 
 
-def run_page(page, shell, folder, files=()):
-    """Its YAML blocks become these files."""
-    files = iter(files)
-    blocks = BLOCK.findall((ROOT / "docs/operate" / page).read_text())
-    assert len(blocks) > 5
-    for language, text, expected in blocks:
-        if language == "yaml":
-            (folder / next(files)).write_text(text)
-        else:
-            shown = shell(text)
-            assert [line for line in expected.splitlines() if line not in shown.splitlines()] == [], text
+def run_page(page, shell, by=None, **words):
+    """`words` of the page stand for these of the test."""
+    for command in commands(page, by):
+        text = command.text
+        for word, own in words.items():
+            text = text.replace(word, own)
+        shown = shell(text)
+        assert [line for line in command.output.splitlines() if line not in shown.splitlines()] == [], command.text
 
 
 def test_the_page_on_kubernetes_works_as_it_says(shell, tmp_path):
-    run_page("kubernetes.md", shell, tmp_path, ("principal.yaml", "agent.yaml"))
+    configurations = YAML.findall((ROOT / "docs/operate/kubernetes.md").read_text())
+    for name, text in zip(("principal.yaml", "agent.yaml"), configurations, strict=True):
+        (tmp_path / name).write_text(text)
+    run_page("docs/operate/kubernetes.md", shell)
 
 
 def workload(kind, name):
@@ -91,6 +95,24 @@ def installed(clusters):
         clusters["hub"].delete(o["kind"], ARGOCD, o["metadata"]["name"])
 
 
-def test_the_page_on_argocd_works_as_it_says(shell, installed, clusters, tmp_path):
-    run_page("argocd.md", shell, tmp_path)
+def test_the_page_on_argocd_works_as_it_says(shell, installed, clusters):
+    run_page("docs/operate/argocd.md", shell)
     assert clusters["hub"].get("StatefulSet", ARGOCD, "argocd-application-controller")["spec"]["replicas"] == 0
+
+
+def test_the_page_on_modes_works_as_it_says(shell, clusters, fleet):
+    """The agent runs, and brings back the Application that the page deletes in its cluster."""
+    clusters["hub"].create(cluster_secret("w1"))
+    app = fleet.application("guestbook")
+    app.arrives()
+    before = app.spoke()["metadata"]["uid"]
+    run_page("docs/operate/modes.md", shell, NAME="guestbook")
+    wait_for("it was deleted", lambda: app.spoke() and app.spoke()["metadata"]["uid"] != before)
+    assert clusters["hub"].get("Secret", ARGOCD, "cluster-w1")["metadata"]["annotations"]["argobus.io/mode"] == "autonomous"
+
+
+def test_the_page_on_live_access_grants_as_it_says(shell):
+    may = f"kubectl --context w1 auth can-i create pods/exec -n default --as system:serviceaccount:{ARGOCD}:argobus-agent"
+    shell(f"! {may}")
+    run_page("docs/operate/live.md", shell, by="tests/e2e/docs_test.py")
+    shell(may)

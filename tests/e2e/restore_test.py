@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control plane's etcd is put back to a backup under a running principal."""
+import os
+import re
 import shutil
+import subprocess
 
 from daemons import wait_for
-from objects import SYNCED
+from documented import commands
+from objects import SYNCED, cluster_secret
 
 LATER = {**SYNCED, "health": {"status": "Degraded"}}
 
@@ -19,6 +23,17 @@ def restore(cluster, folder):
     shutil.rmtree(cluster.folder / "etcd")
     shutil.copytree(folder, cluster.folder / "etcd")
     cluster.kube_dev("start")
+
+
+def confirm(fleet):
+    """As docs/operate/backups.md says, with the token of /readyz instead of the page's."""
+    fleet.hub.create(cluster_secret("w1"))
+    [command] = commands("docs/operate/backups.md", by="tests/e2e/restore_test.py")
+    text, count = re.subn(r"(?<=confirm-deletions=)[0-9a-f]{8}$", fleet.principal.get("/readyz").split()[-1], command.text.strip())
+    assert count == 1
+    programs = subprocess.run([os.environ["KUBE_DEV"], "programs"], check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run(["bash", "-euc", text], check=True, timeout=60, env={
+        **os.environ, "KUBECONFIG": str(fleet.hub.folder / "kubeconfig"), "PATH": f"{programs}:{os.environ['PATH']}"})
 
 
 def restarted(fleet):
@@ -46,3 +61,5 @@ def test_what_the_backup_lacks_stays_at_the_agents_and_statuses_come_back(own_fl
     app.reports(lambda status: status == LATER)
     wait_for("the deletion is held back", lambda: fleet.principal.metric("argobus_deletions_held") == 1)
     assert made_since.spoke() is not None
+    confirm(fleet)
+    wait_for("it is deleted", lambda: made_since.spoke() is None)

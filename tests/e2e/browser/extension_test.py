@@ -9,6 +9,7 @@ import pytest
 from argocd import PASSWORD, argocd_dev
 from cluster import ARGOCD
 from daemons import free_port
+from documented import commands
 from fleet import certificate
 from playwright.sync_api import expect
 from stage import running
@@ -43,12 +44,10 @@ def follow_the_page(hub, folder, address):
     (folder / "fleet-ca.crt").write_text(pathlib.Path(certificate("server")["ca"]).read_text())
     (folder / "fleet-authorization").write_text(f"Bearer {TOKEN}\n")
     text = (ROOT / "docs/operate/argocd-extension.md").read_text()
-    commands = re.findall(r"^```sh\n(.*?)^```\n", text, re.MULTILINE | re.DOTALL)
-    assert len(commands) == 3
-    rights, = re.findall(r"^```\n(p, .*?)^```\n", text, re.MULTILINE | re.DOTALL)
+    rights, = re.findall(r"^```csv\n(p, .*?)^```\n", text, re.MULTILINE | re.DOTALL)
     hub.patch("ConfigMap", ARGOCD, "argocd-rbac-cm", {"data": {"policy.csv": f"{rights}g, admin, role:operators\n"}})
-    for command in commands:
-        subprocess.run(["bash", "-euc", command.replace(ADDRESS, address)], check=True, cwd=folder, timeout=300,
+    for command in commands("docs/operate/argocd-extension.md"):
+        subprocess.run(["bash", "-euc", command.text.replace(ADDRESS, address)], check=True, cwd=folder, timeout=300,
                        env={**os.environ, "KUBECONFIG": str(hub.folder / "kubeconfig"),
                             "PATH": f"{programs.stdout.strip()}:{os.environ['PATH']}"})
 

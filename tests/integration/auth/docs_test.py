@@ -13,9 +13,10 @@ import subprocess
 import tempfile
 import unittest
 
+from documented import commands
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs/operate/authentication.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 YAML = re.compile(r"^```yaml\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
@@ -29,13 +30,11 @@ class Docs(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.page = PAGE.read_text(encoding="utf-8")
-        blocks = BLOCK.findall(self.page)
-        self.assertGreater(len(blocks), 6)
-        for command, expected in blocks:
-            done = self.run_command("bash", "-euo", "pipefail", "-c", command)
-            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
-            for line in normal(expected):
-                self.assertIn(line, normal(done.stdout + done.stderr), command)
+        for command in commands("docs/operate/authentication.md"):
+            done = self.run_command("bash", "-euo", "pipefail", "-c", command.text)
+            self.assertEqual(done.returncode, 0, f"{command.text}\n{done.stdout}\n{done.stderr}")
+            for line in normal(command.output):
+                self.assertIn(line, normal(done.stdout + done.stderr), command.text)
 
     def run_command(self, *command):
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)

@@ -2,15 +2,15 @@
 """argobusctl, run in a folder of the test's own."""
 import os
 import pathlib
-import re
 import struct
 import subprocess
 import tempfile
 import unittest
 
+from documented import commands
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BIN = pathlib.Path(os.environ["AB_BIN"])
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
 def shifted_clock(file, seconds):
@@ -59,11 +59,9 @@ class Ctl(unittest.TestCase):
 
     def run_page(self, page, normal):
         """Runs each ```sh block of a page; the lines of the ```output block after it must be printed."""
-        blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
-        self.assertGreater(len(blocks), 3)
-        for command, expected in blocks:
-            done = self.run_command("bash", "-euo", "pipefail", "-c", command)
-            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        for command in commands(page):
+            done = self.run_command("bash", "-euo", "pipefail", "-c", command.text)
+            self.assertEqual(done.returncode, 0, f"{command.text}\n{done.stdout}\n{done.stderr}")
             shown = normal(done.stdout + done.stderr)
-            for line in normal(expected):
-                self.assertIn(line, shown, command)
+            for line in normal(command.output):
+                self.assertIn(line, shown, command.text)

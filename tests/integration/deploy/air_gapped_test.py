@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of docs/operate/air-gapped.md that need no registry. HELM_DEV is tests/support/helm/helm-dev."""
+"""Runs the commands of docs/operate/air-gapped.md that need neither an image nor a registry; image_test.py runs the others.
+HELM_DEV is tests/support/helm/helm-dev."""
 import os
 import pathlib
 import re
@@ -11,25 +12,21 @@ import unittest
 
 import yaml
 from chart import AGENT, PRINCIPAL, ROOT, merged, render
-
-PAGE = ROOT / "docs/operate/air-gapped.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+from documented import commands
 
 
 class AirGapped(unittest.TestCase):
     def test_every_command_works_and_shows_what_the_page_says(self):
-        blocks = BLOCK.findall(PAGE.read_text())
-        self.assertEqual(len(blocks), 2)
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(ROOT / "deploy/kubernetes", pathlib.Path(folder, "deploy/kubernetes"))
             helm = pathlib.Path(folder, "helm")
             helm.symlink_to(os.environ["HELM_DEV"])
-            for command, expected in blocks:
-                done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=folder, text=True, capture_output=True,
+            for command in commands("docs/operate/air-gapped.md"):
+                done = subprocess.run(["bash", "-euo", "pipefail", "-c", command.text], cwd=folder, text=True, capture_output=True,
                                       timeout=120, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
                 self.assertEqual(done.returncode, 0, done.stderr)
-                if expected:
-                    self.assertEqual(done.stdout.split(), expected.split())
+                if command.output:
+                    self.assertEqual(done.stdout.split(), command.output.split())
             chart = yaml.safe_load((ROOT / "deploy/kubernetes/chart/Chart.yaml").read_text())
             self.assertNotIn("dependencies", chart)
 

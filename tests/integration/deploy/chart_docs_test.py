@@ -23,9 +23,9 @@ import broker
 import yaml
 from chart import NAMESPACE, ROOT
 from daemons import Daemon, broker_ports, wait_for
+from documented import commands
 
 PAGE = ROOT / "docs/operate/helm.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 WORKLOADS = {"hub": "argobus-principal", "edge-1": "argobus-agent"}
 MOST_COMMANDS = 12  # without the settings, which the page names apart
 SETTINGS = re.compile(r"^export \w+=", re.MULTILINE)
@@ -158,32 +158,34 @@ class Docs(unittest.TestCase):
             pod.run()
 
     def test_every_command_works_and_the_first_application_arrives(self):
-        before, separator, after = PAGE.read_text().partition("## Values")
+        before, separator, _ = PAGE.read_text().partition("## Values")
         self.assertTrue(separator)
+        blocks = commands("docs/operate/helm.md", env=self.env)
+        first = [block for block in blocks if block.text in before]
         kubelets = threading.Thread(target=self.kubelets, daemon=True)
         kubelets.start()
-        begin, commands = time.monotonic(), 0
-        for command, expected in BLOCK.findall(before):
-            commands += len(re.findall(r"(?<!\\)\n", command))
-            self.run_block(command, expected)
-        print(f"first command to first Application: {time.monotonic() - begin:.1f} s, {commands} commands", flush=True)
+        begin = time.monotonic()
+        for block in first:
+            self.run_block(block)
+        count = sum(len(re.findall(r"(?<!\\)\n", block.text)) for block in first)
+        print(f"first command to first Application: {time.monotonic() - begin:.1f} s, {count} commands", flush=True)
         kubelets.join(60)
         for pod in self.pods:
             built = r'argobus_build_info\{version="[^"]+",commit="([0-9a-f]+|unknown)"\} 1'
             self.assertRegex(pod.daemon.get("/metrics"), built)
-        self.assertLessEqual(commands, MOST_COMMANDS)
+        self.assertLessEqual(count, MOST_COMMANDS)
         settings = len(SETTINGS.findall(before))
-        said = f"takes {commands} commands, besides the {settings} `export` lines"
+        said = f"takes {count} commands, besides the {settings} `export` lines"
         self.assertTrue(said in before, said)
-        for command, expected in BLOCK.findall(after):
-            self.run_block(command, expected)
+        for block in blocks[len(first):]:
+            self.run_block(block)
 
-    def run_block(self, command, expected):
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], env=self.env, cwd=self.folder, text=True, timeout=300,
+    def run_block(self, block):
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], env=self.env, cwd=self.folder, text=True, timeout=300,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         logs = "".join(pod.daemon.tail() for pod in self.pods if pod.daemon.log.exists())
-        self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{logs}")
-        self.assertEqual([line for line in expected.splitlines() if line not in done.stdout.splitlines()], [], done.stdout)
+        self.assertEqual(done.returncode, 0, f"{block.text}\n{done.stdout}\n{logs}")
+        self.assertEqual([line for line in block.output.splitlines() if line not in done.stdout.splitlines()], [], done.stdout)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,7 @@ import unittest
 
 import broker
 from daemons import Fleet, wait_for
-
-PAGE = os.path.join(broker.ROOT, "docs/operate/kafka.md")
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+from documented import commands
 
 
 def normal(text):
@@ -33,16 +31,13 @@ class Docs(Fleet):
         wait_for("guestbook is at w1", lambda: self.spoke.read("argocd", "guestbook"))
 
     def test_every_command_works_and_shows_what_the_page_says(self):
-        with open(PAGE, encoding="utf-8") as f:
-            blocks = BLOCK.findall(f.read())
-        self.assertGreater(len(blocks), 3)
         env = broker.environment()
-        for command, expected in blocks:
-            done = broker.run("bash", "-euo", "pipefail", "-c", command, env=env)
-            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        for command in commands("docs/operate/kafka.md", env=env):
+            done = broker.run("bash", "-euo", "pipefail", "-c", command.text, env=env)
+            self.assertEqual(done.returncode, 0, f"{command.text}\n{done.stdout}\n{done.stderr}")
             shown = normal(done.stdout + done.stderr)
-            for line in normal(expected):
-                self.assertIn(line, shown, command)
+            for line in normal(command.output):
+                self.assertIn(line, shown, command.text)
 
 
 if __name__ == "__main__":

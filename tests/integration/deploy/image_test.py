@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The image: built twice by buildah on a Debian that mmdebstrap makes, then run by runc, read-only and
-without rights, as a principal and an agent at a real broker. No registry and no container engine is needed; root is.
+without rights, as a principal and an agent at a real broker; also copied to a registry of this test. The commands are those of
+docs/operate/install.md and air-gapped.md. No container engine is needed; root is.
 
 The environment is as tests/support/kafka/kafka.cmake sets it.
 """
@@ -14,6 +15,7 @@ import pathlib
 import platform
 import re
 import shutil
+import socket
 import subprocess
 import tarfile
 import tempfile
@@ -26,18 +28,47 @@ import uuid
 import yaml
 from chart import ROOT
 from daemons import broker_ports
+from documented import commands
 from ports import free_port
 from waiting import wait_for
 
 USER = 65532
 MOST_BYTES = 60_000_000
 PROGRAMS = ("argobus-principal", "argobus-agent", "argobusctl")
+BASE = "localhost/debian-base"
+INSTALL = commands("docs/operate/install.md", by="tests/integration/deploy/image_test.py")
+AIR_GAPPED = commands("docs/operate/air-gapped.md", by="tests/integration/deploy/image_test.py")
 
 
 def run(*command, **options):
     done = subprocess.run([str(part) for part in command], text=True, capture_output=True, **options)
     assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout
+
+
+@contextlib.contextmanager
+def registry(folder):
+    """Debian's docker-registry; gives where it listens, and its certificate."""
+    address, cert, key = f"127.0.0.1:{free_port()}", folder / "tls.crt", folder / "tls.key"
+    folder.mkdir()
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=registry",
+        "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1", "-keyout", key, "-out", cert)
+    (folder / "config.yml").write_text(yaml.safe_dump({
+        "version": 0.1, "http": {"addr": address, "tls": {"certificate": str(cert), "key": str(key)}},
+        "storage": {"filesystem": {"rootdirectory": str(folder / "data")}}}))
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(["docker-registry", "serve", folder / "config.yml"], stdout=log, stderr=log)
+
+    def listens():
+        with contextlib.suppress(OSError), socket.create_connection(address.split(":"), timeout=10):
+            return True
+
+    try:
+        wait_for("the registry listens", listens, 60)
+        yield address, cert
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def apt_sources():
@@ -55,13 +86,14 @@ class Builder:
         run("mmdebstrap", "--quiet", "--variant=minbase", "--format=tar", "bookworm", tar, *apt_sources())
         container = run(*self.buildah, "from", "scratch").strip()
         run(*self.buildah, "add", "--quiet", container, tar)
-        run(*self.buildah, "commit", "--quiet", "--rm", container, "localhost/debian-base")
+        run(*self.buildah, "commit", "--quiet", "--rm", container, BASE)
         tar.unlink()
 
-    def build(self, name):
+    def build(self, name, command):
+        """With a command of a page; the image of Debian is always that of this test."""
         out = self.folder / f"{name}.tar"
-        run(ROOT / "deploy/image/build", out, timeout=3000,
-            env={**os.environ, "BUILDAH": " ".join(self.buildah), "BASE": "localhost/debian-base"})
+        text = command.text.replace("argobus.tar", str(out)).replace("registry.example.com/debian:12-slim", BASE)
+        run("bash", "-euc", text, timeout=3000, cwd=ROOT, env={**os.environ, "BUILDAH": " ".join(self.buildah), "BASE": BASE})
         return Image(out, self.folder / name)
 
 
@@ -180,10 +212,19 @@ class TheImage(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.builder = Builder(cls.folder)
         cls.builder.make_base()
-        cls.image = cls.builder.build("one")
+        [command] = INSTALL
+        cls.image = cls.builder.build("one", command)
 
     def test_a_second_build_has_the_same_digest(self):
-        self.assertEqual(self.builder.build("two").digest, self.image.digest)
+        self.assertEqual(self.builder.build("two", AIR_GAPPED[0]).digest, self.image.digest)
+
+    def test_it_is_copied_to_a_registry(self):
+        with registry(self.folder / "registry") as (address, cert):
+            copy = AIR_GAPPED[1].text.replace("argobus.tar", str(self.image.archive)).replace("registry.example.com", address)
+            env = {**os.environ, "SSL_CERT_FILE": str(cert)}
+            run("bash", "-euc", copy, timeout=300, env=env)
+            shown = json.loads(run("skopeo", "inspect", "--config", f"docker://{address}/argobus:0.1.0", env=env))
+            self.assertEqual(shown["config"]["User"], f"{USER}:{USER}")
 
     def test_it_is_small(self):
         found = self.image.compressed_bytes()

@@ -12,10 +12,10 @@ import yaml
 
 from daemons import application, free_port, revision, wait_for
 from compat_test import SOURCE_UID, Dialect, data
+from documented import commands
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs/migrate-from-argocd-agent.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 YAML = re.compile(r"^```yaml\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 VERSION = "v0.10.0"  # as the page has it
 
@@ -25,6 +25,7 @@ class Migrate(Dialect):
 
     def setUp(self):
         self.page = PAGE.read_text(encoding="utf-8")
+        self.left = commands("docs/migrate-from-argocd-agent.md")  # to be run
         self.ports = {"8080": free_port(), "8081": free_port()}
         super().setUp()
         for name in ("ca", "server", "w1"):
@@ -58,17 +59,19 @@ class Migrate(Dialect):
 
     def run_page(self, text):
         """The commands that contain this, and what they must show."""
-        blocks = [b for b in BLOCK.findall(self.page) if text in b[0]]
+        blocks = [block for block in self.left if text in block.text]
         self.assertTrue(blocks, text)
+        self.left = [block for block in self.left if block not in blocks]
         shutil.copy(self.principal.config, self.folder / "principal.yaml")
         env = dict(os.environ, PATH=os.environ["AB_BIN"] + ":" + os.environ["PATH"])
-        for command, expected in blocks:
+        for block in blocks:
+            command = block.text
             for port, real in self.ports.items():
                 command = command.replace(f"localhost:{port}", f"localhost:{real}")
             done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=self.folder, env=env,
                                   capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
-            for line in expected.splitlines():
+            for line in block.output.splitlines():
                 self.assertIn(line, done.stdout.splitlines(), command)
 
     def stored_by_go(self, event):
@@ -97,6 +100,7 @@ class Migrate(Dialect):
         # The agent's turn: what it finds it takes for its own.
         self.daemon(self.agent, "8081").start()
         self.run_page("readyz")
+        self.assertEqual(self.left, [])
         self.hub.edit("w1", "a", lambda a: a["spec"]["source"].update(targetRevision="2"))
         self.arrives("a", "2")
         uid = self.spoke.sidecar("argocd", "a")["uid"]

@@ -10,6 +10,7 @@ import unittest
 import yaml
 from access import Access
 from daemons import wait_for
+from documented import commands
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/operate/live.md"
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```\n", re.MULTILINE | re.DOTALL)
@@ -53,7 +54,8 @@ class Docs(Access):
 
     def test_what_the_page_sets_up_answers(self):
         (self.folder / "live-ca.crt").write_bytes((self.folder / "live.crt").read_bytes())
-        version = wait_for("the agent answers", lambda: self.curl(block("curl --cacert")).get("gitVersion"))
+        [command] = commands("docs/operate/live.md")
+        version = wait_for("the agent answers", lambda: self.curl(command.text).get("gitVersion"))
         self.assertEqual(version, self.bare("GET", "/version").json()["gitVersion"])
         [shown] = [line for line in block("live: live request").splitlines() if line]
         keys = re.compile(r"(\w+)=")

@@ -16,11 +16,10 @@ import yaml
 
 import assets
 from daemons import Fleet, application
+from documented import commands
 from ports import free_port
 from waiting import wait_for
 
-PAGE = assets.ROOT / "docs/operate/monitoring.md"
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 # What the variables of the dashboards are when "all" is chosen, and what Grafana puts in by itself.
 VARIABLES = {"$__rate_interval": "30s", "$job": ".*", "$agent": "w1"}
 # Nothing has failed in this fleet, so these have no series yet.
@@ -166,15 +165,13 @@ class Monitored(Fleet):
     def check_the_page(self):
         env = {"PATH": "/usr/bin:/bin", "PRINCIPAL": f"127.0.0.1:{self.principal.port}",
                "AGENT": f"127.0.0.1:{self.agent.port}", "PROMETHEUS": f"127.0.0.1:{self.prometheus.port}"}
-        blocks = BLOCK.findall(PAGE.read_text())
-        self.assertGreater(len(blocks), 3)
-        for command, expected in blocks:
-            done = subprocess.run(["bash", "-euo", "pipefail", "-c", command], env=env, cwd=assets.ROOT,
+        for command in commands("docs/operate/monitoring.md", env=env):
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", command.text], env=env, cwd=assets.ROOT,
                                   capture_output=True, text=True, timeout=60, check=False)
-            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+            self.assertEqual(done.returncode, 0, f"{command.text}\n{done.stdout}\n{done.stderr}")
             lines = normal(done.stdout + done.stderr)
-            for line in normal(expected):
-                self.assertIn(line, lines, f"{command}\n{done.stdout}")
+            for line in normal(command.output):
+                self.assertIn(line, lines, f"{command.text}\n{done.stdout}")
 
     def test_prometheus_sees_the_fleet(self):
         self.check_the_latency()

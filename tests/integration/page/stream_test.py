@@ -11,12 +11,13 @@ import unittest
 import yaml
 
 from daemons import application
+from documented import commands
 from fleet_page import TOKEN, PageFleet
 from waiting import wait_for
 
 
 DOCS = pathlib.Path(__file__).resolve().parents[3] / "docs/operate/fleet-page.md"
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+YAML = re.compile(r"^```yaml\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
 def pending(stream, agent, way="down"):
@@ -133,13 +134,14 @@ class Page(PageFleet):
         self.assertEqual(self.ask("/api/agents", tls=self.trust("w1"))[0], 200)
 
     def test_what_the_documentation_sets_up_answers_its_command(self):
-        first, second, command = [text for _, text in BLOCK.findall(DOCS.read_text(encoding="utf-8"))]
+        first, second = YAML.findall(DOCS.read_text(encoding="utf-8"))
+        [command] = commands("docs/operate/fleet-page.md")
         fleet = yaml.safe_load(first)["fleet"]
         self.assertEqual(fleet["listen"], ":8090")
         self.principal.configure(dict(self.principal_config(), fleet={"listen": ":0"}))
         self.principal.start()
-        command = command.replace(":8090", f":{self.page_port()}")
-        said = subprocess.run(["bash", "-euc", command], check=True, capture_output=True, timeout=60).stdout
+        told = command.text.replace(":8090", f":{self.page_port()}")
+        said = subprocess.run(["bash", "-euc", told], check=True, capture_output=True, timeout=60).stdout
         self.assertEqual(json.loads(said)["agent"]["name"], "w1")
         self.principal.stop()
         certs = self.grpc("server")["tls"]

@@ -14,6 +14,7 @@ import urllib.request
 import yaml
 
 from daemons import Fleet, application, free_port, only_kafka, revision, wait_for
+from documented import commands
 
 TOO_MANY = 21  # deletions; sync.max-deletions is 20
 
@@ -154,7 +155,10 @@ class OneAgent(Shown):
         self.are_listed(TOO_MANY + 1)
         row = self.ctl("deletions", "--agent", "w1").stdout.splitlines()[1]
         self.assertEqual(row.split()[:2], ["w1", str(TOO_MANY + 1)])
-        self.assertEqual(self.ctl(*row.split("argobusctl ")[1].split()).returncode, 0)
+        [command] = commands("docs/operate/backups.md", by="tests/integration/services/argobusctl_test.py")
+        self.assertEqual(sorted(row.split("argobusctl ")[1].split()), sorted(command.text.split()[1:]))
+        done = self.shell(command.text)
+        self.assertEqual(done.returncode, 0, done.stderr)
         wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
         wait_for("none is held", lambda: self.agent_w1()["held"] is None)
 
@@ -295,15 +299,12 @@ class Page(Shown):
         self.hub.write("w1", "guestbook", application("guestbook", "2"))
         self.are_pending(1)
         wait_for("the principal notices", lambda: not self.agent_w1()["connected"])
-        page = pathlib.Path(__file__).resolve().parents[3] / "docs/argobusctl.md"
-        blocks = re.findall(r"^```sh\n(.*?)^```\n(?:\n*^```output\n(.*?)^```\n)?", page.read_text(), re.M | re.S)
-        self.assertGreater(len(blocks), 6)
-        for command, expected in blocks:
-            done = self.shell(command.replace("localhost:8090", fleet))
-            self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}\n{done.stderr}")
+        for command in commands("docs/argobusctl.md"):
+            done = self.shell(command.text.replace("localhost:8090", fleet))
+            self.assertEqual(done.returncode, 0, f"{command.text}\n{done.stdout}\n{done.stderr}")
             shown = self.normal(done.stdout + done.stderr)
-            for line in self.normal(expected):
-                self.assertIn(line, shown, command)
+            for line in self.normal(command.output):
+                self.assertIn(line, shown, command.text)
 
 
 @unittest.skipUnless(Fleet.transport == "grpc", "a broker would have to make 12,000 topics")

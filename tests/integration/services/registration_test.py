@@ -17,6 +17,7 @@ import yaml
 
 from compat_test import GoPeer
 from daemons import Fleet, Objects, application, wait_for
+from documented import commands
 from ports import free_port
 
 AGENT = "argocd-agent.argoproj-labs.io/agent-name"
@@ -231,8 +232,8 @@ class Manual(Registering):
         self.serves()
 
 
-def blocks(page, language):
-    return [textwrap.dedent(text) for text in re.findall(rf"^ *```{language}\n(.*?)^ *```$", page, re.M | re.S)]
+def yaml_blocks(page):
+    return [textwrap.dedent(text) for text in re.findall(r"^ *```yaml\n(.*?)^ *```$", page, re.M | re.S)]
 
 
 class Docs(Registering):
@@ -241,9 +242,9 @@ class Docs(Registering):
     def principal_config(self):
         config = super().principal_config()
         page = (pathlib.Path(__file__).resolve().parents[3] / "docs/operate/registration.md").read_text()
-        [command] = [c for c in blocks(page, "sh") if "openssl" in c]
-        [block] = [b for b in blocks(page, "yaml") if "token-key" in b]
-        subprocess.run(["bash", "-euc", command], check=True, cwd=self.folder, capture_output=True)
+        [block] = [b for b in yaml_blocks(page) if "token-key" in b]
+        for command in commands("docs/operate/registration.md"):
+            subprocess.run(["bash", "-euc", command.text], check=True, cwd=self.folder, capture_output=True)
         said = yaml.safe_load(block)["registration"]
         config["registration"].update(said, **{"token-key": str(self.folder / pathlib.Path(said["token-key"]).name),
                                                "ca": str(self.ca), "names": said["names"] + ["w*"]})

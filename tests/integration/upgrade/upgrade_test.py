@@ -13,10 +13,9 @@ import subprocess
 import unittest
 
 from daemons import Fleet, application, revision, wait_for
+from documented import commands
 
 POPULATION = 30
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-BLOCK = re.compile(r"^```sh\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
 @functools.cache
@@ -146,9 +145,7 @@ class Upgrade(Fleet):
         """The commands of docs/operate/upgrade.md, about these programs."""
         env = dict(os.environ, PATH=f"{programs('now')}:{os.environ['PATH']}",
                    PRINCIPAL=f"127.0.0.1:{self.principal.port}", AGENT=f"127.0.0.1:{self.agent.port}")
-        blocks = BLOCK.findall((ROOT / "docs/operate/upgrade.md").read_text())
-        self.assertGreater(len(blocks), 1)
-        for block in blocks:
+        for block in (command.text for command in commands("docs/operate/upgrade.md", env=env)):
             for program in ("principal", "agent"):
                 block = block.replace(f"/etc/argobus/{program}.yaml", str(self.folder / program / "config.yaml"))
             done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], env=env, capture_output=True, text=True, timeout=60)

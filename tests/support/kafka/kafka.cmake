@@ -8,7 +8,7 @@ set(AB_KAFKA_ENV
     KAFKA_DEV=${AB_KAFKA_DEV}
     KAFKA_DEV_HOME=${PROJECT_BINARY_DIR}/kafka
     KAFKA_DEV_JAVA=-XX:TieredStopAtLevel=1 # half the work at a start
-    "KAFKA_DEV_USERS=w1:w1-secret principal:principal-secret"
+    "KAFKA_DEV_USERS=w1:w1-secret oslo:oslo-secret principal:principal-secret admin:admin-secret"
     CACHE INTERNAL "Environment of tests that need the broker")
 
 add_test(NAME kafka_broker_start COMMAND ${AB_KAFKA_DEV} fresh)

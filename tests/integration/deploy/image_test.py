@@ -4,7 +4,8 @@
 without rights, as a principal and an agent at a real broker; also copied to a registry of this test. The commands are those of
 docs/operate/install.md and air-gapped.md. No container engine is needed; root is.
 
-The environment is as tests/support/kafka/kafka.cmake sets it.
+The environment is as tests/support/kafka/kafka.cmake sets it. AB_IMAGE_ARCH is the processor that the image is for, where it is
+another one than this machine's: it is built by a cross compiler, and only its programs run under QEMU.
 """
 import contextlib
 import gzip
@@ -38,6 +39,10 @@ PROGRAMS = ("argobus-principal", "argobus-agent", "argobusctl")
 BASE = "localhost/debian-base"
 INSTALL = commands("docs/operate/install.md", by="tests/integration/deploy/image_test.py")
 AIR_GAPPED = commands("docs/operate/air-gapped.md", by="tests/integration/deploy/image_test.py")
+HERE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+ARCH = os.environ.get("AB_IMAGE_ARCH", HERE)
+ELF_MACHINES = {"amd64": 62, "arm64": 183}  # EM_X86_64, EM_AARCH64
+EMULATORS = {"arm64": pathlib.Path("/usr/bin/qemu-aarch64-static")}  # static, so that it runs in the image
 
 
 def run(*command, **options):
@@ -93,7 +98,8 @@ class Builder:
         """With a command of a page; the image of Debian is always that of this test."""
         out = self.folder / f"{name}.tar"
         text = command.text.replace("argobus.tar", str(out)).replace("registry.example.com/debian:12-slim", BASE)
-        run("bash", "-euc", text, timeout=3000, cwd=ROOT, env={**os.environ, "BUILDAH": " ".join(self.buildah), "BASE": BASE})
+        run("bash", "-euc", text, timeout=3000, cwd=ROOT,
+            env={**os.environ, "BUILDAH": " ".join(self.buildah), "BASE": BASE, "PLATFORM": f"linux/{ARCH}"})
         return Image(out, self.folder / name)
 
 
@@ -110,12 +116,21 @@ class Image:
         self.root.mkdir()
         for layer in self.manifest["layers"]:
             run("tar", "--extract", "--numeric-owner", "--file", self.path(layer["digest"]), "--directory", self.root)
+        self.files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()]
+        self.emulator = []
+        if ARCH != HERE:
+            shutil.copy(EMULATORS[ARCH], self.root)
+            self.emulator = [f"/{EMULATORS[ARCH].name}"]
 
     def path(self, digest):
         return self.folder / "blobs" / digest.replace(":", "/")
 
     def blob(self, digest):
         return json.loads(self.path(digest).read_text())
+
+    def command(self, program, *args):
+        """What runs a program in the root."""
+        return [*self.emulator, f"/usr/bin/{program}", *args]
 
     def compressed_bytes(self):
         """As a registry would send it; an archive may be uncompressed."""
@@ -129,9 +144,8 @@ class Image:
 def seccomp():
     """The filter of Debian's container engines, for a process without capabilities."""
     profile = json.loads(pathlib.Path("/usr/share/containers/seccomp.json").read_text())
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
     rules = [rule for rule in profile["syscalls"]
-             if not rule["includes"].get("caps") and machine in rule["includes"].get("arches", [machine])]
+             if not rule["includes"].get("caps") and HERE in rule["includes"].get("arches", [HERE])]
     return {"defaultAction": profile["defaultAction"],
             "syscalls": [{"names": rule["names"], "action": rule["action"], "args": rule.get("args") or []} for rule in rules]}
 
@@ -169,7 +183,7 @@ class Container:
         config = {**config, "http": {"address": f"127.0.0.1:{self.port}"},
                   "store": {"kind": "directory", "namespace": "argocd", "directory": {"path": "/var/lib/argobus/store"}}}
         (folder / "config/config.yaml").write_text(yaml.safe_dump(config))
-        command = [f"/usr/bin/{program}", "-c", "/etc/argobus/config.yaml"]
+        command = image.command(program, "-c", "/etc/argobus/config.yaml")
         (folder / "config.json").write_text(json.dumps(runtime_config(image.root, folder, command)))
         self.runc = ["runc", "--root", str(folder / "runc")]
         self.process = None
@@ -237,10 +251,18 @@ class TheImage(unittest.TestCase):
     def test_it_has_no_shell_and_no_package_manager(self):
         self.assertEqual(sorted(path.name for path in (self.image.root / "usr/bin").iterdir()), sorted(PROGRAMS))
 
+    def test_all_of_it_is_for_one_processor(self):
+        self.assertEqual(self.image.config["architecture"], ARCH)
+        heads = {path.name: path.read_bytes()[:20] for path in self.image.files}
+        machines = {name: int.from_bytes(head[18:], "little") for name, head in heads.items() if head.startswith(b"\x7fELF")}
+        self.assertGreater(len(machines), len(PROGRAMS))
+        self.assertEqual({name for name, machine in machines.items() if machine != ELF_MACHINES[ARCH]}, set())
+
     def test_all_programs_run(self):
         for program in PROGRAMS:
-            said = run("chroot", f"--userspec={USER}:{USER}", self.image.root, f"/usr/bin/{program}", "--version")
-            self.assertTrue(said.startswith(program), said)
+            for option, expected in (("--version", f"{program} "), ("--help", f"usage: {program}")):
+                said = run("chroot", f"--userspec={USER}:{USER}", self.image.root, *self.image.command(program, option))
+                self.assertTrue(said.startswith(expected), said)
 
     def test_the_sbom_names_every_library_with_its_version(self):
         document = json.loads((self.image.root / "usr/share/argobus/sbom.spdx.json").read_text())
@@ -250,6 +272,9 @@ class TheImage(unittest.TestCase):
         for name in ("libc6", "libssl3", "librdkafka1", "libuv1", "libcurl4", "ca-certificates"):
             self.assertRegex(packages[name]["versionInfo"], r"^[0-9]", name)
             self.assertTrue((self.image.root / "usr/share/doc" / name / "copyright").exists(), name)
+            locator = packages[name]["externalRefs"][0]["referenceLocator"]
+            architecture = "all" if name == "ca-certificates" else ARCH
+            self.assertRegex(locator, rf"^pkg:deb/debian/{name}@[0-9A-Za-z.:~%-]+\?arch={architecture}$")
         ids = [package["SPDXID"] for package in document["packages"]]
         self.assertEqual(len(ids), len(set(ids)))
         self.assertEqual(len(document["relationships"]), len(ids))

@@ -1,34 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The disk below agent.data or principal.data does not answer: what needs it waits, and nothing else does."""
-import contextlib
-import fcntl
-import os
-import pathlib
 import signal
 import time
 import unittest
 
 from both_modes import BothModes
 from daemons import application, revision, wait_for
-
-
-class Disk:
-    """The disk below a folder, for one daemon that is started after this."""
-
-    def __init__(self, daemon, folder):
-        self.lock = daemon.folder / "disk"
-        self.lock.touch()
-        self.waits = pathlib.Path(f"{self.lock}.waits")
-        library = pathlib.Path(os.environ["AB_BIN"], "libheld_disk.so")
-        daemon.env = {"LD_PRELOAD": str(library), "AB_HELD_FOLDER": str(folder), "AB_HELD_LOCK": str(self.lock)}
-
-    @contextlib.contextmanager
-    def held(self):
-        self.waits.unlink(missing_ok=True)
-        with open(self.lock, "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+from held_disk import Disk
 
 
 class HeldDisk(BothModes):

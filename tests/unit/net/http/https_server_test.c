@@ -251,8 +251,7 @@ static int64_t now_ms(void)
 /* Send all of `text`; what the server no longer takes is left out. */
 static void send_all(fixture *f, int fd, ab_str text)
 {
-    int64_t until = now_ms() + PATIENCE_MS;
-    while (text.len > 0 && now_ms() < until) {
+    for (int64_t until = now_ms() + PATIENCE_MS; text.len > 0 && now_ms() < until;) {
         ssize_t n = send(fd, text.ptr, text.len, MSG_NOSIGNAL);
         if (n < 0 && errno != EAGAIN)
             return;
@@ -265,9 +264,8 @@ static void send_all(fixture *f, int fd, ab_str text)
 /* Read until `text` has come, or to the end of the connection where it is NULL. */
 static bool read_until(fixture *f, int fd, ab_buf *out, const char *text)
 {
-    int64_t until = now_ms() + PATIENCE_MS;
     char part[65536];
-    while (now_ms() < until) {
+    for (int64_t until = now_ms() + PATIENCE_MS; now_ms() < until;) {
         ssize_t n = recv(fd, part, sizeof(part), 0);
         if (n > 0)
             ab_buf_put(out, (ab_str){part, (size_t)n});
@@ -275,7 +273,9 @@ static bool read_until(fixture *f, int fd, ab_buf *out, const char *text)
             return text == NULL;
         else
             turn(f, fd, POLLIN);
-        if (text != NULL && out->len > 0 && memmem(out->ptr, out->len, text, strlen(text)) != NULL)
+        size_t tail = out->len < 2 * sizeof(part) ? out->len : 2 * sizeof(part); /* has the new */
+        if (text != NULL && tail > 0 &&
+            memmem(out->ptr + out->len - tail, tail, text, strlen(text)))
             return true;
     }
     return false;

@@ -49,6 +49,7 @@ static int run(const ab_ctl *ctl)
     if (e == AB_ERR_INVALID)
         return ab_pki_end(e, &err);
     ab_findings_init(&found);
+    ab_findings_add_version(&found, "argobusctl", AB_STR(AB_VERSION), "version " AB_VERSION);
     if (e != AB_ERR_OK)
         ab_findings_add(&found, AB_FOUND_ERROR, ab_ctl_value(ctl, "config"), "docs/configure.md",
                         "%s", err.text);

@@ -31,6 +31,22 @@ static ab_str printable(const char *text)
     return ab_str_is_utf8(s) ? s : AB_STR("(not printable)");
 }
 
+static void add(ab_findings *f, ab_severity severity, const char *where, const char *remedy,
+                ab_str version, const char *what)
+{
+    cJSON *item = cJSON_CreateObject();
+    bool made = item != NULL && ab_doc_add_str(item, "severity", ab_str_of(names[severity])) &&
+                ab_doc_add_str(item, "where", printable(where)) &&
+                (version.ptr == NULL || ab_doc_add_str(item, "version", version)) &&
+                ab_doc_add_str(item, "what", printable(what)) &&
+                (remedy == NULL || ab_doc_add_str(item, "remedy", printable(remedy))) &&
+                cJSON_AddItemToArray(f->list, item);
+    if (!made)
+        cJSON_Delete(item);
+    f->complete = f->complete && made;
+    f->failed = f->failed || severity == AB_FOUND_ERROR;
+}
+
 void ab_findings_add(ab_findings *f, ab_severity severity, const char *where, const char *remedy,
                      const char *format, ...)
 {
@@ -39,16 +55,18 @@ void ab_findings_add(ab_findings *f, ab_severity severity, const char *where, co
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    cJSON *item = cJSON_CreateObject();
-    bool made = item != NULL && ab_doc_add_str(item, "severity", ab_str_of(names[severity])) &&
-                ab_doc_add_str(item, "where", printable(where)) &&
-                ab_doc_add_str(item, "what", printable(what)) &&
-                (remedy == NULL || ab_doc_add_str(item, "remedy", printable(remedy))) &&
-                cJSON_AddItemToArray(f->list, item);
-    if (!made)
-        cJSON_Delete(item);
-    f->complete = f->complete && made;
-    f->failed = f->failed || severity == AB_FOUND_ERROR;
+    add(f, severity, where, remedy, AB_STR_NONE, what);
+}
+
+void ab_findings_add_version(ab_findings *f, const char *where, ab_str version, const char *format,
+                             ...)
+{
+    char what[TEXT_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    add(f, AB_FOUND_OK, where, NULL, version, what);
 }
 
 static void put_line(const cJSON *item, ab_buf *out)

@@ -25,5 +25,12 @@ void ab_findings_fini(ab_findings *f);
 AB_PRINTF(5, 6)
 void ab_findings_add(ab_findings *f, ab_severity severity, const char *where, const char *remedy,
                      const char *format, ...);
+/**
+ * Add the version of something, as AB_FOUND_OK.
+ * @param version  printable; for programs alone: it is to be in the text, too
+ */
+AB_PRINTF(4, 5)
+void ab_findings_add_version(ab_findings *f, const char *where, ab_str version, const char *format,
+                             ...);
 /** Print them. @return AB_CTL_OK, or FAILED with an error among them */
 int ab_findings_print(const ab_findings *f, const ab_ctl *ctl);

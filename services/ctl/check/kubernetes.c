@@ -2,6 +2,7 @@
 #include "base/json/document.h"
 #include "services/ctl/check/parts.h"
 #include "services/ctl/check/rights.h"
+#include "services/ctl/check/versions.h"
 #include "services/ctl/cluster/api.h"
 
 #include <stdio.h>
@@ -138,6 +139,8 @@ void ab_check_kubernetes(const ab_setup *s, ab_findings *out)
         ab_findings_add(out, AB_FOUND_ERROR, "store.kubernetes", "docs/operate/kubernetes.md", "%s",
                         err.text);
     else if (check_server(&c)) {
+        ab_check_kubernetes_version(&c.api, out);
+        ab_check_argocd_version(&c.api, ab_config_str(s->config, "store.namespace"), out);
         check_settings(&c);
         ab_check_rights(s, &c.api, out);
     }

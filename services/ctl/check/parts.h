@@ -10,7 +10,8 @@
 
 /** The program's certificate: readable, its key, dates, usage, name, chain. */
 void ab_check_certificates(const ab_setup *s, ab_findings *out);
-/** The API server: reachable, its clock, Argo CD's CRDs and settings, and every right. */
+/** The API server: reachable, its clock and version, Argo CD's CRDs, version and
+ * settings, and every right. */
 void ab_check_kubernetes(const ab_setup *s, ab_findings *out);
 /** The brokers: reachable, the topics of this agent, or of the configured agents, and every right
  * on topics and groups. */

@@ -40,6 +40,9 @@ class Check(Ctl):
     def bad(self, found):
         return [f for f in found if f["severity"] != "ok"]
 
+    def versions(self, found):
+        return {f["where"]: f["version"] for f in found if "version" in f}
+
 
 class Files(Check):
     """What needs no server."""
@@ -60,11 +63,19 @@ class Files(Check):
         self.assertIn("signed by the CA", text)
 
     def test_a_configuration_that_does_not_load(self):
-        [finding] = self.check("agent", {**self.with_tls(), "agnt": 1}, code=1)
+        [finding] = self.bad(self.check("agent", {**self.with_tls(), "agnt": 1}, code=1))
         self.assertEqual((finding["severity"], finding["where"]), ("error", "agent.yaml"))
         self.assertIn("agnt", finding["what"])
         self.assertEqual(self.run_command("argobusctl", "check", "agent").returncode, 2)
         self.assertEqual(self.run_command("argobusctl", "check", "broker", "-c", "agent.yaml").returncode, 2)
+
+    def test_its_own_version_is_told_in_every_form(self):
+        own = {"argobusctl": self.ctl("--version").split()[1]}
+        self.assertEqual(self.versions(self.check("agent", self.with_tls())), own)
+        self.assertEqual(self.versions(self.check("agent", {"agnt": 1}, code=1)), own)
+        (self.folder / "agent.yaml").write_text(yaml.safe_dump(self.with_tls()))
+        self.assertEqual(self.versions(yaml.safe_load(self.ctl("check", "agent", "-c", "agent.yaml", "-o", "yaml"))), own)
+        self.assertIn(f"argobusctl: version {own['argobusctl']}\n", self.ctl("check", "agent", "-c", "agent.yaml"))
 
     def test_a_key_of_another_certificate(self):
         self.ctl("pki", "issue", "agent", "w2")
@@ -263,6 +274,50 @@ class Kubernetes(Check):
         kubectl("-n", self.namespace, "create", "configmap", "argocd-cmd-params-cm", "--from-literal=application.namespaces=w1")
         self.assertEqual(warned(), [])
 
+    def argocd(self, program, **more):
+        found = self.check(program, self.config(program, **more), code=None)
+        return [(f["where"], f.get("version"), f["what"]) for f in found if f["where"].startswith("Argo CD")]
+
+    def workload(self, kind, name, component, image, **labels):
+        labels |= {"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": component}
+        pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "c", "image": image}]}}
+        return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": self.namespace, "labels": labels},
+                "spec": {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": pod}}
+
+    def test_the_version_of_the_API_server_is_told(self):
+        self.grant("agent")
+        version = json.loads(kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"]
+        wait_for("the rights are granted", lambda: self.errors("agent") == [])
+        found = self.check("agent", self.config("agent", live={"enabled": False}))
+        self.assertEqual((self.versions(found)["Kubernetes"], self.bad(found)), (version, []))
+
+    def test_of_argocd_a_principal_learns_the_version_that_helm_sets(self):
+        self.grant("principal")
+        wait_for("the rights are granted", lambda: self.errors("principal") == [])
+        self.apply([self.workload("Deployment", "argocd-server", "server", "quay.io/argoproj/argocd:v9")])
+        [(where, version, said)] = self.argocd("principal")
+        self.assertEqual((where, version), ("Argo CD", None))
+        self.assertRegex(said, "^version not known: this user may not read Deployments and StatefulSets, .* has no label ")
+        labels = {"app.kubernetes.io/version": "v3.5.0"}
+        self.apply([{"apiVersion": "v1", "kind": "ConfigMap",
+                     "metadata": {"name": "argocd-cm", "namespace": self.namespace, "labels": labels}}])
+        [found] = self.argocd("principal")
+        self.assertEqual(found, ("Argo CD", "v3.5.0",
+                                 "version v3.5.0, by label app.kubernetes.io/version of ConfigMap argocd-cm"))
+
+    def test_of_argocd_whoever_may_see_workloads_learns_the_version_of_their_images(self):
+        self.grant("agent", ("agent", "agent-live"))
+        wait_for("the rights are granted", lambda: not self.missing("agent", self.config("agent", live={"enabled": True})))
+        [(where, version, said)] = self.argocd("agent")
+        self.assertEqual((where, version), ("Argo CD", None))
+        self.assertIn("no argocd-server or application-controller with the labels", said)
+        self.apply([self.workload("StatefulSet", "controller", "application-controller", "reg:5000/argocd:v3.4.1@sha256:" + "0" * 64),
+                    self.workload("Deployment", "argocd-server", "server", "argocd@sha256:" + "0" * 64,
+                                  **{"app.kubernetes.io/version": "v3.5.0"}),
+                    self.workload("Deployment", "argocd-redis", "redis", "redis:8")])
+        self.assertEqual([found[:2] for found in self.argocd("agent")],
+                         [("Argo CD, argocd-server", "v3.5.0"), ("Argo CD, controller", "v3.4.1")])
+
     def test_the_flags_say_which_cluster_is_looked_at(self):
         self.grant("agent")
         config = yaml.safe_load((self.folder / "kubeconfig").read_text())
@@ -373,7 +428,7 @@ class Kafka(Check):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             config = {"agent.name": "w1", "kafka": {"brokers": [f"127.0.0.1:{s.getsockname()[1]}"], "insecure": True}}
-            [whose, away] = self.check("kafka", config, code=1)
+            [_, whose, away] = self.check("kafka", config, code=1)
         self.assertEqual(whose["what"], "checked as the configuration of agent w1")
         self.assertEqual((away["severity"], away["where"]), ("error", "kafka.brokers"))
         self.assertIn("no broker answers", away["what"])
@@ -382,7 +437,7 @@ class Kafka(Check):
         for config, said in (({"agent": {"mode": "managed"}}, "agent.name is not set"), ({"agent": {"name": "W1"}}, '"W1"'),
                              ({"agent": {"nme": "w1"}}, 'unknown key "agent.nme"'), ({"principal": {"dta": "x"}}, "principal.dta"),
                              ({"kafka": {}}, "kafka.brokers is not set")):
-            [finding] = self.check("kafka", config, code=1)
+            [finding] = self.bad(self.check("kafka", config, code=1))
             self.assertIn(said, finding["what"])
         self.assertIn("-c FILE", self.ctl("check", "kafka", code=2))
         self.assertIn("--context", self.ctl("check", "kafka", "-c", "kafka.yaml", "--context", "hub", code=2))

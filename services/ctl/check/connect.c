@@ -3,22 +3,15 @@
  * Goes the way of a program to its peer, step by step, and stops where it breaks: name, TCP, TLS,
  * and login; with Kafka also a round trip. Each step waits a bounded time.
  */
-#include "base/core/clock.h"
-#include "net/tls/tls.h"
 #include "services/ctl/check/check.h"
+#include "services/ctl/check/dial.h"
 #include "services/ctl/check/parts.h"
 #include "services/ctl/check/peer_certificate.h"
 #include "services/ctl/pki/options.h"
 
-#include <errno.h>
-#include <netdb.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
-
-#define STEP_MS  5000
-#define HOST_MAX 256
 
 static const ab_ctl_flag flags[] = {
     {"config", "FILE", "configuration of the program; also -c"},
@@ -28,68 +21,16 @@ typedef struct {
     const ab_setup *setup;
     ab_findings *out;
     const char *address; /* "host:port", as it is configured */
-    char host[HOST_MAX];
-    char port[8];
+    ab_dial_address at;
 } peer;
 
-static bool split(peer *p)
-{
-    const char *colon = strrchr(p->address, ':');
-    size_t len = colon == NULL ? 0 : (size_t)(colon - p->address);
-    const char *host = p->address;
-    if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
-        host++;
-        len -= 2;
-    }
-    if (len == 0 || len >= sizeof(p->host) || strlen(colon + 1) >= sizeof(p->port))
-        return false;
-    memcpy(p->host, host, len);
-    p->host[len] = '\0';
-    snprintf(p->port, sizeof(p->port), "%s", colon + 1);
-    return true;
-}
-
 /* ----- name and TCP ----- */
-
-/* @return 0, or errno */
-static int wait_connected(int fd)
-{
-    struct pollfd wait = {.fd = fd, .events = POLLOUT};
-    int failed = 0;
-    socklen_t len = sizeof(failed);
-    int ready = poll(&wait, 1, STEP_MS);
-    if (ready <= 0)
-        return ready == 0 ? ETIMEDOUT : errno;
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &len) == 0 ? failed : errno;
-}
-
-/* @return a socket, or -1 with `failed` set */
-static int dial_one(const struct addrinfo *at, int *failed)
-{
-    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    *failed = fd < 0 ? errno : 0;
-    if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) != 0)
-        *failed = errno == EINPROGRESS ? wait_connected(fd) : errno;
-    if (fd >= 0 && *failed != 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-static int dial_all(const struct addrinfo *list, int *failed)
-{
-    int fd = -1;
-    for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next)
-        fd = dial_one(at, failed);
-    return fd;
-}
 
 static int dial(const peer *p)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
-    int failed = getaddrinfo(p->host, p->port, &hints, &list);
+    int failed = getaddrinfo(p->at.host, p->at.port, &hints, &list);
     if (failed != 0) {
         ab_findings_add(p->out, AB_FOUND_ERROR, p->address,
                         "correct the name, or look at the resolver of this host", "name: %s",
@@ -97,7 +38,7 @@ static int dial(const peer *p)
         return -1;
     }
     ab_findings_add(p->out, AB_FOUND_OK, p->address, NULL, "the name resolves");
-    int fd = dial_all(list, &failed);
+    int fd = ab_dial_tcp(list, &failed);
     freeaddrinfo(list);
     if (fd < 0)
         ab_findings_add(p->out, AB_FOUND_ERROR, p->address,
@@ -110,31 +51,17 @@ static int dial(const peer *p)
 
 /* ----- TLS ----- */
 
-/* @return 1: it may go on */
-static int wait_tls(SSL *ssl, int fd, int rc)
-{
-    int wanted = SSL_get_error(ssl, rc);
-    struct pollfd wait = {.fd = fd};
-    if (wanted != SSL_ERROR_WANT_READ && wanted != SSL_ERROR_WANT_WRITE)
-        return 0;
-    wait.events = wanted == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-    return poll(&wait, 1, STEP_MS);
-}
-
 /* With TLS 1.3 a server refuses a client's certificate only after the client is done: so a byte is
  * waited for, which a healthy one sends soon (gRPC), or never (Kafka). */
 static bool shake_hands(SSL *ssl, int fd, bool server_speaks)
 {
     char byte;
-    int rc = SSL_connect(ssl);
-    while (rc != 1 && wait_tls(ssl, fd, rc) == 1)
-        rc = SSL_connect(ssl);
-    if (rc != 1)
+    if (!ab_dial_handshake(ssl, fd))
         return false;
-    rc = SSL_peek(ssl, &byte, 1);
+    int rc = SSL_peek(ssl, &byte, 1);
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     if (rc != 1 && SSL_get_error(ssl, rc) == SSL_ERROR_WANT_READ &&
-        poll(&wait, 1, server_speaks ? STEP_MS : STEP_MS / 10) == 1)
+        poll(&wait, 1, server_speaks ? AB_DIAL_STEP_MS : AB_DIAL_STEP_MS / 10) == 1)
         rc = SSL_peek(ssl, &byte, 1);
     return rc == 1 || SSL_get_error(ssl, rc) == SSL_ERROR_WANT_READ;
 }
@@ -172,13 +99,7 @@ static void try_tls(const peer *p, int fd)
 {
     ab_error err = {0};
     ab_tls_context context;
-    ab_tls tls = {.ca = ab_setup_tls(p->setup, "ca"),
-                  .cert = ab_setup_tls(p->setup, "cert"),
-                  .key = ab_setup_tls(p->setup, "key"),
-                  .unnamed = p->setup->is_kafka,
-                  .min_version = "1.2",
-                  .server_name = p->setup->is_kafka ? NULL : ab_setup_tls(p->setup, "server-name")};
-    if (ab_tls_context_init(&context, &tls, false, p->host, &err) == AB_ERR_OK)
+    if (ab_dial_tls_init(&context, p->setup, p->at.host, &err) == AB_ERR_OK)
         check_tls(p, &context, fd);
     else
         ab_findings_add(p->out, AB_FOUND_ERROR, p->address, "argobusctl check says more", "%s",
@@ -191,7 +112,7 @@ static void try_tls(const peer *p, int fd)
 static void try_peer(const ab_setup *s, const char *address, ab_findings *out)
 {
     peer p = {.setup = s, .out = out, .address = address};
-    int fd = split(&p) ? dial(&p) : -1;
+    int fd = ab_dial_address_read(address, &p.at) ? dial(&p) : -1;
     if (fd < 0) {
         out->failed = true;
         return;

@@ -3,6 +3,7 @@
  * As the program would connect: the same settings, the same questions about topics, and each right
  * tried.
  */
+#include "services/ctl/check/broker_versions.h"
 #include "services/ctl/check/client.h"
 #include "services/ctl/check/grants.h"
 #include "services/ctl/check/parts.h"
@@ -98,6 +99,7 @@ static void check_brokers(checking *c)
         return;
     }
     ab_findings_add(c->out, AB_FOUND_OK, "kafka.brokers", NULL, "%d brokers answer", brokers);
+    ab_check_broker_versions(c->setup, &c->client, c->out);
     check_agents(c);
 }
 

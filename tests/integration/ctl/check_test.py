@@ -411,6 +411,32 @@ class Kafka(Check):
         self.assertIn("has 2 partitions", said[f"{prefix}.down.w1.state"])
         self.assertIn("must be compact", said[f"{prefix}.up.w1.state"])
 
+    def release(self):
+        """Of the broker, as far as it tells: without the patch version."""
+        pom = (ROOT / "tests/support/kafka/pom.xml").read_text()
+        return re.search(r"<kafka.version>(\d+[.]\d+)", pom)[1]
+
+    def with_tls(self, **more):
+        subprocess.run([broker.KAFKA_DEV, "cert", "w1"], check=True, capture_output=True)
+        tls = {name: str(pathlib.Path(broker.HOME, "tls", file)) for name, file in
+               (("ca", "ca.crt"), ("cert", "w1.crt"), ("key", "w1.key"))} | more
+        return {"kafka": {"brokers": [f"127.0.0.1:{broker_ports()['tls']}"], "tls": tls}}
+
+    def test_the_version_of_each_broker_is_told(self):
+        plain = {"kafka": {"brokers": [f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True}}
+        for config in (plain, self.with_tls()):
+            [address] = config["kafka"]["brokers"]
+            versions = self.versions(self.check("kafka", config, code=None))
+            self.assertEqual((versions[address], set(versions)), (self.release(), {"argobusctl", "librdkafka", address}))
+
+    def test_a_version_that_cannot_be_asked_is_not_an_error(self):
+        config = self.with_tls(key="secret.key", **{"key-password": "x"})
+        key = pathlib.Path(broker.HOME, "tls", "w1.key")
+        self.openssl("rsa", "-in", key, "-aes128", "-passout", "pass:x", "-out", "secret.key")
+        [finding] = [f for f in self.check("kafka", config, code=None) if f["where"] == config["kafka"]["brokers"][0]]
+        self.assertEqual((finding["severity"], finding["what"]),
+                         ("ok", "version not known: only librdkafka gets kafka.tls.key-password"))
+
     def test_a_broker_that_is_away(self):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))

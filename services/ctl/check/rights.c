@@ -3,6 +3,7 @@
 
 #include "services/ctl/check/live_rights.h"
 #include "services/ctl/check/review.h"
+#include "services/ctl/check/watermark_rights.h"
 
 #include <stdio.h>
 
@@ -27,30 +28,28 @@ typedef struct {
     const char *group;
     const char *resource;
     const char *verbs;
-    const char *name; /* of one object; NULL: of all */
 } rule;
 
 static const rule rules[] = {
-    {true, false, ALWAYS, "agent", "argoproj.io", "applications", ALL, NULL},
-    {true, false, ALWAYS, "agent", "argoproj.io", "appprojects", ALL, NULL},
-    {true, false, ALWAYS, "agent", "", "secrets", ALL, NULL},
-    {true, false, ALWAYS, "agent", "", "configmaps", ALL, NULL},
-    {true, true, BY_DESTINATION, "agent-destination", "argoproj.io", "applications", ALL, NULL},
-    {true, true, MAKES_NAMESPACES, "agent-destination", "", "namespaces", "create", NULL},
-    {true, true, LIVE, "agent-live", "*", "*", "get list watch", NULL},
-    {true, true, LIVE_EXEC, "agent-live", "", "pods/exec", "get create", NULL},
-    {false, true, ALWAYS, "principal", "argoproj.io", "applications", "get list watch patch", NULL},
-    {false, true, ALWAYS, "principal", "", "events", "create", NULL},
-    {false, false, ALWAYS, "principal", "argoproj.io", "appprojects", "get list watch patch", NULL},
-    {false, false, ALWAYS, "principal", "", "secrets", "get list watch", NULL},
-    {false, false, ALWAYS, "principal", "", "configmaps", "get list watch create", NULL},
-    {false, false, ALWAYS, "principal", "", "configmaps", "patch", "argobus-store-mark"},
+    {true, false, ALWAYS, "agent", "argoproj.io", "applications", ALL},
+    {true, false, ALWAYS, "agent", "argoproj.io", "appprojects", ALL},
+    {true, false, ALWAYS, "agent", "", "secrets", ALL},
+    {true, false, ALWAYS, "agent", "", "configmaps", ALL},
+    {true, true, BY_DESTINATION, "agent-destination", "argoproj.io", "applications", ALL},
+    {true, true, MAKES_NAMESPACES, "agent-destination", "", "namespaces", "create"},
+    {true, true, LIVE, "agent-live", "*", "*", "get list watch"},
+    {true, true, LIVE_EXEC, "agent-live", "", "pods/exec", "get create"},
+    {false, true, ALWAYS, "principal", "argoproj.io", "applications", "get list watch patch"},
+    {false, true, ALWAYS, "principal", "", "events", "create"},
+    {false, false, ALWAYS, "principal", "argoproj.io", "appprojects", "get list watch patch"},
+    {false, false, ALWAYS, "principal", "", "secrets", "get list watch"},
+    {false, false, ALWAYS, "principal", "", "configmaps", "get list watch create"},
     {false, true, AUTONOMOUS, "principal-autonomous", "argoproj.io", "applications",
-     "create delete", NULL},
+     "create delete"},
     {false, false, AUTONOMOUS, "principal-autonomous", "argoproj.io", "appprojects",
-     "create delete", NULL},
-    {false, true, MAKES_NAMESPACES, "principal-autonomous", "", "namespaces", "create", NULL},
-    {false, false, REGISTRATION, "principal-registration", "", "secrets", "create patch", NULL},
+     "create delete"},
+    {false, true, MAKES_NAMESPACES, "principal-autonomous", "", "namespaces", "create"},
+    {false, false, REGISTRATION, "principal-registration", "", "secrets", "create patch"},
 };
 
 typedef struct {
@@ -121,17 +120,13 @@ static void add_missing(const asking *a, const rule *r, ab_str verb)
 {
     char where[256];
     char remedy[512];
-    char names[96] = "";
-    if (r->name != NULL)
-        snprintf(names, sizeof(names), ", resourceNames: [%s]", r->name);
     snprintf(where, sizeof(where), "%s%s%s %s%s", r->resource, r->group[0] == '\0' ? "" : ".",
              r->group, r->cluster ? "in all namespaces" : "in namespace ",
              r->cluster ? "" : a->namespace_name);
     snprintf(remedy, sizeof(remedy),
-             "add to the %s: {apiGroups: [\"%s\"], resources: [\"%s\"]%s, verbs: [%.*s]}, or apply "
+             "add to the %s: {apiGroups: [\"%s\"], resources: [\"%s\"], verbs: [%.*s]}, or apply "
              "deploy/kubernetes/rbac/%s.yaml",
-             r->cluster ? "ClusterRole" : "Role", r->group, r->resource, names, AB_STR_ARG(verb),
-             r->file);
+             r->cluster ? "ClusterRole" : "Role", r->group, r->resource, AB_STR_ARG(verb), r->file);
     /* How much live access may see is the operator's choice. */
     bool chosen = r->when == LIVE || r->when == LIVE_EXEC;
     ab_findings_add(a->out, chosen ? AB_FOUND_WARNING : AB_FOUND_ERROR, where, remedy,
@@ -144,8 +139,7 @@ static bool ask_verb(asking *a, const rule *r, ab_str verb)
     bool allowed = false;
     ab_review review = {.namespace_name = r->cluster ? NULL : a->namespace_name,
                         .group = r->group,
-                        .resource = r->resource,
-                        .name = r->name};
+                        .resource = r->resource};
     if (r->when == LIVE && !ab_live_rights_uses(&a->policy, verb))
         return true;
     if (!ab_review_ask(a->api, &review, verb, &allowed, a->out))
@@ -176,6 +170,8 @@ static bool ask_rules(asking *a)
             answered = ask_rule(a, &rules[i]);
     if (answered && is_live(a))
         answered = ab_live_rights_check(&a->policy, a->api, &a->allowed, a->out);
+    if (answered && !a->setup->is_agent)
+        answered = ab_watermark_rights_check(a->setup, a->api, &a->allowed, a->out);
     return answered;
 }
 

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#define NAMES_MAX ((size_t)1024 * 1024)
+
 /* What is known of the words before the last. */
 struct line {
     ab_ctl_commands commands;
@@ -13,6 +15,7 @@ struct line {
     const char *first;             /* word of its name, when that has two; NULL: none was read */
     const ab_ctl_flag *open;       /* its value comes next; NULL: none is open */
     const char *socket;
+    const char *kubeconfig;
     size_t operands;
 };
 
@@ -58,16 +61,48 @@ static void read_name(struct line *l, const char *word)
         l->first = word;
 }
 
+/* What other values depend on. */
+static void keep_value(struct line *l, const char *flag, const char *value)
+{
+    if (strcmp(flag, "socket") == 0)
+        l->socket = value;
+    else if (strcmp(flag, "kubeconfig") == 0)
+        l->kubeconfig = value;
+}
+
+/* "--name=value" as a flag of this line. @return the value; NULL: it is none, or of no known flag
+ */
+static const char *split_flag(const struct line *l, const char *word, const ab_ctl_flag **flag)
+{
+    char name[64];
+    size_t len = strcspn(word, "=");
+    if (strncmp(word, "--", 2) != 0 || word[len] == '\0' || len >= sizeof(name))
+        return NULL;
+    memcpy(name, word, len);
+    name[len] = '\0';
+    *flag = flag_of(l, name);
+    return *flag == NULL || (*flag)->value == NULL ? NULL : word + len + 1;
+}
+
+static void read_flag(struct line *l, const char *word)
+{
+    const ab_ctl_flag *flag = NULL;
+    const char *value = split_flag(l, word, &flag);
+    if (value != NULL) {
+        keep_value(l, flag->name, value);
+        return;
+    }
+    flag = flag_of(l, word);
+    l->open = flag != NULL && flag->value != NULL ? flag : NULL;
+}
+
 static void read_word(struct line *l, const char *word)
 {
     if (l->open != NULL) {
-        l->socket = strcmp(l->open->name, "socket") == 0 ? word : l->socket;
+        keep_value(l, l->open->name, word);
         l->open = NULL;
-    } else if (strncmp(word, "--socket=", 9) == 0) {
-        l->socket = word + 9;
     } else if (word[0] == '-') {
-        const ab_ctl_flag *flag = flag_of(l, word);
-        l->open = flag != NULL && flag->value != NULL ? flag : NULL;
+        read_flag(l, word);
     } else if (l->command == NULL) {
         read_name(l, word);
     } else {
@@ -116,28 +151,76 @@ static void put_flags(const ab_ctl_flag *rows, size_t count, const char *prefix,
     }
 }
 
-static void put_agents(const struct line *l, const char *prefix, ab_ctl_agent_names agents,
-                       ab_buf *out)
+static void put_lines(const ab_buf *lines, const char *prefix, const char *help, ab_buf *out)
 {
-    ab_buf names;
-    ab_buf_init(&names, 1024u * 1024);
-    agents(l->socket, &names);
-    for (const char *at = names.ptr; at != NULL && *at != '\0';) {
+    for (const char *at = lines->ptr; at != NULL && *at != '\0';) {
         size_t len = strcspn(at, "\n");
-        put(prefix, (ab_str){at, len}, "agent", out);
+        put(prefix, (ab_str){at, len}, help, out);
         at += len + (at[len] == '\n');
     }
-    ab_buf_fini(&names);
 }
 
-static void put_value(const struct line *l, const char *prefix, ab_ctl_agent_names agents,
-                      ab_buf *out)
+static void put_agents(const struct line *l, const char *prefix, const ab_ctl_names *names,
+                       ab_buf *out)
+{
+    ab_buf lines;
+    ab_buf_init(&lines, NAMES_MAX);
+    names->agents(l->socket, &lines);
+    put_lines(&lines, prefix, "agent", out);
+    ab_buf_fini(&lines);
+}
+
+static void put_contexts(const struct line *l, const char *prefix, const ab_ctl_names *names,
+                         ab_buf *out)
+{
+    ab_buf lines;
+    ab_buf_init(&lines, NAMES_MAX);
+    names->contexts(l->kubeconfig, &lines);
+    put_lines(&lines, prefix, "context", out);
+    ab_buf_fini(&lines);
+}
+
+static void put_value(const struct line *l, const char *flag, const char *prefix,
+                      const ab_ctl_names *names, ab_buf *out)
 {
     static const char *const forms[] = {"table", "json", "yaml"};
-    if (strcmp(l->open->name, "agent") == 0)
-        put_agents(l, prefix, agents, out);
-    for (size_t i = 0; i < 3 && strcmp(l->open->name, "output") == 0; i++)
+    if (strcmp(flag, "agent") == 0)
+        put_agents(l, prefix, names, out);
+    else if (strcmp(flag, "context") == 0)
+        put_contexts(l, prefix, names, out);
+    for (size_t i = 0; i < 3 && strcmp(flag, "output") == 0; i++)
         put(prefix, ab_str_of(forms[i]), "", out);
+}
+
+/* The shell replaces the whole word, "--name=value". @return false: the word is none */
+static bool put_flag_value(const struct line *l, const char *word, const ab_ctl_names *names,
+                           ab_buf *out)
+{
+    const ab_ctl_flag *flag = NULL;
+    const char *value = split_flag(l, word, &flag);
+    if (value == NULL)
+        return false;
+    ab_buf values;
+    ab_buf_init(&values, NAMES_MAX);
+    put_value(l, flag->name, value, names, &values);
+    for (const char *at = values.ptr; at != NULL && *at != '\0';) {
+        size_t len = strcspn(at, "\n") + 1;
+        ab_buf_put(out, (ab_str){word, (size_t)(value - word)});
+        ab_buf_put(out, (ab_str){at, len});
+        at += len;
+    }
+    ab_buf_fini(&values);
+    return true;
+}
+
+/* A flag, or the value behind its equals sign. */
+static void put_flag(const struct line *l, const char *word, const ab_ctl_names *names, ab_buf *out)
+{
+    if (put_flag_value(l, word, names, out))
+        return;
+    if (l->command != NULL)
+        put_flags(l->command->flags, l->command->flag_count, word, out);
+    put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count(l->command), word, out);
 }
 
 /* Of "agent NAME | principal [NAME]": the words in small letters, which begin an alternative. */
@@ -150,7 +233,7 @@ static void put_alternatives(const char *operands, const char *prefix, ab_buf *o
     }
 }
 
-static void put_operand(const struct line *l, const char *prefix, ab_ctl_agent_names agents,
+static void put_operand(const struct line *l, const char *prefix, const ab_ctl_names *names,
                         ab_buf *out)
 {
     const ab_ctl_command *c = l->command;
@@ -158,31 +241,28 @@ static void put_operand(const struct line *l, const char *prefix, ab_ctl_agent_n
     if (l->operands >= c->operands_max)
         return;
     if (strncmp(c->operands, "AGENT", 5) == 0 && l->operands == 0)
-        put_agents(l, prefix, agents, out);
+        put_agents(l, prefix, names, out);
     if (l->operands == 0)
         put_alternatives(c->operands, prefix, out);
     for (size_t i = 0; i < 3 && c == &ab_ctl_completion; i++)
         put(prefix, ab_str_of(shells[i]), "", out);
 }
 
-void ab_ctl_complete(ab_ctl_commands commands, int count, char **words, ab_ctl_agent_names agents,
+void ab_ctl_complete(ab_ctl_commands commands, int count, char **words, const ab_ctl_names *names,
                      ab_buf *out)
 {
     struct line l = {.commands = commands};
     const char *last = count > 0 ? words[count - 1] : "";
     for (int i = 0; i + 1 < count; i++)
         read_word(&l, words[i]);
-    if (l.open != NULL) {
-        put_value(&l, last, agents, out);
-    } else if (last[0] == '-') {
-        if (l.command != NULL)
-            put_flags(l.command->flags, l.command->flag_count, last, out);
-        put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count(l.command), last, out);
-    } else if (l.command != NULL) {
-        put_operand(&l, last, agents, out);
-    } else {
+    if (l.open != NULL)
+        put_value(&l, l.open->name, last, names, out);
+    else if (last[0] == '-')
+        put_flag(&l, last, names, out);
+    else if (l.command != NULL)
+        put_operand(&l, last, names, out);
+    else
         put_names(&l, last, out);
-    }
 }
 
 /* --- scripts --- */
@@ -191,15 +271,26 @@ static const struct {
     const char *shell;
     const char *script;
 } scripts[] = {
-    {"bash",
-     "# bash completion for argobusctl\n"
-     "_argobusctl()\n"
-     "{\n"
-     "    local IFS=$'\\n'\n"
-     "    COMPREPLY=($(argobusctl __complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null | "
-     "cut -f1))\n"
-     "}\n"
-     "complete -o default -F _argobusctl argobusctl\n"},
+    {"bash", "# bash completion for argobusctl\n"
+             "_argobusctl()\n"
+             "{\n"
+             "    local IFS=$'\\n' word last= own=\n"
+             "    local -a words=()\n"
+             "    # bash splits words at : and =, which argobusctl does not\n"
+             "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD}\"; do\n"
+             "        if ((${#words[@]})) && [[ $word =~ ^[:=]+$ || $last =~ ^[:=]+$ ]]; then\n"
+             "            words[-1]+=$word\n"
+             "        else\n"
+             "            words+=(\"$word\")\n"
+             "        fi\n"
+             "        last=$word\n"
+             "    done\n"
+             "    own=${COMP_WORDS[COMP_CWORD]}\n"
+             "    [[ $own =~ ^[:=]+$ ]] && own=\n"
+             "    COMPREPLY=($(argobusctl __complete \"${words[@]}\" 2>/dev/null | cut -f1))\n"
+             "    COMPREPLY=(\"${COMPREPLY[@]#\"${words[-1]%\"$own\"}\"}\")\n"
+             "}\n"
+             "complete -o default -F _argobusctl argobusctl\n"},
     {"zsh",
      "#compdef argobusctl\n"
      "_argobusctl()\n"

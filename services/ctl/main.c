@@ -2,6 +2,7 @@
  *
  * argobusctl: what an operator asks of argobus from a shell.
  */
+#include "services/ctl/cluster/kubeconfig.h"
 #include "services/ctl/commands.h"
 #include "services/ctl/complete.h"
 #include "services/ctl/fleet/fleet.h"
@@ -38,13 +39,14 @@ static void put_agent_names(const char *socket, ab_buf *out)
  * @return false: it is neither */
 static bool run_hidden(int argc, char **argv, int *code)
 {
+    static const ab_ctl_names names = {put_agent_names, ab_cluster_put_contexts};
     ab_buf text;
     const char *word = argc > 1 ? argv[1] : "";
     ab_buf_init(&text, HELP_MAX);
     bool complete = strcmp(word, "__complete") == 0, manual = strcmp(word, "__manual") == 0;
     if (complete) {
         (void)alarm(COMPLETE_S);
-        ab_ctl_complete(ab_ctl_all_commands, argc - 2, argv + 2, put_agent_names, &text);
+        ab_ctl_complete(ab_ctl_all_commands, argc - 2, argv + 2, &names, &text);
     } else if (manual) {
         ab_ctl_manual(ab_ctl_all_commands, &text);
     }

@@ -58,3 +58,26 @@ ab_err ab_cluster_config(const ab_ctl *ctl, ab_config **out, ab_error *err)
     ab_cluster_settings_fini(&s);
     return e;
 }
+
+/* @return "store.kubernetes.kubeconfig=PATH", the caller's to free; NULL: out of memory */
+static char *kubeconfig_setting(const char *path)
+{
+    char *text = NULL;
+    const char *home = strncmp(path, "~/", 2) == 0 ? getenv("HOME") : NULL;
+    int len = asprintf(&text, "store.kubernetes.kubeconfig=%s%s", home == NULL ? "" : home,
+                       home == NULL ? path : path + 1);
+    return len < 0 ? NULL : text;
+}
+
+void ab_cluster_put_contexts(const char *kubeconfig, ab_buf *out)
+{
+    ab_config *config = NULL;
+    char *setting = kubeconfig == NULL ? NULL : kubeconfig_setting(kubeconfig);
+    const char *set[] = {setting};
+    const ab_config_sources sources = {.set = set, .set_count = setting == NULL ? 0 : 1};
+    ab_err e = ab_config_load(&ab_kube_access_options, 1, &sources, &config, NULL);
+    if (e == AB_ERR_OK && ab_kube_access_contexts(config, out, NULL) != AB_ERR_OK)
+        ab_buf_clear(out);
+    ab_config_free(config);
+    free(setting);
+}

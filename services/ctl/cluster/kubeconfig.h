@@ -33,3 +33,9 @@ void ab_cluster_settings_fini(ab_cluster_settings *s);
  *  @param out  owned by the caller: ab_config_free
  *  @return CONFIG: the file cannot be read; NOMEM */
 AB_MUST_USE ab_err ab_cluster_config(const ab_ctl *ctl, ab_config **out, ab_error *err);
+
+/** The names of the contexts that flag --context can have, a line each, for completion; nothing
+ * when they cannot be read.
+ *  @param kubeconfig  value of flag --kubeconfig, perhaps with a "~/" that no shell has replaced;
+ *                     NULL: not given */
+void ab_cluster_put_contexts(const char *kubeconfig, ab_buf *out);

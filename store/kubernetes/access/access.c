@@ -371,17 +371,28 @@ ab_err ab_kube_access_new_at(const ab_kube_places *places, uv_loop_t *loop, cons
     return AB_ERR_OK;
 }
 
-ab_err ab_kube_access_new(uv_loop_t *loop, const ab_config *config, ab_log *log,
-                          const ab_clock *clock, ab_kube_access **out, ab_error *err)
+static ab_kube_places own_places(void)
 {
-    ab_kube_places places = {
+    return (ab_kube_places){
         .kubeconfigs = getenv("KUBECONFIG"),
         .home = getenv("HOME"),
         .service_account = SERVICE_FOLDER,
         .host = getenv("KUBERNETES_SERVICE_HOST"),
         .port = getenv("KUBERNETES_SERVICE_PORT"),
     };
+}
+
+ab_err ab_kube_access_new(uv_loop_t *loop, const ab_config *config, ab_log *log,
+                          const ab_clock *clock, ab_kube_access **out, ab_error *err)
+{
+    ab_kube_places places = own_places();
     return ab_kube_access_new_at(&places, loop, config, log, clock, out, err);
+}
+
+ab_err ab_kube_access_contexts(const ab_config *config, ab_buf *names, ab_error *err)
+{
+    ab_kube_places places = own_places();
+    return ab_kube_find_contexts(&places, config, names, err);
 }
 
 void ab_kube_access_free(ab_kube_access *a)

@@ -17,6 +17,13 @@ typedef struct {
     size_t count;
 } files;
 
+/* What is done with them: one context is read, or the names of all are appended. */
+typedef struct {
+    const char *context; /* NULL: the current one */
+    ab_kubeconfig *out;  /* NULL: names are wanted */
+    ab_buf *names;
+} wanted;
+
 static const char *option(const ab_config *config, const char *name)
 {
     const char *value = ab_config_str(config, name);
@@ -61,33 +68,34 @@ static ab_err add_list(files *f, const char *list, ab_error *err)
     return e;
 }
 
-static ab_err read_files(files *f, const char *context, ab_kubeconfig *out, ab_error *err)
+static ab_err read_files(files *f, const wanted *w, ab_error *err)
 {
     ab_kubeconfig_file views[FILES_MAX];
     for (size_t i = 0; i < f->count; i++)
         views[i] = (ab_kubeconfig_file){f->paths[i], ab_buf_str(&f->texts[i])};
-    return ab_kubeconfig_read(views, f->count, context, out, err);
+    return w->out == NULL ? ab_kubeconfig_contexts(views, f->count, w->names, err)
+                          : ab_kubeconfig_read(views, f->count, w->context, w->out, err);
 }
 
-static ab_err from_list(const char *list, const char *context, ab_kubeconfig *out, ab_error *err)
+static ab_err from_list(const char *list, const wanted *w, ab_error *err)
 {
     files f = {.count = 0};
     ab_err e = add_list(&f, list, err);
     if (e == AB_ERR_OK)
-        e = read_files(&f, context, out, err);
+        e = read_files(&f, w, err);
     while (f.count > 0)
         drop_last(&f);
     return e;
 }
 
-static ab_err from_file(const char *path, const char *context, ab_kubeconfig *out, ab_error *err)
+static ab_err from_file(const char *path, const wanted *w, ab_error *err)
 {
     files f = {.count = 0};
     ab_err e = add_file(&f, ab_str_of(path), err);
     if (e == AB_ERR_NOTFOUND)
         e = AB_ERR_CONFIG;
     if (e == AB_ERR_OK)
-        e = read_files(&f, context, out, err);
+        e = read_files(&f, w, err);
     while (f.count > 0)
         drop_last(&f);
     return e;
@@ -110,10 +118,11 @@ static bool is_in_pod(const ab_kube_places *p)
     return there;
 }
 
-static ab_err from_pod(const ab_kube_places *p, const char *context, ab_kubeconfig *out,
-                       ab_error *err)
+static ab_err from_pod(const ab_kube_places *p, const wanted *w, ab_error *err)
 {
-    if (context != NULL)
+    if (w->out == NULL)
+        return AB_ERR_OK;
+    if (w->context != NULL)
         return ab_fail(err, AB_ERR_CONFIG,
                        "store.kubernetes.context is set, and a pod's service account has no "
                        "contexts; set store.kubernetes.kubeconfig too, or leave it out");
@@ -128,16 +137,16 @@ static ab_err from_pod(const ab_kube_places *p, const char *context, ab_kubeconf
         ab_kubeconfig_fini(&k);
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for the service account");
     }
-    *out = k;
+    *w->out = k;
     return AB_ERR_OK;
 }
 
-static ab_err from_home(const char *home, const char *context, ab_kubeconfig *out, ab_error *err)
+static ab_err from_home(const char *home, const wanted *w, ab_error *err)
 {
     char *path = home == NULL ? NULL : path_in(home, ".kube/config");
     ab_err e;
     if (path != NULL && access(path, F_OK) == 0)
-        e = from_file(path, context, out, err);
+        e = from_file(path, w, err);
     else
         e = ab_fail(err, AB_ERR_CONFIG,
                     "no API server configured: found no service account of a pod, no KUBECONFIG "
@@ -146,16 +155,28 @@ static ab_err from_home(const char *home, const char *context, ab_kubeconfig *ou
     return e;
 }
 
+static ab_err look(const ab_kube_places *places, const ab_config *config, const wanted *w,
+                   ab_error *err)
+{
+    const char *file = option(config, "store.kubernetes.kubeconfig");
+    if (file != NULL)
+        return from_file(file, w, err);
+    if (places->kubeconfigs != NULL && places->kubeconfigs[0] != '\0')
+        return from_list(places->kubeconfigs, w, err);
+    if (is_in_pod(places))
+        return from_pod(places, w, err);
+    return from_home(places->home, w, err);
+}
+
 ab_err ab_kube_find(const ab_kube_places *places, const ab_config *config, ab_kubeconfig *out,
                     ab_error *err)
 {
-    const char *file = option(config, "store.kubernetes.kubeconfig");
-    const char *context = option(config, "store.kubernetes.context");
-    if (file != NULL)
-        return from_file(file, context, out, err);
-    if (places->kubeconfigs != NULL && places->kubeconfigs[0] != '\0')
-        return from_list(places->kubeconfigs, context, out, err);
-    if (is_in_pod(places))
-        return from_pod(places, context, out, err);
-    return from_home(places->home, context, out, err);
+    wanted w = {.context = option(config, "store.kubernetes.context"), .out = out};
+    return look(places, config, &w, err);
+}
+
+ab_err ab_kube_find_contexts(const ab_kube_places *places, const ab_config *config, ab_buf *names,
+                             ab_error *err)
+{
+    return look(places, config, &(wanted){.names = names}, err);
 }

@@ -18,3 +18,7 @@ typedef struct {
 /** Fill `out` from the first place that has something. @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_kube_find(const ab_kube_places *places, const ab_config *config,
                                 ab_kubeconfig *out, ab_error *err);
+/** Append the names of the contexts in that place, a line each; a pod has none.
+ *  @return CONFIG, NOMEM */
+AB_MUST_USE ab_err ab_kube_find_contexts(const ab_kube_places *places, const ab_config *config,
+                                         ab_buf *names, ab_error *err);

@@ -268,26 +268,67 @@ static ab_err read_layers(const reader *r, const char *context, ab_kubeconfig *o
     return e;
 }
 
+static void close_layers(reader *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        ab_span_free(r->layers[i].doc);
+    free(r->layers);
+}
+
+/* @param out  to be closed also after a failure */
+static ab_err open_layers(const ab_kubeconfig_file *files, size_t count, reader *out, ab_error *err)
+{
+    *out = (reader){.layers = calloc(count, sizeof(layer)), .count = count, .err = err};
+    if (out->layers == NULL) {
+        out->count = 0;
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the kubeconfig");
+    }
+    ab_err e = AB_ERR_OK;
+    for (size_t i = 0; e == AB_ERR_OK && i < count; i++)
+        e = parse_layer(&files[i], &out->layers[i], err);
+    return e;
+}
+
 ab_err ab_kubeconfig_read(const ab_kubeconfig_file *files, size_t count, const char *context,
                           ab_kubeconfig *out, ab_error *err)
 {
-    reader r = {.layers = calloc(count, sizeof(layer)), .count = count, .err = err};
-    if (r.layers == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the kubeconfig");
-    ab_err e = AB_ERR_OK;
-    for (size_t i = 0; e == AB_ERR_OK && i < count; i++)
-        e = parse_layer(&files[i], &r.layers[i], err);
+    reader r;
     ab_kubeconfig read = {0};
+    ab_err e = open_layers(files, count, &r, err);
     if (e == AB_ERR_OK)
         e = read_layers(&r, context, &read);
     if (e == AB_ERR_OK)
         *out = read;
     else
         ab_kubeconfig_fini(&read);
-    for (size_t i = 0; i < count; i++)
-        ab_span_free(r.layers[i].doc);
-    free(r.layers);
+    close_layers(&r);
     return e;
+}
+
+static bool is_first(const reader *r, size_t layer_index, const char *name)
+{
+    reader before = {.layers = r->layers, .count = layer_index};
+    ab_kubeconfig_entry found;
+    return !find(&before, "contexts", "context", name, &found);
+}
+
+ab_err ab_kubeconfig_contexts(const ab_kubeconfig_file *files, size_t count, ab_buf *names,
+                              ab_error *err)
+{
+    reader r;
+    ab_err e = open_layers(files, count, &r, err);
+    for (size_t i = 0; e == AB_ERR_OK && i < count; i++) {
+        ab_spanv v = ab_span_first(top(&r.layers[i], "contexts"));
+        for (; e == AB_ERR_OK && ab_span_present(v); v = ab_span_next(v)) {
+            char *name = NULL;
+            e = ab_kubeconfig_take_text(ab_span_get(v, "name"), "name", &name, err);
+            if (name != NULL && ab_str_is_printable(ab_str_of(name)) && is_first(&r, i, name))
+                ab_buf_printf(names, "%s\n", name);
+            free(name);
+        }
+    }
+    close_layers(&r);
+    return e == AB_ERR_OK ? ab_buf_status(names) : e;
 }
 
 static void free_list(char **list)

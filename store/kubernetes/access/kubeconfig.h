@@ -43,4 +43,9 @@ typedef struct {
  */
 AB_MUST_USE ab_err ab_kubeconfig_read(const ab_kubeconfig_file *files, size_t count,
                                       const char *context, ab_kubeconfig *out, ab_error *err);
+/** Append the names of the contexts of these files, a line each; one that several files define
+ * comes once, one that cannot be printed not at all. @return CONFIG: a file cannot be read; NOMEM
+ */
+AB_MUST_USE ab_err ab_kubeconfig_contexts(const ab_kubeconfig_file *files, size_t count,
+                                          ab_buf *names, ab_error *err);
 void ab_kubeconfig_fini(ab_kubeconfig *k);

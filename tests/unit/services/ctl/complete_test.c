@@ -13,23 +13,31 @@
 #include <cmocka.h>
 
 static const ab_ctl_flag flags[] = {{"agent", "NAME", "only this agent"},
-                                    {"confirm", NULL, "confirm it"}};
+                                    {"confirm", NULL, "confirm it"},
+                                    {"kubeconfig", "FILE", "of the cluster"},
+                                    {"context", "NAME", "of the kubeconfig"}};
 static const ab_ctl_command list = {
     .name = "agent list", .operands = "", .summary = "All", .shows = true};
 static const ab_ctl_command inspect = {
     .name = "agent inspect", .operands = "AGENT", .operands_max = 1, .summary = "One"};
 static const ab_ctl_command resync = {
-    .name = "resync", .operands = "", .flags = flags, .flag_count = 2, .summary = "Again"};
+    .name = "resync", .operands = "", .flags = flags, .flag_count = 4, .summary = "Again"};
 static const ab_ctl_command issue = {
     .name = "issue", .operands = "agent NAME | principal [NAME]", .operands_max = 2};
 static const ab_ctl_command *const rows[] = {&list, &inspect, &resync, &issue, &ab_ctl_completion};
 
-static const char *asked; /* of which socket */
+static const char *asked; /* of which socket or kubeconfig */
 
 static void agents(const char *socket, ab_buf *out)
 {
     asked = socket == NULL ? "none" : socket;
     ab_buf_puts(out, "w1\nw2\nedge\n");
+}
+
+static void contexts(const char *kubeconfig, ab_buf *out)
+{
+    asked = kubeconfig == NULL ? "none" : kubeconfig;
+    ab_buf_puts(out, "hub\narn:aws:eks:1\n");
 }
 
 /* The words are given with one blank between them. */
@@ -47,7 +55,8 @@ static void completes(const char *line, const char *expected)
         assert_true(count < 8);
     }
     ab_buf_init(&out, 4096);
-    ab_ctl_complete((ab_ctl_commands){rows, 5}, count, words, agents, &out);
+    ab_ctl_complete((ab_ctl_commands){rows, 5}, count, words, &(ab_ctl_names){agents, contexts},
+                    &out);
     assert_string_equal(out.ptr == NULL ? "" : out.ptr, expected);
     ab_buf_fini(&out);
 }
@@ -77,6 +86,27 @@ static void agents_are_asked_for_where_one_is_wanted(void **state)
     assert_string_equal(asked, "");
 }
 
+static void contexts_are_those_of_the_kubeconfig_that_was_named(void **state)
+{
+    (void)state;
+    completes("resync --context ", "hub\tcontext\narn:aws:eks:1\tcontext\n");
+    assert_string_equal(asked, "none");
+    completes("resync --kubeconfig here --context h", "hub\tcontext\n");
+    assert_string_equal(asked, "here");
+    completes("resync --kubeconfig=there --context arn:a", "arn:aws:eks:1\tcontext\n");
+    assert_string_equal(asked, "there");
+}
+
+static void a_value_behind_an_equals_sign_is_completed_with_its_flag(void **state)
+{
+    (void)state;
+    completes("resync --context=h", "--context=hub\tcontext\n");
+    completes("resync --agent=w", "--agent=w1\tagent\n--agent=w2\tagent\n");
+    completes("agent list --output=y", "--output=yaml\t\n");
+    completes("resync --confirm=", "");
+    completes("resync --what=", "");
+}
+
 static void words_that_are_to_be_chosen_from_are_completed(void **state)
 {
     (void)state;
@@ -88,7 +118,7 @@ static void words_that_are_to_be_chosen_from_are_completed(void **state)
 static void flags_are_those_of_the_command_and_of_all(void **state)
 {
     (void)state;
-    completes("resync --c", "--confirm\tconfirm it\n");
+    completes("resync --con", "--confirm\tconfirm it\n--context\tof the kubeconfig\n");
     completes("agent list --c", "");
     completes("agent list --o",
               "--output\tof what a command shows: table, json or yaml; also -o\n");
@@ -126,6 +156,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_are_completed_word_by_word),
         cmocka_unit_test(agents_are_asked_for_where_one_is_wanted),
+        cmocka_unit_test(contexts_are_those_of_the_kubeconfig_that_was_named),
+        cmocka_unit_test(a_value_behind_an_equals_sign_is_completed_with_its_flag),
         cmocka_unit_test(words_that_are_to_be_chosen_from_are_completed),
         cmocka_unit_test(flags_are_those_of_the_command_and_of_all),
         cmocka_unit_test(values_are_completed_where_they_are_known),

@@ -6,6 +6,7 @@
 #include "services/principal/page/page.h"
 
 #include "services/principal/page/access.h"
+#include "services/principal/page/answer.h"
 #include "services/principal/page/assets.h"
 #include "services/principal/page/viewers.h"
 
@@ -15,6 +16,7 @@
 
 #define CONNECTIONS_MAX 256
 #define JSON_MAX        (64u * 1024 * 1024)
+#define ALL_MS          1000 /* how old an answer about all agents may be */
 
 static const char agents_path[] = "/api/agents/";
 
@@ -23,6 +25,7 @@ struct ab_page {
     ab_page_source source;
     ab_resource_identities *ids; /* NULL: no tokens */
     ab_page_viewers *viewers;
+    ab_page_answer *all; /* of /api/agents */
     ab_https_server *server;
 };
 
@@ -97,15 +100,6 @@ static void show_agent(const ab_page *p, ab_https_request *r, ab_str name)
     ab_buf_fini(&json);
 }
 
-static void show_all(const ab_page *p, ab_https_request *r)
-{
-    ab_buf json;
-    ab_buf_init(&json, JSON_MAX);
-    p->source.write_all(p->source.arg, &json);
-    reply_json(r, &json);
-    ab_buf_fini(&json);
-}
-
 static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info *info)
 {
     ab_str path = info->head->path;
@@ -121,7 +115,7 @@ static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info
     else if (ab_str_is(path, "/api/stream"))
         refuse(r, 405, "the stream has no end: GET only");
     else if (ab_str_is(path, "/api/agents"))
-        show_all(p, r);
+        reply_json(r, ab_page_answer_get(p->all));
     else if (ab_str_starts(path, agents_path))
         show_agent(p, r, (ab_str){path.ptr + prefix, path.len - prefix});
     else
@@ -197,8 +191,12 @@ ab_err ab_page_start(uv_loop_t *loop, const ab_config *config, const ab_clock *c
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     p->source = *source;
     p->viewers = ab_page_viewers_new(loop, source);
-    ab_err e = p->viewers == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory")
-                                  : ab_page_access_read(config, &p->access, err);
+    p->all = ab_page_answer_new(loop, &(ab_page_answer_source){.keep_ms = ALL_MS,
+                                                               .most = JSON_MAX,
+                                                               .write = source->write_all,
+                                                               .arg = source->arg});
+    ab_err e = p->viewers == NULL || p->all == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory")
+                                                    : ab_page_access_read(config, &p->access, err);
     if (e == AB_ERR_OK && p->access.tokens != NULL)
         e = ab_resource_identities_new(p->access.tokens, clock, log, &p->ids, err);
     if (e == AB_ERR_OK)
@@ -212,8 +210,10 @@ ab_err ab_page_start(uv_loop_t *loop, const ab_config *config, const ab_clock *c
 
 void ab_page_note(ab_page *p, ab_str agent, bool served)
 {
-    if (p != NULL)
-        ab_page_viewers_note(p->viewers, agent, served);
+    if (p == NULL)
+        return;
+    ab_page_viewers_note(p->viewers, agent, served);
+    ab_page_answer_forget(p->all);
 }
 
 void ab_page_free(ab_page *p)
@@ -222,6 +222,7 @@ void ab_page_free(ab_page *p)
         return;
     ab_https_server_free(p->server);
     ab_page_viewers_free(p->viewers);
+    ab_page_answer_free(p->all);
     ab_resource_identities_free(p->ids);
     free(p);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What presence.c of the transport does at an agent that has one principal: it answers each hello,
- * whole until the principal names its handshake, and says one more at once while either side lacks
- * the other's.
+ * What presence.c of the transport does at an agent that has one principal: a hello in each
+ * interval, whole until the principal names its handshake, and one more at once while either side
+ * lacks the other's.
  */
 #include "tests/bench/shared_kafka_priv.h"
 
@@ -113,15 +113,8 @@ static void speak(ab_bench_shared_member *m)
     if (!m->ready || m->hello_in_flight)
         return;
     m->hello_in_flight = true;
-    m->spoken_ms = ab_clock_mono_ms(m->base.env.clock);
-    m->hello_due_ms = m->spoken_ms + m->shared->settings.heartbeat_ms * 5 / 4;
+    m->hello_due_ms = ab_clock_mono_ms(m->base.env.clock) + m->shared->settings.heartbeat_ms;
     send_hello(m, AB_LANE_LIVE, on_spoken);
-}
-
-static bool is_answer_due(const ab_bench_shared_member *m)
-{
-    int64_t since = ab_clock_mono_ms(m->base.env.clock) - m->spoken_ms;
-    return since >= m->shared->settings.heartbeat_ms / 2;
 }
 
 void ab_bench_shared_hello_tick(ab_bench_shared_member *m, int64_t now_ms)
@@ -164,7 +157,7 @@ void ab_bench_shared_hello_hear(ab_bench_shared_member *m, const ab_event *event
         take(m->heard, sizeof(m->heard), doc, "heard");
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "whole")))
             memcpy(m->handshake, handshake, sizeof(m->handshake));
-        if (!has_ours(m) || strcmp(m->handshake, handshake) != 0 || is_answer_due(m))
+        if (!has_ours(m) || strcmp(m->handshake, handshake) != 0)
             speak(m);
     }
     ab_hello_fini(&hello);

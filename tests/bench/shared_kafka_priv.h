@@ -33,7 +33,6 @@ typedef struct {
     bool ready;
     char instance[37];
     bool hello_in_flight;
-    int64_t spoken_ms;
     int64_t hello_due_ms;
     uint64_t principal_epoch;
     char principal[40];                 /* its instance; "" = not heard yet */

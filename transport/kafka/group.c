@@ -25,7 +25,6 @@ static ab_err open_group(ab_kafka_groups *groups, ab_kafka_group **out, ab_error
         free(g);
         return e;
     }
-    g->number = groups->opened++;
     TAILQ_INSERT_TAIL(&groups->list, g, at);
     *out = g;
     return AB_ERR_OK;

@@ -67,7 +67,6 @@ struct ab_kafka_group {
     TAILQ_ENTRY(ab_kafka_group) at;
     ab_kafka *kafka;
     ab_kafka_handle *handle;
-    unsigned number; /* of those of its kind: the first is 0 */
     size_t partitions;
     rd_kafka_topic_partition_list_t *to_assign; /* NULL: none */
     size_t taken;                               /* bytes from its queue, since it was last empty */
@@ -82,7 +81,6 @@ typedef struct {
     ab_kafka *kafka;
     ab_kafka_kind kind;
     ab_kafka_on_event on_event; /* its argument is the group */
-    unsigned opened;
 } ab_kafka_groups;
 
 /* Where stopping is. */

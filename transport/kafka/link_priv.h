@@ -98,7 +98,6 @@ typedef struct {
     int64_t log_id_ms;     /* when that was heard first */
     int64_t heard_ms;
     int64_t interval_ms;
-    int64_t spoken_ms; /* when we said hello last */
     int64_t hello_due_ms;
     char *refused; /* PRINCIPAL: why this agent is, as it is told; AGENT: why we are. NULL: not */
 } ab_kafka_presence;

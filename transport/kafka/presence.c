@@ -19,7 +19,6 @@
 
 #include "schema/attributes.h"
 #include "transport/hello.h"
-#include "transport/kafka/client/beat.h"
 #include "transport/kafka/kafka_priv.h"
 #include "transport/kafka/positions_priv.h"
 #include "transport/kafka/producer_priv.h"
@@ -37,25 +36,6 @@
 #define INTERVAL_MAX_MS (3600 * 1000)
 /* Later, the next hello says the same. */
 #define HELLO_DEADLINE_MS 10000
-
-/* A principal says hello together to all agents whose live topics one handle reads: their answers
- * come together, too, and the handle's thread fetches for all of them when it wakes once. */
-static int64_t next_hello(const ab_kafka_link *l, int64_t now)
-{
-    int64_t interval = l->kafka->settings.heartbeat_ms;
-    if (l->live != NULL)
-        return ab_beat_next(l->live->number, interval, now);
-    /* A principal that is there speaks before, and is answered. */
-    bool answers = l->kafka->settings.role == AB_ROLE_AGENT && l->peer.up;
-    return now + interval + (answers ? interval / 4 : 0);
-}
-
-/* An agent's own hello can go now, with those of the other agents that hear the principal now. */
-static bool is_answer_due(const ab_kafka_link *l)
-{
-    int64_t since = ab_kafka_now(l->kafka) - l->peer.spoken_ms;
-    return l->kafka->settings.role == AB_ROLE_AGENT && since >= l->kafka->settings.heartbeat_ms / 2;
-}
 
 /* When a process that was heard last then has missed too many hellos. */
 static int64_t silent_at(const ab_kafka_link *l, int64_t heard_ms)
@@ -177,8 +157,7 @@ static void on_spoken(void *arg, ab_err code, const ab_error *err)
 
 void ab_kafka_presence_announce(ab_kafka_link *l, bool new_log, ab_sent done)
 {
-    l->peer.spoken_ms = ab_kafka_now(l->kafka);
-    l->peer.hello_due_ms = new_log ? 0 : next_hello(l, l->peer.spoken_ms);
+    l->peer.hello_due_ms = new_log ? 0 : ab_kafka_now(l->kafka) + l->kafka->settings.heartbeat_ms;
     send_hello(l, new_log ? AB_LANE_STATE : AB_LANE_LIVE, false, done);
 }
 
@@ -188,8 +167,7 @@ void ab_kafka_presence_speak(ab_kafka_link *l, bool leaving)
     if (l->phase != AB_LINK_READY || (l->peer.hello_in_flight && !leaving))
         return;
     l->peer.hello_in_flight = true;
-    l->peer.spoken_ms = ab_kafka_now(l->kafka);
-    l->peer.hello_due_ms = next_hello(l, l->peer.spoken_ms);
+    l->peer.hello_due_ms = ab_kafka_now(l->kafka) + l->kafka->settings.heartbeat_ms;
     send_hello(l, AB_LANE_LIVE, leaving, on_spoken);
 }
 
@@ -358,7 +336,7 @@ static void there(ab_kafka_link *l, const saying *said)
         ab_kafka_refusal_hear(l, said->refused);
     /* So that neither need wait for the next one: the peer lacks ours, or we lack the peer's. */
     bool complete = has_ours(l) && strcmp(l->peer.handshake, said->handshake) == 0;
-    if (!l->removed && (!complete || is_answer_due(l)))
+    if (!l->removed && !complete)
         ab_kafka_presence_speak(l, false);
 }
 

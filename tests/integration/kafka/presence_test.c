@@ -200,90 +200,6 @@ static void a_refused_agent_that_reads_its_topics_again_loses_nothing(void **sta
     assert_goes_on(ends, agent);
 }
 
-/* --- hellos --- */
-
-#define IN_A_ROW 4
-
-static double last_heard(ab_end *end, const char *agent)
-{
-    const ab_label label = {"agent", ab_str_of(agent)};
-    return ab_metric_value(
-        ab_metric_get(end->metrics, AB_METRIC_GAUGE, "argobus_peer_last_seen_timestamp_seconds",
-                      "When the peer was last heard, seconds since 1970; 0: not yet.", &label, 1));
-}
-
-/* Hellos as they are heard at both ends. */
-typedef struct {
-    double at_principal;
-    double at_agent;
-    int unanswered; /* of the principal's */
-    int in_a_row;   /* of the principal's, each answered before the next one */
-} talk;
-
-static int answered_in_a_row(talk *t, ab_end *principal, ab_end *agent)
-{
-    double from_agent = last_heard(principal, "w1");
-    double from_principal = last_heard(agent, "w1");
-    if (from_agent > t->at_principal && t->unanswered > 0) {
-        t->in_a_row++;
-        t->unanswered = 0;
-    }
-    if (from_principal > t->at_agent && ++t->unanswered > 1)
-        t->in_a_row = 0;
-    t->at_principal = from_agent;
-    t->at_agent = from_principal;
-    return t->in_a_row;
-}
-
-/* By itself, the agent would say hello three times while the principal does it five times. */
-static void an_agent_answers_hellos(void **state)
-{
-    ab_ends *ends = *state;
-    ab_ends_set(ends, "transport.heartbeat=1500ms");
-    ab_end *principal = ab_end_principal(ends, "w1");
-    ab_ends_set(ends, "transport.heartbeat=2s");
-    ab_end *agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up && ab_end_peer_of(agent, "w1")->up);
-    talk t = {last_heard(principal, "w1"), last_heard(agent, "w1"), 0, 0};
-    AB_UNTIL(ends, answered_in_a_row(&t, principal, agent) >= IN_A_ROW);
-}
-
-/* Two agents, and how often both heard the principal at about the same time. */
-typedef struct {
-    double heard[2];
-    int together;
-} pair;
-
-static int heard_together(pair *p, ab_end *const agents[2])
-{
-    static const char *const names[] = {"w1", "w2"};
-    double now[2] = {last_heard(agents[0], names[0]), last_heard(agents[1], names[1])};
-    if (now[0] > p->heard[0] && now[1] > p->heard[1]) {
-        double apart = now[0] > now[1] ? now[0] - now[1] : now[1] - now[0];
-        p->together = apart < 0.2 ? p->together + 1 : 0;
-        memcpy(p->heard, now, sizeof(now));
-    }
-    return p->together;
-}
-
-static void a_principal_says_hello_to_many_at_once(void **state)
-{
-    ab_ends *ends = *state;
-    ab_ends_set(ends, "transport.heartbeat=2s");
-    ab_end *principal = ab_end_principal(ends, "w1,w2");
-    ab_end *agents[2] = {ab_end_agent(ends, "w1"), NULL};
-    AB_UNTIL(ends, ab_end_peer_of(agents[0], "w1")->up);
-    double first = last_heard(agents[0], "w1");
-    AB_UNTIL(ends, last_heard(agents[0], "w1") > first);
-    /* So that it would go its own way, some time between two hellos to the first. */
-    double begin = (double)ab_clock_wall_us(&ab_clock_real) / 1e6;
-    AB_UNTIL(ends, (double)ab_clock_wall_us(&ab_clock_real) / 1e6 > begin + 0.5);
-    agents[1] = ab_end_agent(ends, "w2");
-    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->up && ab_end_peer_of(agents[1], "w2")->up);
-    pair p = {{last_heard(agents[0], "w1"), last_heard(agents[1], "w2")}, 0};
-    AB_UNTIL(ends, heard_together(&p, agents) >= IN_A_ROW);
-}
-
 /* --- principals --- */
 
 static void two_principals_of_one_agent_are_told(void **state)
@@ -481,8 +397,6 @@ int main(int argc, char **argv)
         CASE(an_agent_that_returns_is_let_in_at_once),
         CASE(a_refused_agent_learns_why_and_exchanges_nothing_until_it_is_accepted),
         CASE(a_refused_agent_that_reads_its_topics_again_loses_nothing),
-        CASE(an_agent_answers_hellos),
-        CASE(a_principal_says_hello_to_many_at_once),
         CASE(two_principals_of_one_agent_are_told),
         CASE(a_former_process_that_says_nothing_more_is_no_rival),
         CASE(clocks_may_be_hours_apart),

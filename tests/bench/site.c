@@ -344,14 +344,12 @@ static size_t http_get(uint16_t port, char *out, size_t room)
     return len;
 }
 
-double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name)
+/* @return -1: the metric is not there */
+static double sum_of(const char *text, const char *name)
 {
-    static char text[ANSWER_MAX];
     size_t len = strlen(name);
     double sum = 0;
     bool found = false;
-    if (http_get(d->port, text, sizeof(text)) == 0)
-        return -1;
     for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
         line += *line == '\n' ? 1 : 0;
         if (strncmp(line, name, len) != 0 || (line[len] != ' ' && line[len] != '{'))
@@ -362,6 +360,22 @@ double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name)
         found = true;
     }
     return found ? sum : -1;
+}
+
+void ab_bench_daemon_metrics(const ab_bench_daemon *d, size_t n, const char *const names[],
+                             double values[])
+{
+    static char text[ANSWER_MAX];
+    bool answered = http_get(d->port, text, sizeof(text)) != 0;
+    for (size_t i = 0; i < n; i++)
+        values[i] = answered ? sum_of(text, names[i]) : -1;
+}
+
+double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name)
+{
+    double value = 0;
+    ab_bench_daemon_metrics(d, 1, &name, &value);
+    return value;
 }
 
 bool ab_bench_daemon_settle(const ab_bench_daemon *d, const char *name, double wanted)

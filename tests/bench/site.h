@@ -95,6 +95,10 @@ double ab_bench_site_plain_writes(const ab_bench_site *s, const ab_bench_files *
 
 /** Sum of a metric over its labels; -1 when the daemon does not answer or has no such metric. */
 double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name);
+/** The same of several, from one answer: reading some of them begins them anew.
+ * @param values  receives one for each of `names` */
+void ab_bench_daemon_metrics(const ab_bench_daemon *d, size_t n, const char *const names[],
+                             double values[]);
 /** Wait until a metric is at least `wanted` and no longer changes. @return false when it was not in
  * two minutes; said on stderr */
 bool ab_bench_daemon_settle(const ab_bench_daemon *d, const char *name, double wanted);

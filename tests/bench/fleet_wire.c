@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define POLL_MS   30000
+#define MORE_MS   1000  /* until one more record, when all are read */
+#define SAME_MS   30000 /* the agents' stores are written at their leisure */
 #define SHAPE_MAX 2048
 #define DATA_MAX  (4 * 1024 * 1024)
 #define KINDS_MAX 64
@@ -183,14 +185,46 @@ static bool read_all(rd_kafka_t *rk, const char *prefix, shapes found[AGENTS])
     return ok;
 }
 
+/* One record more, if one comes. */
+static bool read_more(rd_kafka_t *rk, const char *prefix, shapes found[AGENTS])
+{
+    rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, MORE_MS);
+    if (m == NULL)
+        return true;
+    int log = find_log(prefix, m);
+    bool ok = log >= 0 && (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF || take(log, m, found));
+    rd_kafka_message_destroy(m);
+    return ok;
+}
+
 /* --- */
+
+static const char *lacks(const shapes *part, const shapes *whole)
+{
+    for (size_t i = 0; i < part->count; i++)
+        if (!has(whole, part->text[i]))
+            return part->text[i];
+    return NULL;
+}
 
 static bool is_part_of(const shapes *part, const shapes *whole, const char *whose)
 {
-    bool ok = true;
-    for (size_t i = 0; i < part->count; i++)
-        if (!has(whole, part->text[i]))
-            ok = fail(whose, part->text[i]);
+    const char *what = lacks(part, whole);
+    return what == NULL || fail(whose, what);
+}
+
+static bool is_same(const shapes found[AGENTS])
+{
+    return found[0].count >= KINDS_MIN && lacks(&found[0], &found[1]) == NULL &&
+           lacks(&found[1], &found[0]) == NULL;
+}
+
+static bool read_until_same(rd_kafka_t *rk, const char *prefix, shapes found[AGENTS])
+{
+    int64_t end_ns = ab_bench_now_ns() + SAME_MS * INT64_C(1000000);
+    bool ok = read_all(rk, prefix, found);
+    while (ok && !is_same(found) && ab_bench_now_ns() < end_ns)
+        ok = read_more(rk, prefix, found);
     return ok;
 }
 
@@ -199,8 +233,7 @@ static int compare(const void *arg)
     const ab_bench_topics *t = arg;
     static shapes found[AGENTS];
     rd_kafka_t *rk = open_consumer(t->broker);
-    bool ok = rk != NULL && assign(rk, t->prefix) && read_all(rk, t->prefix, found);
-    if (!ok)
+    if (rk == NULL || !assign(rk, t->prefix) || !read_until_same(rk, t->prefix, found))
         return 1;
     bool real = is_part_of(&found[0], &found[1], "only a real agent writes");
     bool simulated = is_part_of(&found[1], &found[0], "only a simulated agent writes");

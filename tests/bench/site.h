@@ -95,7 +95,7 @@ double ab_bench_site_plain_writes(const ab_bench_site *s, const ab_bench_files *
 
 /** Sum of a metric over its labels; -1 when the daemon does not answer or has no such metric. */
 double ab_bench_daemon_metric(const ab_bench_daemon *d, const char *name);
-/** The same of several, from one answer: reading some of them begins them anew.
+/** The same of several, from one answer: some are reset when they are read.
  * @param values  receives one for each of `names` */
 void ab_bench_daemon_metrics(const ab_bench_daemon *d, size_t n, const char *const names[],
                              double values[]);

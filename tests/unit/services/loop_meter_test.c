@@ -48,7 +48,7 @@ static int close_bench(void **state)
 #define LONGEST "\nargobus_loop_turn_max_seconds "
 #define DEAREST "\nargobus_loop_turn_cpu_max_seconds "
 
-/* What a scrape shows, in milliseconds; each begins anew. */
+/* What a scrape shows, in milliseconds, and resets. */
 static double shown_of(bench *b, const char *name)
 {
     ab_buf page;

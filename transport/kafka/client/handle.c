@@ -212,6 +212,13 @@ void ab_kafka_handle_wake(const ab_kafka_handle *h)
     (void)n;
 }
 
+/* The first of those that are ready comes back to the loop for all of them. */
+static void wake_first(const ab_kafka_host *host)
+{
+    if (!TAILQ_EMPTY(&host->ready))
+        ab_kafka_handle_wake(TAILQ_FIRST(&host->ready));
+}
+
 static void become_ready(ab_kafka_handle *h)
 {
     if (h->ready || h->closed)
@@ -269,8 +276,7 @@ static void serve_ready(ab_kafka_host *host)
     note_turn(host);
     while (uv_hrtime() < host->turn_end_ns && (h = next_ready(host)) != NULL)
         serve(h);
-    if (!TAILQ_EMPTY(&host->ready))
-        ab_kafka_handle_wake(TAILQ_FIRST(&host->ready));
+    wake_first(host);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -374,6 +380,7 @@ void ab_kafka_handle_close(ab_kafka_handle *h)
         return;
     h->closed = true;
     leave_ready(h);
+    wake_first(h->host); /* this one may have been it */
     h->host->closing++;
     if (!h->serving)
         close_now(h);

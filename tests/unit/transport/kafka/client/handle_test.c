@@ -16,7 +16,7 @@
  * have their turn before four milliseconds are over. */
 #define EVENT_NS       600000
 #define EVENTS_OF_TURN 8
-#define WAIT_MS        60000
+#define WAIT_MS        30000
 
 /* Producers that reach no broker, with reports of events that were given up. */
 typedef struct {
@@ -150,8 +150,30 @@ static void all_handles_share_a_turn_and_take_turns(void **state)
     tear_down(&f);
 }
 
+static void a_handle_that_is_closed_leaves_no_other_behind(void **state)
+{
+    enum { LAST = HANDLES - 1 };
+    (void)state;
+    fixture f;
+    set_up(&f);
+    for (size_t i = 0; i < HANDLES; i++)
+        fill(f.handles[i]);
+    while (f.most_of_turn == 0)
+        (void)uv_run(&f.loop, UV_RUN_ONCE);
+    for (size_t i = 0; i < LAST; i++)
+        ab_kafka_handle_close(f.handles[i]);
+    while (f.given[LAST] < EVENTS)
+        (void)uv_run(&f.loop, UV_RUN_ONCE);
+    for (size_t i = 0; i < LAST; i++)
+        f.handles[i] = NULL;
+    tear_down(&f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(all_handles_share_a_turn_and_take_turns)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_handles_share_a_turn_and_take_turns),
+        cmocka_unit_test(a_handle_that_is_closed_leaves_no_other_behind),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,9 +31,12 @@ static ab_str printable(const char *text)
     return ab_str_is_utf8(s) ? s : AB_STR("(not printable)");
 }
 
+AB_PRINTF(6, 0)
 static void add(ab_findings *f, ab_severity severity, const char *where, const char *remedy,
-                ab_str version, const char *what)
+                ab_str version, const char *format, va_list args)
 {
+    char what[TEXT_MAX];
+    vsnprintf(what, sizeof(what), format, args);
     cJSON *item = cJSON_CreateObject();
     bool made = item != NULL && ab_doc_add_str(item, "severity", ab_str_of(names[severity])) &&
                 ab_doc_add_str(item, "where", printable(where)) &&
@@ -50,23 +53,19 @@ static void add(ab_findings *f, ab_severity severity, const char *where, const c
 void ab_findings_add(ab_findings *f, ab_severity severity, const char *where, const char *remedy,
                      const char *format, ...)
 {
-    char what[TEXT_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof(what), format, args);
+    add(f, severity, where, remedy, AB_STR_NONE, format, args);
     va_end(args);
-    add(f, severity, where, remedy, AB_STR_NONE, what);
 }
 
 void ab_findings_add_version(ab_findings *f, const char *where, ab_str version, const char *format,
                              ...)
 {
-    char what[TEXT_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof(what), format, args);
+    add(f, AB_FOUND_OK, where, NULL, version, format, args);
     va_end(args);
-    add(f, AB_FOUND_OK, where, NULL, version, what);
 }
 
 static void put_line(const cJSON *item, ab_buf *out)

@@ -11,7 +11,7 @@
 
 #define AB_BENCH_LIVE_AGENTS  20
 #define AB_BENCH_LIVE_SAMPLES 500
-#define AB_BENCH_LIVE_WARM_UP 50
+#define AB_BENCH_LIVE_WARM_UP 500  /* the broker compiles what it does often */
 #define AB_BENCH_LIVE_SMALL   3000 /* bytes */
 
 typedef struct {

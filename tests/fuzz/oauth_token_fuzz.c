@@ -3,7 +3,7 @@
  * Any bytes as a token, and as the answer of an authorization server: what is taken has characters
  * that can be sent, and an end.
  */
-#include "transport/kafka/client/oauth_token.h"
+#include "transport/kafka/settings/oauth_token.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/check/client.h"
 
-#include "transport/kafka/client/oauth.h"
+#include "transport/kafka/settings/oauth.h"
 
 #include <stdio.h>
 

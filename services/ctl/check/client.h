@@ -5,7 +5,7 @@
 #pragma once
 
 #include "services/ctl/check/setup.h"
-#include "transport/kafka/client/settings.h"
+#include "transport/kafka/settings/settings.h"
 
 typedef struct {
     ab_kafka_settings settings;

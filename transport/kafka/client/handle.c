@@ -7,7 +7,7 @@
 #include "transport/kafka/client/handle.h"
 
 #include "transport/kafka/client/errors.h"
-#include "transport/kafka/client/oauth.h"
+#include "transport/kafka/settings/oauth.h"
 
 #include <errno.h>
 #include <pthread.h>

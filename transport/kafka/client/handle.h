@@ -7,7 +7,7 @@
 #pragma once
 
 #include "transport/kafka/client/limiter.h"
-#include "transport/kafka/client/settings.h"
+#include "transport/kafka/settings/settings.h"
 
 #include <sys/queue.h>
 

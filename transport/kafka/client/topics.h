@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "transport/kafka/client/settings.h"
+#include "transport/kafka/settings/settings.h"
 
 /* One topic in question. */
 typedef struct {

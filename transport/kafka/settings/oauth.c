@@ -3,12 +3,12 @@
  * The callback is told nothing but a text of ours, sasl.oauthbearer.config: so that text says where
  * tokens come from, as JSON, and the callback shares nothing with another thread.
  */
-#include "transport/kafka/client/oauth.h"
+#include "transport/kafka/settings/oauth.h"
 
 #include "base/core/clock.h"
 #include "base/core/file.h"
 #include "base/json/document.h"
-#include "transport/kafka/client/oauth_token.h"
+#include "transport/kafka/settings/oauth_token.h"
 
 #include <curl/curl.h>
 #include <stdlib.h>

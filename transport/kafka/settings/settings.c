@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/kafka/client/settings.h"
+#include "transport/kafka/settings/settings.h"
 
 #include "base/core/file.h"
-#include "transport/kafka/client/oauth.h"
-#include "transport/kafka/client/passthrough.h"
+#include "transport/kafka/settings/oauth.h"
+#include "transport/kafka/settings/passthrough.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/kafka/client/settings.h"
+#include "transport/kafka/settings/settings.h"
 
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/kafka.h"

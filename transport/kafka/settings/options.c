@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/kafka/client/settings.h"
+#include "transport/kafka/settings/settings.h"
 
 #define SECOND 1000
 #define MINUTE (60 * SECOND)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/kafka/client/oauth_token.h"
+#include "transport/kafka/settings/oauth_token.h"
 
 #include "base/core/base64.h"
 #include "base/json/document.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/kafka/client/passthrough.h"
+#include "transport/kafka/settings/passthrough.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/kafka/client/oauth_token.h"
+#include "transport/kafka/settings/oauth_token.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,6 +7,7 @@
 #include "transport/kafka/client/handle.h"
 
 #include "transport/kafka/client/errors.h"
+#include "transport/kafka/client/threads.h"
 #include "transport/kafka/settings/oauth.h"
 
 #include <errno.h>
@@ -314,7 +315,8 @@ static ab_err make(ab_kafka_handle *h, const ab_kafka_settings *settings, ab_kaf
         return e;
     bool produces = kind == AB_KAFKA_PRODUCER || kind == AB_KAFKA_LIVE_PRODUCER;
     char why[256];
-    h->rk = rd_kafka_new(produces ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why, sizeof(why));
+    h->rk = ab_kafka_threads_new(produces ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, why,
+                                 sizeof(why));
     if (h->rk == NULL) {
         rd_kafka_conf_destroy(conf);
         return ab_fail(err, AB_ERR_FATAL, "kafka: %s", why);

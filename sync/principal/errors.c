@@ -69,21 +69,6 @@ static struct shared_error *error_of(const ab_event *event)
     return e;
 }
 
-static void tell_deferred(const ab_principal *p, const char *agent, const char *key, bool deferred)
-{
-    const ab_effects *fx = &p->env.effects;
-    if (fx->deferred != NULL)
-        fx->deferred(fx->arg, agent, ab_str_of(key), deferred);
-}
-
-void ab_principal_defer(ab_principal_app *app, enum deferral why, bool deferred)
-{
-    unsigned before = app->deferred;
-    app->deferred = deferred ? before | why : before & ~(unsigned)why;
-    if ((before != 0) != (app->deferred != 0))
-        tell_deferred(app->principal, app->agent, app->key, deferred);
-}
-
 bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB_OBJECT_KEY_MAX])
 {
     ab_str kind, ns, name;
@@ -98,7 +83,7 @@ static void defer_shared(const struct peer *peer, ab_str theirs, bool deferred)
 {
     char key[AB_OBJECT_KEY_MAX];
     if (ab_principal_shared_key(peer, theirs, key))
-        tell_deferred(peer->principal, peer->name, key, deferred);
+        ab_principal_tell_deferred(peer->principal, peer->name, key, deferred);
 }
 
 static bool has_room(const struct peer *peer, ab_str key)

@@ -5,7 +5,8 @@
  * compared first. Changes of the hub do not wait for that, and neither does anything when the
  * comparison does not come.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror.h"
+#include "sync/principal/principal_priv.h"
 
 /* From when the agent can be sent something; a comparison with an agent takes some round trips, and
  * eight of them are under way at a time. */

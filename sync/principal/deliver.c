@@ -2,7 +2,8 @@
  *
  * Events that arrive from an agent: which of them mean something, and what they are about.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror.h"
+#include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
 

@@ -2,7 +2,9 @@
  *
  * What is known of an agent or an object, by its name.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/lookup.h"
+
+#include "sync/kind/kind.h"
 
 struct peer *ab_principal_peer(const ab_principal *p, ab_str agent)
 {
@@ -27,12 +29,6 @@ ab_principal_app *ab_principal_find(const ab_principal *p, ab_str key)
 bool ab_principal_is_object(ab_str key)
 {
     return ab_kind_of_key(key) != NULL;
-}
-
-bool ab_mirror_exists(const ab_principal *p, ab_str key)
-{
-    const struct mirror *m = ab_map_find(p->mirrors, key);
-    return m != NULL && m->exists && m->is_mirror;
 }
 
 ab_str ab_principal_agent_of(const ab_principal *p, ab_str namespace, ab_str name)

@@ -15,5 +15,3 @@ bool ab_principal_takes_state(const struct peer *peer);
 bool ab_principal_is_open(const ab_principal_app *app);
 /** Is it the key of an object? The log has others too. */
 bool ab_principal_is_object(ab_str key);
-/** Stands a mirror here, or what was one? */
-bool ab_mirror_exists(const ab_principal *p, ab_str key);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror.h"
+#include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
 

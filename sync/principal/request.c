@@ -55,6 +55,15 @@ void ab_requests_note(struct requests *r, const ab_object *hub)
     note_terminate(&r->terminate, hub);
 }
 
+bool ab_requests_ask_for(const struct requests *r, ab_str id)
+{
+    const struct request *all[] = {&r->operation, &r->refresh, &r->terminate};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (all[i]->asked && ab_str_is(id, all[i]->id) && !ab_str_is(id, all[i]->answered))
+            return true;
+    return false;
+}
+
 /* --- of an Application --- */
 
 const struct requests *ab_principal_requests(const ab_principal_app *app)

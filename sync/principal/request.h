@@ -42,6 +42,8 @@ void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub);
 void ab_principal_forget_requests(ab_principal_app *app);
 /** Learn what the object asks for. */
 void ab_requests_note(struct requests *r, const ab_object *hub);
+/** Is command `id` one of those that are asked for and not answered? */
+bool ab_requests_ask_for(const struct requests *r, ab_str id);
 /** Does one have no id yet? */
 bool ab_requests_need_ids(const struct requests *r);
 /** Ids for those that have none. @return IO (no randomness), NOMEM */

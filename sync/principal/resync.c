@@ -4,7 +4,8 @@
  * objects, and corrects what the agent holds of its desired states. Only here is anything ended at
  * a managed agent that no log says: object by object, when it is proved to be gone.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror.h"
+#include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/kind/kind.h"
@@ -12,13 +13,6 @@
 #include <stdio.h>
 
 /* --- what we hold of the agent's --- */
-
-static void hold_error(const char *about, const ab_digest *hash, ab_inventory *inv)
-{
-    char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
-    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", about);
-    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .hash = *hash});
-}
 
 static void hold_app(const ab_principal_app *app, ab_inventory *inv)
 {
@@ -30,17 +24,7 @@ static void hold_app(const ab_principal_app *app, ab_inventory *inv)
                                                     .version = app->status_version,
                                                     .hash = app->status_hash});
     if (app->error != NULL && !app->error_ours)
-        hold_error(app->key, &app->error_hash, inv);
-}
-
-static void hold_mirror(const struct mirror *m, ab_inventory *inv)
-{
-    ab_inventory_entry entry = {.key = ab_str_of(m->key)};
-    if (!ab_mirror_held(m, &entry.version, &entry.hash))
-        return;
-    ab_inventory_add(inv, &entry);
-    if (m->error != NULL && !m->error_ours)
-        hold_error(m->key, &m->error_hash, inv);
+        ab_inventory_add_error(inv, app->key, &app->error_hash);
 }
 
 static void hold_shared_error(const struct peer *peer, ab_str theirs,
@@ -48,7 +32,7 @@ static void hold_shared_error(const struct peer *peer, ab_str theirs,
 {
     char key[AB_OBJECT_KEY_MAX];
     if (ab_principal_shared_key(peer, theirs, key))
-        hold_error(key, &error->hash, inv);
+        ab_inventory_add_error(inv, key, &error->hash);
 }
 
 static void hold_reports(const struct peer *peer, ab_inventory *inv)
@@ -59,12 +43,6 @@ static void hold_reports(const struct peer *peer, ab_inventory *inv)
         hold_shared_error(peer, i.key, i.value, inv);
 }
 
-static void hold_mirrors(const struct peer *peer, ab_inventory *inv)
-{
-    for (ab_list_iter i = ab_list_first(&peer->records->mirrors); i.link != NULL; ab_list_next(&i))
-        hold_mirror(AB_LINK_OF(i.link, struct mirror, in_records), inv);
-}
-
 static ab_err hold(void *arg, ab_inventory *inv)
 {
     const struct peer *peer = arg;
@@ -72,7 +50,7 @@ static ab_err hold(void *arg, ab_inventory *inv)
         (void)ab_principal_watermark_ask(peer); /* it is read by the time of the answer */
         hold_reports(peer, inv);
     } else {
-        hold_mirrors(peer, inv);
+        ab_mirror_hold_all(peer->records, inv);
     }
     return AB_ERR_OK;
 }
@@ -175,33 +153,14 @@ static void end_answered(const struct peer *peer, ab_str key)
         end_command(peer, key);
 }
 
-static bool asks(const struct requests *requests, ab_str id)
-{
-    const struct request *all[] = {&requests->operation, &requests->refresh, &requests->terminate};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (all[i]->asked && ab_str_is(id, all[i]->id) && !ab_str_is(id, all[i]->answered))
-            return true;
-    return false;
-}
-
 static bool requeue_asking_app(const struct agent_records *r, ab_str id)
 {
     for (ab_list_iter i = ab_list_first(&r->apps); i.link != NULL; ab_list_next(&i)) {
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
-        if (asks(ab_principal_requests(app), id)) {
+        if (ab_requests_ask_for(ab_principal_requests(app), id)) {
             app->requeued = app->exists;
             return true;
         }
-    }
-    return false;
-}
-
-static bool does_mirror_ask(const struct agent_records *r, ab_str id)
-{
-    for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
-        const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
-        if (m->exists && m->is_mirror && asks(&m->requests, id))
-            return true;
     }
     return false;
 }
@@ -210,7 +169,7 @@ static bool does_mirror_ask(const struct agent_records *r, ab_str id)
 static bool requeue_asker(const struct peer *peer, ab_str id)
 {
     return peer->mode == AB_MANAGED ? requeue_asking_app(peer->records, id)
-                                    : does_mirror_ask(peer->records, id);
+                                    : ab_mirror_ask_for(peer->records, id);
 }
 
 /* A command that stands in the log may have been answered into a log that was lost. */

@@ -4,6 +4,7 @@
  * been deleted (watermark.c). What was observed to be deleted is ended at once, what is inferred
  * from its absence is all judged together by the mass-deletion guard.
  */
+#include "sync/principal/mirror/mirror.h"
 #include "sync/principal/principal_priv.h"
 
 #include <stdio.h>

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/resync/inventory.h"
 
+#include "base/json/object.h"
+#include "schema/attributes.h"
+
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* How full a page is on average when we choose: far enough from the bound that none exceeds it. */
@@ -74,6 +78,13 @@ void ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry)
     added->mix = mix_of(entry->key);
     if (ab_version_cmp(entry->version, inv->sum.newest) > 0)
         inv->sum.newest = entry->version;
+}
+
+void ab_inventory_add_error(ab_inventory *inv, const char *about, const ab_digest *hash)
+{
+    char key[sizeof(AB_KEY_ERROR) + AB_OBJECT_KEY_MAX];
+    snprintf(key, sizeof(key), AB_KEY_ERROR "%s", about);
+    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .hash = *hash});
 }
 
 /* --- pages --- */

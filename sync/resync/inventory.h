@@ -38,6 +38,8 @@ ab_inventory *ab_inventory_new(void);
 void ab_inventory_free(ab_inventory *inv);
 /** Before it is divided. The key is copied. A failure is kept until then. */
 void ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry);
+/** The same of an error that the object of key `about` has. */
+void ab_inventory_add_error(ab_inventory *inv, const char *about, const ab_digest *hash);
 /**
  * Sort it, divide it into pages and take their digests; nothing is added any more.
  *

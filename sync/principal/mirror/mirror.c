@@ -4,10 +4,12 @@
  * durably before it is acted on; from it the mirror is made, changed, and brought back when
  * somebody else changes or deletes it.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/object/mirror.h"
+#include "sync/principal/agent_records.h"
+#include "sync/principal/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mirrors: shared by mirror*.c, and by those who reach mirrors from their agent.
+ * A mirror, and what the sources of this folder do with it.
  */
 #pragma once
 
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/mirror/mirror.h"
+#include "sync/principal/request.h"
 
 /* What is known of a mirror's source. */
 enum mirror_source { MIRROR_NONE, MIRROR_LIVE, MIRROR_ENDED };
@@ -58,35 +59,21 @@ struct mirror {
     char *next_uid;
 };
 
-/* mirror_record.c: mirrors as records */
+/* record.c: mirrors as records */
 /** Made when it is not known. @return NULL when out of memory */
 struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
 /** It is this agent's from now on. @return NOMEM */
 AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
-void ab_mirror_free(void *value);
 /** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
 struct peer *ab_mirror_peer(const struct mirror *m);
 /** Is its agent served, and managed? */
 bool ab_mirror_is_of_managed(const struct mirror *m);
 /** All that came of it is kept. */
 bool ab_mirror_is_done(const struct mirror *m);
-/** What is held of the agent's object: the hash is none where the object here is not known to be
- * what the agent said. @return false: nothing is */
-bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash);
 /** Its agent is managed now: what was its mirror is to become the hub's own object. */
 bool ab_mirror_is_handed_over(const struct mirror *m);
 
-/* mirror.c: the object here for an object of an autonomous agent */
-/** How the engine reconciles mirrors. */
-extern const ab_record_type ab_mirror_type;
-void ab_mirror_on_updated(ab_principal *p, ab_object *object);
-void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed);
-/** Look again at those of one agent. */
-void ab_mirror_requeue_agent(const struct agent_records *r);
-/** Look again at all. */
-void ab_mirror_requeue_all(ab_principal *p);
-
-/* mirror_name.c: whose the name of a mirrored project is */
+/* name.c: whose the name of a mirrored project is */
 /** May a project of `agent` be mirrored under this key? Not if a served agent with a longer name
  * could have a project of that name. True for other kinds. */
 bool ab_mirror_may_have(const ab_principal *p, ab_str agent, ab_str key);
@@ -96,12 +83,10 @@ bool ab_mirror_has_name(const struct mirror *m);
 bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name);
 /** Whose the project under this key is may have changed; other kinds are ignored. */
 void ab_mirror_project_changed(const ab_principal *p, ab_str key);
-/** An agent is served from now on, or no more. */
-void ab_mirror_agents_changed(const ab_principal *p, const char *agent);
 /** An object was seen, or is not `here` any more. */
 void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool exists);
 
-/* mirror_reconcile.c: reconcile the mirror with what was published */
+/* reconcile.c: reconcile the mirror with what was published */
 /** No object exists here: make it. */
 void ab_mirror_create(struct mirror *m);
 /** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
@@ -113,8 +98,7 @@ void ab_mirror_set_conflict(struct mirror *m, bool conflict);
 /** Decide with the object in hand. */
 void ab_mirror_decide(struct mirror *m, ab_object *hub);
 
-/* mirror_up.c: what an autonomous agent says */
-void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery);
+/* up.c: what an autonomous agent says */
 /** Take up the head. */
 void ab_mirror_begin(struct mirror *m, ab_task *head);
 /** What was published is kept: it is in effect. */

@@ -3,7 +3,7 @@
  * Bringing a mirror to what was published: whose the object is that stands here, how it is to
  * stand, and what users ask of it meanwhile.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/object/mirror.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Mirrors as records: made, found, and whose they are.
+ * Mirrors as records: made, found, whose they are, and what a resync holds of them.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror_priv.h"
+
+#include "sync/principal/agent_records.h"
 
 #include <stdlib.h>
 
@@ -89,7 +91,15 @@ bool ab_mirror_is_done(const struct mirror *m)
     return head == NULL || (head->begun && head->next == NULL && m->record.step != AB_STEP_SAVE);
 }
 
-bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash)
+bool ab_mirror_exists(const ab_principal *p, ab_str key)
+{
+    const struct mirror *m = ab_map_find(p->mirrors, key);
+    return m != NULL && m->exists && m->is_mirror;
+}
+
+/* What is held of the agent's object: the hash is none where the object here is not known to be
+ * what the agent said. @return false: nothing is */
+static bool is_held(const struct mirror *m, ab_version *version, ab_digest *hash)
 {
     bool exists = m->exists && m->is_mirror;
     bool behind = exists && ab_version_cmp(m->stamp, m->version) > 0;
@@ -98,4 +108,30 @@ bool ab_mirror_held(const struct mirror *m, ab_version *version, ab_digest *hash
     *version = behind ? m->stamp : m->version;
     *hash = behind || m->source != MIRROR_LIVE ? (ab_digest){0} : m->hash;
     return true;
+}
+
+static void hold_mirror(const struct mirror *m, ab_inventory *inv)
+{
+    ab_inventory_entry entry = {.key = ab_str_of(m->key)};
+    if (!is_held(m, &entry.version, &entry.hash))
+        return;
+    ab_inventory_add(inv, &entry);
+    if (m->error != NULL && !m->error_ours)
+        ab_inventory_add_error(inv, m->key, &m->error_hash);
+}
+
+void ab_mirror_hold_all(const struct agent_records *r, ab_inventory *inv)
+{
+    for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i))
+        hold_mirror(AB_LINK_OF(i.link, struct mirror, in_records), inv);
+}
+
+bool ab_mirror_ask_for(const struct agent_records *r, ab_str id)
+{
+    for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
+        const struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
+        if (m->exists && m->is_mirror && ab_requests_ask_for(&m->requests, id))
+            return true;
+    }
+    return false;
 }

@@ -9,9 +9,10 @@
  * An Application is never mirrored into a project that is not its agent's: its project is
  * "a_b-c" then, a name that no AppProject can have.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/principal/lookup.h"
 
 #include <stdio.h>
 #include <string.h>

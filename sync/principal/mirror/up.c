@@ -2,12 +2,13 @@
  *
  * What comes from an autonomous agent: its objects and their end, errors, answers to commands.
  */
-#include "sync/principal/mirror_priv.h"
+#include "sync/principal/mirror/mirror_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/feedback.h"
 #include "sync/object/desired.h"
 #include "sync/object/mirror.h"
+#include "sync/principal/inbound.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/principal/app/app.h"
 #include "sync/principal/mirror/mirror.h"
 #include "sync/principal/principal_priv.h"
 

@@ -27,16 +27,6 @@ void ab_principal_show_held(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);
 
-/* status.c: which status an Application shows */
-/** Learn which report the object's status is from, unless a newer one is known. */
-void ab_principal_note_status(ab_principal_app *app, const ab_object *object);
-/** The object as it was read or written: what is written next must find this resourceVersion. */
-void ab_principal_note_newest(ab_principal_app *app, const ab_object *object);
-/** It is the one that the store has shown last. */
-void ab_principal_forget_newest(ab_principal_app *app);
-/** The resourceVersion that the object has, as far as is known. */
-ab_str ab_principal_newest(const ab_principal_app *app);
-
 /* shared_record.c: shared objects as records */
 /** NULL when the hub has none of this key, and had none lately. */
 struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key);
@@ -59,23 +49,11 @@ void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
 void ab_principal_shared_requeue(struct peer *peer, ab_str key);
 void ab_principal_shared_free(void *value);
 
-/* app.c: an Application of the hub */
-void ab_principal_app_on_updated(ab_principal *p, ab_object *object);
-void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool observed);
-void ab_principal_app_free(void *value);
-
 /* peer.c: agents come and go */
 /** Take up again what is kept. */
 void ab_principal_take_held(struct peer *peer);
 void ab_principal_peer_free(void *value);
 void ab_principal_peers_tick(ab_principal *p);
-
-/* down.c: state that goes to the agent */
-/** Is it to the agent what the store has shown? What was read may be newer; said, it would be said
- * before what the store shows next. */
-bool ab_principal_is_as_watched(const ab_principal_app *app, const ab_object *hub);
-/** Queue the object as it is now, if the log says something else. */
-void ab_principal_state(ab_principal_app *app, const ab_object *hub);
 
 /* sweep.c: ending what is gone */
 /** The agent has this, and its log does not say so. It is for it, or comes from a move. */
@@ -121,17 +99,6 @@ bool ab_principal_catch_up_tick(struct peer *peer);
 /* resync.c: the role in a resync */
 /* `arg` is the peer. */
 extern const ab_resync_role ab_principal_resync_role;
-
-/* up.c: what comes from the agent, and what the object in hand asks for */
-/** Send what the object asks for, when the agent takes events. `may_write`: nothing else is under
- * way, so that new requests can be given their id. */
-void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write);
-/** Deal with the head, as far as that is possible without the object; else read it. */
-void ab_principal_work(ab_principal_app *app, ab_task *head);
-/** The object is in hand, for the head task or to look at it. */
-void ab_principal_with(ab_principal_app *app, ab_object *hub);
-/** The object that the head task is about is gone. */
-void ab_principal_without(ab_principal_app *app);
 
 /* shared.c: what goes to every agent that it concerns */
 void ab_principal_shared_on_updated(ab_principal *p, ab_object *object);

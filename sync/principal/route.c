@@ -153,13 +153,3 @@ void ab_principal_finish_move(ab_principal_app *app)
         ab_agent_records_leave(r);
     }
 }
-
-/* --- stamps --- */
-
-/* One of before there were moves names no agent. */
-bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out)
-{
-    return ab_stamp_parse(text, out) &&
-           (out->agent.ptr == NULL ? !app->principal->env.destination_mapping
-                                   : ab_str_is(out->agent, app->agent));
-}

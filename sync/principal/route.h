@@ -22,5 +22,3 @@ struct agent_records *ab_principal_pop_former(ab_principal_app *app);
 void ab_principal_park(ab_principal_app *app);
 /** End what other agents still have of an Application, once the one whose it is has it queued. */
 void ab_principal_finish_move(ab_principal_app *app);
-/** Read the stamp of a status. @return false when there is none of the same agent */
-bool ab_principal_stamp_parse(const ab_principal_app *app, ab_str text, ab_stamp *out);

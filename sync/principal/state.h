@@ -92,13 +92,6 @@ struct peer {
     bool waiting_logged;   /* it was logged that some do */
 };
 
-/* What an effect is for. */
-enum app_purpose {
-    FOR_HEAD,       /* the head, or to look at the object */
-    FOR_REQUEST_ID, /* writing a request's id */
-    FOR_CLEAR,      /* writing the object without a finished request, or without finalizers */
-};
-
 struct ab_principal_app {
     ab_record record; /* first */
     ab_principal *principal;

@@ -3,9 +3,15 @@
  * An Application of the hub: what it says goes down to its agent, what the agent reports comes into
  * its status.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/app/app_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/principal/agent_records.h"
+#include "sync/principal/deferral.h"
+#include "sync/principal/lookup.h"
+#include "sync/principal/request.h"
+#include "sync/principal/route.h"
+#include "sync/principal/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,10 +79,10 @@ static ab_err note_updated(ab_principal_app *app, const ab_object *object)
         free(version);
         return AB_ERR_NOMEM;
     }
-    ab_principal_note_status(app, object);
+    ab_principal_app_note_status(app, object);
     bool other = app->uid != NULL && strcmp(app->uid, uid) != 0;
     if (other || (app->newest != NULL && strcmp(app->newest, version) == 0))
-        ab_principal_forget_newest(app);
+        ab_principal_app_forget_newest(app);
     free(app->uid);
     free(app->version);
     app->uid = uid;
@@ -98,7 +104,7 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     ab_app_counts_set(&app->records->shown, &app->shown, NULL);
     app->exists = app->deleting = app->requeued = false;
     app->record.changed_meanwhile = true;
-    ab_principal_forget_newest(app);
+    ab_principal_app_forget_newest(app);
     app->status_version = (ab_version){0};
     app->status_hash = (ab_digest){0};
     ab_principal_note_missing_app(app, requested, observed);
@@ -120,11 +126,11 @@ void ab_principal_app_on_updated(ab_principal *p, ab_object *object)
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
-    ab_principal_state(app, object);
+    ab_principal_app_state(app, object);
     bool busy = app->record.step != AB_STEP_IDLE || app->record.inbox.head != NULL;
     bool unmarked = !app->deleting && ab_requests_need_ids(ab_principal_requests(app));
     app->requeued = app->peer == NULL || (busy && unmarked);
-    ab_principal_ask(app, object, !busy && app->peer != NULL);
+    ab_principal_app_ask(app, object, !busy && app->peer != NULL);
     ab_reconcile_advance(&app->record);
 }
 
@@ -156,7 +162,7 @@ static bool reconcile(ab_record *r)
 {
     ab_task *head = ab_reconcile_head(r);
     if (head != NULL)
-        ab_principal_work(app_of_record(r), head);
+        ab_principal_app_work(app_of_record(r), head);
     else
         ab_reconcile_get(r);
     return true;
@@ -166,13 +172,13 @@ static void got(ab_record *r, ab_object *hub)
 {
     ab_principal_app *app = app_of_record(r);
     if (hub != NULL) {
-        ab_principal_note_newest(app, hub);
-        ab_principal_with(app, hub);
+        ab_principal_app_note_newest(app, hub);
+        ab_principal_app_with(app, hub);
         return;
     }
     app->requeued = app->error_due = false;
     if (ab_reconcile_head(r) != NULL)
-        ab_principal_without(app);
+        ab_principal_app_without(app);
 }
 
 static void note_status_written(ab_principal_app *app)
@@ -190,7 +196,7 @@ static void wrote(ab_record *r, ab_step step, ab_object *hub)
 {
     ab_principal_app *app = app_of_record(r);
     if (hub != NULL)
-        ab_principal_note_newest(app, hub);
+        ab_principal_app_note_newest(app, hub);
     app->cleared = r->answering == FOR_CLEAR;
     if (step == AB_STEP_STATUS)
         note_status_written(app);
@@ -202,7 +208,7 @@ static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err
     (void)step;
     (void)err;
     if (code == AB_ERR_NOTFOUND && ab_reconcile_head(r) != NULL) {
-        ab_principal_without(app);
+        ab_principal_app_without(app);
         return true;
     }
     app->outdated = app->outdated || ab_err_class_of(code) == AB_CLASS_STALE;

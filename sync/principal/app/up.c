@@ -2,10 +2,15 @@
  *
  * What comes from an agent: status, confirmed deletions, errors, answers to commands.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/app/app_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/feedback.h"
+#include "sync/principal/deferral.h"
+#include "sync/principal/inbound.h"
+#include "sync/principal/lookup.h"
+#include "sync/principal/request.h"
+#include "sync/principal/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +50,7 @@ static void clear_requests(ab_principal_app *app, const ab_object *hub, struct f
 static void write_status(ab_principal_app *app, ab_str status, ab_str stamp)
 {
     /* Another principal may have written a newer status, which the store has not told yet. */
-    const ab_precondition must_be = {ab_str_of(app->uid), ab_principal_newest(app)};
+    const ab_precondition must_be = {ab_str_of(app->uid), ab_principal_app_newest(app)};
     ab_reconcile_patch_status(&app->record, status, stamp, &must_be);
 }
 
@@ -212,7 +217,7 @@ static void begin_answer(ab_principal_app *app, const ab_task *t)
         finish_answer(app);
 }
 
-void ab_principal_work(ab_principal_app *app, ab_task *head)
+void ab_principal_app_work(ab_principal_app *app, ab_task *head)
 {
     if (head->type == AB_TYPE_PROCESSED) {
         begin_answer(app, head);
@@ -245,7 +250,7 @@ static bool is_shown(const ab_principal_app *app, ab_spanv report, const ab_obje
 static void learn_status(ab_principal_app *app, const ab_object *hub)
 {
     if (ab_str_is(ab_object_uid(hub), app->uid))
-        ab_principal_note_status(app, hub);
+        ab_principal_app_note_status(app, hub);
 }
 
 static void with_report(ab_principal_app *app, const ab_object *hub)
@@ -327,7 +332,7 @@ static void write_request_ids(ab_principal_app *app, const ab_object *hub)
     ab_reconcile_edit(&app->record, hub, &edit);
 }
 
-void ab_principal_ask(ab_principal_app *app, const ab_object *hub, bool may_write)
+void ab_principal_app_ask(ab_principal_app *app, const ab_object *hub, bool may_write)
 {
     if (!app->deleting && ab_principal_is_open(app))
         ab_requests_send(ab_principal_requests(app), app->peer, ab_str_of(app->key), hub);
@@ -344,14 +349,14 @@ static void look(ab_principal_app *app, const ab_object *hub)
     }
     app->requeued = false;
     if (!ab_str_is(ab_principal_route(app->principal, hub), app->agent) ||
-        !ab_principal_is_as_watched(app, hub))
+        !ab_principal_app_is_as_watched(app, hub))
         return; /* another by now, or another's, or a mirror: the store will tell */
     ab_principal_note_requests(app, hub);
-    ab_principal_state(app, hub);
-    ab_principal_ask(app, hub, true);
+    ab_principal_app_state(app, hub);
+    ab_principal_app_ask(app, hub, true);
 }
 
-void ab_principal_without(ab_principal_app *app)
+void ab_principal_app_without(ab_principal_app *app)
 {
     if (ab_reconcile_head(&app->record)->type == AB_TYPE_PROCESSED)
         finish_answer(app);
@@ -359,7 +364,7 @@ void ab_principal_without(ab_principal_app *app)
         ab_reconcile_finish_head(&app->record);
 }
 
-void ab_principal_with(ab_principal_app *app, ab_object *hub)
+void ab_principal_app_with(ab_principal_app *app, ab_object *hub)
 {
     ab_task *t = ab_reconcile_head(&app->record);
     if (t == NULL) {

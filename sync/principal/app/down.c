@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/app/app_priv.h"
 
 #include "schema/attributes.h"
 #include "sync/kind/kind.h"
+#include "sync/principal/deferral.h"
+#include "sync/principal/event.h"
+#include "sync/principal/lookup.h"
+#include "sync/principal/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +29,7 @@ static ab_err desired_of(const ab_object *hub, ab_buf *text, ab_digest *digest)
     return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(text), digest) : e;
 }
 
-bool ab_principal_is_as_watched(const ab_principal_app *app, const ab_object *hub)
+bool ab_principal_app_is_as_watched(const ab_principal_app *app, const ab_object *hub)
 {
     ab_buf desired;
     ab_digest digest = {{0}};
@@ -38,7 +42,7 @@ bool ab_principal_is_as_watched(const ab_principal_app *app, const ab_object *hu
     return e == AB_ERR_OK && ab_digest_eq(&digest, &app->desired);
 }
 
-void ab_principal_state(ab_principal_app *app, const ab_object *hub)
+void ab_principal_app_state(ab_principal_app *app, const ab_object *hub)
 {
     ab_buf desired;
     ab_digest before = app->desired;

@@ -4,6 +4,7 @@
  */
 #include "sync/principal/mirror/mirror.h"
 #include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared.h"
 
 #include "schema/attributes.h"
 
@@ -119,8 +120,8 @@ void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
         ab_mirror_take(peer, event, delivery);
         return;
     }
-    if (ab_principal_is_shared_error(event)) {
-        ab_principal_note_error(peer, event);
+    if (ab_principal_shared_is_error(event)) {
+        ab_principal_shared_note_error(peer, event);
         ab_principal_ack(peer->principal, delivery);
         return;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/principal/mirror/mirror.h"
 #include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared.h"
 
 #include "schema/attributes.h"
 

@@ -2,6 +2,7 @@
 #include "sync/principal/app/app.h"
 #include "sync/principal/mirror/mirror.h"
 #include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared.h"
 
 #include "schema/attributes.h"
 

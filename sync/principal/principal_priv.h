@@ -27,28 +27,6 @@ void ab_principal_show_held(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);
 
-/* shared_record.c: shared objects as records */
-/** NULL when the hub has none of this key, and had none lately. */
-struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key);
-/** Does the hub have this object? */
-bool ab_principal_shared_exists(const ab_principal *p, ab_str key);
-/** How many Secrets wait for the agent's certificate is to be counted. */
-void ab_principal_shared_count_again(struct peer *peer);
-/** Look at all again, for all agents. */
-void ab_principal_shared_requeue_all(ab_principal *p);
-/** Look at those again that depend on the project of key `scope`: for all agents, or those that
- * asked. */
-void ab_principal_shared_requeue_secrets(const ab_principal *p, const char *scope, bool for_all);
-/** The agent takes the hub's objects from now on: look at all again, for it. */
-void ab_principal_shared_open(struct peer *peer);
-/** It takes them no more. */
-void ab_principal_shared_close(struct peer *peer);
-/** Look at those again, for this agent, that depend on this project. */
-void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
-/** Look at one again, for this agent. */
-void ab_principal_shared_requeue(struct peer *peer, ab_str key);
-void ab_principal_shared_free(void *value);
-
 /* peer.c: agents come and go */
 /** Take up again what is kept. */
 void ab_principal_take_held(struct peer *peer);
@@ -99,28 +77,6 @@ bool ab_principal_catch_up_tick(struct peer *peer);
 /* resync.c: the role in a resync */
 /* `arg` is the peer. */
 extern const ab_resync_role ab_principal_resync_role;
-
-/* shared.c: what goes to every agent that it concerns */
-void ab_principal_shared_on_updated(ab_principal *p, ab_object *object);
-void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bool observed);
-enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
-/** Is this object for that agent? */
-enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
-/** Show how many Secrets wait for a certificate. */
-void ab_principal_shared_tick(const ab_principal *p);
-
-/* errors.c: what agents cannot do with shared objects; there is no status to show it */
-struct shared_error {
-    char *message;
-    ab_digest hash; /* of the agent's event */
-};
-void ab_principal_shared_error_free(void *value);
-/** Is this event about such an error? */
-bool ab_principal_is_shared_error(const ab_event *event);
-void ab_principal_note_error(struct peer *peer, const ab_event *event);
-/** What the principal calls the shared object that the agent calls `theirs`. @return false when
- * that is not a key */
-bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB_OBJECT_KEY_MAX]);
 
 /* deliver.c: events that arrive, each given to the record it is about */
 /** Deal with an event; the store is listed. */

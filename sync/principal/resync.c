@@ -6,6 +6,7 @@
  */
 #include "sync/principal/mirror/mirror.h"
 #include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared.h"
 
 #include "schema/attributes.h"
 #include "sync/kind/kind.h"
@@ -27,20 +28,11 @@ static void hold_app(const ab_principal_app *app, ab_inventory *inv)
         ab_inventory_add_error(inv, app->key, &app->error_hash);
 }
 
-static void hold_shared_error(const struct peer *peer, ab_str theirs,
-                              const struct shared_error *error, ab_inventory *inv)
-{
-    char key[AB_OBJECT_KEY_MAX];
-    if (ab_principal_shared_key(peer, theirs, key))
-        ab_inventory_add_error(inv, key, &error->hash);
-}
-
 static void hold_reports(const struct peer *peer, ab_inventory *inv)
 {
     for (ab_list_iter i = ab_list_first(&peer->records->apps); i.link != NULL; ab_list_next(&i))
         hold_app(AB_LINK_OF(i.link, ab_principal_app, in_records), inv);
-    for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i))
-        hold_shared_error(peer, i.key, i.value, inv);
+    ab_principal_shared_hold_errors(peer, inv);
 }
 
 static ab_err hold(void *arg, ab_inventory *inv)

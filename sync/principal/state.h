@@ -64,8 +64,8 @@ struct peer {
     ab_map
         *observed; /* keys whose deletion was observed, until the watermark is read; NULL: none */
     struct held *held, *held_last;
-    ab_map *errors; /* key of a shared object -> struct shared_error: what the agent says is wrong
-                       with it */
+    ab_map *errors; /* key of a shared object -> what the agent says is wrong with it
+                       (shared/error.c) */
     bool heard;
     struct {
         size_t count; /* deletions that are held back, as was told last */
@@ -124,22 +124,6 @@ struct ab_principal_app {
     unsigned deferred; /* a set of enum deferral (deferral.h); 0: it is in effect, or on its way */
 
     bool cleared; /* head: what its report finishes is written */
-};
-
-/* An object of the hub that goes to every agent that it concerns. */
-struct shared {
-    ab_record record; /* first */
-    ab_principal *principal;
-    const ab_kind *kind;
-    char *key;
-    char *version; /* resourceVersion that the store has shown last */
-    bool exists;
-    bool deleting;       /* AppProject: its finalizers are to be dropped */
-    ab_project *project; /* AppProject: which agents it is for */
-    char *scope;         /* Secret: key of its project; NULL: it is for no agent */
-    bool requeued;
-    bool for_all;         /* requeued: every agent is to be sent it; else those that asked since: */
-    uint64_t informed_at; /* principal.asks, when agents were told last */
 };
 
 struct ab_principal {

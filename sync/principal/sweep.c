@@ -6,6 +6,7 @@
  */
 #include "sync/principal/mirror/mirror.h"
 #include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,23 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "sync/principal/principal_priv.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What agents cannot do with shared objects. A shared object has no status of ours that could show
+ * it: it is counted, logged, and given to whoever asks why the object is not in effect.
+ */
+#include "sync/principal/shared/shared.h"
 
 #include "schema/attributes.h"
 #include "sync/feedback.h"
 #include "sync/kind/kind.h"
+#include "sync/principal/deferral.h"
+#include "sync/principal/lookup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+struct shared_error {
+    char *message;
+    ab_digest hash; /* of the agent's event */
+};
 
 /* Of one agent: it may invent as many keys as it likes. */
 #define ERRORS_MAX 1000
@@ -20,7 +31,7 @@ static ab_str object_key(const ab_event *event)
     return (ab_str){key.ptr + sizeof(AB_KEY_ERROR) - 1, key.len - (sizeof(AB_KEY_ERROR) - 1)};
 }
 
-bool ab_principal_is_shared_error(const ab_event *event)
+bool ab_principal_shared_is_error(const ab_event *event)
 {
     const ab_kind *kind = ab_kind_of_key(object_key(event));
     ab_str type = ab_event_attr(event, AB_CE_TYPE);
@@ -69,7 +80,9 @@ static struct shared_error *error_of(const ab_event *event)
     return e;
 }
 
-bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB_OBJECT_KEY_MAX])
+/* What the principal calls the shared object that the agent calls `theirs`. @return false when that
+ * is not a key */
+static bool key_at_hub(const struct peer *peer, ab_str theirs, char key[AB_OBJECT_KEY_MAX])
 {
     ab_str kind, ns, name;
     if (ab_object_key_split(theirs, &kind, &ns, &name) != AB_ERR_OK)
@@ -82,7 +95,7 @@ bool ab_principal_shared_key(const struct peer *peer, ab_str theirs, char key[AB
 static void defer_shared(const struct peer *peer, ab_str theirs, bool deferred)
 {
     char key[AB_OBJECT_KEY_MAX];
-    if (ab_principal_shared_key(peer, theirs, key))
+    if (key_at_hub(peer, theirs, key))
         ab_principal_tell_deferred(peer->principal, peer->name, key, deferred);
 }
 
@@ -96,7 +109,7 @@ static bool has_room(const struct peer *peer, ab_str key)
     return false;
 }
 
-void ab_principal_note_error(struct peer *peer, const ab_event *event)
+void ab_principal_shared_note_error(struct peer *peer, const ab_event *event)
 {
     ab_str key = object_key(event);
     struct shared_error *e = ab_event_data(event).ptr == NULL ? NULL : error_of(event);
@@ -112,6 +125,20 @@ void ab_principal_note_error(struct peer *peer, const ab_event *event)
     ab_principal_shared_error_free(old);
     defer_shared(peer, key, ab_map_find(peer->errors, key) != NULL);
     show_count(peer, ab_kind_of_key(key));
+}
+
+static void hold_error(const struct peer *peer, ab_str theirs, const struct shared_error *error,
+                       ab_inventory *inv)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    if (key_at_hub(peer, theirs, key))
+        ab_inventory_add_error(inv, key, &error->hash);
+}
+
+void ab_principal_shared_hold_errors(const struct peer *peer, ab_inventory *inv)
+{
+    for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i))
+        hold_error(peer, i.key, i.value, inv);
 }
 
 /* --- shown --- */

@@ -5,12 +5,15 @@
  * says itself decides about it (another agent, another project, another certificate), it is read
  * again.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared_priv.h"
 
 #include "sync/kind/kind.h"
 #include "sync/object/project.h"
 #include "sync/object/render.h"
 #include "sync/object/secret.h"
+#include "sync/principal/event.h"
+#include "sync/principal/lookup.h"
+#include "sync/principal/sweep.h"
 
 #include "schema/attributes.h"
 

@@ -2,7 +2,9 @@
  *
  * Shared objects as records: found, and looked at again for those agents that ask.
  */
-#include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared_priv.h"
+
+#include "sync/principal/lookup.h"
 
 #include <stdlib.h>
 #include <string.h>

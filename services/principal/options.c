@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/control.h"
-#include "services/principal/live_kubernetes.h"
-#include "services/principal/live_redis.h"
+#include "services/principal/live/kubernetes.h"
+#include "services/principal/live/redis.h"
 #include "services/principal/page/page.h"
 #include "services/principal/principal.h"
 #include "services/principal/registration/registration.h"

@@ -12,7 +12,7 @@
 #include "services/principal/fleet.h"
 #include "services/principal/holds.h"
 #include "services/principal/identity.h"
-#include "services/principal/live.h"
+#include "services/principal/live/live.h"
 #include "services/principal/page/page.h"
 #include "services/principal/persisted_agents.h"
 #include "services/principal/recipients.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/principal/live_redis.h"
+#include "services/principal/live/redis.h"
 
 #include "base/core/base64.h"
 #include "base/core/map.h"

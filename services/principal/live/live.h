@@ -6,7 +6,7 @@
 
 #include "live/lane/hub.h"
 #include "services/live.h"
-#include "services/principal/live_redis.h"
+#include "services/principal/live/redis.h"
 
 typedef struct ab_principal_live ab_principal_live;
 

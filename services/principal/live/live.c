@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/principal/live.h"
+#include "services/principal/live/live.h"
 
 #include "live/gopeer/agents.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
-#include "services/principal/live_kubernetes.h"
+#include "services/principal/live/kubernetes.h"
 
 #include <stdlib.h>
 #include <string.h>

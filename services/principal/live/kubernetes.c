@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/principal/live_kubernetes.h"
+#include "services/principal/live/kubernetes.h"
 
 #include "live/resource/identity.h"
 #include "net/address.h"

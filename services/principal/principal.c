@@ -8,6 +8,8 @@
 
 #include "schema/attributes.h"
 #include "services/data.h"
+#include "services/principal/fleet/operator.h"
+#include "services/principal/fleet/page.h"
 #include "services/principal/principal_priv.h"
 #include "sync/deletion/watermark.h"
 #include "tracing/setup.h"
@@ -522,9 +524,9 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         e = ab_principal_agents_register(s, err);
     ab_metrics_on_render(d->metrics, on_render, d);
     if (e == AB_ERR_OK)
-        e = ab_principal_listen(s, err);
+        e = ab_operator_listen(s, err);
     if (e == AB_ERR_OK)
-        e = ab_principal_show(s, err);
+        e = ab_fleet_page_start(s, err);
     return e == AB_ERR_OK ? ab_service_start(&s->base, err) : e;
 }
 

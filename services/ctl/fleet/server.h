@@ -11,7 +11,7 @@
 /**
  * Ask `ctl->server`, and wait for the answer. What went wrong is said on standard error.
  *
- * @param request  as it would go to the control socket (services/principal/operator.c)
+ * @param request  as it would go to the control socket (services/principal/fleet/operator.c)
  * @param answer   the body; untouched unless AB_CTL_OK is returned
  * @return AB_CTL_OK: the server answered 200; USAGE: it does not take this request, or the address
  *         or the token's file is wrong; UNREACHABLE; NOT_FOUND: no such agent; FAILED: it refused

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fleet as a principal tells it (services/principal/fleet_view.h), and what tables show of it.
+ * The fleet as a principal tells it (services/principal/fleet/view.h), and what tables show of it.
  */
 #pragma once
 

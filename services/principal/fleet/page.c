@@ -1,8 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * What the fleet page shows is the state of the fleet that argobusctl shows.
- */
-#include "services/principal/fleet_view.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/principal/fleet/page.h"
+
+#include "services/principal/fleet/view.h"
 
 static void write_principal(void *arg, ab_buf *out)
 {
@@ -31,7 +30,7 @@ static void each(void *arg, void (*visit)(void *visit_arg, ab_str agent), void *
         visit(visit_arg, i.key);
 }
 
-ab_err ab_principal_show(service *s, ab_error *err)
+ab_err ab_fleet_page_start(service *s, ab_error *err)
 {
     const ab_daemon *d = s->base.daemon;
     const ab_page_source source = {.write_principal = write_principal,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/principal/fleet.h"
+#include "services/principal/fleet/fleet.h"
 
 #include "base/core/edit_distance.h"
 

@@ -44,7 +44,7 @@
  */
 #pragma once
 
-#include "services/principal/principal_priv.h"
+#include "services/principal/state.h"
 
 /* Most objects that are written, so that the loop is not held up; more are counted. */
 #define AB_FLEET_OBJECTS_MAX 2000

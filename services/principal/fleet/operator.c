@@ -2,14 +2,16 @@
  *
  * What the operator may ask of a running principal:
  *
- *   {"do":"fleet"}                                  the state of all agents (fleet_view.h)
+ *   {"do":"fleet"}                                  the state of all agents (view.h)
  *   {"do":"agent","agent":NAME}                     of one, and its objects
  *   {"do":"resync","agent":NAME,"confirm":true}     {"ok":TEXT}; without "agent": all of them
  *
  * What cannot be done is {"error":TEXT}, for an agent that is not served with "code":"not-found".
  */
+#include "services/principal/fleet/operator.h"
+
 #include "base/json/document.h"
-#include "services/principal/fleet_view.h"
+#include "services/principal/fleet/view.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +120,7 @@ static void on_request(void *arg, ab_str request, ab_buf *answer)
     cJSON_Delete(doc);
 }
 
-ab_err ab_principal_listen(service *s, ab_error *err)
+ab_err ab_operator_listen(service *s, ab_error *err)
 {
     const ab_daemon *d = s->base.daemon;
     return ab_control_open(d->loop, ab_config_str(d->config, "control.socket"), d->program->name,

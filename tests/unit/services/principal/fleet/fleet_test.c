@@ -2,7 +2,7 @@
  *
  * What is remembered of each agent to be shown.
  */
-#include "services/principal/fleet.h"
+#include "services/principal/fleet/fleet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  *
  * Written straight into the buffer: a tree of 3,000 agents would cost the loop more than its text.
  */
-#include "services/principal/fleet_view.h"
+#include "services/principal/fleet/view.h"
 
 #include "base/json/span.h"
 #include "schema/attributes.h"

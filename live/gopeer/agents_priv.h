@@ -16,7 +16,7 @@
 #include "base/core/map.h"
 #include "live/gopeer/agents.h"
 #include "live/gopeer/loop.h"
-#include "live/gopeer/wire_side.h"
+#include "live/gopeer/wire/side.h"
 #include "live/lane/spoke.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"

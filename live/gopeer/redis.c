@@ -8,7 +8,7 @@
  */
 #include "base/core/digest.h"
 #include "live/gopeer/agents_priv.h"
-#include "live/gopeer/wire.h"
+#include "live/gopeer/wire/wire.h"
 #include "live/redis/resp.h"
 #include "live/redis/route.h"
 

@@ -6,7 +6,7 @@
  * comes.
  */
 #include "live/gopeer/agents_priv.h"
-#include "live/gopeer/wire.h"
+#include "live/gopeer/wire/wire.h"
 #include "live/resource/spoke.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * Any bytes as the data of an argocd-agent's event of live access, and as a message of a side call.
  */
-#include "live/gopeer/wire.h"
-#include "live/gopeer/wire_side.h"
+#include "live/gopeer/wire/side.h"
+#include "live/gopeer/wire/wire.h"
 
 #include <assert.h>
 

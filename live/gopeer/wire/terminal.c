@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/gopeer/wire_side.h"
+#include "live/gopeer/wire/side.h"
 #include "live/resource/query.h"
 
 #define WORD_MAX  (8u * 1024)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/core/base64.h"
 #include "base/json/span.h"
-#include "live/gopeer/wire.h"
+#include "live/gopeer/wire/wire.h"
 
 #include <stdio.h>
 

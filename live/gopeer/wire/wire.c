@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/gopeer/wire.h"
+#include "live/gopeer/wire/wire.h"
 
 #include "base/core/base64.h"
 #include "base/json/span.h"

@@ -3,7 +3,7 @@
  * The request for a log: the parameters of a Pod's log, by the names that Go's struct gives them.
  */
 #include "base/json/span.h"
-#include "live/gopeer/wire_side.h"
+#include "live/gopeer/wire/side.h"
 #include "live/resource/query.h"
 
 #define VALUE_MAX 1024

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/live/live.h"
 
-#include "live/gopeer/agents.h"
+#include "live/gopeer/agents/agents.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "services/principal/live/kubernetes.h"

@@ -5,7 +5,7 @@
  * argocd-agent's own principal does it, and the reason of a refusal, of which only the status
  * comes.
  */
-#include "live/gopeer/agents_priv.h"
+#include "live/gopeer/agents/agents_priv.h"
 #include "live/gopeer/wire/wire.h"
 #include "live/resource/spoke.h"
 

@@ -4,7 +4,7 @@
  * come, or when the agent has said nothing against it for a while: a log may be silent for hours.
  * A log that breaks off ends the stream as lost, so that a front which can go on does (logs.h).
  */
-#include "live/gopeer/agents_priv.h"
+#include "live/gopeer/agents/agents_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

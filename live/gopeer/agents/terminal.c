@@ -4,7 +4,7 @@
  * become those of the side call, and back; the status that ends a terminal is made here, since of
  * it the agent tells no more than a text.
  */
-#include "live/gopeer/agents_priv.h"
+#include "live/gopeer/agents/agents_priv.h"
 #include "live/resource/messages.h"
 #include "live/resource/status.h"
 

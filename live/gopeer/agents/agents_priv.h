@@ -14,7 +14,7 @@
 
 #include "base/core/list.h"
 #include "base/core/map.h"
-#include "live/gopeer/agents.h"
+#include "live/gopeer/agents/agents.h"
 #include "live/gopeer/loop.h"
 #include "live/gopeer/wire/side.h"
 #include "live/lane/spoke.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/core/digest.h"
-#include "live/gopeer/agents_priv.h"
+#include "live/gopeer/agents/agents_priv.h"
 #include "live/resource/status.h"
 
 #include <stdio.h>

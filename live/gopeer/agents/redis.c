@@ -7,7 +7,7 @@
  * it, and pings go out every minute; a channel whose ping was not answered is lost.
  */
 #include "base/core/digest.h"
-#include "live/gopeer/agents_priv.h"
+#include "live/gopeer/agents/agents_priv.h"
 #include "live/gopeer/wire/wire.h"
 #include "live/redis/resp.h"
 #include "live/redis/route.h"

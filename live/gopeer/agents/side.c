@@ -4,7 +4,7 @@
  * itself, with the id of the request in its first message. What the viewer does not take is not
  * read; a request whose call does not come ends.
  */
-#include "live/gopeer/agents_priv.h"
+#include "live/gopeer/agents/agents_priv.h"
 
 #include <stdlib.h>
 

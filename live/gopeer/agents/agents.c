@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/gopeer/agents_priv.h"
+#include "live/gopeer/agents/agents_priv.h"
 #include "live/resource/spoke.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/agent/live.h"
 
-#include "live/gopeer/principal.h"
+#include "live/gopeer/principal/principal.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "services/agent/live_counts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/gopeer/principal_priv.h"
+#include "live/gopeer/principal/principal_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * principal passes a body on only with status 200, and of discovery it asks for all groups at once,
  * the core group among them, which /apis does not have.
  */
-#include "live/gopeer/principal_priv.h"
+#include "live/gopeer/principal/principal_priv.h"
 #include "live/resource/spoke.h"
 
 #include "base/json/span.h"

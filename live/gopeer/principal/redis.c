@@ -5,7 +5,7 @@
  * the loss of redis and of the principal: it is asked for again, and a message says that some may
  * have been missed.
  */
-#include "live/gopeer/principal_priv.h"
+#include "live/gopeer/principal/principal_priv.h"
 #include "live/redis/route.h"
 
 #include <stdio.h>

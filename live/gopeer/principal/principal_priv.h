@@ -2,20 +2,20 @@
  *
  * What argocd-agent's principal has asked, for the files that make it up:
  *
- *   principal.c           life, and the session with the spoke
- *   principal_send.c      what is asked of the spoke, and sent to the principal
- *   principal_logs.c      logs
- *   principal_resource.c  requests to the Kubernetes API
- *   principal_redis.c     keys and channels of redis
- *   principal_side.c      a request that is answered by a side call
- *   principal_terminal.c  terminals
+ *   principal.c  life, and the session with the spoke
+ *   send.c       what is asked of the spoke, and sent to the principal
+ *   reply.c      a request that is answered by a side call
+ *   logs.c       logs
+ *   resource.c   requests to the Kubernetes API
+ *   redis.c      keys and channels of redis
+ *   terminal.c   terminals
  */
 #pragma once
 
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "live/gopeer/loop.h"
-#include "live/gopeer/principal.h"
+#include "live/gopeer/principal/principal.h"
 #include "live/gopeer/wire/side.h"
 #include "live/gopeer/wire/wire.h"
 #include "live/lane/hub.h"
@@ -39,7 +39,7 @@ struct ab_gopeer_principal {
     uv_timer_t *tick; /* frees itself */
 };
 
-/* principal_send.c */
+/* send.c */
 /** Whether the request of this id is under way, or was answered lately. */
 bool ab_gopeer_principal_knows(const ab_gopeer_principal *p, ab_str id);
 /** The request of this id is under way no more. */
@@ -84,7 +84,7 @@ typedef struct ab_gopeer_reply_use {
     void (*free)(ab_gopeer_reply *r);
 } ab_gopeer_reply_use;
 
-/* principal_side.c */
+/* reply.c */
 /** Begin the side call. @return as ab_transport_open_side; NOMEM. Unless OK, use->free */
 AB_MUST_USE ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
                                         ab_gopeer_principal *p, const char *id);
@@ -98,19 +98,19 @@ void ab_gopeer_reply_end(ab_gopeer_reply *r, ab_str error);
 /** Send what waits. It may be gone then. */
 void ab_gopeer_reply_flush(ab_gopeer_reply *r);
 
-/* principal_logs.c */
+/* logs.c */
 /** A request for a log. */
 void ab_gopeer_principal_take_logs(ab_gopeer_principal *p, const char *id, ab_str data);
 
-/* principal_terminal.c */
+/* terminal.c */
 /** A request for a terminal. */
 void ab_gopeer_principal_take_terminal(ab_gopeer_principal *p, const char *id, ab_str data);
 
-/* principal_resource.c */
+/* resource.c */
 /** A resource request. */
 void ab_gopeer_principal_take_resource(ab_gopeer_principal *p, const char *id, ab_str data);
 
-/* principal_redis.c */
+/* redis.c */
 /** A request of the redis proxy. */
 void ab_gopeer_principal_take_redis(ab_gopeer_principal *p, const char *id, ab_str data);
 /** Time has passed: ask again for channels that were lost, and end those that nobody pings for. */

@@ -5,7 +5,7 @@
  * the call when its viewer goes, and so the stream.
  */
 #include "base/json/span.h"
-#include "live/gopeer/principal_priv.h"
+#include "live/gopeer/principal/principal_priv.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
  * server's WebSocket, whose first byte is the channel, and back. All that is shown goes as stdout,
  * as argocd-agent has it; of the status that ends a terminal, the text.
  */
-#include "live/gopeer/principal_priv.h"
+#include "live/gopeer/principal/principal_priv.h"
 #include "live/resource/spoke.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * while the transport is full.
  */
 #include "base/core/digest.h"
-#include "live/gopeer/principal_priv.h"
+#include "live/gopeer/principal/principal_priv.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "services/daemon.h"
+#include "services/daemon/daemon.h"
 #include "services/state_db.h"
 #include "services/traces.h"
 #include "store/store.h"

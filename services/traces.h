@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "services/daemon.h"
+#include "services/daemon/daemon.h"
 #include "sync/trace.h"
 
 typedef struct ab_traces ab_traces;

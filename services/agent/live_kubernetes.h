@@ -6,7 +6,7 @@
 #pragma once
 
 #include "live/resource/spoke.h"
-#include "services/daemon.h"
+#include "services/daemon/daemon.h"
 
 typedef struct ab_agent_live_kubernetes ab_agent_live_kubernetes;
 

@@ -7,7 +7,7 @@
 
 #include "live/redis/cluster/reader.h"
 #include "live/redis/spoke/spoke.h"
-#include "services/daemon.h"
+#include "services/daemon/daemon.h"
 
 /** The options live.redis.*. */
 extern const ab_options ab_agent_live_redis_options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/loop_meter.h"
+#include "services/daemon/loop_meter.h"
 
 #include <poll.h>
 #include <setjmp.h>

@@ -4,16 +4,16 @@
  * ends in order (stop, drain, free) or, when that takes longer than stop.timeout or a second signal
  * comes, at once.
  */
-#include "services/daemon.h"
+#include "services/daemon/daemon.h"
 
 #include "base/observe/process.h"
 #include "net/address.h"
 #include "net/http/server.h"
-#include "services/certificates.h"
-#include "services/daemon_args_priv.h"
-#include "services/loop_meter.h"
-#include "services/memory.h"
-#include "services/notify_priv.h"
+#include "services/daemon/args_priv.h"
+#include "services/daemon/certificates.h"
+#include "services/daemon/loop_meter.h"
+#include "services/daemon/memory.h"
+#include "services/daemon/notify_priv.h"
 
 #include <assert.h>
 #include <signal.h>

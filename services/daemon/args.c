@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/daemon_args_priv.h"
+#include "services/daemon/args_priv.h"
 
 #include <getopt.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * authorities the one that expires last: until then something is trusted, and a bundle keeps
  * authorities that have been replaced.
  */
-#include "services/certificates.h"
+#include "services/daemon/certificates.h"
 
 #include "base/core/file.h"
 #include "base/crypto/certificate.h"

@@ -2,7 +2,7 @@
  *
  * A daemon that does nothing but what daemon_test.c asks of it by its options.
  */
-#include "services/daemon.h"
+#include "services/daemon/daemon.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/certificates.h"
+#include "services/daemon/certificates.h"
 
 #include "base/core/clock.h"
 #include "base/core/file.h"

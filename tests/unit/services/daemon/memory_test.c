@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/memory.h"
+#include "services/daemon/memory.h"
 
 #include <malloc.h>
 #include <pthread.h>

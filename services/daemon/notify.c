@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/notify_priv.h"
+#include "services/daemon/notify_priv.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/versions.h"
+#include "services/ctl/check/kubernetes/versions.h"
 
 #include "base/json/document.h"
-#include "services/ctl/check/versions_priv.h"
+#include "services/ctl/check/kubernetes/versions_priv.h"
 
 #include <stdio.h>
 #include <string.h>

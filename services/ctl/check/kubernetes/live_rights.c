@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/live_rights.h"
+#include "services/ctl/check/kubernetes/live_rights.h"
 
 #include "live/resource/map.h"
-#include "services/ctl/check/review.h"
+#include "services/ctl/check/kubernetes/review.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json/document.h"
+#include "services/ctl/check/kubernetes/rights.h"
+#include "services/ctl/check/kubernetes/versions.h"
 #include "services/ctl/check/parts.h"
-#include "services/ctl/check/rights.h"
-#include "services/ctl/check/versions.h"
 #include "services/ctl/cluster/api.h"
 
 #include <stdio.h>

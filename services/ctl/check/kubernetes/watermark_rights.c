@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/watermark_rights.h"
+#include "services/ctl/check/kubernetes/watermark_rights.h"
 
-#include "services/ctl/check/review.h"
+#include "services/ctl/check/kubernetes/review.h"
 #include "sync/deletion/watermark.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Texts that name a version. Which of them a cluster has is looked at in
  * tests/integration/ctl/check_test.py.
  */
-#include "services/ctl/check/versions_priv.h"
+#include "services/ctl/check/kubernetes/versions_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/rights.h"
+#include "services/ctl/check/kubernetes/rights.h"
 
-#include "services/ctl/check/live_rights.h"
-#include "services/ctl/check/review.h"
-#include "services/ctl/check/watermark_rights.h"
+#include "services/ctl/check/kubernetes/live_rights.h"
+#include "services/ctl/check/kubernetes/review.h"
+#include "services/ctl/check/kubernetes/watermark_rights.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/review.h"
+#include "services/ctl/check/kubernetes/review.h"
 
 #include "base/json/document.h"
 

@@ -3,8 +3,8 @@
  * Any bytes as a broker's answer to ApiVersions: what is taken can be judged, and names no level
  * below 0.
  */
-#include "services/ctl/check/api_versions.h"
-#include "services/ctl/check/broker_versions_priv.h"
+#include "services/ctl/check/kafka/api_versions.h"
+#include "services/ctl/check/kafka/broker_versions_priv.h"
 
 #include <assert.h>
 #include <string.h>

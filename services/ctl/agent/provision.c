@@ -6,7 +6,7 @@
  */
 #include "services/ctl/agent/provision.h"
 
-#include "services/ctl/check/client.h"
+#include "services/ctl/check/kafka/client.h"
 #include "services/ctl/pki/options.h"
 #include "transport/kafka/client/acls.h"
 #include "transport/kafka/client/topics.h"

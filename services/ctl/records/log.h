@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "services/ctl/check/client.h"
+#include "services/ctl/check/kafka/client.h"
 
 /**
  * Give the records of a topic's last `count` offsets, oldest first. Compaction may have removed

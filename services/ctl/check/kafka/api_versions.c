@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/api_versions.h"
+#include "services/ctl/check/kafka/api_versions.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * As the program would connect: the same settings, the same questions about topics, and each right
  * tried.
  */
-#include "services/ctl/check/broker_versions.h"
-#include "services/ctl/check/client.h"
-#include "services/ctl/check/grants.h"
+#include "services/ctl/check/kafka/broker_versions.h"
+#include "services/ctl/check/kafka/client.h"
+#include "services/ctl/check/kafka/grants.h"
 #include "services/ctl/check/parts.h"
 #include "transport/kafka/client/topics.h"
 

@@ -19,8 +19,8 @@
  */
 #pragma once
 
-#include "services/ctl/check/client.h"
 #include "services/ctl/check/findings.h"
+#include "services/ctl/check/kafka/client.h"
 
 /* A topic that exists, and what the program does with it. */
 typedef struct {

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "services/ctl/check/client.h"
 #include "services/ctl/check/findings.h"
+#include "services/ctl/check/kafka/client.h"
 
 /**
  * Ask every broker of the cluster. What cannot be asked is said, and is no error; a broker that

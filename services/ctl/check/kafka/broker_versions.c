@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/broker_versions.h"
+#include "services/ctl/check/kafka/broker_versions.h"
 
-#include "services/ctl/check/broker_versions_priv.h"
 #include "services/ctl/check/dial.h"
+#include "services/ctl/check/kafka/broker_versions_priv.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  *
  * What is said of a broker. A real one is asked in tests/integration/ctl/check_test.py.
  */
-#include "services/ctl/check/broker_versions_priv.h"
+#include "services/ctl/check/kafka/broker_versions_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

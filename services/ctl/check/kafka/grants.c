@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/grants.h"
+#include "services/ctl/check/kafka/grants.h"
 
 #include "base/core/clock.h"
 #include "transport/kafka/client/admin.h"

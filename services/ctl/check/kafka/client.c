@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/ctl/check/client.h"
+#include "services/ctl/check/kafka/client.h"
 
 #include "transport/kafka/settings/oauth.h"
 

@@ -2,7 +2,7 @@
  *
  * What a broker answers to ApiVersions. A real one is asked in tests/integration/ctl/check_test.py.
  */
-#include "services/ctl/check/api_versions.h"
+#include "services/ctl/check/kafka/api_versions.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "live/resource/front.h"
+#include "live/resource/front/front.h"
 #include "services/service.h"
 
 /** The options live.resource.*. */

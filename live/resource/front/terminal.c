@@ -2,9 +2,9 @@
  *
  * A terminal: the client's WebSocket is accepted when the agent's API server has accepted its own,
  * with the protocol that it chose. Messages are passed on whole and unread, in the form of
- * messages.h. The end of the HTTP request frees it all, as in front_pass.c.
+ * messages.h. The end of the HTTP request frees it all, as in pass.c.
  */
-#include "live/resource/front_priv.h"
+#include "live/resource/front/front_priv.h"
 
 #include "live/resource/spoke.h"
 

@@ -8,7 +8,7 @@
  * When the stream of a followed log is lost, the request waits for the agent, and the log goes on
  * (logs.h).
  */
-#include "live/resource/front_priv.h"
+#include "live/resource/front/front_priv.h"
 
 #include "live/resource/spoke.h"
 #include "live/resource/status.h"

@@ -3,9 +3,9 @@
  * A request is taken in any case, so that each of its ends, refusals too, is one in the audit log.
  * See front.h.
  */
-#include "live/resource/front.h"
+#include "live/resource/front/front.h"
 
-#include "live/resource/front_priv.h"
+#include "live/resource/front/front_priv.h"
 #include "live/resource/status.h"
 
 #include <assert.h>

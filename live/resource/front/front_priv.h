@@ -2,15 +2,15 @@
  *
  * One request at the front, for the files that make it up:
  *
- *   front.c        the server: who asks, which agent is meant, what is asked
- *   front_pass.c   an ordinary request: bodies both ways, logs that go on after a cut
- *   front_terminal.c  a terminal: messages both ways
- *   front_audit.c  the line in the log, and the metrics
+ *   front.c     the server: who asks, which agent is meant, what is asked
+ *   pass.c      an ordinary request: bodies both ways, logs that go on after a cut
+ *   terminal.c  a terminal: messages both ways
+ *   audit.c     the line in the log, and the metrics
  */
 #pragma once
 
 #include "live/resource/fields.h"
-#include "live/resource/front.h"
+#include "live/resource/front/front.h"
 #include "live/resource/identity.h"
 #include "live/resource/logs.h"
 #include "live/resource/map.h"
@@ -76,7 +76,7 @@ struct ab_resource_front {
     ab_metric *seconds;
 };
 
-/* front_pass.c */
+/* pass.c */
 extern const ab_https_handler ab_resource_front_handler;
 /** Answer with a Status of ours. */
 void ab_resource_front_refuse(ab_resource_front_request *r, int status, const char *why);
@@ -90,12 +90,12 @@ int ab_resource_front_status_of(ab_err code);
 /** The HTTP request is over: free it all. @param why  as on_over of ab_https_handler */
 void ab_resource_front_end(ab_resource_front_request *r, ab_err why);
 
-/* front_terminal.c */
+/* terminal.c */
 extern const ab_https_handler ab_resource_front_terminal_handler;
 /** Ask the agent for a terminal. */
 void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_https_info *info);
 
-/* front_audit.c */
+/* audit.c */
 void ab_resource_front_audit_init(ab_resource_front *front);
 /** A request has begun; its kind is known. */
 void ab_resource_front_audit_begin(ab_resource_front_request *r);

@@ -3,7 +3,7 @@
  * Metrics are by kind of request and not by agent: 3,000 agents would be 3,000 series each. Who did
  * what is in the log.
  */
-#include "live/resource/front_priv.h"
+#include "live/resource/front/front_priv.h"
 
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "live/resource/spoke.h"
+#include "live/resource/spoke/spoke.h"
 #include "services/daemon/daemon.h"
 
 typedef struct ab_agent_live_kubernetes ab_agent_live_kubernetes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/gopeer/agents/agents_priv.h"
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  */
 #include "live/gopeer/agents/agents_priv.h"
 #include "live/gopeer/wire/wire.h"
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

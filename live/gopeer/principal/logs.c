@@ -3,7 +3,7 @@
  * A log that argocd-agent's principal has asked for: what the spoke answers, in messages of data.
  */
 #include "live/gopeer/principal/principal_priv.h"
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 
 #include <stdlib.h>
 

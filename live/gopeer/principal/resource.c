@@ -5,7 +5,7 @@
  * the core group among them, which /apis does not have.
  */
 #include "live/gopeer/principal/principal_priv.h"
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 
 #include "base/json/span.h"
 

@@ -5,7 +5,7 @@
  * as argocd-agent has it; of the status that ends a terminal, the text.
  */
 #include "live/gopeer/principal/principal_priv.h"
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include "base/json/span.h"
 #include "live/gopeer/wire/wire.h"
 #include "live/resource/query.h"
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 
 #include <stdio.h>
 

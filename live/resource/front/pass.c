@@ -10,7 +10,7 @@
  */
 #include "live/resource/front/front_priv.h"
 
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 #include "live/resource/status.h"
 
 #include <assert.h>

@@ -6,7 +6,7 @@
  */
 #include "live/resource/front/front_priv.h"
 
-#include "live/resource/spoke.h"
+#include "live/resource/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "live/resource/policy.h"
+#include "live/resource/spoke/policy.h"
 #include "services/ctl/check/findings.h"
 #include "services/ctl/cluster/api.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The agent's end, for requests (spoke.c) and terminals (spoke_terminal.c).
+ * The agent's end, for requests (spoke.c) and terminals (terminal.c).
  */
 #pragma once
 
-#include "live/resource/spoke.h"
+#include "live/resource/spoke/spoke.h"
 
 #include <sys/queue.h>
 

@@ -2,7 +2,7 @@
  *
  * The test is the API server: it is told each path that is read, and says what is there.
  */
-#include "live/resource/managed.h"
+#include "live/resource/spoke/managed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/resource/policy.h"
+#include "live/resource/spoke/policy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * fixed: an event holds an object, a list holds items, an item holds at most one annotation with
  * another Secret in it. See mask.h.
  */
-#include "live/resource/mask.h"
+#include "live/resource/spoke/mask.h"
 
 #include "base/json/span.h"
 

@@ -3,7 +3,7 @@
  * The checks stand in the order of what they cost an operator to allow: first what is never served,
  * then what one option each opens, and last what needs a look at the object. See policy.h.
  */
-#include "live/resource/policy.h"
+#include "live/resource/spoke/policy.h"
 
 #include <string.h>
 

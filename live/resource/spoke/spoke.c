@@ -11,11 +11,11 @@
  * looked at. Answers are not held: what the stream does not take pauses the API server. Only where
  * Secrets are masked the answer waits until it is known that all of it could be.
  */
-#include "live/resource/spoke_priv.h"
+#include "live/resource/spoke/spoke_priv.h"
 
 #include "live/resource/fields.h"
-#include "live/resource/managed.h"
-#include "live/resource/mask.h"
+#include "live/resource/spoke/managed.h"
+#include "live/resource/spoke/mask.h"
 #include "live/resource/status.h"
 
 #include <assert.h>

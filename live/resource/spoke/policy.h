@@ -8,7 +8,7 @@
  *   then verbs, namespaces, Secrets, and whether terminals may be opened
  *
  * Loop thread. No I/O: whether an object is managed is a question that the caller answers by
- * reading it (live/resource/managed.h).
+ * reading it (live/resource/spoke/managed.h).
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/resource/mask.h"
+#include "live/resource/spoke/mask.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
  * read by its plural. An owner counts only with the uid that it was named with, so that nobody
  * claims another's by its name. See managed.h.
  */
-#include "live/resource/managed.h"
+#include "live/resource/spoke/managed.h"
 
 #include "base/json/span.h"
 #include "live/resource/query.h"

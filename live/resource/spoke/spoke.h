@@ -10,16 +10,10 @@
 #include "base/observe/log.h"
 #include "base/observe/metrics.h"
 #include "live/resource/api.h"
-#include "live/resource/policy.h"
+#include "live/resource/service.h"
+#include "live/resource/spoke/policy.h"
 
 #include <uv.h>
-
-/* Services as the streams name them. */
-#define AB_RESOURCE_SERVICE      "kubernetes"
-#define AB_RESOURCE_EXEC_SERVICE "exec"
-
-/* Bytes of a request's body; an API server takes 3 MiB. */
-#define AB_RESOURCE_BODY_MAX (3u * 1024 * 1024)
 
 typedef struct ab_resource_spoke ab_resource_spoke;
 

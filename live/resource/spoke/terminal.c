@@ -8,9 +8,9 @@
  *     +------refused------+--> REFUSED: an answer that is not 200, and its body
  */
 #include "live/resource/fields.h"
-#include "live/resource/managed.h"
 #include "live/resource/messages.h"
-#include "live/resource/spoke_priv.h"
+#include "live/resource/spoke/managed.h"
+#include "live/resource/spoke/spoke_priv.h"
 #include "live/resource/status.h"
 
 #include <stdlib.h>

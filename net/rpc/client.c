@@ -3,6 +3,7 @@
  * By HTTP/2 the link is one connection. By WebSockets each call has one: the link is up once the
  * first is, which waits for a call, and down when one of them has failed.
  */
+#include "net/rpc/carrier/carrier.h"
 #include "net/rpc/rpc_priv.h"
 
 #include "net/rpc/codec/fields.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "net/rpc/carrier/carrier.h"
 #include "net/rpc/rpc_priv.h"
 
 #include <errno.h>

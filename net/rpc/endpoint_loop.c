@@ -2,6 +2,7 @@
  *
  * An endpoint on the loop: it begins, its connections have their turns, and it ends.
  */
+#include "net/rpc/carrier/carrier.h"
 #include "net/rpc/rpc_priv.h"
 
 #include <stdlib.h>

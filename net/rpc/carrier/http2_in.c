@@ -2,7 +2,7 @@
  *
  * The callbacks of nghttp2 for what comes: they find the calls, and count what may come too often.
  */
-#include "net/rpc/rpc_priv.h"
+#include "net/rpc/carrier/http2_priv.h"
 
 #define REASON_MAX 200
 

@@ -5,8 +5,11 @@
  */
 #pragma once
 
+#include "net/rpc/call.h"
+#include "net/rpc/carrier/carrier.h"
 #include "net/rpc/codec/upgrade.h"
-#include "net/rpc/rpc_priv.h"
+#include "net/rpc/conn_end.h"
+#include "net/rpc/endpoint.h"
 #include "net/websocket/frame.h"
 
 #define AB_RPC_WEBSOCKET_METADATA 0x80u /* flag of a prefix */

@@ -3,7 +3,9 @@
  * HTTP/2 by nghttp2, which checks frames, does flow control and header compression, and
  * acknowledges settings and pings. This is the carrier, and what it sends; http2_in.c hears.
  */
-#include "net/rpc/rpc_priv.h"
+#include "net/rpc/carrier/http2_priv.h"
+
+#include "net/rpc/wire.h"
 
 #include <assert.h>
 

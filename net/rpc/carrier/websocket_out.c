@@ -2,7 +2,9 @@
  *
  * What a WebSocket sends, and how it ends.
  */
-#include "net/rpc/websocket.h"
+#include "net/rpc/carrier/websocket_priv.h"
+
+#include "net/rpc/wire.h"
 
 #define WRITES_MAX 8 /* of AB_RPC_SCRATCH bytes at most, before others have their turn */
 

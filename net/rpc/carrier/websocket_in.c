@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "net/rpc/websocket.h"
+#include "net/rpc/carrier/websocket_priv.h"
 
 #include "net/rpc/codec/fields.h"
 

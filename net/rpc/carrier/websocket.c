@@ -6,7 +6,7 @@
  * the prefix then is 0x80, and lines "Name: value" follow. Empty metadata of the client ends what
  * it sends; the second of the server, or the first with a status, are the trailers.
  */
-#include "net/rpc/websocket.h"
+#include "net/rpc/carrier/websocket_priv.h"
 
 #include <stdlib.h>
 

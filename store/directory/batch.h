@@ -6,7 +6,7 @@
 #pragma once
 
 #include "store/directory/directory_priv.h"
-#include "store/directory/stream.h"
+#include "store/directory/manifest/stream.h"
 
 #define AB_DIR_BATCH 64
 

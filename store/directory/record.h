@@ -6,7 +6,7 @@
 
 #include "store/directory/directory_priv.h"
 #include "store/directory/disk.h"
-#include "store/directory/manifest.h"
+#include "store/directory/manifest/manifest.h"
 
 /** A resourceVersion larger than all before, also before the last start. Any thread. */
 uint64_t ab_dir_next_version(ab_dir *d);

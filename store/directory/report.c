@@ -2,7 +2,7 @@
 #include "store/directory/report.h"
 
 #include "store/directory/index.h"
-#include "store/directory/manifest.h"
+#include "store/directory/manifest/manifest.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,8 @@
 #include "store/directory/write.h"
 
 #include "store/directory/index.h"
+#include "store/directory/manifest/stream.h"
 #include "store/directory/record.h"
-#include "store/directory/stream.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Any bytes as a manifest file: each object found in it can be replaced and taken out without
  * touching the others, or the change is refused; and any bytes as a sidecar.
  */
-#include "store/directory/stream.h"
+#include "store/directory/manifest/stream.h"
 
 #include <assert.h>
 #include <stdlib.h>

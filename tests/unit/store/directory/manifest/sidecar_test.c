@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/directory/sidecar.h"
+#include "store/directory/manifest/sidecar.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

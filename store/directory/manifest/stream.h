@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "store/directory/manifest.h"
+#include "store/directory/manifest/manifest.h"
 
 /* Everything that a file's text says. */
 typedef struct {

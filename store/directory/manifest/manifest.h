@@ -8,7 +8,7 @@
 
 #include "base/json/object.h"
 #include "base/yaml/yaml.h"
-#include "store/directory/sidecar.h"
+#include "store/directory/manifest/sidecar.h"
 
 /* One document of a manifest file. */
 typedef struct {

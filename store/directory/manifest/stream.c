@@ -4,7 +4,7 @@
  * forbids such a line inside any scalar, so cutting there is exact. A changed text is read back and
  * compared before it is given out, whatever libyaml thinks of the rest.
  */
-#include "store/directory/stream.h"
+#include "store/directory/manifest/stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/directory/stream.h"
+#include "store/directory/manifest/stream.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/directory/manifest.h"
+#include "store/directory/manifest/manifest.h"
 
 #include "store/op.h"
 

@@ -72,8 +72,7 @@ static bool name_object(const struct peer *peer, const ab_event *event, char key
     return true;
 }
 
-/* An event about an Application that is not, or no more, the sender's. An answer ends its command
- * all the same, or it would stand in both logs for ever. */
+/* An event about an Application that is not, or no more, the sender's. */
 static const char *take_stray(struct peer *peer, ab_event *event, void *delivery, ab_type type,
                               const char *key)
 {
@@ -83,11 +82,7 @@ static const char *take_stray(struct peer *peer, ab_event *event, void *delivery
         ab_principal_ack(p, delivery);
         return NULL;
     }
-    ab_err e = ab_writer_is_ready(peer->writer)
-                   ? ab_principal_end_command(peer, ab_str_of(key), ab_principal_answered_id(event),
-                                              delivery)
-                   : ab_principal_hold(peer, event, delivery);
-    return e == AB_ERR_OK ? NULL : "memory";
+    return ab_principal_take_stray_answer(peer, event, delivery, ab_str_of(key));
 }
 
 static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_type type)
@@ -135,12 +130,8 @@ void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)
     }
     if (reason == NULL)
         reason = take(peer, event, delivery, type);
-    if (reason == NULL)
-        return;
-    ab_principal_refuse(peer, event, reason);
-    /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
-    if (strcmp(reason, "memory") != 0)
-        ab_principal_ack(peer->principal, delivery);
+    if (reason != NULL)
+        ab_principal_refuse_delivery(peer, event, delivery, reason);
 }
 
 void ab_principal_deliver(ab_principal *p, const char *agent, ab_event *event, void *delivery)

@@ -7,6 +7,7 @@
 #include "schema/attributes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void ab_principal_ack(const ab_principal *p, void *delivery)
 {
@@ -43,4 +44,21 @@ ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery)
         peer->held_last->next = h;
     peer->held_last = h;
     return AB_ERR_OK;
+}
+
+void ab_principal_refuse_delivery(const struct peer *peer, const ab_event *event, void *delivery,
+                                  const char *reason)
+{
+    ab_principal_refuse(peer, event, reason);
+    if (strcmp(reason, "memory") != 0)
+        ab_principal_ack(peer->principal, delivery);
+}
+
+const char *ab_principal_take_stray_answer(struct peer *peer, ab_event *event, void *delivery,
+                                           ab_str key)
+{
+    ab_err e = ab_writer_is_ready(peer->writer)
+                   ? ab_principal_end_command(peer, key, ab_principal_answered_id(event), delivery)
+                   : ab_principal_hold(peer, event, delivery);
+    return e == AB_ERR_OK ? NULL : "memory";
 }

@@ -12,5 +12,13 @@ void ab_principal_ack(const ab_principal *p, void *delivery);
 AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery);
 /** Count and log an event that is not accepted. */
 void ab_principal_refuse(const struct peer *peer, const ab_event *event, const char *reason);
+/** The same, and acknowledge it. Short of memory (reason "memory") it is not dealt with:
+ * unacknowledged, it comes again after a restart. */
+void ab_principal_refuse_delivery(const struct peer *peer, const ab_event *event, void *delivery,
+                                  const char *reason);
 /** An answer names the command by its key "ack/<id>". */
 ab_str ab_principal_answered_id(const ab_event *event);
+/** An answer about an object that is not, or no more, the sender's ends its command all the same,
+ * or it would stand in both logs for ever. @return why it is refused; NULL: it is not */
+const char *ab_principal_take_stray_answer(struct peer *peer, ab_event *event, void *delivery,
+                                           ab_str key);

@@ -104,8 +104,7 @@ static const char *refuse_name(const struct peer *peer, const char *key)
     return "taken";
 }
 
-/* An answer about what is not mirrored ends its command all the same, or it would stand in both
- * logs for ever. */
+/* An event about what is not mirrored. */
 static const char *take_stray(struct peer *peer, ab_event *event, void *delivery, ab_type type,
                               const char *key)
 {
@@ -113,11 +112,7 @@ static const char *take_stray(struct peer *peer, ab_event *event, void *delivery
         ab_principal_ack(peer->principal, delivery);
         return NULL;
     }
-    ab_err e = ab_writer_is_ready(peer->writer)
-                   ? ab_principal_end_command(peer, ab_str_of(key), ab_principal_answered_id(event),
-                                              delivery)
-                   : ab_principal_hold(peer, event, delivery);
-    return e == AB_ERR_OK ? NULL : "memory";
+    return ab_principal_take_stray_answer(peer, event, delivery, ab_str_of(key));
 }
 
 static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_target target,
@@ -189,12 +184,8 @@ void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
     }
     if (reason == NULL)
         reason = take(peer, event, delivery, target, type);
-    if (reason == NULL)
-        return;
-    ab_principal_refuse(peer, event, reason);
-    /* Short of memory it is not dealt with: unacknowledged, it comes again after a restart. */
-    if (strcmp(reason, "memory") != 0)
-        ab_principal_ack(peer->principal, delivery);
+    if (reason != NULL)
+        ab_principal_refuse_delivery(peer, event, delivery, reason);
 }
 
 /* --- the head task: state --- */

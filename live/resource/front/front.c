@@ -216,11 +216,6 @@ ab_err ab_resource_front_start(const ab_resource_front_env *env, ab_resource_fro
     return AB_ERR_OK;
 }
 
-int ab_resource_front_port(const ab_resource_front *front)
-{
-    return ab_https_server_port(front->server);
-}
-
 void ab_resource_front_free(ab_resource_front *front)
 {
     if (front == NULL)

@@ -38,7 +38,5 @@ typedef struct {
 /** @return UNAVAILABLE: the port cannot be bound; CONFIG: certificates or tokens; NOMEM */
 AB_MUST_USE ab_err ab_resource_front_start(const ab_resource_front_env *env,
                                            ab_resource_front **out, ab_error *err);
-/** The port that is listened on. */
-int ab_resource_front_port(const ab_resource_front *front);
 /** End every request, before the hub is freed. The loop must be run afterwards. NULL is allowed. */
 void ab_resource_front_free(ab_resource_front *front);

@@ -229,11 +229,6 @@ void ab_page_viewers_note(ab_page_viewers *all, ab_str agent, bool served)
     ab_buf_fini(&event);
 }
 
-size_t ab_page_viewers_count(const ab_page_viewers *all)
-{
-    return all->count;
-}
-
 /* --- life --- */
 
 ab_page_viewers *ab_page_viewers_new(uv_loop_t *loop, const ab_page_source *source)

@@ -23,5 +23,3 @@ void ab_page_viewers_free(ab_page_viewers *all);
 void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request);
 /** An agent is served from now on, or not any more. */
 void ab_page_viewers_note(ab_page_viewers *all, ab_str agent, bool served);
-/** How many look. */
-size_t ab_page_viewers_count(const ab_page_viewers *all);

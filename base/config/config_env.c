@@ -114,7 +114,7 @@ static ab_err unknown_set_key(const ab_config *c, ab_str name, ab_error *err)
 {
     ab_buf hint;
     ab_buf_init(&hint, 512);
-    ab_config_suggest(c, name, &hint);
+    ab_config_suggest(c, name, true, &hint);
     ab_err e = ab_fail(err, AB_ERR_CONFIG, "--set: unknown key \"%.*s\"%.*s", AB_STR_ARG(name),
                        AB_STR_ARG(ab_buf_str(&hint)));
     ab_buf_fini(&hint);

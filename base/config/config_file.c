@@ -92,21 +92,11 @@ static ab_err at_line(const walk *w, ab_err e, ab_error *err)
     return e;
 }
 
-static bool is_section(const ab_config *c, ab_str name)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        const char *known = c->values[i].option->name;
-        if (ab_str_starts(ab_str_of(known), name.ptr) && known[name.len] == '.')
-            return true;
-    }
-    return false;
-}
-
 static ab_err unknown_key(walk *w, ab_error *err)
 {
     ab_buf hint;
     ab_buf_init(&hint, 512);
-    ab_config_suggest(w->config, ab_str_of(w->name), &hint);
+    ab_config_suggest(w->config, ab_str_of(w->name), false, &hint);
     ab_err e = ab_fail(err, AB_ERR_CONFIG, "unknown key \"%s\"%.*s", w->name,
                        AB_STR_ARG(ab_buf_str(&hint)));
     ab_buf_fini(&hint);
@@ -166,7 +156,7 @@ static ab_err read_member(walk *w, ab_spanv json, ab_error *err)
     ab_value *v = ab_config_find(w->config, ab_str_of(w->name));
     if (v != NULL)
         return read_option(w, v, json, err);
-    if (is_section(w->config, ab_str_of(w->name)))
+    if (ab_config_first_of_section(w->config, ab_str_of(w->name)) != NULL)
         return open_section(w, json, err);
     return unknown_key(w, err);
 }

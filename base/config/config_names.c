@@ -67,11 +67,27 @@ static ab_str nearest(const ab_config *c, ab_str name, size_t *distance)
     return best;
 }
 
-void ab_config_suggest(const ab_config *c, ab_str name, ab_buf *out)
+const char *ab_config_first_of_section(const ab_config *c, ab_str name)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const char *known = c->values[i].option->name;
+        if (strlen(known) > name.len && strncmp(known, name.ptr, name.len) == 0 &&
+            known[name.len] == '.')
+            return known;
+    }
+    return NULL;
+}
+
+void ab_config_suggest(const ab_config *c, ab_str name, bool option_only, ab_buf *out)
 {
     size_t distance = 0;
     ab_str best = nearest(c, name, &distance);
-    if (best.ptr != NULL && distance <= 2 + name.len / 4)
+    bool near = best.ptr != NULL && distance <= 2 + name.len / 4;
+    const char *in_section = near && option_only ? ab_config_first_of_section(c, best) : NULL;
+    if (in_section != NULL)
+        ab_buf_printf(out, ": did you mean an option of the section \"%.*s\", like \"%s\"?",
+                      AB_STR_ARG(best), in_section);
+    else if (near)
         ab_buf_printf(out, ": did you mean \"%.*s\"?", AB_STR_ARG(best));
     else
         ab_buf_puts(out, ": --print-options lists what there is");

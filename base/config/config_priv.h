@@ -45,8 +45,14 @@ struct ab_config {
 
 /** The value of the option `name`, NULL when there is no such option. */
 ab_value *ab_config_find(const ab_config *c, ab_str name);
-/** The nearest known name as `: did you mean "…"?`, or where to look; NUL-terminated in `out`. */
-void ab_config_suggest(const ab_config *c, ab_str name, ab_buf *out);
+/** The name of the first option in the section `name`, "kafka.tls.ca" for "kafka.tls"; NULL when no
+ * section has that name. */
+const char *ab_config_first_of_section(const ab_config *c, ab_str name);
+/**
+ * The nearest known name as `: did you mean "…"?`, or where to look; NUL-terminated in `out`.
+ * @param option_only  a section cannot stand here: where one is nearest, an option of it is named
+ */
+void ab_config_suggest(const ab_config *c, ab_str name, bool option_only, ab_buf *out);
 /** The variable of an option, "ARGOBUS_KAFKA_TLS_CA" for "kafka.tls.ca". */
 void ab_option_env_name(const char *name, ab_buf *out);
 /** A path as it is to be opened: relative ones are relative to the file's folder. @return NULL when

@@ -276,6 +276,19 @@ static void an_unknown_key_is_named_with_its_line_and_the_nearest(void **state)
                                           "the nearest is \"ARGOBUS_KAFKA_BROKERS\"");
 }
 
+static void the_hint_for_set_is_an_option_where_a_section_is_nearest(void **state)
+{
+    (void)state;
+    refused_set("kafka.tls=a", "--set: unknown key \"kafka.tls\": did you mean an option of the "
+                               "section \"kafka.tls\", like \"kafka.tls.ca\"?");
+    refused_set("kafak=a", "--set: unknown key \"kafak\": did you mean an option of the section "
+                           "\"kafka\", like \"kafka.brokers\"?");
+    refused_set("kafka.tls.cs=a",
+                "--set: unknown key \"kafka.tls.cs\": did you mean \"kafka.tls.ca\"?");
+    refused_set("quite different=a",
+                "--set: unknown key \"quite different\": --print-options lists what there is");
+}
+
 static void lines_are_right_also_behind_equal_keys_and_comments(void **state)
 {
     (void)state;
@@ -562,6 +575,7 @@ int main(void)
         cmocka_unit_test(the_environment_is_above_the_file_and_set_above_both),
         cmocka_unit_test(an_empty_variable_takes_a_path_or_list_back),
         cmocka_unit_test(an_unknown_key_is_named_with_its_line_and_the_nearest),
+        cmocka_unit_test(the_hint_for_set_is_an_option_where_a_section_is_nearest),
         cmocka_unit_test(lines_are_right_also_behind_equal_keys_and_comments),
         cmocka_unit_test(a_wrong_type_says_what_is_wanted_and_what_was_given),
         cmocka_unit_test(numbers_units_and_bounds_are_checked),

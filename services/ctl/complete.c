@@ -303,11 +303,13 @@ static const struct {
      "if [ \"$funcstack[1]\" = _argobusctl ]; then _argobusctl; else compdef _argobusctl "
      "argobusctl; fi\n"},
     {"fish", "# fish completion for argobusctl\n"
-             "function __argobusctl_complete\n"
+             "function __argobusctl_find\n"
              "    set -l words (commandline -opc) (commandline -ct)\n"
-             "    argobusctl __complete $words[2..-1] 2>/dev/null\n"
+             "    set -g __argobusctl_found (argobusctl __complete $words[2..-1] 2>/dev/null)\n"
+             "    set -q __argobusctl_found[1]\n"
              "end\n"
-             "complete -c argobusctl -a '(__argobusctl_complete)'\n"},
+             "# where nothing is found, fish itself completes files\n"
+             "complete -c argobusctl -n __argobusctl_find -f -a '$__argobusctl_found'\n"},
 };
 
 bool ab_ctl_put_script(const char *shell, ab_buf *out)

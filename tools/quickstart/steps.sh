@@ -7,7 +7,14 @@ passes=0
 failures=0
 
 note() { printf '%s\n' "$*"; }
-say() { [ "$check" = yes ] || printf '    %s\n' "$*"; }
+
+# show LINE: what --check leaves out. `shown` has all lines, also with --check, to compare the README with.
+shown=''
+show() {
+    shown+=$1$'\n'
+    [ "$check" = yes ] || note "$1"
+}
+say() { show "    $*"; }
 
 # now_ms: milliseconds, to measure with.
 now_ms() { date +%s%3N; }
@@ -26,7 +33,8 @@ until_true() {
 step() {
     local text=$1 start verdict=PASS
     shift
-    [ "$check" = yes ] || printf '\n> %s\n' "$text"
+    show ''
+    show "> $text"
     start=$(now_ms)
     if "$@"; then passes=$((passes + 1)); else verdict=FAIL failures=$((failures + 1)); fi
     printf '%s  %s (%d.%d s)\n' "$verdict" "$text" $((($(now_ms) - start) / 1000)) $((($(now_ms) - start) % 1000 / 100))
@@ -158,4 +166,15 @@ sync_is_asked_for() {
     printf 'operation: {sync: {revision: v1.0}}\n' >>"$mirror/guestbook.yaml"
     until_true 20 grep -q '^operation:' "$own/guestbook.yaml" || return 1
     say "guestbook: .operation, set in the control plane, is in w2 for Argo CD to execute"
+}
+
+without_times() { sed -E 's/[0-9]+ ms/N ms/'; }
+
+# The sample is abridged: its lines are to be among those that were shown, in this order.
+readme_sample() {
+    local sample missing
+    sample=$(sed -n '/^Sample output of/,/^```$/{/^[> ] /p}' README.md | grep -v '^ *\.\.\.$' | without_times)
+    [ -n "$sample" ] || broken "README.md has no sample output" || return 1
+    missing=$(diff --minimal <(echo "$sample") <(without_times <<<"$shown") | grep '^<')
+    [ -z "$missing" ] || broken "README.md has lines that were not shown here, or in another order: $missing"
 }

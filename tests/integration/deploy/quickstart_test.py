@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""./quickstart where it cannot work: it says what is in the way and ends, before it builds or starts anything."""
+"""./quickstart where it cannot work: it says what is in the way and ends, before it builds or starts anything. And how it compares
+what it shows with the sample in README.md."""
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import tempfile
@@ -48,6 +50,27 @@ class Quickstart(unittest.TestCase):
         self.stub("id", "echo 0")
         self.stub("apt-get", '[ "$1" = update ] || { echo "Could not resolve packages.example.com" >&2; exit 100; }')
         self.refused("Could not resolve packages.example.com", "Is there a network")
+
+
+class Sample(unittest.TestCase):
+    """README.md's, compared with lines that a run has shown."""
+    def setUp(self):
+        [self.text] = re.findall(r"^Sample output of .*?```text\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+    def compare(self, shown):
+        script = ". tools/quickstart/steps.sh; . tools/quickstart/processes.sh; shown=$1; readme_sample"
+        return subprocess.run(["bash", "-uo", "pipefail", "-c", script, "bash", shown], cwd=ROOT, capture_output=True, text=True, timeout=60)
+
+    def test_a_run_of_other_times_and_more_lines_has_shown_it(self):
+        done = self.compare(re.sub(r"\d+ ms", "1234 ms", self.text).replace("\n> ", "\n    more\n\n> ") + "more\n")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_line_that_was_not_shown_or_later_is_named(self):
+        lines = [line for line in self.text.splitlines() if line.strip() != "..."]
+        for shown in ([*lines[:2], *lines[3:]], [*lines[:2], lines[2] + " or not", *lines[3:]], [*lines[:2], *lines[3:], lines[2]]):
+            done = self.compare("\n".join(shown))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"< {lines[2]}", done.stderr)
 
 
 if __name__ == "__main__":

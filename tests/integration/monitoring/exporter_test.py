@@ -10,11 +10,12 @@ import unittest
 
 import assets
 from daemons import Fleet, application, broker_ports
-from fleet_test import PAGE, VARIABLES, Prometheus
+from fleet_test import VARIABLES, Prometheus
 from held_disk import Disk
 from ports import free_port
 from waiting import wait_for
 
+PAGE = assets.ROOT / "docs/operate/monitoring.md"
 PROGRAM = pathlib.Path(__file__).with_name("klag-exporter")
 NAMES = [f"app-{i}" for i in range(3)]
 ONLY_KAFKA_EXPORTER = {"Brokers", "Under-replicated partitions"}

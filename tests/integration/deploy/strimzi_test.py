@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Strimzi's own CRDs, on a real API server, take every KafkaTopic and KafkaUser that argobus makes: those of the chart, of
-deploy/kafka/strimzi and of argobusctl (server-side dry run, unknown fields refused).
+deploy/kafka/strimzi and of argobusctl, and the Kafka resource of docs/operate/strimzi.md (server-side dry run, unknown fields
+refused).
 
 The environment is as tests/support/kube/kube.cmake sets it, with HELM_DEV, STRIMZI_DEV and AB_BIN.
 """
@@ -9,12 +10,14 @@ import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
 
 import yaml
 from chart import PRINCIPAL, ROOT, merged, render
+from waiting import wait_for
 
 FOLDER = ROOT / "deploy/kafka/strimzi"
 VERSIONS = ("v1", "v1beta2")
@@ -34,8 +37,9 @@ def apply_crds(case):
     folder = subprocess.run([os.environ["STRIMZI_DEV"], "crds"], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
     done = kubectl("apply", "--server-side", *(f"--filename={path}" for path in pathlib.Path(folder).glob("*.yaml")))
     case.assertEqual(done.returncode, 0, done.stderr)
-    done = kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"crd/{kind.lower()}s.kafka.strimzi.io" for kind in KINDS))
-    case.assertEqual(done.returncode, 0, done.stderr)
+    names = [f"crd/{kind.lower()}s.kafka.strimzi.io" for kind in ("Kafka", *KINDS)]
+    # kubectl fails at once on a CRD that has no conditions yet.
+    wait_for("the CRDs are established", lambda: kubectl("wait", "--for=condition=Established", "--timeout=60s", *names).returncode == 0)
 
 
 def in_version(resources, version):
@@ -44,6 +48,12 @@ def in_version(resources, version):
 
 def shipped():
     return [resource for path in FOLDER.glob("*.yaml") for resource in yaml.safe_load_all(path.read_text())]
+
+
+def kafka_of_the_page():
+    [text] = re.findall(r"^```yaml\n(# part of the Kafka resource\n.*?)^```$", (ROOT / "docs/operate/strimzi.md").read_text(),
+                        re.MULTILINE | re.DOTALL)
+    return yaml.safe_load(text)
 
 
 class Strimzi(unittest.TestCase):
@@ -93,8 +103,17 @@ class Strimzi(unittest.TestCase):
                     with self.subTest(name, version=version):
                         self.check(in_version(made, version))
 
+    def test_it_takes_the_kafka_of_the_page(self):
+        for version in VERSIONS:
+            with self.subTest(version):
+                [kafka] = in_version([kafka_of_the_page()], version)
+                done = self.create([kafka])
+                self.assertEqual((done.returncode, done.stdout.strip()), (0, "kafka.kafka.strimzi.io/hub created (server dry run)"), done.stderr)
+                kafka["spec"]["kafka"]["listeners"][0]["type"] = "loadbalance"
+                self.refused(kafka, "loadbalance")
+
     def test_what_all_make_is_of_the_version_that_the_newest_strimzi_serves(self):
-        self.assertEqual({resource["apiVersion"] for resource in shipped()}, {"kafka.strimzi.io/v1"})
+        self.assertEqual({resource["apiVersion"] for resource in [*shipped(), kafka_of_the_page()]}, {"kafka.strimzi.io/v1"})
 
     def test_it_refuses_what_it_does_not_know(self):
         [user] = [r for r in shipped() if r["kind"] == "KafkaUser" and r["metadata"]["name"] == "w1"]

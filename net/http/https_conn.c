@@ -320,10 +320,17 @@ void ab_https_conn_care(ab_https_conn *c, uint64_t now)
     ab_https_conn_go_on(c);
 }
 
-bool ab_https_conn_is_idle(const ab_https_conn *c)
+uint64_t ab_https_conn_spare_since(const ab_https_conn *c)
 {
-    return c->open && c->state == AB_HTTPS_HEAD && ab_https_conn_rest(c).len == 0 &&
-           ab_tls_socket_queued(c->socket) == 0;
+    uint64_t moved = ab_tls_socket_moved(c->socket);
+    if (c->request != NULL)
+        return UINT64_MAX;
+    return ab_tls_socket_queued(c->socket) > 0 && moved > c->since ? moved : c->since;
+}
+
+bool ab_https_conn_has_unread(const ab_https_conn *c)
+{
+    return c->state == AB_HTTPS_HEAD && ab_tls_socket_has_unread(c->socket);
 }
 
 /* ---- the socket ---- */

@@ -89,7 +89,7 @@ struct ab_https_server {
     ab_https_limits limits;
     ab_tls_context tls;
     uv_poll_t listen;
-    uv_timer_t retry; /* accepting again after descriptors ran out */
+    uv_timer_t retry; /* accepting again: descriptors ran out, or a connection will make room */
     uv_timer_t care;
     unsigned handles;
     int fd;
@@ -118,8 +118,11 @@ AB_MUST_USE ab_err ab_https_conn_new(ab_https_server *s, int fd, const struct so
 void ab_https_conn_go_on(ab_https_conn *c);
 /** Time has passed. From the loop; the connection may be freed. */
 void ab_https_conn_care(ab_https_conn *c, uint64_t now);
-/** Nothing is under way, and nothing has come. */
-bool ab_https_conn_is_idle(const ab_https_conn *c);
+/** uv_now() since when it has had no request, and its client has taken nothing of the last answer;
+ *  UINT64_MAX: a request is under way. */
+uint64_t ab_https_conn_spare_since(const ab_https_conn *c);
+/** A request may have come, or the next step of TLS, and the loop will come to it. */
+bool ab_https_conn_has_unread(const ab_https_conn *c);
 /** Cut it; its request is told. From the loop. */
 void ab_https_conn_free(ab_https_conn *c);
 

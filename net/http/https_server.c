@@ -18,13 +18,13 @@
 #define STALE_MS    5000
 #define CARE_MIN_MS 20
 #define CARE_MAX_MS 500
-#define IDLE_MIN_MS 1000 /* before an idle connection makes room: its request may be under way */
 
 const ab_https_limits ab_https_default_limits = {
     .connections = 1024,
     .head_bytes = 32u * 1024,
     .send_bytes = 128u * 1024,
     .message_bytes = 1024u * 1024,
+    .grace_ms = 1000,
     .head_ms = 10000,
     .body_ms = 30000,
     .idle_ms = 120000,
@@ -102,60 +102,78 @@ static void on_room(ab_https_server *s)
         uv_timer_stop(&s->care);
 }
 
-/* The one that has been idle for longest makes room. @return false: all are busy, or were lately */
-static bool make_room(ab_https_server *s)
+/* Since when it could make room. One whose bytes have come and are about to be read has not waited
+ * at all: without that, a turn of the loop longer than grace_ms would cost it its request. */
+static uint64_t spare_since(const ab_https_server *s, const ab_https_conn *c, uint64_t before)
 {
-    ab_https_conn *oldest = NULL;
+    uint64_t now = uv_now(s->loop);
+    uint64_t since = ab_https_conn_spare_since(c);
+    bool due = since < before && now - since >= (uint64_t)s->limits.grace_ms;
+    return due && ab_https_conn_has_unread(c) ? now : since;
+}
+
+/* The one that makes room for another. NULL: none now; listening has stopped until there is one */
+static ab_https_conn *find_spare(ab_https_server *s)
+{
+    uint64_t first = UINT64_MAX;
+    ab_https_conn *spare = NULL;
     ab_https_conn *c;
     TAILQ_FOREACH(c, &s->conns, at)
     {
-        if (ab_https_conn_is_idle(c) && (oldest == NULL || c->since < oldest->since))
-            oldest = c;
+        uint64_t since = spare_since(s, c, first);
+        if (since < first) {
+            spare = c;
+            first = since;
+        }
     }
-    if (oldest != NULL && uv_now(s->loop) - oldest->since < IDLE_MIN_MS)
-        return false;
-    if (oldest != NULL)
-        ab_https_conn_free(oldest);
-    return oldest != NULL;
+    uint64_t now = uv_now(s->loop);
+    uint64_t until = spare == NULL ? UINT64_MAX : first + (uint64_t)s->limits.grace_ms;
+    if (until <= now)
+        return spare;
+    set_accepting(s, false);
+    if (spare != NULL)
+        uv_timer_start(&s->retry, on_retry, until - now, 0);
+    return NULL;
 }
 
-static void take_in(ab_https_server *s, int fd, const struct sockaddr *from)
+static void take_in(ab_https_server *s, int fd, const struct sockaddr *from, ab_https_conn *spare)
 {
     reload(s);
+    if (spare != NULL)
+        ab_https_conn_free(spare);
     if (ab_https_conn_new(s, fd, from) != AB_ERR_OK)
         close(fd);
     else if (s->count == 1)
         uv_timer_start(&s->care, on_care, care_ms(&s->limits), care_ms(&s->limits));
 }
 
-/* Take in what waits. When there is no room, or no descriptor to accept with, listening stops for a
- * while, or the loop would spin. */
+/* When there is no room, or no descriptor to accept with, listening stops for a while, or the loop
+ * would spin. @return false: nobody waits, or there is no room */
+static bool take_next(ab_https_server *s)
+{
+    struct sockaddr_storage from = {0};
+    struct sockaddr *name = (struct sockaddr *)&from;
+    socklen_t len = sizeof(from);
+    ab_https_conn *spare = NULL;
+    if (s->count >= s->limits.connections && (spare = find_spare(s)) == NULL)
+        return false;
+    int fd = accept4(s->fd, name, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+        take_in(s, fd, name, spare);
+    } else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+        set_accepting(s, false);
+        uv_timer_start(&s->retry, on_retry, RETRY_MS, 0);
+    }
+    return fd >= 0;
+}
+
 static void on_connection(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    ab_https_server *s = poll->data;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        struct sockaddr_storage from = {0};
-        socklen_t len = sizeof(from);
-        struct sockaddr *name = (struct sockaddr *)&from;
-        bool full = s->count >= s->limits.connections;
-        if (full && i > 0)
-            return; /* the next turn makes room if somebody waits */
-        if (full && !make_room(s)) {
-            set_accepting(s, false);
+        if (!take_next(poll->data))
             return;
-        }
-        int fd = accept4(s->fd, name, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            take_in(s, fd, name);
-            continue;
-        }
-        if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-            set_accepting(s, false);
-            uv_timer_start(&s->retry, on_retry, RETRY_MS, 0);
-        }
-        return;
     }
 }
 
@@ -169,6 +187,7 @@ static void set_limits(ab_https_limits *l, const ab_https_limits *given)
     l->head_bytes = l->head_bytes == 0 ? d->head_bytes : l->head_bytes;
     l->send_bytes = l->send_bytes == 0 ? d->send_bytes : l->send_bytes;
     l->message_bytes = l->message_bytes == 0 ? d->message_bytes : l->message_bytes;
+    l->grace_ms = l->grace_ms == 0 ? d->grace_ms : l->grace_ms;
     l->head_ms = l->head_ms == 0 ? d->head_ms : l->head_ms;
     l->body_ms = l->body_ms == 0 ? d->body_ms : l->body_ms;
     l->idle_ms = l->idle_ms == 0 ? d->idle_ms : l->idle_ms;

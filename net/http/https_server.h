@@ -19,20 +19,29 @@
 typedef struct ab_https_server ab_https_server;
 typedef struct ab_https_request ab_https_request;
 
-/* Bounds. What is 0 is taken from ab_https_default_limits. */
+/*
+ * Bounds. What is 0 is taken from ab_https_default_limits.
+ *
+ * When all connections are taken and another comes, the one that has been without a request for
+ * longest ends, if that is grace_ms or more: TLS or a head is not finished, the client takes its
+ * time with the end of an answer, or is idle. So clients that send nothing keep nobody waiting for
+ * longer than grace_ms for each `connections` of them. Requests under way are never ended for
+ * others; while all connections have one, new clients wait.
+ */
 typedef struct {
-    size_t connections;   /* when more come, one that is idle for 1 s ends, or they wait */
+    size_t connections;   /* when more come, one without a request makes room, or they wait */
     size_t head_bytes;    /* of a request; 431 beyond */
     size_t send_bytes;    /* of an answer that wait for the client; beyond, ab_https_send is FULL */
     size_t message_bytes; /* of one message that comes by a WebSocket */
-    int64_t head_ms;      /* for TLS and a head, from its first byte */
-    int64_t body_ms;      /* for a body, and one second more for each KiB that has come */
-    int64_t idle_ms;      /* between requests */
-    int64_t stall_ms;     /* a client that takes nothing of its answer for so long is gone */
-    int64_t ping_ms;      /* WebSockets: a silent peer is pinged, and gone after twice as long */
+    int64_t grace_ms; /* before a connection makes room: TLS, a head, or a pause takes as long */
+    int64_t head_ms;  /* for TLS and a head, from its first byte */
+    int64_t body_ms;  /* for a body, and one second more for each KiB that has come */
+    int64_t idle_ms;  /* between requests */
+    int64_t stall_ms; /* a client that takes nothing of its answer for so long is gone */
+    int64_t ping_ms;  /* WebSockets: a silent peer is pinged, and gone after twice as long */
 } ab_https_limits;
 
-/* 1024 connections, 32 KiB, 128 KiB, 1 MiB; 10 s, 30 s, 120 s, 600 s, 30 s. */
+/* 1024 connections, 32 KiB, 128 KiB, 1 MiB; 1 s, 10 s, 30 s, 120 s, 600 s, 30 s. */
 extern const ab_https_limits ab_https_default_limits;
 
 /* A request; all is borrowed for the upcall. */

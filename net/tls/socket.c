@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -400,6 +401,12 @@ void ab_tls_socket_wake(ab_tls_socket *s)
 {
     s->woken = true;
     need_turn(s);
+}
+
+bool ab_tls_socket_has_unread(const ab_tls_socket *s)
+{
+    int count = 0;
+    return ioctl(s->fd, FIONREAD, &count) == 0 && count > 0;
 }
 
 uint64_t ab_tls_socket_moved(const ab_tls_socket *s)

@@ -59,6 +59,8 @@ size_t ab_tls_socket_queued(const ab_tls_socket *s);
 void ab_tls_socket_shut(ab_tls_socket *s);
 /** Have on_turn called soon. */
 void ab_tls_socket_wake(ab_tls_socket *s);
+/** Bytes have come that the loop has not come to. */
+bool ab_tls_socket_has_unread(const ab_tls_socket *s);
 /** uv_now() when TCP last took some bytes, or the queue began to have some. */
 uint64_t ab_tls_socket_moved(const ab_tls_socket *s);
 /** The certificate of the peer, verified; NULL: none. Borrowed. */

@@ -158,7 +158,8 @@ static void on_request(void *arg, ab_https_request *r, const ab_https_info *info
 
 /* ---- the fixture ---- */
 
-const ab_https_limits patient = {.connections = 8, .head_bytes = 4096, .message_bytes = 65536};
+const ab_https_limits patient = {
+    .connections = 8, .head_bytes = 4096, .message_bytes = 65536, .grace_ms = 20, .head_ms = 60000};
 static const ab_https_limits hasty = {.connections = 8,
                                       .head_bytes = 4096,
                                       .message_bytes = 65536,
@@ -168,7 +169,7 @@ static const ab_https_limits hasty = {.connections = 8,
                                       .stall_ms = 400,
                                       .ping_ms = 200};
 
-static int start_with(void **state, const ab_https_limits *limits)
+int start_with(void **state, const ab_https_limits *limits)
 {
     fixture *f = calloc(1, sizeof(*f));
     const ab_tls plain = {.insecure = true};

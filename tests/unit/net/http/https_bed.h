@@ -26,10 +26,12 @@ typedef struct fixture {
     ab_https_request *held; /* the last of /hold, /pause, /later */
 } fixture;
 
-/* A busy machine does not let its clients down. */
+/* A busy machine does not let its clients down. Who sends nothing makes room soon. */
 extern const ab_https_limits patient;
 
-/** Set up a test, with limits that are patient. @return 0 */
+/** Set up a test. @return 0 */
+int start_with(void **state, const ab_https_limits *limits);
+/** ... with limits that are patient. */
 int start(void **state);
 /** ... that run out soon. */
 int start_hasty(void **state);

@@ -274,6 +274,71 @@ static void connections_are_bounded_and_idle_ones_make_room(void **state)
         close(fds[i]);
 }
 
+/* Each of them has a minute or two before it is let go. */
+static void clients_that_send_no_request_hold_up_nobody(void **state)
+{
+    fixture *f = *state;
+    int fds[200];
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int64_t since = now_ms();
+    for (size_t i = 0; i < 200; i++)
+        fds[i] = dial(f);
+    int fd = dial(f);
+    send_all(f, fd, AB_STR("GET /echo HTTP/1.1\r\n" HOST "\r\n"));
+    while (out.len == 0 && now_ms() - since < PATIENCE_MS) {
+        char part[4096];
+        for (size_t i = 0; i < 200; i += 2)
+            (void)send(fds[i], "G", 1, MSG_NOSIGNAL);
+        turn(f, fd, POLLIN);
+        ssize_t n = recv(fd, part, sizeof(part), 0);
+        ab_buf_put(&out, (ab_str){part, n > 0 ? (size_t)n : 0});
+    }
+    assert_true(now_ms() - since < 10000);
+    assert_non_null(strstr(out.ptr, "GET|"));
+    assert_true(ab_https_server_connections(f->server) <= patient.connections);
+    for (size_t i = 0; i < 200; i++)
+        close(fds[i]);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
+static int start_graceless(void **state)
+{
+    static const ab_https_limits graceless = {.connections = 8, .grace_ms = 1};
+    return start_with(state, &graceless);
+}
+
+/* All have been silent for longer than that, and another client comes before what they now send is
+ * read. */
+static void a_request_that_has_come_is_read_before_its_connection_makes_room(void **state)
+{
+    fixture *f = *state;
+    int fds[9];
+    ab_str request = AB_STR("GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    for (size_t i = 1; i < 9; i++)
+        fds[i] = dial(f);
+    WAIT_FOR(f, ab_https_server_connections(f->server) == 8);
+    for (int i = 0; i < 10; i++)
+        turn(f, -1, 0);
+    fds[0] = dial(f);
+    for (size_t i = 0; i < 9; i++)
+        assert_int_equal(send(fds[i], request.ptr, request.len, MSG_NOSIGNAL), request.len);
+    for (size_t i = 0; i < 9; i++) {
+        ab_buf out;
+        ab_buf_init(&out, 4096);
+        assert_true(read_until(f, fds[i], &out, "GET|"));
+        close(fds[i]);
+        ab_buf_fini(&out);
+    }
+}
+
+static int start_gracious(void **state)
+{
+    static const ab_https_limits gracious = {.connections = 8, .grace_ms = 60000};
+    return start_with(state, &gracious);
+}
+
 static void who_finds_no_room_waits(void **state)
 {
     fixture *f = *state;
@@ -283,7 +348,7 @@ static void who_finds_no_room_waits(void **state)
         send_all(f, fds[i], AB_STR("GET /hold HTTP/1.1\r\n" HOST "\r\n"));
         WAIT_FOR(f, f->requests == i + 1);
     }
-    fds[7] = dial(f); /* its request is under way: it does not make room */
+    fds[7] = dial(f); /* its request may be under way: it makes no room yet */
     fds[8] = dial(f);
     send_all(f, fds[8], AB_STR("GET /echo HTTP/1.1\r\n" HOST "\r\n"));
     int64_t since = now_ms();
@@ -335,7 +400,11 @@ int main(void)
         HASTY(slow_clients_are_let_go),
         HASTY(a_viewer_that_never_reads_is_let_go),
         SERVED(connections_are_bounded_and_idle_ones_make_room),
-        HASTY(who_finds_no_room_waits),
+        SERVED(clients_that_send_no_request_hold_up_nobody),
+        cmocka_unit_test_setup_teardown(
+            a_request_that_has_come_is_read_before_its_connection_makes_room, start_graceless,
+            stop),
+        cmocka_unit_test_setup_teardown(who_finds_no_room_waits, start_gracious, stop),
         SERVED(freeing_tells_those_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

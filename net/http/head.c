@@ -242,7 +242,16 @@ static int read_request_line(ab_str line, ab_http_head *out, const char **why)
     if (!is_token(out->method) || !is_query(out->query) || !ab_str_starts(version, "HTTP/"))
         return 400;
     *why = "only HTTP/1.1 is supported";
-    return ab_str_is(version, "HTTP/1.1") ? 0 : 505;
+    out->old = ab_str_is(version, "HTTP/1.0");
+    return out->old || ab_str_is(version, "HTTP/1.1") ? 0 : 505;
+}
+
+/* What HTTP/1.0 does not have, and another program may read in its way. */
+static int check_old(ab_http_head *head, const char **why)
+{
+    head->close = true;
+    *why = "HTTP/1.0 has no transfer codings";
+    return head->chunked ? 400 : 0;
 }
 
 int ab_http_head_read_request(char *bytes, size_t len, ab_http_head *out, const char **why)
@@ -255,10 +264,13 @@ int ab_http_head_read_request(char *bytes, size_t len, ab_http_head *out, const 
         status = read_fields(bytes + (text.ptr - bytes), text, out, why);
     if (status == 0)
         status = read_framing(out, why);
+    if (status == 0 && out->old)
+        status = check_old(out, why);
     if (status != 0)
         return status;
+    size_t hosts = ab_http_head_count(out, "host");
     *why = "the request needs exactly one Host";
-    if (ab_http_head_count(out, "host") != 1)
+    if (hosts != 1 && !(out->old && hosts == 0))
         return 400;
     *why = ab_http_path_refusal(out->path);
     return *why == NULL ? 0 : 400;

@@ -26,6 +26,7 @@ typedef struct {
     int64_t length_bytes; /* of the body; -1: not announced */
     bool chunked;         /* the body comes in chunks */
     bool close;           /* the connection ends with this message */
+    bool old;             /* a request of HTTP/1.0: no chunks may be sent, and `close` is set */
     size_t field_count;
     ab_http_field fields[AB_HTTP_FIELDS_MAX];
 } ab_http_head;
@@ -34,7 +35,7 @@ typedef struct {
  *  @param seen  so many were looked at before, in vain */
 size_t ab_http_head_len(ab_str bytes, size_t seen);
 /**
- * Read the head of a request.
+ * Read the head of a request of HTTP/1.1, or 1.0.
  *
  * @param bytes  whole, as ab_http_head_len found it; names become lower case in their place
  * @param why    set to a static text for people when it is refused

@@ -133,7 +133,7 @@ ab_err ab_https_answer(ab_https_request *r, int status, const ab_http_field *fie
         return AB_ERR_INVALID;
     r->answered = true;
     r->no_body = r->is_head || status == 204 || status == 304;
-    r->chunked = length < 0 && !r->no_body;
+    r->chunked = length < 0 && !r->no_body && !r->old;
     r->left = length;
     r->conn->close = is_last(r->conn);
     put_head(r, status, fields, count);
@@ -146,7 +146,7 @@ ab_err ab_https_send(ab_https_request *r, ab_str bytes)
         return AB_ERR_CLOSED;
     if (r->no_body || bytes.len == 0)
         return AB_ERR_OK;
-    if (!r->chunked && bytes.len > (uint64_t)r->left)
+    if (r->left >= 0 && bytes.len > (uint64_t)r->left)
         return AB_ERR_TOOBIG;
     if (ab_tls_socket_is_full(r->conn->socket)) {
         r->full = true;
@@ -158,7 +158,7 @@ ab_err ab_https_send(ab_https_request *r, ab_str bytes)
     ab_buf_put(out, bytes);
     if (r->chunked)
         ab_buf_puts(out, "\r\n");
-    else
+    if (r->left >= 0)
         r->left -= (int64_t)bytes.len;
     return check_queue(r);
 }

@@ -28,7 +28,7 @@ static const ab_https_handler nobody = {.on_over = ignore_over};
 /* @return 0, or the status to refuse it with */
 static int read_upgrade(const ab_http_head *head, ab_https_request *r, const char **why)
 {
-    if (!ab_http_list_has(ab_http_head_find(head, "connection"), "upgrade") ||
+    if (head->old || !ab_http_list_has(ab_http_head_find(head, "connection"), "upgrade") ||
         !ab_http_list_has(ab_http_head_find(head, "upgrade"), "websocket"))
         return 0;
     ab_str key = ab_http_head_find(head, "sec-websocket-key");
@@ -61,13 +61,13 @@ static void tell_request(ab_https_conn *c, const ab_http_head *head)
             ab_https_abort(r);
     }
     bool waits = ab_str_is(ab_http_head_find(head, "expect"), "100-continue");
-    if (waits && !r->answered && info.body_bytes != 0)
+    if (waits && !head->old && !r->answered && info.body_bytes != 0)
         ab_buf_puts(ab_tls_socket_out(c->socket), "HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 static void begin_body(ab_https_conn *c, const ab_http_head *head)
 {
-    c->close = head->close;
+    c->close = head->close || c->server->options.one_request;
     c->chunked = head->chunked;
     c->chunks = (ab_http_chunked){0};
     c->left = head->length_bytes > 0 ? (uint64_t)head->length_bytes : 0;
@@ -91,6 +91,7 @@ static void begin_request(ab_https_conn *c, const ab_http_head *head)
     }
     r->conn = c;
     r->is_head = ab_str_is(head->method, "HEAD");
+    r->old = head->old;
     c->request = r;
     c->state = r->upgrade ? AB_HTTPS_ANSWER : AB_HTTPS_BODY;
     begin_body(c, head);
@@ -114,6 +115,10 @@ static bool step_head(ab_https_conn *c)
     if (len == 0)
         return false;
     int status = ab_http_head_read_request(c->in.ptr + c->read, len, &head, &why);
+    if (status == 0 && head.old && !c->server->options.one_request) {
+        why = "only HTTP/1.1 is supported";
+        status = 505;
+    }
     if (status == 0)
         begin_request(c, &head);
     else

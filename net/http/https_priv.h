@@ -69,6 +69,7 @@ struct ab_https_request {
     bool paused;
     uint64_t paused_at;
     bool is_head;
+    bool old; /* HTTP/1.0 */
     bool upgrade;
     char accept[AB_WEBSOCKET_ACCEPT];
     bool answered;
@@ -85,7 +86,7 @@ struct ab_https_request {
 
 struct ab_https_server {
     uv_loop_t *loop;
-    ab_https_options options; /* only its upcalls, arg and log */
+    ab_https_options options; /* only its upcalls, arg, one_request and log */
     ab_https_limits limits;
     ab_tls_context tls;
     uv_poll_t listen;

@@ -87,6 +87,8 @@ typedef struct {
      *  @return its content type. NULL: one line of plain text */
     const char *(*write_refusal)(void *arg, int status, const char *why, ab_buf *body);
     void *arg;
+    /** Each answer ends its connection. Clients of HTTP/1.0 are served, who get 505 otherwise. */
+    bool one_request;
     ab_log *log;
 } ab_https_options;
 
@@ -118,8 +120,9 @@ void ab_https_resume(ab_https_request *r);
  * Begin the answer; once. Fields that frame the message (connection, content-length,
  * transfer-encoding, keep-alive, upgrade, trailer) are the server's own and are left out.
  *
- * @param length  bytes of the body; -1: known at its end only. With HEAD, 204 and 304 there is no
- *                body: what is sent is dropped, and the length is told as it is given
+ * @param length  bytes of the body; -1: known at its end only, which to a client of HTTP/1.0 is the
+ *                end of the connection. With HEAD, 204 and 304 there is no body: what is sent is
+ *                dropped, and the length is told as it is given
  * @return INVALID: a field that cannot be sent, nothing was begun; CLOSED: the client has gone, or
  *         the answer was begun before; NOMEM
  */

@@ -92,8 +92,21 @@ static void bad_request_lines_are_refused(void **state)
         "GET * HTTP/1.1"};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
         assert_int_equal(status_of(lines[i], ""), 400);
-    assert_int_equal(status_of("GET / HTTP/1.0", ""), 505);
+    assert_int_equal(status_of("GET / HTTP/0.9", ""), 505);
     assert_int_equal(status_of("PRI / HTTP/2.0", ""), 505);
+}
+
+static void an_old_request_ends_its_connection_and_has_no_coding(void **state)
+{
+    (void)state;
+    ab_http_head head;
+    const char *why = NULL;
+    char text[] = "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"; /* nor a Host */
+    assert_int_equal(ab_http_head_read_request(text, sizeof(text) - 1, &head, &why), 0);
+    assert_true(head.old && head.close);
+    assert_int_equal(status_of("GET / HTTP/1.0", ""), 0);
+    assert_int_equal(status_of("GET / HTTP/1.0", "Host: y\r\n"), 400);
+    assert_int_equal(status_of("GET / HTTP/1.0", "Transfer-Encoding: chunked\r\n"), 400);
 }
 
 static void too_many_fields_are_refused(void **state)
@@ -158,6 +171,7 @@ int main(void)
         cmocka_unit_test(the_end_of_a_head_is_found_where_it_was_cut),
         cmocka_unit_test(what_can_be_read_in_two_ways_is_refused),
         cmocka_unit_test(bad_request_lines_are_refused),
+        cmocka_unit_test(an_old_request_ends_its_connection_and_has_no_coding),
         cmocka_unit_test(too_many_fields_are_refused),
         cmocka_unit_test(paths_are_the_same_to_everybody),
         cmocka_unit_test(an_answer_is_read),

@@ -169,12 +169,16 @@ static const ab_https_limits hasty = {.connections = 8,
                                       .stall_ms = 400,
                                       .ping_ms = 200};
 
-int start_with(void **state, const ab_https_limits *limits)
+int start_with(void **state, const ab_https_limits *limits, bool one_request)
 {
     fixture *f = calloc(1, sizeof(*f));
     const ab_tls plain = {.insecure = true};
-    const ab_https_options o = {
-        .host = "127.0.0.1", .tls = &plain, .limits = limits, .on_request = on_request, .arg = f};
+    const ab_https_options o = {.host = "127.0.0.1",
+                                .tls = &plain,
+                                .limits = limits,
+                                .on_request = on_request,
+                                .arg = f,
+                                .one_request = one_request};
     *state = f;
     if (uv_loop_init(&f->loop) != 0)
         return -1;
@@ -183,12 +187,17 @@ int start_with(void **state, const ab_https_limits *limits)
 
 int start(void **state)
 {
-    return start_with(state, &patient);
+    return start_with(state, &patient, false);
+}
+
+int start_one_request(void **state)
+{
+    return start_with(state, &patient, true);
 }
 
 int start_hasty(void **state)
 {
-    return start_with(state, &hasty);
+    return start_with(state, &hasty, false);
 }
 
 int stop(void **state)

@@ -30,10 +30,12 @@ typedef struct fixture {
 extern const ab_https_limits patient;
 
 /** Set up a test. @return 0 */
-int start_with(void **state, const ab_https_limits *limits);
+int start_with(void **state, const ab_https_limits *limits, bool one_request);
 /** ... with limits that are patient. */
 int start(void **state);
-/** ... that run out soon. */
+/** ... of which each connection has one request. */
+int start_one_request(void **state);
+/** ... with limits that run out soon. */
 int start_hasty(void **state);
 int stop(void **state);
 

@@ -178,6 +178,35 @@ static void a_body_that_nobody_wants_does_not_cost_the_answer(void **state)
     ab_buf_fini(&out);
 }
 
+static void a_server_of_one_request_ends_each_connection(void **state)
+{
+    fixture *f = *state;
+    expect_end(f, "GET /echo HTTP/1.1\r\n" HOST "\r\nGET /echo HTTP/1.1\r\n" HOST "\r\n",
+               "content-length: 22\r\nconnection: close\r\n\r\nGET|/echo||");
+    expect_end(f, "GET /stream HTTP/1.1\r\n" HOST "\r\n",
+               "transfer-encoding: chunked\r\nconnection: close\r\n\r\n4000\r\n");
+    assert_int_equal(f->requests, 2);
+}
+
+static void it_serves_http_1_0_without_chunks_and_upgrades(void **state)
+{
+    fixture *f = *state;
+    ab_buf out;
+    ab_buf_init(&out, 2 * STREAM);
+    expect_end(f, "GET /echo HTTP/1.0\r\n\r\n",
+               "content-length: 22\r\nconnection: close\r\n\r\nGET|/echo||");
+    expect_end(f, "GET /ws HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+               "\r\n\r\nno protocol\n");
+    int fd = dial(f);
+    send_all(f, fd, AB_STR("GET /stream HTTP/1.0\r\n\r\n"));
+    assert_true(read_until(f, fd, &out, NULL));
+    static const char head[] = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
+    assert_int_equal(out.len, sizeof(head) - 1 + STREAM);
+    assert_memory_equal(out.ptr, head, sizeof(head) - 1);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 /* ---- those who mean harm ---- */
 
 static void ambiguous_and_bad_requests_are_refused(void **state)
@@ -306,7 +335,7 @@ static void clients_that_send_no_request_hold_up_nobody(void **state)
 static int start_graceless(void **state)
 {
     static const ab_https_limits graceless = {.connections = 8, .grace_ms = 1};
-    return start_with(state, &graceless);
+    return start_with(state, &graceless, false);
 }
 
 /* All have been silent for longer than that, and another client comes before what they now send is
@@ -336,7 +365,7 @@ static void a_request_that_has_come_is_read_before_its_connection_makes_room(voi
 static int start_gracious(void **state)
 {
     static const ab_https_limits gracious = {.connections = 8, .grace_ms = 60000};
-    return start_with(state, &gracious);
+    return start_with(state, &gracious, false);
 }
 
 static void who_finds_no_room_waits(void **state)
@@ -380,8 +409,9 @@ static void freeing_tells_those_under_way(void **state)
     close(half);
 }
 
-#define SERVED(name) cmocka_unit_test_setup_teardown(name, start, stop)
-#define HASTY(name)  cmocka_unit_test_setup_teardown(name, start_hasty, stop)
+#define SERVED(name)      cmocka_unit_test_setup_teardown(name, start, stop)
+#define ONE_REQUEST(name) cmocka_unit_test_setup_teardown(name, start_one_request, stop)
+#define HASTY(name)       cmocka_unit_test_setup_teardown(name, start_hasty, stop)
 
 int main(void)
 {
@@ -395,6 +425,8 @@ int main(void)
         SERVED(a_client_that_leaves_is_told_once),
         SERVED(an_answer_that_is_not_whole_cuts_the_connection),
         SERVED(a_body_that_nobody_wants_does_not_cost_the_answer),
+        ONE_REQUEST(a_server_of_one_request_ends_each_connection),
+        ONE_REQUEST(it_serves_http_1_0_without_chunks_and_upgrades),
         SERVED(ambiguous_and_bad_requests_are_refused),
         SERVED(heads_are_bounded),
         HASTY(slow_clients_are_let_go),

@@ -8,7 +8,6 @@ pkg_check_modules(yaml REQUIRED IMPORTED_TARGET yaml-0.1)
 set(AB_RDKAFKA_VERSION 2.0.2) # the package depends on it too
 pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka>=${AB_RDKAFKA_VERSION})
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c>=1.4)
-pkg_check_modules(lws REQUIRED IMPORTED_TARGET libwebsockets>=4.1)
 pkg_check_modules(cjson REQUIRED IMPORTED_TARGET libcjson>=1.7.15)
 pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl>=7.87)
 pkg_check_modules(nghttp2 REQUIRED IMPORTED_TARGET libnghttp2>=1.52)

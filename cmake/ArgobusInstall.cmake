@@ -47,9 +47,9 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON) # strips the programs; their symbols come into argobus-dbgsym
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# libwebsockets opens its libuv part at run time. The symbols of librdkafka ask for less than the fixes that we need.
+# The symbols of librdkafka ask for less than the fixes that we need.
 # The maintainer scripts call systemd-sysusers and systemd-tmpfiles.
-string(CONCAT CPACK_DEBIAN_PACKAGE_DEPENDS "libwebsockets-evlib-uv, librdkafka1 (>= ${AB_RDKAFKA_VERSION}), "
+string(CONCAT CPACK_DEBIAN_PACKAGE_DEPENDS "librdkafka1 (>= ${AB_RDKAFKA_VERSION}), "
     "systemd | systemd-standalone-sysusers, systemd | systemd-standalone-tmpfiles")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${AB_DEBIAN}/conffiles ${AB_DEBIAN}/postinst ${AB_DEBIAN}/prerm ${AB_DEBIAN}/postrm)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Listening, the bound on connections, and time. Why this is not libwebsockets is in
+ * Listening, the bound on connections, and time. Why this is no library is in
  * docs/decisions/0031-an-http-server-of-our-own.md.
  */
 #include "net/http/https_priv.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The small HTTP/1.1 server of /healthz, /readyz and /metrics, by libwebsockets on the process's
- * loop.
+ * The server of /healthz, /readyz and /metrics: plain HTTP on the process's loop.
  */
 #pragma once
 
@@ -22,7 +21,8 @@ typedef struct {
 
 /**
  * Listen and serve GET /healthz and /readyz (200 "ok" and remarks, or 503 and the reason) and GET
- * /metrics; 404 for other paths, 405 for other methods.
+ * /metrics (503 when many are being answered already); 404 for other paths, 405 for other methods.
+ * Each answer ends its connection.
  *
  * @param host     address to bind, e.g. "127.0.0.1"; "" = all
  * @param port     0 = pick one (see ab_http_server_port)

@@ -214,11 +214,13 @@ static outcome finish_tcp(ab_tls_socket *s)
 
 static outcome shake_hands(ab_tls_socket *s)
 {
-    ERR_clear_error();
     errno = 0;
-    int rc = s->ssl == NULL ? 1 : SSL_do_handshake(s->ssl);
-    if (rc != 1)
-        return after_tls(s, rc, "TLS handshake failed");
+    if (s->ssl != NULL) {
+        ERR_clear_error(); /* on plain connections it would set the library up for nothing */
+        int rc = SSL_do_handshake(s->ssl);
+        if (rc != 1)
+            return after_tls(s, rc, "TLS handshake failed");
+    }
     s->state = OPEN;
     s->moved = uv_now(s->loop);
     s->more = true; /* bytes may have come with the end of the handshake */

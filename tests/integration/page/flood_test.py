@@ -103,7 +103,8 @@ class Floods(PageFleet):
         page, health = self.page_port(), self.principal.port
         bad = [silent(health, self.over), slow_head(health, self.over), unread(health, "/metrics", self.over),
                silent(page, self.over), slow_head(page, self.over), unread(page, "/api/stream", self.over),
-               unread(page, "/api/agents", self.over)] * 12 + [silent(page, self.over)] * 256  # more than there is room for
+               unread(page, "/api/agents", self.over)] * 12
+        bad += [silent(page, self.over), silent(health, self.over)] * 256  # more than there is room for
         slow = Flood(len(bad), bad)
         asked = [fetch(health, "/metrics"), fetch(health, "/healthz"), fetch(health, "/readyz"), fetch(page, "/"),
                  fetch(page, "/api/agents"), glance(page, "/api/stream"), fetch(page, "/api/agents/w1"),

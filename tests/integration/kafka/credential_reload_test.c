@@ -95,7 +95,7 @@ static void use_files(ab_ends *ends)
     ab_ends_set(ends, "kafka.tls.ca=%s", path_of("ca", path));
     ab_ends_set(ends, "kafka.tls.cert=%s", path_of("crt", path));
     ab_ends_set(ends, "kafka.tls.key=%s", path_of("key", path));
-    ab_ends_set(ends, "transport.heartbeat=5s"); /* longer than a renewal takes */
+    ab_ends_set(ends, "transport.heartbeat=20s"); /* no peer is lost, however slow the broker is */
     put_file("ca", "tls/ca.crt");
 }
 

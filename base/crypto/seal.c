@@ -16,8 +16,6 @@
 
 /* Of the content, before it is encrypted, and of the CMS message. */
 #define CONTENT_MAX (48u * 1024 * 1024)
-/* Of AES-GCM. */
-#define TAG_BYTES 16
 
 static ab_err fail(ab_error *err, ab_err code, const char *what)
 {
@@ -126,52 +124,6 @@ static bool is_for_us(CMS_ContentInfo *cms, X509 *cert)
     return false;
 }
 
-/* Into a DER element of definite length: `rest` becomes its content. */
-static bool enter(ab_str *rest, int tag, int class)
-{
-    const unsigned char *at = (const unsigned char *)rest->ptr;
-    long len = 0;
-    int found = 0;
-    int found_class = 0;
-    int how = ASN1_get_object(&at, &len, &found, &found_class, (long)rest->len);
-    if ((how & 0x81) != 0 || found != tag || found_class != class)
-        return false;
-    *rest = (ab_str){(const char *)at, (size_t)len};
-    return true;
-}
-
-static bool skip(ab_str *rest, int *out_tag, size_t *out_len)
-{
-    const unsigned char *at = (const unsigned char *)rest->ptr;
-    const unsigned char *end = at + rest->len;
-    long len = 0;
-    int class = 0;
-    int how = ASN1_get_object(&at, &len, out_tag, &class, (long)rest->len);
-    if ((how & 0x81) != 0)
-        return false;
-    if (class != V_ASN1_UNIVERSAL || (how & V_ASN1_CONSTRUCTED) != 0)
-        *out_tag = -1;
-    *out_len = (size_t)len;
-    *rest = (ab_str){(const char *)at + len, (size_t)(end - at - len)};
-    return true;
-}
-
-/* OpenSSL compares as much of the tag as there is: whoever may cut it to one byte finds a changed
- * message that opens after some 256 attempts. The tag is the octet string in ContentInfo's
- * AuthEnvelopedData, beside its version, recipients and content. */
-static bool has_whole_tag(ab_str der)
-{
-    int tag = 0;
-    size_t len = 0;
-    if (!enter(&der, V_ASN1_SEQUENCE, V_ASN1_UNIVERSAL) || !skip(&der, &tag, &len) ||
-        !enter(&der, 0, V_ASN1_CONTEXT_SPECIFIC) || !enter(&der, V_ASN1_SEQUENCE, V_ASN1_UNIVERSAL))
-        return false;
-    while (der.len > 0 && skip(&der, &tag, &len))
-        if (tag == V_ASN1_OCTET_STRING)
-            return len == TAG_BYTES;
-    return false;
-}
-
 static ab_err read_message(ab_str sealed, CMS_ContentInfo **out, ab_error *err)
 {
     ab_buf der;
@@ -180,17 +132,15 @@ static ab_err read_message(ab_str sealed, CMS_ContentInfo **out, ab_error *err)
     ab_err e = ab_buf_status(&der);
     const unsigned char *at = (const unsigned char *)der.ptr;
     CMS_ContentInfo *cms = NULL;
+    const char *fault = NULL;
     if (e != AB_ERR_OK)
         (void)ab_fail(err, e, "the sealed payload: %s", ab_err_text(e));
     else if (!good || der.len == 0)
         e = ab_fail(err, AB_ERR_PARSE, "the sealed payload is not base64");
-    else if ((cms = d2i_CMS_ContentInfo(NULL, &at, (long)der.len)) == NULL ||
-             at != (const unsigned char *)der.ptr + der.len)
+    else if ((fault = ab_seal_form_fault(ab_buf_str(&der))) != NULL)
+        e = ab_fail(err, AB_ERR_PARSE, "%s", fault);
+    else if ((cms = d2i_CMS_ContentInfo(NULL, &at, (long)der.len)) == NULL)
         e = fail(err, AB_ERR_PARSE, "the sealed payload is not a CMS message");
-    else if (OBJ_obj2nid(CMS_get0_type(cms)) != NID_id_smime_ct_authEnvelopedData)
-        e = ab_fail(err, AB_ERR_PARSE, "the sealed payload is not a CMS AuthEnvelopedData");
-    else if (!has_whole_tag(ab_buf_str(&der)))
-        e = ab_fail(err, AB_ERR_PARSE, "the authentication tag of the sealed payload is truncated");
     if (e == AB_ERR_OK)
         *out = cms;
     else

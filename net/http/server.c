@@ -3,14 +3,16 @@
  * Kubernetes restarts a process whose probes are not answered, so no client may keep others from
  * being served. The HTTPS server sees to that for clients that send no request (https_server.h).
  * Here each answer ends its connection, so that nobody stays by asking again, and only a few
- * answers may be long: those of /metrics, which are bounded, and rendered as their clients read
- * them. Rendering the whole text first would hold it in memory for each client that does not read.
+ * answers may be long: those of /metrics, which are rendered as their clients read them, and of
+ * which the oldest gives way when there are many. Rendering the whole text first would hold it in
+ * memory for each client that does not read.
  */
 #include "net/http/server.h"
 
 #include "net/http/https_server.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #define SCRAPES_MAX   16
 #define PORTION_BYTES (32u * 1024) /* of metrics in one turn of the loop: 1 ms */
@@ -32,12 +34,14 @@ struct ab_http_server {
     ab_https_server *https;
     ab_http_probes probes;
     ab_metrics *metrics;
-    unsigned scrapes; /* under way */
+    TAILQ_HEAD(, scrape) scrapes; /* under way, the oldest first */
+    unsigned count;               /* of them */
 };
 
 /* One request of /metrics. */
-typedef struct {
-    ab_http_server *server;
+typedef struct scrape {
+    TAILQ_ENTRY(scrape) at;
+    ab_http_server *server; /* NULL: it was cut, and its connection ends */
     ab_https_request *request;
     ab_rendering rendering;
     ab_buf portion; /* was rendered, and is not sent */
@@ -98,15 +102,35 @@ static void send_metrics(void *arg)
         ab_https_abort(x->request);
 }
 
+static void leave(scrape *x)
+{
+    if (x->server == NULL)
+        return;
+    TAILQ_REMOVE(&x->server->scrapes, x, at);
+    x->server->count--;
+    x->server = NULL;
+}
+
 static void end_metrics(void *arg, ab_err why, unsigned close_code)
 {
     scrape *x = arg;
     (void)why;
     (void)close_code;
-    x->server->scrapes--;
+    leave(x);
     ab_rendering_fini(&x->rendering);
     ab_buf_fini(&x->portion);
     free(x);
+}
+
+/* The newest is served: a scraper that reads is done long before 16 others have come, and one that
+ * does not read must not keep a monitoring system out. */
+static void make_room(ab_http_server *s)
+{
+    if (s->count < SCRAPES_MAX)
+        return;
+    scrape *oldest = TAILQ_FIRST(&s->scrapes);
+    ab_https_abort(oldest->request);
+    leave(oldest);
 }
 
 static void answer_metrics(ab_http_server *s, ab_https_request *r)
@@ -114,12 +138,14 @@ static void answer_metrics(ab_http_server *s, ab_https_request *r)
     static const ab_https_handler handler = {.on_writable = send_metrics, .on_over = end_metrics};
     const ab_http_field type = {AB_STR("content-type"),
                                 AB_STR("text/plain; version=0.0.4; charset=utf-8")};
-    scrape *x = s->scrapes < SCRAPES_MAX ? calloc(1, sizeof(*x)) : NULL;
+    scrape *x = calloc(1, sizeof(*x));
     if (x == NULL) {
-        answer(r, 503, AB_STR("too many clients read /metrics at once: try again\n"));
+        answer(r, 503, AB_STR("out of memory\n"));
         return;
     }
-    s->scrapes++;
+    make_room(s);
+    TAILQ_INSERT_TAIL(&s->scrapes, x, at);
+    s->count++;
     x->server = s;
     x->request = r;
     x->more = true;
@@ -159,6 +185,7 @@ ab_err ab_http_server_start(uv_loop_t *loop, const char *host, int port,
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     s->probes = *probes;
     s->metrics = metrics;
+    TAILQ_INIT(&s->scrapes);
     ab_err e = ab_https_server_start(loop,
                                      &(ab_https_options){.host = host,
                                                          .port = port,

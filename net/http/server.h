@@ -21,7 +21,7 @@ typedef struct {
 
 /**
  * Listen and serve GET /healthz and /readyz (200 "ok" and remarks, or 503 and the reason) and GET
- * /metrics (503 when many are being answered already); 404 for other paths, 405 for other methods.
+ * /metrics (of 17 under way the oldest is cut); 404 for other paths, 405 for other methods.
  * Each answer ends its connection.
  *
  * @param host     address to bind, e.g. "127.0.0.1"; "" = all

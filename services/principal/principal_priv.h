@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared by principal.c, effects.c, agents.c and live_agents.c only.
+ * Shared by principal.c, events.c, effects.c, agents.c and live_agents.c only.
  */
 #pragma once
 
 #include "services/principal/state.h"
+
+/* events.c: what the store and the transport say; the argument is the service */
+ab_store_events ab_principal_events_of_store(service *s);
+ab_transport_events ab_principal_events_of_transport(service *s);
 
 /* effects.c: what the machine asks for */
 ab_effects ab_principal_service_effects(service *s);

@@ -7,64 +7,12 @@
  */
 #include "services/principal/registration/registration.h"
 
-#include "base/core/map.h"
-#include "live/resource/agent_key.h"
 #include "schema/labels.h"
-#include "services/principal/registration/policy.h"
 #include "services/principal/registration/registration_priv.h"
-#include "services/principal/registration/secret.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DATA_MAX (256u * 1024)
-
-struct queued {
-    const char *mode;
-    bool busy;     /* its Secret is being created */
-    bool decided;  /* the policy allows it */
-    size_t labels; /* bytes of what it brings */
-    char text[];   /* that */
-};
-
-/* A self-registered Secret. */
-struct known {
-    char agent[64];
-    bool waiting;
-    bool stale; /* may say other data than it is to say */
-    bool busy;  /* is being read or written */
-};
-
-struct ab_registration {
-    ab_registration_env env;
-    ab_registration_policy policy;
-    ab_registration_form form;
-    char *server;
-    char *namespace;
-    char *ca_file; /* NULL: none */
-    ab_agent_key *key;
-    uint64_t key_number;
-    ab_file_stamps ca_stamps;
-    ab_buf ca;
-    size_t max;
-    ab_map *queued;  /* by agent: struct queued */
-    ab_map *secrets; /* by key: struct known */
-    ab_map *owners;  /* by agent: size_t, its Secrets */
-    size_t stale;
-    size_t waiting;
-    ab_backoff backoff;
-    int64_t retry_at;  /* mono_ms: nothing is written before */
-    int64_t window_ms; /* when the current second began */
-    size_t written;    /* in it */
-};
-
-/* One operation of the store. */
-struct op {
-    ab_registration *r;
-    char key[AB_OBJECT_KEY_MAX];
-    char agent[64];
-};
 
 /* --- life --- */
 
@@ -164,20 +112,11 @@ static void show_waiting(const ab_registration *r)
                   (double)r->waiting);
 }
 
-static void count(const ab_registration *r, const char *result)
-{
-    const ab_label label = {"result", ab_str_of(result)};
-    ab_metric_add(ab_metric_get(r->env.metrics, AB_METRIC_COUNTER, "argobus_registrations_total",
-                                "Registrations by result: created, refreshed, refused, failed.",
-                                &label, 1),
-                  1);
-}
-
 /* --- who asks --- */
 
 static bool refuse(const ab_registration *r, const char *agent, ab_error *why, const char *reason)
 {
-    count(r, "refused");
+    ab_registration_count(r, "refused");
     AB_WARN(r->env.log, MAIN, "agent may not register", AB_KV("agent", agent),
             AB_KV("why", reason));
     ab_fail(why, AB_ERR_DENIED, "agent %s may not register: %s", agent, reason);
@@ -195,10 +134,10 @@ static bool is_full(const ab_registration *r)
 }
 
 /* @param labels  none of a text that is too long, as no agent of ours sends it */
-static struct queued *enqueue(ab_registration *r, const char *agent, ab_str labels)
+static struct ab_registering *enqueue(ab_registration *r, const char *agent, ab_str labels)
 {
     size_t len = labels.len > AB_LABELS_TEXT_MAX ? 0 : labels.len;
-    struct queued *q = ab_map_make(r->queued, ab_str_of(agent), sizeof(*q) + len);
+    struct ab_registering *q = ab_map_make(r->queued, ab_str_of(agent), sizeof(*q) + len);
     if (q != NULL && len > 0)
         memcpy(q->text, labels.ptr, len);
     if (q != NULL)
@@ -217,7 +156,7 @@ bool ab_registration_ask(ab_registration *r, const char *agent, const char *clai
         return !listed || refuse(r, agent, why,
                                  "registration.max of the principal is reached; remove cluster "
                                  "Secrets of agents that are gone, or raise it");
-    struct queued *q = enqueue(r, agent, labels);
+    struct ab_registering *q = enqueue(r, agent, labels);
     if (q == NULL)
         return refuse(r, agent, why, "out of memory");
     q->mode = ab_registration_policy_mode(&r->policy, claimed);
@@ -226,40 +165,14 @@ bool ab_registration_ask(ab_registration *r, const char *agent, const char *clai
 
 /* --- what the watch says --- */
 
-static void set_flag(bool *flag, bool value, size_t *counter)
-{
-    if (value && !*flag)
-        ++*counter;
-    else if (!value && *flag)
-        --*counter;
-    *flag = value;
-}
-
-static ab_err make_data(const ab_registration *r, const char *agent, ab_buf *out)
-{
-    char token[AB_AGENT_TOKEN_MAX];
-    ab_err e = ab_agent_key_token(r->key, ab_str_of(agent), token);
-    return e == AB_ERR_OK ? ab_registration_data(&r->form, ab_str_of(agent), token, out) : e;
-}
-
-static bool is_current(const ab_registration *r, const char *agent, const ab_object *secret)
-{
-    ab_buf data;
-    ab_buf_init_secret(&data, DATA_MAX);
-    bool current = make_data(r, agent, &data) == AB_ERR_OK &&
-                   ab_registration_is_current(secret, ab_buf_str(&data));
-    ab_buf_wipe(&data);
-    return current;
-}
-
-static void note_waiting(ab_registration *r, struct known *known, bool waiting)
+static void note_waiting(ab_registration *r, struct ab_registered *known, bool waiting)
 {
     if (waiting && !known->waiting)
         AB_WARN(r->env.log, MAIN,
                 "agent waits for approval: set label " AB_LABEL_APPROVED
                 " of its cluster Secret to true",
                 AB_KV("agent", (const char *)known->agent));
-    set_flag(&known->waiting, waiting, &r->waiting);
+    ab_registration_set_flag(&known->waiting, waiting, &r->waiting);
     show_waiting(r);
 }
 
@@ -273,21 +186,22 @@ static void disown(ab_registration *r, const char *agent)
 
 void ab_registration_on_deleted(ab_registration *r, const ab_object *secret)
 {
-    struct known *known =
+    struct ab_registered *known =
         r == NULL ? NULL : ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
     if (known == NULL)
         return;
-    set_flag(&known->stale, false, &r->stale);
+    ab_registration_set_flag(&known->stale, false, &r->stale);
     note_waiting(r, known, false);
     disown(r, known->agent);
     ab_map_drop(r->secrets, known);
 }
 
 /* NULL: out of memory. */
-static struct known *make_known(ab_registration *r, ab_str agent, ab_str key)
+static struct ab_registered *make_known(ab_registration *r, ab_str agent, ab_str key)
 {
     size_t *owned = ab_map_make(r->owners, agent, sizeof(*owned));
-    struct known *known = owned == NULL ? NULL : ab_map_make(r->secrets, key, sizeof(*known));
+    struct ab_registered *known =
+        owned == NULL ? NULL : ab_map_make(r->secrets, key, sizeof(*known));
     if (known != NULL) {
         snprintf(known->agent, sizeof(known->agent), "%.*s", AB_STR_ARG(agent));
         ++*owned;
@@ -302,7 +216,7 @@ void ab_registration_on_updated(ab_registration *r, const ab_object *secret)
     if (r == NULL)
         return;
     ab_str agent = ab_registration_agent_of(secret);
-    struct known *known = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    struct ab_registered *known = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
     if (known != NULL && !ab_str_is(agent, known->agent)) {
         ab_registration_on_deleted(r, secret);
         known = NULL;
@@ -316,160 +230,8 @@ void ab_registration_on_updated(ab_registration *r, const ab_object *secret)
         return;
     }
     note_waiting(r, known, ab_registration_is_waiting(secret));
-    set_flag(&known->stale, !is_current(r, known->agent, secret), &r->stale);
-}
-
-/* --- writes --- */
-
-static struct op *op_new(ab_registration *r, ab_str key, const char *agent)
-{
-    struct op *op = calloc(1, sizeof(*op));
-    if (op == NULL)
-        return NULL;
-    op->r = r;
-    snprintf(op->key, sizeof(op->key), "%.*s", AB_STR_ARG(key));
-    snprintf(op->agent, sizeof(op->agent), "%s", agent);
-    return op;
-}
-
-static void fail_write(ab_registration *r, const char *agent, ab_err code, const ab_error *err)
-{
-    int64_t now = ab_clock_mono_ms(r->env.clock);
-    count(r, "failed");
-    if (now >= r->retry_at) /* else it was under way when another one failed */
-        r->retry_at = now + ab_backoff_next(&r->backoff);
-    AB_WARN(r->env.log, MAIN,
-            "cannot write the cluster Secret of an agent: the verbs create and patch on secrets "
-            "may be missing (deploy/kubernetes/rbac/principal-registration.yaml)",
-            AB_KV("agent", agent),
-            AB_KV("why", err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text));
-}
-
-static void on_created(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    struct op *op = arg;
-    ab_registration *r = op->r;
-    struct queued *q = ab_map_find(r->queued, ab_str_of(op->agent));
-    (void)object;
-    if (code == AB_ERR_OK) {
-        ab_backoff_reset(&r->backoff);
-        count(r, "created");
-        AB_INFO(r->env.log, MAIN, "agent registered itself: cluster Secret created",
-                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key),
-                AB_KV("mode", q == NULL ? "" : q->mode));
-    } else if (code == AB_ERR_EXISTS) {
-        count(r, "refused");
-        AB_WARN(r->env.log, MAIN,
-                "agent cannot register: a Secret of this name exists, and is not changed; give it "
-                "the labels of a cluster Secret, or delete it",
-                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key));
-    } else {
-        fail_write(r, op->agent, code, err);
-    }
-    if (q != NULL && (code == AB_ERR_OK || code == AB_ERR_EXISTS))
-        ab_map_drop(r->queued, q);
-    else if (q != NULL)
-        q->busy = false;
-    free(op);
-}
-
-/* The labels that it may bring. */
-static void take_labels(const ab_registration *r, const char *agent, const struct queued *q,
-                        ab_buf *out)
-{
-    ab_str rest = {q->text, q->labels}, key, value;
-    while (ab_labels_next(&rest, &key, &value))
-        if (ab_registration_policy_takes(&r->policy, key, value))
-            ab_buf_printf(out, "%s%.*s=%.*s", out->len == 0 ? "" : ",", AB_STR_ARG(key),
-                          AB_STR_ARG(value));
-        else
-            AB_WARN(r->env.log, MAIN,
-                    "agent may not bring this label: registration.labels does not allow it, or it "
-                    "is reserved",
-                    AB_KV("agent", agent), AB_KV("label", key));
-}
-
-static ab_err make_secret(const ab_registration *r, const char *agent, const struct queued *q,
-                          ab_object **out)
-{
-    ab_buf data, labels;
-    ab_buf_init_secret(&data, DATA_MAX);
-    ab_buf_init(&labels, AB_LABELS_TEXT_MAX);
-    take_labels(r, agent, q, &labels);
-    ab_err e = ab_buf_status(&labels);
-    if (e == AB_ERR_OK)
-        e = make_data(r, agent, &data);
-    if (e == AB_ERR_OK)
-        e = ab_registration_make(&r->form, ab_str_of(agent), q->mode, ab_buf_str(&labels),
-                                 ab_buf_str(&data), out);
-    ab_buf_fini(&labels);
-    ab_buf_wipe(&data);
-    return e;
-}
-
-static void create(ab_registration *r, const char *agent, struct queued *q)
-{
-    const ab_store_condition condition = {.must_not_exist = true};
-    ab_object *secret = NULL;
-    ab_err e = make_secret(r, agent, q, &secret);
-    struct op *op = e == AB_ERR_OK ? op_new(r, ab_str_of(ab_object_key(secret)), agent) : NULL;
-    if (op == NULL) {
-        fail_write(r, agent, e == AB_ERR_OK ? AB_ERR_NOMEM : e, NULL);
-    } else {
-        q->busy = true;
-        ab_store_apply(r->env.store, secret, &condition, on_created, op);
-    }
-    ab_object_unref(secret);
-}
-
-/* The watch reports the Secret as it is now, and whether it is out of date still. */
-static void end_refresh(struct op *op, ab_err code, const ab_error *err)
-{
-    struct known *known = ab_map_find(op->r->secrets, ab_str_of(op->key));
-    bool gone = code == AB_ERR_NOTFOUND || code == AB_ERR_CONFLICT;
-    if (known != NULL)
-        known->busy = false;
-    if (known != NULL && (code == AB_ERR_OK || gone))
-        set_flag(&known->stale, false, &op->r->stale);
-    if (code != AB_ERR_OK && !gone)
-        fail_write(op->r, op->agent, code, err);
-    free(op);
-}
-
-static void on_refreshed(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    const struct op *op = arg;
-    (void)object;
-    if (code == AB_ERR_OK) {
-        ab_backoff_reset(&op->r->backoff);
-        count(op->r, "refreshed");
-        AB_INFO(op->r->env.log, MAIN, "cluster Secret of a registered agent refreshed",
-                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key));
-    }
-    end_refresh(arg, code, err);
-}
-
-static void on_read(void *arg, ab_err code, ab_object *object, const ab_error *err)
-{
-    struct op *op = arg;
-    ab_buf data;
-    ab_object *next = NULL;
-    if (code != AB_ERR_OK || !ab_str_is(ab_registration_agent_of(object), op->agent)) {
-        end_refresh(op, code, err);
-        return;
-    }
-    ab_buf_init_secret(&data, DATA_MAX);
-    ab_err e = make_data(op->r, op->agent, &data);
-    bool current = e == AB_ERR_OK && ab_registration_is_current(object, ab_buf_str(&data));
-    if (e == AB_ERR_OK && !current)
-        e = ab_registration_refresh(object, ab_buf_str(&data), &next);
-    ab_buf_wipe(&data);
-    const ab_store_condition condition = {.version = ab_object_version(object), .must_exist = true};
-    if (next != NULL)
-        ab_store_apply(op->r->env.store, next, &condition, on_refreshed, op);
-    else
-        end_refresh(op, e, NULL);
-    ab_object_unref(next);
+    ab_registration_set_flag(&known->stale, !ab_registration_has_current(r, known->agent, secret),
+                             &r->stale);
 }
 
 /* --- the queue --- */
@@ -484,7 +246,7 @@ static bool may_write(ab_registration *r)
     return now >= r->retry_at && r->written < AB_REGISTRATION_RATE;
 }
 
-static bool is_wanted(ab_registration *r, const char *agent, struct queued *q)
+static bool is_wanted(ab_registration *r, const char *agent, struct ab_registering *q)
 {
     if (r->env.is_served(r->env.arg, agent) || has_secret(r, agent))
         return false;
@@ -498,14 +260,14 @@ static void create_queued(ab_registration *r)
 {
     for (ab_map_iter i = ab_map_first(r->queued); i.entry != NULL && may_write(r);
          ab_map_next(&i)) {
-        struct queued *q = i.value;
+        struct ab_registering *q = i.value;
         char agent[64];
         if (q->busy)
             continue;
         snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
         if (is_wanted(r, agent, q)) {
             r->written++;
-            create(r, agent, q);
+            ab_registration_write(r, agent, q);
         } else {
             ab_map_drop(r->queued, q);
         }
@@ -516,21 +278,17 @@ static void refresh_stale(ab_registration *r)
 {
     for (ab_map_iter i = ab_map_first(r->secrets); i.entry != NULL && r->stale > 0 && may_write(r);
          ab_map_next(&i)) {
-        struct known *known = i.value;
-        struct op *op = known->stale && !known->busy ? op_new(r, i.key, known->agent) : NULL;
-        if (op == NULL)
-            continue;
-        known->busy = true;
-        r->written++;
-        ab_store_get(r->env.store, ab_str_of(op->key), on_read, op);
+        struct ab_registered *known = i.value;
+        if (known->stale && !known->busy)
+            ab_registration_renew(r, i.key, known);
     }
 }
 
 static void mark_all(ab_registration *r)
 {
     for (ab_map_iter i = ab_map_first(r->secrets); i.entry != NULL; ab_map_next(&i)) {
-        struct known *known = i.value;
-        set_flag(&known->stale, true, &r->stale);
+        struct ab_registered *known = i.value;
+        ab_registration_set_flag(&known->stale, true, &r->stale);
     }
 }
 

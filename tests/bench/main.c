@@ -2,16 +2,16 @@
  *
  * argobus-bench: every figure beside its limit, measured in the same run.
  */
-#include "tests/bench/beside.h"
-#include "tests/bench/changes.h"
-#include "tests/bench/core.h"
-#include "tests/bench/fleet.h"
-#include "tests/bench/flow.h"
-#include "tests/bench/grpc.h"
-#include "tests/bench/kube.h"
-#include "tests/bench/live.h"
-#include "tests/bench/resync.h"
-#include "tests/bench/sync.h"
+#include "tests/bench/fleet/fleet.h"
+#include "tests/bench/kube/kube.h"
+#include "tests/bench/live/live.h"
+#include "tests/bench/sync/core.h"
+#include "tests/bench/sync/resync.h"
+#include "tests/bench/sync/sync.h"
+#include "tests/bench/transport/beside.h"
+#include "tests/bench/transport/changes.h"
+#include "tests/bench/transport/flow.h"
+#include "tests/bench/transport/grpc.h"
 
 #include <getopt.h>
 #include <limits.h>

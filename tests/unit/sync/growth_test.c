@@ -3,7 +3,7 @@
  * What the principal does for one agent does not grow with the number of agents: counted are the
  * entries of maps and lists that it goes over.
  */
-#include "tests/bench/core_hub.h"
+#include "tests/bench/sync/core_hub.h"
 
 #include "base/core/list.h"
 #include "base/core/map.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenSSL decrypts by whatever algorithms a CMS message names, and who writes to the log writes
- * those names. Several were its ruin: a padded key wrap overruns the heap before 3.0.22
- * (CVE-2026-63072), a cipher without a tag makes it accept what nobody sealed before 3.0.21
- * (CVE-2026-34182), absent parameters crash it before 3.0.20 (CVE-2026-28389, CVE-2026-28390). And
- * in every version it compares as much of the tag as there is: whoever may cut it to one byte
- * finds a changed message that opens after some 256 attempts.
+ * OpenSSL decrypts by whatever algorithms a CMS message names, and whoever writes to the log writes
+ * those names. A padded key wrap makes OpenSSL before 3.0.22 write past its buffer
+ * (CVE-2026-63072), a cipher without a tag makes it before 3.0.21 accept what nobody sealed
+ * (CVE-2026-34182), and absent parameters end the process before 3.0.20 (CVE-2026-28389,
+ * CVE-2026-28390). In every version OpenSSL compares as many bytes of the tag as there are: with a
+ * tag of one byte, a changed message opens after some 256 attempts.
  */
 #include "base/crypto/seal_priv.h"
 

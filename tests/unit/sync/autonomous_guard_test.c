@@ -3,7 +3,7 @@
  * The mass-deletion guard of an autonomous agent: deletions that its store observed pass, those
  * that are only inferred are held when they are too many.
  */
-#include "pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

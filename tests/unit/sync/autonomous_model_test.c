@@ -3,8 +3,8 @@
  * Random histories of an autonomous agent: users and a controller there, tampering and requests at
  * the hub, which must show what the agent has.
  */
-#include "history.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * A principal and an autonomous agent compare what they hold: mirrors of what the agent does not
  * have go, but only when it is proved, and what the principal missed comes again.
  */
-#include "pair.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * An autonomous agent and its principal: what stands at the hub follows the agent's store and
  * nothing else.
  */
-#include "pair.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

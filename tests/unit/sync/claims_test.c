@@ -3,8 +3,8 @@
  * One name at the hub that two agents claim: project a-p of autonomous w1 and project p of
  * autonomous w1-a are both w1-a-p there. It is w1-a's, whoever comes first.
  */
-#include "pair.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,10 +3,10 @@
  * Two principals of one store: the one that was stopped, or is late, does not write over what the
  * other has written since.
  */
-#include "pair.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "sync/stamp.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
  * its way. The other models' rules about order are theirs alone: here an older spec may be the
  * owner's.
  */
-#include "history.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * Random histories of a managed agent: users at the hub, tampering at the agent, a store of the hub
  * that comes back from a backup.
  */
-#include "history.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/history.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * A store that comes back from a backup lacks what was made since. That proves no deletion: nothing
  * goes at the other side for it, until the objects are back or the operator says that it is meant.
  */
-#include "pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

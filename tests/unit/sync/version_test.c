@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/version.h"
 
-#include "samples.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/writer.h"
 
-#include "samples.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

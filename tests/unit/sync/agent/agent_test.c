@@ -3,7 +3,7 @@
  * The agent's machine, driven by a principal's machine and by hands at its store.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

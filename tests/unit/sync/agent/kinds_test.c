@@ -4,7 +4,7 @@
  */
 #include "base/core/digest.h"
 #include "schema/attributes.h"
-#include "tests/unit/sync/records.h"
+#include "tests/unit/sync/world/records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

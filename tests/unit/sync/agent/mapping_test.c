@@ -3,7 +3,7 @@
  * The agent's machine with destination mapping: where Applications stand, and which.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/records.h"
+#include "tests/unit/sync/world/records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

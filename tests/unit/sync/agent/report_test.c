@@ -3,7 +3,7 @@
  * What an agent reports of an Application, and what it need not report.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/records.h"
+#include "tests/unit/sync/world/records.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

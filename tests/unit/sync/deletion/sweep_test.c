@@ -5,7 +5,7 @@
 #include "sync/deletion/sweep.h"
 
 #include "schema/attributes.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * when what a former version wrote is divided nor after a downgrade, and what it proves is the
  * same.
  */
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include "sync/deletion/watermark.h"
 

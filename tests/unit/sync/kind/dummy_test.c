@@ -5,7 +5,7 @@
  */
 #include "sync/kind/kind.h"
 #include "sync/object/render.h"
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

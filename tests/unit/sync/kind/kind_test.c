@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/kind/kind.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "sync/object/application.h"
 
 #include "schema/attributes.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "sync/object/desired.h"
 
 #include "schema/attributes.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

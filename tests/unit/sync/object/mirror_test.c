@@ -3,7 +3,7 @@
 
 #include "schema/attributes.h"
 #include "sync/object/mirror_project.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

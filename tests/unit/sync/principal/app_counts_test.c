@@ -2,7 +2,7 @@
  *
  * How many Applications of an agent are in which state, as the hub's store shows them.
  */
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

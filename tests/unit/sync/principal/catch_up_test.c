@@ -2,7 +2,7 @@
  *
  * A principal that starts over a transport without a log sends only what its agent does not have.
  */
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include "schema/attributes.h"
 

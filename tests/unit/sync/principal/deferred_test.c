@@ -4,9 +4,9 @@
  * that is over.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/edit.h"
-#include "tests/unit/sync/hub.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/hub.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

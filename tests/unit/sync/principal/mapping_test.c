@@ -3,9 +3,9 @@
  * Whose an Application is: both mappings, moves between agents, agents that come and go.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/edit.h"
-#include "tests/unit/sync/hub.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/hub.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,9 +5,9 @@
  * nowhere that had a place and has an agent; in the end each is at its agent alone.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/edit.h"
-#include "tests/unit/sync/hub.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/hub.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,8 @@
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "sync/stamp.h"
-#include "tests/unit/sync/pair.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/pair.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * agent and back.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  *
  * argobus_change_latency_seconds: what is measured on its way down and up, and what is not.
  */
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * What is told of events on their way: which begin a trace, what was written and when, what is
  * deferred.
  */
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include "schema/attributes.h"
 

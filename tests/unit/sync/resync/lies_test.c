@@ -7,7 +7,7 @@
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "sync/resync/message.h"
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

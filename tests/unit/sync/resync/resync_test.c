@@ -4,7 +4,7 @@
  * that is not proved to be gone.
  */
 #include "schema/attributes.h"
-#include "tests/unit/sync/pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

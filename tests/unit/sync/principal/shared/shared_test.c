@@ -5,9 +5,9 @@
  */
 #include "schema/attributes.h"
 #include "sync/object/secret.h"
-#include "tests/unit/sync/edit.h"
-#include "tests/unit/sync/hub.h"
-#include "tests/unit/sync/samples.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/hub.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "fake_store.h"
+#include "tests/unit/sync/world/fake_store.h"
 
 #define MARK "ConfigMap/argocd/argobus-store-mark"
 

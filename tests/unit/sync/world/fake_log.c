@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fake_log.h"
+#include "tests/unit/sync/world/fake_log.h"
 
 #include "schema/attributes.h"
 

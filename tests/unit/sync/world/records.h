@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "pair.h"
 #include "schema/catalogue.h"
+#include "tests/unit/sync/world/pair.h"
 
 /** Start the agent. */
 void begin(void);

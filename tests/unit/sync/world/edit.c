@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "edit.h"
+#include "tests/unit/sync/world/edit.h"
 
-#include "samples.h"
 #include "sync/deletion/watermark.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

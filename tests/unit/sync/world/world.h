@@ -8,10 +8,10 @@
 #pragma once
 
 #include "base/core/map.h"
-#include "fake_log.h"
-#include "fake_store.h"
 #include "sync/agent/agent.h"
 #include "sync/principal/principal.h"
+#include "tests/unit/sync/world/fake_log.h"
+#include "tests/unit/sync/world/fake_store.h"
 
 #define WORLD_AGENT_NAMESPACE "argocd"
 #define WORLD_HUB_NAMESPACE   "w1"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fake_store.h"
+#include "tests/unit/sync/world/fake_store.h"
 
 #include "base/core/map.h"
 #include "schema/attributes.h"

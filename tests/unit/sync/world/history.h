@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "edit.h"
-#include "world.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/world.h"
 
 #define NAMES       3
 #define NUMBERS_MAX 4096

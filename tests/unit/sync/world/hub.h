@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "fake_log.h"
-#include "fake_store.h"
 #include "sync/principal/principal.h"
+#include "tests/unit/sync/world/fake_log.h"
+#include "tests/unit/sync/world/fake_store.h"
 
 #define HUB_NAMESPACE  "argocd"
 #define HUB_AGENTS_MAX 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world_hub.h"
+#include "tests/unit/sync/world/world_hub.h"
 
 void world_hub_change(void *arg, fake_change change, ab_object *object)
 {

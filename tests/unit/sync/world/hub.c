@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hub.h"
+#include "tests/unit/sync/world/hub.h"
 
-#include "edit.h"
-#include "samples.h"
 #include "schema/attributes.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "world.h"
+#include "tests/unit/sync/world/world.h"
 
 /** For fake_events.on_change. */
 void world_hub_change(void *arg, fake_change change, ab_object *object);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pair.h"
+#include "tests/unit/sync/world/pair.h"
 
 #include "schema/catalogue.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "world.h"
+#include "tests/unit/sync/world/world.h"
 
-#include "edit.h"
-#include "samples.h"
 #include "schema/attributes.h"
-#include "world_hub.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/samples.h"
+#include "tests/unit/sync/world/world_hub.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

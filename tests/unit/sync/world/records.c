@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "records.h"
+#include "tests/unit/sync/world/records.h"
 
-#include "samples.h"
 #include "schema/attributes.h"
 #include "sync/kind/kind.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,9 +5,9 @@
  */
 #pragma once
 
-#include "edit.h"
 #include "schema/catalogue.h"
-#include "world.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/world.h"
 
 #define HUB       "Application/w1/a"
 #define LOCAL     "Application/argocd/a"

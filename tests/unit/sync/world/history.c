@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "history.h"
+#include "tests/unit/sync/world/history.h"
 
 #include "schema/attributes.h"
 #include "sync/deletion/watermark.h"

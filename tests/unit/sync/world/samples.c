@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "samples.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include "schema/attributes.h"
 #include "schema/catalogue.h"

@@ -80,7 +80,8 @@ static void put_fields(ab_buf *out, const ab_http_field *fields, size_t count)
 /* A body that nobody will read is not worth the connection when it is long. */
 static bool is_last(const ab_https_conn *c)
 {
-    return c->close || (c->state == AB_HTTPS_BODY && (c->chunked || c->left > AB_HTTPS_DROP_BYTES));
+    return c->close || c->server->draining ||
+           (c->state == AB_HTTPS_BODY && (c->chunked || c->left > AB_HTTPS_DROP_BYTES));
 }
 
 static void put_head(ab_https_request *r, int status, const ab_http_field *fields, size_t count)

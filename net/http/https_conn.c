@@ -195,7 +195,7 @@ static void finish_request(ab_https_conn *c)
         return;
     c->came = 0;
     c->since = now_of(c);
-    if (c->close || cut)
+    if (c->close || cut || c->server->draining)
         ab_https_conn_linger(c);
     else
         c->state = rest ? AB_HTTPS_DROP : AB_HTTPS_HEAD;
@@ -331,6 +331,11 @@ uint64_t ab_https_conn_spare_since(const ab_https_conn *c)
     if (c->request != NULL)
         return UINT64_MAX;
     return ab_tls_socket_queued(c->socket) > 0 && moved > c->since ? moved : c->since;
+}
+
+bool ab_https_conn_is_busy(const ab_https_conn *c)
+{
+    return c->state != AB_HTTPS_HEAD || ab_tls_socket_queued(c->socket) > 0;
 }
 
 bool ab_https_conn_has_unread(const ab_https_conn *c)

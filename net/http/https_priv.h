@@ -96,6 +96,7 @@ struct ab_https_server {
     int fd;
     int port;
     uint64_t stale; /* uv_now() when files were looked at */
+    bool draining;  /* each answer ends its connection */
     size_t count;
     TAILQ_HEAD(, ab_https_conn) conns;
     void (*on_room)(ab_https_server *s); /* a connection has ended */
@@ -122,6 +123,8 @@ void ab_https_conn_care(ab_https_conn *c, uint64_t now);
 /** uv_now() since when it has had no request, and its client has taken nothing of the last answer;
  *  UINT64_MAX: a request is under way. */
 uint64_t ab_https_conn_spare_since(const ab_https_conn *c);
+/** It has a request, or its client has not taken the end of the last answer. */
+bool ab_https_conn_is_busy(const ab_https_conn *c);
 /** A request may have come, or the next step of TLS, and the loop will come to it. */
 bool ab_https_conn_has_unread(const ab_https_conn *c);
 /** Cut it; its request is told. From the loop. */

@@ -260,6 +260,22 @@ size_t ab_https_server_connections(const ab_https_server *s)
     return s->count;
 }
 
+void ab_https_server_drain(ab_https_server *s)
+{
+    s->draining = true;
+}
+
+size_t ab_https_server_busy(const ab_https_server *s)
+{
+    size_t count = 0;
+    const ab_https_conn *c;
+    TAILQ_FOREACH(c, &s->conns, at)
+    {
+        count += ab_https_conn_is_busy(c);
+    }
+    return count;
+}
+
 void ab_https_server_free(ab_https_server *s)
 {
     if (s == NULL)

@@ -105,6 +105,11 @@ AB_MUST_USE ab_err ab_https_server_start(uv_loop_t *loop, const ab_https_options
 int ab_https_server_port(const ab_https_server *s);
 /** Connections that are open. */
 size_t ab_https_server_connections(const ab_https_server *s);
+/** From now on each answer ends its connection, those under way included. Clients are served as
+ * before. */
+void ab_https_server_drain(ab_https_server *s);
+/** Connections that have a request, or of whose last answer the client has not taken the end. */
+size_t ab_https_server_busy(const ab_https_server *s);
 /** Cut all connections and free. on_over is called from inside for each request. The loop has to
  * run on for handles to close. Not from inside an upcall of a request. NULL is allowed. */
 void ab_https_server_free(ab_https_server *s);

@@ -188,6 +188,33 @@ static void a_server_of_one_request_ends_each_connection(void **state)
     assert_int_equal(f->requests, 2);
 }
 
+static void a_server_that_drains_ends_each_connection_with_its_answer(void **state)
+{
+    fixture *f = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int fd = dial(f);
+    int idle = dial(f);
+    send_all(f, fd, AB_STR("GET /hold HTTP/1.1\r\n" HOST "\r\n"));
+    send_all(f, idle, AB_STR("GET /echo/1 HTTP/1.1\r\n" HOST "\r\n"));
+    assert_true(read_until(f, idle, &out, "|/echo/1"));
+    WAIT_FOR(f, f->held != NULL);
+    assert_int_equal(ab_https_answer(f->held, 200, NULL, 0, -1), AB_ERR_OK);
+    ab_https_server_drain(f->server);
+    assert_int_equal(ab_https_server_busy(f->server), 1);
+    assert_int_equal(ab_https_send(f->held, AB_STR("whole")), AB_ERR_OK);
+    ab_https_finish(f->held);
+    assert_true(read_until(f, fd, &out, NULL));
+    assert_non_null(strstr(out.ptr, "5\r\nwhole\r\n0\r\n\r\n"));
+    close(fd);
+    WAIT_FOR(f, ab_https_server_busy(f->server) == 0);
+    send_all(f, idle, AB_STR("GET /echo/2 HTTP/1.1\r\n" HOST "\r\n"));
+    assert_true(read_until(f, idle, &out, NULL));
+    assert_non_null(strstr(out.ptr, "connection: close\r\n\r\nGET|/echo/2"));
+    close(idle);
+    ab_buf_fini(&out);
+}
+
 static void it_serves_http_1_0_without_chunks_and_upgrades(void **state)
 {
     fixture *f = *state;
@@ -438,6 +465,7 @@ int main(void)
             stop),
         cmocka_unit_test_setup_teardown(who_finds_no_room_waits, start_gracious, stop),
         SERVED(freeing_tells_those_under_way),
+        SERVED(a_server_that_drains_ends_each_connection_with_its_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,8 @@ typedef struct ab_service {
     void (*on_tick)(struct ab_service *s);
     /** A live event came; may be NULL. */
     void (*on_live)(struct ab_service *s, const char *agent, const ab_event *event);
-    /** Asked once the store has stopped: nothing in between waits for a worker any more. */
+    /** Asked once the store has stopped: nothing in between waits for a worker or a client any
+     * more. */
     bool (*is_drained)(const struct ab_service *s);
 } ab_service;
 

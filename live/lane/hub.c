@@ -150,7 +150,7 @@ ab_err ab_live_hub_request(ab_live_hub *hub, const char *agent, const ab_live_re
     if (hub->lane.env.off != NULL)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "%s", hub->lane.env.off);
     if (hub->stopping)
-        return ab_fail(err, AB_ERR_UNAVAILABLE, "the principal is stopping");
+        return ab_fail(err, AB_ERR_UNAVAILABLE, "the principal is stopping; ask again");
     if (p == NULL)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "agent %s is not connected", agent);
     if (p->session == NULL) {

@@ -237,7 +237,8 @@ static void on_tick(ab_service *base)
 static bool is_drained(const ab_service *base)
 {
     const service *s = (const service *)base;
-    return s->base.state_db == NULL || ab_state_db_pending(s->base.state_db) == 0;
+    return (s->base.state_db == NULL || ab_state_db_pending(s->base.state_db) == 0) &&
+           ab_principal_live_is_drained(s->live);
 }
 
 /* In this order: what is listed is not older than the watermark; agents are known before what they

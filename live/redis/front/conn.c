@@ -68,6 +68,10 @@ static void conn_go_on(ab_redis_conn *c)
 {
     if (c->over || c->ending)
         return;
+    if (c->front->is_stopping && c->expected_count == 0 && !c->in_reply) {
+        conn_end(c);
+        return;
+    }
     ab_redis_front_sub_deliver(c);
     if (c->server != NULL)
         ab_redis_wire_pause(c->server, is_stuck(c));

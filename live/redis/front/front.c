@@ -63,7 +63,8 @@ static void on_timer(uv_timer_t *timer)
 {
     ab_redis_front *f = timer->data;
     int64_t now_ms = ab_redis_front_now_ms(f);
-    uv_poll_start(&f->poll, UV_READABLE, on_accept);
+    if (!f->is_stopping)
+        uv_poll_start(&f->poll, UV_READABLE, on_accept);
     for (ab_list_iter i = ab_list_first(&f->conns); i.link != NULL; ab_list_next(&i))
         ab_redis_front_conn_care(AB_LINK_OF(i.link, ab_redis_conn, link), now_ms);
     ab_redis_front_sub_retry(f, now_ms);
@@ -153,14 +154,31 @@ ab_err ab_redis_front_new(const ab_redis_front_options *options, ab_redis_front 
     return AB_ERR_OK;
 }
 
+void ab_redis_front_stop(ab_redis_front *f)
+{
+    if (f == NULL || f->is_stopping)
+        return;
+    f->is_stopping = true;
+    uv_close((uv_handle_t *)&f->poll, on_handle_closed);
+    close(f->fd);
+    for (ab_list_iter i = ab_list_first(&f->conns); i.link != NULL; ab_list_next(&i)) {
+        ab_redis_conn *c = AB_LINK_OF(i.link, ab_redis_conn, link);
+        c->ops->go_on(c);
+    }
+}
+
+bool ab_redis_front_is_drained(const ab_redis_front *f)
+{
+    return f == NULL || f->conn_count == 0;
+}
+
 void ab_redis_front_close(ab_redis_front *f)
 {
     if (f == NULL)
         return;
+    ab_redis_front_stop(f);
     f->is_closing = true;
     for (ab_list_iter i = ab_list_first(&f->conns); i.link != NULL; ab_list_next(&i))
         ab_redis_front_conn_close(AB_LINK_OF(i.link, ab_redis_conn, link));
-    uv_close((uv_handle_t *)&f->poll, on_handle_closed);
     uv_close((uv_handle_t *)&f->timer, on_handle_closed);
-    close(f->fd);
 }

@@ -59,6 +59,10 @@ AB_MUST_USE ab_err ab_redis_front_new(const ab_redis_front_options *options, ab_
                                       ab_error *err);
 /** The port that was taken. */
 int ab_redis_front_port(const ab_redis_front *front);
+/** Listen no more, and end each connection when it is owed no reply. NULL is allowed. */
+void ab_redis_front_stop(ab_redis_front *front);
+/** Every connection has ended. NULL is allowed. */
+bool ab_redis_front_is_drained(const ab_redis_front *front);
 /** Close all connections and free the front; the loop must be run afterwards. Agents must still
  *  take ab_live_stream_cancel. NULL is allowed. */
 void ab_redis_front_close(ab_redis_front *front);

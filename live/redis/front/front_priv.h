@@ -78,7 +78,7 @@ typedef struct {
     /** End it when the client has been sent what is queued. */
     void (*end)(ab_redis_conn *c);
     /** Send to the client what is queued, and read on from the redis if nothing stands in the way.
-     */
+     * When the front is stopping, end it unless it is owed a reply. */
     void (*go_on)(ab_redis_conn *c);
 } ab_redis_conn_ops;
 
@@ -118,6 +118,7 @@ struct ab_redis_front {
     uv_poll_t poll;
     uv_timer_t timer;
     int handles;
+    bool is_stopping; /* nobody listens; connections end when they can */
     bool is_closing;
     ab_link conns;
     size_t conn_count; /* that are served */

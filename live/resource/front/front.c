@@ -216,6 +216,20 @@ ab_err ab_resource_front_start(const ab_resource_front_env *env, ab_resource_fro
     return AB_ERR_OK;
 }
 
+void ab_resource_front_stop(ab_resource_front *front)
+{
+    if (front == NULL)
+        return;
+    front->stopping = true;
+    ab_https_server_drain(front->server);
+    ab_resource_front_end_waiting(front);
+}
+
+bool ab_resource_front_is_drained(const ab_resource_front *front)
+{
+    return front == NULL || ab_https_server_busy(front->server) == 0;
+}
+
 void ab_resource_front_free(ab_resource_front *front)
 {
     if (front == NULL)

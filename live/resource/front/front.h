@@ -38,5 +38,12 @@ typedef struct {
 /** @return UNAVAILABLE: the port cannot be bound; CONFIG: certificates or tokens; NOMEM */
 AB_MUST_USE ab_err ab_resource_front_start(const ab_resource_front_env *env,
                                            ab_resource_front **out, ab_error *err);
+/**
+ * Before the hub is stopped: requests are refused from now on. Watches, followed logs and terminals
+ * end in order when their streams do, and each answer ends its connection. NULL is allowed.
+ */
+void ab_resource_front_stop(ab_resource_front *front);
+/** Every client has what it is to be told. NULL is allowed. */
+bool ab_resource_front_is_drained(const ab_resource_front *front);
 /** End every request, before the hub is freed. The loop must be run afterwards. NULL is allowed. */
 void ab_resource_front_free(ab_resource_front *front);

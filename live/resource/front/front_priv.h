@@ -69,6 +69,7 @@ struct ab_resource_front {
     ab_resource_front_env env;
     ab_resource_identities *identities;
     ab_https_server *server;
+    bool stopping;
     uv_timer_t *retry; /* of those that wait; frees itself */
     LIST_HEAD(, ab_resource_front_request) waiting;
     ab_metric *open[AB_RESOURCE_FRONT_KINDS];
@@ -84,6 +85,8 @@ void ab_resource_front_refuse(ab_resource_front_request *r, int status, const ch
 void ab_resource_front_ask(ab_resource_front_request *r);
 /** Ask for those again that wait for their agent. */
 void ab_resource_front_retry(ab_resource_front *front);
+/** End those that wait for their agent, in order. */
+void ab_resource_front_end_waiting(ab_resource_front *front);
 
 /** The status for what ended a stream before its answer. */
 int ab_resource_front_status_of(ab_err code);

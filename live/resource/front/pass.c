@@ -6,7 +6,8 @@
  *
  * The end of the HTTP request (on_over of the server) frees it all; the stream's end only answers.
  * When the stream of a followed log is lost, the request waits for the agent, and the log goes on
- * (logs.h).
+ * (logs.h). When the principal stops, answers without an end of their own end in order, and others
+ * that are not whole are cut.
  */
 #include "live/resource/front/front_priv.h"
 
@@ -33,8 +34,8 @@ void ab_resource_front_refuse(ab_resource_front_request *r, int status, const ch
     r->down_ended = true;
     ab_buf_init(&body, REFUSAL_MAX);
     ab_resource_status_put(status, why, &body);
-    bool busy = status == 429;
-    if (ab_https_answer(r->http, status, FIELDS, busy ? 2 : 1, (int64_t)body.len) != AB_ERR_OK ||
+    bool again = status == 429 || (status == 503 && r->front->stopping);
+    if (ab_https_answer(r->http, status, FIELDS, again ? 2 : 1, (int64_t)body.len) != AB_ERR_OK ||
         ab_https_send(r->http, ab_buf_str(&body)) != AB_ERR_OK)
         ab_https_abort(r->http);
     else
@@ -146,6 +147,29 @@ static void on_end(void *arg)
 
 /* --- a log that goes on --- */
 
+/* A watch or a followed log: its client asks again when it ends. */
+static bool is_endless(const ab_resource_front_request *r)
+{
+    return r->kind != AB_RESOURCE_FRONT_REQUEST &&
+           (r->map.follow || r->kind == AB_RESOURCE_FRONT_WATCH);
+}
+
+/* What changes nothing may be asked again. */
+static void refuse_lost(ab_resource_front_request *r, ab_err code, const ab_error *err)
+{
+    if (r->front->stopping && strcmp(r->method, "GET") == 0)
+        ab_resource_front_refuse(r, 503, "the principal is stopping; ask again");
+    else
+        ab_resource_front_refuse(r, ab_resource_front_status_of(code),
+                                 err == NULL ? NULL : err->text);
+}
+
+static void end_in_order(ab_resource_front_request *r)
+{
+    r->down_ended = true;
+    flush_down(r);
+}
+
 static void wait_for_agent(ab_resource_front_request *r)
 {
     r->waiting = true;
@@ -170,8 +194,9 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
     if (r->down_ended)
         return; /* what is held is still sent */
     if (r->status == 0)
-        ab_resource_front_refuse(r, ab_resource_front_status_of(code),
-                                 err == NULL ? NULL : err->text);
+        refuse_lost(r, code, err);
+    else if (r->front->stopping && r->status == 200 && is_endless(r))
+        end_in_order(r);
     else if (r->resumable && code == AB_ERR_UNAVAILABLE)
         wait_for_agent(r);
     else
@@ -210,8 +235,6 @@ static const ab_live_handler STREAM = {.on_answer = on_answer,
 
 static ab_err begin(ab_resource_front_request *r, ab_str target, ab_error *err)
 {
-    bool endless = r->kind != AB_RESOURCE_FRONT_REQUEST &&
-                   (r->map.follow || r->kind == AB_RESOURCE_FRONT_WATCH);
     return ab_live_hub_request(
         r->front->env.hub, r->agent,
         &(ab_live_request){.service = AB_STR(AB_RESOURCE_SERVICE),
@@ -219,7 +242,7 @@ static ab_err begin(ab_resource_front_request *r, ab_str target, ab_error *err)
                            .path = target,
                            .fields = r->fields.list,
                            .count = r->fields.count,
-                           .deadline_ms = endless ? 0 : AB_RESOURCE_DEADLINE_MS},
+                           .deadline_ms = is_endless(r) ? 0 : AB_RESOURCE_DEADLINE_MS},
         &STREAM, r, &r->stream, err);
 }
 
@@ -277,6 +300,15 @@ void ab_resource_front_retry(ab_resource_front *front)
     int failed = uv_timer_start(front->retry, on_retry, RETRY_MS, RETRY_MS);
     assert(failed == 0);
     (void)failed;
+}
+
+void ab_resource_front_end_waiting(ab_resource_front *front)
+{
+    while (!LIST_EMPTY(&front->waiting)) {
+        ab_resource_front_request *r = LIST_FIRST(&front->waiting);
+        stop_waiting(r);
+        end_in_order(r);
+    }
 }
 
 /* --- what the HTTP server tells --- */

@@ -112,6 +112,8 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
     if (r->status == 0)
         ab_resource_front_refuse(r, ab_resource_front_status_of(code),
                                  err == NULL ? NULL : err->text);
+    else if (r->status == 101 && r->front->stopping)
+        ab_https_close(r->http, 1001, "the principal is stopping");
     else if (r->status == 101)
         ab_https_close(r->http, 1011, "the connection to the agent was lost");
     else

@@ -15,7 +15,12 @@ struct ab_principal_live {
     ab_gopeer_agents *gopeers;      /* those of the agents that are argocd-agents */
     ab_resource_front *kubernetes;  /* NULL: nothing is listened on */
     ab_principal_live_redis *redis; /* likewise */
+    bool stopping;
+    int64_t give_up_ms; /* when stopping: until then clients may take their ends */
 };
+
+/* What is left of stop.timeout is for the store and the transport. */
+#define DRAIN_PARTS 4
 
 ab_err ab_principal_live_check(const ab_config *config, ab_error *err)
 {
@@ -85,27 +90,32 @@ ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
                : e;
 }
 
-static void stop_fronts(ab_principal_live *l)
-{
-    ab_resource_front_free(l->kubernetes);
-    ab_principal_live_redis_free(l->redis);
-    l->kubernetes = NULL;
-    l->redis = NULL;
-}
-
 void ab_principal_live_stop(ab_principal_live *l)
 {
     if (l == NULL)
         return;
-    stop_fronts(l);
+    const ab_daemon *d = l->base.service->daemon;
+    l->stopping = true;
+    l->give_up_ms =
+        ab_clock_mono_ms(d->clock) + ab_config_int(d->config, "stop.timeout") / DRAIN_PARTS;
+    ab_resource_front_stop(l->kubernetes);
+    ab_principal_live_redis_stop(l->redis);
     ab_live_hub_stop(l->hub);
+}
+
+bool ab_principal_live_is_drained(const ab_principal_live *l)
+{
+    return l == NULL || ab_clock_mono_ms(l->base.service->daemon->clock) >= l->give_up_ms ||
+           (ab_resource_front_is_drained(l->kubernetes) &&
+            ab_principal_live_redis_is_drained(l->redis));
 }
 
 void ab_principal_live_free(ab_principal_live *l)
 {
     if (l == NULL)
         return;
-    stop_fronts(l);
+    ab_resource_front_free(l->kubernetes);
+    ab_principal_live_redis_free(l->redis);
     ab_gopeer_agents_free(l->gopeers);
     l->base.divert = NULL;
     ab_live_hub_free(l->hub);
@@ -113,9 +123,15 @@ void ab_principal_live_free(ab_principal_live *l)
     free(l);
 }
 
+/* Once this one stops, the state of clusters is another principal's to write. */
+static ab_principal_live_redis *redis_of(const ab_principal_live *l)
+{
+    return l->stopping ? NULL : l->redis;
+}
+
 void ab_principal_live_named(ab_principal_live *l, ab_str agent, const ab_object *secret)
 {
-    ab_principal_live_redis_named(l->redis, agent, secret);
+    ab_principal_live_redis_named(redis_of(l), agent, secret);
 }
 
 /* ----- agents ----- */
@@ -138,7 +154,7 @@ static ab_err connect_agent(ab_principal_live *l, const char *agent, const ab_pe
 
 ab_err ab_principal_live_presence(ab_principal_live *l, const char *agent, const ab_peer *peer)
 {
-    ab_principal_live_redis_presence(l->redis, agent, peer != NULL);
+    ab_principal_live_redis_presence(redis_of(l), agent, peer != NULL);
     if (peer != NULL)
         return connect_agent(l, agent, peer);
     disconnect(l, agent);
@@ -151,7 +167,7 @@ void ab_principal_live_deliver(ab_principal_live *l, const char *agent, const ab
     if (ab_str_is(about, ab_target_name(AB_TARGET_LIVE)))
         ab_live_hub_deliver(l->hub, agent, event);
     else if (ab_str_is(about, ab_target_name(AB_TARGET_CLUSTER_CACHE_INFO)))
-        ab_principal_live_redis_counted(l->redis, agent, ab_event_data(event));
+        ab_principal_live_redis_counted(redis_of(l), agent, ab_event_data(event));
     else
         ab_gopeer_agents_deliver(l->gopeers, agent, event);
 }
@@ -165,7 +181,7 @@ ab_err ab_principal_live_side(ab_principal_live *l, const char *agent, ab_side_k
 void ab_principal_live_removed(ab_principal_live *l, const char *agent)
 {
     disconnect(l, agent);
-    ab_principal_live_redis_removed(l->redis, agent);
+    ab_principal_live_redis_removed(redis_of(l), agent);
 }
 
 ab_live_hub *ab_principal_live_hub(ab_principal_live *l)

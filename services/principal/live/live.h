@@ -17,8 +17,12 @@ AB_MUST_USE ab_err ab_principal_live_check(const ab_config *config, ab_error *er
  *  @return CONFIG, UNAVAILABLE (an address cannot be bound), NOMEM */
 AB_MUST_USE ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
                                          ab_principal_live **out, ab_error *err);
-/** Before the transport is closed: end what is open. NULL is allowed. */
+/** Before the transport is closed: refuse what is asked from now on, and end what is open. NULL is
+ * allowed. */
 void ab_principal_live_stop(ab_principal_live *l);
+/** Clients have been told of the end, or a quarter of stop.timeout has passed since. NULL is
+ * allowed. */
+bool ab_principal_live_is_drained(const ab_principal_live *l);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */
 void ab_principal_live_free(ab_principal_live *l);
 /** As ab_principal_live_redis_named. */

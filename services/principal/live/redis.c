@@ -186,6 +186,17 @@ ab_err ab_principal_live_redis_start(const ab_daemon *daemon, ab_live_hub *hub,
     return AB_ERR_OK;
 }
 
+void ab_principal_live_redis_stop(ab_principal_live_redis *l)
+{
+    if (l != NULL)
+        ab_redis_front_stop(l->front);
+}
+
+bool ab_principal_live_redis_is_drained(const ab_principal_live_redis *l)
+{
+    return l == NULL || ab_redis_front_is_drained(l->front);
+}
+
 static void free_server(void *made)
 {
     free(((cluster *)made)->server);

@@ -31,7 +31,11 @@ AB_MUST_USE ab_err ab_principal_live_redis_check(const ab_config *config, ab_err
 AB_MUST_USE ab_err ab_principal_live_redis_start(const ab_daemon *daemon, ab_live_hub *hub,
                                                  const ab_redis_agents *agents,
                                                  ab_principal_live_redis **out, ab_error *err);
-/** Before the hub is freed; the loop must be run afterwards. NULL is allowed, here and below. */
+/** As ab_redis_front_stop; before the hub is stopped. NULL is allowed, here and below. */
+void ab_principal_live_redis_stop(ab_principal_live_redis *l);
+/** As ab_redis_front_is_drained. */
+bool ab_principal_live_redis_is_drained(const ab_principal_live_redis *l);
+/** Before the hub is freed; the loop must be run afterwards. */
 void ab_principal_live_redis_free(ab_principal_live_redis *l);
 /** The cluster Secret of an agent: its server is the cluster's address in Argo CD. */
 void ab_principal_live_redis_named(ab_principal_live_redis *l, ab_str agent,

@@ -138,6 +138,7 @@ class Faults(Access):
         config["live"]["redis"] = {"listen": f"127.0.0.1:{self.redis_port}",
                                    "address": f"127.0.0.1:{self.redis['hub'].port}"}
         config["agents"].append({"name": "w2", "mode": "managed"})
+        config["stop"] = {"timeout": "240s"}  # of which clients have a quarter
         return config
 
     def agent_config(self, name="w1"):
@@ -352,7 +353,8 @@ class Middles(Faults):
             self.wire.mend()
         self.assert_goes_on(middle)
 
-    def principal_ends(self, end):
+    def principal_ends(self, end, *cut):
+        """`cut`: answers that are not whole."""
         middle = Middle(self)
         mark = f"sleep 97{os.getpid()}"
         middle.terminal.say(STDIN, f"exec {mark}\n".encode())
@@ -362,8 +364,8 @@ class Middles(Faults):
         middle.log.leave()
         wait_for("the agent has nothing to say", lambda: self.open_count() == 4)
         end()
-        for answer in (middle.listed, middle.watch):
-            self.assert_cut(answer)
+        for name in cut:
+            self.assert_cut(getattr(middle, name))
         for end in (middle.create, middle.terminal.socket, middle.value.socket, middle.subscriber.socket):
             self.assert_ended(end)
         wait_for("what the terminal ran has ended", lambda: not runs(), 12)  # silence is noticed after 15 s
@@ -371,10 +373,38 @@ class Middles(Faults):
         self.assert_all_works()
 
     def test_a_principal_that_is_stopped(self):
-        self.principal_ends(self.principal.stop)
+        self.principal_ends(self.principal.stop, "listed")
 
     def test_a_principal_that_is_killed(self):
-        self.principal_ends(self.principal.kill)
+        self.principal_ends(self.principal.kill, "listed", "watch")
+
+    def test_a_principal_that_is_stopping_tells_its_clients(self):
+        """A viewer that does not read its watch holds it for as long as this takes."""
+        middle = Middle(self)
+        self.api.mend()
+        log = self.begin("GET", f"{self.path('pods', 'shell')}/log?container=main&timestamps=true&follow=true&tailLines=1")
+        self.assertRegex(log.readline(), b"line")
+        slow = self.begin_slow(self.path("configmaps") + "?watch=true")
+        self.principal.process.send_signal(signal.SIGTERM)
+        for method, body in (("GET", None), ("POST", config_map("refused"))):
+            refused = self.begin(method, self.path("configmaps"), body, content_type="application/json")
+            self.assertEqual((refused.getheader("Retry-After"), refused.getheader("Connection")), ("1", "close"))
+            self.assert_status(refused, 503)
+        self.assert_status(self.answer_to(middle.create), 502)
+        self.assert_cut(middle.listed)
+        for answer in (middle.watch, log, slow):
+            answer.read()  # to its last chunk
+        self.assertIsNone(middle.terminal.receive())
+        self.assertEqual(middle.terminal.close_code, 1001)
+        middle.terminal.close()
+        self.assertEqual(middle.value.reply(), '-ERR argobus: agent "w1": the principal is stopping')
+        for client in (middle.value, middle.subscriber):
+            self.assertEqual(client.file.read(), b"")
+            client.close()
+        self.assertEqual(self.principal.process.wait(60), 0)
+        middle.let_go(self)
+        self.principal.start(*HEARTBEAT)
+        self.assert_all_works()
 
 
 class Clients(Faults):

@@ -8,7 +8,8 @@
  *
  * -t: TLS everywhere; -m: destinations decide, and team_APP is the Application of agent w1.
  * Prints its port. Commands on its input: "down AGENT", "up AGENT", "freeze AGENT" (nothing moves
- * between the ends), "thaw AGENT"; each is answered with a line. With -c the state of clusters is
+ * between the ends), "thaw AGENT", "stop AGENT" (the front stops, whatever the agent); each is
+ * answered with a line. With -c the state of clusters is
  * written, by a clock that is a hundred times too fast: "connected AGENT", "disconnected AGENT",
  * "count AGENT", "removed AGENT". With -r the counts of a cluster's cache are read from that redis
  * and printed: "counts APPLICATIONS RESOURCES APIS".
@@ -51,6 +52,7 @@ static size_t agent_count;
 static bool by_destination;
 static ab_redis_cluster_info *clusters;
 static ab_redis_cluster_reader *reader;
+static ab_redis_front *front;
 
 static int64_t now_ms(void)
 {
@@ -282,7 +284,9 @@ static void obey(char *line)
         return;
     spoke_of *a = find(ab_str_of(word));
     assert(a != NULL);
-    if (strcmp(line, "freeze") == 0 || strcmp(line, "thaw") == 0)
+    if (strcmp(line, "stop") == 0)
+        ab_redis_front_stop(front);
+    else if (strcmp(line, "freeze") == 0 || strcmp(line, "thaw") == 0)
         a->is_frozen = line[0] == 'f';
     else
         set_up(a, strcmp(line, "up") == 0);
@@ -334,7 +338,7 @@ static void close_handle(uv_handle_t *handle, void *arg)
         uv_close(handle, NULL);
 }
 
-static void shut_down(ab_redis_front *front)
+static void shut_down(void)
 {
     ab_redis_front_close(front);
     ab_redis_cluster_info_close(clusters);
@@ -389,7 +393,6 @@ int main(int argc, char **argv)
     uv_poll_t input;
     ab_log *log = NULL;
     ab_error err = {0};
-    ab_redis_front *front = NULL;
     loop = uv_default_loop();
     (void)signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -421,7 +424,7 @@ int main(int argc, char **argv)
     uv_poll_init(loop, &input, STDIN_FILENO);
     uv_poll_start(&input, UV_READABLE, on_input);
     uv_run(loop, UV_RUN_DEFAULT);
-    shut_down(front);
+    shut_down();
     ab_metrics_free(o.metrics);
     ab_log_free(log);
     return 0;

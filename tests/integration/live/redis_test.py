@@ -281,6 +281,37 @@ class Channels(Case):
             wait_for("PONG", lambda: replies.readline() == b"+PONG\r\n")
 
 
+class Stopping(Case):
+    """The front stops: whoever is owed a reply gets it, and then the end of the connection."""
+
+    def test_a_client_has_its_replies_before_the_end(self):
+        self.w1.client().set(TREE % "a", b"1")
+        with self.proxy.raw() as (s, replies), self.proxy.raw() as (idle, nothing):
+            idle.sendall(command("PING"))
+            self.assertEqual(nothing.read(7), b"+PONG\r\n")
+            self.proxy.tell("freeze w1")
+            s.sendall(command("GET", TREE % "w1_a") + command("PING"))
+            wait_for("it is asked", lambda: self.hub.client().info("commandstats").get("cmdstat_get"))
+            self.proxy.tell("stop w1")
+            self.assertEqual(nothing.read(), b"")
+            with self.assertRaises(ConnectionRefusedError), self.proxy.raw():
+                pass
+            self.proxy.tell("thaw w1")
+            self.assertEqual(replies.read(), b"$1\r\n1\r\n+PONG\r\n")
+
+    def test_a_subscriber_and_a_client_in_a_pipeline_end_after_a_whole_reply(self):
+        self.hub.client().set("big", b"v" * (1 << 20))
+        with self.proxy.raw() as (s, replies), self.proxy.raw() as (listener, messages):
+            listener.sendall(command("SUBSCRIBE", CHANNEL % "w1_a"))
+            for _ in range(6):
+                messages.readline()
+            s.sendall(command("GET", "big") * 20)
+            self.assertEqual(replies.readline(), b"$1048576\r\n")
+            self.proxy.tell("stop w1")
+            self.assertEqual(messages.read(), b"")
+            self.assertEqual(replies.read(), (b"v" * (1 << 20) + b"\r\n$1048576\r\n") * 19 + b"v" * (1 << 20) + b"\r\n")
+
+
 class Passwords(Case):
     hub_options = ("--requirepass", "hub-secret")
 

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What happens to requests under way: limits, agents and clients that go, and ends that do not
+ * read.
+ */
+#include "tests/unit/live/resource/front/front_bed.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MUCH (32u * 1024 * 1024)
+/* What may lie between an end that sends and one that does not read: windows and kernels. */
+#define BETWEEN (8u * 1024 * 1024)
+#define LAST    "\r\n0\r\n\r\n" /* of an answer in chunks that is whole */
+
+static bool has_last(ab_buf *out)
+{
+    size_t len = strlen(LAST);
+    return out->len >= len && memcmp(out->ptr + out->len - len, LAST, len) == 0;
+}
+
+static void turn_much(bed *b)
+{
+    for (int i = 0; i < 200; i++)
+        joined_turn(&b->ends);
+}
+
+static void an_agent_has_so_many_requests_and_then_429(void **state)
+{
+    bed *b = *state;
+    int fds[AB_LIVE_STREAMS_MAX];
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    for (size_t i = 0; i < AB_LIVE_STREAMS_MAX; i++)
+        fds[i] = bed_ask(b, "GET", "/version");
+    bed_refused(b, "GET /version HTTP/1.1\r\n" AS_W1 "\r\n", &out);
+    assert_non_null(strstr(out.ptr, "HTTP/1.1 429 "));
+    assert_non_null(strstr(out.ptr, "retry-after: 1\r\n"));
+    close(fds[7]);
+    JOINED_WAIT(&b->ends, b->asked[7].stream == NULL);
+    close(bed_ask(b, "GET", "/version"));
+    for (size_t i = 0; i < AB_LIVE_STREAMS_MAX; i++) {
+        if (i != 7)
+            close(fds[i]);
+    }
+    ab_buf_fini(&out);
+}
+
+static void what_is_not_answered_in_time_is_504_and_a_watch_has_no_end(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int watch = bed_begin(b, PODS "?watch=true", "first");
+    asked *watched = bed_last(b);
+    int fd = bed_ask(b, "GET", PODS);
+    b->ends.ahead_ms += AB_RESOURCE_DEADLINE_MS + 1000;
+    bed_read(b, fd, "\"code\":504", &out);
+    JOINED_WAIT(&b->ends, bed_last(b)->stream == NULL); /* the agent works for nobody */
+    assert_int_equal(ab_live_stream_send(watched->stream, AB_STR("second")), AB_ERR_OK);
+    bed_read(b, watch, "second", &out);
+    close(fd);
+    close(watch);
+    ab_buf_fini(&out);
+}
+
+static void an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int listed = bed_begin(b, PODS, "half");
+    int asks = bed_ask(b, "GET", PODS "/a");
+    int creates = bed_ask(b, "POST", PODS);
+    bed_lose_agent(b);
+    bed_read(b, asks, "\"code\":502", &out);
+    bed_read(b, creates, "\"code\":502", &out);
+    ab_buf_clear(&out);
+    bed_read(b, listed, NULL, &out);
+    assert_false(has_last(&out));
+    bed_refused(b, "GET /version HTTP/1.1\r\n" AS_W1 "\r\n", &out);
+    assert_non_null(strstr(out.ptr, "HTTP/1.1 503 "));
+    assert_null(strstr(out.ptr, "retry-after"));
+    close(listed);
+    close(asks);
+    close(creates);
+    ab_buf_fini(&out);
+}
+
+static void when_a_client_goes_the_agent_stops(void **state)
+{
+    static const char *const targets[] = {PODS, PODS "?watch=true", PODS "/a/log?follow=true"};
+    bed *b = *state;
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        close(bed_ask(b, "GET", targets[i]));
+        JOINED_WAIT(&b->ends, bed_last(b)->stream == NULL);
+        close(bed_begin(b, targets[i], "some"));
+        JOINED_WAIT(&b->ends, bed_last(b)->stream == NULL);
+        assert_int_equal(bed_last(b)->code, AB_ERR_UNAVAILABLE);
+    }
+}
+
+static void a_client_that_does_not_read_stops_its_own_answer_and_no_other(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 2 * MUCH);
+    int slow = bed_ask(b, "GET", PODS);
+    asked *much = bed_last(b);
+    bed_flood(much, MUCH);
+    turn_much(b);
+    assert_true(MUCH - much->left > 0 && MUCH - much->left < BETWEEN);
+    close(bed_begin(b, PODS "/other", "beside"));
+    bed_read(b, slow, LAST, &out);
+    assert_true(out.len > MUCH);
+    close(slow);
+    ab_buf_fini(&out);
+}
+
+static void an_agent_that_does_not_read_stops_its_client_and_gets_all_later(void **state)
+{
+    bed *b = *state;
+    char head[256];
+    static char zeros[65536];
+    size_t sent = 0;
+    b->greedy = true;
+    int fd = bed_dial(b);
+    snprintf(head, sizeof(head), "POST " PODS " HTTP/1.1\r\n" AS_W1 "Content-Length: %u\r\n\r\n",
+             MUCH);
+    bed_send(b, fd, head);
+    for (size_t n = 1; n > 0 && sent < MUCH; sent += n)
+        n = bed_offer(b, fd, (ab_str){zeros, sizeof(zeros)});
+    assert_true(sent < BETWEEN);
+    asked *a = bed_last(b);
+    b->greedy = false;
+    ab_live_stream_consumed(a->stream, a->came);
+    while (sent < MUCH) {
+        size_t left = MUCH - sent < sizeof(zeros) ? MUCH - sent : sizeof(zeros);
+        sent += bed_offer(b, fd, (ab_str){zeros, left});
+    }
+    JOINED_WAIT(&b->ends, a->ended);
+    assert_int_equal(a->came, MUCH);
+    close(fd);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, bed_start, bed_stop)
+    const struct CMUnitTest tests[] = {
+        TEST(an_agent_has_so_many_requests_and_then_429),
+        TEST(what_is_not_answered_in_time_is_504_and_a_watch_has_no_end),
+        TEST(an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut),
+        TEST(when_a_client_goes_the_agent_stops),
+        TEST(a_client_that_does_not_read_stops_its_own_answer_and_no_other),
+        TEST(an_agent_that_does_not_read_stops_its_client_and_gets_all_later),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -298,7 +298,7 @@ static void ping_if_silent(ab_rpc_conn *conn, int64_t now_ms)
 {
     int64_t every_ms = conn->endpoint->limits.ping_ms;
     if (conn->state != AB_RPC_CONN_READY || every_ms == 0 || conn->pinged_ms > 0 ||
-        now_ms - conn->heard_ms < every_ms)
+        now_ms - conn->heard_ms < every_ms || !takes(conn))
         return;
     /* Servers take pings without calls for abuse. */
     if (!conn->endpoint->server && conn->call_count == 0)
@@ -309,14 +309,17 @@ static void ping_if_silent(ab_rpc_conn *conn, int64_t now_ms)
     ab_rpc_endpoint_wake(conn);
 }
 
-/* Who hears no more, because a call that blocks is paused, shows that he is still there. */
+/* Who hears no more, because a call that blocks is paused, shows that he is still there, and asks
+ * for no answer: a peer that waits until its message is taken may be unable to give one. */
 static void show_up(ab_rpc_conn *conn, int64_t now_ms)
 {
     if (conn->state != AB_RPC_CONN_READY || takes(conn) || conn->closing ||
-        now_ms - conn->pinged_ms < conn->endpoint->limits.ping_timeout_ms / 2 ||
-        !conn->carrier->ping(conn))
+        now_ms - conn->shown_ms < conn->endpoint->limits.ping_timeout_ms / 2)
         return;
-    conn->pinged_ms = now_ms;
+    conn->carrier->show(conn);
+    conn->shown_ms = now_ms;
+    if (conn->pinged_ms > 0) /* its answer is not read now */
+        conn->pinged_ms = now_ms;
 }
 
 /* Nobody may hold a connection for ever who does not say who he is, though he answers pings. */

@@ -120,6 +120,8 @@ typedef struct {
     void (*leave)(ab_rpc_conn *conn);
     /** @return false: not possible now */
     bool (*ping)(ab_rpc_conn *conn);
+    /** Say that this end is there, of which nothing is awaited. NULL: `takes` is, too. */
+    void (*show)(ab_rpc_conn *conn);
 
     /** Client: the headers that begin a call. @return NOMEM, UNAVAILABLE */
     ab_err (*request)(ab_rpc_call *call, const ab_rpc_head_out *head);
@@ -178,6 +180,7 @@ struct ab_rpc_conn {
     int64_t heard_ms;  /* some bytes came */
     int64_t moved_ms;  /* TCP took some bytes, or had none to take */
     int64_t pinged_ms; /* 0: no answer is awaited */
+    int64_t shown_ms;  /* when this end last showed that it is there */
     int64_t close_ms;  /* at the latest; 0 = not to be closed */
     ab_rpc_count resets;
     ab_rpc_count settings;

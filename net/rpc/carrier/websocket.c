@@ -85,6 +85,12 @@ static bool ping(ab_rpc_conn *conn)
     return true;
 }
 
+/* A pong that nobody asked for (RFC 6455, 5.5.3). */
+static void show(ab_rpc_conn *conn)
+{
+    ab_rpc_websocket_put(conn, WSLAY_PONG, AB_STR(""));
+}
+
 /* ---- the call ---- */
 
 static ab_err request(ab_rpc_call *call, const ab_rpc_head_out *head)
@@ -142,6 +148,7 @@ const ab_rpc_carrier ab_rpc_over_websocket = {
     .is_ended = is_ended,
     .refuse = ab_rpc_websocket_refuse,
     .ping = ping,
+    .show = show,
     .request = request,
     .respond = respond,
     .trail = trail,

@@ -13,7 +13,7 @@ import unittest
 import uuid
 
 from daemons import free_port, wait_for
-from compat_test import AtPrincipal, data
+from compat_test import AtPrincipal, bridge, data
 from redis_servers import Server
 from viewers import RESIZE, STATUS, STDERR, STDIN, STDOUT, V4, V5, WebSocket
 
@@ -514,6 +514,35 @@ class AutonomousTerminals(Sides):
         self.addCleanup(shell.close)
         self.assertEqual((shell.code, shell.body()["message"]), (400, "an autonomous argocd-agent has no terminals for the "
                                                                  "control plane"))
+
+
+class ByWebsocket(Sides):
+    """Of an argocd-agent behind a proxy: each call has a WebSocket of its own."""
+
+    def grpc(self, name):
+        return dict(super().grpc(name), websocket=True)
+
+    def go(self, role, name="w1", **settings):
+        return super().go(role, name=name, bridge=bridge(self, self.grpc_port, name), **settings)
+
+
+class LogsByWebsocket(ByWebsocket):
+    log, asking_log = Logs.log, Logs.asking_log
+    test_a_log_comes = Logs.test_a_log_is_asked_for_as_argocd_agent_asks_and_comes_by_a_call
+    test_when_the_viewer_goes_the_call_ends = Logs.test_when_the_viewer_goes_the_call_ends
+    test_no_other_agent_can_answer_and_none_twice = Logs.test_no_other_agent_can_answer_and_none_twice
+    test_a_viewer_that_does_not_read = Logs.test_a_viewer_that_does_not_read_stops_the_agent_and_no_other
+    test_a_log_goes_on = Logs.test_a_log_that_is_followed_goes_on_when_its_call_or_its_agent_was_lost
+    test_there_are_so_many_calls_and_no_more = Logs.test_there_are_so_many_calls_and_no_more
+
+
+class TerminalsByWebsocket(ByWebsocket):
+    exec, view, opened, heard, end_of = (Terminals.exec, Terminals.view, Terminals.opened, Terminals.heard,
+                                         Terminals.end_of)
+    test_a_terminal_comes = Terminals.test_a_terminal_is_asked_for_as_argocd_agent_asks_and_comes_by_a_call
+    test_when_the_viewer_goes_the_call_ends = Terminals.test_when_the_viewer_goes_the_call_ends
+    test_when_the_call_is_lost_the_viewer_is_told = Terminals.test_when_the_call_is_lost_the_viewer_is_told
+    test_a_viewer_that_does_not_read = Terminals.test_a_viewer_that_does_not_read_stops_the_agent_and_keys_still_arrive
 
 
 class Redis(ThroughPrincipal):

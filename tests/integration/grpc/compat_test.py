@@ -12,6 +12,7 @@ import threading
 import unittest
 import uuid
 
+import peers
 from daemons import Fleet, Objects, application, revision, wait_for
 
 HERE = pathlib.Path(__file__).parent
@@ -136,6 +137,13 @@ def repository():
 def keys():
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-gpg-keys-cm", "namespace": "argocd"},
             "data": {"4AEE18F83AFDEB23": "key"}}
+
+
+def bridge(case, port, name):
+    """The port of a bridge between WebSockets and HTTP/2; tests/support/grpc/go/main.go says which is where."""
+    server = peers.Server(str(GRPC_GO), "bridge", os.environ["AB_GRPC_CERTS"], str(port), name)
+    case.addCleanup(server.stop)
+    return server.port
 
 
 class Dialect(Fleet):

@@ -10,6 +10,9 @@
 //                                      a client that a server has to refuse; prints the code by which its call ends
 // grpcpeer push CERTS PORT NAME TOKEN  a client of that name, which calls Push of argocd-agent's EventStream: each line
 //                                      of standard input is a message in base64; prints what comes back
+// grpcpeer bridge CERTS PORT NAME|-     WebSockets on one side and HTTP/2 on the other: whoever calls the port that it prints
+//                                      in plaintext calls PORT by WebSockets with the certificate NAME; with -, whoever
+//                                      calls by WebSockets calls PORT by HTTP/2
 // grpcpeer bench FLAG...               one end of what argobus-bench measures (bench.go)
 //
 // With "websocket", calls travel by WebSockets (websocket.go).
@@ -351,7 +354,7 @@ func tryMeta(c *grpc.ClientConn, secure bool) error {
 func check(certs, port string, byWebSocket bool) {
 	secure := certs != "-"
 	if byWebSocket {
-		certs, port = "-", translate(certs, port)
+		certs, port = "-", translate(certs, "client", port)
 	}
 	c := dial(certs, port)
 	gz := grpc.UseCompressor("gzip")
@@ -468,6 +471,8 @@ func main() {
 		stay(os.Args[2], os.Args[3])
 	case len(os.Args) == 5 && os.Args[1] == "stray":
 		stray(os.Args[2], os.Args[3], os.Args[4])
+	case len(os.Args) == 5 && os.Args[1] == "bridge":
+		bridge(os.Args[2], os.Args[3], os.Args[4])
 	case len(os.Args) == 6 && os.Args[1] == "push":
 		push(os.Args[2], os.Args[3], os.Args[4], os.Args[5])
 	case len(os.Args) > 2 && os.Args[1] == "bench":

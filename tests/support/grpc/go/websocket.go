@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 )
 
 // gRPC by WebSockets, as argocd-agent's does it: one call over each, its headers in the upgrade, messages of gRPC in
@@ -241,29 +242,86 @@ func readAnswer(ctx context.Context, c *websocket.Conn, w http.ResponseWriter) e
 }
 
 // translate gives the port of a server of HTTP/2 that calls on by WebSockets.
-func translate(certs, port string) string {
+func translate(certs, name, port string) string {
 	scheme, transport := "http", &http.Transport{}
 	if certs != "-" {
-		scheme, transport.TLSClientConfig = "https", tlsConfig(certs, "client")
+		scheme, transport.TLSClientConfig = "https", tlsConfig(certs, name)
 		transport.TLSClientConfig.NextProtos = nil // Go offers nothing here, and neither does argocd-agent
 	}
 	handle := func(w http.ResponseWriter, r *http.Request) {
 		c, _, err := websocket.Dial(r.Context(), fmt.Sprintf("%s://localhost:%s%s", scheme, port, r.URL.Path),
 			&websocket.DialOptions{HTTPHeader: r.Header, HTTPClient: &http.Client{Transport: transport},
 				Subprotocols: []string{protocol}})
-		die(err)
+		if err != nil {
+			fmt.Println("lost", err)
+			panic(http.ErrAbortHandler) // the caller sees it
+		}
 		c.SetReadLimit(maxBytes + prefix)
 		go sendRequest(r.Context(), c, r.Body)
 		if err := readAnswer(r.Context(), c, w); err != nil && r.Context().Err() == nil {
-			die(err)
+			fmt.Println("lost", err)
+			panic(http.ErrAbortHandler)
 		}
 		c.Close(websocket.StatusNormalClosure, "")
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	die(err)
-	server := http.Server{Handler: http.HandlerFunc(handle), Protocols: new(http.Protocols)}
+	// A call that waits must not hold up the others of its connection.
+	windows := http.HTTP2Config{MaxReceiveBufferPerConnection: 64 << 20, MaxReceiveBufferPerStream: 1 << 20}
+	server := http.Server{Handler: http.HandlerFunc(handle), Protocols: new(http.Protocols), HTTP2: &windows}
 	server.Protocols.SetUnencryptedHTTP2(true)
 	go server.Serve(listener)
 	_, own, _ := net.SplitHostPort(listener.Addr().String())
 	return own
+}
+
+// ---- bridge ----
+
+// relay hands a call on as it comes.
+func relay(to *grpc.ClientConn) grpc.StreamHandler {
+	return func(_ any, from grpc.ServerStream) error {
+		method, _ := grpc.MethodFromServerStream(from)
+		in, _ := metadata.FromIncomingContext(from.Context())
+		ctx := metadata.NewOutgoingContext(from.Context(), metadata.MD{"authorization": in["authorization"]})
+		out, err := to.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+		if err != nil {
+			return err
+		}
+		go func() {
+			for {
+				var m []byte
+				if from.RecvMsg(&m) != nil {
+					out.CloseSend()
+					return
+				}
+				if out.SendMsg(&m) != nil {
+					return
+				}
+			}
+		}()
+		for {
+			var m []byte
+			if err := out.RecvMsg(&m); err == io.EOF {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if err := from.SendMsg(&m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func bridge(certs, port, name string) {
+	if name != "-" {
+		fmt.Println("port", translate(certs, name, port))
+		select {}
+	}
+	server := grpc.NewServer(grpc.ForceServerCodec(raw{}), grpc.MaxRecvMsgSize(maxBytes), grpc.MaxSendMsgSize(maxBytes),
+		grpc.UnknownServiceHandler(relay(dial(certs, port))))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	die(err)
+	fmt.Println("port", listener.Addr().(*net.TCPAddr).Port)
+	serveWebSockets(server, listener, certs)
 }

@@ -9,7 +9,7 @@ import unittest
 import uuid
 
 from access import Access
-from compat_test import AtAgent, data
+from compat_test import AtAgent, bridge, data
 from daemons import wait_for
 from redis_servers import Server
 from viewers import COUNTING
@@ -338,6 +338,38 @@ class Terminals(Behind):
         self.peer.order(reads=True)
         shown = self.until(name, "\n1000000\n")
         self.assertEqual(shown, "".join(f"{n}\n" for n in range(1, 1000001)))
+
+
+class ByWebsocket(Behind):
+    """The agent is behind a proxy: each call has a WebSocket of its own."""
+
+    live = {"kubernetes": {"policy": "all"}, "exec": True}
+    run_pod = Access.run_pod
+
+    def go(self, role, **settings):
+        peer = super().go(role, **settings)
+        config = self.agent_config()
+        config["grpc"].update(websocket=True, address=f"localhost:{bridge(self, self.grpc_port, '-')}")
+        self.agent.configure(config)
+        return peer
+
+
+class LogsByWebsocket(ByWebsocket):
+    read = Logs.read
+    test_a_log_comes_by_a_call_and_ends = Logs.test_a_log_comes_by_a_call_and_ends
+    test_a_log_is_followed_until_the_viewer_goes = Logs.test_a_log_is_followed_until_the_viewer_goes
+
+
+class TerminalsByWebsocket(ByWebsocket):
+    open_streams = Terminals.open_streams
+    open, say, until, end_of = Terminals.open, Terminals.say, Terminals.until, Terminals.end_of
+
+    def setUp(self):
+        super().setUp()
+        self.run_pod("shell", "exec sleep 1000")
+
+    test_a_window_has_its_size = Terminals.test_a_window_has_its_size_and_what_is_typed_its_answer
+    test_when_the_viewer_goes_what_it_started_ends = Terminals.test_when_the_viewer_goes_what_it_started_ends
 
 
 class NoTerminals(Behind):

@@ -65,7 +65,10 @@ void ab_gopeer_principal_deliver(ab_gopeer_principal *p, const ab_event *event)
 ab_err ab_gopeer_principal_connect(ab_gopeer_principal *p)
 {
     p->connected = true;
-    return ab_live_hub_connected(p->hub, NAME);
+    ab_err e = ab_live_hub_connected(p->hub, NAME);
+    if (e == AB_ERR_OK)
+        ab_gopeer_principal_resume_logs(p);
+    return e;
 }
 
 void ab_gopeer_principal_disconnect(ab_gopeer_principal *p)
@@ -79,6 +82,7 @@ void ab_gopeer_principal_disconnect(ab_gopeer_principal *p)
 static void on_tick(uv_timer_t *timer)
 {
     ab_gopeer_principal_check_channels(timer->data);
+    ab_gopeer_principal_resume_logs(timer->data);
 }
 
 static ab_err make_tick(ab_gopeer_principal *p)
@@ -111,6 +115,7 @@ ab_err ab_gopeer_principal_new(const ab_gopeer_principal_env *env, ab_gopeer_pri
         return AB_ERR_NOMEM;
     p->env = *env;
     ab_link_init(&p->channels);
+    ab_link_init(&p->held);
     ab_link_init(&p->waiting);
     p->asked = ab_map_new();
     p->answered = ab_map_new();
@@ -138,6 +143,7 @@ void ab_gopeer_principal_free(ab_gopeer_principal *p)
         return;
     if (p->hub != NULL)
         ab_gopeer_principal_disconnect(p);
+    ab_gopeer_principal_drop_logs(p);
     ab_gopeer_principal_end_channels(p);
     ab_live_hub_free(p->hub);
     if (p->tick != NULL)

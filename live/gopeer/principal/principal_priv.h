@@ -34,6 +34,7 @@ struct ab_gopeer_principal {
     ab_map *asked;    /* that are under way, by id: a lost acknowledgement repeats a request */
     ab_map *answered; /* that ended, oldest first: a late acknowledgement repeats one, too */
     ab_link channels; /* that are subscribed to */
+    ab_link held;     /* logs whose call was lost */
     ab_link waiting;  /* events that the transport has not taken */
     size_t waiting_bytes;
     uv_timer_t *tick; /* frees itself */
@@ -80,6 +81,11 @@ typedef struct ab_gopeer_reply_use {
     void (*on_message)(ab_gopeer_reply *r, const ab_gopeer_side_message *m);
     /** The spoke takes more; NULL: it is sent nothing. */
     void (*on_room)(ab_gopeer_reply *r);
+    /** All has come from the spoke: put what is still to be sent; NULL: nothing is. */
+    void (*on_end)(ab_gopeer_reply *r);
+    /** Its call was lost, or the connection. @return true: it goes on later, by
+     * ab_gopeer_reply_open; false, and NULL: it is freed */
+    bool (*on_lost)(ab_gopeer_reply *r);
     /** Free it; ab_gopeer_reply_fini is a part of that. */
     void (*free)(ab_gopeer_reply *r);
 } ab_gopeer_reply_use;
@@ -88,6 +94,10 @@ typedef struct ab_gopeer_reply_use {
 /** Begin the side call. @return as ab_transport_open_side; NOMEM. Unless OK, use->free */
 AB_MUST_USE ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
                                         ab_gopeer_principal *p, const char *id);
+/** Begin another side call, after on_lost. @return as ab_transport_open_side */
+AB_MUST_USE ab_err ab_gopeer_reply_open(ab_gopeer_reply *r);
+/** Forget the call and the stream, and what is on its way. */
+void ab_gopeer_reply_close(ab_gopeer_reply *r);
 void ab_gopeer_reply_fini(ab_gopeer_reply *r);
 /** Ask the spoke; where that cannot be, the principal is told. @return false: it may be gone */
 bool ab_gopeer_reply_ask(ab_gopeer_reply *r, const ab_live_request *request);
@@ -101,6 +111,10 @@ void ab_gopeer_reply_flush(ab_gopeer_reply *r);
 /* logs.c */
 /** A request for a log. */
 void ab_gopeer_principal_take_logs(ab_gopeer_principal *p, const char *id, ab_str data);
+/** Go on with the logs whose call was lost; those for which that is too late are forgotten. */
+void ab_gopeer_principal_resume_logs(ab_gopeer_principal *p);
+/** Forget them. */
+void ab_gopeer_principal_drop_logs(ab_gopeer_principal *p);
 
 /* terminal.c */
 /** A request for a terminal. */

@@ -8,6 +8,7 @@
 #include "live/gopeer/principal/principal_priv.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define REFUSAL_MAX (16u * 1024)
 #define ERROR_MAX   1024
@@ -106,12 +107,23 @@ static void on_writable(void *arg)
     ab_gopeer_reply_flush(arg);
 }
 
+/* The viewer has gone, or the principal knows of no request: nobody waits for it. */
+static bool is_unwanted(const char *why)
+{
+    return strcmp(why, "CANCELLED") == 0 || strcmp(why, "NOT_FOUND") == 0;
+}
+
+static bool is_kept(ab_gopeer_reply *r)
+{
+    return !r->ends && r->use->on_lost != NULL && r->use->on_lost(r);
+}
+
 static void on_side_end(void *arg, const char *why)
 {
     ab_gopeer_reply *r = arg;
-    (void)why;
     r->side = NULL;
-    r->use->free(r);
+    if (is_unwanted(why) || !is_kept(r))
+        r->use->free(r);
 }
 
 static const ab_side_handler call_handler = {
@@ -141,6 +153,8 @@ static void on_data(void *arg, ab_str bytes)
 static void on_end(void *arg)
 {
     ab_gopeer_reply *r = arg;
+    if (r->status == 200 && r->use->on_end != NULL)
+        r->use->on_end(r);
     if (r->status == 200)
         ab_gopeer_reply_end(r, AB_STR(""));
     else if (r->status == 0)
@@ -159,6 +173,8 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
 {
     ab_gopeer_reply *r = arg;
     r->stream = NULL;
+    if (!r->p->connected && is_kept(r))
+        return;
     ab_gopeer_reply_end(r, err == NULL || err->text[0] == '\0' ? ab_str_of(ab_err_text(code))
                                                                : ab_str_of(err->text));
 }
@@ -185,6 +201,15 @@ bool ab_gopeer_reply_ask(ab_gopeer_reply *r, const ab_live_request *request)
 
 /* ----- life ----- */
 
+ab_err ab_gopeer_reply_open(ab_gopeer_reply *r)
+{
+    const ab_gopeer_principal_env *env = &r->p->env;
+    ab_err e = env->open_side(env->arg, r->use->kind, &call_handler, r, &r->side);
+    if (e == AB_ERR_OK)
+        ab_gopeer_reply_put(r, (ab_gopeer_side_message){0}); /* which request it is of */
+    return e;
+}
+
 ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
                             ab_gopeer_principal *p, const char *id)
 {
@@ -196,24 +221,33 @@ ab_err ab_gopeer_reply_init(ab_gopeer_reply *r, const ab_gopeer_reply_use *use,
     if (e != AB_ERR_OK)
         return e;
     (void)snprintf(r->id, sizeof(r->id), "%s", id);
-    e = p->env.open_side(p->env.arg, use->kind, &call_handler, r, &r->side);
-    if (e != AB_ERR_OK) {
+    e = ab_gopeer_reply_open(r);
+    if (e != AB_ERR_OK)
         AB_WARN(p->env.log, LIVE, "cannot answer a request of argocd-agent's principal",
                 AB_KV("why", ab_err_text(e)));
-        return e;
-    }
-    ab_gopeer_reply_put(r, (ab_gopeer_side_message){0}); /* which request it is of */
-    return AB_ERR_OK;
+    return e;
+}
+
+void ab_gopeer_reply_close(ab_gopeer_reply *r)
+{
+    if (r->stream != NULL)
+        ab_live_stream_cancel(r->stream);
+    if (r->side != NULL)
+        r->side->ops->cancel(r->side);
+    r->stream = NULL;
+    r->side = NULL;
+    r->status = 0;
+    r->owed = 0;
+    ab_buf_clear(&r->refusal);
+    ab_resource_messages_fini(&r->out);
+    ab_resource_messages_init(&r->out);
 }
 
 void ab_gopeer_reply_fini(ab_gopeer_reply *r)
 {
     if (r->id[0] != '\0')
         ab_gopeer_principal_finish(r->p, r->id);
-    if (r->stream != NULL)
-        ab_live_stream_cancel(r->stream);
-    if (r->side != NULL)
-        r->side->ops->cancel(r->side);
+    ab_gopeer_reply_close(r);
     ab_buf_fini(&r->refusal);
     ab_resource_messages_fini(&r->out);
 }

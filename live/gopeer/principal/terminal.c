@@ -151,8 +151,11 @@ static void on_room(ab_gopeer_reply *r)
     flush_up((terminal *)r);
 }
 
-static const ab_gopeer_reply_use use = {AB_SIDE_TERMINAL, on_data, on_message, on_room,
-                                        free_terminal};
+static const ab_gopeer_reply_use use = {.kind = AB_SIDE_TERMINAL,
+                                        .on_data = on_data,
+                                        .on_message = on_message,
+                                        .on_room = on_room,
+                                        .free = free_terminal};
 
 /* ----- the request ----- */
 

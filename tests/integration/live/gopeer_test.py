@@ -9,10 +9,11 @@ import unittest
 import uuid
 
 from access import Access
+from cable import Cable
 from compat_test import AtAgent, bridge, data
 from daemons import wait_for
 from redis_servers import Server
-from viewers import COUNTING
+from viewers import COUNTING, LINE
 
 TREE = "app|resources-tree|w1_guestbook|1.8.3.gz"
 CHANNEL = "app|managed-resources|w1_guestbook|1.8.3"
@@ -262,6 +263,63 @@ class Logs(Behind):
         ext = self.send("GET", "resource", {"name": "none", "group": "", "version": "v1", "resource": "pods",
                                             "namespace": self.namespace, "method": "GET"})
         return data(self.peer.wait("event", lambda e: e["type"] == "response" and e["ext"]["eventid"] == ext["eventid"]))["status"]
+
+
+class LostLogs(Behind):
+    """Between agent and principal is a cable that can be cut."""
+
+    live = {"kubernetes": {"policy": "all"}}
+    run_pod = Access.run_pod
+
+    def setUp(self):
+        self.cable = None
+        super().setUp()
+
+    def agent_config(self):
+        if self.cable is None:
+            self.cable = Cable(self.grpc_port)
+            self.addCleanup(self.cable.close)
+        config = super().agent_config()
+        config["grpc"]["address"] = f"localhost:{self.cable.port}"
+        return config
+
+    def numbers(self, name, count):
+        """Of so many lines of a log, by as many calls as it takes."""
+        text = ""
+        while text.count("\n") < count:
+            message = self.message(name)
+            text += message.get("data", "") if isinstance(message, dict) else ""
+        return [int(LINE.fullmatch(line.encode()).group(1)) for line in text.splitlines(keepends=True)]
+
+    def follow(self):
+        self.run_pod("counter", COUNTING)
+        return self.ask_by_side("containerlog", podName="counter", follow=True, timestamps=True, tailLines=1)
+
+    def test_a_log_that_is_followed_with_timestamps_goes_on_by_another_call(self):
+        name = self.follow()
+        numbers = self.numbers(name, 20)
+        for _ in range(2):
+            self.cable.cut()
+            self.cable.mend()
+            self.peer.wait("subscribed")
+            numbers += self.numbers(name, 100)
+        self.assertEqual(sorted(set(numbers)), list(range(min(numbers), max(numbers) + 1)))
+        self.assertGreater(len(numbers), 200)
+
+    def test_a_log_of_which_the_viewer_has_gone_does_not_go_on(self):
+        name = self.follow()
+        self.numbers(name, 20)
+        before = self.descriptors()
+        self.peer.order(drop=name)
+        wait_for("the API server is not read any more", lambda: self.descriptors() < before)
+        self.cable.cut()
+        self.cable.mend()
+        self.peer.wait("subscribed")
+        again = self.ask_by_side("containerlog", podName="counter", tailLines=1)
+        self.assertRegex(self.message(again)["data"], "^line")
+        calls = [line for line in self.peer.seen if line.get("side", {}).get("name") == name
+                 and "data" not in line["side"].get("message", {"data": ""})]
+        self.assertEqual(len(calls), 1, "first messages, which say which request it is of")
 
 
 class Terminals(Behind):

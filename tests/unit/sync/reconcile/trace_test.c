@@ -19,7 +19,8 @@
 static struct {
     ab_trace hooks;
     size_t begun;
-    size_t ended, deferred;
+    size_t ended, deferred, unanswered;
+    bool mixed;            /* an answer was told that is older than what was asked */
     ab_trace_outcome last; /* without what it borrows */
     char parent[64];       /* that the event of the last one carries */
 } told;
@@ -40,6 +41,8 @@ static void end(void *arg, const ab_trace_outcome *outcome)
         return; /* an answer or a report */
     told.ended++;
     told.deferred += outcome->err != NULL;
+    told.unanswered += outcome->asked_us != 0 && outcome->answered_us == 0;
+    told.mixed |= outcome->answered_us != 0 && outcome->answered_us < outcome->asked_us;
     told.last = *outcome;
     snprintf(told.parent, sizeof(told.parent), "%.*s",
              AB_STR_ARG(ab_event_attr(outcome->event, AB_CE_TRACEPARENT)));
@@ -110,6 +113,38 @@ static void a_status_is_told_by_the_principal(void **state)
     assert_string_equal(told.parent, "a trace");
 }
 
+/* @return false: there was less to do */
+static bool take_steps(size_t count)
+{
+    for (; count > 0 && world_choices(&w) > 0; count--) {
+        w.ms++;
+        world_step(&w, 0);
+    }
+    return count == 0;
+}
+
+/* For this report the object of the control plane is written twice: the request goes, then the
+ * status comes. The agent is removed after each number of steps. */
+static void a_write_that_was_not_answered_is_told_without_an_answer(void **state)
+{
+    bool more = true;
+    size_t unanswered = 0;
+    for (size_t steps = 0; more; steps++) {
+        placed("");
+        set_field(w.hub, HUB, "operation", "{\"n\":1}");
+        world_settle(&w);
+        set_field(w.local, LOCAL, "operation", NULL);
+        set_field(w.local, LOCAL, "status", "{\"n\":1}");
+        more = take_steps(steps);
+        ab_principal_remove_agent(w.principal, "w1");
+        assert_false(told.mixed);
+        unanswered += told.unanswered;
+        teardown(state);
+        traced(state);
+    }
+    assert_true(unanswered > 0);
+}
+
 #define TRACED_TEST(f) cmocka_unit_test_setup_teardown(f, traced, teardown)
 
 int main(void)
@@ -119,6 +154,7 @@ int main(void)
         TRACED_TEST(what_is_in_effect_already_is_not_told),
         TRACED_TEST(a_deferred_change_is_told_with_its_reason),
         TRACED_TEST(a_status_is_told_by_the_principal),
+        TRACED_TEST(a_write_that_was_not_answered_is_told_without_an_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

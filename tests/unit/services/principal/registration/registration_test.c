@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When cluster Secrets are written: how many in a second, and when again after the API server has
- * refused one. The store keeps what is asked of it until the test answers.
+ * Which cluster Secrets are written and when: how many in a second, and when again after the API
+ * server has refused one. The store keeps what is asked of it until the test answers.
  */
 #include "services/principal/registration/registration.h"
 
@@ -25,6 +25,7 @@ static struct {
     ab_store_line asked; /* not yet answered */
     size_t count;        /* of those */
     char last[AB_OBJECT_KEY_MAX];
+    const char *named; /* the agent that another Secret names since it asked; NULL: none */
     char key_file[64];
     ab_config *config;
     ab_metrics *metrics;
@@ -67,11 +68,10 @@ static size_t answer(ab_err code)
     return count;
 }
 
-static bool nobody_is_served(void *arg, const char *agent)
+static bool is_served(void *arg, const char *agent)
 {
     (void)arg;
-    (void)agent;
-    return false;
+    return t.named != NULL && strcmp(t.named, agent) == 0;
 }
 
 static void make_key_file(void)
@@ -92,8 +92,9 @@ static void load_config(void)
     char key[128];
     snprintf(key, sizeof(key), "registration.token-key=%s", t.key_file);
     const char *const set[] = {"registration.enabled=true",
-                               "registration.server=https://principal:9090", key};
-    const ab_config_sources sources = {.set = set, .set_count = 3};
+                               "registration.server=https://principal:9090",
+                               "registration.names=w*,e*,other", key};
+    const ab_config_sources sources = {.set = set, .set_count = 4};
     ab_error err = {0};
     if (ab_config_load(tables, 2, &sources, &t.config, &err) != AB_ERR_OK)
         fail_msg("%s", err.text);
@@ -114,7 +115,7 @@ static int set_up(void **state)
                                      .store = &t.store,
                                      .clock = &t.clock,
                                      .metrics = t.metrics,
-                                     .is_served = nobody_is_served};
+                                     .is_served = is_served};
     assert_int_equal(ab_registration_new(&env, &t.r, NULL), AB_ERR_OK);
     return 0;
 }
@@ -182,16 +183,23 @@ static void secrets_that_are_under_way_count(void **state)
 }
 
 /* A self-registered Secret with data that is not what the principal would write. */
-static void stale_secret(size_t number)
+static ab_object *make_stale_secret(size_t number)
 {
     char text[512];
     ab_object *secret = NULL;
     snprintf(text, sizeof(text),
              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"cluster-e%zu\","
-             "\"namespace\":\"argocd\",\"labels\":{\"argocd.argoproj.io/secret-type\":\"cluster\","
+             "\"namespace\":\"argocd\",\"resourceVersion\":\"7\","
+             "\"labels\":{\"argocd.argoproj.io/secret-type\":\"cluster\","
              "\"" AB_LABEL_AGENT_NAME "\":\"e%zu\",\"" AB_LABEL_REGISTERED "\":\"true\"}}}",
              number, number);
     assert_int_equal(ab_object_parse(ab_str_of(text), &secret, NULL), AB_ERR_OK);
+    return secret;
+}
+
+static void stale_secret(size_t number)
+{
+    ab_object *secret = make_stale_secret(number);
     ab_registration_on_updated(t.r, secret);
     ab_object_unref(secret);
 }
@@ -290,6 +298,53 @@ static void a_secret_that_exists_is_not_tried_again_and_delays_nothing(void **st
     assert_int_equal(t.count, 1);
 }
 
+/* Before the store is listed, nobody knows which Secrets there are. */
+static void who_asks_before_the_store_is_listed_is_judged_afterwards(void **state)
+{
+    (void)state;
+    assert_true(ab_registration_ask(t.r, "stranger", NULL, AB_STR_NONE, false, NULL));
+    assert_true(ab_registration_ask(t.r, "w1", NULL, AB_STR_NONE, false, NULL));
+    pass(5000);
+    assert_int_equal(t.count, 1);
+    assert_string_equal(t.last, "Secret/argocd/cluster-w1");
+}
+
+static void who_is_served_by_now_gets_no_secret(void **state)
+{
+    (void)state;
+    agents_ask(2);
+    t.named = "w0";
+    pass(5000);
+    assert_int_equal(t.count, 1);
+    assert_string_equal(t.last, "Secret/argocd/cluster-w1");
+}
+
+/* The first operation that was asked is answered. @param version  that it is to be conditional on
+ */
+static void answer_first(const char *version, ab_err code, ab_object *object)
+{
+    ab_store_op *op = ab_store_line_pop(&t.asked);
+    assert_non_null(op);
+    assert_true(ab_str_eq(ab_str_of(op->want_version), ab_str_of(version)));
+    t.count--;
+    op->done(op->arg, code, object, NULL);
+    ab_store_op_free(op);
+}
+
+static void a_refresh_does_not_overwrite_a_change_of_somebody_else(void **state)
+{
+    (void)state;
+    ab_object *read = make_stale_secret(0);
+    ab_registration_on_updated(t.r, read);
+    pass(250);
+    answer_first(NULL, AB_ERR_OK, read);
+    answer_first("7", AB_ERR_CONFLICT, NULL);
+    ab_object_unref(read);
+    agents_ask(1);
+    pass(250);
+    assert_int_equal(t.count, 1); /* it is no failure: others are not delayed */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -304,6 +359,9 @@ int main(void)
         TEST(refusals_of_writes_that_were_under_way_together_are_one),
         TEST(a_write_that_succeeds_ends_the_delays),
         TEST(a_secret_that_exists_is_not_tried_again_and_delays_nothing),
+        TEST(who_asks_before_the_store_is_listed_is_judged_afterwards),
+        TEST(who_is_served_by_now_gets_no_secret),
+        TEST(a_refresh_does_not_overwrite_a_change_of_somebody_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

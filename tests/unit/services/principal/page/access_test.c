@@ -30,9 +30,9 @@ static ab_err read_access(const char *const *set, size_t count)
 
 static const char *with_file(const char *option)
 {
-    static char text[4][96];
+    static char text[8][96];
     static unsigned next;
-    char *out = text[next++ % 4];
+    char *out = text[next++ % 8];
     snprintf(out, sizeof(text[0]), "%s=%s", option, file);
     return out;
 }

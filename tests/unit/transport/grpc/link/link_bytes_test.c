@@ -31,7 +31,8 @@ typedef struct {
     size_t events;
     bool paused;
     bool woken;
-    bool full; /* the stream takes nothing */
+    bool full;       /* the stream takes nothing */
+    unsigned writes; /* that it took */
     unsigned cuts;
     int64_t silent_ms; /* of the stream */
 } fixture;
@@ -84,9 +85,10 @@ static void wake(void *arg)
 
 static ab_err stream_send(void *stream, ab_str head, ab_event *event)
 {
-    const fixture *f = stream;
+    fixture *f = stream;
     (void)head;
     (void)event;
+    f->writes += !f->full;
     return f->full ? AB_ERR_FULL : AB_ERR_OK;
 }
 
@@ -190,7 +192,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void take_sized(fixture *f, unsigned number, size_t size)
+static void take_of_epoch(fixture *f, uint64_t epoch, unsigned number, size_t size)
 {
     static const char filler[8192] = {'x'};
     char key[32];
@@ -202,10 +204,15 @@ static void take_sized(fixture *f, unsigned number, size_t size)
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_STATUS_UPDATE));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
-    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 1);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, epoch);
     ab_event_set_u64(&d, AB_CE_OBJVERSION, number);
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
     take(f, event);
+}
+
+static void take_sized(fixture *f, unsigned number, size_t size)
+{
+    take_of_epoch(f, 1, number, size);
 }
 
 static void deal_with(fixture *f, size_t which)
@@ -226,6 +233,18 @@ static void who_sends_more_bytes_than_are_dealt_with_is_not_read_for_a_while(voi
     deal_with(f, 0);
     assert_int_equal(f->events, 3);
     assert_false(f->paused);
+}
+
+static void nothing_overtakes_what_waits(void **state)
+{
+    fixture *f = *state;
+    take_sized(f, 1, QUEUE * 3 / 5);
+    take_sized(f, 2, QUEUE * 3 / 5);
+    take_sized(f, 3, 2); /* there is room for it */
+    assert_int_equal(f->events, 1);
+    deal_with(f, 0);
+    assert_int_equal(f->events, 3);
+    assert_true(ab_str_is(ab_event_attr(f->open[1]->event, AB_CE_PARTITIONKEY), "app/2"));
 }
 
 static void an_event_larger_than_that_is_taken_alone(void **state)
@@ -289,6 +308,22 @@ static void who_does_not_listen_to_acknowledgements_is_not_read_for_a_while(void
     assert_false(f->paused);
 }
 
+/* A list has one epoch for all of its versions. */
+static void what_is_of_two_epochs_is_acknowledged_in_two_lists(void **state)
+{
+    fixture *f = *state;
+    take_of_epoch(f, 1, 1, 2);
+    take_of_epoch(f, 1, 2, 2);
+    take_of_epoch(f, 2, 3, 2);
+    f->full = true;
+    for (size_t i = 0; i < 3; i++)
+        deal_with(f, i);
+    f->full = false;
+    f->writes = 0;
+    ab_grpc_link_writable(f->link, f);
+    assert_int_equal(f->writes, 2);
+}
+
 /* For how many seconds the agent has not been heard, as shown. */
 static double silent_s(const fixture *f)
 {
@@ -323,7 +358,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(who_sends_more_bytes_than_are_dealt_with_is_not_read_for_a_while),
+        CASE(nothing_overtakes_what_waits),
         CASE(an_event_larger_than_that_is_taken_alone),
+        CASE(what_is_of_two_epochs_is_acknowledged_in_two_lists),
         CASE(what_others_take_is_left_to_them),
         CASE(nothing_is_taken_before_the_hello),
         CASE(it_shows_when_the_peer_was_last_heard),

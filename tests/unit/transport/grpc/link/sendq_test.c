@@ -176,6 +176,20 @@ static void what_is_to_be_sent_again_is_replaced_by_a_newer_state(void **state)
     assert_null(ab_grpc_sendq_next(q));
 }
 
+static void of_two_that_are_to_be_sent_again_the_newer_is_replaced(void **state)
+{
+    ab_grpc_sendq *q = *state;
+    int first = 0, second = 0;
+    put(q, "app/a", 1, &first);
+    send_next(q, "app/a", 1);
+    put(q, "app/a", 2, &second);
+    send_next(q, "app/a", 2);
+    ab_grpc_sendq_rewind(q);
+    assert_ptr_equal(put(q, "app/a", 3, NULL), &second);
+    send_next(q, "app/a", 1);
+    send_next(q, "app/a", 3);
+}
+
 static void bytes_wait_until_they_are_sent(void **state)
 {
     ab_grpc_sendq *q = *state;
@@ -228,6 +242,7 @@ int main(void)
         CASE(an_acknowledgement_ends_what_it_names_and_nothing_else),
         CASE(a_new_stream_begins_with_what_was_not_acknowledged),
         CASE(what_is_to_be_sent_again_is_replaced_by_a_newer_state),
+        CASE(of_two_that_are_to_be_sent_again_the_newer_is_replaced),
         CASE(bytes_wait_until_they_are_sent),
         CASE(a_state_without_numbers_is_refused),
     };

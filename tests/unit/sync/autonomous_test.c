@@ -75,6 +75,25 @@ static void an_application_is_mirrored(void **state)
     assert_at_rest();
 }
 
+/* Its kind is that of the mirror: an agent could make a Secret else. */
+static void what_is_published_is_what_its_key_names_and_has_a_uid(void **state)
+{
+    (void)state;
+    mirrored("");
+    say_up(LOCAL, AB_TYPE_SPEC_UPDATE,
+           "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"a\","
+           "\"namespace\":\"argocd\",\"uid\":\"u\"},\"spec\":{\"n\":2}}",
+           1);
+    say_up(LOCAL, AB_TYPE_SPEC_UPDATE,
+           "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
+           "\"name\":\"a\",\"namespace\":\"argocd\"},\"spec\":{\"n\":3}}",
+           2);
+    world_settle(&w);
+    assert_int_equal(spec_of(hub()), 1);
+    assert_null(fake_store_find(w.hub, "Secret/w1/a"));
+    assert_at_rest();
+}
+
 static void changes_and_status_follow(void **state)
 {
     (void)state;
@@ -701,6 +720,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         AUTONOMOUS(an_application_is_mirrored),
+        AUTONOMOUS(what_is_published_is_what_its_key_names_and_has_a_uid),
         AUTONOMOUS(changes_and_status_follow),
         AUTONOMOUS(a_deletion_follows),
         AUTONOMOUS(what_is_made_anew_at_the_agent_is_updated_in_place),

@@ -205,6 +205,36 @@ static void what_an_agent_may_not_say_is_refused(void **state)
     assert_at_rest();
 }
 
+static double refused(const char *reason)
+{
+    ab_label label = {"reason", ab_str_of(reason)};
+    return ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_COUNTER,
+                                         "argobus_events_refused_total", "", &label, 1));
+}
+
+/* Which command it answers is the end of its key. */
+static void an_answer_under_a_key_of_another_form_is_refused(void **state)
+{
+    (void)state;
+    placed("");
+    ab_event *event = NULL;
+    ab_event_draft d = {.data = AB_STR("{\"id\":\"x\"}")};
+    ab_event_set_text(&d, AB_CE_ID, "x");
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT "w1");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_PROCESSED));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_EVENT_PROCESSED));
+    ab_event_set_text(&d, AB_CE_SUBJECT, "argocd/a");
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, "a");
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 100);
+    ab_event_set_u64(&d, AB_CE_OBJVERSION, 1);
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    fake_log_append(w.up, event);
+    ab_event_unref(event);
+    world_settle(&w);
+    assert_int_equal(refused("key"), 1);
+    assert_at_rest();
+}
+
 /* --- what was said in another mode --- */
 
 static void the_end_of_a_report_ends_no_mirror(void **state)
@@ -693,6 +723,7 @@ int main(void)
         TEST(a_change_that_is_seen_late_does_not_let_an_older_status_in),
         TEST(an_unreadable_status_is_dropped),
         TEST(what_an_agent_may_not_say_is_refused),
+        TEST(an_answer_under_a_key_of_another_form_is_refused),
         TEST(the_end_of_a_report_ends_no_mirror),
         TEST(finalizers_are_not_dropped_by_an_end_that_comes_meanwhile),
         TEST(an_error_that_comes_meanwhile_is_shown),

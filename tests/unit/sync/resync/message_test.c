@@ -65,12 +65,65 @@ static void a_number_that_is_none_is_refused(void **state)
     assert_null(decode(AB_STR(ANSWER(",\"held\":99999999999"))));
 }
 
+#define PAGE(page, entries) "{\"id\":\"a\",\"page\":" page ",\"entries\":[" entries "]}"
+#define ENTRY(key)          "[\"" key "\",\"1.2\",\"\"]"
+
+static bool is_read(const char *text)
+{
+    ab_resync_message *r = decode(ab_str_of(text));
+    bool read = r != NULL;
+    ab_resync_message_free(r);
+    return read;
+}
+
+static void a_page_has_each_key_once(void **state)
+{
+    (void)state;
+    assert_true(is_read(PAGE("0", ENTRY("Application/w1/a") "," ENTRY("Application/w1/b"))));
+    assert_false(is_read(PAGE("0", ENTRY("Application/w1/a") "," ENTRY("Application/w1/a"))));
+    assert_true(is_read(PAGE("4095", "")));
+    assert_false(is_read(PAGE("4096", "")));
+}
+
+static bool reads_page_of(size_t count)
+{
+    ab_buf text;
+    ab_buf_init(&text, 1u << 20);
+    ab_buf_puts(&text, "{\"id\":\"a\",\"page\":0,\"entries\":[");
+    for (size_t i = 0; i < count; i++)
+        ab_buf_printf(&text, "%s[\"Application/w1/a%zu\",\"1.2\",\"\"]", i == 0 ? "" : ",", i);
+    ab_buf_puts(&text, "]}");
+    ab_buf_putc(&text, '\0');
+    bool read = is_read(text.ptr);
+    ab_buf_fini(&text);
+    return read;
+}
+
+static void a_page_has_a_thousand_entries_at_most(void **state)
+{
+    (void)state;
+    assert_true(reads_page_of(1000));
+    assert_false(reads_page_of(1001));
+}
+
+static void pages_are_wanted_once_and_in_order(void **state)
+{
+    (void)state;
+    assert_true(is_read("{\"step\":\"want\",\"id\":\"a\",\"want\":[0,1,4095]}"));
+    assert_false(is_read("{\"step\":\"want\",\"id\":\"a\",\"want\":[0,1,1]}"));
+    assert_false(is_read("{\"step\":\"want\",\"id\":\"a\",\"want\":[1,0]}"));
+    assert_false(is_read("{\"step\":\"want\",\"id\":\"a\",\"want\":[4096]}"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_confirmation_and_a_number_of_held_deletions_come_back_as_they_were),
         cmocka_unit_test(nothing_is_confirmed_or_held_unless_it_is_said),
         cmocka_unit_test(a_number_that_is_none_is_refused),
+        cmocka_unit_test(a_page_has_each_key_once),
+        cmocka_unit_test(a_page_has_a_thousand_entries_at_most),
+        cmocka_unit_test(pages_are_wanted_once_and_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -374,6 +374,12 @@ static void a_token_from_the_future_is_refused_but_for_a_skew_of_clocks(void **s
     assert_int_equal(read_at(token, AB_JWT_ACCESS, NOW - 30), AB_AUTH_NONE);
     assert_int_equal(read_at(token, AB_JWT_ACCESS, NOW - 31), AB_AUTH_TOKEN_EARLY);
     free(token);
+    assert_payload("{" ISS AUD SUB "\"iat\":1790000000,\"nbf\":1790000031,\"exp\":1790000300," REST
+                   "}",
+                   AB_AUTH_TOKEN_EARLY);
+    assert_payload("{" ISS AUD SUB "\"iat\":1790000031,\"nbf\":1790000000,\"exp\":1790000300," REST
+                   "}",
+                   AB_AUTH_TOKEN_EARLY);
 }
 
 static void a_payload_that_says_something_twice_is_refused(void **state)

@@ -83,6 +83,22 @@ static void what_was_applied_is_masked_too(void **state)
                   "\"kubectl.kubernetes.io/last-applied-configuration\":\"{}\"}}}");
 }
 
+/* An object that was applied may have been read from a server before, with what was applied then.
+ */
+static void what_was_applied_within_what_was_applied_is_left_out(void **state)
+{
+    (void)state;
+    assert_masked("{\"kind\":\"Secret\",\"metadata\":{\"annotations\":{"
+                  "\"kubectl.kubernetes.io/last-applied-configuration\":"
+                  "\"{\\\"kind\\\":\\\"Secret\\\",\\\"metadata\\\":{\\\"annotations\\\":{"
+                  "\\\"kubectl.kubernetes.io/last-applied-configuration\\\":"
+                  "\\\"data: eA==\\\"}}}\"}}}",
+                  false,
+                  "{\"kind\":\"Secret\",\"metadata\":{\"annotations\":{"
+                  "\"kubectl.kubernetes.io/last-applied-configuration\":"
+                  "\"{\\\"kind\\\":\\\"Secret\\\"}\"}}}");
+}
+
 static void each_item_of_a_list_is_masked(void **state)
 {
     (void)state;
@@ -164,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_masked_and_all_else_stays),
         cmocka_unit_test(what_was_applied_is_masked_too),
+        cmocka_unit_test(what_was_applied_within_what_was_applied_is_left_out),
         cmocka_unit_test(each_item_of_a_list_is_masked),
         cmocka_unit_test(each_event_of_a_watch_is_masked),
         cmocka_unit_test(an_event_is_passed_on_when_it_is_complete),

@@ -97,6 +97,15 @@ static void a_manual_secret_is_not_ours_and_never_waits(void **state)
     ab_object_unref(o);
 }
 
+static void a_secret_whose_label_is_no_agents_name_is_not_ours(void **state)
+{
+    (void)state;
+    ab_object *o = with_labels("\"" AB_LABEL_SECRET_TYPE "\":\"cluster\",\"" AB_LABEL_AGENT_NAME
+                               "\":\"W_1\",\"" AB_LABEL_REGISTERED "\":\"true\"");
+    assert_null(ab_registration_agent_of(o).ptr);
+    ab_object_unref(o);
+}
+
 static void only_the_value_true_approves(void **state)
 {
     static const struct {
@@ -156,6 +165,7 @@ int main(void)
         cmocka_unit_test(a_secret_says_what_argo_cd_and_the_principal_read),
         cmocka_unit_test(one_that_needs_approval_waits),
         cmocka_unit_test(a_manual_secret_is_not_ours_and_never_waits),
+        cmocka_unit_test(a_secret_whose_label_is_no_agents_name_is_not_ours),
         cmocka_unit_test(only_the_value_true_approves),
         cmocka_unit_test(a_secret_is_current_until_what_it_should_say_changes),
         cmocka_unit_test(a_refresh_keeps_what_others_added),

@@ -92,10 +92,39 @@ static void a_commit_that_was_not_even_queued_does_not_count(void **state)
     tear_down(&f);
 }
 
+/* The broker forgets the position of who has not committed for days. */
+static void a_position_that_does_not_move_is_committed_again_after_a_day(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    ab_kafka_commit_begin(f.link, 5);
+    assert_true(ab_kafka_commit(&f.kafka));
+    f.link->in.committed_ms -= 24LL * 3600 * 1000;
+    assert_false(ab_kafka_commit(&f.kafka));
+    tear_down(&f);
+}
+
+static void a_commit_that_is_under_way_is_waited_for(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    ab_kafka_commit_begin(f.link, 5);
+    f.group.committing = true;
+    assert_false(ab_kafka_commit(&f.kafka));
+    ab_kafka_commit_begin(f.link, 4);
+    assert_false(ab_kafka_commit(&f.kafka));
+    assert_int_equal(f.link->in.committed, 4); /* the next is made when it has been answered */
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_commit_that_was_not_even_queued_does_not_count),
+        cmocka_unit_test(a_position_that_does_not_move_is_committed_again_after_a_day),
+        cmocka_unit_test(a_commit_that_is_under_way_is_waited_for),
     };
     return cmocka_run_group_tests_name("commit", tests, NULL, NULL);
 }

@@ -308,6 +308,35 @@ static void who_does_not_listen_to_acknowledgements_is_not_read_for_a_while(void
     assert_false(f->paused);
 }
 
+static void connect_again(fixture *f)
+{
+    ab_grpc_link_detach(f->link, f);
+    f->paused = false;
+    ab_grpc_link_attach(f->link, &stream_ops, f);
+    hear_hello(f);
+}
+
+static void what_comes_again_is_told_from_what_has_the_same_version_in_another_epoch(void **state)
+{
+    fixture *f = *state;
+    take_of_epoch(f, 1, 1, 2);
+    connect_again(f);
+    take_of_epoch(f, 1, 1, 2);
+    assert_int_equal(f->events, 1);
+    take_of_epoch(f, 2, 1, 2);
+    assert_int_equal(f->events, 2);
+}
+
+static void what_waits_when_a_stream_ends_is_not_pending_any_more(void **state)
+{
+    fixture *f = *state;
+    take_sized(f, 1, QUEUE * 3 / 5);
+    take_sized(f, 2, QUEUE * 3 / 5);
+    assert_int_equal(ab_pending_count(ab_grpc_link_pending(f->link, AB_UP)), 2);
+    connect_again(f); /* the agent sends it again */
+    assert_int_equal(ab_pending_count(ab_grpc_link_pending(f->link, AB_UP)), 1);
+}
+
 /* A list has one epoch for all of its versions. */
 static void what_is_of_two_epochs_is_acknowledged_in_two_lists(void **state)
 {
@@ -360,6 +389,8 @@ int main(void)
         CASE(who_sends_more_bytes_than_are_dealt_with_is_not_read_for_a_while),
         CASE(nothing_overtakes_what_waits),
         CASE(an_event_larger_than_that_is_taken_alone),
+        CASE(what_comes_again_is_told_from_what_has_the_same_version_in_another_epoch),
+        CASE(what_waits_when_a_stream_ends_is_not_pending_any_more),
         CASE(what_is_of_two_epochs_is_acknowledged_in_two_lists),
         CASE(what_others_take_is_left_to_them),
         CASE(nothing_is_taken_before_the_hello),

@@ -119,6 +119,26 @@ static void a_deletion_follows(void **state)
     assert_at_rest();
 }
 
+/* In the place of the mirror somebody makes another, after each number of steps. */
+static void a_deletion_does_not_remove_what_was_made_meanwhile(void **state)
+{
+    size_t left = 1;
+    for (size_t steps = 0; left > 0; steps++) {
+        mirrored("");
+        fake_store_erase(w.local, LOCAL);
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, 0);
+        left = world_choices(&w);
+        if (hub() != NULL)
+            fake_store_erase(w.hub, HUB);
+        put_app(w.hub, "w1", "a", 7, "", "");
+        world_run(&w, 2);
+        assert_int_equal(spec_of(hub()), 7);
+        teardown(state);
+        setup_autonomous(state);
+    }
+}
+
 static void what_is_made_anew_at_the_agent_is_updated_in_place(void **state)
 {
     (void)state;
@@ -723,6 +743,7 @@ int main(void)
         AUTONOMOUS(what_is_published_is_what_its_key_names_and_has_a_uid),
         AUTONOMOUS(changes_and_status_follow),
         AUTONOMOUS(a_deletion_follows),
+        AUTONOMOUS(a_deletion_does_not_remove_what_was_made_meanwhile),
         AUTONOMOUS(what_is_made_anew_at_the_agent_is_updated_in_place),
         AUTONOMOUS(what_is_told_late_of_a_former_object_ends_nothing),
         AUTONOMOUS(what_is_told_late_is_believed_when_the_new_object_is_gone_too),

@@ -215,6 +215,14 @@ static void the_same_content_after_an_end_is_sent(void **state)
     assert_null(sent(d));
 }
 
+static void what_is_to_be_sent_again_is_still_confirmed(void **state)
+{
+    struct desk *d = *state;
+    say(d, "{}");
+    ab_writer_repeat(d->w, KEY);
+    assert_true(ab_writer_is_confirmed_owned(d->w, KEY));
+}
+
 static void a_command_is_sent_once_while_the_log_has_it(void **state)
 {
     struct desk *d = *state;
@@ -428,6 +436,7 @@ int main(void)
         READY(versions_rise_also_when_the_clock_goes_back),
         READY(an_end_is_a_tombstone_and_only_for_what_the_log_has),
         READY(the_same_content_after_an_end_is_sent),
+        READY(what_is_to_be_sent_again_is_still_confirmed),
         READY(a_command_is_sent_once_while_the_log_has_it),
         NEW(a_command_that_the_log_has_is_not_sent_after_a_restart),
         READY(a_command_waits_behind_the_state_it_follows),

@@ -242,6 +242,26 @@ static void a_delete_does_not_touch_what_is_not_managed(void **state)
     assert_at_rest();
 }
 
+/* In the place of the managed one somebody makes another, after each number of steps. */
+static void a_delete_does_not_remove_what_was_made_meanwhile(void **state)
+{
+    size_t left = 1;
+    for (size_t steps = 0; left > 0; steps++) {
+        placed("");
+        fake_store_erase(w.hub, HUB);
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, 0);
+        left = world_choices(&w);
+        if (local() != NULL)
+            fake_store_erase(w.local, LOCAL);
+        put_app(w.local, "argocd", "a", 7, "", "");
+        world_run(&w, 2);
+        assert_int_equal(spec_of(local()), 7);
+        teardown(state);
+        setup(state);
+    }
+}
+
 static void an_application_that_is_created_anew_after_a_delete_is_placed(void **state)
 {
     (void)state;
@@ -667,6 +687,7 @@ int main(void)
         TEST(a_cascade_of_what_never_came_to_the_agent_ends),
         TEST(a_cascade_does_not_delete_what_is_not_managed),
         TEST(a_delete_does_not_touch_what_is_not_managed),
+        TEST(a_delete_does_not_remove_what_was_made_meanwhile),
         TEST(an_application_that_is_created_anew_after_a_delete_is_placed),
         TEST(local_edits_are_reverted),
         TEST(local_additions_of_others_are_kept),

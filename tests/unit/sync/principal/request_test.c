@@ -189,6 +189,28 @@ static void a_request_for_what_is_not_managed_is_refused(void **state)
     assert_at_rest();
 }
 
+/* The principal takes the request off the object first, and ends the command then. The log is lost
+ * after each number of steps. */
+static void a_refused_request_ends_also_when_the_log_is_lost_meanwhile(void **state)
+{
+    size_t left = 1;
+    for (size_t steps = 0; left > 0; steps++) {
+        w.resyncs = true;
+        put_app(w.local, "argocd", "a", 7, "", "");
+        world_start(&w);
+        put_app(w.hub, "w1", "a", 1, "", ",\"operation\":{\"n\":1}");
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, 0);
+        left = world_choices(&w);
+        world_lose_log(&w, &w.principal_link);
+        world_run(&w, 2);
+        assert_int_equal(operation_of(hub()), -1);
+        assert_at_rest();
+        teardown(state);
+        setup(state);
+    }
+}
+
 static void a_refused_request_of_a_deleted_object_leaves_nothing(void **state)
 {
     (void)state;
@@ -340,6 +362,7 @@ int main(void)
         TEST(a_request_whose_id_could_not_be_written_is_sent_later),
         TEST(a_request_is_sent_though_the_mode_was_mistaken_meanwhile),
         TEST(a_request_for_what_is_not_managed_is_refused),
+        TEST(a_refused_request_ends_also_when_the_log_is_lost_meanwhile),
         TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
         TEST(a_request_ends_though_its_object_is_deleted_and_made_anew),
         TEST(a_request_waits_for_an_object_that_is_being_deleted_here),

@@ -441,6 +441,22 @@ static void a_token_confirms_once(void **state)
     assert_int_equal(local_count(), 5);
 }
 
+/* Another process of its name may have done what this one knows nothing of. */
+static void an_agent_that_was_paused_is_compared(void **state)
+{
+    (void)state;
+    put_apps(1);
+    world_start(&w);
+    world_run(&w, 2);
+    double before = world_count(w.principal_metrics, "argobus_resyncs_total");
+    ab_agent_pause(w.agent, true);
+    world_run(&w, 2);
+    assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") == before);
+    ab_agent_pause(w.agent, false);
+    world_run(&w, 2);
+    assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") == before + 1);
+}
+
 static void what_comes_back_is_told(void **state)
 {
     (void)state;
@@ -694,6 +710,7 @@ int main(void)
         T(a_token_is_never_a_number_in_yaml),
         T(a_token_confirms_what_was_held_when_it_was_told),
         T(a_token_confirms_once),
+        T(an_agent_that_was_paused_is_compared),
         T(what_comes_back_is_told),
         T(a_confirmation_is_for_once),
         T(few_deletions_over_a_long_time_are_not_held),

@@ -411,6 +411,20 @@ static void so_is_one_that_only_the_environment_calls_revoked(void **state)
     assert_refused_everywhere(by_the_environment);
 }
 
+static void one_that_is_revoked_while_it_logs_in_is_refused(void **state)
+{
+    (void)state;
+    fixture f;
+    outcome o = {0};
+    setup(&f, ALL);
+    begin_login(&f.w, &f.callers[0], "mtls", "managed", NULL, NULL, &o);
+    f.w.revoked = f.callers[0].peer.certificate;
+    world_wait(&f.w, &o.ended);
+    assert_refused(&o, "its certificate is revoked");
+    f.w.revoked = NULL;
+    teardown(&f);
+}
+
 static void a_certificate_that_is_given_back_is_taken_again(void **state)
 {
     (void)state;
@@ -591,6 +605,7 @@ int main(void)
         cmocka_unit_test(an_agent_that_is_gone_gets_no_refresh),
         cmocka_unit_test(a_revoked_certificate_is_refused_everywhere_at_once),
         cmocka_unit_test(so_is_one_that_only_the_environment_calls_revoked),
+        cmocka_unit_test(one_that_is_revoked_while_it_logs_in_is_refused),
         cmocka_unit_test(a_certificate_that_is_given_back_is_taken_again),
         cmocka_unit_test(a_broken_list_leaves_revoked_what_was),
         cmocka_unit_test(logins_under_way_end_when_it_closes),

@@ -437,6 +437,20 @@ static void a_given_certificate_may_be_revoked_too(void **state)
     unlink(path);
 }
 
+static void a_given_certificate_is_revoked_also_when_its_file_is_gone(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/argobus-recipients-XXXXXX";
+    char id[80];
+    write_file(path, certs.west.cert);
+    assert_int_equal(ab_recipients_configure(r, "west", path, NULL), AB_ERR_OK);
+    copy_id(id);
+    unlink(path);
+    revoke_only(id);
+    assert_int_equal(renewed(), 1);
+    assert_null(ab_recipients_id(r, "west"));
+}
+
 static void of_many_given_files_each_is_looked_at_in_its_turn(void **state)
 {
     (void)state;
@@ -502,6 +516,8 @@ int main(void)
                                         with_revoked_logins, teardown),
         cmocka_unit_test_setup_teardown(one_that_is_revoked_no_more_is_used_again, with_revoked,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_given_certificate_is_revoked_also_when_its_file_is_gone,
+                                        with_revoked, teardown),
         cmocka_unit_test_setup_teardown(a_given_certificate_may_be_revoked_too, with_revoked,
                                         teardown),
         TEST(it_shows_when_the_certificate_in_use_expires),

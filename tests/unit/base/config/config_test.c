@@ -489,7 +489,7 @@ static void printing_hides_secrets_and_reads_back(void **state)
     char *const env[] = {prefix, NULL};
     const char *const set[] = {"sync.wait=90s", NULL};
     ab_config *c = loaded("kafka:\n  sasl: {password: hunter2}\n  brokers: [a]\n"
-                          "  librdkafka: {ssl.key.password: hunter3, debug: all}\n"
+                          "  librdkafka: {ssl.key.password: hunter3, Token: hunter4, debug: all}\n"
                           "agents: [{name: w1}]\n",
                           env, set);
     ab_buf out;
@@ -503,7 +503,8 @@ static void printing_hides_secrets_and_reads_back(void **state)
              "agents: [{\"name\": \"w1\"}]  # from %s\n"
              "kafka:\n"
              "  brokers: [\"a\"]  # from %s\n"
-             "  librdkafka: {\"ssl.key.password\": \"<redacted>\", \"debug\": \"all\"}  # from %s\n"
+             "  librdkafka: {\"ssl.key.password\": \"<redacted>\", \"Token\": \"<redacted>\", "
+             "\"debug\": \"all\"}  # from %s\n"
              "  prefix: \"a \\\"b\\\"\\x85\"  # ARGOBUS_KAFKA_PREFIX\n"
              "  sasl:\n"
              "    password: \"<redacted>\"  # from %s\n"

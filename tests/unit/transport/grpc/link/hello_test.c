@@ -44,10 +44,37 @@ static void a_hello_survives_the_way(void **state)
     ab_event_unref(event);
 }
 
+static ab_err read_with(int64_t inflight, int64_t message_max)
+{
+    const ab_grpc_hello said = {
+        .base = {.mode = "managed", .version = "1", .instance = "i", .epoch = 1, .certificate = ""},
+        .inflight = inflight,
+        .message_max = message_max};
+    ab_event *event = NULL;
+    ab_grpc_hello heard;
+    assert_int_equal(ab_grpc_hello_make(&said, "/principal", &event), AB_ERR_OK);
+    ab_err e = ab_grpc_hello_read(event, &heard, NULL);
+    ab_grpc_hello_fini(&heard);
+    ab_event_unref(event);
+    return e;
+}
+
+/* Who takes nothing could never be sent anything. */
+static void numbers_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(read_with(1, 1), AB_ERR_OK);
+    assert_int_equal(read_with(65536, INT64_C(1) << 40), AB_ERR_OK);
+    assert_int_equal(read_with(0, 1), AB_ERR_INVALID);
+    assert_int_equal(read_with(65537, 1), AB_ERR_INVALID);
+    assert_int_equal(read_with(1, 0), AB_ERR_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hello_survives_the_way),
+        cmocka_unit_test(numbers_that_make_no_sense_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ typedef struct {
     bool woken;
     bool full;       /* the stream takes nothing */
     unsigned writes; /* that it took */
+    bool fresh;      /* as the link's last hello says */
     unsigned cuts;
     int64_t silent_ms; /* of the stream */
 } fixture;
@@ -83,12 +84,22 @@ static void wake(void *arg)
     ((fixture *)arg)->woken = true;
 }
 
+static void note_hello(fixture *f, const ab_event *event)
+{
+    ab_grpc_hello hello;
+    assert_int_equal(ab_grpc_hello_read(event, &hello, NULL), AB_ERR_OK);
+    f->fresh = hello.fresh;
+    ab_grpc_hello_fini(&hello);
+}
+
 static ab_err stream_send(void *stream, ab_str head, ab_event *event)
 {
     fixture *f = stream;
     (void)head;
     (void)event;
     f->writes += !f->full;
+    if (ab_str_is(ab_event_attr(event, AB_CE_DATASCHEMA), ab_target_name(AB_TARGET_HEARTBEAT)))
+        note_hello(f, event);
     return f->full ? AB_ERR_FULL : AB_ERR_OK;
 }
 
@@ -192,7 +203,8 @@ static int teardown(void **state)
     return 0;
 }
 
-static void take_of_epoch(fixture *f, uint64_t epoch, unsigned number, size_t size)
+/* From another one than the agent, if `source` says so. */
+static void take_from(fixture *f, const char *source, uint64_t epoch, unsigned number, size_t size)
 {
     static const char filler[8192] = {'x'};
     char key[32];
@@ -200,7 +212,7 @@ static void take_of_epoch(fixture *f, uint64_t epoch, unsigned number, size_t si
     ab_event_draft d = {.data = {filler, size}};
     snprintf(key, sizeof(key), "app/%u", number);
     ab_event_set_text(&d, AB_CE_ID, key);
-    ab_event_set_text(&d, AB_CE_SOURCE, SOURCE);
+    ab_event_set_text(&d, AB_CE_SOURCE, source);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_STATUS_UPDATE));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
@@ -208,6 +220,11 @@ static void take_of_epoch(fixture *f, uint64_t epoch, unsigned number, size_t si
     ab_event_set_u64(&d, AB_CE_OBJVERSION, number);
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
     take(f, event);
+}
+
+static void take_of_epoch(fixture *f, uint64_t epoch, unsigned number, size_t size)
+{
+    take_from(f, SOURCE, epoch, number, size);
 }
 
 static void take_sized(fixture *f, unsigned number, size_t size)
@@ -337,6 +354,39 @@ static void what_waits_when_a_stream_ends_is_not_pending_any_more(void **state)
     assert_int_equal(ab_pending_count(ab_grpc_link_pending(f->link, AB_UP)), 1);
 }
 
+/* It is acknowledged: it would only come again. */
+static void what_another_agent_is_to_have_said_is_not_taken(void **state)
+{
+    fixture *f = *state;
+    f->writes = 0;
+    take_from(f, AB_SOURCE_AGENT "w2", 1, 1, 2);
+    take_from(f, AB_SOURCE_PRINCIPAL, 1, 2, 2);
+    assert_int_equal(f->events, 0);
+    assert_int_equal(f->writes, 2);
+}
+
+static void serve_again(fixture *f, bool forget)
+{
+    ab_grpc_link_retire(f->link, forget);
+    ab_grpc_link_serve(f->link);
+    ab_grpc_link_attach(f->link, &stream_ops, f);
+    ab_grpc_link_run(f->link);
+}
+
+static void an_agent_that_was_forgotten_is_told_so(void **state)
+{
+    fixture *f = *state;
+    serve_again(f, false);
+    assert_false(f->fresh);
+    serve_again(f, true);
+    assert_true(f->fresh);
+    serve_again(f, false); /* it has not said hello meanwhile, and does not know yet */
+    assert_true(f->fresh);
+    hear_hello(f);
+    serve_again(f, false);
+    assert_false(f->fresh);
+}
+
 /* A list has one epoch for all of its versions. */
 static void what_is_of_two_epochs_is_acknowledged_in_two_lists(void **state)
 {
@@ -391,6 +441,8 @@ int main(void)
         CASE(an_event_larger_than_that_is_taken_alone),
         CASE(what_comes_again_is_told_from_what_has_the_same_version_in_another_epoch),
         CASE(what_waits_when_a_stream_ends_is_not_pending_any_more),
+        CASE(what_another_agent_is_to_have_said_is_not_taken),
+        CASE(an_agent_that_was_forgotten_is_told_so),
         CASE(what_is_of_two_epochs_is_acknowledged_in_two_lists),
         CASE(what_others_take_is_left_to_them),
         CASE(nothing_is_taken_before_the_hello),

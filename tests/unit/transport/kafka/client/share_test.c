@@ -65,6 +65,18 @@ static void an_agent_has_more_of_it_as_the_broker_confirms(void **state)
     assert_int_equal(s.proven, EVENT);
 }
 
+static void who_was_idle_is_not_stuck(void **state)
+{
+    (void)state;
+    ab_budget b = budget();
+    ab_share s = {0};
+    assert_int_equal(fill(&b, &s, EVENT, 1, 100 * STUCK), 1);
+    ab_share_check(&b, &s, 100 * STUCK + STUCK - 1);
+    assert_false(s.stuck);
+    ab_share_check(&b, &s, 100 * STUCK + STUCK);
+    assert_true(s.stuck);
+}
+
 static void there_is_always_room_for_one_more_agent(void **state)
 {
     (void)state;
@@ -221,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_agent_has_half_of_the_queue),
         cmocka_unit_test(an_agent_has_more_of_it_as_the_broker_confirms),
+        cmocka_unit_test(who_was_idle_is_not_stuck),
         cmocka_unit_test(there_is_always_room_for_one_more_agent),
         cmocka_unit_test(what_is_stuck_leaves_the_queue_to_the_others),
         cmocka_unit_test(agents_that_get_stuck_one_after_the_other_stay_below_the_bound),

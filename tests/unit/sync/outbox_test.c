@@ -202,6 +202,26 @@ static void failures_that_come_together_are_one_failure(void **state)
     assert_int_equal(ab_outbox_paused_until(b->o), until);
 }
 
+/* Fails once at this time; @return how long nothing is sent then */
+static int64_t fail_once(struct box *b, int64_t now)
+{
+    ab_outbox_done(b->o, ab_outbox_next(b->o, now), AB_ERR_UNAVAILABLE, now);
+    return ab_outbox_paused_until(b->o) - now;
+}
+
+static void a_send_that_succeeds_makes_the_pause_short_again(void **state)
+{
+    struct box *b = *state;
+    int64_t now = 0;
+    put_state(b, "a", 1, NULL);
+    while (fail_once(b, now) < 5000)
+        now = ab_outbox_paused_until(b->o);
+    now = ab_outbox_paused_until(b->o);
+    ab_outbox_done(b->o, ab_outbox_next(b->o, now), AB_ERR_OK, now);
+    put_state(b, "a", 2, NULL);
+    assert_in_range(fail_once(b, now), 1, 100);
+}
+
 static void what_can_never_be_sent_ends_and_is_safe(void **state)
 {
     struct box *b = *state;
@@ -374,6 +394,7 @@ int main(void)
         TEST(a_failed_command_is_kept_when_a_state_waits_behind_it),
         TEST(a_failure_pauses_everything_for_a_while_that_grows),
         TEST(failures_that_come_together_are_one_failure),
+        TEST(a_send_that_succeeds_makes_the_pause_short_again),
         TEST(what_can_never_be_sent_ends_and_is_safe),
         TEST(what_the_transport_did_not_take_comes_first_again),
         TEST(what_was_returned_may_be_replaced),

@@ -281,6 +281,36 @@ static void an_application_that_is_created_anew_after_a_delete_is_placed(void **
 
 /* --- reverts --- */
 
+static uint64_t zero(void *arg)
+{
+    (void)arg;
+    return 0;
+}
+
+/* Until the agent's cache has been asked for something and has answered. */
+static void step_cache(void)
+{
+    while (w.cache.keeping == NULL)
+        world_step(&w, 0);
+    world_step(&w, fake_store_choices(w.hub) + fake_store_choices(w.local));
+}
+
+static void a_change_that_cannot_be_saved_is_not_lost(void **state)
+{
+    (void)state;
+    placed("");
+    set_spec(w.hub, HUB, 2);
+    step_cache(); /* the former state is read */
+    w.random = zero;
+    w.faults_permille = 1000;
+    step_cache();
+    w.random = NULL;
+    assert_int_equal(fake_log_open(w.down), 1);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
 static void local_edits_are_reverted(void **state)
 {
     (void)state;
@@ -689,6 +719,7 @@ int main(void)
         TEST(a_delete_does_not_touch_what_is_not_managed),
         TEST(a_delete_does_not_remove_what_was_made_meanwhile),
         TEST(an_application_that_is_created_anew_after_a_delete_is_placed),
+        TEST(a_change_that_cannot_be_saved_is_not_lost),
         TEST(local_edits_are_reverted),
         TEST(local_additions_of_others_are_kept),
         TEST(local_edits_are_reverted_while_disconnected),

@@ -57,6 +57,25 @@ static void fingerprints_are_read_as_tools_write_them(void **state)
                    "\n0000000000000000000000000000000000000000000000000000000000000000\n" HEX64);
 }
 
+static void the_order_of_a_list_means_nothing(void **state)
+{
+    (void)state;
+    static const char digits[] = "f31a05";
+    char text[sizeof(digits) * (2 * AB_FINGERPRINT_BYTES + 1)] = "";
+    ab_revoked r = {0};
+    for (size_t i = 0; digits[i] != '\0'; i++) {
+        memset(text + i * 65, digits[i], 64);
+        text[i * 65 + 64] = '\n';
+    }
+    assert_int_equal(ab_revoked_parse(ab_str_of(text), &r, NULL), AB_ERR_OK);
+    for (size_t i = 0; digits[i] != '\0'; i++) {
+        uint8_t hash[AB_FINGERPRINT_BYTES];
+        assert_true(ab_fingerprint_parse((ab_str){text + i * 65, 64}, hash));
+        assert_true(ab_revoked_has(&r, hash));
+    }
+    ab_revoked_fini(&r);
+}
+
 static void an_empty_list_revokes_nobody(void **state)
 {
     (void)state;
@@ -95,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_lose_their_blanks_and_keep_their_numbers),
         cmocka_unit_test(fingerprints_are_read_as_tools_write_them),
+        cmocka_unit_test(the_order_of_a_list_means_nothing),
         cmocka_unit_test(an_empty_list_revokes_nobody),
         cmocka_unit_test(a_line_that_is_no_fingerprint_is_named),
     };

@@ -66,6 +66,13 @@ static void values_are_masked_and_all_else_stays(void **state)
         "++++\"}}");
 }
 
+static void values_of_another_form_are_left_out(void **state)
+{
+    (void)state;
+    assert_masked("{\"kind\":\"Secret\",\"data\":\"eA==\",\"stringData\":[\"x\"]}", false,
+                  "{\"kind\":\"Secret\",\"data\":null,\"stringData\":null}");
+}
+
 static void what_was_applied_is_masked_too(void **state)
 {
     (void)state;
@@ -179,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_masked_and_all_else_stays),
+        cmocka_unit_test(values_of_another_form_are_left_out),
         cmocka_unit_test(what_was_applied_is_masked_too),
         cmocka_unit_test(what_was_applied_within_what_was_applied_is_left_out),
         cmocka_unit_test(each_item_of_a_list_is_masked),

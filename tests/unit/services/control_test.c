@@ -96,6 +96,17 @@ static void what_a_former_process_left_is_replaced(void **state)
     assert_true(is_a_socket(t.path));
 }
 
+static void a_file_that_is_no_socket_is_left_alone(void **state)
+{
+    (void)state;
+    struct stat st;
+    FILE *f = fopen(t.path, "w");
+    assert_non_null(f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(open_at(t.path, &t.control), AB_ERR_UNAVAILABLE);
+    assert_true(lstat(t.path, &st) == 0 && S_ISREG(st.st_mode));
+}
+
 static void a_socket_that_is_in_use_is_left_alone(void **state)
 {
     (void)state;
@@ -150,9 +161,13 @@ static void a_path_that_is_too_long_is_no_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(by_default_it_is_where_systemd_says),        T(none_is_none),
-        T(what_a_former_process_left_is_replaced),     T(a_socket_that_is_in_use_is_left_alone),
-        T(a_folder_that_others_may_write_is_not_used), T(a_link_is_no_folder),
+        T(by_default_it_is_where_systemd_says),
+        T(none_is_none),
+        T(what_a_former_process_left_is_replaced),
+        T(a_file_that_is_no_socket_is_left_alone),
+        T(a_socket_that_is_in_use_is_left_alone),
+        T(a_folder_that_others_may_write_is_not_used),
+        T(a_link_is_no_folder),
         T(a_path_that_is_too_long_is_no_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,18 @@ static void a_row_comes_back_as_it_was_also_after_reopening(void **state)
     assert_true(ab_str_eq(out.owned, in.owned) && ab_str_is(out.desired, desired));
 }
 
+static void what_was_given_up_is_given_up_after_reopening(void **state)
+{
+    fixture *f = *state;
+    ab_received_state out;
+    ab_received_state in = {.version = {7, 1}, .released = true};
+    keep(f, "Application/argocd/a", &in);
+    wait_until_kept(f, 1);
+    reopen(f);
+    assert_int_equal(load(f, "Application/argocd/a", &out), AB_ERR_OK);
+    assert_true(out.released && !out.ended && !out.deleting);
+}
+
 static void the_newest_of_one_key_stays(void **state)
 {
     fixture *f = *state;
@@ -477,6 +489,7 @@ int main(void)
         CASE(nobody_else_may_read_it),
         CASE(what_everybody_could_read_is_taken_from_them),
         CASE(a_row_comes_back_as_it_was_also_after_reopening),
+        CASE(what_was_given_up_is_given_up_after_reopening),
         CASE(the_newest_of_one_key_stays),
         CASE(the_answer_to_a_write_is_the_row),
         CASE(an_unknown_key_is_not_found),

@@ -93,8 +93,8 @@ static void load_config(void)
     snprintf(key, sizeof(key), "registration.token-key=%s", t.key_file);
     const char *const set[] = {"registration.enabled=true",
                                "registration.server=https://principal:9090",
-                               "registration.names=w*,e*,other", key};
-    const ab_config_sources sources = {.set = set, .set_count = 4};
+                               "registration.names=w*,e*,other", "registration.labels=*", key};
+    const ab_config_sources sources = {.set = set, .set_count = 5};
     ab_error err = {0};
     if (ab_config_load(tables, 2, &sources, &t.config, &err) != AB_ERR_OK)
         fail_msg("%s", err.text);
@@ -319,6 +319,20 @@ static void who_is_served_by_now_gets_no_secret(void **state)
     assert_string_equal(t.last, "Secret/argocd/cluster-w1");
 }
 
+/* As no agent of ours sends them. A Secret that cannot be made would delay all the others. */
+static void labels_without_end_are_none(void **state)
+{
+    (void)state;
+    char labels[2 * 4096] = "";
+    for (size_t i = 0, at = 0; at + 16 < sizeof(labels); i++)
+        at += (size_t)snprintf(labels + at, sizeof(labels) - at, "%slabel%03zu=a",
+                               i == 0 ? "" : ",", i);
+    assert_true(ab_registration_ask(t.r, "w1", NULL, ab_str_of(labels), true, NULL));
+    pass(250);
+    assert_int_equal(t.count, 1);
+    assert_int_equal(ab_span_count(ab_object_meta(t.asked.first->object, "labels")), 3);
+}
+
 /* The first operation that was asked is answered. @param version  that it is to be conditional on
  */
 static void answer_first(const char *version, ab_err code, ab_object *object)
@@ -361,6 +375,7 @@ int main(void)
         TEST(a_secret_that_exists_is_not_tried_again_and_delays_nothing),
         TEST(who_asks_before_the_store_is_listed_is_judged_afterwards),
         TEST(who_is_served_by_now_gets_no_secret),
+        TEST(labels_without_end_are_none),
         TEST(a_refresh_does_not_overwrite_a_change_of_somebody_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,26 @@ static uint64_t zero(void *arg)
     return 0;
 }
 
+/* Of what cannot be written nobody has changed anything, and nothing is tried all the time. */
+static void what_was_refused_is_tried_rarely_and_reverted_once_it_is_written(void **state)
+{
+    (void)state;
+    placed("");
+    w.local_refuses = AB_ERR_DENIED;
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    double writes = world_count(w.agent_metrics, "argobus_store_writes_total");
+    world_run(&w, 290);
+    assert_true(world_count(w.agent_metrics, "argobus_store_writes_total") == writes);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 20);
+    assert_int_equal(spec_of(local()), 2);
+    set_spec(w.local, LOCAL, 3);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 2);
+    assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 1);
+}
+
 /* Until the agent's cache has been asked for something and has answered. */
 static void step_cache(void)
 {
@@ -719,6 +739,7 @@ int main(void)
         TEST(a_delete_does_not_touch_what_is_not_managed),
         TEST(a_delete_does_not_remove_what_was_made_meanwhile),
         TEST(an_application_that_is_created_anew_after_a_delete_is_placed),
+        TEST(what_was_refused_is_tried_rarely_and_reverted_once_it_is_written),
         TEST(a_change_that_cannot_be_saved_is_not_lost),
         TEST(local_edits_are_reverted),
         TEST(local_additions_of_others_are_kept),

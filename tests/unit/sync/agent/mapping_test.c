@@ -238,6 +238,17 @@ static void unmanaged_applications_are_not_touched_anywhere(void **state)
 
 /* --- two that would stand in one place --- */
 
+/* Of the principal it takes only commands, also where argocd-agents take a state. */
+static void an_autonomous_agent_takes_no_desired_state(void **state)
+{
+    (void)state;
+    w.policy.autonomous = true;
+    begin();
+    desired("Application/w1/a", AB_TYPE_SPEC_UPDATE, ",\"uid\":\"u\"", ",\"spec\":{\"n\":1}");
+    assert_null(at(LOCAL));
+    assert_int_equal(refused("not_allowed"), 1);
+}
+
 static void the_second_of_two_sources_is_refused(void **state)
 {
     (void)state;
@@ -391,6 +402,7 @@ int main(void)
         CASE(what_is_no_longer_allowed_is_left_alone_until_it_ends),
         CASE(a_refused_application_that_is_deleted_at_the_hub_is_confirmed_gone),
         CASE(unmanaged_applications_are_not_touched_anywhere),
+        CASE(an_autonomous_agent_takes_no_desired_state),
         CASE(the_second_of_two_sources_is_refused),
         CASE(the_second_is_refused_also_when_it_is_the_remapped_one),
         CASE(the_second_does_not_replace_the_first_while_that_waits),

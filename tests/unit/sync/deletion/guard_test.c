@@ -40,6 +40,16 @@ static void what_is_more_than_both_limits_is_held(void **state)
     assert_int_equal(g.held, 5);
 }
 
+static void what_was_confirmed_is_not_added_to_what_comes_then(void **state)
+{
+    (void)state;
+    assert_false(ab_guard_all(&g, 0, 5, 0, 8));
+    g.confirmed = true;
+    assert_true(ab_guard_all(&g, 1, 5, 0, 8));
+    g.confirmed = false;
+    assert_true(ab_guard_all(&g, 2, 3, 0, 3));
+}
+
 static void deletions_far_apart_are_not_added_up(void **state)
 {
     (void)state;
@@ -128,6 +138,7 @@ int main(void)
         T(few_deletions_are_let_through),
         T(many_of_more_objects_still_are_let_through),
         T(what_is_more_than_both_limits_is_held),
+        T(what_was_confirmed_is_not_added_to_what_comes_then),
         T(deletions_far_apart_are_not_added_up),
         T(deletions_within_the_window_are_added_up),
         T(while_something_is_held_nothing_goes_however_late_it_is),

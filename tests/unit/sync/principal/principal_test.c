@@ -254,6 +254,18 @@ static void the_end_of_a_report_ends_no_mirror(void **state)
     assert_null(hub());
 }
 
+/* The agent gave up its mirror when it became a managed one: that ends no cascade. */
+static void what_is_released_drops_no_finalizers(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    world_crash_agent(&w);
+    fake_store_erase(w.hub, HUB);
+    say_up(LOCAL, AB_TYPE_RELEASE, NULL, 1);
+    world_settle(&w);
+    assert_non_null(hub());
+}
+
 /* --- what comes while the object is read or written for something else --- */
 
 /* The principal reads the hub's object, in order to send it. */
@@ -725,6 +737,7 @@ int main(void)
         TEST(what_an_agent_may_not_say_is_refused),
         TEST(an_answer_under_a_key_of_another_form_is_refused),
         TEST(the_end_of_a_report_ends_no_mirror),
+        TEST(what_is_released_drops_no_finalizers),
         TEST(finalizers_are_not_dropped_by_an_end_that_comes_meanwhile),
         TEST(an_error_that_comes_meanwhile_is_shown),
         TEST(a_status_that_comes_while_an_error_is_written_is_written_too),

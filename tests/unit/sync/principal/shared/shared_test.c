@@ -434,6 +434,23 @@ static void what_was_deleted_while_it_was_down_is_ended(void **state)
     assert_true(has("a1", KEYS));
 }
 
+static void while_the_end_of_a_project_is_held_back_its_secrets_stay(void **state)
+{
+    (void)state;
+    h.deletions_max = 0;
+    put_project("*");
+    put_secret(SCOPED);
+    put_keys();
+    hub_start(&h);
+    hub_crash(&h);
+    fake_store_erase(h.store, PROJECT);
+    fake_store_erase(h.store, KEYS);
+    hub_start(&h);
+    hub_tick(&h, 2000);
+    assert_true(has("a1", PROJECT));
+    assert_true(has("a1", SECRET));
+}
+
 static void while_a_project_cannot_be_read_its_secrets_stay(void **state)
 {
     (void)state;
@@ -526,6 +543,7 @@ int main(void)
         TEST(gpg_keys_go_to_everybody),
         TEST(an_agent_that_comes_late_gets_them),
         TEST(what_was_deleted_while_it_was_down_is_ended),
+        TEST(while_the_end_of_a_project_is_held_back_its_secrets_stay),
         TEST(while_a_project_cannot_be_read_its_secrets_stay),
         TEST(no_agent_has_errors_kept_without_bound),
         TEST(what_an_agent_cannot_do_is_counted),

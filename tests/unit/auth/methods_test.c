@@ -458,6 +458,23 @@ static unsigned count_in(int fd, const char *text)
     return count;
 }
 
+static void asking_for_methods_that_are_not_there_shuts_the_address_out(void **state)
+{
+    (void)state;
+    world w;
+    caller c;
+    outcome o;
+    open_world(&w, WORDS("grpc.auth.accept=mtls"));
+    caller_init(&c, "192.0.2.1", NULL);
+    for (int i = 0; i < 60; i++) {
+        o = log_in(&w, &c, "kerberos", "managed", NULL, NULL);
+        assert_int_equal(o.code, AB_ERR_DENIED);
+    }
+    o = log_in(&w, &c, "kerberos", "managed", NULL, NULL);
+    assert_int_equal(o.code, AB_ERR_FULL);
+    world_fini(&w);
+}
+
 static void no_address_fills_the_log(void **state)
 {
     (void)state;
@@ -660,6 +677,7 @@ int main(void)
         cmocka_unit_test(a_success_does_not_count_as_a_failure),
         cmocka_unit_test(others_at_the_same_address_are_not_shut_out),
         cmocka_unit_test(guessing_over_many_names_shuts_the_address_out),
+        cmocka_unit_test(asking_for_methods_that_are_not_there_shuts_the_address_out),
         cmocka_unit_test(no_address_fills_the_log),
         cmocka_unit_test(a_certificate_is_counted_by_itself),
         cmocka_unit_test(logins_are_counted_by_method_and_failures_by_reason),

@@ -245,6 +245,36 @@ static void another_key_signs_and_what_the_former_one_signed_is_taken(void **sta
     teardown(&f);
 }
 
+/* Else a file that is written again would end the tokens of the former key early. */
+static void the_same_key_once_more_is_no_other_key(void **state)
+{
+    (void)state;
+    fixture f;
+    setup(&f, ALL);
+    outcome first = by_certificate(&f, 0);
+    made_cert other = make_cert(&(made_cert_spec){.type = "RSA-2048", .name = "x"});
+    write_key(&f, other.key);
+    write_key(&f, "nonsense\n");
+    write_key(&f, other.key);
+    assert_verified(&f.w, &f.callers[0], first.access, "w1");
+    made_cert_free(&other);
+    teardown(&f);
+}
+
+static void a_short_key_leaves_the_key_as_it_was(void **state)
+{
+    (void)state;
+    fixture f;
+    setup(&f, ALL);
+    outcome first = by_certificate(&f, 0);
+    made_cert weak = make_cert(&(made_cert_spec){.type = "RSA-1024", .name = "x"});
+    write_key(&f, weak.key);
+    made_cert_free(&weak);
+    change_key(&f);
+    assert_verified(&f.w, &f.callers[0], first.access, "w1");
+    teardown(&f);
+}
+
 static void a_file_that_holds_no_key_leaves_the_key_as_it_was(void **state)
 {
     (void)state;
@@ -595,6 +625,8 @@ int main(void)
         cmocka_unit_test(garbage_is_refused_with_one_reason_each),
         cmocka_unit_test(principals_with_one_key_take_each_others_tokens_and_others_do_not),
         cmocka_unit_test(another_key_signs_and_what_the_former_one_signed_is_taken),
+        cmocka_unit_test(the_same_key_once_more_is_no_other_key),
+        cmocka_unit_test(a_short_key_leaves_the_key_as_it_was),
         cmocka_unit_test(a_file_that_holds_no_key_leaves_the_key_as_it_was),
         cmocka_unit_test(without_a_key_one_is_made),
         cmocka_unit_test(a_method_that_is_no_longer_accepted_ends_its_tokens),

@@ -453,6 +453,22 @@ static void a_file_of_format_1_keeps_what_comes_then(void **state)
     assert_true(ab_digest_eq(&out.hash, &in.hash));
 }
 
+static void a_file_of_a_newer_argobus_is_left_alone(void **state)
+{
+    fixture *f = *state;
+    ab_error err = {0};
+    ab_state_db *c = NULL;
+    sqlite3 *db = NULL;
+    bool fresh;
+    close_cache(f);
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=3", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(ab_state_db_open(&f->loop, f->path, &stepped, &c, &fresh, &err),
+                     AB_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "newer argobus"));
+}
+
 static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
 {
     fixture *f = *state;
@@ -501,6 +517,7 @@ int main(void)
         CASE(a_file_that_is_held_does_not_hold_the_loop),
         CASE(a_file_of_format_1_is_taken_over),
         CASE(a_file_of_format_1_keeps_what_comes_then),
+        CASE(a_file_of_a_newer_argobus_is_left_alone),
         CASE(a_damaged_file_is_an_error_that_says_what_to_do),
         CASE(a_missing_folder_is_an_error_that_names_it),
     };

@@ -70,6 +70,7 @@ static void managed_asks_for_each_object(void **state)
         {{0}, "GET", "/api/v1/namespaces/a/events", NULL, YES, NULL},
         {{0}, "GET", "/apis/events.k8s.io/v1/events?watch=1", NULL, YES, NULL},
         {{0}, "DELETE", "/api/v1/namespaces/a/events/e", NULL, ASK, NULL},
+        {{0}, "GET", "/apis/example.com/v1/namespaces/a/events", NULL, NO, "policy: all"},
         {{0}, "GET", "/apis/apps/v1", NULL, YES, NULL},
         {{0}, "GET", "/version", NULL, YES, NULL},
         {{0}, "GET", "/healthz", NULL, YES, NULL},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/observe/log.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,6 +156,18 @@ static void unknown_words_are_named_and_change_nothing(void **state)
     (void)written(&f);
 }
 
+/* Who logs is about to return it, or has just seen it. */
+static void errno_stays_as_it_was(void **state)
+{
+    (void)state;
+    ab_log *log = NULL;
+    assert_int_equal(ab_log_new(-1, "info", AB_LOG_TEXT, &ab_clock_real, &log, NULL), AB_ERR_OK);
+    errno = ENOENT;
+    AB_INFO(log, MAIN, "it cannot be written");
+    assert_int_equal(errno, ENOENT);
+    ab_log_free(log);
+}
+
 static void a_long_value_is_cut(void **state)
 {
     (void)state;
@@ -178,6 +191,7 @@ int main(void)
         cmocka_unit_test(what_is_off_is_neither_written_nor_evaluated),
         cmocka_unit_test(levels_change_while_running),
         cmocka_unit_test(unknown_words_are_named_and_change_nothing),
+        cmocka_unit_test(errno_stays_as_it_was),
         cmocka_unit_test(a_long_value_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

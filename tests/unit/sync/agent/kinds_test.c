@@ -498,8 +498,10 @@ static void one_that_comes_unsealed_is_refused_and_not_kept(void **state)
     begin();
     desired_kind(&shared[1], AB_TYPE_CREATE, "u-1", "clear");
     desired(SECRET, AB_TYPE_CREATE, UID("u-1") REPOSITORY, SEALED DATA("clear"));
+    desired(SECRET, AB_TYPE_CREATE, UID("u-1") REPOSITORY,
+            SEALED ",\"stringData\":{\"k\":\"clear\"}");
     assert_null(at(SECRET_HERE));
-    assert_int_equal(refused("unsealed"), 2);
+    assert_int_equal(refused("unsealed"), 3);
     assert_non_null(said(error_key(&shared[1])));
     assert_int_equal(world_recall(&w, AB_STR(SECRET_HERE), &row), AB_ERR_NOTFOUND);
     assert_at_rest();

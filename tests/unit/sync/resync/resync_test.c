@@ -457,6 +457,23 @@ static void an_agent_that_was_paused_is_compared(void **state)
     assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") == before + 1);
 }
 
+/* The agent has been another principal's before. */
+static void what_another_principal_sent_is_none_of_ours(void **state)
+{
+    (void)state;
+    put_app(w.local, "argocd", "b", 1,
+            ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"x\",\"" AB_ANN_PRINCIPAL_UID
+            "\":\"another\"}",
+            "");
+    put_apps(1);
+    world_start(&w);
+    world_run(&w, 2);
+    assert_int_equal(w.held, 0);
+    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    world_run(&w, 2);
+    assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
+}
+
 static void what_comes_back_is_told(void **state)
 {
     (void)state;
@@ -711,6 +728,7 @@ int main(void)
         T(a_token_confirms_what_was_held_when_it_was_told),
         T(a_token_confirms_once),
         T(an_agent_that_was_paused_is_compared),
+        T(what_another_principal_sent_is_none_of_ours),
         T(what_comes_back_is_told),
         T(a_confirmation_is_for_once),
         T(few_deletions_over_a_long_time_are_not_held),

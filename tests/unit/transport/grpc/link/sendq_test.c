@@ -133,6 +133,7 @@ static void an_acknowledgement_ends_what_it_names_and_nothing_else(void **state)
     send_next(q, "app/a", 1);
     send_next(q, "app/b", 1);
     assert_int_equal(ack(q, "app/b", 2, &token), AB_ERR_NOTFOUND);
+    assert_int_equal(ab_grpc_sendq_ack(q, AB_STR_NONE, 6, 1, &token), AB_ERR_NOTFOUND);
     assert_int_equal(ack(q, "app/b", 1, &token), AB_ERR_OK);
     assert_ptr_equal(token, &second);
     assert_int_equal(ack(q, "app/b", 1, &token), AB_ERR_NOTFOUND);

@@ -182,8 +182,8 @@ static void secrets_that_are_under_way_count(void **state)
     assert_int_equal(t.count, 2 * AB_REGISTRATION_RATE);
 }
 
-/* A self-registered Secret with data that is not what the principal would write. */
-static ab_object *make_stale_secret(size_t number)
+/* A Secret with data that is not what the principal would write. */
+static ab_object *make_secret(size_t number, const char *registered)
 {
     char text[512];
     ab_object *secret = NULL;
@@ -191,15 +191,15 @@ static ab_object *make_stale_secret(size_t number)
              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"cluster-e%zu\","
              "\"namespace\":\"argocd\",\"resourceVersion\":\"7\","
              "\"labels\":{\"argocd.argoproj.io/secret-type\":\"cluster\","
-             "\"" AB_LABEL_AGENT_NAME "\":\"e%zu\",\"" AB_LABEL_REGISTERED "\":\"true\"}}}",
-             number, number);
+             "\"" AB_LABEL_AGENT_NAME "\":\"e%zu\",\"" AB_LABEL_REGISTERED "\":\"%s\"}}}",
+             number, number, registered);
     assert_int_equal(ab_object_parse(ab_str_of(text), &secret, NULL), AB_ERR_OK);
     return secret;
 }
 
 static void stale_secret(size_t number)
 {
-    ab_object *secret = make_stale_secret(number);
+    ab_object *secret = make_secret(number, "true");
     ab_registration_on_updated(t.r, secret);
     ab_object_unref(secret);
 }
@@ -348,7 +348,7 @@ static void answer_first(const char *version, ab_err code, ab_object *object)
 static void a_refresh_does_not_overwrite_a_change_of_somebody_else(void **state)
 {
     (void)state;
-    ab_object *read = make_stale_secret(0);
+    ab_object *read = make_secret(0, "true");
     ab_registration_on_updated(t.r, read);
     pass(250);
     answer_first(NULL, AB_ERR_OK, read);
@@ -357,6 +357,17 @@ static void a_refresh_does_not_overwrite_a_change_of_somebody_else(void **state)
     agents_ask(1);
     pass(250);
     assert_int_equal(t.count, 1); /* it is no failure: others are not delayed */
+}
+
+static void a_refresh_leaves_a_secret_that_somebody_else_keeps_by_now(void **state)
+{
+    (void)state;
+    stale_secret(0);
+    pass(250);
+    ab_object *read = make_secret(0, "false");
+    answer_first(NULL, AB_ERR_OK, read);
+    ab_object_unref(read);
+    assert_int_equal(t.count, 0);
 }
 
 int main(void)
@@ -377,6 +388,7 @@ int main(void)
         TEST(who_is_served_by_now_gets_no_secret),
         TEST(labels_without_end_are_none),
         TEST(a_refresh_does_not_overwrite_a_change_of_somebody_else),
+        TEST(a_refresh_leaves_a_secret_that_somebody_else_keeps_by_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

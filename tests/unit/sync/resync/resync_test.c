@@ -238,6 +238,33 @@ static void deletions_that_were_observed_are_not_held_however_many(void **state)
     assert_at_rest();
 }
 
+/* What the agent tells, asked what it holds, comes when the end of all of it is said. */
+static void what_was_ended_since_the_agent_told_is_not_held(void **state)
+{
+    (void)state;
+    w.deletions_max = 0;
+    put_apps(5);
+    world_start(&w);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    while (!fake_log_has_next(w.up))
+        world_step(&w, 0);
+    world_connect(&w.agent_link, false);
+    for (int i = 0; i < 5; i++) {
+        char key[64];
+        snprintf(key, sizeof(key), "Application/w1/n%d", i);
+        fake_store_erase(w.hub, key);
+    }
+    fake_store_settle(w.hub);
+    while (world_choices(&w) > 1)
+        world_step(&w, 1);
+    world_connect(&w.agent_link, true);
+    for (; world_choices(&w) > 0; world_step(&w, 0))
+        assert_int_equal(ab_principal_held(w.principal, NULL), 0);
+    world_run(&w, 2);
+    assert_int_equal(local_count(), 0);
+    assert_at_rest();
+}
+
 static void what_a_new_list_lacks_is_held_when_it_is_too_much(void **state)
 {
     (void)state;
@@ -716,6 +743,7 @@ int main(void)
         T(an_object_of_this_principal_that_it_may_never_have_had_is_held),
         T(an_empty_hub_deletes_nothing),
         T(deletions_that_were_observed_are_not_held_however_many),
+        T(what_was_ended_since_the_agent_told_is_not_held),
         T(what_a_new_list_lacks_is_held_when_it_is_too_much),
         T(what_is_held_stays_while_observed_deletions_pass),
         T(an_observed_deletion_says_nothing_of_the_next_object_of_that_name),

@@ -419,9 +419,11 @@ static void of_one_key_in_two_lanes_the_newer_counts(void **state)
     say(d, "{}");
     end_answer(d);
     answer(d);
+    uint64_t newest = ab_writer_newest(d->w).version;
     ab_writer_forget(d->w);
     ab_writer_ready(d->w, 4);
     assert_true(ab_writer_has_key(d->w, AB_STR("ack/1")));
+    assert_true(ab_writer_version_of(d->w, AB_STR("ack/1")).version == newest);
 }
 
 #define NEW(f)   cmocka_unit_test_setup_teardown(f, setup, teardown)

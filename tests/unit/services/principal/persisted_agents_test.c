@@ -114,6 +114,7 @@ static void a_change_while_the_file_is_written_is_written_next(void **state)
     assert_non_null(s.write);
     ab_persisted_agents_add(&s, "w2");
     ab_persisted_agents_save(&s);
+    assert_true(s.dirty);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_true(s.dirty);
     reopen(); /* what is not written yet is written at the end */

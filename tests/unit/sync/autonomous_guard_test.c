@@ -80,6 +80,28 @@ static void they_are_held_where_that_is_asked_for(void **state)
     assert_int_equal(hub_count(), 5);
 }
 
+/* Each user said so on the object, which was marked first. */
+static void those_that_users_said_on_the_objects_are_never_held(void **state)
+{
+    char name[16], key[64];
+    (void)state;
+    w.policy.guard = (ab_guard_limits){2, 50, 60000, .observed = true};
+    world_start(&w);
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        put_app(w.local, "argocd", name, 1, FINALIZER, "");
+    }
+    world_settle(&w);
+    erase_local(5);
+    for (int i = 0; i < 5; i++) {
+        snprintf(key, sizeof(key), "Application/argocd/n%d", i);
+        drop_finalizers(w.local, key);
+    }
+    world_run(&w, 2);
+    assert_int_equal(hub_count(), 0);
+    assert_at_rest();
+}
+
 static void what_a_new_list_lacks_is_held_when_it_is_too_much(void **state)
 {
     (void)state;
@@ -176,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         AUTONOMOUS(deletions_that_were_observed_are_not_held_however_many),
         AUTONOMOUS(they_are_held_where_that_is_asked_for),
+        AUTONOMOUS(those_that_users_said_on_the_objects_are_never_held),
         AUTONOMOUS(what_a_new_list_lacks_is_held_when_it_is_too_much),
         AUTONOMOUS(what_is_held_stays_while_observed_deletions_pass),
         AUTONOMOUS(an_observed_deletion_says_nothing_of_the_next_object_of_that_name),

@@ -26,7 +26,8 @@ static struct {
     const char *source;
     size_t pages;
     ab_inventory *inv;
-    ab_version held; /* of each object that it claims to have */
+    ab_inventory *announced; /* as the first page, in place of what that has; NULL: nothing */
+    ab_version held;         /* of each object that it claims to have */
     ab_digest digests[PAGES_MAX];
     ab_resync_want want; /* pages of the other end, when it answers */
     char id[AB_RESYNC_ID_MAX];
@@ -121,6 +122,8 @@ static void claim(const char *const *keys, size_t count)
     liar.inv = inventory_of(keys, count);
     for (size_t i = 0; i < liar.pages; i++)
         liar.digests[i] = ab_inventory_sum(liar.inv).digests[i];
+    if (liar.announced != NULL)
+        liar.digests[0] = ab_inventory_sum(liar.announced).digests[0];
 }
 
 /* --- listening --- */
@@ -237,6 +240,24 @@ static void a_page_that_is_not_what_was_announced_is_passed_over(void **state)
     ab_inventory_free(other);
     listen(w.down, AB_RESYNC_WANT);
     assert_true(has_head(w.down, HUB));
+    assert_unharmed();
+}
+
+/* It would be looked for on its own page, and not be found there. */
+static void a_page_with_what_belongs_to_another_page_is_passed_over(void **state)
+{
+    static const char *const misplaced[] = {GHOST "1"};
+    (void)state;
+    placed("");
+    assert_int_equal(ab_inventory_page_of(AB_STR(HUB), 2), 0);
+    assert_int_equal(ab_inventory_page_of(ab_str_of(misplaced[0]), 2), 1);
+    ab_inventory *all = inventory_of(misplaced, 1);
+    liar.pages = 2;
+    liar.announced = all;
+    answer_with(NULL, 0);
+    say_page(all, liar.id);
+    ab_inventory_free(all);
+    listen(w.down, AB_RESYNC_WANT);
     assert_unharmed();
 }
 
@@ -404,6 +425,7 @@ int main(void)
         CASE(a_page_that_comes_twice_counts_once),
         CASE(a_page_of_another_resync_is_passed_over),
         CASE(a_page_that_is_not_what_was_announced_is_passed_over),
+        CASE(a_page_with_what_belongs_to_another_page_is_passed_over),
         CASE(a_page_of_another_agent_is_passed_over),
         CASE(an_agent_that_claims_to_have_nothing_is_told_all_again),
         CASE(an_agent_that_claims_what_nobody_made_changes_nothing_else),

@@ -612,6 +612,7 @@ static void a_managed_agent_becomes_autonomous_and_managed_again(void **state)
     keep_uids(hub_uid, local_uid);
     switch_to(AB_AUTONOMOUS);
     assert_uids(hub_uid, local_uid);
+    assert_false(has_head(w.down, HUB)); /* nothing is desired of it any more */
     assert_follows_agent(2);
     switch_to(AB_MANAGED);
     assert_uids(hub_uid, local_uid);

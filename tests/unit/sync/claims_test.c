@@ -18,12 +18,17 @@
 #define RIVAL    "w1-a"
 #define RIVALS_P "AppProject/argocd/p"
 
+static void serve(const char *agent)
+{
+    assert_int_equal(ab_principal_add_agent(w.principal, agent), AB_ERR_OK);
+    ab_principal_set_mode(w.principal, agent, AB_AUTONOMOUS);
+    ab_principal_ready(w.principal, agent, 1);
+    world_settle(&w);
+}
+
 static void serve_rival(void)
 {
-    assert_int_equal(ab_principal_add_agent(w.principal, RIVAL), AB_ERR_OK);
-    ab_principal_set_mode(w.principal, RIVAL, AB_AUTONOMOUS);
-    ab_principal_ready(w.principal, RIVAL, 1);
-    world_settle(&w);
+    serve(RIVAL);
 }
 
 static void serve_rival_no_more(void)
@@ -253,6 +258,19 @@ static void an_application_is_never_of_another_agents_project(void **state)
     assert_at_rest();
 }
 
+static void a_project_may_be_of_the_agent_with_the_longest_name(void **state)
+{
+    char longest[64], project[80], refused[80];
+    (void)state;
+    snprintf(longest, sizeof(longest), "w1-%060d", 0);
+    snprintf(project, sizeof(project), "%060d-p", 0);
+    snprintf(refused, sizeof(refused), "w1_%060d-p", 0);
+    serve(longest);
+    put_application(project);
+    assert_true(is_in_project(refused));
+    ab_principal_remove_agent(w.principal, longest);
+}
+
 static void an_application_leaves_a_project_that_becomes_another_agents(void **state)
 {
     (void)state;
@@ -305,6 +323,7 @@ int main(void)
         ONE(a_mirror_of_which_nothing_is_kept_goes_as_well),
         AGENTS(the_end_of_what_has_no_name_deletes_nothing),
         AGENTS(an_application_is_never_of_another_agents_project),
+        ONE(a_project_may_be_of_the_agent_with_the_longest_name),
         ONE(an_application_leaves_a_project_that_becomes_another_agents),
         ONE(an_application_is_never_of_the_hubs_own_project),
     };

@@ -394,7 +394,12 @@ static void an_object_has_the_age_of_its_first_change_that_is_not_in_effect(void
     ab_pending_pass(p, 1); /* only of the newest it is known when it was written */
     see_all(p, 1);
     assert_int_equal(seen.items[0].age_ms, 2000);
-    ab_pending_pass(p, 3);
+    put(p, "A/n/a", 3); /* the first that is known to be left */
+    wall_ms = 6000;
+    put(p, "A/n/a", 4);
+    see_all(p, 1);
+    assert_int_equal(seen.items[0].age_ms, 1000);
+    ab_pending_pass(p, 5);
     see_all(p, 0);
 }
 

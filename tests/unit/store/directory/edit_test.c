@@ -45,6 +45,10 @@ static void apply_ok(world *w, const char *json)
     "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"             \
     "\"name\":\"" name "\",\"namespace\":\"argocd\"},\"spec\":" spec "}"
 
+#define HELD                                                                                       \
+    "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"             \
+    "\"name\":\"guestbook\",\"namespace\":\"argocd\",\"finalizers\":[\"a/b\"]}}"
+
 static void a_new_manifest_in_new_folders_is_seen(void **state)
 {
     (void)state;
@@ -421,14 +425,30 @@ static void a_finalizer_taken_out_by_a_person_lets_the_object_go(void **state)
 {
     (void)state;
     world *w = begin();
-    apply_ok(w, "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
-                "\"name\":\"guestbook\",\"namespace\":\"argocd\",\"finalizers\":[\"a/b\"]}}");
+    apply_ok(w, HELD);
     result r = do_remove(w, KEY, NULL);
     assert_int_equal(r.code, AB_ERR_OK);
     result_fini(&r);
     person_writes(w, FILE_NAME, manifest("guestbook", "{}"));
     wait_changes(w, AB_STORE_DELETED, KEY, 1);
     assert_null(text_of(w, FILE_NAME));
+    world_free(w);
+}
+
+/* Its manifest has gone by hand meanwhile, which the store has not seen yet. */
+static void an_object_made_in_the_place_of_a_deleted_one_is_not_being_deleted(void **state)
+{
+    (void)state;
+    world *w = begin();
+    apply_ok(w, HELD);
+    result gone = do_remove(w, KEY, NULL);
+    assert_true(ab_object_deleting(gone.object));
+    person_removes(w, FILE_NAME);
+    result made = do_apply(w, HELD, NULL);
+    assert_int_equal(made.code, AB_ERR_OK);
+    assert_false(ab_object_deleting(made.object));
+    result_fini(&gone);
+    result_fini(&made);
     world_free(w);
 }
 
@@ -571,6 +591,7 @@ int main(void)
         cmocka_unit_test(manifests_hold_nothing_that_the_server_sets),
         cmocka_unit_test(an_apply_on_an_older_version_than_the_file_is_a_conflict),
         cmocka_unit_test(a_finalizer_taken_out_by_a_person_lets_the_object_go),
+        cmocka_unit_test(an_object_made_in_the_place_of_a_deleted_one_is_not_being_deleted),
         cmocka_unit_test(a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_them),
         cmocka_unit_test(changes_whose_events_the_kernel_dropped_are_seen),
         cmocka_unit_test(a_folder_that_goes_takes_along_what_its_files_lost_just_before),

@@ -141,13 +141,19 @@ ab_err ab_requests_make_ids(const struct requests *r, const ab_object *hub, stru
     return e;
 }
 
+/* Is it to be sent, unless the log has it? */
+static bool is_unanswered(const struct request *r)
+{
+    return r->asked && r->id[0] != '\0' && strcmp(r->id, r->answered) != 0 &&
+           strcmp(r->id, r->answered_before) != 0;
+}
+
 static void send_request(struct peer *peer, ab_str key, const struct request *r, ab_type type,
                          const ab_object *hub)
 {
     const ab_principal *p = peer->principal;
     char subject[AB_OBJECT_KEY_MAX];
-    if (!r->asked || r->id[0] == '\0' || strcmp(r->id, r->answered) == 0 ||
-        strcmp(r->id, r->answered_before) == 0)
+    if (!is_unanswered(r))
         return;
     ab_event_draft draft = {.data = ab_span_raw(ab_object_json(hub))};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
@@ -163,8 +169,21 @@ static void send_request(struct peer *peer, ab_str key, const struct request *r,
 void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key, const ab_object *hub)
 {
     send_request(peer, key, &r->operation, AB_TYPE_SET_OPERATION, hub);
-    send_request(peer, key, &r->terminate, AB_TYPE_TERMINATE_OPERATION, hub);
+    ab_requests_send_terminate(r, peer, key, hub);
     send_request(peer, key, &r->refresh, AB_TYPE_REFRESH, hub);
+}
+
+void ab_requests_send_terminate(const struct requests *r, struct peer *peer, ab_str key,
+                                const ab_object *hub)
+{
+    send_request(peer, key, &r->terminate, AB_TYPE_TERMINATE_OPERATION, hub);
+}
+
+bool ab_requests_is_terminate_unsent(const struct requests *r, const struct peer *peer)
+{
+    char command[sizeof(AB_KEY_COMMAND) + sizeof(r->terminate.id)];
+    snprintf(command, sizeof(command), AB_KEY_COMMAND "%s", r->terminate.id);
+    return is_unanswered(&r->terminate) && !ab_writer_has_key(peer->writer, ab_str_of(command));
 }
 
 /* --- answers and ends --- */

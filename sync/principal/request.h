@@ -52,6 +52,11 @@ AB_MUST_USE ab_err ab_requests_make_ids(const struct requests *r, const ab_objec
 /** Send those that have an id and are not answered. The peer's writer must be ready. */
 void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key,
                       const ab_object *hub);
+/** Of these the terminate alone. */
+void ab_requests_send_terminate(const struct requests *r, struct peer *peer, ab_str key,
+                                const ab_object *hub);
+/** Is a terminate asked for that the peer's log does not have? Its writer must be ready. */
+bool ab_requests_is_terminate_unsent(const struct requests *r, const struct peer *peer);
 /** Command `id` was answered in the event of this version. @return the request; NULL when it stands
  * no longer */
 struct request *ab_requests_answered(struct requests *r, ab_str id, ab_version at);

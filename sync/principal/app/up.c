@@ -140,18 +140,24 @@ static void drop_stale(ab_principal_app *app)
     ab_reconcile_finish_head(&app->record);
 }
 
+/* The status would take the request away before it is sent. */
+static bool must_send_terminate(const ab_principal_app *app)
+{
+    return !app->cleared && ab_principal_is_open(app) &&
+           ab_requests_is_terminate_unsent(ab_principal_requests(app), app->peer);
+}
+
 static void begin_report(ab_principal_app *app, ab_task *t)
 {
     if (ab_principal_requests(app)->terminate.asked && !ab_principal_is_open(app)) {
-        ab_reconcile_wait(
-            &app->record); /* the status would take the request away before it is sent */
+        ab_reconcile_wait(&app->record); /* it cannot be sent yet */
         return;
     }
     if (is_stale(app, t)) {
         drop_stale(app);
         return;
     }
-    if (app->outdated) {
+    if (app->outdated || must_send_terminate(app)) {
         ab_reconcile_get(&app->record);
         return;
     }
@@ -262,6 +268,8 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
     }
     ab_span *report = parse(app->record.inbox.head);
     ab_principal_note_requests(app, hub); /* they may be other ones by now */
+    if (must_send_terminate(app) && ab_str_is(ab_object_uid(hub), app->uid))
+        ab_requests_send_terminate(ab_principal_requests(app), app->peer, ab_str_of(app->key), hub);
     struct finished done = finished_by(app, ab_span_root(report));
     bool shown = is_shown(app, ab_span_root(report), hub);
     ab_span_free(report);

@@ -348,6 +348,27 @@ static void a_status_that_comes_meanwhile_does_not_erase_a_terminate(void **stat
     assert_at_rest();
 }
 
+/* The principal may take what the agent says, and has not read its own log yet. */
+static void a_status_that_comes_before_the_log_is_read_does_not_erase_a_terminate(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    world_crash_principal(&w);
+    set_field(w.hub, HUB, "status", ENDING);
+    set_field(w.local, LOCAL, "status",
+              "{\"n\":2,\"operationState\":{\"phase\":\"Running\",\"startedAt\":\"t1\"}}");
+    world_settle(&w);
+    world_start_principal(&w);
+    while (world_choices(&w) > 1) /* its log is read last */
+        world_step(&w, fake_store_choices(w.hub) > 0 ? 0 : 1);
+    world_run(&w, 2);
+    assert_true(has_phase(local(), "Terminating"));
+    assert_true(has_phase(hub(), "Terminating"));
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +392,7 @@ int main(void)
         TEST(a_finished_operation_is_not_terminated_again),
         TEST(a_terminate_of_what_is_over_shows_how_it_ended),
         TEST(a_status_that_comes_meanwhile_does_not_erase_a_terminate),
+        TEST(a_status_that_comes_before_the_log_is_read_does_not_erase_a_terminate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

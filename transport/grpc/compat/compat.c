@@ -17,6 +17,8 @@
 /* The link may give all that it keeps: what is under way to the peer is counted here. */
 #define WINDOW      65536
 #define MESSAGE_MAX (AB_EVENT_DATA_MAX + (4u << 20))
+/* Of events that the peer was not told of. To one that does not listen nobody listens. */
+#define OWED_MAX (2u * 1024 * 1024)
 
 /* ----- life ----- */
 
@@ -90,6 +92,26 @@ void ab_compat_reset(ab_compat *d)
         ab_compat_fatal(d, "a name");
 }
 
+/* ----- reading ----- */
+
+static void read_or_wait(ab_compat *d)
+{
+    bool waits = d->link_waits || d->owed_bytes >= OWED_MAX;
+    if (d->stream == NULL || d->paused == waits)
+        return;
+    d->paused = waits;
+    if (waits)
+        d->ops->pause(d->stream);
+    else
+        d->ops->resume(d->stream);
+}
+
+static void set_link_waits(ab_compat *d, bool waits)
+{
+    d->link_waits = waits;
+    read_or_wait(d);
+}
+
 /* ----- the argobus peer that the link sees ----- */
 
 static uint64_t highest(uint64_t a, uint64_t b)
@@ -125,7 +147,7 @@ static void greet(ab_compat *d, uint64_t seen)
     ab_compat_resync_begin(d);
     if (!ab_compat_is_principal(d))
         ab_compat_live_open(d);
-    d->ops->resume(d->stream);
+    set_link_waits(d, false);
 }
 
 /* A principal speaks first, an agent when it was spoken to. Our own principal's link asks for a
@@ -167,16 +189,12 @@ static ab_err virtual_send(void *stream, ab_str head, ab_event *event)
 
 static void virtual_pause(void *stream)
 {
-    const ab_compat *d = stream;
-    if (d->stream != NULL)
-        d->ops->pause(d->stream);
+    set_link_waits(stream, true);
 }
 
 static void virtual_resume(void *stream)
 {
-    const ab_compat *d = stream;
-    if (d->stream != NULL)
-        d->ops->resume(d->stream);
+    set_link_waits(stream, false);
 }
 
 static void forget_stream(ab_compat *d)
@@ -222,7 +240,8 @@ void ab_compat_open(ab_compat *d, const ab_grpc_stream_ops *ops, void *stream,
     d->blocked = false;
     snprintf(d->mode, sizeof(d->mode), "%.*s", AB_STR_ARG(peer->mode));
     snprintf(d->namespace, sizeof(d->namespace), "%.*s", AB_STR_ARG(peer->namespace));
-    ops->pause(stream); /* until the link is ready to hear it */
+    d->paused = false;
+    set_link_waits(d, true); /* until it is ready to hear it */
     ab_compat_send_again(d);
     ab_grpc_link_attach(d->link, &virtual_ops, d);
     if (!ab_compat_is_principal(d))
@@ -259,6 +278,7 @@ void ab_compat_receive(ab_compat *d, const void *stream, ab_str message)
     else
         ab_compat_take(d, event);
     ab_event_unref(event);
+    read_or_wait(d);
 }
 
 void ab_compat_writable(ab_compat *d, const void *stream)
@@ -293,6 +313,7 @@ static void run(ab_compat *d)
         d->blocked = e != AB_ERR_OK;
     }
     tell_link(d);
+    read_or_wait(d);
 }
 
 void ab_compat_run_woken(ab_compat_env *env)

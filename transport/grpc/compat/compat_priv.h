@@ -63,7 +63,7 @@ typedef struct ab_compat_resource {
 /* An event of theirs that the link deals with. */
 typedef struct ab_compat_pending {
     TAILQ_ENTRY(ab_compat_pending) at;
-    ab_event *go;
+    ab_event *go;                         /* without its data */
     ab_event *parts[AB_COMPAT_PARTS_MAX]; /* NULL: dealt with */
     size_t count;
 } ab_compat_pending;
@@ -82,7 +82,9 @@ struct ab_compat {
 
     const ab_grpc_stream_ops *ops; /* NULL: no stream */
     void *stream;
-    bool blocked; /* it is FULL */
+    bool blocked;    /* it is FULL */
+    bool paused;     /* nothing is read of it */
+    bool link_waits; /* the link wants nothing more for now */
     char mode[16];
     char namespace[64]; /* of the peer */
 
@@ -110,6 +112,7 @@ struct ab_compat {
     size_t under_way;
     struct ab_compat_pendings pending;
     struct ab_compat_pendings acked; /* the peer is to be told */
+    size_t owed_bytes;               /* of both */
     STAILQ_HEAD(, ab_compat_word) events_for_link;
 };
 

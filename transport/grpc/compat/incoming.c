@@ -11,27 +11,56 @@
 
 /* ----- what the link deals with ----- */
 
-static void pending_free(ab_compat_pending *p)
+/* Of the event only what its acknowledgement says: the data may be large, and is not the link's. */
+static ab_event *without_data(ab_event *go)
 {
+    ab_event *head = NULL;
+    ab_event_draft d = {0};
+    for (size_t i = 0; i < ab_event_attr_count(go); i++) {
+        ab_attr attr = ab_event_attr_at(go, i);
+        ab_event_set_typed(&d, attr.name, attr.value, attr.type);
+    }
+    return ab_event_new(&d, &head, NULL) == AB_ERR_OK ? head : NULL;
+}
+
+static size_t size_of(const ab_compat_pending *p)
+{
+    return sizeof(*p) + ab_event_size(p->go);
+}
+
+static ab_compat_pending *pending_new(ab_compat *d, ab_event *go)
+{
+    ab_compat_pending *p = calloc(1, sizeof(*p));
+    if (p == NULL || (p->go = without_data(go)) == NULL) {
+        free(p);
+        return NULL;
+    }
+    d->owed_bytes += size_of(p);
+    return p;
+}
+
+static void pending_free(ab_compat *d, ab_compat_pending *p)
+{
+    d->owed_bytes -= size_of(p);
     for (size_t i = 0; i < p->count; i++)
         ab_event_unref(p->parts[i]);
     ab_event_unref(p->go);
     free(p);
 }
 
-static void free_list(struct ab_compat_pendings *list)
+static void free_list(ab_compat *d, struct ab_compat_pendings *list)
 {
     while (!TAILQ_EMPTY(list)) {
         ab_compat_pending *p = TAILQ_FIRST(list);
         TAILQ_REMOVE(list, p, at);
-        pending_free(p);
+        pending_free(d, p);
     }
 }
 
 void ab_compat_forget_pending(ab_compat *d)
 {
-    free_list(&d->pending);
-    free_list(&d->acked);
+    free_list(d, &d->pending);
+    free_list(d, &d->acked);
 }
 
 static bool is_returned(const ab_compat_pending *p)
@@ -50,7 +79,7 @@ void ab_compat_forget_returned(ab_compat *d)
         if (!is_returned(p))
             continue;
         TAILQ_REMOVE(&d->pending, p, at);
-        pending_free(p);
+        pending_free(d, p);
     }
 }
 
@@ -114,7 +143,7 @@ ab_err ab_compat_send_acks(ab_compat *d)
         if (e != AB_ERR_OK)
             break;
         TAILQ_REMOVE(&d->acked, p, at);
-        pending_free(p);
+        pending_free(d, p);
     }
     return e;
 }
@@ -386,12 +415,11 @@ static void take_allowed(taking *t)
 static void take_new(taking *t)
 {
     ab_compat *d = t->d;
-    t->pending = calloc(1, sizeof(*t->pending));
+    t->pending = pending_new(d, t->go);
     if (t->pending == NULL) {
         ab_compat_fatal(d, "an event of the peer");
         return;
     }
-    t->pending->go = ab_event_ref(t->go);
     ab_buf_init(&t->text, AB_EVENT_DATA_MAX);
     if (is_allowed(t))
         take_allowed(t);

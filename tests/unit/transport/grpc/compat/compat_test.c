@@ -493,6 +493,94 @@ static void a_list_that_differs_is_told_and_an_equal_one_is_not(void **state)
 
 #define CASE(f) cmocka_unit_test_teardown(f, teardown)
 
+/* What a peer can grow */
+
+/* An event of a type that an agent may not send, with as much in an attribute as there may be. */
+static void hear_useless(world *w, unsigned number)
+{
+    ab_buf message;
+    ab_str head;
+    ab_event *event = NULL;
+    char id[16], filler[AB_EVENT_ATTR_VALUE_MAX];
+    ab_event_draft d = {0};
+    memset(filler, 'x', sizeof(filler));
+    snprintf(id, sizeof(id), "%u", number);
+    ab_event_set_text(&d, AB_CE_ID, "-");
+    ab_event_set_text(&d, AB_CE_SOURCE, "-");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(AB_TYPE_SPEC_UPDATE));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
+    ab_event_set_text(&d, AB_CE_EVENTID, id);
+    ab_event_set(&d, "filler", (ab_str){filler, sizeof(filler)});
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    ab_buf_init(&message, 2 * sizeof(filler));
+    assert_int_equal(ab_grpc_write_event(event, &message, &head), AB_ERR_OK);
+    ab_compat_receive(w->compat, w, head);
+    world_run(w);
+    ab_buf_fini(&message);
+    ab_event_unref(event);
+}
+
+static void a_peer_that_takes_no_acknowledgements_is_not_read_until_it_does(void **state)
+{
+    world *w = with_agent(state);
+    unsigned count = 0;
+    w->full = true;
+    while (!w->paused && count < WORLD_MAX)
+        hear_useless(w, count++);
+    assert_true(w->paused);
+    assert_true(count > 100);
+    w->full = false;
+    ab_compat_writable(w->compat, w);
+    world_run(w);
+    assert_int_equal(w->told_count, count);
+    assert_false(w->paused);
+}
+
+static void hear_large(world *w, const char *id)
+{
+    ab_buf data;
+    ab_buf_init(&data, 1u << 20);
+    ab_buf_printf(&data,
+                  "{\"metadata\":{\"name\":\"a%s\",\"namespace\":\"argocd\"},\"status\":{\"x\":\"",
+                  id);
+    for (size_t i = 0; i < 700000; i++)
+        ab_buf_putc(&data, 'x');
+    ab_buf_puts(&data, "\"}}");
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, id, data.ptr);
+    ab_buf_fini(&data);
+}
+
+static void a_peer_is_not_read_while_the_link_has_no_room(void **state)
+{
+    world *w = with_agent(state);
+    hear_large(w, "1");
+    assert_false(w->paused);
+    hear_large(w, "2");
+    assert_true(w->paused);
+    ab_compat_writable(w->compat, w);
+    world_run(w);
+    assert_true(w->paused);
+    world_ack(w, 0);
+    assert_false(w->paused);
+    world_ack(w, 1);
+}
+
+static void the_data_of_what_is_to_be_acknowledged_is_not_kept(void **state)
+{
+    world *w = with_agent(state);
+    ab_buf data;
+    ab_buf_init(&data, 1u << 20);
+    ab_buf_putc(&data, '"');
+    for (size_t i = 0; i < 500000; i++)
+        ab_buf_putc(&data, 'x');
+    ab_buf_putc(&data, '"');
+    w->full = true;
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_SPEC_UPDATE, "1", data.ptr);
+    assert_false(TAILQ_EMPTY(&w->compat->acked));
+    assert_true(w->compat->owed_bytes < 4096);
+    ab_buf_fini(&data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +608,9 @@ int main(void)
         CASE(what_an_agent_has_otherwise_is_asked_to_be_compared),
         CASE(an_agent_s_missing_copy_that_is_on_its_way_is_no_difference),
         CASE(a_list_that_differs_is_told_and_an_equal_one_is_not),
+        CASE(a_peer_that_takes_no_acknowledgements_is_not_read_until_it_does),
+        CASE(a_peer_is_not_read_while_the_link_has_no_room),
+        CASE(the_data_of_what_is_to_be_acknowledged_is_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,6 +149,8 @@ void ab_compat_live_take(ab_compat *d, const ab_event *go);
 /* sending.c */
 /** @return NULL when out of memory */
 ab_compat_resource *ab_compat_resource_for(ab_compat *d, ab_str key);
+/** Whether the peer may speak of this resource: it may invent as many keys as it likes. */
+bool ab_compat_may_name(const ab_compat *d, ab_str key);
 /** Queue an item of this resource. `alone`: nothing that waits or is under way counts any more. */
 void ab_compat_put(ab_compat *d, ab_compat_resource *r, ab_compat_item *item, bool alone);
 void ab_compat_item_free(ab_compat_item *item);

@@ -336,6 +336,10 @@ static void take_object(taking *t)
         ab_compat_drop(t->d, "payload", t->go, &err);
         return;
     }
+    if (!ab_compat_may_name(t->d, ab_str_of(ab_object_key(t->object)))) {
+        ab_compat_drop(t->d, "names", t->go, NULL);
+        return;
+    }
     name_object(t);
     if (t->type == AB_TYPE_SET_OPERATION || t->type == AB_TYPE_TERMINATE_OPERATION)
         add_command(t, t->type);
@@ -365,8 +369,9 @@ static void take_error(taking *t)
     if (e == AB_ERR_OK)
         e = read_failed(t, ab_span_root(doc), &err);
     ab_span_free(doc);
-    if (e != AB_ERR_OK) {
-        ab_compat_drop(t->d, "payload", t->go, &err);
+    bool named = e == AB_ERR_OK && ab_compat_may_name(t->d, ab_str_of(ab_object_key(t->object)));
+    if (!named) {
+        ab_compat_drop(t->d, e == AB_ERR_OK ? "names" : "payload", t->go, &err);
         return;
     }
     name_object(t);

@@ -318,6 +318,8 @@ static void take_about(ab_compat *d, ab_type type, ab_spanv about, const ab_even
     char key[AB_OBJECT_KEY_MAX];
     if (!read_about(d, about, key))
         ab_compat_drop(d, "payload", go, NULL);
+    else if (!ab_compat_may_name(d, ab_str_of(key)))
+        ab_compat_drop(d, "names", go, NULL);
     else if (type == AB_TYPE_UPDATE_REQUEST)
         take_update_request(d, about, key);
     else

@@ -17,6 +17,8 @@
 #define ASIDE_MS       30000
 
 #define MESSAGE_MAX (AB_EVENT_DATA_MAX + (4u << 20))
+/* Resources beyond which the peer names none that is not known: each costs up to 2 KiB. */
+#define RESOURCES_MAX 65536
 
 static int64_t now_ms(const ab_compat *d)
 {
@@ -70,6 +72,11 @@ ab_compat_resource *ab_compat_resource_for(ab_compat *d, ab_str key)
         return NULL;
     }
     return r;
+}
+
+bool ab_compat_may_name(const ab_compat *d, ab_str key)
+{
+    return ab_map_count(d->resources) < RESOURCES_MAX || ab_map_find(d->resources, key) != NULL;
 }
 
 void ab_compat_each_present(ab_compat *d, void (*visit)(ab_compat *d, const ab_compat_resource *r))

@@ -581,6 +581,30 @@ static void the_data_of_what_is_to_be_acknowledged_is_not_kept(void **state)
     ab_buf_fini(&data);
 }
 
+#define ABOUT(name)                                                                                \
+    "{\"name\":\"" name "\",\"namespace\":\"argocd\",\"uid\":\"u\",\"kind\":\"Application\","      \
+    "\"checksum\":null}"
+
+static void a_peer_names_so_many_resources_and_no_more(void **state)
+{
+    world *w = with_agent(state);
+    char key[AB_OBJECT_KEY_MAX];
+    for (unsigned i = 0; ab_map_count(w->compat->resources) < 65536; i++) {
+        snprintf(key, sizeof(key), "Application/w1/a%u", i);
+        assert_non_null(ab_compat_resource_for(w->compat, ab_str_of(key)));
+    }
+    world_hear(w, AB_TARGET_RESYNC, AB_TYPE_UPDATE_REQUEST, "1", ABOUT("other"));
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, "2",
+               "{\"metadata\":{\"name\":\"other\",\"namespace\":\"argocd\"},\"status\":{}}");
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_ERROR, "3",
+               "{\"resourceName\":\"other\",\"resourceNamespace\":\"argocd\",\"message\":\"m\"}");
+    assert_int_equal(ab_map_count(w->compat->resources), 65536);
+    assert_int_equal(w->got_count, 0);
+    world_hear(w, AB_TARGET_RESYNC, AB_TYPE_UPDATE_REQUEST, "4", ABOUT("a1"));
+    assert_true(ab_compat_resource_for(w->compat, AB_STR("Application/w1/a1"))->present);
+    assert_int_equal(ab_map_count(w->compat->resources), 65536);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -611,6 +635,7 @@ int main(void)
         CASE(a_peer_that_takes_no_acknowledgements_is_not_read_until_it_does),
         CASE(a_peer_is_not_read_while_the_link_has_no_room),
         CASE(the_data_of_what_is_to_be_acknowledged_is_not_kept),
+        CASE(a_peer_names_so_many_resources_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,6 +218,14 @@ const ab_inventory_entry *ab_inventory_page(const ab_inventory *inv, size_t page
     return *count == 0 ? NULL : inv->entries + inv->first[page];
 }
 
+size_t ab_inventory_bytes(const ab_inventory *inv)
+{
+    size_t bytes = inv->sum.count * sizeof(*inv->entries);
+    for (size_t i = 0; i < inv->sum.count; i++)
+        bytes += inv->entries[i].key.len + 1;
+    return bytes;
+}
+
 const ab_inventory_entry *ab_inventory_find(const ab_inventory *inv, ab_str key)
 {
     size_t page = ab_inventory_page_of(key, inv->sum.pages);

@@ -53,6 +53,8 @@ AB_MUST_USE ab_err ab_inventory_divide(ab_inventory *inv, size_t pages);
 ab_inventory_summary ab_inventory_sum(const ab_inventory *inv);
 /** The entries of one page, sorted by key. Borrowed. */
 const ab_inventory_entry *ab_inventory_page(const ab_inventory *inv, size_t page, size_t *count);
+/** Bytes of memory that all entries take. */
+size_t ab_inventory_bytes(const ab_inventory *inv);
 /** NULL when it is not in it. Borrowed. */
 const ab_inventory_entry *ab_inventory_find(const ab_inventory *inv, ab_str key);
 

@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of pages in hand: they are kept until the last has come, and whoever sends them may invent what
+ * they name. 200,000 objects. */
+#define PAGES_BYTES_MAX ((size_t)32 * 1024 * 1024)
+
 void ab_resync_init(ab_resync *r, const ab_resync_env *env)
 {
     r->env = *env;
@@ -107,7 +111,7 @@ static void close_session(ab_resync *r)
     r->want = NULL;
     r->mine = NULL;
     r->theirs = NULL;
-    r->want_count = r->awaited = 0;
+    r->want_count = r->awaited = r->bytes = 0;
     r->pages_sent = false;
     r->state = AB_RESYNC_IDLE;
 }
@@ -327,6 +331,13 @@ static void take_page(ab_resync *r, ab_resync_message *m)
     const char *why = why_not(r, m);
     if (why != NULL) {
         skip_page(r, why);
+        return;
+    }
+    r->bytes += ab_inventory_bytes(m->inventory);
+    if (r->bytes > PAGES_BYTES_MAX) {
+        AB_WARN(r->env.log, SYNC, "resync ended: more objects differ than can be compared at once",
+                AB_KV("agent", r->env.agent), AB_KV("bytes", r->bytes));
+        fail_session(r, AB_ERR_TOOBIG);
         return;
     }
     r->pages[m->page] = m->inventory;

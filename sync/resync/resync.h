@@ -84,6 +84,7 @@ typedef struct {
     uint16_t *want;             /* their pages that differ */
     size_t want_count, awaited; /* of them, and of those that are not in hand */
     ab_inventory **pages;       /* theirs; NULL: not wanted, or not in hand */
+    size_t bytes;               /* of those in hand */
     int64_t heard_at;           /* mono_ms: of the last word of theirs, or of the beginning */
     ab_version since;           /* the newest that we had sent when it began */
     bool raised;     /* our epoch was too low: what is on its way may be refused as older */

@@ -13,12 +13,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #define GHOST     "Application/w1/ghost"
-#define PAGES_MAX 2
+#define PAGES_MAX 256
 
 /* What is told, and the resync that it is told in. */
 static struct {
@@ -309,6 +310,30 @@ static void an_agent_that_claims_what_nobody_made_changes_nothing_else(void **st
     assert_unharmed();
 }
 
+/* Their keys are as long as they may be: pages of 39 MiB in the principal's memory. */
+static void an_agent_that_claims_more_than_can_be_held_is_given_up(void **state)
+{
+    enum { COUNT = 120000, KEY = sizeof("Application/w1/") + 253 };
+    (void)state;
+    placed("");
+    char(*texts)[KEY] = calloc(COUNT, KEY);
+    const char **keys = calloc(COUNT, sizeof(*keys));
+    assert_non_null(texts);
+    assert_non_null(keys);
+    for (size_t i = 0; i < COUNT; i++) {
+        snprintf(texts[i], KEY, "Application/w1/%0253zu", i);
+        keys[i] = texts[i];
+    }
+    liar.pages = PAGES_MAX;
+    answer_with(keys, COUNT);
+    for (size_t i = 0; i < liar.pages; i++)
+        say_nth_page(liar.inv, i, liar.id);
+    listen(w.down, AB_RESYNC_WANT); /* and no end */
+    free(keys);
+    free(texts);
+    assert_unharmed();
+}
+
 /* All of the store is read before the agent has taken its pages: what was compared without it was
  * not judged, and proves nothing in the next resync. */
 static void
@@ -429,6 +454,7 @@ int main(void)
         CASE(a_page_of_another_agent_is_passed_over),
         CASE(an_agent_that_claims_to_have_nothing_is_told_all_again),
         CASE(an_agent_that_claims_what_nobody_made_changes_nothing_else),
+        CASE(an_agent_that_claims_more_than_can_be_held_is_given_up),
         CASE(what_was_compared_before_the_store_was_read_is_not_known_to_have_been_there),
         CASE(a_managed_agent_believes_no_page_that_is_wrong),
         CASE(an_autonomous_agent_believes_no_page_that_is_wrong),

@@ -14,8 +14,8 @@ ab_err ab_feedback_error(ab_str name, ab_str ns, const char *message, ab_buf *ou
  *  @return as ab_feedback_error */
 ab_err ab_feedback_answer(ab_str id, const char *why, ab_buf *out);
 /**
- * Read a text of such a document.
- * @param prefix  put before it
+ * Read a text of such a document: 4 KiB of it at most.
+ * @param prefix  put before it; less than 4 KiB
  * @return owned by the caller; NULL when the event has no data or no such text, or out of memory
  */
 char *ab_feedback_text(const ab_event *event, const char *member, const char *prefix);

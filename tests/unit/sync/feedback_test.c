@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -74,6 +75,26 @@ static void what_has_no_such_text_says_nothing(void **state)
     assert_says("{\"error\":\"de", "error", NULL);
 }
 
+/* An agent may report an error of each object: its principal keeps all of them. */
+static void a_long_text_is_cut_between_two_characters(void **state)
+{
+    (void)state;
+    ab_buf data;
+    ab_buf_init(&data, 16384);
+    ab_buf_puts(&data, "{\"error\":\"x");
+    for (size_t i = 0; i < 3000; i++)
+        ab_buf_puts(&data, "\xc3\xa9");
+    ab_buf_puts(&data, "\"}");
+    ab_event *event = sample_event("k", data.ptr, 1);
+    char *text = ab_feedback_text(event, "error", "");
+    assert_non_null(text);
+    assert_int_equal(strlen(text), 4095);
+    assert_true(ab_str_is_utf8(ab_str_of(text)));
+    free(text);
+    ab_event_unref(event);
+    ab_buf_fini(&data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +102,7 @@ int main(void)
         cmocka_unit_test(an_answer_has_an_error_only_when_there_is_one),
         cmocka_unit_test(a_text_that_is_not_utf_8_is_not_written),
         cmocka_unit_test(what_has_no_such_text_says_nothing),
+        cmocka_unit_test(a_long_text_is_cut_between_two_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,13 +287,23 @@ static bool content_is(const char *text, bool escaped, ab_str wanted)
     return *text == '"';
 }
 
+static bool key_is(ab_spanv v, ab_str name)
+{
+    const ab_span_node *n = ab_span_node_of(v);
+    return content_is(v.doc->text + n->key + 1, n->key_escaped, name);
+}
+
+bool ab_span_key_is(ab_spanv v, const char *name)
+{
+    return v.doc != NULL && ab_span_node_of(v)->key != 0 && key_is(v, ab_str_of(name));
+}
+
 ab_spanv ab_span_get_str(ab_spanv object, ab_str name)
 {
     if (ab_span_typeof(object) != AB_SPAN_OBJECT)
         return (ab_spanv){0};
     for (ab_spanv v = ab_span_first(object); v.doc != NULL; v = ab_span_next(v)) {
-        const ab_span_node *n = ab_span_node_of(v);
-        if (content_is(v.doc->text + n->key + 1, n->key_escaped, name))
+        if (key_is(v, name))
             return v;
     }
     return (ab_spanv){0};

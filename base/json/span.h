@@ -80,6 +80,8 @@ ab_str ab_span_raw_key(ab_spanv v);
 ab_str ab_span_plain(ab_spanv v);
 /** As ab_span_plain, for the member name that `v` stands under. */
 ab_str ab_span_plain_key(ab_spanv v);
+/** True when `v` stands under exactly this member name, however that is written. */
+bool ab_span_key_is(ab_spanv v, const char *name);
 /** Append the unescaped content of a string to `out` (may contain NUL bytes; a lone surrogate
  * becomes U+FFFD). @return INVALID when `v` is not a string; NOMEM, TOOBIG of the buffer */
 AB_MUST_USE ab_err ab_span_copy(ab_spanv v, ab_buf *out);
@@ -123,7 +125,8 @@ void ab_spanw_raw(ab_spanw *w, ab_str json);
 void ab_spanw_value(ab_spanw *w, ab_spanv v);
 /** Copy a member, name and value, as it stands in its document; an absent one writes nothing. */
 void ab_spanw_member(ab_spanw *w, ab_spanv v);
-/** The members of `object` but these; `left_out` ends with NULL. An absent object has none. */
+/** The members of `object` but these, however their names are written; `left_out` ends with NULL.
+ * An absent object has none. */
 void ab_spanw_members(ab_spanw *w, ab_spanv object, const char *const *left_out);
 /** Short forms for a member with a string value, or JSON text. Absent values write nothing. */
 void ab_spanw_key_str(ab_spanw *w, const char *name, ab_str value);

@@ -98,9 +98,9 @@ static void copy_source_annotations(ab_spanw *w, const ab_object *source)
                                         NULL};
     ab_spanv annotations = ab_object_meta(source, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v)) {
-        ab_str name = ab_span_plain_key(v);
-        if (!ab_str_is_one_of(name, names) && !ab_str_starts(name, AB_ANN_PREFIX) &&
-            !is_source_own(name))
+        ab_str name = ab_span_plain_key(v); /* absent: with escapes, which no annotation needs */
+        if (name.ptr != NULL && !ab_str_is_one_of(name, names) &&
+            !ab_str_starts(name, AB_ANN_PREFIX) && !is_source_own(name))
             ab_spanw_member(w, v);
     }
 }

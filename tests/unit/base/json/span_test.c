@@ -135,6 +135,25 @@ static void members_keep_their_order_and_names(void **state)
     ab_span_free(doc);
 }
 
+static void members_are_left_out_however_their_names_are_written(void **state)
+{
+    static const char *const left_out[] = {"a/b", "c", NULL};
+    (void)state;
+    ab_span *doc = parse("{\"a\\/b\":1,\"\\u0063\":2,\"c\\u0063\":3,\"d\":4}");
+    ab_buf out;
+    ab_buf_init(&out, 1000);
+    ab_spanw w = ab_spanw_to(&out);
+    ab_spanw_object(&w);
+    ab_spanw_members(&w, ab_span_root(doc), left_out);
+    ab_spanw_object_end(&w);
+    assert_true(ab_str_is(ab_buf_str(&out), "{\"c\\u0063\":3,\"d\":4}"));
+    assert_true(ab_span_key_is(ab_span_first(ab_span_root(doc)), "a/b"));
+    assert_false(ab_span_key_is(ab_span_root(doc), ""));
+    assert_false(ab_span_key_is((ab_spanv){0}, "a"));
+    ab_buf_fini(&out);
+    ab_span_free(doc);
+}
+
 static void names_are_compared_after_unescaping(void **state)
 {
     (void)state;
@@ -444,6 +463,7 @@ int main(void)
         cmocka_unit_test(members_are_found_at_every_level),
         cmocka_unit_test(the_original_text_is_kept),
         cmocka_unit_test(members_keep_their_order_and_names),
+        cmocka_unit_test(members_are_left_out_however_their_names_are_written),
         cmocka_unit_test(names_are_compared_after_unescaping),
         cmocka_unit_test(strings_are_read_with_and_without_escapes),
         cmocka_unit_test(copying_stops_at_the_cap_of_the_buffer),

@@ -175,6 +175,23 @@ static void an_application_without_project_is_of_project_default(void **state)
     }
 }
 
+static void what_an_agent_writes_with_escapes_is_left_out_as_well(void **state)
+{
+    (void)state;
+    ab_object *o =
+        place(APP(",\"annotations\":{\"\\u0061rgobus.io/refresh-id\":\"r\",\"argocd.argoproj.io\\/"
+                  "refresh\":"
+                  "\"hard\",\"mine\":\"1\"}",
+                  ",\"oper\\u0061tion\":{\"sync\":{}},\"spec\":{\"destination\":{\"s\\u0065rver\":"
+                  "\"https://kubernetes.default.svc\",\"namespace\":\"n\"}}"),
+              NULL, (ab_mirror_params){0});
+    assert_same(spec(o, "destination"), "{\"name\":\"w1\",\"namespace\":\"n\"}");
+    assert_false(ab_span_present(ab_object_field(o, "operation")));
+    assert_same(ab_object_meta(o, "annotations"), "{\"mine\":\"1\",\"" AB_ANN_SOURCE_UID
+                                                  "\":\"u-1\",\"" AB_ANN_MIRROR "\":\"1.2/w1\"}");
+    ab_object_unref(o);
+}
+
 #define ASKED                                                                                      \
     APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"hard\",\"" AB_ANN_REFRESH_ID                   \
         "\":\"r\",\"" AB_ANN_OPERATION_ID "\":\"o\",\"theirs\":\"1\","                             \
@@ -374,6 +391,7 @@ int main(void)
         cmocka_unit_test(what_is_no_mirror_of_this_agent_leads_nowhere),
         cmocka_unit_test(a_name_that_would_be_too_long_is_refused),
         cmocka_unit_test(an_application_gets_the_agents_project_destination_and_place),
+        cmocka_unit_test(what_an_agent_writes_with_escapes_is_left_out_as_well),
         cmocka_unit_test(an_application_without_project_is_of_project_default),
         cmocka_unit_test(what_is_asked_for_at_the_hub_stays_and_other_changes_do_not),
         cmocka_unit_test(what_is_done_is_taken_off),

@@ -38,12 +38,21 @@ void ab_ctl_put_member(const cJSON *object, const char *name, ab_buf *out)
     ab_buf_put(out, ab_doc_text(object, name));
 }
 
-/* What an agent reports must not move the cursor of a terminal. */
-static void make_plain(ab_buf *cell)
+/* U+0080 to U+009F, which terminals take for the start of a control sequence. */
+static bool is_c1_control(const char *at, size_t len)
 {
-    for (size_t i = 0; i < cell->len; i++)
-        if ((unsigned char)cell->ptr[i] < ' ' || cell->ptr[i] == 0x7f)
-            cell->ptr[i] = ' ';
+    return len >= 2 && (unsigned char)at[0] == 0xc2 && ((unsigned char)at[1] & 0xe0) == 0x80;
+}
+
+/* What an agent reports must not move the cursor of a terminal. */
+static void make_plain(ab_buf *text)
+{
+    for (size_t i = 0; i < text->len; i++) {
+        if (is_c1_control(text->ptr + i, text->len - i))
+            text->ptr[i] = text->ptr[i + 1] = ' ';
+        else if ((unsigned char)text->ptr[i] < ' ' || text->ptr[i] == 0x7f)
+            text->ptr[i] = ' ';
+    }
 }
 
 static void put_cell(const ab_ctl_column *column, const cJSON *row, ab_buf *cell)
@@ -105,22 +114,34 @@ void ab_ctl_put_table(const cJSON *rows, const ab_ctl_table *table, ab_buf *out)
 
 /* --- forms --- */
 
-static void put_yaml(ab_str json, ab_buf *out)
+/* cJSON leaves such controls as they are; there are none outside strings. */
+static void put_escaped(const char *json, ab_buf *out)
 {
-    ab_error err = {0};
-    if (ab_yaml_from_json(json, out, &err) != AB_ERR_OK)
-        ab_ctl_fail(0, "cannot write YAML: %s", err.text);
+    for (; *json != '\0'; json++) {
+        if (is_c1_control(json, 2))
+            ab_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*++json);
+        else if (*json == 0x7f)
+            ab_buf_puts(out, "\\u007f");
+        else
+            ab_buf_putc(out, *json);
+    }
+    ab_buf_putc(out, '\n');
 }
 
-static void put_document(ab_ctl_form form, const cJSON *doc, ab_buf *out)
+void ab_ctl_put_json(const cJSON *doc, ab_buf *out)
 {
-    char *text = form == AB_CTL_JSON ? cJSON_Print(doc) : cJSON_PrintUnformatted(doc);
-    if (text == NULL)
-        return;
-    if (form == AB_CTL_JSON)
-        ab_buf_printf(out, "%s\n", text);
-    else
-        put_yaml(ab_str_of(text), out);
+    char *text = cJSON_Print(doc);
+    if (text != NULL)
+        put_escaped(text, out);
+    cJSON_free(text);
+}
+
+static void put_yaml(const cJSON *doc, ab_buf *out)
+{
+    ab_error err = {0};
+    char *text = cJSON_PrintUnformatted(doc);
+    if (text != NULL && ab_yaml_from_json(ab_str_of(text), out, &err) != AB_ERR_OK)
+        ab_ctl_fail(0, "cannot write YAML: %s", err.text);
     cJSON_free(text);
 }
 
@@ -134,8 +155,10 @@ int ab_ctl_show(const ab_ctl *ctl, const cJSON *doc, const cJSON *rows, const ab
     ab_buf_init(&text, SHOWN_MAX);
     if (ctl->form == AB_CTL_TABLE)
         ab_ctl_put_table(rows, table, &text);
+    else if (ctl->form == AB_CTL_JSON)
+        ab_ctl_put_json(doc, &text);
     else
-        put_document(ctl->form, doc, &text);
+        put_yaml(doc, &text);
     int code = text.len > 0 ? ab_ctl_print(&text)
                             : ab_ctl_fail(AB_CTL_FAILED, "cannot write the output: out of memory");
     ab_buf_fini(&text);

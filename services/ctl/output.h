@@ -27,8 +27,11 @@ typedef struct {
  * @return AB_CTL_OK; FAILED, which is said on standard error
  */
 int ab_ctl_show(const ab_ctl *ctl, const cJSON *doc, const cJSON *rows, const ab_ctl_table *table);
-/** Append the table alone. Control characters in cells become blanks. */
+/** Append the table alone. Control characters in cells become blanks, U+0080 to U+009F too. */
 void ab_ctl_put_table(const cJSON *rows, const ab_ctl_table *table, ab_buf *out);
+/** Append a document as JSON; no control character is in it but line ends. Nothing when out of
+ * memory. */
+void ab_ctl_put_json(const cJSON *doc, ab_buf *out);
 /** Append a time as people say it: "12s", "3m12s", "4h05m", "2d03h". */
 void ab_ctl_put_age(double seconds, ab_buf *out);
 /** Append a text member, nothing when it has no text. */

@@ -61,6 +61,21 @@ static void what_an_agent_says_cannot_move_the_cursor(void **state)
 {
     (void)state;
     shows("[{\"name\":\"w1\",\"why\":\"a\\u001b[2J\\nb\"}]", "NAME  WHY\nw1    a [2J b\n");
+    shows("[{\"name\":\"w1\",\"why\":\"a\\u009b2J\\u007f\\u00a9\"}]",
+          "NAME  WHY\nw1    a  2J \xc2\xa9\n");
+}
+
+static void json_has_no_controls_either(void **state)
+{
+    ab_buf out;
+    cJSON *doc = cJSON_CreateString("a\x1b[2J\xc2\x9b\x7f\xc2\xa9\xc2");
+    (void)state;
+    ab_buf_init(&out, 4096);
+    assert_non_null(doc);
+    ab_ctl_put_json(doc, &out);
+    assert_string_equal(out.ptr, "\"a\\u001b[2J\\u009b\\u007f\xc2\xa9\xc2\"\n");
+    ab_buf_fini(&out);
+    cJSON_Delete(doc);
 }
 
 static void ages_are_short(void **state)
@@ -88,6 +103,7 @@ int main(void)
         cmocka_unit_test(characters_count_not_bytes),
         cmocka_unit_test(what_is_missing_is_a_dash),
         cmocka_unit_test(what_an_agent_says_cannot_move_the_cursor),
+        cmocka_unit_test(json_has_no_controls_either),
         cmocka_unit_test(ages_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,10 @@
 /* In one list; and the bytes that each may need in it. */
 #define ACKS_MAX  1024
 #define ACK_BYTES 24
-/* To be told to a peer that does not listen: it is not listened to either. */
+/* To be told to a peer that does not listen: it is not listened to either. Bytes of those that go
+ * by numbers, and how many of those that go one by one. */
 #define ACKS_OWED_MAX (64u * 1024)
+#define ACKED_MAX     4096
 
 static size_t inflight_max(const ab_grpc_link *l)
 {
@@ -38,6 +40,7 @@ void ab_grpc_inbound_count(ab_grpc_link *l)
 static void free_delivery(struct ab_grpc_deliveries *list, ab_grpc_delivery *d)
 {
     TAILQ_REMOVE(list, d, at);
+    d->link->acked_count -= list == &d->link->acked ? 1 : 0;
     ab_rpc_budget_give(&d->link->received, d->bytes);
     ab_event_unref(d->base.event);
     free(d);
@@ -93,13 +96,15 @@ static void gather(ab_grpc_link *l)
 static void owe(ab_grpc_link *l, ab_grpc_delivery *d)
 {
     TAILQ_INSERT_TAIL(&l->acked, d, at);
+    l->acked_count++;
     gather(l);
     ab_grpc_tell_wake(l);
 }
 
-static bool is_forged(const ab_grpc_link *l, const ab_event *event)
+static bool is_forged(const ab_grpc_link *l, const ab_grpc_delivery *d)
 {
-    return !ab_str_is(ab_event_attr(event, AB_CE_SOURCE), l->peer_source);
+    return d->base.lane == AB_LANE_STATE &&
+           !ab_str_is(ab_event_attr(d->base.event, AB_CE_SOURCE), l->peer_source);
 }
 
 static void refuse_forged(ab_grpc_link *l, ab_grpc_delivery *d)
@@ -114,10 +119,14 @@ static void refuse_forged(ab_grpc_link *l, ab_grpc_delivery *d)
 static void deliver(ab_grpc_link *l, ab_grpc_delivery *d)
 {
     const ab_transport_events *up = &l->env->env->events;
-    TAILQ_INSERT_TAIL(&l->open, d, at);
-    l->open_count[d->base.lane]++;
     d->bytes = ab_event_size(d->base.event);
     ab_rpc_budget_add(&l->received, d->bytes);
+    if (is_forged(l, d)) {
+        refuse_forged(l, d);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&l->open, d, at);
+    l->open_count[d->base.lane]++;
     ab_metric_add(l->metrics.received[d->base.lane], 1);
     ab_metric_set(l->metrics.unacknowledged, (double)l->open_count[AB_LANE_STATE]);
     up->on_event(up->arg, &d->base);
@@ -132,7 +141,8 @@ static bool has_room(const ab_grpc_link *l, size_t bytes)
 static bool may_deliver(const ab_grpc_link *l, const ab_delivery *d)
 {
     return l->served && !l->closed && l->open_count[d->lane] < inflight_max(l) &&
-           l->acks.len < ACKS_OWED_MAX && has_room(l, ab_event_size(d->event));
+           l->acks.len < ACKS_OWED_MAX && l->acked_count < ACKED_MAX &&
+           has_room(l, ab_event_size(d->event));
 }
 
 /* The peer sends more than we deal with: reading stops, and then it has to. */
@@ -159,10 +169,8 @@ static void come_in(ab_grpc_link *l, ab_grpc_delivery *d)
         l->closed) { /* once closed, it will be sent to the next of us */
         ab_event_unref(d->base.event);
         free(d);
-    } else if (state && is_forged(l, d->base.event)) {
-        refuse_forged(l, d);
     } else {
-        if (state)
+        if (state && !is_forged(l, d))
             ab_pending_hold_now(&l->up, d->base.event);
         deliver_or_hold(l, d);
     }

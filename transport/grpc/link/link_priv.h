@@ -102,9 +102,10 @@ struct ab_grpc_link {
     struct ab_grpc_deliveries open;  /* both lanes */
     struct ab_grpc_deliveries held;  /* past the cap, not delivered yet */
     struct ab_grpc_deliveries acked; /* the peer is to be told of each */
-    ab_buf acks;                     /* of ab_grpc_ack: it is to be told of them in lists */
-    size_t open_count[2];            /* by ab_lane */
-    ab_rpc_budget received;          /* of those that are open, or to be told one by one */
+    size_t acked_count;
+    ab_buf acks;            /* of ab_grpc_ack: it is to be told of them in lists */
+    size_t open_count[2];   /* by ab_lane */
+    ab_rpc_budget received; /* of those that are open, or to be told one by one */
 
     struct {
         char instance[40];     /* "" = not known */

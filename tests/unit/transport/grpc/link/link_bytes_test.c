@@ -137,16 +137,21 @@ static void take(fixture *f, ab_event *event)
     ab_grpc_link_run(f->link);
 }
 
-static void hear_hello(fixture *f)
+static void hear_hello_of(fixture *f, bool ack_lists)
 {
     ab_grpc_hello hello = {
         .base = {.mode = "managed", .version = "1", .instance = "i", .epoch = 1, .certificate = ""},
         .inflight = 100,
         .message_max = 100000,
-        .ack_lists = true};
+        .ack_lists = ack_lists};
     ab_event *event = NULL;
     assert_int_equal(ab_grpc_hello_make(&hello, SOURCE, &event), AB_ERR_OK);
     take(f, event);
+}
+
+static void hear_hello(fixture *f)
+{
+    hear_hello_of(f, true);
 }
 
 static void open_link(fixture *f)
@@ -403,6 +408,51 @@ static void what_is_of_two_epochs_is_acknowledged_in_two_lists(void **state)
     assert_int_equal(f->writes, 2);
 }
 
+/* One without lists, too, with room for all that it sends. */
+static void nor_is_who_is_told_one_by_one(void **state)
+{
+    fixture *f = *state;
+    unsigned count = 0;
+    ab_grpc_link_free(f->link);
+    f->link_env.queue_bytes = f->received.max = SIZE_MAX;
+    open_link(f);
+    hear_hello_of(f, false);
+    f->full = true;
+    while (!f->paused && count < 2 * OWED_MAX) {
+        take_sized(f, ++count, 2);
+        if (!f->paused)
+            deal_with(f, f->events - 1);
+    }
+    assert_int_equal(f->events, OWED_MAX);
+    f->full = false;
+    ab_grpc_link_writable(f->link, f);
+    ab_grpc_link_run(f->link);
+    assert_int_equal(f->events, OWED_MAX + 1);
+    assert_false(f->paused);
+}
+
+/* What is refused is acknowledged as well. */
+static void who_names_another_source_is_not_read_without_end_either(void **state)
+{
+    fixture *f = *state;
+    unsigned count = 0;
+    ab_grpc_link_free(f->link);
+    open_link(f);
+    hear_hello_of(f, false);
+    f->full = true;
+    while (!f->paused && count < QUEUE)
+        take_from(f, AB_SOURCE_AGENT "w2", 1, ++count, 100);
+    assert_true(f->paused);
+    assert_true(f->received.used <= QUEUE);
+    assert_int_equal(f->events, 0);
+    f->full = false;
+    ab_grpc_link_writable(f->link, f);
+    ab_grpc_link_run(f->link);
+    assert_false(f->paused);
+    take_sized(f, ++count, 2);
+    assert_int_equal(f->events, 1);
+}
+
 /* For how many seconds the agent has not been heard, as shown. */
 static double silent_s(const fixture *f)
 {
@@ -448,6 +498,8 @@ int main(void)
         CASE(nothing_is_taken_before_the_hello),
         CASE(it_shows_when_the_peer_was_last_heard),
         CASE(who_does_not_listen_to_acknowledgements_is_not_read_for_a_while),
+        CASE(nor_is_who_is_told_one_by_one),
+        CASE(who_names_another_source_is_not_read_without_end_either),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

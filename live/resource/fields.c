@@ -9,6 +9,7 @@
 void ab_resource_fields_init(ab_resource_fields *f)
 {
     f->count = 0;
+    f->too_many = false;
     ab_buf_init(&f->texts, BYTES_MAX);
 }
 
@@ -20,7 +21,8 @@ void ab_resource_fields_fini(ab_resource_fields *f)
 
 void ab_resource_fields_add(ab_resource_fields *f, ab_str name, ab_str value)
 {
-    if (f->count == AB_LIVE_FIELDS_MAX)
+    f->too_many = f->too_many || f->count == AB_RESOURCE_FIELDS_MAX;
+    if (f->too_many)
         return;
     ab_buf_put(&f->texts, name);
     ab_buf_put(&f->texts, value);
@@ -30,7 +32,7 @@ void ab_resource_fields_add(ab_resource_fields *f, ab_str name, ab_str value)
 ab_err ab_resource_fields_seal(ab_resource_fields *f)
 {
     size_t offset = 0;
-    ab_err e = ab_buf_status(&f->texts);
+    ab_err e = f->too_many ? AB_ERR_TOOBIG : ab_buf_status(&f->texts);
     if (e != AB_ERR_OK) {
         f->count = 0;
         return e;
@@ -48,7 +50,12 @@ bool ab_resource_fields_is_asked(ab_str name)
 {
     static const char *const NAMES[] = {"accept", "accept-encoding", "content-type", "user-agent",
                                         NULL};
-    return ab_str_is_one_of(name, NAMES) || ab_str_starts(name, "impersonate-");
+    return ab_str_is_one_of(name, NAMES) || ab_resource_fields_is_impersonation(name);
+}
+
+bool ab_resource_fields_is_impersonation(ab_str name)
+{
+    return ab_str_starts(name, "impersonate-");
 }
 
 bool ab_resource_fields_is_hop(ab_str name)

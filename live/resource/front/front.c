@@ -127,7 +127,7 @@ static void on_request(void *arg, ab_https_request *http, const ab_https_info *i
         return;
     ab_err e = copy_request(r, info);
     if (e != AB_ERR_OK) {
-        (void)ab_fail(&err, e, "path or fields are too long");
+        (void)ab_fail(&err, e, "path or fields are too long, or there are too many fields");
         refused = e == AB_ERR_NOMEM ? 503 : 400;
     } else {
         refused = read_request(r, info, &err);

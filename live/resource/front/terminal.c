@@ -213,8 +213,10 @@ void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_http
     }
     ab_live_field fields[AB_LIVE_FIELDS_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < r->fields.count && count + 1 < AB_LIVE_FIELDS_MAX; i++)
-        fields[count++] = r->fields.list[i];
+    while (count < r->fields.count) {
+        fields[count] = r->fields.list[count];
+        count++;
+    }
     fields[count++] = (ab_live_field){AB_STR("sec-websocket-protocol"), ab_str_of(r->offer)};
     ab_buf_init(&target, 4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_map_put_path(&r->map, &target);

@@ -387,7 +387,7 @@ void ab_resource_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request
     }
     ab_live_stream_serve(s, &STREAM, r);
     if (e != AB_ERR_OK)
-        answer_refusal(r, 400, "the fields are longer than 16 KiB");
+        answer_refusal(r, 400, "there are too many fields, or they are longer than 16 KiB");
 }
 
 static void on_watch(uv_timer_t *timer)

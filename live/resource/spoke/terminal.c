@@ -381,7 +381,7 @@ void ab_resource_spoke_serve_terminal(void *arg, ab_live_stream *s, const ab_liv
     ab_resource_messages_init(&t->down);
     ab_resource_fields_init(&t->fields);
     for (size_t i = 0; i < from->count; i++) {
-        if (ab_str_starts(from->fields[i].name, "impersonate-"))
+        if (ab_resource_fields_is_impersonation(from->fields[i].name))
             ab_resource_fields_add(&t->fields, from->fields[i].name, from->fields[i].value);
     }
     if (t->target == NULL || ab_resource_fields_seal(&t->fields) != AB_ERR_OK) {

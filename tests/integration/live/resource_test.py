@@ -4,7 +4,7 @@
 import json
 import unittest
 
-from access import TOKEN, Access, config_map
+from access import TOKEN, TOKEN_W1, Access, Answer, config_map
 from daemons import wait_for
 
 MERGE = "application/merge-patch+json"
@@ -108,6 +108,24 @@ class All(Access):
             refused = self.ask("GET", path)
             self.assertEqual((refused.code, refused.json()["kind"]), (400, "Status"), path)
         self.assertEqual(self.agent.metric("argobus_live_served_total"), 1)
+
+    def begin_with_fields(self, count):
+        """As many fields as that, of which the last says whose rights the request is to have."""
+        connection = self.connect()
+        connection.putrequest("GET", self.path("configmaps", "one"), skip_accept_encoding=True)
+        connection.putheader("Authorization", f"Bearer {TOKEN_W1}")
+        for _ in range(count - 1):
+            connection.putheader("Accept", "application/json")
+        connection.putheader("Impersonate-User", "nobody")
+        connection.endheaders()
+        return Answer(connection.getresponse())
+
+    def test_a_request_is_made_with_the_rights_that_it_names_or_not_at_all(self):
+        self.assertEqual(self.begin_with_fields(2).code, 403)
+        self.assertEqual(self.begin_with_fields(31).code, 403)
+        refused = self.begin_with_fields(32)
+        self.assertEqual((refused.code, refused.json()["kind"]), (400, "Status"))
+        self.assertIn("too many fields", refused.json()["message"])
 
     def test_an_agent_that_goes_away_is_told_with_503(self):
         self.agent.stop()

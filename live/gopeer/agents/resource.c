@@ -7,6 +7,7 @@
  */
 #include "live/gopeer/agents/agents_priv.h"
 #include "live/gopeer/wire/wire.h"
+#include "live/resource/fields.h"
 #include "live/resource/service.h"
 
 #include <stdio.h>
@@ -171,6 +172,15 @@ static bool is_terminal(const ab_resource_map *m)
            ab_str_is(m->subresource, "exec");
 }
 
+/* It would be made with the agent's own rights, which are more. */
+static bool is_impersonated(const ab_live_request *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        if (ab_resource_fields_is_impersonation(from->fields[i].name))
+            return true;
+    return false;
+}
+
 /* @return false: it is none of those that have a side call */
 static bool serve_by_side(void *agent, ab_live_stream *s, const ab_live_request *from)
 {
@@ -187,7 +197,8 @@ static bool serve_by_side(void *agent, ab_live_stream *s, const ab_live_request 
 
 void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_request *from)
 {
-    if (serve_by_side(arg, s, from))
+    bool impersonated = is_impersonated(from);
+    if (!impersonated && serve_by_side(arg, s, from))
         return;
     request *r = calloc(1, sizeof(*r));
     if (r == NULL)
@@ -204,6 +215,9 @@ void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_reques
         return;
     }
     ab_live_stream_serve(s, &handler, r);
-    if (ab_str_is(from->service, AB_RESOURCE_EXEC_SERVICE))
+    if (impersonated)
+        ab_gopeer_call_refuse(&r->call, 403,
+                              "nobody can be impersonated: this agent is an argocd-agent");
+    else if (ab_str_is(from->service, AB_RESOURCE_EXEC_SERVICE))
         begin(r); /* a terminal: its stream does not end before it is answered */
 }

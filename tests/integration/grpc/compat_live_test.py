@@ -167,7 +167,12 @@ class Resources(ThroughPrincipal):
             self.assertIn("argocd-agent", answer.json()["message"])
         answer = self.ask("PATCH", f"{PODS}/a", "[]", content_type="application/json-patch+json")
         self.assertEqual((answer.code, answer.json()["reason"]), (415, "UnsupportedMediaType"))
+        for path in (f"{PODS}/a", f"{PODS}/a/log", f"{PODS}/a/exec"):
+            answer = self.ask("GET", path, impersonate_user="eve")
+            self.assertEqual((answer.code, answer.json()["reason"]), (403, "Forbidden"), path)
+            self.assertIn("impersonated", answer.json()["message"])
         self.assertEqual(self.peer.events("resource"), [])
+        self.assertEqual(self.peer.events("containerlog"), [])
 
     def test_only_the_agent_that_was_asked_can_answer_and_only_once(self):
         other = self.joined("w2")

@@ -17,9 +17,25 @@ int ab_redis_front_port(const ab_redis_front *front)
     return front->port;
 }
 
+/* Whoever reaches the port can connect: the oldest that the redis has not let in makes room for the
+ * next. */
+static bool has_room(ab_redis_front *f)
+{
+    if (f->conn_count < AB_REDIS_FRONT_CONNECTIONS)
+        return true;
+    for (ab_list_iter i = ab_list_first(&f->conns); i.link != NULL; ab_list_next(&i)) {
+        ab_redis_conn *c = AB_LINK_OF(i.link, ab_redis_conn, link);
+        if (c->admitted)
+            continue;
+        ab_redis_front_conn_close(c);
+        return true;
+    }
+    return false;
+}
+
 static void accept_one(ab_redis_front *f, int fd)
 {
-    if (f->conn_count < AB_REDIS_FRONT_CONNECTIONS) {
+    if (has_room(f)) {
         if (ab_redis_front_conn_new(f, fd) != AB_ERR_OK)
             AB_DEBUG(f->o.log, LIVE, "out of memory for a redis client");
         return;

@@ -26,7 +26,7 @@
 
 typedef struct ab_redis_front ab_redis_front;
 
-#define AB_REDIS_FRONT_CONNECTIONS 2000 /* at a time; more are closed */
+#define AB_REDIS_FRONT_CONNECTIONS 2000 /* at a time; strangers first, more are closed */
 
 /* Texts are copied; what functions point to is borrowed as long as the front lives. */
 typedef struct {

@@ -90,6 +90,7 @@ struct ab_redis_conn {
     ab_redis_wire *server; /* NULL: not needed yet */
     int wires;             /* that are not closed */
     bool over;             /* nothing more happens */
+    bool admitted;         /* the redis has done what the client asked for */
     bool ending;           /* as soon as all is sent to the client */
     int64_t ending_ms;     /* since */
     ab_resp_requests requests;

@@ -72,6 +72,7 @@ static bool is_confirm(const ab_redis_expect *e)
 static void on_confirmation(ab_redis_conn *c, const notice *n)
 {
     ab_redis_expect *e = ab_redis_front_expect_first(c);
+    c->admitted = true;
     if (is_confirm(e)) {
         if (e->kind != AB_REDIS_CONFIRM)
             resolve_all(c, e);
@@ -128,6 +129,8 @@ static void on_reply(ab_redis_conn *c, ab_redis_expect *e, const ab_resp_piece *
     bool is_error = type == '-' || type == '!';
     bool replaced = e->kind == AB_REDIS_REFUSED || e->kind == AB_REDIS_GARBAGE ||
                     (e->kind == AB_REDIS_GET && !is_error);
+    if (!is_error) /* RESET is everybody's, and takes the login away */
+        c->admitted = e->kind != AB_REDIS_RESET;
     if (e->kind == AB_REDIS_HELLO && !is_error)
         c->is_resp3 = type == '%';
     if (e->kind == AB_REDIS_RESET && !is_error)

@@ -336,6 +336,20 @@ class Passwords(Case):
         with self.proxy.client(password="hub-secret") as c:
             self.assertEqual(c.get(TREE % "w1_a"), b"1")
 
+    def test_strangers_take_no_place_of_a_client_that_is_let_in(self):
+        with contextlib.ExitStack() as connections:
+            first, replies = connections.enter_context(self.proxy.raw())
+            first.sendall(command("AUTH", "hub-secret"))
+            self.assertEqual(replies.readline(), b"+OK\r\n")
+            for _ in range(2000):
+                stranger, words = connections.enter_context(self.proxy.raw())
+                stranger.sendall(command("RESET"))
+                self.assertEqual(words.readline(), b"+RESET\r\n")
+            with self.proxy.client(password="hub-secret") as c:
+                self.assertTrue(c.set("k", "v"))
+            first.sendall(command("PING"))
+            self.assertEqual(replies.readline(), b"+PONG\r\n")
+
     def test_confirmations_are_told_from_the_replies_behind_them(self):
         self.w1.client().set(TREE % "a", b"1")
         self.hub.client(password="hub-secret").execute_command("ACL", "SETUSER", "half", "on", ">pw", "~*", "&other*",

@@ -26,6 +26,7 @@ static ab_err begin(ab_compat *d)
 {
     d->epoch = d->version = 0;
     d->introduced = d->ask_due = d->resync_requested = d->republish_due = d->fresh = false;
+    d->tell_all_due = d->ask_all_due = false;
     d->owner[0] = d->resync_id[0] = '\0';
     d->pages_due = 0;
     return ab_uuid(d->instance);

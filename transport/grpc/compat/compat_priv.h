@@ -102,7 +102,11 @@ struct ab_compat {
     bool resync_requested; /* agent: what it holds is to be asked about */
     bool republish_due;    /* autonomous agent: the principal holds something else */
     int64_t republish_at;
-    bool fresh; /* the next hello says that all was lost */
+    bool tell_all_due;                    /* the peer wants to know what there is */
+    bool ask_all_due;                     /* ... and to be asked about all */
+    int64_t all_at;                       /* when it may want that again */
+    uint8_t list_sum[AB_COMPAT_CHECKSUM]; /* of what it has */
+    bool fresh;                           /* the next hello says that all was lost */
     char resync_id[37];
     size_t pages_due;
 

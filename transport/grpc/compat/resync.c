@@ -14,6 +14,8 @@
 #include <stdlib.h>
 
 #define REPUBLISH_APART_MS 30000
+/* A request of a few bytes is about all that there is. */
+#define ALL_APART_MS 10000
 
 /* ----- messages ----- */
 
@@ -277,17 +279,24 @@ static void take_update_request(ab_compat *d, ab_spanv about, const char *key)
 
 /* ----- both sides ----- */
 
-static void tell_of_all(ab_compat *d, ab_spanv request)
+/* A sum that cannot be read is none of anything. */
+static void want_list(ab_compat *d, ab_spanv request)
 {
-    uint8_t sum[AB_COMPAT_CHECKSUM];
     ab_buf theirs;
     ab_buf_init(&theirs, 64);
-    size_t count = sum_all(d, sum);
-    bool same = ab_base64_decode(ab_span_plain(ab_span_get(request, "checksum")), &theirs) &&
-                theirs.len == AB_COMPAT_CHECKSUM &&
-                memcmp(theirs.ptr, sum, AB_COMPAT_CHECKSUM) == 0;
+    memset(d->list_sum, 0, AB_COMPAT_CHECKSUM);
+    if (ab_base64_decode(ab_span_plain(ab_span_get(request, "checksum")), &theirs) &&
+        theirs.len == AB_COMPAT_CHECKSUM)
+        memcpy(d->list_sum, theirs.ptr, AB_COMPAT_CHECKSUM);
     ab_buf_fini(&theirs);
-    if (same || count == 0)
+    d->tell_all_due = true;
+}
+
+static void tell_of_all(ab_compat *d)
+{
+    uint8_t sum[AB_COMPAT_CHECKSUM];
+    size_t count = sum_all(d, sum);
+    if (count == 0 || memcmp(d->list_sum, sum, AB_COMPAT_CHECKSUM) == 0)
         return;
     /* Telling makes resources of its own: those that are there now count. */
     ab_compat_each_present(d, tell_of);
@@ -303,6 +312,20 @@ static void ask_about_all(ab_compat *d)
     ask_for_list(d);
     ab_compat_each_present(d, ask_about_one);
     d->resync_requested = !ab_compat_is_principal(d);
+}
+
+/* Not as often as the peer likes: all agents wait meanwhile. */
+static void answer_about_all(ab_compat *d)
+{
+    int64_t now = ab_clock_mono_ms(d->env->env->clock);
+    if ((!d->tell_all_due && !d->ask_all_due) || now < d->all_at)
+        return;
+    d->all_at = now + ALL_APART_MS;
+    if (d->tell_all_due)
+        tell_of_all(d);
+    if (d->ask_all_due)
+        ask_about_all(d);
+    d->tell_all_due = d->ask_all_due = false;
 }
 
 void ab_compat_distrust(ab_compat *d)
@@ -335,12 +358,13 @@ void ab_compat_take_resync(ab_compat *d, ab_type type, const ab_event *go)
         return;
     }
     if (type == AB_TYPE_SYNCED_LIST_REQUEST)
-        tell_of_all(d, ab_span_root(doc));
+        want_list(d, ab_span_root(doc));
     else if (type == AB_TYPE_RESYNC_REQUEST)
-        ask_about_all(d);
+        d->ask_all_due = true;
     else
         take_about(d, type, ab_span_root(doc), go);
     ab_span_free(doc);
+    answer_about_all(d);
 }
 
 /* ----- time ----- */
@@ -348,6 +372,7 @@ void ab_compat_take_resync(ab_compat *d, ab_type type, const ab_event *go)
 bool ab_compat_resync_tick(ab_compat *d)
 {
     int64_t now = ab_clock_mono_ms(d->env->env->clock);
+    answer_about_all(d);
     if (!d->republish_due || now < d->republish_at)
         return false;
     d->republish_due = false;

@@ -484,6 +484,8 @@ static void a_list_that_differs_is_told_and_an_equal_one_is_not(void **state)
     assert_type(last(w), AB_TYPE_SYNCED_RESOURCE);
     assert_true(has(last(w), "{\"name\":\"a\",\"namespace\":\"w1\",\"uid\":\"u\","
                              "\"kind\":\"Application\"}"));
+    world_hear_ack(w, last(w));
+    world_wait(w, 10000);
     world_forget(w);
     /* SHA-256 of "Application/a/u" */
     world_hear(w, AB_TARGET_RESYNC, AB_TYPE_SYNCED_LIST_REQUEST, "2",
@@ -605,6 +607,26 @@ static void a_peer_names_so_many_resources_and_no_more(void **state)
     assert_int_equal(ab_map_count(w->compat->resources), 65536);
 }
 
+static void a_peer_is_told_of_all_at_intervals_however_often_it_asks(void **state)
+{
+    world *w = with_agent(state);
+    app(w, APP("1"));
+    world_hear_ack(w, last(w));
+    world_hear(w, AB_TARGET_RESYNC, AB_TYPE_SYNCED_LIST_REQUEST, "1", "{\"checksum\":\"AAAA\"}");
+    assert_type(last(w), AB_TYPE_SYNCED_RESOURCE);
+    world_hear_ack(w, last(w));
+    world_forget(w);
+    world_hear(w, AB_TARGET_RESYNC, AB_TYPE_SYNCED_LIST_REQUEST, "2", "{\"checksum\":\"AAAA\"}");
+    world_close(w);
+    world_open(w);
+    world_hear(w, AB_TARGET_RESYNC, AB_TYPE_SYNCED_LIST_REQUEST, "3", "{\"checksum\":\"AAAA\"}");
+    world_wait(w, 9000);
+    for (size_t i = 0; i < w->told_count; i++)
+        assert_type(w->told[i], AB_TYPE_PROCESSED);
+    world_wait(w, 1000);
+    assert_type(last(w), AB_TYPE_SYNCED_RESOURCE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -636,6 +658,7 @@ int main(void)
         CASE(a_peer_is_not_read_while_the_link_has_no_room),
         CASE(the_data_of_what_is_to_be_acknowledged_is_not_kept),
         CASE(a_peer_names_so_many_resources_and_no_more),
+        CASE(a_peer_is_told_of_all_at_intervals_however_often_it_asks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of two on one stream: each is compared with all that the agent has. */
+#define MEET_APART_MS 1000
+
 void ab_grpc_handshake_begin(ab_grpc_link *l)
 {
     if (ab_uuid(l->instance) != AB_ERR_OK)
@@ -94,6 +97,8 @@ static void meet(ab_grpc_link *l, const ab_grpc_hello *hello)
     bool first = l->epoch == 0;
     bool lost = !first && hello->fresh;
     snprintf(l->peer.instance, sizeof(l->peer.instance), "%s", hello->base.instance);
+    l->met_at = ab_clock_mono_ms(l->env->env->clock);
+    l->met_on = l->streams;
     l->caught_up = false;
     if (lost)
         ab_grpc_outbound_drop(l, AB_ERR_UNAVAILABLE);
@@ -126,6 +131,24 @@ static void tell_up(ab_grpc_link *l, const ab_grpc_hello *hello)
     up->on_peer(up->arg, l->agent, true, &peer);
 }
 
+static bool is_other(const ab_grpc_link *l, const ab_grpc_hello *hello)
+{
+    return strcmp(hello->base.instance, l->peer.instance) != 0;
+}
+
+/* A new process of an agent brings a new stream. */
+static bool is_too_soon(const ab_grpc_link *l, const ab_grpc_hello *hello, ab_error *err)
+{
+    bool soon = l->env->env->role == AB_ROLE_PRINCIPAL && is_other(l, hello) &&
+                l->met_on == l->streams &&
+                ab_clock_mono_ms(l->env->env->clock) < l->met_at + MEET_APART_MS;
+    if (soon)
+        (void)ab_fail(err, AB_ERR_DENIED,
+                      "instance %s comes on the stream of %s, which has just begun",
+                      hello->base.instance, l->peer.instance);
+    return soon;
+}
+
 static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
 {
     bool again = l->greeted;
@@ -136,7 +159,7 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
     l->peer.message_max = (size_t)hello->message_max;
     l->peer.ack_lists = hello->ack_lists;
     l->peer.live_call = hello->live_call;
-    bool other = strcmp(hello->base.instance, l->peer.instance) != 0;
+    bool other = is_other(l, hello);
     if (other)
         l->peer.former_epoch = l->peer.epoch;
     l->peer.epoch = highest(l->peer.epoch, hello->base.epoch);
@@ -165,6 +188,8 @@ void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event)
         l->greeted = l->greeted && !hello.base.leaving;
     else if (hello.base.leaving)
         ab_grpc_handshake_gone(l);
+    else if (is_too_soon(l, &hello, &err))
+        ab_grpc_tell_refused(l, "hello", &err);
     else
         come(l, &hello);
     ab_grpc_hello_fini(&hello);

@@ -85,7 +85,9 @@ struct ab_grpc_link {
     const ab_grpc_stream_ops *ops; /* NULL: no stream is attached */
     void *stream;
     uint64_t streams; /* how many there were */
-    bool blocked;     /* it is FULL */
+    uint64_t met_on;  /* on which of them the peer was another one, and when */
+    int64_t met_at;
+    bool blocked; /* it is FULL */
     bool paused;
     bool refused; /* the stream is to be cut; the next login is told why */
     bool hello_due;

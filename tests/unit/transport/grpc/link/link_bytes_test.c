@@ -35,6 +35,7 @@ typedef struct {
     unsigned writes; /* that it took */
     bool fresh;      /* as the link's last hello says */
     unsigned cuts;
+    unsigned gaps;
     int64_t silent_ms; /* of the stream */
 } fixture;
 
@@ -62,7 +63,7 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 
 static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
-    (void)arg;
+    ((fixture *)arg)->gaps++;
     (void)agent;
     assert_int_equal(gap, AB_GAP_FIRST);
 }
@@ -137,21 +138,22 @@ static void take(fixture *f, ab_event *event)
     ab_grpc_link_run(f->link);
 }
 
-static void hear_hello_of(fixture *f, bool ack_lists)
+static void hear_hello_of(fixture *f, const char *instance, bool ack_lists)
 {
     ab_grpc_hello hello = {
-        .base = {.mode = "managed", .version = "1", .instance = "i", .epoch = 1, .certificate = ""},
+        .base = {.mode = "managed", .version = "1", .epoch = 1, .certificate = ""},
         .inflight = 100,
         .message_max = 100000,
         .ack_lists = ack_lists};
     ab_event *event = NULL;
+    snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", instance);
     assert_int_equal(ab_grpc_hello_make(&hello, SOURCE, &event), AB_ERR_OK);
     take(f, event);
 }
 
 static void hear_hello(fixture *f)
 {
-    hear_hello_of(f, true);
+    hear_hello_of(f, "i", true);
 }
 
 static void open_link(fixture *f)
@@ -416,7 +418,7 @@ static void nor_is_who_is_told_one_by_one(void **state)
     ab_grpc_link_free(f->link);
     f->link_env.queue_bytes = f->received.max = SIZE_MAX;
     open_link(f);
-    hear_hello_of(f, false);
+    hear_hello_of(f, "i", false);
     f->full = true;
     while (!f->paused && count < 2 * OWED_MAX) {
         take_sized(f, ++count, 2);
@@ -438,7 +440,7 @@ static void who_names_another_source_is_not_read_without_end_either(void **state
     unsigned count = 0;
     ab_grpc_link_free(f->link);
     open_link(f);
-    hear_hello_of(f, false);
+    hear_hello_of(f, "i", false);
     f->full = true;
     while (!f->paused && count < QUEUE)
         take_from(f, AB_SOURCE_AGENT "w2", 1, ++count, 100);
@@ -451,6 +453,42 @@ static void who_names_another_source_is_not_read_without_end_either(void **state
     assert_false(f->paused);
     take_sized(f, ++count, 2);
     assert_int_equal(f->events, 1);
+}
+
+static int64_t stopped_ms(void *arg)
+{
+    return *(int64_t *)arg;
+}
+
+static int64_t stopped_us(void *arg)
+{
+    return *(int64_t *)arg * 1000;
+}
+
+/* A gap is much work for the principal, and a hello none for the agent. */
+static void a_stream_does_not_bring_one_process_after_the_other(void **state)
+{
+    fixture *f = *state;
+    int64_t now_ms = 5000;
+    const ab_clock clock = {.mono_ms = stopped_ms, .wall_us = stopped_us, .arg = &now_ms};
+    f->env.clock = &clock;
+    ab_grpc_link_detach(f->link, f);
+    ab_grpc_link_attach(f->link, &stream_ops, f);
+    hear_hello_of(f, "j", true);
+    assert_int_equal(f->gaps, 2);
+    hear_hello_of(f, "k", true);
+    hear_hello_of(f, "j", true);
+    hear_hello_of(f, "i", true);
+    assert_int_equal(f->gaps, 2);
+    assert_true(ab_grpc_link_is_peer(f->link, AB_STR("j")));
+    now_ms += 1000;
+    hear_hello_of(f, "k", true);
+    assert_int_equal(f->gaps, 3);
+    ab_grpc_link_detach(f->link, f);
+    ab_grpc_link_attach(f->link, &stream_ops, f);
+    hear_hello_of(f, "l", true);
+    assert_int_equal(f->gaps, 4);
+    f->env.clock = &ab_clock_real;
 }
 
 /* For how many seconds the agent has not been heard, as shown. */
@@ -499,6 +537,7 @@ int main(void)
         CASE(it_shows_when_the_peer_was_last_heard),
         CASE(who_does_not_listen_to_acknowledgements_is_not_read_for_a_while),
         CASE(nor_is_who_is_told_one_by_one),
+        CASE(a_stream_does_not_bring_one_process_after_the_other),
         CASE(who_names_another_source_is_not_read_without_end_either),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

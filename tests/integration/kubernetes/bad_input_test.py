@@ -149,6 +149,7 @@ class Reading(Case):
     def test_errors_of_the_server_delete_nothing(self):
         self.api.put("Application", "a", spec={"n": 1})
         store = self.synced()
+        self.api.await_watch(LIST)  # or the first fault would be its answer
         for times, act in ((1, lambda r: r.answer(500, b"<html>oops</html>")), (1, lambda r: r.answer(200, b"garbage")),
                            (1, lambda r: r.answer(200, b'{"kind":"List","items":[{"metadata"')),
                            (1, lambda r: r.refuse(503, "ServiceUnavailable", "etcd is away"))):
@@ -208,6 +209,7 @@ class Reading(Case):
         for name in ("gone", "stays"):
             self.api.put("Application", name, spec={"n": 1})
         store = self.synced()
+        self.api.await_watch(LIST)
         lists = len(self.api.asked("GET", LIST))
         self.api.cut()
         self.api.drop("Application", "gone")
@@ -293,6 +295,7 @@ class Reading(Case):
         for i in range(9):
             self.api.put("Application", "kept", spec={"n": i})
         store = self.synced()
+        self.api.await_watch(LIST)
         self.api.drop("Application", "lost", event=False)
         self.api.version = 50
         self.api.put("Application", "kept", spec={"n": 77}, event=False)

@@ -15,8 +15,8 @@
 
 #define PLACE    "AppProject/argocd/w1-a-p"
 #define PROJECT  "AppProject/argocd/a-p"
-#define RIVAL    "w1-a"
-#define RIVALS_P "AppProject/argocd/p"
+#define OTHER    "w1-a"
+#define OTHERS_P "AppProject/argocd/p"
 
 static void serve(const char *agent)
 {
@@ -26,14 +26,14 @@ static void serve(const char *agent)
     world_settle(&w);
 }
 
-static void serve_rival(void)
+static void serve_other(void)
 {
-    serve(RIVAL);
+    serve(OTHER);
 }
 
-static void serve_rival_no_more(void)
+static void serve_other_no_more(void)
 {
-    ab_principal_remove_agent(w.principal, RIVAL);
+    ab_principal_remove_agent(w.principal, OTHER);
     world_settle(&w);
 }
 
@@ -49,7 +49,7 @@ static int setup_one(void **state)
 static int setup_agents(void **state)
 {
     (void)setup_one(state);
-    serve_rival();
+    serve_other();
     return 0;
 }
 
@@ -98,29 +98,29 @@ static bool is_in_project(const char *name)
     return ab_span_is(ab_span_get(ab_object_field(hub(), "spec"), "project"), name);
 }
 
-/* The rival has project p with this spec; -1: it has none any more. */
-static void rival_says(int n, uint64_t version)
+/* The other agent has project p with this spec; -1: it has none any more. */
+static void other_says(int n, uint64_t version)
 {
     char data[256];
     ab_event *event = NULL;
     ab_event_draft d = {0};
     snprintf(data, sizeof(data),
              "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
-             "\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"rival\"},\"spec\":{\"n\":%d}}",
+             "\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"other\"},\"spec\":{\"n\":%d}}",
              n);
     d.data = n < 0 ? AB_STR_NONE : ab_str_of(data);
     ab_event_set_text(&d, AB_CE_ID, "x");
-    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT RIVAL);
+    ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT OTHER);
     ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(n < 0 ? AB_TYPE_DELETE : AB_TYPE_CREATE));
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPPROJECT));
     ab_event_set_text(&d, AB_CE_SUBJECT, "argocd/p");
-    ab_event_set_text(&d, AB_CE_PARTITIONKEY, RIVALS_P);
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, OTHERS_P);
     ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 1);
     ab_event_set_u64(&d, AB_CE_OBJVERSION, version);
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
     fake_log_append(w.up, event); /* the world has one log up: the delivery comes from there */
     fake_delivery *delivery = fake_log_next(w.up);
-    ab_principal_deliver(w.principal, RIVAL, fake_delivery_event(delivery), delivery);
+    ab_principal_deliver(w.principal, OTHER, fake_delivery_event(delivery), delivery);
     ab_event_unref(event);
     world_settle(&w);
 }
@@ -143,7 +143,7 @@ static void a_name_is_the_longer_agents_when_the_other_comes_first(void **state)
     put_project(1);
     assert_int_equal(at_hub(), -1);
     assert_int_equal((int)refused(), 1);
-    rival_says(7, 1);
+    other_says(7, 1);
     assert_int_equal(at_hub(), 7);
     put_project(2);
     assert_int_equal(at_hub(), 7);
@@ -154,14 +154,14 @@ static void a_name_is_the_longer_agents_when_the_other_comes_first(void **state)
 static void a_name_is_the_longer_agents_when_it_comes_first(void **state)
 {
     (void)state;
-    rival_says(7, 1);
+    other_says(7, 1);
     put_project(1);
     assert_int_equal(at_hub(), 7);
     assert_int_equal((int)refused(), 1);
     fake_store_erase(w.local, PROJECT);
     world_settle(&w);
     assert_int_equal(at_hub(), 7);
-    rival_says(-1, 2);
+    other_says(-1, 2);
     assert_int_equal(at_hub(), -1);
     assert_at_rest();
 }
@@ -171,12 +171,12 @@ static void a_mirror_goes_when_an_agent_comes_whose_name_it_has(void **state)
     (void)state;
     put_project(1);
     assert_int_equal(at_hub(), 1);
-    serve_rival();
+    serve_other();
     assert_int_equal(at_hub(), -1);
     put_project(2);
     assert_int_equal(at_hub(), -1);
     assert_int_equal((int)refused(), 1);
-    rival_says(7, 1);
+    other_says(7, 1);
     assert_int_equal(at_hub(), 7);
     assert_at_rest();
 }
@@ -185,9 +185,9 @@ static void a_mirror_comes_back_when_that_agent_has_gone(void **state)
 {
     (void)state;
     put_project(1);
-    serve_rival();
+    serve_other();
     assert_int_equal(at_hub(), -1);
-    serve_rival_no_more();
+    serve_other_no_more();
     assert_int_equal(at_hub(), 1);
     put_project(2);
     assert_int_equal(at_hub(), 2);
@@ -195,12 +195,12 @@ static void a_mirror_comes_back_when_that_agent_has_gone(void **state)
 }
 
 /* What a former principal mirrored under a name that is another agent's now. */
-static void restart_with_rival(void)
+static void restart_with_other(void)
 {
     world_start_principal(&w);
-    assert_int_equal(ab_principal_add_agent(w.principal, RIVAL), AB_ERR_OK);
-    ab_principal_set_mode(w.principal, RIVAL, AB_AUTONOMOUS);
-    ab_principal_ready(w.principal, RIVAL, 2);
+    assert_int_equal(ab_principal_add_agent(w.principal, OTHER), AB_ERR_OK);
+    ab_principal_set_mode(w.principal, OTHER, AB_AUTONOMOUS);
+    ab_principal_ready(w.principal, OTHER, 2);
     world_settle(&w);
 }
 
@@ -209,12 +209,12 @@ static void a_mirror_goes_when_that_agent_came_while_no_principal_ran(void **sta
     (void)state;
     put_project(1);
     world_crash_principal(&w);
-    restart_with_rival();
+    restart_with_other();
     assert_int_equal(at_hub(), -1);
-    rival_says(7, 1);
+    other_says(7, 1);
     assert_int_equal(at_hub(), 7);
     world_crash_principal(&w);
-    restart_with_rival();
+    restart_with_other();
     put_project(2);
     assert_int_equal(at_hub(), 7);
 }
@@ -225,16 +225,16 @@ static void a_mirror_of_which_nothing_is_kept_goes_as_well(void **state)
     put_project(1);
     world_crash_principal(&w);
     world_forget_mirrors(&w);
-    restart_with_rival();
+    restart_with_other();
     assert_int_equal(at_hub(), -1);
-    rival_says(7, 1);
+    other_says(7, 1);
     assert_int_equal(at_hub(), 7);
 }
 
 static void the_end_of_what_has_no_name_deletes_nothing(void **state)
 {
     (void)state;
-    rival_says(7, 1);
+    other_says(7, 1);
     put_project(1);
     fake_store_erase(w.local, PROJECT);
     world_settle(&w);
@@ -250,7 +250,7 @@ static void an_application_is_never_of_another_agents_project(void **state)
     assert_true(has_error(hub()));
     put_application("a\\u002dp");
     assert_true(is_in_project("w1_a-p"));
-    rival_says(7, 1);
+    other_says(7, 1);
     assert_true(is_in_project("w1_a-p"));
     put_application("q");
     assert_true(is_in_project("w1-q"));
@@ -277,11 +277,11 @@ static void an_application_leaves_a_project_that_becomes_another_agents(void **s
     put_project(1);
     put_application("a-p");
     assert_true(is_in_project("w1-a-p"));
-    serve_rival();
+    serve_other();
     assert_true(is_in_project("w1_a-p"));
     assert_true(has_error(hub()));
-    rival_says(7, 1);
-    serve_rival_no_more(); /* its mirror stays */
+    other_says(7, 1);
+    serve_other_no_more(); /* its mirror stays */
     assert_int_equal(at_hub(), 7);
     assert_true(is_in_project("w1_a-p"));
     fake_store_erase(w.hub, PLACE);

@@ -21,7 +21,6 @@
 
 typedef struct ab_kafka_removal ab_kafka_removal;
 
-typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
 typedef TAILQ_HEAD(ab_kafka_deliveries, ab_kafka_delivery) ab_kafka_deliveries;
 
 typedef struct ab_kafka_producers ab_kafka_producers;

@@ -27,6 +27,7 @@ typedef struct ab_kafka ab_kafka;
 typedef struct ab_kafka_link ab_kafka_link;
 typedef struct ab_kafka_group ab_kafka_group;
 typedef struct ab_kafka_producer ab_kafka_producer;
+typedef TAILQ_HEAD(ab_kafka_sends, ab_kafka_send) ab_kafka_sends;
 
 /* Our way out and the peer's way in; the index into a link's topics. */
 typedef enum {
@@ -138,7 +139,10 @@ struct ab_kafka_link {
     ab_kafka_producer *producer[2]; /* by ab_lane; NULL until first use */
     rd_kafka_topic_t *out[2];       /* by ab_lane, at its producer: made at first use */
     ab_share share[2];              /* by ab_lane, of the budget of all producers */
-    int64_t sent_offset;            /* of the last event acknowledged; -1 = none */
+    ab_kafka_sends held;            /* state that waits for what is not confirmed (producer.c) */
+    size_t held_bytes;
+    size_t unconfirmed;  /* state events that librdkafka has */
+    int64_t sent_offset; /* of the last event acknowledged; -1 = none */
     uint64_t epoch;
     uint64_t log_id; /* the epoch that began our log */
     ab_backoff backoff;

@@ -7,6 +7,12 @@
  * send or a confirmation comes: one event costs as much as the handle has partitions. So there are
  * several producers for many links, each with a bounded number of them. They share one queue, as it
  * were; share.h says how much of it each link may have.
+ *
+ * State of a link goes together: while an event of it is not confirmed, the next ones are held, and
+ * go in one request. Otherwise an agent with 1,000 changes a second would take that many requests,
+ * and at the other end as many fetches, each of which names every partition of its handle: all
+ * agents would wait for that. Who sends one event at a time, or more than a request holds, does not
+ * wait.
  */
 #include "transport/kafka/producer_priv.h"
 
@@ -25,6 +31,8 @@
 /* Of one producer: a turn of its thread takes 0.1 us for each. A producer more costs two threads.
  */
 #define LINKS_MAX 250
+/* Of a link: so much is worth a request of its own. */
+#define REQUEST_BYTES ((size_t)64 * 1024)
 /* What librdkafka has for an event, beside its bytes. */
 #define OVERHEAD 512
 
@@ -150,6 +158,55 @@ static void tell_room(ab_kafka_link *l, ab_lane lane)
         k->base.env.events.on_writable(k->base.env.events.arg, l->name);
 }
 
+/* Made at first use and kept, so that its metadata is. NULL: no memory. */
+static rd_kafka_topic_t *topic_of(const ab_kafka_producer *p, ab_kafka_link *l)
+{
+    ab_lane lane = lane_of(p);
+    const char *name = l->topics[lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
+    if (l->out[lane] == NULL)
+        l->out[lane] = rd_kafka_topic_new(ab_kafka_handle_rk(p->handle), name, NULL);
+    return l->out[lane];
+}
+
+static void produce(ab_kafka_producer *p, ab_kafka_send *s)
+{
+    rd_kafka_topic_t *topic = topic_of(p, s->link);
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__FAIL;
+    if (topic != NULL)
+        code = ab_kafka_record_produce(ab_kafka_handle_rk(p->handle), topic, s->event, s);
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        give_back(p, s, ab_kafka_err(code));
+        fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
+        return;
+    }
+    TAILQ_INSERT_TAIL(&p->sends, s, at);
+    if (s->lane == AB_LANE_STATE)
+        s->link->unconfirmed++;
+}
+
+/* With kafka.linger librdkafka does that, in its own way. */
+static bool waits(const ab_kafka_send *s)
+{
+    const ab_kafka_link *l = s->link;
+    return s->lane == AB_LANE_STATE && l->unconfirmed > 0 && l->kafka->settings.linger_ms == 0;
+}
+
+static void hold(ab_kafka_send *s)
+{
+    TAILQ_INSERT_TAIL(&s->link->held, s, at);
+    s->link->held_bytes += size_of(s->event);
+}
+
+static void produce_held(ab_kafka_producer *p, ab_kafka_link *l)
+{
+    ab_kafka_send *s = NULL;
+    l->held_bytes = 0;
+    while ((s = TAILQ_FIRST(&l->held)) != NULL) {
+        TAILQ_REMOVE(&l->held, s, at);
+        produce(p, s);
+    }
+}
+
 static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
 {
     ab_kafka_send *s = m->_private;
@@ -168,6 +225,8 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     if (small_topic && !l->removed) /* first, or it would be sent again at once */
         ab_kafka_link_wait(l, err.text);
     give_back(p, s, err.code);
+    if (s->lane == AB_LANE_STATE && --l->unconfirmed == 0)
+        produce_held(p, l);
     ab_kafka_producer_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);
@@ -265,16 +324,6 @@ ab_kafka_producer *ab_kafka_producer_of(ab_kafka_link *l, ab_lane lane)
     return p != NULL && open_one(p, &err) == AB_ERR_OK ? p : NULL;
 }
 
-/* Made at first use and kept, so that its metadata is. NULL: no memory. */
-static rd_kafka_topic_t *topic_of(const ab_kafka_producer *p, ab_kafka_link *l)
-{
-    ab_lane lane = lane_of(p);
-    const char *name = l->topics[lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
-    if (l->out[lane] == NULL)
-        l->out[lane] = rd_kafka_topic_new(ab_kafka_handle_rk(p->handle), name, NULL);
-    return l->out[lane];
-}
-
 bool ab_kafka_producer_admits(ab_kafka_link *l, ab_lane lane, const ab_event *event)
 {
     const ab_budget *budget = &l->kafka->producers[lane].budget;
@@ -286,19 +335,25 @@ bool ab_kafka_producer_admits(ab_kafka_link *l, ab_lane lane, const ab_event *ev
 
 void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
 {
-    rd_kafka_topic_t *topic = topic_of(p, s->link);
-    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__FAIL;
-    if (topic != NULL)
-        code = ab_kafka_record_produce(ab_kafka_handle_rk(p->handle), topic, s->event, s);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
-        return;
-    }
+    ab_kafka_link *l = s->link;
     ab_budget *budget = &p->all->budget;
-    int64_t now = ab_kafka_now(s->link->kafka);
-    ab_share_take(budget, &s->link->share[s->lane], size_of(s->event), now);
-    ab_kafka_link_look_at(s->link, now + budget->stuck_ms);
-    TAILQ_INSERT_TAIL(&p->sends, s, at);
+    int64_t now = ab_kafka_now(l->kafka);
+    ab_share_take(budget, &l->share[s->lane], size_of(s->event), now);
+    ab_kafka_link_look_at(l, now + budget->stuck_ms);
+    if (waits(s))
+        hold(s);
+    else
+        produce(p, s);
+    if (l->held_bytes >= REQUEST_BYTES)
+        produce_held(p, l);
+}
+
+/* Held events end with those that they wait for. */
+static void leave_unconfirmed(ab_kafka_producer *p, ab_kafka_link *l)
+{
+    TAILQ_CONCAT(&p->sends, &l->held, at);
+    l->held_bytes = 0;
+    l->unconfirmed = 0;
 }
 
 /* Topics belong to the handle that made them, and so does what is on its way. */
@@ -314,6 +369,8 @@ static void leave_handle(ab_kafka_producer *p)
             rd_kafka_topic_destroy(l->out[lane]);
         l->out[lane] = NULL;
         ab_share_leave(&p->all->budget, &l->share[lane]);
+        if (lane == AB_LANE_STATE)
+            leave_unconfirmed(p, l);
         ab_kafka_link_look_at(l, 0);
     }
 }

@@ -67,8 +67,8 @@ static const ab_option rows[] = {
      .deflt = "0s",
      .min = 0,
      .max = 10 * SECOND,
-     .help = "How long a state event waits for other events to share a request; events that "
-             "come while the broker is busy share a request anyway."},
+     .help = "How long a state event waits for other events to share a request. With 0s the state "
+             "events of an agent share one that come while an earlier one is not confirmed."},
     {.name = "kafka.delivery-timeout",
      .kind = AB_OPT_DURATION,
      .deflt = "120s",

@@ -99,7 +99,7 @@ static void tell_failed(ab_kafka *k)
         TAILQ_REMOVE(&k->failed, s, at);
         ab_error err = {0};
         ab_err e = ab_fail(&err, s->failed, "%s", s->why == NULL ? "out of memory" : s->why);
-        ab_kafka_producer_send_finish(s, e, &err);
+        ab_kafka_send_finish(s, e, &err);
     }
 }
 
@@ -327,7 +327,7 @@ static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab
     if (!ab_kafka_producer_admits(l, lane, event))
         return AB_ERR_FULL;
     ab_kafka_send *s = NULL;
-    if (ab_kafka_producer_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
+    if (ab_kafka_send_new(l, lane, event, deadline_ms, done, arg, &s) != AB_ERR_OK)
         return AB_ERR_UNAVAILABLE;
     ab_kafka_producer_send(p, s);
     return AB_ERR_OK;

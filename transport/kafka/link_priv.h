@@ -141,6 +141,7 @@ struct ab_kafka_link {
     ab_share share[2];              /* by ab_lane, of the budget of all producers */
     ab_kafka_sends held;            /* state that waits for what is not confirmed (producer.c) */
     size_t held_bytes;
+    int64_t held_ms;     /* when the first of them came */
     size_t unconfirmed;  /* state events that librdkafka has */
     int64_t sent_offset; /* of the last event acknowledged; -1 = none */
     uint64_t epoch;

@@ -130,7 +130,7 @@ static void send_hello(ab_kafka_link *l, ab_lane lane, bool leaving, ab_sent don
     ab_kafka_link_ref(l);
     ab_err e = make_hello(l, leaving, lane == AB_LANE_LIVE && !has_ours(l), &hello);
     if (e == AB_ERR_OK)
-        e = ab_kafka_producer_send_new(l, lane, hello, HELLO_DEADLINE_MS, done, l, &s);
+        e = ab_kafka_send_new(l, lane, hello, HELLO_DEADLINE_MS, done, l, &s);
     ab_event_unref(hello);
     if (e == AB_ERR_OK && p == NULL)
         e = AB_ERR_UNAVAILABLE;
@@ -141,7 +141,7 @@ static void send_hello(ab_kafka_link *l, ab_lane lane, bool leaving, ab_sent don
     ab_error err = {0};
     ab_fail(&err, e, "cannot send a hello: %s", ab_err_text(e));
     if (s != NULL)
-        ab_kafka_producer_send_drop(s);
+        ab_kafka_send_drop(s);
     done(l, e, &err);
 }
 

@@ -33,6 +33,8 @@
 #define LINKS_MAX 250
 /* Of a link: so much is worth a request of its own. */
 #define REQUEST_BYTES ((size_t)64 * 1024)
+/* And nothing is held for longer: a broker far away takes its time to confirm. */
+#define HOLD_MS 100
 /* What librdkafka has for an event, beside its bytes. */
 #define OVERHEAD 512
 
@@ -44,68 +46,6 @@ static ab_lane lane_of(const ab_kafka_producer *p)
 static size_t size_of(const ab_event *event)
 {
     return ab_event_size(event) + OVERHEAD;
-}
-
-ab_err ab_kafka_producer_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event,
-                                  int64_t deadline_ms, ab_sent done, void *arg, ab_kafka_send **out)
-{
-    ab_kafka_send *s = calloc(1, sizeof(*s));
-    if (s == NULL)
-        return AB_ERR_NOMEM;
-    s->link = ab_kafka_link_ref(l);
-    s->event = ab_event_ref(event);
-    s->lane = lane;
-    s->deadline_ms = deadline_ms > 0 ? ab_kafka_now(l->kafka) + deadline_ms : INT64_MAX;
-    s->done = done;
-    s->arg = arg;
-    *out = s;
-    return AB_ERR_OK;
-}
-
-static void count_failure(ab_kafka *k, ab_err code)
-{
-    const ab_label label = {"reason", ab_str_of(ab_err_text(code))};
-    ab_metric_add(ab_metric_get(k->base.env.metrics, AB_METRIC_COUNTER,
-                                "argobus_send_failures_total", "Events that could not be sent.",
-                                &label, 1),
-                  1);
-}
-
-static void tell(ab_kafka_send *s, ab_err code, const ab_error *err)
-{
-    ab_sent done = s->done;
-    s->done = NULL;
-    if (done == NULL)
-        return;
-    if (code == AB_ERR_OK)
-        ab_metric_add(s->link->metrics.sent[s->lane], 1);
-    else
-        count_failure(s->link->kafka, code);
-    done(s->arg, code, code == AB_ERR_OK ? NULL : err);
-}
-
-void ab_kafka_producer_send_drop(ab_kafka_send *s)
-{
-    ab_event_unref(s->event);
-    ab_kafka_link_unref(s->link);
-    free(s->why);
-    free(s);
-}
-
-void ab_kafka_producer_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err)
-{
-    tell(s, code, err);
-    ab_kafka_producer_send_drop(s);
-}
-
-/* At the next turn of the loop. */
-static void fail_later(ab_kafka_send *s, ab_err code, const char *text)
-{
-    ab_kafka *k = s->link->kafka;
-    s->failed = code;
-    s->why = strdup(text);
-    TAILQ_INSERT_TAIL(&k->failed, s, at);
-    uv_async_send(&k->wake);
 }
 
 /* An offset that does not rise was given out by another log: the topic was made again, or lost its
@@ -176,7 +116,7 @@ static void produce(ab_kafka_producer *p, ab_kafka_send *s)
         code = ab_kafka_record_produce(ab_kafka_handle_rk(p->handle), topic, s->event, s);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
         give_back(p, s, ab_kafka_err(code));
-        fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
+        ab_kafka_send_fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
         return;
     }
     TAILQ_INSERT_TAIL(&p->sends, s, at);
@@ -191,10 +131,15 @@ static bool waits(const ab_kafka_send *s)
     return s->lane == AB_LANE_STATE && l->unconfirmed > 0 && l->kafka->settings.linger_ms == 0;
 }
 
-static void hold(ab_kafka_send *s)
+static void hold(ab_kafka_send *s, int64_t now)
 {
-    TAILQ_INSERT_TAIL(&s->link->held, s, at);
-    s->link->held_bytes += size_of(s->event);
+    ab_kafka_link *l = s->link;
+    if (TAILQ_EMPTY(&l->held)) {
+        l->held_ms = now;
+        ab_kafka_link_look_at(l, now + HOLD_MS);
+    }
+    TAILQ_INSERT_TAIL(&l->held, s, at);
+    l->held_bytes += size_of(s->event);
 }
 
 static void produce_held(ab_kafka_producer *p, ab_kafka_link *l)
@@ -227,7 +172,7 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     give_back(p, s, err.code);
     if (s->lane == AB_LANE_STATE && --l->unconfirmed == 0)
         produce_held(p, l);
-    ab_kafka_producer_send_finish(s, err.code, &err);
+    ab_kafka_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);
     tell_room(l, lane_of(p));
@@ -341,7 +286,7 @@ void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
     ab_share_take(budget, &l->share[s->lane], size_of(s->event), now);
     ab_kafka_link_look_at(l, now + budget->stuck_ms);
     if (waits(s))
-        hold(s);
+        hold(s, now);
     else
         produce(p, s);
     if (l->held_bytes >= REQUEST_BYTES)
@@ -394,7 +339,7 @@ static void fail_all(ab_kafka_producer *p, ab_kafka_handle *h, ab_err code)
     TAILQ_INIT(&p->sends);
     ab_kafka_handle_when_gone(h, release_all, first);
     for (ab_kafka_send *s = first; s != NULL; s = TAILQ_NEXT(s, at)) {
-        tell(s, code, &err);
+        ab_kafka_send_tell(s, code, &err);
         ab_kafka_link_unref(s->link);
     }
 }
@@ -423,8 +368,19 @@ static void expire(ab_kafka_producer *p, int64_t now)
     TAILQ_FOREACH(s, &p->sends, at)
     {
         if (now >= s->deadline_ms)
-            tell(s, AB_ERR_TIMEOUT, &err);
+            ab_kafka_send_tell(s, AB_ERR_TIMEOUT, &err);
     }
+}
+
+/* @return when to look again */
+static int64_t look_at_held(ab_kafka_link *l, int64_t now)
+{
+    if (TAILQ_EMPTY(&l->held))
+        return INT64_MAX;
+    if (now < l->held_ms + HOLD_MS)
+        return l->held_ms + HOLD_MS;
+    produce_held(l->producer[AB_LANE_STATE], l);
+    return INT64_MAX;
 }
 
 /* Who waits without anything of its own under way has no report that would tell it. */
@@ -434,7 +390,10 @@ int64_t ab_kafka_producer_look(ab_kafka_link *l, ab_lane lane, int64_t now)
     ab_share *share = &l->share[lane];
     ab_share_check(budget, share, now);
     tell_room(l, lane);
-    return share->count > 0 && !share->stuck ? share->progress_ms + budget->stuck_ms : INT64_MAX;
+    int64_t held_until = lane == AB_LANE_STATE ? look_at_held(l, now) : INT64_MAX;
+    bool moves = share->count > 0 && !share->stuck;
+    int64_t stuck_at = moves ? share->progress_ms + budget->stuck_ms : INT64_MAX;
+    return held_until < stuck_at ? held_until : stuck_at;
 }
 
 static void rebuild(ab_kafka_producer *p)

@@ -2,20 +2,7 @@
 #pragma once
 
 #include "transport/kafka/kafka_priv.h"
-
-/* An event on its way. */
-typedef struct ab_kafka_send {
-    TAILQ_ENTRY(ab_kafka_send) at;
-    ab_kafka_link *link;
-    ab_event *event; /* librdkafka reads its data until it has reported, or is destroyed */
-    ab_lane lane;
-    int64_t deadline_ms; /* LIVE, monotonic */
-    ab_sent done;        /* NULL once told */
-    void *arg;
-    /* For those that failed before librdkafka had them. There are thousands of sends at a time. */
-    ab_err failed;
-    char *why; /* NULL: there was no memory to keep it */
-} ab_kafka_send;
+#include "transport/kafka/send_priv.h"
 
 /** None yet. */
 void ab_kafka_producers_init(ab_kafka_producers *all, ab_kafka *k, ab_lane lane);
@@ -38,16 +25,7 @@ ab_kafka_producer *ab_kafka_producer_of(ab_kafka_link *l, ab_lane lane);
 bool ab_kafka_producer_admits(ab_kafka_link *l, ab_lane lane, const ab_event *event);
 /** Produce, admitted or not; `s` belongs to the producer until told. */
 void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s);
-/** Notice that nothing of this link is confirmed any more, or that it has room again.
+/** Notice that nothing of this link is confirmed any more, or that it has room again, or that
+ * events of it were held for long enough.
  * @return when to look again */
 int64_t ab_kafka_producer_look(ab_kafka_link *l, ab_lane lane, int64_t now);
-/** An event for a link, owned by the caller. LIVE: to be given up `deadline_ms` from now.
- * @return NOMEM */
-AB_MUST_USE ab_err ab_kafka_producer_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event,
-                                              int64_t deadline_ms, ab_sent done, void *arg,
-                                              ab_kafka_send **out);
-/** Tell the outcome (once) and free it. Never from inside an op: see
- * ab_kafka_producer_send_fail_later. */
-void ab_kafka_producer_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err);
-/** Free it, untold. */
-void ab_kafka_producer_send_drop(ab_kafka_send *s);

@@ -17,8 +17,9 @@
 
 #include <cmocka.h>
 
-#define SMALL 100
-#define LARGE (70 * 1024)
+#define SMALL   100
+#define LARGE   (70 * 1024)
+#define HOLD_MS 100
 
 typedef struct {
     ab_unconnected u;
@@ -83,9 +84,8 @@ static void send_one(fixture *f, const char *key, size_t bytes)
     assert_non_null(s);
     s->f = f;
     (void)snprintf(s->key, sizeof(s->key), "%s", key);
-    assert_int_equal(
-        ab_kafka_producer_send_new(f->u.link, f->p->all->lane, event, 0, on_told, s, &made),
-        AB_ERR_OK);
+    assert_int_equal(ab_kafka_send_new(f->u.link, f->p->all->lane, event, 0, on_told, s, &made),
+                     AB_ERR_OK);
     ab_kafka_producer_send(f->p, made);
     ab_event_unref(event);
 }
@@ -151,6 +151,23 @@ static void what_fills_a_request_is_not_held(void **state)
     assert_string_equal(f.last, "d");
 }
 
+static void nothing_is_held_for_long(void **state)
+{
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    send_one(&f, "a", SMALL);
+    send_one(&f, "b", SMALL);
+    int64_t now = ab_kafka_now(&f.u.kafka);
+    assert_in_range(ab_kafka_producer_look(f.u.link, AB_LANE_STATE, now), now, now + HOLD_MS);
+    assert_int_equal(handed_over(&f), 1);
+    (void)ab_kafka_producer_look(f.u.link, AB_LANE_LIVE, now + HOLD_MS);
+    assert_int_equal(handed_over(&f), 1);
+    assert_true(ab_kafka_producer_look(f.u.link, AB_LANE_STATE, now + HOLD_MS) > now + HOLD_MS);
+    assert_int_equal(handed_over(&f), 2);
+    close_producer(&f);
+}
+
 static void with_a_linger_nothing_is_held(void **state)
 {
     static const char *const set[] = {"kafka.linger=10s", NULL};
@@ -180,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_is_held_while_an_event_is_not_confirmed),
         cmocka_unit_test(what_fills_a_request_is_not_held),
+        cmocka_unit_test(nothing_is_held_for_long),
         cmocka_unit_test(with_a_linger_nothing_is_held),
         cmocka_unit_test(live_events_are_not_held),
     };

@@ -43,7 +43,8 @@ static const ab_option rows[] = {
     {.name = "grpc.auth.revoked",
      .kind = AB_OPT_FILE,
      .help = "Principal: SHA-256 fingerprints of revoked certificates, one per line; a change "
-             "takes effect within a second, also for connected agents."},
+             "takes effect within a second, also for connected agents. The clients of "
+             "live.resource and fleet are refused by it, too, over Kafka as well."},
     {.name = "grpc.auth.token.key",
      .kind = AB_OPT_FILE,
      .help = "Principal: RSA key (PEM, 2048 bits or more) that signs the agents' tokens; "

@@ -112,3 +112,49 @@ bool ab_revoked_has(const ab_revoked *r, const uint8_t hash[AB_FINGERPRINT_BYTES
 {
     return r->count > 0 && bsearch(hash, r->hashes, r->count, sizeof(*r->hashes), compare) != NULL;
 }
+
+/* ----- the list of a file ----- */
+
+ab_err ab_revoked_file_open(const char *path, ab_revoked_file *out, ab_error *err)
+{
+    ab_revoked_file f = {0};
+    if (path == NULL) {
+        *out = f;
+        return AB_ERR_OK;
+    }
+    f.seen = ab_file_stamp_of(path);
+    ab_err e = ab_revoked_read(path, &f.list, err);
+    if (e != AB_ERR_OK)
+        return e;
+    f.path = strdup(path);
+    if (f.path == NULL) {
+        ab_revoked_fini(&f.list);
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    }
+    *out = f;
+    return AB_ERR_OK;
+}
+
+ab_err ab_revoked_file_renew(ab_revoked_file *f, bool *changed, ab_error *err)
+{
+    ab_revoked list;
+    ab_file_stamp now = ab_file_stamp_of(f->path);
+    *changed = false;
+    if (ab_file_stamp_eq(&now, &f->seen))
+        return AB_ERR_OK;
+    f->seen = now;
+    ab_err e = ab_revoked_read(f->path, &list, err);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_revoked_fini(&f->list);
+    f->list = list;
+    *changed = true;
+    return AB_ERR_OK;
+}
+
+void ab_revoked_file_fini(ab_revoked_file *f)
+{
+    ab_revoked_fini(&f->list);
+    free(f->path);
+    *f = (ab_revoked_file){0};
+}

@@ -42,9 +42,19 @@ static int read_upgrade(const ab_http_head *head, ab_https_request *r, const cha
     return ab_websocket_key_accept(key, r->accept) ? 0 : 500;
 }
 
+/* @return whether its certificate has been revoked since this was asked last */
+static bool ask_revoked(ab_https_conn *c)
+{
+    const ab_revoked_ask *ask = &c->server->options.revoked;
+    bool before = c->revoked;
+    c->revoked = c->certified && ask->has != NULL && ask->has(ask->arg, c->fingerprint);
+    return c->revoked && !before;
+}
+
 static void tell_request(ab_https_conn *c, const ab_http_head *head)
 {
     const ab_https_options *o = &c->server->options;
+    (void)ask_revoked(c);
     const ab_https_info info = {
         .head = head,
         .body_bytes = c->chunked ? -1 : (int64_t)c->left,
@@ -52,6 +62,7 @@ static void tell_request(ab_https_conn *c, const ab_http_head *head)
         .address = c->address,
         .certificate = ab_tls_socket_certificate(c->socket),
         .common_name = c->common_name,
+        .revoked = c->revoked,
     };
     o->on_request(o->arg, c->request, &info);
     ab_https_request *r = c->request;
@@ -318,6 +329,8 @@ void ab_https_conn_care(ab_https_conn *c, uint64_t now)
     if (stuck || (!c->open && waited > (uint64_t)l->head_ms) ||
         (lingers && waited > AB_HTTPS_LINGER_MS && moved > AB_HTTPS_LINGER_MS))
         time_out(c, true);
+    else if (c->request != NULL && ask_revoked(c))
+        c->doomed = true;
     else if (c->state == AB_HTTPS_WEBSOCKET)
         ab_https_websocket_care(c, now);
     else if (c->open)
@@ -364,8 +377,12 @@ static void read_common_name(ab_https_conn *c)
 static void on_open(void *arg)
 {
     ab_https_conn *c = arg;
+    const X509 *cert = ab_tls_socket_certificate(c->socket);
     c->open = true;
     c->since = now_of(c);
+    c->certified = cert != NULL;
+    if (cert != NULL && ab_certificate_fingerprint(cert, c->fingerprint) != AB_ERR_OK)
+        c->doomed = true; /* when the first request comes */
     read_common_name(c);
 }
 

@@ -60,6 +60,9 @@ typedef struct ab_https_conn {
     ab_https_request *request;
     char address[INET6_ADDRSTRLEN + 11];
     char common_name[256];
+    bool certified; /* the client has a certificate: */
+    uint8_t fingerprint[AB_FINGERPRINT_BYTES];
+    bool revoked; /* it was, when this was asked last */
 } ab_https_conn;
 
 struct ab_https_request {
@@ -86,7 +89,7 @@ struct ab_https_request {
 
 struct ab_https_server {
     uv_loop_t *loop;
-    ab_https_options options; /* only its upcalls, arg, one_request and log */
+    ab_https_options options; /* only its upcalls, arg, revoked, one_request and log */
     ab_https_limits limits;
     ab_tls_context tls;
     uv_poll_t listen;

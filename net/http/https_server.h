@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/crypto/revoked.h"
 #include "base/observe/log.h"
 #include "net/http/head.h"
 #include "net/tls/tls.h"
@@ -52,6 +53,7 @@ typedef struct {
     const char *address;      /* of the client, without its port */
     X509 *certificate;        /* of the client, verified; NULL: none */
     const char *common_name;  /* of its subject; "": none, or not exactly one */
+    bool revoked;             /* the certificate is: the request is to be refused */
 } ab_https_info;
 
 /* What is told about a request. NULL: not wanted, except on_over. */
@@ -87,6 +89,9 @@ typedef struct {
      *  @return its content type. NULL: one line of plain text */
     const char *(*write_refusal)(void *arg, int status, const char *why, ab_buf *body);
     void *arg;
+    /** Asked with each request that has a client certificate, and at least every 500 ms while one
+     * is under way: that of a certificate which has been revoked since is cut. */
+    ab_revoked_ask revoked;
     /** Each answer ends its connection. Clients of HTTP/1.0 are served, who get 505 otherwise. */
     bool one_request;
     ab_log *log;

@@ -8,11 +8,23 @@
 /* More than an object of the API server has. */
 #define TEXT_MAX ((size_t)4 * 1024 * 1024)
 
+static bool takes_certificates(const ab_config *config, const char *listen, const char *ca)
+{
+    return ab_config_str(config, listen) != NULL && ab_config_str(config, ca) != NULL;
+}
+
+bool ab_blocklist_has_clients(const ab_config *config)
+{
+    return takes_certificates(config, "live.resource.listen", "live.resource.tls.ca") ||
+           takes_certificates(config, "fleet.listen", "fleet.tls.ca");
+}
+
 const char *ab_blocklist_name(const ab_config *config)
 {
     const char *name = ab_config_str(config, OPTION);
-    bool can_be = strcmp(ab_config_str(config, "transport"), "grpc") == 0 &&
-                  strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0;
+    bool matters =
+        strcmp(ab_config_str(config, "transport"), "grpc") == 0 || ab_blocklist_has_clients(config);
+    bool can_be = matters && strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0;
     return can_be && strcmp(name, "none") != 0 ? name : NULL;
 }
 
@@ -113,6 +125,11 @@ bool ab_blocklist_take(ab_blocklist *b, const ab_object *config_map)
     bool changed = replace(b, &read);
     ab_buf_fini(&read.good);
     return changed;
+}
+
+bool ab_blocklist_has(const ab_blocklist *b, const uint8_t fingerprint[AB_FINGERPRINT_BYTES])
+{
+    return b->awaited || ab_revoked_has(&b->revoked, fingerprint);
 }
 
 void ab_blocklist_fini(ab_blocklist *b)

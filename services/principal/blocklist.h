@@ -2,9 +2,10 @@
  *
  * argocd-agent's list of blocked certificates: the keys of a ConfigMap in the principal's
  * namespace are their SHA-256 fingerprints, the values mean nothing. It counts beside the file of
- * grpc.auth.revoked, for logins over gRPC. The store watches it as one of its kinds: agents are
- * served only when it was read, or does not exist; what was read last stays in force while it
- * cannot be read. A key that is not a fingerprint is logged and blocks nothing; the others count.
+ * grpc.auth.revoked, for logins over gRPC and for clients. The store watches it as one of its
+ * kinds: agents and clients are served only when it was read, or does not exist; what was read last
+ * stays in force while it cannot be read. A key that is not a fingerprint is logged and blocks
+ * nothing; the others count.
  *
  * Loop thread.
  */
@@ -19,10 +20,13 @@
 typedef struct {
     ab_log *log;
     ab_revoked revoked;
+    bool awaited;     /* it has not been read: all certificates are blocked */
     size_t bad_count; /* keys that are not fingerprints */
     char bad[256];    /* the first of them, "": there is none */
 } ab_blocklist;
 
+/** Whether a listener for clients (live.resource, fleet) takes certificates. */
+bool ab_blocklist_has_clients(const ab_config *config);
 /** The name of the ConfigMap that the options say. @return NULL: none is to be read; borrowed from
  *  the configuration */
 const char *ab_blocklist_name(const ab_config *config);
@@ -35,4 +39,6 @@ bool ab_blocklist_is(const ab_config *config, const ab_object *object);
  *  in force. @param config_map  NULL: there is none
  *  @return whether other certificates are blocked than before */
 bool ab_blocklist_take(ab_blocklist *b, const ab_object *config_map);
+/** Is the certificate of this fingerprint blocked? */
+bool ab_blocklist_has(const ab_blocklist *b, const uint8_t fingerprint[AB_FINGERPRINT_BYTES]);
 void ab_blocklist_fini(ab_blocklist *b);

@@ -95,6 +95,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
         break;
     case AB_STORE_LIST_DONE:
         s->base.listed = true;
+        s->blocklist.awaited = false;
         ab_principal_on_list_done(s->machine);
         learn_identity(s);
         break;
@@ -187,7 +188,7 @@ static void on_writable(void *arg, const char *agent)
 static bool is_revoked(void *arg, const uint8_t *fingerprint)
 {
     const service *s = arg;
-    return ab_revoked_has(&s->blocklist.revoked, fingerprint);
+    return ab_blocklist_has(&s->blocklist, fingerprint);
 }
 
 static ab_err on_side(void *arg, const char *agent, ab_side_kind kind, ab_side *side, ab_str first)

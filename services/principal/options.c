@@ -31,7 +31,8 @@ static const ab_option rows[] = {
      .help = "With store.kind: kubernetes, a ConfigMap in store.namespace whose keys are SHA-256 "
              "fingerprints of revoked certificates, as argocd-agent's: they count beside those of "
              "grpc.auth.revoked. It is watched: a change takes effect at once, also for connected "
-             "agents. Without such a ConfigMap none is revoked by it. none: it is not looked for."},
+             "agents and clients. Without such a ConfigMap none is revoked by it. none: it is not "
+             "looked for."},
     {.name = "mapping",
      .kind = AB_OPT_ENUM,
      .deflt = "namespace",

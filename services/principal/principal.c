@@ -108,6 +108,8 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
     if (e == AB_ERR_OK)
         e = ab_blocklist_check(config, err);
     if (e == AB_ERR_OK)
+        e = ab_revocations_check(config, err);
+    if (e == AB_ERR_OK)
         e = ab_registration_check(config, err);
     if (e == AB_ERR_OK)
         e = ab_principal_live_check(config, err);
@@ -225,6 +227,7 @@ static void on_tick(ab_service *base)
     if (s->identity != NULL)
         ab_identity_tick(s->identity);
     ab_principal_agents_reload_certificates(s);
+    ab_revocations_renew(&s->revocations);
     if (s->persisted.agents != NULL)
         ab_persisted_agents_save(&s->persisted);
     ab_principal_tick(s->machine);
@@ -290,7 +293,8 @@ static void on_render(void *arg)
 static ab_err make_live(service *s, ab_error *err)
 {
     const ab_redis_agents agents = ab_principal_live_agents(s);
-    return ab_principal_live_new(&s->base, &agents, &s->live, err);
+    return ab_principal_live_new(&s->base, &agents, ab_revocations_ask(&s->revocations), &s->live,
+                                 err);
 }
 
 /* Does what goes down to the agent under this key wait to be in effect? */
@@ -309,7 +313,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
     s->base =
         (ab_service){.daemon = d, .on_tick = on_tick, .on_live = on_live, .is_drained = is_drained};
     d->state = s;
-    s->blocklist.log = d->log;
+    s->blocklist = (ab_blocklist){.log = d->log, .awaited = ab_blocklist_name(d->config) != NULL};
+    s->revocations = (ab_revocations){.log = d->log, .blocklist = &s->blocklist};
     ab_link_init(&s->unsent);
     ab_err e = ab_traces_new(d, NULL, &s->base.traces, err);
     ab_traces_ask(s->base.traces, is_awaited, s);
@@ -325,6 +330,8 @@ ab_err ab_principal_start(ab_daemon *d, ab_error *err)
         ab_holds_use(s->holds, s->base.store);
     if (e == AB_ERR_OK)
         e = make_transport(s, err);
+    if (e == AB_ERR_OK)
+        e = ab_revocations_open(&s->revocations, d->config, err);
     if (e == AB_ERR_OK)
         e = make_live(s, err);
     if (e == AB_ERR_OK)
@@ -367,6 +374,7 @@ void ab_principal_release(ab_daemon *d)
     ab_identity_free(s->identity);
     ab_principal_free(s->machine);
     ab_holds_free(s->holds);
+    ab_revocations_fini(&s->revocations);
     ab_blocklist_fini(&s->blocklist);
     ab_state_db_close(s->base.state_db);
     ab_principal_agents_free(s);

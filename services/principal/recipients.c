@@ -32,9 +32,7 @@ struct ab_recipients {
     ab_file_stamp ca_seen;
     ab_buf ca;
     ab_identity_rule *identity;
-    char *revoked_file; /* NULL: there is no list */
-    ab_file_stamp revoked_seen;
-    ab_revoked revoked;
+    ab_revoked_file revoked;
     ab_map *entries;
     ab_link with_file; /* the next to look at comes first */
 };
@@ -62,19 +60,6 @@ static ab_err read_ca(ab_recipients *r, ab_error *err)
     }
     ab_buf_fini(&r->ca);
     r->ca = ca;
-    return AB_ERR_OK;
-}
-
-/* On failure nothing has changed. */
-static ab_err read_revoked(ab_recipients *r, ab_error *err)
-{
-    ab_revoked revoked;
-    r->revoked_seen = ab_file_stamp_of(r->revoked_file);
-    ab_err e = ab_revoked_read(r->revoked_file, &revoked, err);
-    if (e != AB_ERR_OK)
-        return e;
-    ab_revoked_fini(&r->revoked);
-    r->revoked = revoked;
     return AB_ERR_OK;
 }
 
@@ -108,14 +93,12 @@ static ab_err read_files(ab_recipients *r, const ab_config *config, ab_error *er
 {
     const char *ca = ab_config_str(config, "secrets.ca");
     ab_err e = copy_path(ca != NULL ? ca : ab_service_tls(config, "ca"), &r->ca_file, err);
-    if (e == AB_ERR_OK)
-        e = copy_path(own_or_login(config, "secrets.revoked", "grpc.auth.revoked"),
-                      &r->revoked_file, err);
     if (e == AB_ERR_OK && r->ca_file != NULL)
         e = read_ca(r, err);
-    if (e != AB_ERR_OK || r->revoked_file == NULL)
+    if (e != AB_ERR_OK)
         return e;
-    e = read_revoked(r, err);
+    e = ab_revoked_file_open(own_or_login(config, "secrets.revoked", "grpc.auth.revoked"),
+                             &r->revoked, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "the revoked certificates");
     return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
@@ -152,8 +135,7 @@ void ab_recipients_free(ab_recipients *r)
     ab_map_free(r->entries, entry_fini);
     ab_buf_fini(&r->ca);
     ab_identity_rule_free(r->identity);
-    ab_revoked_fini(&r->revoked);
-    free(r->revoked_file);
+    ab_revoked_file_fini(&r->revoked);
     free(r->ca_file);
     free(r);
 }
@@ -225,7 +207,7 @@ static bool note_change(const ab_recipients *r, const struct entry *entry, const
 static ab_seal_recipient *unless_revoked(const ab_recipients *r, const char *agent,
                                          ab_seal_recipient *recipient)
 {
-    if (recipient == NULL || !ab_seal_recipient_is_revoked(recipient, &r->revoked))
+    if (recipient == NULL || !ab_seal_recipient_is_revoked(recipient, &r->revoked.list))
         return recipient;
     AB_WARN(r->log, MAIN, "the agent's certificate is revoked: no Secret is sealed to it",
             AB_KV("agent", agent), AB_KV("sha256", ab_seal_recipient_id(recipient)));
@@ -339,14 +321,12 @@ static bool renew_ca(ab_recipients *r)
 static bool renew_revoked(ab_recipients *r)
 {
     ab_error err = {0};
-    ab_file_stamp now = ab_file_stamp_of(r->revoked_file);
-    if (ab_file_stamp_eq(&now, &r->revoked_seen))
-        return false;
-    if (read_revoked(r, &err) == AB_ERR_OK)
-        return true;
-    AB_WARN(r->log, MAIN, "cannot read the revoked certificates again; still using the former list",
-            AB_KV("why", (const char *)err.text));
-    return false;
+    bool changed = false;
+    if (ab_revoked_file_renew(&r->revoked, &changed, &err) != AB_ERR_OK)
+        AB_WARN(r->log, MAIN,
+                "cannot read the revoked certificates again; still using the former list",
+                AB_KV("why", (const char *)err.text));
+    return changed;
 }
 
 static void renew_given(const ab_recipients *r, struct entry *entry)

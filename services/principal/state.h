@@ -18,6 +18,7 @@
 #include "services/principal/recipients.h"
 #include "services/principal/registration/registration.h"
 #include "services/principal/registry.h"
+#include "services/principal/revocations.h"
 #include "services/sender.h"
 #include "services/service.h"
 #include "sync/principal/principal.h"
@@ -38,6 +39,7 @@ typedef struct {
     ab_registration *registration; /* NULL: agents cannot register themselves */
     ab_holds *holds;
     ab_blocklist blocklist;
+    ab_revocations revocations; /* of clients' certificates */
     ab_changes *changes;
     ab_app_meter app_meter;
     ab_fleet *fleet;

@@ -55,6 +55,13 @@ static int read_request(ab_resource_front_request *r, const ab_https_info *info,
 {
     ab_str authorization = ab_http_head_find(info->head, "authorization");
     ab_str named, rest;
+    if (info->revoked) {
+        (void)ab_fail(err, AB_ERR_DENIED,
+                      "the client certificate is revoked, or the list of the revoked ones has not "
+                      "been read yet");
+        r->who = "certificate";
+        return 403;
+    }
     ab_resource_identities_find(r->front->identities, authorization, info->common_name, r->agent);
     r->who = authorization.ptr != NULL ? "token" : "certificate";
     if (r->agent[0] == '\0') {
@@ -170,6 +177,7 @@ static ab_err listen_to(ab_resource_front *front, ab_error *err)
                                                      .on_request = on_request,
                                                      .write_refusal = write_refusal,
                                                      .arg = front,
+                                                     .revoked = front->env.revoked,
                                                      .log = front->env.log},
                                  &front->server, err);
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/core/clock.h"
+#include "base/crypto/revoked.h"
 #include "base/observe/log.h"
 #include "base/observe/metrics.h"
 #include "live/lane/hub.h"
@@ -27,8 +28,9 @@ typedef struct {
     const char *host;
     int port; /* 0: any free one */
     const ab_tls *tls;
-    const char *tokens;    /* file; NULL: none */
-    const char *token_key; /* file of an ab_agent_key; NULL: none */
+    const char *tokens;     /* file; NULL: none */
+    const char *token_key;  /* file of an ab_agent_key; NULL: none */
+    ab_revoked_ask revoked; /* certificates of clients */
     const ab_clock *clock;
     ab_live_hub *hub;
     ab_log *log;

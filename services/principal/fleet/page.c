@@ -38,6 +38,7 @@ ab_err ab_fleet_page_start(service *s, ab_error *err)
                                    .write_objects = write_objects,
                                    .write_all = write_all,
                                    .each = each,
-                                   .arg = s};
+                                   .arg = s,
+                                   .revoked = ab_revocations_ask(&s->revocations)};
     return ab_page_start(d->loop, d->config, d->clock, d->log, &source, &s->page, err);
 }

@@ -86,7 +86,8 @@ ab_err ab_principal_live_kubernetes_check(const ab_config *config, ab_error *err
 }
 
 ab_err ab_principal_live_kubernetes_start(const ab_daemon *daemon, ab_live_hub *hub,
-                                          ab_resource_front **out, ab_error *err)
+                                          ab_revoked_ask revoked, ab_resource_front **out,
+                                          ab_error *err)
 {
     ab_address at;
     ab_tls tls;
@@ -103,6 +104,7 @@ ab_err ab_principal_live_kubernetes_start(const ab_daemon *daemon, ab_live_hub *
         .tls = &tls,
         .tokens = ab_config_str(daemon->config, "live.resource.tokens"),
         .token_key = ab_config_str(daemon->config, "registration.token-key"),
+        .revoked = revoked,
         .clock = daemon->clock,
         .hub = hub,
         .log = daemon->log,

@@ -17,9 +17,11 @@ AB_MUST_USE ab_err ab_principal_live_kubernetes_check(const ab_config *config, a
 /**
  * Listen, where live.resource.listen says so.
  *
- * @param hub  borrowed; must outlive the front
- * @param out  NULL when it is not set; ab_resource_front_free
+ * @param hub      borrowed; must outlive the front
+ * @param revoked  certificates of clients
+ * @param out      NULL when it is not set; ab_resource_front_free
  * @return CONFIG, UNAVAILABLE (the address cannot be bound), NOMEM
  */
 AB_MUST_USE ab_err ab_principal_live_kubernetes_start(const ab_daemon *daemon, ab_live_hub *hub,
+                                                      ab_revoked_ask revoked,
                                                       ab_resource_front **out, ab_error *err);

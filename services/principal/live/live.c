@@ -73,7 +73,7 @@ static ab_err make_sessions(ab_principal_live *l, const ab_daemon *d, ab_error *
 }
 
 ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
-                             ab_principal_live **out, ab_error *err)
+                             ab_revoked_ask revoked, ab_principal_live **out, ab_error *err)
 {
     ab_principal_live *l = calloc(1, sizeof(*l));
     if (l == NULL)
@@ -84,7 +84,8 @@ ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
         return e;
     e = make_sessions(l, service->daemon, err);
     if (e == AB_ERR_OK)
-        e = ab_principal_live_kubernetes_start(service->daemon, l->hub, &l->kubernetes, err);
+        e = ab_principal_live_kubernetes_start(service->daemon, l->hub, revoked, &l->kubernetes,
+                                               err);
     return e == AB_ERR_OK
                ? ab_principal_live_redis_start(service->daemon, l->hub, agents, &l->redis, err)
                : e;

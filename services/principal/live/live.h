@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/crypto/revoked.h"
 #include "live/lane/hub.h"
 #include "services/live.h"
 #include "services/principal/live/redis.h"
@@ -12,11 +13,12 @@ typedef struct ab_principal_live ab_principal_live;
 
 /** Whether the options live.* are good. @return CONFIG naming the option, NOMEM */
 AB_MUST_USE ab_err ab_principal_live_check(const ab_config *config, ab_error *err);
-/** After the transport was made. @param agents  copied. @param out  owned by the caller;
- * ab_principal_live_free
+/** After the transport was made. @param agents  copied. @param revoked  certificates of clients
+ *  @param out  owned by the caller; ab_principal_live_free
  *  @return CONFIG, UNAVAILABLE (an address cannot be bound), NOMEM */
 AB_MUST_USE ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
-                                         ab_principal_live **out, ab_error *err);
+                                         ab_revoked_ask revoked, ab_principal_live **out,
+                                         ab_error *err);
 /** Before the transport is closed: refuse what is asked from now on, and end what is open. NULL is
  * allowed. */
 void ab_principal_live_stop(ab_principal_live *l);

@@ -105,7 +105,11 @@ static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info
     ab_str path = info->head->path;
     size_t prefix = sizeof(agents_path) - 1;
     int status = ab_page_access_judge(&p->access, p->ids, info);
-    if (status == 401)
+    if (info->revoked)
+        refuse(r, 403,
+               "the client certificate is revoked, or the list of the revoked ones has not been "
+               "read yet");
+    else if (status == 401)
         refuse(r, status, "show a token of fleet.tokens that is for all agents (*)");
     else if (status != 200)
         refuse(r, status,
@@ -169,6 +173,7 @@ static ab_err start_server(ab_page *p, uv_loop_t *loop, ab_log *log, ab_error *e
                                       .limits = &limits,
                                       .on_request = on_request,
                                       .arg = p,
+                                      .revoked = p->source.revoked,
                                       .log = log};
     ab_err e = ab_https_server_start(loop, &options, &p->server, err);
     if (e != AB_ERR_OK)

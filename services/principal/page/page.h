@@ -6,11 +6,13 @@
  * Who may look: on a loopback address without certificates, whoever is on this machine, by a name
  * of it (so that no page of the web can look through a name that it lets point here); otherwise who
  * shows a token of fleet.tokens that is for all agents, or a certificate that fleet.tls.ca issued.
+ * Who shows a revoked one may not.
  */
 #pragma once
 
 #include "base/config/config.h"
 #include "base/core/clock.h"
+#include "base/crypto/revoked.h"
 #include "base/observe/log.h"
 
 #include <uv.h>
@@ -33,6 +35,7 @@ typedef struct {
     /** Call `visit` for each served agent. */
     void (*each)(void *arg, void (*visit)(void *visit_arg, ab_str agent), void *visit_arg);
     void *arg;
+    ab_revoked_ask revoked; /* certificates of those who look */
 } ab_page_source;
 
 /** Whether the options fleet.* are good. @return CONFIG naming the option, NOMEM */

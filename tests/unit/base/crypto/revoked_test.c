@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -109,6 +110,67 @@ static void a_line_that_is_no_fingerprint_is_named(void **state)
     }
 }
 
+/* ----- the list of a file ----- */
+
+static const char PATH[] = "revoked_test.list";
+static const uint8_t ff[AB_FINGERPRINT_BYTES] = {0xff};
+
+/* At once, so that what is read is whole. */
+static void write_list(const char *text)
+{
+    FILE *file = fopen("revoked_test.new", "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(rename("revoked_test.new", PATH), 0);
+}
+
+static void a_file_is_read_again_when_it_is_another_one(void **state)
+{
+    (void)state;
+    ab_revoked_file f = {0};
+    bool changed = true;
+    write_list("# none\n");
+    assert_int_equal(ab_revoked_file_open(PATH, &f, NULL), AB_ERR_OK);
+    assert_int_equal(ab_revoked_file_renew(&f, &changed, NULL), AB_ERR_OK);
+    assert_false(changed);
+    write_list("ff00000000000000000000000000000000000000000000000000000000000000\n");
+    assert_int_equal(ab_revoked_file_renew(&f, &changed, NULL), AB_ERR_OK);
+    assert_true(changed);
+    assert_true(ab_revoked_has(&f.list, ff));
+    ab_revoked_file_fini(&f);
+    unlink(PATH);
+}
+
+static void a_file_that_cannot_be_read_leaves_the_list_and_is_told_once(void **state)
+{
+    (void)state;
+    ab_revoked_file f = {0};
+    bool changed = true;
+    write_list("ff00000000000000000000000000000000000000000000000000000000000000\n");
+    assert_int_equal(ab_revoked_file_open(PATH, &f, NULL), AB_ERR_OK);
+    write_list("nonsense\n");
+    assert_int_equal(ab_revoked_file_renew(&f, &changed, NULL), AB_ERR_PARSE);
+    assert_false(changed);
+    assert_int_equal(ab_revoked_file_renew(&f, &changed, NULL), AB_ERR_OK);
+    unlink(PATH);
+    assert_int_not_equal(ab_revoked_file_renew(&f, &changed, NULL), AB_ERR_OK);
+    assert_true(ab_revoked_has(&f.list, ff));
+    ab_revoked_file_fini(&f);
+}
+
+static void without_a_file_none_is_revoked(void **state)
+{
+    (void)state;
+    ab_revoked_file f = {0};
+    bool changed = true;
+    assert_int_equal(ab_revoked_file_open(NULL, &f, NULL), AB_ERR_OK);
+    assert_int_equal(ab_revoked_file_renew(&f, &changed, NULL), AB_ERR_OK);
+    assert_false(changed || ab_revoked_has(&f.list, ff));
+    assert_int_not_equal(ab_revoked_file_open("revoked_test.none", &f, NULL), AB_ERR_OK);
+    ab_revoked_file_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +179,9 @@ int main(void)
         cmocka_unit_test(the_order_of_a_list_means_nothing),
         cmocka_unit_test(an_empty_list_revokes_nobody),
         cmocka_unit_test(a_line_that_is_no_fingerprint_is_named),
+        cmocka_unit_test(a_file_is_read_again_when_it_is_another_one),
+        cmocka_unit_test(a_file_that_cannot_be_read_leaves_the_list_and_is_told_once),
+        cmocka_unit_test(without_a_file_none_is_revoked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static bool take(fixture *f, const char *data)
 
 static bool has(const fixture *f, const uint8_t *hash)
 {
-    return ab_revoked_has(&f->list.revoked, hash);
+    return ab_blocklist_has(&f->list, hash);
 }
 
 static void the_keys_are_the_fingerprints_that_are_blocked(void **state)
@@ -196,6 +196,34 @@ static void it_is_that_of_argocd_agent_unless_another_is_named(void **state)
     ab_config_free(c);
 }
 
+static void over_kafka_it_is_read_where_clients_show_certificates(void **state)
+{
+    (void)state;
+    static const char *const listeners[][2] = {
+        {"live.resource.listen=:1", "live.resource.tls.ca=/dev/null"},
+        {"fleet.listen=:1", "fleet.tls.ca=/dev/null"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        ab_config *with = CONFIGURED("store.kind=kubernetes", "transport=kafka", listeners[i][0],
+                                     listeners[i][1]);
+        ab_config *without =
+            CONFIGURED("store.kind=kubernetes", "transport=kafka", listeners[i][0]);
+        assert_true(is(with, "argocd-agent-tls-blocklist"));
+        assert_null(ab_blocklist_name(without));
+        ab_config_free(with);
+        ab_config_free(without);
+    }
+}
+
+static void until_it_was_read_all_are_blocked(void **state)
+{
+    fixture *f = *state;
+    f->list.awaited = true;
+    assert_true(ab_blocklist_has(&f->list, a));
+    f->list.awaited = false;
+    assert_false(ab_blocklist_has(&f->list, a));
+}
+
 static void without_kubernetes_or_grpc_or_by_wish_there_is_none(void **state)
 {
     (void)state;
@@ -243,6 +271,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_bad_key_is_told_once_and_the_others_count, set_up,
                                         tear_down),
         cmocka_unit_test(it_is_that_of_argocd_agent_unless_another_is_named),
+        cmocka_unit_test(over_kafka_it_is_read_where_clients_show_certificates),
+        cmocka_unit_test_setup_teardown(until_it_was_read_all_are_blocked, set_up, tear_down),
         cmocka_unit_test(without_kubernetes_or_grpc_or_by_wish_there_is_none),
         cmocka_unit_test(a_name_that_no_config_map_can_have_is_refused),
     };

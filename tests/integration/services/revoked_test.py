@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Clients whose certificate is revoked, at every listener that takes certificates of clients, over each transport."""
+import http.client
+import os
+import pathlib
+import ssl
+import subprocess
+import unittest
+
+from api_server_test import Beside
+from blocklist_test import Listing
+from daemons import wait_for
+from grpc_test import openssl, replace
+from ports import free_port
+
+TOKEN = "a-token-for-clients-0123456789"
+PAGE, RESOURCE = "/api/agents", "/api/v1/namespaces/web/pods"
+
+
+def certificates():
+    return pathlib.Path(os.environ["AB_GRPC_CERTS"])
+
+
+def fingerprint(name):
+    said = openssl("x509", "-in", str(certificates() / f"{name}.crt"), "-noout", "-fingerprint", "-sha256")
+    return said.strip().partition("=")[2].replace(":", "")
+
+
+class Clients(Beside):
+    """The fleet page and the resource API, which clients reach with a certificate of the tests' CA. No agent runs: who is let in
+    at the resource API is told so (503)."""
+
+    def principal_config(self):
+        certs = certificates()
+        self.ports = {PAGE: free_port(), RESOURCE: free_port()}
+        self.revoked, tokens = self.folder / "revoked", self.folder / "tokens"
+        self.revoked.touch()
+        tokens.write_text(f"{TOKEN} *\n")
+        tls = {"ca": str(certs / "ca.crt"), "cert": str(certs / "server.crt"), "key": str(certs / "server.key")}
+        config = super().principal_config()
+        config["grpc"] = {**config.get("grpc", {}), "auth": {"revoked": str(self.revoked)}}
+        config["fleet"] = {"listen": f"127.0.0.1:{self.ports[PAGE]}", "tls": tls, "tokens": str(tokens)}
+        config["live"] = {"protection": "none",
+                          "resource": {"listen": f"127.0.0.1:{self.ports[RESOURCE]}", "tls": tls, "tokens": str(tokens)}}
+        return config
+
+    def connect(self, path, name="w2"):
+        context = ssl.create_default_context(cafile=str(certificates() / "ca.crt"))
+        if name:
+            context.load_cert_chain(certificates() / f"{name}.crt", certificates() / f"{name}.key")
+        connection = http.client.HTTPSConnection("localhost", self.ports[path], context=context, timeout=60)
+        self.addCleanup(connection.close)
+        return connection
+
+    def ask(self, path, name="w2", token=None, connection=None):
+        connection = connection or self.connect(path, name)
+        connection.request("GET", path if name else f"/agents/w2{path}" if path == RESOURCE else path,
+                           headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        if answer.status == 403:
+            self.assertIn("the client certificate is revoked", body)
+        return answer.status
+
+    def both(self, **options):
+        return self.ask(PAGE, **options), self.ask(RESOURCE, **options)
+
+    def stream(self):
+        """The events of the fleet page, of which the head has come."""
+        connection = self.connect(PAGE)
+        connection.request("GET", "/api/stream")
+        answer = connection.getresponse()
+        self.assertEqual(answer.status, 200)
+        return answer
+
+    @staticmethod
+    def is_cut(stream):
+        try:
+            return not stream.read1(65536)
+        except TimeoutError:
+            return False
+        except (http.client.IncompleteRead, OSError):
+            return True
+
+    def wait_for_cut(self, stream):
+        wait_for("the open request is cut", lambda: self.is_cut(stream), 30)
+
+
+class File(Clients):
+    def test_a_revoked_certificate_opens_nothing_until_it_is_given_back(self):
+        self.principal.start()
+        wait_for("the list has been read", lambda: self.both() == (200, 503))
+        kept = {path: self.connect(path) for path in (PAGE, RESOURCE)}
+        for path, connection in kept.items():
+            self.ask(path, connection=connection)
+        stream = self.stream()
+        replace(self.revoked, fingerprint("w2"))
+        wait_for("it is refused", lambda: self.both() == (403, 403))
+        self.wait_for_cut(stream)
+        self.assertEqual([self.ask(path, connection=connection) for path, connection in kept.items()], [403, 403])
+        self.assertEqual(self.both(token=TOKEN), (403, 403))
+        self.assertEqual(self.both(name=None, token=TOKEN), (200, 503))
+        self.assertEqual(self.both(name="w10"), (200, 503))
+        replace(self.revoked, "nonsense")
+        wait_for("it cannot be read",
+                 lambda: "cannot read the revoked certificates of clients" in self.principal.log.read_text())
+        self.assertEqual(self.both(), (403, 403))
+        replace(self.revoked, "")
+        wait_for("it is let in again", lambda: self.both() == (200, 503))
+
+    def test_a_list_that_cannot_be_read_is_found_before_the_start(self):
+        self.revoked.write_text("nonsense")
+        done = subprocess.run([self.principal.program, "-c", self.principal.config, "--check-config"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(f"grpc.auth.revoked: {self.revoked}: line 1: expected a SHA-256 fingerprint", done.stderr)
+
+
+class Blocklist(Clients):
+    make_api = Listing
+
+    def principal_config(self):
+        return {**super().principal_config(), "store": self.serve()}
+
+    def test_nobody_is_let_in_before_it_was_read_and_who_is_blocked_is_cut(self):
+        allow = self.api.forbid()
+        self.principal.start(ready=False)
+        wait_for("both listen", lambda: "serving the fleet page" in self.principal.log.read_text())
+        self.assertEqual(self.both(), (403, 403))
+        self.assertEqual(self.ask(PAGE, name=None, token=TOKEN), 200)
+        allow()
+        wait_for("it is let in", lambda: self.both() == (200, 503))
+        stream = self.stream()
+        self.api.block(fingerprint("w2"))
+        wait_for("it is refused", lambda: self.both() == (403, 403))
+        self.wait_for_cut(stream)
+        self.assertEqual(self.both(name="w10"), (200, 503))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/core/map.h"
+#include "base/observe/log_quota.h"
 #include "schema/catalogue.h"
 #include "sync/agent/agent.h"
 #include "sync/deletion/sweep.h"
@@ -98,6 +99,7 @@ struct ab_agent {
     struct {
         ab_metric *commands, *out_of_date;
     } metrics;
+    ab_log_quota lines; /* that what the principal sends has caused */
 };
 
 /* object.c: what is known of one object */
@@ -107,6 +109,9 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
 void ab_agent_object_free(void *value);
 /** A delivery is dealt with. */
 void ab_agent_ack(const ab_agent *a, void *delivery);
+/** May a line that the principal has caused go into the log? Asked before each, so that it cannot
+ * be filled. @param held  as of ab_log_quota_pass */
+bool ab_agent_may_log(ab_agent *a, int64_t *held);
 /** Something can be sent. */
 void ab_agent_wake(const ab_agent *a);
 /** May objects of this kind be in namespace `ns`? */
@@ -153,9 +158,8 @@ bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
 void ab_agent_deliver_early(ab_agent *a);
 
 /* refuse.c */
-/** Count and log an event that is not accepted, or not followed. */
-void ab_agent_note_refused(const ab_agent *a, const ab_event *event, const char *reason,
-                           const char *why);
+/** Count an event that is not accepted, or not followed, and log it. */
+void ab_agent_note_refused(ab_agent *a, const ab_event *event, const char *reason, const char *why);
 /** The source wants it where it is not allowed: say so upwards. `event` NULL: it was counted. */
 void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
 /** The head event can never be applied: count it, log it, report it on the object, drop it. */

@@ -14,6 +14,11 @@ void ab_agent_ack(const ab_agent *a, void *delivery)
     a->env.effects.ack(a->env.effects.arg, delivery);
 }
 
+bool ab_agent_may_log(ab_agent *a, int64_t *held)
+{
+    return ab_log_quota_pass(&a->lines, ab_clock_mono_ms(a->env.clock), held);
+}
+
 void ab_agent_wake(const ab_agent *a)
 {
     a->env.effects.wake(a->env.effects.arg, a->env.policy.name);

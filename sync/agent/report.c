@@ -170,9 +170,10 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
     ab_str id = ab_event_attr(o->record.inbox.head->event, AB_CE_ID);
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
-    if (why != NULL)
+    int64_t held = 0;
+    if (why != NULL && ab_agent_may_log(o->agent, &held))
         AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", (const char *)o->key),
-                AB_KV("why", why));
+                AB_KV("why", why), AB_KV("held_back", held));
     ab_buf data;
     ab_buf_init(&data, AB_SPAN_SIZE_MAX);
     (void)ab_feedback_answer(id, why, &data); /* `data` keeps the error */

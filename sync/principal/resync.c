@@ -317,10 +317,12 @@ static void over(void *arg, const char *why)
 
 static void refuse(void *arg, const ab_event *event, const char *why)
 {
-    const struct peer *peer = arg;
+    struct peer *peer = arg;
+    int64_t held = 0;
     (void)event;
-    AB_WARN(peer->principal->env.log, SYNC, "unreadable resync step skipped",
-            AB_KV("agent", peer->name), AB_KV("why", why));
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(peer->principal->env.log, SYNC, "unreadable resync step skipped",
+                AB_KV("agent", peer->name), AB_KV("why", why), AB_KV("held_back", held));
 }
 
 static void wake(void *arg)

@@ -7,6 +7,7 @@
 
 #include "base/core/list.h"
 #include "base/core/map.h"
+#include "base/observe/log_quota.h"
 #include "sync/deletion/sweep.h"
 #include "sync/deletion/watermark_store.h"
 #include "sync/inbox.h"
@@ -90,6 +91,7 @@ struct peer {
     size_t waiting;        /* how many do */
     int64_t waiting_since; /* mono_ms; 0 = none does */
     bool waiting_logged;   /* it was logged that some do */
+    ab_log_quota lines;    /* that what it sends has caused */
 };
 
 struct ab_principal_app {

@@ -95,12 +95,15 @@ static ab_err take_over(struct mirror *m, const struct peer *peer)
     return AB_ERR_OK;
 }
 
-static const char *refuse_name(const struct peer *peer, const char *key)
+static const char *refuse_name(struct peer *peer, const char *key)
 {
-    AB_WARN(peer->principal->env.log, SYNC,
-            "project refused: its name at the control plane belongs to another agent, whose name "
-            "is a longer match; rename the project",
-            AB_KV("agent", (const char *)peer->name), AB_KV("object", key));
+    int64_t held = 0;
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(peer->principal->env.log, SYNC,
+                "project refused: its name at the control plane belongs to another agent, whose "
+                "name is a longer match; rename the project",
+                AB_KV("agent", (const char *)peer->name), AB_KV("object", key),
+                AB_KV("held_back", held));
     return "taken";
 }
 
@@ -224,17 +227,25 @@ static ab_err parse_published(const ab_event *event, ab_object **out, ab_error *
     return e;
 }
 
+static void refuse_publication(const struct mirror *m, const ab_event *event, const ab_error *err)
+{
+    int64_t held = 0;
+    struct peer *peer = ab_mirror_peer(m);
+    if (peer == NULL)
+        return;
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(m->principal->env.log, SYNC, "cannot use the published object",
+                AB_KV("agent", m->agent), AB_KV("object", m->key),
+                AB_KV("why", (const char *)err->text), AB_KV("held_back", held));
+    ab_principal_refuse(peer, event, "payload");
+}
+
 static void begin_publication(struct mirror *m, const ab_task *t)
 {
     ab_error err = {0};
     ab_object *source;
     if (parse_published(t->event, &source, &err) != AB_ERR_OK) {
-        struct peer *peer = ab_mirror_peer(m);
-        AB_WARN(m->principal->env.log, SYNC, "cannot use the published object",
-                AB_KV("agent", m->agent), AB_KV("object", m->key),
-                AB_KV("why", (const char *)err.text));
-        if (peer != NULL)
-            ab_principal_refuse(peer, t->event, "payload");
+        refuse_publication(m, t->event, &err);
         ab_reconcile_finish_head(&m->record);
         return;
     }
@@ -281,10 +292,13 @@ void ab_mirror_take_effect(struct mirror *m)
 
 static void begin_error(struct mirror *m, const ab_task *t)
 {
+    int64_t held = 0;
+    struct peer *peer = ab_mirror_peer(m);
     char *message = ab_feedback_text(t->event, "message", "");
-    if (message != NULL)
+    if (message != NULL && peer != NULL && ab_principal_may_log(peer, &held))
         AB_WARN(m->principal->env.log, SYNC, "agent reported an error", AB_KV("agent", m->agent),
-                AB_KV("object", m->key), AB_KV("why", (const char *)message));
+                AB_KV("object", m->key), AB_KV("why", (const char *)message),
+                AB_KV("held_back", held));
     set_error(m, message, false);
     if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &m->error_hash) != AB_ERR_OK)
         m->error_hash = (ab_digest){0};

@@ -9,6 +9,7 @@
 #include "sync/feedback.h"
 #include "sync/kind/kind.h"
 #include "sync/principal/deferral.h"
+#include "sync/principal/inbound.h"
 #include "sync/principal/lookup.h"
 
 #include <stdio.h>
@@ -99,26 +100,32 @@ static void defer_shared(const struct peer *peer, ab_str theirs, bool deferred)
         ab_principal_tell_deferred(peer->principal, peer->name, key, deferred);
 }
 
-static bool has_room(const struct peer *peer, ab_str key)
+static bool has_room(struct peer *peer, ab_str key)
 {
+    int64_t held = 0;
     if (ab_map_count(peer->errors) < ERRORS_MAX || ab_map_find(peer->errors, key) != NULL)
         return true;
-    AB_WARN(peer->principal->env.log, SYNC,
-            "agent reports errors of too many objects; this one is not counted",
-            AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("limit", (int64_t)ERRORS_MAX));
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(peer->principal->env.log, SYNC,
+                "agent reports errors of too many objects; this one is not counted",
+                AB_KV("agent", peer->name), AB_KV("object", key),
+                AB_KV("limit", (int64_t)ERRORS_MAX), AB_KV("held_back", held));
     return false;
 }
 
 void ab_principal_shared_note_error(struct peer *peer, const ab_event *event)
 {
+    int64_t held = 0;
     ab_str key = object_key(event);
     struct shared_error *e = ab_event_data(event).ptr == NULL ? NULL : error_of(event);
     void *old = NULL;
     if (e == NULL) {
         old = ab_map_take(peer->errors, key);
     } else {
-        AB_WARN(peer->principal->env.log, SYNC, "agent cannot apply an object",
-                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message));
+        if (ab_principal_may_log(peer, &held))
+            AB_WARN(peer->principal->env.log, SYNC, "agent cannot apply an object",
+                    AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message),
+                    AB_KV("held_back", held));
         if (!has_room(peer, key) || ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
             old = e;
     }

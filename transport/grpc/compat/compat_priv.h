@@ -10,6 +10,7 @@
 
 #include "base/core/digest.h"
 #include "base/core/map.h"
+#include "base/observe/log_quota.h"
 #include "transport/grpc/compat/compat.h"
 #include "transport/grpc/compat/go_event.h"
 
@@ -118,6 +119,7 @@ struct ab_compat {
     struct ab_compat_pendings acked; /* the peer is to be told */
     size_t owed_bytes;               /* of both */
     STAILQ_HEAD(, ab_compat_word) events_for_link;
+    ab_log_quota lines; /* that what the peer sends has caused */
 };
 
 /* peer.c */
@@ -137,8 +139,7 @@ void ab_compat_acknowledge(ab_compat *d, const ab_event *event);
 /** Memory has run out. */
 void ab_compat_fatal(const ab_compat *d, const char *what);
 /** Log and count what cannot be carried. */
-void ab_compat_drop(const ab_compat *d, const char *reason, const ab_event *event,
-                    const ab_error *err);
+void ab_compat_drop(ab_compat *d, const char *reason, const ab_event *event, const ab_error *err);
 
 /* outgoing.c */
 /** An event of the link's state lane that is for the peer. */

@@ -43,7 +43,7 @@ static ab_err transmit(const ab_compat *d, const ab_go_event *go)
 
 static ab_err virtual_send(void *call, ab_str head, ab_event *event)
 {
-    const ab_compat *d = call;
+    ab_compat *d = call;
     ab_go_event go = {0};
     (void)head;
     if (d->stream == NULL)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/core/digest.h"
+#include "base/observe/log_quota.h"
 #include "transport/grpc/link/hello.h"
 #include "transport/grpc/link/link.h"
 #include "transport/grpc/link/sendq.h"
@@ -124,6 +125,7 @@ struct ab_grpc_link {
     bool caught_up;
 
     ab_grpc_link_metrics metrics; /* none while it is not served */
+    ab_log_quota lines;           /* that what the peer sends has caused */
 };
 
 /* tell.c */
@@ -131,8 +133,8 @@ struct ab_grpc_link {
 void ab_grpc_tell_wake(ab_grpc_link *l);
 /** Memory has run out, or a bug shows. */
 void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what);
-/** Count and log an event that is passed over. */
-void ab_grpc_tell_refused(const ab_grpc_link *l, const char *reason, const ab_error *err);
+/** Count an event that is passed over, and log it as often as a peer may have it. */
+void ab_grpc_tell_refused(ab_grpc_link *l, const char *reason, const ab_error *err);
 
 /* receipt.c */
 /** @param deadline_ms  from now; 0 or less: none

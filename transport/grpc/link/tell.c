@@ -20,13 +20,16 @@ void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what)
     up->on_fatal(up->arg, &err);
 }
 
-void ab_grpc_tell_refused(const ab_grpc_link *l, const char *reason, const ab_error *err)
+void ab_grpc_tell_refused(ab_grpc_link *l, const char *reason, const ab_error *err)
 {
+    int64_t held = 0;
     const ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(l->env->env->metrics, AB_METRIC_COUNTER,
                                 "argobus_events_refused_total",
                                 "Received events that were not accepted.", &label, 1),
                   1);
-    AB_WARN(l->env->env->log, TRANSPORT, "event refused", AB_KV("agent", (const char *)l->agent),
-            AB_KV("reason", reason), AB_KV("why", err == NULL ? "" : (const char *)err->text));
+    if (ab_log_quota_pass(&l->lines, ab_clock_mono_ms(l->env->env->clock), &held))
+        AB_WARN(l->env->env->log, TRANSPORT, "event refused",
+                AB_KV("agent", (const char *)l->agent), AB_KV("reason", reason),
+                AB_KV("why", err == NULL ? "" : (const char *)err->text), AB_KV("held_back", held));
 }

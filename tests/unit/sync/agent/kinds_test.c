@@ -3,7 +3,9 @@
  * The agent's machine and the kinds that are shared: projects, repository Secrets, GPG keys.
  */
 #include "base/core/digest.h"
+#include "base/observe/log_quota.h"
 #include "schema/attributes.h"
+#include "tests/unit/logged.h"
 #include "tests/unit/sync/world/records.h"
 
 #include <setjmp.h>
@@ -306,6 +308,21 @@ static void what_is_not_synchronised_is_refused(void **state)
     assert_int_equal(fake_log_open(w.down), 0);
 }
 
+static void a_principal_that_is_refused_again_and_again_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    FILE *file = logged_open(&w.clock, &w.log);
+    begin();
+    for (int i = 0; i < 30; i++)
+        desired("ConfigMap/hub/argocd-cm", AB_TYPE_CREATE, UID("u-1"), DATA("1"));
+    assert_int_equal(refused("payload"), 30);
+    assert_int_equal(logged_count(file, "event refused"), AB_LOG_QUOTA_LINES);
+    world_tick(&w, 60000);
+    desired("ConfigMap/hub/argocd-cm", AB_TYPE_CREATE, UID("u-1"), DATA("1"));
+    assert_int_equal(logged_count(file, "held_back=20"), 1);
+    fclose(file);
+}
+
 static void a_payload_of_another_object_is_refused(void **state)
 {
     (void)state;
@@ -565,6 +582,7 @@ int main(void)
         TEST(what_has_no_source_is_not_touched),
         TEST(nothing_goes_up_but_errors),
         TEST(what_is_not_synchronised_is_refused),
+        TEST(a_principal_that_is_refused_again_and_again_does_not_fill_the_log),
         TEST(a_payload_of_another_object_is_refused),
         TEST(what_another_version_kept_is_passed_over),
         SEALED_TEST(a_sealed_secret_is_opened_when_it_is_placed),

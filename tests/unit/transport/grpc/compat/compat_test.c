@@ -2,6 +2,7 @@
 #include "transport/grpc/compat/compat_priv.h"
 
 #include "schema/attributes.h"
+#include "tests/unit/logged.h"
 #include "tests/unit/transport/grpc/compat/compat_world.h"
 #include "transport/grpc/wire.h"
 
@@ -607,6 +608,21 @@ static void a_peer_names_so_many_resources_and_no_more(void **state)
     assert_int_equal(ab_map_count(w->compat->resources), 65536);
 }
 
+static void what_cannot_be_converted_does_not_fill_the_log(void **state)
+{
+    world *w = with_agent(state);
+    FILE *file = logged_open(&w->clock, &w->env.log);
+    for (int i = 0; i < 40; i++)
+        world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, "1", "{");
+    assert_int_equal(logged_count(file, "cannot convert an event"), AB_LOG_QUOTA_LINES);
+    world_wait(w, 60000);
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, "1", "{");
+    assert_int_equal(logged_count(file, "held_back=30"), 1);
+    ab_log_free(w->env.log);
+    w->env.log = NULL;
+    fclose(file);
+}
+
 static void a_peer_is_told_of_all_at_intervals_however_often_it_asks(void **state)
 {
     world *w = with_agent(state);
@@ -658,6 +674,7 @@ int main(void)
         CASE(a_peer_is_not_read_while_the_link_has_no_room),
         CASE(the_data_of_what_is_to_be_acknowledged_is_not_kept),
         CASE(a_peer_names_so_many_resources_and_no_more),
+        CASE(what_cannot_be_converted_does_not_fill_the_log),
         CASE(a_peer_is_told_of_all_at_intervals_however_often_it_asks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many bytes of events a principal's link takes from an agent that sends more than is dealt
- * with, or than it listens to acknowledgements of.
+ * What a principal's link takes from an agent that means harm: more bytes of events than are dealt
+ * with, or than it listens to acknowledgements of, and so on.
  */
+#include "base/observe/log_quota.h"
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
+#include "tests/unit/logged.h"
 #include "transport/grpc/link/hello.h"
 #include "transport/grpc/link/link.h"
 
@@ -511,6 +513,29 @@ static void it_shows_when_the_peer_was_last_heard(void **state)
     assert_true(silent_s(f) >= 1800 && silent_s(f) < 1860);
 }
 
+static int refused(const fixture *f, const char *reason)
+{
+    const ab_label label = {"reason", ab_str_of(reason)};
+    return (int)ab_metric_value(
+        ab_metric_get(f->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
+                      "Received events that were not accepted.", &label, 1));
+}
+
+static void what_is_refused_does_not_fill_the_log(void **state)
+{
+    fixture *f = *state;
+    ab_log *log = NULL;
+    FILE *file = logged_open(&ab_clock_real, &log);
+    f->env.log = log;
+    for (unsigned i = 0; i < 50; i++)
+        take_from(f, AB_SOURCE_AGENT "w2", 1, i, 10);
+    assert_int_equal(refused(f, "source"), 50);
+    assert_int_equal(logged_count(file, "event refused"), AB_LOG_QUOTA_LINES);
+    f->env.log = NULL;
+    ab_log_free(log);
+    fclose(file);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -531,6 +556,7 @@ int main(void)
         CASE(nor_is_who_is_told_one_by_one),
         CASE(a_stream_does_not_bring_one_process_after_the_other),
         CASE(who_names_another_source_is_not_read_without_end_either),
+        CASE(what_is_refused_does_not_fill_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/net/http/https_bed.h"
 
-#include "base/core/clock.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <arpa/inet.h>
 #include <cmocka.h>
 #include <errno.h>
 #include <poll.h>
@@ -212,38 +209,17 @@ int stop(void **state)
 
 int dial(const fixture *f)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)ab_https_server_port(f->server)),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_true(fd >= 0);
-    int rc = connect(fd, (struct sockaddr *)&to, sizeof(to));
-    assert_true(rc == 0 || errno == EINPROGRESS);
-    return fd;
+    return socket_dial(ab_https_server_port(f->server));
 }
 
 void turn(fixture *f, int fd, short events)
 {
-    struct pollfd p = {.fd = fd, .events = events};
-    uv_run(&f->loop, UV_RUN_NOWAIT);
-    (void)poll(&p, 1, 1);
-}
-
-int64_t now_ms(void)
-{
-    return ab_clock_mono_ms(&ab_clock_real);
+    socket_turn(&f->loop, fd, events);
 }
 
 void send_all(fixture *f, int fd, ab_str text)
 {
-    for (int64_t until = now_ms() + PATIENCE_MS; text.len > 0 && now_ms() < until;) {
-        ssize_t n = send(fd, text.ptr, text.len, MSG_NOSIGNAL);
-        if (n < 0 && errno != EAGAIN)
-            return;
-        if (n > 0)
-            text = (ab_str){text.ptr + n, text.len - (size_t)n};
-        turn(f, fd, POLLOUT);
-    }
+    socket_send(&f->loop, fd, text, PATIENCE_MS);
 }
 
 bool read_until(fixture *f, int fd, ab_buf *out, const char *text)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "net/http/https_server.h"
+#include "tests/unit/net/http/sockets.h"
 
 #define PATIENCE_MS 60000
 #define STREAM      (32u * 1024 * 1024) /* bytes of /stream */
@@ -43,7 +44,6 @@ int stop(void **state);
 int dial(const fixture *f);
 /** Turn the loop once and wait a little for the client. */
 void turn(fixture *f, int fd, short events);
-int64_t now_ms(void);
 /** Send all of `text`; what the server no longer takes is left out. */
 void send_all(fixture *f, int fd, ab_str text);
 /** Read until `text` has come, or to the end of the connection where it is NULL. */

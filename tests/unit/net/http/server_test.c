@@ -4,15 +4,14 @@
  */
 #include "net/http/server.h"
 
-#include "base/core/clock.h"
 #include "net/http/chunked.h"
+#include "tests/unit/net/http/sockets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <arpa/inet.h>
 #include <cmocka.h>
 #include <errno.h>
 #include <poll.h>
@@ -73,42 +72,17 @@ static int stop(void **state)
 
 static int dial(const fixture *f)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)ab_http_server_port(f->server)),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_true(fd >= 0);
-    /* Blocking here would stop the server too, once its queue is full. */
-    int rc = connect(fd, (struct sockaddr *)&to, sizeof(to));
-    assert_true(rc == 0 || errno == EINPROGRESS);
-    return fd;
+    return socket_dial(ab_http_server_port(f->server));
 }
 
-static int64_t now_ms(void)
-{
-    return ab_clock_mono_ms(&ab_clock_real);
-}
-
-/* Turn the loop once and wait a little for the client. */
 static void turn(fixture *f, int fd, short events)
 {
-    struct pollfd p = {.fd = fd, .events = events};
-    uv_run(&f->loop, UV_RUN_NOWAIT);
-    (void)poll(&p, 1, 1);
+    socket_turn(&f->loop, fd, events);
 }
 
-/* Send all of `text`; what the server no longer takes is left out. */
 static void send_all(fixture *f, int fd, ab_str text)
 {
-    int64_t until = now_ms() + PATIENCE_MS;
-    while (text.len > 0 && now_ms() < until) {
-        ssize_t n = send(fd, text.ptr, text.len, MSG_NOSIGNAL);
-        if (n < 0 && errno != EAGAIN)
-            return;
-        if (n > 0)
-            text = (ab_str){text.ptr + n, text.len - (size_t)n};
-        turn(f, fd, POLLOUT);
-    }
+    socket_send(&f->loop, fd, text, PATIENCE_MS);
 }
 
 /* Read to the end of the connection; false when it does not end. */

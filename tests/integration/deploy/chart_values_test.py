@@ -69,6 +69,10 @@ REFUSED = [
      ["strimzi.cluster is not set", "set it to the name of the Kafka resource"]),
     (merged(PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub"}, "kafka": {"prefix": "Team_a"}}),
      ["kafka.prefix is Team_a, but strimzi.enabled is true", "set another prefix"]),
+    (merged(PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub"}, "agents": [{"name": "w1"}, {"name": "principal"}]}),
+     ["agents names an agent principal, but strimzi.enabled is true", "name the agent otherwise"]),
+    (merged(PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub", "agents": ["w1", "principal"]}}),
+     ["strimzi.agents names an agent principal, but strimzi.enabled is true", "name the agent otherwise"]),
     (merged(PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub", "replicas": 1}}),
      ["strimzi.minInsyncReplicas is 2, more than", "lower it"]),
     ({"role": "agent", "agent": {"name": "w1"}, "tls": {"secretName": "w1"}},
@@ -164,7 +168,9 @@ class Refused(unittest.TestCase):
                 self.assertNotIn("nil pointer", done.stderr)
 
     def test_what_they_differ_from_is_taken(self):
-        for values in (AGENT, PRINCIPAL, GRPC_AGENT, GRPC_PRINCIPAL, merged(AGENT, {"tls": ISSUER})):
+        for values in (AGENT, PRINCIPAL, GRPC_AGENT, GRPC_PRINCIPAL, merged(AGENT, {"tls": ISSUER}),
+                       merged(PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub", "agents": ["w1"]}}),
+                       merged(PRINCIPAL, {"agents": [{"name": "principal"}]})):
             self.assertTrue(render(values))
 
     def test_what_argobusctl_writes_for_an_agent_is_taken(self):

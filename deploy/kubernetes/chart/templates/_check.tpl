@@ -70,6 +70,9 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" $v.kafka.prefix) -}}
 {{- fail (printf "kafka.prefix is %s, but strimzi.enabled is true, and a KafkaTopic has the name of its topic, which Kubernetes allows in small letters, digits, - and . only: set another prefix, or set strimzi.enabled to false and create the topics with deploy/kafka/provision" $v.kafka.prefix) -}}
 {{- end -}}
+{{- if or (hasKey $names "principal") (has "principal" $v.strimzi.agents) -}}
+{{- fail (printf "%s names an agent principal, but strimzi.enabled is true, and the KafkaUser principal is the control plane's: name the agent otherwise" (ternary "agents" "strimzi.agents" (hasKey $names "principal"))) -}}
+{{- end -}}
 {{- if gt (int $v.strimzi.minInsyncReplicas) (int $v.strimzi.replicas) -}}
 {{- fail (printf "strimzi.minInsyncReplicas is %d, more than strimzi.replicas (%d): nothing could be written; lower it" (int $v.strimzi.minInsyncReplicas) (int $v.strimzi.replicas)) -}}
 {{- end -}}

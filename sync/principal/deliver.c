@@ -89,7 +89,7 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
 {
     char key[AB_OBJECT_KEY_MAX];
     ab_task task = {.event = event, .delivery = delivery, .type = type};
-    if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)
+    if (!ab_principal_read_version(peer->principal, event, &task.version))
         return "version";
     if (!name_object(peer, event, key))
         return "subject";

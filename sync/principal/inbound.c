@@ -5,9 +5,16 @@
 #include "sync/principal/principal_priv.h"
 
 #include "schema/attributes.h"
+#include "schema/epoch.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+bool ab_principal_read_version(const ab_principal *p, const ab_event *event, ab_version *out)
+{
+    return ab_version_of(event, out, NULL) == AB_ERR_OK &&
+           ab_epoch_is_credible(out->epoch, ab_clock_wall_us(p->env.clock));
+}
 
 void ab_principal_ack(const ab_principal *p, void *delivery)
 {

@@ -6,6 +6,9 @@
 
 #include "sync/principal/state.h"
 
+/** The version that an event of an agent has. @return false: it has none, or one that cannot be
+ *  (schema/epoch.h) */
+bool ab_principal_read_version(const ab_principal *p, const ab_event *event, ab_version *out);
 /** The delivery is dealt with. */
 void ab_principal_ack(const ab_principal *p, void *delivery);
 /** Keep an event until the store is listed or the peer is ready. @return NOMEM */

@@ -3,6 +3,7 @@
 
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
+#include "schema/epoch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -366,6 +367,16 @@ static bool take_from_principal(ab_resync *r, const ab_event *event, ab_resync_m
     return false;
 }
 
+/* Our epoch is raised above it. */
+static bool is_credible(const ab_resync *r, const ab_event *event, const ab_resync_message *m)
+{
+    bool credible = ab_epoch_is_credible(m->summary.newest.epoch, ab_clock_wall_us(r->env.clock));
+    if (!credible)
+        r->env.role->refuse(r->env.arg, event,
+                            "newest has an epoch that is further ahead than any can be");
+    return credible;
+}
+
 /* @return true: the message is kept */
 static bool take_from_agent(ab_resync *r, const ab_event *event, ab_resync_message *m)
 {
@@ -373,8 +384,10 @@ static bool take_from_agent(ab_resync *r, const ab_event *event, ab_resync_messa
         ab_resync_stop(r); /* it has forgotten the one that may be under way */
         (void)r->env.role->heard(r->env.arg, event, m);
     } else if (m->step == AB_RESYNC_ANSWER && is_ours(r, m) && r->state == AB_RESYNC_TOLD) {
-        take_answer(r, event, m);
-        return true;
+        bool credible = is_credible(r, event, m);
+        if (credible)
+            take_answer(r, event, m);
+        return credible;
     } else if (m->step == AB_RESYNC_TAKEN && is_ours(r, m)) {
         r->pages_sent = false;
         go_on(r);

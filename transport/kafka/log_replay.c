@@ -8,6 +8,7 @@
 #include "transport/kafka/log_replay_priv.h"
 
 #include "schema/attributes.h"
+#include "schema/epoch.h"
 #include "transport/kafka/client/record.h"
 #include "transport/kafka/kafka_priv.h"
 #include "transport/kafka/pending_priv.h"
@@ -150,7 +151,9 @@ static ab_err keep(ab_kafka_link *l, ab_event *event)
 {
     ab_str key = ab_event_attr(event, AB_CE_PARTITIONKEY);
     uint64_t epoch = 0;
-    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK && epoch > l->read.epoch)
+    /* One that the other end refuses is nothing to exceed: none would be left. */
+    if (ab_event_attr_u64(event, AB_CE_WRITEREPOCH, &epoch) == AB_ERR_OK && epoch > l->read.epoch &&
+        ab_epoch_is_credible(epoch, ab_clock_wall_us(l->kafka->base.env.clock)))
         l->read.epoch = epoch;
     if (key.ptr == NULL)
         return AB_ERR_OK;

@@ -128,7 +128,7 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
     bool state = type != AB_TYPE_PROCESSED && type != AB_TYPE_ERROR;
     ab_str name;
     const ab_kind *kind = source_of(event, target, &name);
-    if (ab_version_of(event, &task.version, NULL) != AB_ERR_OK)
+    if (!ab_principal_read_version(p, event, &task.version))
         return "version";
     if (kind == NULL)
         return "key";

@@ -233,6 +233,29 @@ static void bad_records_in_our_own_log_do_not_stop_the_start(void **state)
     assert_true(peer->epoch > 7);
 }
 
+/* Whoever wrote it had the agent's credentials. Nobody could read its hello any more. */
+static void an_epoch_that_cannot_be_in_our_own_log_is_not_exceeded(void **state)
+{
+    ab_ends *ends = *state;
+    char topic[AB_KAFKA_TOPIC_MAX];
+    ab_kafka_make_topics(ends, "w1");
+    ab_kafka_topic_name(ends, "up.w1.state", topic);
+    const ab_broker_record absurd = {
+        .key = "app/a",
+        .value = "{}",
+        .value_len = 2,
+        .headers = {"ce_specversion=1.0", "ce_id=1", "ce_source=" AB_SOURCE_AGENT "w1",
+                    "ce_type=io.argoproj.argocd-agent.event.spec-update",
+                    "ce_dataschema=application", "ce_writerepoch=18446744073709551615",
+                    "ce_objversion=7", "content-type=application/json"}};
+    ab_broker_write(ab_kafka_admin(ends), topic, &absurd);
+    ab_end *principal = ab_end_principal(ends, "w1");
+    ab_end *agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->ready == 1);
+    assert_in_range(ab_end_peer_of(agent, "w1")->epoch, 1, UINT64_C(1) << 53);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up);
+}
+
 static void a_foreign_tombstone_ends_a_key_of_our_own_log(void **state)
 {
     ab_ends *ends = *state;
@@ -309,6 +332,7 @@ int main(int argc, char **argv)
         CASE(an_unknown_type_is_left_to_the_receiver),
         CASE(a_structured_json_record_is_an_event),
         CASE(bad_records_in_our_own_log_do_not_stop_the_start),
+        CASE(an_epoch_that_cannot_be_in_our_own_log_is_not_exceeded),
         CASE(a_foreign_tombstone_ends_a_key_of_our_own_log),
         CASE(an_expired_live_record_is_skipped),
         CASE(an_event_without_a_time_has_that_of_its_record),

@@ -4,8 +4,10 @@
  */
 #include "base/core/digest.h"
 #include "schema/attributes.h"
+#include "schema/epoch.h"
 #include "transport/grpc/link/link_priv.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,6 +151,18 @@ static bool is_too_soon(const ab_grpc_link *l, const ab_grpc_hello *hello, ab_er
     return soon;
 }
 
+/* What it says of epochs is what later ones have to exceed. */
+static bool is_credible(const ab_grpc_link *l, const ab_grpc_hello *hello, ab_error *err)
+{
+    uint64_t epoch = highest(hello->base.epoch, hello->seen);
+    bool credible = l->env->env->role == AB_ROLE_AGENT ||
+                    ab_epoch_is_credible(epoch, ab_clock_wall_us(l->env->env->clock));
+    if (!credible)
+        (void)ab_fail(err, AB_ERR_DENIED, "epoch %" PRIu64 " is further ahead than any can be",
+                      epoch);
+    return credible;
+}
+
 static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
 {
     bool again = l->greeted;
@@ -188,7 +202,7 @@ void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event)
         l->greeted = l->greeted && !hello.base.leaving;
     else if (hello.base.leaving)
         ab_grpc_handshake_gone(l);
-    else if (is_too_soon(l, &hello, &err))
+    else if (!is_credible(l, &hello, &err) || is_too_soon(l, &hello, &err))
         ab_grpc_tell_refused(l, "hello", &err);
     else
         come(l, &hello);

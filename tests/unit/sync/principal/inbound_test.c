@@ -22,6 +22,22 @@ static double refused(const char *reason)
                                          "argobus_events_refused_total", "", &label, 1));
 }
 
+/* After it, nothing could be newer. */
+static void what_is_said_in_an_epoch_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    placed("");
+    say_up_in(UINT64_MAX, LOCAL, AB_TYPE_STATUS_UPDATE,
+              "{\"metadata\":{\"name\":\"a\",\"namespace\":\"argocd\"},\"status\":{\"n\":9}}", 1);
+    world_settle(&w);
+    assert_int_equal(refused("version"), 1);
+    assert_int_equal(status_of(hub()), -1);
+    set_field(w.local, LOCAL, "status", "{\"n\":5}");
+    world_settle(&w);
+    assert_int_equal(status_of(hub()), 5);
+    assert_at_rest();
+}
+
 static void a_peer_that_is_refused_again_and_again_does_not_fill_the_log(void **state)
 {
     (void)state;
@@ -66,6 +82,7 @@ static void a_peer_that_reports_error_after_error_does_not_fill_the_log(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_is_said_in_an_epoch_that_cannot_be_is_refused),
         TEST(a_peer_that_is_refused_again_and_again_does_not_fill_the_log),
         TEST(a_peer_that_reports_error_after_error_does_not_fill_the_log),
     };

@@ -6,6 +6,7 @@
  */
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
+#include "schema/epoch.h"
 #include "sync/resync/message.h"
 #include "tests/unit/sync/world/pair.h"
 
@@ -29,6 +30,7 @@ static struct {
     ab_inventory *inv;
     ab_inventory *announced; /* as the first page, in place of what that has; NULL: nothing */
     ab_version held;         /* of each object that it claims to have */
+    ab_version newest;       /* of all that it claims to have */
     ab_digest digests[PAGES_MAX];
     ab_resync_want want; /* pages of the other end, when it answers */
     char id[AB_RESYNC_ID_MAX];
@@ -79,7 +81,7 @@ static void say_step(ab_resync_step step)
         .step = step,
         .id = ab_str_of(liar.id),
         .namespace = AB_STR(WORLD_AGENT_NAMESPACE),
-        .summary = {ab_inventory_sum(liar.inv).count, liar.pages, liar.digests, {0}},
+        .summary = {ab_inventory_sum(liar.inv).count, liar.pages, liar.digests, liar.newest},
         .want = liar.want};
     ab_buf_init(&data, AB_EVENT_DATA_MAX);
     ab_resync_message_encode(&r, &data);
@@ -157,8 +159,8 @@ static double resyncs(void)
 static const char *const ghost[] = {GHOST};
 static const char *const ghosts[] = {GHOST, GHOST "2"};
 
-/* The agent has gone; the principal is told that this is what it holds, and wants to see it. */
-static void answer_with(const char *const *keys, size_t count)
+/* The agent has gone; the principal is told that this is what it holds. */
+static void answer(const char *const *keys, size_t count)
 {
     world_crash_agent(&w);
     liar.out = w.up;
@@ -168,6 +170,12 @@ static void answer_with(const char *const *keys, size_t count)
     world_settle(&w);
     listen(w.down, AB_RESYNC_BEGIN);
     say_step(AB_RESYNC_ANSWER);
+}
+
+/* ... and wants to see it. */
+static void answer_with(const char *const *keys, size_t count)
+{
+    answer(keys, count);
     listen(w.down, AB_RESYNC_WANT);
 }
 
@@ -307,6 +315,29 @@ static void an_agent_that_claims_what_nobody_made_changes_nothing_else(void **st
     /* Three steps, the object, as it claims to have it otherwise, and the end of the other one. */
     assert_int_equal(fake_log_appended(w.down), events + 5);
     assert_true(has_head(w.down, HUB));
+    assert_unharmed();
+}
+
+static void note_epoch(void *arg, const ab_event *head)
+{
+    if (ab_str_is(ab_event_attr(head, AB_CE_PARTITIONKEY), HUB))
+        assert_int_equal(ab_event_attr_u64(head, AB_CE_WRITEREPOCH, arg), AB_ERR_OK);
+}
+
+/* Our epoch would be above it, at the end of the numbers, for as long as we run. */
+static void an_agent_that_claims_an_epoch_that_cannot_be_does_not_raise_ours(void **state)
+{
+    uint64_t epoch = 0;
+    (void)state;
+    placed("");
+    liar.newest = (ab_version){UINT64_MAX - 1, 1};
+    answer(ghost, 1);
+    listen(w.down, AB_RESYNC_BEGIN);
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    fake_log_heads(w.down, note_epoch, &epoch);
+    assert_in_range(epoch, 1, AB_EPOCH_AHEAD);
+    set_spec(w.hub, HUB, 1);
     assert_unharmed();
 }
 
@@ -454,6 +485,7 @@ int main(void)
         CASE(a_page_of_another_agent_is_passed_over),
         CASE(an_agent_that_claims_to_have_nothing_is_told_all_again),
         CASE(an_agent_that_claims_what_nobody_made_changes_nothing_else),
+        CASE(an_agent_that_claims_an_epoch_that_cannot_be_does_not_raise_ours),
         CASE(an_agent_that_claims_more_than_can_be_held_is_given_up),
         CASE(what_was_compared_before_the_store_was_read_is_not_known_to_have_been_there),
         CASE(a_managed_agent_believes_no_page_that_is_wrong),

@@ -149,6 +149,11 @@ void assert_at_rest(void)
 
 void say_up(const char *key, ab_type type, const char *data, uint64_t version)
 {
+    say_up_in(100, key, type, data, version);
+}
+
+void say_up_in(uint64_t epoch, const char *key, ab_type type, const char *data, uint64_t version)
+{
     ab_event *event = NULL;
     ab_event_draft d = {.data = ab_str_of(data)};
     ab_event_set_text(&d, AB_CE_ID, "x");
@@ -157,7 +162,7 @@ void say_up(const char *key, ab_type type, const char *data, uint64_t version)
     ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
     ab_event_set_text(&d, AB_CE_SUBJECT, "argocd/a");
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
-    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 100);
+    ab_event_set_u64(&d, AB_CE_WRITEREPOCH, epoch);
     ab_event_set_u64(&d, AB_CE_OBJVERSION, version);
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
     fake_log_append(w.up, event);

@@ -31,6 +31,8 @@ void consume_operation(void);
 
 /** Append an event to the agent's log, as the agent would. @param data  NULL: a tombstone */
 void say_up(const char *key, ab_type type, const char *data, uint64_t version);
+/** The same under this epoch. */
+void say_up_in(uint64_t epoch, const char *key, ab_type type, const char *data, uint64_t version);
 /** The same: the status of LOCAL is {"n":n}. */
 void say_status(int n, uint64_t version);
 /** Deliver what comes up next, before anything that the hub's store has to say. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a principal's link takes from an agent that means harm: more bytes of events than are dealt
- * with, or than it listens to acknowledgements of, and so on.
+ * with, or than it listens to acknowledgements of, epochs that cannot be, and so on.
  */
 #include "base/observe/log_quota.h"
 #include "schema/attributes.h"
@@ -21,7 +21,8 @@
 #define SOURCE     AB_SOURCE_AGENT "w1"
 #define QUEUE      4096
 #define EVENTS_MAX 16
-#define OWED_MAX   4096 /* acknowledgements of 16 bytes each */
+#define OWED_MAX   4096                      /* acknowledgements of 16 bytes each */
+#define JSON_MAX   ((UINT64_C(1) << 53) - 1) /* of numbers */
 
 typedef struct {
     ab_transport_env env;
@@ -36,6 +37,7 @@ typedef struct {
     bool full;       /* the stream takes nothing */
     unsigned writes; /* that it took */
     bool fresh;      /* as the link's last hello says */
+    uint64_t epoch;  /* likewise */
     unsigned cuts;
     unsigned gaps;
     int64_t silent_ms; /* of the stream */
@@ -92,6 +94,7 @@ static void note_hello(fixture *f, const ab_event *event)
     ab_grpc_hello hello;
     assert_int_equal(ab_grpc_hello_read(event, &hello, NULL), AB_ERR_OK);
     f->fresh = hello.fresh;
+    f->epoch = hello.base.epoch;
     ab_grpc_hello_fini(&hello);
 }
 
@@ -521,6 +524,35 @@ static int refused(const fixture *f, const char *reason)
                       "Received events that were not accepted.", &label, 1));
 }
 
+static void hear_hello_in(fixture *f, const char *instance, uint64_t epoch, uint64_t seen)
+{
+    ab_grpc_hello hello = {.base = {.mode = "managed", .epoch = epoch, .certificate = ""},
+                           .seen = seen,
+                           .inflight = 100,
+                           .message_max = 100000};
+    ab_event *event = NULL;
+    snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", instance);
+    assert_int_equal(ab_grpc_hello_make(&hello, SOURCE, &event), AB_ERR_OK);
+    take(f, event);
+}
+
+/* Ours would be higher, and could not be said any more, whoever the agent is by then. */
+static void an_epoch_that_cannot_be_is_not_exceeded(void **state)
+{
+    fixture *f = *state;
+    ab_grpc_link_free(f->link);
+    open_link(f);
+    hear_hello_in(f, "i", 1, JSON_MAX);
+    hear_hello_in(f, "i", JSON_MAX, 1);
+    assert_int_equal(refused(f, "hello"), 2);
+    hear_hello(f);
+    assert_int_equal(refused(f, "hello"), 2);
+    assert_in_range(f->epoch, 1, JSON_MAX - 1);
+    take_from(f, SOURCE, 1, 1, 10);
+    assert_int_equal(f->events, 1);
+    ab_grpc_link_ack(f->open[0], AB_VERDICT_APPLIED);
+}
+
 static void what_is_refused_does_not_fill_the_log(void **state)
 {
     fixture *f = *state;
@@ -556,6 +588,7 @@ int main(void)
         CASE(nor_is_who_is_told_one_by_one),
         CASE(a_stream_does_not_bring_one_process_after_the_other),
         CASE(who_names_another_source_is_not_read_without_end_either),
+        CASE(an_epoch_that_cannot_be_is_not_exceeded),
         CASE(what_is_refused_does_not_fill_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "schema/attributes.h"
 #include "sync/object/mirror.h"
+#include "sync/principal/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,12 +54,14 @@ static bool is_ours(const struct mirror *m, const ab_object *hub)
     return uid.len > 0 && m->uid != NULL && ab_str_is(uid, m->uid); /* made by another program */
 }
 
-/* The source was placed by this very object, while the agent was managed. */
-static bool was_source(const ab_object *source, const ab_object *hub)
+/* The source was placed by this very object, while the agent was managed. The agent says so, and
+ * may know the uid of what never was its own: that is true of an object only that went to no other.
+ */
+static bool was_source(const struct mirror *m, const ab_object *source, const ab_object *hub)
 {
     ab_str former = ab_object_annotation(source, AB_ANN_FORMER_UID);
-    return former.len > 0 && ab_str_eq(former, ab_object_uid(hub)) &&
-           ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0;
+    return !m->kind->shared && former.len > 0 && ab_str_eq(former, ab_object_uid(hub)) &&
+           ab_str_is(ab_principal_route(m->principal, hub), m->agent);
 }
 
 ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub)
@@ -331,7 +334,7 @@ static void ask(struct mirror *m, const ab_object *source, const ab_object *hub)
 
 static void decide_live(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
-    bool ours = is_ours(m, hub) || was_source(source, hub);
+    bool ours = is_ours(m, hub) || was_source(m, source, hub);
     ab_mirror_set_conflict(m, !ours);
     if (!ours || is_behind(m, hub)) {
         m->up_to_date = true;

@@ -17,6 +17,7 @@
 #define PROJECT  "AppProject/argocd/a-p"
 #define OTHER    "w1-a"
 #define OTHERS_P "AppProject/argocd/p"
+#define OWN      "AppProject/argocd/w1-b"
 
 static void serve(const char *agent)
 {
@@ -93,6 +94,20 @@ static void put_hubs_own(const char *more)
     put(w.hub, text);
 }
 
+/* Project b of w1, whose place is that of the hub's own, and which says that it was made from that.
+ */
+static void put_project_of_hubs_own(void)
+{
+    char text[400];
+    const ab_object *own = fake_store_find(w.hub, OWN);
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
+             "\"name\":\"b\",\"namespace\":\"argocd\",\"annotations\":{\"" AB_ANN_FORMER_UID
+             "\":\"%.*s\"}},\"spec\":{\"n\":1}}",
+             AB_STR_ARG(ab_object_uid(own)));
+    put(w.local, text);
+}
+
 static bool is_in_project(const char *name)
 {
     return ab_span_is(ab_span_get(ab_object_field(hub(), "spec"), "project"), name);
@@ -137,6 +152,13 @@ static double refused(void)
                                          "argobus_events_refused_total", "", &label, 1));
 }
 
+static double conflicts(void)
+{
+    ab_label label = {"agent", AB_STR("w1")};
+    return ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_GAUGE,
+                                         "argobus_mirror_conflicts", "", &label, 1));
+}
+
 static void a_name_is_the_longer_agents_when_the_other_comes_first(void **state)
 {
     (void)state;
@@ -163,6 +185,20 @@ static void a_name_is_the_longer_agents_when_it_comes_first(void **state)
     assert_int_equal(at_hub(), 7);
     other_says(-1, 2);
     assert_int_equal(at_hub(), -1);
+    assert_at_rest();
+}
+
+/* Other agents have it, too: it is not its to change. */
+static void a_project_of_the_hub_is_not_claimed_by_who_knows_its_uid(void **state)
+{
+    (void)state;
+    put_hubs_own("");
+    put_project_of_hubs_own();
+    assert_int_equal(spec_of(fake_store_find(w.hub, OWN)), 9);
+    assert_int_equal((int)conflicts(), 1);
+    fake_store_erase(w.local, "AppProject/argocd/b");
+    world_settle(&w);
+    assert_int_equal(spec_of(fake_store_find(w.hub, OWN)), 9);
     assert_at_rest();
 }
 
@@ -317,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         AGENTS(a_name_is_the_longer_agents_when_the_other_comes_first),
         AGENTS(a_name_is_the_longer_agents_when_it_comes_first),
+        ONE(a_project_of_the_hub_is_not_claimed_by_who_knows_its_uid),
         ONE(a_mirror_goes_when_an_agent_comes_whose_name_it_has),
         ONE(a_mirror_comes_back_when_that_agent_has_gone),
         ONE(a_mirror_goes_when_that_agent_came_while_no_principal_ran),

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -18,6 +19,7 @@
 #define MAX       2
 #define PERIOD_MS 3600000
 #define ANSWER_MS 30000
+#define STEP_MS   20000 /* an agent that says something as often is not given up */
 #define RETRY_MS  600000
 
 struct agent {
@@ -171,6 +173,34 @@ static void say(size_t agent, ab_resync_message *m)
     ab_buf_fini(&data);
 }
 
+/* An agent says that it holds much, on four pages that all differ. */
+static ab_inventory *much(void)
+{
+    char keys[16][32];
+    ab_inventory *inv = ab_inventory_new();
+    assert_non_null(inv);
+    for (size_t i = 0; i < 16; i++) {
+        snprintf(keys[i], sizeof(keys[i]), "Application/w/%zu", i);
+        ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(keys[i])});
+    }
+    assert_int_equal(ab_inventory_divide(inv, 4), AB_ERR_OK);
+    return inv;
+}
+
+static void answer_much(size_t agent)
+{
+    ab_inventory *inv = much();
+    say(agent, &(ab_resync_message){.step = AB_RESYNC_ANSWER, .summary = ab_inventory_sum(inv)});
+    ab_inventory_free(inv);
+}
+
+static void say_page(size_t agent, size_t page)
+{
+    ab_inventory *inv = much();
+    say(agent, &(ab_resync_message){.step = AB_RESYNC_PAGE, .page = page, .inventory = inv});
+    ab_inventory_free(inv);
+}
+
 /* It holds nothing either: both agree. */
 static void answer(size_t agent)
 {
@@ -285,6 +315,28 @@ static void an_agent_that_leaves_makes_room(void **state)
     assert_true(is_running(MAX));
 }
 
+static void what_does_not_count_does_not_keep_a_turn(void **state)
+{
+    (void)state;
+    due(0);
+    pass(ANSWER_MS - 1);
+    say(0, &(ab_resync_message){.step = AB_RESYNC_TAKEN}); /* none was sent */
+    say_page(0, 0);                                        /* none is known to differ */
+    pass(1);
+    assert_false(is_running(0));
+    pass(RETRY_MS);
+    answer_much(0);
+    pass(STEP_MS);
+    say_page(0, 0);
+    pass(ANSWER_MS - 1);
+    answer_much(0);
+    say_page(0, 0);
+    say(0, &(ab_resync_message){.step = AB_RESYNC_TAKEN});
+    assert_true(is_running(0));
+    pass(1);
+    assert_false(is_running(0));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -298,6 +350,7 @@ int main(void)
         TEST(one_is_held_again_when_the_period_is_over),
         TEST(an_agent_that_asks_again_and_again_waits_a_little),
         TEST(an_agent_that_leaves_makes_room),
+        TEST(what_does_not_count_does_not_keep_a_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #include "sync/resync/queue.h"
 
 #define ANSWER_MS      30000
+#define TURN_FIRST_MS  60000
+#define TURN_MAX_MS    300000
 #define ASKS_APART_MS  1000
 #define RETRY_FIRST_MS 5000
 #define RETRY_MAX_MS   600000
@@ -28,7 +30,7 @@ void ab_resync_queue_join(ab_resync_queue *q, ab_resync_turn *t, void *arg, ab_w
     env.arg = arg;
     env.writer = writer;
     env.agent = agent;
-    *t = (ab_resync_turn){.queue = q};
+    *t = (ab_resync_turn){.queue = q, .turn_ms = TURN_FIRST_MS};
     ab_link_init(&t->in_list);
     ab_backoff_init(&t->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     ab_resync_init(&t->resync, &env);
@@ -113,6 +115,7 @@ void ab_resync_queue_over(ab_resync_turn *t, const char *why)
         return;
     }
     t->was_held = true;
+    t->turn_ms = TURN_FIRST_MS;
     ab_backoff_reset(&t->backoff);
     set_due(t, t->why, t->at);
 }
@@ -143,14 +146,24 @@ void ab_resync_queue_go(ab_resync_queue *q)
     }
 }
 
-static void check_answers(const ab_resync_queue *q, int64_t now)
+static void give_way(ab_resync_turn *t)
+{
+    ab_resync_stop(&t->resync);
+    t->turn_ms = 2 * t->turn_ms < TURN_MAX_MS ? 2 * t->turn_ms : TURN_MAX_MS;
+    set_due(t, "others waited", 0);
+}
+
+static void check_running(const ab_resync_queue *q, int64_t now)
 {
     for (ab_list_iter i = ab_list_first(&q->running); i.link != NULL; ab_list_next(&i)) {
         ab_resync_turn *t = AB_LINK_OF(i.link, ab_resync_turn, in_list);
-        if (now < t->resync.heard_at + ANSWER_MS)
-            continue;
-        ab_resync_stop(&t->resync);
-        ab_resync_queue_over(t, "no answer");
+        bool others_wait = q->running_count >= q->max && ab_link_is_in_use(&q->ripe);
+        if (now >= t->resync.heard_at + ANSWER_MS) {
+            ab_resync_stop(&t->resync);
+            ab_resync_queue_over(t, "no answer");
+        } else if (others_wait && now >= t->begun_at + t->turn_ms) {
+            give_way(t);
+        }
     }
 }
 
@@ -172,7 +185,7 @@ static void check_period(const ab_resync_queue *q, int64_t now)
 void ab_resync_queue_tick(ab_resync_queue *q)
 {
     int64_t now = now_ms(q);
-    check_answers(q, now);
+    check_running(q, now);
     check_retries(q);
     check_period(q, now);
     ab_resync_queue_go(q);

@@ -5,12 +5,19 @@
  * so many at once and no more. An agent is in one list, and moves when something about it changes,
  * so that no call passes over all agents.
  *
+ * No agent holds others up: one that says nothing for 30 s has failed, and one whose turn takes
+ * long while others wait gives way and goes behind them. Its next turn may be twice as long, so
+ * that a slow agent with many objects comes to an end, too. Ending it by the speed at which pages
+ * arrive would need no second attempt, but there is no speed that every honest agent reaches.
+ *
  *                 due                  is ready                room
  *   (no list) ---------> (no list) -------------> ripe -----------------> running
  *    periodic --its time------^  ^                                        |     |
  *        ^                       |   delay over                  failed   |     |
  *        |                       +---------------- retrying <-------------+     |
  *        +----------------------------------------------------------------------+ both agree
+ *
+ * From running back to ripe: the turn was over, and others waited.
  *
  * Pure; loop thread.
  */
@@ -38,6 +45,7 @@ typedef struct {
     int64_t at;      /* mono_ms: not before then; in `periodic`, when the next one is due */
     bool was_held;   /* once: from then on periodically */
     int64_t begun_at;
+    int64_t turn_ms; /* that one may take while others wait */
     ab_backoff backoff;
 } ab_resync_turn;
 

@@ -19,6 +19,7 @@
 #define MAX       2
 #define PERIOD_MS 3600000
 #define ANSWER_MS 30000
+#define TURN_MS   60000
 #define STEP_MS   20000 /* an agent that says something as often is not given up */
 #define RETRY_MS  600000
 
@@ -337,6 +338,78 @@ static void what_does_not_count_does_not_keep_a_turn(void **state)
     assert_false(is_running(0));
 }
 
+/* An agent that is slow, and says something now and then: 1 ms before TURN_MS. */
+static void take_a_turn(size_t agent)
+{
+    pass(STEP_MS);
+    answer_much(agent);
+    pass(STEP_MS);
+    say_page(agent, 0);
+    pass(TURN_MS - 2 * STEP_MS - 1);
+    assert_true(is_running(agent));
+}
+
+static void as_long_as_nobody_waits_a_turn_may_take_its_time(void **state)
+{
+    (void)state;
+    due(0);
+    take_a_turn(0);
+    pass(1);
+    assert_true(is_running(0));
+    for (size_t page = 1; page < 4; page++) {
+        assert_true(is_running(0));
+        say_page(0, page);
+        pass(STEP_MS);
+    }
+    assert_int_equal(t.agents[0].agreed, 1);
+}
+
+static void a_long_turn_gives_way_to_those_that_wait(void **state)
+{
+    (void)state;
+    t.queue.max = 1;
+    due(0);
+    due(1);
+    take_a_turn(0);
+    assert_false(is_running(1));
+    pass(1);
+    assert_false(is_running(0));
+    assert_int_equal(t.queue.running_count, 1);
+    assert_true(is_running(1));
+    assert_int_equal(t.agents[0].failed, 0);
+    answer(1);
+    assert_true(is_running(0)); /* behind it */
+    answer(0);
+    assert_int_equal(t.agents[0].agreed, 1);
+}
+
+static void a_turn_that_was_too_short_is_longer_the_next_time(void **state)
+{
+    (void)state;
+    t.queue.max = 1;
+    due(0);
+    due(1);
+    take_a_turn(0);
+    pass(1);
+    answer(1);
+    due(1);
+    take_a_turn(0);
+    pass(1);
+    say_page(0, 1);
+    pass(STEP_MS);
+    say_page(0, 2);
+    assert_true(is_running(0));
+    say_page(0, 3);
+    assert_int_equal(t.agents[0].agreed, 1);
+    assert_true(is_running(1));
+    answer(1);
+    due(0);
+    due(1);
+    take_a_turn(0);
+    pass(1);
+    assert_true(is_running(1)); /* it is short again */
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -351,6 +424,9 @@ int main(void)
         TEST(an_agent_that_asks_again_and_again_waits_a_little),
         TEST(an_agent_that_leaves_makes_room),
         TEST(what_does_not_count_does_not_keep_a_turn),
+        TEST(as_long_as_nobody_waits_a_turn_may_take_its_time),
+        TEST(a_long_turn_gives_way_to_those_that_wait),
+        TEST(a_turn_that_was_too_short_is_longer_the_next_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

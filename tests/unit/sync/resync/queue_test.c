@@ -269,6 +269,24 @@ static void without_an_answer_it_is_begun_again_later(void **state)
     assert_int_equal(t.queue.running_count, 1);
 }
 
+static void after_an_agreement_the_next_failure_is_the_first_again(void **state)
+{
+    (void)state;
+    due(0);
+    for (int i = 0; i < 10; i++) {
+        pass(ANSWER_MS);
+        assert_false(is_running(0));
+        pass(RETRY_MS);
+        assert_true(is_running(0));
+    }
+    answer(0);
+    due(0);
+    pass(ANSWER_MS);
+    assert_false(is_running(0));
+    pass(ANSWER_MS);
+    assert_true(is_running(0));
+}
+
 static void what_is_due_meanwhile_follows_at_once(void **state)
 {
     (void)state;
@@ -419,6 +437,7 @@ int main(void)
         TEST(an_agent_that_is_not_ready_holds_no_other_up),
         TEST(one_that_became_unready_while_it_waited_is_not_begun),
         TEST(without_an_answer_it_is_begun_again_later),
+        TEST(after_an_agreement_the_next_failure_is_the_first_again),
         TEST(what_is_due_meanwhile_follows_at_once),
         TEST(one_is_held_again_when_the_period_is_over),
         TEST(an_agent_that_asks_again_and_again_waits_a_little),

@@ -121,6 +121,8 @@ static void open_agent(hub *h, struct hub_agent *a)
 {
     fake_log_heads(a->down, learn, (void *[]){h, a});
     ab_principal_ready(h->principal, a->name, fake_log_next_epoch(a->down));
+    ab_principal_presence(h->principal, a->name, true);
+    ab_principal_caught_up(h->principal, a->name);
 }
 
 static void serve(hub *h, struct hub_agent *a)
@@ -156,6 +158,7 @@ void hub_start(hub *h)
         .namespaces = h->namespaces,
         .defer_after_ms = 60000,
         .guard = {.max = h->deletions_max, .percent = 50, .window_ms = 60000},
+        .resyncs_max = h->resyncs_max,
     };
     assert_int_equal(ab_principal_new(&env, &h->principal), AB_ERR_OK);
     for (size_t i = 0; i < HUB_AGENTS_MAX; i++)
@@ -235,6 +238,14 @@ void hub_remove(hub *h, const char *agent)
 {
     find(h, agent)->served = false;
     ab_principal_remove_agent(h->principal, agent);
+}
+
+void hub_lose_log(hub *h, const char *agent)
+{
+    hub_connect(h, agent, false);
+    fake_log_lose(find(h, agent)->down);
+    hub_connect(h, agent, true);
+    hub_settle(h);
 }
 
 void hub_connect(hub *h, const char *agent, bool connected)

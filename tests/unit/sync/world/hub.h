@@ -36,6 +36,7 @@ typedef struct {
     bool destination_mapping;
     ab_patterns *namespaces;
     size_t deletions_max;
+    size_t resyncs_max; /* at once; 0: it holds none */
     ab_principal_sealing sealing;
     bool unreadable; /* something in the store is: listed, but not synced */
 } hub;
@@ -56,6 +57,8 @@ void hub_add_unknown(hub *h, const char *agent);
 void hub_remove(hub *h, const char *agent);
 /** Its topics can be written from now on, or no more. */
 void hub_connect(hub *h, const char *agent, bool connected);
+/** What was ever sent to it is lost; it is connected again. */
+void hub_lose_log(hub *h, const char *agent);
 
 /** How many things can happen now; the i-th of them happens. */
 size_t hub_choices(const hub *h);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the principal corrects in a resync with one of several agents. The test speaks for the
+ * agents.
+ */
+#include "schema/attributes.h"
+#include "sync/resync/message.h"
+#include "tests/unit/sync/world/edit.h"
+#include "tests/unit/sync/world/hub.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define APP "Application/" HUB_NAMESPACE "/a"
+
+static struct {
+    hub hub;
+    char id[AB_RESYNC_ID_MAX];
+    uint64_t version;
+} t;
+
+static void set_destination(const char *agent)
+{
+    char spec[200];
+    snprintf(spec, sizeof(spec), "{\"n\":1,\"destination\":{\"name\":\"%s\"}}", agent);
+    set_field(t.hub.store, APP, "spec", spec);
+    hub_settle(&t.hub);
+}
+
+/* An Application at a1, and another agent. */
+static int setup(void **state)
+{
+    (void)state;
+    memset(&t, 0, sizeof(t));
+    hub_init(&t.hub);
+    t.hub.destination_mapping = true;
+    t.hub.resyncs_max = 8;
+    hub_add(&t.hub, "a1");
+    hub_add(&t.hub, "a2");
+    put_app(t.hub.store, HUB_NAMESPACE, "a", 1, "", "");
+    set_field(t.hub.store, APP, "spec", "{\"n\":1,\"destination\":{\"name\":\"a1\"}}");
+    hub_start(&t.hub);
+    assert_non_null(hub_sent(&t.hub, "a1", APP));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    hub_fini(&t.hub);
+    return 0;
+}
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+/* --- in place of an agent --- */
+
+static void listen(const char *agent, ab_resync_step expected)
+{
+    ab_resync_message *m = NULL;
+    const ab_event *event = hub_sent(&t.hub, agent, AB_KEY_RESYNC);
+    assert_non_null(event);
+    assert_int_equal(ab_resync_message_decode(ab_event_data(event), &m, NULL), AB_ERR_OK);
+    snprintf(t.id, sizeof(t.id), "%.*s", AB_STR_ARG(m->id));
+    assert_int_equal(m->step, expected);
+    ab_resync_message_free(m);
+}
+
+static void say(const char *agent, const char *key, ab_type type, ab_resync_message *m)
+{
+    ab_buf data;
+    m->id = ab_str_of(t.id);
+    ab_buf_init(&data, AB_EVENT_DATA_MAX);
+    ab_resync_message_encode(m, &data);
+    ab_buf_putc(&data, '\0');
+    assert_int_equal(ab_buf_status(&data), AB_ERR_OK);
+    hub_say(&t.hub, &(hub_word){.agent = agent,
+                                .key = key,
+                                .target = AB_TARGET_RESYNC,
+                                .type = type,
+                                .data = data.ptr,
+                                .version = ++t.version});
+    ab_buf_fini(&data);
+    hub_settle(&t.hub);
+}
+
+/* It answers the resync that has begun: it holds the Application, of a version that no watermark
+ * covers. @return how many events the answer brought */
+static size_t hold(const char *agent)
+{
+    ab_inventory *inv = ab_inventory_new();
+    assert_non_null(inv);
+    ab_inventory_add(inv, &(ab_inventory_entry){.key = AB_STR(APP)});
+    assert_int_equal(ab_inventory_divide(inv, 1), AB_ERR_OK);
+    listen(agent, AB_RESYNC_BEGIN);
+    size_t before = hub_sent_count(&t.hub, agent);
+    say(agent, AB_KEY_RESYNC, AB_TYPE_RESYNC,
+        &(ab_resync_message){.step = AB_RESYNC_ANSWER, .summary = ab_inventory_sum(inv)});
+    listen(agent, AB_RESYNC_WANT);
+    say(agent, AB_KEY_INVENTORY "0", AB_TYPE_INVENTORY,
+        &(ab_resync_message){.step = AB_RESYNC_PAGE, .inventory = inv});
+    listen(agent, AB_RESYNC_END);
+    ab_inventory_free(inv);
+    return hub_sent_count(&t.hub, agent) - before;
+}
+
+static void resync(const char *agent)
+{
+    assert_int_equal(ab_principal_resync(t.hub.principal, agent, "test"), AB_ERR_OK);
+    hub_settle(&t.hub);
+}
+
+/* --- the tests --- */
+
+/* The end was in a log that was lost. That it is elsewhere is proof enough. */
+static void what_has_moved_is_ended_at_its_former_agent_without_a_watermark(void **state)
+{
+    (void)state;
+    set_destination("a2");
+    assert_null(hub_sent(&t.hub, "a1", APP));
+    hub_lose_log(&t.hub, "a1");
+    assert_int_equal(hold("a1"), 3); /* steps, and the end */
+    assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a1") == 0);
+}
+
+/* Its former agent's log was lost, and says nothing of it any more. */
+static void what_moves_stays_at_its_former_agent_until_it_has_arrived(void **state)
+{
+    (void)state;
+    hub_connect(&t.hub, "a2", false);
+    set_destination("a2");
+    hub_lose_log(&t.hub, "a1");
+    assert_int_equal(hold("a1"), 2); /* steps, and no end */
+    hub_connect(&t.hub, "a2", true);
+    hub_settle(&t.hub);
+    assert_non_null(hub_sent(&t.hub, "a2", APP));
+    resync("a1");
+    assert_int_equal(hold("a1"), 3); /* the end, too */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_has_moved_is_ended_at_its_former_agent_without_a_watermark),
+        TEST(what_moves_stays_at_its_former_agent_until_it_has_arrived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

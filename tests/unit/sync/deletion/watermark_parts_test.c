@@ -6,7 +6,7 @@
  */
 #include "tests/unit/sync/world/pair.h"
 
-#include "sync/deletion/watermark.h"
+#include "sync/deletion/watermark_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -266,6 +266,28 @@ static void a_change_writes_the_part_of_its_agent(void **state)
     assert_int_equal(s.count, 1);
 }
 
+/* A list begins again, and the store is another one by then. */
+static void what_a_part_said_before_it_was_shown_again_is_no_more(void **state)
+{
+    static const ab_version newest[] = {{9, 9}, {1, 1}};
+    ab_watermark_parts parts;
+    (void)state;
+    assert_int_equal(ab_watermark_parts_init(&parts, (ab_asker){0}), AB_ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        ab_watermark_draft draft;
+        ab_object *part = NULL;
+        ab_watermark_begin(&draft, 0, "argocd", "id");
+        ab_watermark_add(&draft, "w1", &(ab_watermark_sent){.all = newest[i]});
+        assert_int_equal(ab_watermark_finish(&draft, &part), AB_ERR_OK);
+        assert_int_equal(ab_watermark_parts_list(&parts, 0, part), AB_ERR_OK);
+        ab_object_unref(part);
+    }
+    const ab_watermark_line *line = ab_watermark_parts_line(&parts, AB_STR("w1"));
+    assert_true(ab_watermark_covers(&line->sent, newest[1]));
+    assert_false(ab_watermark_covers(&line->sent, newest[0]));
+    ab_watermark_parts_fini(&parts);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
 
 int main(void)
@@ -281,6 +303,7 @@ int main(void)
         T(a_part_that_is_another_one_ends_nothing_of_its_agents),
         T(other_parts_are_not_read_for_a_deletion),
         T(a_change_writes_the_part_of_its_agent),
+        cmocka_unit_test(what_a_part_said_before_it_was_shown_again_is_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,17 @@ static int setup_agents(void **state)
     return 0;
 }
 
+static int setup_resyncs(void **state)
+{
+    (void)setup(state);
+    w.policy.autonomous = true;
+    w.mode = AB_AUTONOMOUS;
+    w.resyncs = true;
+    world_start(&w);
+    serve_other();
+    return 0;
+}
+
 static void put(fake_store *store, const char *json)
 {
     ab_object *o = NULL;
@@ -63,14 +74,19 @@ static void put(fake_store *store, const char *json)
     world_settle(&w);
 }
 
-static void put_project(int n)
+static void put_project_named(const char *name, int n)
 {
     char text[256];
     snprintf(text, sizeof(text),
              "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
-             "\"name\":\"a-p\",\"namespace\":\"argocd\"},\"spec\":{\"n\":%d}}",
-             n);
+             "\"name\":\"%s\",\"namespace\":\"argocd\"},\"spec\":{\"n\":%d}}",
+             name, n);
     put(w.local, text);
+}
+
+static void put_project(int n)
+{
+    put_project_named("a-p", n);
 }
 
 /* @param project  as JSON text has it */
@@ -230,6 +246,18 @@ static void a_mirror_comes_back_when_that_agent_has_gone(void **state)
     assert_at_rest();
 }
 
+/* Its agent says it only once. */
+static void a_project_that_was_refused_is_asked_for_when_its_name_is_free(void **state)
+{
+    (void)state;
+    put_project(1);
+    assert_int_equal(at_hub(), -1);
+    serve_other_no_more();
+    world_run(&w, 2);
+    assert_int_equal(at_hub(), 1);
+    assert_at_rest();
+}
+
 /* What a former principal mirrored under a name that is another agent's now. */
 static void restart_with_other(void)
 {
@@ -346,16 +374,35 @@ static void an_application_is_never_of_the_hubs_own_project(void **state)
     assert_at_rest();
 }
 
+/* Nor of one that another program keeps there, under a name that is the agent's. */
+static void an_application_is_never_of_a_project_that_could_not_be_mirrored(void **state)
+{
+    (void)state;
+    put_hubs_own(",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"foreign\"}");
+    put_project_named("b", 1);
+    assert_int_equal(spec_of(fake_store_find(w.hub, "AppProject/argocd/w1-b")), 9);
+    put_application("b");
+    assert_true(is_in_project("w1_b"));
+    assert_true(has_error(hub()));
+    fake_store_erase(w.hub, "AppProject/argocd/w1-b");
+    world_settle(&w);
+    assert_int_equal(spec_of(fake_store_find(w.hub, "AppProject/argocd/w1-b")), 1);
+    assert_true(is_in_project("w1-b"));
+    assert_false(has_error(hub()));
+}
+
 int main(void)
 {
-#define ONE(f)    cmocka_unit_test_setup_teardown(f, setup_one, teardown)
-#define AGENTS(f) cmocka_unit_test_setup_teardown(f, setup_agents, teardown)
+#define ONE(f)     cmocka_unit_test_setup_teardown(f, setup_one, teardown)
+#define AGENTS(f)  cmocka_unit_test_setup_teardown(f, setup_agents, teardown)
+#define RESYNCS(f) cmocka_unit_test_setup_teardown(f, setup_resyncs, teardown)
     const struct CMUnitTest tests[] = {
         AGENTS(a_name_is_the_longer_agents_when_the_other_comes_first),
         AGENTS(a_name_is_the_longer_agents_when_it_comes_first),
         ONE(a_project_of_the_hub_is_not_claimed_by_who_knows_its_uid),
         ONE(a_mirror_goes_when_an_agent_comes_whose_name_it_has),
         ONE(a_mirror_comes_back_when_that_agent_has_gone),
+        RESYNCS(a_project_that_was_refused_is_asked_for_when_its_name_is_free),
         ONE(a_mirror_goes_when_that_agent_came_while_no_principal_ran),
         ONE(a_mirror_of_which_nothing_is_kept_goes_as_well),
         AGENTS(the_end_of_what_has_no_name_deletes_nothing),
@@ -363,6 +410,7 @@ int main(void)
         ONE(a_project_may_be_of_the_agent_with_the_longest_name),
         ONE(an_application_leaves_a_project_that_becomes_another_agents),
         ONE(an_application_is_never_of_the_hubs_own_project),
+        ONE(an_application_is_never_of_a_project_that_could_not_be_mirrored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -638,6 +638,20 @@ static void an_autonomous_agent_becomes_managed(void **state)
     assert_true(!has_head(w.up, OWN_PROJECT));
 }
 
+/* Nor does what was published then come back when it is autonomous again. */
+static void what_is_deleted_after_the_change_of_mode_stays_deleted(void **state)
+{
+    (void)state;
+    mirrored("");
+    switch_to(AB_MANAGED);
+    w.on_hub_write = w.on_local_write = NULL;
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_null(local());
+    switch_to(AB_AUTONOMOUS);
+    assert_null(hub());
+}
+
 static void a_principal_that_was_down_takes_part_in_a_change_of_mode(void **state)
 {
     char hub_uid[40], local_uid[40];
@@ -771,6 +785,7 @@ int main(void)
         AUTONOMOUS(a_refused_request_is_taken_off_and_shown),
         AUTONOMOUS(a_managed_agent_becomes_autonomous_and_managed_again),
         AUTONOMOUS(an_autonomous_agent_becomes_managed),
+        AUTONOMOUS(what_is_deleted_after_the_change_of_mode_stays_deleted),
         AUTONOMOUS(a_principal_that_was_down_takes_part_in_a_change_of_mode),
         AUTONOMOUS(an_object_that_may_not_be_adopted_stays_as_it_is),
         AUTONOMOUS(what_cannot_be_written_holds_nothing_back_for_ever),

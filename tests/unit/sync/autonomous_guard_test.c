@@ -119,6 +119,19 @@ static void what_a_new_list_lacks_is_held_when_it_is_too_much(void **state)
     assert_at_rest();
 }
 
+/* Of what was seen it is known that it is gone. */
+static void what_was_seen_and_is_missed_goes_also_while_something_is_unreadable(void **state)
+{
+    (void)state;
+    w.unreadable = true;
+    world_start(&w);
+    put_local(2);
+    lose_local(1);
+    world_run(&w, 2);
+    assert_int_equal(hub_count(), 1);
+    assert_at_rest();
+}
+
 /* Whoever deletes one of those that are left does not mean those that are held. */
 static void what_is_held_stays_while_observed_deletions_pass(void **state)
 {
@@ -200,6 +213,7 @@ int main(void)
         AUTONOMOUS(they_are_held_where_that_is_asked_for),
         AUTONOMOUS(those_that_users_said_on_the_objects_are_never_held),
         AUTONOMOUS(what_a_new_list_lacks_is_held_when_it_is_too_much),
+        AUTONOMOUS(what_was_seen_and_is_missed_goes_also_while_something_is_unreadable),
         AUTONOMOUS(what_is_held_stays_while_observed_deletions_pass),
         AUTONOMOUS(an_observed_deletion_says_nothing_of_the_next_object_of_that_name),
         AUTONOMOUS(what_comes_back_is_not_held_any_more),

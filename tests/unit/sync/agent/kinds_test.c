@@ -113,6 +113,20 @@ static void changes_and_ends_follow(void **state)
     assert_at_rest();
 }
 
+static void the_end_of_another_object_removes_nothing(void **state)
+{
+    (void)state;
+    begin();
+    for (const struct kind *k = shared; k < shared + KINDS; k++) {
+        desired_kind(k, AB_TYPE_CREATE, "u-1", "1");
+        end_of(k->key, "u-0");
+        assert_true(has_content(k, "1"));
+        end_of(k->key, "u-1");
+        assert_null(at(k->here));
+    }
+    assert_at_rest();
+}
+
 static void labels_of_others_stay_and_dropped_ones_go(void **state)
 {
     (void)state;
@@ -567,6 +581,7 @@ int main(void)
         TEST(shared_objects_are_placed_in_argo_cds_namespace),
         TEST(destination_mapping_changes_nothing_for_them),
         TEST(changes_and_ends_follow),
+        TEST(the_end_of_another_object_removes_nothing),
         TEST(labels_of_others_stay_and_dropped_ones_go),
         TEST(local_edits_and_deletions_are_reverted),
         TEST(an_edit_that_is_seen_while_the_object_is_read_is_reverted),

@@ -17,6 +17,7 @@
 
 static uint64_t version;
 static bool held;
+static const char *resource; /* NULL: none is named */
 
 void begin(void)
 {
@@ -65,6 +66,7 @@ static void send(const char *id, const char *key, ab_target target, ab_type type
     ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
     ab_event_set_text(&d, AB_CE_SUBJECT, strchr(object, '/') + 1);
     ab_event_set_text(&d, AB_CE_PRINCIPALUID, "principal-1");
+    ab_event_set_text(&d, AB_CE_RESOURCEID, resource);
     if (remapped)
         ab_event_set_text(&d, AB_CE_REMAPPED, "true");
     ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 1);
@@ -116,6 +118,15 @@ void payload(const char *key, bool remapped, const char *text)
 void end(const char *key)
 {
     send_state(key, AB_TYPE_DELETE, false, NULL);
+}
+
+void end_of(const char *key, const char *uid)
+{
+    char text[TEXT_MAX];
+    snprintf(text, sizeof(text), "%s_%s", strrchr(key, '/') + 1, uid);
+    resource = text;
+    end(key);
+    resource = NULL;
 }
 
 void remapped_end(const char *key)

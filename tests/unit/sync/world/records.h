@@ -23,6 +23,8 @@ void remapped_desired(const char *key, ab_type type, const char *meta, const cha
 void payload(const char *key, bool remapped, const char *text);
 /** The tombstone of this key. */
 void end(const char *key);
+/** The same, of the object with this uid, as argocd-agent's principal says it. */
+void end_of(const char *key, const char *uid);
 void remapped_end(const char *key);
 /** A sync asked for: operation {"n":n} on the Application of this key. */
 void ask_operation(const char *id, const char *key, bool remapped, int n);

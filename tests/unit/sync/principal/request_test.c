@@ -262,6 +262,27 @@ static void a_request_waits_for_an_object_that_is_being_deleted_here(void **stat
     assert_int_equal(operation_of(local()), 1);
 }
 
+/* As a store that was restored for one object: it was answered, and stands all the same. */
+static void a_request_that_comes_back_after_its_answer_ends_with_the_next_resync(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    ab_object *asked = ab_object_ref(hub());
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    fake_store_put(w.hub, asked);
+    ab_object_unref(asked);
+    world_settle(&w);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_run(&w, 2);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_int_equal(world_count(w.agent_metrics, "argobus_commands_total"), 1);
+    assert_at_rest();
+}
+
 static void an_answer_that_was_forgotten_is_given_again(void **state)
 {
     (void)state;
@@ -387,6 +408,7 @@ int main(void)
         TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
         TEST(a_request_ends_though_its_object_is_deleted_and_made_anew),
         TEST(a_request_waits_for_an_object_that_is_being_deleted_here),
+        TEST(a_request_that_comes_back_after_its_answer_ends_with_the_next_resync),
         TEST(an_answer_that_was_forgotten_is_given_again),
         TEST(a_running_operation_is_terminated),
         TEST(a_finished_operation_is_not_terminated_again),

@@ -128,6 +128,24 @@ static void a_project_goes_to_the_agents_it_is_for(void **state)
     assert_true(ab_str_is(ab_event_attr(event, AB_CE_SUBJECT), HUB_NAMESPACE "/team"));
 }
 
+/* The states between come yet: it would be said before them. */
+static void what_is_read_before_the_store_has_shown_it_is_not_sent(void **state)
+{
+    (void)state;
+    put_project("a*");
+    hub_start(&h);
+    hub_add(&h, "a3"); /* for which it is read */
+    assert_int_equal(fake_store_choices(h.store), 1);
+    put_project("a?");
+    put_project("a3");
+    fake_store_step(h.store, 0, false);
+    fake_store_step(h.store, 0, false);
+    assert_false(hub_is_sending(&h));
+    hub_settle(&h);
+    assert_true(has("a3", PROJECT));
+    assert_false(has("a1", PROJECT));
+}
+
 static void a_project_that_changes_comes_and_goes(void **state)
 {
     (void)state;
@@ -523,6 +541,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_project_goes_to_the_agents_it_is_for),
+        TEST(what_is_read_before_the_store_has_shown_it_is_not_sent),
         TEST(a_project_that_changes_comes_and_goes),
         TEST(a_project_of_another_namespace_is_not_sent),
         TEST(an_ignored_project_is_taken_away),

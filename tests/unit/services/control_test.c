@@ -5,6 +5,8 @@
 #include "services/control.h"
 #include "services/control_path.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,6 +158,50 @@ static void a_path_that_is_too_long_is_no_place(void **state)
     assert_false(ab_control_path(AB_CONTROL_PATHS, "argobus-principal", path));
 }
 
+/* What it is answered; "": it is hung up on. */
+static void ask(int fd, char answered[16])
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    assert_int_equal(write(fd, "status\n", 7), 7);
+    for (int i = 0; i < 1000 && poll(&ready, 1, 10) == 0; i++)
+        (void)uv_run(&t.loop, UV_RUN_NOWAIT);
+    ssize_t n = recv(fd, answered, 15, MSG_DONTWAIT);
+    assert_true(n >= 0 || errno == ECONNRESET);
+    answered[n < 0 ? 0 : n] = '\0';
+}
+
+static int connect_as(uid_t user)
+{
+    uid_t own = geteuid();
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    memcpy(at.sun_path, t.path, strlen(t.path) + 1);
+    assert_int_equal(seteuid(user), 0);
+    int code = connect(fd, (const struct sockaddr *)&at, sizeof(at));
+    assert_int_equal(seteuid(own), 0);
+    assert_int_equal(code, 0);
+    return fd;
+}
+
+/* Whatever was made of the rights of folder and socket. */
+static void another_user_is_hung_up_on(void **state)
+{
+    (void)state;
+    char answered[16];
+    uid_t own = geteuid();
+    assert_int_equal(open_at(t.path, &t.control), AB_ERR_OK);
+    assert_int_equal(chmod(t.folder, 0755), 0);
+    assert_int_equal(chmod(t.path, 0666), 0);
+    for (int i = 0; i < 2; i++) {
+        if (i == 1 && own != 0)
+            skip(); /* only root can be another one */
+        int fd = connect_as(i == 0 ? own : 65534);
+        ask(fd, answered);
+        assert_string_equal(answered, i == 0 ? "{}\n" : "");
+        assert_int_equal(close(fd), 0);
+    }
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -169,6 +215,7 @@ int main(void)
         T(a_folder_that_others_may_write_is_not_used),
         T(a_link_is_no_folder),
         T(a_path_that_is_too_long_is_no_place),
+        T(another_user_is_hung_up_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -364,12 +364,17 @@ static void finish_both(pair *p)
     assert_int_equal(p->agent_ear.overs, 1);
 }
 
+static void ask_and_run(pair *p, const char *path)
+{
+    assert_int_equal(ask(p, path), AB_ERR_OK);
+    run(p);
+}
+
 /* A session, and one request that was answered and goes on. */
 static void open_stream(pair *p)
 {
     open_ends(p, NULL);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/");
 }
 
 static void a_request_goes_to_the_agent_and_its_answer_comes_back(void **state)
@@ -377,14 +382,12 @@ static void a_request_goes_to_the_agent_and_its_answer_comes_back(void **state)
     pair *p = *state;
     open_ends(p, NULL);
     assert_int_equal(ask(p, "/hello?" SECRET), AB_ERR_INVALID); /* spaces */
-    assert_int_equal(ask(p, "/hello"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/hello");
     assert_int_equal(p->hub_ear.status, 200);
     assert_string_equal(p->hub_ear.text, "/hello");
     finish_both(p);
     int events = p->events;
-    assert_int_equal(ask(p, "/again"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/again");
     assert_string_equal(p->hub_ear.text, "/again");
     assert_true(p->events - events <= 6); /* the session is there */
 }
@@ -449,8 +452,7 @@ static void a_lost_frame_ends_the_session_and_the_next_request_begins_another(vo
     assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
     assert_non_null(strstr(p->hub_ear.why, "were lost"));
     assert_int_equal(p->agent_ear.overs, 1);
-    assert_int_equal(ask(p, "/again"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/again");
     assert_string_equal(p->hub_ear.text, "/again");
 }
 
@@ -524,8 +526,7 @@ static void an_agent_whose_live_access_is_off_says_so(void **state)
 {
     pair *p = *state;
     open_ends(p, "live access is off at the agent (live.enabled)");
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/");
     assert_int_equal(p->hub_ear.overs, 1);
     assert_non_null(strstr(p->hub_ear.why, "live.enabled"));
 }
@@ -535,8 +536,7 @@ static void an_agent_that_does_not_answer_is_given_up(void **state)
     pair *p = *state;
     open_ends(p, NULL);
     p->lost = 1000;
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/");
     p->now_ms += 16000;
     run_until_over(p, &p->hub_ear);
     assert_non_null(strstr(p->hub_ear.why, "did not answer"));
@@ -552,8 +552,7 @@ static void an_agent_that_is_away_is_not_asked(void **state)
     assert_int_equal(ask(p, "/"), AB_ERR_UNAVAILABLE);
     assert_string_equal(p->hub_ear.why, "agent w1 is not connected");
     assert_int_equal(ab_live_hub_connected(p->hub, "w1"), AB_ERR_OK);
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/");
     assert_int_equal(p->hub_ear.status, 200);
 }
 
@@ -566,8 +565,7 @@ static void what_a_principal_has_begun_ends_with_it(void **state)
     assert_int_equal(p->agent_ear.code, AB_ERR_UNAVAILABLE);
     run(p);
     assert_int_equal(p->hub_ear.overs, 1); /* it was there after all, and is told */
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/");
     assert_int_equal(p->hub_ear.status, 200);
 }
 
@@ -589,8 +587,7 @@ static void a_transport_that_fails_ends_the_session(void **state)
     pair *p = *state;
     open_ends(p, NULL);
     p->down = true;
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/");
     assert_int_equal(p->hub_ear.overs, 1);
     assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
 }
@@ -601,8 +598,7 @@ static void an_agent_without_live_access_is_named_so_at_once(void **state)
     open_ends(p, NULL);
     p->outcome = AB_ERR_UNSUPPORTED;
     p->lost = 1;
-    assert_int_equal(ask(p, "/"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/");
     assert_int_equal(p->hub_ear.overs, 1);
     assert_non_null(strstr(p->hub_ear.why, "too old"));
 }
@@ -646,17 +642,20 @@ static void what_is_small_waits_for_the_event_under_way_and_goes_together(void *
     assert_int_equal(p->events - events, 2);
 }
 
-static void what_fills_an_event_does_not_wait(void **state)
+/* Each has 128 KiB, and the transport gets no more than 1 MiB before some of it has been sent. */
+static void what_fills_an_event_does_not_wait_but_for_room(void **state)
 {
     pair *p = *state;
     open_stream(p);
+    ab_live_stream *first = p->hub_ear.stream;
+    ask_and_run(p, "/");
     int events = p->events;
-    for (int i = 0; i < 40; i++) {
-        ab_err e = ab_live_stream_send(p->hub_ear.stream, BLOCK);
+    for (int i = 0; i < 400; i++) {
+        ab_err e = ab_live_stream_send(i % 2 == 0 ? first : p->hub_ear.stream, BLOCK);
         assert_true(e == AB_ERR_OK || e == AB_ERR_FULL);
         turn(p);
     }
-    assert_true(p->events - events >= 4);
+    assert_in_range(p->events - events, 4, 9);
 }
 
 static void what_is_in_no_hurry_goes_together_and_all_of_it(void **state)
@@ -698,8 +697,7 @@ static void principals_do_not_hear_each_other(void **state)
     ab_live_hub *first = NULL;
     ear first_ear;
     open_ends(p, NULL);
-    assert_int_equal(ask(p, "/first"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/first");
     first = p->hub;
     first_ear = p->hub_ear;
     const ab_live_lane_env env = {.loop = &p->loop,
@@ -711,8 +709,7 @@ static void principals_do_not_hear_each_other(void **state)
                                   .arg = p};
     assert_int_equal(ab_live_hub_new(&env, &p->hub), AB_ERR_OK);
     assert_int_equal(ab_live_hub_connected(p->hub, "w1"), AB_ERR_OK);
-    assert_int_equal(ask(p, "/second"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/second");
     assert_string_equal(p->hub_ear.text, "/second");
     assert_string_equal(first_ear.text, "/first");
     assert_int_equal(p->hub_ear.overs, 0);
@@ -740,8 +737,7 @@ static void sessions_that_were_left_behind_make_room(void **state)
 {
     pair *p = *state;
     open_ends(p, NULL);
-    assert_int_equal(ask(p, "/kept"), AB_ERR_OK);
-    run(p);
+    ask_and_run(p, "/kept");
     for (int i = 0; i < 3 * AB_LIVE_SESSIONS_MAX; i++)
         begin_and_forget(p, i);
     run(p);
@@ -789,7 +785,7 @@ int main(void)
         TEST(an_agent_without_live_access_is_named_so_at_once),
         TEST(much_is_sent_in_events_of_bounded_size),
         TEST(what_is_small_waits_for_the_event_under_way_and_goes_together),
-        TEST(what_fills_an_event_does_not_wait),
+        TEST(what_fills_an_event_does_not_wait_but_for_room),
         TEST(what_is_in_no_hurry_goes_together_and_all_of_it),
         TEST(what_is_in_no_hurry_goes_at_once_when_it_is_much),
         TEST(principals_do_not_hear_each_other),

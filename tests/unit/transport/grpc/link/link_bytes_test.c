@@ -36,8 +36,9 @@ typedef struct {
     bool woken;
     bool full;       /* the stream takes nothing */
     unsigned writes; /* that it took */
-    bool fresh;      /* as the link's last hello says */
-    uint64_t epoch;  /* likewise */
+    bool fresh;      /* as the link's last hello says; so below */
+    uint64_t epoch;
+    uint64_t seen;
     unsigned cuts;
     unsigned gaps;
     int64_t silent_ms; /* of the stream */
@@ -95,6 +96,7 @@ static void note_hello(fixture *f, const ab_event *event)
     assert_int_equal(ab_grpc_hello_read(event, &hello, NULL), AB_ERR_OK);
     f->fresh = hello.fresh;
     f->epoch = hello.base.epoch;
+    f->seen = hello.seen;
     ab_grpc_hello_fini(&hello);
 }
 
@@ -143,17 +145,22 @@ static void take(fixture *f, ab_event *event)
     ab_grpc_link_run(f->link);
 }
 
-static void hear_hello_of(fixture *f, const char *instance, bool ack_lists)
+static void hear(fixture *f, const char *instance, ab_grpc_hello hello)
 {
-    ab_grpc_hello hello = {
-        .base = {.mode = "managed", .version = "1", .epoch = 1, .certificate = ""},
-        .inflight = 100,
-        .message_max = 100000,
-        .ack_lists = ack_lists};
     ab_event *event = NULL;
+    hello.inflight = 100;
+    hello.message_max = 100000;
+    hello.base.certificate = "";
+    snprintf(hello.base.mode, sizeof(hello.base.mode), "managed");
+    snprintf(hello.base.version, sizeof(hello.base.version), "1");
     snprintf(hello.base.instance, sizeof(hello.base.instance), "%s", instance);
     assert_int_equal(ab_grpc_hello_make(&hello, SOURCE, &event), AB_ERR_OK);
     take(f, event);
+}
+
+static void hear_hello_of(fixture *f, const char *instance, bool ack_lists)
+{
+    hear(f, instance, (ab_grpc_hello){.base.epoch = 1, .ack_lists = ack_lists});
 }
 
 static void hear_hello(fixture *f)
@@ -341,11 +348,17 @@ static void who_does_not_listen_to_acknowledgements_is_not_read_for_a_while(void
     assert_not_read_until_it_listens(*state);
 }
 
-static void connect_again(fixture *f)
+static void reattach(fixture *f)
 {
     ab_grpc_link_detach(f->link, f);
     f->paused = false;
     ab_grpc_link_attach(f->link, &stream_ops, f);
+    ab_grpc_link_run(f->link);
+}
+
+static void connect_again(fixture *f)
+{
+    reattach(f);
     hear_hello(f);
 }
 
@@ -452,6 +465,20 @@ static void who_names_another_source_is_not_read_without_end_either(void **state
     assert_int_equal(f->events, 1);
 }
 
+/* A process that lost its log and whose clock was set back: under the epoch that it took for itself
+ * everything that it sends would be older than what its former sent. */
+static void the_peer_is_told_of_the_highest_epoch_of_all_its_processes(void **state)
+{
+    fixture *f = *state;
+    reattach(f);
+    hear(f, "j", (ab_grpc_hello){.base.epoch = 50});
+    reattach(f);
+    assert_int_equal(f->seen, 50);
+    hear(f, "k", (ab_grpc_hello){.base.epoch = 10});
+    reattach(f);
+    assert_int_equal(f->seen, 50);
+}
+
 static int64_t stopped_ms(void *arg)
 {
     return *(int64_t *)arg;
@@ -469,8 +496,7 @@ static void a_stream_does_not_bring_one_process_after_the_other(void **state)
     int64_t now_ms = 5000;
     const ab_clock clock = {.mono_ms = stopped_ms, .wall_us = stopped_us, .arg = &now_ms};
     f->env.clock = &clock;
-    ab_grpc_link_detach(f->link, f);
-    ab_grpc_link_attach(f->link, &stream_ops, f);
+    reattach(f);
     hear_hello_of(f, "j", true);
     assert_int_equal(f->gaps, 2);
     hear_hello_of(f, "k", true);
@@ -481,8 +507,7 @@ static void a_stream_does_not_bring_one_process_after_the_other(void **state)
     now_ms += 1000;
     hear_hello_of(f, "k", true);
     assert_int_equal(f->gaps, 3);
-    ab_grpc_link_detach(f->link, f);
-    ab_grpc_link_attach(f->link, &stream_ops, f);
+    reattach(f);
     hear_hello_of(f, "l", true);
     assert_int_equal(f->gaps, 4);
     f->env.clock = &ab_clock_real;
@@ -583,6 +608,7 @@ int main(void)
         CASE(what_is_of_two_epochs_is_acknowledged_in_two_lists),
         CASE(what_others_take_is_left_to_them),
         CASE(nothing_is_taken_before_the_hello),
+        CASE(the_peer_is_told_of_the_highest_epoch_of_all_its_processes),
         CASE(it_shows_when_the_peer_was_last_heard),
         CASE(who_does_not_listen_to_acknowledgements_is_not_read_for_a_while),
         CASE(nor_is_who_is_told_one_by_one),

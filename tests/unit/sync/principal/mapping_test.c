@@ -61,7 +61,7 @@ static void placed(void)
     assert_non_null(hub_sent(&h, "a1", TEAM));
 }
 
-static void say_status(const char *agent, int n, uint64_t version)
+static void put_status(const char *agent, int n, uint64_t version)
 {
     char data[300];
     snprintf(data, sizeof(data),
@@ -75,6 +75,11 @@ static void say_status(const char *agent, int n, uint64_t version)
                             .type = AB_TYPE_STATUS_UPDATE,
                             .data = data,
                             .version = version});
+}
+
+static void say_status(const char *agent, int n, uint64_t version)
+{
+    put_status(agent, n, version);
     hub_settle(&h);
 }
 
@@ -377,24 +382,52 @@ static void a_stamp_without_an_agent_counts_in_namespace_mapping(void **state)
     assert_int_equal(status_of(fake_store_find(h.store, TEAM)), 2);
 }
 
-static void an_error_of_the_former_agent_is_taken_off(void **state)
+static void say_error(const char *agent)
 {
-    (void)state;
-    placed();
-    hub_say(&h, &(hub_word){.agent = "a1",
+    hub_say(&h, &(hub_word){.agent = agent,
                             .key = AB_KEY_ERROR TEAM,
                             .subject = "team/a",
                             .target = AB_TARGET_APPLICATION,
                             .type = AB_TYPE_ERROR,
                             .data = "{\"message\":\"refused\"}",
                             .version = 1});
-    hub_settle(&h);
+}
+
+static size_t condition_count(void)
+{
     ab_spanv status = ab_object_field(fake_store_find(h.store, TEAM), "status");
-    assert_int_equal(ab_span_count(ab_span_get(status, "conditions")), 1);
+    return ab_span_count(ab_span_get(status, "conditions"));
+}
+
+static void an_error_of_the_former_agent_is_taken_off(void **state)
+{
+    (void)state;
+    placed();
+    say_error("a1");
+    hub_settle(&h);
+    assert_int_equal(condition_count(), 1);
     set_destination(TEAM, "a2");
     hub_settle(&h);
-    status = ab_object_field(fake_store_find(h.store, TEAM), "status");
-    assert_int_equal(ab_span_count(ab_span_get(status, "conditions")), 0);
+    assert_int_equal(condition_count(), 0);
+}
+
+/* A write of the former agent's status is answered after the move. */
+static void it_is_taken_off_also_while_its_status_is_written(void **state)
+{
+    (void)state;
+    placed();
+    say_error("a1");
+    hub_settle(&h);
+    put_status("a1", 1, 2);
+    while (fake_store_choices(h.store) == 0)
+        hub_step(&h, 0);
+    fake_store_step(h.store, 0, false); /* it is written, and not answered */
+    set_destination(TEAM, "a2");
+    while (fake_store_has_changes(h.store))
+        fake_store_step(h.store, fake_store_choices(h.store) - 1, false);
+    hub_settle(&h);
+    assert_int_equal(condition_count(), 0);
+    assert_non_null(hub_sent(&h, "a2", TEAM));
 }
 
 static void an_answer_of_the_former_agent_ends_the_command_in_its_log(void **state)
@@ -554,6 +587,7 @@ int main(void)
         TEST(a_status_of_the_new_agent_counts_whatever_its_version),
         TEST(a_stamp_without_an_agent_counts_in_namespace_mapping),
         TEST(an_error_of_the_former_agent_is_taken_off),
+        TEST(it_is_taken_off_also_while_its_status_is_written),
         TEST(an_answer_of_the_former_agent_ends_the_command_in_its_log),
         TEST(an_agent_that_comes_late_finds_its_applications),
         TEST(an_agent_that_goes_loses_nothing_and_finds_it_again),

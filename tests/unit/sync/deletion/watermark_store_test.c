@@ -42,11 +42,33 @@ static void what_is_lost_while_the_mark_is_written_is_held(void **state)
     fake_backup_free(backup);
 }
 
+/* Else the principal would take what it wrote for another store's, and begin again. */
+static void a_write_whose_answer_was_lost_is_recognised(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+        world_settle(&w);
+    }
+    double resyncs = world_count(w.principal_metrics, "argobus_resyncs_total");
+    assert_true(resyncs >= 5);
+    w.hub_refuses = AB_ERR_UNAVAILABLE;
+    w.hub_writes_refused = true;
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 5);
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 60);
+    assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") >= resyncs);
+    assert_int_equal(held_deletions(), 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_lost_while_the_mark_is_written_is_held, begin,
-                                        teardown),
+        T(what_is_lost_while_the_mark_is_written_is_held),
+        T(a_write_whose_answer_was_lost_is_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

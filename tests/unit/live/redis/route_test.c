@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -87,6 +88,18 @@ static void routes_by_the_lookup_when_destinations_decide(void **state)
     expect(&by_destination, "app|managed-resources|guestbook|1.8.3.gz", NULL, NULL);
 }
 
+static void knows_no_key_of_what_is_no_namespace(void **state)
+{
+    (void)state;
+    static const char *const spaces[] = {"W1", "*", "a.b", "-", ""};
+    char text[64];
+    ab_redis_key key;
+    for (size_t i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+        (void)snprintf(text, sizeof(text), "app|resources-tree|%s_guestbook|1", spaces[i]);
+        assert_false(ab_redis_key_parse(ab_str_of(text), &key));
+    }
+}
+
 static void knows_no_key_past_the_limit(void **state)
 {
     (void)state;
@@ -166,6 +179,7 @@ int main(void)
         cmocka_unit_test(leaves_all_other_keys_to_the_control_plane),
         cmocka_unit_test(routes_by_the_lookup_when_destinations_decide),
         cmocka_unit_test(tells_patterns_of_agents_channels_from_others),
+        cmocka_unit_test(knows_no_key_of_what_is_no_namespace),
         cmocka_unit_test(knows_no_key_past_the_limit),
         cmocka_unit_test(writes_keys_as_paths_and_reads_them),
         cmocka_unit_test(refuses_paths_that_are_not_of_a_key),

@@ -103,6 +103,19 @@ static void any_other_text_is_refused(void **state)
     assert_whose("*.0123456789012345678901234567890123456789012", NULL);
 }
 
+/* Also when the key made it: * would be any agent. */
+static void a_token_for_what_is_no_agents_name_is_refused(void **state)
+{
+    static const char *const names[] = {"*", "W_", "a.b", "-"};
+    char token[AB_AGENT_TOKEN_MAX];
+    (void)state;
+    load(KEY);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_int_equal(ab_agent_key_token(t.key, ab_str_of(names[i]), token), AB_ERR_OK);
+        assert_whose(token, NULL);
+    }
+}
+
 static void another_key_ends_all_tokens(void **state)
 {
     char token[AB_AGENT_TOKEN_MAX];
@@ -163,6 +176,8 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_token_of_one_agent_is_none_of_another, set_up, tear_down),
         cmocka_unit_test_setup_teardown(any_other_text_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_token_for_what_is_no_agents_name_is_refused, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(another_key_ends_all_tokens, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_file_that_becomes_too_short_changes_nothing, set_up,
                                         tear_down),

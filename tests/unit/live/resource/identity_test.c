@@ -73,10 +73,11 @@ static void assert_agent(fixture *f, const char *authorization, const char *cn, 
 static void a_token_is_for_its_agent(void **state)
 {
     fixture *f = *state;
-    load(f, "# tokens\n\n" ONE " one\n" ANY "\t*\n");
+    load(f, "# tokens\n\n" ONE " one\n" ANY "\t*\n0123456789abcdef two\n");
     assert_agent(f, "Bearer " ONE, "", "one");
     assert_agent(f, "bearer " ANY, "", "*");
     assert_agent(f, "Bearer " ONE "x", "", "");
+    assert_agent(f, "Bearer 0123456789abcdef", "", "two");
     assert_agent(f, "Bearer 0123456789abcde", "", "");
     assert_agent(f, "Bearer ", "", "");
     assert_agent(f, "Basic " ONE, "", "");
@@ -114,7 +115,7 @@ static void a_wrong_line_is_named(void **state)
     static const char *const BAD[][2] = {{ONE "\n", "line 1"},
                                          {"\n" ONE " a b\n", "line 2"},
                                          {ONE " One\n", "line 1"},
-                                         {"short one\n", "printable"}};
+                                         {"0123456789abcde one\n", "printable"}};
     for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
         ab_error err = {0};
         write_file(f->path, BAD[i][0]);

@@ -110,7 +110,7 @@ static ab_resource_decision decide_connect(const ab_resource_policy *p, const ab
                                            ab_error *why)
 {
     bool terminal = ab_str_is(m->subresource, "exec") || ab_str_is(m->subresource, "attach");
-    if (!terminal || !ab_resource_map_is_core(m, "pods") || m->name.len == 0)
+    if (!terminal || !ab_resource_map_is_core(m, "pods"))
         return refuse(why, "port forwarding and proxies are not served by live access");
     return p->exec ? AB_RESOURCE_ALLOWED : refuse(why, "live.exec is false");
 }

@@ -21,14 +21,23 @@ static struct {
     hub hub;
     char id[AB_RESYNC_ID_MAX];
     uint64_t version;
+    bool store_waits; /* nothing happens there */
 } t;
+
+static void settle(void)
+{
+    while (t.store_waits && hub_choices(&t.hub) > fake_store_choices(t.hub.store))
+        hub_step(&t.hub, fake_store_choices(t.hub.store));
+    if (!t.store_waits)
+        hub_settle(&t.hub);
+}
 
 static void set_destination(const char *agent)
 {
     char spec[200];
     snprintf(spec, sizeof(spec), "{\"n\":1,\"destination\":{\"name\":\"%s\"}}", agent);
     set_field(t.hub.store, APP, "spec", spec);
-    hub_settle(&t.hub);
+    settle();
 }
 
 /* An Application at a1, and another agent. */
@@ -84,16 +93,16 @@ static void say(const char *agent, const char *key, ab_type type, ab_resync_mess
                                 .data = data.ptr,
                                 .version = ++t.version});
     ab_buf_fini(&data);
-    hub_settle(&t.hub);
+    settle();
 }
 
-/* It answers the resync that has begun: it holds the Application, of a version that no watermark
+/* It answers the resync that has begun: it holds this Application, of a version that no watermark
  * covers. @return how many events the answer brought */
-static size_t hold(const char *agent)
+static size_t hold(const char *agent, const char *key)
 {
     ab_inventory *inv = ab_inventory_new();
     assert_non_null(inv);
-    ab_inventory_add(inv, &(ab_inventory_entry){.key = AB_STR(APP)});
+    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key)});
     assert_int_equal(ab_inventory_divide(inv, 1), AB_ERR_OK);
     listen(agent, AB_RESYNC_BEGIN);
     size_t before = hub_sent_count(&t.hub, agent);
@@ -110,7 +119,7 @@ static size_t hold(const char *agent)
 static void resync(const char *agent)
 {
     assert_int_equal(ab_principal_resync(t.hub.principal, agent, "test"), AB_ERR_OK);
-    hub_settle(&t.hub);
+    settle();
 }
 
 /* --- the tests --- */
@@ -122,7 +131,7 @@ static void what_has_moved_is_ended_at_its_former_agent_without_a_watermark(void
     set_destination("a2");
     assert_null(hub_sent(&t.hub, "a1", APP));
     hub_lose_log(&t.hub, "a1");
-    assert_int_equal(hold("a1"), 3); /* steps, and the end */
+    assert_int_equal(hold("a1", APP), 3); /* steps, and the end */
     assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a1") == 0);
 }
 
@@ -133,18 +142,45 @@ static void what_moves_stays_at_its_former_agent_until_it_has_arrived(void **sta
     hub_connect(&t.hub, "a2", false);
     set_destination("a2");
     hub_lose_log(&t.hub, "a1");
-    assert_int_equal(hold("a1"), 2); /* steps, and no end */
+    assert_int_equal(hold("a1", APP), 2); /* steps, and no end */
     hub_connect(&t.hub, "a2", true);
     hub_settle(&t.hub);
     assert_non_null(hub_sent(&t.hub, "a2", APP));
     resync("a1");
-    assert_int_equal(hold("a1"), 3); /* the end, too */
+    assert_int_equal(hold("a1", APP), 3); /* the end, too */
+}
+
+/* It was an object of an autonomous agent that is managed now, and is not the control plane's own
+ * yet. Not even an operator who confirms other deletions means it. */
+static void what_is_handed_over_stays(void **state)
+{
+    (void)state;
+    (void)hold("a1", APP);
+    put_app(t.hub.store, "a1", "m", 1,
+            ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"u\",\"" AB_ANN_MIRROR "\":\"1.1/a1\"}",
+            "");
+    t.store_waits = true;
+    fake_store_step(t.hub.store, fake_store_choices(t.hub.store) - 1, false);
+    assert_int_equal(fake_store_choices(t.hub.store), 1); /* to make it its own */
+    assert_int_equal(ab_principal_confirm(t.hub.principal, "a1"), AB_ERR_OK);
+    settle();
+    assert_int_equal(hold("a1", "Application/a1/m"), 2);
+}
+
+static void what_changes_during_a_resync_is_sent_once(void **state)
+{
+    (void)state;
+    set_field(t.hub.store, APP, "spec", "{\"n\":2,\"destination\":{\"name\":\"a1\"}}");
+    settle();
+    assert_int_equal(hold("a1", APP), 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_has_moved_is_ended_at_its_former_agent_without_a_watermark),
+        TEST(what_is_handed_over_stays),
+        TEST(what_changes_during_a_resync_is_sent_once),
         TEST(what_moves_stays_at_its_former_agent_until_it_has_arrived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,8 +171,23 @@ static void what_changes_during_a_resync_is_sent_once(void **state)
 {
     (void)state;
     set_field(t.hub.store, APP, "spec", "{\"n\":2,\"destination\":{\"name\":\"a1\"}}");
+    set_field(t.hub.store, APP, "operation", "{\"n\":1}");
     settle();
+    assert_int_equal(hub_keys(&t.hub, "a1", AB_KEY_COMMAND), 1);
     assert_int_equal(hold("a1", APP), 2);
+}
+
+/* What is not received yet would look as if the agent had not said it. */
+static void none_begins_before_all_is_received(void **state)
+{
+    (void)state;
+    (void)hold("a1", APP);
+    ab_principal_gap(t.hub.principal, "a1");
+    resync("a1");
+    listen("a1", AB_RESYNC_END); /* of the last one */
+    ab_principal_caught_up(t.hub.principal, "a1");
+    settle();
+    listen("a1", AB_RESYNC_BEGIN);
 }
 
 int main(void)
@@ -181,6 +196,7 @@ int main(void)
         TEST(what_has_moved_is_ended_at_its_former_agent_without_a_watermark),
         TEST(what_is_handed_over_stays),
         TEST(what_changes_during_a_resync_is_sent_once),
+        TEST(none_begins_before_all_is_received),
         TEST(what_moves_stays_at_its_former_agent_until_it_has_arrived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

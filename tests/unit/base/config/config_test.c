@@ -526,6 +526,27 @@ static void printing_hides_secrets_and_reads_back(void **state)
     ab_buf_fini(&out);
 }
 
+static void printing_hides_lists_of_secrets(void **state)
+{
+    (void)state;
+    static const ab_option rows[] = {
+        {.name = "tokens", .kind = AB_OPT_LIST, .secret = true, .help = "x"},
+        {.name = "users", .kind = AB_OPT_MAP, .secret = true, .help = "x"}};
+    const ab_options table = {rows, 2};
+    const char *const set[] = {"tokens=hunter2,hunter3", "users.me=hunter4"};
+    const ab_config_sources sources = {.set = set, .set_count = 2};
+    ab_config *c = NULL;
+    ab_buf out;
+    assert_int_equal(ab_config_load(&table, 1, &sources, &c, NULL), AB_ERR_OK);
+    ab_buf_init(&out, 65536);
+    ab_config_print(c, &out);
+    ab_buf_putc(&out, '\0');
+    assert_string_equal(out.ptr, "tokens: [\"<redacted>\", \"<redacted>\"]  # from --set\n"
+                                 "users: {\"me\": \"<redacted>\"}  # from --set\n");
+    ab_config_free(c);
+    ab_buf_fini(&out);
+}
+
 static void a_secret_is_not_in_an_error_either(void **state)
 {
     (void)state;
@@ -589,6 +610,7 @@ int main(void)
         cmocka_unit_test(bytes_of_a_variable_that_are_no_text_are_refused),
         cmocka_unit_test(variables_that_kubernetes_adds_for_services_are_passed_over),
         cmocka_unit_test(printing_hides_secrets_and_reads_back),
+        cmocka_unit_test(printing_hides_lists_of_secrets),
         cmocka_unit_test(a_secret_is_not_in_an_error_either),
         cmocka_unit_test(changes_that_need_a_restart_are_listed),
         cmocka_unit_test(the_reference_page_has_a_row_per_option),

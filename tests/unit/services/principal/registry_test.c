@@ -2,6 +2,7 @@
 #include "services/principal/registry.h"
 
 #include "schema/attributes.h"
+#include "services/principal/registration/secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,6 +91,22 @@ static void see_mode(const char *name, const char *mode)
     ab_object_unref(o);
 }
 
+/* The cluster Secret of agent a, which registered itself, with this label. */
+static void see_approval(const char *approved)
+{
+    char json[500];
+    ab_object *o = NULL;
+    snprintf(json, sizeof(json),
+             "{\"kind\":\"Secret\",\"metadata\":{\"name\":\"a\",\"namespace\":\"argocd\","
+             "\"labels\":{\"" AB_LABEL_SECRET_TYPE
+             "\":\"cluster\",\"argocd-agent.argoproj-labs.io/agent-name\":\"a\","
+             "\"" AB_LABEL_REGISTERED "\":\"true\",\"" AB_LABEL_APPROVED "\":\"%s\"}}}",
+             approved);
+    assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
+    ab_registry_on_updated(t.registry, o);
+    ab_object_unref(o);
+}
+
 static void see(const char *name, const char *type, const char *agent)
 {
     ab_object *o = secret(name, type, agent);
@@ -157,6 +174,20 @@ static void only_cluster_secrets_with_a_possible_name_count(void **state)
     assert_string_equal(t.told, "");
     see("three", "cluster", "a");
     see("three", "cluster", "A_1");
+    assert_string_equal(t.told, "+a -a");
+}
+
+/* It registered itself, and an operator is to look at it first. */
+static void an_agent_that_waits_for_approval_is_not_served(void **state)
+{
+    (void)state;
+    see_approval("false");
+    assert_string_equal(t.told, "");
+    see_approval("");
+    assert_string_equal(t.told, "");
+    see_approval("true");
+    assert_string_equal(t.told, "+a");
+    see_approval("false");
     assert_string_equal(t.told, "+a -a");
 }
 
@@ -252,6 +283,7 @@ int main(void)
         TEST(an_agent_is_served_as_long_as_a_secret_names_it),
         TEST(a_secret_that_names_another_gives_the_former_up),
         TEST(only_cluster_secrets_with_a_possible_name_count),
+        TEST(an_agent_that_waits_for_approval_is_not_served),
         TEST(listed_agents_come_and_go_with_the_list),
         TEST(what_the_list_says_of_an_agent_is_found_by_its_name),
         TEST(a_secret_may_say_how_its_agent_works),

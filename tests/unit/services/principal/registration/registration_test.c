@@ -93,8 +93,11 @@ static void load_config(void)
     snprintf(key, sizeof(key), "registration.token-key=%s", t.key_file);
     const char *const set[] = {"registration.enabled=true",
                                "registration.server=https://principal:9090",
-                               "registration.names=w*,e*,other", "registration.labels=*", key};
-    const ab_config_sources sources = {.set = set, .set_count = 5};
+                               "registration.names=w*,e*,other",
+                               "registration.labels=*",
+                               "registration.max=45",
+                               key};
+    const ab_config_sources sources = {.set = set, .set_count = 6};
     ab_error err = {0};
     if (ab_config_load(tables, 2, &sources, &t.config, &err) != AB_ERR_OK)
         fail_msg("%s", err.text);
@@ -370,6 +373,53 @@ static void a_refresh_leaves_a_secret_that_somebody_else_keeps_by_now(void **sta
     assert_int_equal(t.count, 0);
 }
 
+static void who_is_not_allowed_is_told_so(void **state)
+{
+    ab_error why = {0};
+    (void)state;
+    assert_false(ab_registration_ask(t.r, "stranger", NULL, AB_STR_NONE, true, &why));
+    assert_non_null(strstr(why.text, "registration.names"));
+    pass(5000);
+    assert_int_equal(t.count, 0);
+}
+
+/* Agents that have a Secret count as well as those that are to get one. */
+static void no_more_register_than_there_may_be(void **state)
+{
+    ab_error why = {0};
+    (void)state;
+    for (size_t i = 0; i < 10; i++)
+        stale_secret(i);
+    agents_ask(35);
+    assert_false(ab_registration_ask(t.r, "other", NULL, AB_STR_NONE, true, &why));
+    assert_non_null(strstr(why.text, "registration.max"));
+    assert_true(ab_registration_ask(t.r, "w0", NULL, AB_STR_NONE, true, NULL));
+    assert_true(ab_registration_ask(t.r, "e0", NULL, AB_STR_NONE, true, NULL));
+}
+
+static void write_key(const char *key)
+{
+    FILE *f = fopen(t.key_file, "w");
+    assert_non_null(f);
+    assert_true(fputs(key, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Their tokens are of the former one. */
+static void another_key_refreshes_all_secrets(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        stale_secret(i);
+    pass(250);
+    assert_int_equal(answer(AB_ERR_NOTFOUND), 3);
+    pass(5000);
+    assert_int_equal(t.count, 0);
+    write_key("another key, which is as long as it must be");
+    pass(5000);
+    assert_int_equal(t.count, 3);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -389,6 +439,9 @@ int main(void)
         TEST(labels_without_end_are_none),
         TEST(a_refresh_does_not_overwrite_a_change_of_somebody_else),
         TEST(a_refresh_leaves_a_secret_that_somebody_else_keeps_by_now),
+        TEST(who_is_not_allowed_is_told_so),
+        TEST(no_more_register_than_there_may_be),
+        TEST(another_key_refreshes_all_secrets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
